@@ -1,0 +1,339 @@
+package model
+
+import (
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// DecodeOptions say what Decode takes.
+type DecodeOptions struct {
+	// AllowPlaintextSecrets takes Secrets and BMCSecrets with data. The caller sets
+	// it too for what it has just decrypted.
+	AllowPlaintextSecrets bool
+}
+
+// Decode reads the manifests of a file: YAML of any number of documents, or
+// JSON. It is strict and reads on after a mistake: objects are those without an
+// error, in the order of the file, and problems all that a person should mend.
+// Names are canonical and defaults filled in.
+//
+// An error's Problem.Object is set only when it is sure which object stands in
+// the file; while it is empty, any object may be the one that is not returned.
+// That two documents define the same object is for the caller to find out.
+func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, problems []Problem) {
+	data, unread := readable(data)
+	if unread != nil {
+		return nil, []Problem{unread.problem(file)}
+	}
+	r := fileReader{file: file, opts: opts}
+	for i, doc := range splitDocuments(data) {
+		if i == maxDocuments || len(r.problems) >= maxProblems {
+			r.problems = append(r.problems, (&syntaxError{line: doc.line, column: 1, message: fmt.Sprintf(
+				"the rest of the file was not read: at most %d documents and %d problems", maxDocuments, maxProblems)}).problem(file))
+			break
+		}
+		r.document(doc)
+	}
+	SortProblems(r.problems)
+	return r.objects, r.problems
+}
+
+func (e *syntaxError) problem(file string) Problem {
+	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message}
+}
+
+// fileReader gathers what a file holds.
+type fileReader struct {
+	file     string
+	opts     DecodeOptions
+	objects  []Object
+	problems []Problem
+}
+
+func (r *fileReader) document(doc document) {
+	roots, bad := doc.parse()
+	for _, root := range roots {
+		r.manifest(root, doc.line-1, 0)
+	}
+	if bad != nil {
+		r.problems = append(r.problems, bad.problem(r.file))
+	}
+}
+
+// manifest decodes one object, or a list of them.
+func (r *fileReader) manifest(root *yaml.Node, offset, depth int) {
+	d := newNodeDecoder(r.file, offset, root)
+	defer func() { r.problems = append(r.problems, d.problems...) }()
+
+	h, ok := d.header()
+	if !ok {
+		return
+	}
+	if listKind(h.kind) {
+		r.list(d, offset, depth)
+		return
+	}
+	if !d.known(h) {
+		return
+	}
+	object := d.manifest(h, r.opts)
+	if d.errors == 0 {
+		r.objects = append(r.objects, object)
+	}
+}
+
+func (r *fileReader) list(d *nodeDecoder, offset, depth int) {
+	items := child(d.root, "items")
+	d.push("items")
+	switch {
+	case absent(items):
+		return
+	case depth == maxListDepth:
+		d.fail(items, "lists are nested too deeply")
+		return
+	case items.Kind != yaml.SequenceNode:
+		d.mismatch(items, "a list")
+		return
+	}
+	for _, item := range items.Content {
+		if len(r.problems) >= maxProblems {
+			return
+		}
+		r.manifest(item, offset, depth+1)
+	}
+}
+
+// header is what tells which object a document is.
+type header struct {
+	apiVersion, kind string
+	identity         Identity
+	sure             bool // the identity is that which the person meant
+}
+
+// header reads a document's header, and complains about what is missing.
+func (d *nodeDecoder) header() (h header, ok bool) {
+	if d.root.Kind != yaml.MappingNode {
+		d.quiet = true // a document without kind may be anything
+		d.mismatch(d.root, "a mapping with the fields apiVersion, kind and metadata")
+		return h, false
+	}
+	h.apiVersion, h.kind = d.headerText("apiVersion"), d.headerText("kind")
+	metadata := child(d.root, "metadata")
+	name, namespace := plainText(child(metadata, "name")), plainText(child(metadata, "namespace"))
+	h.identity = Identity{Kind: Kind(h.kind), Name: name}
+	if Kind(h.kind).Namespaced() {
+		h.identity.Namespace = namespace
+		if namespace == "" {
+			h.identity.Namespace = DefaultNamespace
+		}
+	}
+	h.sure = subdomainFault(name) == "" && (absent(child(metadata, "namespace")) || labelFault(namespace) == "") &&
+		!anyTwice(d.root, "apiVersion", "kind", "metadata") && !anyTwice(metadata, "name", "namespace")
+	return h, d.errors == 0
+}
+
+// headerText returns a field of the header, which must be there.
+func (d *nodeDecoder) headerText(name string) string {
+	d.push(name)
+	defer d.pop()
+
+	n := child(d.root, name)
+	if absent(n) {
+		message := "is required"
+		if near := d.misspelt(name); near != "" {
+			message += ", did you mean it by " + show(near) + "?"
+		}
+		d.fail(d.root, message)
+		return ""
+	}
+	s, _ := d.text(n, "a string")
+	return s
+}
+
+// misspelt returns a field of the root that was probably meant to be name.
+func (d *nodeDecoder) misspelt(name string) string {
+	for i := 0; i+1 < len(d.root.Content); i += 2 {
+		if key := d.root.Content[i]; isText(key) && nearest(key.Value, []string{name}) != "" {
+			return key.Value
+		}
+	}
+	return ""
+}
+
+// plainText returns a string's value, or "" when n is none.
+func plainText(n *yaml.Node) string {
+	if n == nil || !isText(n) {
+		return ""
+	}
+	return n.Value
+}
+
+// anyTwice reports whether a mapping has one of the keys twice.
+func anyTwice(n *yaml.Node, names ...string) bool {
+	if n == nil || n.Kind != yaml.MappingNode {
+		return false
+	}
+	for _, name := range names {
+		if first := keyIndex(n, name); first >= 0 {
+			rest := yaml.Node{Kind: yaml.MappingNode, Content: n.Content[first+2:]}
+			if keyIndex(&rest, name) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// known reports whether a document is of a kind that Ingot reads, and complains
+// if not. A document that is clearly none of ours is named in the complaint; one
+// that may be a misspelt one of ours is not, for it may be any object.
+func (d *nodeDecoder) known(h header) bool {
+	kind := Kind(h.kind)
+	info, isKnown := kindTable[kind]
+	group, _, _ := strings.Cut(h.apiVersion, "/")
+	ours := strings.EqualFold(group, Group) || strings.EqualFold(group, aliasGroup)
+	why, refused := refusedKinds[kind]
+
+	if isKnown && h.sure || refused {
+		d.object = strings.TrimSpace(h.identity.String())
+	}
+	switch {
+	case refused:
+		d.unread("Ingot does not read the kind %s: %s", kind, why)
+		return false
+	case !isKnown:
+		if near := nearest(h.kind, kindNames()); near == "" && !ours {
+			d.object = strings.TrimSpace(h.identity.String())
+		}
+		d.unread("Ingot does not read the kind %s, %s", show(h.kind), guess(h.kind, kindNames()))
+		return false
+	}
+	return d.checkVersion(h.apiVersion, info.core)
+}
+
+// unread complains about the document's kind.
+func (d *nodeDecoder) unread(format string, args ...any) {
+	d.push("kind")
+	d.fail(child(d.root, "kind"), fmt.Sprintf(format, args...))
+	d.pop()
+}
+
+// checkVersion reports whether apiVersion is right for a kind.
+func (d *nodeDecoder) checkVersion(apiVersion string, core bool) bool {
+	d.push("apiVersion")
+	defer d.pop()
+	n := child(d.root, "apiVersion")
+
+	want := APIVersion
+	if core {
+		want = "v1"
+	}
+	switch {
+	case apiVersion == want:
+		return true
+	case !core && strings.EqualFold(apiVersion, aliasGroup+"/v1alpha1"):
+		d.warn(n, "is another name for "+APIVersion+": write that")
+		return true
+	}
+	d.fail(n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
+	return false
+}
+
+// manifest decodes the document into an object of its kind, with its defaults, and
+// checks it.
+func (d *nodeDecoder) manifest(h header, opts DecodeOptions) Object {
+	kind := Kind(h.kind)
+	d.quiet = kind.secret()
+	o := kindTable[kind].new()
+	v := reflect.ValueOf(o).Elem()
+	decodeFuncOf(v.Type())(d, d.root, v)
+
+	m := o.Metadata()
+	m.Source = d.file + ":" + strconv.Itoa(d.root.Line+d.offset)
+	d.namespace(m, kind)
+	switch o := o.(type) {
+	case *BMCSecret:
+		o.Values = d.secretValues(opts)
+	case *Secret:
+		o.Values = d.secretValues(opts)
+	}
+	d.check(o)
+	return o
+}
+
+// namespace fills in the namespace of kinds that have one, and drops that of
+// others.
+func (d *nodeDecoder) namespace(m *Meta, kind Kind) {
+	switch {
+	case kind.Namespaced() && m.Namespace == "":
+		m.Namespace = DefaultNamespace
+	case !kind.Namespaced() && m.Namespace != "":
+		d.in("metadata", func() { d.odd("namespace", "a "+string(kind)+" has no namespace: ignored") })
+		m.Namespace = ""
+	}
+}
+
+// secretValues merges data and stringData, of which the latter wins. A file that
+// was encrypted by SOPS and not decrypted since has values that are of no use.
+func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
+	if child(d.root, "sops") != nil {
+		return nil // reported as a whole
+	}
+	values := make(map[string]Sensitive)
+	for _, field := range []string{"data", "stringData"} {
+		n := child(d.root, field)
+		if absent(n) {
+			continue
+		}
+		d.push(field)
+		switch {
+		case n.Kind == yaml.MappingNode && len(n.Content) == 0:
+		case !opts.AllowPlaintextSecrets:
+			d.fail(locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
+				"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
+		case d.mapping(n):
+			d.secretMap(n, field == "data", values)
+		}
+		d.pop()
+	}
+	return values
+}
+
+// secretMap adds the entries of a mapping to values. Its problems name no key: a
+// value that slipped to the place of a key looks like one.
+func (d *nodeDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Sensitive) {
+	seen := make(map[string]bool, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if !isText(key) || !isSecretKey(key.Value) {
+			d.fail(key, `found a key that is none, want letters, digits, "-", "_" and "."`)
+			continue
+		}
+		if seen[key.Value] {
+			d.fail(key, "a key is given twice")
+			continue
+		}
+		seen[key.Value] = true
+		text, ok := d.text(value, "a string")
+		if encoded && ok {
+			text, ok = d.base64(value, text)
+		}
+		if ok || isNull(value) {
+			values[key.Value] = NewSensitive(text)
+		}
+	}
+}
+
+func (d *nodeDecoder) base64(n *yaml.Node, text string) (string, bool) {
+	b, err := base64.StdEncoding.DecodeString(text) // passes over line breaks
+	if err != nil {
+		d.fail(n, "found text that is no base64: encode it, or move it to stringData")
+		return "", false
+	}
+	return string(b), true
+}

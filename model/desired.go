@@ -1,0 +1,139 @@
+package model
+
+import (
+	"maps"
+	"time"
+)
+
+// Revision is one commit of the watched branch, written "main@sha1:<hex>".
+type Revision string
+
+// Desired is what Git asks for: the objects decoded from one revision. It is
+// never changed once made; an object that did not change from one revision to
+// the next is the same pointer in both.
+type Desired struct {
+	Revision Revision
+	// Time is when this revision was taken over, from Ingot's own clock.
+	Time time.Time
+
+	Endpoints          map[string]*Endpoint
+	BMCs               map[BMCName]*BMC
+	BMCSecrets         map[string]*BMCSecret
+	Servers            map[ServerName]*Server
+	Claims             map[ClaimName]*ServerClaim
+	BootConfigurations map[ObjectName]*ServerBootConfiguration
+	Maintenances       map[string]*ServerMaintenance
+	ReadinessRules     map[string]*ServerReadinessRule
+	Secrets            map[ObjectName]*Secret
+
+	// Problems are the files and objects that could not be used, in the order of
+	// path and line.
+	Problems []Problem
+	// Quarantined are objects that stand in Git but cannot be used, and of which
+	// no last good version is known. Their absence is no deletion.
+	Quarantined map[Identity]bool
+	// Incomplete is set when a file cannot be read at all and nobody knows which
+	// objects it held. While it is, no absence is a deletion.
+	Incomplete bool
+	// Approvals are the short hashes named by Ingot-Approve trailers of this
+	// revision's commits.
+	Approvals []string
+	// Source is what is wrong with the source as a whole ("" = nothing): the last
+	// fetch failed, the path is missing, the tree is empty, history was rewritten.
+	Source SourceState
+}
+
+// SourceState is the state of the watched branch as a whole.
+type SourceState struct {
+	// Observed is the newest commit that was seen, Desired.Revision the one in force.
+	Observed Revision `json:"observed,omitempty"`
+	// Reason is empty when all is well, or one of the Source… reasons.
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+}
+
+// Reasons for which the source is not as it should be.
+const (
+	SourceFetchFailed      = "FetchFailed"
+	SourceEmpty            = "EmptySource"
+	SourcePathMissing      = "PathMissing"
+	SourceHistoryRewritten = "HistoryRewritten"
+	SourceRejected         = "RevisionRejected"
+)
+
+// Severity is how bad a Problem is.
+type Severity string
+
+// The severities: an error keeps the object from being used, a warning does not.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Problem is something wrong in a manifest, for a person to mend.
+type Problem struct {
+	Severity Severity `json:"severity"`
+	File     string   `json:"file"`
+	Line     int      `json:"line,omitempty"`   // from 1; 0 = the file as a whole
+	Column   int      `json:"column,omitempty"` // from 1
+	Object   string   `json:"object,omitempty"` // "Kind namespace/name", if known
+	Field    string   `json:"field,omitempty"`  // path of the field, spec.protocol.port
+	Message  string   `json:"message"`          // what was found, what is allowed, the nearest known name
+}
+
+// NewDesired returns a Desired without objects, its maps made.
+func NewDesired() *Desired {
+	return &Desired{
+		Endpoints:          make(map[string]*Endpoint),
+		BMCs:               make(map[BMCName]*BMC),
+		BMCSecrets:         make(map[string]*BMCSecret),
+		Servers:            make(map[ServerName]*Server),
+		Claims:             make(map[ClaimName]*ServerClaim),
+		BootConfigurations: make(map[ObjectName]*ServerBootConfiguration),
+		Maintenances:       make(map[string]*ServerMaintenance),
+		ReadinessRules:     make(map[string]*ServerReadinessRule),
+		Secrets:            make(map[ObjectName]*Secret),
+		Quarantined:        make(map[Identity]bool),
+	}
+}
+
+// Add puts an object into its map, replacing one of the same identity.
+func (d *Desired) Add(o Object) {
+	switch o := o.(type) {
+	case *Endpoint:
+		d.Endpoints[o.Name] = o
+	case *BMC:
+		d.BMCs[BMCName(o.Name)] = o
+	case *BMCSecret:
+		d.BMCSecrets[o.Name] = o
+	case *Server:
+		d.Servers[ServerName(o.Name)] = o
+	case *ServerClaim:
+		d.Claims[o.ClaimName()] = o
+	case *ServerBootConfiguration:
+		d.BootConfigurations[Named[ObjectName](o.Namespace, o.Name)] = o
+	case *ServerMaintenance:
+		d.Maintenances[o.Name] = o
+	case *ServerReadinessRule:
+		d.ReadinessRules[o.Name] = o
+	case *Secret:
+		d.Secrets[Named[ObjectName](o.Namespace, o.Name)] = o
+	}
+}
+
+// Clone returns a copy with maps of its own that shares the objects.
+func (d *Desired) Clone() *Desired {
+	c := *d
+	c.Endpoints = maps.Clone(d.Endpoints)
+	c.BMCs = maps.Clone(d.BMCs)
+	c.BMCSecrets = maps.Clone(d.BMCSecrets)
+	c.Servers = maps.Clone(d.Servers)
+	c.Claims = maps.Clone(d.Claims)
+	c.BootConfigurations = maps.Clone(d.BootConfigurations)
+	c.Maintenances = maps.Clone(d.Maintenances)
+	c.ReadinessRules = maps.Clone(d.ReadinessRules)
+	c.Secrets = maps.Clone(d.Secrets)
+	c.Quarantined = maps.Clone(d.Quarantined)
+	return &c
+}

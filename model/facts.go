@@ -1,0 +1,206 @@
+package model
+
+import "time"
+
+// BMCTarget is all that is needed to speak with one BMC.
+type BMCTarget struct {
+	Name     BMCName
+	Scheme   string // http or https
+	Address  string // host:port
+	Username string
+	Password Sensitive
+	// Fingerprint is the SHA-256 of the certificate that was pinned on first
+	// contact, in hexadecimal; empty before it.
+	Fingerprint string
+}
+
+// SystemTarget is one ComputerSystem behind a BMC.
+type SystemTarget struct {
+	BMC BMCTarget
+	URI string // /redfish/v1/Systems/1
+}
+
+// BMCFacts is what a BMC says of itself and of the systems behind it.
+type BMCFacts struct {
+	Name            BMCName      `json:"name"`
+	UUID            string       `json:"uuid,omitempty"`
+	Manufacturer    string       `json:"manufacturer,omitempty"`
+	Model           string       `json:"model,omitempty"`
+	SKU             string       `json:"sku,omitempty"`
+	SerialNumber    string       `json:"serialNumber,omitempty"`
+	FirmwareVersion string       `json:"firmwareVersion,omitempty"`
+	MACAddress      string       `json:"macAddress,omitempty"`
+	Power           Power        `json:"powerState,omitempty"`
+	LastResetTime   time.Time    `json:"lastResetTime,omitzero"`
+	Fingerprint     string       `json:"fingerprint,omitempty"` // certificate that was seen
+	Systems         []SystemFact `json:"systems,omitempty"`     // sorted by URI
+	// Problems are the parts that could not be read, for a person.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// SystemFact is one machine behind a BMC: a ComputerSystem that can be reset.
+type SystemFact struct {
+	URI   string `json:"uri"`
+	UUID  string `json:"uuid,omitempty"` // canonical; empty when the BMC has none that can be used
+	Power Power  `json:"powerState,omitempty"`
+}
+
+// ServerFacts is what was read of one server through its BMC.
+type ServerFacts struct {
+	Name      ServerName `json:"name"`
+	Power     Power      `json:"power,omitempty"`
+	Inventory *Inventory `json:"inventory,omitempty"` // nil before the first full reading
+}
+
+// Inventory is what the BMC knows of a server's parts. A reading taken while the
+// server is off may lack parts; it never erases what was known.
+type Inventory struct {
+	UUID              string             `json:"uuid,omitempty"` // canonical
+	Manufacturer      string             `json:"manufacturer,omitempty"`
+	Model             string             `json:"model,omitempty"`
+	SKU               string             `json:"sku,omitempty"`
+	SerialNumber      string             `json:"serialNumber,omitempty"`
+	BIOSVersion       string             `json:"biosVersion,omitempty"`
+	IndicatorLED      string             `json:"indicatorLED,omitempty"`
+	MemoryBytes       int64              `json:"memoryBytes,omitempty"`
+	Processors        []Processor        `json:"processors,omitempty"`
+	Memory            []MemoryModule     `json:"memory,omitempty"`
+	Storages          []Storage          `json:"storages,omitempty"`
+	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
+	Firmware          []Firmware         `json:"firmware,omitempty"`
+	BootTargets       []string           `json:"bootTargets,omitempty"` // allowed one-time boot targets
+	// Problems are the parts that could not be read, for a person.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// Processor is one CPU, with upstream's status field names.
+type Processor struct {
+	ID             string `json:"id"`
+	Type           string `json:"type,omitempty"`
+	Architecture   string `json:"architecture,omitempty"`
+	InstructionSet string `json:"instructionSet,omitempty"`
+	Manufacturer   string `json:"manufacturer,omitempty"`
+	Model          string `json:"model,omitempty"`
+	MaxSpeedMHz    int32  `json:"maxSpeedMHz,omitempty"`
+	TotalCores     int32  `json:"totalCores,omitempty"`
+	TotalThreads   int32  `json:"totalThreads,omitempty"`
+}
+
+// MemoryModule is one memory device.
+type MemoryModule struct {
+	ID           string `json:"id"`
+	Bytes        int64  `json:"bytes,omitempty"`
+	Type         string `json:"type,omitempty"`
+	SpeedMHz     int32  `json:"speedMHz,omitempty"`
+	Manufacturer string `json:"manufacturer,omitempty"`
+	SerialNumber string `json:"serialNumber,omitempty"`
+	PartNumber   string `json:"partNumber,omitempty"`
+}
+
+// Storage is one storage subsystem.
+type Storage struct {
+	Name    string   `json:"name"`
+	State   string   `json:"state,omitempty"`
+	Volumes []Volume `json:"volumes,omitempty"`
+	Drives  []Drive  `json:"drives,omitempty"`
+}
+
+// Volume is one volume of a storage subsystem.
+type Volume struct {
+	Name        string `json:"name"`
+	Bytes       int64  `json:"bytes,omitempty"`
+	State       string `json:"state,omitempty"`
+	RAIDType    string `json:"raidType,omitempty"`
+	VolumeUsage string `json:"volumeUsage,omitempty"`
+}
+
+// Drive is one physical drive.
+type Drive struct {
+	Name         string `json:"name"`
+	MediaType    string `json:"mediaType,omitempty"`
+	Type         string `json:"type,omitempty"`
+	Bytes        int64  `json:"bytes,omitempty"`
+	Vendor       string `json:"vendor,omitempty"`
+	Model        string `json:"model,omitempty"`
+	SerialNumber string `json:"serialNumber,omitempty"`
+	State        string `json:"state,omitempty"`
+}
+
+// NetworkInterface is one network interface, from Redfish or from the probe.
+type NetworkInterface struct {
+	Name          string     `json:"name"`
+	IPs           []string   `json:"ips,omitempty"`
+	MACAddress    string     `json:"macAddress,omitempty"` // canonical
+	CarrierStatus string     `json:"carrierStatus,omitempty"`
+	Neighbors     []Neighbor `json:"neighbors,omitempty"`
+}
+
+// Neighbor is an LLDP neighbour.
+type Neighbor struct {
+	MACAddress        string `json:"macAddress,omitempty"`
+	PortID            string `json:"portID,omitempty"`
+	PortDescription   string `json:"portDescription,omitempty"`
+	SystemName        string `json:"systemName,omitempty"`
+	SystemDescription string `json:"systemDescription,omitempty"`
+}
+
+// Firmware is one entry of the BMC's firmware inventory.
+type Firmware struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+}
+
+// BootMethod is how a server boots from the network once.
+type BootMethod string
+
+// The boot methods.
+const (
+	BootPXE      BootMethod = "Pxe"
+	BootUEFIHTTP BootMethod = "UefiHttp"
+)
+
+// ProbeReport is what the probe on a server said, as the registry received it.
+type ProbeReport struct {
+	Ticket     string    `json:"ticket"` // ID of the boot ticket whose token was shown
+	ReceivedAt time.Time `json:"receivedAt"`
+	Data       ProbeData `json:"data"`
+}
+
+// BootState is a server's word that what it booted is up.
+type BootState struct {
+	Ticket     string    `json:"ticket"`
+	ReceivedAt time.Time `json:"receivedAt"`
+}
+
+// WipeReport is the outcome of a wipe, disk by disk.
+type WipeReport struct {
+	Ticket     string     `json:"ticket"`
+	ReceivedAt time.Time  `json:"receivedAt"`
+	Mode       string     `json:"mode"` // none, quick or secure
+	Disks      []DiskWipe `json:"disks"`
+}
+
+// DiskWipe is the outcome of the wipe of one disk.
+type DiskWipe struct {
+	Name      string `json:"name"` // sda
+	Serial    string `json:"serial,omitempty"`
+	Model     string `json:"model,omitempty"`
+	SizeBytes uint64 `json:"sizeBytes,omitempty"`
+	Method    string `json:"method,omitempty"` // blkdiscard, overwrite, nvme-format …
+	Result    string `json:"result"`           // wiped, failed or skipped
+	Error     string `json:"error,omitempty"`
+}
+
+// The results of a disk's wipe.
+const (
+	WipeDone    = "wiped"
+	WipeFailed  = "failed"
+	WipeSkipped = "skipped"
+)
+
+// Cleanup modes.
+const (
+	CleanupNone   = "none"
+	CleanupQuick  = "quick"
+	CleanupSecure = "secure"
+)

@@ -1,0 +1,342 @@
+package model
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Group is the API group that Ingot shares with ironcore-dev's metal-operator,
+// APIVersion what manifests of it carry.
+const (
+	Group      = "metal.ironcore.dev"
+	APIVersion = Group + "/v1alpha1"
+)
+
+// Kind is the kind of a manifest.
+type Kind string
+
+// The kinds that Ingot reads from Git.
+const (
+	KindEndpoint                Kind = "Endpoint"
+	KindBMC                     Kind = "BMC"
+	KindBMCSecret               Kind = "BMCSecret"
+	KindServer                  Kind = "Server"
+	KindServerClaim             Kind = "ServerClaim"
+	KindServerBootConfiguration Kind = "ServerBootConfiguration"
+	KindServerMaintenance       Kind = "ServerMaintenance"
+	KindServerReadinessRule     Kind = "ServerReadinessRule"
+	KindSecret                  Kind = "Secret"
+)
+
+// Annotations that people steer Ingot with.
+const (
+	// AnnotationOperation asks for an operation. Each new value is done once; a
+	// suffix after "#" makes a value new.
+	AnnotationOperation = Group + "/operation"
+	// AnnotationReprovision lets a changed image or Ignition of a bound claim be
+	// installed, once for each new value.
+	AnnotationReprovision = "ingot/reprovision"
+	// AnnotationPriority orders claims that wait: an integer, higher first.
+	AnnotationPriority = "ingot/priority"
+	// AnnotationDiscover, on a Server, lets a server that was found running be
+	// powered off and discovered; once for each new value.
+	AnnotationDiscover = "ingot/discover"
+	// AnnotationBoot, on a ServerClaim, is "once" (boot the image once, then from
+	// disk) or "always" (serve the same pinned image on each boot).
+	AnnotationBoot = "ingot/boot"
+	// AnnotationCleanup, on a Server, overrides cleanup.mode: none,
+	// quick or secure.
+	AnnotationCleanup = "ingot/cleanup"
+)
+
+// Operations, as values of AnnotationOperation.
+const (
+	OperationIgnore          = "ignore"
+	OperationRetry           = "retry"
+	OperationPark            = "park"
+	OperationUnpark          = "unpark"
+	OperationGracefulRestart = "graceful-restart-server"
+	OperationHardRestart     = "hard-restart-server"
+	OperationPowerCycle      = "power-cycle-server"
+	OperationForceOff        = "force-off-server"
+	OperationForceOn         = "force-on-server"
+)
+
+// Object is any decoded manifest.
+type Object interface {
+	// Identity tells it from all others.
+	Identity() Identity
+	// Metadata is what all kinds have.
+	Metadata() *Meta
+}
+
+// Meta is the metadata that Ingot reads. Other fields of Kubernetes' ObjectMeta
+// are accepted in files and ignored, with a warning.
+type Meta struct {
+	Name        string            `json:"name"`
+	Namespace   string            `json:"namespace,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Source is where the object stands in Git, "path:line".
+	Source string `json:"-"`
+}
+
+// Metadata implements Object for every kind that embeds Meta.
+func (m *Meta) Metadata() *Meta { return m }
+
+// LocalRef names an object of a known kind, in the same namespace if it has one.
+type LocalRef struct {
+	Name string `json:"name"`
+}
+
+// ObjectRef names an object of a known kind in a namespace.
+type ObjectRef struct {
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// Endpoint is a device seen on the management network.
+type Endpoint struct {
+	Meta `json:"metadata"`
+	Spec EndpointSpec `json:"spec"`
+}
+
+// EndpointSpec is a device's addresses.
+type EndpointSpec struct {
+	MACAddress string `json:"macAddress"` // canonical, see CanonicalMAC
+	IP         string `json:"ip"`
+}
+
+// BMC is a baseboard management controller.
+type BMC struct {
+	Meta `json:"metadata"`
+	Spec BMCSpec `json:"spec"`
+}
+
+// BMCSpec says how a BMC is reached: exactly one of EndpointRef and Access.
+type BMCSpec struct {
+	BMCUUID         string           `json:"bmcUUID,omitempty"`
+	EndpointRef     *LocalRef        `json:"endpointRef,omitempty"`
+	Access          *InlineEndpoint  `json:"access,omitempty"`
+	BMCSecretRef    LocalRef         `json:"bmcSecretRef"`
+	Protocol        Protocol         `json:"protocol"`
+	ConsoleProtocol *ConsoleProtocol `json:"consoleProtocol,omitempty"`
+	Hostname        string           `json:"hostname,omitempty"`
+}
+
+// InlineEndpoint is an address written into the BMC itself.
+type InlineEndpoint struct {
+	MACAddress string `json:"macAddress,omitempty"` // canonical
+	IP         string `json:"ip"`
+}
+
+// Protocol is how to speak with a BMC. Scheme is "https" when empty.
+type Protocol struct {
+	Name   string `json:"name"`
+	Port   int32  `json:"port"`
+	Scheme string `json:"scheme,omitempty"`
+}
+
+// ConsoleProtocol is how to reach a server's console.
+type ConsoleProtocol struct {
+	Name string `json:"name"`
+	Port int32  `json:"port"`
+}
+
+// BMCSecret holds the credentials of a BMC under the keys username and password.
+// Data and StringData are merged by the decoder: Values is what counts.
+type BMCSecret struct {
+	Meta      `json:"metadata"`
+	Immutable *bool                `json:"immutable,omitempty"`
+	Type      string               `json:"type,omitempty"`
+	Values    map[string]Sensitive `json:"-"`
+}
+
+// Secret holds what a claim hands to its server. Data and StringData are merged
+// by the decoder: Values is what counts.
+type Secret struct {
+	Meta      `json:"metadata"`
+	Immutable *bool                `json:"immutable,omitempty"`
+	Type      string               `json:"type,omitempty"`
+	Values    map[string]Sensitive `json:"-"`
+}
+
+// ReclaimPolicy is what becomes of a server when its claim is gone.
+type ReclaimPolicy string
+
+// The reclaim policies.
+const (
+	ReclaimRecycle ReclaimPolicy = "Recycle" // wipe, then Available; the default
+	ReclaimRetain  ReclaimPolicy = "Retain"  // Released, untouched until a person acts
+)
+
+// Server is a machine: what people say about one. Servers come to be by
+// discovery; a Server in Git adds to what was discovered.
+type Server struct {
+	Meta `json:"metadata"`
+	Spec ServerSpec `json:"spec"`
+}
+
+// ServerSpec is what people may say about a server.
+type ServerSpec struct {
+	SystemUUID           string        `json:"systemUUID,omitempty"` // canonical, see CanonicalUUID
+	SystemURI            string        `json:"systemURI,omitempty"`
+	Power                Power         `json:"power,omitempty"` // deprecated: accepted, ignored
+	IndicatorLED         string        `json:"indicatorLED,omitempty"`
+	ReclaimPolicy        ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	ServerClaimRef       *ObjectRef    `json:"serverClaimRef,omitempty"`
+	BMCRef               *LocalRef     `json:"bmcRef,omitempty"`
+	BMC                  *BMCAccess    `json:"bmc,omitempty"`
+	BootConfigurationRef *ObjectRef    `json:"bootConfigurationRef,omitempty"`
+	BootOrder            []BootOrder   `json:"bootOrder,omitempty"`
+	Taints               []Taint       `json:"taints,omitempty"`
+	Unclaimable          bool          `json:"unclaimable,omitempty"` // cordoned
+}
+
+// BMCAccess is a BMC described within a Server.
+type BMCAccess struct {
+	Protocol     Protocol `json:"protocol"`
+	Address      string   `json:"address"`
+	BMCSecretRef LocalRef `json:"bmcSecretRef"`
+}
+
+// BootOrder is one entry of a persistent boot order.
+type BootOrder struct {
+	Name     string `json:"name"`
+	Priority int    `json:"priority"`
+	Device   string `json:"device"`
+}
+
+// TaintEffect is what a taint does.
+type TaintEffect string
+
+// The taint effects.
+const (
+	TaintNoBind TaintEffect = "NoBind" // no new claim is bound; the default
+	TaintEvict  TaintEffect = "Evict"  // reserved, has no effect
+)
+
+// Taint keeps claims off a server that do not tolerate it.
+type Taint struct {
+	Key    string      `json:"key"`
+	Value  string      `json:"value,omitempty"`
+	Effect TaintEffect `json:"effect,omitempty"`
+}
+
+// Toleration lets a claim bind to a tainted server.
+type Toleration struct {
+	Key      string      `json:"key,omitempty"`
+	Operator string      `json:"operator,omitempty"` // Equal (default) or Exists
+	Value    string      `json:"value,omitempty"`
+	Effect   TaintEffect `json:"effect,omitempty"`
+}
+
+// ServerClaim asks for a server that runs an image.
+type ServerClaim struct {
+	Meta `json:"metadata"`
+	Spec ServerClaimSpec `json:"spec"`
+}
+
+// ServerClaimSpec is what a tenant asks for.
+type ServerClaimSpec struct {
+	Power             Power                 `json:"power"`
+	ServerRef         *LocalRef             `json:"serverRef,omitempty"`
+	ServerSelector    *metav1.LabelSelector `json:"serverSelector,omitempty"`
+	IgnitionSecretRef *LocalRef             `json:"ignitionSecretRef,omitempty"`
+	UserDataRef       *LocalRef             `json:"userDataRef,omitempty"`
+	Image             string                `json:"image"`
+	Tolerations       []Toleration          `json:"tolerations,omitempty"`
+}
+
+// ServerBootConfiguration says what a server boots. Ingot makes them itself; one
+// in Git is accepted and shown.
+type ServerBootConfiguration struct {
+	Meta `json:"metadata"`
+	Spec ServerBootConfigurationSpec `json:"spec"`
+}
+
+// ServerBootConfigurationSpec is what a server boots.
+type ServerBootConfigurationSpec struct {
+	ServerRef         LocalRef  `json:"serverRef"`
+	Image             string    `json:"image,omitempty"`
+	IgnitionSecretRef *LocalRef `json:"ignitionSecretRef,omitempty"`
+}
+
+// ServerMaintenance takes a server out of service for as long as it exists.
+type ServerMaintenance struct {
+	Meta `json:"metadata"`
+	Spec ServerMaintenanceSpec `json:"spec"`
+}
+
+// ServerMaintenanceSpec names the server. Policy is accepted as upstream had it
+// (OwnerApproval, Enforced).
+type ServerMaintenanceSpec struct {
+	ServerRef   LocalRef `json:"serverRef"`
+	Policy      string   `json:"policy,omitempty"`
+	ServerPower Power    `json:"serverPower,omitempty"` // accepted, ignored
+	Reason      string   `json:"reason,omitempty"`
+}
+
+// ServerReadinessRule keeps a taint on servers whose conditions are not met.
+type ServerReadinessRule struct {
+	Meta `json:"metadata"`
+	Spec ServerReadinessRuleSpec `json:"spec"`
+}
+
+// ServerReadinessRuleSpec is a rule's conditions and taint.
+type ServerReadinessRuleSpec struct {
+	Conditions      []RequiredCondition   `json:"conditions"`
+	EnforcementMode string                `json:"enforcementMode"` // BootstrapOnly or Continuous
+	Taint           Taint                 `json:"taint"`
+	ServerSelector  *metav1.LabelSelector `json:"serverSelector,omitempty"`
+}
+
+// RequiredCondition is a condition type and the status that it must have.
+type RequiredCondition struct {
+	Type           string `json:"type"`
+	RequiredStatus string `json:"requiredStatus"`
+}
+
+// Identity implements Object.
+func (o *Endpoint) Identity() Identity { return Identity{Kind: KindEndpoint, Name: o.Name} }
+
+// Identity implements Object.
+func (o *BMC) Identity() Identity { return Identity{Kind: KindBMC, Name: o.Name} }
+
+// Identity implements Object.
+func (o *BMCSecret) Identity() Identity { return Identity{Kind: KindBMCSecret, Name: o.Name} }
+
+// Identity implements Object.
+func (o *Server) Identity() Identity { return Identity{Kind: KindServer, Name: o.Name} }
+
+// Identity implements Object.
+func (o *ServerClaim) Identity() Identity {
+	return Identity{Kind: KindServerClaim, Namespace: o.Namespace, Name: o.Name}
+}
+
+// Identity implements Object.
+func (o *ServerBootConfiguration) Identity() Identity {
+	return Identity{Kind: KindServerBootConfiguration, Namespace: o.Namespace, Name: o.Name}
+}
+
+// Identity implements Object.
+func (o *ServerMaintenance) Identity() Identity {
+	return Identity{Kind: KindServerMaintenance, Name: o.Name}
+}
+
+// Identity implements Object.
+func (o *ServerReadinessRule) Identity() Identity {
+	return Identity{Kind: KindServerReadinessRule, Name: o.Name}
+}
+
+// Identity implements Object.
+func (o *Secret) Identity() Identity {
+	return Identity{Kind: KindSecret, Namespace: o.Namespace, Name: o.Name}
+}
+
+// ClaimName returns the claim's namespaced name.
+func (o *ServerClaim) ClaimName() ClaimName { return Named[ClaimName](o.Namespace, o.Name) }
+
+// Quantity is an amount with a unit, "512Gi", as Kubernetes writes it.
+type Quantity = resource.Quantity

@@ -1,0 +1,161 @@
+package model
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+)
+
+// kindInfo is what the decoder knows of a kind.
+type kindInfo struct {
+	new        func() Object
+	namespaced bool
+	core       bool // apiVersion is v1, not ours
+}
+
+var kindTable = map[Kind]kindInfo{
+	KindEndpoint:                {new: func() Object { return new(Endpoint) }},
+	KindBMC:                     {new: func() Object { return new(BMC) }},
+	KindBMCSecret:               {new: func() Object { return new(BMCSecret) }},
+	KindServer:                  {new: func() Object { return new(Server) }},
+	KindServerClaim:             {new: func() Object { return new(ServerClaim) }, namespaced: true},
+	KindServerBootConfiguration: {new: func() Object { return new(ServerBootConfiguration) }, namespaced: true},
+	KindServerMaintenance:       {new: func() Object { return new(ServerMaintenance) }},
+	KindServerReadinessRule:     {new: func() Object { return new(ServerReadinessRule) }},
+	KindSecret:                  {new: func() Object { return new(Secret) }, namespaced: true, core: true},
+}
+
+// Kinds are the kinds that Ingot reads, in the order of a server's life.
+var Kinds = []Kind{
+	KindEndpoint, KindBMC, KindBMCSecret, KindServer, KindServerClaim, KindServerBootConfiguration,
+	KindServerMaintenance, KindServerReadinessRule, KindSecret,
+}
+
+// Namespaced reports whether objects of the kind live in a namespace.
+func (k Kind) Namespaced() bool { return kindTable[k].namespaced }
+
+func kindNames() []string {
+	names := make([]string, len(Kinds))
+	for i, k := range Kinds {
+		names[i] = string(k)
+	}
+	return names
+}
+
+// Kinds of the ironcore projects that Ingot refuses, and why.
+const (
+	firmwareMoved = "firmware and BIOS settings left metal-operator for a project of their own, and Ingot does not change firmware"
+	bootMade      = "Ingot makes boot entries from its boot tickets itself"
+)
+
+var refusedKinds = map[Kind]string{
+	"BIOSSettings":    firmwareMoved,
+	"BIOSSettingsSet": firmwareMoved,
+	"BIOSVersion":     firmwareMoved,
+	"BIOSVersionSet":  firmwareMoved,
+	"BMCSettings":     firmwareMoved,
+	"BMCSettingsSet":  firmwareMoved,
+	"BMCVersion":      firmwareMoved,
+	"BMCVersionSet":   firmwareMoved,
+	"BMCUser":         "it is deprecated upstream: keep accounts on the BMC and name their credentials in a BMCSecret",
+	"ServerMetadata":  "discovery fills in what is known of a server, and labels of the Server add to it",
+	"IPXEBootConfig":  bootMade,
+	"HTTPBootConfig":  bootMade,
+	"Lease":           "leases are what Ingot's DHCP observes: write an Endpoint to fix an address",
+}
+
+// aliasGroup is a name under which upstream's group appears in documents that
+// people still copy from.
+const aliasGroup = "metal.OpenKCM.dev"
+
+// allowedValues are the values of types that are enumerations.
+var allowedValues = map[reflect.Type][]string{
+	reflect.TypeFor[Power]():         {string(PowerOn), string(PowerOff)},
+	reflect.TypeFor[ReclaimPolicy](): {string(ReclaimRecycle), string(ReclaimRetain)},
+	reflect.TypeFor[TaintEffect]():   {string(TaintNoBind), string(TaintEvict)},
+}
+
+// allowed returns the values of an enumeration.
+func allowed[T ~string]() []string { return allowedValues[reflect.TypeFor[T]()] }
+
+// extraFields are names that files may hold beside the fields of the Go types.
+var extraFields = map[reflect.Type]map[string]extraField{
+	reflect.TypeFor[Meta](): ignoredFields("belongs to Kubernetes' bookkeeping: ignored",
+		"clusterName", "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers", "generateName",
+		"generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"),
+	reflect.TypeFor[ServerSpec](): {
+		"uuid": {alias: "systemUUID", warning: `is deprecated: write "systemUUID"`},
+	},
+}
+
+func init() {
+	top := ignoredFields("is written by Ingot on the status branch: ignored", "status")
+	top["apiVersion"], top["kind"] = extraField{}, extraField{}
+	secret := map[string]extraField{"data": {}, "stringData": {}, "sops": {}}
+	maps.Copy(secret, top)
+	for kind, info := range kindTable {
+		extra := top
+		if kind.secret() {
+			extra = secret
+		}
+		extraFields[reflect.TypeOf(info.new()).Elem()] = extra
+	}
+}
+
+// secret reports whether objects of the kind hold secret values.
+func (k Kind) secret() bool { return k == KindSecret || k == KindBMCSecret }
+
+func ignoredFields(why string, names ...string) map[string]extraField {
+	m := make(map[string]extraField, len(names))
+	for _, name := range names {
+		m[name] = extraField{warning: why}
+	}
+	return m
+}
+
+// annotation is what is known of one of Ingot's own annotations.
+type annotation struct {
+	kinds  []Kind   // on which it has an effect
+	values []string // that it may have, nil for any
+}
+
+// ownPrefix begins the annotations that only Ingot knows.
+const ownPrefix = "ingot/"
+
+var annotations = map[string]annotation{
+	AnnotationReprovision: {kinds: []Kind{KindServerClaim}},
+	AnnotationPriority:    {kinds: []Kind{KindServerClaim}},
+	AnnotationDiscover:    {kinds: []Kind{KindServer}},
+	AnnotationBoot:        {kinds: []Kind{KindServerClaim}, values: []string{"once", "always"}},
+	AnnotationCleanup: {
+		kinds:  []Kind{KindServerClaim, KindServer},
+		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
+	},
+}
+
+// operations are the known values of AnnotationOperation; those that upstream
+// knows and Ingot does not carry out are false.
+var operations = map[string]bool{
+	OperationIgnore:            true,
+	OperationRetry:             true,
+	OperationPark:              true,
+	OperationUnpark:            true,
+	OperationGracefulRestart:   true,
+	OperationHardRestart:       true,
+	OperationPowerCycle:        true,
+	OperationForceOff:          true,
+	OperationForceOn:           true,
+	"allow-in-progress-delete": false,
+	"allow-in-progress-update": false,
+	"retry-propagated":         false,
+	"rotate-credentials":       false,
+	"graceful-restart-bmc":     false,
+	"force-ssh-reset-bmc":      false,
+}
+
+// listKind reports whether kind is a list of other objects, as kubectl writes it.
+func listKind(kind string) bool {
+	item, ok := strings.CutSuffix(kind, "List")
+	_, known := kindTable[Kind(item)]
+	return ok && (item == "" || known)
+}

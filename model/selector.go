@@ -1,0 +1,127 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Matches reports whether the claim's selector takes a server with these labels.
+// A claim without selector takes every server. It says nothing of serverRef.
+func (o *ServerClaim) Matches(labels map[string]string) bool {
+	return selectorMatches(o.Spec.ServerSelector, labels)
+}
+
+// Describe returns what the claim asks of a server, for messages:
+// "rack=b, zone in (x,y)", or "any server".
+func (o *ServerClaim) Describe() string {
+	var asks []string
+	if o.Spec.ServerRef != nil {
+		asks = append(asks, "server "+o.Spec.ServerRef.Name)
+	}
+	asks = append(asks, requirements(o.Spec.ServerSelector)...)
+	if len(asks) == 0 {
+		return "any server"
+	}
+	return strings.Join(asks, ", ")
+}
+
+// Unmet returns the first requirement of the claim's selector that labels do not
+// meet, as Describe writes it, or "" when they meet all.
+func (o *ServerClaim) Unmet(labels map[string]string) string {
+	s := o.Spec.ServerSelector
+	if s == nil {
+		return ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		if !hasLabel(labels, key, s.MatchLabels[key]) {
+			return equality(key, s.MatchLabels[key])
+		}
+	}
+	for i := range s.MatchExpressions {
+		if r := &s.MatchExpressions[i]; !requirementMet(r, labels) {
+			return requirementText(r)
+		}
+	}
+	return ""
+}
+
+// Matches reports whether the rule is for a server with these labels. A rule
+// without selector is for all.
+func (o *ServerReadinessRule) Matches(labels map[string]string) bool {
+	return selectorMatches(o.Spec.ServerSelector, labels)
+}
+
+// selectorMatches has the meaning of apimachinery's LabelSelectorAsSelector, but
+// that no selector takes all. It needs no compiled form: what is compiled there
+// is validation, which decoding has done.
+func selectorMatches(s *metav1.LabelSelector, labels map[string]string) bool {
+	if s == nil {
+		return true
+	}
+	for key, value := range s.MatchLabels {
+		if !hasLabel(labels, key, value) {
+			return false
+		}
+	}
+	for i := range s.MatchExpressions {
+		if !requirementMet(&s.MatchExpressions[i], labels) {
+			return false
+		}
+	}
+	return true
+}
+
+func hasLabel(labels map[string]string, key, want string) bool {
+	value, ok := labels[key]
+	return ok && value == want
+}
+
+// requirementMet is false for an operator that is none.
+func requirementMet(r *metav1.LabelSelectorRequirement, labels map[string]string) bool {
+	value, ok := labels[r.Key]
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		return ok && slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpNotIn:
+		return !ok || !slices.Contains(r.Values, value)
+	case metav1.LabelSelectorOpExists:
+		return ok
+	case metav1.LabelSelectorOpDoesNotExist:
+		return !ok
+	}
+	return false
+}
+
+func requirements(s *metav1.LabelSelector) []string {
+	if s == nil {
+		return nil
+	}
+	var texts []string
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		texts = append(texts, equality(key, s.MatchLabels[key]))
+	}
+	for i := range s.MatchExpressions {
+		texts = append(texts, requirementText(&s.MatchExpressions[i]))
+	}
+	return texts
+}
+
+func equality(key, value string) string { return key + "=" + value }
+
+func requirementText(r *metav1.LabelSelectorRequirement) string {
+	values := " (" + strings.Join(r.Values, ",") + ")"
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn:
+		return r.Key + " in" + values
+	case metav1.LabelSelectorOpNotIn:
+		return r.Key + " not in" + values
+	case metav1.LabelSelectorOpExists:
+		return r.Key
+	case metav1.LabelSelectorOpDoesNotExist:
+		return "no " + r.Key
+	}
+	return r.Key + " " + string(r.Operator) + values
+}

@@ -1,0 +1,146 @@
+package model
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// TestSelectorsMatchAsInKubernetes compares with apimachinery on selectors and
+// labels by chance, from few enough words that they often meet.
+func TestSelectorsMatchAsInKubernetes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	word := func(words ...string) string { return words[rnd.IntN(len(words))] }
+	matched := 0
+	for range 20_000 {
+		s := &metav1.LabelSelector{}
+		for range rnd.IntN(3) {
+			if s.MatchLabels == nil {
+				s.MatchLabels = make(map[string]string)
+			}
+			s.MatchLabels[word("rack", "zone", "gpu")] = word("", "a", "b")
+		}
+		for range rnd.IntN(3) {
+			r := metav1.LabelSelectorRequirement{
+				Key:      word("rack", "zone", "gpu"),
+				Operator: metav1.LabelSelectorOperator(word("In", "NotIn", "Exists", "DoesNotExist")),
+			}
+			if r.Operator == "In" || r.Operator == "NotIn" {
+				r.Values = []string{word("", "a"), word("a", "b")}
+			}
+			s.MatchExpressions = append(s.MatchExpressions, r)
+		}
+		server := make(map[string]string)
+		for range rnd.IntN(4) {
+			server[word("rack", "zone", "gpu")] = word("", "a", "b")
+		}
+		compiled, err := metav1.LabelSelectorAsSelector(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claim := &ServerClaim{Spec: ServerClaimSpec{ServerSelector: s}}
+		want := compiled.Matches(labels.Set(server))
+		if got := claim.Matches(server); got != want {
+			t.Fatalf("%s on %v: got %v, want %v", claim.Describe(), server, got, want)
+		}
+		if unmet := claim.Unmet(server); (unmet == "") != want {
+			t.Fatalf("%s on %v: unmet %q, matches %v", claim.Describe(), server, unmet, want)
+		}
+		if want {
+			matched++
+		}
+	}
+	if matched < 2_000 {
+		t.Errorf("only %d selectors matched: too few to prove anything", matched)
+	}
+}
+
+func TestDescribeSaysWhatAClaimAsks(t *testing.T) {
+	selector := &metav1.LabelSelector{
+		MatchLabels: map[string]string{"rack": "b", "gpu": "a100"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "zone", Operator: "In", Values: []string{"x", "y"}},
+			{Key: "room", Operator: "NotIn", Values: []string{"1"}},
+			{Key: "ssd", Operator: "Exists"},
+			{Key: "old", Operator: "DoesNotExist"},
+		},
+	}
+	tests := map[string]struct {
+		spec ServerClaimSpec
+		want string
+	}{
+		"nothing":           {ServerClaimSpec{}, "any server"},
+		"an empty selector": {ServerClaimSpec{ServerSelector: &metav1.LabelSelector{}}, "any server"},
+		"one by name":       {ServerClaimSpec{ServerRef: &LocalRef{"s1"}}, "server s1"},
+		"labels":            {ServerClaimSpec{ServerSelector: selector}, "gpu=a100, rack=b, zone in (x,y), room not in (1), ssd, no old"},
+		"both": {
+			ServerClaimSpec{ServerRef: &LocalRef{"s1"}, ServerSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}},
+			"server s1, rack=b",
+		},
+	}
+	for name, tt := range tests {
+		if got := (&ServerClaim{Spec: tt.spec}).Describe(); got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
+	claim := &ServerClaim{Spec: ServerClaimSpec{ServerSelector: selector}}
+	if got := claim.Unmet(map[string]string{"gpu": "a100", "rack": "b", "zone": "z"}); got != "zone in (x,y)" {
+		t.Errorf("the first unmet requirement: got %q, want %q", got, "zone in (x,y)")
+	}
+}
+
+func TestARuleWithoutSelectorIsForAllServers(t *testing.T) {
+	rule := &ServerReadinessRule{}
+	if !rule.Matches(nil) {
+		t.Error("no selector: got false")
+	}
+	rule.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}
+	if rule.Matches(map[string]string{"rack": "a"}) || !rule.Matches(map[string]string{"rack": "b"}) {
+		t.Error("the selector is not heeded")
+	}
+}
+
+func TestToleration(t *testing.T) {
+	gpu, a, b := Taint{"gpu", "1", TaintNoBind}, Taint{"a", "", TaintNoBind}, Taint{Key: "b", Value: "x"}
+	tests := map[string]struct {
+		taints      []Taint
+		tolerations []Toleration
+		keptOffBy   Taint
+	}{
+		"no taints keep nobody off":                {nil, nil, Taint{}},
+		"a taint keeps off who does not tolerate":  {[]Taint{gpu}, nil, gpu},
+		"the first that is not tolerated is named": {[]Taint{gpu, a, b}, []Toleration{{Key: "gpu", Value: "1"}}, a},
+		"an equal key and value tolerate":          {[]Taint{gpu}, []Toleration{{"gpu", "Equal", "1", TaintNoBind}}, Taint{}},
+		"no operator is Equal":                     {[]Taint{gpu}, []Toleration{{Key: "gpu", Value: "1"}}, Taint{}},
+		"another value does not tolerate":          {[]Taint{gpu}, []Toleration{{Key: "gpu", Value: "2"}}, gpu},
+		"Exists tolerates any value":               {[]Taint{gpu}, []Toleration{{Key: "gpu", Operator: "Exists"}}, Taint{}},
+		"Exists without key tolerates everything":  {[]Taint{gpu, a, b}, []Toleration{{Operator: "Exists"}}, Taint{}},
+		"a toleration of Evict is not of NoBind":   {[]Taint{gpu}, []Toleration{{"gpu", "Exists", "", TaintEvict}}, gpu},
+		"a taint of Evict keeps nobody off":        {[]Taint{{"gpu", "1", TaintEvict}}, nil, Taint{}},
+		"a taint without effect is NoBind":         {[]Taint{b}, nil, b},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			claim := &ServerClaim{Spec: ServerClaimSpec{Tolerations: tt.tolerations}}
+			ok, first := claim.Tolerates(tt.taints)
+			if diff := cmp.Diff(tt.keptOffBy, first); diff != "" || ok != (tt.keptOffBy == Taint{}) {
+				t.Errorf("tolerates: %v; want -, got +:\n%s", ok, diff)
+			}
+		})
+	}
+}
+
+func TestOperationIsNamedBeforeTheHash(t *testing.T) {
+	for value, want := range map[string]string{"": "", "park": "park", "power-cycle-server#2": OperationPowerCycle, "retry##": OperationRetry} {
+		m := &Meta{Annotations: map[string]string{AnnotationOperation: value}}
+		if name, whole := m.Operation(); name != want || whole != value {
+			t.Errorf("%q: got %q, %q", value, name, whole)
+		}
+	}
+	if name, value := new(Meta).Operation(); name != "" || value != "" {
+		t.Errorf("no annotations: got %q, %q", name, value)
+	}
+}

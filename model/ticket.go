@@ -1,0 +1,186 @@
+package model
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"strings"
+	"time"
+)
+
+// TicketPurpose is what a boot ticket boots a server for.
+type TicketPurpose string
+
+// The purposes of a boot ticket.
+const (
+	PurposeDiscovery TicketPurpose = "Discovery"
+	PurposeClaim     TicketPurpose = "Claim"
+	PurposeCleanup   TicketPurpose = "Cleanup"
+)
+
+// TicketState is how far a boot ticket has come.
+type TicketState string
+
+// The states of a boot ticket, in order.
+const (
+	TicketArmed          TicketState = "Armed"
+	TicketScriptServed   TicketState = "ScriptServed"
+	TicketIgnitionServed TicketState = "IgnitionServed"
+	TicketBooted         TicketState = "Booted" // it served its purpose
+	TicketSpent          TicketState = "Spent"  // revoked or expired
+)
+
+// Ticket is leave for one server to boot one thing from the network once.
+// reconcile alone writes it; how far the server has come since is in Progress.
+type Ticket struct {
+	ID      string        `json:"id"` // unique for ever: server, serial and time of arming
+	Server  ServerName    `json:"server"`
+	UUID    string        `json:"uuid"` // canonical system UUID
+	Purpose TicketPurpose `json:"purpose"`
+	Claim   ClaimName     `json:"claim,omitempty"`
+	Image   PinnedImage   `json:"image"`
+	// Digest identifies all that is booted: image, Ignition, kernel arguments.
+	Digest  string    `json:"digest"`
+	ArmedAt time.Time `json:"armedAt"`
+	// Ended is empty while the ticket is open, else TicketBooted or TicketSpent.
+	Ended TicketState `json:"ended,omitempty"`
+	// Always lets the pinned image be booted from the network on every boot, also
+	// after the ticket is Booted (annotation ingot/boot: always).
+	Always bool `json:"always,omitempty"`
+	// CleanupMode is the wipe that a Cleanup ticket asks for.
+	CleanupMode string `json:"cleanupMode,omitempty"`
+}
+
+// PinnedImage is an OCI image whose tag was resolved once, by digest.
+type PinnedImage struct {
+	Ref          string `json:"ref"`          // as the person wrote it
+	Repository   string `json:"repository"`   // registry/repository, without tag or digest
+	Digest       string `json:"digest"`       // of the manifest of this architecture
+	Architecture string `json:"architecture"` // amd64, arm64
+	Kernel       *Layer `json:"kernel,omitempty"`
+	Initrd       *Layer `json:"initrd,omitempty"`
+	Squashfs     *Layer `json:"squashfs,omitempty"`
+	UKI          *Layer `json:"uki,omitempty"`
+}
+
+// Layer is one blob of an image.
+type Layer struct {
+	Digest    string `json:"digest"`
+	Size      int64  `json:"size"` // bytes
+	MediaType string `json:"mediaType,omitempty"`
+}
+
+// Progress is how far a server has come with a ticket. The boot service alone
+// writes it.
+type Progress struct {
+	Ticket     string    `json:"ticket"`
+	ScriptAt   time.Time `json:"scriptAt,omitzero"`
+	KernelAt   time.Time `json:"kernelAt,omitzero"`
+	InitrdAt   time.Time `json:"initrdAt,omitzero"`
+	IgnitionAt time.Time `json:"ignitionAt,omitzero"`
+	Client     string    `json:"client,omitempty"` // IP address of the last request
+}
+
+// BootStage is one thing that a booting server is seen to fetch.
+type BootStage string
+
+// The boot stages that the boot service sees over HTTP.
+const (
+	StageScript   BootStage = "iPXE script"
+	StageKernel   BootStage = "kernel"
+	StageInitrd   BootStage = "initrd"
+	StageIgnition BootStage = "Ignition"
+)
+
+// Reached returns p with stage noted at now, if it was not reached before, and
+// whether that changed anything.
+func (p Progress) Reached(stage BootStage, now time.Time) (Progress, bool) {
+	at := map[BootStage]*time.Time{
+		StageScript: &p.ScriptAt, StageKernel: &p.KernelAt, StageInitrd: &p.InitrdAt, StageIgnition: &p.IgnitionAt,
+	}[stage]
+	if at == nil || !at.IsZero() {
+		return p, false
+	}
+	*at = now
+	return p, true
+}
+
+// Last returns the last stage that was reached and when, or "" if none was.
+func (p Progress) Last() (BootStage, time.Time) {
+	switch {
+	case !p.IgnitionAt.IsZero():
+		return StageIgnition, p.IgnitionAt
+	case !p.InitrdAt.IsZero():
+		return StageInitrd, p.InitrdAt
+	case !p.KernelAt.IsZero():
+		return StageKernel, p.KernelAt
+	case !p.ScriptAt.IsZero():
+		return StageScript, p.ScriptAt
+	}
+	return "", time.Time{}
+}
+
+// State is the ticket's state, given the progress seen.
+func (t *Ticket) State(p *Progress) TicketState {
+	switch {
+	case t == nil:
+		return TicketSpent
+	case t.Ended != "":
+		return t.Ended
+	case p == nil || p.Ticket != t.ID:
+		return TicketArmed
+	case !p.IgnitionAt.IsZero():
+		return TicketIgnitionServed
+	case !p.ScriptAt.IsZero():
+		return TicketScriptServed
+	}
+	return TicketArmed
+}
+
+// Open reports whether the server may still use the ticket.
+func (t *Ticket) Open() bool { return t != nil && t.Ended == "" }
+
+// MayBoot reports whether the server may be served an iPXE script for a network
+// boot. Once Ignition was served the machine may hold an installed disk, so from
+// then on it boots from disk (law 1), unless the ticket is for always.
+func (t *Ticket) MayBoot(p *Progress) bool {
+	switch t.State(p) {
+	case TicketArmed, TicketScriptServed:
+		return true
+	case TicketIgnitionServed, TicketBooted:
+		return t.Always
+	case TicketSpent:
+	}
+	return false
+}
+
+// TokenKey makes the tokens of boot tickets. Tokens are derived, never stored:
+// they survive restarts and a lost Redis, and are of no use to who reads either.
+type TokenKey struct{ key Sensitive }
+
+// NewTokenKey returns a key made from secret, which must be at least 32 bytes of
+// randomness.
+func NewTokenKey(secret []byte) TokenKey {
+	return TokenKey{NewSensitive(string(secret))}
+}
+
+// Token returns the 128-bit token of a ticket as 26 lower-case letters and
+// digits, fit for a URL path.
+func (k TokenKey) Token(t *Ticket) Sensitive {
+	mac := hmac.New(sha256.New, []byte(k.key.Reveal()))
+	mac.Write([]byte("boot ticket\x00" + t.ID + "\x00" + t.UUID))
+	enc := base32.StdEncoding.WithPadding(base32.NoPadding)
+	return NewSensitive(strings.ToLower(enc.EncodeToString(mac.Sum(nil)[:16])))
+}
+
+// Valid reports, in constant time, whether token is t's.
+func (k TokenKey) Valid(t *Ticket, token string) bool {
+	return subtle.ConstantTimeCompare([]byte(k.Token(t).Reveal()), []byte(token)) == 1
+}
+
+// Offer is a boot ticket and how far the server has come with it.
+type Offer struct {
+	Ticket   *Ticket
+	Progress *Progress // nil before the first request
+}

@@ -1,0 +1,458 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Values of fields that are enumerations without a type of their own.
+var (
+	protocolNames    = []string{"Redfish", "RedfishLocal", "RedfishWithRegistryPatch", "IPMI", "SSH"}
+	protocolSchemes  = []string{"https", "http"}
+	consoleNames     = []string{"IPMI", "SSH", "SSHLenovo"}
+	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
+	conditionStatus  = []string{"True", "False", "Unknown"}
+	enforcementModes = []string{"BootstrapOnly", "Continuous"}
+	maintenances     = []string{"OwnerApproval", "Enforced"}
+	selectorOps      = []string{"In", "NotIn", "Exists", "DoesNotExist"}
+	tolerationOps    = []string{tolerationEqual, tolerationExists}
+)
+
+// maxAnnotationBytes is how much Kubernetes lets annotations hold.
+const maxAnnotationBytes = 256 << 10
+
+// check validates an object that was decoded, fills in its defaults and makes
+// its addresses canonical. It runs on objects with errors too, so that all of
+// them are found.
+func (d *nodeDecoder) check(o Object) {
+	d.in("metadata", func() { d.checkMeta(o.Identity().Kind, o.Metadata()) })
+	switch o := o.(type) {
+	case *BMCSecret:
+		d.checkBMCSecret(o)
+		return
+	case *Secret:
+		d.checkSops()
+		return
+	case *Endpoint:
+		d.in("spec", func() { d.checkEndpoint(&o.Spec) })
+	case *BMC:
+		d.in("spec", func() { d.checkBMC(&o.Spec) })
+	case *Server:
+		d.in("spec", func() { d.checkServer(&o.Spec) })
+	case *ServerClaim:
+		d.in("spec", func() { d.checkClaim(&o.Spec) })
+	case *ServerBootConfiguration:
+		d.in("spec", func() { d.checkBootConfiguration(&o.Spec) })
+	case *ServerMaintenance:
+		d.in("spec", func() { d.checkMaintenance(&o.Spec) })
+	case *ServerReadinessRule:
+		d.in("spec", func() { d.checkReadinessRule(&o.Spec) })
+	}
+}
+
+func (d *nodeDecoder) checkMeta(kind Kind, m *Meta) {
+	d.name("name", m.Name)
+	if kind.Namespaced() {
+		d.fault("namespace", m.Namespace, labelFault(m.Namespace))
+	}
+	if len(m.Labels) > 0 {
+		d.in("labels", func() { d.checkLabels(m.Labels) })
+	}
+	if len(m.Annotations) > 0 {
+		d.in("annotations", func() { d.checkAnnotations(kind, m.Annotations) })
+	}
+}
+
+func (d *nodeDecoder) checkLabels(labels map[string]string) {
+	for key, value := range labels {
+		d.fault(key, key, keyFault(key))
+		d.fault(key, value, valueFault(value))
+	}
+}
+
+func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
+	size := 0
+	for key, value := range all {
+		size += len(key) + len(value)
+		d.fault(key, key, keyFault(strings.ToLower(key)))
+		switch {
+		case key == AnnotationOperation:
+			d.checkOperation(value)
+		case strings.HasPrefix(key, ownPrefix):
+			d.checkOwnAnnotation(kind, key, value)
+		}
+	}
+	if size > maxAnnotationBytes {
+		d.bad("", "the annotations have "+strconv.Itoa(size)+" bytes, at most "+strconv.Itoa(maxAnnotationBytes)+" are allowed")
+	}
+}
+
+func (d *nodeDecoder) checkOperation(value string) {
+	name, _ := operation(value)
+	done, known := operations[name]
+	switch {
+	case !known:
+		d.bad(AnnotationOperation, "found "+show(name)+", "+guess(name, slices.Sorted(maps.Keys(operations))))
+	case !done:
+		d.odd(AnnotationOperation, "Ingot does not carry out "+name+": ignored")
+	}
+}
+
+func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key, value string) {
+	a, known := annotations[key]
+	switch {
+	case !known:
+		d.odd(key, "unknown annotation, "+guess(key, slices.Sorted(maps.Keys(annotations))))
+		return
+	case !slices.Contains(a.kinds, kind):
+		d.odd(key, "has no effect on a "+string(kind))
+		return
+	case a.values != nil:
+		d.oneOf(key, value, a.values)
+	case key == AnnotationPriority:
+		if _, err := strconv.Atoi(value); err != nil {
+			d.bad(key, "found "+show(value)+", want a whole number in quotes, higher is served first")
+		}
+	}
+}
+
+func (d *nodeDecoder) checkEndpoint(s *EndpointSpec) {
+	d.mac("macAddress", &s.MACAddress, true)
+	d.ip("ip", &s.IP)
+}
+
+func (d *nodeDecoder) checkBMC(s *BMCSpec) {
+	d.uuid("bmcUUID", &s.BMCUUID)
+	switch {
+	case s.EndpointRef != nil && s.Access != nil:
+		d.bad("access", "endpointRef and access are both given: keep one of them")
+	case s.EndpointRef == nil && s.Access == nil && !d.reported("spec.endpointRef") && !d.reported("spec.access"):
+		d.bad("", "one of endpointRef and access is required")
+	}
+	d.optionalRef("endpointRef", s.EndpointRef)
+	if a := s.Access; a != nil {
+		d.in("access", func() {
+			d.mac("macAddress", &a.MACAddress, false)
+			d.ip("ip", &a.IP)
+		})
+	}
+	d.ref("bmcSecretRef", s.BMCSecretRef)
+	d.protocol(&s.Protocol)
+	if c := s.ConsoleProtocol; c != nil {
+		d.in("consoleProtocol", func() {
+			d.requiredOneOf("name", c.Name, consoleNames)
+			d.port("port", c.Port)
+		})
+	}
+	if s.Hostname != "" {
+		d.fault("hostname", s.Hostname, subdomainFault(strings.ToLower(s.Hostname)))
+	}
+}
+
+func (d *nodeDecoder) protocol(p *Protocol) {
+	d.in("protocol", func() {
+		d.requiredOneOf("name", p.Name, protocolNames)
+		d.port("port", p.Port)
+		if p.Scheme == "" {
+			p.Scheme = protocolSchemes[0]
+		}
+		d.oneOf("scheme", p.Scheme, protocolSchemes)
+	})
+}
+
+func (d *nodeDecoder) checkBMCSecret(o *BMCSecret) {
+	d.checkSops()
+	if len(o.Values) == 0 {
+		return
+	}
+	for _, key := range []string{"username", "password"} {
+		if _, ok := o.Values[key]; !ok && d.errors == 0 {
+			d.odd("", "has no "+key+": no BMC can be logged in to with it")
+		}
+	}
+}
+
+// checkSops reports a secret that is still encrypted.
+func (d *nodeDecoder) checkSops() {
+	if child(d.root, "sops") == nil {
+		return
+	}
+	d.in("sops", func() {
+		d.fail(locate(d.root, nil, "sops"), "the object is encrypted with SOPS and was not decrypted: is git.ageKeyFile set?")
+	})
+}
+
+func (d *nodeDecoder) checkServer(s *ServerSpec) {
+	name := "systemUUID"
+	if child(child(d.root, "spec"), "uuid") != nil {
+		name = "uuid"
+	}
+	d.uuid(name, &s.SystemUUID)
+	if s.SystemURI != "" && !strings.HasPrefix(s.SystemURI, "/") {
+		d.bad("systemURI", "found "+show(s.SystemURI)+", want a path such as /redfish/v1/Systems/1")
+	}
+	if s.Power != "" {
+		d.odd("power", "is deprecated and ignored: power belongs to the ServerClaim")
+	}
+	d.oneOf("indicatorLED", s.IndicatorLED, indicatorLEDs)
+	d.oneOf("reclaimPolicy", string(s.ReclaimPolicy), allowed[ReclaimPolicy]())
+	d.objectRef("serverClaimRef", s.ServerClaimRef)
+	d.optionalRef("bmcRef", s.BMCRef)
+	if b := s.BMC; b != nil {
+		if s.BMCRef != nil {
+			d.odd("bmc", "is ignored, for bmcRef is given too")
+		}
+		d.in("bmc", func() {
+			d.protocol(&b.Protocol)
+			d.required("address", b.Address)
+			d.ref("bmcSecretRef", b.BMCSecretRef)
+		})
+	}
+	d.objectRef("bootConfigurationRef", s.BootConfigurationRef)
+	each(d, "bootOrder", s.BootOrder, func(b *BootOrder) {
+		d.required("name", b.Name)
+		d.required("device", b.Device)
+	})
+	each(d, "taints", s.Taints, d.taint)
+	d.uniqueTaints(s.Taints)
+}
+
+func (d *nodeDecoder) taint(t *Taint) {
+	if d.required("key", t.Key) {
+		d.fault("key", t.Key, keyFault(t.Key))
+	}
+	d.fault("value", t.Value, valueFault(t.Value))
+	if t.Effect == "" {
+		t.Effect = TaintNoBind
+	}
+	d.oneOf("effect", string(t.Effect), allowed[TaintEffect]())
+	if t.Effect == TaintEvict {
+		d.odd("effect", "Evict is reserved and has no effect yet")
+	}
+}
+
+func (d *nodeDecoder) uniqueTaints(taints []Taint) {
+	if len(taints) < 2 {
+		return
+	}
+	seen := make(map[Taint]bool, len(taints))
+	each(d, "taints", taints, func(t *Taint) {
+		at := Taint{Key: t.Key, Effect: t.Effect}
+		if seen[at] {
+			d.bad("key", "the taint "+show(t.Key)+" is given twice for one effect")
+		}
+		seen[at] = true
+	})
+}
+
+func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
+	d.requiredOneOf("power", string(s.Power), allowed[Power]())
+	d.optionalRef("serverRef", s.ServerRef)
+	d.selector("serverSelector", s.ServerSelector)
+	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef)
+	d.optionalRef("userDataRef", s.UserDataRef)
+	if d.required("image", s.Image) {
+		d.fault("image", s.Image, imageFault(s.Image))
+	}
+	each(d, "tolerations", s.Tolerations, d.toleration)
+}
+
+func (d *nodeDecoder) toleration(t *Toleration) {
+	if t.Operator == "" {
+		t.Operator = tolerationEqual
+	}
+	d.oneOf("operator", t.Operator, tolerationOps)
+	switch {
+	case t.Key != "":
+		d.fault("key", t.Key, keyFault(t.Key))
+	case t.Operator == tolerationEqual:
+		d.bad("key", "is required, unless operator is Exists, which then tolerates every taint")
+	}
+	if t.Operator == tolerationExists && t.Value != "" {
+		d.bad("value", "must not be given with operator Exists, which tolerates every value")
+	}
+	d.fault("value", t.Value, valueFault(t.Value))
+	d.oneOf("effect", string(t.Effect), allowed[TaintEffect]())
+}
+
+func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
+	d.ref("serverRef", s.ServerRef)
+	if s.Image != "" {
+		d.fault("image", s.Image, imageFault(s.Image))
+	}
+	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef)
+}
+
+func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
+	d.ref("serverRef", s.ServerRef)
+	d.oneOf("policy", s.Policy, maintenances)
+	d.oneOf("serverPower", string(s.ServerPower), allowed[Power]())
+}
+
+func (d *nodeDecoder) checkReadinessRule(s *ServerReadinessRuleSpec) {
+	if len(s.Conditions) == 0 {
+		d.bad("conditions", "is required: name at least one condition")
+	}
+	each(d, "conditions", s.Conditions, func(c *RequiredCondition) {
+		if d.required("type", c.Type) {
+			d.fault("type", c.Type, keyFault(c.Type))
+		}
+		d.requiredOneOf("requiredStatus", c.RequiredStatus, conditionStatus)
+	})
+	d.requiredOneOf("enforcementMode", s.EnforcementMode, enforcementModes)
+	d.in("taint", func() { d.taint(&s.Taint) })
+	d.selector("serverSelector", s.ServerSelector)
+}
+
+func (d *nodeDecoder) selector(name string, s *metav1.LabelSelector) {
+	if s == nil {
+		return
+	}
+	d.in(name, func() {
+		if len(s.MatchLabels) > 0 {
+			d.in("matchLabels", func() { d.checkLabels(s.MatchLabels) })
+		}
+		each(d, "matchExpressions", s.MatchExpressions, d.selectorRequirement)
+	})
+}
+
+func (d *nodeDecoder) selectorRequirement(r *metav1.LabelSelectorRequirement) {
+	if d.required("key", r.Key) {
+		d.fault("key", r.Key, keyFault(r.Key))
+	}
+	d.requiredOneOf("operator", string(r.Operator), selectorOps)
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
+		if len(r.Values) == 0 {
+			d.bad("values", "is required with operator "+string(r.Operator))
+		}
+	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
+		if len(r.Values) > 0 {
+			d.bad("values", "must not be given with operator "+string(r.Operator))
+		}
+	}
+	each(d, "values", r.Values, func(v *string) { d.fault("", *v, valueFault(*v)) })
+}
+
+// fault reports text that has a fault.
+func (d *nodeDecoder) fault(name, text, fault string) {
+	if fault != "" && !d.quiet {
+		d.bad(name, "found "+show(text)+", "+fault)
+	} else if fault != "" {
+		d.bad(name, fault)
+	}
+}
+
+// required reports whether a text is given, and complains if not.
+func (d *nodeDecoder) required(name, text string) bool {
+	if text == "" {
+		d.bad(name, "is required")
+	}
+	return text != ""
+}
+
+// oneOf checks the value of an enumeration, which may be absent.
+func (d *nodeDecoder) oneOf(name, text string, allowed []string) {
+	if text != "" && !slices.Contains(allowed, text) {
+		d.bad(name, "found "+show(text)+", want "+oneOf(allowed))
+	}
+}
+
+func (d *nodeDecoder) requiredOneOf(name, text string, allowed []string) {
+	if text == "" {
+		d.bad(name, "is required: "+oneOf(allowed))
+		return
+	}
+	d.oneOf(name, text, allowed)
+}
+
+// name checks the name of an object.
+func (d *nodeDecoder) name(field, name string) {
+	if d.required(field, name) {
+		d.fault(field, name, subdomainFault(name))
+	}
+}
+
+func (d *nodeDecoder) ref(field string, r LocalRef) {
+	d.in(field, func() { d.name("name", r.Name) })
+}
+
+func (d *nodeDecoder) optionalRef(field string, r *LocalRef) {
+	if r != nil {
+		d.ref(field, *r)
+	}
+}
+
+func (d *nodeDecoder) objectRef(field string, r *ObjectRef) {
+	if r == nil {
+		return
+	}
+	if r.Namespace == "" {
+		r.Namespace = DefaultNamespace
+	}
+	d.in(field, func() {
+		d.name("name", r.Name)
+		d.fault("namespace", r.Namespace, labelFault(r.Namespace))
+	})
+}
+
+func (d *nodeDecoder) port(name string, port int32) {
+	switch {
+	case port == 0:
+		d.bad(name, "is required: a port from 1 to 65535")
+	case port < 0 || port > 65535:
+		d.bad(name, "found "+strconv.Itoa(int(port))+", want a port from 1 to 65535")
+	}
+}
+
+func (d *nodeDecoder) mac(name string, mac *string, required bool) {
+	if *mac == "" {
+		if required {
+			d.required(name, "")
+		}
+		return
+	}
+	canonical, err := CanonicalMAC(*mac)
+	switch {
+	case err != nil:
+		d.bad(name, err.Error())
+	case canonical == "00:00:00:00:00:00" || isGroupMAC(canonical):
+		d.bad(name, "found "+show(*mac)+", want the address of one device")
+	default:
+		*mac = canonical
+	}
+}
+
+// isGroupMAC reports whether a canonical MAC address stands for many devices
+// (IEEE 802, the lowest bit of the first octet).
+func isGroupMAC(mac string) bool { return strings.IndexByte("13579bdf", mac[1]) >= 0 }
+
+func (d *nodeDecoder) ip(name string, ip *string) {
+	if !d.required(name, *ip) {
+		return
+	}
+	canonical, fault := canonicalIP(*ip)
+	if fault != "" {
+		d.bad(name, fault)
+	}
+	*ip = canonical
+}
+
+func (d *nodeDecoder) uuid(name string, uuid *string) {
+	if *uuid == "" {
+		return
+	}
+	canonical, err := CanonicalUUID(*uuid)
+	switch {
+	case err != nil:
+		d.bad(name, err.Error())
+	case !UsableUUID(canonical):
+		d.bad(name, "found "+show(*uuid)+", which firmware shows when it has no UUID of its own")
+	default:
+		*uuid = canonical
+	}
+}

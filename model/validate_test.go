@@ -1,0 +1,203 @@
+package model
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// TestNamesAreThoseOfKubernetes compares the checks of names, keys and values
+// with apimachinery's, on texts by chance.
+func TestNamesAreThoseOfKubernetes(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	const letters = "aab01zAZ-._/ é"
+	var texts []string
+	for range 50_000 {
+		var b strings.Builder
+		for range rnd.IntN(8) {
+			b.WriteRune([]rune(letters)[rnd.IntN(len([]rune(letters)))])
+		}
+		texts = append(texts, b.String())
+	}
+	for _, n := range []int{62, 63, 64, 252, 253, 254} {
+		texts = append(texts, strings.Repeat("a", n), strings.Repeat("a", n)+"/a", "a/"+strings.Repeat("a", n))
+	}
+	for _, s := range texts {
+		for what, check := range map[string]struct {
+			ours  string
+			fault []string
+		}{
+			"name":      {subdomainFault(s), validation.IsDNS1123Subdomain(s)},
+			"namespace": {labelFault(s), validation.IsDNS1123Label(s)},
+			"key":       {keyFault(s), validation.IsQualifiedName(s)},
+			"value":     {valueFault(s), validation.IsValidLabelValue(s)},
+		} {
+			if (check.ours == "") != (len(check.fault) == 0) {
+				t.Fatalf("%s %q: ours %q, Kubernetes' %q", what, s, check.ours, check.fault)
+			}
+		}
+	}
+}
+
+func TestImageReferences(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("0a", 32)
+	for ref, want := range map[string]bool{
+		"flatcar":           true,
+		"my-osimage:latest": true,
+		"ghcr.io/ironcore-dev/os-images/gardener": true,
+		"registry.example.com:5000/os/flatcar:1":  true,
+		"localhost/os":                            true,
+		"localhost:5000/os:v1_a.b-c":              true,
+		"[fd00::1]:5000/os":                       true,
+		"os@" + digest:                            true,
+		"os:tag@" + digest:                        true,
+		"Registry.example.com/os":                 true,
+		"https://ghcr.io/os":                      false,
+		"os:":                                     false,
+		"os@sha256:abc":                           false,
+		"os@" + strings.ToUpper(digest):           false,
+		"os@md5:" + strings.Repeat("0", 32):       false,
+		"OS":                                      false,
+		"os image":                                false,
+		"os//x":                                   false,
+		"/os":                                     false,
+		"os/":                                     false,
+		"os\n":                                    false,
+		"os:" + strings.Repeat("a", 129):          false,
+		strings.Repeat("a", 1025):                 false,
+		"${image}":                                false,
+	} {
+		if fault := imageFault(ref); (fault == "") != want {
+			t.Errorf("%q: got %q, want valid %v", ref, fault, want)
+		}
+	}
+}
+
+func TestWhatMayNotChange(t *testing.T) {
+	yes, no := true, false
+	meta := Meta{Name: "a", Source: "d/a.yaml:7"}
+	bmc := func(s BMCSpec) Object { return &BMC{meta, s} }
+	claim := func(s ServerClaimSpec) Object { return &ServerClaim{meta, s} }
+	secret := func(immutable *bool, value string) Object {
+		return &BMCSecret{Meta: meta, Immutable: immutable, Values: map[string]Sensitive{"password": NewSensitive(value)}}
+	}
+	rackA := &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "a"}}
+	rackB := &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}
+	tests := map[string]struct {
+		old, new Object
+		denied   string // field
+	}{
+		"endpointRef may become access": {
+			bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{Access: &InlineEndpoint{IP: "192.0.2.1"}}), "",
+		},
+		"access may change": {
+			bmc(BMCSpec{Access: &InlineEndpoint{IP: "192.0.2.1"}}), bmc(BMCSpec{Access: &InlineEndpoint{IP: "192.0.2.2"}}), "",
+		},
+		"endpointRef must not be removed": {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{}), "spec.endpointRef"},
+		"endpointRef must not change":     {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{EndpointRef: &LocalRef{"f"}}), "spec.endpointRef"},
+		"endpointRef may stay":            {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{EndpointRef: &LocalRef{"e"}, Hostname: "x"}), ""},
+		"serverRef may be set":            {claim(ServerClaimSpec{}), claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), ""},
+		"serverRef must not change":       {claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), claim(ServerClaimSpec{ServerRef: &LocalRef{"t"}}), "spec.serverRef"},
+		"serverRef must not be removed":   {claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), claim(ServerClaimSpec{}), "spec.serverRef"},
+		"serverSelector must not change":  {claim(ServerClaimSpec{ServerSelector: rackA}), claim(ServerClaimSpec{ServerSelector: rackB}), "spec.serverSelector"},
+		"serverSelector may stay":         {claim(ServerClaimSpec{ServerSelector: rackA}), claim(ServerClaimSpec{ServerSelector: rackA, Image: "x"}), ""},
+		"a secret may change":             {secret(nil, "a"), secret(&no, "b"), ""},
+		"a secret may become immutable":   {secret(&no, "a"), secret(&yes, "b"), ""},
+		"immutable must not become false": {secret(&yes, "a"), secret(&no, "a"), "immutable"},
+		"immutable must not be removed":   {secret(&yes, "a"), secret(nil, "a"), "immutable"},
+		"immutable data must not change":  {secret(&yes, "a"), secret(&yes, "b"), "data"},
+		"another object is no new version": {
+			bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), &BMC{Meta{Name: "b"}, BMCSpec{EndpointRef: &LocalRef{"f"}}}, "",
+		},
+		"another kind is no new version": {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), claim(ServerClaimSpec{}), ""},
+		"a new object follows none":      {nil, claim(ServerClaimSpec{}), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := ValidateUpdate(tt.old, tt.new)
+			if tt.denied == "" {
+				if len(got) > 0 {
+					t.Errorf("got %v, want none", got)
+				}
+				return
+			}
+			if len(got) != 1 {
+				t.Fatalf("got %v, want one problem", got)
+			}
+			want := Problem{
+				Severity: SeverityError, File: "d/a.yaml", Line: 7, Object: tt.new.Identity().String(),
+				Field: tt.denied, Message: got[0].Message,
+			}
+			if diff := cmp.Diff(want, got[0]); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+			if strings.Contains(got[0].Message, "password") {
+				t.Error("the message shows a secret")
+			}
+		})
+	}
+}
+
+func TestCrossCheck(t *testing.T) {
+	at := func(name, source string) Meta { return Meta{Name: name, Source: source} }
+	access := func(ip string, port int32) BMCSpec {
+		return BMCSpec{Access: &InlineEndpoint{IP: ip}, Protocol: Protocol{Port: port}}
+	}
+	tests := map[string]struct {
+		objects []Object
+		want    string
+	}{
+		"nothing in common": {[]Object{
+			&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+			&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:02", "192.0.2.1"}},
+			&BMC{at("a", "a:2"), access("192.0.2.1", 443)},
+			&BMC{at("b", "b:2"), access("192.0.2.1", 444)},
+			&Server{at("a", "a:3"), ServerSpec{}},
+			&Server{at("b", "b:3"), ServerSpec{}},
+		}, ""},
+		"one MAC address of three Endpoints": {[]Object{
+			&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+			&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.2"}},
+			&Endpoint{at("c", "c:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.3"}},
+		}, `a:1: Endpoint a: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint b (b:1): only one of them can have it
+b:1: Endpoint b: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint a (a:1): only one of them can have it
+c:1: Endpoint c: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint a (a:1): only one of them can have it
+`},
+		"one address of two BMCs, one by its Endpoint": {[]Object{
+			&Endpoint{at("e", "e:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+			&BMC{at("a", "a:1"), access("192.0.2.1", 443)},
+			&BMC{at("b", "b:1"), BMCSpec{EndpointRef: &LocalRef{"e"}, Protocol: Protocol{Port: 443}}},
+			&BMC{at("c", "c:1"), BMCSpec{EndpointRef: &LocalRef{"gone"}, Protocol: Protocol{Port: 443}}},
+		}, `a:1: BMC a: spec: has the address 192.0.2.1:443 of BMC b (b:1): only one of them can have it
+b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them can have it
+`},
+		"one UUID of two Servers, one with its bytes swapped": {[]Object{
+			&Server{at("a", "a:1"), ServerSpec{SystemUUID: "4c4c4544-0042-3010-8057-b5c04f4e3532"}},
+			&Server{at("b", "b:1"), ServerSpec{SystemUUID: "44454c4c-4200-1030-8057-b5c04f4e3532"}},
+		}, `a:1: Server a: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server b (b:1): only one of them can have it
+b:1: Server b: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server a (a:1): only one of them can have it
+`},
+		"names that differ by case": {[]Object{
+			&ServerClaim{Meta{Name: "web", Namespace: "x", Source: "a:1"}, ServerClaimSpec{}},
+			&ServerClaim{Meta{Name: "Web", Namespace: "x", Source: "b:1"}, ServerClaimSpec{}},
+			&ServerClaim{Meta{Name: "Web", Namespace: "y", Source: "c:1"}, ServerClaimSpec{}},
+		}, `a:1: ServerClaim x/web: metadata.name: differs only by upper and lower case from ServerClaim x/Web (b:1): only one of them can have it
+b:1: ServerClaim x/Web: metadata.name: differs only by upper and lower case from ServerClaim x/web (a:1): only one of them can have it
+`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := NewDesired()
+			for _, o := range tt.objects {
+				d.Add(o)
+			}
+			if diff := cmp.Diff(tt.want, problemLines(CrossCheck(d))); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
