@@ -1,0 +1,20 @@
+package gitsource
+
+import "ingot/model"
+
+// withModel fills in the decoder and the checks of package model.
+func withModel(opts Options) Options {
+	if opts.Decode == nil {
+		decode := model.DecodeOptions{AllowPlaintextSecrets: opts.AllowPlaintextSecrets}
+		opts.Decode = func(file string, data []byte) ([]model.Object, []model.Problem) {
+			return model.Decode(file, data, decode)
+		}
+	}
+	if opts.Validate == nil {
+		opts.Validate = model.ValidateUpdate
+	}
+	if opts.CrossCheck == nil {
+		opts.CrossCheck = model.CrossCheck
+	}
+	return opts
+}

@@ -1,0 +1,154 @@
+package gitsource
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os/exec"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+)
+
+// failureKind says who has to act when an operation failed. Its values are the
+// values of the label "result" of the fetch and push counters.
+type failureKind string
+
+// The kinds of failure.
+const (
+	failureAuth       failureKind = "auth"       // credentials are missing or refused
+	failureHostKey    failureKind = "host_key"   // the SSH host key is not the known one
+	failureTLS        failureKind = "tls"        // the certificate is not trusted
+	failureNetwork    failureKind = "network"    // cannot be reached, or fell silent
+	failureRepository failureKind = "repository" // there is no such repository
+	failureBranch     failureKind = "branch"     // there is no such branch
+	failureBusy       failureKind = "throttled"  // asked too often
+	failureEmpty      failureKind = "empty"      // a repository without a commit
+	failureRejected   failureKind = "rejected"   // a push was refused by rule
+	failureFenced     failureKind = "fenced"     // somebody newer writes the status branch
+	failureOther      failureKind = "error"
+)
+
+// failure is an operation that failed, of a kind.
+type failure struct {
+	kind failureKind
+	err  error
+}
+
+// Error implements error.
+func (f *failure) Error() string { return f.err.Error() }
+
+// Unwrap returns the error itself.
+func (f *failure) Unwrap() error { return f.err }
+
+// errEmptyRepository is a repository that holds no commit at all.
+var errEmptyRepository error = &failure{kind: failureEmpty, err: errors.New("the repository is empty: it holds no commit yet")}
+
+// kindOf returns the kind of err.
+func kindOf(err error) failureKind {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.kind
+	}
+	return failureOther
+}
+
+// explain says in words what went wrong between us and the server, and who has
+// to act. The text does not vary while the cause stays the same, so that it is
+// fit for a status.
+func (r *remote) explain(ctx context.Context, err error) error {
+	if known, ok := errors.AsType[*failure](err); ok {
+		return known
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return &failure{kind: failureNetwork, err: cause}
+	}
+	err = bare(err)
+	kind, text := diagnose(err)
+	if text == "" {
+		return &failure{kind: kind, err: steady(err)}
+	}
+	return &failure{kind: kind, err: fmt.Errorf("%s: %w", text, steady(err))}
+}
+
+func diagnose(err error) (failureKind, string) {
+	var (
+		network    net.Error
+		unknownCA  x509.UnknownAuthorityError
+		hostname   x509.HostnameError
+		badCert    x509.CertificateInvalidError
+		operation  *net.OpError
+		notInstall *exec.Error
+	)
+	text := err.Error()
+	switch {
+	case errors.Is(err, transport.ErrAuthenticationRequired):
+		return failureAuth, "the server wants other credentials than it was given; look at auth.usernameFile and auth.passwordFile"
+	case errors.Is(err, transport.ErrAuthorizationFailed):
+		return failureAuth, "the server knows the credentials, but they do not allow this"
+	case strings.Contains(text, "unable to authenticate"):
+		return failureAuth, "the server does not accept the key of auth.sshKeyFile"
+	case errors.Is(err, transport.ErrRepositoryNotFound):
+		return failureRepository, "there is no such repository, or the credentials do not show it"
+	case errors.As(err, &unknownCA), errors.As(err, &hostname), errors.As(err, &badCert):
+		return failureTLS, "the server's certificate is not trusted; look at auth.caFile"
+	case strings.Contains(text, "status code: 429"):
+		return failureBusy, "the server was asked too often"
+	case errors.As(err, &notInstall):
+		return failureOther, "a repository on this machine needs the program git"
+	case errors.As(err, &operation), errors.As(err, &network), strings.Contains(text, "EOF"), strings.Contains(text, "i/o timeout"):
+		return failureNetwork, "the server cannot be reached or broke off"
+	}
+	return failureOther, ""
+}
+
+// bare sees through go-git's wrappers, which do not implement Unwrap.
+func bare(err error) error {
+	var (
+		unexpected *plumbing.UnexpectedError
+		permanent  *plumbing.PermanentError
+	)
+	switch {
+	case errors.As(err, &unexpected):
+		return bare(unexpected.Err)
+	case errors.As(err, &permanent):
+		return bare(permanent.Err)
+	}
+	return err
+}
+
+// steady takes away what differs each time: our own port.
+func steady(err error) error {
+	var (
+		request   *url.Error
+		operation *net.OpError
+	)
+	switch {
+	case errors.As(err, &operation) && operation.Op == "dial":
+		return fmt.Errorf("dial %s: %w", operation.Addr, operation.Err)
+	case errors.As(err, &operation):
+		return fmt.Errorf("%s: %w", operation.Op, operation.Err)
+	case errors.As(err, &request):
+		return request.Err
+	}
+	return err
+}
+
+// maxMessage bounds what is shown of an error, in bytes: servers answer with
+// whole pages.
+const maxMessage = 500
+
+// message is err for a status: its first lines, in one.
+func message(err error) string {
+	return shorten(strings.Join(strings.Fields(err.Error()), " "))
+}
+
+func shorten(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
+}

@@ -1,0 +1,179 @@
+package gitsource
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+// claimYAML is a manifest that decode understands. It has the size of a real one.
+func claimYAML(name, image string) string {
+	return fmt.Sprintf(`apiVersion: metal.ironcore.dev/v1alpha1
+kind: ServerClaim
+metadata:
+  name: %s
+  namespace: default
+  annotations: {note: "%s"}
+spec:
+  power: "On"
+  image: %s
+`, name, strings.Repeat("x", 200), image)
+}
+
+// decode is a small decoder of several documents in a file: claims and BMCs. A
+// document with a field "broken" is an error of its object, one that is no YAML an
+// error without an object.
+func decode(file string, data []byte) ([]model.Object, []model.Problem) {
+	var objects []model.Object
+	var problems []model.Problem
+	line := 1
+	for doc := range strings.SplitSeq(string(data), "---\n") {
+		o, p := decodeOne(file, line, doc)
+		if o != nil {
+			objects = append(objects, o)
+		}
+		problems = append(problems, p...)
+		line += strings.Count(doc, "\n") + 1
+	}
+	return objects, problems
+}
+
+func decodeOne(file string, line int, doc string) (model.Object, []model.Problem) {
+	var in struct {
+		Kind     model.Kind
+		Metadata struct{ Name, Namespace string }
+		Spec     struct{ Image, Broken string }
+	}
+	fail := func(object, text string) (model.Object, []model.Problem) {
+		return nil, []model.Problem{{Severity: model.SeverityError, File: file, Line: line, Object: object, Message: text}}
+	}
+	if err := yaml.Unmarshal([]byte(doc), &in); err != nil {
+		return fail("", "syntax error")
+	}
+	if in.Kind == "" {
+		return nil, nil
+	}
+	meta := model.Meta{Name: in.Metadata.Name, Source: fmt.Sprintf("%s:%d", file, line)}
+	if in.Kind == model.KindBMC {
+		return &model.BMC{Meta: meta}, nil
+	}
+	meta.Namespace = model.DefaultNamespace
+	claim := &model.ServerClaim{Meta: meta, Spec: model.ServerClaimSpec{Image: in.Spec.Image}}
+	if in.Spec.Broken != "" {
+		return fail(claim.Identity().String(), "unknown field spec.broken")
+	}
+	return claim, nil
+}
+
+// validate lets no claim change its image to one called "immutable".
+func validate(_, after model.Object) []model.Problem {
+	if c, ok := after.(*model.ServerClaim); ok && c.Spec.Image == "immutable" {
+		return []model.Problem{{Severity: model.SeverityError, Object: c.Identity().String(), Field: "spec.image", Message: "may not change"}}
+	}
+	return nil
+}
+
+// crossCheck lets only one claim have the image "shared".
+func crossCheck(d *model.Desired) []model.Problem {
+	var problems []model.Problem
+	for _, c := range d.Claims {
+		if c.Spec.Image == "shared" {
+			file, _, _ := strings.Cut(c.Source, ":")
+			problems = append(problems, model.Problem{Severity: model.SeverityError, File: file, Object: c.Identity().String(), Message: "shares its image"})
+		}
+	}
+	if len(problems) < 2 {
+		return nil
+	}
+	return problems
+}
+
+// clock stands still until it is moved.
+type clock struct{ now time.Time }
+
+func (c *clock) Now() time.Time { return c.now }
+
+func newClock() *clock { return &clock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
+
+func testOptions(t *testing.T, url string) Options {
+	t.Helper()
+	return Options{
+		URL: url, Dir: filepath.Join(t.TempDir(), "git"), Clock: newClock().Now, Timeout: 20 * time.Second,
+		Decode: decode, Validate: validate, CrossCheck: crossCheck,
+	}
+}
+
+func newSource(t *testing.T, opts Options) *Source {
+	t.Helper()
+	s, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	return s
+}
+
+func mustSync(t *testing.T, s *Source) *model.Desired {
+	t.Helper()
+	if err := s.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s.Desired()
+}
+
+// ok fails the test on an error and else passes a value through.
+func ok[T any](t *testing.T) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func writeFile(t *testing.T, content []byte) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func serveHTTP(t *testing.T, r *gittest.Repo, opts gittest.HTTPOptions) *gittest.HTTPServer {
+	t.Helper()
+	s, err := r.ServeHTTP(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// claims returns the image of each claim in force.
+func claims(d *model.Desired) map[string]string {
+	out := make(map[string]string)
+	for name, c := range d.Claims {
+		out[strings.TrimPrefix(string(name), "default/")] = c.Spec.Image
+	}
+	return out
+}
+
+// messages are the problems as "file: message".
+func messages(d *model.Desired) string {
+	var b bytes.Buffer
+	for _, p := range d.Problems {
+		fmt.Fprintf(&b, "%s: %s\n", p.File, p.Message)
+	}
+	return b.String()
+}

@@ -1,0 +1,130 @@
+package gitsource
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+// lineage is how a new head relates to the revision in force.
+type lineage int
+
+// The lineages.
+const (
+	first     lineage = iota // nothing was in force before
+	same                     // it is the revision in force
+	descends                 // the revision in force is among its ancestors
+	rewritten                // it is not
+)
+
+// ancestry is what the store knows of the way from one commit to another.
+type ancestry struct {
+	lineage lineage
+	// truncated is set when the lineage is rewritten only as far as the store's
+	// history reaches.
+	truncated bool
+	// between are the commits that the new head has and the old one has not.
+	between []*object.Commit
+}
+
+// relate finds out how head relates to old.
+func (s *store) relate(old, head plumbing.Hash) ancestry {
+	switch {
+	case old.IsZero():
+		return ancestry{lineage: first}
+	case old == head:
+		return ancestry{lineage: same}
+	}
+	behind := make(map[plumbing.Hash]bool)
+	s.visit(old, func(c *object.Commit) bool {
+		behind[c.Hash] = true
+		return true
+	})
+	a := ancestry{lineage: rewritten}
+	whole := s.visitUnless(head, behind, func(c *object.Commit) {
+		a.between = append(a.between, c)
+		if slices.Contains(c.ParentHashes, old) {
+			a.lineage = descends
+		}
+	})
+	a.truncated = a.lineage == rewritten && !whole
+	return a
+}
+
+// visitUnless visits head and what it descends from, but not past commits in stop.
+func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn func(*object.Commit)) (whole bool) {
+	whole = true
+	seen := map[plumbing.Hash]bool{head: true}
+	for queue := []plumbing.Hash{head}; len(queue) > 0; queue = queue[1:] {
+		if stop[queue[0]] {
+			continue
+		}
+		c, err := s.commit(queue[0])
+		if err != nil {
+			whole = false
+			continue
+		}
+		fn(c)
+		for _, parent := range c.ParentHashes {
+			if !seen[parent] {
+				seen[parent] = true
+				queue = append(queue, parent)
+			}
+		}
+	}
+	return whole
+}
+
+// approvals returns what head's new commits approve, and at least what head and
+// its parents do: sorted, each once.
+func (s *store) approvals(head *object.Commit, between []*object.Commit) []string {
+	commits := append([]*object.Commit{head}, between...)
+	for _, parent := range head.ParentHashes {
+		if c, err := s.commit(parent); err == nil {
+			commits = append(commits, c)
+		}
+	}
+	var out []string
+	for _, c := range commits {
+		out = append(out, Trailers(c.Message)[approveTrailer]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Trailers that Ingot reads and writes, in lower case.
+const (
+	approveTrailer = "ingot-approve"
+	fenceTrailer   = "fence"
+)
+
+// Trailers returns the "Key: value" lines of the last paragraph of a commit
+// message, by key in lower case, values in order. The first paragraph is the
+// subject and holds none.
+func Trailers(message string) map[string][]string {
+	message = strings.TrimSpace(strings.ReplaceAll(message, "\r\n", "\n"))
+	paragraphs := strings.Split(message, "\n\n")
+	out := make(map[string][]string)
+	if len(paragraphs) < 2 {
+		return out
+	}
+	for line := range strings.Lines(paragraphs[len(paragraphs)-1]) {
+		key, value, ok := strings.Cut(line, ":")
+		if ok && trailerKey(key) {
+			key = strings.ToLower(key)
+			out[key] = append(out[key], strings.TrimSpace(value))
+		}
+	}
+	return out
+}
+
+func trailerKey(key string) bool {
+	for _, c := range key {
+		if c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return key != ""
+}

@@ -1,0 +1,234 @@
+package gitsource
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ingot/model"
+)
+
+// Limits of a revision.
+const (
+	maxManifest  = 1 << 20 // bytes of one file
+	maxManifests = 100_000 // files
+	maxFolders   = 50      // one within the other
+)
+
+// entry is one entry of the tree that concerns us.
+type entry struct {
+	path string
+	hash plumbing.Hash
+	mode filemode.FileMode
+}
+
+// manifest is one file of a revision, decoded.
+type manifest struct {
+	path string
+	blob plumbing.Hash
+	*decoded
+}
+
+// decoded is what one blob holds. It is shared between revisions and not changed.
+type decoded struct {
+	objects  []model.Object
+	problems []model.Problem
+}
+
+// faulty reports whether any problem of the file is an error.
+func (d *decoded) faulty() bool { return model.HasErrors(d.problems) }
+
+func isError(p model.Problem) bool { return p.Severity == model.SeverityError }
+
+var (
+	errPathMissing      = errors.New("path is missing")
+	errTooManyManifests = fmt.Errorf("more than %d manifests", maxManifests)
+)
+
+// reader reads revisions out of a store and keeps what it read for the next one:
+// a folder whose hash is the same is not listed again, a blob at the same path
+// not decoded again.
+type reader struct {
+	decode func(file string, data []byte) ([]model.Object, []model.Problem)
+	count  func() // called for each blob that is decoded
+
+	folders map[folderKey][]entry
+	blobs   map[blobKey]*decoded
+}
+
+type (
+	folderKey struct {
+		path string
+		hash plumbing.Hash
+	}
+	blobKey struct {
+		path string
+		hash plumbing.Hash
+		mode filemode.FileMode
+	}
+)
+
+// read returns the manifests below dir in a tree, in order of path. It fails with
+// errPathMissing, errTooManyManifests or errNotReadable.
+func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, error) {
+	top, err := folder(s, root, dir)
+	if err != nil {
+		return nil, err
+	}
+	l := lister{store: s, old: r.folders, new: make(map[folderKey][]entry)}
+	entries, err := l.list(dir, top, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(entries) > maxManifests {
+		return nil, errTooManyManifests
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	blobs := make(map[blobKey]*decoded, len(entries))
+	manifests := make([]manifest, 0, len(entries))
+	for _, e := range entries {
+		key := blobKey(e)
+		d := r.blobs[key]
+		if d == nil {
+			if d, err = r.open(s, e); err != nil {
+				return nil, err
+			}
+		}
+		blobs[key] = d
+		manifests = append(manifests, manifest{e.path, e.hash, d})
+	}
+	r.folders, r.blobs = l.new, blobs
+	return manifests, nil
+}
+
+// open decodes one entry, or says why it is not looked at.
+func (r *reader) open(s *store, e entry) (*decoded, error) {
+	switch e.mode {
+	case filemode.Submodule:
+		return refused(e.path, model.SeverityError, "is a submodule, which is not followed: put the manifests into this repository"), nil
+	case filemode.Symlink:
+		if !isManifest(e.path) {
+			return refused(e.path, model.SeverityWarning, "is a symbolic link, which is not followed"), nil
+		}
+		return refused(e.path, model.SeverityError, "is a symbolic link, which is not followed: put the manifest itself here"), nil
+	default:
+	}
+	size, err := s.size(e.hash)
+	if err != nil {
+		return nil, err
+	}
+	if size > maxManifest {
+		return refused(e.path, model.SeverityError, fmt.Sprintf("has %d bytes; a manifest may have %d at most: split it", size, maxManifest)), nil
+	}
+	content, err := s.blob(e.hash)
+	if err != nil {
+		return nil, err
+	}
+	return r.parse(e.path, content), nil
+}
+
+// lfsPointer begins every pointer of Git LFS, see its specification.
+var lfsPointer = []byte("version https://git-lfs.github.com/spec/")
+
+func (r *reader) parse(file string, content []byte) *decoded {
+	if bytes.HasPrefix(content, lfsPointer) {
+		return refused(file, model.SeverityError, "is a pointer of Git LFS, whose content is not fetched: commit the manifest itself")
+	}
+	r.count()
+	objects, problems := r.decode(file, content)
+	return &decoded{objects: objects, problems: problems}
+}
+
+func refused(file string, severity model.Severity, why string) *decoded {
+	return &decoded{problems: []model.Problem{{Severity: severity, File: file, Message: why}}}
+}
+
+// folder finds the tree of dir below root; dir "." is root itself.
+func folder(s *store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
+	if dir == "." {
+		return root, nil
+	}
+	at := root
+	for name := range strings.SplitSeq(dir, "/") {
+		entries, err := s.tree(at)
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		i := slices.IndexFunc(entries, func(e object.TreeEntry) bool { return e.Name == name && e.Mode == filemode.Dir })
+		if i < 0 {
+			return plumbing.ZeroHash, errPathMissing
+		}
+		at = entries[i].Hash
+	}
+	return at, nil
+}
+
+// lister lists folders, those it knows from the last revision without reading.
+type lister struct {
+	store    *store
+	old, new map[folderKey][]entry
+	found    int
+}
+
+// list returns all entries below a folder that concern us.
+func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error) {
+	if depth > maxFolders || l.found > maxManifests {
+		return nil, errTooManyManifests
+	}
+	key := folderKey{dir, hash}
+	own, ok := l.old[key]
+	if !ok {
+		var err error
+		if own, err = l.children(dir, hash); err != nil {
+			return nil, err
+		}
+	}
+	l.new[key] = own
+	var all []entry
+	for _, e := range own {
+		if e.mode != filemode.Dir {
+			l.found++
+			all = append(all, e)
+			continue
+		}
+		below, err := l.list(e.path, e.hash, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, below...)
+	}
+	return all, nil
+}
+
+// children returns a folder's own entries, without hidden ones and without files
+// that are no manifests.
+func (l *lister) children(dir string, hash plumbing.Hash) ([]entry, error) {
+	tree, err := l.store.tree(hash)
+	if err != nil {
+		return nil, err
+	}
+	var own []entry
+	for _, t := range tree {
+		regular := t.Mode.IsFile() && t.Mode != filemode.Symlink
+		if strings.HasPrefix(t.Name, ".") || regular && !isManifest(t.Name) {
+			continue
+		}
+		own = append(own, entry{path: path.Join(dir, t.Name), hash: t.Hash, mode: t.Mode})
+	}
+	return own, nil
+}
+
+func isManifest(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,733 @@
+package gitsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+// A step changes the repository; what is in force after it is compared.
+type step struct {
+	do     func(t *testing.T, r *gittest.Repo)
+	reopen bool // a new process with the same directory
+
+	claims      map[string]string // images by name
+	reason      string
+	problem     string // contained in a problem
+	quarantined string
+	incomplete  bool
+	stays       bool // the revision in force is the one before
+}
+
+func commit(files map[string]string) func(*testing.T, *gittest.Repo) {
+	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Commit(files, "change")) }
+}
+
+func remove(paths ...string) func(*testing.T, *gittest.Repo) {
+	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Remove("remove", paths...)) }
+}
+
+func force_(files map[string]string) func(*testing.T, *gittest.Repo) {
+	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.ForcePush(files, "new history")) }
+}
+
+func link(path, mode, content string) func(*testing.T, *gittest.Repo) {
+	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Link(path, mode, content, "link")) }
+}
+
+func nothing(*testing.T, *gittest.Repo) {}
+
+const broken = "kind: [\n"
+
+func brokenClaim(name string) string {
+	return fmt.Sprintf("kind: ServerClaim\nmetadata: {name: %s}\nspec: {broken: x}\n", name)
+}
+
+func TestSource(t *testing.T) {
+	one := map[string]string{"web.yaml": claimYAML("web", "a")}
+	two := map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}
+	tests := map[string]struct {
+		strict bool
+		path   string
+		steps  []step
+	}{
+		"a removed claim is gone": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: remove("db.yaml"), claims: map[string]string{"web": "a"}},
+		}},
+		"a restart finds the same in force": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: nothing, reopen: true, stays: true, claims: map[string]string{"web": "a", "db": "a"}},
+		}},
+		"only manifests below the path count, and no hidden ones": {path: "fleet/", steps: []step{
+			{do: commit(map[string]string{
+				"fleet/a/web.yml": claimYAML("web", "a"), "fleet/db.json": `{"kind":"ServerClaim","metadata":{"name":"db"},"spec":{"image":"j"}}`,
+				"other.yaml": claimYAML("other", "a"), "fleet/.github/x.yaml": claimYAML("hidden", "a"), "fleet/.y.yaml": claimYAML("hidden2", "a"),
+				"fleet/README.md": "hello",
+			}), claims: map[string]string{"web": "a", "db": "j"}},
+		}},
+		"M18 a broken file keeps its last good version in force": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}), problem: "web.yaml: syntax error",
+				claims: map[string]string{"web": "a", "db": "b"}},
+			{do: nothing, reopen: true, stays: true, problem: "web.yaml: syntax error", claims: map[string]string{"web": "a", "db": "b"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "c")}), problem: "web.yaml: syntax error", claims: map[string]string{"web": "a", "db": "c"}},
+			{do: remove("web.yaml"), claims: map[string]string{"db": "c"}},
+		}},
+		"a broken file lets its good objects change": {steps: []step{
+			{do: commit(map[string]string{"all.yaml": claimYAML("web", "a") + "---\n" + claimYAML("db", "a")}), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"all.yaml": claimYAML("web", "b") + "---\n" + brokenClaim("db")}), problem: "unknown field",
+				claims: map[string]string{"web": "b", "db": "a"}},
+			{do: commit(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + broken}), problem: "syntax error",
+				claims: map[string]string{"web": "c", "db": "a"}},
+			{do: commit(map[string]string{"all.yaml": claimYAML("web", "c")}), claims: map[string]string{"web": "c"}},
+		}},
+		"an object that was never good is quarantined": {steps: []step{
+			{do: commit(map[string]string{"web.yaml": brokenClaim("web"), "db.yaml": claimYAML("db", "a")}), problem: "unknown field",
+				quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"}},
+		}},
+		"a file that could never be read makes what is known incomplete": {steps: []step{
+			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "a")}), problem: "syntax error",
+				incomplete: true, claims: map[string]string{"db": "a"}},
+			{do: nothing, reopen: true, stays: true, problem: "syntax error", incomplete: true, claims: map[string]string{"db": "a"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "b")}), problem: "syntax error", incomplete: true, claims: map[string]string{"db": "b"}},
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a")}), claims: map[string]string{"db": "b", "web": "a"}},
+			{do: commit(map[string]string{"web.yaml": broken}), problem: "syntax error", claims: map[string]string{"db": "b", "web": "a"}},
+		}},
+		"M01 an object defined twice keeps the one in force": {steps: []step{
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+			{do: commit(map[string]string{"copy.yaml": claimYAML("web", "b")}), problem: "copy.yaml: is also defined in web.yaml:1", claims: map[string]string{"web": "a"}},
+			{do: nothing, reopen: true, stays: true, problem: "web.yaml: is also defined in copy.yaml:1", claims: map[string]string{"web": "a"}},
+			{do: remove("web.yaml"), claims: map[string]string{"web": "b"}},
+		}},
+		"M01 an object defined twice from the start is quarantined": {steps: []step{
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a"), "copy.yaml": claimYAML("web", "b"), "db.yaml": claimYAML("db", "a")}),
+				problem: "is also defined in", quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"}},
+		}},
+		"M07 an immutable field keeps the old object": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "immutable"), "db.yaml": claimYAML("db", "b")}), problem: "may not change",
+				claims: map[string]string{"web": "a", "db": "b"}},
+			{do: nothing, reopen: true, stays: true, problem: "may not change", claims: map[string]string{"web": "a", "db": "b"}},
+		}},
+		"M02 of two objects that clash the one in force stays": {steps: []step{
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "shared")}), claims: map[string]string{"web": "shared"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "shared")}), problem: "db.yaml: shares", quarantined: "ServerClaim default/db", claims: map[string]string{"web": "shared"}},
+			{do: nothing, reopen: true, stays: true, problem: "db.yaml: shares", quarantined: "ServerClaim default/db", claims: map[string]string{"web": "shared"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "a")}), claims: map[string]string{"web": "shared", "db": "a"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "shared")}), problem: "db.yaml: shares", claims: map[string]string{"web": "shared", "db": "a"}},
+		}},
+		"M13 a renamed file is the same object": {steps: []step{
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) {
+				ok[string](t)(r.Remove("rename", "web.yaml"))
+				ok[string](t)(r.Commit(map[string]string{"x/y.yaml": claimYAML("web", "a")}, "rename"))
+			}, claims: map[string]string{"web": "a"}},
+		}},
+		"a strict source rejects a revision with an error": {strict: true, steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}), problem: "web.yaml: syntax error", stays: true,
+				reason: model.SourceRejected, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: nothing, reopen: true, stays: true, reason: model.SourceRejected, problem: "web.yaml: syntax error", claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "c")}), claims: map[string]string{"web": "c", "db": "b"}},
+		}},
+		"G01 a deleted branch keeps the last revision": {steps: []step{
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) {
+				ok[string](t)(r.CommitTo("other", one, "other"))
+				if err := r.DeleteBranch("main"); err != nil {
+					t.Fatal(err)
+				}
+			}, stays: true, reason: model.SourceFetchFailed, claims: map[string]string{"web": "a"}},
+			{do: nothing, reopen: true, stays: true, reason: model.SourceFetchFailed, claims: map[string]string{"web": "a"}},
+		}},
+		"G04 a repository that became empty keeps the last revision": {steps: []step{
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) {
+				if err := r.DeleteBranch("main"); err != nil {
+					t.Fatal(err)
+				}
+			}, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a"}},
+		}},
+		"G04 a tree without manifests keeps the last revision": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Clear("empty")) }, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: nothing, reopen: true, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+		}},
+		"G05 a missing path keeps the last revision": {path: "fleet", steps: []step{
+			{do: commit(map[string]string{"fleet/web.yaml": claimYAML("web", "a")}), claims: map[string]string{"web": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) {
+				ok[string](t)(r.Commit(map[string]string{"flet/web.yaml": claimYAML("web", "a")}, "typo"))
+				ok[string](t)(r.Remove("typo", "fleet"))
+			}, stays: true, reason: model.SourcePathMissing, claims: map[string]string{"web": "a"}},
+			{do: nothing, reopen: true, stays: true, reason: model.SourcePathMissing, claims: map[string]string{"web": "a"}},
+		}},
+		"G02 an unrelated history deletes nothing until a commit confirms": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
+			{do: nothing, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
+			{do: nothing, reopen: true, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
+			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), claims: map[string]string{"web": "b", "new": "a"}},
+		}},
+		"G02 a history rewritten while Ingot was down is noticed": {steps: []step{
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reopen: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
+		}},
+		"G18 an older head is a rewritten history": {steps: []step{
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) {
+				log := ok[[]gittest.Commit](t)(r.ReadLog("main"))
+				if err := r.SetBranch("main", log[1].Hash); err != nil {
+					t.Fatal(err)
+				}
+			}, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), claims: map[string]string{"web": "a", "new": "a"}},
+		}},
+		"G16 links, submodules and LFS pointers are refused by name": {steps: []step{
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a"), "d/db.yaml": claimYAML("db", "a")}), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: link("web.yaml", "120000", "/etc/passwd"), problem: "web.yaml: is a symbolic link", claims: map[string]string{"web": "a", "db": "a"}},
+			{do: func(t *testing.T, r *gittest.Repo) {
+				ok[string](t)(r.Remove("away", "d"))
+				link("d", "160000", strings.Repeat("1", 40))(t, r)
+			}, problem: "d: is a submodule", claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"web.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"}), problem: "web.yaml: is a pointer of Git LFS",
+				claims: map[string]string{"web": "a", "db": "a"}},
+		}},
+		"a manifest that is too large keeps its last good version": {steps: []step{
+			{do: commit(one), claims: map[string]string{"web": "a"}},
+			{do: commit(map[string]string{"web.yaml": strings.Repeat("#", maxManifest+1)}), problem: "1048577 bytes", claims: map[string]string{"web": "a"}},
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			repo := gittest.NewRepo(t)
+			opts := testOptions(t, repo.URL())
+			opts.Strict, opts.Path = tt.strict, tt.path
+			s := newSource(t, opts)
+			var before model.Revision
+			for i, st := range tt.steps {
+				st.do(t, repo)
+				if st.reopen {
+					s.close()
+					s = newSource(t, opts)
+				}
+				err := s.Sync(t.Context())
+				if failed := st.reason == model.SourceFetchFailed; err != nil && !failed && st.reason != model.SourceEmpty {
+					t.Fatalf("step %d: %v", i, err)
+				}
+				d := s.Desired()
+				if d == nil {
+					t.Fatalf("step %d: nothing is in force", i)
+				}
+				compare(t, i, st, d, before)
+				before = d.Revision
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, i int, want step, d *model.Desired, before model.Revision) {
+	t.Helper()
+	if diff := cmp.Diff(want.claims, claims(d)); diff != "" {
+		t.Errorf("step %d: claims (-want +got):\n%s", i, diff)
+	}
+	if d.Source.Reason != want.reason {
+		t.Errorf("step %d: reason %q (%s), want %q", i, d.Source.Reason, d.Source.Message, want.reason)
+	}
+	if got := messages(d); !strings.Contains(got, want.problem) || want.problem == "" && got != "" {
+		t.Errorf("step %d: problems %q, want %q", i, got, want.problem)
+	}
+	var quarantined string
+	for id := range d.Quarantined {
+		quarantined = id.String()
+	}
+	if quarantined != want.quarantined {
+		t.Errorf("step %d: quarantined %q, want %q", i, quarantined, want.quarantined)
+	}
+	if d.Incomplete != want.incomplete {
+		t.Errorf("step %d: incomplete %t, want %t", i, d.Incomplete, want.incomplete)
+	}
+	if i > 0 && (d.Revision == before) != want.stays {
+		t.Errorf("step %d: revision %s after %s, want it to stay: %t", i, d.Revision, before, want.stays)
+	}
+}
+
+func TestSourceBeforeTheFirstRevision(t *testing.T) {
+	tests := map[string]struct {
+		prepare func(*testing.T, *gittest.Repo)
+		strict  bool
+		reason  string
+		message string
+	}{
+		"G04 an empty repository":  {nothing, false, model.SourceEmpty, "no commit"},
+		"G01 a missing branch":     {func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) }, false, model.SourceFetchFailed, `branch "main" does not exist`},
+		"G05 a missing path":       {commit(map[string]string{"x.yaml": claimYAML("x", "a")}), false, model.SourcePathMissing, "folder fleet"},
+		"a first revision refused": {commit(map[string]string{"fleet/x.yaml": broken}), true, model.SourceRejected, "fleet/x.yaml:1: syntax error"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			repo := gittest.NewRepo(t)
+			tt.prepare(t, repo)
+			opts := testOptions(t, repo.URL())
+			opts.Path, opts.Strict = "fleet", tt.strict
+			s := newSource(t, opts)
+			_ = s.Sync(t.Context())
+			if s.Desired() != nil {
+				t.Errorf("something is in force: %+v", s.Desired())
+			}
+			if got := s.State(); got.Reason != tt.reason || !strings.Contains(got.Message, tt.message) {
+				t.Errorf("state %+v, want %s with %q", got, tt.reason, tt.message)
+			}
+		})
+	}
+}
+
+func TestUnchangedBlobsAreNotDecodedAgain(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	files := make(map[string]string)
+	for i := range 200 {
+		files[fmt.Sprintf("d%d/c%d.yaml", i%10, i)] = claimYAML(fmt.Sprintf("c%d", i), "a")
+	}
+	ok[string](t)(repo.Commit(files, "all"))
+	opts := testOptions(t, repo.URL())
+	opts.Registerer = prometheus.NewPedanticRegistry()
+	s := newSource(t, opts)
+	before := mustSync(t, s)
+	if got := testutil.ToFloat64(s.metrics.decoded); got != 200 {
+		t.Fatalf("decoded %v, want 200", got)
+	}
+	ok[string](t)(repo.Commit(map[string]string{"d1/c1.yaml": claimYAML("c1", "b")}, "one"))
+	after := mustSync(t, s)
+	if got := testutil.ToFloat64(s.metrics.decoded); got != 201 {
+		t.Errorf("decoded %v, want 201", got)
+	}
+	same := 0
+	for name, c := range after.Claims {
+		if before.Claims[name] == c {
+			same++
+		}
+	}
+	if same != 199 {
+		t.Errorf("%d claims are the same pointer, want 199", same)
+	}
+	if got := testutil.ToFloat64(s.metrics.fetches.WithLabelValues(resultChanged)); got != 2 {
+		t.Errorf("%v fetches brought something, want 2", got)
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first\n\nIngot-Approve: before"))
+	s := newSource(t, testOptions(t, repo.URL()))
+	if diff := cmp.Diff([]string{"before"}, mustSync(t, s).Approvals); diff != "" {
+		t.Errorf("approvals (-want +got):\n%s", diff)
+	}
+	ok[string](t)(repo.Commit(nil, "padding"))
+	mustSync(t, s)
+	if err := repo.SetBranch("side", repo.Head("main")); err != nil {
+		t.Fatal(err)
+	}
+	side := ok[string](t)(repo.CommitTo("side", map[string]string{"x.yaml": claimYAML("x", "a")}, "side\n\ntext\n\nReviewed-By: Me\ningot-approve: side"))
+	ok[string](t)(repo.Commit(nil, "two\n\nIngot-Approve: two\nIngot-Approve: three"))
+	ok[string](t)(repo.Commit(nil, "not in the last paragraph\n\nIngot-Approve: never\n\nbye"))
+	ok[string](t)(repo.Merge(side, nil, "merge"))
+	ok[string](t)(repo.Commit(nil, "after"))
+	if diff := cmp.Diff([]string{"side", "three", "two"}, mustSync(t, s).Approvals); diff != "" {
+		t.Errorf("approvals (-want +got):\n%s", diff)
+	}
+	s.close()
+	s = newSource(t, s.opts)
+	if diff := cmp.Diff([]string{"side", "three", "two"}, mustSync(t, s).Approvals); diff != "" {
+		t.Errorf("approvals after a restart (-want +got):\n%s", diff)
+	}
+}
+
+// counted counts the bytes of answers to upload-pack.
+type counted struct {
+	next  http.Handler
+	bytes atomic.Int64
+	posts atomic.Int64
+}
+
+type countedWriter struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+func (w countedWriter) Write(p []byte) (int, error) {
+	w.n.Add(int64(len(p)))
+	return w.ResponseWriter.Write(p)
+}
+
+func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost {
+		c.posts.Add(1)
+		w = countedWriter{w, &c.bytes}
+	}
+	c.next.ServeHTTP(w, r)
+}
+
+// take returns the bytes since the last call.
+func (c *counted) take() int64 { return c.bytes.Swap(0) }
+
+// TestDepth proves that a depth of 20 brings only what is new, survives rewinds
+// and unrelated histories, and tells them from a busy day.
+func TestDepth(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	files := make(map[string]string)
+	for i := range 1000 {
+		files[fmt.Sprintf("d%02d/c%d.yaml", i%20, i)] = claimYAML(fmt.Sprintf("c%d", i), fmt.Sprintf("img%d", i*7919))
+	}
+	ok[string](t)(repo.Commit(files, "all"))
+	count := &counted{}
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler { count.next = h; return count }})
+	s := newSource(t, testOptions(t, server.URL))
+	look := func(what string, maxBytes int64, reason string, wantClaims int) {
+		t.Helper()
+		d := mustSync(t, s)
+		got := count.take()
+		t.Logf("%s: %d bytes", what, got)
+		if got > maxBytes {
+			t.Errorf("%s: %d bytes, want at most %d", what, got, maxBytes)
+		}
+		if d.Source.Reason != reason || d.Revision != s.revision(s.evaluated) || string(d.Revision) != "main@sha1:"+repo.Head("main") {
+			t.Errorf("%s: %+v at %s, want reason %q", what, d.Source, d.Revision, reason)
+		}
+		if len(d.Claims) != wantClaims {
+			t.Errorf("%s: %d claims, want %d", what, len(d.Claims), wantClaims)
+		}
+		if _, err := s.store.commit(s.evaluated); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	change := func(n int) {
+		for i := range n {
+			ok[string](t)(repo.Commit(map[string]string{"d01/c1.yaml": claimYAML("c1", fmt.Sprint(time.Now().UnixNano(), i))}, "change"))
+		}
+	}
+	const whole = 1 << 20
+	look("first", whole, "", 1000)
+	change(1)
+	look("one commit", 4000, "", 1000)
+	change(1)
+	look("one more", 4000, "", 1000)
+	change(15)
+	look("fifteen commits", 40_000, "", 1000)
+	change(60)
+	look("sixty commits are a busy day, not a rewritten history", whole, "", 1000)
+	log := ok[[]gittest.Commit](t)(repo.ReadLog("main"))
+	tip := log[0].Hash
+	rewind := func(to string) {
+		if err := repo.SetBranch("main", to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rewind(log[3].Hash)
+	look("rewind by three", 4000, model.SourceHistoryRewritten, 1000)
+	rewind(log[70].Hash)
+	look("rewind by seventy", whole, model.SourceHistoryRewritten, 1000)
+	rewind(tip)
+	look("forward again", whole, "", 1000)
+	change(1)
+	look("and on", 4000, "", 1000)
+	ok[string](t)(repo.ForcePush(map[string]string{"d01/c1.yaml": claimYAML("c1", "new world")}, "unrelated"))
+	look("unrelated history", whole, model.SourceHistoryRewritten, 1000)
+	change(1)
+	look("confirmed", 4000, "", 1)
+	rewind(tip)
+	look("back to the old history", whole, model.SourceHistoryRewritten, 1000)
+	change(25)
+	look("twenty-five commits on it", whole, "", 1000)
+	change(1)
+	look("one commit after all that", 4000, "", 1000)
+	posts := count.posts.Load()
+	look("nothing new", 0, "", 1000)
+	if count.posts.Load() != posts {
+		t.Error("a look at an unchanged branch asked for objects")
+	}
+	shallow := newSource(t, testOptions(t, server.URL))
+	mustSync(t, shallow)
+	rewind(ok[[]gittest.Commit](t)(repo.ReadLog("main"))[45].Hash)
+	if d := mustSync(t, shallow); d.Source.Reason != model.SourceHistoryRewritten || len(d.Claims) != 1000 {
+		t.Errorf("a rewind to what was never fetched: %+v with %d claims", d.Source, len(d.Claims))
+	}
+	if err := os.WriteFile(filepath.Join(s.store.dir, "HEAD"), []byte(s.evaluated.String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := (&gittest.Repo{Dir: s.store.dir}).Git("fsck", "--no-dangling", s.evaluated.String()); err != nil {
+		t.Errorf("git fsck of the store: %v %s", err, out)
+	}
+}
+
+func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": broken}, "second"))
+	opts := testOptions(t, repo.URL())
+	damage := map[string]func(t *testing.T){
+		"packs are gone": func(t *testing.T) {
+			if err := os.RemoveAll(filepath.Join(opts.Dir, "objects.git", "objects")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"packs are overwritten": func(t *testing.T) {
+			err := filepath.WalkDir(filepath.Join(opts.Dir, "objects.git", "objects"), func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".pack") {
+					return err
+				}
+				return errors.Join(os.Chmod(path, 0o600), os.WriteFile(path, make([]byte, 4000), 0o600))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	}
+	for name, wreck := range damage {
+		t.Run(name, func(t *testing.T) {
+			s := newSource(t, opts)
+			mustSync(t, s)
+			s.close()
+			wreck(t)
+			s = newSource(t, opts)
+			ok[string](t)(repo.Commit(map[string]string{"new.yaml": claimYAML("new", name)}, "third"))
+			d := mustSync(t, s)
+			if d.Claims["default/new"] == nil || d.Claims["default/db"] == nil {
+				t.Errorf("in force: %v", claims(d))
+			}
+			s.close()
+		})
+	}
+}
+
+func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
+	opts := testOptions(t, repo.URL())
+	s := newSource(t, opts)
+	mustSync(t, s)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": broken}, "second"))
+	mustSync(t, s)
+	s.close()
+	if err := os.RemoveAll(filepath.Join(opts.Dir, "objects.git")); err != nil {
+		t.Fatal(err)
+	}
+	ok[string](t)(repo.ForcePush(map[string]string{"web.yaml": broken}, "unrelated"))
+	d := mustSync(t, newSource(t, opts))
+	if diff := cmp.Diff(map[string]string{"web": "a"}, claims(d)); diff != "" {
+		t.Errorf("claims (-want +got):\n%s", diff)
+	}
+	if !d.Incomplete {
+		t.Error("db is not known any more, and nothing says that something may be missing")
+	}
+}
+
+func TestStoreIsFetchedAfreshNowAndThen(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
+	s := newSource(t, testOptions(t, repo.URL()))
+	s.keep = 5
+	for i := range 30 {
+		image := fmt.Sprint("image", i)
+		ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", image)}, "next"))
+		d := mustSync(t, s)
+		if i%3 == 0 {
+			d = mustSync(t, s) // a look without news, which is when it happens
+		}
+		if claims(d)["web"] != image || d.Source.Reason != "" {
+			t.Fatalf("round %d: %v %+v", i, claims(d), d.Source)
+		}
+		if n := s.store.packs(); n > s.keep+3 {
+			t.Fatalf("round %d: %d packs", i, n)
+		}
+	}
+}
+
+func TestAnotherURLBeginsAnew(t *testing.T) {
+	old, other := gittest.NewRepo(t), gittest.NewRepo(t)
+	ok[string](t)(old.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
+	ok[string](t)(other.Commit(map[string]string{"db.yaml": claimYAML("db", "a")}, "other"))
+	opts := testOptions(t, old.URL())
+	s := newSource(t, opts)
+	mustSync(t, s)
+	s.close()
+	opts.URL = other.URL()
+	d := mustSync(t, newSource(t, opts))
+	if diff := cmp.Diff(map[string]string{"db": "a"}, claims(d)); diff != "" || d.Source.Reason != "" {
+		t.Errorf("%+v claims (-want +got):\n%s", d.Source, diff)
+	}
+}
+
+func TestRunWakesAndCoalesces(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
+	var looks atomic.Int64
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				looks.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	opts := testOptions(t, server.URL)
+	opts.Interval = time.Hour
+	s := newSource(t, opts)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	awaitImage(t, s, "a")
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "b")}, "second"))
+	for range 100 { // G13 webhook storm
+		s.Wake()
+	}
+	awaitImage(t, s, "b")
+	s.Wake()
+	s.Wake()
+	cancel()
+	wg.Wait()
+	if n := looks.Load(); n > 5 {
+		t.Errorf("%d looks for 103 wake-ups, want a handful", n)
+	}
+}
+
+func awaitImage(t *testing.T, s *Source, image string) {
+	t.Helper()
+	timeout := time.After(20 * time.Second)
+	for {
+		select {
+		case <-s.Changed():
+			if d := s.Desired(); d != nil && claims(d)["web"] == image {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("image %s did not come", image)
+		}
+	}
+}
+
+func TestPause(t *testing.T) {
+	tests := map[string]struct {
+		failures int
+		from, to time.Duration
+	}{
+		"the interval give or take a fifth": {0, 48 * time.Second, 72 * time.Second},
+		"one failure changes nothing":       {1, 48 * time.Second, 72 * time.Second},
+		"the second doubles it":             {2, 96 * time.Second, 144 * time.Second},
+		"eight times at most":               {100, 384 * time.Second, 576 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			for n := range 200 {
+				if d := pause(time.Minute, tt.failures, "url", n); d < tt.from || d > tt.to {
+					t.Errorf("look %d after %s, want %s to %s", n, d, tt.from, tt.to)
+				}
+			}
+		})
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	tests := map[string]struct {
+		opts Options
+		want string
+	}{
+		"no URL":                      {Options{}, "no URL"},
+		"a password in the URL":       {Options{URL: "https://me:secret@example.com/x.git"}, "passwordFile"},
+		"a scheme that is not known":  {Options{URL: "ftp://example.com/x.git"}, "ftp"},
+		"a path out of the tree":      {Options{URL: "/x", Path: "../y"}, "../y"},
+		"an absolute path":            {Options{URL: "/x", Path: "/y"}, "/y"},
+		"a branch that is no branch":  {Options{URL: "/x", Branch: "a..b"}, "a..b"},
+		"G09 SSH without known hosts": {Options{URL: "git@example.com:x.git", Auth: Auth{SSHKeyFile: "k"}}, "knownHostsFile"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.opts.Dir = t.TempDir()
+			tt.opts.Decode = decode
+			_, err := New(tt.opts)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// silent accepts connections and says nothing.
+func silent(t *testing.T) string {
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var conns []net.Conn
+	wg.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			conns = append(conns, c)
+			mu.Unlock()
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		wg.Wait()
+		for _, c := range conns {
+			_ = c.Close()
+		}
+	})
+	return l.Addr().String()
+}
+
+// TestWithTheRealDecoder joins Source and package model.
+func TestWithTheRealDecoder(t *testing.T) {
+	claim := func(power string) string {
+		return "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: default}\nspec: {power: \"" + power +
+			"\", image: ghcr.io/x/y:1, serverRef: {name: s1}}\n"
+	}
+	endpoint := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"
+	repo := gittest.NewRepo(t)
+	opts := testOptions(t, repo.URL())
+	opts.Decode, opts.Validate, opts.CrossCheck = nil, nil, nil
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claim("On"), "e1.yaml": fmt.Sprintf(endpoint, "e1")}, "first"))
+	s := newSource(t, opts)
+	d := mustSync(t, s)
+	if len(d.Problems) != 0 || d.Claims["default/web"] == nil || d.Endpoints["e1"] == nil {
+		t.Fatalf("in force: %+v", d)
+	}
+	ok[string](t)(repo.Commit(map[string]string{
+		"web.yaml": claim("Onn"), "e2.yaml": fmt.Sprintf(endpoint, "e2"), "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+	}, "second"))
+	d = mustSync(t, s)
+	if d.Claims["default/web"].Spec.Power != model.PowerOn {
+		t.Errorf("claim %+v, want the last good one", d.Claims["default/web"])
+	}
+	if d.Incomplete || !d.Quarantined[model.Identity{Kind: model.KindEndpoint, Name: "e2"}] || d.Endpoints["e1"] == nil || d.Endpoints["e2"] != nil {
+		t.Errorf("incomplete %t, quarantined %v, endpoints %v, problems:\n%s", d.Incomplete, d.Quarantined, d.Endpoints, messages(d))
+	}
+}

@@ -1,0 +1,410 @@
+package gitsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+func newStatus(t *testing.T, url string, auth Auth) *StatusBranch {
+	t.Helper()
+	b, err := NewStatusBranch(StatusOptions{URL: url, Auth: auth, Dir: t.TempDir(), Clock: newClock().Now, Timeout: 30 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	return b
+}
+
+func text(s string) *model.Document { return &model.Document{Text: s} }
+
+func report(fence uint64, files map[string]string) *model.Report {
+	r := &model.Report{
+		Revision: "main@sha1:abc", Fence: fence, Subject: "something happened", Body: []string{"s1: a → b", "s2: c"},
+		Documents: make(map[string]*model.Document),
+	}
+	for path, content := range files {
+		r.Documents[path] = text(content)
+	}
+	return r
+}
+
+// holds checks that the branch holds exactly files, in so many commits, and that
+// git finds nothing wrong.
+func holds(t *testing.T, r *gittest.Repo, files map[string]string, commits int) {
+	t.Helper()
+	got := ok[map[string]string](t)(r.ReadBranch("status"))
+	if diff := cmp.Diff(files, got); diff != "" {
+		t.Errorf("branch (-want +got):\n%s", diff)
+	}
+	if log := ok[[]gittest.Commit](t)(r.ReadLog("status")); len(log) != commits {
+		t.Errorf("%d commits, want %d", len(log), commits)
+	}
+	if out, err := r.Git("fsck", "--strict", "--no-dangling"); err != nil {
+		t.Errorf("git fsck: %v %s", err, out)
+	}
+}
+
+var fleet = map[string]string{
+	"README.md": "# fleet\n", "servers/s1.yaml": "a: 1\n", "servers/s2.yaml": "a: 2\n", "servers.yaml": "x: 1\n",
+	"serverclaims/default/web.yaml": "b: 1\n",
+}
+
+func with(files map[string]string, path, content string) map[string]string {
+	out := maps.Clone(files)
+	if content == "" {
+		delete(out, path)
+	} else {
+		out[path] = content
+	}
+	return out
+}
+
+func TestPublish(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	publish := func(files map[string]string) Published {
+		t.Helper()
+		return ok[Published](t)(b.Publish(t.Context(), report(7, files)))
+	}
+	if got := ok[map[string][]byte](t)(b.Read(t.Context())); got != nil {
+		t.Errorf("read %v before the first commit", got)
+	}
+	p := publish(fleet)
+	holds(t, repo, fleet, 1)
+	if !p.New || p.Files != len(fleet) || p.Commit != repo.Head("status") {
+		t.Errorf("published %+v", p)
+	}
+	log := ok[[]gittest.Commit](t)(repo.ReadLog("status"))
+	want := gittest.Commit{Hash: p.Commit, Author: "Ingot", Email: "ingot@localhost",
+		Message: "something happened\n\ns1: a → b\ns2: c\n\nRevision: main@sha1:abc\nFence: 7"}
+	if diff := cmp.Diff(want, log[0], cmp.Transformer("orphan", func(p []string) int { return len(p) })); diff != "" {
+		t.Errorf("commit (-want +got):\n%s", diff)
+	}
+
+	if p := publish(fleet); p.New { // S04, with new pointers
+		t.Errorf("a commit without a change: %+v", p)
+	}
+	holds(t, repo, fleet, 1)
+
+	next := with(with(fleet, "servers/s1.yaml", "a: 3\n"), "serverclaims/default/web.yaml", "")
+	if p := publish(next); p.Files != 2 {
+		t.Errorf("published %+v, want 2 files", p)
+	}
+	holds(t, repo, next, 2)
+
+	next = with(with(next, "bmcs/b.yaml", "c: 1\n"), "servers/s2.yaml", "")
+	publish(next)
+	holds(t, repo, next, 3)
+
+	read := make(map[string]string)
+	for path, content := range ok[map[string][]byte](t)(b.Read(t.Context())) {
+		read[path] = string(content)
+	}
+	if diff := cmp.Diff(next, read); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+
+	again := newStatus(t, repo.URL(), Auth{}) // a restart
+	if p := ok[Published](t)(again.Publish(t.Context(), report(8, next))); p.New || p.Foreign != nil {
+		t.Errorf("a restart made a commit: %+v", p)
+	}
+	publishAgain := with(next, "bmcs/b.yaml", "c: 2\n")
+	if p := ok[Published](t)(again.Publish(t.Context(), report(8, publishAgain))); !p.New || p.Bytes > 2000 {
+		t.Errorf("published %+v, want little", p)
+	}
+	holds(t, repo, publishAgain, 4)
+}
+
+func TestPublishObjects(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	doc := &model.Document{Object: map[string]any{"power": "On", "count": 1}}
+	r := report(1, nil)
+	r.Documents["servers/s1.yaml"] = doc
+	ok[Published](t)(b.Publish(t.Context(), r))
+	holds(t, repo, map[string]string{"servers/s1.yaml": "count: 1\npower: \"On\"\n"}, 1)
+	doc.Object = map[string]any{"power": "Off"} // the same pointer is not looked at
+	if p := ok[Published](t)(b.Publish(t.Context(), r)); p.New {
+		t.Errorf("published %+v", p)
+	}
+}
+
+func TestPublishToALargeFolder(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	files := make(map[string]string)
+	for i := range 2000 {
+		files[fmt.Sprintf("servers/s%04d.yaml", i)] = fmt.Sprintf("n: %d\n", i)
+	}
+	r := report(1, files)
+	publish := func() Published { t.Helper(); return ok[Published](t)(b.Publish(t.Context(), r)) }
+	publish()
+	for i, change := range []func(){
+		func() { r.Documents["servers/s1000.yaml"] = text("changed\n") },
+		func() { delete(r.Documents, "servers/s0000.yaml"); delete(r.Documents, "servers/s1999.yaml") },
+		func() { r.Documents["servers/a.yaml"] = text("a\n"); r.Documents["servers/zzz/x.yaml"] = text("z\n") },
+		func() { delete(r.Documents, "servers/zzz/x.yaml"); r.Documents["servers/zzz"] = text("a file now\n") },
+	} {
+		change()
+		if p := publish(); p.Bytes > 2000 {
+			t.Errorf("change %d sent %d bytes: the folder's tree was sent whole", i, p.Bytes)
+		}
+		want := make(map[string]string)
+		for path, d := range r.Documents {
+			want[path] = d.Text
+		}
+		holds(t, repo, want, i+2)
+	}
+}
+
+func TestForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) { // S05
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
+	hash := ok[string](t)(repo.CommitTo("status", map[string]string{"servers/s1.yaml": "mine\n", "mine.txt": "x"}, "I know better"))
+	next := with(fleet, "README.md", "new\n")
+	p := ok[Published](t)(b.Publish(t.Context(), report(1, next)))
+	if diff := cmp.Diff(&Foreign{Author: "Test Author <author@example.com>", Commit: hash}, p.Foreign); diff != "" {
+		t.Errorf("foreign (-want +got):\n%s", diff)
+	}
+	holds(t, repo, next, 3) // on top of the foreign commit, which stays in the history
+	if p := ok[Published](t)(b.Publish(t.Context(), report(1, fleet))); p.Foreign != nil {
+		t.Errorf("reported twice: %+v", p.Foreign)
+	}
+}
+
+func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	now := newClock()
+	b.opts.Clock = now.Now
+	r := report(1, fleet)
+	ok[Published](t)(b.Publish(t.Context(), r))
+	if err := repo.DeleteBranch("status"); err != nil {
+		t.Fatal(err)
+	}
+	ok[Published](t)(b.Publish(t.Context(), r))
+	if repo.Head("status") != "" {
+		t.Error("the server was asked although nothing changed")
+	}
+	now.now = now.now.Add(recheckAfter)
+	ok[Published](t)(b.Publish(t.Context(), r))
+	holds(t, repo, fleet, 1)
+}
+
+func TestDeletedBranchIsMadeAgain(t *testing.T) { // S06
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
+	if err := repo.DeleteBranch("status"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := repo.Git("gc", "--quiet", "--prune=now"); err != nil {
+		t.Fatal(err, out)
+	}
+	next := with(fleet, "README.md", "new\n")
+	ok[Published](t)(b.Publish(t.Context(), report(1, next)))
+	holds(t, repo, next, 1)
+}
+
+func TestFencing(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	old, young := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
+	ok[Published](t)(old.Publish(t.Context(), report(1, fleet)))
+	next := with(fleet, "README.md", "new\n")
+	ok[Published](t)(young.Publish(t.Context(), report(2, next)))
+	_, err := old.Publish(t.Context(), report(1, with(fleet, "README.md", "stale\n")))
+	if !errors.Is(err, ErrFenced) {
+		t.Errorf("error %v, want ErrFenced", err)
+	}
+	holds(t, repo, next, 2)
+}
+
+func TestConcurrentWriters(t *testing.T) { // S01, S02
+	repo := gittest.NewRepo(t)
+	server := serveHTTP(t, repo, gittest.HTTPOptions{})
+	var raced atomic.Bool
+	b := newStatus(t, server.URL, Auth{})
+	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
+	// Somebody commits between our look at the branch and our push.
+	racing := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "git-receive-pack") && r.Method == http.MethodPost && !raced.Swap(true) {
+				if _, err := repo.CommitTo("status", map[string]string{"x": "y"}, "race"); err != nil {
+					t.Error(err)
+				}
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	b = newStatus(t, racing.URL, Auth{})
+	next := with(fleet, "README.md", "new\n")
+	p := ok[Published](t)(b.Publish(t.Context(), report(1, next)))
+	if !raced.Load() || p.Foreign == nil {
+		t.Errorf("raced %t, published %+v", raced.Load(), p)
+	}
+	holds(t, repo, next, 3)
+
+	var wg sync.WaitGroup
+	for i := range 3 {
+		w := newStatus(t, server.URL, Auth{})
+		wg.Go(func() {
+			if _, err := w.Publish(t.Context(), report(1, with(fleet, "README.md", fmt.Sprint("writer ", i)))); err != nil {
+				t.Errorf("writer %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if log := ok[[]gittest.Commit](t)(repo.ReadLog("status")); len(log) != 6 {
+		t.Errorf("%d commits, want 6", len(log))
+	}
+}
+
+func TestRefusedPush(t *testing.T) { // S03, S07
+	repo := gittest.NewRepo(t)
+	if err := repo.Hook("pre-receive", "echo 'secret scanner: no, thank you' >&2; exit 1"); err != nil {
+		t.Fatal(err)
+	}
+	server := serveHTTP(t, repo, gittest.HTTPOptions{})
+	for name, url := range map[string]string{"http": server.URL, "file": repo.URL()} {
+		t.Run(name, func(t *testing.T) {
+			b := newStatus(t, url, Auth{})
+			_, err := b.Publish(t.Context(), report(1, fleet))
+			if !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "secret scanner") || !strings.Contains(err.Error(), "hook declined") {
+				t.Errorf("error %v, want ErrRejected with the text of the hook", err)
+			}
+		})
+	}
+	if err := repo.Hook("pre-receive", "exit 0"); err != nil {
+		t.Fatal(err)
+	}
+	b := newStatus(t, server.URL, Auth{})
+	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
+	holds(t, repo, fleet, 1)
+}
+
+func TestPushWithoutPermission(t *testing.T) { // S03, G10
+	repo := gittest.NewRepo(t)
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Username: "a", Password: "b"})
+	_, err := newStatus(t, server.URL, Auth{}).Publish(t.Context(), report(1, fleet))
+	if kindOf(err) != failureAuth {
+		t.Errorf("error %v, want one of credentials", err)
+	}
+}
+
+func TestLostAnswer(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	var lost atomic.Bool
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") && !lost.Swap(true) {
+				h.ServeHTTP(discard{http.Header{}}, r)
+				panic(http.ErrAbortHandler)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	b := newStatus(t, server.URL, Auth{})
+	if _, err := b.Publish(t.Context(), report(1, fleet)); err == nil {
+		t.Fatal("no error")
+	}
+	p := ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
+	if p.New || p.Foreign != nil {
+		t.Errorf("published %+v, want what is there to be recognised", p)
+	}
+	holds(t, repo, fleet, 1)
+}
+
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header       { return d.header }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) WriteHeader(int)             {}
+
+func TestPublishOverSSHAndTLS(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	server, err := repo.ServeSSH()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	secure := serveHTTP(t, repo, gittest.HTTPOptions{TLS: true, Username: "ingot", Password: "pw"})
+	b := newStatus(t, server.URL, Auth{
+		SSHKeyFile: writeFile(t, server.ClientKey), KnownHostsFile: writeFile(t, server.KnownHosts(server.Ed25519)),
+	})
+	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
+	holds(t, repo, fleet, 1)
+	next := with(fleet, "README.md", "new\n")
+	b = newStatus(t, secure.URL, Auth{
+		UsernameFile: writeFile(t, []byte("ingot")), PasswordFile: writeFile(t, []byte("pw")), CAFile: writeFile(t, secure.CA),
+	})
+	ok[Published](t)(b.Publish(t.Context(), report(1, next)))
+	holds(t, repo, next, 2)
+}
+
+func TestSilentServerEndsThePush(t *testing.T) {
+	for _, scheme := range []string{"http", "ssh"} {
+		b := newStatus(t, scheme+"://"+silent(t)+"/x.git", sshKeys(t, writeFile(t, nil)))
+		b.remote.timeout = 200 * time.Millisecond
+		if _, err := b.Publish(t.Context(), report(1, fleet)); kindOf(err) != failureNetwork {
+			t.Errorf("%s: %v", scheme, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := b.Publish(ctx, report(1, fleet)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	tests := map[string]bool{
+		"README.md": true, "servers/s-1_x.yaml": true, "a/b/c/d.yaml": true,
+		"": false, "/x": false, "x/": false, "a//b": false, "../x": false, "a/../b": false, ".git/config": false, "a/.b": false,
+		"a b": false, "a\\b": false, "ä": false, "a\nb": false, "a..b": false, strings.Repeat("x", 256): false,
+		strings.Repeat("a/", 10) + "b": false,
+	}
+	for path, valid := range tests {
+		if err := validPath(path); (err == nil) != valid {
+			t.Errorf("%q: %v, want valid: %t", path, err, valid)
+		}
+	}
+}
+
+func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	r := report(1, with(fleet, "../x", "y"))
+	r.Documents["README.md/x"] = text("in a file")
+	delete(r.Documents, "README.md")
+	r.Documents["README.md"] = text("# fleet\n")
+	r.Documents["new.yaml"] = &model.Document{Object: math.NaN()}
+	r.Documents["none.yaml"] = nil
+	p := ok[Published](t)(b.Publish(t.Context(), r))
+	if len(p.Skipped) != 4 || p.Skipped["../x"] == nil || p.Skipped["new.yaml"] == nil || p.Skipped["none.yaml"] == nil {
+		t.Errorf("skipped %v", p.Skipped)
+	}
+	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" || got["new.yaml"]+got["none.yaml"] != "" {
+		t.Errorf("branch holds %v", got)
+	}
+	r.Documents["servers/s1.yaml"] = &model.Document{Object: math.NaN()}
+	r.Documents["servers/s2.yaml"] = text("a: 3\n")
+	ok[Published](t)(b.Publish(t.Context(), r))
+	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" || got["servers/s2.yaml"] != "a: 3\n" {
+		t.Errorf("branch holds %v", got)
+	}
+}

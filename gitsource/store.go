@@ -1,0 +1,148 @@
+package gitsource
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/go-git/go-billy/v5/osfs"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/storage/filesystem"
+)
+
+// objectCache bounds go-git's cache of whole objects, which by default is far
+// larger than what manifests need.
+const objectCache = 16 * cache.MiByte
+
+// refetchAfter is how many fetches that brought objects a store takes before it
+// is thrown away and fetched afresh: nothing else ever shrinks it.
+const refetchAfter = 500
+
+// store is a bare object store on disk. It is not safe for concurrent use.
+type store struct {
+	dir     string
+	storage *filesystem.Storage
+}
+
+// openStore opens the store in dir, or makes one.
+func openStore(dir string) (*store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make object store: %w", err)
+	}
+	st := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(objectCache),
+		filesystem.Options{ExclusiveAccess: true, KeepDescriptors: true})
+	if err := st.Init(); err != nil {
+		return nil, fmt.Errorf("make object store: %w", err)
+	}
+	return &store{dir: dir, storage: st}, nil
+}
+
+// renewed closes and deletes the store and returns an empty one in its place.
+func (s *store) renewed() (*store, error) {
+	s.close()
+	if err := os.RemoveAll(s.dir); err != nil {
+		return nil, fmt.Errorf("delete object store: %w", err)
+	}
+	return openStore(s.dir)
+}
+
+func (s *store) close() { _ = s.storage.Close() }
+
+// packs counts the packs in the store, one for each fetch that brought objects.
+func (s *store) packs() int {
+	files, _ := filepath.Glob(filepath.Join(s.dir, "objects", "pack", "*.pack"))
+	return len(files)
+}
+
+// has reports whether the store holds commit h.
+func (s *store) has(h plumbing.Hash) bool {
+	_, err := s.commit(h)
+	return err == nil
+}
+
+func (s *store) commit(h plumbing.Hash) (*object.Commit, error) {
+	return object.GetCommit(s.storage, h)
+}
+
+// newest returns up to n commits from head backwards, for telling a server what
+// we have.
+func (s *store) newest(head plumbing.Hash, n int) []plumbing.Hash {
+	if head.IsZero() {
+		return nil
+	}
+	var out []plumbing.Hash
+	_ = s.visit(head, func(c *object.Commit) bool {
+		out = append(out, c.Hash)
+		return len(out) < n
+	})
+	return out
+}
+
+// visit calls fn for head and for what it descends from, nearest first, as far as
+// it is in the store; fn returns false to stop. It returns false if commits were
+// missing.
+func (s *store) visit(head plumbing.Hash, fn func(*object.Commit) bool) (whole bool) {
+	whole = true
+	seen := map[plumbing.Hash]bool{head: true}
+	for queue := []plumbing.Hash{head}; len(queue) > 0; queue = queue[1:] {
+		c, err := s.commit(queue[0])
+		if err != nil {
+			whole = false
+			continue
+		}
+		if !fn(c) {
+			return whole
+		}
+		for _, parent := range c.ParentHashes {
+			if !seen[parent] {
+				seen[parent] = true
+				queue = append(queue, parent)
+			}
+		}
+	}
+	return whole
+}
+
+// errNotReadable is an object that is missing or damaged: the store is to be
+// fetched afresh.
+var errNotReadable = errors.New("object store is damaged")
+
+// tree returns the entries of tree h.
+func (s *store) tree(h plumbing.Hash) ([]object.TreeEntry, error) {
+	t, err := object.GetTree(s.storage, h)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read tree %s: %w", errNotReadable, h, err)
+	}
+	return t.Entries, nil
+}
+
+// size returns the size of blob h in bytes.
+func (s *store) size(h plumbing.Hash) (int64, error) {
+	n, err := s.storage.EncodedObjectSize(h)
+	if err != nil {
+		return 0, fmt.Errorf("%w: read blob %s: %w", errNotReadable, h, err)
+	}
+	return n, nil
+}
+
+// blob returns the content of blob h.
+func (s *store) blob(h plumbing.Hash) ([]byte, error) {
+	o, err := s.storage.EncodedObject(plumbing.BlobObject, h)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read blob %s: %w", errNotReadable, h, err)
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("%w: read blob %s: %w", errNotReadable, h, err)
+	}
+	defer r.Close()
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read blob %s: %w", errNotReadable, h, err)
+	}
+	return content, nil
+}

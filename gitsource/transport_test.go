@@ -1,0 +1,269 @@
+package gitsource
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+func repoWithClaim(t *testing.T) *gittest.Repo {
+	t.Helper()
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
+	return repo
+}
+
+// failsAs checks that a look at the branch fails for the kind of reason given.
+func failsAs(t *testing.T, s *Source, kind failureKind, text ...string) {
+	t.Helper()
+	err := s.Sync(t.Context())
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if got := kindOf(err); got != kind {
+		t.Errorf("kind %s (%v), want %s", got, err, kind)
+	}
+	st := s.State()
+	for _, want := range text {
+		if st.Reason != model.SourceFetchFailed || !strings.Contains(st.Message, want) {
+			t.Errorf("state %s %q, want %q in it", st.Reason, st.Message, want)
+		}
+	}
+	if got := testutil.ToFloat64(s.metrics.fetches.WithLabelValues(string(kind))); got < 1 {
+		t.Errorf("no fetch counted as %s", kind)
+	}
+}
+
+func TestHTTPS(t *testing.T) {
+	repo := repoWithClaim(t)
+	server := serveHTTP(t, repo, gittest.HTTPOptions{TLS: true, Username: "ingot", Password: "token-1"})
+	user, password := writeFile(t, []byte("ingot\n")), writeFile(t, []byte("token-1\n"))
+	ca := writeFile(t, server.CA)
+	opts := testOptions(t, server.URL)
+
+	t.Run("no credentials", func(t *testing.T) {
+		opts := opts
+		opts.Dir, opts.Auth = t.TempDir(), Auth{CAFile: ca}
+		failsAs(t, newSource(t, opts), failureAuth, "auth.passwordFile")
+	})
+	t.Run("a certificate of nobody we know", func(t *testing.T) {
+		opts := opts
+		opts.Dir, opts.Auth = t.TempDir(), Auth{UsernameFile: user, PasswordFile: password}
+		failsAs(t, newSource(t, opts), failureTLS, "auth.caFile")
+	})
+	t.Run("a credential file that is not there", func(t *testing.T) {
+		opts := opts
+		opts.Dir, opts.Auth = t.TempDir(), Auth{PasswordFile: "/nonexistent/token", CAFile: ca}
+		failsAs(t, newSource(t, opts), failureAuth, "/nonexistent/token")
+	})
+	t.Run("a repository that is not there", func(t *testing.T) {
+		opts := opts
+		opts.URL = strings.TrimSuffix(opts.URL, "fleet.git") + "other.git"
+		opts.Dir, opts.Auth = t.TempDir(), Auth{UsernameFile: user, PasswordFile: password, CAFile: ca}
+		failsAs(t, newSource(t, opts), failureRepository, "no such repository")
+	})
+	t.Run("G11 a token that rotates is read again", func(t *testing.T) {
+		opts := opts
+		opts.Dir, opts.Auth = t.TempDir(), Auth{UsernameFile: user, PasswordFile: password, CAFile: ca}
+		s := newSource(t, opts)
+		mustSync(t, s)
+		server.SetPassword("token-2")
+		failsAs(t, s, failureAuth, "other credentials")
+		if strings.Contains(s.State().Message, "token") {
+			t.Errorf("the message holds the token: %s", s.State().Message)
+		}
+		if d := s.Desired(); d.Source.Reason != model.SourceFetchFailed || len(d.Claims) != 1 {
+			t.Errorf("in force: %+v", d)
+		}
+		if err := os.WriteFile(password, []byte("token-2"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if d := mustSync(t, s); d.Source.Reason != "" {
+			t.Errorf("state %+v, want none", d.Source)
+		}
+	})
+}
+
+func TestThrottled(t *testing.T) { // G12
+	repo := repoWithClaim(t)
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "120")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+		})
+	}})
+	s := newSource(t, testOptions(t, server.URL))
+	failsAs(t, s, failureBusy, "asked too often")
+	if got := time.Duration(s.retryAfter.Load()); got != 2*time.Minute {
+		t.Errorf("stays away for %s, want 2m", got)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	repo := repoWithClaim(t)
+	server := serveHTTP(t, repo, gittest.HTTPOptions{})
+	server.Close()
+	s := newSource(t, testOptions(t, server.URL))
+	failsAs(t, s, failureNetwork, "cannot be reached", "connection refused")
+	before := s.State()
+	<-s.Changed()
+	_ = s.Sync(t.Context())
+	select {
+	case <-s.Changed():
+		t.Errorf("the same failure is told twice: %+v, then %+v", before, s.State())
+	default:
+	}
+}
+
+func TestSilentServer(t *testing.T) { // G19
+	hosts := writeFile(t, nil)
+	for name, url := range map[string]string{"http": "http://%/x.git", "ssh": "ssh://git@%/x.git"} {
+		t.Run(name, func(t *testing.T) {
+			opts := testOptions(t, strings.Replace(url, "%", silent(t), 1))
+			opts.Timeout = 200 * time.Millisecond
+			opts.Auth = sshKeys(t, hosts)
+			began := time.Now()
+			failsAs(t, newSource(t, opts), failureNetwork, "no answer within 200ms")
+			if took := time.Since(began); took > 5*time.Second {
+				t.Errorf("took %s", took)
+			}
+			opts.Timeout, opts.Dir = time.Hour, t.TempDir()
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			began = time.Now()
+			if err := newSource(t, opts).Sync(ctx); err == nil || time.Since(began) > 5*time.Second {
+				t.Errorf("cancelling: %v after %s", err, time.Since(began))
+			}
+		})
+	}
+}
+
+// sshKeys are files with some client key.
+func sshKeys(t *testing.T, knownHosts string) Auth {
+	t.Helper()
+	server, err := gittest.NewRepo(t).ServeSSH()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Close()
+	return Auth{SSHKeyFile: writeFile(t, server.ClientKey), KnownHostsFile: knownHosts}
+}
+
+func TestSSH(t *testing.T) {
+	repo := repoWithClaim(t)
+	server, err := repo.ServeSSH()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	other, err := gittest.NewRepo(t).ServeSSH()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.Close)
+	key := writeFile(t, server.ClientKey)
+	tests := map[string]struct {
+		hosts []byte
+		key   string
+		kind  failureKind // "" = it works
+		text  []string
+	}{
+		"G07 only the Ed25519 key is known":  {hosts: server.KnownHosts(server.Ed25519)},
+		"G07 only the ECDSA key is known":    {hosts: server.KnownHosts(server.ECDSA)},
+		"G08 both keys are known":            {hosts: server.KnownHosts(server.Ed25519, server.ECDSA)},
+		"G08 the host is hashed":             {hosts: []byte(knownhosts.Line([]string{knownhosts.HashHostname(knownhosts.Normalize(server.Addr))}, server.ECDSA))},
+		"another key is known":               {hosts: server.KnownHosts(other.Ed25519), kind: failureHostKey, text: []string{ssh.FingerprintSHA256(other.Ed25519), ssh.FingerprintSHA256(server.Ed25519), "somebody may be in between"}},
+		"the host is not known":              {hosts: other.KnownHosts(other.Ed25519), kind: failureHostKey, text: []string{"add it there", "SHA256:"}},
+		"the server does not accept our key": {hosts: server.KnownHosts(server.Ed25519), key: writeFile(t, other.ClientKey), kind: failureAuth, text: []string{"auth.sshKeyFile"}},
+		"the key file is no key":             {hosts: server.KnownHosts(server.Ed25519), key: writeFile(t, []byte("hello")), kind: failureAuth, text: []string{"SSH key"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			opts := testOptions(t, server.URL)
+			opts.Auth = Auth{SSHKeyFile: key, KnownHostsFile: writeFile(t, tt.hosts)}
+			if tt.key != "" {
+				opts.Auth.SSHKeyFile = tt.key
+			}
+			s := newSource(t, opts)
+			if tt.kind != "" {
+				failsAs(t, s, tt.kind, tt.text...)
+				return
+			}
+			if d := mustSync(t, s); len(d.Claims) != 1 {
+				t.Errorf("claims %v", claims(d))
+			}
+			ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", name)}, "next"))
+			if d := mustSync(t, s); claims(d)["web"] != name {
+				t.Errorf("claims %v", claims(d))
+			}
+		})
+	}
+}
+
+func TestURLs(t *testing.T) {
+	tests := map[string]string{ // URL → protocol host path
+		"git@host:a/b.git":         "ssh host:22 a/b.git",
+		"git@host:2222/a/b.git":    "ssh host:22 2222/a/b.git", // as git reads it
+		"ssh://git@host:7/a.git":   "ssh host:7 /a.git",
+		"ssh://host/a.git":         "ssh host:22 /a.git",
+		"https://host/a.git":       "https host:22 /a.git",
+		"file:///srv/a.git":        "file :22 /srv/a.git",
+		"/srv/a.git":               "file :22 /srv/a.git",
+		"https://me@host/a/b?x":    "https host:22 /a/b?x",
+		"https://me:pw@host/a.git": "",
+		"gopher://host/a.git":      "",
+		"https:///a.git":           "",
+		"":                         "",
+	}
+	for url, want := range tests {
+		got := ""
+		if e, err := parseURL(url); err == nil {
+			got = e.Protocol + " " + hostPort(e) + " " + e.Path
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}
+
+func TestPlainPath(t *testing.T) {
+	repo := repoWithClaim(t)
+	if d := mustSync(t, newSource(t, testOptions(t, repo.Dir))); len(d.Claims) != 1 {
+		t.Errorf("claims %v", claims(d))
+	}
+	s := newSource(t, testOptions(t, filepath.Join(t.TempDir(), "none.git")))
+	failsAs(t, s, failureRepository, "no such repository")
+}
+
+func TestTrailers(t *testing.T) {
+	tests := map[string]struct {
+		message, key string
+		want         string
+	}{
+		"a trailer":                        {"s\n\nIngot-Approve: abc", "ingot-approve", "abc"},
+		"several":                          {"s\n\nbody\n\nFence: 1\nfence:  2 \n", "fence", "1 2"},
+		"CRLF and blank lines at the end":  {"s\r\n\r\nIngot-Approve: abc\r\n\r\n\r\n", "ingot-approve", "abc"},
+		"not in the subject":               {"Ingot-Approve: abc", "ingot-approve", ""},
+		"not in an earlier paragraph":      {"s\n\nIngot-Approve: abc\n\nbye", "ingot-approve", ""},
+		"a key with a space is no trailer": {"s\n\nsee also: abc", "see also", ""},
+		"nothing at all":                   {"", "fence", ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(Trailers(tt.message)[tt.key], " "); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}
