@@ -1,0 +1,13 @@
+// Package bootsvc is what a machine meets when it boots: the iPXE script, the
+// Ignition and the images, over HTTP.
+//
+// Everything is answered from boot tickets. A server with an open ticket is given
+// what its ticket pins, with a token that is good for that ticket alone; a server
+// without one is told to boot from disk. What a server fetched is noted before
+// the answer goes out, so that a crash never serves a boot that nobody remembers.
+//
+// An image reference is resolved once, by Images, into digests; layers are
+// streamed from their registry and verified on the way, and a layer that turns
+// out to be wrong is cut off before its last byte. Ignition makes what a server
+// is configured with: documents are translated once and filled in per ticket.
+package bootsvc

@@ -1,0 +1,213 @@
+package bootsvc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"ingot/model"
+)
+
+// maxSource bounds a user's Ignition source, in bytes.
+const maxSource = 1 << 20
+
+// claimCacheSize bounds what is kept of translated sources, in bytes.
+const claimCacheSize = 32 << 20
+
+// plainSpec is the Ignition specification that Ingot's own additions need: the
+// oldest, which every Ignition 2 understands.
+const plainSpec = "3.0.0"
+
+// Where a claimed server finds what to report to, and the unit that reports.
+const (
+	bootStateFile = "/etc/ingot/bootstate"
+	bootStateUnit = "ingot-bootstate.service"
+)
+
+// bootStateUnitContents reports once that the machine is up. The URL carries the
+// ticket's token, so it is read from a file that only root may read and handed to
+// curl by a pipe, not as an argument that every process could see. The file goes
+// once the report was taken, so later boots of an installed system stay silent.
+const bootStateUnitContents = `[Unit]
+Description=Report to Ingot that this machine is up
+Wants=network-online.target
+After=network-online.target
+ConditionPathExists=` + bootStateFile + `
+StartLimitIntervalSec=1h
+StartLimitBurst=60
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -c 'read -r url uuid < ` + bootStateFile + ` && printf "url = %%s\\n" "$$url" | curl --config - --fail --silent --show-error --max-time 30 --retry 5 --retry-delay 5 --retry-connrefused --header "Content-Type: application/json" --data "{\\"systemUUID\\":\\"$$uuid\\",\\"booted\\":true}" && rm -f ` + bootStateFile + `'
+Restart=on-failure
+RestartSec=20
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// IgnitionOptions are the options of NewIgnition.
+type IgnitionOptions struct {
+	// ProbeTemplate is Butane with the fields {{.Image}}, {{.Flags}},
+	// {{.SSHPublicKey}} and {{.PasswordHash}} of text/template. Empty means a
+	// template that runs /usr/bin/metalprobe from the boot image.
+	ProbeTemplate []byte
+	// ProbeImage is {{.Image}}: the container image that a template runs the probe
+	// from. The default template does not need it.
+	ProbeImage string
+	// SSHPublicKey and PasswordHash let a person into a server that is being
+	// discovered; empty means nobody.
+	SSHPublicKey string
+	PasswordHash model.Sensitive
+}
+
+// Ignition makes what servers are configured with when they boot. It is safe for
+// concurrent use.
+type Ignition struct {
+	probe  *document
+	marks  marks                           // of claims
+	claims *lru[[sha256.Size]byte, *claim] // by source
+}
+
+// claim is the outcome of preparing one source.
+type claim struct {
+	doc *document
+	err error
+}
+
+// NewIgnition returns an Ignition, or an error that says what is wrong with the
+// probe's template.
+func NewIgnition(o IgnitionOptions) (*Ignition, error) {
+	probe, err := newProbeDocument(o)
+	if err != nil {
+		return nil, fmt.Errorf("probe template: %w", err)
+	}
+	return &Ignition{
+		probe:  probe,
+		marks:  newMarks(fieldBootStateURL, fieldUUID),
+		claims: newLRU[[sha256.Size]byte, *claim](claimCacheSize),
+	}, nil
+}
+
+// ClaimBoot is what the Ignition of a claimed server is made from.
+type ClaimBoot struct {
+	UUID string // canonical system UUID
+	// Source is what the claim's Secret holds under the key ignition; none is fine.
+	Source model.Sensitive
+	// Format is what it holds under the key format: fcos for Butane, anything else
+	// for Ignition JSON. A source with a variant is Butane whatever Format says.
+	Format string
+	// BootStateURL is where the server reports that it is up, with its ticket's
+	// token: <registry.url>/r/<token>/bootstate.
+	BootStateURL string
+}
+
+// Claim returns the Ignition of a claimed server: the claim's own source, Butane
+// or Ignition JSON, merged with a file and a unit that report the server up. The
+// result has the source's own version of the Ignition specification. What is wrong
+// with a source is an *IgnitionError, which quotes none of its values.
+func (g *Ignition) Claim(b ClaimBoot) (model.Sensitive, error) {
+	if err := checkFill(b.BootStateURL, b.UUID); err != nil {
+		return model.Sensitive{}, fmt.Errorf("ignition of a claim: %w", err)
+	}
+	c := g.prepared(b)
+	if c.err != nil {
+		return model.Sensitive{}, c.err
+	}
+	return model.NewSensitive(c.doc.fill(map[field]string{
+		fieldBootStateURL: b.BootStateURL,
+		fieldUUID:         b.UUID,
+	})), nil
+}
+
+// prepared translates and merges a source, or remembers that it was. Failures are
+// remembered too, or a wrong source would cost its translation on every plan.
+func (g *Ignition) prepared(b ClaimBoot) *claim {
+	source := b.Source.Reveal()
+	key := sha256.Sum256([]byte(b.Format + "\x00" + source))
+	if c, ok := g.claims.get(key); ok {
+		return c
+	}
+	c := &claim{}
+	c.doc, c.err = g.prepare([]byte(source), b.Format)
+	cost := 1024
+	if c.doc != nil {
+		cost += c.doc.size
+	}
+	g.claims.put(key, c, cost)
+	return c
+}
+
+// prepare makes the document of a source.
+func (g *Ignition) prepare(source []byte, format string) (*document, error) {
+	if len(source) > maxSource {
+		return nil, &IgnitionError{Problems: []SourceProblem{{
+			Message: fmt.Sprintf("the source has %d bytes; at most %d are allowed. Let it fetch large files by URL", len(source), maxSource)}}}
+	}
+	if len(bytes.TrimSpace(source)) == 0 {
+		return newDocument(g.additions(plainSpec), g.marks)
+	}
+	user, err := toIgnition(source, format)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := user.merge(g.additions)
+	if err != nil {
+		return nil, err
+	}
+	return newDocument(merged, g.marks)
+}
+
+// additions is what Ingot adds to a claim's own Ignition, for a version of the
+// specification.
+func (g *Ignition) additions(version string) []byte {
+	type object = map[string]any
+	raw, _ := json.Marshal(object{ // maps of strings always marshal
+		"ignition": object{"version": version},
+		"storage": object{"files": []object{{
+			"path":      bootStateFile,
+			"mode":      0o600,
+			"overwrite": true,
+			"contents": object{
+				"source":      "data:," + percentEscape(g.marks[fieldBootStateURL]+" "+g.marks[fieldUUID]+"\n"),
+				"compression": "",
+			},
+		}}},
+		"systemd": object{"units": []object{{
+			"name":     bootStateUnit,
+			"enabled":  true,
+			"contents": bootStateUnitContents,
+		}}},
+	})
+	return raw
+}
+
+// Values that go into Ignition are made of characters that mean nothing to JSON,
+// YAML, systemd or a shell, so they cannot become anything but what they are.
+var (
+	plainURLPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
+)
+
+// checkFill refuses a URL or UUID that is not plain.
+func checkFill(url, uuid string) error {
+	switch {
+	case len(url) > 2048 || !plainURLPattern.MatchString(url):
+		return fmt.Errorf("the URL to report to must be http or https with a host and a plain path of letters, digits and . _ ~ -")
+	case !validUUID(uuid):
+		return fmt.Errorf("%q is not a canonical system UUID", clean(uuid))
+	}
+	return nil
+}
+
+// validUUID reports whether s is a UUID of 36 characters in lower case.
+func validUUID(s string) bool {
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
+		isHex(s[:8]) && isHex(s[9:13]) && isHex(s[14:18]) && isHex(s[19:23]) && isHex(s[24:])
+}
+
+// trimURL returns a base URL without a slash at its end.
+func trimURL(s string) string { return strings.TrimRight(s, "/") }

@@ -1,0 +1,550 @@
+package bootsvc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+
+	"ingot/bootsvc/ocitest"
+	"ingot/model"
+)
+
+func layer(mediaType, content string) *model.Layer {
+	return &model.Layer{Digest: digest.FromString(content).String(), Size: int64(len(content)), MediaType: mediaType}
+}
+
+func TestResolve(t *testing.T) {
+	reg := newRegistry(t)
+	images := newImages(t, ImageOptions{})
+	name := reg.Host() + "/os"
+	plain, plainSum, _ := reg.PushBootImage("os", "1", []byte("kernel"), []byte("initrd"), []byte("squashfs"))
+	_, _, _ = reg.Push("os", "live", ocitest.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd")})
+	_, _, _ = reg.Push("os", "uki", ocitest.Image{UKI: []byte("uki")})
+	_, _, _ = reg.Push("os", "multi",
+		ocitest.Image{Architecture: "amd64", Kernel: []byte("k64"), Initrd: []byte("i64")},
+		ocitest.Image{Architecture: "arm64", Kernel: []byte("karm"), Initrd: []byte("iarm")})
+	kernel, initrd := layer(ocitest.MediaKernel, "kernel"), layer(ocitest.MediaInitrd, "initrd")
+
+	for title, tc := range map[string]struct {
+		ref, arch string
+		want      model.PinnedImage
+	}{
+		"a tag is pinned by digest": {plain, "amd64", model.PinnedImage{
+			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ocitest.MediaSquashfs, "squashfs")}},
+		"I01: the digest wins over a tag that is elsewhere": {name + ":live@" + plainSum, "amd64", model.PinnedImage{
+			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ocitest.MediaSquashfs, "squashfs")}},
+		"I05: squashfs may be absent":           {name + ":live", "amd64", model.PinnedImage{Kernel: kernel, Initrd: initrd}},
+		"a UKI alone is an image":               {name + ":uki", "amd64", model.PinnedImage{UKI: layer(ocitest.MediaUKI, "uki")}},
+		"I03: an index is read by architecture": {name + ":multi", "arm64", model.PinnedImage{Kernel: layer(ocitest.MediaKernel, "karm"), Initrd: layer(ocitest.MediaInitrd, "iarm")}},
+		"I03: the plain variant may be named":   {name + ":multi", "arm64/v8", model.PinnedImage{Kernel: layer(ocitest.MediaKernel, "karm"), Initrd: layer(ocitest.MediaInitrd, "iarm")}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			got, err := images.Resolve(t.Context(), tc.ref, tc.arch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.want.Ref, tc.want.Repository, tc.want.Architecture = tc.ref, name, tc.arch
+			if tc.want.Digest == "" {
+				tc.want.Digest = got.Digest // of the manifest of the architecture; checked to be one
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || !validDigest(got.Digest) {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+type object = map[string]any
+
+// pushLayers keeps a manifest with layers of these media types.
+func pushLayers(t *testing.T, reg *ocitest.Registry, manifestType string, mediaTypes ...string) ocitest.Descriptor {
+	t.Helper()
+	var layers []ocitest.Descriptor
+	for n, mt := range mediaTypes {
+		layers = append(layers, reg.PushBlob("os", mt, fmt.Appendf(nil, "%s %d", mt, n)))
+	}
+	d, err := reg.PushManifest("os", manifestType, object{"schemaVersion": 2, "mediaType": manifestType, "layers": layers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func pushIndex(t *testing.T, reg *ocitest.Registry, mediaType string, entries ...ocitest.Descriptor) ocitest.Descriptor {
+	t.Helper()
+	d, err := reg.PushManifest("os", mediaType, object{"schemaVersion": 2, "mediaType": mediaType, "manifests": entries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func on(d ocitest.Descriptor, architecture, variant string) ocitest.Descriptor {
+	d.Platform = &ocitest.Platform{Architecture: architecture, OS: "linux", Variant: variant}
+	return d
+}
+
+func TestResolveChoosesFromIndexes(t *testing.T) {
+	reg := newRegistry(t)
+	images := newImages(t, ImageOptions{})
+	oci := pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaInitrd)
+	docker := pushLayers(t, reg, mediaDockerManifest, "application/io.gardenlinux.kernel", "application/io.gardenlinux.initrd", "application/io.gardenlinux.squashfs")
+	annotated := docker
+	annotated.Annotations = map[string]string{"cname": "metal_pxe-amd64", "architecture": "amd64"}
+	cloud := oci
+	cloud.Annotations = map[string]string{"cname": "aws-amd64", "architecture": "amd64"}
+	inner := pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""))
+
+	for title, tc := range map[string]struct {
+		index ocitest.Descriptor
+		arch  string
+		want  string // digest, or a part of the error
+	}{
+		"I03: a Docker manifest list is an index":             {pushIndex(t, reg, mediaDockerList, on(docker, "amd64", "")), "amd64", docker.Digest},
+		"I03: another variant is another architecture":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm", "v6"), on(docker, "arm", "v7")), "arm/v7", docker.Digest},
+		"the legacy annotations choose where no platform is":  {pushIndex(t, reg, mediaOCIIndex, cloud, annotated), "amd64", docker.Digest},
+		"of two flavours the one for metal is chosen":         {pushIndex(t, reg, mediaOCIIndex, on(cloud, "amd64", ""), on(annotated, "amd64", "")), "amd64", docker.Digest},
+		"an index in an index is followed":                    {pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", oci.Digest},
+		"I13: a third index is too deep":                      {pushIndex(t, reg, mediaOCIIndex, on(pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", "")), "amd64", "more than 2 deep"},
+		"I03: a missing architecture is told, with what is":   {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(oci, "arm64", "v8")), "riscv64", "no image for architecture riscv64; the index has amd64, arm64/v8"},
+		"an empty index has no architecture":                  {pushIndex(t, reg, mediaOCIIndex), "amd64", "the index has none"},
+		"an attestation is no image":                          {pushIndex(t, reg, mediaOCIIndex, on(oci, "unknown", "")), "amd64", "the index has none"},
+		"an entry that the registry lacks is told":            {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: sumA, Size: 3}, "amd64", "")), "amd64", "no such repository, tag or digest"},
+		"an entry with a weak digest is refused":              {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: "md5:abc", Size: 3}, "amd64", "")), "amd64", "is not sha256 or sha512"},
+		"an entry larger than any manifest is refused":        {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: sumA, Size: 5 << 20}, "amd64", "")), "amd64", "a size of 5242880 bytes"},
+		"I04: an initramfs that is missing is named":          {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel), "amd64", "no initramfs layer"},
+		"I04: a kernel that is missing is named":              {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaInitrd), "amd64", "no kernel layer"},
+		"I04: what an ordinary container image lacks is said": {pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), "amd64", "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip"},
+		"I04: two kernels are one too many":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaKernel, ocitest.MediaInitrd), "amd64", "two kernel layers"},
+		"I13: a zstd kernel is no kernel":                     {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel+"+zstd", ocitest.MediaInitrd), "amd64", "no kernel layer"},
+		"a foreign media type is refused":                     {pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ocitest.MediaKernel), "amd64", "neither an image manifest nor an index"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			img, err := images.Resolve(t.Context(), reg.Host()+"/os@"+tc.index.Digest, tc.arch)
+			got := img.Digest
+			if err != nil {
+				got = err.Error()
+				var e *ImageError
+				if !errors.As(err, &e) || e.Reason == "" || !strings.HasPrefix(got, "image "+reg.Host()+"/os@") {
+					t.Errorf("%v is no ImageError that names the image", err)
+				}
+			}
+			if !strings.Contains(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
+	for title, tc := range map[string]struct {
+		manifest string
+		want     string
+	}{
+		"a layer outside the registry":  {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
+		"a layer beyond 32 GiB":         {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
+		"a layer of no size":            {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
+		"a manifest that is two things": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
+		"what is not JSON":              {`<html>`, "not JSON"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			m, err := parseManifest([]byte(tc.manifest), mediaOCIManifest)
+			if err == nil {
+				_, err = m.pin()
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAllowedRegistries(t *testing.T) {
+	for title, tc := range map[string]struct {
+		allowed []string
+		ref     string
+		want    string // reason, "" = asked
+	}{
+		"what is on the list is asked":              {[]string{"127.0.0.1:1"}, "127.0.0.1:1/a", ReasonUnreachable},
+		"case does not matter":                      {[]string{"LocalHost:1"}, "localhost:1/a", ReasonUnreachable},
+		"what is not on the list is not":            {[]string{"ghcr.io"}, "127.0.0.1:1/a", ReasonForbidden},
+		"I08: a look-alike at the end is not":       {[]string{"ghcr.io"}, "ghcr.io.evil.example/a", ReasonForbidden},
+		"I08: a look-alike at the front is not":     {[]string{"ghcr.io"}, "evilghcr.io/a", ReasonForbidden},
+		"I08: another port is another registry":     {[]string{"ghcr.io"}, "ghcr.io:8443/a", ReasonForbidden},
+		"Y05: metadata is never a registry":         {nil, "169.254.169.254/a", ReasonForbidden},
+		"Y05: metadata is never a registry, listed": {[]string{"169.254.169.254"}, "169.254.169.254/a", ReasonForbidden},
+		"Y05: nor by IPv6":                          {nil, "[fe80::1]/a", ReasonForbidden},
+		"Y05: nor by IPv4 within IPv6":              {nil, "[::ffff:169.254.169.254]/a", ReasonForbidden},
+		"Y05: nor the metadata of other clouds":     {nil, "[fd00:ec2::254]/a", ReasonForbidden},
+		"Y05: nor no address at all":                {nil, "0.0.0.0:80/a", ReasonForbidden},
+		"no reference is told":                      {nil, "::", ReasonInvalidReference},
+	} {
+		t.Run(title, func(t *testing.T) {
+			images := newImages(t, ImageOptions{AllowedRegistries: tc.allowed, Timeout: 5 * time.Second})
+			_, err := images.Resolve(t.Context(), tc.ref, "amd64")
+			var e *ImageError
+			if !errors.As(err, &e) || e.Reason != tc.want {
+				t.Errorf("got %v, want reason %s", err, tc.want)
+			}
+		})
+	}
+	hub := newImages(t, ImageOptions{AllowedRegistries: []string{"Index.Docker.io"}})
+	r, _ := ParseReference("registry-1.docker.io/library/a")
+	if err := hub.allow(r); err != nil {
+		t.Errorf("I08: Docker Hub under another name: %v", err)
+	}
+	if _, err := NewImages(ImageOptions{AllowedRegistries: []string{"https://ghcr.io"}}); err == nil {
+		t.Error("an allow list with a URL is accepted")
+	}
+}
+
+func TestForbiddenAddresses(t *testing.T) {
+	for title, tc := range map[string]struct {
+		host, resolved string
+		local          bool // the image reference names this machine
+		want           error
+	}{
+		"a registry elsewhere":                        {"10.0.0.1", "10.0.0.1:443", false, nil},
+		"this machine, if the reference says so":      {"127.0.0.1", "127.0.0.1:5000", true, nil},
+		"this machine by IPv6, if it says so":         {"::1", "[::1]:5000", true, nil},
+		"this machine, if the reference does not":     {"127.0.0.1", "127.0.0.1:5000", false, errForbiddenAddress},
+		"this machine by another of its addresses":    {"127.9.9.9", "127.9.9.9:5000", false, errForbiddenAddress},
+		"this machine by IPv4 within IPv6":            {"::ffff:127.0.0.1", "[::ffff:127.0.0.1]:5000", false, errForbiddenAddress},
+		"Y05: metadata":                               {"169.254.169.254", "169.254.169.254:80", false, errForbiddenAddress},
+		"Y05: metadata, even if this machine may":     {"169.254.169.254", "169.254.169.254:80", true, errForbiddenAddress},
+		"Y05: link-local with a zone":                 {"fe80::1%eth0", "[fe80::1%eth0]:80", false, errForbiddenAddress},
+		"Y05: the metadata of another cloud":          {"100.100.100.200", "100.100.100.200:80", false, errForbiddenAddress},
+		"Y05: no address, which is this machine also": {"0.0.0.0", "0.0.0.0:80", true, errForbiddenAddress},
+	} {
+		if err := checkHost(tc.host, tc.local); !errors.Is(err, tc.want) {
+			t.Errorf("%s, in a URL: got %v, want %v", title, err, tc.want)
+		}
+		if err := checkResolved(tc.resolved, tc.local); !errors.Is(err, tc.want) {
+			t.Errorf("%s, behind a name: got %v, want %v", title, err, tc.want)
+		}
+	}
+	// localhost. is a name for the resolver, not the word that says this machine.
+	if loopbackHost("localhost.") || loopbackHost("localhost.evil.example") {
+		t.Error("a name is taken for this machine")
+	}
+	if c, err := dial(t.Context(), "tcp", "169.254.169.254:80"); !errors.Is(err, errForbiddenAddress) {
+		if err == nil {
+			c.Close()
+		}
+		t.Errorf("Y05: metadata was dialled: %v", err)
+	}
+}
+
+func TestResolveSharesAndRemembers(t *testing.T) {
+	reg := newRegistry(t)
+	_, sum, _ := reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	var asked atomic.Int32
+	first, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	host := front(t, reg, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			once.Do(func() { close(first) })
+			<-release
+			next.ServeHTTP(w, r)
+		})
+	})
+	images := newImages(t, ImageOptions{})
+	var wg sync.WaitGroup
+	resolve := func() {
+		wg.Go(func() {
+			if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	resolve()
+	<-first
+	for range 9 {
+		resolve()
+	}
+	close(release)
+	wg.Wait()
+	// Those that came after the first had been answered asked again, once each at
+	// most; how many did is up to the scheduler, but the first was shared or over.
+	if n := asked.Load(); n < 1 || n > 10 {
+		t.Errorf("the registry was asked %d times", n)
+	}
+	for range 3 {
+		if _, err := images.Resolve(t.Context(), host+"/os:1@"+sum, "amd64"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := asked.Load()
+	if _, err := images.Resolve(t.Context(), host+"/os@"+sum, "amd64"); err != nil || asked.Load() != before {
+		t.Errorf("a reference by digest was asked for again: %v", err)
+	}
+	if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil || asked.Load() == before {
+		t.Errorf("I02: a tag was not asked for again: %v", err)
+	}
+}
+
+func TestFlights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flights[string, int]
+		release := make(chan struct{})
+		leader, giveUp := context.WithCancel(t.Context())
+		defer giveUp()
+		go func() {
+			_, err := f.do(leader, "k", func() (int, error) {
+				<-release
+				return 0, leader.Err()
+			})
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("the leader that gave up got %v", err)
+			}
+		}()
+		synctest.Wait()
+		go func() {
+			got, err := f.do(t.Context(), "k", func() (int, error) { return 7, nil })
+			if got != 7 || err != nil {
+				t.Errorf("who waited for a leader that gave up got %d, %v", got, err)
+			}
+		}()
+		synctest.Wait()
+		impatient, leave := context.WithCancel(t.Context())
+		leave()
+		if _, err := f.do(impatient, "k", func() (int, error) { return 8, nil }); !errors.Is(err, context.Canceled) {
+			t.Errorf("who left before the answer got %v", err)
+		}
+		giveUp()
+		close(release)
+		synctest.Wait()
+		if len(f.under) != 0 {
+			t.Errorf("%d flights never landed", len(f.under))
+		}
+	})
+}
+
+func TestFlightsShareOneAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var f flights[string, int]
+		release := make(chan struct{})
+		worked := 0
+		for range 10 {
+			go func() {
+				got, err := f.do(t.Context(), "k", func() (int, error) {
+					worked++
+					<-release
+					return worked, nil
+				})
+				if got != 1 || err != nil {
+					t.Errorf("got %d, %v", got, err)
+				}
+			}()
+		}
+		synctest.Wait()
+		close(release)
+		synctest.Wait()
+		if worked != 1 {
+			t.Errorf("I11: the work was done %d times", worked)
+		}
+	})
+}
+
+func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
+	reg := newRegistry(t)
+	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	answer := func(code int) func(http.Handler) http.Handler {
+		return func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
+		}
+	}
+	redirect := func(to string) func(http.Handler) http.Handler {
+		return func(http.Handler) http.Handler { return http.RedirectHandler(to, http.StatusTemporaryRedirect) }
+	}
+	same := func(next http.Handler) http.Handler { return next }
+	for title, tc := range map[string]struct {
+		wrap   func(http.Handler) http.Handler
+		tag    string
+		reason string
+		want   string
+	}{
+		"a tag that is missing":              {same, "2", ReasonNotFound, "no such repository, tag or digest"},
+		"credentials that are missing":       {answer(401), "1", ReasonUnauthorized, "credentials"},
+		"access that is denied":              {answer(403), "1", ReasonUnauthorized, "credentials"},
+		"a registry that is down":            {answer(500), "1", ReasonUnreachable, "500 Internal Server Error"},
+		"a registry that leads to metadata":  {redirect("http://169.254.169.254/latest"), "1", ReasonForbidden, "refused"},
+		"a registry that leads to no scheme": {redirect("file:///etc/passwd"), "1", ReasonUnreachable, "cannot be reached"},
+		"a manifest that never ends": {func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", mediaOCIManifest)
+				w.Header().Set("Docker-Content-Digest", sumA)
+				w.Header().Set("Content-Length", fmt.Sprint(maxManifest+100))
+				for range maxManifest + 100 {
+					_, _ = w.Write([]byte(" "))
+				}
+			})
+		}, "1", ReasonValidationFailed, "larger than"},
+		"a manifest that is another": {func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", mediaOCIManifest)
+				w.Header().Set("Docker-Content-Digest", sumA)
+				_, _ = w.Write([]byte("{}"))
+			})
+		}, "1", ReasonValidationFailed, "does not have its digest"},
+		"a registry that hangs": {func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		}, "1", ReasonUnreachable, ""},
+	} {
+		t.Run(title, func(t *testing.T) {
+			timeout := 20 * time.Second
+			if strings.HasSuffix(title, "hangs") {
+				timeout = 200 * time.Millisecond
+			}
+			images := newImages(t, ImageOptions{Timeout: timeout})
+			_, err := images.Resolve(t.Context(), front(t, reg, tc.wrap)+"/os:"+tc.tag, "amd64")
+			var e *ImageError
+			if !errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
+			}
+		})
+	}
+}
+
+// credentialsFile writes a docker config.json for a registry.
+func credentialsFile(t *testing.T, host, login string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config.json")
+	text := `{"auths":{"` + host + `":{"auth":"` + base64.StdEncoding.EncodeToString([]byte(login)) + `"}}}`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRegistryCredentials(t *testing.T) {
+	reg := newRegistry(t)
+	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	basic := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if u, p, ok := r.BasicAuth(); !ok || u != "ann" || p != "s3cret" {
+				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	bearer := func(field string) func(http.Handler) http.Handler {
+		issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if u, p, _ := r.BasicAuth(); u != "ann" || p != "s3cret" || r.URL.Query().Get("scope") != "repository:os:pull" {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			fmt.Fprintf(w, `{%q:"t0ken"}`, field)
+		}))
+		t.Cleanup(issuer.Close)
+		return func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") != "Bearer t0ken" {
+					w.Header().Set("WWW-Authenticate", `Bearer realm="`+issuer.URL+`/token",service="x",scope="repository:os:pull"`)
+					w.WriteHeader(http.StatusUnauthorized)
+					return
+				}
+				next.ServeHTTP(w, r)
+			})
+		}
+	}
+	for title, tc := range map[string]struct {
+		wrap  func(http.Handler) http.Handler
+		login string
+		want  string
+	}{
+		"I06: Basic":                                     {basic, "ann:s3cret", ""},
+		"I06: Basic with a wrong password":               {basic, "ann:wrong", ReasonUnauthorized},
+		"I06: Basic without a password":                  {basic, "", ReasonUnauthorized},
+		"I06: a token from another port":                 {bearer("token"), "ann:s3cret", ""},
+		"I06: a token by its other name":                 {bearer("access_token"), "ann:s3cret", ""},
+		"I06: a token that is not given for credentials": {bearer("token"), "ann:wrong", ReasonUnauthorized},
+	} {
+		t.Run(title, func(t *testing.T) {
+			host := front(t, reg, tc.wrap)
+			o := ImageOptions{}
+			if tc.login != "" {
+				o.CredentialsFile = credentialsFile(t, host, tc.login)
+			}
+			_, err := newImages(t, o).Resolve(t.Context(), host+"/os:1", "amd64")
+			var e *ImageError
+			if tc.want == "" && err != nil || tc.want != "" && (!errors.As(err, &e) || e.Reason != tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), "wrong") && strings.Contains(err.Error(), "ann") || strings.Contains(err.Error(), "s3cret")) {
+				t.Errorf("Y06: the error shows credentials: %v", err)
+			}
+		})
+	}
+	if _, err := NewImages(ImageOptions{CredentialsFile: t.TempDir()}); err == nil {
+		t.Error("a credentials file that cannot be read is accepted")
+	}
+}
+
+func TestRedirectsCarryNoCredentials(t *testing.T) {
+	reg := newRegistry(t)
+	ref, _, _ := reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	var mu sync.Mutex
+	var got []http.Header
+	storage := front(t, reg, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			got = append(got, r.Header.Clone())
+			mu.Unlock()
+			next.ServeHTTP(w, r)
+		})
+	})
+	host := front(t, reg, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, p, ok := r.BasicAuth(); !ok || p != "s3cret" {
+				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				http.SetCookie(w, &http.Cookie{Name: "session", Value: "s3cret"})
+				http.Redirect(w, r, "http://"+storage+r.URL.Path, http.StatusTemporaryRedirect)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	images := newImages(t, ImageOptions{CredentialsFile: credentialsFile(t, host, "ann:s3cret")})
+	img, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
+	if err != nil {
+		t.Fatal(ref, err)
+	}
+	r, _ := ParseReference(host + "/os@" + img.Kernel.Digest)
+	body, err := images.open(t.Context(), r, img.Kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got) != 1 {
+		t.Fatalf("the storage was asked %d times", len(got))
+	}
+	for _, h := range []string{"Authorization", "Cookie", "Proxy-Authorization"} {
+		if v := got[0].Get(h); v != "" {
+			t.Errorf("I07: %s went to another host: %s", h, v)
+		}
+	}
+}

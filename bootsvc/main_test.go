@@ -1,0 +1,189 @@
+package bootsvc
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"ingot/bootsvc/ocitest"
+	"ingot/model"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	uuid1 = "38373000-3534-584d-5130-333030434a59"
+	uuid2 = "00000000-0000-4000-8000-000000000002"
+)
+
+// golden compares got with testdata/name.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", path, diff)
+	}
+}
+
+// desk is a Tickets that behaves: it knows servers, keeps progress and pays out
+// payloads.
+type desk struct {
+	mu       sync.Mutex
+	offers   map[string]*model.Offer // by UUID or MAC address
+	payloads map[string]string       // by ticket ID
+	noted    []string
+	broken   error // what Note returns
+}
+
+func newDesk() *desk {
+	return &desk{offers: make(map[string]*model.Offer), payloads: make(map[string]string)}
+}
+
+// arm gives a server a ticket.
+func (d *desk) arm(t *model.Ticket, payload string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.offers[t.UUID] = &model.Offer{Ticket: t}
+	d.payloads[t.ID] = payload
+}
+
+func (d *desk) Offer(id string) (model.Offer, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	o, ok := d.offers[id]
+	if !ok {
+		return model.Offer{}, false
+	}
+	return *o, true
+}
+
+func (d *desk) Ignition(_ context.Context, t *model.Ticket) (model.Sensitive, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p, ok := d.payloads[t.ID]
+	if !ok {
+		return model.Sensitive{}, errors.New("no payload")
+	}
+	return model.NewSensitive(p), nil
+}
+
+func (d *desk) Note(_ context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.broken != nil {
+		return d.broken
+	}
+	d.noted = append(d.noted, string(t.Server)+" "+string(stage)+" "+client.String())
+	p := model.Progress{Ticket: t.ID}
+	if was := d.offers[t.UUID].Progress; was != nil {
+		p = *was
+	}
+	p, _ = p.Reached(stage, t.ArmedAt.Add(1))
+	d.offers[t.UUID] = &model.Offer{Ticket: t, Progress: &p}
+	return nil
+}
+
+func (d *desk) Pinned(repository, digest string) (*model.Ticket, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, o := range d.offers {
+		if o.Ticket.Open() && layerIn(o.Ticket, repository, digest) != nil {
+			return o.Ticket, true
+		}
+	}
+	return nil, false
+}
+
+func (d *desk) notes() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return append([]string(nil), d.noted...)
+}
+
+func (d *desk) unnote() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noted = nil
+}
+
+func (d *desk) fail(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = err
+}
+
+var key = model.NewTokenKey([]byte(strings.Repeat("k", 32)))
+
+func newImages(t *testing.T, o ImageOptions) *Images {
+	t.Helper()
+	i, err := NewImages(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(i.Close)
+	return i
+}
+
+func newRegistry(t *testing.T) *ocitest.Registry {
+	t.Helper()
+	r, err := ocitest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// front serves a registry through wrap, on an address of its own, which it
+// returns as host:port.
+func front(t *testing.T, r *ocitest.Registry, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(wrap(r.Handler()))
+	t.Cleanup(srv.Close)
+	return strings.TrimPrefix(srv.URL, "http://")
+}
+
+func TestDigest(t *testing.T) {
+	img := model.PinnedImage{Digest: "sha256:" + strings.Repeat("a", 64)}
+	base := Digest(img, model.NewSensitive("source"), "args")
+	if !validDigest(base) {
+		t.Fatalf("%q is no digest", base)
+	}
+	other := model.PinnedImage{Digest: "sha256:" + strings.Repeat("b", 64)}
+	for name, got := range map[string]string{
+		"another image":                  Digest(other, model.NewSensitive("source"), "args"),
+		"another source":                 Digest(img, model.NewSensitive("sourc"), "args"),
+		"another argument":               Digest(img, model.NewSensitive("source"), "arg"),
+		"source that moves to arguments": Digest(img, model.NewSensitive(""), "sourceargs"),
+	} {
+		if got == base {
+			t.Errorf("%s has the same digest", name)
+		}
+	}
+	img.Ref, img.Architecture = "moved", "amd64"
+	if again := Digest(img, model.NewSensitive("source"), "args"); again != base {
+		t.Errorf("the same content under another name: got %s, want %s", again, base)
+	}
+}

@@ -1,0 +1,376 @@
+package bootsvc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
+
+// stall is how long a client may take nothing of an answer before its connection
+// is dropped. It is measured from progress to progress: a slow client that goes
+// on is served for as long as it takes.
+const stall = 30 * time.Second
+
+// retryAfter is what a client is told that is to come again, in seconds.
+const retryAfter = "5"
+
+// Tickets is where the boot service learns what a server may boot, and notes what
+// it fetched.
+type Tickets interface {
+	// Offer returns the boot ticket of the server with a UUID, as it was asked for in
+	// lower case, or with a MAC address where firmware has no UUID. It is false when
+	// no such server is known; a known server without a ticket has Ticket nil.
+	Offer(id string) (model.Offer, bool)
+	// Ignition returns a ticket's Ignition, the same bytes until the ticket ends.
+	Ignition(ctx context.Context, t *model.Ticket) (model.Sensitive, error)
+	// Note records durably that a server reached a stage; client is who asked.
+	Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error
+	// Pinned returns a ticket that is in use and pins a layer of a repository.
+	Pinned(repository, digest string) (*model.Ticket, bool)
+}
+
+// Options are the options of NewServer.
+type Options struct {
+	// URL is how servers reach the handler: http://boot.example:8082.
+	URL     string
+	Tickets Tickets
+	// Token returns a ticket's token.
+	Token  func(*model.Ticket) model.Sensitive
+	Images *Images
+	// Downloads bounds the layers that are fetched from registries at the same time;
+	// further clients are told to come again. Zero means 16.
+	Downloads int
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Clock      func() time.Time // nil means time.Now
+}
+
+// Server answers machines that boot. It is safe for concurrent use.
+type Server struct {
+	base      string
+	chain     string
+	tickets   Tickets
+	token     func(*model.Ticket) model.Sensitive
+	images    *Images
+	downloads chan struct{} // a slot for each layer being fetched
+	stall     time.Duration
+	log       *slog.Logger
+	metrics   metrics
+	clock     func() time.Time
+}
+
+// NewServer returns a Server, or an error when the URL cannot stand in a boot
+// script.
+func NewServer(o Options) (*Server, error) {
+	base := trimURL(o.URL)
+	if !plainURLPattern.MatchString(base) {
+		return nil, fmt.Errorf("boot URL %q must be http or https with a host and a plain path of letters, digits and . _ ~ -", clean(o.URL))
+	}
+	s := &Server{
+		base:      base,
+		chain:     chainScript(base),
+		tickets:   o.Tickets,
+		token:     o.Token,
+		images:    o.Images,
+		downloads: make(chan struct{}, 16),
+		stall:     stall,
+		log:       logger(o.Log),
+		metrics:   newMetrics(o.Registerer),
+		clock:     o.Clock,
+	}
+	if o.Downloads > 0 {
+		s.downloads = make(chan struct{}, o.Downloads)
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	return s, nil
+}
+
+// NewHTTPServer returns an http.Server with limits that fit machines that boot.
+// It has no limit on a whole answer: the handler's write deadline moves on with
+// progress.
+func NewHTTPServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+	}
+}
+
+// request is one request on its way through a handler.
+type request struct {
+	*http.Request
+	w    *answer
+	args []string // the elements of the path behind its first
+	id   string   // the UUID or MAC address that the request is for, for the log
+}
+
+// route is one of the paths that machines ask for.
+type route struct {
+	pattern string
+	serve   func(*Server, *request)
+}
+
+// The routes. Patterns are what logs and metrics show, so no token is seen.
+var (
+	routeChain       = route{"/ipxe/", (*Server).serveChain}
+	routeScript      = route{"/ipxe/{uuid}", (*Server).serveScript}
+	routeIgnition    = route{"/ignition/{uuid}/{token}", (*Server).serveIgnition}
+	routeNoToken     = route{"/ignition/{uuid}", (*Server).serveNoToken}
+	routeImage       = route{"/image", (*Server).serveImage}
+	routeUKI         = route{"/httpboot/{image}", (*Server).serveUKI}
+	routeUnknownPath = route{"other", (*Server).serveNotFound}
+)
+
+// find returns the route of a path, and its elements behind the first. Empty
+// elements are passed over, for firmware and people join URLs with one slash too
+// many, and firmware does not follow the redirect that would mend it.
+func find(path string) (route, []string) {
+	if len(path) > 2048 {
+		return routeUnknownPath, nil
+	}
+	var elements []string
+	for element := range strings.SplitSeq(path, "/") {
+		if element != "" {
+			elements = append(elements, element)
+		}
+	}
+	if len(elements) == 0 {
+		return routeUnknownPath, nil
+	}
+	args := elements[1:]
+	switch {
+	case elements[0] == "ipxe" && len(args) == 0:
+		return routeChain, nil
+	case elements[0] == "ipxe" && len(args) == 1:
+		return routeScript, args
+	case elements[0] == "ignition" && len(args) == 2:
+		return routeIgnition, args
+	case elements[0] == "ignition" && len(args) == 1:
+		return routeNoToken, args
+	case elements[0] == "image" && len(args) == 0:
+		return routeImage, nil
+	case elements[0] == "httpboot" && len(args) >= 3:
+		return routeUKI, args
+	}
+	return routeUnknownPath, nil
+}
+
+// Handler returns the handler of all paths.
+func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
+
+// serve finds the route and sees to what all have in common: methods, deadline,
+// metrics and log.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	start := s.clock()
+	at, args := find(r.URL.Path)
+	req := &request{Request: r, w: &answer{ResponseWriter: w, stall: s.stall}, args: args}
+	finished := false
+	defer func() { s.done(at, req, start, finished) }()
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		req.refuse(http.StatusMethodNotAllowed, "only GET and HEAD are served here")
+	} else {
+		at.serve(s, req)
+	}
+	finished = true
+}
+
+// done counts and logs a request. One that did not finish was cut off by a panic
+// that goes on up.
+func (s *Server) done(at route, r *request, start time.Time, finished bool) {
+	took := s.clock().Sub(start)
+	code := strconv.Itoa(r.w.code)
+	if !finished {
+		code = "aborted"
+	}
+	s.metrics.requests.WithLabelValues(at.pattern, code).Inc()
+	s.metrics.durations.WithLabelValues(at.pattern).Observe(took.Seconds())
+	if s.log.Enabled(r.Context(), slog.LevelDebug) {
+		s.log.LogAttrs(r.Context(), slog.LevelDebug, "boot request",
+			slog.String("route", at.pattern), slog.String("method", r.Method), slog.String("uuid", r.id),
+			slog.String("client", r.client().String()), slog.String("code", code), slog.Duration("took", took))
+	}
+}
+
+func (s *Server) serveNotFound(r *request) {
+	r.refuse(http.StatusNotFound, "there is nothing here; /ipxe is where a machine starts")
+}
+
+func (s *Server) serveChain(r *request) { r.text(s.chain) }
+
+// serveScript answers with the script of one machine. That it was served is noted
+// first: a server that cannot remember it must not boot anybody.
+func (s *Server) serveScript(r *request) {
+	id, ok := machineID(r.args[0])
+	if !ok {
+		r.refuse(http.StatusNotFound, "this is neither a system UUID nor a MAC address")
+		return
+	}
+	r.id = id
+	offer, known := s.tickets.Offer(id)
+	switch {
+	case !known:
+		r.refuse(http.StatusNotFound, "no server with this UUID or MAC address is known")
+	case !offer.Ticket.MayBoot(offer.Progress):
+		r.text(diskScript(id))
+	default:
+		s.serveTicketScript(r, offer.Ticket)
+	}
+}
+
+func (s *Server) serveTicketScript(r *request, t *model.Ticket) {
+	script, err := ticketScript(s.base, t, s.token(t))
+	if err != nil {
+		s.log.Error("boot ticket cannot be served", "server", t.Server, "err", err)
+		r.refuse(http.StatusInternalServerError, "the boot ticket of this server cannot be served; Ingot's log says why")
+		return
+	}
+	if r.Method == http.MethodGet && !s.note(r, t, model.StageScript) {
+		return
+	}
+	r.text(script)
+}
+
+func (s *Server) serveNoToken(r *request) {
+	r.refuse(http.StatusForbidden, "the token is missing: /ignition/{uuid}/{token}, as the boot script has it")
+}
+
+// serveIgnition answers with a ticket's Ignition to who has its token, for as
+// long as the ticket is in use.
+func (s *Server) serveIgnition(r *request) {
+	id, ok := machineID(r.args[0])
+	if !ok {
+		r.refuse(http.StatusNotFound, "this is not a system UUID")
+		return
+	}
+	r.id = id
+	offer, known := s.tickets.Offer(id)
+	switch t := offer.Ticket; {
+	case !known:
+		r.refuse(http.StatusNotFound, "no server with this UUID is known")
+	case t == nil || !sameToken(s.token(t), r.args[1]) || !inUse(t):
+		r.refuse(http.StatusForbidden, "the token is not that of an open boot ticket of this server")
+	default:
+		s.serveTicketIgnition(r, t)
+	}
+}
+
+func (s *Server) serveTicketIgnition(r *request, t *model.Ticket) {
+	payload, err := s.tickets.Ignition(r.Context(), t)
+	if err != nil || payload.IsZero() {
+		s.log.Error("Ignition cannot be served", "server", t.Server, "err", err)
+		r.unavailable("the Ignition of this server is not available at present")
+		return
+	}
+	body := payload.Reveal()
+	if asked, have, tooNew := tooNewFor(r.Header.Values("Accept"), body); tooNew {
+		r.refuse(http.StatusNotAcceptable, "the Ignition has version "+have+" and this machine reads at most "+asked)
+		return
+	}
+	if r.Method == http.MethodGet && !s.note(r, t, model.StageIgnition) {
+		return
+	}
+	r.body("application/vnd.coreos.ignition+json", body)
+}
+
+// inUse reports whether t's Ignition and layers may be fetched: while it is open
+// and, for a ticket that boots always, after it served its purpose.
+func inUse(t *model.Ticket) bool {
+	return t.Open() || t.Always && t.Ended == model.TicketBooted
+}
+
+// note records a stage before its answer goes out, and answers itself when that
+// cannot be.
+func (s *Server) note(r *request, t *model.Ticket, stage model.BootStage) bool {
+	if err := s.tickets.Note(r.Context(), t, stage, r.client()); err != nil {
+		s.log.Error("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
+		r.unavailable("boot progress cannot be recorded at present")
+		return false
+	}
+	if s.log.Enabled(r.Context(), slog.LevelInfo) {
+		s.log.LogAttrs(r.Context(), slog.LevelInfo, "server boots", slog.String("server", string(t.Server)),
+			slog.String("uuid", t.UUID), slog.String("purpose", string(t.Purpose)), slog.String("stage", string(stage)))
+	}
+	return true
+}
+
+// client returns who asks, from the connection itself: headers can say anything.
+func (r *request) client() netip.Addr {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr, _ := netip.ParseAddr(host)
+	return addr.Unmap()
+}
+
+func (r *request) text(body string) { r.body("text/plain; charset=utf-8", body) }
+
+// body answers 200 with a whole body.
+func (r *request) body(contentType, body string) { r.respond(http.StatusOK, contentType, body) }
+
+// refuse answers with a code and a line that says why.
+func (r *request) refuse(code int, why string) {
+	r.respond(code, "text/plain; charset=utf-8", why+"\n")
+}
+
+// unavailable tells the client to come again.
+func (r *request) unavailable(why string) {
+	r.w.Header().Set("Retry-After", retryAfter)
+	r.refuse(http.StatusServiceUnavailable, why)
+}
+
+func (r *request) respond(code int, contentType, body string) {
+	h := r.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("Cache-Control", "no-store")
+	r.w.WriteHeader(code)
+	if r.Method != http.MethodHead {
+		_, _ = io.WriteString(r.w.ResponseWriter, body) // a client that went away is no news
+	}
+}
+
+// answer is a ResponseWriter that remembers its code, and gives the client a
+// while for each piece that it is sent.
+type answer struct {
+	http.ResponseWriter
+	stall time.Duration
+	code  int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(code int) {
+	a.code = code
+	a.extend()
+	a.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	a.extend()
+	return a.ResponseWriter.Write(p)
+}
+
+// extend moves the write deadline on. A connection keeps its deadline from one
+// request to the next, so it is moved for each answer. That a writer in a test has
+// no deadlines is no matter.
+func (a *answer) extend() {
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.stall))
+}

@@ -1,0 +1,718 @@
+package bootsvc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/bootsvc/ocitest"
+	"ingot/model"
+)
+
+var armed = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// scriptTicket is a ticket whose image no registry has: for scripts.
+func scriptTicket() *model.Ticket {
+	return &model.Ticket{
+		ID: "s1-1", Server: "s1", UUID: uuid1, Purpose: model.PurposeClaim, ArmedAt: armed,
+		Image: model.PinnedImage{
+			Repository: "registry.example:5000/os/garden_linux", Digest: sumA, Architecture: "amd64",
+			Kernel:   &model.Layer{Digest: "sha256:" + strings.Repeat("1", 64), Size: 1},
+			Initrd:   &model.Layer{Digest: "sha256:" + strings.Repeat("2", 64), Size: 2},
+			Squashfs: &model.Layer{Digest: "sha256:" + strings.Repeat("3", 64), Size: 3},
+		},
+	}
+}
+
+func newServer(t testing.TB, d Tickets, change func(*Options)) *Server {
+	t.Helper()
+	o := Options{URL: "http://boot.example:8082/", Tickets: d, Token: key.Token}
+	if change != nil {
+		change(&o)
+	}
+	s, err := NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ask sends a request to a handler; header is pairs of name and value.
+func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "/", nil)
+	path, query, _ := strings.Cut(target, "?")
+	r.URL.Path, r.URL.RawQuery = path, query
+	r.RemoteAddr = "10.1.2.3:4567"
+	for n := 0; n < len(header); n += 2 {
+		r.Header.Add(header[n], header[n+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestScripts(t *testing.T) {
+	token := model.NewSensitive(testToken)
+	live := scriptTicket()
+	live.Image.Squashfs = nil
+	uki := scriptTicket()
+	uki.Image.Kernel, uki.Image.Initrd, uki.Image.Squashfs = nil, nil, nil
+	uki.Image.UKI = &model.Layer{Digest: sumA, Size: 1}
+	base := "http://boot.example:8082"
+	for name, ticket := range map[string]*model.Ticket{"ticket.ipxe": scriptTicket(), "live.ipxe": live, "uki.ipxe": uki} {
+		script, err := ticketScript(base, ticket, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, script)
+	}
+	golden(t, "chain.ipxe", chainScript(base))
+	golden(t, "disk.ipxe", diskScript(uuid1))
+}
+
+func TestNothingBreaksOutOfScripts(t *testing.T) {
+	for title, spoil := range map[string]func(*model.Ticket){
+		"a UUID with a line":          func(t *model.Ticket) { t.UUID = uuid1[:35] + "\n" },
+		"a repository with a line":    func(t *model.Ticket) { t.Image.Repository = "a/b\nchain http://evil" },
+		"a repository with a command": func(t *model.Ticket) { t.Image.Repository = "a/b && reboot" },
+		"a repository with a setting": func(t *model.Ticket) { t.Image.Repository = "a/${uuid}" },
+		"a repository that climbs":    func(t *model.Ticket) { t.Image.Repository = "a/../b" },
+		"a digest that is none":       func(t *model.Ticket) { t.Image.Digest = "latest" },
+		"a layer without digest":      func(t *model.Ticket) { t.Image.Kernel = &model.Layer{Size: 1} },
+		"a layer without size":        func(t *model.Ticket) { t.Image.Squashfs = &model.Layer{Digest: sumA} },
+		"an image without layers":     func(t *model.Ticket) { t.Image.Kernel = nil },
+	} {
+		ticket := scriptTicket()
+		spoil(ticket)
+		if script, err := ticketScript("http://b", ticket, model.NewSensitive(testToken)); err == nil {
+			t.Errorf("Y07: %s makes\n%s", title, script)
+		}
+	}
+	for _, token := range []string{"", "a b", strings.Repeat("a", 25) + "\n"} {
+		if _, err := ticketScript("http://b", scriptTicket(), model.NewSensitive(token)); err == nil {
+			t.Errorf("Y07: token %q is taken", token)
+		}
+	}
+	for _, base := range []string{"", "boot:8082", "http://a b", "http://a\nboot", "http://${x}", "http://a/?b", "http://a/%0a"} {
+		if _, err := NewServer(Options{URL: base}); err == nil {
+			t.Errorf("Y07: URL %q is taken", base)
+		}
+	}
+	if s := newServer(t, newDesk(), func(o *Options) { o.URL = "http://[fd00::1]:8082" }); !strings.Contains(s.chain, "set ipxe-svc http://[fd00::1]:8082\n") {
+		t.Errorf("T10: %s", s.chain)
+	}
+}
+
+// with sets how far a server has come.
+func with(d *desk, ended model.TicketState, always bool, p *model.Progress) {
+	t := *d.offers[uuid1].Ticket
+	t.Ended, t.Always = ended, always
+	if p != nil {
+		p.Ticket = t.ID
+	}
+	d.offers[uuid1] = &model.Offer{Ticket: &t, Progress: p}
+}
+
+func TestWhoIsGivenWhat(t *testing.T) {
+	token := key.Token(scriptTicket()).Reveal()
+	foreign := key.Token(&model.Ticket{ID: "other", UUID: uuid1}).Reveal()
+	script := func(d *desk) { with(d, "", false, &model.Progress{ScriptAt: armed}) }
+	ignition := func(d *desk) { with(d, "", false, &model.Progress{ScriptAt: armed, IgnitionAt: armed}) }
+	const (
+		scriptNote   = "s1 iPXE script 10.1.2.3"
+		ignitionNote = "s1 Ignition 10.1.2.3"
+	)
+	for title, tc := range map[string]struct {
+		world  func(*desk)
+		target string
+		header []string
+		code   int
+		body   string
+		noted  []string
+	}{
+		"a machine is sent to its script":                  {nil, "/ipxe", nil, 200, "chain --replace --autofree ${base-url}/${uuid}", nil},
+		"so it is with a slash":                            {nil, "/ipxe/", nil, 200, "goto mac", nil},
+		"so it is with two, without a redirect":            {nil, "//ipxe//", nil, 200, "goto mac", nil},
+		"a ticket makes a server boot":                     {nil, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
+		"a server may ask for its script again":            {script, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
+		"T07: the case of the UUID does not matter":        {nil, "/ipxe/" + strings.ToUpper(uuid1), nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
+		"law 1: once Ignition was served it boots disk":    {ignition, "/ipxe/" + uuid1, nil, 200, "echo Ingot: no boot ticket for " + uuid1 + ", booting from disk\nexit\n", nil},
+		"law 1: a ticket that did its work boots disk":     {func(d *desk) { with(d, model.TicketBooted, false, nil) }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
+		"law 1: a ticket that is spent boots disk":         {func(d *desk) { with(d, model.TicketSpent, true, nil) }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
+		"a ticket for always boots on every boot":          {func(d *desk) { with(d, model.TicketBooted, true, nil) }, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
+		"a server without a ticket boots disk":             {func(d *desk) { d.offers[uuid1] = &model.Offer{} }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
+		"a server that is not known is told so":            {nil, "/ipxe/" + uuid2, nil, 404, "no server with this UUID", nil},
+		"T06: firmware without UUID is known by its MAC":   {func(d *desk) { d.offers["52:54:00:aa:bb:cc"] = d.offers[uuid1] }, "/ipxe/52:54:00:AA:bb:cc", nil, 200, "/ignition/" + uuid1 + "/", []string{scriptNote}},
+		"T06: so it is in the other spelling":              {func(d *desk) { d.offers["52:54:00:aa:bb:cc"] = d.offers[uuid1] }, "/ipxe/52-54-00-aa-bb-cc", nil, 200, "kernel", []string{scriptNote}},
+		"what is no UUID is told so":                       {nil, "/ipxe/autoexec.ipxe", nil, 404, "neither a system UUID nor a MAC", nil},
+		"a UUID that climbs is none":                       {nil, "/ipxe/../ignition/" + uuid1, nil, 404, "", nil},
+		"a boot that cannot be remembered is not served":   {func(d *desk) { d.fail(errors.New("store is gone")) }, "/ipxe/" + uuid1, nil, 503, "cannot be recorded", nil},
+		"a ticket that is not safe to serve is not":        {func(d *desk) { d.offers[uuid1].Ticket.Image.Repository = "a/b\nx" }, "/ipxe/" + uuid1, nil, 500, "log says why", nil},
+		"the token opens the Ignition":                     {nil, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
+		"T14: it does so again":                            {ignition, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
+		"T07: the case of the UUID is the machine's":       {nil, "/ignition/" + strings.ToUpper(uuid1) + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
+		"T13: an Ignition too old to read it is told":      {nil, "/ignition/" + uuid1 + "/" + token, []string{"Accept", "application/vnd.coreos.ignition+json;version=3.2.0, */*;q=0.1"}, 406, "has version 3.3.0 and this machine reads at most 3.2.0", nil},
+		"T13: an Ignition new enough reads it":             {nil, "/ignition/" + uuid1 + "/" + token, []string{"Accept", "application/vnd.coreos.ignition+json;version=3.6.0, */*;q=0.1"}, 200, "PAYLOAD", []string{ignitionNote}},
+		"Y01: without a token there is none":               {nil, "/ignition/" + uuid1, nil, 403, "the token is missing", nil},
+		"Y01: nor with another ticket's":                   {nil, "/ignition/" + uuid1 + "/" + foreign, nil, 403, "not that of an open boot ticket", nil},
+		"Y01: nor with a token's beginning":                {nil, "/ignition/" + uuid1 + "/" + token[:10], nil, 403, "not that of", nil},
+		"Y01: nor for another server":                      {func(d *desk) { other := *scriptTicket(); other.UUID = uuid2; d.arm(&other, "x") }, "/ignition/" + uuid2 + "/" + token, nil, 403, "not that of", nil},
+		"Y01: nor once the ticket ended":                   {func(d *desk) { with(d, model.TicketBooted, false, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 403, "not that of", nil},
+		"Y01: nor once a ticket for always was revoked":    {func(d *desk) { with(d, model.TicketSpent, true, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 403, "not that of", nil},
+		"a ticket for always has its Ignition always":      {func(d *desk) { with(d, model.TicketBooted, true, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
+		"a server without a ticket has no Ignition":        {func(d *desk) { d.offers[uuid1] = &model.Offer{} }, "/ignition/" + uuid1 + "/" + token, nil, 403, "not that of", nil},
+		"a server that is not known has no Ignition":       {nil, "/ignition/" + uuid2 + "/" + token, nil, 404, "no server", nil},
+		"what is no UUID has no Ignition":                  {nil, "/ignition/x/" + token, nil, 404, "not a system UUID", nil},
+		"an Ignition that is gone is not a 404":            {func(d *desk) { clear(d.payloads) }, "/ignition/" + uuid1 + "/" + token, nil, 503, "not available at present", nil},
+		"an Ignition that cannot be remembered stays here": {func(d *desk) { d.fail(errors.New("store is gone")) }, "/ignition/" + uuid1 + "/" + token, nil, 503, "cannot be recorded", nil},
+		"a layer that no ticket pins is not served":        {nil, "/image", nil, 404, "no open boot ticket pins this layer", nil},
+		"nor one of another repository":                    {nil, "/image?imageName=evil.example/x&version=1&layerDigest=" + scriptTicket().Image.Kernel.Digest, nil, 404, "no open boot ticket", nil},
+		"the root is nothing":                              {nil, "/", nil, 404, "/ipxe is where", nil},
+		"T04: what firmware asks besides is nothing":       {nil, "/grubx64.efi", nil, 404, "nothing here", nil},
+		"a huge path is nothing":                           {nil, "/ipxe/" + strings.Repeat("a", 5000), nil, 404, "nothing here", nil},
+		"a path of many slashes is nothing":                {nil, strings.Repeat("/", 3000), nil, 404, "nothing here", nil},
+		"a path with a zero byte is nothing":               {nil, "/ipxe/\x00", nil, 404, "neither a system UUID", nil},
+	} {
+		t.Run(title, func(t *testing.T) {
+			d := newDesk()
+			d.arm(scriptTicket(), `{"ignition":{"version":"3.3.0"},"x":"PAYLOAD"}`)
+			if tc.world != nil {
+				tc.world(d)
+			}
+			var logs bytes.Buffer
+			h := newServer(t, d, func(o *Options) {
+				o.Images = newImages(t, ImageOptions{})
+				o.Log = slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+			}).Handler()
+			w := ask(h, http.MethodGet, tc.target, append([]string{"X-Forwarded-For", "6.6.6.6"}, tc.header...)...)
+			if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.body) {
+				t.Errorf("%d %s; want %d %s", w.Code, w.Body, tc.code, tc.body)
+			}
+			if diff := cmp.Diff(tc.noted, d.notes()); diff != "" {
+				t.Errorf("noted (-want +got):\n%s", diff)
+			}
+			if got := w.Header().Get("Content-Length"); got != strconv.Itoa(w.Body.Len()) {
+				t.Errorf("T08: Content-Length %s for %d bytes", got, w.Body.Len())
+			}
+			if got := w.Header().Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control is %q", got)
+			}
+			if (w.Code == http.StatusServiceUnavailable) != (w.Header().Get("Retry-After") != "") {
+				t.Errorf("Retry-After is %q for %d", w.Header().Get("Retry-After"), w.Code)
+			}
+			if strings.Contains(logs.String(), token) || strings.Contains(logs.String(), foreign) || strings.Contains(logs.String(), "PAYLOAD") {
+				t.Errorf("Y06: the log shows a secret:\n%s", logs.String())
+			}
+			if !strings.Contains(logs.String(), "route=") || !strings.Contains(logs.String(), "client=10.1.2.3") {
+				t.Errorf("Y03: the log lacks the request:\n%s", logs.String())
+			}
+
+			d.unnote()
+			head := ask(h, http.MethodHead, tc.target, tc.header...)
+			if head.Body.Len() > 0 || head.Code != w.Code && w.Code != http.StatusServiceUnavailable {
+				t.Errorf("HEAD: %d with %d bytes", head.Code, head.Body.Len())
+			}
+			if notes := d.notes(); notes != nil {
+				t.Errorf("HEAD serves nothing, but %v was noted", notes)
+			}
+		})
+	}
+}
+
+func TestMethods(t *testing.T) {
+	d := newDesk()
+	d.arm(scriptTicket(), "{}")
+	h := newServer(t, d, nil).Handler()
+	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "PRI", "GETX"} {
+		w := ask(h, method, "/ipxe/"+uuid1)
+		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d, Allow %q", method, w.Code, w.Header().Get("Allow"))
+		}
+	}
+	if d.notes() != nil {
+		t.Error("a refused method was noted")
+	}
+}
+
+func TestContentTypes(t *testing.T) {
+	d := newDesk()
+	d.arm(scriptTicket(), `{"ignition":{"version":"3.3.0"}}`)
+	h := newServer(t, d, nil).Handler()
+	for target, want := range map[string]string{
+		"/ipxe":          "text/plain; charset=utf-8",
+		"/ipxe/" + uuid1: "text/plain; charset=utf-8",
+		"/ignition/" + uuid1 + "/" + key.Token(scriptTicket()).Reveal(): "application/vnd.coreos.ignition+json",
+	} {
+		if got := ask(h, http.MethodGet, target).Header().Get("Content-Type"); got != want {
+			t.Errorf("%s is %s, want %s", target, got, want)
+		}
+	}
+}
+
+// rack is a boot service on a socket, with a registry behind it and one server
+// whose ticket is armed.
+type rack struct {
+	*httptest.Server
+	desk    *desk
+	service *Server
+	ticket  *model.Ticket
+	reg     prometheus.Gatherer
+	parts   map[string][]byte
+}
+
+// pattern returns n bytes that repeat nowhere near.
+func pattern(n int, seed byte) []byte {
+	b := make([]byte, n)
+	x := uint32(seed) + 1
+	for i := range b {
+		x = x*1664525 + 1013904223
+		b[i] = byte(x >> 24)
+	}
+	return b
+}
+
+func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Options)) *rack {
+	t.Helper()
+	oci := newRegistry(t)
+	r := &rack{desk: newDesk(), parts: map[string][]byte{
+		"kernel": pattern(300_000, 1), "initrd": pattern(128<<10, 2), "squashfs": pattern(1_000_001, 3),
+	}}
+	_, _, err := oci.PushBootImage("os/live", "1", r.parts["kernel"], r.parts["initrd"], r.parts["squashfs"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := oci.Host()
+	if wrap != nil {
+		host = front(t, oci, wrap)
+	}
+	images := newImages(t, ImageOptions{Timeout: 5 * time.Second})
+	img, err := newImages(t, ImageOptions{}).Resolve(t.Context(), oci.Host()+"/os/live:1", "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	img.Repository = host + "/os/live"
+	r.ticket = &model.Ticket{ID: "s1-1", Server: "s1", UUID: uuid1, Purpose: model.PurposeClaim, ArmedAt: armed, Image: img}
+	claim, err := newIgnition(t, IgnitionOptions{}).Claim(claimBoot("", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.desk.arm(r.ticket, claim.Reveal())
+	r.Server = httptest.NewUnstartedServer(nil)
+	reg := prometheus.NewRegistry()
+	r.reg = reg
+	r.service = newServer(t, r.desk, func(o *Options) {
+		o.URL, o.Images, o.Registerer = "http://"+r.Listener.Addr().String(), images, reg
+		if change != nil {
+			change(o)
+		}
+	})
+	r.Config = NewHTTPServer(r.service.Handler())
+	r.Start()
+	t.Cleanup(r.Close)
+	return r
+}
+
+// get fetches a URL; err is that of a body that was cut off.
+func get(t *testing.T, target string, header ...string) (*http.Response, []byte, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < len(header); n += 2 {
+		req.Header.Set(header[n], header[n+1])
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req) // no redirects
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp, body, err
+}
+
+// setting finds "set name value" in a script.
+func setting(t *testing.T, script []byte, name string) string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^set ` + name + ` (\S+)$`).FindSubmatch(script)
+	if m == nil {
+		t.Fatalf("the script sets no %s:\n%s", name, script)
+	}
+	return string(m[1])
+}
+
+func TestABootFromEndToEnd(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	r := newRack(t, nil, nil)
+	_, chain, _ := get(t, r.URL+"/ipxe")
+	next := strings.ReplaceAll(setting(t, chain, "base-url"), "${ipxe-svc}", setting(t, chain, "ipxe-svc")) + "/" + strings.ToUpper(uuid1)
+	_, script, _ := get(t, next)
+	if got, want := setting(t, script, "initrd-url"), r.layerURL(r.ticket.Image.Initrd); got != want {
+		t.Errorf("the initrd is at %s, want %s", got, want)
+	}
+	for _, part := range []string{"kernel", "initrd", "squashfs"} {
+		resp, body, err := get(t, setting(t, script, part+"-url"))
+		if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, r.parts[part]) {
+			t.Errorf("%s: %s, %d bytes, %v", part, resp.Status, len(body), err)
+		}
+		if resp.ContentLength != int64(len(r.parts[part])) || resp.Header.Get("Content-Type") != "application/octet-stream" {
+			t.Errorf("T08: %s has length %d and type %s", part, resp.ContentLength, resp.Header.Get("Content-Type"))
+		}
+	}
+	m := regexp.MustCompile(`ignition\.config\.url=(\S+)`).FindSubmatch(script)
+	resp, body, err := get(t, string(m[1]), "Accept", "application/vnd.coreos.ignition+json;version=3.6.0, */*;q=0.1")
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status, err)
+	}
+	valid(t, model.NewSensitive(string(body)))
+	_, again, _ := get(t, next)
+	if !strings.Contains(string(again), "booting from disk") {
+		t.Errorf("law 1: after its Ignition the server boots\n%s", again)
+	}
+	want := []string{"s1 iPXE script 127.0.0.1", "s1 kernel 127.0.0.1", "s1 initrd 127.0.0.1", "s1 Ignition 127.0.0.1"}
+	if diff := cmp.Diff(want, r.desk.notes()); diff != "" {
+		t.Errorf("noted (-want +got):\n%s", diff)
+	}
+	total := len(r.parts["kernel"]) + len(r.parts["initrd"]) + len(r.parts["squashfs"])
+	metrics := fmt.Sprintf(`# HELP ingot_boot_image_bytes_total Bytes of image layers sent to booting machines.
+# TYPE ingot_boot_image_bytes_total counter
+ingot_boot_image_bytes_total %d
+# HELP ingot_boot_requests_total Requests that booting machines made, by route and status code; code aborted is an answer cut off before its end.
+# TYPE ingot_boot_requests_total counter
+ingot_boot_requests_total{code="200",route="/ignition/{uuid}/{token}"} 1
+ingot_boot_requests_total{code="200",route="/image"} 3
+ingot_boot_requests_total{code="200",route="/ipxe/"} 1
+ingot_boot_requests_total{code="200",route="/ipxe/{uuid}"} 2
+`, total)
+	r.Close()
+	if err := testutil.GatherAndCompare(r.reg, strings.NewReader(metrics), "ingot_boot_image_bytes_total", "ingot_boot_requests_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAKernelIsNotedForWhoAsks(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	r := newRack(t, nil, nil)
+	for n := range 9 {
+		other := *r.ticket
+		other.ID, other.Server, other.UUID = fmt.Sprint("o", n), model.ServerName(fmt.Sprint("o", n)), fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", n)
+		r.desk.arm(&other, "{}")
+	}
+	_, script, _ := get(t, r.URL+"/ipxe/"+uuid1)
+	_, _, _ = get(t, setting(t, script, "kernel-url"))
+	if notes := r.desk.notes(); !slices.Contains(notes, "s1 kernel 127.0.0.1") || len(notes) != 2 {
+		t.Errorf("noted %v", notes)
+	}
+}
+
+// layerPath is where a layer is, by the contract that metal-operator keeps too.
+func layerPath(t *model.Ticket, l *model.Layer) string {
+	q := url.Values{"imageName": {t.Image.Repository}, "layerDigest": {l.Digest}, "uuid": {t.UUID}, "version": {t.Image.Digest}}
+	return "/image?" + q.Encode()
+}
+
+func (r *rack) layerURL(l *model.Layer) string { return r.URL + layerPath(r.ticket, l) }
+
+func TestUKIOverHTTPBoot(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	oci := newRegistry(t)
+	uki := pattern(200_000, 9)
+	ref, _, _ := oci.Push("os/uki", "1", ocitest.Image{UKI: uki})
+	r := newRack(t, nil, nil)
+	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := *r.ticket
+	ticket.Image = img
+	r.desk.arm(&ticket, "{}")
+	_, script, _ := get(t, r.URL+"/ipxe/"+uuid1)
+	full := setting(t, script, "uki-url")
+	path, _, _ := strings.Cut(full, "?")
+	if !strings.HasSuffix(path, ".efi") {
+		t.Errorf("T08: %s does not end in .efi", path)
+	}
+	for _, u := range []string{full, path, strings.TrimSuffix(path, ".efi"), r.URL + layerPath(&ticket, img.UKI)} {
+		resp, body, err := get(t, u)
+		if err != nil || !bytes.Equal(body, uki) || resp.Header.Get("Content-Type") != "application/efi" {
+			t.Errorf("T08: %s: %s, %s, %d bytes, %v", u, resp.Status, resp.Header.Get("Content-Type"), len(body), err)
+		}
+	}
+	if w := ask(r.service.Handler(), http.MethodHead, strings.TrimPrefix(path, r.URL)); w.Code != 200 || w.Header().Get("Content-Length") != "200000" {
+		t.Errorf("T08: HEAD: %d, length %s", w.Code, w.Header().Get("Content-Length"))
+	}
+}
+
+func TestRanges(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	r := newRack(t, nil, nil)
+	kernel := r.parts["kernel"]
+	tag := etag(r.ticket.Image.Kernel)
+	for title, tc := range map[string]struct {
+		header []string
+		code   int
+		from   int
+	}{
+		"T09: the rest from a byte on":               {[]string{"Range", "bytes=131073-"}, 206, 131073},
+		"T09: the last byte":                         {[]string{"Range", "bytes=299999-"}, 206, 299_999},
+		"T09: the rest, if it is the same layer":     {[]string{"Range", "bytes=5-", "If-Range", tag}, 206, 5},
+		"another layer is sent whole":                {[]string{"Range", "bytes=5-", "If-Range", `"x"`}, 200, 0},
+		"from the first byte on is the whole":        {[]string{"Range", "bytes=0-"}, 200, 0},
+		"a range with an end is ignored":             {[]string{"Range", "bytes=0-9"}, 200, 0},
+		"the last bytes are ignored":                 {[]string{"Range", "bytes=-9"}, 200, 0},
+		"several ranges are ignored":                 {[]string{"Range", "bytes=1-,5-"}, 200, 0},
+		"a number too large to be one is ignored":    {[]string{"Range", "bytes=99999999999999999999-"}, 200, 0},
+		"a range of something else is ignored":       {[]string{"Range", "lines=5-"}, 200, 0},
+		"a range behind the end cannot be satisfied": {[]string{"Range", "bytes=300000-"}, 416, 0},
+	} {
+		t.Run(title, func(t *testing.T) {
+			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel), tc.header...)
+			if err != nil || resp.StatusCode != tc.code {
+				t.Fatal(resp.Status, err)
+			}
+			if tc.code == 416 {
+				if got := resp.Header.Get("Content-Range"); got != "bytes */300000" {
+					t.Errorf("Content-Range is %q", got)
+				}
+				return
+			}
+			if !bytes.Equal(body, kernel[tc.from:]) {
+				t.Errorf("%d bytes, want %d", len(body), len(kernel)-tc.from)
+			}
+			if want := fmt.Sprintf("bytes %d-299999/300000", tc.from); tc.code == 206 && resp.Header.Get("Content-Range") != want {
+				t.Errorf("Content-Range is %q, want %q", resp.Header.Get("Content-Range"), want)
+			}
+		})
+	}
+}
+
+// onBlobs answers blobs in another way.
+func onBlobs(answer http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				answer(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func TestACorruptLayerIsNeverWhole(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	kernel := pattern(300_000, 1)
+	corrupt := bytes.Clone(kernel)
+	corrupt[7] ^= 1
+	for title, answer := range map[string]http.HandlerFunc{
+		"I09: one bit is wrong": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(corrupt) },
+		"I09: the layer is short and says so not": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(kernel[:200_000])
+			_ = http.NewResponseController(w).Flush()
+		},
+		"I09: the layer is long and says so not": func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(append(bytes.Clone(kernel), 0))
+		},
+		"I09: the registry goes away": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "300000")
+			_, _ = w.Write(kernel[:200_000])
+			panic(http.ErrAbortHandler)
+		},
+		"the registry hangs half way": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "300000")
+			_, _ = w.Write(kernel[:200_000])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			r := newRack(t, onBlobs(answer), nil)
+			r.service.images.timeout = 300 * time.Millisecond
+			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel))
+			if resp.StatusCode != http.StatusOK || err == nil || len(body) >= len(kernel) {
+				t.Errorf("%s with %d of %d bytes, %v", resp.Status, len(body), len(kernel), err)
+			}
+			r.Close()
+			if got := testutil.ToFloat64(r.service.metrics.requests.WithLabelValues("/image", "aborted")); got != 1 {
+				t.Errorf("%v answers are counted as aborted", got)
+			}
+			if len(r.service.downloads) != 0 {
+				t.Error("the download's slot is not free again")
+			}
+		})
+	}
+}
+
+func TestALayerThatCannotBeFetched(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	for title, answer := range map[string]http.HandlerFunc{
+		"the registry lost it":        http.NotFound,
+		"the registry is down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"the registry wants a login":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"the length is another":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("short")) },
+		"the registry leads to cloud": http.RedirectHandler("http://169.254.169.254/", http.StatusFound).ServeHTTP,
+	} {
+		t.Run(title, func(t *testing.T) {
+			r := newRack(t, onBlobs(answer), nil)
+			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel))
+			if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "does not give this layer") {
+				t.Errorf("%s %s, %v", resp.Status, body, err)
+			}
+			if notes := r.desk.notes(); notes != nil {
+				t.Errorf("a kernel that was not served is noted: %v", notes)
+			}
+		})
+	}
+}
+
+func TestDownloadsAreBounded(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	begun, release := make(chan struct{}), make(chan struct{})
+	kernel := pattern(300_000, 1)
+	r := newRack(t, onBlobs(func(w http.ResponseWriter, _ *http.Request) {
+		begun <- struct{}{}
+		<-release
+		_, _ = w.Write(kernel)
+	}), func(o *Options) { o.Downloads = 1 })
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, body, err := get(t, r.layerURL(r.ticket.Image.Kernel)); err != nil || !bytes.Equal(body, kernel) {
+			t.Errorf("the first got %d bytes, %v", len(body), err)
+		}
+	})
+	<-begun
+	resp, _, _ := get(t, r.layerURL(r.ticket.Image.Kernel))
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("T11: the second got %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
+	}
+	close(release)
+	wg.Wait()
+}
+
+func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	got := make(chan *http.Request, 1)
+	r := newRack(t, onBlobs(func(w http.ResponseWriter, req *http.Request) {
+		got <- req.Clone(req.Context())
+		http.NotFound(w, req)
+	}), nil)
+	_, _, _ = get(t, r.layerURL(r.ticket.Image.Kernel)+"&evil=1", "Cookie", "a=b", "Authorization", "Bearer x", "X-Evil", "1", "Range", "bytes=5-")
+	up := <-got
+	if up.URL.RawQuery != "" {
+		t.Errorf("Y14: the client's query %q went on", up.URL.RawQuery)
+	}
+	for name := range up.Header {
+		if !slices.Contains([]string{"User-Agent", "Accept-Encoding"}, name) {
+			t.Errorf("Y14: header %s: %s went to the registry", name, up.Header.Get(name))
+		}
+	}
+}
+
+// TestAClientThatStalls has a client that asks and then reads nothing.
+func TestAClientThatStalls(t *testing.T) {
+	big := pattern(64<<20, 5)
+	oci := newRegistry(t)
+	ref, _, _ := oci.PushBootImage("os/big", "1", big, []byte("i"), nil)
+	r := newRack(t, nil, nil)
+	r.service.stall = 200 * time.Millisecond
+	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := *r.ticket
+	ticket.Image = img
+	r.desk.arm(&ticket, "{}")
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", layerPath(&ticket, img.Kernel))
+	deadline := time.Now().Add(20 * time.Second)
+	for testutil.ToFloat64(r.service.metrics.requests.WithLabelValues("/image", "aborted")) == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("T12: a client that takes nothing keeps its connection")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// TestAClientThatIsSlow has a client that takes longer than the stall for the
+// whole, but never so long for a piece.
+func TestAClientThatIsSlow(t *testing.T) {
+	big := pattern(48<<20, 6)
+	oci := newRegistry(t)
+	ref, _, _ := oci.PushBootImage("os/big", "1", big, []byte("i"), nil)
+	r := newRack(t, nil, nil)
+	r.service.stall = 500 * time.Millisecond
+	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := *r.ticket
+	ticket.Image = img
+	r.desk.arm(&ticket, "{}")
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", layerPath(&ticket, img.Kernel))
+	pace := time.NewTicker(40 * time.Millisecond)
+	defer pace.Stop()
+	start, got := time.Now(), int64(0)
+	for err == nil {
+		var n int64
+		n, err = io.CopyN(io.Discard, conn, 2<<20)
+		got += n
+		<-pace.C
+	}
+	if got < int64(len(big)) || time.Since(start) < r.service.stall {
+		t.Errorf("T12: %d of %d bytes in %s, %v", got, len(big), time.Since(start), err)
+	}
+}
+
+func FuzzScriptPath(f *testing.F) {
+	for _, s := range []string{"/ipxe/" + uuid1, "/ipxe", "//ipxe//x", "/ignition/" + uuid1 + "/x", "/image?imageName=a", "/httpboot/a/b/sha256-0.efi", "/../../etc/passwd", "/ipxe/%00"} {
+		f.Add(s)
+	}
+	d := newDesk()
+	d.arm(scriptTicket(), "{}")
+	h := newServer(f, d, nil).Handler()
+	token := key.Token(scriptTicket()).Reveal()
+	f.Fuzz(func(t *testing.T, target string) {
+		w := ask(h, http.MethodGet, target)
+		if w.Code != 200 && w.Code != 404 && w.Code != 403 {
+			t.Fatalf("%q: %d %s", target, w.Code, w.Body)
+		}
+		if strings.Contains(w.Body.String(), token) && !strings.Contains(strings.ToLower(target), uuid1) {
+			t.Fatalf("%q: a token for nobody", target)
+		}
+		for line := range strings.SplitSeq(w.Body.String(), "\n") {
+			if w.Code == 200 && line != "" && !knownLine.MatchString(line) {
+				t.Fatalf("%q: odd line %q", target, line)
+			}
+		}
+	})
+}
+
+// knownLine is what lines of scripts look like.
+var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd) [ -~]+)$`)
