@@ -1,0 +1,69 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"ingot/model"
+)
+
+// An Action is one repeatable effect on one server. The set is closed: Loop
+// handles exactly these.
+type Action interface {
+	action()
+	fmt.Stringer
+}
+
+type (
+	// Inspect reads the power state from the BMC, and with Inventory all parts.
+	Inspect struct{ Inventory bool }
+	// Arm pins the image, renders the Ignition and makes the boot ticket of the
+	// record, so that the server is served once it asks.
+	Arm struct{ Boot Boot }
+	// BootOnce makes the next boot, and only that, a network boot.
+	BootOnce struct{ Method model.BootMethod }
+	// SetPower asks for a power change and does not wait for it.
+	SetPower struct{ Reset model.ResetKind }
+)
+
+func (Inspect) action()  {}
+func (Arm) action()      {}
+func (BootOnce) action() {}
+func (SetPower) action() {}
+
+// String says what is done, for logs and errors.
+func (a Inspect) String() string {
+	if a.Inventory {
+		return "read inventory"
+	}
+	return "read power state"
+}
+
+// String says what is done, for logs and errors.
+func (a Arm) String() string { return "arm boot ticket for " + a.Boot.Image }
+
+// String says what is done, for logs and errors.
+func (a BootOnce) String() string { return "set one-time network boot" }
+
+// String says what is done, for logs and errors.
+func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
+
+// Boot is what a ticket is armed for.
+type Boot struct {
+	Ticket         model.Ticket // complete but for Image
+	Image          string       // OCI reference
+	Architecture   string       // amd64, arm64
+	Ignition       model.Sensitive
+	IgnitionFormat string // "fcos" = Butane; else Ignition JSON
+}
+
+// A Move is what to do with one server now.
+type Move struct {
+	Do   []Action            // in order, stopping at the first that fails
+	Then *model.ServerRecord // saved once all of Do succeeded
+}
+
+// A BMCMove is a reading of one BMC.
+type BMCMove struct {
+	Target model.BMCTarget
+	Then   *model.BMCRecord
+}

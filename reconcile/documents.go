@@ -1,0 +1,186 @@
+package reconcile
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+)
+
+// document is one object as the status branch shows it: upstream's schema, and
+// beside it the record that only Ingot knows (law 3 reads it back).
+type document struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   metadata `json:"metadata"`
+	Spec       any      `json:"spec,omitempty"`
+	Status     any      `json:"status,omitempty"`
+	Record     any      `json:"record,omitempty"`
+}
+
+type metadata struct {
+	Name      string            `json:"name"`
+	Namespace string            `json:"namespace,omitempty"`
+	Labels    map[string]string `json:"labels,omitempty"`
+}
+
+func newDocument(kind model.Kind, name string) *document {
+	return &document{APIVersion: model.APIVersion, Kind: string(kind), Metadata: metadata{Name: name}}
+}
+
+type serverSpec struct {
+	SystemUUID           string              `json:"systemUUID,omitempty"`
+	SystemURI            string              `json:"systemURI,omitempty"`
+	BMCRef               *model.LocalRef     `json:"bmcRef,omitempty"`
+	ServerClaimRef       *model.ObjectRef    `json:"serverClaimRef,omitempty"`
+	BootConfigurationRef *model.ObjectRef    `json:"bootConfigurationRef,omitempty"`
+	ReclaimPolicy        model.ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	Taints               []model.Taint       `json:"taints,omitempty"`
+	Unclaimable          bool                `json:"unclaimable,omitempty"`
+}
+
+type serverStatus struct {
+	State             model.ServerState        `json:"state"`
+	PowerState        model.Power              `json:"powerState,omitempty"`
+	Manufacturer      string                   `json:"manufacturer,omitempty"`
+	Model             string                   `json:"model,omitempty"`
+	SKU               string                   `json:"sku,omitempty"`
+	SerialNumber      string                   `json:"serialNumber,omitempty"`
+	BIOSVersion       string                   `json:"biosVersion,omitempty"`
+	IndicatorLED      string                   `json:"indicatorLED,omitempty"`
+	TotalSystemMemory string                   `json:"totalSystemMemory,omitempty"`
+	Processors        []model.Processor        `json:"processors,omitempty"`
+	Storages          []storageStatus          `json:"storages,omitempty"`
+	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
+	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
+}
+
+type storageStatus struct {
+	Name    string         `json:"name"`
+	State   string         `json:"state,omitempty"`
+	Volumes []volumeStatus `json:"volumes,omitempty"`
+	Drives  []driveStatus  `json:"drives,omitempty"`
+}
+
+type volumeStatus struct {
+	Name        string `json:"name"`
+	Capacity    string `json:"capacity,omitempty"`
+	State       string `json:"state,omitempty"`
+	RAIDType    string `json:"raidType,omitempty"`
+	VolumeUsage string `json:"volumeUsage,omitempty"`
+}
+
+type driveStatus struct {
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Capacity  string `json:"capacity,omitempty"`
+	Vendor    string `json:"vendor,omitempty"`
+	Model     string `json:"model,omitempty"`
+	State     string `json:"state,omitempty"`
+}
+
+type bmcSpec struct {
+	EndpointRef  *model.LocalRef       `json:"endpointRef,omitempty"`
+	Access       *model.InlineEndpoint `json:"access,omitempty"`
+	BMCSecretRef model.LocalRef        `json:"bmcSecretRef"`
+	Protocol     model.Protocol        `json:"protocol"`
+}
+
+type bmcStatus struct {
+	State           string             `json:"state"` // Enabled, Error, Pending
+	MACAddress      string             `json:"macAddress,omitempty"`
+	IP              string             `json:"ip,omitempty"`
+	Manufacturer    string             `json:"manufacturer,omitempty"`
+	Model           string             `json:"model,omitempty"`
+	SKU             string             `json:"sku,omitempty"`
+	SerialNumber    string             `json:"serialNumber,omitempty"`
+	FirmwareVersion string             `json:"firmwareVersion,omitempty"`
+	PowerState      model.Power        `json:"powerState,omitempty"`
+	Servers         []model.ServerName `json:"servers,omitempty"`
+	Conditions      []metav1.Condition `json:"conditions,omitempty"`
+}
+
+type claimStatus struct {
+	Phase      string             `json:"phase"` // Bound, Unbound
+	Server     model.ServerName   `json:"server,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+type bootConfigurationSpec struct {
+	ServerRef model.LocalRef `json:"serverRef"`
+	Image     string         `json:"image"`
+}
+
+type bootConfigurationStatus struct {
+	State       string             `json:"state"` // Pending, Ready, Error
+	ImageDigest string             `json:"imageDigest,omitempty"`
+	Conditions  []metav1.Condition `json:"conditions,omitempty"`
+}
+
+type maintenanceStatus struct {
+	State string `json:"state"` // Pending, InMaintenance
+}
+
+type revisionDocument struct {
+	Observed model.Revision    `json:"observedRevision,omitempty"`
+	Applied  model.Revision    `json:"lastAppliedRevision,omitempty"`
+	Source   *sourceDocument   `json:"source,omitempty"`
+	Guard    *guardDocument    `json:"guard,omitempty"`
+	Record   model.FleetRecord `json:"record"`
+}
+
+type sourceDocument struct {
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+type guardDocument struct {
+	Message string             `json:"message"`
+	Approve string             `json:"approve"` // the line of the commit message that lets it happen
+	Limit   int                `json:"limit"`
+	Since   time.Time          `json:"since"`
+	Steps   []model.Disruption `json:"steps"`
+}
+
+type problemsDocument struct {
+	Problems []model.Problem `json:"problems"`
+}
+
+// bytesText writes an amount of bytes as Kubernetes does, "512Gi".
+func bytesText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return resource.NewQuantity(n, resource.BinarySI).String()
+}
+
+func storageStatuses(all []model.Storage) []storageStatus {
+	var out []storageStatus
+	for _, s := range all {
+		st := storageStatus{Name: s.Name, State: s.State}
+		for _, v := range s.Volumes {
+			st.Volumes = append(st.Volumes, volumeStatus{v.Name, bytesText(v.Bytes), v.State, v.RAIDType, v.VolumeUsage})
+		}
+		for _, d := range s.Drives {
+			st.Drives = append(st.Drives, driveStatus{d.Name, d.MediaType, d.Type, bytesText(d.Bytes), d.Vendor, d.Model, d.State})
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// condition makes one condition. Its time is that of the transition, to the second.
+func condition(kind string, holds bool, reason, message string, since time.Time) metav1.Condition {
+	status := metav1.ConditionFalse
+	if holds {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message,
+		LastTransitionTime: metav1.NewTime(since.UTC().Truncate(time.Second)),
+	}
+}

@@ -1,0 +1,321 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"ingot/model"
+)
+
+// Reasoner is an error of BMCs that knows its condition reason, such as
+// AuthenticationFailed.
+type Reasoner interface {
+	error
+	Reason() string
+}
+
+// targets resolves how servers are reached in one input, each BMC once.
+type targets struct {
+	in   *Input
+	bmcs map[model.BMCName]model.BMCTarget
+}
+
+func (t targets) of(rec *model.ServerRecord) model.SystemTarget {
+	b, ok := t.bmcs[rec.BMC]
+	if !ok {
+		f := &fleet{in: t.in}
+		v := &bmcView{name: rec.BMC, spec: t.in.Desired.BMCs[rec.BMC], rec: t.in.Observed.BMCs[rec.BMC], facts: t.in.Observed.BMCFacts[rec.BMC]}
+		if v.spec != nil && v.rec != nil {
+			b, _ = f.bmcTarget(v)
+		}
+		t.bmcs[rec.BMC] = b
+	}
+	return model.SystemTarget{BMC: b, URI: rec.SystemURI}
+}
+
+// job is one move being carried out.
+type job struct {
+	name    model.ServerName
+	target  model.SystemTarget
+	old     *model.ServerRecord // nil for a new server
+	rec     model.ServerRecord  // what the record will be
+	facts   *model.ServerFacts  // as known
+	reading Reading
+	learned bool // facts are new
+	decided bool // the record is to be saved, not only what was read
+}
+
+// start begins a move unless one is under way.
+func (l *Loop) start(ctx context.Context, in *Input, target model.SystemTarget, name model.ServerName, m *Move) {
+	j := &job{
+		name: name, target: target, old: in.Observed.Servers[name], rec: *m.Then,
+		facts: in.Observed.ServerFacts[name], reading: in.Readings[name],
+	}
+	j.decided = m.Then != j.old
+	l.mu.Lock()
+	l.busy[name] = m.Then
+	l.mu.Unlock()
+	l.moves.Go(func() {
+		defer l.Wake()
+		leave := l.enterPlace(ctx)
+		defer leave()
+		ctx, cancel := context.WithTimeout(ctx, moveLimit)
+		defer cancel()
+		l.finish(ctx, j, l.carryOut(ctx, j, m))
+	})
+}
+
+// enterPlace waits for one of the places of moves that are begun, which is given
+// back by leave or after placeLimit, whichever is first.
+func (l *Loop) enterPlace(ctx context.Context) (leave func()) {
+	select {
+	case l.places <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}
+	}
+	var once sync.Once
+	give := func() { once.Do(func() { <-l.places }) }
+	timer := time.AfterFunc(placeLimit, give)
+	return func() {
+		timer.Stop()
+		give()
+	}
+}
+
+// carryOut does a move's actions, stopping at the first that fails.
+func (l *Loop) carryOut(ctx context.Context, j *job, m *Move) error {
+	for _, a := range m.Do {
+		start := l.Clock()
+		err := l.do(ctx, j, a)
+		l.Metrics.acted(a, l.Clock().Sub(start), err)
+		if err != nil {
+			return &actionError{a, err}
+		}
+	}
+	return nil
+}
+
+// actionError says which action failed.
+type actionError struct {
+	action Action
+	err    error
+}
+
+func (e *actionError) Error() string { return fmt.Sprintf("%s: %v", e.action, e.err) }
+func (e *actionError) Unwrap() error { return e.err }
+
+// reads reports whether the action that failed only reads.
+func (e *actionError) reads() bool {
+	_, ok := e.action.(Inspect)
+	return ok
+}
+
+// do does one action.
+func (l *Loop) do(ctx context.Context, j *job, a Action) error {
+	switch a := a.(type) {
+	case Inspect:
+		return l.inspect(ctx, j, a)
+	case Arm:
+		t, err := l.Boots.Arm(ctx, a.Boot)
+		if err == nil {
+			j.rec.Ticket = &t
+		}
+		return err
+	case BootOnce:
+		_, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
+		return err
+	case SetPower:
+		l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.rec.State, "claim", j.rec.Claim)
+		if err := l.BMCs.Reset(ctx, j.target, a.Reset); err != nil {
+			return err
+		}
+		j.reading = j.reading.Asked()
+		return nil
+	default:
+		panic(fmt.Sprintf("unhandled action %T", a))
+	}
+}
+
+// inspect reads power, and the inventory if it is asked for.
+func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
+	facts := &model.ServerFacts{Name: j.name}
+	if a.Inventory {
+		read, err := l.BMCs.Inventory(ctx, j.target)
+		if err != nil {
+			return err
+		}
+		facts.Power, facts.Inventory = read.Power, merged(j.facts, read.Inventory)
+	} else {
+		p, err := l.BMCs.Power(ctx, j.target)
+		if err != nil {
+			return err
+		}
+		facts.Power = p
+		if j.facts != nil {
+			facts.Inventory = j.facts.Inventory
+		}
+	}
+	if j.facts == nil || a.Inventory || facts.Power != j.facts.Power {
+		j.facts, j.learned = facts, true
+	}
+	j.reading = j.reading.Saw(facts.Power, j.rec.Asked, l.Clock())
+	return nil
+}
+
+// merged is a new inventory, with the parts that a server that is off did not
+// show taken from what was known.
+func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
+	if old == nil || old.Inventory == nil || inv == nil {
+		return inv
+	}
+	m, known := *inv, old.Inventory
+	if len(m.Processors) == 0 {
+		m.Processors = known.Processors
+	}
+	if len(m.Memory) == 0 {
+		m.Memory = known.Memory
+	}
+	if m.MemoryBytes == 0 {
+		m.MemoryBytes = known.MemoryBytes
+	}
+	if len(m.Storages) == 0 {
+		m.Storages = known.Storages
+	}
+	if len(m.NetworkInterfaces) == 0 {
+		m.NetworkInterfaces = known.NetworkInterfaces
+	}
+	if m.Manufacturer == "" {
+		m.Manufacturer, m.Model = known.Manufacturer, known.Model
+	}
+	if m.BIOSVersion == "" {
+		m.BIOSVersion = known.BIOSVersion
+	}
+	return &m
+}
+
+// finish saves what became of a move. Decisions are kept after success only; a
+// failed move leaves the record as it was, but for the failure.
+func (l *Loop) finish(ctx context.Context, j *job, err error) {
+	var c Changes
+	switch {
+	case err == nil && !j.decided:
+	case err == nil:
+		j.rec.Failures, j.rec.LastError, j.rec.NotBefore = 0, "", time.Time{}
+		c.Servers = append(c.Servers, &j.rec)
+		l.logTransition(j.old, &j.rec)
+	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
+		// Ingot is being stopped: nothing is known of the outcome, and nothing noted.
+	default:
+		l.failed(j, err, &c)
+	}
+	if j.learned {
+		c.ServerFacts = append(c.ServerFacts, j.facts)
+	}
+	l.save(ctx, c, "server", string(j.name))
+	l.mu.Lock()
+	l.readings[j.name], l.snapshot = j.reading, nil
+	delete(l.busy, j.name)
+	l.mu.Unlock()
+}
+
+// failed notes a failed move: one that only reads in the readings of this
+// process, any other in the server's record.
+func (l *Loop) failed(j *job, err error, c *Changes) {
+	now := l.Clock()
+	l.Metrics.failed()
+	if ae, ok := errors.AsType[*actionError](err); ok && ae.reads() {
+		next := j.reading.Failures + 1
+		j.reading = j.reading.Missed(err.Error(), now.Add(backoff(j.name, next, l.Policy)), now)
+		if next == 1 {
+			l.Log.Warn("BMC gives no answer", "server", j.name, "bmc", j.rec.BMC, "err", err)
+			l.changed()
+		}
+		return
+	}
+	l.Log.Warn("move failed", "server", j.name, "bmc", j.rec.BMC, "state", j.rec.State, "err", err)
+	rec := j.rec
+	if j.old != nil {
+		rec = *j.old
+	}
+	rec.Failures++
+	rec.NotBefore = now.Add(backoff(j.name, rec.Failures, l.Policy))
+	rec.LastError = err.Error()
+	c.Servers = append(c.Servers, &rec)
+}
+
+// save writes changes, and says so to the publisher. What cannot be saved is
+// planned again from what is stored.
+func (l *Loop) save(ctx context.Context, c Changes, kind, name string) {
+	if len(c.Servers)+len(c.BMCs)+len(c.BMCFacts)+len(c.ServerFacts) == 0 {
+		return
+	}
+	// The outcome of an effect is saved even while Ingot is being stopped.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if err := l.Store.Save(ctx, c); err != nil {
+		l.Log.Error("outcome not saved, it is looked at anew", kind, name, "err", err)
+		return
+	}
+	l.changed()
+}
+
+// startBMC begins the reading of one BMC.
+func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *BMCMove) {
+	old := in.Observed.BMCs[name]
+	l.mu.Lock()
+	l.busyBMCs[name] = true
+	l.mu.Unlock()
+	l.moves.Go(func() {
+		defer l.Wake()
+		leave := l.enterPlace(ctx)
+		defer leave()
+		ctx, cancel := context.WithTimeout(ctx, moveLimit)
+		defer cancel()
+		facts, err := l.BMCs.Discover(ctx, m.Target)
+		if ctx.Err() == nil || err == nil {
+			l.finishBMC(ctx, old, m.Then, facts, err)
+		}
+		l.mu.Lock()
+		if err == nil {
+			l.bmcRead[name] = l.Clock()
+		}
+		delete(l.busyBMCs, name)
+		l.mu.Unlock()
+	})
+}
+
+// finishBMC saves what became of the reading of one BMC.
+func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts *model.BMCFacts, err error) {
+	now := l.Clock()
+	if err == nil {
+		rec := *then
+		if old == nil || old.Reason != "" {
+			rec.Since = now
+		}
+		rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
+		if rec.Fingerprint == "" {
+			rec.Fingerprint = facts.Fingerprint
+		}
+		l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}, "bmc", string(rec.Name))
+		return
+	}
+	rec := model.BMCRecord{Name: then.Name}
+	if old != nil {
+		rec = *old
+	}
+	rec.HandledOperation, rec.Fingerprint = then.HandledOperation, then.Fingerprint
+	reason := "ConnectionFailed"
+	if r, ok := errors.AsType[Reasoner](err); ok {
+		reason = r.Reason()
+	}
+	rec.Failures++
+	rec.NotBefore = now.Add(backoff(rec.Name, rec.Failures, l.Policy))
+	if rec.Reason != reason {
+		rec.Reason, rec.LastError, rec.Since = reason, err.Error(), now
+		l.Log.Warn("BMC cannot be used", "bmc", rec.Name, "reason", reason, "err", err)
+	}
+	l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}}, "bmc", string(rec.Name))
+}

@@ -1,0 +1,268 @@
+package reconcile
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, servers)
+		w.start()
+		test(t, w)
+		w.stop()
+	})
+}
+
+func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		if m := w.machine(0); m.installs != 1 || m.ons != 2 {
+			t.Errorf("installed %d times with %d power-ons in all, want 1 and 2", m.installs, m.ons)
+		}
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Minute, 0, "Available Off")
+		if m := w.machine(0); m.disk != "" || m.ons != 3 {
+			t.Errorf("disk %q after %d power-ons, want an empty disk after 3", m.disk, m.ons)
+		}
+	})
+}
+
+func TestPowerIsHealedFromDiskWithoutReinstall(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.set(w.machine(0), model.PowerOff) // power cut
+		w.expect(3*time.Minute, 0, "Reserved On default/web")
+		m := w.machine(0)
+		if last := m.boots[len(m.boots)-1]; m.installs != 1 || last != "disk "+m.disk {
+			t.Errorf("installed %d times, last boot %q, want 1 and from disk", m.installs, last)
+		}
+	})
+}
+
+func TestAServerFoundRunningIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.machine(0).power = model.PowerOn
+		w.start()
+		defer w.stop()
+		w.expect(time.Hour, 0, "Initial On")
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationDiscover: "1"}}})
+		})
+		w.expect(2*time.Minute, 0, "Available Off")
+	})
+}
+
+func TestAChangedImageWaitsForReprovision(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		newImage := func(c *model.ServerClaim) { c.Spec.Image = "os:2" }
+		w.commit(func(d *model.Desired) { d.Add(claim("web", newImage)) })
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		if n := w.machine(0).installs; n != 1 {
+			t.Fatalf("installed %d times before it was asked for, want 1", n)
+		}
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", newImage, func(c *model.ServerClaim) { c.Annotations = map[string]string{model.AnnotationReprovision: "1"} }))
+		})
+		w.expect(2*time.Minute, 0, "Reserved On default/web")
+		if n := w.machine(0).installs; n != 2 {
+			t.Errorf("installed %d times after it was asked for, want 2", n)
+		}
+	})
+}
+
+func TestAWipeThatFailsIsAnErrorUntilRetried(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.machine(0).wipeFail = true
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Minute, 0, "Error Off")
+		w.machine(0).wipeFail = false
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"}}})
+		})
+		w.expect(2*time.Minute, 0, "Available Off")
+	})
+}
+
+func TestRetainKeepsTheDiskUntilAPersonActs(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		retain := &model.Server{Meta: model.Meta{Name: "bmc00-system-0"}, Spec: model.ServerSpec{ReclaimPolicy: model.ReclaimRetain}}
+		w.commit(func(d *model.Desired) { d.Add(retain) })
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Released Off default/web")
+		if w.machine(0).disk == "" {
+			t.Fatal("the disk of a retained server was wiped")
+		}
+		w.commit(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") })
+		w.expect(2*time.Minute, 0, "Available Off")
+	})
+}
+
+func TestMaintenancePowersOffAndKeepsTheBinding(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+		})
+		w.expect(time.Minute, 0, "Maintenance Off default/web")
+		w.set(w.machine(0), model.PowerOn) // a technician
+		w.expect(time.Hour, 0, "Maintenance On default/web")
+		w.set(w.machine(0), model.PowerOff)
+		w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
+		w.expect(2*time.Minute, 0, "Reserved On default/web")
+		if n := w.machine(0).installs; n != 1 {
+			t.Errorf("installed %d times, want 1", n)
+		}
+	})
+}
+
+func TestTheGuardHoldsAMassReleaseUntilApproved(t *testing.T) {
+	live(t, 6, func(t *testing.T, w *world) {
+		w.expect(2*time.Minute, 5, "Available Off")
+		w.commit(func(d *model.Desired) {
+			for _, n := range []string{"a", "b", "c", "d", "e", "f"} {
+				d.Add(claim(n))
+			}
+		})
+		w.expect(2*time.Minute, 5, "Reserved On default/f")
+		w.commit(func(d *model.Desired) {
+			for _, n := range []model.ClaimName{"default/a", "default/b", "default/c", "default/d"} {
+				delete(d.Claims, n)
+			}
+		})
+		w.expect(time.Hour, 0, "Reserved On default/a")
+		hold := w.Observed().Fleet.Guard
+		if hold == nil || len(hold.Steps) != 4 {
+			t.Fatalf("guard holds %+v, want 4 steps", hold)
+		}
+		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
+		w.expect(2*time.Minute, 0, "Available Off")
+		w.expect(0, 3, "Available Off")
+		w.expect(0, 4, "Reserved On default/e")
+	})
+}
+
+func TestADeadBMCDelaysOnlyItsServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.machine(0).dead = true
+		w.start()
+		defer w.stop()
+		w.expect(time.Minute, 1, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 1, "Reserved On default/web")
+		w.mu.Lock()
+		w.machine(0).dead = false
+		w.mu.Unlock()
+		w.expect(7*time.Minute, 0, "Available Off")
+	})
+}
+
+func TestAnUnreachableBMCIsNotTakenForPoweredOff(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.mu.Lock()
+		w.machine(0).dead = true
+		w.mu.Unlock()
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		w.mu.Lock()
+		w.machine(0).dead = false
+		w.mu.Unlock()
+		w.expect(10*time.Minute, 0, "Available Off")
+	})
+}
+
+func TestALostStoreChangesNoHands(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		w.stop()
+
+		w.mu.Lock()
+		ons, boots := w.machine(0).ons+w.machine(1).ons, len(w.machine(0).boots)
+		w.observed = model.NewObserved()
+		recs, problems := Restore(files, time.Now())
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		w.observed.Records = recs
+		w.machine(0).dead = true
+		w.mu.Unlock()
+		w.start()
+		w.commit(func(d *model.Desired) { d.Add(claim("db")) })
+		w.expect(time.Hour, 1, "Available Off") // observing only: the Reserved server's BMC is silent
+		w.mu.Lock()
+		w.machine(0).dead = false
+		w.mu.Unlock()
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		w.expect(0, 1, "Reserved On default/db")
+		if got := w.machine(0).ons + w.machine(1).ons - ons; got != 1 || len(w.machine(0).boots) != boots {
+			t.Errorf("%d power-ons after the loss and %d boots of the bound server, want 1 for the new claim and none", got, len(w.machine(0).boots)-boots)
+		}
+	})
+}
+
+func TestAnOperationIsDoneOncePerValue(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		cycle := func(v string) {
+			w.commit(func(d *model.Desired) {
+				d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: v}}})
+			})
+		}
+		boots := len(w.machine(0).boots)
+		for i, v := range []string{"power-cycle-server", "power-cycle-server", "power-cycle-server#2"} {
+			cycle(v)
+			w.expect(10*time.Minute, 0, "Reserved On default/web")
+			if got, want := len(w.machine(0).boots)-boots, []int{1, 1, 2}[i]; got != want {
+				t.Errorf("%d restarts after commit %d, want %d", got, i, want)
+			}
+		}
+		if n := w.machine(0).installs; n != 1 {
+			t.Errorf("installed %d times, want 1", n)
+		}
+	})
+}
+
+func TestAnUnchangedFleetIsLeftAlone(t *testing.T) {
+	live(t, 4, func(t *testing.T, w *world) {
+		w.expect(2*time.Minute, 3, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(2*time.Minute, 0, "Reserved On default/web")
+		w.mu.Lock()
+		before := w.saves
+		w.mu.Unlock()
+		w.expect(50*time.Minute, 0, "Reserved On default/web")
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.saves != before {
+			t.Errorf("%d writes in 50 minutes in which nothing changed, want none", w.saves-before)
+		}
+	})
+}

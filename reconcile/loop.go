@@ -1,0 +1,282 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"ingot/model"
+)
+
+// BMCs reaches the machines.
+type BMCs interface {
+	Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error)
+	Inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error)
+	Power(ctx context.Context, t model.SystemTarget) (model.Power, error)
+	Reset(ctx context.Context, t model.SystemTarget, reset model.ResetKind) error
+	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (rung string, err error)
+}
+
+// Boots prepares what servers boot.
+type Boots interface {
+	// Arm pins b's image, renders its Ignition and keeps both ready to be served
+	// under b's ticket, which it returns with the image filled in. It may be called
+	// again for the same ticket.
+	Arm(ctx context.Context, b Boot) (model.Ticket, error)
+}
+
+// Store keeps what is known. Observed returns a snapshot that nobody changes.
+type Store interface {
+	Observed() *model.Observed
+	Save(ctx context.Context, c Changes) error
+	Changed() <-chan struct{}
+}
+
+// Changes is what is saved at once, durably.
+type Changes struct {
+	Fleet       *model.FleetRecord
+	Servers     []*model.ServerRecord
+	BMCs        []*model.BMCRecord
+	Claims      []*model.ClaimRecord
+	DropClaims  []model.ClaimName
+	BMCFacts    []*model.BMCFacts
+	ServerFacts []*model.ServerFacts
+}
+
+// Options are the parts that a Loop is made of.
+type Options struct {
+	Desired func() *model.Desired // newest in force; nil before the first
+	// DesiredChanged signals that Desired returns something new.
+	DesiredChanged <-chan struct{}
+	Store          Store
+	BMCs           BMCs
+	Boots          Boots
+	Policy         Policy
+	Clock          func() time.Time // nil = time.Now
+	Log            *slog.Logger     // nil = silent
+	Metrics        *Metrics         // nil = none
+}
+
+// How much is begun at once. A move that takes long gives its place to others,
+// so a BMC that hangs delays nothing but its own servers.
+const (
+	maxBegun   = 24
+	placeLimit = 2 * time.Second
+	// moveLimit bounds one move whatever its BMC does.
+	moveLimit = 5 * time.Minute
+)
+
+// Loop plans and has the moves carried out.
+type Loop struct {
+	Options
+	wake   chan struct{}
+	dirty  chan struct{} // something the status branch shows may have changed
+	places chan struct{}
+	moves  sync.WaitGroup
+
+	mu       sync.Mutex
+	busy     map[model.ServerName]*model.ServerRecord
+	busyBMCs map[model.BMCName]bool
+	readings map[model.ServerName]Reading
+	snapshot map[model.ServerName]Reading // copy of readings; nil when they changed
+	bmcRead  map[model.BMCName]time.Time
+	mirrored map[model.ServerName]model.ClaimName
+}
+
+// NewLoop returns a Loop that has not planned yet.
+func NewLoop(o Options) *Loop {
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Loop{
+		Options:  o,
+		wake:     make(chan struct{}, 1),
+		dirty:    make(chan struct{}, 1),
+		places:   make(chan struct{}, maxBegun),
+		busy:     make(map[model.ServerName]*model.ServerRecord),
+		busyBMCs: make(map[model.BMCName]bool),
+		readings: make(map[model.ServerName]Reading),
+		bmcRead:  make(map[model.BMCName]time.Time),
+		mirrored: make(map[model.ServerName]model.ClaimName),
+	}
+}
+
+// Run plans on every change and whenever something is due, and at least every
+// resync, until ctx ends; then it waits for the moves under way.
+func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
+	defer l.moves.Wait()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var woken time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-l.wake:
+		case <-l.Store.Changed():
+		case <-l.DesiredChanged:
+			l.changed()
+		case <-timer.C:
+		}
+		woken = l.Clock()
+		next, err := l.Step(ctx, woken)
+		if ctx.Err() != nil {
+			return nil
+		}
+		took := l.Clock().Sub(woken)
+		l.Metrics.planned(took, err)
+		if err != nil {
+			l.Log.Error("plan not carried out", "err", err)
+			next = l.Clock().Add(time.Second)
+		}
+		wait := resync
+		if !next.IsZero() {
+			wait = min(wait, max(next.Sub(l.Clock()), 0))
+		}
+		timer.Reset(wait)
+		// Planning takes a third of a core at most, however much happens.
+		if !sleep(ctx, min(2*took, 250*time.Millisecond)) {
+			return nil
+		}
+	}
+}
+
+// sleep pauses for d and reports whether ctx still goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// Wake has the loop plan soon. It never blocks.
+func (l *Loop) Wake() { signal(l.wake) }
+
+// changed tells the publisher to look.
+func (l *Loop) changed() { signal(l.dirty) }
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Step plans once, as of now, starts the moves, and returns when to plan again.
+// It is not to be called concurrently with itself.
+func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
+	in := l.Input(now)
+	if in == nil {
+		return time.Time{}, nil
+	}
+	r := Plan(in)
+	l.Metrics.underWay(len(in.Busy) + len(r.Servers) + len(r.BMCs))
+	if err := l.decide(ctx, in, r); err != nil {
+		return time.Time{}, fmt.Errorf("save decisions: %w", err)
+	}
+	f := targets{in: in, bmcs: make(map[model.BMCName]model.BMCTarget)}
+	for name, m := range r.BMCs {
+		l.startBMC(ctx, in, name, m)
+	}
+	for name, m := range r.Servers {
+		if len(m.Do) > 0 {
+			l.start(ctx, in, f.of(m.Then), name, m)
+		}
+	}
+	return r.Next, nil
+}
+
+// decide saves, in one batch, the moves that do nothing but decide.
+func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
+	c := Changes{Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims}
+	for name, m := range r.Servers {
+		if len(m.Do) == 0 {
+			c.Servers = append(c.Servers, m.Then)
+			l.logTransition(in.Observed.Servers[name], m.Then)
+		}
+	}
+	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers) == 0 {
+		return nil
+	}
+	if err := l.Store.Save(ctx, c); err != nil {
+		return err
+	}
+	l.changed()
+	if len(c.Servers) > 0 {
+		l.Wake()
+	}
+	return nil
+}
+
+// Input is what a plan of now looks at; nil while Git was never read.
+func (l *Loop) Input(now time.Time) *Input {
+	d := l.Desired()
+	if d == nil {
+		return nil
+	}
+	in := &Input{Desired: d, Policy: l.Policy, Now: now}
+	// Taken before the records are read: a server that is idle now stays idle, for
+	// only Step starts moves, so its record cannot change under the plan.
+	l.mu.Lock()
+	busy := maps.Clone(l.busy)
+	in.BusyBMCs = maps.Clone(l.busyBMCs)
+	if l.snapshot == nil {
+		l.snapshot = maps.Clone(l.readings)
+	}
+	in.Readings = l.snapshot
+	in.BMCRead = maps.Clone(l.bmcRead)
+	in.Mirrored = l.mirrored
+	l.mu.Unlock()
+
+	in.Observed = l.Store.Observed()
+	in.Busy = make(map[model.ServerName]bool, len(busy))
+	if len(busy) > 0 {
+		// A move under way is planned with as if done, or its claim would be free.
+		o := *in.Observed
+		o.Servers = maps.Clone(o.Servers)
+		for name, rec := range busy {
+			o.Servers[name] = rec
+			in.Busy[name] = true
+		}
+		in.Observed = &o
+	}
+	return in
+}
+
+// Mirrored notes which bindings the status branch shows.
+func (l *Loop) Mirrored(in *Input) {
+	m := make(map[model.ServerName]model.ClaimName)
+	for name, rec := range in.Observed.Servers {
+		if rec.Claim != "" {
+			m[name] = rec.Claim
+		}
+	}
+	l.mu.Lock()
+	l.mirrored = m
+	l.mu.Unlock()
+	if l.Policy.MirrorFirst {
+		l.Wake()
+	}
+}
+
+// logTransition says what changed for a person.
+func (l *Loop) logTransition(old, rec *model.ServerRecord) {
+	if old != nil && old.State == rec.State {
+		return
+	}
+	from := model.ServerState("")
+	if old != nil {
+		from = old.State
+	}
+	l.Log.Info("server changes state", "server", rec.Name, "from", from, "to", rec.State, "claim", rec.Claim, "reason", rec.Reason)
+}

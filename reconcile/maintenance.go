@@ -1,0 +1,131 @@
+package reconcile
+
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// maintenance takes a server out of service when Git asks for it.
+func (s *server) maintenance() (Step, bool) {
+	asked, _ := s.fleet.maintenance(s)
+	if !asked || s.rec.Release != nil ||
+		s.rec.State != model.StateAvailable && s.rec.State != model.StateReserved {
+		return Step{}, false
+	}
+	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
+	if !done {
+		return st, true
+	}
+	rec := s.edit()
+	rec.Back = rec.State
+	return s.enter(model.StateMaintenance), true
+}
+
+// maintained keeps hands off until Git no longer asks for maintenance.
+func (s *server) maintained() Step {
+	asked, why := s.fleet.maintenance(s)
+	if asked {
+		return s.rest(s.whySince("Maintenance", why, RackOperator))
+	}
+	rec := s.edit()
+	back := rec.Back
+	rec.Back = ""
+	return s.enter(back, Inspect{Inventory: true})
+}
+
+// retry leaves Error, or drops the pause after a failure, when Git asks anew.
+func (s *server) retry() (Step, bool) {
+	name, value := s.requested()
+	if name != model.OperationRetry || value == s.rec.HandledOperation {
+		return Step{}, false
+	}
+	rec := s.edit()
+	rec.HandledOperation = value
+	rec.Attempts, rec.Failures, rec.LastError = 0, 0, ""
+	rec.NotBefore = time.Time{}
+	if rec.State != model.StateError {
+		return s.stay(), true
+	}
+	back := rec.Back
+	rec.Back = ""
+	return s.enter(back), true
+}
+
+// resets are the operations that ask for one power request.
+var resets = map[string]model.ResetKind{
+	model.OperationGracefulRestart: model.ResetGracefulRestart,
+	model.OperationHardRestart:     model.ResetForceRestart,
+	model.OperationPowerCycle:      model.ResetPowerCycle,
+	model.OperationForceOff:        model.ResetForceOff,
+	model.OperationForceOn:         model.ResetOn,
+}
+
+// operation does what the operation annotation asks for, once for each new
+// value, in the states in which it disturbs nothing of Ingot's own.
+func (s *server) operation() (Step, bool) {
+	name, value := s.requested()
+	reset, known := resets[name]
+	if !known || value == s.rec.HandledOperation {
+		return Step{}, false
+	}
+	switch s.rec.State {
+	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance:
+		return Step{}, false // deferred
+	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
+	}
+	s.edit().HandledOperation = value
+	return s.ask(reset), true
+}
+
+// requested is the operation that Git asks for, and the annotation's whole value.
+func (s *server) requested() (name, value string) {
+	if s.spec == nil {
+		return "", ""
+	}
+	return s.spec.Operation()
+}
+
+// adoptable reports whether Git says that this server serves a claim already.
+func (s *server) adoptable() bool {
+	c := s.adopter()
+	return c != nil && s.fleet.served[c.ClaimName()] == ""
+}
+
+// adopter is the claim that the server's manifest names in serverClaimRef.
+func (s *server) adopter() *model.ServerClaim {
+	if s.spec == nil || s.spec.Spec.ServerClaimRef == nil {
+		return nil
+	}
+	ref := s.spec.Spec.ServerClaimRef
+	return s.fleet.in.Desired.Claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)]
+}
+
+// adopt takes over a server as it runs, without touching it (L01).
+func (s *server) adopt() Step {
+	s.claim = s.adopter()
+	s.fleet.served[s.claim.ClaimName()] = s.name
+	rec := s.edit()
+	rec.Claim, rec.ClaimedAt = s.claim.ClaimName(), s.now()
+	rec.HandledReprovision = s.claim.Annotations[model.AnnotationReprovision]
+	boot, _ := s.claimBoot()
+	rec.Installed = bootDigest(boot)
+	return s.enter(model.StateReserved)
+}
+
+// restored is the first step of a server whose record was read back from the
+// status branch: its BMC has answered now. One that should be off but runs may
+// run something that the lost store knew of, and is left alone.
+func (s *server) restored() Step {
+	runs := s.power() != model.PowerOff
+	switch s.rec.State {
+	case model.StateAvailable, model.StateInitial:
+		if runs && !s.discoverAsked() {
+			return s.rest(s.foundRunning())
+		}
+	case model.StateDiscovery, model.StateReserved, model.StateCleanup,
+		model.StateReleased, model.StateMaintenance, model.StateError:
+	}
+	s.edit().Restored = false
+	return s.stay()
+}

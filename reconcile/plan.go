@@ -1,0 +1,380 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"ingot/model"
+)
+
+// Result is what Plan decided.
+type Result struct {
+	// Fleet is the fleet's record if it is to change, else nil.
+	Fleet *model.FleetRecord
+	// Claims are new records of claims, DropClaims those that are of no more use.
+	Claims     []*model.ClaimRecord
+	DropClaims []model.ClaimName
+	// Servers and BMCs are the moves. None is for one that is busy.
+	Servers map[model.ServerName]*Move
+	BMCs    map[model.BMCName]*BMCMove
+	// Next is when to plan again if nothing happens before; zero = not by time.
+	Next time.Time
+}
+
+// fleet is one plan under way: the input, and what all servers share.
+type fleet struct {
+	in      *Input
+	servers []*server // in the order of names
+	byName  map[model.ServerName]*server
+	bmcs    []*bmcView
+	bmcBy   map[model.BMCName]*bmcView
+	// specs are the manifests of servers, by the name that Ingot knows the server by.
+	specs map[model.ServerName]*model.Server
+	// served says which server each claim is bound to.
+	served map[model.ClaimName]model.ServerName
+	// toRelease are the servers whose release may be decided now, held those whose
+	// the guard holds back.
+	toRelease, held map[model.ServerName]bool
+	record          *model.FleetRecord // with this plan's changes
+	observeOnly     Why
+	powerOns        int // that may still be begun
+	reprovisions    int
+	maintained      map[model.ServerName]string
+	labels          map[model.ServerName]map[string]string // cache
+	aliases         map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
+}
+
+// Plan decides what to do now. The same input gives the same result.
+func Plan(in *Input) *Result {
+	f := newFleet(in)
+	r := &Result{Servers: make(map[model.ServerName]*Move), BMCs: make(map[model.BMCName]*BMCMove)}
+	f.planBMCs(r)
+	f.planClaims(r)
+	f.guard()
+	f.bindClaims()
+	for _, s := range f.servers {
+		st := s.step()
+		if in.Busy[s.name] {
+			continue
+		}
+		if st.Move != nil {
+			r.Servers[s.name] = st.Move
+		}
+		r.wake(st.Wake)
+	}
+	if !sameFleet(f.record, &in.Observed.Fleet) {
+		r.Fleet = f.record
+	}
+	return r
+}
+
+func (r *Result) wake(at time.Time) {
+	if !at.IsZero() && (r.Next.IsZero() || at.Before(r.Next)) {
+		r.Next = at
+	}
+}
+
+func newFleet(in *Input) *fleet {
+	f := &fleet{
+		in:         in,
+		byName:     make(map[model.ServerName]*server, len(in.Observed.Servers)),
+		served:     make(map[model.ClaimName]model.ServerName),
+		toRelease:  make(map[model.ServerName]bool),
+		held:       make(map[model.ServerName]bool),
+		maintained: make(map[model.ServerName]string),
+		labels:     make(map[model.ServerName]map[string]string),
+		aliases:    make(map[string]model.ServerName),
+		powerOns:   in.Policy.MaxConcurrentPowerOns,
+	}
+	record := in.Observed.Fleet
+	f.record = &record
+	f.loadBMCs()
+	f.loadServers()
+	f.loadMaintenances()
+	f.reprovisions = in.Policy.MaxConcurrentReprovisions
+	for _, s := range f.servers {
+		f.count(s)
+	}
+	if f.observeOnly.Reason == "" {
+		f.record.Restored = time.Time{}
+	}
+	f.noteRevision()
+	return f
+}
+
+// loadServers puts together what is known of each server, known or new.
+func (f *fleet) loadServers() {
+	recs := f.admitted()
+	names := make([]model.ServerName, 0, len(recs))
+	for name := range recs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	f.specs = f.matchSpecs(recs)
+	f.servers = make([]*server, len(names))
+	all := make([]server, len(names)) // one allocation for the whole fleet
+	for i, name := range names {
+		s := &all[i]
+		*s = server{
+			fleet: f, name: name, rec: recs[name], spec: f.specs[name],
+			facts: f.in.Observed.ServerFacts[name], reading: f.in.Readings[name],
+		}
+		if s.facts == nil {
+			s.facts = &model.ServerFacts{Name: name}
+		}
+		if s.rec.Claim != "" {
+			s.claim = f.in.Desired.Claims[s.rec.Claim]
+			f.served[s.rec.Claim] = name
+		}
+		s.blocked = f.blocked(s)
+		f.servers[i] = s
+		f.byName[name] = s
+	}
+}
+
+// admitted returns the records of all servers: those known, and new ones for
+// systems that BMCs show for the first time.
+func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
+	known := f.in.Observed.Servers
+	if len(f.bmcs) == 0 {
+		return known
+	}
+	type system struct {
+		bmc model.BMCName
+		uri string
+	}
+	bySystem := make(map[system]bool, len(known))
+	for _, r := range known {
+		bySystem[system{r.BMC, r.SystemURI}] = true
+	}
+	var byUUID map[string]*model.ServerRecord // made when first needed
+	recs, copied := known, false
+	for _, b := range f.bmcs {
+		if b.facts == nil {
+			continue
+		}
+		for i, sys := range b.facts.Systems {
+			if bySystem[system{b.name, sys.URI}] {
+				continue
+			}
+			if sys.UUID == "" {
+				b.problems = append(b.problems, fmt.Sprintf("system %s has no usable UUID, so it cannot be told from others", sys.URI))
+				continue
+			}
+			if byUUID == nil {
+				byUUID = make(map[string]*model.ServerRecord, len(known))
+				for _, r := range known {
+					byUUID[r.UUID] = r
+				}
+			}
+			if old := byUUID[sys.UUID]; old != nil && !f.moved(old, b) {
+				b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s behind BMC %s", sys.URI, sys.UUID, old.Name, old.BMC))
+				continue
+			}
+			rec := f.newRecord(b, i, sys, byUUID[sys.UUID])
+			if recs[rec.Name] != nil && recs[rec.Name] != byUUID[sys.UUID] {
+				b.problems = append(b.problems, fmt.Sprintf("system %s would be server %s, a name that another machine has (UUID %s)", sys.URI, rec.Name, recs[rec.Name].UUID))
+				continue
+			}
+			if !copied {
+				recs, copied = maps.Clone(known), true
+			}
+			recs[rec.Name], byUUID[sys.UUID] = rec, rec
+		}
+	}
+	return recs
+}
+
+// moved reports whether a known server is to be looked for behind BMC b from
+// now on: because its old BMC is gone from Git or shows it no more.
+func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
+	old := f.bmcBy[rec.BMC]
+	if old == nil {
+		return true
+	}
+	if old.facts == nil {
+		return false
+	}
+	return !slices.ContainsFunc(old.facts.Systems, func(s model.SystemFact) bool {
+		return s.UUID == rec.UUID && (old != b || s.URI == rec.SystemURI)
+	})
+}
+
+// newRecord is the record of a system that is seen for the first time, or of a
+// known server that has moved. Annotations that stand in Git already count as
+// handled, so that a lost record repeats no operation (law 1).
+func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
+	if moved != nil {
+		rec := *moved
+		rec.BMC, rec.SystemURI = b.name, sys.URI
+		return &rec
+	}
+	rec := &model.ServerRecord{
+		Name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
+		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
+		State: model.StateInitial, Since: f.in.Now,
+	}
+	for name, spec := range f.in.Desired.Servers {
+		if spec.Spec.SystemUUID == "" || !model.SameUUID(spec.Spec.SystemUUID, sys.UUID) {
+			continue
+		}
+		rec.Name = name
+		break
+	}
+	if spec := f.in.Desired.Servers[rec.Name]; spec != nil {
+		_, rec.HandledOperation = spec.Operation()
+		rec.HandledDiscover = spec.Annotations[model.AnnotationDiscover]
+	}
+	return rec
+}
+
+// matchSpecs finds each server's manifest: by name, else by UUID.
+func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[model.ServerName]*model.Server {
+	specs := make(map[model.ServerName]*model.Server, len(f.in.Desired.Servers))
+	var byUUID map[string]model.ServerName
+	for name, spec := range f.in.Desired.Servers {
+		if recs[name] != nil {
+			specs[name] = spec
+			continue
+		}
+		if spec.Spec.SystemUUID == "" {
+			continue
+		}
+		if byUUID == nil {
+			byUUID = make(map[string]model.ServerName, len(recs))
+			for n, r := range recs {
+				byUUID[r.UUID] = n
+			}
+		}
+		for _, id := range model.UUIDVariants(spec.Spec.SystemUUID) {
+			if n, ok := byUUID[id]; ok && f.in.Desired.Servers[n] == nil {
+				specs[n] = spec
+				f.aliases[string(name)] = n
+				break
+			}
+		}
+	}
+	return specs
+}
+
+// blocked says why a server cannot be acted upon at all.
+func (f *fleet) blocked(s *server) Why {
+	since := s.rec.Since
+	b := f.bmcBy[s.rec.BMC]
+	if name, _ := s.requested(); name == model.OperationIgnore {
+		return Why{"Ignored", "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+	}
+	switch {
+	case b == nil:
+		return Why{"Orphaned", "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", since, RackOperator}
+	case b.why.Reason != "":
+		return b.why
+	}
+	s.bmc = b.spec
+	for _, sys := range b.facts.Systems {
+		if sys.URI != s.rec.SystemURI {
+			continue
+		}
+		if sys.UUID != "" && sys.UUID != s.rec.UUID {
+			return Why{"IdentityMismatch", fmt.Sprintf("its BMC now shows another machine (UUID %s, not %s)", sys.UUID, s.rec.UUID), since, RackOperator}
+		}
+		return Why{}
+	}
+	return Why{"SystemMissing", fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+}
+
+// count notes what a server takes of what the fleet shares.
+func (f *fleet) count(s *server) {
+	if s.settling() {
+		f.powerOns--
+	}
+	if s.rec.Reprovision != "" && s.rec.Installed == "" && s.rec.State == model.StateReserved {
+		f.reprovisions--
+	}
+	if s.rec.Restored && s.rec.State == model.StateReserved && f.observeOnly.Reason == "" && f.bmcBy[s.rec.BMC] != nil {
+		f.observeOnly = Why{
+			"ObserveOnly", fmt.Sprintf("records were read back from the status branch; nothing is done until the BMC of every Reserved server has answered, next that of %s", s.name),
+			f.in.Observed.Fleet.Restored, RackOperator,
+		}
+	}
+}
+
+// noteRevision counts revisions: claims are served in the order of the count.
+func (f *fleet) noteRevision() {
+	if f.record.Applied == f.in.Desired.Revision {
+		return
+	}
+	f.record.Applied, f.record.At = f.in.Desired.Revision, f.in.Now
+	f.record.Sequence++
+}
+
+// planClaims notes claims seen for the first time and drops records of claims gone.
+func (f *fleet) planClaims(r *Result) {
+	known := f.in.Observed.Claims
+	for name := range f.in.Desired.Claims {
+		if known[name] == nil {
+			r.Claims = append(r.Claims, f.claimRecord(name))
+		}
+	}
+	slices.SortFunc(r.Claims, func(a, b *model.ClaimRecord) int { return cmp.Compare(a.Name, b.Name) })
+	for name := range known {
+		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.untrusted(name) {
+			r.DropClaims = append(r.DropClaims, name)
+		}
+	}
+	slices.Sort(r.DropClaims)
+}
+
+// claimRecord is the claim's record, made now for one that is new.
+func (f *fleet) claimRecord(name model.ClaimName) *model.ClaimRecord {
+	if rec := f.in.Observed.Claims[name]; rec != nil {
+		return rec
+	}
+	return &model.ClaimRecord{Name: name, Sequence: f.record.Sequence, FirstRevision: f.in.Desired.Revision, FirstSeen: f.in.Now}
+}
+
+// untrusted reports whether a claim's absence from Desired is no deletion.
+func (f *fleet) untrusted(name model.ClaimName) bool {
+	if f.in.Desired.Incomplete {
+		return true
+	}
+	ns, n := model.SplitName(name)
+	return f.in.Desired.Quarantined[model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: n}]
+}
+
+func (f *fleet) loadMaintenances() {
+	for name, m := range f.in.Desired.Maintenances {
+		why := "under ServerMaintenance " + name
+		if m.Spec.Reason != "" {
+			why += ": " + m.Spec.Reason
+		}
+		f.maintained[f.resolve(m.Spec.ServerRef.Name)] = why
+	}
+}
+
+// maintenance reports whether Git asks for a server to be out of service, and why.
+func (f *fleet) maintenance(s *server) (bool, string) {
+	if why, ok := f.maintained[s.name]; ok {
+		return true, why
+	}
+	if name, _ := s.requested(); name == model.OperationPark {
+		return true, "parked by annotation " + model.AnnotationOperation + ": park"
+	}
+	return false, ""
+}
+
+// resolve is the name by which Ingot knows the server that Git calls name.
+func (f *fleet) resolve(name string) model.ServerName {
+	if known, ok := f.aliases[name]; ok {
+		return known
+	}
+	return model.ServerName(name)
+}
+
+func sameFleet(a, b *model.FleetRecord) bool {
+	return a.Applied == b.Applied && a.Sequence == b.Sequence && a.Guard == b.Guard &&
+		slices.Equal(a.Approved, b.Approved) && a.Restored.Equal(b.Restored)
+}

@@ -1,0 +1,68 @@
+package reconcile
+
+import "time"
+
+// Policy is what the configuration says about how servers are treated.
+type Policy struct {
+	// PollInterval is how often a server at rest is asked for its power state.
+	PollInterval time.Duration
+	// RefreshInterval is how often a BMC's own facts are read again.
+	RefreshInterval time.Duration
+	// Settle is how long after a power request the power state is first looked at;
+	// further looks come at twice the elapsed time, at most SettleMax apart.
+	Settle, SettleMax time.Duration
+	// ConfirmEvery is the pause between the readings that confirm Off, OffReadings
+	// how many must agree.
+	ConfirmEvery time.Duration
+	OffReadings  int
+	// PowerOffGrace is how long a graceful shutdown may take before it is forced.
+	PowerOffGrace time.Duration
+	// PowerOnLimit is how long a power-on may take before it is asked for again.
+	PowerOnLimit time.Duration
+
+	// DiscoveryImage is the OCI image of the probe; without one nothing is discovered.
+	DiscoveryImage    string
+	DiscoveryTimeout  time.Duration
+	DiscoveryAttempts int
+	// BootTimeout is how long a claimed server may take to ask for its boot script
+	// before the boot is tried again, at most BootAttempts times; BootGrace how long
+	// after its Ignition was served it counts as booted without saying so itself.
+	BootTimeout  time.Duration
+	BootAttempts int
+	BootGrace    time.Duration
+
+	// CleanupMode is none, quick or secure; CleanupImage the OCI image that wipes.
+	CleanupMode    string
+	CleanupImage   string
+	CleanupTimeout map[string]time.Duration // by mode
+
+	// MaxDisruptions is how many bound servers one revision may release or
+	// reprovision without approval, if it is more than 10 % of them.
+	MaxDisruptions            int
+	MaxConcurrentReprovisions int
+	MaxConcurrentPowerOns     int
+
+	// BackoffMin and BackoffMax bound the pause after failures.
+	BackoffMin, BackoffMax time.Duration
+	// MirrorFirst makes a binding wait until the status branch shows it, for a store
+	// that is not durable.
+	MirrorFirst bool
+}
+
+// DefaultPolicy returns the defaults of the configuration.
+func DefaultPolicy() Policy {
+	return Policy{
+		PollInterval: time.Minute, RefreshInterval: time.Hour,
+		Settle: 250 * time.Millisecond, SettleMax: 5 * time.Second,
+		ConfirmEvery: time.Second, OffReadings: 3,
+		PowerOffGrace: 5 * time.Minute, PowerOnLimit: 2 * time.Minute,
+		DiscoveryTimeout: 30 * time.Minute, DiscoveryAttempts: 3,
+		BootTimeout: 15 * time.Minute, BootAttempts: 3, BootGrace: 30 * time.Minute,
+		CleanupMode: "quick",
+		CleanupTimeout: map[string]time.Duration{
+			"quick": 30 * time.Minute, "secure": 24 * time.Hour,
+		},
+		MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
+	}
+}

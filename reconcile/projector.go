@@ -1,0 +1,222 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"ingot/model"
+)
+
+// maxSubject is how long the first line of a commit message may be.
+const maxSubject = 72
+
+// Projector makes the reports of the status branch. It keeps the documents that
+// it made: one whose inputs did not change is the same document again, so that
+// nothing is written out twice. It is not for concurrent use.
+type Projector struct {
+	servers map[model.ServerName]projected
+	rest    map[string]projected // by path
+	shown   map[model.ServerName]shown
+	readme  *model.Document
+}
+
+// projected is a document and all that it was made from.
+type projected struct {
+	from any
+	doc  *model.Document
+}
+
+// shown is what the last published report said of a server.
+type shown struct {
+	state model.ServerState
+	claim model.ClaimName
+}
+
+// NewProjector returns a Projector that has made no report.
+func NewProjector() *Projector {
+	return &Projector{
+		servers: make(map[model.ServerName]projected),
+		rest:    make(map[string]projected),
+		shown:   make(map[model.ServerName]shown),
+	}
+}
+
+// serverInputs is all that a server's document is made from.
+type serverInputs struct {
+	rec      *model.ServerRecord
+	facts    *model.ServerFacts
+	probe    *model.ProbeReport
+	spec     *model.Server
+	bmc      *model.BMC
+	progress *model.Progress
+	why      Why
+}
+
+// Report projects in onto what the status branch shows.
+func (p *Projector) Report(in *Input, fence uint64) *model.Report {
+	v := newView(in)
+	r := &model.Report{Revision: in.Desired.Revision, Fence: fence, Documents: make(map[string]*model.Document)}
+	p.projectServers(v, r)
+	p.projectRest(v, r)
+	p.forget(r)
+	text := v.readme()
+	if p.readme == nil || p.readme.Text != text {
+		p.readme = &model.Document{Text: text}
+	}
+	r.Documents[model.ReportReadme] = p.readme
+	r.Subject, r.Body = p.story(v)
+	return r
+}
+
+func (p *Projector) projectServers(v *view, r *model.Report) {
+	for i, s := range v.servers {
+		from := serverInputs{s.rec, v.in.Observed.ServerFacts[s.name], v.in.Observed.Probes[s.name], s.spec, nil, v.in.Observed.Progress[s.name], v.whys[i]}
+		if b := v.bmcBy[s.rec.BMC]; b != nil {
+			from.bmc = b.spec
+		}
+		old := p.servers[s.name]
+		if old.doc == nil || old.from != any(from) {
+			old = projected{from, &model.Document{Object: v.serverDocument(i)}}
+			p.servers[s.name] = old
+		}
+		r.Documents["servers/"+string(s.name)+".yaml"] = old.doc
+		p.projectBoot(v, s, r)
+	}
+}
+
+// projectBoot shows what a server boots, or is about to.
+func (p *Projector) projectBoot(v *view, s *server, r *model.Report) {
+	switch {
+	case s.rec.Ticket != nil && (s.rec.Ticket.Open() || s.rec.State == model.StateReserved && s.rec.Ticket.Claim == s.rec.Claim):
+		ns, name := bootConfigurationName(s)
+		from := [3]any{s.rec.Ticket, s.progress(), v.in.Observed.BootStates[s.name]}
+		p.keep(r, "serverbootconfigurations/"+ns+"/"+name+".yaml", from, func() any { return v.bootConfiguration(s) })
+	case s.rec.State == model.StateReserved && s.claim != nil:
+		ns, name := model.SplitName(s.rec.Claim)
+		p.keep(r, "serverbootconfigurations/"+ns+"/"+name+".yaml", [2]any{s.claim, s.rec.LastError}, func() any { return v.pendingBoot(s) })
+	}
+}
+
+func (p *Projector) projectRest(v *view, r *model.Report) {
+	for _, b := range v.bmcs {
+		servers := ""
+		for _, s := range v.behind[b.name] {
+			servers += string(s.name) + " "
+		}
+		from := [5]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), servers}
+		p.keep(r, "bmcs/"+string(b.name)+".yaml", from, func() any { return v.bmcDocument(b) })
+	}
+	for name, c := range v.in.Desired.Claims {
+		ns, n := model.SplitName(name)
+		p.keep(r, "serverclaims/"+ns+"/"+n+".yaml", v.claimInputs(name, c), func() any { return v.claimDocument(name, c) })
+	}
+	for name, e := range v.in.Desired.Endpoints {
+		p.keep(r, "endpoints/"+name+".yaml", e, func() any {
+			d := newDocument(model.KindEndpoint, name)
+			d.Spec = e.Spec
+			return d
+		})
+	}
+	for name, m := range v.in.Desired.Maintenances {
+		d := v.maintenanceDocument(name, m)
+		p.keep(r, "servermaintenances/"+name+".yaml", [2]any{m, d.Status}, func() any { return d })
+	}
+	d := v.in.Desired
+	p.keep(r, model.ReportRevision, [2]any{d.Source, fleetKey(&v.in.Observed.Fleet)}, func() any { return v.revisionDocument() })
+	p.keep(r, model.ReportProblems, fmt.Sprint(d.Problems), func() any {
+		return &problemsDocument{Problems: append([]model.Problem{}, d.Problems...)}
+	})
+}
+
+// claimInputs is all that a claim's document is made from.
+func (v *view) claimInputs(name model.ClaimName, c *model.ServerClaim) any {
+	rec := v.in.Observed.Claims[name]
+	if s := v.byName[v.served[name]]; s != nil {
+		return [5]any{c, rec, s.rec, v.whyOf(s), v.in.Observed.BootStates[s.name]}
+	}
+	return [3]any{c, rec, v.unbound(c)}
+}
+
+// fleetKey is what of the fleet's record the status branch shows.
+func fleetKey(r *model.FleetRecord) [4]any {
+	return [4]any{r.Applied, r.Guard, len(r.Approved), r.Restored}
+}
+
+// keep shows the document of a path, made anew only when from changed.
+func (p *Projector) keep(r *model.Report, path string, from any, make func() any) {
+	old := p.rest[path]
+	if old.doc == nil || old.from != from {
+		old = projected{from, &model.Document{Object: make()}}
+		p.rest[path] = old
+	}
+	r.Documents[path] = old.doc
+}
+
+// forget drops the documents that the report no longer shows.
+func (p *Projector) forget(r *model.Report) {
+	maps.DeleteFunc(p.rest, func(path string, _ projected) bool { return r.Documents[path] == nil })
+	maps.DeleteFunc(p.servers, func(name model.ServerName, _ projected) bool {
+		return r.Documents["servers/"+string(name)+".yaml"] == nil
+	})
+}
+
+// story says what happened since the last published report.
+func (p *Projector) story(v *view) (subject string, body []string) {
+	to := make(map[model.ServerState]int)
+	for _, s := range v.servers {
+		old, known := p.shown[s.name]
+		if known && old == (shown{s.rec.State, s.rec.Claim}) {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s", s.name, s.rec.State)
+		if known && old.state != "" {
+			line = fmt.Sprintf("%s: %s → %s", s.name, old.state, s.rec.State)
+		}
+		switch {
+		case s.rec.Claim != "":
+			line += " for " + string(s.rec.Claim)
+		case old.claim != "":
+			line += ", was " + string(old.claim)
+		}
+		body = append(body, line)
+		to[s.rec.State]++
+	}
+	switch {
+	case len(body) == 0:
+		return "status of " + short(v.in.Desired.Revision), nil
+	case len(body) == 1 && len(body[0]) <= maxSubject:
+		return body[0], nil
+	}
+	subject = fmt.Sprintf("%s changed:", plural(len(body), "server"))
+	for _, st := range model.ServerStates {
+		if to[st] > 0 {
+			subject += fmt.Sprintf(" %d → %s,", to[st], st)
+		}
+	}
+	return cut(subject[:len(subject)-1]), body
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > maxSubject {
+		return string(r[:maxSubject-1]) + "…"
+	}
+	return s
+}
+
+// short is a revision with its hash cut to seven digits.
+func short(r model.Revision) string {
+	branch, hash, ok := strings.Cut(string(r), "@sha1:")
+	if !ok || len(hash) < 7 {
+		return string(r)
+	}
+	return branch + "@" + hash[:7]
+}
+
+// Published notes that a report of in is on the status branch.
+func (p *Projector) Published(in *Input) {
+	clear(p.shown)
+	for name, rec := range in.Observed.Servers {
+		p.shown[name] = shown{rec.State, rec.Claim}
+	}
+}

@@ -1,0 +1,203 @@
+package reconcile
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+// TestRandomHistoriesBreakNoLaw lets fleets live through commits, power cuts,
+// dead BMCs, restarts and lost stores in random order, and after each step looks
+// whether a law was broken.
+func TestRandomHistoriesBreakNoLaw(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { (&history{rnd: rand.New(rand.NewPCG(seed, 1)), w: newWorld(t, 4)}).live() })
+		})
+	}
+}
+
+// history is a random life of a fleet.
+type history struct {
+	rnd *rand.Rand
+	w   *world
+	log []string
+	// released are the claims that left Git, asked how often each claim was asked
+	// anew to be installed.
+	released map[model.ClaimName]bool
+	asked    map[model.ClaimName]int
+	disks    map[model.ServerName]string // as of the last look
+	owner    map[model.ServerName]model.ClaimName
+}
+
+func (h *history) live() {
+	h.released, h.asked = make(map[model.ClaimName]bool), make(map[model.ClaimName]int)
+	h.disks, h.owner = make(map[model.ServerName]string), make(map[model.ServerName]model.ClaimName)
+	h.w.start()
+	for range 60 {
+		h.event()
+		time.Sleep(time.Duration(h.rnd.IntN(90)) * time.Second)
+		synctest.Wait()
+		h.check()
+	}
+	// in the end, with all BMCs alive, everything comes to rest where Git wants it
+	h.w.mu.Lock()
+	for _, m := range h.w.machines {
+		m.dead = false
+	}
+	h.w.mu.Unlock()
+	time.Sleep(3 * time.Hour)
+	synctest.Wait()
+	h.check()
+	h.atRest()
+	h.w.stop()
+}
+
+func (h *history) event() {
+	w := h.w
+	m := w.machine(h.rnd.IntN(4))
+	name := fmt.Sprint("c", h.rnd.IntN(3))
+	key := model.ClaimName("default/" + name)
+	say := func(format string, args ...any) { h.log = append(h.log, fmt.Sprintf(format, args...)) }
+	switch h.rnd.IntN(9) {
+	case 0, 1:
+		say("claim %s", name)
+		w.commit(func(d *model.Desired) {
+			if d.Claims[key] == nil {
+				d.Add(claim(name))
+			}
+		})
+	case 2:
+		say("release %s", name)
+		w.commit(func(d *model.Desired) { delete(d.Claims, key) })
+		h.released[key] = true
+	case 3:
+		say("new image and reprovision of %s", name)
+		w.commit(func(d *model.Desired) {
+			if old := d.Claims[key]; old != nil {
+				c := *old
+				h.asked[key]++
+				c.Spec.Image = fmt.Sprint("os:", h.asked[key])
+				c.Annotations = map[string]string{model.AnnotationReprovision: fmt.Sprint(h.asked[key])}
+				d.Add(&c)
+			}
+		})
+	case 4:
+		say("power cut at %s", m.name)
+		w.set(m, model.PowerOff)
+	case 5:
+		say("the BMC of %s changes between dead and alive", m.name)
+		w.mu.Lock()
+		m.dead = !m.dead
+		w.mu.Unlock()
+	case 6:
+		say("restart")
+		w.stop()
+		w.start()
+	case 7:
+		say("new image of %s that nobody asked to install", name)
+		w.commit(func(d *model.Desired) {
+			if old := d.Claims[key]; old != nil {
+				c := *old
+				c.Spec.Image += "x"
+				d.Add(&c)
+			}
+		})
+	case 8:
+		say("store lost and read back from the status branch")
+		files := rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		w.stop()
+		recs, _ := Restore(files, time.Now())
+		w.mu.Lock()
+		o := model.NewObserved()
+		o.Records = recs
+		o.Progress, o.Wipes, o.BootStates, o.Probes = w.observed.Progress, w.observed.Wipes, w.observed.BootStates, w.observed.Probes
+		w.observed = o
+		w.mu.Unlock()
+		w.start()
+	}
+}
+
+// check looks for broken laws.
+func (h *history) check() {
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	bound := make(map[model.ClaimName]model.ServerName)
+	for name, rec := range w.observed.Servers {
+		if rec.Claim == "" {
+			continue
+		}
+		if other, twice := bound[rec.Claim]; twice {
+			h.fail("claim %s has servers %s and %s", rec.Claim, other, name)
+		}
+		bound[rec.Claim] = name
+	}
+	for _, m := range w.machines {
+		rec := w.observed.Servers[m.name]
+		if old := h.disks[m.name]; old != "" && m.disk != old && !h.allowed(m.name) {
+			h.fail("the disk of %s changed from %.15s to %.15s though Git did not ask for it", m.name, old, m.disk)
+		}
+		h.disks[m.name] = m.disk
+		if rec != nil && rec.Claim != "" {
+			h.owner[m.name] = rec.Claim
+		}
+	}
+}
+
+// allowed reports whether Git asked for the disk of a server to change.
+func (h *history) allowed(name model.ServerName) bool {
+	c := h.owner[name]
+	return h.released[c] || h.asked[c] > 0
+}
+
+// atRest looks whether all is where Git wants it.
+func (h *history) atRest() {
+	w := h.w
+	in := w.loop.Input(time.Now())
+	if r := Plan(in); len(r.Servers) > 0 {
+		for name, m := range r.Servers {
+			for _, a := range m.Do {
+				if _, reads := a.(Inspect); !reads {
+					h.fail("after hours of rest %s is still to %s", name, a)
+				}
+			}
+		}
+	}
+	v := newView(in)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range w.desired.Claims {
+		server := v.served[name]
+		if server == "" {
+			h.fail("claim %s has no server: %s", name, v.unbound(w.desired.Claims[name]).Message)
+		}
+	}
+	for i, s := range v.servers {
+		m := w.machines[s.rec.SystemURI]
+		switch s.rec.State {
+		case model.StateReserved:
+			if m.power != model.PowerOn || m.disk == "" {
+				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.name, s.rec.Claim, m.power, m.disk, v.whys[i])
+			}
+		case model.StateAvailable:
+			if m.power != model.PowerOff || m.disk != "" {
+				h.fail("%s is Available with power %s and disk %q: %+v", s.name, m.power, m.disk, v.whys[i])
+			}
+		case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateReleased, model.StateMaintenance, model.StateError:
+			h.fail("%s rests in %s: %+v", s.name, s.rec.State, v.whys[i])
+		}
+	}
+}
+
+func (h *history) fail(format string, args ...any) {
+	h.w.t.Helper()
+	for i, l := range h.log {
+		h.w.t.Logf("%d. %s", i, l)
+	}
+	h.w.t.Fatalf(format, args...)
+}

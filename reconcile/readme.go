@@ -1,0 +1,136 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ingot/model"
+)
+
+// maxRows is how many claims and servers the page lists; the folders hold all.
+const maxRows = 500
+
+// readme is the fleet at a glance, as Markdown.
+func (v *view) readme() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Fleet\n\nRevision `%s`", short(v.in.Desired.Revision))
+	if s := v.in.Desired.Source; s.Reason != "" {
+		fmt.Fprintf(&b, ", **%s**: %s", s.Reason, plain(s.Message))
+	}
+	b.WriteString("\n\n")
+	v.readmeCounts(&b)
+	v.readmeGuard(&b)
+	v.readmeClaims(&b)
+	v.readmeServers(&b)
+	v.readmeBMCs(&b)
+	return b.String()
+}
+
+func (v *view) readmeCounts(b *strings.Builder) {
+	counts := make(map[model.ServerState]int)
+	for _, s := range v.servers {
+		counts[s.rec.State]++
+	}
+	parts := []string{"**" + plural(len(v.servers), "server") + "**"}
+	for _, st := range model.ServerStates {
+		if counts[st] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[st], st))
+		}
+	}
+	bound := 0
+	for name := range v.in.Desired.Claims {
+		if v.served[name] != "" {
+			bound++
+		}
+	}
+	fmt.Fprintf(b, "%s. **%s**, %d bound.", strings.Join(parts, ", "), plural(len(v.in.Desired.Claims), "claim"), bound)
+	if n := len(v.in.Desired.Problems); n > 0 {
+		fmt.Fprintf(b, " [%s](%s) in the manifests.", plural(n, "problem"), model.ReportProblems)
+	}
+	if v.observeOnly.Reason != "" {
+		fmt.Fprintf(b, "\n\n**Observing only**: %s.", v.observeOnly.Message)
+	}
+	b.WriteString("\n\n")
+}
+
+func (v *view) readmeGuard(b *strings.Builder) {
+	g := v.in.Observed.Fleet.Guard
+	if g == nil {
+		return
+	}
+	fmt.Fprintf(b, "## Waiting for approval\n\nThe guard holds back %s, more than %d at once. To let them happen, make a commit whose message ends with\n\n    Ingot-Approve: %s\n\n| step | server | claim |\n|---|---|---|\n",
+		plural(len(g.Steps), "step"), g.Limit, g.Hash)
+	for _, s := range g.Steps[:min(len(g.Steps), maxRows)] {
+		fmt.Fprintf(b, "| %s | %s | %s |\n", s.Action, s.Server, s.Claim)
+	}
+	b.WriteString("\n")
+}
+
+func (v *view) readmeClaims(b *strings.Builder) {
+	if len(v.in.Desired.Claims) == 0 {
+		return
+	}
+	b.WriteString("## Claims\n\n| claim | phase | server | waits for |\n|---|---|---|---|\n")
+	for i, name := range slices.Sorted(maps.Keys(v.in.Desired.Claims)) {
+		if i == maxRows {
+			fmt.Fprintf(b, "\nand %d more.\n", len(v.in.Desired.Claims)-maxRows)
+			break
+		}
+		phase, why := "Unbound", Why{}
+		if s := v.byName[v.served[name]]; s != nil {
+			phase, why = "Bound", v.whyOf(s)
+		} else {
+			why = v.unbound(v.in.Desired.Claims[name])
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, phase, v.served[name], plain(why.text()))
+	}
+	b.WriteString("\n")
+}
+
+func (v *view) readmeServers(b *strings.Builder) {
+	if len(v.servers) == 0 {
+		return
+	}
+	b.WriteString("## Servers\n\n| server | state | power | claim | waits for |\n|---|---|---|---|---|\n")
+	for i, s := range v.servers {
+		if i == maxRows {
+			fmt.Fprintf(b, "\nand %d more.\n", len(v.servers)-maxRows)
+			break
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.name, s.rec.State, cmp.Or(string(s.power()), "?"), s.rec.Claim, plain(v.whys[i].text()))
+	}
+	b.WriteString("\n")
+}
+
+// readmeBMCs lists the BMCs that are not well.
+func (v *view) readmeBMCs(b *strings.Builder) {
+	rows := 0
+	for _, m := range v.bmcs {
+		why := v.bmcWhy(m)
+		if why.Reason == "" || rows == maxRows {
+			continue
+		}
+		if rows == 0 {
+			b.WriteString("## BMCs that do not answer\n\n| BMC | reason | message |\n|---|---|---|\n")
+		}
+		rows++
+		fmt.Fprintf(b, "| %s | %s | %s |\n", m.name, why.Reason, plain(why.text()))
+	}
+}
+
+// plain makes a text from outside fit for one cell of a Markdown table.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch r {
+		case '|', '<', '>', '`', '[', ']', '*', '_', '#', '!', '\\':
+			return -1
+		case '\n', '\r', '\t':
+			return ' '
+		}
+		return r
+	}, s)
+	return s
+}

@@ -1,0 +1,412 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// probeGrace is how long the probe's own system, which holds nothing of value,
+// may take to shut down.
+const probeGrace = 30 * time.Second
+
+// server is all that is known of one server at one moment.
+type server struct {
+	fleet   *fleet
+	name    model.ServerName
+	spec    *model.Server // what Git says of it; nil when nothing
+	bmc     *model.BMC
+	rec     *model.ServerRecord
+	facts   *model.ServerFacts
+	reading Reading
+	claim   *model.ServerClaim // the claim it is bound to, if Git still holds it
+	bind    *model.ServerClaim // the claim it is to be bound to now
+	// blocked says why the server cannot be reached or must not be; "" = it can.
+	blocked Why
+	// fresh is set for a server whose record is only being made.
+	fresh bool
+}
+
+// Step is what becomes of a server now: a move, or the reason why none.
+type Step struct {
+	Move *Move
+	Why  Why
+	Wake time.Time // when to look again; zero = on a change
+}
+
+// step returns the server's next step. The order of the cases is the order of
+// precedence.
+func (s *server) step() Step {
+	if st, ok := s.decideRelease(); ok {
+		return st
+	}
+	if st, ok := s.retry(); ok {
+		return st
+	}
+	switch {
+	case s.blocked.Reason != "":
+		return Step{Why: s.blocked}
+	case s.now().Before(s.rec.NotBefore):
+		return Step{Why: s.failing(), Wake: s.rec.NotBefore}
+	case s.now().Before(s.reading.NotBefore):
+		return Step{Why: s.unreachable(), Wake: s.reading.NotBefore}
+	case s.reading.At.IsZero() || s.reading.Failures > 0:
+		return s.stay(Inspect{Inventory: s.facts.Inventory == nil})
+	case s.rec.Restored:
+		return s.restored()
+	case s.fleet.observeOnly.Reason != "":
+		return s.rest(s.fleet.observeOnly)
+	case !s.power().Settled():
+		return s.look(s.nextLook(), s.why(WaitingForPower, "power state is "+string(s.power())))
+	}
+	if st, ok := s.operation(); ok {
+		return st
+	}
+	if st, ok := s.maintenance(); ok {
+		return st
+	}
+	return s.live()
+}
+
+// live is the life of a server that can be reached and is to be acted upon.
+func (s *server) live() Step {
+	switch s.rec.State {
+	case model.StateInitial:
+		return s.initial()
+	case model.StateDiscovery:
+		return s.discovery()
+	case model.StateAvailable:
+		return s.available()
+	case model.StateReserved:
+		return s.reserved()
+	case model.StateCleanup:
+		return s.cleanup()
+	case model.StateReleased:
+		return s.released()
+	case model.StateMaintenance:
+		return s.maintained()
+	case model.StateError:
+		return s.rest(s.whySince(s.rec.Reason, s.rec.Message, RackOperator))
+	default:
+		panic("server " + string(s.name) + " in unknown state " + string(s.rec.State))
+	}
+}
+
+func (s *server) initial() Step {
+	p := s.fleet.in.Policy
+	switch {
+	case s.facts.Inventory == nil:
+		return s.stay(Inspect{Inventory: true})
+	case s.adoptable():
+		return s.adopt()
+	case s.power() == model.PowerOn && s.opened(model.PurposeDiscovery):
+		return s.enter(model.StateDiscovery) // powered on by us, and then cut off
+	case s.power() == model.PowerOn && !s.discoverAsked():
+		return s.rest(s.foundRunning())
+	case s.power() == model.PowerOn:
+		st, _ := s.off(p.PowerOffGrace)
+		return st
+	case s.rec.Attempts >= p.DiscoveryAttempts:
+		return s.fail("DiscoveryFailed", s.discoveryFailure())
+	case p.DiscoveryImage == "":
+		return s.rest(s.why(NoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
+	case !s.opened(model.PurposeDiscovery):
+		s.edit().HandledDiscover = s.annotation(model.AnnotationDiscover)
+		return s.arm(model.PurposeDiscovery, Boot{Image: p.DiscoveryImage})
+	}
+	return s.netBoot(func(rec *model.ServerRecord) {
+		rec.State, rec.Since = model.StateDiscovery, s.now()
+		rec.Attempts++
+	})
+}
+
+func (s *server) discovery() Step {
+	p := s.fleet.in.Policy
+	report := s.fleet.in.Observed.Probes[s.name]
+	reported := report != nil && s.opened(model.PurposeDiscovery) && report.Ticket == s.rec.Ticket.ID
+	late := !s.now().Before(s.rec.Since.Add(p.DiscoveryTimeout))
+	switch {
+	case reported && complete(report):
+		st, done := s.off(probeGrace)
+		if !done {
+			return st
+		}
+		rec := s.edit()
+		rec.Attempts = 0
+		s.end(model.TicketBooted)
+		return s.enter(model.StateAvailable)
+	case late:
+		st, done := s.off(0)
+		if !done {
+			return st
+		}
+		return s.rediscover()
+	case s.settling():
+		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+	case s.power() == model.PowerOff:
+		return s.rediscover()
+	}
+	st := s.rest(s.whySince(WaitingForReport, "waiting for the probe's report, "+s.lastStage(), Nobody))
+	return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
+}
+
+// rediscover gives up on an attempt at discovery.
+func (s *server) rediscover() Step {
+	rec := s.edit()
+	rec.Message = s.lastStage()
+	rec.NotBefore = s.now().Add(backoff(s.name, rec.Attempts, s.fleet.in.Policy))
+	rec.LastError = "discovery ended without a report, " + s.lastStage()
+	s.end(model.TicketSpent)
+	return s.enter(model.StateInitial)
+}
+
+func (s *server) available() Step {
+	switch {
+	case s.rec.Ticket.Open():
+		s.end(model.TicketSpent)
+		return s.stay()
+	case s.power() == model.PowerOn || s.reading.Offs < s.fleet.in.Policy.OffReadings:
+		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
+		return st
+	case s.bind != nil:
+		rec := s.edit()
+		rec.Claim, rec.ClaimedAt = s.bind.ClaimName(), s.now()
+		rec.HandledReprovision = s.bind.Annotations[model.AnnotationReprovision]
+		rec.Installed, rec.Reprovision, rec.Attempts, rec.Release = "", "", 0, nil
+		return s.enter(model.StateReserved)
+	}
+	return s.rest(Why{})
+}
+
+func (s *server) released() Step {
+	switch {
+	case s.claim != nil:
+		return s.enter(model.StateReserved)
+	case s.spec == nil || s.spec.Spec.ReclaimPolicy != model.ReclaimRetain:
+		s.edit().Claim = ""
+		return s.enter(model.StateCleanup)
+	}
+	return s.rest(s.whySince("Retained", "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
+}
+
+// off is the step that brings the server to a confirmed Off, or done. A
+// graceful shutdown that takes longer than grace is forced.
+func (s *server) off(grace time.Duration) (st Step, done bool) {
+	p, asked := s.fleet.in.Policy, s.rec.Asked
+	why := s.why(WaitingForPowerOff, "waiting for the server to power off")
+	under := asked != nil && asked.Want == model.PowerOff && !s.reading.Reached
+	switch {
+	case s.power() == model.PowerOff && s.reading.Offs >= p.OffReadings:
+		return Step{}, true
+	case s.settling():
+		return s.look(s.nextLook(), why), false // it may yet come on
+	case s.power() == model.PowerOff && s.starting():
+		return s.ask(model.ResetForceOff), false // it did not come on, and must not later
+	case s.power() == model.PowerOff:
+		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
+	case !under && grace > 0:
+		return s.ask(model.ResetGracefulOff), false
+	case !under:
+		return s.ask(model.ResetForceOff), false
+	case asked.Reset == model.ResetGracefulOff && !s.now().Before(asked.At.Add(grace)):
+		return s.ask(model.ResetForceOff), false
+	case asked.Reset == model.ResetForceOff && !s.now().Before(asked.At.Add(p.PowerOnLimit)):
+		return s.ask(model.ResetForceOff), false
+	}
+	return s.look(s.nextLook(), why), false
+}
+
+// netBoot boots the server from the network once, as far as the limit of
+// concurrent power-ons allows, and notes what follows from it.
+func (s *server) netBoot(then func(*model.ServerRecord)) Step {
+	return s.powerOn(then, BootOnce{Method: model.BootPXE})
+}
+
+// diskBoot powers the server on and leaves its boot order alone.
+func (s *server) diskBoot() Step { return s.powerOn(nil) }
+
+func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {
+	if s.settling() {
+		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+	}
+	if s.fleet.powerOns <= 0 {
+		return s.rest(s.why("PowerOnsLimited", "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
+	}
+	s.fleet.powerOns--
+	rec := s.edit()
+	if then != nil {
+		then(rec)
+	}
+	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now()}
+	return s.stay(append(before, SetPower{model.ResetOn})...)
+}
+
+// ask makes one power request.
+func (s *server) ask(reset model.ResetKind) Step {
+	want := model.PowerOn
+	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
+		want = model.PowerOff
+	}
+	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now()}
+	return s.stay(SetPower{reset})
+}
+
+// starting reports whether a power-on was asked for that was not seen to take effect.
+func (s *server) starting() bool {
+	a := s.rec.Asked
+	return a != nil && a.Want == model.PowerOn && !s.reading.Reached
+}
+
+// settling reports whether a power-on was asked for and may still take effect.
+func (s *server) settling() bool {
+	return s.starting() && s.now().Before(s.rec.Asked.At.Add(s.fleet.in.Policy.PowerOnLimit))
+}
+
+// nextLook is when to read a power state that is about to change: soon after it
+// was asked for, then ever more seldom.
+func (s *server) nextLook() time.Time {
+	p, from := s.fleet.in.Policy, s.reading.At
+	if s.rec.Asked == nil {
+		return from.Add(p.SettleMax)
+	}
+	if from.Before(s.rec.Asked.At) {
+		return s.rec.Asked.At.Add(p.Settle)
+	}
+	return from.Add(min(max(from.Sub(s.rec.Asked.At), p.Settle), p.SettleMax))
+}
+
+// arm makes a new boot ticket.
+func (s *server) arm(purpose model.TicketPurpose, b Boot) Step {
+	rec := s.edit()
+	rec.Serial++
+	b.Ticket = model.Ticket{
+		ID:      fmt.Sprintf("%s.%d.%d", s.name, rec.Serial, s.now().UnixNano()),
+		Server:  s.name,
+		UUID:    rec.UUID,
+		Purpose: purpose,
+		Claim:   rec.Claim,
+		Digest:  bootDigest(b),
+		ArmedAt: s.now(),
+		Always:  b.Ticket.Always, CleanupMode: b.Ticket.CleanupMode,
+	}
+	b.Architecture = architecture(s.facts.Inventory)
+	return s.stay(Arm{b})
+}
+
+// opened reports whether an open ticket of this purpose is there.
+func (s *server) opened(purpose model.TicketPurpose) bool {
+	return s.rec.Ticket.Open() && s.rec.Ticket.Purpose == purpose
+}
+
+// end closes the ticket.
+func (s *server) end(as model.TicketState) {
+	if s.rec.Ticket.Open() {
+		t := *s.rec.Ticket
+		t.Ended = as
+		s.edit().Ticket = &t
+	}
+}
+
+// edit returns the record of the move that is being made: a copy, made once.
+func (s *server) edit() *model.ServerRecord {
+	if !s.fresh {
+		c := *s.rec
+		s.rec, s.fresh = &c, true
+	}
+	return s.rec
+}
+
+// enter does actions and then is in state.
+func (s *server) enter(state model.ServerState, do ...Action) Step {
+	rec := s.edit()
+	rec.State, rec.Since = state, s.now()
+	if state != model.StateError {
+		rec.Reason, rec.Message = "", ""
+	}
+	return s.stay(do...)
+}
+
+// fail enters Error, to return to the present state once it is mended.
+func (s *server) fail(reason, message string) Step {
+	rec := s.edit()
+	rec.Back, rec.Reason, rec.Message = rec.State, reason, message
+	s.end(model.TicketSpent)
+	return s.enter(model.StateError)
+}
+
+// stay does actions without leaving the state.
+func (s *server) stay(do ...Action) Step {
+	return Step{Move: &Move{Do: do, Then: s.rec}}
+}
+
+// look reads the power state when it is due, and waits until then.
+func (s *server) look(due time.Time, why Why) Step {
+	if s.now().Before(due) {
+		return Step{Why: why, Wake: due}
+	}
+	st := s.stay(Inspect{})
+	st.Why = why
+	return st
+}
+
+// rest reads the power state of a server with which there is nothing to do now
+// and again, at an interval that is up to a tenth longer or shorter by its name.
+func (s *server) rest(why Why) Step {
+	every := s.fleet.in.Policy.PollInterval
+	spread := time.Duration((jitter(s.name) - 0.5) / 5 * float64(every))
+	return s.look(s.reading.At.Add(every+spread), why)
+}
+
+// wakeBy makes sure that the server is looked at again at t.
+func (st Step) wakeBy(t time.Time) Step {
+	if st.Wake.IsZero() || t.Before(st.Wake) {
+		st.Wake = t
+	}
+	return st
+}
+
+func (s *server) now() time.Time { return s.fleet.in.Now }
+
+func (s *server) power() model.Power { return s.facts.Power }
+
+// progress is how far the server has come with its ticket, nil if nowhere.
+func (s *server) progress() *model.Progress {
+	p := s.fleet.in.Observed.Progress[s.name]
+	if p == nil || s.rec.Ticket == nil || p.Ticket != s.rec.Ticket.ID {
+		return nil
+	}
+	return p
+}
+
+// annotation returns an annotation of the server's manifest.
+func (s *server) annotation(key string) string {
+	if s.spec == nil {
+		return ""
+	}
+	return s.spec.Annotations[key]
+}
+
+// discoverAsked reports whether Git asks anew for a running server to be discovered.
+func (s *server) discoverAsked() bool {
+	v := s.annotation(model.AnnotationDiscover)
+	return v != "" && v != s.rec.HandledDiscover
+}
+
+// complete reports whether a probe's report says all that a server needs to be
+// offered to tenants: who it is and how it is connected.
+func complete(r *model.ProbeReport) bool {
+	return len(r.Data.NetworkInterfaces) > 0 || len(r.Data.NICs) > 0
+}
+
+// architecture is the OCI name of the server's processors' architecture.
+func architecture(inv *model.Inventory) string {
+	if inv != nil {
+		for _, p := range inv.Processors {
+			if p.Architecture == "ARM" || p.InstructionSet == "ARM-A64" {
+				return "arm64"
+			}
+		}
+	}
+	return "amd64"
+}

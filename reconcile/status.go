@@ -1,0 +1,350 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+)
+
+// bootNamespace is where boot configurations stand that belong to no claim.
+const bootNamespace = "ingot-system"
+
+// view is the fleet as Plan sees it, with the reason for which each server is
+// not where it should be.
+type view struct {
+	*fleet
+	whys []Why // in the order of fleet.servers
+	// behind are the servers of each BMC, in the order of names.
+	behind map[model.BMCName][]*server
+}
+
+// newView goes through the motions of Plan and keeps what it says.
+func newView(in *Input) *view {
+	f := newFleet(in)
+	f.guard()
+	f.bindClaims()
+	v := &view{fleet: f, whys: make([]Why, len(f.servers)), behind: make(map[model.BMCName][]*server)}
+	for i, s := range f.servers {
+		v.behind[s.rec.BMC] = append(v.behind[s.rec.BMC], s)
+		before := *s
+		st := s.step()
+		*s = before
+		v.whys[i] = st.Why
+		if st.Why.Reason == "" && st.Move != nil && acts(st.Move) {
+			v.whys[i] = s.why("InProgress", "next: "+moveText(st.Move))
+		}
+	}
+	return v
+}
+
+// acts reports whether a move does more than read.
+func acts(m *Move) bool {
+	for _, a := range m.Do {
+		if _, reads := a.(Inspect); !reads {
+			return true
+		}
+	}
+	return false
+}
+
+func moveText(m *Move) string {
+	var parts []string
+	for _, a := range m.Do {
+		parts = append(parts, a.String())
+	}
+	return strings.Join(parts, ", then ")
+}
+
+func (v *view) serverDocument(i int) *document {
+	s := v.servers[i]
+	d := newDocument(model.KindServer, string(s.name))
+	d.Metadata.Labels = v.serverLabels(s)
+	d.Spec = v.serverSpec(s)
+	d.Status = v.serverStatus(s, v.whys[i])
+	d.Record = mirror(s.rec)
+	return d
+}
+
+// mirror is what the status branch keeps of a record: all but the marks of
+// attempts, which would make a commit of every failure.
+func mirror(rec *model.ServerRecord) *model.ServerRecord {
+	m := *rec
+	m.Asked, m.Failures, m.LastError = nil, 0, ""
+	m.NotBefore = time.Time{}
+	return &m
+}
+
+func (v *view) serverSpec(s *server) serverSpec {
+	spec := serverSpec{
+		SystemUUID: s.rec.UUID, SystemURI: s.rec.SystemURI,
+		BMCRef: &model.LocalRef{Name: string(s.rec.BMC)}, ReclaimPolicy: model.ReclaimRecycle,
+	}
+	if s.spec != nil {
+		spec.Taints, spec.Unclaimable = s.spec.Spec.Taints, s.spec.Spec.Unclaimable
+		if s.spec.Spec.ReclaimPolicy != "" {
+			spec.ReclaimPolicy = s.spec.Spec.ReclaimPolicy
+		}
+	}
+	if s.rec.Claim != "" {
+		ns, name := model.SplitName(s.rec.Claim)
+		spec.ServerClaimRef = &model.ObjectRef{Namespace: ns, Name: name}
+	}
+	if s.rec.Ticket.Open() {
+		ns, name := bootConfigurationName(s)
+		spec.BootConfigurationRef = &model.ObjectRef{Namespace: ns, Name: name}
+	}
+	return spec
+}
+
+func (v *view) serverStatus(s *server, why Why) serverStatus {
+	st := serverStatus{State: s.rec.State, PowerState: s.power(), Conditions: v.serverConditions(s, why)}
+	if inv := s.facts.Inventory; inv != nil {
+		st.Manufacturer, st.Model, st.SKU = inv.Manufacturer, inv.Model, inv.SKU
+		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = inv.SerialNumber, inv.BIOSVersion, inv.IndicatorLED
+		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
+		st.Processors, st.Storages = inv.Processors, storageStatuses(inv.Storages)
+		st.NetworkInterfaces = inv.NetworkInterfaces
+	}
+	if p := v.in.Observed.Probes[s.name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
+		st.NetworkInterfaces = probedInterfaces(&p.Data)
+	}
+	return st
+}
+
+// serverConditions says how the server fares, in a fixed order.
+func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
+	ready := condition("Ready", true, string(s.rec.State), "", s.rec.Since)
+	if why.Reason != "" {
+		ready = condition("Ready", false, why.Reason, why.text(), why.Since)
+	}
+	conds := []metav1.Condition{ready}
+	if p := f.in.Observed.Probes[s.name]; p != nil {
+		conds = append(conds, condition("Discovered", true, "ReportReceived", "the probe reported", p.ReceivedAt))
+	}
+	if why.Reason == FoundRunning {
+		conds = append(conds, condition(FoundRunning, true, FoundRunning, why.Message, why.Since))
+	}
+	if len(s.rec.Wiped) > 0 {
+		failed := failedDisks(s.rec.Wiped)
+		msg, reason := plural(len(s.rec.Wiped), "disk")+" done", "WipeDone"
+		if failed != "" {
+			msg, reason = failed, "WipeFailed"
+		}
+		conds = append(conds, condition("Wiped", failed == "", reason, msg, s.rec.Since))
+	}
+	return conds
+}
+
+// text is the message with who has to act.
+func (w Why) text() string {
+	if w.Actor == Nobody {
+		return w.Message
+	}
+	return w.Message + " (to act: " + string(w.Actor) + ")"
+}
+
+func probedInterfaces(d *model.ProbeData) []model.NetworkInterface {
+	neighbors := make(map[string][]model.Neighbor)
+	for _, l := range d.LLDP {
+		for _, n := range l.Neighbors {
+			neighbors[l.Name] = append(neighbors[l.Name], model.Neighbor{
+				MACAddress: n.ChassisID, PortID: n.PortID, PortDescription: n.PortDescription,
+				SystemName: n.SystemName, SystemDescription: n.SystemDescription,
+			})
+		}
+	}
+	var out []model.NetworkInterface
+	for _, n := range d.NetworkInterfaces {
+		out = append(out, model.NetworkInterface{
+			Name: n.Name, IPs: n.IPAddresses, MACAddress: n.MACAddress, CarrierStatus: n.CarrierStatus, Neighbors: neighbors[n.Name],
+		})
+	}
+	return out
+}
+
+func (v *view) bmcDocument(b *bmcView) *document {
+	d := newDocument(model.KindBMC, string(b.name))
+	d.Metadata.Labels = b.spec.Labels
+	d.Spec = bmcSpec{b.spec.Spec.EndpointRef, b.spec.Spec.Access, b.spec.Spec.BMCSecretRef, b.spec.Spec.Protocol}
+	st := bmcStatus{State: "Pending"}
+	why := v.bmcWhy(b)
+	switch {
+	case why.Reason == "":
+		st.State = "Enabled"
+		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.rec.Since))
+	default:
+		if why.Reason != "Pending" {
+			st.State = "Error"
+		}
+		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.text(), why.Since))
+	}
+	if b.facts != nil {
+		st.MACAddress, st.Manufacturer, st.Model, st.SKU = b.facts.MACAddress, b.facts.Manufacturer, b.facts.Model, b.facts.SKU
+		st.SerialNumber, st.FirmwareVersion, st.PowerState = b.facts.SerialNumber, b.facts.FirmwareVersion, b.facts.Power
+		problems := slices.Concat(b.facts.Problems, b.problems)
+		if len(problems) > 0 {
+			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.rec.Since))
+		}
+	}
+	if b.spec.Spec.Access != nil {
+		st.IP = b.spec.Spec.Access.IP
+	}
+	for _, s := range v.behind[b.name] {
+		st.Servers = append(st.Servers, s.name)
+	}
+	rec := *b.rec
+	rec.Failures, rec.NotBefore = 0, time.Time{}
+	d.Status, d.Record = st, &rec
+	return d
+}
+
+// bmcWhy says why a BMC is not usable: its own reading failed, or its servers' do.
+func (v *view) bmcWhy(b *bmcView) Why {
+	if b.why.Reason != "" {
+		return b.why
+	}
+	for _, s := range v.behind[b.name] {
+		if s.reading.Failures > 1 {
+			w := s.unreachable()
+			w.Reason = "ConnectionFailed"
+			return w
+		}
+	}
+	return Why{}
+}
+
+func (v *view) claimDocument(name model.ClaimName, c *model.ServerClaim) *document {
+	d := newDocument(model.KindServerClaim, c.Name)
+	d.Metadata.Namespace, d.Metadata.Labels = c.Namespace, c.Labels
+	d.Spec = c.Spec
+	rec := v.claimRecord(name)
+	d.Record = rec
+	s := v.byName[v.served[name]]
+	if s == nil {
+		why := v.unbound(c)
+		if why.Since.IsZero() {
+			why.Since = rec.FirstSeen
+		}
+		d.Status = claimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
+			condition("Bound", false, why.Reason, why.text(), rec.FirstSeen),
+		}}
+		return d
+	}
+	d.Status = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s)}
+	return d
+}
+
+// boundConditions says how far a bound claim's server is.
+func (v *view) boundConditions(s *server) []metav1.Condition {
+	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.name), s.rec.ClaimedAt)}
+	why := v.whyOf(s)
+	booted := s.rec.Installed != ""
+	switch {
+	case booted && why.Reason == "":
+		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)))
+	case why.Reason == "" && s.claim.Spec.Power == model.PowerOff:
+		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.rec.ClaimedAt))
+	default:
+		conds = append(conds, condition("Ready", false, why.Reason, why.text(), why.Since))
+	}
+	if s.claim != nil && s.outdated() {
+		p := s.pendingReprovision()
+		conds = append(conds, condition(PendingReprovision, true, p.Reason, p.text(), s.rec.ClaimedAt))
+	}
+	return conds
+}
+
+func (v *view) whyOf(s *server) Why {
+	i, _ := slices.BinarySearchFunc(v.servers, s.name, func(x *server, n model.ServerName) int {
+		return strings.Compare(string(x.name), string(n))
+	})
+	return v.whys[i]
+}
+
+// bootedAt is when the claim's server said that it had booted, or else was bound.
+func (v *view) bootedAt(s *server) time.Time {
+	if b := v.in.Observed.BootStates[s.name]; b != nil && s.rec.Ticket != nil && b.Ticket == s.rec.Ticket.ID {
+		return b.ReceivedAt
+	}
+	return s.rec.ClaimedAt
+}
+
+// bootConfigurationName is where the server's boot configuration stands.
+func bootConfigurationName(s *server) (namespace, name string) {
+	if s.rec.Ticket.Purpose == model.PurposeClaim {
+		return model.SplitName(s.rec.Ticket.Claim)
+	}
+	return bootNamespace, string(s.name)
+}
+
+// bootConfiguration shows the server's boot ticket in upstream's words.
+func (v *view) bootConfiguration(s *server) *document {
+	ns, name := bootConfigurationName(s)
+	t := s.rec.Ticket
+	d := newDocument(model.KindServerBootConfiguration, name)
+	d.Metadata.Namespace = ns
+	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.name)}, t.Image.Ref}
+	st := bootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest}
+	if p := s.progress(); p != nil {
+		if !p.ScriptAt.IsZero() {
+			st.Conditions = append(st.Conditions, condition("IPXEScriptFetched", true, "IPXEScriptDelivered", "IPXE script has been successfully delivered to the client.", p.ScriptAt))
+		}
+		if !p.IgnitionAt.IsZero() {
+			st.Conditions = append(st.Conditions, condition("IgnitionDataFetched", true, "IgnitionDataDelivered", "Ignition data has been successfully delivered to the client.", p.IgnitionAt))
+		}
+	}
+	if b := v.in.Observed.BootStates[s.name]; b != nil && b.Ticket == t.ID {
+		st.Conditions = append(st.Conditions, condition("BootStateReceived", true, "BootStateReceived", "Server successfully posted boot state", b.ReceivedAt))
+	}
+	d.Status = st
+	return d
+}
+
+// pendingBoot shows a claim's boot configuration that has no ticket yet.
+func (v *view) pendingBoot(s *server) *document {
+	ns, name := model.SplitName(s.rec.Claim)
+	d := newDocument(model.KindServerBootConfiguration, name)
+	d.Metadata.Namespace = ns
+	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.name)}, s.claim.Spec.Image}
+	st := bootConfigurationStatus{State: "Pending"}
+	if s.rec.LastError != "" {
+		st.State = "Error"
+		st.Conditions = append(st.Conditions, condition("ImageValidation", false, "ValidationFailed", s.rec.LastError, s.rec.Since))
+	}
+	d.Status = st
+	return d
+}
+
+func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *document {
+	d := newDocument(model.KindServerMaintenance, name)
+	d.Spec = m.Spec
+	st := maintenanceStatus{State: "Pending"}
+	if s := v.byName[v.resolve(m.Spec.ServerRef.Name)]; s != nil && s.rec.State == model.StateMaintenance {
+		st.State = "InMaintenance"
+	}
+	d.Status = st
+	return d
+}
+
+func (v *view) revisionDocument() *revisionDocument {
+	d := v.in.Desired
+	doc := &revisionDocument{Observed: d.Source.Observed, Applied: v.in.Observed.Fleet.Applied, Record: v.in.Observed.Fleet}
+	if doc.Observed == "" {
+		doc.Observed = d.Revision
+	}
+	if d.Source.Reason != "" {
+		doc.Source = &sourceDocument{d.Source.Reason, d.Source.Message, d.Source.Since}
+	}
+	if g := v.in.Observed.Fleet.Guard; g != nil {
+		doc.Guard = &guardDocument{
+			Message: fmt.Sprintf("%s wait for approval: revision %s asks for more than the limit of %d at once", plural(len(g.Steps), "step"), g.Revision, g.Limit),
+			Approve: "Ingot-Approve: " + g.Hash, Limit: g.Limit, Since: g.Since, Steps: g.Steps,
+		}
+	}
+	return doc
+}

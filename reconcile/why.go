@@ -1,0 +1,93 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// Why says why an object is not where it should be: what it waits for, since
+// when, and who has to act (law 6). The zero Why is "all is well".
+type Why struct {
+	Reason  string // one word in CamelCase
+	Message string
+	Since   time.Time
+	Actor   Actor
+}
+
+// Actor is who has to act.
+type Actor string
+
+// The actors.
+const (
+	Nobody       Actor = ""              // it is under way
+	Tenant       Actor = "tenant"        // who wrote the claim
+	RackOperator Actor = "rack operator" // who runs the machines
+)
+
+// Reasons that more than one place gives.
+const (
+	WaitingForPower    = "WaitingForPower"
+	WaitingForPowerOff = "WaitingForPowerOff"
+	WaitingForReport   = "WaitingForReport"
+	WaitingForBoot     = "WaitingForBoot"
+	NoDiscoveryImage   = "NoDiscoveryImage"
+	FoundRunning       = "FoundRunning"
+	BMCUnreachable     = "BMCUnreachable"
+	Failing            = "Failing"
+)
+
+// by names who has to act.
+func (w Why) by(a Actor) Why {
+	w.Actor = a
+	return w
+}
+
+// why is a reason that holds since the server's state was entered.
+func (s *server) why(reason, message string) Why {
+	return s.whySince(reason, message, Nobody)
+}
+
+func (s *server) whySince(reason, message string, a Actor) Why {
+	return Why{Reason: reason, Message: message, Since: s.rec.Since, Actor: a}
+}
+
+// failing says what went wrong with the last move.
+func (s *server) failing() Why {
+	return s.whySince(Failing, s.rec.LastError+"; it is tried again", RackOperator)
+}
+
+// unreachable says why the BMC gives no answer.
+func (s *server) unreachable() Why {
+	return Why{Reason: BMCUnreachable, Message: s.reading.Err, Since: s.reading.Since, Actor: RackOperator}
+}
+
+// foundRunning says that a server is left alone because it may run something.
+func (s *server) foundRunning() Why {
+	now := ""
+	if v := s.annotation(model.AnnotationDiscover); v != "" {
+		now = fmt.Sprintf(" (now %q)", v)
+	}
+	return s.whySince(FoundRunning, fmt.Sprintf("found running, so it is left alone: power it off, or give Server %s a new value%s of annotation %s",
+		s.name, now, model.AnnotationDiscover), RackOperator)
+}
+
+// lastStage says how far the server came with its boot.
+func (s *server) lastStage() string {
+	p := s.progress()
+	if p == nil {
+		return "it has not asked for its boot script"
+	}
+	stage, at := p.Last()
+	if stage == "" {
+		return "it has not asked for its boot script"
+	}
+	return fmt.Sprintf("last seen fetching %s at %s", stage, at.UTC().Format(time.RFC3339))
+}
+
+// discoveryFailure says that discovery was given up.
+func (s *server) discoveryFailure() string {
+	return fmt.Sprintf("no report after %d attempts, %s; mend it and set annotation %s: %s#1 on Server %s",
+		s.rec.Attempts, s.rec.LastError, model.AnnotationOperation, model.OperationRetry, s.name)
+}

@@ -1,0 +1,357 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+// world is a rack in memory: machines whose power changes some time after it was
+// asked, that boot what their ticket offers, report, wipe and run.
+type world struct {
+	t        *testing.T
+	mu       sync.Mutex
+	desired  *model.Desired
+	changed  chan struct{}
+	observed *model.Observed
+	stored   chan struct{}
+	machines map[string]*machine // by system URI
+	saves    int
+	delay    time.Duration // of power changes, and of boots
+	slow     time.Duration // of setting the boot override
+	setting  int           // overrides being set now
+	most     int           // that were set at the same time
+	limit    int           // of concurrent power-ons, 0 = the default
+	loop     *Loop
+	stop     func()
+}
+
+type machine struct {
+	name     model.ServerName
+	bmc      model.BMCName
+	uuid     string
+	power    model.Power
+	override bool
+	dead     bool // its BMC does not answer
+	liar     bool // its BMC accepts the override and forgets it
+	wipeFail bool
+	disk     string // digest of what is installed, "" = empty
+	ons      int
+	installs int
+	boots    []string
+}
+
+var errDead = errors.New("connection refused")
+
+func newWorld(t *testing.T, servers int) *world {
+	w := &world{
+		t: t, desired: model.NewDesired(), changed: make(chan struct{}, 1), observed: model.NewObserved(),
+		stored: make(chan struct{}, 1), machines: make(map[string]*machine), delay: 2 * time.Second,
+	}
+	w.desired.Revision = "main@sha1:1"
+	for i := range servers {
+		bmc := fmt.Sprintf("bmc%02d", i)
+		w.desired.Add(&model.BMC{
+			Meta: model.Meta{Name: bmc, Labels: map[string]string{"rack": string(rune('a' + i%2))}},
+			Spec: model.BMCSpec{
+				Access: &model.InlineEndpoint{IP: "192.0.2.1"}, BMCSecretRef: model.LocalRef{Name: "s"},
+				Protocol: model.Protocol{Name: "Redfish", Port: int32(1000 + i)},
+			},
+		})
+		uri := fmt.Sprintf("/redfish/v1/Systems/%d", i)
+		w.machines[uri] = &machine{
+			name: model.ServerName(bmc + "-system-0"), bmc: model.BMCName(bmc),
+			uuid: fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1), power: model.PowerOff,
+		}
+	}
+	w.desired.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{
+		"username": model.NewSensitive("u"), "password": model.NewSensitive("p"),
+	}})
+	return w
+}
+
+func (w *world) policy() Policy {
+	p := DefaultPolicy()
+	p.DiscoveryImage = "registry/probe:1"
+	if w.limit > 0 {
+		p.MaxConcurrentPowerOns = w.limit
+	}
+	return p
+}
+
+// start runs a loop on the world, as a daemon's start does.
+func (w *world) start() {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	w.loop = NewLoop(Options{
+		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
+	})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := w.loop.Run(ctx, 2*time.Minute); err != nil {
+			w.t.Error(err)
+		}
+	}()
+	w.stop = func() {
+		cancel()
+		<-done
+	}
+}
+
+func (w *world) Desired() *model.Desired {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.desired
+}
+
+// commit makes a new revision.
+func (w *world) commit(change func(d *model.Desired)) {
+	w.mu.Lock()
+	d := w.desired.Clone()
+	d.Approvals = nil
+	change(d)
+	d.Revision += "1"
+	w.desired = d
+	w.mu.Unlock()
+	signal(w.changed)
+}
+
+func (w *world) Observed() *model.Observed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.snapshot()
+}
+
+func (w *world) snapshot() *model.Observed {
+	o := *w.observed
+	o.Servers, o.BMCs, o.Claims = maps.Clone(o.Servers), maps.Clone(o.BMCs), maps.Clone(o.Claims)
+	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
+	o.Probes, o.BootStates, o.Wipes, o.Progress = maps.Clone(o.Probes), maps.Clone(o.BootStates), maps.Clone(o.Wipes), maps.Clone(o.Progress)
+	return &o
+}
+
+func (w *world) Changed() <-chan struct{} { return w.stored }
+
+func (w *world) Save(_ context.Context, c Changes) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.saves++
+	if c.Fleet != nil {
+		w.observed.Fleet = *c.Fleet
+	}
+	for _, r := range c.Servers {
+		w.observed.Servers[r.Name] = r
+	}
+	for _, r := range c.BMCs {
+		w.observed.BMCs[r.Name] = r
+	}
+	for _, r := range c.Claims {
+		w.observed.Claims[r.Name] = r
+	}
+	for _, n := range c.DropClaims {
+		delete(w.observed.Claims, n)
+	}
+	for _, r := range c.BMCFacts {
+		w.observed.BMCFacts[r.Name] = r
+	}
+	for _, r := range c.ServerFacts {
+		w.observed.ServerFacts[r.Name] = r
+	}
+	return nil
+}
+
+func (w *world) Arm(_ context.Context, b Boot) (model.Ticket, error) {
+	t := b.Ticket
+	if b.Image == "broken" {
+		return t, errors.New("image broken has no kernel layer")
+	}
+	t.Image = model.PinnedImage{Ref: b.Image, Digest: "sha256:" + b.Image}
+	return t, nil
+}
+
+func (w *world) Discover(_ context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f"}
+	for uri, m := range w.machines {
+		if m.bmc != t.Name {
+			continue
+		}
+		if m.dead {
+			return nil, errDead
+		}
+		f.Systems = append(f.Systems, model.SystemFact{URI: uri, UUID: m.uuid, Power: m.power})
+	}
+	return f, nil
+}
+
+// at finds the machine of a target, or that its BMC is dead.
+func (w *world) at(t model.SystemTarget) (*machine, error) {
+	m := w.machines[t.URI]
+	if m.dead {
+		return nil, errDead
+	}
+	return m, nil
+}
+
+func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.at(t)
+	if err != nil {
+		return nil, err
+	}
+	return &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{UUID: m.uuid, Manufacturer: "Sim"}}, nil
+}
+
+func (w *world) Power(_ context.Context, t model.SystemTarget) (model.Power, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.at(t)
+	if err != nil {
+		return "", err
+	}
+	return m.power, nil
+}
+
+func (w *world) BootOnce(_ context.Context, t model.SystemTarget, _ model.BootMethod) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.setting++
+	w.most = max(w.most, w.setting)
+	w.mu.Unlock()
+	time.Sleep(w.slow)
+	w.mu.Lock()
+	w.setting--
+	m, err := w.at(t)
+	if err != nil {
+		return "", err
+	}
+	m.override = !m.liar
+	return "default", nil
+}
+
+func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.at(t)
+	if err != nil {
+		return err
+	}
+	delay := w.delay
+	switch r {
+	case model.ResetOn:
+		if m.power == model.PowerOff {
+			m.ons++
+			time.AfterFunc(delay, func() { w.boot(m) })
+		}
+	case model.ResetGracefulOff, model.ResetForceOff:
+		time.AfterFunc(delay, func() { w.set(m, model.PowerOff) })
+	case model.ResetForceRestart, model.ResetGracefulRestart, model.ResetPowerCycle:
+		time.AfterFunc(delay, func() { w.boot(m) })
+	}
+	return nil
+}
+
+func (w *world) set(m *machine, p model.Power) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.power = p
+}
+
+// boot is a machine's firmware and what it boots.
+func (w *world) boot(m *machine) {
+	w.mu.Lock()
+	m.power = model.PowerOn
+	rec := w.observed.Servers[m.name]
+	network := m.override
+	m.override = false
+	w.mu.Unlock()
+	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
+		m.boots = append(m.boots, "disk "+m.disk)
+		return
+	}
+	time.AfterFunc(w.delay, func() { w.booted(m, rec.Ticket) })
+}
+
+func (w *world) booted(m *machine, t *model.Ticket) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer signal(w.stored)
+	if m.power != model.PowerOn {
+		return
+	}
+	now := time.Now()
+	m.boots = append(m.boots, "network "+t.Image.Ref)
+	w.observed.Progress[m.name] = &model.Progress{Ticket: t.ID, ScriptAt: now, IgnitionAt: now}
+	switch t.Purpose {
+	case model.PurposeDiscovery:
+		w.observed.Probes[m.name] = &model.ProbeReport{Ticket: t.ID, ReceivedAt: now, Data: model.ProbeData{
+			NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}},
+		}}
+	case model.PurposeCleanup:
+		result := model.DiskWipe{Name: "sda", Serial: "S1", Result: model.WipeDone}
+		if m.wipeFail {
+			result.Result, result.Error = model.WipeFailed, "I/O error"
+		} else {
+			m.disk = ""
+		}
+		w.observed.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: now, Disks: []model.DiskWipe{result}}
+	case model.PurposeClaim:
+		m.disk, m.installs = t.Digest, m.installs+1
+		w.observed.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: now}
+	}
+}
+
+func claim(name string, change ...func(*model.ServerClaim)) *model.ServerClaim {
+	c := &model.ServerClaim{
+		Meta: model.Meta{Name: name, Namespace: "default"},
+		Spec: model.ServerClaimSpec{Power: model.PowerOn, Image: "os:1"},
+	}
+	for _, f := range change {
+		f(c)
+	}
+	return c
+}
+
+// state sums a server up: state, power, claim.
+func (w *world) state(i int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
+	rec := w.observed.Servers[m.name]
+	if rec == nil {
+		return "unknown"
+	}
+	s := string(rec.State) + " " + string(m.power)
+	if rec.Claim != "" {
+		s += " " + string(rec.Claim)
+	}
+	return s
+}
+
+func (w *world) machine(i int) *machine {
+	return w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
+}
+
+// expect lets virtual time pass and compares.
+func (w *world) expect(after time.Duration, server int, want string) {
+	w.t.Helper()
+	time.Sleep(after)
+	synctest.Wait()
+	if got := w.state(server); got != want {
+		in := w.loop.Input(time.Now())
+		v := newView(in)
+		for i, s := range v.servers {
+			w.t.Logf("%s %s: %+v", s.name, s.rec.State, v.whys[i])
+		}
+		w.t.Fatalf("server %d is %q after %v, want %q", server, got, after, want)
+	}
+}
