@@ -1,0 +1,59 @@
+# Ingot. "make help" lists what there is to make.
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+IMAGE    ?= ingot:$(VERSION)
+FUZZTIME ?= 60s
+
+GOLANGCI_LINT         := $(shell go env GOPATH)/bin/golangci-lint
+GOLANGCI_LINT_VERSION := v2.15.0
+
+# Everything but the features, which build the program themselves.
+UNITS = $(shell go list ./... | grep -v '^ingot/features')
+
+.NOTPARALLEL:
+.PHONY: help setup build vet race features test lint fmt bench fuzz image demo clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what tests need: git, redis-server, gcc (Debian, Ubuntu)
+	@.ci/setup
+
+build: ## Build ingot and metalprobe into bin/
+	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/ingot ./cmd/metalprobe
+
+vet: ## Run go vet
+	go vet ./...
+
+race: setup ## Run the unit tests with the race detector
+	go test -race -timeout 15m $(UNITS)
+
+features: setup ## Run the features against the real program
+	go test -count=1 -timeout 15m -v ./features/...
+
+test: setup vet race features ## Everything that must pass: vet, unit tests, features
+
+lint: ## Check style, layers, formatting and go.mod
+	@test -x $(GOLANGCI_LINT) || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+	$(GOLANGCI_LINT) run
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "make fmt would change:" $$unformatted; exit 1; }
+	go mod tidy -diff
+
+fmt: ## Format the code
+	gofmt -w .
+
+bench: ## Run the benchmarks of the packages, then of a fleet
+	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)
+	go test -run '^$$' -bench Fleet -benchtime 1x -timeout 15m ./features/...
+
+fuzz: ## Run each fuzz test for FUZZTIME (60s)
+	@.ci/fuzz $(FUZZTIME)
+
+image: ## Build the container image
+	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE) .
+
+demo: ## Try Ingot on a simulated rack, on loopback only
+	go run ./cmd/ingot demo
+
+clean: ## Remove what was built
+	rm -rf bin dist

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"ingot/cmd/metalprobe/inventory"
+	"ingot/cmd/metalprobe/wipe"
+	"ingot/model"
+)
+
+// Bounds on the report of a wipe: it is what the whole boot was for, so it is
+// tried for long.
+const (
+	reportFor   = time.Hour
+	longestWait = time.Minute
+)
+
+// agent does what the options ask for.
+type agent struct {
+	options
+	host  *inventory.Host
+	wiper wipe.Wiper
+	post  func(ctx context.Context, address string, body any) error
+	log   *slog.Logger
+}
+
+// print writes the inventory for a person.
+func (a *agent) print(ctx context.Context, w io.Writer) error {
+	data := a.host.Read(time.Now())
+	a.refresh(ctx, &data)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(data)
+}
+
+// register posts the inventory, and again every interval until ctx ends. It fails
+// when the first post does: the service manager starts the probe again then.
+func (a *agent) register(ctx context.Context) error {
+	data := a.host.Read(time.Now())
+	a.awaitNeighbors(ctx, &data)
+	if err := a.postInventory(ctx, data); err != nil {
+		return fmt.Errorf("register server %s: %w", a.serverUUID, err)
+	}
+	a.log.Info("server is registered", "uuid", a.serverUUID)
+	tick := time.NewTicker(a.interval)
+	defer tick.Stop()
+	for !a.once {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		a.refresh(ctx, &data)
+		if err := a.postInventory(ctx, data); err != nil {
+			a.log.Warn("server is not registered again", "uuid", a.serverUUID, "err", err)
+		}
+	}
+	return nil
+}
+
+func (a *agent) postInventory(ctx context.Context, data model.ProbeData) error {
+	address, err := url.JoinPath(a.registryURL, "register")
+	if err != nil {
+		return errors.New("the address of the registry cannot be used")
+	}
+	return a.post(ctx, address, model.ProbeRegistration{SystemUUID: a.serverUUID, Data: data})
+}
+
+// awaitNeighbors refreshes data until an LLDP neighbour is seen, for as long as
+// the options allow: switches announce themselves every 30 seconds or so. Without
+// an LLDP daemon there is nothing to wait for.
+func (a *agent) awaitNeighbors(ctx context.Context, data *model.ProbeData) {
+	ctx, cancel := context.WithTimeout(ctx, a.lldpDuration)
+	defer cancel()
+	for a.refresh(ctx, data) && len(data.LLDP) == 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(a.lldpInterval):
+		}
+	}
+}
+
+// refresh brings timestamp and LLDP neighbours up to date and reports whether
+// this machine has an LLDP daemon. When it does not answer the neighbours seen
+// last are kept; the timestamp is that of the report in any case.
+func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) {
+	data.Timestamp = inventory.Timestamp(time.Now())
+	neighbors, err := a.host.Neighbors(ctx)
+	switch {
+	case errors.Is(err, inventory.ErrNoLLDP):
+		return false
+	case err != nil && ctx.Err() == nil:
+		a.log.Warn("LLDP neighbours cannot be read", "err", err)
+	case err == nil:
+		data.LLDP = neighbors
+	}
+	return true
+}
+
+// cleanUp registers the server, wipes its disks and reports how it went.
+func (a *agent) cleanUp(ctx context.Context) error {
+	data := a.host.Read(time.Now())
+	a.refresh(ctx, &data)
+	if err := a.postInventory(ctx, data); err != nil {
+		a.log.Warn("server is not registered, the cleanup goes on all the same", "uuid", a.serverUUID, "err", err)
+	}
+	disks := a.wiper.Wipe(ctx, a.wipe, a.choices())
+	if ctx.Err() != nil {
+		return errors.New("the wipe was interrupted: it begins anew when the probe is started again")
+	}
+	report := model.ProbeWipe{SystemUUID: a.serverUUID, Mode: a.wipe, Disks: disks}
+	if err := a.report(ctx, report); err != nil {
+		return err
+	}
+	a.log.Info("wipe is reported", "disks", len(disks))
+	if !a.once {
+		<-ctx.Done()
+	}
+	return nil
+}
+
+func (a *agent) choices() []wipe.Choice {
+	return wipe.Choose(a.host.Disks(), a.host.Use(), a.wipe)
+}
+
+// report posts the outcome of a wipe until it is accepted, more and more rarely.
+func (a *agent) report(ctx context.Context, r model.ProbeWipe) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, reportFor, fmt.Errorf("given up after %v", reportFor))
+	defer cancel()
+	for wait := time.Second; ; wait = min(2*wait, longestWait) {
+		err := a.post(ctx, a.reportURL, r)
+		if err == nil {
+			return nil
+		}
+		a.log.Warn("wipe is not reported yet", "again", wait, "err", err)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("report the wipe: %w: %w", context.Cause(ctx), err)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// printChoices writes what a wipe would do, for a person.
+func (a *agent) printChoices(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "DISK\tSIZE\tSERIAL\tMODEL\tWIPE "+strings.ToUpper(a.wipe))
+	for _, c := range a.choices() {
+		verdict := "would be wiped"
+		if c.Result != "" {
+			verdict = c.Result + ": " + c.Why
+		}
+		d := c.Disk
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\n", d.Path, d.SizeBytes, d.Serial, d.Model, verdict)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,202 @@
+package inventory
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+// sata is a SATA disk with two partitions: sysfs has no serial file for it, but
+// the page that the kernel kept.
+func sata(name, major string) tree {
+	device := "sys/devices/pci0000:00/0000:00:17.0/ata1/" + name
+	return tree{
+		"sys/devices/pci0000:00/0000:00:17.0/numa_node": "1\n",
+		device + "/vendor":   "ATA     \n",
+		device + "/model":    "SAMSUNG MZ7LH960\n",
+		device + "/wwid":     "naa.5002538e0000" + name + "\n",
+		device + "/vpd_pg80": "\x00\x80\x00\x14      S45NNE0M" + name + "   ",
+
+		"sys/block/" + name + "/device":                    "-> ../../devices/pci0000:00/0000:00:17.0/ata1/" + name,
+		"sys/block/" + name + "/dev":                       major + ":0\n",
+		"sys/block/" + name + "/size":                      "1875385008\n",
+		"sys/block/" + name + "/removable":                 "0\n",
+		"sys/block/" + name + "/ro":                        "0\n",
+		"sys/block/" + name + "/queue/rotational":          "0\n",
+		"sys/block/" + name + "/queue/logical_block_size":  "512\n",
+		"sys/block/" + name + "/queue/physical_block_size": "4096\n",
+		"sys/block/" + name + "/queue/hw_sector_size":      "512\n",
+		"sys/block/" + name + "/" + name + "1/partition":   "1\n",
+		"sys/block/" + name + "/" + name + "1/dev":         major + ":1\n",
+		"sys/block/" + name + "/" + name + "1/start":       "2048\n",
+		"sys/block/" + name + "/" + name + "1/size":        "4096\n",
+	}
+}
+
+func sataDisk(name, major string) Disk {
+	return Disk{
+		ProbeDisk: model.ProbeDisk{
+			Path: "/dev/" + name, Name: name, Vendor: "ATA", Model: "SAMSUNG MZ7LH960",
+			Serial: "S45NNE0M" + name, WWID: "naa.5002538e0000" + name,
+			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: 960197124096, NUMANodeID: 1,
+		},
+		Device:     major + ":0",
+		Partitions: []Partition{{Name: name + "1", Start: 1 << 20, Bytes: 2 << 20}},
+		Above:      []Node{{Name: name + "1", Device: major + ":1"}},
+	}
+}
+
+// array is an md array over the partitions of sda and sdb, and a volume on it.
+var array = tree{
+	"sys/block/sda/sda1/holders/md127": "-> ../../../md127",
+	"sys/block/sdb/sdb1/holders/md127": "-> ../../../md127",
+	"sys/block/md127/dev":              "9:127\n",
+	"sys/block/md127/md/array_state":   "active\n",
+	"sys/block/md127/holders/dm-0":     "-> ../../dm-0",
+	"sys/block/dm-0/dev":               "253:0\n",
+	"sys/block/dm-0/dm/name":           "vg-root\n",
+}
+
+var overBoth = []Node{
+	{Name: "dm-0", Device: "253:0", Mapping: "vg-root"},
+	{Name: "md127", Device: "9:127", Array: true},
+}
+
+func TestDisks(t *testing.T) {
+	sda, sdb := sataDisk("sda", "8"), sataDisk("sdb", "65")
+	sda.Above, sdb.Above = append(overBoth, sda.Above...), append(overBoth[:2:2], sdb.Above...)
+
+	tests := map[string]struct {
+		files tree
+		want  []Disk
+	}{
+		"a SATA disk's serial number is in its vital product data": {
+			files: sata("sda", "8"), want: []Disk{sataDisk("sda", "8")},
+		},
+		"what the kernel makes up, optical drives, hidden paths and an eMMC's boot partitions are no disks": {
+			files: tree{
+				"sys/block/loop0/size": "8\n", "sys/block/ram0/size": "8\n", "sys/block/zram0/size": "8\n",
+				"sys/block/md0/size": "8\n", "sys/block/dm-0/size": "8\n",
+				"sys/block/sr0/device/model": "DVD", "sys/block/fd0/device/model": "floppy",
+				"sys/block/nvme0c0n1/device/model": "P5800X", "sys/block/nvme0c0n1/hidden": "1\n",
+				"sys/block/mmcblk0boot0/device/name": "eMMC",
+			},
+		},
+		"a volume on an array rests on both of the array's disks, and comes down before it": {
+			files: with(sata("sda", "8"), sata("sdb", "65"), array), want: []Disk{sda, sdb},
+		},
+		"a virtio disk has a serial number of its own, and no vendor but a number": {
+			files: tree{
+				"sys/block/vda/device/vendor": "0x1af4\n", "sys/block/vda/serial": "overlay\n", "sys/block/vda/size": "8\n",
+			},
+			want: []Disk{{ProbeDisk: model.ProbeDisk{
+				Path: "/dev/vda", Name: "vda", Serial: "overlay", SizeBytes: 4096, NUMANodeID: -1,
+			}}},
+		},
+		"an NVMe disk that is reached over TCP is not in the machine": {
+			files: tree{
+				"sys/block/nvme0n1/device/nvme0/transport": "tcp\n", "sys/block/nvme0n1/device/serial": "S1\n",
+			},
+			want: []Disk{{
+				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", NUMANodeID: -1},
+				Remote:    true,
+			}},
+		},
+		"an NVMe disk on PCI Express is": {
+			files: tree{"sys/block/nvme0n1/device/transport": "pcie\n"},
+			want: []Disk{{
+				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", NUMANodeID: -1},
+			}},
+		},
+		"an iSCSI disk is not in the machine": {
+			files: tree{
+				"sys/devices/platform/host6/session1/target6:0:0/6:0:0:0/model": "LUN\n",
+				"sys/block/sdc/device": "-> ../../devices/platform/host6/session1/target6:0:0/6:0:0:0",
+			},
+			want: []Disk{{
+				ProbeDisk: model.ProbeDisk{Path: "/dev/sdc", Name: "sdc", Model: "LUN", NUMANodeID: -1},
+				Remote:    true,
+			}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.files.host(t).Disks()); diff != "" {
+				t.Errorf("disks (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADiskWithoutASerialNumberInSysfsIsAsked(t *testing.T) {
+	h := tree{"sys/block/sda/device/model": "QEMU HARDDISK\n", "sys/block/nvme0n1/device/model": "x"}.host(t)
+	h.Serial = func(path string) (string, error) { return "asked " + path, nil }
+	got := make(map[string]string)
+	for _, d := range h.Disks() {
+		got[d.Name] = d.Serial
+	}
+	want := map[string]string{"sda": "asked /dev/sda", "nvme0n1": ""}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("serial numbers (-want +got):\n%s", diff)
+	}
+}
+
+func TestUsed(t *testing.T) {
+	tests := map[string]struct {
+		files tree
+		want  map[string]string
+	}{
+		"nothing uses the disks of a machine that lives in memory": {
+			files: tree{"proc/self/mountinfo": "22 1 0:21 / / rw - tmpfs tmpfs rw\n"},
+			want:  map[string]string{"sda": "", "sdb": ""},
+		},
+		"a mounted partition": {
+			files: tree{"proc/self/mountinfo": "27 1 8:1 / /mnt/old rw,relatime shared:1 - ext4 /dev/sda1 rw\n"},
+			want:  map[string]string{"sda": "sda1 is mounted on /mnt/old", "sdb": ""},
+		},
+		"a partition that the host mounted and this container does not see": {
+			files: tree{"proc/1/mountinfo": "27 1 8:1 / / rw - ext4 /dev/sda1 rw\n"},
+			want:  map[string]string{"sda": "sda1 is mounted on /", "sdb": ""},
+		},
+		"btrfs, which has a device number of its own": {
+			files: tree{"proc/self/mountinfo": "27 1 0:44 / / rw - btrfs /dev/sdb1 rw\n"},
+			want:  map[string]string{"sda": "", "sdb": "sdb1 is mounted on /"},
+		},
+		"a volume over two disks uses both": {
+			files: with(array, tree{"proc/self/mountinfo": "27 1 253:0 / / rw - xfs /dev/mapper/vg-root rw\n"}),
+			want:  map[string]string{"sda": "dm-0 is mounted on /", "sdb": "dm-0 is mounted on /"},
+		},
+		"a mapping that is known by its name only": {
+			files: with(array, tree{"proc/self/mountinfo": "27 1 0:44 / / rw - btrfs /dev/mapper/vg-root rw\n"}),
+			want:  map[string]string{"sda": "dm-0 is mounted on /", "sdb": "dm-0 is mounted on /"},
+		},
+		"swap": {
+			files: tree{"proc/swaps": "Filename Type Size Used Priority\n/dev/sdb1 partition 8 0 -2\n/swapfile file 8 0 -3\n"},
+			want:  map[string]string{"sda": "", "sdb": "sdb1 is used as swap"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := with(sata("sda", "8"), sata("sdb", "65"), test.files).host(t)
+			got, use := make(map[string]string), h.Use()
+			for _, d := range h.Disks() {
+				got[d.Name] = d.Used(use)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("use (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func FuzzUnitSerial(f *testing.F) {
+	f.Add([]byte("\x00\x80\x00\x08 ABCDEF "))
+	f.Add([]byte("\x00\x80\xff\xff"))
+	f.Fuzz(func(t *testing.T, page []byte) {
+		if s := unitSerial(page); s != clean(s) {
+			t.Errorf("serial number %q is not fit to be shown", s)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package inventory
+
+import (
+	"errors"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tree is a machine in a folder: contents by path, or "-> target" for a link.
+type tree map[string]string
+
+// host lays a tree out and returns the machine it describes.
+func (files tree) host(t *testing.T) *Host {
+	t.Helper()
+	root := t.TempDir()
+	for path, content := range files {
+		full := filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if target, link := strings.CutPrefix(content, "-> "); link {
+			err = os.Symlink(target, full)
+		} else {
+			err = os.WriteFile(full, []byte(content), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &Host{
+		Root:       root,
+		Interfaces: func() ([]Interface, error) { return nil, nil },
+		Link:       func(string) Link { return Link{} },
+		Serial:     func(string) (string, error) { return "", errors.New("no such disk") },
+		Log:        slog.New(slog.DiscardHandler),
+	}
+}
+
+// with returns the files of several trees together.
+func with(trees ...tree) tree {
+	all := make(tree)
+	for _, files := range trees {
+		maps.Copy(all, files)
+	}
+	return all
+}

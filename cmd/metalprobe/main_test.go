@@ -1,0 +1,415 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/cmd/metalprobe/inventory"
+	"ingot/cmd/metalprobe/wipe"
+	"ingot/model"
+)
+
+const (
+	uuid  = "4C4C4544-0042-4310-8031-B3C04F313233" // sent as it is
+	token = "mzxw6ytboi7xk3tforsgk3tfnq"
+)
+
+func TestParse(t *testing.T) {
+	defaults := options{
+		registryURL: "http://192.0.2.1:10000/r/" + token, serverUUID: uuid, timeout: 5 * time.Second,
+		lldpInterval: 5 * time.Second, lldpDuration: 30 * time.Second, duration: 5 * time.Second, interval: 30 * time.Second,
+	}
+	changed := func(change func(*options)) options {
+		o := defaults
+		change(&o)
+		return o
+	}
+	url, id := "--registry-url="+defaults.registryURL, "--server-uuid="+uuid
+	tests := map[string]struct {
+		args []string
+		want options
+		err  string // part of it
+	}{
+		"two dashes":            {args: []string{url, id}, want: defaults},
+		"one dash, and a space": {args: []string{"-registry-url", defaults.registryURL, "-server-uuid", uuid}, want: defaults},
+		"upstream's flags": {
+			args: []string{url, id, "--duration=1s", "--registry-client-timeout=2s", "--lldp-sync-interval=3s", "--lldp-sync-duration=4s"},
+			want: changed(func(o *options) {
+				o.duration, o.timeout, o.lldpInterval, o.lldpDuration = time.Second, 2*time.Second, 3*time.Second, 4*time.Second
+			}),
+		},
+		"a wipe": {
+			args: []string{url, id, "--wipe=quick", "--report-url=http://192.0.2.1:10000/r/x/wipe"},
+			want: changed(func(o *options) { o.wipe, o.reportURL = "quick", "http://192.0.2.1:10000/r/x/wipe" }),
+		},
+		"no registry":                    {args: []string{id}, err: "--registry-url is required"},
+		"no UUID":                        {args: []string{url}, err: "--server-uuid is required"},
+		"an address that is none":        {args: []string{id, "--registry-url=192.0.2.1/" + token}, err: "--registry-url is not an address"},
+		"an address that cannot be read": {args: []string{id, "--registry-url=http://[/" + token}, err: "--registry-url is not an address"},
+		"a wipe that nobody asks for":    {args: []string{url, id, "--report-url=http://h/"}, err: "nothing is wiped unless --wipe says how"},
+		"a wipe without a report":        {args: []string{url, id, "--wipe=quick"}, err: "--report-url is required"},
+		"an unknown wipe":                {args: []string{url, id, "--wipe=all"}, err: `--wipe "all" is not known: use none, quick, secure`},
+		"printing and wiping":            {args: []string{"--json", "--wipe=quick"}, err: "--json only prints"},
+		"a dry run of nothing":           {args: []string{"--dry-run"}, err: "--dry-run needs --wipe"},
+		"an unknown flag":                {args: []string{"--x"}, err: "flag provided but not defined: -x; see metalprobe -h"},
+		"an argument":                    {args: []string{url, id, "now"}, err: `argument "now" is not expected`},
+		"an interval of nothing":         {args: []string{url, id, "--interval=0"}, err: "must be longer than 0"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := parse(test.args, io.Discard)
+			switch {
+			case test.err == "" && err != nil:
+				t.Fatal(err)
+			case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
+				t.Fatalf("got error %v, want %q", err, test.err)
+			case err != nil && strings.Contains(err.Error(), token):
+				t.Fatalf("error %q shows the token", err)
+			case test.err != "":
+				return
+			}
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(options{})); diff != "" {
+				t.Errorf("options (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestHelpTeachesAndIsNoFailure(t *testing.T) {
+	for _, flag := range []string{"-h", "--help"} {
+		var out bytes.Buffer
+		if err := run(t.Context(), []string{flag}, io.Discard, &out); err != nil {
+			t.Errorf("%s: %v", flag, err)
+		}
+		for _, want := range []string{"THIS DESTROYS DATA", "-registry-url", "-wipe", "(default 30s)"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%s does not mention %q", flag, want)
+			}
+		}
+	}
+}
+
+// world is an agent on a machine with no disks, and what it posted.
+type world struct {
+	*agent
+	log    *syncBuffer
+	posted []any // bodies, in order
+	times  []time.Time
+	answer func(n int) error // to the nth post, from 1; nil = accepted
+	lldp   func(n int) (string, error)
+	asked  int // how often lldpctl was
+}
+
+func newWorld(t *testing.T, args ...string) *world {
+	t.Helper()
+	o, err := parse(append([]string{"--registry-url=http://h/r/" + token, "--server-uuid=" + uuid}, args...), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{log: &syncBuffer{}}
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	w.agent = &agent{options: o, log: log, wiper: wipe.Local(log)}
+	w.host = &inventory.Host{
+		Root:       t.TempDir(),
+		Interfaces: func() ([]inventory.Interface, error) { return nil, nil },
+		LLDP: func(context.Context) ([]byte, error) {
+			if w.lldp == nil {
+				return nil, inventory.ErrNoLLDP
+			}
+			w.asked++
+			out, err := w.lldp(w.asked)
+			return []byte(out), err
+		},
+		Log: log,
+	}
+	w.post = func(_ context.Context, address string, body any) error {
+		w.posted, w.times = append(w.posted, body), append(w.times, time.Now())
+		if w.answer == nil {
+			return nil
+		}
+		return w.answer(len(w.posted))
+	}
+	return w
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.String()
+}
+
+const neighbor = `{"lldp":{"interface":{"eth0":{"chassis":{"leaf-1":{"id":"c"}},"port":{"id":"p"}}}}}`
+
+// during runs the agent for a while of virtual time.
+func (w *world) during(t *testing.T, while time.Duration) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), while)
+	defer cancel()
+	return w.register(ctx)
+}
+
+func (w *world) registrations(t *testing.T) []model.ProbeRegistration {
+	t.Helper()
+	var list []model.ProbeRegistration
+	for _, body := range w.posted {
+		list = append(list, body.(model.ProbeRegistration))
+	}
+	return list
+}
+
+func TestTheFirstPostDecides(t *testing.T) {
+	w := newWorld(t)
+	w.answer = func(int) error { return errors.New("answered 500") }
+	if err := w.register(t.Context()); err == nil || !strings.Contains(err.Error(), "answered 500") {
+		t.Errorf("got %v, want what the registry answered", err)
+	}
+	if len(w.posted) != 1 {
+		t.Errorf("%d posts, want one attempt", len(w.posted))
+	}
+}
+
+func TestTheProbePostsAgainAndAlwaysWithTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.answer = func(n int) error {
+			if n == 2 {
+				return errors.New("answered 503")
+			}
+			return nil
+		}
+		w.lldp = func(n int) (string, error) {
+			if n == 1 {
+				return neighbor, nil
+			}
+			return "", errors.New("lldpd died")
+		}
+		if err := w.during(t, 100*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		got := w.registrations(t)
+		if len(got) != 4 { // at 0, 30, 60 and 90 s
+			t.Fatalf("%d posts, want 4", len(got))
+		}
+		for i, r := range got {
+			if r.SystemUUID != uuid {
+				t.Errorf("post %d: UUID %q, want it as it was given", i, r.SystemUUID)
+			}
+			if want := got[0].Data.Timestamp.Add(time.Duration(i) * 30 * time.Second); !r.Data.Timestamp.Equal(want) {
+				t.Errorf("post %d: timestamp %v, want %v", i, r.Data.Timestamp, want)
+			}
+			if len(r.Data.LLDP) != 1 {
+				t.Errorf("post %d: neighbours %v, want the one seen last", i, r.Data.LLDP)
+			}
+		}
+		if n := strings.Count(w.log.String(), "not registered again"); n != 1 {
+			t.Errorf("%d failures logged, want 1:\n%s", n, w.log)
+		}
+	})
+}
+
+func TestWaitingForNeighbours(t *testing.T) {
+	tests := map[string]struct {
+		lldp func(n int) (string, error)
+		want time.Duration // until the first post
+	}{
+		"without an LLDP daemon there is no wait": {nil, 0},
+		"a neighbour ends the wait": {func(n int) (string, error) {
+			if n < 3 {
+				return `{"lldp":{}}`, nil
+			}
+			return neighbor, nil
+		}, 10 * time.Second},
+		"the wait has an end":               {func(int) (string, error) { return `{"lldp":{}}`, nil }, 30 * time.Second},
+		"a daemon that fails may come back": {func(int) (string, error) { return "", errors.New("no socket") }, 30 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, "--once")
+				w.lldp = test.lldp
+				began := time.Now()
+				if err := w.register(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				if got := w.times[0].Sub(began); got != test.want {
+					t.Errorf("first post after %v, want %v", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestCleanUpReportsUntilItIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "--wipe=none", "--report-url=http://h/r/"+token+"/wipe", "--once")
+		w.answer = func(n int) error { // the registration fails, too
+			if n < 12 {
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		if err := w.cleanUp(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var waits []time.Duration
+		for i := 2; i < len(w.times); i++ {
+			waits = append(waits, w.times[i].Sub(w.times[i-1])/time.Second)
+		}
+		if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60, 60}, waits); diff != "" {
+			t.Errorf("seconds between reports (-want +got):\n%s", diff)
+		}
+		want := model.ProbeWipe{SystemUUID: uuid, Mode: "none", Disks: []model.DiskWipe{}}
+		if diff := cmp.Diff(want, w.posted[len(w.posted)-1]); diff != "" {
+			t.Errorf("report (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCleanUpGivesUpAfterAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "--wipe=none", "--report-url=http://h/r/"+token+"/wipe")
+		w.answer = func(int) error { return errors.New("answered 404") }
+		began := time.Now()
+		err := w.cleanUp(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "given up after 1h0m0s: answered 404") {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(began); took != time.Hour {
+			t.Errorf("gave up after %v", took)
+		}
+	})
+}
+
+func TestAnInterruptedWipeIsNotReported(t *testing.T) {
+	w := newWorld(t, "--wipe=quick", "--report-url=http://h/wipe")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.cleanUp(ctx); err == nil || len(w.posted) != 1 {
+		t.Errorf("error %v after %d posts, want an error after the registration", err, len(w.posted))
+	}
+}
+
+func TestWhatCountsAsAccepted(t *testing.T) {
+	for status, want := range map[int]bool{200: true, 201: true, 202: false, 204: false, 301: false, 307: false, 400: false, 404: false, 500: false} {
+		registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/elsewhere" {
+				return // accepts anything
+			}
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(status)
+			io.WriteString(w, "why\nand more")
+		}))
+		err := newClient(5*time.Second).post(t.Context(), registry.URL+"/r/"+token+"/register", 1)
+		registry.Close()
+		if (err == nil) != want {
+			t.Errorf("%d: got %v, want accepted %v", status, err, want)
+		}
+		if err != nil && (strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "and more")) {
+			t.Errorf("%d: error %q", status, err)
+		}
+	}
+}
+
+func TestErrorsDoNotShowTheToken(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for name, address := range map[string]string{
+		"silence": "http://" + silent.Addr().String(), "connection refused": gone.URL, "no such scheme": "gopher://h", "no address": "http://[",
+	} {
+		err := newClient(50*time.Millisecond).post(t.Context(), address+"/r/"+token+"/register", 1)
+		if err == nil || strings.Contains(err.Error(), token) {
+			t.Errorf("%s: got %v, want an error without the token", name, err)
+		}
+	}
+}
+
+// TestOnTheWire runs the program against a registry, as upstream's wants it.
+func TestOnTheWire(t *testing.T) {
+	var got struct {
+		method, path, contentType string
+		length                    int64
+		body                      map[string]any
+	}
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.method, got.path, got.contentType, got.length = r.Method, r.URL.Path, r.Header.Get("Content-Type"), r.ContentLength
+		if err := json.NewDecoder(r.Body).Decode(&got.body); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusCreated)
+	}))
+	defer registry.Close()
+	var log syncBuffer
+	args := []string{"--registry-url", registry.URL + "/r/" + token, "--server-uuid", uuid, "--once", "--lldp-sync-duration=0"}
+	if err := run(t.Context(), args, io.Discard, &log); err != nil {
+		t.Fatal(err)
+	}
+	if got.method != "POST" || got.path != "/r/"+token+"/register" || got.contentType != "application/json" || got.length <= 0 {
+		t.Errorf("request %+v", got)
+	}
+	if got.body["systemUUID"] != uuid {
+		t.Errorf("systemUUID %v, want %s", got.body["systemUUID"], uuid)
+	}
+	data, _ := got.body["data"].(map[string]any)
+	for _, key := range []string{
+		"timestamp", "systemInfo", "cpu", "networkInterfaces", "lldp", "storage", "memory", "nics", "pciDevices",
+	} {
+		if data[key] == nil {
+			t.Errorf("%s is missing or null", key)
+		}
+	}
+	if _, err := time.Parse("2006-01-02T15:04:05Z", data["timestamp"].(string)); err != nil {
+		t.Errorf("timestamp %v: want whole seconds in UTC", data["timestamp"])
+	}
+	if strings.Contains(log.String(), token) {
+		t.Errorf("the log shows the token:\n%s", log.String())
+	}
+}
+
+func TestPrinting(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"--version"}, &out, io.Discard); err != nil || !strings.HasPrefix(out.String(), "metalprobe ") {
+		t.Errorf("--version: %q, %v", out.String(), err)
+	}
+	out.Reset()
+	if err := run(t.Context(), []string{"--json"}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	var data model.ProbeData
+	if err := json.Unmarshal(out.Bytes(), &data); err != nil || len(data.CPU) == 0 {
+		t.Errorf("--json: %v, %s", err, out.String())
+	}
+	out.Reset()
+	if err := run(t.Context(), []string{"--wipe=quick", "--dry-run"}, &out, io.Discard); err != nil || !strings.HasPrefix(out.String(), "DISK ") {
+		t.Errorf("--dry-run: %q, %v", out.String(), err)
+	}
+}

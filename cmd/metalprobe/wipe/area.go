@@ -1,0 +1,52 @@
+package wipe
+
+import "ingot/cmd/metalprobe/inventory"
+
+// area is a range of a disk, in bytes.
+type area struct{ offset, length int64 }
+
+const (
+	mib = 1 << 20
+	// edge is cleared at both ends of a disk: partition tables, boot loaders, and
+	// what RAID controllers and arrays keep there.
+	edge = 16 * mib
+	// partitionEdge is cleared at both ends of each partition: file systems,
+	// encryption, volume groups and arrays have their labels there, and a new
+	// partition in the same place would show them again.
+	partitionEdge = 2 * mib
+)
+
+// edges are the areas that a quick wipe overwrites.
+func edges(size int64, partitions []inventory.Partition) []area {
+	areas := ends(0, size, edge)
+	for _, p := range partitions {
+		// A partition table may claim anything.
+		if p.Start < uint64(size) && p.Bytes > 0 {
+			length := min(p.Bytes, uint64(size)-p.Start)
+			areas = append(areas, ends(int64(p.Start), int64(length), partitionEdge)...)
+		}
+	}
+	return areas
+}
+
+// ends are the first and the last width bytes of a range, or the whole of it.
+func ends(offset, length, width int64) []area {
+	if length <= 2*width {
+		return []area{{offset, length}}
+	}
+	return []area{{offset, width}, {offset + length - width, width}}
+}
+
+// samples are the areas that are read to see that a whole disk was cleared: its
+// edges, and places spread evenly between them.
+func samples(size int64) []area {
+	const count, width = 1024, 64 << 10
+	areas := edges(size, nil)
+	step := size / count
+	for i := range int64(count) {
+		if offset := i * step; step > 0 && offset+width <= size {
+			areas = append(areas, area{offset, width})
+		}
+	}
+	return areas
+}

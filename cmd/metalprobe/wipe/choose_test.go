@@ -1,0 +1,90 @@
+package wipe
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/cmd/metalprobe/inventory"
+	"ingot/model"
+)
+
+func TestChoose(t *testing.T) {
+	disk := func(change func(*inventory.Disk)) inventory.Disk {
+		d := inventory.Disk{
+			ProbeDisk: model.ProbeDisk{Path: "/dev/sda", Name: "sda", Serial: "S1", SizeBytes: 1 << 40},
+			Device:    "8:0",
+			Above:     []inventory.Node{{Name: "dm-0", Device: "253:0", Mapping: "vg-root"}, {Name: "sda1", Device: "8:1"}},
+		}
+		if change != nil {
+			change(&d)
+		}
+		return d
+	}
+	const (
+		skipped = model.WipeSkipped
+		failed  = model.WipeFailed
+	)
+	tests := map[string]struct {
+		disk inventory.Disk
+		use  map[string]string
+		mode string
+		want string
+		why  string
+	}{
+		"a disk that nothing uses is wiped":          {disk: disk(nil)},
+		"secure wipes the same disks as quick":       {disk: disk(nil), mode: model.CleanupSecure},
+		"none wipes nothing":                         {disk: disk(nil), mode: model.CleanupNone, want: skipped, why: "cleanup mode none leaves disks as they are"},
+		"a drive without a medium has nothing on it": {disk: disk(func(d *inventory.Disk) { d.SizeBytes = 0 }), want: skipped, why: "there is no medium in the drive"},
+		"a removable medium is somebody's stick":     {disk: disk(func(d *inventory.Disk) { d.Removable = true }), want: skipped, why: "the medium is removable"},
+		"a disk on a storage network may have other users": {
+			disk: disk(func(d *inventory.Disk) { d.Remote = true }),
+			want: skipped, why: "the disk is on a storage network, not in this machine",
+		},
+		"a disk that cannot be written still holds its data": {
+			disk: disk(func(d *inventory.Disk) { d.ReadOnly = true }),
+			want: failed, why: "the disk refuses writing: replace it, or lift its write protection",
+		},
+		"the disk of the running system": {
+			disk: disk(nil), use: map[string]string{"8:0": "mounted on /"},
+			want: failed, why: "sda is mounted on /: boot the cleanup image from the network, or unmount it",
+		},
+		"a disk with a mounted partition": {
+			disk: disk(nil), use: map[string]string{"8:1": "mounted on /mnt"},
+			want: failed, why: "sda1 is mounted on /mnt: boot the cleanup image from the network, or unmount it",
+		},
+		"a disk below a mapping that is mounted": {
+			disk: disk(nil), use: map[string]string{"253:0": "mounted on /"},
+			want: failed, why: "dm-0 is mounted on /: boot the cleanup image from the network, or unmount it",
+		},
+		"what is mounted elsewhere does not count": {disk: disk(nil), use: map[string]string{"8:17": "mounted on /", "0:21": "mounted on /run"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			mode := test.mode
+			if mode == "" {
+				mode = model.CleanupQuick
+			}
+			want := []Choice{{Disk: test.disk, Result: test.want, Why: test.why}}
+			if diff := cmp.Diff(want, Choose([]inventory.Disk{test.disk}, test.use, mode)); diff != "" {
+				t.Errorf("choice (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTakedowns(t *testing.T) {
+	over := func(result string, above ...inventory.Node) Choice {
+		return Choice{Disk: inventory.Disk{Above: above}, Result: result}
+	}
+	volume, array := inventory.Node{Name: "dm-0", Mapping: "vg-root"}, inventory.Node{Name: "md127", Array: true}
+	other := inventory.Node{Name: "dm-1", Mapping: "used"}
+	got := takedowns([]Choice{
+		over("", volume, array, inventory.Node{Name: "sda1"}),
+		over("", volume, array, inventory.Node{Name: "sdb1"}),
+		over(model.WipeFailed, other),
+	})
+	if diff := cmp.Diff([]inventory.Node{volume, array}, got); diff != "" {
+		t.Errorf("what is taken down (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,445 @@
+package wipe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"ingot/cmd/metalprobe/inventory"
+	"ingot/model"
+)
+
+// fake is a disk that is a file. It can do the erasures in can.
+type fake struct {
+	*os.File
+	size    int64
+	can     map[Erasure]error // nil = works, anything else is what it fails with
+	lies    bool              // erasures report success and do nothing
+	writes  error             // what writing fails with
+	flushed bool
+	hang    chan struct{} // reading waits for it to be closed
+}
+
+func (f *fake) Size() int64 { return f.size }
+
+func (f *fake) Flush() error {
+	f.flushed = true
+	return f.Sync()
+}
+
+func (f *fake) Erase(how Erasure, offset, length int64) error {
+	err, known := f.can[how]
+	if !known {
+		return errors.ErrUnsupported
+	}
+	if err != nil || f.lies {
+		return err
+	}
+	_, err = f.File.WriteAt(make([]byte, length), offset)
+	return err
+}
+
+func (f *fake) WriteAt(p []byte, offset int64) (int, error) {
+	if f.writes != nil {
+		return 0, f.writes
+	}
+	return f.File.WriteAt(p, offset)
+}
+
+func (f *fake) ReadAt(p []byte, offset int64) (int, error) {
+	if f.hang != nil {
+		<-f.hang
+	}
+	if !f.flushed {
+		return 0, errors.New("read from the cache, not from the medium")
+	}
+	return f.File.ReadAt(p, offset)
+}
+
+const diskSize = 80 * mib
+
+// data is what the last user left on every byte of a disk.
+var data = bytes.Repeat([]byte("secret! "), mib/8)
+
+func diskFile(t *testing.T) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "disk")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for range diskSize / len(data) {
+		if _, err := f.Write(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func open(t *testing.T, path string, f fake) *fake {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	f.File, f.size = file, diskSize
+	return &f
+}
+
+func choice(path string) Choice {
+	return Choice{Disk: inventory.Disk{
+		ProbeDisk:  model.ProbeDisk{Path: path, Name: "sda", Serial: "S1", Model: "M", SizeBytes: diskSize},
+		Partitions: []inventory.Partition{{Name: "sda1", Start: 20 * mib, Bytes: 30 * mib}},
+	}}
+}
+
+// zeroed tells which MiB of a file are zero, as ranges: "0-16 20-22".
+func zeroed(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ranges []string
+	begin := -1
+	for i := 0; i <= len(content)/mib; i++ {
+		clear := i < len(content)/mib && bytes.Equal(content[i*mib:(i+1)*mib], zeros)
+		switch {
+		case clear && begin < 0:
+			begin = i
+		case !clear && begin >= 0:
+			ranges, begin = append(ranges, fmt.Sprintf("%d-%d", begin, i)), -1
+		}
+	}
+	return strings.Join(ranges, " ")
+}
+
+func TestWipe(t *testing.T) {
+	broken := errors.New("input/output error")
+	const edgesOnly = "0-16 20-22 48-50 64-80"
+	tests := map[string]struct {
+		mode   string
+		disk   fake
+		zeroed string
+		method string
+		err    string // "" = wiped
+	}{
+		"quick overwrites the ends of a disk that cannot discard, and of its partitions": {
+			mode: model.CleanupQuick, zeroed: edgesOnly, method: "overwrite-edges",
+		},
+		"quick discards everything where it can": {
+			mode: model.CleanupQuick, disk: fake{can: map[Erasure]error{Discard: nil}}, zeroed: "0-80", method: "blkdiscard+overwrite-edges",
+		},
+		"quick does not rely on a discard": {
+			mode: model.CleanupQuick, disk: fake{can: map[Erasure]error{Discard: nil}, lies: true}, zeroed: edgesOnly, method: "blkdiscard+overwrite-edges",
+		},
+		"quick goes on when discarding fails": {
+			mode: model.CleanupQuick, disk: fake{can: map[Erasure]error{Discard: broken}}, zeroed: edgesOnly, method: "overwrite-edges",
+		},
+		"secure overwrites every byte of a disk that can do nothing better": {
+			mode: model.CleanupSecure, zeroed: "0-80", method: "overwrite",
+		},
+		"secure lets the kernel write the zeros": {
+			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{ZeroOut: nil}}, zeroed: "0-80", method: "blkzeroout",
+		},
+		"secure prefers a secure discard": {
+			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{SecureDiscard: nil, ZeroOut: broken}}, zeroed: "0-80", method: "blksecdiscard",
+		},
+		"secure does not rely on erasures that lie": {
+			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{SecureDiscard: nil}, lies: true}, zeroed: "0-80", method: "overwrite",
+		},
+		"zeros that did not reach the medium are a failure": {
+			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{ZeroOut: nil}, lies: true}, method: "blkzeroout",
+			err: "the disk still holds data within 1048576 bytes from byte 0",
+		},
+		"a disk that cannot be written has failed": {
+			mode: model.CleanupQuick, disk: fake{writes: broken}, method: "overwrite-edges",
+			err: "overwrite at byte 0: input/output error",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := diskFile(t)
+			w := Wiper{
+				Open: func(p string) (Device, error) { return open(t, p, test.disk), nil },
+				Log:  slog.New(slog.DiscardHandler),
+			}
+			want := []model.DiskWipe{{
+				Name: "sda", Serial: "S1", Model: "M", SizeBytes: diskSize, Method: test.method, Result: model.WipeDone,
+			}}
+			if test.err != "" {
+				want[0].Result, want[0].Error = model.WipeFailed, test.err
+			}
+			if diff := cmp.Diff(want, w.Wipe(t.Context(), test.mode, []Choice{choice(path)})); diff != "" {
+				t.Errorf("result (-want +got):\n%s", diff)
+			}
+			if got := zeroed(t, path); got != test.zeroed {
+				t.Errorf("MiB that are zero: got %q, want %q", got, test.zeroed)
+			}
+		})
+	}
+}
+
+func TestEveryDiskHasAResult(t *testing.T) {
+	good := diskFile(t)
+	busy := Choice{Disk: inventory.Disk{ProbeDisk: model.ProbeDisk{Path: "busy", Name: "sdb", Serial: "S2"}}}
+	stick := Choice{
+		Disk:   inventory.Disk{ProbeDisk: model.ProbeDisk{Path: "stick", Name: "sdc", Serial: "S3"}},
+		Result: model.WipeSkipped, Why: "the medium is removable",
+	}
+	var mu sync.Mutex
+	var opened []string
+	w := Wiper{
+		Open: func(p string) (Device, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			opened = append(opened, p)
+			if p == "busy" {
+				return nil, unix.EBUSY
+			}
+			return open(t, p, fake{}), nil
+		},
+		Log: slog.New(slog.DiscardHandler),
+	}
+	got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(good), busy, stick})
+	want := []model.DiskWipe{
+		{Name: "sda", Serial: "S1", Model: "M", SizeBytes: diskSize, Method: "overwrite-edges", Result: model.WipeDone},
+		{Name: "sdb", Serial: "S2", Result: model.WipeFailed, Error: "open: device or resource busy"},
+		{Name: "sdc", Serial: "S3", Result: model.WipeSkipped, Error: "the medium is removable"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+	if len(opened) != 2 {
+		t.Errorf("opened %q, want the first two disks only", opened)
+	}
+}
+
+func TestArraysAreTakenDownBeforeTheirDisksAreOpened(t *testing.T) {
+	var steps []string
+	c := choice("sda")
+	c.Disk.Above = []inventory.Node{{Name: "dm-0", Mapping: "vg-root"}, {Name: "md127", Array: true}, {Name: "sda1"}}
+	w := Wiper{
+		Open: func(p string) (Device, error) {
+			steps = append(steps, "open "+p)
+			return nil, unix.EBUSY
+		},
+		Takedown: func(n inventory.Node) error {
+			steps = append(steps, "take down "+n.Name)
+			return unix.EBUSY
+		},
+		Log: slog.New(slog.DiscardHandler),
+	}
+	w.Wipe(t.Context(), model.CleanupQuick, []Choice{c})
+	if diff := cmp.Diff([]string{"take down dm-0", "take down md127", "open sda"}, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+}
+
+func TestADiskThatHangsIsGivenUpAfterItsLimit(t *testing.T) {
+	path := diskFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		w := Wiper{
+			Open: func(p string) (Device, error) { return open(t, p, fake{hang: hang}), nil },
+			Log:  slog.New(slog.DiscardHandler),
+		}
+		began := time.Now()
+		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(path)})
+		close(hang)
+		if want := "the disk does not answer: the time limit was reached: 10m0s"; got[0].Error != want || got[0].Result != model.WipeFailed {
+			t.Errorf("got %s %q, want failed %q", got[0].Result, got[0].Error, want)
+		}
+		if took := time.Since(began); took != QuickLimit+grace {
+			t.Errorf("took %v, want %v", took, QuickLimit+grace)
+		}
+	})
+}
+
+func TestAWipeThatIsCalledOffIsNotDone(t *testing.T) {
+	path := diskFile(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
+		w := Wiper{Open: func(p string) (Device, error) { return open(t, p, fake{}), nil }, Log: slog.New(slog.DiscardHandler)}
+		if got := w.Wipe(ctx, mode, []Choice{choice(path)}); got[0].Result != model.WipeFailed {
+			t.Errorf("%s: got %+v, want failed", mode, got[0])
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for mode, want := range map[string]time.Duration{model.CleanupQuick: 10 * time.Minute, model.CleanupSecure: 24 * time.Hour} {
+		if got := (Wiper{}).limit(mode); got != want {
+			t.Errorf("%s: got %v, want %v", mode, got, want)
+		}
+	}
+}
+
+func TestEdges(t *testing.T) {
+	const gib = 1 << 30
+	tests := map[string]struct {
+		size       int64
+		partitions []inventory.Partition
+		want       []area
+	}{
+		"both ends":                          {size: gib, want: []area{{0, edge}, {gib - edge, edge}}},
+		"a small disk as a whole":            {size: edge, want: []area{{0, edge}}},
+		"both ends of a partition":           {gib, parts(100*mib, 500*mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, 2 * mib}, {598 * mib, 2 * mib}}},
+		"a small partition as a whole":       {gib, parts(100*mib, mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, mib}}},
+		"a partition that begins off limits": {gib, parts(2*gib, mib), []area{{0, edge}, {gib - edge, edge}}},
+		"a partition that ends off limits":   {gib, parts(gib-mib, 1<<63), []area{{0, edge}, {gib - edge, edge}, {gib - mib, mib}}},
+		"a partition of nothing":             {gib, parts(mib, 0), []area{{0, edge}, {gib - edge, edge}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, edges(test.size, test.partitions), cmp.AllowUnexported(area{})); diff != "" {
+				t.Errorf("areas (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func parts(start, length uint64) []inventory.Partition {
+	return []inventory.Partition{{Start: start, Bytes: length}}
+}
+
+func FuzzAreasLieOnTheDisk(f *testing.F) {
+	f.Add(int64(1<<30), uint64(1<<20), uint64(1<<62))
+	f.Add(int64(1), uint64(0), uint64(1<<63))
+	f.Fuzz(func(t *testing.T, size int64, start, length uint64) {
+		if size <= 0 {
+			t.Skip("no such disk")
+		}
+		for _, a := range append(edges(size, parts(start, length)), samples(size)...) {
+			if a.offset < 0 || a.length <= 0 || a.length > size || a.offset > size-a.length {
+				t.Errorf("area %+v is not within %d bytes", a, size)
+			}
+		}
+	})
+}
+
+func TestRemovalOfAMapping(t *testing.T) {
+	request, err := removal("vg-root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, _, _ := bytes.Cut(request.Name[:], []byte{0})
+	if string(name) != "vg-root" || request.Data_size != 312 || request.Version[0] != 4 {
+		t.Errorf("request %+v", request)
+	}
+	if _, err := removal(strings.Repeat("x", 128)); err == nil {
+		t.Error("a name that is too long was taken")
+	}
+}
+
+func TestStopArray(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "array_state")
+	if err := stopArray(state); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an array that is gone: got %v", err)
+	}
+	if err := os.WriteFile(state, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := stopArray(state); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := os.ReadFile(state); string(got) != "clear" {
+		t.Errorf("state %q, want clear", got)
+	}
+}
+
+// loopDevice returns a block device over a file. It needs root.
+func loopDevice(t *testing.T, path string) string {
+	t.Helper()
+	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("NOT TESTED: wiping a real block device, for which this test needs root and loop devices: %v", err)
+	}
+	defer control.Close()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for range 20 { // another process may take the free one first
+		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
+		if err != nil {
+			t.Skipf("NOT TESTED: wiping a real block device: no free loop device: %v", err)
+		}
+		name := fmt.Sprintf("/dev/loop%d", n)
+		device, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Skipf("NOT TESTED: wiping a real block device: %v", err)
+		}
+		err = unix.IoctlSetInt(int(device.Fd()), unix.LOOP_SET_FD, int(file.Fd()))
+		if err == nil {
+			t.Cleanup(func() {
+				if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_CLR_FD, 0); err != nil {
+					t.Errorf("detach %s: %v", name, err)
+				}
+				device.Close()
+			})
+			return name
+		}
+		device.Close()
+		if !errors.Is(err, unix.EBUSY) {
+			t.Skipf("NOT TESTED: wiping a real block device: attach %s: %v", name, err)
+		}
+	}
+	t.Skip("NOT TESTED: wiping a real block device: others take every free loop device first")
+	return ""
+}
+
+func TestWipeOfARealBlockDevice(t *testing.T) {
+	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
+		t.Run(mode, func(t *testing.T) {
+			path := diskFile(t)
+			c := choice(loopDevice(t, path))
+			got := Local(slog.New(slog.DiscardHandler)).Wipe(t.Context(), mode, []Choice{c})
+			if got[0].Result != model.WipeDone {
+				t.Fatalf("got %+v, want wiped", got[0])
+			}
+			t.Logf("method %s", got[0].Method)
+			want := "0-80"
+			if got[0].Method == "overwrite-edges" {
+				want = "0-16 20-22 48-50 64-80"
+			}
+			if z := zeroed(t, path); z != want {
+				t.Errorf("MiB that are zero: got %q, want %q", z, want)
+			}
+		})
+	}
+}
+
+func TestABlockDeviceInUseIsRefused(t *testing.T) {
+	path := diskFile(t)
+	name := loopDevice(t, path)
+	user, err := os.OpenFile(name, os.O_RDWR|unix.O_EXCL, 0) // as a mount has it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer user.Close()
+	got := Local(slog.New(slog.DiscardHandler)).Wipe(t.Context(), model.CleanupSecure, []Choice{choice(name)})
+	if got[0].Result != model.WipeFailed || !strings.Contains(got[0].Error, "mounted, used as swap") {
+		t.Errorf("got %+v, want failed because it is in use", got[0])
+	}
+	if z := zeroed(t, path); z != "" {
+		t.Errorf("MiB %s of a disk in use were cleared", z)
+	}
+}

@@ -1,0 +1,119 @@
+package examples
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/cmd/daemon"
+	"ingot/model"
+)
+
+func TestTheConfigurationShowsTheDefaults(t *testing.T) {
+	got, err := daemon.LoadOptions("ingot.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := daemon.DefaultOptions()
+	want.Git.URL = "https://git.example.com/infra/metal.git"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("ingot.yaml (-default +file):\n%s", diff)
+	}
+}
+
+// keys are the settings of a struct, git.auth.passwordFile.
+func keys(prefix string, of reflect.Type) []string {
+	var all []string
+	for field := range of.Fields() {
+		name := field.Tag.Get("json")
+		switch {
+		case name == "-":
+		case field.Type.Kind() == reflect.Struct:
+			all = append(all, keys(prefix+name+".", field.Type)...)
+		default:
+			all = append(all, prefix+name)
+		}
+	}
+	return all
+}
+
+// listed are the keys of a YAML file at the depth of a mapping's own lines.
+var listed = regexp.MustCompile(`(?m)^( *)([a-zA-Z]+):`)
+
+func TestTheConfigurationShowsEveryKey(t *testing.T) {
+	content, err := os.ReadFile("ingot.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(map[string]bool)
+	var above []string
+	for _, line := range listed.FindAllStringSubmatch(string(content), -1) {
+		above = append(above[:len(line[1])/2], line[2])
+		shown[strings.Join(above, ".")] = true
+	}
+	for _, key := range keys("", reflect.TypeFor[daemon.Options]()) {
+		if !shown[key] {
+			t.Errorf("ingot.yaml does not show %s", key)
+		}
+	}
+}
+
+// fenced are the YAML examples of a Markdown file.
+var fenced = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+func TestTheQuickstartIsValid(t *testing.T) {
+	seen := 0
+	err := fs.WalkDir(Quickstart, "quickstart", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(Quickstart, name)
+		if err != nil {
+			return err
+		}
+		manifests := [][]byte{content}
+		if path.Ext(name) == ".md" {
+			manifests = nil
+			for _, block := range fenced.FindAllSubmatch(content, -1) {
+				manifests = append(manifests, block[1])
+			}
+		}
+		for _, m := range manifests {
+			objects, problems := model.Decode(name, m, model.DecodeOptions{AllowPlaintextSecrets: true})
+			for _, p := range problems {
+				t.Errorf("%s: %s:%d: %s in:\n%s", name, p.Object, p.Line, p.Message, m)
+			}
+			if len(objects) != 1 {
+				t.Errorf("%s: %d objects, want 1 in:\n%s", name, len(objects), m)
+			}
+			seen++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 6 {
+		t.Errorf("only %d examples were found", seen)
+	}
+}
+
+// A demo seeds its repository with the quickstart, so whatever was active in it
+// would be asked of the simulated rack.
+func TestTheQuickstartAsksForNothingYet(t *testing.T) {
+	err := fs.WalkDir(Quickstart, "quickstart", func(name string, entry fs.DirEntry, err error) error {
+		if ext := path.Ext(name); !entry.IsDir() && ext != ".md" {
+			t.Errorf("%s would be read as a manifest", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
