@@ -17,7 +17,8 @@ const maxSubject = 72
 type Projector struct {
 	servers map[model.ServerName]projected
 	rest    map[string]projected // by path
-	shown   map[model.ServerName]shown
+	shown   map[model.ServerName]shown // by the last published report
+	told    map[model.ServerName]shown // by the last report
 	readme  *model.Document
 }
 
@@ -164,13 +165,15 @@ func (p *Projector) forget(r *model.Report) {
 // story says what happened since the last published report.
 func (p *Projector) story(v *view) (subject string, body []string) {
 	to := make(map[model.ServerState]int)
+	p.told = make(map[model.ServerName]shown, len(v.servers))
 	for _, s := range v.servers {
+		p.told[s.name] = shown{s.rec.State, s.rec.Claim}
 		old, known := p.shown[s.name]
-		if known && old == (shown{s.rec.State, s.rec.Claim}) {
+		if known && old == p.told[s.name] {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s", s.name, s.rec.State)
-		if known && old.state != "" {
+		if known {
 			line = fmt.Sprintf("%s: %s → %s", s.name, old.state, s.rec.State)
 		}
 		switch {
@@ -213,10 +216,5 @@ func short(r model.Revision) string {
 	return branch + "@" + hash[:7]
 }
 
-// Published notes that a report of in is on the status branch.
-func (p *Projector) Published(in *Input) {
-	clear(p.shown)
-	for name, rec := range in.Observed.Servers {
-		p.shown[name] = shown{rec.State, rec.Claim}
-	}
-}
+// Published notes that the last report is on the status branch.
+func (p *Projector) Published() { p.shown = p.told }

@@ -90,7 +90,7 @@ func (p *Publisher) once(ctx context.Context, projector *Projector) (bool, error
 	if err != nil {
 		return false, err
 	}
-	projector.Published(in)
+	projector.Published()
 	p.Loop.Mirrored(in)
 	if commit != "" {
 		p.Log.Info("status published", "commit", commit, "revision", in.Desired.Revision)

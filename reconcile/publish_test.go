@@ -1,0 +1,217 @@
+package reconcile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+// branch is a status branch in memory.
+type branch struct {
+	t        *testing.T
+	mu       sync.Mutex
+	subjects []string
+	at       []time.Time
+	files    map[string][]byte
+	failing  bool
+}
+
+func (b *branch) Publish(_ context.Context, r *model.Report) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.failing {
+		return "", errors.New("remote hung up")
+	}
+	files := rendered(b.t, r)
+	if cmp.Equal(files, b.files) {
+		return "", nil
+	}
+	b.files = files
+	b.subjects, b.at = append(b.subjects, r.Subject), append(b.at, time.Now())
+	return "c", nil
+}
+
+// published runs a world with a publisher.
+func published(t *testing.T, servers int, test func(w *world, b *branch)) {
+	synctest.Test(t, func(t *testing.T) {
+		w, b := newWorld(t, servers), &branch{t: t}
+		w.start()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		p := &Publisher{Loop: w.loop, Sink: b, Fence: func() uint64 { return 1 }, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+		go func() { done <- p.Run(ctx) }()
+		test(w, b)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		w.stop()
+	})
+}
+
+func TestTheStatusBranchTellsTheStory(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Minute, 0, "Available Off")
+		story := strings.Join(b.subjects, "\n")
+		for _, want := range []string{
+			"bmc00-system-0: Initial → Available",
+			"bmc00-system-0: Available → Reserved for default/web",
+			"bmc00-system-0: Cleanup → Available",
+		} {
+			if !strings.Contains(story, want) {
+				t.Errorf("no commit says %q:\n%s", want, story)
+			}
+		}
+		if bytes.Contains(b.files[model.ReportReadme], []byte("default/web")) {
+			t.Errorf("the page still mentions the claim:\n%s", b.files[model.ReportReadme])
+		}
+	})
+}
+
+func TestCommitsAreAtLeastAnIntervalApartAndNoneIsWithoutChange(t *testing.T) {
+	published(t, 3, func(w *world, b *branch) {
+		w.expect(2*time.Minute, 2, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		n := len(b.at)
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		if len(b.at) != n {
+			t.Errorf("%d commits in an hour without change", len(b.at)-n)
+		}
+		for i := 1; i < len(b.at); i++ {
+			if d := b.at[i].Sub(b.at[i-1]); d < 10*time.Second {
+				t.Errorf("commits %d and %d are %v apart", i-1, i, d)
+			}
+		}
+	})
+}
+
+func TestAFailedPushIsMadeUpFor(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		b.mu.Lock()
+		b.failing = true
+		b.mu.Unlock()
+		w.expect(5*time.Minute, 0, "Available Off")
+		b.mu.Lock()
+		b.failing = false
+		b.mu.Unlock()
+		w.expect(6*time.Minute, 0, "Available Off")
+		if !bytes.Contains(b.files["servers/bmc00-system-0.yaml"], []byte("state: Available")) {
+			t.Errorf("the branch does not show the server Available:\n%s", b.files["servers/bmc00-system-0.yaml"])
+		}
+	})
+}
+
+func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.loop.Policy.MirrorFirst = true
+		w.expect(time.Minute, 0, "Available Off")
+		b.mu.Lock()
+		b.failing = true
+		b.mu.Unlock()
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(5*time.Minute, 0, "Reserved Off default/web")
+		b.mu.Lock()
+		b.failing = false
+		b.mu.Unlock()
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+	})
+}
+
+func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		in := w.loop.Input(time.Now())
+		got, problems := Restore(rendered(t, NewProjector().Report(in, 7)), in.Now)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		want := in.Observed.Records
+		want.Fleet.Restored = in.Now
+		servers := make(map[model.ServerName]*model.ServerRecord)
+		for name, rec := range want.Servers {
+			m := mirror(rec)
+			m.Restored = true
+			servers[name] = m
+		}
+		want.Servers = servers
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("restored records differ (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestABrokenFileOfTheStatusBranchLosesOnlyItself(t *testing.T) {
+	files := map[string][]byte{
+		"servers/a.yaml":   []byte("record: {name: a, state: Reserved, claim: default/web}"),
+		"servers/b.yaml":   []byte("record: [1"),
+		"servers/c.yaml":   []byte("status: {}"),
+		"README.md":        []byte("# Fleet"),
+		"revision.yaml":    []byte("record: {applied: main@sha1:1, sequence: 4}"),
+		"endpoints/x.yaml": []byte("spec: {}"),
+	}
+	r, problems := Restore(files, time.Unix(1, 0))
+	if len(problems) != 2 || len(r.Servers) != 1 || !r.Servers["a"].Restored || r.Fleet.Sequence != 4 {
+		t.Errorf("got %d problems %v, servers %v, fleet %+v", len(problems), problems, r.Servers, r.Fleet)
+	}
+}
+
+func TestNoSecretReachesTheStatusBranch(t *testing.T) {
+	const password, ignition = "pass-7f3a", "ignition-9c1e"
+	live(t, 1, func(t *testing.T, w *world) {
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{
+				"username": model.NewSensitive("u"), "password": model.NewSensitive(password),
+			}})
+			d.Add(&model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(ignition)}})
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }))
+		})
+		w.expect(3*time.Minute, 0, "Reserved On default/web")
+		in := w.loop.Input(time.Now())
+		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Token(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
+		for path, data := range rendered(t, NewProjector().Report(in, 1)) {
+			for _, secret := range []string{password, ignition, token} {
+				if bytes.Contains(data, []byte(secret)) {
+					t.Errorf("%s shows %q", path, secret)
+				}
+			}
+		}
+	})
+}
+
+func TestUnchangedDocumentsAreTheSame(t *testing.T) {
+	in := bigFleet(50, 10)
+	p := NewProjector()
+	first := p.Report(in, 1)
+	p.Published()
+	in.inState(3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	second := p.Report(in, 1)
+	var changed []string
+	for path, d := range second.Documents {
+		if first.Documents[path] != d {
+			changed = append(changed, path)
+		}
+	}
+	if len(changed) != 3 { // the server, its claim and the page
+		t.Errorf("%d documents are new: %v", len(changed), changed)
+	}
+	if want := "bmc00003-system-0: Reserved → Error for default/c00003"; second.Subject != want {
+		t.Errorf("subject %q, want %q", second.Subject, want)
+	}
+}
