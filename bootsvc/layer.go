@@ -68,13 +68,37 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 		r.layerHeader(want)
 		return
 	}
+	if !s.enter(r.Context()) {
+		r.unavailable("too many images are being loaded at present")
+		return
+	}
+	defer func() { <-s.downloads }()
+	s.stream(r, want)
+}
+
+// enter takes a slot of downloads, waiting for one if there is none and not too
+// many wait already.
+func (s *Server) enter(ctx context.Context) bool {
 	select {
 	case s.downloads <- struct{}{}:
-		defer func() { <-s.downloads }()
-		s.stream(r, want)
+		return true
 	default:
-		r.unavailable("too many images are being loaded at present")
 	}
+	select {
+	case s.waiting <- struct{}{}:
+		defer func() { <-s.waiting }()
+	default:
+		return false
+	}
+	timer := time.NewTimer(s.patience)
+	defer timer.Stop()
+	select {
+	case s.downloads <- struct{}{}:
+		return true
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // pinned finds the layer and the ticket that pins it. The ticket of the server

