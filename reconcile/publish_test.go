@@ -42,9 +42,12 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (string, error) {
 }
 
 // published runs a world with a publisher.
-func published(t *testing.T, servers int, test func(w *world, b *branch)) {
+func published(t *testing.T, servers int, test func(w *world, b *branch), change ...func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w, b := newWorld(t, servers), &branch{t: t}
+		for _, f := range change {
+			f(w)
+		}
 		w.start()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -118,7 +121,6 @@ func TestAFailedPushIsMadeUpFor(t *testing.T) {
 
 func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
 	published(t, 1, func(w *world, b *branch) {
-		w.loop.Policy.MirrorFirst = true
 		w.expect(time.Minute, 0, "Available Off")
 		b.mu.Lock()
 		b.failing = true
@@ -129,7 +131,7 @@ func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
 		b.failing = false
 		b.mu.Unlock()
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-	})
+	}, func(w *world) { w.mirror = true })
 }
 
 func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {

@@ -29,6 +29,7 @@ type world struct {
 	setting  int           // overrides being set now
 	most     int           // that were set at the same time
 	limit    int           // of concurrent power-ons, 0 = the default
+	mirror   bool          // bindings wait for the status branch
 	loop     *Loop
 	stop     func()
 }
@@ -83,6 +84,7 @@ func (w *world) policy() Policy {
 	if w.limit > 0 {
 		p.MaxConcurrentPowerOns = w.limit
 	}
+	p.MirrorFirst = w.mirror
 	return p
 }
 
@@ -269,11 +271,11 @@ func (w *world) set(m *machine, p model.Power) {
 // boot is a machine's firmware and what it boots.
 func (w *world) boot(m *machine) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	m.power = model.PowerOn
 	rec := w.observed.Servers[m.name]
 	network := m.override
 	m.override = false
-	w.mu.Unlock()
 	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
 		m.boots = append(m.boots, "disk "+m.disk)
 		return
