@@ -1,0 +1,166 @@
+package registry
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"ingot/model"
+)
+
+// facts are a server's facts of about the usual size.
+func facts(i int) *model.ServerFacts {
+	inv := &model.Inventory{UUID: uuidOf(i), Manufacturer: "Dell Inc.", Model: "PowerEdge R650", SerialNumber: fmt.Sprint(i), MemoryBytes: 1 << 39}
+	for n := range 4 {
+		inv.Memory = append(inv.Memory, model.MemoryModule{ID: fmt.Sprint("DIMM", n), Bytes: 64 << 30, Type: "DDR4", Manufacturer: "Samsung", SerialNumber: fmt.Sprint(i, n)})
+		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{Name: fmt.Sprint("eth", n), MACAddress: "00:00:5e:00:53:01", IPs: []string{"192.0.2.1"}})
+		inv.Storages = append(inv.Storages, model.Storage{Name: fmt.Sprint("nvme", n), Drives: []model.Drive{{Name: "0", MediaType: "SSD", Bytes: 1 << 40, SerialNumber: fmt.Sprint(n)}}})
+	}
+	return &model.ServerFacts{Name: model.ServerName(fmt.Sprintf("server-%d", i)), Power: model.PowerOn, Inventory: inv}
+}
+
+func benchRegistry(b *testing.B, o Options) *Registry {
+	b.Helper()
+	o.SealKey = testSealKey()
+	r, err := Open(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = r.Close() })
+	if err := r.Lead(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return r
+}
+
+// tenThousand saves a fleet of 10,000 servers.
+func tenThousand(b *testing.B, r *Registry) {
+	b.Helper()
+	var c Changes
+	for i := range 10_000 {
+		c.Servers = append(c.Servers, serverRecord(i, model.PurposeClaim))
+		c.ServerFacts = append(c.ServerFacts, facts(i))
+	}
+	save(b, r, c)
+}
+
+// BenchmarkSave saves 100 servers at the same time, one Save each.
+func BenchmarkSave(b *testing.B) {
+	for name, options := range map[string]func(b *testing.B) Options{
+		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b).url()} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := benchRegistry(b, options(b))
+			n := 0
+			for b.Loop() {
+				n++
+				var wg sync.WaitGroup
+				for i := range 100 {
+					wg.Go(func() {
+						rec := serverRecord(i, model.PurposeClaim)
+						rec.Serial = n
+						save(b, r, Changes{Servers: []*model.ServerRecord{rec}})
+					})
+				}
+				wg.Wait()
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(100*b.N), "µs/save")
+		})
+	}
+}
+
+// BenchmarkWriteFacts writes 1,000 facts in one Save, with a raw go-redis pipeline
+// of the same bytes as the yardstick.
+func BenchmarkWriteFacts(b *testing.B) {
+	s := newRedisServer(b)
+	r := benchRegistry(b, Options{RedisURL: s.url()})
+	client := s.client(b)
+	var ours, raw time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		var c Changes
+		for i := range 1000 {
+			f := facts(i)
+			f.Inventory.MemoryBytes = int64(n)
+			c.ServerFacts = append(c.ServerFacts, f)
+		}
+		encoded, err := c.encode()
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		save(b, r, c)
+		ours += time.Since(start)
+		start = time.Now()
+		_, err = client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
+			for _, ch := range encoded {
+				p.HSet(b.Context(), "raw", ch.name, ch.value)
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		raw += time.Since(start)
+	}
+	b.ReportMetric(float64(ours.Microseconds())/float64(1000*n), "µs/fact")
+	b.ReportMetric(float64(ours)/float64(raw), "x-raw-pipeline")
+}
+
+// BenchmarkObserved takes a snapshot of 10,000 servers.
+func BenchmarkObserved(b *testing.B) {
+	r := benchRegistry(b, Options{Dir: b.TempDir()})
+	tenThousand(b, r)
+	b.Run("unchanged", func(b *testing.B) {
+		for b.Loop() {
+			r.Observed()
+		}
+	})
+	b.Run("one server changed", func(b *testing.B) {
+		for b.Loop() {
+			r.memory.apply(batch{set(bucketServer, "server-1", `{"name":"server-1"}`)})
+			r.Observed()
+		}
+	})
+}
+
+// BenchmarkLoad opens a store of 10,000 servers with records and facts.
+func BenchmarkLoad(b *testing.B) {
+	for name, options := range map[string]func(b *testing.B) Options{
+		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b).url()} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			o := options(b)
+			r := benchRegistry(b, o)
+			tenThousand(b, r)
+			_ = r.Close()
+			o.SealKey = testSealKey()
+			for b.Loop() {
+				again, err := Open(b.Context(), o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				_ = again.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkOffer looks up one of 10,000 servers.
+func BenchmarkOffer(b *testing.B) {
+	r := benchRegistry(b, Options{Dir: b.TempDir()})
+	tenThousand(b, r)
+	for b.Loop() {
+		if _, ok := r.Offer(uuidOf(77)); !ok {
+			b.Fatal("no offer")
+		}
+	}
+}

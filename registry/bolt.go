@@ -1,0 +1,282 @@
+package registry
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// boltFile is the name of the embedded store's file in the state folder.
+const boltFile = "ingot.db"
+
+// lockTimeout is how long to wait for another process to let go of the file.
+const lockTimeout = time.Second
+
+// The bucket of a bbolt file that says what it is, and its keys.
+var (
+	boltMeta   = []byte("meta")
+	boltSchema = []byte("schema")
+	boltFence  = []byte("fence")
+)
+
+// boltStore is the store of one machine: a file, locked by who leads.
+type boltStore struct {
+	path  string
+	clock func() time.Time
+	db    *bolt.DB
+	file  *os.File // what db has open, to notice when path becomes another file
+	fence uint64
+}
+
+// openBolt opens or makes the file in dir, which is made too.
+func openBolt(dir string, clock func() time.Time) (*boltStore, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state.dir: %w", err)
+	}
+	s := &boltStore{path: filepath.Join(dir, boltFile), clock: clock}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	if err := s.checkSchema(); err != nil {
+		return nil, errors.Join(err, s.db.Close())
+	}
+	return s, nil
+}
+
+func (s *boltStore) open() error {
+	db, err := bolt.Open(s.path, 0o600, &bolt.Options{
+		Timeout:        lockTimeout,
+		FreelistType:   bolt.FreelistMapType,
+		NoFreelistSync: true, // recomputed at open; each commit writes less
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, mode)
+			s.file = f
+			return f, err
+		},
+	})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return fmt.Errorf("another ingot uses %s: stop it, or give this one a state.dir of its own: %w", s.path, err)
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return fmt.Errorf("%s is damaged or not a store of ingot: move it away to start from the status branch: %w", s.path, err)
+	case err != nil:
+		return fmt.Errorf("open %s: %w", s.path, err)
+	}
+	s.db = db
+	return nil
+}
+
+func (s *boltStore) checkSchema() error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(boltMeta)
+		if meta == nil {
+			return nil
+		}
+		if v := number(meta.Get(boltSchema)); v > schemaVersion {
+			return fmt.Errorf("%s has schema %d, this ingot knows up to %d: run the newer ingot that wrote it", s.path, v, schemaVersion)
+		}
+		return nil
+	})
+}
+
+func (s *boltStore) load(context.Context) (c contents, fresh bool, err error) {
+	c, fresh = newContents(), true
+	err = s.db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(boltMeta)
+		if meta == nil || meta.Get(boltSchema) == nil {
+			return nil
+		}
+		fresh = false
+		for _, b := range buckets {
+			if err := loadBucket(tx.Bucket([]byte(b)), c[b]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("read %s: %w", s.path, err)
+	}
+	return c, fresh, nil
+}
+
+func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
+	if from == nil {
+		return nil
+	}
+	return from.ForEach(func(k, v []byte) error {
+		to[string(k)] = append([]byte(nil), v...) // v is bbolt's, and only for now
+		return nil
+	})
+}
+
+// acquire succeeds always, for who has the file open has it alone.
+func (s *boltStore) acquire(context.Context) (uint64, string, error) {
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		meta, err := tx.CreateBucketIfNotExists(boltMeta)
+		if err != nil {
+			return err
+		}
+		s.fence = nextFence(max(number(meta.Get(boltFence)), s.fence), s.clock())
+		return meta.Put(boltFence, bytesOf(s.fence))
+	})
+	if err != nil {
+		return 0, "", fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return s.fence, "", nil
+}
+
+func (s *boltStore) renew(context.Context) error {
+	opened, err := s.file.Stat()
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", s.path, err)
+	}
+	named, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return errLost
+	case err != nil:
+		return fmt.Errorf("look at %s: %w", s.path, err)
+	case !os.SameFile(opened, named):
+		return errLost
+	}
+	return nil
+}
+
+func (s *boltStore) commit(ctx context.Context, b batch) error {
+	if err := s.renew(ctx); err != nil {
+		return err
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		for _, ch := range b {
+			if err := applyBolt(tx, ch); err != nil {
+				return fmt.Errorf("%s %s: %w", ch.bucket, ch.name, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func applyBolt(tx *bolt.Tx, ch change) error {
+	to, err := tx.CreateBucketIfNotExists([]byte(ch.bucket))
+	if err != nil {
+		return err
+	}
+	if ch.value == nil {
+		return to.Delete([]byte(ch.name))
+	}
+	return to.Put([]byte(ch.name), ch.value)
+}
+
+// replace opens the file anew if it is no longer at its path, and fills it.
+func (s *boltStore) replace(ctx context.Context, c contents) error {
+	if errors.Is(s.renew(ctx), errLost) {
+		if err := s.reopen(); err != nil {
+			return err
+		}
+	}
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		for _, b := range buckets {
+			if err := refill(tx, b, c[b]); err != nil {
+				return err
+			}
+		}
+		meta, err := tx.CreateBucketIfNotExists(boltMeta)
+		if err != nil {
+			return err
+		}
+		return errors.Join(meta.Put(boltFence, bytesOf(s.fence)), meta.Put(boltSchema, bytesOf(schemaVersion)))
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// reopen opens what is at path now. The old database stays in use when that
+// fails, so that the next attempt finds everything as it was.
+func (s *boltStore) reopen() error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return fmt.Errorf("make state.dir: %w", err)
+	}
+	oldDB, oldFile := s.db, s.file
+	if err := s.open(); err != nil {
+		s.db, s.file = oldDB, oldFile
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			return fmt.Errorf("%w: %w", ErrFenced, err)
+		}
+		return err
+	}
+	if err := oldDB.Close(); err != nil {
+		return fmt.Errorf("close the lost %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func refill(tx *bolt.Tx, b bucket, values map[string][]byte) error {
+	name := []byte(b)
+	if tx.Bucket(name) != nil {
+		if err := tx.DeleteBucket(name); err != nil {
+			return err
+		}
+	}
+	to, err := tx.CreateBucket(name)
+	if err != nil {
+		return err
+	}
+	for k, v := range values {
+		if err := to.Put([]byte(k), v); err != nil {
+			return fmt.Errorf("%s %s: %w", b, k, err)
+		}
+	}
+	return nil
+}
+
+// follow waits in vain: nobody else can have the file open.
+func (s *boltStore) follow(ctx context.Context) (batch, bool, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(followWait):
+	}
+	return nil, false, nil
+}
+
+func (s *boltStore) durable() bool { return true }
+
+func (s *boltStore) close() error {
+	if err := s.db.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// nextFence returns the fencing number after last, the highest one known. Where
+// none is known the store is new or was lost: then it is the time in seconds,
+// which is higher than all numbers before the loss, unless there was more than
+// one leader a second.
+func nextFence(last uint64, now time.Time) uint64 {
+	if last == 0 {
+		return uint64(max(now.Unix(), 0)) + 1
+	}
+	return last + 1
+}
+
+func number(raw []byte) uint64 {
+	if len(raw) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(raw)
+}
+
+func bytesOf(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

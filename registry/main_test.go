@@ -1,0 +1,226 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
+	"ingot/model"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// now is the time of tests.
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func testSealKey() []byte { return []byte("0123456789abcdef0123456789abcdef") }
+
+func testLog(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// fill gives test options their usual values.
+func testOptions(t *testing.T, o Options) Options {
+	o.SealKey = testSealKey()
+	o.Log = testLog(t)
+	if o.Clock == nil {
+		o.Clock = func() time.Time { return now }
+	}
+	return o
+}
+
+// open opens a registry and closes it at the end of the test.
+func open(t *testing.T, o Options) *Registry {
+	t.Helper()
+	r, err := Open(t.Context(), testOptions(t, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() }) // closed by the test already, or not
+	return r
+}
+
+// lead opens a registry that leads.
+func lead(t *testing.T, o Options) *Registry {
+	t.Helper()
+	r := open(t, o)
+	if err := r.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// run runs r until the test ends or stop is called; done gets what Run returned.
+func run(t *testing.T, r *Registry) (stop func(), done <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	result, finished := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(finished)
+		result <- r.Run(ctx)
+	}()
+	stop = func() {
+		cancel()
+		<-finished
+	}
+	t.Cleanup(stop)
+	return stop, result
+}
+
+// eventually waits until ok, which must become so within seconds.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// redisServer is a real redis-server.
+type redisServer struct {
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+}
+
+// newRedisServer starts one on a unix socket, or skips the test.
+func newRedisServer(t testing.TB, args ...string) *redisServer {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("REAL REDIS NOT TESTED: there is no redis-server on PATH; install Debian's redis-server")
+	}
+	dir, err := os.MkdirTemp("", "ingot-redis-") // t.TempDir is too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &redisServer{dir: dir, args: args}
+	t.Cleanup(func() {
+		s.stop()
+		_ = os.RemoveAll(dir)
+	})
+	s.start(t)
+	return s
+}
+
+func (s *redisServer) socket() string { return filepath.Join(s.dir, "s") }
+func (s *redisServer) url() string    { return "unix://" + s.socket() }
+
+func (s *redisServer) start(t testing.TB) {
+	t.Helper()
+	args := append([]string{"--port", "0", "--unixsocket", s.socket(), "--dir", s.dir, "--save", "", "--daemonize", "no"}, s.args...)
+	s.cmd = exec.Command("redis-server", args...)
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := s.client(t)
+	for deadline := time.Now().Add(10 * time.Second); c.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("redis-server does not answer")
+		}
+	}
+}
+
+// stop kills the server.
+func (s *redisServer) stop() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+func (s *redisServer) client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), MaxRetries: -1})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// aof makes a Redis durable.
+var aof = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
+
+// backend is a store that tests run against.
+type backend struct {
+	options Options
+	// lose empties the store behind the registry's back.
+	lose func(t *testing.T)
+}
+
+// backends are all stores, by name, each made when it is asked for.
+var backends = map[string]func(t *testing.T) backend{
+	"bbolt": func(t *testing.T) backend {
+		dir := t.TempDir()
+		return backend{Options{Dir: dir}, func(t *testing.T) {
+			if err := os.Remove(filepath.Join(dir, boltFile)); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	},
+	"miniredis": func(t *testing.T) backend {
+		m := miniredis.RunT(t)
+		return backend{Options{RedisURL: "redis://" + m.Addr()}, func(*testing.T) { m.FlushAll() }}
+	},
+	"redis-server": func(t *testing.T) backend {
+		s := newRedisServer(t, aof...)
+		return backend{Options{RedisURL: s.url()}, func(t *testing.T) {
+			if err := s.client(t).FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}}
+	},
+}
+
+// onEachBackend runs a test against all stores.
+func onEachBackend(t *testing.T, test func(t *testing.T, b backend)) {
+	for name, make := range backends {
+		t.Run(name, func(t *testing.T) { test(t, make(t)) })
+	}
+}
+
+// uuidOf makes the system UUID of the i-th server.
+func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1) }
+
+// serverRecord is a record of the i-th server with an open ticket.
+func serverRecord(i int, purpose model.TicketPurpose) *model.ServerRecord {
+	name := model.ServerName(fmt.Sprintf("server-%d", i))
+	return &model.ServerRecord{
+		Name: name, BMC: model.BMCName(fmt.Sprintf("bmc-%d", i)), SystemURI: "/redfish/v1/Systems/1",
+		UUID: uuidOf(i), State: model.StateDiscovery, Since: now,
+		Ticket: &model.Ticket{
+			ID: fmt.Sprintf("%s-1", name), Server: name, UUID: uuidOf(i), Purpose: purpose, ArmedAt: now, Digest: "d",
+			Image: model.PinnedImage{
+				Repository: "registry.example.com/os", Digest: "sha256:m", Architecture: "amd64",
+				Kernel: &model.Layer{Digest: "sha256:k", Size: 1}, Initrd: &model.Layer{Digest: "sha256:i", Size: 2},
+			},
+		},
+	}
+}
+
+func save(t testing.TB, r *Registry, c Changes) {
+	t.Helper()
+	if err := r.Save(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// startSentinel starts a Redis Sentinel.
+func startSentinel(t *testing.T, conf string) {
+	t.Helper()
+	cmd := exec.Command("redis-server", conf, "--sentinel")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+}

@@ -1,0 +1,318 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"ingot/model"
+)
+
+// memory is the copy of the store that all reads come from: the bytes as they
+// are stored, what they mean, and indexes over that.
+type memory struct {
+	snapshot atomic.Pointer[model.Observed] // nil after a change
+
+	mu     sync.RWMutex
+	raw    contents
+	state  model.Observed
+	shared map[bucket]bool // maps of state that a snapshot shares
+	byUUID map[string][]model.ServerName
+	byBlob map[blob]map[model.ServerName]*model.Ticket
+}
+
+// blob names one layer or manifest of an image repository.
+type blob struct{ repository, digest string }
+
+func newMemory() *memory {
+	m := &memory{}
+	m.clear()
+	return m
+}
+
+func (m *memory) clear() {
+	m.raw, m.state, m.shared = newContents(), *model.NewObserved(), make(map[bucket]bool)
+	m.byUUID = make(map[string][]model.ServerName)
+	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
+}
+
+// column is how one bucket's values stand in model.Observed.
+type column struct {
+	decode func(raw []byte) (any, error)
+	// put sets the named value, or deletes it when v is nil.
+	put func(m *memory, b bucket, name string, v any)
+}
+
+// columns are the buckets whose values mean something to this package; the
+// others are sealed.
+var columns = map[bucket]column{
+	bucketFleet:       {decode[model.FleetRecord], putFleet},
+	bucketServer:      {decode[model.ServerRecord], putServer},
+	bucketBMC:         mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
+	bucketClaim:       mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
+	bucketBMCFacts:    mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
+	bucketServerFacts: mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
+	bucketProbe:       mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
+	bucketBootState:   mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
+	bucketWipe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
+	bucketProgress:    mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress }),
+}
+
+func decode[V any](raw []byte) (any, error) {
+	v := new(V)
+	return v, json.Unmarshal(raw, v)
+}
+
+// mapped is the column of a bucket that is a map in model.Observed. Before the
+// first change after a snapshot the map is copied, for the snapshot keeps it.
+func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
+	return column{decode: decode[V], put: func(m *memory, b bucket, name string, v any) {
+		values := in(&m.state)
+		if m.shared[b] {
+			*values, m.shared[b] = maps.Clone(*values), false
+		}
+		if v == nil {
+			delete(*values, K(name))
+			return
+		}
+		(*values)[K(name)] = v.(*V)
+	}}
+}
+
+func putFleet(m *memory, _ bucket, _ string, v any) {
+	m.state.Fleet = model.FleetRecord{}
+	if v != nil {
+		m.state.Fleet = *v.(*model.FleetRecord)
+	}
+}
+
+var putServerValue = mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers }).put
+
+func putServer(m *memory, b bucket, name string, v any) {
+	if old := m.state.Servers[model.ServerName(name)]; old != nil {
+		m.unindex(model.ServerName(name), old)
+	}
+	putServerValue(m, b, name, v)
+	if v != nil {
+		m.index(model.ServerName(name), v.(*model.ServerRecord))
+	}
+}
+
+func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
+	if uuid, err := canonicalUUID(rec.UUID); err == nil {
+		m.byUUID[uuid] = append(m.byUUID[uuid], name)
+	}
+	for _, b := range pinnedBlobs(rec.Ticket) {
+		if m.byBlob[b] == nil {
+			m.byBlob[b] = make(map[model.ServerName]*model.Ticket)
+		}
+		m.byBlob[b][name] = rec.Ticket
+	}
+}
+
+func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
+	if uuid, err := canonicalUUID(rec.UUID); err == nil {
+		m.byUUID[uuid] = slices.DeleteFunc(m.byUUID[uuid], func(n model.ServerName) bool { return n == name })
+		if len(m.byUUID[uuid]) == 0 {
+			delete(m.byUUID, uuid)
+		}
+	}
+	for _, b := range pinnedBlobs(rec.Ticket) {
+		delete(m.byBlob[b], name)
+		if len(m.byBlob[b]) == 0 {
+			delete(m.byBlob, b)
+		}
+	}
+}
+
+// pinnedBlobs are the parts of the image that t lets its server fetch.
+func pinnedBlobs(t *model.Ticket) []blob {
+	if !usable(t) {
+		return nil
+	}
+	blobs := []blob{{t.Image.Repository, t.Image.Digest}}
+	for _, l := range []*model.Layer{t.Image.Kernel, t.Image.Initrd, t.Image.Squashfs, t.Image.UKI} {
+		if l != nil {
+			blobs = append(blobs, blob{t.Image.Repository, l.Digest})
+		}
+	}
+	return blobs
+}
+
+// usable reports whether a server may still boot with t.
+func usable(t *model.Ticket) bool {
+	return t.Open() || (t != nil && t.Always && t.Ended == model.TicketBooted)
+}
+
+// change with what its value means; v is nil for deletions and sealed buckets.
+type decoded struct {
+	change
+	v any
+}
+
+// corrupt is a stored value that means nothing.
+type corrupt struct {
+	key
+	err error
+}
+
+func (c corrupt) Error() string { return fmt.Sprintf("%s %s: %v", c.bucket, c.name, c.err) }
+
+// decodePiece is how many values one goroutine decodes. Pieces are small because
+// values of one kind stand together, and some kinds take much longer than others.
+const decodePiece = 128
+
+// decodeAll reads the values of b, in parallel when there are many. Values that
+// mean nothing are left out and returned beside.
+func decodeAll(b batch) ([]decoded, []corrupt) {
+	out := make([]decoded, len(b))
+	errs := make([]error, len(b))
+	var wg sync.WaitGroup
+	for from := 0; from < len(b); from += decodePiece {
+		wg.Go(func() {
+			for i := from; i < min(from+decodePiece, len(b)); i++ {
+				out[i], errs[i] = decodeOne(b[i])
+			}
+		})
+	}
+	wg.Wait()
+	var bad []corrupt
+	good := out[:0]
+	for i, err := range errs {
+		if err != nil {
+			bad = append(bad, corrupt{b[i].key, err})
+			continue
+		}
+		good = append(good, out[i])
+	}
+	return good, bad
+}
+
+func decodeOne(ch change) (decoded, error) {
+	column, meaning := columns[ch.bucket]
+	if !meaning || ch.value == nil {
+		return decoded{change: ch}, nil
+	}
+	v, err := column.decode(ch.value)
+	return decoded{ch, v}, err
+}
+
+// reset makes c all that is in memory.
+func (m *memory) reset(c contents) []corrupt {
+	var all batch
+	for b, values := range c {
+		for name, value := range values {
+			all = append(all, change{key{b, name}, value})
+		}
+	}
+	changes, bad := decodeAll(all)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.clear()
+	m.put(changes)
+	return bad
+}
+
+// apply makes the changes of b in memory.
+func (m *memory) apply(b batch) []corrupt {
+	changes, bad := decodeAll(b)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.put(changes)
+	return bad
+}
+
+func (m *memory) put(changes []decoded) {
+	for _, ch := range changes {
+		m.raw.set(ch.change)
+		if column, meaning := columns[ch.bucket]; meaning {
+			column.put(m, ch.bucket, ch.name, ch.v)
+		}
+	}
+	if len(changes) > 0 {
+		m.snapshot.Store(nil)
+	}
+}
+
+// observed returns a snapshot, the same one for as long as nothing changes.
+func (m *memory) observed() *model.Observed {
+	if o := m.snapshot.Load(); o != nil {
+		return o
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.state
+	for b := range columns {
+		m.shared[b] = true
+	}
+	m.snapshot.Store(&o)
+	return &o
+}
+
+// stored returns the bytes of one value, nil if there is none. Nobody changes
+// them.
+func (m *memory) stored(k key) []byte {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.raw[k.bucket][k.name]
+}
+
+// differs reports whether ch would change anything.
+func (m *memory) differs(ch change) bool {
+	old := m.stored(ch.key)
+	return (old == nil) != (ch.value == nil) || !bytes.Equal(old, ch.value)
+}
+
+// all returns everything that is in memory, as it is to be stored.
+func (m *memory) all() contents {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	c := make(contents, len(m.raw))
+	for b, values := range m.raw {
+		c[b] = maps.Clone(values)
+	}
+	return c
+}
+
+// names returns the names in a bucket.
+func (m *memory) names(b bucket) []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Collect(maps.Keys(m.raw[b]))
+}
+
+// empty reports whether memory knows nothing at all.
+func (m *memory) empty() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.raw.empty()
+}
+
+// server returns the one server with this UUID in either byte order of SMBIOS.
+// No server is returned when several have it, for nobody knows which is meant.
+func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var found []model.ServerName
+	for _, spelling := range model.UUIDVariants(uuid) {
+		found = append(found, m.byUUID[spelling]...)
+	}
+	if len(found) != 1 {
+		return nil, nil
+	}
+	return m.state.Servers[found[0]], m.state.Progress[found[0]]
+}
+
+// pinned returns a ticket that lets its server fetch b.
+func (m *memory) pinned(b blob) *model.Ticket {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, t := range m.byBlob[b] {
+		return t
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package registry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	writes   *prometheus.CounterVec
+	commits  prometheus.Histogram
+	errors   prometheus.Counter
+	lost     prometheus.Counter
+	corrupt  prometheus.Counter
+	leading  prometheus.Gauge
+	requests *prometheus.CounterVec
+	unknown  prometheus.Counter
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_store_writes_total", Help: "Values written to or deleted from the store.",
+		}, []string{"bucket"}),
+		commits: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ingot_store_commit_seconds", Help: "How long commits to the store take.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 9),
+		}),
+		errors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_store_errors_total", Help: "Failed calls to the store.",
+		}),
+		lost: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_store_lost_total", Help: "How often the store was found emptied, replaced or rolled back, and was written again from memory.",
+		}),
+		corrupt: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_store_corrupt_values_total", Help: "Values of the store that could not be read and were ignored.",
+		}),
+		leading: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_store_leading", Help: "1 while this process leads.",
+		}),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_registry_requests_total", Help: "Requests to the endpoint that probes report to.",
+		}, []string{"path", "code"}),
+		unknown: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_registry_unknown_reports_total", Help: "Reports for system UUIDs that no server has.",
+		}),
+	}
+	for _, b := range buckets {
+		m.writes.WithLabelValues(string(b))
+	}
+	if reg != nil {
+		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.requests, m.unknown)
+	}
+	return m
+}

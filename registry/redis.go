@@ -1,0 +1,456 @@
+package registry
+
+import (
+	"context"
+	"crypto/rand"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The scripts. Each runs at one moment, so nobody is between check and write.
+var (
+	//go:embed script/acquire.lua
+	acquireSource string
+	//go:embed script/renew.lua
+	renewSource string
+	//go:embed script/commit.lua
+	commitSource string
+	//go:embed script/fill.lua
+	fillSource string
+	//go:embed script/release.lua
+	releaseSource string
+
+	acquireScript = redis.NewScript(acquireSource)
+	renewScript   = redis.NewScript(renewSource)
+	commitScript  = redis.NewScript(commitSource)
+	fillScript    = redis.NewScript(fillSource)
+	releaseScript = redis.NewScript(releaseSource)
+)
+
+const (
+	// feedLength is about how many commits a standby may be behind before it has
+	// to load everything again.
+	feedLength = 4096
+	// fillBytes is about how much of a lost store is written by one script, during
+	// which Redis does nothing else.
+	fillBytes = 4 << 20
+)
+
+// redisConfig is what a redisStore needs to know.
+type redisConfig struct {
+	url           string
+	prefix        string
+	owner         string // unique to this process
+	ttl           time.Duration
+	allowInsecure bool
+	clock         func() time.Time
+	log           *slog.Logger
+}
+
+// redisStore keeps each bucket in a hash. All its keys have the prefix as hash
+// tag, so that in a cluster they are in one place, where scripts can see them.
+type redisStore struct {
+	redisConfig
+	client  redis.UniversalClient
+	isAOF   bool
+	leading bool
+
+	fence    uint64 // ours, or the newest one that was seen
+	revision uint64 // of the newest commit that is ours, or that was loaded or followed
+	feedID   string // newest entry of the feed that was seen
+	lostAt   time.Time
+}
+
+// openRedis connects and refuses a Redis that would lose records.
+func openRedis(ctx context.Context, c redisConfig) (*redisStore, error) {
+	o, err := parseRedisURL(c.url)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkExposure(o); err != nil && !c.allowInsecure {
+		return nil, err
+	}
+	redis.SetLogger(driverLog{c.log}) // there is but one for the process
+	s := &redisStore{redisConfig: c, client: redis.NewUniversalClient(o), feedID: "0"}
+	if err := s.check(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("redis at %s: %w", strings.Join(o.Addrs, ","), err), s.client.Close())
+	}
+	return s, nil
+}
+
+func (s *redisStore) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("not reachable: %w", err)
+	}
+	if err := s.onEach(ctx, s.checkEviction); err != nil {
+		return err
+	}
+	return s.inspectPersistence(ctx)
+}
+
+// onEach calls f for each server that keys may be on.
+func (s *redisStore) onEach(ctx context.Context, f func(context.Context, redis.Cmdable) error) error {
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return f(ctx, c) })
+	}
+	return f(ctx, s.client)
+}
+
+// checkEviction refuses a Redis that drops keys when memory is short, for it
+// would drop records.
+func (s *redisStore) checkEviction(ctx context.Context, c redis.Cmdable) error {
+	policy := infoField(ctx, c, "memory", "maxmemory_policy")
+	if policy == "" {
+		config, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
+		if err != nil {
+			s.log.Warn("cannot see whether Redis may drop records: its eviction policy must be noeviction", "err", err)
+			return nil
+		}
+		policy = config["maxmemory-policy"]
+	}
+	if policy != "" && policy != "noeviction" {
+		return fmt.Errorf("its maxmemory-policy is %s, so it may drop records: set it to noeviction", policy)
+	}
+	return nil
+}
+
+// inspectPersistence finds out whether what is committed survives a restart of
+// Redis. Where Redis does not say, it does not.
+func (s *redisStore) inspectPersistence(ctx context.Context) error {
+	s.isAOF = true
+	return s.onEach(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		if infoField(ctx, c, "persistence", "aof_enabled") != "1" {
+			s.isAOF = false
+		}
+		return nil
+	})
+}
+
+// infoField returns one field of INFO, "" if the server does not have it.
+func infoField(ctx context.Context, c redis.Cmdable, section, field string) string {
+	info, err := c.Info(ctx, section).Result()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.SplitSeq(info, "\r\n") {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// key returns the name of a key in Redis.
+func (s *redisStore) key(name string) string { return "{" + s.prefix + "}:" + name }
+
+func (s *redisStore) hash(b bucket) string { return s.key("data:" + string(b)) }
+
+func (s *redisStore) hashes() []string {
+	keys := make([]string, len(buckets))
+	for i, b := range buckets {
+		keys[i] = s.hash(b)
+	}
+	return keys
+}
+
+// hashIndex is the place of each bucket's hash among hashes, from 1 as in Lua.
+var hashIndex = func() map[bucket]string {
+	index := make(map[bucket]string, len(buckets))
+	for i, b := range buckets {
+		index[b] = strconv.Itoa(i + 1)
+	}
+	return index
+}()
+
+func (s *redisStore) load(ctx context.Context) (contents, bool, error) {
+	var schema, fence, revision *redis.StringCmd
+	var feed *redis.XMessageSliceCmd
+	hashes := make(map[bucket]*redis.MapStringStringCmd, len(buckets))
+	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		schema, fence, revision = p.Get(ctx, s.key("schema")), p.Get(ctx, s.key("fence")), p.Get(ctx, s.key("revision"))
+		feed = p.XRevRangeN(ctx, s.key("feed"), "+", "-", 1)
+		for _, b := range buckets {
+			hashes[b] = p.HGetAll(ctx, s.hash(b))
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, false, fmt.Errorf("load from redis: %w", err)
+	}
+	if newest := feed.Val(); len(newest) > 0 {
+		s.feedID = newest[0].ID
+	}
+	if schema.Val() == "" {
+		return newContents(), true, nil
+	}
+	if v, err := strconv.Atoi(schema.Val()); err != nil || v > schemaVersion {
+		return nil, false, fmt.Errorf("redis has schema %s, this ingot knows up to %d: run the newer ingot that wrote it", schema.Val(), schemaVersion)
+	}
+	s.revision, s.fence = parseNumber(revision.Val()), max(s.fence, parseNumber(fence.Val()))
+	c, err := collect(hashes)
+	return c, false, err
+}
+
+func collect(hashes map[bucket]*redis.MapStringStringCmd) (contents, error) {
+	c := make(contents, len(hashes))
+	for b, cmd := range hashes {
+		if err := cmd.Err(); err != nil {
+			return nil, fmt.Errorf("load %s from redis: %w", b, err)
+		}
+		c[b] = make(map[string][]byte, len(cmd.Val()))
+		for name, value := range cmd.Val() {
+			c[b][name] = []byte(value)
+		}
+	}
+	return c, nil
+}
+
+func (s *redisStore) acquire(ctx context.Context) (uint64, string, error) {
+	if wait, err := s.leaveToLeader(ctx); wait || err != nil {
+		return 0, "nobody: the store was lost, and who led may write it again", err
+	}
+	keys := []string{s.key("lease"), s.key("fence")}
+	answer, err := acquireScript.Run(ctx, s.client, keys,
+		s.owner, s.ttl.Milliseconds(), s.fence, nextFence(0, s.clock())).StringSlice()
+	if err != nil {
+		return 0, "", fmt.Errorf("ask redis for the lease: %w", err)
+	}
+	if len(answer) != 2 {
+		return 0, "", fmt.Errorf("ask redis for the lease: %d answers", len(answer))
+	}
+	if holder := answer[1]; holder != "" {
+		return 0, holder, nil
+	}
+	s.fence, s.leading = parseNumber(answer[0]), true
+	return s.fence, "", nil
+}
+
+// leaveToLeader reports whether to stand back because the store was lost: for the
+// time of one lease, for the leader knows best what was in it.
+func (s *redisStore) leaveToLeader(ctx context.Context) (bool, error) {
+	if s.revision == 0 {
+		return false, nil
+	}
+	n, err := s.client.Exists(ctx, s.key("schema")).Result()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("ask redis for the lease: %w", err)
+	case n > 0:
+		s.lostAt = time.Time{}
+		return false, nil
+	case s.lostAt.IsZero():
+		s.lostAt = time.Now()
+	}
+	return time.Since(s.lostAt) < s.ttl, nil
+}
+
+func (s *redisStore) renew(ctx context.Context) error {
+	keys := []string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision")}
+	return s.judge(renewScript.Run(ctx, s.client, keys, s.owner, s.ttl.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
+}
+
+func (s *redisStore) commit(ctx context.Context, b batch) error {
+	changed, err := json.Marshal(namesOf(b))
+	if err != nil {
+		return fmt.Errorf("list changes: %w", err)
+	}
+	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed")}, s.hashes()...)
+	args := make([]any, 0, 4+4*len(b))
+	args = append(args, s.fence, s.revision+1, changed, feedLength)
+	for _, ch := range b {
+		op := "set"
+		if ch.value == nil {
+			op = "del"
+		}
+		args = append(args, hashIndex[ch.bucket], op, ch.name, ch.value)
+	}
+	if err := s.judge(commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
+		return err
+	}
+	s.revision++
+	return nil
+}
+
+// namesOf is how the feed names what a batch changed.
+func namesOf(b batch) [][2]string {
+	names := make([][2]string, len(b))
+	for i, ch := range b {
+		names[i] = [2]string{string(ch.bucket), ch.name}
+	}
+	return names
+}
+
+// judge turns a script's answer into the errors of the store interface.
+func (s *redisStore) judge(answer *redis.Cmd, doing string) error {
+	text, err := answer.Text()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w", doing, err)
+	case text == "lost":
+		return errLost
+	case text == "fenced":
+		s.leading = false
+		return ErrFenced
+	}
+	return nil
+}
+
+func (s *redisStore) replace(ctx context.Context, c contents) error {
+	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed")}, s.hashes()...)
+	pieces := piecesOf(c)
+	for i, piece := range pieces {
+		place := ""
+		switch i {
+		case 0:
+			place = "first"
+		case len(pieces) - 1:
+			place = "last"
+		}
+		args := append([]any{s.owner, s.ttl.Milliseconds(), s.fence, s.revision + 1, schemaVersion, feedLength, place}, piece...)
+		if err := s.judge(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
+			return err
+		}
+	}
+	s.revision++
+	return s.inspectPersistence(ctx) // what was lost may have changed its ways
+}
+
+// piecesOf cuts c into the arguments of at least two calls.
+func piecesOf(c contents) [][]any {
+	pieces := [][]any{nil}
+	size := 0
+	for b, values := range c {
+		for name, value := range values {
+			last := len(pieces) - 1
+			pieces[last] = append(pieces[last], hashIndex[b], name, value)
+			if size += len(name) + len(value); size >= fillBytes {
+				pieces, size = append(pieces, nil), 0
+			}
+		}
+	}
+	return append(pieces, nil)
+}
+
+func (s *redisStore) follow(ctx context.Context) (batch, bool, error) {
+	streams, err := s.client.XRead(ctx, &redis.XReadArgs{
+		Streams: []string{s.key("feed"), s.feedID}, Count: 256, Block: followWait,
+	}).Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		stale, err := s.missed(ctx)
+		return nil, stale, err
+	case err != nil:
+		return nil, false, fmt.Errorf("read the change feed of redis: %w", err)
+	}
+	changed := make(map[key]bool)
+	id, revision := s.feedID, s.revision
+	for _, entry := range streams[0].Messages {
+		if !s.notice(entry, changed) {
+			return nil, true, nil
+		}
+	}
+	b, err := s.fetch(ctx, changed)
+	if err != nil {
+		s.feedID, s.revision = id, revision
+	}
+	return b, false, err
+}
+
+// missed reports whether there were commits that the feed did not show: after a
+// loss its entries may have lower numbers than before, if a clock went back.
+func (s *redisStore) missed(ctx context.Context) (bool, error) {
+	revision, err := s.client.Get(ctx, s.key("revision")).Uint64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return false, fmt.Errorf("read the revision of redis: %w", err)
+	}
+	return revision > s.revision, nil
+}
+
+// notice takes over one entry of the feed, and reports whether the entry follows
+// on the last one that was seen. Our own commits are noticed too, which is of no
+// harm.
+func (s *redisStore) notice(entry redis.XMessage, changed map[key]bool) bool {
+	var names [][2]string
+	text, _ := entry.Values["changed"].(string)
+	revision, _ := entry.Values["revision"].(string)
+	fence, _ := entry.Values["fence"].(string)
+	s.fence = max(s.fence, parseNumber(fence))
+	if json.Unmarshal([]byte(text), &names) != nil || parseNumber(revision) > s.revision+1 {
+		return false
+	}
+	s.feedID, s.revision = entry.ID, max(s.revision, parseNumber(revision))
+	for _, n := range names {
+		changed[key{bucket(n[0]), n[1]}] = true
+	}
+	return true
+}
+
+// fetch reads the present values of what changed.
+func (s *redisStore) fetch(ctx context.Context, changed map[key]bool) (batch, error) {
+	values := make(map[key]*redis.StringCmd, len(changed))
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for k := range changed {
+			values[k] = p.HGet(ctx, s.hash(k.bucket), k.name)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, fmt.Errorf("read what changed in redis: %w", err)
+	}
+	b := make(batch, 0, len(values))
+	for k, cmd := range values {
+		value, err := cmd.Bytes()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, fmt.Errorf("read %s %s from redis: %w", k.bucket, k.name, err)
+		}
+		b = append(b, change{k, value})
+	}
+	return b, nil
+}
+
+func (s *redisStore) durable() bool { return s.isAOF }
+
+// close lets the next leader in at once instead of after the lease ran out.
+func (s *redisStore) close() error {
+	if s.leading {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if err := releaseScript.Run(ctx, s.client, []string{s.key("lease")}, s.owner).Err(); err != nil {
+			s.log.Warn("the lease could not be given back: the next leader waits until it runs out", "err", err)
+		}
+	}
+	if err := s.client.Close(); err != nil {
+		return fmt.Errorf("close redis: %w", err)
+	}
+	return nil
+}
+
+// driverLog takes what go-redis would print on standard error. Its failures come
+// back as errors too, so nobody need see it.
+type driverLog struct{ log *slog.Logger }
+
+// Printf implements go-redis' logging interface.
+func (l driverLog) Printf(ctx context.Context, format string, args ...any) {
+	l.log.DebugContext(ctx, "go-redis", "says", fmt.Sprintf(format, args...))
+}
+
+// ownerName makes a name that no other process has.
+func ownerName(name string) string { return name + "/" + strings.ToLower(rand.Text()[:10]) }
+
+func parseNumber(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,300 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
+
+const (
+	// commitTimeout bounds one commit: who saves learns soon that Redis is down.
+	commitTimeout = 2 * time.Second
+	// loadTimeout bounds reading or writing everything.
+	loadTimeout = 30 * time.Second
+	// checkEvery is how often the store is looked at at least.
+	checkEvery = time.Second
+)
+
+// Options are what a Registry needs. The zero value of a field means its default.
+type Options struct {
+	// RedisURL is where records are kept; empty means a bbolt file in Dir.
+	RedisURL string
+	// AllowInsecure lets RedisURL be on the network without password or TLS.
+	AllowInsecure bool
+	// Prefix is common to all keys in Redis; default "ingot".
+	Prefix string
+	// Dir is the state folder.
+	Dir string
+	// SealKey is what LoadSealKey returned: 32 bytes.
+	SealKey []byte
+	// Owner names this process to the others, for people; default "ingot".
+	Owner string
+	// LeaseTTL is how long leadership in Redis outlives a dead leader; default 10 s.
+	LeaseTTL time.Duration
+	// OpenEndpoint lets probes report without a token in the path, as upstream's do
+	// (configuration registry.requireToken: false).
+	OpenEndpoint bool
+	// MaxBody is the size of the largest report in bytes; default 4 MiB.
+	MaxBody int64
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Clock      func() time.Time
+}
+
+func (o Options) withDefaults() Options {
+	o.Prefix = cmp.Or(o.Prefix, "ingot")
+	o.Owner = ownerName(cmp.Or(o.Owner, "ingot"))
+	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
+	o.MaxBody = cmp.Or(o.MaxBody, 4<<20)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	return o
+}
+
+// Registry is all that is known, durable through its store.
+type Registry struct {
+	options Options
+	log     *slog.Logger
+	store   store
+	memory  *memory
+	sealer  sealer
+	tokens  model.TokenKey
+	metrics *metrics
+	unknown *unknownReports
+
+	turn      chan struct{} // held by the one who uses the store
+	following sync.Mutex    // held by the one who waits at the feed
+	queue     queue
+	unsure    map[key]bool // by turn: what a commit that failed may have written
+	closed    bool         // by turn
+
+	fence    atomic.Uint64 // 0 while another leads
+	led      atomic.Bool   // we lead, or did
+	leaseEnd atomic.Pointer[time.Time]
+	health   atomic.Pointer[error]
+	durable  atomic.Bool
+	changed  chan struct{}
+}
+
+// Open opens the store and reads it. The Registry is to be closed in the end. It
+// reads at once; it writes after Lead has returned, with bbolt at once too.
+func Open(ctx context.Context, o Options) (*Registry, error) {
+	o = o.withDefaults()
+	seals, tokens, err := deriveKeys(o.SealKey)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openStore(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("open registry: %w", err)
+	}
+	r := &Registry{
+		options: o, log: o.Log, store: s, memory: newMemory(), sealer: seals, tokens: tokens,
+		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(),
+		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
+	}
+	r.durable.Store(s.durable())
+	if err := r.start(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.close())
+	}
+	return r, nil
+}
+
+func openStore(ctx context.Context, o Options) (store, error) {
+	if o.RedisURL == "" {
+		return openBolt(o.Dir, o.Clock)
+	}
+	return openRedis(ctx, redisConfig{
+		url: o.RedisURL, prefix: o.Prefix, owner: o.Owner, ttl: o.LeaseTTL,
+		allowInsecure: o.AllowInsecure, clock: o.Clock, log: o.Log,
+	})
+}
+
+// start reads the store. A file is ours alone, so there we lead from the start.
+func (r *Registry) start(ctx context.Context) (err error) {
+	if r.options.RedisURL == "" {
+		_, err = r.tryLead(ctx)
+		return err
+	}
+	_, err = r.reload(ctx)
+	return err
+}
+
+// Close gives up leadership and the store. Nothing can be saved after it. To
+// close again does nothing.
+func (r *Registry) Close() error {
+	r.turn <- struct{}{}
+	defer r.endTurn()
+	r.following.Lock()
+	defer r.following.Unlock()
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	r.setFence(0)
+	return r.store.close()
+}
+
+// Observed returns all that is known but what Git asks for. It is a snapshot
+// that nobody changes, the same pointer for as long as nothing changed.
+func (r *Registry) Observed() *model.Observed { return r.memory.observed() }
+
+// Changed has a value after something changed, by whomever, since the last value
+// was taken.
+func (r *Registry) Changed() <-chan struct{} { return r.changed }
+
+// Empty reports whether there is no record of the fleet: nothing was ever
+// planned with this store, or it was lost while nobody ran.
+func (r *Registry) Empty() bool { return r.memory.stored(key{bucketFleet, fleetKey}) == nil }
+
+// Durable reports whether what Save has returned for survives a crash of the
+// store: always with bbolt, with Redis if it has an append-only file.
+func (r *Registry) Durable() bool { return r.durable.Load() }
+
+// Fence returns the fencing number of our leadership, higher than that of all
+// leaders before, or 0 while we do not lead.
+func (r *Registry) Fence() uint64 { return r.fence.Load() }
+
+// Leading reports whether nobody else can lead now. It turns false when the
+// store has not answered for the time of a lease, and true when it answers again
+// and nobody led meanwhile.
+func (r *Registry) Leading() bool {
+	end := r.leaseEnd.Load()
+	return r.Fence() != 0 && end != nil && time.Now().Before(*end)
+}
+
+// Healthy returns nil, or why the store cannot be used at present.
+func (r *Registry) Healthy() error {
+	if err := r.health.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// TokenKey makes the tokens of boot tickets.
+func (r *Registry) TokenKey() model.TokenKey { return r.tokens }
+
+// Changes is what one Save does: all of it or nothing.
+type Changes struct {
+	Fleet       *model.FleetRecord
+	Servers     []*model.ServerRecord
+	BMCs        []*model.BMCRecord
+	Claims      []*model.ClaimRecord
+	BMCFacts    []*model.BMCFacts
+	ServerFacts []*model.ServerFacts
+
+	// What is known of the named objects is forgotten: the record, and all that was
+	// observed and reported.
+	DeleteServers []model.ServerName
+	DeleteBMCs    []model.BMCName
+	DeleteClaims  []model.ClaimName
+}
+
+// Save writes c durably. What is as it was is not written. The values are not
+// kept: who saves may change them afterwards. Nothing was written after
+// ErrFenced; after other errors it may have been, and the store is brought back
+// to what Observed shows as soon as it answers.
+func (r *Registry) Save(ctx context.Context, c Changes) error {
+	b, err := c.encode()
+	if err != nil {
+		return fmt.Errorf("save records: %w", err)
+	}
+	if err := r.write(ctx, always(b)); err != nil {
+		return fmt.Errorf("save records: %w", err)
+	}
+	return nil
+}
+
+// Restore writes all records, as read back from the status branch.
+func (r *Registry) Restore(ctx context.Context, records model.Records) error {
+	c := Changes{Fleet: &records.Fleet}
+	for _, rec := range records.Servers {
+		c.Servers = append(c.Servers, rec)
+	}
+	for _, rec := range records.BMCs {
+		c.BMCs = append(c.BMCs, rec)
+	}
+	for _, rec := range records.Claims {
+		c.Claims = append(c.Claims, rec)
+	}
+	return r.Save(ctx, c)
+}
+
+func (c Changes) encode() (batch, error) {
+	var e encoder
+	if c.Fleet != nil {
+		e.set(bucketFleet, fleetKey, c.Fleet)
+	}
+	for _, v := range c.Servers {
+		e.set(bucketServer, string(v.Name), v)
+	}
+	for _, v := range c.BMCs {
+		e.set(bucketBMC, string(v.Name), v)
+	}
+	for _, v := range c.Claims {
+		e.set(bucketClaim, string(v.Name), v)
+	}
+	for _, v := range c.BMCFacts {
+		e.set(bucketBMCFacts, string(v.Name), v)
+	}
+	for _, v := range c.ServerFacts {
+		e.set(bucketServerFacts, string(v.Name), v)
+	}
+	for _, name := range c.DeleteServers {
+		e.drop(string(name), bucketServer, bucketServerFacts, bucketProbe, bucketBootState, bucketWipe, bucketProgress)
+	}
+	for _, name := range c.DeleteBMCs {
+		e.drop(string(name), bucketBMC, bucketBMCFacts)
+	}
+	for _, name := range c.DeleteClaims {
+		e.drop(string(name), bucketClaim)
+	}
+	return e.batch, e.err
+}
+
+// encoder makes a batch of values.
+type encoder struct {
+	batch batch
+	err   error // the first one
+}
+
+func (e *encoder) set(b bucket, name string, v any) {
+	raw, err := json.Marshal(v)
+	switch {
+	case e.err != nil:
+	case err != nil:
+		e.err = fmt.Errorf("encode %s %s: %w", b, name, err)
+	case name == "":
+		e.err = fmt.Errorf("encode %s: it has no name", b)
+	}
+	e.batch = append(e.batch, change{key{b, name}, raw})
+}
+
+func (e *encoder) drop(name string, from ...bucket) {
+	for _, b := range from {
+		e.batch = append(e.batch, change{key: key{b, name}})
+	}
+}
+
+// wake says that something changed.
+func (r *Registry) wake() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}

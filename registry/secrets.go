@@ -1,0 +1,101 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"ingot/model"
+)
+
+// maxPayload is the size of the largest Ignition that is kept, in bytes.
+const maxPayload = 4 << 20
+
+// SavePayload keeps the Ignition that a boot ticket hands out, sealed. It is at
+// most 4 MiB.
+func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition model.Sensitive) error {
+	if size := len(ignition.Reveal()); size > maxPayload {
+		return fmt.Errorf("save Ignition of ticket %s: it has %d bytes, allowed are %d", ticketID, size, maxPayload)
+	}
+	if err := r.saveSealed(ctx, key{bucketPayload, ticketID}, []byte(ignition.Reveal())); err != nil {
+		return fmt.Errorf("save Ignition of ticket %s: %w", ticketID, err)
+	}
+	return nil
+}
+
+// Payload returns what SavePayload kept, or ErrNotFound.
+func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive, error) {
+	plain, err := r.openSealed(key{bucketPayload, ticketID})
+	if err != nil {
+		return model.Sensitive{}, fmt.Errorf("Ignition of ticket %s: %w", ticketID, err) //nolint:staticcheck // Ignition is a name
+	}
+	return model.NewSensitive(string(plain)), nil
+}
+
+// DropPayloads forgets the Ignition of all tickets but those to keep.
+func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) bool) error {
+	var e encoder
+	for _, id := range r.memory.names(bucketPayload) {
+		if !keep(id) {
+			e.drop(id, bucketPayload)
+		}
+	}
+	if err := r.write(ctx, always(e.batch)); err != nil {
+		return fmt.Errorf("drop Ignition of spent tickets: %w", err)
+	}
+	return nil
+}
+
+// credential is how a user name and a password are kept, within a seal.
+type credential struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// SaveCredential keeps a user name and a password that Ingot found or made,
+// sealed.
+func (r *Registry) SaveCredential(ctx context.Context, name, username string, password model.Sensitive) error {
+	plain, err := json.Marshal(credential{username, password.Reveal()})
+	if err == nil {
+		err = r.saveSealed(ctx, key{bucketCredential, name}, plain)
+	}
+	if err != nil {
+		return fmt.Errorf("save credential %s: %w", name, err)
+	}
+	return nil
+}
+
+// Credential returns what SaveCredential kept, or ErrNotFound.
+func (r *Registry) Credential(name string) (username string, password model.Sensitive, err error) {
+	plain, err := r.openSealed(key{bucketCredential, name})
+	if err != nil {
+		return "", model.Sensitive{}, fmt.Errorf("credential %s: %w", name, err)
+	}
+	var c credential
+	if err := json.Unmarshal(plain, &c); err != nil {
+		return "", model.Sensitive{}, fmt.Errorf("credential %s: it is sealed but no credential", name)
+	}
+	return c.Username, model.NewSensitive(c.Password), nil
+}
+
+// saveSealed seals and writes a value. One that is kept already is not written
+// again, though no two seals of it are alike.
+func (r *Registry) saveSealed(ctx context.Context, k key, plain []byte) error {
+	return r.write(ctx, func(d *draft) (batch, error) {
+		if sealed := d.get(k); sealed != nil {
+			if old, err := r.sealer.open(k, sealed); err == nil && bytes.Equal(old, plain) {
+				return nil, nil
+			}
+		}
+		return batch{{k, r.sealer.seal(k, plain)}}, nil
+	})
+}
+
+func (r *Registry) openSealed(k key) ([]byte, error) {
+	sealed := r.memory.stored(k)
+	if sealed == nil {
+		return nil, ErrNotFound
+	}
+	return r.sealer.open(k, sealed)
+}

@@ -1,0 +1,310 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+)
+
+// storeCase is one store under the conformance suite. open opens it another time,
+// as another process would, after close of the one before if it is exclusive.
+type storeCase struct {
+	open      func(t *testing.T) (store, error)
+	lose      func(t *testing.T)
+	exclusive bool
+	durable   bool
+}
+
+func storeCases() map[string]func(t *testing.T) storeCase {
+	ofRedis := func(t *testing.T, url string) func(t *testing.T) (store, error) {
+		return func(t *testing.T) (store, error) {
+			return openRedis(t.Context(), redisConfig{
+				url: url, prefix: "ingot", owner: ownerName("test"), ttl: 300 * time.Millisecond,
+				clock: func() time.Time { return now }, log: testLog(t),
+			})
+		}
+	}
+	return map[string]func(t *testing.T) storeCase{
+		"bbolt": func(t *testing.T) storeCase {
+			dir := t.TempDir()
+			return storeCase{
+				open: func(*testing.T) (store, error) { return openBolt(dir, func() time.Time { return now }) },
+				lose: func(*testing.T) { _ = os.Remove(filepath.Join(dir, boltFile)) }, exclusive: true, durable: true,
+			}
+		},
+		"miniredis": func(t *testing.T) storeCase {
+			m := miniredis.RunT(t)
+			return storeCase{open: ofRedis(t, "redis://"+m.Addr()), lose: func(*testing.T) { m.FlushAll() }}
+		},
+		"redis-server": func(t *testing.T) storeCase {
+			s := newRedisServer(t, aof...)
+			return storeCase{
+				open:    ofRedis(t, s.url()),
+				lose:    func(t *testing.T) { s.client(t).FlushAll(t.Context()) },
+				durable: true,
+			}
+		},
+	}
+}
+
+// newStore opens a store for the time of the test.
+func (c storeCase) newStore(t *testing.T) store {
+	t.Helper()
+	s, err := c.open(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.close() })
+	return s
+}
+
+// leader opens a store that leads and is no longer fresh.
+func (c storeCase) leader(t *testing.T) (store, uint64) {
+	t.Helper()
+	s := c.newStore(t)
+	fence, holder, err := s.acquire(t.Context())
+	if err != nil || holder != "" {
+		t.Fatalf("acquire: holder %q, %v", holder, err)
+	}
+	_, fresh, err := s.load(t.Context())
+	if err == nil && fresh {
+		err = s.replace(t.Context(), newContents())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, fence
+}
+
+func set(b bucket, name, value string) change { return change{key{b, name}, []byte(value)} }
+func del(b bucket, name string) change        { return change{key: key{b, name}} }
+
+// with returns contents with changes made.
+func with(changes ...change) contents {
+	c := newContents()
+	for _, ch := range changes {
+		c.set(ch)
+	}
+	return c
+}
+
+func mustLoad(t *testing.T, s store) (contents, bool) {
+	t.Helper()
+	c, fresh, err := s.load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, fresh
+}
+
+func wantContents(t *testing.T, s store, want contents) {
+	t.Helper()
+	if got, _ := mustLoad(t, s); !reflect.DeepEqual(got, want) { // cmp takes seconds for megabytes
+		t.Errorf("contents (-want +got):\n%s", cmp.Diff(want, got))
+	}
+}
+
+func wantErr(t *testing.T, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("got error %v, want %v", got, want)
+	}
+}
+
+// TestStoreConformance is what every store promises.
+func TestStoreConformance(t *testing.T) {
+	promises := map[string]func(t *testing.T, c storeCase){
+		"a new store is fresh and empty": func(t *testing.T, c storeCase) {
+			s := c.newStore(t)
+			if got, fresh := mustLoad(t, s); !fresh || !got.empty() {
+				t.Errorf("fresh %v, contents %v", fresh, got)
+			}
+		},
+		"what was committed is there after closing and opening": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "1"), set(bucketClaim, "ns/a", "x")}), nil)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "2"), del(bucketClaim, "ns/a"), del(bucketBMC, "none")}), nil)
+			wantErr(t, s.close(), nil)
+			wantContents(t, c.newStore(t), with(set(bucketServer, "s1", "2")))
+		},
+		"bytes of any kind are kept as they are": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketPayload, "t\x00\n\xff", "\x00\xff\r\n$-1")}), nil)
+			wantContents(t, s, with(set(bucketPayload, "t\x00\n\xff", "\x00\xff\r\n$-1")))
+		},
+		"each leader has a higher fencing number": func(t *testing.T, c storeCase) {
+			s, first := c.leader(t)
+			wantErr(t, s.close(), nil)
+			if _, second := c.leader(t); second <= first || first == 0 {
+				t.Errorf("fencing numbers %d, then %d", first, second)
+			}
+		},
+		"a leader renews": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantErr(t, s.renew(t.Context()), nil)
+		},
+		"a lost store says so and writes nothing": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "1")}), nil)
+			c.lose(t)
+			wantErr(t, s.renew(t.Context()), errLost)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s2", "1")}), errLost)
+		},
+		"a lost store can be filled again by its leader": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			c.lose(t)
+			want := with(set(bucketServer, "s1", "1"), set(bucketFleet, "fleet", "{}"))
+			wantErr(t, s.replace(t.Context(), want), nil)
+			wantErr(t, s.renew(t.Context()), nil)
+			want.set(set(bucketBMC, "b", "2"))
+			wantErr(t, s.commit(t.Context(), batch{set(bucketBMC, "b", "2")}), nil)
+			wantErr(t, s.close(), nil)
+			wantContents(t, c.newStore(t), want)
+		},
+		"filling forgets what is not in it": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "old", "1")}), nil)
+			want := with(set(bucketServer, "new", "1"))
+			wantErr(t, s.replace(t.Context(), want), nil)
+			wantContents(t, s, want)
+		},
+		"more than fits one piece is filled": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			want := newContents()
+			for i := range 40 {
+				want.set(set(bucketPayload, uuidOf(i), string(make([]byte, 300<<10))))
+			}
+			wantErr(t, s.replace(t.Context(), want), nil)
+			wantContents(t, s, want)
+		},
+		"it knows whether it is durable": func(t *testing.T, c storeCase) {
+			if s := c.newStore(t); s.durable() != c.durable {
+				t.Errorf("durable %v, want %v", s.durable(), c.durable)
+			}
+		},
+		"another one leads only after the lease ran out, and fences the first": func(t *testing.T, c storeCase) {
+			if c.exclusive {
+				t.Skip("only one process can open it at all")
+			}
+			first, fence := c.leader(t)
+			second := c.newStore(t)
+			mustLoad(t, second)
+			if _, holder, err := second.acquire(t.Context()); err != nil || holder == "" {
+				t.Fatalf("two leaders: %v", err)
+			}
+			if m, ok := first.(*redisStore); ok {
+				expireLease(t, m)
+			}
+			higher, holder, err := second.acquire(t.Context())
+			if err != nil || holder != "" || higher <= fence {
+				t.Fatalf("fence %d after %d, holder %q, %v", higher, fence, holder, err)
+			}
+			wantErr(t, first.commit(t.Context(), batch{set(bucketServer, "s1", "stale")}), ErrFenced)
+			wantErr(t, first.replace(t.Context(), with(set(bucketServer, "s1", "stale"))), ErrFenced)
+			wantErr(t, first.renew(t.Context()), ErrFenced)
+			wantErr(t, second.commit(t.Context(), batch{set(bucketServer, "s1", "new")}), nil)
+			wantContents(t, second, with(set(bucketServer, "s1", "new")))
+		},
+		"commits of the leader are followed": func(t *testing.T, c storeCase) {
+			if c.exclusive {
+				t.Skip("only one process can open it at all")
+			}
+			first, _ := c.leader(t)
+			second := c.newStore(t)
+			mustLoad(t, second)
+			want := batch{set(bucketServer, "s1", "1")}
+			wantErr(t, first.commit(t.Context(), want), nil)
+			got, stale, err := second.follow(t.Context())
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(change{}, key{})); diff != "" || stale || err != nil {
+				t.Errorf("stale %v, %v, (-want +got):\n%s", stale, err, diff)
+			}
+			wantErr(t, first.commit(t.Context(), batch{del(bucketServer, "s1")}), nil)
+			if got, _, err = second.follow(t.Context()); err != nil || len(got) != 1 || got[0].value != nil {
+				t.Errorf("after deletion: %v, %v", got, err)
+			}
+		},
+		"a follower that missed commits is told to load again": func(t *testing.T, c storeCase) {
+			if c.exclusive {
+				t.Skip("only one process can open it at all")
+			}
+			first, _ := c.leader(t)
+			second := c.newStore(t)
+			mustLoad(t, second)
+			wantErr(t, first.commit(t.Context(), batch{set(bucketServer, "s1", "1")}), nil)
+			s := first.(*redisStore)
+			s.client.Del(t.Context(), s.key("feed"))
+			wantErr(t, first.commit(t.Context(), batch{set(bucketServer, "s2", "1")}), nil)
+			if _, stale, err := second.follow(t.Context()); !stale || err != nil {
+				t.Errorf("stale %v, %v", stale, err)
+			}
+		},
+		"a store that was rolled back is lost": func(t *testing.T, c storeCase) {
+			if c.exclusive {
+				t.Skip("a file does not go back")
+			}
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "1")}), nil)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "2")}), nil)
+			r := s.(*redisStore)
+			r.client.Decr(t.Context(), r.key("revision")) // a fail-over to a replica that lagged (X04)
+			wantErr(t, s.renew(t.Context()), errLost)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "3")}), errLost)
+		},
+		"a commit whose answer got lost may be made again": func(t *testing.T, c storeCase) {
+			if c.exclusive {
+				t.Skip("a file answers")
+			}
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "1")}), nil)
+			s.(*redisStore).revision-- // as if it had not been answered
+			wantErr(t, s.commit(t.Context(), batch{set(bucketServer, "s1", "1")}), nil)
+			wantContents(t, s, with(set(bucketServer, "s1", "1")))
+		},
+		"after a loss a follower leaves the lease to the leader for a while": func(t *testing.T, c storeCase) {
+			if c.exclusive {
+				t.Skip("only one process can open it at all")
+			}
+			first, fence := c.leader(t)
+			second := c.newStore(t)
+			mustLoad(t, second)
+			c.lose(t)
+			if _, holder, err := second.acquire(t.Context()); err != nil || holder == "" {
+				t.Fatalf("it leads at once: %v", err)
+			}
+			wantErr(t, first.replace(t.Context(), newContents()), nil)
+			wantErr(t, first.close(), nil)
+			got, holder, err := second.acquire(t.Context())
+			if err != nil || holder != "" || got <= fence {
+				t.Errorf("fence %d after %d, holder %q, %v", got, fence, holder, err)
+			}
+		},
+	}
+	for name, newCase := range storeCases() {
+		t.Run(name, func(t *testing.T) {
+			for promise, check := range promises {
+				t.Run(promise, func(t *testing.T) { check(t, newCase(t)) })
+			}
+		})
+	}
+}
+
+// expireLease lets the lease of a store run out.
+func expireLease(t *testing.T, s *redisStore) {
+	t.Helper()
+	if err := s.client.Del(context.WithoutCancel(t.Context()), s.key("lease")).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeSchema makes a file look as if a newer Ingot had written it.
+func writeSchema(s *boltStore, version uint64) error {
+	return s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(boltMeta).Put(boltSchema, bytesOf(version)) })
+}

@@ -1,0 +1,20 @@
+package registry
+
+import (
+	"errors"
+
+	"ingot/model"
+)
+
+// canonicalUUID returns a system UUID in its canonical spelling. UUIDs that
+// firmware without one shows are refused.
+func canonicalUUID(text string) (string, error) {
+	canonical, err := model.CanonicalUUID(text)
+	switch {
+	case err != nil:
+		return "", err
+	case !model.UsableUUID(canonical):
+		return "", errors.New("found the UUID of firmware that has none, want the machine's own")
+	}
+	return canonical, nil
+}

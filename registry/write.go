@@ -1,0 +1,270 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxGroup is about how many bytes one commit may have; more wait for the next.
+const maxGroup = 16 << 20
+
+// An edit decides, at its turn, from what is stored then, what to write. So no
+// edit overwrites what another has just written.
+type edit func(d *draft) (batch, error)
+
+// always is the edit that does not depend on what is stored.
+func always(b batch) edit {
+	return func(*draft) (batch, error) { return b, nil }
+}
+
+// writer is one who waits for an edit to be made.
+type writer struct {
+	edit edit
+	done chan struct{}
+	err  error // once done is closed
+}
+
+func (w *writer) finish(err error) {
+	w.err = err
+	close(w.done)
+}
+
+// isDone reports whether the edit was made, or failed.
+func (w *writer) isDone() bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// queue is who waits to write, first come first served.
+type queue struct {
+	mu      sync.Mutex
+	waiting []*writer
+}
+
+func (q *queue) add(w *writer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, w)
+}
+
+// next takes the first of the queue, nil if it is empty.
+func (q *queue) next() *writer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	w := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	return w
+}
+
+// remove reports whether w was still in the queue, where it is no more.
+func (q *queue) remove(w *writer) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, other := range q.waiting {
+		if other == w {
+			q.waiting = append(q.waiting[:i:i], q.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// write makes one edit durable. All who wait while one commit is under way are
+// served by the next one together: whoever has the turn works for the others too.
+func (r *Registry) write(ctx context.Context, e edit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if idle, err := r.changesNothing(e); idle || err != nil {
+		return err
+	}
+	w := &writer{edit: e, done: make(chan struct{})}
+	r.queue.add(w)
+	select {
+	case <-w.done:
+		return w.err
+	case r.turn <- struct{}{}:
+		for !w.isDone() {
+			r.commitGroup(ctx)
+		}
+		r.endTurn()
+		return w.err
+	case <-ctx.Done():
+		if r.queue.remove(w) {
+			return ctx.Err()
+		}
+		return fmt.Errorf("not waited for the store, it may or may not be written: %w", ctx.Err())
+	}
+}
+
+// changesNothing reports whether an edit has nothing to write now. Then it need
+// not wait for its turn, or for a store that does not answer.
+func (r *Registry) changesNothing(e edit) (bool, error) {
+	d := newDraft(r.memory)
+	b, err := e(d)
+	if err != nil {
+		return false, err
+	}
+	d.add(b)
+	return len(d.changes()) == 0, nil
+}
+
+func (r *Registry) endTurn() { <-r.turn }
+
+// takeTurn waits until nobody else uses the store.
+func (r *Registry) takeTurn(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// commitGroup makes the edits of those who wait in one commit.
+func (r *Registry) commitGroup(ctx context.Context) {
+	d := newDraft(r.memory)
+	var group []*writer
+	for d.size < maxGroup {
+		w := r.queue.next()
+		if w == nil {
+			break
+		}
+		b, err := w.edit(d)
+		if err != nil {
+			w.finish(err)
+			continue
+		}
+		d.add(b)
+		group = append(group, w)
+	}
+	err := r.commit(ctx, d.changes())
+	for _, w := range group {
+		w.finish(err)
+	}
+}
+
+// commit writes b to the store, and to memory once that succeeded. Many may wait
+// for it, so the end of one's context does not end it.
+func (r *Registry) commit(ctx context.Context, b batch) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if r.Fence() == 0 {
+		return ErrFenced
+	}
+	ctx = context.WithoutCancel(ctx)
+	whole := append(r.amends(b), b...)
+	err := r.commitOnce(ctx, whole)
+	if errors.Is(err, errLost) {
+		if err = r.rewrite(ctx); err == nil {
+			err = r.commitOnce(ctx, b)
+		}
+	}
+	r.judge(err)
+	switch {
+	case err == nil:
+		clear(r.unsure)
+		r.remember(b)
+	case !errors.Is(err, ErrFenced):
+		for _, ch := range b {
+			r.unsure[ch.key] = true
+		}
+	}
+	return err
+}
+
+func (r *Registry) commitOnce(ctx context.Context, b batch) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	start := time.Now()
+	err := r.store.commit(ctx, b)
+	r.metrics.commits.Observe(time.Since(start).Seconds())
+	return err
+}
+
+// amends are the changes that bring the store back to memory where a commit
+// before failed and may have been made nevertheless, save for the keys of b.
+func (r *Registry) amends(b batch) batch {
+	var back batch
+	for k := range r.unsure {
+		if !slices.ContainsFunc(b, func(ch change) bool { return ch.key == k }) {
+			back = append(back, change{k, r.memory.stored(k)})
+		}
+	}
+	return back
+}
+
+// remember takes what was committed into memory.
+func (r *Registry) remember(b batch) {
+	for _, ch := range b {
+		r.metrics.writes.WithLabelValues(string(ch.bucket)).Inc()
+	}
+	r.logCorrupt(r.memory.apply(b))
+	r.wake()
+}
+
+// draft is what will be stored once the edits before were made.
+type draft struct {
+	memory *memory
+	edited map[key][]byte
+	order  []key
+	size   int
+}
+
+func newDraft(m *memory) *draft { return &draft{memory: m, edited: make(map[key][]byte)} }
+
+func (d *draft) add(b batch) {
+	for _, ch := range b {
+		if _, again := d.edited[ch.key]; !again {
+			d.order = append(d.order, ch.key)
+		}
+		d.edited[ch.key] = ch.value
+		d.size += len(ch.name) + len(ch.value)
+	}
+}
+
+// get returns the bytes of one value, nil if there is none.
+func (d *draft) get(k key) []byte {
+	if value, ok := d.edited[k]; ok {
+		return value
+	}
+	return d.memory.stored(k)
+}
+
+// changes returns what has to be written: the newest value of each key, if it is
+// not what is stored already.
+func (d *draft) changes() batch {
+	var b batch
+	for _, k := range d.order {
+		if ch := (change{k, d.edited[k]}); d.memory.differs(ch) {
+			b = append(b, ch)
+		}
+	}
+	return b
+}
+
+// drafted returns what a value of a draft means, nil if there is none or it means
+// nothing.
+func drafted[V any](d *draft, k key) *V {
+	raw := d.get(k)
+	if raw == nil {
+		return nil
+	}
+	v, err := decode[V](raw)
+	if err != nil {
+		return nil
+	}
+	return v.(*V)
+}
