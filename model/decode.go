@@ -158,7 +158,7 @@ func (d *nodeDecoder) headerText(name string) string {
 // misspelt returns a field of the root that was probably meant to be name.
 func (d *nodeDecoder) misspelt(name string) string {
 	for i := 0; i+1 < len(d.root.Content); i += 2 {
-		if key := d.root.Content[i]; isText(key) && nearest(key.Value, []string{name}) != "" {
+		if key := d.root.Content[i]; isText(key) && Nearest(key.Value, []string{name}) != "" {
 			return key.Value
 		}
 	}
@@ -207,7 +207,7 @@ func (d *nodeDecoder) known(h header) bool {
 		d.unread("Ingot does not read the kind %s: %s", kind, why)
 		return false
 	case !isKnown:
-		if near := nearest(h.kind, kindNames()); near == "" && !ours {
+		if near := Nearest(h.kind, kindNames()); near == "" && !ours {
 			d.object = strings.TrimSpace(h.identity.String())
 		}
 		d.unread("Ingot does not read the kind %s, %s", show(h.kind), guess(h.kind, kindNames()))

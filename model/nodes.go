@@ -500,7 +500,7 @@ func (d *nodeDecoder) unknown(key *yaml.Node, known []string) {
 		d.errors++
 		return
 	}
-	near := nearest(key.Value, known)
+	near := Nearest(key.Value, known)
 	if d.quiet && near == "" { // it may be a line of a secret that lost its indentation
 		d.fail(key, "unknown field, "+guess("", known))
 		return

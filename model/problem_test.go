@@ -39,7 +39,7 @@ func TestNearestName(t *testing.T) {
 		"Power": "power", "powr": "power", "pwoer": "power", "serverref": "serverRef", "imgae": "image",
 		"toleration": "tolerations", "serverSel": "serverSelector", "x": "", "": "", "hostname": "",
 	} {
-		if got := nearest(name, known); got != want {
+		if got := Nearest(name, known); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}

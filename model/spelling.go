@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// nearest returns the known name that somebody who wrote name most likely meant,
+// Nearest returns the known name that somebody who wrote name most likely meant,
 // or "" when none is near.
-func nearest(name string, known []string) string {
+func Nearest(name string, known []string) string {
 	const tooLong = 64 // no known name is as long, and distance is quadratic
 	if len(name) > tooLong {
 		return ""
@@ -56,7 +56,7 @@ func editDistance(a, b string) int {
 // guess is the end of a message about an unknown name: the nearest known one, or
 // all that are known.
 func guess(name string, known []string) string {
-	if near := nearest(name, known); near != "" {
+	if near := Nearest(name, known); near != "" {
 		return "did you mean " + strconv.Quote(near) + "?"
 	}
 	if len(known) == 0 {

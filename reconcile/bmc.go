@@ -125,12 +125,3 @@ func (b *bmcView) retried() (rec *model.BMCRecord, asked bool) {
 	}
 	return &c, asked
 }
-
-// systemTarget is how a server is reached.
-func (f *fleet) systemTarget(s *server) model.SystemTarget {
-	b := f.bmcBy[s.rec.BMC]
-	if b == nil {
-		return model.SystemTarget{URI: s.rec.SystemURI}
-	}
-	return model.SystemTarget{BMC: b.target, URI: s.rec.SystemURI}
-}

@@ -266,3 +266,14 @@ func TestAnUnchangedFleetIsLeftAlone(t *testing.T) {
 		}
 	})
 }
+
+func TestWhoDoesNotLeadActsNot(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.deposed.Store(true)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Hour, 0, "Available Off")
+		w.deposed.Store(false)
+		w.expect(time.Minute, 0, "Reserved On default/web")
+	})
+}

@@ -54,10 +54,13 @@ type Options struct {
 	Store          Store
 	BMCs           BMCs
 	Boots          Boots
-	Policy         Policy
-	Clock          func() time.Time // nil = time.Now
-	Log            *slog.Logger     // nil = silent
-	Metrics        *Metrics         // nil = none
+	// Leading reports whether this process may act; nil = always. A replica that
+	// has lost the lead, or cannot tell, begins nothing.
+	Leading func() bool
+	Policy  Policy
+	Clock   func() time.Time // nil = time.Now
+	Log     *slog.Logger     // nil = silent
+	Metrics *Metrics         // nil = none
 }
 
 // How much is begun at once. A move that takes long gives its place to others,
@@ -178,6 +181,9 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	in := l.Input(now)
 	if in == nil {
 		return time.Time{}, nil
+	}
+	if l.Leading != nil && !l.Leading() {
+		return now.Add(time.Second), nil
 	}
 	r := Plan(in)
 	l.Metrics.underWay(len(in.Busy) + len(r.Servers) + len(r.BMCs))

@@ -19,6 +19,8 @@ type Projector struct {
 	rest    map[string]projected       // by path
 	shown   map[model.ServerName]shown // by the last published report
 	told    map[model.ServerName]shown // by the last report
+	files   map[string]*model.Document // of the last published report
+	written map[string]*model.Document // of the last report
 	readme  *model.Document
 }
 
@@ -66,6 +68,7 @@ func (p *Projector) Report(in *Input, fence uint64) *model.Report {
 		p.readme = &model.Document{Text: text}
 	}
 	r.Documents[model.ReportReadme] = p.readme
+	p.written = r.Documents
 	r.Subject, r.Body = p.story(v)
 	return r
 }
@@ -101,11 +104,7 @@ func (p *Projector) projectBoot(v *view, s *server, r *model.Report) {
 
 func (p *Projector) projectRest(v *view, r *model.Report) {
 	for _, b := range v.bmcs {
-		servers := ""
-		for _, s := range v.behind[b.name] {
-			servers += string(s.name) + " "
-		}
-		from := [5]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), servers}
+		from := [5]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), len(v.behind[b.name])}
 		p.keep(r, "bmcs/"+string(b.name)+".yaml", from, func() any { return v.bmcDocument(b) })
 	}
 	for name, c := range v.in.Desired.Claims {
@@ -187,7 +186,7 @@ func (p *Projector) story(v *view) (subject string, body []string) {
 	}
 	switch {
 	case len(body) == 0:
-		return "status of " + short(v.in.Desired.Revision), nil
+		return cut(p.news(v)), nil
 	case len(body) == 1 && len(body[0]) <= maxSubject:
 		return body[0], nil
 	}
@@ -216,5 +215,30 @@ func short(r model.Revision) string {
 	return branch + "@" + hash[:7]
 }
 
+// newsKinds are the folders of the status branch as a commit's subject names them.
+var newsKinds = []struct{ folder, noun string }{
+	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {model.ReportProblems, "list of problem"},
+}
+
+// news says of what there is news though no server changed its state.
+func (p *Projector) news(v *view) string {
+	var parts []string
+	for _, k := range newsKinds {
+		n := 0
+		for path, d := range p.written {
+			if strings.HasPrefix(path, k.folder) && p.files[path] != d {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, plural(n, k.noun))
+		}
+	}
+	if len(parts) == 0 {
+		return "revision " + short(v.in.Desired.Revision)
+	}
+	return "news of " + strings.Join(parts, ", ")
+}
+
 // Published notes that the last report is on the status branch.
-func (p *Projector) Published() { p.shown = p.told }
+func (p *Projector) Published() { p.shown, p.files = p.told, p.written }

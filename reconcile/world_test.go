@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,6 +31,7 @@ type world struct {
 	most     int           // that were set at the same time
 	limit    int           // of concurrent power-ons, 0 = the default
 	mirror   bool          // bindings wait for the status branch
+	deposed  atomic.Bool   // another leads
 	loop     *Loop
 	stop     func()
 }
@@ -93,6 +95,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
+		Leading: func() bool { return !w.deposed.Load() },
 	})
 	done := make(chan struct{})
 	go func() {

@@ -30,8 +30,12 @@ type TB interface {
 type Repo struct {
 	// Dir is the repository itself; its path is also a URL to fetch from.
 	Dir string
+	// Author signs the commits, "Name <email>".
+	Author string
+	// Clock dates the commits; nil = a fixed day, so that commits are reproducible.
+	Clock func() time.Time
 
-	clock int64 // of the next commit: commits are reproducible
+	clock int64 // of the next commit without Clock
 }
 
 // Commit is one commit as ReadLog returns it.
@@ -42,7 +46,7 @@ type Commit struct {
 
 // New makes an empty bare repository dir/name.git. It is no error if it exists.
 func New(dir, name string) (*Repo, error) {
-	r := &Repo{Dir: filepath.Join(dir, name+".git"), clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}
+	r := &Repo{Dir: filepath.Join(dir, name+".git"), Author: "Test Author <author@example.com>", clock: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Unix()}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make repository: %w", err)
 	}
@@ -227,11 +231,14 @@ func (r *Repo) head(branch string) string {
 // write makes one commit with git fast-import.
 func (r *Repo) write(branch, message, from string, changes func(*bytes.Buffer)) (string, error) {
 	r.clock++
+	if r.Clock != nil {
+		r.clock = r.Clock().Unix()
+	}
 	var in bytes.Buffer
 	// A branch is reset first, so that its new tip need not descend from the old.
 	fmt.Fprintf(&in, "reset refs/heads/%s\n\ncommit refs/heads/%s\n", branch, branch)
-	fmt.Fprintf(&in, "author Test Author <author@example.com> %d +0000\n", r.clock)
-	fmt.Fprintf(&in, "committer Test Author <author@example.com> %d +0000\n", r.clock)
+	fmt.Fprintf(&in, "author %s %d +0000\n", r.Author, r.clock)
+	fmt.Fprintf(&in, "committer %s %d +0000\n", r.Author, r.clock)
 	fmt.Fprintf(&in, "data %d\n%s\n", len(message), message)
 	if from != "" {
 		fmt.Fprintf(&in, "from %s\n", from)
