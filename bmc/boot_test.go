@@ -1,0 +1,347 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+func TestLadder(t *testing.T) {
+	const uri = "/s/1"
+	pxe := override{Enabled: once, Target: "Pxe"}
+	moded := override{Enabled: once, Target: "Pxe", Mode: uefi}
+	stays := func(o override) override { o.Enabled = continuous; return o }
+	settings := func(o override) []rung {
+		return []rung{{rungSettings, uri + "/SD", o}, {rungSettings, uri + "/Settings", o}, {rungSettings, uri + "/Pending", o}}
+	}
+	chain := func(parts ...any) []rung {
+		var rungs []rung
+		for _, p := range parts {
+			switch p := p.(type) {
+			case rung:
+				rungs = append(rungs, p)
+			case []rung:
+				rungs = append(rungs, p...)
+			}
+		}
+		return rungs
+	}
+	tests := map[string]struct {
+		state systemState
+		want  []rung
+	}{
+		"a mode that is UEFI is not sent at first": {
+			state: systemState{boot: boot{Mode: new("UEFI")}},
+			want:  chain(rung{rungDefault, uri, pxe}, rung{rungWithMode, uri, moded}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+		},
+		"a mode that is not UEFI is sent at first": {
+			state: systemState{boot: boot{Mode: new("Legacy")}},
+			want:  chain(rung{rungDefault, uri, moded}, rung{rungWithoutMode, uri, pxe}, settings(moded), rung{RungContinuous, uri, stays(moded)}),
+		},
+		"a Supermicro gets the mode whenever it shows one (B03)": {
+			state: systemState{boot: boot{Mode: new("UEFI")}, quirk: quirkOf("Supermicro", "SYS-821GE", "")},
+			want:  chain(rung{rungDefault, uri, moded}, rung{rungWithoutMode, uri, pxe}, settings(moded), rung{RungContinuous, uri, stays(moded)}),
+		},
+		"a mode that is missing is not sent (B02)": {
+			state: systemState{quirk: quirkOf("Supermicro", "X10SDV", "")},
+			want:  chain(rung{rungDefault, uri, pxe}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+		},
+		"a mode that is only among the allowed values is not sent (B02)": {
+			state: systemState{boot: boot{Modes: []string{"Legacy", "UEFI"}}},
+			want:  chain(rung{rungDefault, uri, pxe}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+		},
+		"a machine without UEFI is not asked for it": {
+			state: systemState{boot: boot{Mode: new("Legacy"), Modes: []string{"Legacy"}}},
+			want:  chain(rung{rungDefault, uri, pxe}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+		},
+		"the settings object that the system names is the one (B04)": {
+			state: systemState{settings: "/s/1/Elsewhere", quirk: quirkOf("Lenovo", "SR670", "")},
+			want:  chain(rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/Elsewhere", pxe}, rung{RungContinuous, uri, stays(pxe)}),
+		},
+		"a DGX H100 begins with its settings object (B04)": {
+			state: systemState{quirk: quirk{first: rungSettings, settings: []string{"SD"}}},
+			want:  chain(rung{rungSettings, uri + "/SD", pxe}, rung{rungDefault, uri, pxe}, rung{RungContinuous, uri, stays(pxe)}),
+		},
+		"the rung that worked last is the first": {
+			state: systemState{settings: "/s/1/SD", rung: rung{name: RungContinuous, uri: uri}},
+			want:  chain(rung{RungContinuous, uri, stays(pxe)}, rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/SD", pxe}),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.state.ladder(uri, "Pxe"), cmp.AllowUnexported(rung{})); diff != "" {
+				t.Errorf("ladder (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestQuirks(t *testing.T) {
+	tests := map[string]struct {
+		manufacturer, model, firmware string
+		want                          quirk
+	}{
+		"of nobody":                             {},
+		"of a Supermicro":                       {"Super Micro Computer, Inc.", "", "", quirk{alwaysMode: true}},
+		"of an HPE":                             {"hpe", "ProLiant", "iLO 5 v2.55", quirk{clearTarget: "Pxe"}},
+		"of an iDRAC 9 with settings object":    {"Dell Inc.", "PowerEdge R750", "7.10.30.00", quirk{settings: []string{"Settings"}}},
+		"of an iDRAC 9 without settings object": {"Dell Inc.", "PowerEdge R750", "6.00.30.00", quirk{}},
+		"of a DGX H100":                         {"NVIDIA", "DGXH100", "", quirk{first: rungSettings, settings: []string{"SD", "Settings"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := quirkOf(tt.manufacturer, tt.model, tt.firmware)
+			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(quirk{})); diff != "" {
+				t.Errorf("quirk (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBootOnce(t *testing.T) {
+	const settings = sysURI + "/SD"
+	only := func(f *fake, accept func(path string, b object) bool) {
+		f.store = func(path string, b object) int {
+			if accept(path, b) {
+				return f.keep(path, b)
+			}
+			return http.StatusNoContent // and forgets it
+		}
+	}
+	tests := map[string]struct {
+		prepare  func(*fake)
+		want     string
+		requests int // without root, login and first reading
+		boot     object
+		err      error
+	}{
+		"that is kept takes two requests": {want: "default", requests: 2, boot: object{"Enabled": "Once", "Target": "UefiHttp"}},
+		"that is taken and forgotten is written another way (B01)": {
+			prepare:  func(f *fake) { only(f, func(_ string, b object) bool { return b["BootSourceOverrideMode"] != nil }) },
+			want:     "with-mode",
+			requests: 4, boot: object{"Enabled": "Once", "Target": "UefiHttp", "Mode": "UEFI"},
+		},
+		"that is refused with the mode is written without": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideMode"] = "Legacy"
+				f.store = func(path string, b object) int {
+					if b["BootSourceOverrideMode"] != nil {
+						return http.StatusBadRequest
+					}
+					return f.keep(path, b)
+				}
+			},
+			want: "without-mode", requests: 3, boot: object{"Enabled": "Once", "Target": "UefiHttp"},
+		},
+		"that belongs into the settings object is written there (B04, B18)": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["@Redfish.Settings"] = object{"SettingsObject": object{"@odata.id": settings}}
+				f.resources[settings] = object{"Boot": object{}}
+				f.store = func(path string, b object) int {
+					if path == sysURI {
+						return http.StatusBadRequest
+					}
+					return f.keep(path, b)
+				}
+			},
+			want: "settings-object", requests: 4, boot: object{"Enabled": "Disabled", "Target": "None"},
+		},
+		"that the BMC refers to the settings object goes there at once (B04)": {
+			prepare: func(f *fake) {
+				f.resources[settings] = object{"Boot": object{}}
+				f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Method != http.MethodPatch || r.URL.Path != sysURI {
+						return false
+					}
+					fail(w, http.StatusBadRequest, "Ami.1.0.OperationSupportedInFutureStateURI")
+					return true
+				}
+			},
+			want: "settings-object", requests: 3, boot: object{"Enabled": "Disabled", "Target": "None"},
+		},
+		"that is only kept for good says so": {
+			prepare: func(f *fake) {
+				f.store = func(path string, b object) int {
+					b["BootSourceOverrideEnabled"] = "Continuous"
+					return f.keep(path, b)
+				}
+			},
+			want: RungContinuous, requests: 9, boot: object{"Enabled": "Continuous", "Target": "UefiHttp"},
+		},
+		"by HTTP where there is only PXE is by PXE": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideTarget@Redfish.AllowableValues"] = []any{"None", "Pxe"}
+			},
+			want: "default", requests: 2, boot: object{"Enabled": "Once", "Target": "Pxe"},
+		},
+		"where no network boot is allowed": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideTarget@Redfish.AllowableValues"] = []any{"None", "Hdd"}
+			},
+			err: ErrUnsupported,
+		},
+		"of a machine that has none": {
+			prepare: func(f *fake) { f.resources[sysURI]["Boot"] = object{"BootOrder": []any{"a"}} },
+			err:     ErrUnsupported,
+		},
+		"that is never kept": {
+			prepare: func(f *fake) { only(f, func(string, object) bool { return false }) },
+			err:     ErrOverrideNotKept,
+		},
+		"while a configuration job is pending (B06)": {
+			prepare: func(f *fake) {
+				f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Method == http.MethodPatch {
+						fail(w, http.StatusBadRequest, "SYS428 a job is already pending")
+					}
+					return r.Method == http.MethodPatch
+				}
+			},
+			err: ErrBusy,
+		},
+		"with a stale ETag is written without (B17)": {
+			prepare: func(f *fake) {
+				n := 0
+				f.etag = func(object) string { n++; return `"` + strings.Repeat("x", n) + `"` }
+			},
+			want: "default", requests: 3, boot: object{"Enabled": "Once", "Target": "UefiHttp"},
+		},
+		"with a weak ETag is written without condition (B17)": {
+			prepare: func(f *fake) {
+				n := 0
+				f.etag = func(object) string { n++; return `W/"` + strings.Repeat("x", n) + `"` }
+			},
+			want: "default", requests: 2, boot: object{"Enabled": "Once", "Target": "UefiHttp"},
+		},
+		"of a BMC that insists on a condition gets one": {
+			prepare: func(f *fake) {
+				f.etag = func(object) string { return `W/"1"` }
+				f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+					if r.Method == http.MethodPatch && r.Header.Get("If-Match") != `W/"1"` {
+						fail(w, http.StatusPreconditionRequired, "Base.1.0.PreconditionRequired")
+						return true
+					}
+					return false
+				}
+			},
+			want: "default", requests: 4, boot: object{"Enabled": "Once", "Target": "UefiHttp"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			if tt.prepare != nil {
+				tt.prepare(f)
+			}
+			p := newPool(t, Options{})
+			got, err := p.BootOnce(context.Background(), f.system1(), model.BootUEFIHTTP)
+			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) || got != tt.want {
+				t.Fatalf("got %q, %v; want %q, %v", got, err, tt.want, tt.err)
+			}
+			if err != nil {
+				return
+			}
+			if n := len(after(f.requests())) - 1; n != tt.requests {
+				t.Errorf("%d requests, want %d", n, tt.requests)
+			}
+			boot := object{}
+			for k, v := range f.resources[sysURI]["Boot"].(object) {
+				if k = strings.TrimPrefix(k, "BootSourceOverride"); !strings.Contains(k, "@") {
+					boot[k] = v
+				}
+			}
+			if _, asked := tt.boot["Mode"]; !asked {
+				delete(boot, "Mode")
+			}
+			if diff := cmp.Diff(tt.boot, boot); diff != "" {
+				t.Errorf("boot (-want +got):\n%s", diff)
+			}
+			if name := "again"; tt.want != "" {
+				f.requests()
+				if again, err := p.BootOnce(context.Background(), f.system1(), model.BootUEFIHTTP); again != tt.want || err != nil {
+					t.Errorf("%s: got %q, %v", name, again, err)
+				}
+				if n := counted(f.requests(), "PATCH"); n > 2 || n > 1 && !strings.Contains(t.Name(), "condition") {
+					t.Errorf("%s: %d PATCHes, want to begin with the rung that worked", name, n)
+				}
+			}
+		})
+	}
+}
+
+func TestOverrideNotKeptSaysWhatWasAskedAndRead(t *testing.T) {
+	f := newFake(t, plain)
+	f.resources[sysURI]["@Redfish.Settings"] = object{"SettingsObject": object{"@odata.id": sysURI + "/SD"}}
+	f.store = func(_ string, b object) int {
+		if b["BootSourceOverrideEnabled"] == "Continuous" {
+			return http.StatusBadRequest
+		}
+		return http.StatusOK
+	}
+	_, err := newPool(t, Options{}).BootOnce(context.Background(), f.system1(), model.BootPXE)
+	want := "default: asked Once Pxe, read Disabled None; with-mode: asked Once Pxe UEFI, read Disabled None; " +
+		"settings-object: asked Once Pxe, refused with 404 A general error. This is Base.1.0.ResourceMissingAtURI.; " +
+		"continuous: asked Continuous Pxe, refused with 400 A general error. This is Base.1.0.PropertyValueError."
+	if err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got  %v\nwant …%s", err, want)
+	}
+}
+
+func TestClearBootOverride(t *testing.T) {
+	set := func(f *fake, enabled, target string) {
+		f.resources[sysURI]["Boot"] = object{"BootSourceOverrideEnabled": enabled, "BootSourceOverrideTarget": target}
+	}
+	tests := map[string]struct {
+		prepare func(*fake)
+		patches int
+		want    object
+	}{
+		"that is not set costs one GET": {
+			prepare: func(f *fake) { set(f, "Disabled", "Pxe") }, want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
+		},
+		"that is pending": {
+			prepare: func(f *fake) { set(f, "Once", "Pxe") }, patches: 1, want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None"},
+		},
+		"of an HPE keeps the target (B05)": {
+			prepare: func(f *fake) { set(f, "Continuous", "Pxe"); f.resources[sysURI]["Manufacturer"] = "HPE" }, patches: 1,
+			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
+		},
+		"of one that refuses target None keeps the target (B05)": {
+			prepare: func(f *fake) {
+				set(f, "Continuous", "Pxe")
+				f.store = func(path string, b object) int {
+					if b["BootSourceOverrideTarget"] == "None" {
+						return http.StatusBadRequest
+					}
+					return f.keep(path, b)
+				}
+			}, patches: 2,
+			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
+		},
+		"of a machine that has none": {
+			prepare: func(f *fake) { f.resources[sysURI]["Boot"] = object{"BootOrder": "x"} }, want: object{"BootOrder": "x"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			tt.prepare(f)
+			p := newPool(t, Options{})
+			if err := p.ClearBootOverride(context.Background(), f.system1()); err != nil {
+				t.Fatal(err)
+			}
+			if n := counted(f.requests(), "PATCH"); n != tt.patches {
+				t.Errorf("%d PATCHes, want %d", n, tt.patches)
+			}
+			if diff := cmp.Diff(tt.want, f.resources[sysURI]["Boot"]); diff != "" {
+				t.Errorf("boot (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,276 @@
+package bmc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"ingot/model"
+)
+
+// client is one BMC: its connections, its session, and what was learned of it.
+type client struct {
+	name    string
+	target  model.BMCTarget
+	creds   digest
+	opts    Options
+	log     *slog.Logger
+	metrics *metrics
+	breaker *breaker
+
+	pin   pin
+	wire  *http.Transport
+	http  *http.Client            // over the door
+	base  string                  // scheme and host
+	safer atomic.Pointer[url.URL] // to speak with instead: the BMC redirects http to https
+	slots chan struct{}           // MaxInFlight of them
+	pace  *pace                   // nil = unlimited
+
+	login   chan struct{} // held while logging in or reading the service root
+	auth    atomic.Pointer[auth]
+	service atomic.Pointer[service]
+	quiet   atomic.Int64 // Unix nanoseconds until which the BMC asked for peace
+	full    time.Time    // until when no session is asked for; guarded by login
+
+	mu      sync.Mutex
+	denied  map[string]time.Time    // paths that answer 401 to a fresh session, until when that is believed
+	systems map[string]*systemState // by URI
+
+	requests, connections, sessions atomic.Uint64
+}
+
+// Sizes that keep a thousand idle BMCs small.
+const (
+	connBuffer    = 2 << 10
+	maxDenied     = 64
+	maxSystems    = 64
+	idleConnsKept = 5 * time.Minute
+)
+
+func newClient(p *Pool, t model.BMCTarget) *client {
+	c := &client{
+		name:    string(t.Name),
+		target:  t,
+		base:    t.Scheme + "://" + t.Address,
+		creds:   digestOf(t),
+		opts:    p.opts,
+		log:     p.opts.Log.With("bmc", t.Name),
+		metrics: p.metrics,
+		breaker: p.breaker,
+		slots:   make(chan struct{}, p.opts.MaxInFlight),
+		pace:    newPace(p.opts.RequestsPerSecond),
+		login:   make(chan struct{}, 1),
+		denied:  make(map[string]time.Time),
+		systems: make(map[string]*systemState),
+	}
+	dialer := &net.Dialer{Timeout: min(p.opts.Timeout, 15*time.Second), KeepAlive: 30 * time.Second}
+	c.wire = &http.Transport{
+		DialContext:         c.dial(dialer),
+		TLSClientConfig:     c.pin.tlsConfig(p.opts.CA, t.Address),
+		TLSHandshakeTimeout: min(p.opts.Timeout, 30*time.Second),
+		MaxConnsPerHost:     min(p.opts.MaxInFlight, 2),
+		MaxIdleConnsPerHost: min(p.opts.MaxInFlight, 2),
+		IdleConnTimeout:     idleConnsKept,
+		ReadBufferSize:      connBuffer,
+		WriteBufferSize:     connBuffer,
+		// ETags of compressed answers differ from those that writes are compared with.
+		DisableCompression:     true,
+		MaxResponseHeaderBytes: 64 << 10,
+	}
+	c.http = &http.Client{Transport: (*door)(c), CheckRedirect: sameHost}
+	return c
+}
+
+// serves reports whether the client still speaks with the BMC as t says.
+func (c *client) serves(t model.BMCTarget) bool {
+	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.creds == digestOf(t)
+}
+
+// dial counts the connections.
+func (c *client) dial(d *net.Dialer) func(context.Context, string, string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, network, address)
+		if err == nil {
+			c.connections.Add(1)
+			c.metrics.connections.Inc()
+		}
+		return conn, err
+	}
+}
+
+// errForeignRedirect refuses to be sent elsewhere.
+var errForeignRedirect = errors.New("refused to follow a redirect to another host")
+
+// sameHost follows redirects within the BMC, and from http to https on it. A
+// write is not followed where that would make it a read.
+func sameHost(req *http.Request, via []*http.Request) error {
+	first := via[0]
+	same := req.URL.Host == first.URL.Host && req.URL.Scheme == first.URL.Scheme
+	safer := req.URL.Hostname() == first.URL.Hostname() && first.URL.Scheme == "http" && req.URL.Scheme == "https"
+	switch {
+	case !same && !safer:
+		return errForeignRedirect
+	case len(via) > 3 || req.Method != first.Method:
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// answer is a whole answer.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// etag returns the answer's ETag, from the header or else from the body.
+func (a *answer) etag(fromBody string) string {
+	if tag := a.header.Get("ETag"); tag != "" {
+		return tag
+	}
+	return fromBody
+}
+
+// header is one request header.
+type header struct{ key, value string }
+
+// get reads a resource.
+func (c *client) get(ctx context.Context, uri string, headers ...header) (*answer, error) {
+	return c.do(ctx, http.MethodGet, uri, nil, headers...)
+}
+
+// do sends one request and returns the answer, or an *Error when it is not 2xx or
+// 304. body, unless nil, is sent as JSON.
+func (c *client) do(ctx context.Context, method, uri string, body any, headers ...header) (*answer, error) {
+	if !strings.HasPrefix(uri, "/") { // or it would end up in the host part of the URL
+		return nil, &Error{BMC: c.name, Method: method, URI: printable(uri, 100), Kind: ErrNotFound, Detail: "a Redfish URI starts with a slash"}
+	}
+	req, err := c.request(ctx, method, uri, body)
+	if err != nil {
+		return nil, &Error{BMC: c.name, Method: method, URI: printable(uri, 100), Kind: ErrNotFound, Detail: "not a URI", Err: err}
+	}
+	for _, h := range headers {
+		if h.value == "" { // such as an empty Idempotency-Key, see net/http.Transport
+			req.Header[h.key] = []string{}
+			continue
+		}
+		req.Header.Set(h.key, h.value)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, c.noAnswer(ctx, method, uri, err)
+	}
+	a := &answer{resp.StatusCode, resp.Header, bodyOf(resp)}
+	if a.status/100 == 2 || a.status == http.StatusNotModified {
+		return a, nil
+	}
+	return nil, c.refusal(method, uri, a)
+}
+
+func (c *client) request(ctx context.Context, method, uri string, body any) (*http.Request, error) {
+	if body == nil {
+		req, err := http.NewRequestWithContext(ctx, method, c.base+uri, nil)
+		if err == nil {
+			setCommon(req)
+		}
+		return req, err
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+uri, bytes.NewReader(raw))
+	if err != nil {
+		return nil, err
+	}
+	setCommon(req)
+	req.Header.Set("Content-Type", "application/json")
+	return req, nil
+}
+
+func setCommon(req *http.Request) {
+	req.Header["Accept"] = []string{"application/json"}
+	req.Header["User-Agent"] = []string{"ingot"}
+}
+
+// path returns what a URI of an answer names on this BMC: its path and query.
+// Some services answer with absolute URLs.
+func path(uri string) string {
+	if strings.HasPrefix(uri, "/") {
+		return uri
+	}
+	if u, err := url.Parse(uri); err == nil && u.Host != "" {
+		return u.RequestURI()
+	}
+	return ""
+}
+
+// close logs out and drops the connections.
+func (c *client) close(ctx context.Context) error {
+	defer c.wire.CloseIdleConnections()
+	a := c.auth.Swap(nil)
+	if a == nil || a.session == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, loginKey{}, a), logoutWithin)
+	defer cancel()
+	_, err := c.do(ctx, http.MethodDelete, a.session, nil)
+	if err != nil && statusOf(err) != http.StatusUnauthorized && statusOf(err) != http.StatusNotFound {
+		return fmt.Errorf("log out: %w", err)
+	}
+	return nil
+}
+
+// pace is a token bucket that fills no faster than the BMC answers.
+type pace struct {
+	most    rate.Limit
+	limiter *rate.Limiter
+
+	mu      sync.Mutex
+	average time.Duration // of the time to answer, newer ones weighing more
+}
+
+func newPace(perSecond float64) *pace {
+	if perSecond <= 0 {
+		return nil
+	}
+	burst := max(1, int(2*perSecond))
+	return &pace{most: rate.Limit(perSecond), limiter: rate.NewLimiter(rate.Limit(perSecond), burst)}
+}
+
+// wait waits for a token.
+func (p *pace) wait(ctx context.Context) error {
+	if p == nil {
+		return nil
+	}
+	return p.limiter.Wait(ctx)
+}
+
+// answered notes how long an answer took.
+func (p *pace) answered(took time.Duration) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.average == 0 {
+		p.average = took
+	}
+	p.average = (4*p.average + took) / 5
+	limit := min(p.most, rate.Every(p.average))
+	if limit != p.limiter.Limit() {
+		p.limiter.SetLimit(limit)
+	}
+}

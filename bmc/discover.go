@@ -1,0 +1,338 @@
+package bmc
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stmcginnis/gofish/schemas"
+
+	"ingot/model"
+)
+
+// Bounds on what a BMC may list.
+const (
+	maxMembers = 1024
+	maxPages   = 64
+)
+
+// Discover reads what the BMC is and which machines are behind it. Where the
+// service expands collections these are four requests, login included. What could
+// not be read but is not essential is in the facts' Problems; their MAC address is
+// not read, as it costs requests and is known from the lease.
+func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
+	c, err := p.client(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	svc, err := c.root(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("discover: %w", err)
+	}
+	facts := &model.BMCFacts{Name: t.Name, Manufacturer: clip(svc.vendor)}
+	facts.UUID, _ = usableUUID(svc.uuid)
+	systems, err := c.readSystems(ctx, svc, facts)
+	if err != nil {
+		return nil, fmt.Errorf("discover: %w", err)
+	}
+	if err := c.readManager(ctx, svc, systems, facts); err != nil {
+		return nil, fmt.Errorf("discover: %w", err)
+	}
+	if len(systems) > 0 && facts.Manufacturer == "" {
+		facts.Manufacturer = clip(systems[0].Manufacturer)
+	}
+	for i := range systems {
+		c.learn(systems[i].ID, func(s *systemState) {
+			s.quirk = quirkOf(systems[i].Manufacturer, systems[i].Model, facts.FirmwareVersion)
+		})
+	}
+	facts.Fingerprint = c.pin.fingerprint()
+	return facts, nil
+}
+
+// readSystems fills in the machines and returns them in the order of their URIs,
+// which is the order that servers are named by (B20).
+func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMCFacts) ([]system, error) {
+	if svc.systems == "" {
+		facts.Problems = append(facts.Problems, "the BMC has no collection of systems")
+		return nil, nil
+	}
+	members, problems, err := c.members(ctx, svc.systems, 1)
+	if err != nil {
+		return nil, err
+	}
+	facts.Problems = append(facts.Problems, problems...)
+	var machines []system
+	for _, m := range members {
+		sys, odd, err := decode[system](m.raw)
+		if err != nil {
+			facts.Problems = append(facts.Problems, fmt.Sprintf("%s: cannot be read: %v", m.uri, err))
+			continue
+		}
+		if !sys.isMachine() {
+			continue
+		}
+		sys.ID = m.uri
+		if len(odd) > 0 {
+			facts.Problems = append(facts.Problems, oddProblem(m.uri, odd))
+		}
+		machines = append(machines, sys)
+		c.learnSystem(m.uri, cmp.Or(m.etag, sys.ETag), &sys)
+	}
+	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })
+	for _, sys := range machines {
+		uuid, problem := usableUUID(sys.UUID)
+		if problem != "" {
+			facts.Problems = append(facts.Problems, sys.ID+" "+problem)
+		}
+		facts.Systems = append(facts.Systems, model.SystemFact{URI: sys.ID, UUID: uuid, Power: powerOf(sys.PowerState)})
+	}
+	return machines, nil
+}
+
+// readManager fills in what the manager says. A BMC without a manager is no error.
+func (c *client) readManager(ctx context.Context, svc *service, systems []system, facts *model.BMCFacts) error {
+	m, problems, err := c.manager(ctx, svc, systems)
+	if err != nil {
+		if final(err) {
+			return err
+		}
+		problems = append(problems, fmt.Sprintf("managers: %v", err))
+	}
+	facts.Problems = append(facts.Problems, problems...)
+	if m == nil {
+		return nil
+	}
+	if uuid, _ := usableUUID(m.UUID); uuid != "" {
+		facts.UUID = uuid
+	}
+	if m.Manufacturer != "" {
+		facts.Manufacturer = clip(m.Manufacturer)
+	}
+	facts.Model = clip(m.Model)
+	facts.SKU = clip(m.PartNumber)
+	facts.SerialNumber = clip(m.SerialNumber)
+	facts.FirmwareVersion = clip(m.FirmwareVersion)
+	if m.PowerState != "" {
+		facts.Power = powerOf(string(m.PowerState))
+	}
+	if at, err := time.Parse(time.RFC3339, m.LastResetTime); err == nil {
+		facts.LastResetTime = at.UTC()
+	}
+	return nil
+}
+
+// manager reads the manager that is the BMC. A collection that is not expanded is
+// read no further than to the first that will do.
+func (c *client) manager(ctx context.Context, svc *service, systems []system) (*schemas.Manager, []string, error) {
+	var problems []string
+	var best *schemas.Manager
+	consider := func(m member) bool {
+		mgr, odd, err := decode[schemas.Manager](m.raw)
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: cannot be read: %v", m.uri, err))
+			return false
+		}
+		if len(odd) > 0 {
+			problems = append(problems, oddProblem(m.uri, odd))
+		}
+		if best == nil || fitness(&mgr, svc.uuid) > fitness(best, svc.uuid) {
+			best = &mgr
+		}
+		return fitness(best, svc.uuid) >= fit
+	}
+	oneByOne := svc.query(1) == ""
+	if oneByOne && len(systems) > 0 {
+		for _, l := range systems[0].Links.ManagedBy {
+			m, err := c.member(ctx, path(l.ID))
+			if err != nil && final(err) {
+				return nil, problems, err
+			}
+			if err == nil && consider(m) {
+				return best, problems, nil
+			}
+		}
+	}
+	if best != nil || svc.managers == "" {
+		return best, problems, nil
+	}
+	err := c.eachMember(ctx, svc.managers, 1, func(m member, err error) bool {
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", m.uri, err))
+			return true
+		}
+		return !consider(m) || !oneByOne
+	})
+	return best, problems, err
+}
+
+// fit is the fitness of a manager that is not worth further requests.
+const fit = 3
+
+// fitness says how likely the manager is the BMC of the machines, and not of an
+// enclosure or a part (B22).
+func fitness(m *schemas.Manager, serviceUUID string) int {
+	n := 0
+	if m.ManagerType == schemas.BMCManagerType || m.ManagerType == "" {
+		n += 2
+	}
+	if m.GraphicalConsole.ServiceEnabled || len(m.GraphicalConsole.ConnectTypesSupported) > 0 {
+		n++
+	}
+	if serviceUUID != "" && strings.EqualFold(m.UUID, serviceUUID) {
+		n += 2
+	}
+	return n
+}
+
+// member is one resource of a collection.
+type member struct {
+	uri  string
+	etag string
+	raw  json.RawMessage
+}
+
+// members returns the resources of a collection, and as problems those that could
+// not be read.
+func (c *client) members(ctx context.Context, uri string, levels int) (all []member, problems []string, err error) {
+	err = c.eachMember(ctx, uri, levels, func(m member, err error) bool {
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", m.uri, err))
+		} else {
+			all = append(all, m)
+		}
+		return true
+	})
+	return all, problems, err
+}
+
+// eachMember calls use with each resource of a collection, or with why it could
+// not be read, until use returns false. Where the service expands collections,
+// one request brings them all, and levels of what they link to. Members that are
+// gone since the collection was read are passed over (B26).
+func (c *client) eachMember(ctx context.Context, uri string, levels int, use func(member, error) bool) error {
+	seen := make(map[string]bool)
+	for page := 0; uri != "" && page < maxPages; page++ {
+		list, err := c.collection(ctx, uri, levels)
+		if err != nil {
+			return err
+		}
+		for _, raw := range list.Members {
+			m, whole := asMember(raw)
+			if m.uri == "" || seen[m.uri] || len(seen) >= maxMembers {
+				continue
+			}
+			seen[m.uri] = true
+			var err error
+			if !whole {
+				at := m.uri
+				if m, err = c.member(ctx, at); err != nil {
+					m.uri = at
+				}
+			}
+			if statusOf(err) == http.StatusNotFound {
+				continue
+			}
+			if err != nil && final(err) {
+				return err
+			}
+			if !use(m, err) {
+				return nil
+			}
+		}
+		uri = path(list.Next)
+	}
+	return nil
+}
+
+// collection reads one page of a collection.
+func (c *client) collection(ctx context.Context, uri string, levels int) (*collection, error) {
+	svc, err := c.root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := svc.query(levels)
+	if strings.Contains(uri, "?") { // a further page knows what was asked for
+		query = ""
+	}
+	a, err := c.get(ctx, uri+query)
+	if err != nil && query != "" && refusesQuery(err) {
+		// It does not keep what its root promises.
+		c.service.CompareAndSwap(svc, svc.withoutExpand())
+		a, err = c.get(ctx, uri)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, _, err := decode[collection](a.body)
+	if err != nil {
+		return nil, c.unreadable(uri, err)
+	}
+	return &list, nil
+}
+
+// refusesQuery reports whether a collection might be had without a query.
+func refusesQuery(err error) bool {
+	switch statusOf(err) {
+	case http.StatusBadRequest, http.StatusNotImplemented, http.StatusInternalServerError, http.StatusPreconditionFailed:
+		return !errors.Is(err, ErrBusy)
+	}
+	return false
+}
+
+func (s *service) withoutExpand() *service {
+	plain := *s
+	plain.expand = ""
+	return &plain
+}
+
+// member reads one resource.
+func (c *client) member(ctx context.Context, uri string) (member, error) {
+	a, err := c.get(ctx, uri)
+	if err != nil {
+		return member{uri: uri}, err
+	}
+	return member{uri: uri, etag: a.header.Get("ETag"), raw: a.body}, nil
+}
+
+// asMember returns the member of a collection and whether it is the resource and
+// not only a link to it.
+func asMember(raw json.RawMessage) (m member, whole bool) {
+	var head struct {
+		ID   string `json:"@odata.id"`
+		ETag string `json:"@odata.etag"`
+		Name json.RawMessage
+		Type string `json:"@odata.type"`
+	}
+	if json.Unmarshal(raw, &head) != nil {
+		l, _, err := decode[link](raw)
+		if err != nil {
+			return member{}, false
+		}
+		head.ID = l.ID
+	}
+	// Every resource has a type and a name (DSP0266 §9.5), a link neither.
+	return member{uri: path(head.ID), etag: head.ETag, raw: raw}, head.Type != "" || head.Name != nil
+}
+
+// oddProblem says which properties were left out.
+func oddProblem(uri string, odd []string) string {
+	const most = 5
+	if len(odd) > most {
+		odd = append(slices.Clip(odd[:most]), "…")
+	}
+	return printable(fmt.Sprintf("%s: left out, as not in the schema's form: %s", uri, strings.Join(odd, ", ")), maxDetail)
+}
+
+// maxText bounds a text that is kept of a resource, in bytes.
+const maxText = 256
+
+// clip returns a text as it may be kept: serial numbers come with blanks around
+// them and with what their memory happened to hold behind them.
+func clip(s string) string { return printable(s, maxText) }

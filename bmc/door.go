@@ -1,0 +1,214 @@
+package bmc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// maxBody bounds an answer, in bytes.
+const maxBody = 16 << 20
+
+// maxQuiet bounds for how long a BMC can have itself left alone.
+const maxQuiet = 5 * time.Minute
+
+// loginKey marks, in a context, requests that carry their own credentials: an
+// *auth, or none if it is nil.
+type loginKey struct{}
+
+// door is the http.RoundTripper that every request to the BMC goes through,
+// gofish's too. It logs in where that is needed, once again when the session is
+// gone, and sends.
+type door client
+
+// RoundTrip implements http.RoundTripper. The answer's body was read whole.
+func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := (*client)(d)
+	ctx := req.Context()
+	if own, ok := ctx.Value(loginKey{}).(*auth); ok {
+		return c.send(req, own)
+	}
+	a, err := c.authorized(ctx)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(req, a)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	return c.sendAgain(req, resp, a)
+}
+
+// sendAgain repeats a request that was answered with 401 (B14, B15): with a new
+// session, or as it was when there are no sessions. What is refused to a fresh
+// session once is not worth another.
+func (c *client) sendAgain(req *http.Request, refused *http.Response, a *auth) (*http.Response, error) {
+	if c.isDenied(req.URL.Path) {
+		return refused, nil
+	}
+	a, err := c.authorizedAfter(req.Context(), a)
+	if err != nil {
+		return nil, err
+	}
+	if req.GetBody != nil {
+		body, err := req.GetBody()
+		if err != nil {
+			return nil, fmt.Errorf("repeat request: %w", err)
+		}
+		req = req.Clone(req.Context())
+		req.Body = body
+	}
+	resp, err := c.send(req, a)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	if a.basic { // there is no login that could tell
+		c.refused()
+		return resp, nil
+	}
+	c.deny(req.URL.Path)
+	return resp, nil
+}
+
+// send waits for the request's turn, sends it with the credentials of a, and
+// reads the whole answer before the next may have its turn.
+func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
+	ctx := req.Context()
+	if err := c.turn(ctx, req); err != nil {
+		return nil, err
+	}
+	defer func() { <-c.slots }()
+
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	req = req.WithContext(ctx)
+	req.Header = req.Header.Clone()
+	if to := c.safer.Load(); to != nil && req.URL.Scheme == "http" {
+		u := *req.URL
+		u.Scheme, u.Host = to.Scheme, to.Host
+		req.URL, req.Host = &u, ""
+	}
+	a.sign(req, c)
+
+	c.requests.Add(1)
+	began := time.Now()
+	resp, err := c.wire.RoundTrip(req)
+	if err == nil {
+		err = readAll(resp)
+	}
+	took := time.Since(began)
+	if err != nil {
+		c.metrics.answered(req.Method, 0, took)
+		return nil, err
+	}
+	c.metrics.answered(req.Method, resp.StatusCode, took)
+	c.pace.answered(took)
+	c.note(resp, a)
+	return resp, nil
+}
+
+// turn waits until the request may be sent. It then holds a slot.
+func (c *client) turn(ctx context.Context, req *http.Request) error {
+	if rest := time.Duration(c.quiet.Load() - c.opts.Clock().UnixNano()); rest > 0 {
+		return &Error{BMC: c.name, Method: req.Method, URI: req.URL.RequestURI(), Kind: ErrBusy, RetryAfter: rest, Detail: "not sent: the BMC asked to be left alone"}
+	}
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := c.pace.wait(ctx); err != nil {
+		<-c.slots
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return &Error{BMC: c.name, Method: req.Method, URI: req.URL.RequestURI(), Detail: "not sent: no turn before the deadline, as the BMC answers slowly", Err: errors.Join(err, context.DeadlineExceeded)}
+	}
+	return nil
+}
+
+// note learns from an answer.
+func (c *client) note(resp *http.Response, a *auth) {
+	switch code := resp.StatusCode; {
+	case code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests:
+		if after := c.retryAfter(resp.Header); after > 0 {
+			c.quiet.Store(c.opts.Clock().Add(after).UnixNano())
+		}
+	case a != nil && code/100 == 2 && !a.proven.Load():
+		a.proven.Store(true)
+		c.breaker.accept(c.creds, c.target.Name)
+	}
+}
+
+// retryAfter returns what the header Retry-After asks for (RFC 9110 §10.2.3).
+func (c *client) retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if v == "" {
+		return 0
+	}
+	if seconds, err := strconv.Atoi(v); err == nil {
+		return min(max(time.Duration(seconds), 0), maxQuiet/time.Second) * time.Second
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return min(max(at.Sub(c.opts.Clock()), 0), maxQuiet)
+	}
+	return 0
+}
+
+func (c *client) isDenied(path string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.opts.Clock().Before(c.denied[path])
+}
+
+func (c *client) deny(path string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.denied) >= maxDenied {
+		clear(c.denied)
+	}
+	c.denied[path] = c.opts.Clock().Add(breakFor)
+}
+
+// wholeBody is the body of an answer that was read.
+type wholeBody struct {
+	bytes.Reader
+	raw []byte
+}
+
+// Close implements io.Closer.
+func (*wholeBody) Close() error { return nil }
+
+// readAll replaces the answer's body by one that was read.
+func readAll(resp *http.Response) error {
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if resp.ContentLength > 0 {
+		b.Grow(int(min(resp.ContentLength, 1<<20)) + bytes.MinRead)
+	}
+	n, err := b.ReadFrom(io.LimitReader(resp.Body, maxBody+1))
+	if err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	if n > maxBody {
+		return fmt.Errorf("read answer: more than %d bytes", maxBody)
+	}
+	whole := &wholeBody{raw: b.Bytes()}
+	whole.Reset(whole.raw)
+	resp.Body = whole
+	return nil
+}
+
+// bodyOf returns the body of an answer that came through the door.
+func bodyOf(resp *http.Response) []byte {
+	whole, ok := resp.Body.(*wholeBody)
+	if !ok {
+		return nil
+	}
+	return whole.raw
+}

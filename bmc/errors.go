@@ -1,0 +1,241 @@
+package bmc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/stmcginnis/gofish/schemas"
+)
+
+// What can go wrong, for those who decide what to do next. Errors of this package
+// wrap at most one of these, found with errors.Is.
+var (
+	// ErrUnauthorized: the BMC refuses the credentials, or the account may not do this.
+	ErrUnauthorized = errors.New("the BMC refuses the credentials; check its BMCSecret and the account's role")
+	// ErrCircuitOpen: these credentials were refused a short while ago and are not
+	// tried again, lest the account be locked, until they change.
+	ErrCircuitOpen = errors.New("not tried: these credentials were refused; correct the BMCSecret")
+	// ErrUnreachable: no answer, or none that is HTTP.
+	ErrUnreachable = errors.New("the BMC does not answer")
+	// ErrBusy: the BMC asks to come back later; see RetryAfter.
+	ErrBusy = errors.New("the BMC is busy")
+	// ErrUnsupported: the machine has no such thing.
+	ErrUnsupported = errors.New("not supported by the BMC")
+	// ErrOverrideNotKept: the BMC took the boot override, every way of writing it
+	// that is known, and then showed something else.
+	ErrOverrideNotKept = errors.New("the BMC does not keep the boot override")
+	// ErrCertificateChanged: the BMC shows another certificate than the pinned one.
+	ErrCertificateChanged = errors.New("the BMC's certificate has changed")
+	// ErrNotFound: the BMC knows no such resource.
+	ErrNotFound = errors.New("the BMC knows no such resource")
+)
+
+// An Error is a request to a BMC that failed.
+type Error struct {
+	BMC        string
+	Method     string
+	URI        string
+	Status     int           // of the answer; 0 = there was none
+	RetryAfter time.Duration // that the BMC asked for; 0 = it did not
+	MessageIDs []string      // of the answer's messages (DSP0266 §8.6)
+	Detail     string        // what the BMC or the network said
+	Kind       error         // one of the sentinels, or nil
+	Err        error         // what it came from, or nil
+}
+
+// Error implements error. It never holds a password or a token, and nothing that
+// differs when the same fails again, for it is kept where changes are recorded.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "bmc %s: %s %s", e.BMC, e.Method, e.URI)
+	if e.Status != 0 {
+		fmt.Fprintf(&b, ": %d %s", e.Status, http.StatusText(e.Status))
+	}
+	if e.Kind != nil {
+		fmt.Fprintf(&b, ": %v", e.Kind)
+	}
+	if e.Detail != "" {
+		fmt.Fprintf(&b, ": %s", e.Detail)
+	}
+	return b.String()
+}
+
+// Unwrap returns the sentinel and the cause.
+func (e *Error) Unwrap() []error {
+	var errs []error
+	for _, err := range []error{e.Kind, e.Err} {
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+// RetryAfter returns how long the BMC asked to be left alone, and whether it did.
+func RetryAfter(err error) (time.Duration, bool) {
+	if e := asError(err); e != nil && e.RetryAfter > 0 {
+		return e.RetryAfter, true
+	}
+	return 0, false
+}
+
+// says reports whether one of the answer's message identifiers ends in one of
+// keys, whatever registry and version it comes from: Base.1.8.ResourceInUse.
+func (e *Error) says(keys ...string) bool {
+	for _, id := range e.MessageIDs {
+		for _, key := range keys {
+			if strings.HasSuffix(id, key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// statusOf returns the HTTP status of the answer that err comes from, or 0.
+func statusOf(err error) int {
+	if e := asError(err); e != nil {
+		return e.Status
+	}
+	return 0
+}
+
+// noAnswer says why there was no answer. ctx is the caller's.
+func (c *client) noAnswer(ctx context.Context, method, uri string, err error) error {
+	if ours := asError(err); ours != nil { // from the door: a login that failed, or none tried
+		return ours
+	}
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err // its text repeats method and address
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		same := *op
+		same.Source = nil // our own port is another each time
+		err = &same
+	}
+	e := &Error{BMC: c.name, Method: method, URI: uri, Detail: c.scrub(err.Error())}
+	switch {
+	case errors.Is(err, ErrCertificateChanged):
+		e.Err = err // its text says so and holds both fingerprints
+	case errors.Is(err, errForeignRedirect):
+		e.Kind = ErrUnsupported
+	case errors.Is(ctx.Err(), context.Canceled):
+		e.Err = context.Canceled
+	case ctx.Err() != nil:
+		e.Kind, e.Err = ErrUnreachable, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded): // not the caller's deadline, so not its error
+		e.Kind, e.Detail = ErrUnreachable, fmt.Sprintf("no answer within %s", c.opts.Timeout)
+	default:
+		e.Kind = ErrUnreachable
+	}
+	return e
+}
+
+// refusal turns an answer that is no success into an error.
+func (c *client) refusal(method, uri string, a *answer) *Error {
+	e := &Error{BMC: c.name, Method: method, URI: uri, Status: a.status, RetryAfter: c.retryAfter(a.header)}
+	e.MessageIDs, e.Detail = messages(a.status, a.body)
+	e.Detail = c.scrub(e.Detail)
+	switch a.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		e.Kind = ErrUnauthorized
+	case http.StatusNotFound, http.StatusGone:
+		e.Kind = ErrNotFound
+	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+		e.Kind = ErrUnsupported
+	case http.StatusConflict, http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusLocked:
+		e.Kind = ErrBusy
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		e.Kind = ErrUnreachable
+	}
+	// iLO answers 400 where others answer 503.
+	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable", "SessionLimitExceeded") {
+		e.Kind = ErrBusy
+	}
+	return e
+}
+
+// maxDetail bounds what of an answer's text goes into an error, in bytes.
+const maxDetail = 300
+
+// messages returns the message identifiers and the text of an error answer. An
+// answer without Redfish messages gives its own text.
+func messages(status int, body []byte) (ids []string, text string) {
+	body = oneToMany(body)
+	e, ok := errors.AsType[*schemas.Error](schemas.ConstructError(status, body))
+	if !ok {
+		return nil, ""
+	}
+	text = e.Message
+	if e.Code != "" {
+		ids = append(ids, e.Code)
+	}
+	for _, m := range e.ExtendedInfos {
+		ids = append(ids, m.MessageID)
+		if m.Message != "" && m.Message != e.Message {
+			text = strings.TrimSpace(text + " " + m.Message)
+		}
+	}
+	return ids, printable(text, maxDetail)
+}
+
+// oneToMany makes a list of an error's @Message.ExtendedInfo that is one object,
+// as an iDRAC 8 sends it, for gofish does not read it otherwise.
+func oneToMany(body []byte) []byte {
+	var odd struct {
+		Error struct {
+			Code    string          `json:"code"`
+			Message string          `json:"message"`
+			Info    json.RawMessage `json:"@Message.ExtendedInfo"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &odd) != nil || len(odd.Error.Info) == 0 || odd.Error.Info[0] != '{' {
+		return body
+	}
+	odd.Error.Info = append(append([]byte{'['}, odd.Error.Info...), ']')
+	mended, err := json.Marshal(odd)
+	if err != nil {
+		return body
+	}
+	return mended
+}
+
+// printable returns s on one line, in at most limit bytes.
+func printable(s string, limit int) string {
+	if len(s) > 4*limit {
+		s = s[:4*limit]
+	}
+	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(s, " "))), " ")
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + "…"
+	}
+	return s
+}
+
+// scrub takes out of a text what must not be seen: some BMCs repeat in an error
+// what they were sent.
+func (c *client) scrub(s string) string {
+	secrets := []string{c.target.Password.Reveal()}
+	if a := c.auth.Load(); a != nil {
+		secrets = append(secrets, a.token)
+	}
+	for _, secret := range secrets {
+		if len(secret) > 3 {
+			s = strings.ReplaceAll(s, secret, "[redacted]")
+		}
+	}
+	return s
+}

@@ -1,0 +1,314 @@
+package bmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/stmcginnis/gofish/schemas"
+
+	"ingot/model"
+)
+
+// maxProblems bounds the problems of one reading.
+const maxProblems = 32
+
+// Inventory reads one machine: what it is, its power state, its parts. Where the
+// service expands collections these are some seven requests. A part that cannot be
+// read is named in the Inventory's Problems and costs nothing but itself; an error
+// means that nothing was read, or that ctx ended. The facts carry no server name,
+// for the BMC does not know it.
+func (p *Pool) Inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil {
+		return nil, err
+	}
+	facts, err := c.inventory(ctx, t.URI)
+	if err != nil {
+		return nil, fmt.Errorf("read inventory: %w", err)
+	}
+	return facts, nil
+}
+
+func (c *client) inventory(ctx context.Context, uri string) (*model.ServerFacts, error) {
+	sys, odd, err := c.readSystem(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	r := &reading{client: c, ctx: ctx}
+	if len(odd) > 0 {
+		r.problem(oddProblem(uri, odd))
+	}
+	r.system(uri, sys)
+	parts := []struct {
+		name string
+		read func() error
+	}{
+		{"processors", func() error { return r.processors(path(sys.Processors.ID)) }},
+		{"memory", func() error { return r.memory(path(sys.Memory.ID)) }},
+		{"storage", func() error { return r.storages(sys) }},
+		{"network interfaces", func() error { return r.networkInterfaces(path(sys.EthernetInterfaces.ID)) }},
+		{"firmware", r.firmware},
+	}
+	unreachable := 0
+	for _, part := range parts {
+		err := part.read()
+		switch {
+		case err == nil:
+			continue
+		case fatal(err):
+			return nil, err
+		case errors.Is(err, ErrUnreachable):
+			unreachable++
+		}
+		r.problem(fmt.Sprintf("%s: %v", part.name, err))
+		if unreachable == 2 { // it is not the part that does not answer
+			r.problem("the rest was not read")
+			break
+		}
+	}
+	r.sort()
+	return &model.ServerFacts{Power: powerOf(sys.PowerState), Inventory: &r.inv}, nil
+}
+
+// reading is one reading of a machine's parts. It lives as long as the call that
+// ctx is of.
+type reading struct {
+	*client
+	ctx context.Context
+	inv model.Inventory
+}
+
+// problem notes what could not be read.
+func (r *reading) problem(text string) {
+	if len(r.inv.Problems) < maxProblems {
+		r.inv.Problems = append(r.inv.Problems, text)
+	}
+}
+
+// system takes over what the system itself says.
+func (r *reading) system(uri string, s *system) {
+	uuid, problem := usableUUID(s.UUID)
+	if problem != "" {
+		r.problem(uri + " " + problem)
+	}
+	r.inv.UUID = uuid
+	r.inv.Manufacturer = clip(s.Manufacturer)
+	r.inv.Model = clip(s.Model)
+	r.inv.SKU = clip(s.SKU)
+	r.inv.SerialNumber = clip(s.SerialNumber)
+	r.inv.BIOSVersion = clip(s.BiosVersion)
+	r.inv.IndicatorLED = indicator(s)
+	r.inv.MemoryBytes = bytesOf(s.MemorySummary.TotalSystemMemoryGiB, 1<<30)
+	for _, target := range s.Boot.Targets[:min(len(s.Boot.Targets), 64)] {
+		r.inv.BootTargets = append(r.inv.BootTargets, clip(target))
+	}
+}
+
+// indicator returns the locator light's state by either of its two properties.
+func indicator(s *system) string {
+	if s.IndicatorLED != "" || s.LocationIndicatorActive == nil {
+		return clip(s.IndicatorLED)
+	}
+	if *s.LocationIndicatorActive {
+		return "Lit"
+	}
+	return "Off"
+}
+
+// bytesOf returns n units in bytes, or 0 for what cannot be.
+func bytesOf(n float64, unit int64) int64 {
+	b := n * float64(unit)
+	if !(b > 0) || b >= math.MaxInt64 {
+		return 0
+	}
+	return int64(b)
+}
+
+// count returns a count that may be missing or absurd.
+func count(n *int) int32 {
+	if n == nil || *n < 0 || *n > math.MaxInt32 {
+		return 0
+	}
+	return int32(*n)
+}
+
+func size(n *int) int64 {
+	if n == nil || *n < 0 {
+		return 0
+	}
+	return int64(*n)
+}
+
+// each reads the members of a collection. use may keep no part of what it gets.
+func each[T any](r *reading, uri string, levels int, use func(m member, v *T)) error {
+	if uri == "" {
+		return nil
+	}
+	return r.eachMember(r.ctx, uri, levels, func(m member, err error) bool {
+		if err != nil {
+			r.problem(fmt.Sprintf("%s: %v", m.uri, err))
+			return true
+		}
+		if v := read[T](r, m.uri, m.raw); v != nil {
+			use(m, v)
+		}
+		return true
+	})
+}
+
+// read decodes one resource, or notes why it cannot.
+func read[T any](r *reading, uri string, raw []byte) *T {
+	v, odd, err := decode[T](raw)
+	if err != nil {
+		r.problem(fmt.Sprintf("%s: cannot be read: %v", uri, r.scrub(printable(err.Error(), maxDetail))))
+		return nil
+	}
+	if len(odd) > 0 {
+		r.problem(oddProblem(uri, odd))
+	}
+	return &v
+}
+
+// isAbsent reports whether a resource stands for an empty slot.
+func isAbsent(state schemas.State) bool { return state == schemas.AbsentState }
+
+func (r *reading) processors(uri string) error {
+	return each(r, uri, 1, func(_ member, p *schemas.Processor) {
+		if isAbsent(p.Status.State) {
+			return
+		}
+		r.inv.Processors = append(r.inv.Processors, model.Processor{
+			ID:             clip(cmp.Or(p.ID, p.Name)),
+			Type:           clip(string(p.ProcessorType)),
+			Architecture:   clip(string(p.ProcessorArchitecture)),
+			InstructionSet: clip(string(p.InstructionSet)),
+			Manufacturer:   clip(p.Manufacturer),
+			Model:          clip(p.Model),
+			MaxSpeedMHz:    count(p.MaxSpeedMHz),
+			TotalCores:     count(p.TotalCores),
+			TotalThreads:   count(p.TotalThreads),
+		})
+	})
+}
+
+func (r *reading) memory(uri string) error {
+	var sum int64
+	err := each(r, uri, 1, func(_ member, m *schemas.Memory) {
+		if isAbsent(m.Status.State) || size(m.CapacityMiB) == 0 {
+			return
+		}
+		bytes := bytesOf(float64(*m.CapacityMiB), 1<<20)
+		sum += bytes
+		r.inv.Memory = append(r.inv.Memory, model.MemoryModule{
+			ID:           clip(cmp.Or(m.ID, m.Name)),
+			Bytes:        bytes,
+			Type:         clip(string(m.MemoryDeviceType)),
+			SpeedMHz:     count(m.OperatingSpeedMhz),
+			Manufacturer: clip(m.Manufacturer),
+			SerialNumber: clip(m.SerialNumber),
+			PartNumber:   clip(m.PartNumber),
+		})
+	})
+	if r.inv.MemoryBytes == 0 {
+		r.inv.MemoryBytes = sum
+	}
+	return err
+}
+
+func (r *reading) networkInterfaces(uri string) error {
+	return each(r, uri, 1, func(_ member, e *schemas.EthernetInterface) {
+		if isAbsent(e.Status.State) {
+			return
+		}
+		n := model.NetworkInterface{
+			Name:          clip(cmp.Or(e.ID, e.Name)),
+			CarrierStatus: carrier(e.LinkStatus),
+		}
+		for _, address := range []string{e.MACAddress, e.PermanentMACAddress} {
+			if mac, err := model.CanonicalMAC(strings.TrimSpace(address)); err == nil && n.MACAddress == "" {
+				n.MACAddress = mac
+			}
+		}
+		for _, a := range e.IPv4Addresses {
+			n.IPs = addIP(n.IPs, a.Address)
+		}
+		for _, a := range e.IPv6Addresses {
+			n.IPs = addIP(n.IPs, a.Address)
+		}
+		r.inv.NetworkInterfaces = append(r.inv.NetworkInterfaces, n)
+	})
+}
+
+// addIP adds an address that is one: unset ones are written 0.0.0.0 and ::.
+func addIP(ips []string, address string) []string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.IsUnspecified() || len(ips) >= 16 {
+		return ips
+	}
+	return append(ips, ip.String())
+}
+
+// carrier maps LinkStatus to what the probe says.
+func carrier(s schemas.LinkStatus) string {
+	switch s {
+	case schemas.LinkUpLinkStatus:
+		return "up"
+	case schemas.LinkDownLinkStatus, schemas.NoLinkLinkStatus:
+		return "down"
+	}
+	return ""
+}
+
+// firmware reads the firmware inventory at its usual place, or where the update
+// service says it is.
+func (r *reading) firmware() error {
+	svc, err := r.root(r.ctx)
+	if err != nil || svc.update == "" {
+		return err
+	}
+	use := func(_ member, f *schemas.SoftwareInventory) {
+		// iDRAC also lists what was installed before and what might be.
+		if strings.HasPrefix(f.ID, "Previous-") || strings.HasPrefix(f.ID, "Available-") {
+			return
+		}
+		r.inv.Firmware = append(r.inv.Firmware, model.Firmware{Name: clip(cmp.Or(f.Name, f.ID)), Version: clip(f.Version)})
+	}
+	err = each(r, under(svc.update, "FirmwareInventory"), 1, use)
+	if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	a, err := r.get(r.ctx, svc.update)
+	if err != nil {
+		return err
+	}
+	service := read[updateService](r, svc.update, a.body)
+	if service == nil {
+		return nil
+	}
+	return each(r, path(service.FirmwareInventory.ID), 1, use)
+}
+
+// sort puts the parts into an order of their own: some BMCs list them in another
+// one each time, which is no change.
+func (r *reading) sort() {
+	byID := func(a, b string) int { return strings.Compare(a, b) }
+	slices.SortStableFunc(r.inv.Processors, func(a, b model.Processor) int { return byID(a.ID, b.ID) })
+	slices.SortStableFunc(r.inv.Memory, func(a, b model.MemoryModule) int { return byID(a.ID, b.ID) })
+	slices.SortStableFunc(r.inv.Storages, func(a, b model.Storage) int { return byID(a.Name, b.Name) })
+	slices.SortStableFunc(r.inv.NetworkInterfaces, func(a, b model.NetworkInterface) int { return byID(a.Name, b.Name) })
+	slices.SortStableFunc(r.inv.Firmware, func(a, b model.Firmware) int {
+		return cmp.Or(byID(a.Name, b.Name), byID(a.Version, b.Version))
+	})
+	for _, s := range r.inv.Storages {
+		slices.SortStableFunc(s.Drives, func(a, b model.Drive) int {
+			return cmp.Or(byID(a.Name, b.Name), byID(a.SerialNumber, b.SerialNumber))
+		})
+		slices.SortStableFunc(s.Volumes, func(a, b model.Volume) int { return byID(a.Name, b.Name) })
+	}
+}

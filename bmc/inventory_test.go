@@ -1,0 +1,212 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+// One odd field, item or collection costs nothing but itself.
+func TestInventoryOfOddShapes(t *testing.T) {
+	const cpu, nic, dimm = sysURI + "/Processors/CPU1", sysURI + "/EthernetInterfaces/NIC1", sysURI + "/Memory/DIMM1"
+	failing := func(path string, status int, id string) func(*fake) {
+		return func(f *fake) {
+			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.URL.Path != path {
+					return false
+				}
+				fail(w, status, id)
+				return true
+			}
+		}
+	}
+	tests := map[string]struct {
+		prepare  func(*fake)
+		change   func(*model.Inventory) // of what is read of a machine without oddities
+		problems []string
+	}{
+		"an instruction set that is a list, as of an iDRAC": {
+			prepare: func(f *fake) { f.resources[cpu]["InstructionSet"] = []any{object{"Member": "x86-64"}} },
+		},
+		"cores that are a text, as of sushy-tools (B27)": {
+			prepare: func(f *fake) { f.resources[cpu]["TotalCores"] = "8" },
+		},
+		"cores that are nonsense": {
+			prepare:  func(f *fake) { f.resources[cpu]["TotalCores"] = "plenty" },
+			change:   func(i *model.Inventory) { i.Processors[0].TotalCores = 0 },
+			problems: []string{cpu + ": left out, as not in the schema's form: TotalCores"},
+		},
+		"cores that are fewer than none": {
+			prepare: func(f *fake) { f.resources[cpu]["TotalCores"] = -1 },
+			change:  func(i *model.Inventory) { i.Processors[0].TotalCores = 0 },
+		},
+		"a processor family that is a number, as of a Huawei": {
+			prepare: func(f *fake) { f.resources[cpu]["ProcessorId"] = object{"EffectiveFamily": 6} },
+		},
+		"a VLAN that is -1, as of a UCS X": {
+			prepare:  func(f *fake) { f.resources[nic]["VLAN"] = object{"VLANId": -1, "VLANEnable": false} },
+			problems: []string{nic + ": left out, as not in the schema's form: VLAN.VLANId"},
+		},
+		"a message that is an object, as of an iDRAC 8 whose host is off": {
+			prepare: func(f *fake) {
+				f.resources[sysURI+"/Processors"]["@Message.ExtendedInfo"] = object{"Message": "Host system is switched-off"}
+			},
+		},
+		"a related item that is a text, as of a UCS C": {
+			prepare: func(f *fake) {
+				f.resources["/redfish/v1/UpdateService/FirmwareInventory/BMC"]["RelatedItem"] = "/redfish/v1/Managers/BMC"
+			},
+		},
+		"a list of processors that is null (B27)": {
+			prepare: func(f *fake) { f.resources[sysURI+"/Processors"]["Members"] = nil },
+			change:  func(i *model.Inventory) { i.Processors = nil },
+		},
+		"a collection that fails": {
+			prepare: failing(sysURI+"/Memory", http.StatusInternalServerError, "Base.1.0.InternalError"),
+			change:  func(i *model.Inventory) { i.Memory = nil },
+			problems: []string{"memory: bmc bmc-1: GET " + sysURI +
+				"/Memory: 500 Internal Server Error: A general error. This is Base.1.0.InternalError."},
+		},
+		"a storage that is not ready, as of an iLO that was switched off": {
+			prepare: func(f *fake) {
+				f.expand = false
+				failing(sysURI+"/Storage/RAID", http.StatusBadRequest, "iLO.2.25.ResourceNotReadyRetry")(f)
+			},
+			change: func(i *model.Inventory) { i.Storages = nil },
+			problems: []string{sysURI + "/Storage/RAID: bmc bmc-1: GET " + sysURI +
+				"/Storage/RAID: 400 Bad Request: the BMC is busy: A general error. This is iLO.2.25.ResourceNotReadyRetry."},
+		},
+		"memory that is summed up nowhere": {
+			prepare: func(f *fake) { delete(f.resources[sysURI], "MemorySummary") },
+			change:  func(i *model.Inventory) { i.MemoryBytes = 32 << 30 },
+		},
+		"a capacity that is absurd": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["MemorySummary"] = object{"TotalSystemMemoryGiB": 1e300}
+				f.resources[dimm]["CapacityMiB"] = -5
+			},
+			change: func(i *model.Inventory) { i.MemoryBytes, i.Memory = 0, nil },
+		},
+		"a MAC address that is none": {
+			prepare: func(f *fake) { f.resources[nic]["MACAddress"] = "unknown" },
+			change:  func(i *model.Inventory) { i.NetworkInterfaces[0].MACAddress = "" },
+		},
+		"a permanent MAC address only": {
+			prepare: func(f *fake) {
+				f.resources[nic]["MACAddress"] = ""
+				f.resources[nic]["PermanentMACAddress"] = "12446A3B0411"
+			},
+		},
+		"a firmware inventory elsewhere": {
+			prepare: func(f *fake) {
+				f.resources["/redfish/v1/Elsewhere"] = f.resources["/redfish/v1/UpdateService/FirmwareInventory"]
+				delete(f.resources, "/redfish/v1/UpdateService/FirmwareInventory")
+				f.resources["/redfish/v1/UpdateService"]["FirmwareInventory"] = object{"@odata.id": "/redfish/v1/Elsewhere"}
+			},
+		},
+		"simple storage, as of older BMCs": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["SimpleStorage"] = f.resources[sysURI]["Storage"]
+				delete(f.resources[sysURI], "Storage")
+				f.resources[sysURI+"/Storage/RAID"] = object{"Name": "Simple", "Devices": []any{
+					object{"Name": "sda", "Manufacturer": "Contoso", "CapacityBytes": "1000"}, object{"Name": "sdb", "Status": object{"State": "Absent"}},
+				}}
+			},
+			change: func(i *model.Inventory) {
+				i.Storages = []model.Storage{{Name: "Simple", Drives: []model.Drive{{Name: "sda", Vendor: "Contoso", Bytes: 1000}}}}
+			},
+		},
+		"a serial number with what its memory held": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["SerialNumber"] = "S\u00001\n " + strings.Repeat("x", 5000)
+			},
+			change: func(i *model.Inventory) { i.SerialNumber = "S 1 " + strings.Repeat("x", 252) + "…" },
+		},
+		"a light that is a truth": {
+			prepare: func(f *fake) {
+				delete(f.resources[sysURI], "IndicatorLED")
+				f.resources[sysURI]["LocationIndicatorActive"] = true
+			},
+			change: func(i *model.Inventory) { i.IndicatorLED = "Lit" },
+		},
+	}
+	want := func(t *testing.T) *model.Inventory {
+		f := newFake(t, plain)
+		facts, err := newPool(t, Options{}).Inventory(context.Background(), f.system1())
+		if err != nil || len(facts.Inventory.Processors) != 1 {
+			t.Fatalf("got %+v, %v", facts, err)
+		}
+		return facts.Inventory
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			want := want(t)
+			if tt.change != nil {
+				tt.change(want)
+			}
+			want.Problems = tt.problems
+			f := newFake(t, plain)
+			tt.prepare(f)
+			got, err := newPool(t, Options{}).Inventory(context.Background(), f.system1())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range got.Inventory.Problems { // with or without the query
+				got.Inventory.Problems[i] = strings.ReplaceAll(p, "?$expand=.($levels=1)", "")
+			}
+			if diff := cmp.Diff(want, got.Inventory); diff != "" {
+				t.Errorf("inventory (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInventoryOfABMCThatStopsAnswering(t *testing.T) {
+	f := newFake(t, plain)
+	f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == sysURI || !strings.HasPrefix(r.URL.Path, sysURI+"/") {
+			return false
+		}
+		panic(http.ErrAbortHandler) // drops the connection
+	}
+	got, err := newPool(t, Options{}).Inventory(context.Background(), f.system1())
+	if err != nil || got.Inventory.Model != "3500" || len(got.Inventory.Problems) != 3 {
+		t.Errorf("got %+v, %v; want what was read and three problems", got, err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	f.change(func() {
+		f.answer = func(_ http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == sysURI+"/Memory" {
+				cancel()
+				<-r.Context().Done()
+			}
+			return false
+		}
+	})
+	if _, err := newPool(t, Options{}).Inventory(ctx, f.system1()); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+// Some BMCs repeat in an error what they were sent.
+func TestErrorsHoldNoSecrets(t *testing.T) {
+	f := newFake(t, plain)
+	f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != sysURI {
+			return false
+		}
+		fail(w, http.StatusInternalServerError, "token "+r.Header.Get("X-Auth-Token")+" password "+password)
+		return true
+	}
+	_, err := newPool(t, Options{}).Power(context.Background(), f.system1())
+	if err == nil || strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "token-") || !strings.Contains(err.Error(), "[redacted]") {
+		t.Errorf("got %v", err)
+	}
+}

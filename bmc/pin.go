@@ -1,0 +1,84 @@
+package bmc
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+)
+
+// pin is the certificate that a BMC is known by.
+type pin struct {
+	mu     sync.Mutex
+	given  string // by the caller; empty on first contact
+	seen   string // in the last handshake
+	policy bool   // compare with what is expected; otherwise a CA was asked
+}
+
+// expect sets the fingerprint that the caller knows the BMC by and reports
+// whether connections made before are not to be used any more. An empty one
+// after another is the wish to pin afresh.
+func (p *pin) expect(fingerprint string) (stale bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.given == fingerprint {
+		return false
+	}
+	afresh := p.given != "" && fingerprint == ""
+	p.given = fingerprint
+	stale = p.seen != "" && p.seen != fingerprint
+	if afresh || stale {
+		p.seen = ""
+	}
+	return stale
+}
+
+// fingerprint returns the fingerprint that was seen, or else is expected.
+func (p *pin) fingerprint() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.seen != "" {
+		return p.seen
+	}
+	return p.given
+}
+
+// verify is a tls.Config.VerifyConnection: it runs before the handshake ends and
+// so before anything is sent.
+func (p *pin) verify(cs tls.ConnectionState) error {
+	if len(cs.PeerCertificates) == 0 {
+		return errors.New("the BMC shows no certificate")
+	}
+	sum := sha256.Sum256(cs.PeerCertificates[0].Raw)
+	shown := hex.EncodeToString(sum[:])
+
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	want := p.given
+	if want == "" {
+		want = p.seen
+	}
+	if p.policy && want != "" && want != shown {
+		return fmt.Errorf("%w: pinned SHA-256 %s, shown %s; if it was replaced on purpose, remove the pin", ErrCertificateChanged, want, shown)
+	}
+	p.seen = shown
+	return nil
+}
+
+// tlsConfig verifies by the CA, if there is one, else by the pin: BMCs ship with
+// certificates that they signed themselves.
+func (p *pin) tlsConfig(ca *x509.CertPool, address string) *tls.Config {
+	cfg := &tls.Config{MinVersion: tls.VersionTLS12, VerifyConnection: p.verify, RootCAs: ca}
+	p.policy = ca == nil
+	if ca == nil {
+		cfg.InsecureSkipVerify = true // verify compares with the pin instead
+	}
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		cfg.ServerName = host
+	}
+	return cfg
+}

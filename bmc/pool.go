@@ -1,0 +1,182 @@
+package bmc
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"ingot/model"
+)
+
+// Options say how BMCs are spoken with.
+type Options struct {
+	// RequestsPerSecond bounds the requests to one BMC, fewer while it answers
+	// slowly; 0 = unlimited. A BMC that was left alone takes two seconds' worth at
+	// once.
+	RequestsPerSecond float64
+	// MaxInFlight bounds the requests under way to one BMC; 0 = 2.
+	MaxInFlight int
+	// Timeout bounds one request, from sending it to having read the answer; 0 =
+	// 60 s, for real BMCs take 17 s.
+	Timeout time.Duration
+	// CA verifies the BMCs' certificates. Without it they are pinned on first contact.
+	CA *x509.CertPool
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Clock      func() time.Time
+}
+
+// logoutWithin bounds the deletion of a session, which must not hold up a shutdown.
+const logoutWithin = 5 * time.Second
+
+// errClosed is what a closed pool answers.
+var errClosed = errors.New("the pool of BMC clients is closed")
+
+// Pool holds one client for each BMC. Its methods may be called concurrently.
+type Pool struct {
+	opts    Options
+	metrics *metrics
+	breaker *breaker
+
+	mu      sync.Mutex
+	closed  bool
+	clients map[model.BMCName]*client
+	retired sync.WaitGroup // clients that are logging out
+}
+
+// NewPool returns a Pool. It speaks with nobody until it is asked to.
+func NewPool(o Options) *Pool {
+	if o.MaxInFlight <= 0 {
+		o.MaxInFlight = 2
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = 60 * time.Second
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	o.Log = o.Log.With("component", "bmc")
+	b := newBreaker(o.Clock)
+	return &Pool{
+		opts:    o,
+		breaker: b,
+		metrics: newMetrics(o.Registerer, b.count),
+		clients: make(map[model.BMCName]*client),
+	}
+}
+
+// client returns the BMC's client, a new one if how to reach it has changed.
+func (p *Pool) client(ctx context.Context, t model.BMCTarget) (*client, error) {
+	if err := checkTarget(t); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	c := p.clients[t.Name]
+	if c == nil || !c.serves(t) {
+		if c != nil {
+			p.retire(ctx, c)
+		}
+		c = newClient(p, t)
+		p.clients[t.Name] = c
+	}
+	if c.pin.expect(t.Fingerprint) {
+		c.wire.CloseIdleConnections()
+	}
+	return c, nil
+}
+
+func checkTarget(t model.BMCTarget) error {
+	switch {
+	case t.Name == "":
+		return errors.New("a BMC target has no name")
+	case t.Scheme != "http" && t.Scheme != "https":
+		return fmt.Errorf("bmc %s: scheme %q is neither http nor https", t.Name, t.Scheme)
+	case t.Address == "":
+		return fmt.Errorf("bmc %s: no address", t.Name)
+	}
+	return nil
+}
+
+// retire logs a client out beside the caller's work. The caller holds mu.
+func (p *Pool) retire(ctx context.Context, c *client) {
+	ctx = context.WithoutCancel(ctx)
+	p.retired.Go(func() {
+		if err := c.close(ctx); err != nil {
+			c.log.Warn("a session is left open on the BMC", "err", err)
+		}
+	})
+}
+
+// Forget drops the client of a BMC that is no longer wanted and logs it out.
+func (p *Pool) Forget(ctx context.Context, name model.BMCName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.clients[name]; c != nil {
+		delete(p.clients, name)
+		p.retire(ctx, c)
+	}
+}
+
+// Close deletes all sessions, each within five seconds even if ctx has ended: a
+// session that is left open takes up one of the BMC's few for half an hour.
+// Nothing may be asked of the pool afterwards.
+func (p *Pool) Close(ctx context.Context) error {
+	p.mu.Lock()
+	clients := p.clients
+	p.closed, p.clients = true, nil
+	p.mu.Unlock()
+
+	ctx = context.WithoutCancel(ctx)
+	var g errgroup.Group
+	g.SetLimit(64)
+	for _, c := range clients {
+		g.Go(func() error { return c.close(ctx) })
+	}
+	err := g.Wait()
+	p.retired.Wait()
+	return err
+}
+
+// Fingerprint returns the SHA-256 of the certificate that the BMC showed last, in
+// hexadecimal, or "" if it was not met yet or has none.
+func (p *Pool) Fingerprint(name model.BMCName) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if c := p.clients[name]; c != nil {
+		return c.pin.fingerprint()
+	}
+	return ""
+}
+
+// Stats counts what was asked of one BMC since its client was made.
+type Stats struct {
+	Requests    uint64 // sent, logins and repetitions included
+	Connections uint64 // opened
+	Sessions    uint64 // opened
+}
+
+// Stats returns the BMC's counts; they are zero if it has no client.
+func (p *Pool) Stats(name model.BMCName) Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.clients[name]
+	if c == nil {
+		return Stats{}
+	}
+	return Stats{c.requests.Load(), c.connections.Load(), c.sessions.Load()}
+}

@@ -1,0 +1,216 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stmcginnis/gofish/schemas"
+
+	"ingot/model"
+)
+
+// Reset asks for a power change by one POST and does not wait for its effect. A
+// machine that already is On or Off as asked is no error. ErrUnsupported: the
+// machine allows no reset type that does this; for ResetGracefulOff the next step
+// is ResetForceOff. ErrBusy: it is about to change; see RetryAfter.
+func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind) error {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil {
+		return err
+	}
+	if err := c.reset(ctx, t.URI, kind); err != nil {
+		return fmt.Errorf("reset %s: %w", kind, err)
+	}
+	return nil
+}
+
+func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind) error {
+	s, err := c.resettable(ctx, uri)
+	if err != nil {
+		return err
+	}
+	types := resetTypes(kind, s.resets)
+	if s.resetURI == "" || len(types) == 0 {
+		return &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Kind: ErrUnsupported, Detail: "of reset types the machine allows only: " + strings.Join(s.resets, ", ")}
+	}
+	if types[0] == pushButton {
+		if there, err := c.mayPush(ctx, uri, kind); there || err != nil {
+			return err
+		}
+	}
+	for _, resetType := range types {
+		err = c.postReset(ctx, s.resetURI, kind, resetType)
+		if !unknownResetType(err) {
+			break
+		}
+	}
+	// The effect comes in its own time, whatever the ETag says.
+	c.learn(uri, func(s *systemState) { s.moved = c.opts.Clock() })
+	if status := statusOf(err); status == http.StatusBadRequest || status == http.StatusConflict {
+		return c.afterRefusedReset(ctx, uri, s, kind, err)
+	}
+	return err
+}
+
+// mayPush looks whether a press of the power button leads to what is asked for.
+// there: the machine is there already.
+func (c *client) mayPush(ctx context.Context, uri string, kind model.ResetKind) (there bool, err error) {
+	power, err := c.power(ctx, uri)
+	switch {
+	case err != nil:
+		return false, err
+	case power == wanted(kind):
+		return true, nil
+	case !power.Settled():
+		return false, &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Kind: ErrBusy, Detail: fmt.Sprintf("the power button is not pressed while the machine is %s", power)}
+	}
+	return false, nil
+}
+
+// postReset sends the action. Asking twice for the same state is harmless, so such
+// a request may be repeated on a connection that the BMC had closed.
+func (c *client) postReset(ctx context.Context, uri string, kind model.ResetKind, resetType string) error {
+	var headers []header
+	if wanted(kind) != "" && resetType != pushButton {
+		headers = []header{{key: "X-Idempotency-Key"}}
+	}
+	_, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType}, headers...)
+	return err
+}
+
+// afterRefusedReset looks at the machine to tell why it refused: it may be there
+// already, or be off and cannot be restarted (B11).
+func (c *client) afterRefusedReset(ctx context.Context, uri string, s systemState, kind model.ResetKind, refusal error) error {
+	power, err := c.power(ctx, uri)
+	if err != nil {
+		return errors.Join(refusal, err)
+	}
+	switch {
+	case power == wanted(kind):
+		return nil
+	case power == model.PowerOff && wanted(kind) == "":
+		types := resetTypes(model.ResetOn, s.resets)
+		if len(types) == 0 {
+			return refusal
+		}
+		return c.postReset(ctx, s.resetURI, model.ResetOn, types[0])
+	}
+	return refusal
+}
+
+// wanted is the power state that a reset leads to for good, or "" for restarts.
+func wanted(kind model.ResetKind) model.Power {
+	switch kind {
+	case model.ResetOn:
+		return model.PowerOn
+	case model.ResetGracefulOff, model.ResetForceOff:
+		return model.PowerOff
+	case model.ResetGracefulRestart, model.ResetForceRestart, model.ResetPowerCycle:
+	}
+	return ""
+}
+
+// pushButton is a press of the power button, which an operating system takes as
+// the wish to shut down, and a machine that is off as the wish to start.
+const pushButton = string(schemas.PushPowerButtonResetType)
+
+// resetChains are the reset types that do what a kind asks for, the best first.
+// None does more than is asked for: nothing graceful ends in force.
+var resetChains = map[model.ResetKind][]schemas.ResetType{
+	model.ResetOn:              {schemas.OnResetType, schemas.ForceOnResetType, schemas.PushPowerButtonResetType},
+	model.ResetGracefulOff:     {schemas.GracefulShutdownResetType, crayOff, schemas.PushPowerButtonResetType},
+	model.ResetForceOff:        {schemas.ForceOffResetType},
+	model.ResetGracefulRestart: {schemas.GracefulRestartResetType},
+	model.ResetForceRestart:    {schemas.ForceRestartResetType, schemas.PowerCycleResetType, schemas.GracefulRestartResetType},
+	model.ResetPowerCycle:      {schemas.PowerCycleResetType, schemas.ForceRestartResetType},
+}
+
+// crayOff is in no schema; nodes of Cray EX have it in place of GracefulShutdown.
+const crayOff schemas.ResetType = "Off"
+
+// resetTypes returns the types to try for kind: the one to use of those that are
+// allowed, or all when the machine does not say what is.
+func resetTypes(kind model.ResetKind, allowed []string) []string {
+	var types []string
+	for _, t := range resetChains[kind] {
+		switch {
+		case slices.Contains(allowed, string(t)):
+			return []string{string(t)}
+		case len(allowed) == 0 && t != schemas.PushPowerButtonResetType:
+			types = append(types, string(t))
+		}
+	}
+	return types
+}
+
+// knownResets returns the allowed types. A firmware of Supermicro's joins two of
+// them for want of a comma: GracefulShutdownGracefulRestart.
+func knownResets(allowed []string) []string {
+	types := []string{
+		"On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart", "Nmi", "ForceOn",
+		"PushPowerButton", "PowerCycle", "Suspend", "Pause", "Resume", "FullPowerCycle", "Off",
+	}
+	var known []string
+	for _, value := range allowed {
+		if slices.Contains(types, value) {
+			known = append(known, value)
+			continue
+		}
+		for _, first := range types {
+			second, ok := strings.CutPrefix(value, first)
+			if ok && slices.Contains(types, second) {
+				known = append(known, first, second)
+			}
+		}
+	}
+	return known
+}
+
+// unknownResetType reports whether a reset failed because of its type.
+func unknownResetType(err error) bool {
+	e := asError(err)
+	return e != nil && e.Status/100 == 4 && e.says("ActionParameterNotSupported", "ActionParameterValueNotInList",
+		"ActionParameterValueFormatError", "PropertyValueNotInList", "ActionParameterUnknown", "ActionParameterValueTypeError")
+}
+
+// resettable returns the system's state with the reset types in it. Newer services
+// describe them elsewhere (DSP0266 §7.13.2); what cannot be read there is as not
+// said: then types are tried.
+func (c *client) resettable(ctx context.Context, uri string) (systemState, error) {
+	s, err := c.known(ctx, uri)
+	if err != nil || s.resets != nil {
+		return s, err
+	}
+	types := []string{}
+	if s.resetInfo != "" {
+		allowed, err := c.actionInfo(ctx, s.resetInfo)
+		if err != nil && final(err) {
+			return s, err
+		}
+		types = append(types, knownResets(allowed)...)
+	}
+	c.learn(uri, func(s *systemState) { s.resets = types })
+	return c.state(uri), nil
+}
+
+// actionInfo returns the allowed values of the parameter ResetType.
+func (c *client) actionInfo(ctx context.Context, uri string) ([]string, error) {
+	a, err := c.get(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	info, _, err := decode[schemas.ActionInfo](a.body)
+	if err != nil {
+		return nil, c.unreadable(uri, err)
+	}
+	for _, p := range info.Parameters {
+		if p.Name == "ResetType" {
+			return p.AllowableValues, nil
+		}
+	}
+	return nil, nil
+}

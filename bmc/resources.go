@@ -1,0 +1,86 @@
+package bmc
+
+import "encoding/json"
+
+// Resources that lead to others are read with our own types, for gofish keeps the
+// links to itself; those without are read with gofish's.
+
+// system is a ComputerSystem (DSP0268).
+type system struct {
+	ID                      string `json:"@odata.id"`
+	ETag                    string `json:"@odata.etag"`
+	UUID                    string
+	SystemType              string
+	Manufacturer            string
+	Model                   string
+	SKU                     string
+	SerialNumber            string
+	BiosVersion             string
+	IndicatorLED            string
+	LocationIndicatorActive *bool
+	PowerState              string
+	MemorySummary           struct{ TotalSystemMemoryGiB float64 }
+	Boot                    boot
+	Actions                 struct {
+		Reset *resetAction `json:"#ComputerSystem.Reset"`
+	}
+	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces link
+
+	Settings struct{ SettingsObject link } `json:"@Redfish.Settings"`
+	Links    struct{ ManagedBy []link }
+}
+
+// boot is ComputerSystem.Boot. Pointers are nil for what the BMC does not have.
+type boot struct {
+	Enabled *string  `json:"BootSourceOverrideEnabled"`
+	Target  *string  `json:"BootSourceOverrideTarget"`
+	Mode    *string  `json:"BootSourceOverrideMode"`
+	Targets []string `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
+	Modes   []string `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
+}
+
+// resetAction is the action #ComputerSystem.Reset.
+type resetAction struct {
+	Target  string   `json:"target"`
+	Allowed []string `json:"ResetType@Redfish.AllowableValues"`
+	Info    string   `json:"@Redfish.ActionInfo"`
+}
+
+// isMachine reports whether the system is a machine: something that can be reset
+// and is not a part of one. GPU baseboards call themselves physical systems too.
+func (s *system) isMachine() bool {
+	return s.Actions.Reset != nil && (s.SystemType == "" || s.SystemType == "Physical")
+}
+
+// collection is any resource collection, expanded or not.
+type collection struct {
+	Members []json.RawMessage
+	Next    string `json:"Members@odata.nextLink"`
+}
+
+// storage is a Storage resource: its drives and volumes, expanded or not.
+type storage struct {
+	ID      string `json:"@odata.id"`
+	Short   string `json:"Id"`
+	Name    string
+	Status  status
+	Drives  []json.RawMessage
+	Volumes json.RawMessage
+}
+
+// simpleStorage is a SimpleStorage resource, what older BMCs have instead.
+type simpleStorage struct {
+	Short   string `json:"Id"`
+	Name    string
+	Status  status
+	Devices []struct {
+		Name, Manufacturer, Model string
+		CapacityBytes             int64
+		Status                    status
+	}
+}
+
+type status struct{ State, Health string }
+
+// updateService is an UpdateService resource.
+type updateService struct{ FirmwareInventory link }

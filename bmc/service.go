@@ -1,0 +1,167 @@
+package bmc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/stmcginnis/gofish"
+)
+
+// service is what the service root says (DSP0268, ServiceRoot).
+type service struct {
+	uuid, vendor    string
+	systems         string
+	managers        string
+	update          string
+	sessions        string // "" = there are none
+	huawei          bool
+	expand          string // "", "." or "*": how to ask for members in one request
+	levels          int    // how many levels can be asked for; 0 = cannot be said
+	wantsCredential bool   // the root itself did
+}
+
+// query returns the query for a collection with its members, and up to levels of
+// what these link to; "" when the service cannot do that.
+func (s *service) query(levels int) string {
+	switch {
+	case s.expand == "":
+		return ""
+	case s.levels == 0:
+		return "?$expand=" + s.expand
+	}
+	return fmt.Sprintf("?$expand=%s($levels=%d)", s.expand, min(levels, s.levels))
+}
+
+// root returns the service root, read once for each session.
+func (c *client) root(ctx context.Context) (*service, error) {
+	if svc := c.service.Load(); svc != nil && !svc.wantsCredential {
+		return svc, nil
+	}
+	// Logging in reads it, and may tell that it is worth reading again.
+	if _, err := c.authorized(ctx); err != nil {
+		return nil, err
+	}
+	unlock, err := c.lockLogin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	return c.rootLocked(context.WithValue(ctx, loginKey{}, c.auth.Load()))
+}
+
+// rootLocked returns the service root with the credentials in ctx, or none. The
+// caller holds the login lock.
+func (c *client) rootLocked(ctx context.Context) (*service, error) {
+	own, _ := ctx.Value(loginKey{}).(*auth)
+	if svc := c.service.Load(); svc != nil && (!svc.wantsCredential || own == nil) {
+		return svc, nil
+	}
+	svc, err := c.connect(context.WithValue(ctx, loginKey{}, own))
+	if err != nil && own == nil && statusOf(err) == http.StatusUnauthorized {
+		svc, err = &service{sessions: defaultSessions, wantsCredential: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.service.Store(svc)
+	return svc, nil
+}
+
+// connect reads the service root by gofish.
+func (c *client) connect(ctx context.Context) (*service, error) {
+	k := &keeper{next: (*door)(c)}
+	api, err := gofish.ConnectContext(ctx, gofish.ClientConfig{
+		Endpoint:              c.base,
+		HTTPClient:            &http.Client{Transport: k, CheckRedirect: sameHost},
+		NoModifyTransport:     true,
+		ReuseConnections:      true,
+		MaxConcurrentRequests: int64(c.opts.MaxInFlight),
+	})
+	const uri = "/redfish/v1/"
+	switch {
+	case k.answer != nil && k.answer.status/100 != 2:
+		return nil, c.refusal(http.MethodGet, uri, k.answer)
+	case err != nil && k.answer != nil:
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: " + c.scrub(printable(err.Error(), maxDetail))}
+	case err != nil:
+		return nil, c.noAnswer(ctx, http.MethodGet, uri, err)
+	}
+	if c.target.Scheme == "http" && k.url.Scheme == "https" {
+		c.safer.Store(k.url)
+	}
+	links, _, err := decode[rootLinks](k.answer.body)
+	if err != nil {
+		return nil, fmt.Errorf("bmc %s: read service root: %w", c.name, err)
+	}
+	return newService(api.Service, links), nil
+}
+
+// rootLinks are the links that gofish keeps to itself.
+type rootLinks struct {
+	Systems, Managers, UpdateService link
+	Links                            struct{ Sessions link }
+	Oem                              map[string]json.RawMessage
+}
+
+func newService(s *gofish.Service, l rootLinks) *service {
+	svc := &service{
+		uuid:     s.UUID,
+		vendor:   s.Vendor,
+		systems:  path(l.Systems.ID),
+		managers: path(l.Managers.ID),
+		update:   path(l.UpdateService.ID),
+		sessions: path(l.Links.Sessions.ID),
+	}
+	_, svc.huawei = l.Oem["Huawei"]
+	expand := s.ProtocolFeaturesSupported.ExpandQuery
+	switch {
+	case expand.NoLinks:
+		svc.expand = "." // without what is under Links: less to send
+	case expand.ExpandAll:
+		svc.expand = "*"
+	}
+	if expand.Levels {
+		svc.levels = max(1, int(min(expand.MaxLevels, 6)))
+	}
+	return svc
+}
+
+// keeper hands gofish a service root that it can read even where one property is
+// odd, and keeps the answer.
+type keeper struct {
+	next   http.RoundTripper
+	answer *answer
+	url    *url.URL // of who answered
+}
+
+// RoundTrip implements http.RoundTripper.
+func (k *keeper) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := k.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	k.answer = &answer{resp.StatusCode, resp.Header, bodyOf(resp)}
+	k.url = req.URL
+	if resp.StatusCode/100 != 2 {
+		return resp, nil
+	}
+	fits := func(raw json.RawMessage) bool { return json.Unmarshal(raw, new(gofish.Service)) == nil }
+	if mended, ok := (&mender{}).mend(k.answer.body, "", fits, 0); ok {
+		resp.Body = io.NopCloser(bytes.NewReader(mended))
+	}
+	return resp, nil
+}
+
+// link is a reference to another resource.
+type link struct {
+	ID string `json:"@odata.id"`
+}
+
+// under returns the URI of something below uri, whether that ends in a slash or not.
+func under(uri, name string) string { return strings.TrimSuffix(uri, "/") + "/" + name }

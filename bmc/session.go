@@ -1,0 +1,190 @@
+package bmc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// auth is how requests are signed. It does not change; a new login makes a new one.
+type auth struct {
+	token   string      // of the session
+	session string      // its URI
+	basic   bool        // HTTP Basic instead
+	proven  atomic.Bool // it was accepted
+}
+
+// sign puts the credentials into the request.
+func (a *auth) sign(req *http.Request, c *client) {
+	switch {
+	case a == nil:
+	case a.token != "":
+		req.Header["X-Auth-Token"] = []string{a.token}
+	case a.basic:
+		req.SetBasicAuth(c.target.Username, c.target.Password.Reveal())
+	}
+}
+
+// sessionFull is how long no further session is asked for when the BMC has no
+// more and does not say when it will.
+const sessionFull = time.Minute
+
+// defaultSessions is where sessions are made (DSP0266 §13.3.4.3).
+const defaultSessions = "/redfish/v1/SessionService/Sessions"
+
+// authorized returns the credentials to use, after logging in if need be.
+func (c *client) authorized(ctx context.Context) (*auth, error) {
+	if a := c.auth.Load(); a != nil && !c.breaker.open(c.creds, c.target.Name) {
+		return a, nil
+	}
+	return c.authorizedAfter(ctx, nil)
+}
+
+// authorizedAfter returns credentials other than stale, which were refused. There
+// is one login at a time; who waited for another's uses what came of it.
+func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error) {
+	unlock, err := c.lockLogin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if c.breaker.open(c.creds, c.target.Name) {
+		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
+	}
+	if a := c.auth.Load(); a != nil && a != stale {
+		return a, nil
+	}
+	if stale != nil && stale.basic {
+		return stale, nil
+	}
+	if stale != nil {
+		c.auth.Store(nil)
+		c.service.Store(nil) // the BMC may have come back with another firmware
+	}
+	a, err := c.logIn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.auth.Store(a)
+	return a, nil
+}
+
+// lockLogin waits until nobody else logs in or reads the service root.
+func (c *client) lockLogin(ctx context.Context) (unlock func(), err error) {
+	select {
+	case c.login <- struct{}{}:
+		return func() { <-c.login }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// logIn opens a session, or settles for HTTP Basic where there are none. The
+// caller holds the login lock.
+func (c *client) logIn(ctx context.Context) (*auth, error) {
+	svc, err := c.rootLocked(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if svc.sessions == "" {
+		c.log.Info("the BMC has no sessions; every request carries the password")
+		return &auth{basic: true}, nil
+	}
+	if rest := c.full.Sub(c.opts.Clock()); rest > 0 {
+		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: ErrBusy, RetryAfter: rest, Detail: "not tried: no session is free"}
+	}
+	a, err := c.postSession(ctx, svc, false)
+	if refusedLogin(err) {
+		// Confirm: some answer 401 now and then (B14), and some want the password
+		// in the header of this request too.
+		a, err = c.postSession(ctx, svc, true)
+	}
+	switch {
+	case err == nil:
+		return a, nil
+	case refusedLogin(err):
+		c.refused()
+		return nil, err
+	case errors.Is(err, ErrBusy):
+		after, ok := RetryAfter(err)
+		if !ok {
+			after = sessionFull
+		}
+		c.full = c.opts.Clock().Add(after)
+		return nil, err
+	case statusOf(err)/100 == 4 || statusOf(err) == http.StatusNotImplemented:
+		c.log.Info("the BMC opens no session; every request carries the password", "err", err)
+		return &auth{basic: true}, nil
+	}
+	return nil, err
+}
+
+// refusedLogin reports whether a login failed because of who logs in.
+func refusedLogin(err error) bool {
+	e := asError(err)
+	if e == nil {
+		return false
+	}
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return true
+	case http.StatusBadRequest: // iLO 4
+		return e.says("UnauthorizedLoginAttempt")
+	}
+	return false
+}
+
+// refused opens the circuit breaker: the credentials are wrong for certain.
+func (c *client) refused() {
+	c.auth.Store(nil)
+	c.breaker.refuse(c.creds, c.target.Name)
+	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "retry", breakFor)
+}
+
+// postSession opens a session. An answer without a token means that requests are
+// signed otherwise.
+func (c *client) postSession(ctx context.Context, svc *service, signed bool) (*auth, error) {
+	body := map[string]any{"UserName": c.target.Username, "Password": c.target.Password.Reveal()}
+	if svc.huawei {
+		body["Oem"] = map[string]any{"Huawei": map[string]any{"Domain": "LocaliBMC"}}
+	}
+	var sign *auth
+	if signed {
+		sign = &auth{basic: true}
+	}
+	a, err := c.do(context.WithValue(ctx, loginKey{}, sign), http.MethodPost, svc.sessions, body)
+	if err != nil {
+		return nil, err
+	}
+	token := a.header.Get("X-Auth-Token")
+	if token == "" {
+		c.log.Info("the BMC opens sessions without a token; every request carries the password")
+		return &auth{basic: true}, nil
+	}
+	c.sessions.Add(1)
+	c.metrics.sessions.Inc()
+	c.breaker.accept(c.creds, c.target.Name)
+	return &auth{token: token, session: sessionURI(a)}, nil
+}
+
+// sessionURI returns where the session is deleted: the header Location, or for
+// services that leave it out the resource that was answered.
+func sessionURI(a *answer) string {
+	location := a.header.Get("Location")
+	if location == "" {
+		session, _, err := decode[link](a.body)
+		if err != nil {
+			return ""
+		}
+		return path(session.ID)
+	}
+	u, err := url.Parse(location)
+	if err != nil || !strings.HasPrefix(u.Path, "/") {
+		return ""
+	}
+	return u.RequestURI()
+}

@@ -1,0 +1,448 @@
+package bmc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/model"
+)
+
+const poll = "GET " + sysURI
+
+func TestSessionIsKeptAndReused(t *testing.T) {
+	f := newFake(t, secure)
+	p := newPool(t, Options{})
+	for range 5 {
+		if _, err := p.Power(context.Background(), f.system1()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"GET /redfish/v1/", login, poll, poll, poll, poll, poll}
+	if diff := cmp.Diff(want, f.requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if f.opened != 1 {
+		t.Errorf("%d connections, want 1", f.opened)
+	}
+}
+
+func TestSessionLost(t *testing.T) {
+	tests := map[string]struct {
+		do   func(*Pool, *fake) error
+		want []string
+	}{
+		"a poll logs in once and is repeated (B15)": {
+			do:   func(p *Pool, f *fake) error { _, err := p.Power(context.Background(), f.system1()); return err },
+			want: []string{poll, "GET /redfish/v1/", login, poll},
+		},
+		"a write keeps its body (B15)": {
+			do: func(p *Pool, f *fake) error {
+				return p.Reset(context.Background(), f.system1(), model.ResetForceOff)
+			},
+			want: []string{
+				"POST " + sysURI + "/Actions/ComputerSystem.Reset", "GET /redfish/v1/", login,
+				"POST " + sysURI + "/Actions/ComputerSystem.Reset",
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			f.resources[sysURI]["PowerState"] = "On"
+			p := newPool(t, Options{})
+			if _, err := p.Discover(context.Background(), f.target()); err != nil {
+				t.Fatal(err)
+			}
+			f.requests()
+			f.dropSessions()
+			if err := tt.do(p, f); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, f.requests()); diff != "" {
+				t.Errorf("requests (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOneLoginAtATime(t *testing.T) {
+	f := newFake(t, plain)
+	p := newPool(t, Options{MaxInFlight: 8})
+	pollAll := func() {
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				if _, err := p.Power(context.Background(), f.system1()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	pollAll()
+	if n := counted(f.requests(), login); n != 1 {
+		t.Errorf("%d logins of 16 first requests, want 1", n)
+	}
+	f.dropSessions()
+	pollAll()
+	if n := counted(f.requests(), login); n != 1 {
+		t.Errorf("%d logins of 16 requests after the session was lost, want 1", n)
+	}
+}
+
+func TestWhatIsDeniedToAFreshSessionIsNotAskedTwice(t *testing.T) {
+	f := newFake(t, plain)
+	f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != sysURI+"/Memory" {
+			return false
+		}
+		fail(w, http.StatusUnauthorized, "Base.1.0.InsufficientPrivilege")
+		return true
+	}
+	p := newPool(t, Options{})
+	for range 3 {
+		got, err := p.Inventory(context.Background(), f.system1())
+		if err != nil || len(got.Inventory.Processors) != 1 || len(got.Inventory.Problems) != 1 {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	}
+	if n := counted(f.requests(), login); n != 2 {
+		t.Errorf("%d logins, want 2", n)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	sessions := func(answer func(http.ResponseWriter, *http.Request)) func(*fake) {
+		return func(f *fake) {
+			f.basic = true
+			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/Sessions") {
+					return false
+				}
+				answer(w, r)
+				return true
+			}
+		}
+	}
+	tests := map[string]struct {
+		prepare func(*fake)
+		logins  int
+	}{
+		"without session service is by HTTP Basic": {func(f *fake) {
+			f.basic = true
+			delete(f.resources["/redfish/v1/"], "Links")
+		}, 0},
+		"without a token in the answer is by HTTP Basic": {sessions(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusCreated)
+		}), 1},
+		"that is not allowed is by HTTP Basic": {sessions(func(w http.ResponseWriter, _ *http.Request) {
+			fail(w, http.StatusMethodNotAllowed, "Base.1.0.OperationNotAllowed")
+		}), 1},
+		"that answers 401 now and then is confirmed (B14)": {func(f *fake) {
+			once := true
+			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost || !once {
+					return false
+				}
+				once = false
+				fail(w, http.StatusUnauthorized, "Base.1.0.NoValidSession")
+				return true
+			}
+		}, 2},
+		"that wants HTTP Basic itself gets it": {func(f *fake) {
+			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				_, _, ok := r.BasicAuth()
+				if r.Method != http.MethodPost || ok {
+					return false
+				}
+				fail(w, http.StatusUnauthorized, "Base.1.0.NoValidSession")
+				return true
+			}
+		}, 2},
+		"at a Huawei names the domain": {func(f *fake) {
+			f.resources["/redfish/v1/"]["Oem"] = object{"Huawei": object{}}
+			sessions(func(w http.ResponseWriter, r *http.Request) {
+				var body struct {
+					Oem struct{ Huawei struct{ Domain string } }
+				}
+				json.NewDecoder(r.Body).Decode(&body)
+				if body.Oem.Huawei.Domain != "LocaliBMC" {
+					fail(w, http.StatusBadRequest, "Base.1.0.PropertyMissing")
+					return
+				}
+				f.change(func() { f.sessions["h"] = true })
+				w.Header().Set("X-Auth-Token", "h")
+			})(f)
+			f.basic = false
+		}, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			tt.prepare(f)
+			p := newPool(t, Options{})
+			for range 2 {
+				if power, err := p.Power(context.Background(), f.system1()); err != nil || power != model.PowerOff {
+					t.Fatalf("got %s, %v", power, err)
+				}
+			}
+			if n := counted(f.requests(), login); n != tt.logins {
+				t.Errorf("%d login requests, want %d", n, tt.logins)
+			}
+		})
+	}
+}
+
+func TestNoFreeSession(t *testing.T) {
+	tests := map[string]struct {
+		retryAfter string
+		wait       time.Duration
+	}{
+		"waits as long as the BMC asks (B13)":     {"30", 30 * time.Second},
+		"waits a minute if it does not say (B13)": {"", time.Minute},
+		"waits no longer than five minutes":       {"999999", 5 * time.Minute},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, now := newFake(t, plain), newClock()
+			full := true
+			f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+				if r.Method != http.MethodPost || !full {
+					return false
+				}
+				if tt.retryAfter != "" {
+					w.Header().Set("Retry-After", tt.retryAfter)
+				}
+				fail(w, http.StatusServiceUnavailable, "IDRAC.1.6.RAC0218")
+				return true
+			}
+			p := newPool(t, Options{Clock: now.Now})
+			_, err := p.Power(context.Background(), f.system1())
+			if !errors.Is(err, ErrBusy) {
+				t.Fatalf("got %v, want ErrBusy", err)
+			}
+			f.requests()
+			now.add(tt.wait - time.Second)
+			_, err = p.Power(context.Background(), f.system1())
+			if after, _ := RetryAfter(err); !errors.Is(err, ErrBusy) || after != time.Second {
+				t.Errorf("got %v, want ErrBusy for one more second", err)
+			}
+			if asked := f.requests(); len(asked) != 0 {
+				t.Errorf("asked %v meanwhile", asked)
+			}
+			f.change(func() { full = false })
+			now.add(time.Second)
+			if _, err := p.Power(context.Background(), f.system1()); err != nil {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
+	}
+}
+
+func TestWrongPassword(t *testing.T) {
+	ctx := context.Background()
+	t.Run("is tried twice, then not at all for 15 minutes, on no BMC (B14, D7)", func(t *testing.T) {
+		f, other, now := newFake(t, plain), newFake(t, plain), newClock()
+		reg := prometheus.NewPedanticRegistry()
+		f.password, other.password = "changed", "changed"
+		p := newPool(t, Options{Clock: now.Now, Registerer: reg})
+		_, err := p.Power(ctx, f.system1())
+		if !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		if strings.Contains(err.Error(), password) {
+			t.Errorf("the error shows the password: %v", err)
+		}
+		if n := counted(f.requests(), login); n != 2 {
+			t.Errorf("%d logins, want 2", n)
+		}
+		second := other.system1()
+		second.BMC.Name = "bmc-2"
+		for _, s := range []model.SystemTarget{f.system1(), second} {
+			if _, err := p.Power(ctx, s); !errors.Is(err, ErrCircuitOpen) {
+				t.Errorf("%s: got %v, want ErrCircuitOpen", s.BMC.Name, err)
+			}
+		}
+		if asked := append(f.requests(), other.requests()...); len(asked) != 0 {
+			t.Errorf("asked %v", asked)
+		}
+		if n := gauge(t, reg, "ingot_redfish_circuit_open"); n != 1 {
+			t.Errorf("metric says %v open, want 1", n)
+		}
+		now.add(breakFor)
+		f.change(func() { f.password = password })
+		if _, err := p.Power(ctx, f.system1()); err != nil {
+			t.Errorf("after 15 minutes: %v", err)
+		}
+		if n := gauge(t, reg, "ingot_redfish_circuit_open"); n != 0 {
+			t.Errorf("metric says %v open, want 0", n)
+		}
+	})
+	t.Run("is forgotten when it changes (D7)", func(t *testing.T) {
+		f := newFake(t, plain)
+		f.password = "changed"
+		p := newPool(t, Options{})
+		if _, err := p.Power(ctx, f.system1()); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		s := f.system1()
+		s.BMC.Password = model.NewSensitive("changed")
+		if _, err := p.Power(ctx, s); err != nil {
+			t.Errorf("with the new password: %v", err)
+		}
+	})
+	t.Run("at one BMC is no reason to leave those alone that take it", func(t *testing.T) {
+		f, good, third := newFake(t, plain), newFake(t, plain), newFake(t, plain)
+		f.password = "changed"
+		p := newPool(t, Options{})
+		if _, err := p.Power(ctx, good.system1()); err != nil {
+			t.Fatal(err)
+		}
+		bad := f.system1()
+		bad.BMC.Name = "bmc-2"
+		if _, err := p.Power(ctx, bad); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		fresh := third.system1()
+		fresh.BMC.Name = "bmc-3"
+		for _, s := range []model.SystemTarget{good.system1(), fresh} {
+			if _, err := p.Power(ctx, s); err != nil {
+				t.Errorf("%s: %v", s.BMC.Name, err)
+			}
+		}
+		if _, err := p.Power(ctx, bad); !errors.Is(err, ErrCircuitOpen) {
+			t.Errorf("got %v, want ErrCircuitOpen", err)
+		}
+	})
+	t.Run("is not so where HTTP Basic took it", func(t *testing.T) {
+		f, good := newFake(t, plain), newFake(t, plain)
+		f.password, good.basic = "changed", true
+		delete(good.resources["/redfish/v1/"], "Links")
+		p := newPool(t, Options{})
+		bad := f.system1()
+		bad.BMC.Name = "bmc-2"
+		if _, err := p.Power(ctx, good.system1()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Power(ctx, bad); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		if _, err := p.Power(ctx, good.system1()); err != nil {
+			t.Errorf("the BMC that takes it: %v", err)
+		}
+	})
+	t.Run("is found with HTTP Basic too", func(t *testing.T) {
+		f := newFake(t, plain)
+		f.basic, f.password = true, "changed"
+		delete(f.resources["/redfish/v1/"], "Links")
+		p := newPool(t, Options{})
+		if _, err := p.Power(ctx, f.system1()); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("got %v, want ErrUnauthorized", err)
+		}
+		if diff := cmp.Diff([]string{"GET /redfish/v1/", poll, poll}, f.requests()); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+		if _, err := p.Power(ctx, f.system1()); !errors.Is(err, ErrCircuitOpen) {
+			t.Errorf("got %v, want ErrCircuitOpen", err)
+		}
+	})
+}
+
+func TestClose(t *testing.T) {
+	f := newFake(t, plain)
+	p := NewPool(Options{})
+	if _, err := p.Power(context.Background(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	moved := f.system1()
+	moved.BMC.Username = "someone-else"
+	if _, err := p.Power(context.Background(), moved); err == nil {
+		t.Fatal("another user was let in")
+	}
+	if _, err := p.Power(context.Background(), f.system1()); !errors.Is(err, ErrCircuitOpen) && err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Close(ctx); err != nil { // with a context that has ended (B16)
+		t.Fatal(err)
+	}
+	if len(f.sessions) != 0 {
+		t.Errorf("%d sessions are left", len(f.sessions))
+	}
+	if _, err := p.Power(context.Background(), f.system1()); !errors.Is(err, errClosed) {
+		t.Errorf("a closed pool answers %v", err)
+	}
+}
+
+func TestForgetLogsOut(t *testing.T) {
+	f := newFake(t, plain)
+	p := NewPool(Options{})
+	if _, err := p.Power(context.Background(), f.system1()); err != nil {
+		t.Fatal(err)
+	}
+	p.Forget(context.Background(), "bmc-1")
+	if err := p.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.sessions) != 0 {
+		t.Errorf("%d sessions are left", len(f.sessions))
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	f := newFake(t, plain)
+	reg := prometheus.NewPedanticRegistry()
+	p := newPool(t, Options{Registerer: reg})
+	missing := f.system1()
+	missing.URI = "/redfish/v1/Systems/9"
+	if _, err := p.Power(context.Background(), missing); !errors.Is(err, ErrNotFound) {
+		t.Fatalf("got %v, want ErrNotFound", err)
+	}
+	want := `
+# HELP ingot_redfish_connections_opened_total TCP connections to BMCs opened.
+# TYPE ingot_redfish_connections_opened_total counter
+ingot_redfish_connections_opened_total 1
+# HELP ingot_redfish_requests_total Requests sent to BMCs, by HTTP status code ("none" = no answer) and method.
+# TYPE ingot_redfish_requests_total counter
+ingot_redfish_requests_total{code="200",method="GET"} 1
+ingot_redfish_requests_total{code="201",method="POST"} 1
+ingot_redfish_requests_total{code="404",method="GET"} 1
+# HELP ingot_redfish_sessions_opened_total Redfish sessions opened.
+# TYPE ingot_redfish_sessions_opened_total counter
+ingot_redfish_sessions_opened_total 1
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "ingot_redfish_connections_opened_total",
+		"ingot_redfish_requests_total", "ingot_redfish_sessions_opened_total"); err != nil {
+		t.Error(err)
+	}
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v, %v", problems, err)
+	}
+}
+
+func gauge(t *testing.T, reg *prometheus.Registry, name string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}

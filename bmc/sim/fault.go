@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Fault is a way in which a BMC or a server misbehaves.
+type Fault string
+
+// Faults of a BMC.
+const (
+	// FaultRefuse makes the BMC refuse connections and drops those it has.
+	FaultRefuse Fault = "refuse"
+	// FaultHang makes the BMC take requests and never answer.
+	FaultHang Fault = "hang"
+	// FaultUnauthorized makes the BMC answer 401 to all but the public resources,
+	// whatever the credentials.
+	FaultUnauthorized Fault = "unauthorized"
+	// FaultDropSessions makes the BMC forget its sessions: at once and once, or,
+	// with FaultArgs.Requests, each session after so many requests.
+	FaultDropSessions Fault = "drop-sessions"
+	// FaultSessionLimit makes the BMC answer 503 to each login, as when all its
+	// sessions are taken.
+	FaultSessionLimit Fault = "session-limit"
+	// FaultSlow delays each answer by FaultArgs.Delay, 2 s when 0.
+	FaultSlow Fault = "slow"
+	// FaultServerError makes the BMC answer 500 to all but the service root.
+	FaultServerError Fault = "server-error"
+	// FaultNewCertificate gives the BMC another certificate, at once and once.
+	FaultNewCertificate Fault = "new-certificate"
+	// FaultNewAddress moves the BMC to another port, at once and once.
+	FaultNewAddress Fault = "new-address"
+)
+
+// Faults of a server. Set on a BMC they are faults of all its servers.
+const (
+	// FaultOverrideNotKept makes the BMC accept a boot override and not keep it.
+	FaultOverrideNotKept Fault = "override-not-kept"
+	// FaultOverrideIgnored makes the firmware clear a boot override and not follow it.
+	FaultOverrideIgnored Fault = "override-ignored"
+	// FaultOverrideNeedsMode refuses an override without BootSourceOverrideMode.
+	FaultOverrideNeedsMode Fault = "override-needs-mode"
+	// FaultOverrideInSettings refuses an override but in the settings object.
+	FaultOverrideInSettings Fault = "override-in-settings"
+	// FaultGracefulIgnored makes the operating system ignore graceful requests.
+	FaultGracefulIgnored Fault = "graceful-ignored"
+	// FaultPowerOffIgnored makes the BMC accept requests to power off, forced ones
+	// too, and do nothing.
+	FaultPowerOffIgnored Fault = "power-off-ignored"
+	// FaultPowerOnIgnored makes the BMC accept requests to power on and do nothing.
+	FaultPowerOnIgnored Fault = "power-on-ignored"
+	// FaultPowerFlaps makes every other reading of the power state wrong for
+	// FaultArgs.Delay after a reset, 3 s when 0.
+	FaultPowerFlaps Fault = "power-flaps"
+	// FaultUUIDMissing leaves the UUID out of the ComputerSystem.
+	FaultUUIDMissing Fault = "uuid-missing"
+	// FaultUUIDZero makes the ComputerSystem's UUID all zeros.
+	FaultUUIDZero Fault = "uuid-zero"
+	// FaultWipeFails makes the wipe of disk FaultArgs.Disk (from 0) fail.
+	FaultWipeFails Fault = "wipe-fails"
+	// FaultProbeSilent makes the probe run and never report.
+	FaultProbeSilent Fault = "probe-silent"
+	// FaultProbeOtherUUID makes the probe report as FaultArgs.UUID, or as a UUID
+	// that is no server's.
+	FaultProbeOtherUUID Fault = "probe-other-uuid"
+	// FaultHangAfterScript makes a boot hang once the iPXE script is fetched.
+	FaultHangAfterScript Fault = "hang-after-script"
+	// FaultHangAfterKernel makes a boot hang once the kernel is fetched.
+	FaultHangAfterKernel Fault = "hang-after-kernel"
+	// FaultBootStateSilent keeps an installed system from posting its boot state.
+	FaultBootStateSilent Fault = "bootstate-silent"
+)
+
+// FaultArgs say more about some faults.
+type FaultArgs struct {
+	Delay    time.Duration
+	Requests int
+	Disk     int
+	UUID     string
+}
+
+// scope is what a fault is of.
+type scope int
+
+const (
+	scopeBMC scope = iota
+	scopeServer
+)
+
+// faultScopes are all faults.
+var faultScopes = map[Fault]scope{
+	FaultRefuse: scopeBMC, FaultHang: scopeBMC, FaultUnauthorized: scopeBMC, FaultDropSessions: scopeBMC,
+	FaultSessionLimit: scopeBMC, FaultSlow: scopeBMC, FaultServerError: scopeBMC,
+	FaultNewCertificate: scopeBMC, FaultNewAddress: scopeBMC,
+
+	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
+	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
+	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
+	FaultUUIDZero: scopeServer, FaultWipeFails: scopeServer, FaultProbeSilent: scopeServer,
+	FaultProbeOtherUUID: scopeServer, FaultHangAfterScript: scopeServer, FaultHangAfterKernel: scopeServer,
+	FaultBootStateSilent: scopeServer,
+}
+
+// Faults are all faults there are, sorted.
+func Faults() []Fault { return slices.Sorted(maps.Keys(faultScopes)) }
+
+// faults are those that are set on one BMC or server.
+type faults struct {
+	mu  sync.Mutex
+	set map[Fault]FaultArgs // nil when none is
+	// cleared is closed when a fault is cleared, for those who hang on it.
+	cleared chan struct{}
+}
+
+func (f *faults) get(fault Fault) (FaultArgs, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	args, ok := f.set[fault]
+	return args, ok
+}
+
+func (f *faults) has(fault Fault) bool {
+	_, ok := f.get(fault)
+	return ok
+}
+
+func (f *faults) put(fault Fault, args FaultArgs) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.set == nil {
+		f.set = make(map[Fault]FaultArgs)
+	}
+	f.set[fault] = args
+}
+
+// remove clears a fault and lets go those that hang on it.
+func (f *faults) remove(fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.set, fault)
+	if f.cleared != nil {
+		close(f.cleared)
+		f.cleared = nil
+	}
+}
+
+// until returns a channel that is closed when fault may be gone, nil when it is
+// not set.
+func (f *faults) until(fault Fault) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, ok := f.set[fault]; !ok {
+		return nil
+	}
+	if f.cleared == nil {
+		f.cleared = make(chan struct{})
+	}
+	return f.cleared
+}
+
+func (f *faults) list() []Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.set))
+}
+
+// SetFault makes the BMC misbehave. A fault of a server is one of all servers of
+// the BMC. FaultRefuse and FaultNewAddress fail when the BMC cannot be moved.
+func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
+	a, err := faultArgs(fault, args)
+	if err != nil {
+		return err
+	}
+	if faultScopes[fault] == scopeServer {
+		for _, s := range b.servers {
+			s.faults.put(fault, a)
+		}
+		return nil
+	}
+	b.rack.opts.Log.Info("fault set", "bmc", b.name, "fault", string(fault))
+	switch {
+	case fault == FaultDropSessions && a.Requests == 0:
+		b.sessions.clear()
+		return nil
+	case fault == FaultNewCertificate:
+		return b.renewCertificate()
+	case fault == FaultNewAddress:
+		return b.move()
+	}
+	b.faults.put(fault, a)
+	if fault == FaultRefuse {
+		b.unlisten()
+	}
+	return nil
+}
+
+// ClearFault ends a fault; one that is not set is no error. Clearing FaultRefuse
+// fails when somebody else has taken the BMC's port meanwhile.
+func (b *BMC) ClearFault(fault Fault) error {
+	if _, err := faultArgs(fault, nil); err != nil {
+		return err
+	}
+	if faultScopes[fault] == scopeServer {
+		for _, s := range b.servers {
+			s.faults.remove(fault)
+		}
+		return nil
+	}
+	was := b.faults.has(fault)
+	b.faults.remove(fault)
+	if was && fault == FaultRefuse {
+		return b.listen(b.Addr())
+	}
+	return nil
+}
+
+// Faults are the faults that are set on the BMC itself, sorted.
+func (b *BMC) Faults() []Fault { return b.faults.list() }
+
+// SetFault makes the server misbehave; a fault of a BMC is to be set there.
+func (s *Server) SetFault(fault Fault, args ...FaultArgs) error {
+	a, err := faultArgs(fault, args)
+	if err != nil {
+		return err
+	}
+	if faultScopes[fault] != scopeServer {
+		return fmt.Errorf("fault %s is one of a BMC: set it on %s", fault, s.bmc.name)
+	}
+	if fault == FaultWipeFails && (a.Disk < 0 || a.Disk >= len(s.hardware().disks)) {
+		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.hardware().disks)-1, a.Disk)
+	}
+	s.rack().opts.Log.Info("fault set", "server", string(s.name), "fault", string(fault))
+	s.faults.put(fault, a)
+	return nil
+}
+
+// ClearFault ends a fault; one that is not set is no error.
+func (s *Server) ClearFault(fault Fault) error {
+	if _, err := faultArgs(fault, nil); err != nil {
+		return err
+	}
+	s.faults.remove(fault)
+	return nil
+}
+
+// Faults are the faults that are set on the server, sorted.
+func (s *Server) Faults() []Fault { return s.faults.list() }
+
+// faultArgs returns the arguments that were given, if any, once fault is known.
+func faultArgs(fault Fault, args []FaultArgs) (FaultArgs, error) {
+	switch _, known := faultScopes[fault]; {
+	case !known:
+		return FaultArgs{}, fmt.Errorf("fault %q is not known; there are %v", fault, Faults())
+	case len(args) > 1:
+		return FaultArgs{}, fmt.Errorf("fault %s: arguments are given at most once", fault)
+	case len(args) == 0:
+		return FaultArgs{}, nil
+	case args[0].Delay < 0 || args[0].Requests < 0:
+		return FaultArgs{}, fmt.Errorf("fault %s: a delay or number of requests cannot be negative", fault)
+	}
+	return args[0], nil
+}

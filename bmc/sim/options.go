@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// Options describe a rack. The zero value is one BMC with one server, without
+// delays, on 127.0.0.1.
+type Options struct {
+	BMCs          int // 1 when 0
+	SystemsPerBMC int // 1 when 0
+	// Host is the IP address that the BMCs listen on, 127.0.0.1 when empty.
+	Host string
+	// Username and Password open every BMC; "admin" and "ingot-sim" when empty.
+	Username string
+	Password model.Sensitive
+	// BootURL is the boot service that the machines' firmware finds, as a real one
+	// learns it by DHCP: http://127.0.0.1:8082. SetBootURL sets it later.
+	BootURL string
+	Delays  Delays
+	// Personality is one of Personalities, "generic" when empty.
+	Personality string
+	// SessionLimit is how many Redfish sessions a BMC keeps open, 16 when 0.
+	SessionLimit int
+	// Seed makes another rack of the same shape: other UUIDs, MACs and serials.
+	Seed int64
+	// StateDir, if set, keeps disks, power, addresses and certificates, so that
+	// a rack made again is the same rack.
+	StateDir string
+	Log      *slog.Logger // nil = no log
+}
+
+// Delays are how long the rack takes.
+type Delays struct {
+	PowerOn  time.Duration // from the request to PowerState On
+	PowerOff time.Duration // for an operating system to shut down
+	Firmware time.Duration // from power to the first boot attempt
+	Boot     time.Duration // from the kernel's start to the probe's first word or the boot state
+	Wipe     time.Duration // of all disks
+	Request  time.Duration // added to each Redfish answer
+	// ProbeRestart is the time after which systemd restarts a failed probe, 20 s
+	// when 0; ProbeRepeat the one between two registrations, 30 s when 0.
+	ProbeRestart time.Duration
+	ProbeRepeat  time.Duration
+}
+
+// DefaultDelays are long enough to watch: a few seconds from power to probe.
+func DefaultDelays() Delays {
+	return Delays{
+		PowerOn: time.Second, PowerOff: time.Second, Firmware: 500 * time.Millisecond,
+		Boot: 1500 * time.Millisecond, Wipe: 1500 * time.Millisecond, ProbeRestart: 5 * time.Second,
+	}
+}
+
+// FastDelays are for tests and benchmarks: all 0 but half a second of booting.
+func FastDelays() Delays {
+	return Delays{Boot: 500 * time.Millisecond, ProbeRestart: 250 * time.Millisecond}
+}
+
+// The largest rack that the simulated MAC addresses and IP addresses suffice for.
+const (
+	maxBMCs          = 4096
+	maxSystemsPerBMC = 64
+)
+
+// withDefaults returns o with what was left out filled in.
+func (o Options) withDefaults() Options {
+	o.BMCs = orDefault(o.BMCs, 1)
+	o.SystemsPerBMC = orDefault(o.SystemsPerBMC, 1)
+	o.Host = orDefault(o.Host, "127.0.0.1")
+	o.Username = orDefault(o.Username, "admin")
+	o.Password = orDefault(o.Password, model.NewSensitive("ingot-sim"))
+	o.Personality = orDefault(o.Personality, "generic")
+	o.SessionLimit = orDefault(o.SessionLimit, 16)
+	o.Delays.ProbeRestart = orDefault(o.Delays.ProbeRestart, 20*time.Second)
+	o.Delays.ProbeRepeat = orDefault(o.Delays.ProbeRepeat, 30*time.Second)
+	o.Log = orDefault(o.Log, slog.New(slog.DiscardHandler))
+	return o
+}
+
+func orDefault[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// validate says what is wrong with o, whose defaults are filled in.
+func (o Options) validate() error {
+	var errs []error
+	if o.BMCs < 1 || o.BMCs > maxBMCs {
+		errs = append(errs, fmt.Errorf("%d BMCs: 1 to %d are possible", o.BMCs, maxBMCs))
+	}
+	if o.SystemsPerBMC < 1 || o.SystemsPerBMC > maxSystemsPerBMC {
+		errs = append(errs, fmt.Errorf("%d systems per BMC: 1 to %d are possible", o.SystemsPerBMC, maxSystemsPerBMC))
+	}
+	if _, err := netip.ParseAddr(o.Host); err != nil {
+		errs = append(errs, fmt.Errorf("host %q: not an IP address", o.Host))
+	}
+	if o.SessionLimit < 1 {
+		errs = append(errs, fmt.Errorf("session limit %d: at least 1 is needed", o.SessionLimit))
+	}
+	if _, ok := personalities[o.Personality]; !ok {
+		errs = append(errs, fmt.Errorf("personality %q: known are %s", o.Personality, strings.Join(Personalities(), ", ")))
+	}
+	if o.BootURL != "" {
+		errs = append(errs, checkBootURL(o.BootURL))
+	}
+	return errors.Join(errs...)
+}
+
+func checkBootURL(base string) error {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("boot URL %q: want one such as http://127.0.0.1:8082", base)
+	}
+	return nil
+}

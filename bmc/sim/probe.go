@@ -1,0 +1,265 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"ingot/model"
+)
+
+// probe is what metalprobe does once the machine runs it, until ctx is done. As
+// upstream's does, it makes one attempt to register and ends when that fails;
+// the service manager starts it again.
+func (b *booting) probe(ctx context.Context, p probeRun) {
+	if b.faults.has(FaultProbeSilent) {
+		return
+	}
+	for {
+		err := b.register(ctx, p)
+		b.posted("registration", err)
+		if err == nil || p.wipe != "" {
+			break
+		}
+		if !sleep(ctx, b.delays().ProbeRestart) {
+			return
+		}
+	}
+	if p.wipe != "" {
+		b.cleanUp(ctx, p)
+		return
+	}
+	for sleep(ctx, b.delays().ProbeRepeat) {
+		if err := b.register(ctx, p); ctx.Err() == nil {
+			b.posted("registration again", err)
+		}
+	}
+}
+
+func (b *booting) register(ctx context.Context, p probeRun) error {
+	return b.post(ctx, p.registryURL+"/register", model.ProbeRegistration{
+		SystemUUID: b.reportedUUID(p), Data: b.inventory(time.Now()),
+	})
+}
+
+// reportedUUID is whose report the probe makes.
+func (b *booting) reportedUUID(p probeRun) string {
+	args, other := b.faults.get(FaultProbeOtherUUID)
+	switch {
+	case !other:
+		return p.serverUUID
+	case args.UUID != "":
+		return args.UUID
+	}
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(b.uuid)).String()
+}
+
+// cleanUp wipes the disks and reports how it went until somebody listens.
+func (b *booting) cleanUp(ctx context.Context, p probeRun) {
+	if !sleep(ctx, b.delays().Wipe) {
+		return
+	}
+	report := model.ProbeWipe{SystemUUID: b.reportedUUID(p), Mode: p.wipe, Disks: b.wipe(p.wipe)}
+	b.until(ctx, "wipe", func() error { return b.post(ctx, p.reportURL, report) })
+}
+
+// wipe erases the disks and says disk by disk how it went. The system is on the
+// first one.
+func (b *booting) wipe(mode string) []model.DiskWipe {
+	args, fails := b.faults.get(FaultWipeFails)
+	var disks []model.DiskWipe
+	for i, d := range b.hardware().disks {
+		w := model.DiskWipe{Name: d.name, Serial: b.diskSerial(i), Model: d.model, SizeBytes: d.bytes, Method: d.wipeMethod(mode), Result: model.WipeDone}
+		switch {
+		case mode == model.CleanupNone:
+			w.Result = model.WipeSkipped
+		case fails && args.Disk == i:
+			w.Result, w.Error = model.WipeFailed, "write: input/output error"
+		case i == 0:
+			b.erase()
+		}
+		disks = append(disks, w)
+	}
+	return disks
+}
+
+func (b *booting) erase() {
+	b.during(b.life, func() {
+		b.disk = nil
+		b.note("disk erased")
+		b.keep()
+	})
+}
+
+// wipeMethod is how a disk of this kind is wiped.
+func (d disk) wipeMethod(mode string) string {
+	switch {
+	case mode == model.CleanupNone:
+		return ""
+	case d.rotational() && mode == model.CleanupSecure:
+		return "overwrite"
+	case d.rotational():
+		return "blkzeroout"
+	case mode == model.CleanupSecure:
+		return "blksecdiscard"
+	}
+	return "blkdiscard"
+}
+
+// post sends body as JSON; 200 and 201 count as success, as with metalprobe.
+func (s *Server) post(ctx context.Context, address string, body any) error {
+	ctx, cancel := context.WithTimeout(ctx, postTimeout)
+	defer cancel()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("post: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(raw))
+	if err != nil {
+		return errors.New("post: the URL cannot be used")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := s.rack().hosts.Do(req)
+	if err != nil {
+		return fmt.Errorf("post: %w", withoutURL(err))
+	}
+	drain(resp.Body)
+	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
+		return statusError{what: "post", code: resp.StatusCode}
+	}
+	return nil
+}
+
+// ip is the address of the i-th NIC, in the network that the rack's hosts have.
+func (s *Server) ip(i int) string {
+	n := (s.bmc.number-1)*maxSystemsPerBMC + s.index
+	return fmt.Sprintf("10.%d.%d.%d", 16*(i+1)+n>>14, n>>7&0x7f, n&0x7f+1)
+}
+
+// inventory is what the probe finds.
+func (s *Server) inventory(now time.Time) model.ProbeData {
+	hw, kind := s.hardware(), s.rack().kind
+	return model.ProbeData{
+		Timestamp: now.UTC().Truncate(time.Second),
+		SystemInfo: model.ProbeSystemInfo{
+			BIOSInformation: model.ProbeBIOS{Vendor: kind.manufacturer, Version: kind.bios, Date: "03/14/2026"},
+			SystemInformation: model.ProbeSystem{
+				Manufacturer: kind.manufacturer, ProductName: s.model, Version: "Not Specified",
+				SerialNumber: s.serial, UUID: s.uuid, SKUNumber: kind.sku, Family: "Server",
+			},
+			BoardInformation: model.ProbeBoard{
+				Manufacturer: kind.manufacturer, Product: s.model, Version: "A01",
+				SerialNumber: s.identity().part(20), AssetTag: "unknown",
+			},
+		},
+		CPU:               hw.probeCPUs(),
+		NetworkInterfaces: s.probeInterfaces(),
+		LLDP:              s.probeNeighbors(),
+		Storage:           s.probeDisks(),
+		Memory:            s.probeMemory(),
+		NICs:              s.probeNICs(),
+		PCIDevices:        s.probePCI(),
+	}
+}
+
+func (hw *hardware) probeCPUs() []model.ProbeCPU {
+	cpus := make([]model.ProbeCPU, hw.sockets)
+	for i := range cpus {
+		cpus[i] = model.ProbeCPU{
+			ID: i, TotalCores: uint32(hw.cores), TotalHardwareThreads: uint32(2 * hw.cores),
+			Vendor: hw.cpuID, Model: hw.cpuModel, Capabilities: []string{"fpu", "sse4_2", "aes", "avx2", "avx512f"},
+		}
+	}
+	return cpus
+}
+
+// nicName is the name that systemd gives the i-th NIC.
+func nicName(i int) string { return "enp65s0f" + strconv.Itoa(i) }
+
+func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
+	nics := make([]model.ProbeNetworkInterface, s.nics())
+	for i := range nics {
+		nics[i] = model.ProbeNetworkInterface{
+			Name: nicName(i), IPAddress: s.ip(i), IPAddresses: []string{s.ip(i)}, MACAddress: s.MAC(i), CarrierStatus: "up",
+		}
+	}
+	return nics
+}
+
+// probeNeighbors are the two leaf switches of the rack.
+func (s *Server) probeNeighbors() []model.ProbeLLDP {
+	lldp := make([]model.ProbeLLDP, s.nics())
+	port := "Ethernet" + strconv.Itoa((s.bmc.number-1)*len(s.bmc.rack.bmcs[0].servers)+s.index+1)
+	for i := range lldp {
+		leaf := fmt.Sprintf("rack1-leaf-%d", i+1)
+		lldp[i] = model.ProbeLLDP{Name: nicName(i), Neighbors: []model.ProbeNeighbor{{
+			ChassisID: fmt.Sprintf("02:1e:af:00:00:%02x", i+1), PortID: port, PortDescription: "to " + string(s.name),
+			SystemName: leaf, SystemDescription: "Simulated leaf switch", MgmtIP: fmt.Sprintf("10.255.0.%d", i+1),
+			Capabilities: []string{"Bridge", "Router"}, VLANID: "1",
+		}}}
+	}
+	return lldp
+}
+
+func (s *Server) probeDisks() []model.ProbeDisk {
+	var disks []model.ProbeDisk
+	for i, d := range s.hardware().disks {
+		disks = append(disks, model.ProbeDisk{
+			Path: "/dev/" + d.name, Name: d.name, Rotational: d.rotational(), Vendor: d.vendor, Model: d.model,
+			Serial: s.diskSerial(i), WWID: "eui." + s.identity().part(i+10),
+			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: d.bytes,
+		})
+	}
+	return disks
+}
+
+func (s *Server) probeMemory() []model.ProbeMemory {
+	hw := s.hardware()
+	dimms := make([]model.ProbeMemory, hw.dimms)
+	speed := fmt.Sprintf("%d MT/s", hw.dimmMHz)
+	for i := range dimms {
+		dimms[i] = model.ProbeMemory{
+			Size: hw.dimmBytes, DeviceSet: "None", DeviceLocator: dimmName(i), BankLocator: "Not Specified",
+			MemoryType: "DDR5", Speed: speed, Vendor: hw.dimmVendor, SerialNumber: s.dimmSerial(i), AssetTag: "unknown",
+			PartNumber: hw.dimmPart, ConfiguredMemorySpeed: speed,
+			MinimumVoltage: "1.1 V", MaximumVoltage: "1.1 V", ConfiguredVoltage: "1.1 V",
+		}
+	}
+	return dimms
+}
+
+func dimmName(i int) string { return "DIMM" + strconv.Itoa(i+1) }
+
+func (s *Server) dimmSerial(i int) string { return fmt.Sprintf("%s%02d", s.serial[:6], i+1) }
+
+func (s *Server) probeNICs() []model.ProbeNIC {
+	hw := s.hardware()
+	nics := make([]model.ProbeNIC, s.nics())
+	for i := range nics {
+		nics[i] = model.ProbeNIC{
+			Name: nicName(i), MAC: s.MAC(i), PCIAddress: nicPCIAddress(i), Speed: strconv.Itoa(hw.nicMbps),
+			LinkModes: []string{"10000baseSR/Full", "25000baseSR/Full"}, SupportedPorts: []string{"FIBRE"}, FirmwareVersion: hw.nicFirmware,
+		}
+	}
+	return nics
+}
+
+func nicPCIAddress(i int) string { return fmt.Sprintf("0000:41:00.%d", i) }
+
+func (s *Server) probePCI() []model.ProbePCIDevice {
+	hw := s.hardware()
+	devices := make([]model.ProbePCIDevice, s.nics())
+	for i := range devices {
+		devices[i] = model.ProbePCIDevice{
+			Address: nicPCIAddress(i), Vendor: hw.nicVendor, VendorID: hw.nicPCI[0], Product: hw.nicModel, ProductID: hw.nicPCI[1],
+		}
+	}
+	return devices
+}

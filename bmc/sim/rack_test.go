@@ -1,0 +1,299 @@
+package sim_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+
+	"ingot/bmc/sim"
+	"ingot/model"
+)
+
+func TestServersAreNamedAsIngotDerivesThem(t *testing.T) {
+	rack := start(t, sim.Options{BMCs: 2, SystemsPerBMC: 2})
+	var names []string
+	for _, s := range rack.Servers() {
+		names = append(names, string(s.Name()))
+		if rack.Server(s.Name()) != s || rack.ServerByUUID(strings.ToUpper(s.UUID())) != s || rack.BMC(s.BMC().Name()) != s.BMC() {
+			t.Errorf("%s is not found by its names", s.Name())
+		}
+	}
+	want := []string{"rack1-bmc-01-system-0", "rack1-bmc-01-system-1", "rack1-bmc-02-system-0", "rack1-bmc-02-system-1"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
+
+func TestNoTwoMachinesAreAlike(t *testing.T) {
+	rack, err := sim.New(sim.Options{BMCs: 300, SystemsPerBMC: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rack.Close()
+	seen := map[string]string{}
+	claim := func(value, owner string) {
+		if seen[value] != "" {
+			t.Fatalf("%s belongs to %s and to %s", value, seen[value], owner)
+		}
+		seen[value] = owner
+	}
+	for _, b := range rack.BMCs() {
+		claim(b.MAC(), string(b.Name()))
+		claim(b.UUID(), string(b.Name()))
+		claim(b.Fingerprint(), string(b.Name()))
+	}
+	for _, s := range rack.Servers() {
+		for _, v := range []string{s.MAC(0), s.MAC(1), s.UUID(), s.SerialNumber()} {
+			claim(v, string(s.Name()))
+		}
+	}
+}
+
+func TestTheSeedMakesTheMachines(t *testing.T) {
+	uuid := func(seed int64) string {
+		rack, err := sim.New(sim.Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rack.Close()
+		return rack.Servers()[0].UUID() + rack.Servers()[0].MAC(0)
+	}
+	one, same, two := uuid(1), uuid(1), uuid(2)
+	if one != same || one == two {
+		t.Errorf("seeds 1, 1, 2: %s, %s, %s", one, same, two)
+	}
+}
+
+func TestTheManifestsAreWhatAUserWouldCommit(t *testing.T) {
+	rack := start(t, sim.Options{BMCs: 2, Password: model.NewSensitive(`p"w: {`)})
+	files := rack.Manifests()
+	if len(files) != 4 {
+		t.Errorf("%d files", len(files))
+	}
+	b := rack.BMCs()[1]
+	var got, secret map[string]any
+	for into, path := range map[*map[string]any]string{&got: "bmcs/rack1-bmc-02.yaml", &secret: "secrets/rack1-bmc-02.yaml"} {
+		if err := yaml.Unmarshal([]byte(files[path]), into); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+	}
+	host, port, _ := strings.Cut(b.Addr(), ":")
+	number, _ := strconv.Atoi(port)
+	want := map[string]any{
+		"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "BMC",
+		"metadata": map[string]any{"name": "rack1-bmc-02", "labels": map[string]any{"rack": "rack1", "slot": "02"}},
+		"spec": map[string]any{
+			"access":       map[string]any{"macAddress": b.MAC(), "ip": host},
+			"bmcSecretRef": map[string]any{"name": "rack1-bmc-02"},
+			"protocol":     map[string]any{"name": "Redfish", "scheme": "https", "port": number},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("BMC (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"username": "admin", "password": `p"w: {`}, secret["stringData"]); diff != "" {
+		t.Errorf("BMCSecret (-want +got):\n%s", diff)
+	}
+}
+
+func TestARackThatCannotBeIsRefused(t *testing.T) {
+	for name, o := range map[string]sim.Options{
+		"too many BMCs":       {BMCs: 100000},
+		"negative systems":    {SystemsPerBMC: -1},
+		"a host by name":      {Host: "localhost"},
+		"unknown personality": {Personality: "acme"},
+		"a boot URL of FTP":   {BootURL: "ftp://x"},
+	} {
+		if rack, err := sim.New(o); err == nil {
+			rack.Close()
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestARackWithAFolderIsTheSameAfterARestart(t *testing.T) {
+	svc := newBootService(t)
+	dir := t.TempDir()
+	o := sim.Options{BMCs: 2, BootURL: svc.URL, StateDir: dir, Delays: quick()}
+	first, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(first.Close)
+	done := make(chan error, 1)
+	go func() { done <- first.Run(context.Background()) }()
+	s, probing := first.Servers()[0], first.Servers()[1]
+	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
+	svc.offer(probing.UUID(), svc.probeIgnition(probing.UUID()))
+	bootOnce(t, s)
+	bootOnce(t, probing)
+	receive(t, svc.bootStates)
+	receive(t, svc.registrations)
+	dial(t, s.BMC()).do("PATCH", s.URI(), networkOnce)
+	first.Close()
+	<-done
+
+	second := start(t, o)
+	again := second.Servers()[0]
+	if again.Power() != model.PowerOn || second.Servers()[1].Power() != model.PowerOff {
+		t.Errorf("power %s and %s, want On and Off", again.Power(), second.Servers()[1].Power())
+	}
+	if diff := cmp.Diff(s.Disk(), again.Disk()); diff != "" || again.Disk() == nil {
+		t.Errorf("disk (-first +second):\n%s", diff)
+	}
+	if _, target, _ := again.Override(); target != "UefiHttp" {
+		t.Errorf("override target %s", target)
+	}
+	if a, b := first.BMCs()[0], second.BMCs()[0]; a.Addr() != b.Addr() || a.Fingerprint() != b.Fingerprint() {
+		t.Errorf("the BMC was %s %s, is %s %s", a.Addr(), a.Fingerprint(), b.Addr(), b.Fingerprint())
+	}
+}
+
+func TestAMachineThatLostPowerBeforeItsBootBeganStaysOff(t *testing.T) {
+	rack, err := sim.New(sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(rack.Close)
+	cut, on := rack.BMCs()[0].Servers()[0], 0
+	cut.PressPower() // nothing begins before Run
+	cut.PowerCut()
+	go func() { _ = rack.Run(context.Background()) }()
+	dial(t, rack.BMCs()[0]).get(system) // Run has begun what was to begin
+	for range 20 {
+		if cut.Power() != model.PowerOff {
+			on++
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if on > 0 || len(cut.Boots()) > 0 {
+		t.Errorf("it came on: power %s, boots %+v", cut.Power(), cut.Boots())
+	}
+}
+
+func TestRequestsAndConnectionsAreCounted(t *testing.T) {
+	rack := start(t, sim.Options{BMCs: 2})
+	b := rack.BMCs()[1]
+	c := dial(t, b)
+	for range 5 {
+		c.get(system)
+	}
+	want := sim.Counted{Total: 5, ByBMC: map[model.BMCName]int64{"rack1-bmc-01": 0, "rack1-bmc-02": 5}}
+	if diff := cmp.Diff(want, rack.Requests()); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	if n := rack.Connections().Total; n != 1 {
+		t.Errorf("%d connections, want 1: they are kept", n)
+	}
+	if n := b.MaxInFlight(); n != 1 {
+		t.Errorf("%d requests at once", n)
+	}
+}
+
+func TestSubscribersAreToldOfPower(t *testing.T) {
+	events := make(chan map[string]any, 10)
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { take(w, r, events, http.StatusOK) }))
+	defer listener.Close()
+	rack := start(t, sim.Options{})
+	s := rack.Servers()[0]
+	c := dial(t, s.BMC())
+	a := c.do("POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"`+listener.URL+`","Protocol":"Redfish","Context":"ingot"}`)
+	if a.status != 201 || a.header.Get("Location") == "" {
+		t.Fatalf("subscribe: %d %v", a.status, a.body)
+	}
+	s.SetRunning("debian")
+	got := receive(t, events)
+	event := got["Events"].([]any)[0].(map[string]any)
+	if got["Context"] != "ingot" || event["OriginOfCondition"].(map[string]any)["@odata.id"] != s.URI() {
+		t.Errorf("event %v", got)
+	}
+	if a := c.do("DELETE", a.header.Get("Location"), ""); a.status != 204 {
+		t.Errorf("unsubscribe: %d", a.status)
+	}
+}
+
+func TestARackIsControlledOverHTTP(t *testing.T) {
+	rack := start(t, sim.Options{BMCs: 2})
+	control := httptest.NewServer(rack.ControlHandler())
+	defer control.Close()
+	defer http.DefaultClient.CloseIdleConnections()
+	call := func(method, path, body string) (int, string) {
+		t.Helper()
+		req, _ := http.NewRequest(method, control.URL+path, bytes.NewReader([]byte(body)))
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		raw, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(raw)
+	}
+	const name = "rack1-bmc-02-system-0"
+	s := rack.Server(name)
+	tests := []struct {
+		name, method, path, body string
+		status                   int
+		holds                    func(answer string) bool
+	}{
+		{"all servers", "GET", "/servers", "", 200, func(a string) bool { return strings.Count(a, `"uuid"`) == 2 }},
+		{"one server", "GET", "/servers/" + name, "", 200, func(a string) bool { return strings.Contains(a, `"events"`) }},
+		{"no such server", "GET", "/servers/x", "", 404, func(a string) bool { return strings.Contains(a, "GET /servers") }},
+		{"found running", "POST", "/servers/" + name + "/running", `{"image":"debian"}`, 200, func(string) bool { return s.Power() == model.PowerOn && s.Disk().Image == "debian" }},
+		{"running nothing", "POST", "/servers/" + name + "/running", `{}`, 400, nil},
+		{"power cut", "POST", "/servers/" + name + "/power-cut", "", 200, func(string) bool { return s.Power() == model.PowerOff }},
+		{"button", "POST", "/servers/" + name + "/press-power", "", 200, func(string) bool { return s.PowerOns() == 1 }},
+		{"BMCs", "GET", "/bmcs", "", 200, func(a string) bool { return strings.Contains(a, rack.BMCs()[1].Addr()) }},
+		{"a fault", "POST", "/faults", `{"target":"rack1-bmc-02","fault":"slow","delay":"1ms"}`, 200, func(string) bool { return len(rack.BMCs()[1].Faults()) == 1 }},
+		{"a fault of a server", "POST", "/faults", `{"target":"` + name + `","fault":"uuid-zero"}`, 200, func(string) bool { return len(s.Faults()) == 1 }},
+		{"which faults there are", "GET", "/faults", "", 200, func(a string) bool { return strings.Contains(a, `"slow"`) && strings.Contains(a, `"known"`) }},
+		{"no such fault", "POST", "/faults", `{"target":"` + name + `","fault":"x"}`, 400, nil},
+		{"no such target", "POST", "/faults", `{"target":"x","fault":"slow"}`, 404, nil},
+		{"no such field", "POST", "/faults", `{"targets":"x"}`, 400, func(a string) bool { return strings.Contains(a, "targets") }},
+		{"no such delay", "POST", "/faults", `{"target":"rack1-bmc-02","fault":"slow","delay":"long"}`, 400, nil},
+		{"one fault is cleared", "DELETE", "/faults?target=rack1-bmc-02&fault=slow", "", 200, func(string) bool { return len(rack.BMCs()[1].Faults()) == 0 }},
+		{"a fault of nobody", "DELETE", "/faults?fault=slow", "", 400, nil},
+		{"all faults are cleared", "DELETE", "/faults", "", 200, func(string) bool { return len(s.Faults()) == 0 }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			status, body := call(tt.method, tt.path, tt.body)
+			if status != tt.status || tt.holds != nil && !tt.holds(body) || !json.Valid([]byte(body)) {
+				t.Errorf("%d, want %d: %s", status, tt.status, body)
+			}
+		})
+	}
+}
+
+// Two hundred BMCs answer within a second of New, and a server at rest is small.
+func TestALargeRackStartsQuicklyAndIsSmall(t *testing.T) {
+	const bmcs = 200
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	rack := start(t, sim.Options{BMCs: bmcs})
+	c := dial(t, rack.BMCs()[bmcs-1])
+	c.get("/redfish/v1/")
+	took := time.Since(began)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	perServer := (int64(after.HeapAlloc+after.StackInuse) - int64(before.HeapAlloc+before.StackInuse)) / bmcs
+	t.Logf("%d BMCs in %v, %d bytes each", bmcs, took, perServer)
+	if took > 5*time.Second { // far below a second where nothing else runs
+		t.Errorf("%d BMCs took %v", bmcs, took)
+	}
+	if perServer > 40<<10 {
+		t.Errorf("%d bytes for each server", perServer)
+	}
+}

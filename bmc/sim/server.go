@@ -1,0 +1,326 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"ingot/model"
+)
+
+// history is how many boots, resets, installs and events a server remembers.
+const history = 24
+
+// Server is one simulated machine.
+type Server struct {
+	bmc    *BMC
+	index  int
+	id     string // of the ComputerSystem
+	name   model.ServerName
+	uuid   string
+	serial string
+	model  string
+	faults faults
+
+	mu           sync.Mutex
+	networkFirst bool
+	power        model.Power
+	system       system // what runs on it
+	override     bootOverride
+	disk         *Disk // nil when empty
+	assetTag     string
+	indicator    string
+	lastReset    time.Time
+	progress     string // BootProgress.LastState
+	readings     int    // of the power state, while it flaps
+
+	// life counts lives: from power, or a restart, to the next or to darkness.
+	// What belongs to an earlier life has no effect any more.
+	life uint64
+	stop context.CancelFunc // ends the present life's work; nil when it has none
+
+	powerOns int
+	boots    ring[BootRecord]
+	resets   ring[ResetRecord]
+	installs ring[Install]
+	events   ring[Event]
+}
+
+// system is what runs on a machine.
+type system string
+
+const (
+	systemNone  system = ""
+	systemProbe system = "probe"
+	systemOS    system = "os"
+)
+
+// bootOverride is ComputerSystem.Boot.BootSourceOverride….
+type bootOverride struct {
+	Enabled string `json:"enabled"` // Disabled, Once or Continuous
+	Target  string `json:"target"`
+	Mode    string `json:"mode"` // UEFI or Legacy
+	HTTPURI string `json:"httpURI,omitempty"`
+}
+
+// noOverride is how a machine is delivered.
+var noOverride = bootOverride{Enabled: "Disabled", Target: "None", Mode: "UEFI"}
+
+// fromNetwork reports whether the override asks for a network boot.
+func (o bootOverride) fromNetwork() bool {
+	return o.Enabled != "Disabled" && (o.Target == "Pxe" || o.Target == "UefiHttp")
+}
+
+// address is what a network boot asks for first: what the override names, or what
+// the machine would learn by DHCP.
+func (o bootOverride) address(byDHCP string) string {
+	if o.Enabled != "Disabled" && o.Target == "UefiHttp" && o.HTTPURI != "" {
+		return o.HTTPURI
+	}
+	return byDHCP
+}
+
+// fromDisk reports whether the override asks for a boot from disk.
+func (o bootOverride) fromDisk() bool { return o.Enabled != "Disabled" && o.Target == "Hdd" }
+
+// Disk is what is installed on a server.
+type Disk struct {
+	Image          string    `json:"image"` // digest of the kernel, "sha256:<hex>", or what SetRunning was given
+	IgnitionSHA256 string    `json:"ignitionSHA256,omitempty"`
+	InstalledAt    time.Time `json:"installedAt"`
+}
+
+// Install is an image that was written to a server's disk.
+type Install struct {
+	Image          string    `json:"image"`
+	IgnitionSHA256 string    `json:"ignitionSHA256,omitempty"`
+	At             time.Time `json:"at"`
+}
+
+// BootSource is what a boot came from.
+type BootSource string
+
+// The boot sources.
+const (
+	BootFromNetwork BootSource = "network"
+	BootFromDisk    BootSource = "disk"
+	BootFromNothing BootSource = "none"
+)
+
+// Outcome is what a boot came to.
+type Outcome string
+
+// The outcomes. A boot under way has none.
+const (
+	OutcomeProbe     Outcome = "probe"     // metalprobe runs
+	OutcomeInstalled Outcome = "installed" // an image from the network runs and is on the disk
+	OutcomeDisk      Outcome = "disk"      // what is on the disk runs
+	OutcomeNoDevice  Outcome = "no bootable device"
+	OutcomeFailed    Outcome = "failed" // the kernel runs and gets no further
+	OutcomeHung      Outcome = "hung"   // by a fault
+	OutcomeCut       Outcome = "cut"    // power or a reset ended it
+)
+
+// BootRecord is one boot.
+type BootRecord struct {
+	At     time.Time         `json:"at"`
+	From   BootSource        `json:"from"`
+	Stages []model.BootStage `json:"stages,omitempty"` // what was fetched, in order
+	// Outcome is empty while the boot is under way.
+	Outcome Outcome `json:"outcome,omitempty"`
+	// Error is why the network was left or the kernel got no further.
+	Error string `json:"error,omitempty"`
+}
+
+// ResetRecord is one reset that was asked for, or one press of the button.
+type ResetRecord struct {
+	At   time.Time `json:"at"`
+	Type string    `json:"type"` // a Redfish ResetType
+	// Refused is why the BMC refused it, Ignored that it took it and did nothing.
+	Refused string `json:"refused,omitempty"`
+	Ignored bool   `json:"ignored,omitempty"`
+}
+
+// Event is a line of a server's log.
+type Event struct {
+	At   time.Time `json:"at"`
+	What string    `json:"what"`
+}
+
+// ring keeps the newest entries.
+type ring[T any] struct{ entries []T }
+
+func (r *ring[T]) add(e T) {
+	if len(r.entries) >= history {
+		copy(r.entries, r.entries[1:])
+		r.entries[len(r.entries)-1] = e
+		return
+	}
+	r.entries = append(r.entries, e)
+}
+
+func (r *ring[T]) all() []T { return append([]T(nil), r.entries...) }
+
+// last returns the newest entry to be changed in place, or nil.
+func (r *ring[T]) last() *T {
+	if len(r.entries) == 0 {
+		return nil
+	}
+	return &r.entries[len(r.entries)-1]
+}
+
+func newServer(b *BMC, index int) (*Server, error) {
+	r := b.rack
+	s := &Server{
+		bmc: b, index: index,
+		id:   memberID(r.kind.system, index, r.opts.SystemsPerBMC),
+		name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
+	}
+	id := r.identity(string(s.name))
+	s.uuid, s.serial = id.uuid(), id.serial()
+	if r.kind.macUUID {
+		s.uuid = "00000000-0000-0000-0000-" + strings.ReplaceAll(s.MAC(0), ":", "")
+	}
+	s.model = r.kind.models[(b.number-1+index)%len(r.kind.models)]
+	s.power, s.override, s.progress, s.indicator = model.PowerOff, noOverride, progressNone, "Off"
+	return s, s.restore()
+}
+
+// restore takes over what was kept of an earlier rack. A machine that was on its
+// way somewhere finds itself off: for it the restart was a power failure.
+func (s *Server) restore() error {
+	kept, err := s.rack().store.server(s.name)
+	if err != nil {
+		return err
+	}
+	s.disk = kept.Disk
+	if kept.Override != (bootOverride{}) {
+		s.override = kept.Override
+	}
+	if kept.Running && s.disk != nil {
+		s.power, s.system, s.progress = model.PowerOn, systemOS, progressOS
+	}
+	return nil
+}
+
+// keep keeps what must outlive the rack; the caller holds mu.
+func (s *Server) keep() {
+	if s.rack().store.dir == "" {
+		return
+	}
+	kept := keptServer{Running: s.system == systemOS && s.power == model.PowerOn, Disk: s.disk, Override: s.override}
+	if err := s.rack().store.saveServer(s.name, kept); err != nil {
+		s.rack().opts.Log.Warn("state of server is not kept", "server", string(s.name), "err", err)
+	}
+}
+
+func (s *Server) rack() *Rack             { return s.bmc.rack }
+func (s *Server) hardware() *hardware     { return s.bmc.rack.kind.hardware }
+func (s *Server) delays() Delays          { return s.bmc.rack.opts.Delays }
+func (s *Server) identity() identity      { return s.rack().identity(string(s.name)) }
+func (s *Server) nics() int               { return 2 }
+func (s *Server) memoryBytes() int64      { return int64(s.hardware().dimms) * s.hardware().dimmBytes }
+func (s *Server) diskSerial(i int) string { return s.identity().part(i + 1) }
+
+// Name is the name that Ingot gives the server: <bmc>-system-<index>.
+func (s *Server) Name() model.ServerName { return s.name }
+
+// UUID is the system UUID that the machine itself sees, in lower case.
+func (s *Server) UUID() string { return s.uuid }
+
+// BMC is the BMC that the server is behind.
+func (s *Server) BMC() *BMC { return s.bmc }
+
+// URI is the path of the server's ComputerSystem.
+func (s *Server) URI() string { return "/redfish/v1/Systems/" + s.id }
+
+// SerialNumber is the serial number of the server, not of a disk.
+func (s *Server) SerialNumber() string { return s.serial }
+
+// MAC is the MAC address of the i-th NIC, in lower case.
+func (s *Server) MAC(i int) string { return s.rack().mac(s.bmc.number, s.index, i) }
+
+// Target is what a client needs to speak of the server with its BMC.
+func (s *Server) Target() model.SystemTarget {
+	return model.SystemTarget{BMC: s.bmc.Target(), URI: s.URI()}
+}
+
+// SetNetworkFirst puts the network before the disk in the persistent boot order.
+func (s *Server) SetNetworkFirst(first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.networkFirst = first
+}
+
+// Power is the true power state, whatever the BMC says.
+func (s *Server) Power() model.Power {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.power
+}
+
+// PowerOns counts how often the server was switched on.
+func (s *Server) PowerOns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.powerOns
+}
+
+// Disk is what is installed, nil when nothing is.
+func (s *Server) Disk() *Disk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.disk == nil {
+		return nil
+	}
+	d := *s.disk
+	return &d
+}
+
+// Override is the boot override as the firmware would find it: Enabled, Target
+// and Mode.
+func (s *Server) Override() (enabled, target, mode string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.override.Enabled, s.override.Target, s.override.Mode
+}
+
+// Boots are the newest boots, oldest first.
+func (s *Server) Boots() []BootRecord {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	boots := s.boots.all()
+	for i := range boots {
+		boots[i].Stages = append([]model.BootStage(nil), boots[i].Stages...)
+	}
+	return boots
+}
+
+// Resets are the newest resets that were asked for, oldest first.
+func (s *Server) Resets() []ResetRecord {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resets.all()
+}
+
+// Installs are the newest images that were written to the disk, oldest first.
+func (s *Server) Installs() []Install {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.installs.all()
+}
+
+// Events are the newest lines of the server's log, oldest first.
+func (s *Server) Events() []Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.events.all()
+}
+
+// note adds a line to the log; the caller holds mu.
+func (s *Server) note(what string) {
+	s.events.add(Event{At: time.Now(), What: what})
+	s.rack().opts.Log.Debug("simulated server", "server", string(s.name), "event", what)
+}

@@ -1,0 +1,404 @@
+package sim
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// systemsNode are the machines behind a BMC.
+func systemsNode(k *personality) *node {
+	reset := "Actions/ComputerSystem.Reset"
+	system := &node{
+		schema: "ComputerSystem.v1_20_0", get: getSystem,
+		set: map[string]setter{"Boot": setBoot, "AssetTag": setAssetTag, "IndicatorLED": setIndicator},
+		child: map[string]*node{
+			"Processors": collection("Processor", "Processors", processorIDs, &node{schema: "Processor.v1_18_0", get: getProcessor}),
+			"Memory":     collection("Memory", "Memory", dimmIDs, &node{schema: "Memory.v1_17_0", get: getMemory}),
+			"EthernetInterfaces": collection("EthernetInterface", "Ethernet Interfaces", nicIDs,
+				&node{schema: "EthernetInterface.v1_9_0", get: getNIC}),
+			"Storage": collection("Storage", "Storage", fixed("1"), storageNode()),
+			"Bios":    {schema: "Bios.v1_2_0", get: getBios},
+			"Actions": {child: map[string]*node{"ComputerSystem.Reset": {post: resetSystem}}},
+			k.settings: {
+				schema: "ComputerSystem.v1_20_0", get: getSettings,
+				set: map[string]setter{"Boot": setFutureBoot}, conditional: k.rule == overrideInSettings,
+			},
+		},
+	}
+	if k.resetByInfo {
+		system.child["ResetActionInfo"] = &node{schema: "ActionInfo.v1_3_0", get: getResetInfo(reset)}
+	}
+	return collection("ComputerSystem", "Computer Systems", systemIDs, system)
+}
+
+func storageNode() *node {
+	return &node{
+		schema: "Storage.v1_15_0", get: getStorage,
+		child: map[string]*node{
+			"Drives":  {child: nil, ids: driveIDs, member: &node{schema: "Drive.v1_17_0", get: getDrive}},
+			"Volumes": collection("Volume", "Volumes", fixed("1"), &node{schema: "Volume.v1_9_0", get: getVolume}),
+		},
+	}
+}
+
+func systemIDs(v view) []string {
+	ids := make([]string, len(v.bmc.servers))
+	for i, s := range v.bmc.servers {
+		ids[i] = s.id
+	}
+	return ids
+}
+
+// numbered are IDs with a prefix and a number from 1.
+func numbered(prefix string, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = prefix + strconv.Itoa(i+1)
+	}
+	return ids
+}
+
+func processorIDs(v view) []string { return numbered("CPU", v.server().hardware().sockets) }
+func dimmIDs(v view) []string      { return numbered("DIMM", v.server().hardware().dimms) }
+func nicIDs(v view) []string       { return numbered("NIC", v.server().nics()) }
+func driveIDs(v view) []string     { return numbered("Disk", len(v.server().hardware().disks)) }
+
+// index is the number in an ID that numbered made, from 0.
+func (v view) index() int {
+	n, _ := strconv.Atoi(strings.TrimLeftFunc(v.id(), unicode.IsLetter))
+	return n - 1
+}
+
+func getSystem(v view) object {
+	s, k := v.server(), v.bmc.rack.kind
+	hw := s.hardware()
+	power := s.reportedPower()
+	boot := s.bootObject()
+	o := object{
+		"Id": s.id, "Name": string(s.name), "Description": "Simulated machine", "SystemType": "Physical",
+		"Manufacturer": k.manufacturer, "Model": s.model, "SKU": k.sku, "SerialNumber": s.serial,
+		"PartNumber": k.sku, "BiosVersion": k.bios, "HostName": "", "PowerState": string(power), "Status": status(),
+		"Boot": boot,
+		"ProcessorSummary": object{
+			"Count": hw.sockets, "Model": hw.cpuModel, "CoreCount": hw.sockets * hw.cores,
+			"LogicalProcessorCount": 2 * hw.sockets * hw.cores, "Status": status(),
+		},
+		"MemorySummary":      object{"TotalSystemMemoryGiB": s.memoryBytes() >> 30, "Status": status()},
+		"Processors":         v.link("Processors"),
+		"Memory":             v.link("Memory"),
+		"EthernetInterfaces": v.link("EthernetInterfaces"),
+		"Storage":            v.link("Storage"),
+		"Bios":               v.link("Bios"),
+		"Links": object{
+			"Chassis":   []object{link(root + "/Chassis/" + s.chassisID())},
+			"ManagedBy": []object{link(root + "/Managers/" + k.manager)},
+		},
+		"Actions":           object{"#ComputerSystem.Reset": v.resetAction()},
+		"@Redfish.Settings": object{"@odata.type": "#Settings.v1_3_5.Settings", "SettingsObject": v.link(k.settings), "SupportedApplyTimes": []string{"OnReset"}},
+	}
+	s.describe(o)
+	return o
+}
+
+// describe adds to a ComputerSystem what changes.
+func (s *Server) describe(o object) {
+	switch {
+	case s.faults.has(FaultUUIDMissing):
+	case s.faults.has(FaultUUIDZero):
+		o["UUID"] = "00000000-0000-0000-0000-000000000000"
+	case s.rack().kind.upperUUID:
+		o["UUID"] = strings.ToUpper(s.uuid)
+	default:
+		o["UUID"] = s.uuid
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o["AssetTag"], o["IndicatorLED"] = s.assetTag, s.indicator
+	o["BootProgress"] = object{"LastState": s.progress}
+	if !s.lastReset.IsZero() {
+		o["LastResetTime"] = redfishTime(s.lastReset)
+	}
+}
+
+func redfishTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// bootObject is ComputerSystem.Boot.
+func (s *Server) bootObject() object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return object{
+		"BootSourceOverrideEnabled":                         s.override.Enabled,
+		"BootSourceOverrideTarget":                          s.override.Target,
+		"BootSourceOverrideMode":                            s.override.Mode,
+		"HttpBootUri":                                       s.override.HTTPURI,
+		"BootSourceOverrideEnabled@Redfish.AllowableValues": overrideEnabled,
+		"BootSourceOverrideTarget@Redfish.AllowableValues":  s.rack().kind.bootTargets,
+		"BootSourceOverrideMode@Redfish.AllowableValues":    overrideModes,
+	}
+}
+
+// The allowed values of a boot override that all vendors share.
+var (
+	overrideEnabled = []string{"Disabled", "Once", "Continuous"}
+	overrideModes   = []string{"UEFI", "Legacy"}
+)
+
+// resetAction is the action that resets the resource.
+func (v view) resetAction() object {
+	k := v.bmc.rack.kind
+	action := object{"target": v.path + "/Actions/ComputerSystem.Reset"}
+	if k.resetByInfo {
+		action["@Redfish.ActionInfo"] = v.path + "/ResetActionInfo"
+	} else {
+		action["ResetType@Redfish.AllowableValues"] = k.resetTypes
+	}
+	return action
+}
+
+func getResetInfo(action string) func(view) object {
+	return func(v view) object {
+		return object{"Id": "ResetActionInfo", "Name": "Parameters of " + action, "Parameters": []object{{
+			"Name": "ResetType", "Required": true, "DataType": "String", "AllowableValues": v.bmc.rack.kind.resetTypes,
+		}}}
+	}
+}
+
+func resetSystem(v view, sent object) reply {
+	s := v.server()
+	const action = "ComputerSystem.Reset"
+	value, problem := parameter(action, sent, "ResetType", v.bmc.rack.kind.resetTypes)
+	if problem != nil {
+		return failure(http.StatusBadRequest, problem)
+	}
+	switch s.reset(value) {
+	case refusedBusy:
+		return failure(http.StatusConflict, newMessage(msgBusy))
+	case refusedState:
+		return failure(http.StatusConflict, newMessage(msgState, action))
+	}
+	return reply{status: http.StatusNoContent}
+}
+
+// parameter returns the one parameter that an action has.
+func parameter(action string, sent object, name string, allowed []string) (string, *message) {
+	for _, key := range sortedKeys(sent) {
+		if key != name {
+			return "", newMessage(msgParameterUnknown, action, key)
+		}
+	}
+	value, given := sent[name]
+	if !given {
+		return "", newMessage(msgParameterMissing, action, name)
+	}
+	s, _ := value.(string)
+	if !slices.Contains(allowed, s) {
+		return "", newMessage(msgParameterValue, fmt.Sprint(value), name, action)
+	}
+	return s, nil
+}
+
+// setBoot sets the boot override, as far as the vendor and the faults have it.
+func setBoot(v view, value any) *message {
+	s := v.server()
+	if v.bmc.rack.kind.rule == overrideInSettings || s.faults.has(FaultOverrideInSettings) {
+		return newMessage(msgFutureState, s.settingsURI()).about("#/Boot")
+	}
+	return s.setOverride(value)
+}
+
+// setFutureBoot sets the boot override by way of the settings resource. The next
+// reset is when an override counts anyway, so it is kept where all are.
+func setFutureBoot(v view, value any) *message { return v.server().setOverride(value) }
+
+func (s *Server) settingsURI() string { return s.URI() + "/" + s.rack().kind.settings }
+
+func (s *Server) setOverride(value any) *message {
+	sent, ok := value.(object)
+	if !ok {
+		return newMessage(msgPropertyType, string(mustJSON(value)), "Boot").about("#/Boot")
+	}
+	s.mu.Lock()
+	now := s.override
+	s.mu.Unlock()
+	next, problem := s.nextOverride(now, sent)
+	if problem != nil || s.faults.has(FaultOverrideNotKept) {
+		return problem
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.override = next
+	s.note("boot override " + next.Enabled + " " + next.Target)
+	s.keep()
+	return nil
+}
+
+// nextOverride is the override that the properties sent make of now.
+func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *message) {
+	k := s.rack().kind
+	next := now
+	fields := map[string]struct {
+		to      *string
+		allowed []string
+	}{
+		"BootSourceOverrideEnabled": {&next.Enabled, overrideEnabled},
+		"BootSourceOverrideTarget":  {&next.Target, k.bootTargets},
+		"BootSourceOverrideMode":    {&next.Mode, overrideModes},
+	}
+	for _, name := range sortedKeys(sent) {
+		if name == "HttpBootUri" {
+			uri, problem := bootURI(sent[name])
+			if problem != nil {
+				return now, problem
+			}
+			next.HTTPURI = uri
+			continue
+		}
+		f, known := fields[name]
+		if !known {
+			return now, newMessage(msgPropertyUnknown, name).about("#/Boot/" + name)
+		}
+		chosen, problem := oneOf(name, sent[name], f.allowed)
+		if problem != nil {
+			return now, problem.about("#/Boot/" + name)
+		}
+		*f.to = chosen
+	}
+	_, modeSent := sent["BootSourceOverrideMode"]
+	switch {
+	case !modeSent && s.faults.has(FaultOverrideNeedsMode):
+		return now, newMessage(msgPropertyMissing, "BootSourceOverrideMode").about("#/Boot/BootSourceOverrideMode")
+	case !modeSent && k.rule == overrideForgetsMode:
+		next.Mode = "Legacy"
+	case k.rule == overrideKeepsTarget && sent["BootSourceOverrideEnabled"] == "Disabled" && sent["BootSourceOverrideTarget"] == "None":
+		return now, newMessage(msgPropertyConflict, "BootSourceOverrideEnabled", "BootSourceOverrideTarget").about("#/Boot")
+	}
+	return next, nil
+}
+
+// bootURI returns where UEFI HTTP boot is to begin: a URL, or "" or null for where
+// DHCP says.
+func bootURI(value any) (string, *message) {
+	if value == nil {
+		return "", nil
+	}
+	uri, problem := text("HttpBootUri", value)
+	if problem == nil && (len(uri) > 2048 || uri != "" && checkBootURL(uri) != nil) {
+		problem = newMessage(msgPropertyValue, "that is no URL of HTTP", "HttpBootUri")
+	}
+	if problem != nil {
+		return "", problem.about("#/Boot/HttpBootUri")
+	}
+	return uri, nil
+}
+
+func getSettings(v view) object {
+	s := v.server()
+	return object{"Id": v.bmc.rack.kind.settings, "Name": string(s.name) + " after the next reset", "Boot": s.bootObject()}
+}
+
+func setAssetTag(v view, value any) *message {
+	tag, problem := text("AssetTag", value)
+	switch {
+	case problem != nil:
+		return problem
+	case len(tag) > 256:
+		return newMessage(msgPropertyValue, tag[:32]+"…", "AssetTag").about("#/AssetTag")
+	}
+	s := v.server()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.assetTag = tag
+	return nil
+}
+
+func setIndicator(v view, value any) *message {
+	led, problem := oneOf("IndicatorLED", value, []string{"Lit", "Blinking", "Off"})
+	if problem != nil {
+		return problem
+	}
+	s := v.server()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.indicator = led
+	return nil
+}
+
+func getProcessor(v view) object {
+	hw := v.server().hardware()
+	return object{
+		"Id": v.id(), "Name": v.id(), "Socket": "CPU " + strconv.Itoa(v.index()+1), "ProcessorType": "CPU",
+		"ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": hw.cpuVendor, "Model": hw.cpuModel,
+		"ProcessorId": object{"VendorId": hw.cpuID}, "MaxSpeedMHz": hw.mhz, "TotalCores": hw.cores, "TotalThreads": 2 * hw.cores, "Status": status(),
+	}
+}
+
+func getMemory(v view) object {
+	s := v.server()
+	hw := s.hardware()
+	return object{
+		"Id": v.id(), "Name": v.id(), "CapacityMiB": hw.dimmBytes >> 20, "MemoryType": "DRAM", "MemoryDeviceType": "DDR5",
+		"OperatingSpeedMhz": hw.dimmMHz, "AllowedSpeedsMHz": []int{hw.dimmMHz}, "ErrorCorrection": "MultiBitECC", "BaseModuleType": "RDIMM",
+		"Manufacturer": hw.dimmVendor, "PartNumber": hw.dimmPart, "SerialNumber": s.dimmSerial(v.index()),
+		"DeviceLocator": dimmName(v.index()), "Status": status(),
+	}
+}
+
+func getNIC(v view) object {
+	s := v.server()
+	mac := strings.ToUpper(s.MAC(v.index()))
+	return object{
+		"Id": v.id(), "Name": v.id(), "Description": s.hardware().nicModel, "InterfaceEnabled": true, "LinkStatus": "LinkUp",
+		"MACAddress": mac, "PermanentMACAddress": mac, "SpeedMbps": s.hardware().nicMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
+	}
+}
+
+func getStorage(v view) object {
+	k := v.bmc.rack.kind
+	drives := make([]object, 0, 2)
+	for _, id := range driveIDs(v) {
+		drives = append(drives, v.link("Drives/"+id))
+	}
+	return object{
+		"Id": v.id(), "Name": "Disk Controller", "Drives": drives, "Drives@odata.count": len(drives), "Volumes": v.link("Volumes"),
+		"StorageControllers": []object{{
+			"@odata.id": v.path + "#/StorageControllers/0", "MemberId": "0", "Name": "Controller", "Manufacturer": k.manufacturer,
+			"SpeedGbps": 12, "SupportedDeviceProtocols": []string{"NVMe", "SATA"}, "Status": status(),
+		}},
+		"Status": status(),
+	}
+}
+
+func getDrive(v view) object {
+	s := v.server()
+	d := s.hardware().disks[v.index()]
+	o := object{
+		"Id": v.id(), "Name": d.name, "CapacityBytes": d.bytes, "MediaType": d.media, "Protocol": d.protocol,
+		"Manufacturer": d.vendor, "Model": d.model, "SerialNumber": s.diskSerial(v.index()), "BlockSizeBytes": 512,
+		"FailurePredicted": false, "Status": status(), "Links": object{},
+	}
+	if d.rotational() {
+		o["RotationSpeedRPM"] = 7200
+	}
+	return o
+}
+
+func getVolume(v view) object {
+	d := v.server().hardware().disks[0]
+	storage := v.path[:strings.LastIndex(v.path, "/Volumes")]
+	return object{
+		"Id": v.id(), "Name": "System", "CapacityBytes": d.bytes, "RAIDType": "RAID0", "VolumeUsage": "Data", "Status": status(),
+		"Links": object{"Drives": []object{link(storage + "/Drives/Disk1")}},
+	}
+}
+
+func getBios(v view) object {
+	return object{
+		"Id": "Bios", "Name": "BIOS Configuration",
+		"Attributes": object{"BootMode": "Uefi", "ProcVirtualization": "Enabled", "SriovGlobalEnable": "Enabled", "PxeDev1EnDis": "Enabled"},
+	}
+}

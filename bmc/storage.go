@@ -1,0 +1,148 @@
+package bmc
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+
+	"github.com/stmcginnis/gofish/schemas"
+
+	"ingot/model"
+)
+
+// storages reads the storage subsystems, drives and volumes, or for older BMCs
+// their SimpleStorage.
+func (r *reading) storages(s *system) error {
+	if uri := path(s.Storage.ID); uri != "" {
+		return each(r, uri, 2, r.storage)
+	}
+	return each(r, path(s.SimpleStorage.ID), 1, func(_ member, s *simpleStorage) {
+		st := model.Storage{Name: clip(cmp.Or(s.Name, s.Short)), State: clip(s.Status.State)}
+		for _, d := range s.Devices {
+			if isAbsent(schemas.State(d.Status.State)) {
+				continue
+			}
+			st.Drives = append(st.Drives, model.Drive{
+				Name: clip(d.Name), Vendor: clip(d.Manufacturer), Model: clip(d.Model),
+				Bytes: max(0, d.CapacityBytes), State: clip(d.Status.State),
+			})
+		}
+		r.inv.Storages = append(r.inv.Storages, st)
+	})
+}
+
+// storage reads one subsystem.
+func (r *reading) storage(m member, s *storage) {
+	out := model.Storage{Name: clip(cmp.Or(s.Name, s.Short)), State: clip(s.Status.State)}
+	for _, d := range r.linked(m.uri, r.expanded(m.uri, s)) {
+		if drive := read[schemas.Drive](r, d.uri, d.raw); drive != nil && !isAbsent(drive.Status.State) {
+			out.Drives = append(out.Drives, driveOf(drive))
+		}
+	}
+	for _, v := range r.volumes(s.Volumes) {
+		if volume := read[schemas.Volume](r, v.uri, v.raw); volume != nil {
+			out.Volumes = append(out.Volumes, volumeOf(volume))
+		}
+	}
+	r.inv.Storages = append(r.inv.Storages, out)
+}
+
+func driveOf(d *schemas.Drive) model.Drive {
+	return model.Drive{
+		Name:         clip(cmp.Or(d.Name, d.ID)),
+		MediaType:    clip(string(d.MediaType)),
+		Type:         clip(string(d.Protocol)),
+		Bytes:        size(d.CapacityBytes),
+		Vendor:       clip(d.Manufacturer),
+		Model:        clip(d.Model),
+		SerialNumber: clip(d.SerialNumber),
+		State:        clip(string(d.Status.State)),
+	}
+}
+
+func volumeOf(v *schemas.Volume) model.Volume {
+	return model.Volume{
+		Name:        clip(cmp.Or(v.Name, v.ID)),
+		Bytes:       size(v.CapacityBytes),
+		State:       clip(string(v.Status.State)),
+		RAIDType:    clip(string(v.RAIDType)),
+		VolumeUsage: clip(string(v.VolumeUsage)),
+	}
+}
+
+// expanded returns the subsystem's drives. A service that expands by one level only
+// left them as links; asked for the subsystem alone it expands them.
+func (r *reading) expanded(uri string, s *storage) []json.RawMessage {
+	svc := r.service.Load()
+	if len(s.Drives) < 2 || svc == nil || svc.query(1) == "" {
+		return s.Drives
+	}
+	if _, whole := asMember(s.Drives[0]); whole {
+		return s.Drives
+	}
+	a, err := r.get(r.ctx, uri+svc.query(1))
+	if err != nil {
+		return s.Drives // to be read one by one
+	}
+	again, _, err := decode[storage](a.body)
+	if err != nil || len(again.Drives) < len(s.Drives) {
+		return s.Drives
+	}
+	s.Volumes = again.Volumes
+	return again.Drives
+}
+
+// linked returns the resources that are given in a list, whole or as links. What
+// cannot be read is noted; once the BMC does not answer, no more is asked of it.
+func (r *reading) linked(of string, list []json.RawMessage) []member {
+	var all []member
+	for _, raw := range list[:min(len(list), maxMembers)] {
+		m, whole := asMember(raw)
+		if m.uri == "" {
+			continue
+		}
+		if !whole {
+			var err error
+			if m, err = r.member(r.ctx, m.uri); err != nil {
+				r.problem(fmt.Sprintf("%s: %v", of, err))
+				if final(err) {
+					return all
+				}
+				continue
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// volumes returns the volumes in what a subsystem has of them: a link to the
+// collection, or the collection with links, or with the volumes themselves.
+func (r *reading) volumes(raw json.RawMessage) []member {
+	if len(raw) == 0 {
+		return nil
+	}
+	c, _, err := decode[struct {
+		ID      string             `json:"@odata.id"`
+		Members *[]json.RawMessage // nil for a link
+	}](raw)
+	if err != nil {
+		return nil
+	}
+	if c.Members != nil {
+		if len(*c.Members) == 0 {
+			return nil
+		}
+		if _, whole := asMember((*c.Members)[0]); whole {
+			return r.linked(path(c.ID), *c.Members)
+		}
+	}
+	all, problems, err := r.members(r.ctx, path(c.ID), 1)
+	for _, p := range problems {
+		r.problem(p)
+	}
+	if err != nil {
+		r.problem(fmt.Sprintf("%s: %v", path(c.ID), err))
+	}
+	return all
+}

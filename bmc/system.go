@@ -1,0 +1,157 @@
+package bmc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// systemState is what is remembered of one system between requests, so that a
+// poll is one GET and a reset one POST.
+type systemState struct {
+	known bool // the resource was read, not only its power
+
+	etag   string // of the newest answer, with power as it was then
+	power  model.Power
+	polled time.Time // the newest whole answer
+	moved  time.Time // the last reset that was asked for
+	fickle bool      // the ETag stays when the power changes: of no use
+
+	resets    []string // allowed reset types; nil = not read, empty = the BMC does not say
+	resetURI  string   // "" = cannot be reset
+	resetInfo string   // URI of what describes the reset types, or ""
+
+	boot      boot
+	settings  string // URI of the settings object, as the system names it
+	quirk     quirk
+	rung      rung // of the boot ladder, that worked last
+	noIfMatch bool // the BMC takes its own ETag for a stranger's
+}
+
+// state returns a copy of what is known of the system.
+func (c *client) state(uri string) systemState {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.systems[uri]; s != nil {
+		return *s
+	}
+	return systemState{}
+}
+
+// learn changes what is known of the system.
+func (c *client) learn(uri string, change func(*systemState)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.systems[uri]
+	if s == nil {
+		if len(c.systems) >= maxSystems {
+			clear(c.systems) // no BMC has as many
+		}
+		s = new(systemState)
+		c.systems[uri] = s
+	}
+	change(s)
+}
+
+// learnSystem remembers what was read of a system.
+func (c *client) learnSystem(uri, etag string, sys *system) {
+	c.learn(uri, func(s *systemState) {
+		if !s.known { // or Discover knows better, which has seen the firmware
+			s.quirk = quirkOf(sys.Manufacturer, sys.Model, "")
+		}
+		s.known, s.etag = true, etag
+		s.power, s.polled = powerOf(sys.PowerState), c.opts.Clock()
+		s.boot = sys.Boot
+		s.settings = path(sys.Settings.SettingsObject.ID)
+		s.resetURI = ""
+		if r := sys.Actions.Reset; r != nil {
+			s.resetURI = cmp.Or(path(r.Target), under(uri, "Actions/ComputerSystem.Reset"))
+			s.resetInfo = path(r.Info)
+			if types := knownResets(r.Allowed); len(types) > 0 {
+				s.resets = types
+			}
+		}
+	})
+}
+
+// readSystem reads the system and remembers it.
+func (c *client) readSystem(ctx context.Context, uri string) (*system, []string, error) {
+	a, err := c.get(ctx, uri)
+	if err != nil {
+		return nil, nil, err
+	}
+	sys, odd, err := decode[system](a.body)
+	if err != nil {
+		return nil, nil, c.unreadable(uri, err)
+	}
+	c.learnSystem(uri, a.etag(sys.ETag), &sys)
+	return &sys, odd, nil
+}
+
+// unreadable is the error for an answer that is not what was asked for.
+func (c *client) unreadable(uri string, err error) error {
+	return &Error{BMC: c.name, Method: "GET", URI: uri, Kind: ErrUnsupported, Detail: "not a Redfish resource: " + c.scrub(printable(err.Error(), maxDetail)), Err: err}
+}
+
+// known returns the system's state, after reading it if it was not read yet.
+func (c *client) known(ctx context.Context, uri string) (systemState, error) {
+	if s := c.state(uri); s.known {
+		return s, nil
+	}
+	if _, _, err := c.readSystem(ctx, uri); err != nil {
+		return systemState{}, err
+	}
+	return c.state(uri), nil
+}
+
+// powerOf maps PowerState to ours; what is not in the schema is unknown.
+func powerOf(state string) model.Power {
+	switch p := model.Power(state); p {
+	case model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff:
+		return p
+	case model.PowerUnknown:
+	}
+	return model.PowerUnknown
+}
+
+// usableUUID returns the canonical UUID, or "" and what is wrong with one that
+// cannot tell one machine from another (B23).
+func usableUUID(uuid string) (canonical, problem string) {
+	uuid = strings.TrimSpace(uuid)
+	if uuid == "" {
+		return "", "has no UUID"
+	}
+	if !model.UsableUUID(uuid) {
+		return "", fmt.Sprintf("has the UUID %q, which does not tell it from others", printable(uuid, 64))
+	}
+	canonical, err := model.CanonicalUUID(uuid)
+	if err != nil {
+		return "", err.Error()
+	}
+	return canonical, ""
+}
+
+// asError returns the *Error in err, or nil.
+func asError(err error) *Error {
+	e, _ := errors.AsType[*Error](err)
+	return e
+}
+
+// fatal reports whether err ends all that was asked for, whatever was read so far.
+func fatal(err error) bool {
+	return final(err) && !errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// final reports whether err makes any further request to the BMC pointless for
+// now: it is not about the resource but about the BMC or the caller.
+func final(err error) bool {
+	return slices.ContainsFunc([]error{
+		context.Canceled, context.DeadlineExceeded, ErrCircuitOpen, ErrCertificateChanged, ErrUnreachable, errClosed,
+	}, func(target error) bool { return errors.Is(err, target) })
+}
