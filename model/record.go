@@ -51,6 +51,9 @@ type ServerRecord struct {
 	// is not yet installed.
 	Reprovision string `json:"reprovision,omitempty"`
 
+	// BootRung is how the BMC was last brought to keep the one-time boot override
+	// ("default" if as the standard says).
+	BootRung string `json:"bootRung,omitempty"`
 	// Asked is a power request that was made and whose effect is awaited.
 	Asked *PowerAsked `json:"asked,omitempty"`
 	// Attempts counts discoveries begun since the server was last Available.
@@ -89,6 +92,8 @@ type PowerAsked struct {
 	Reset ResetKind `json:"reset"`
 	Want  Power     `json:"want"` // the state that will show that it took effect
 	At    time.Time `json:"at"`
+	// Reached is set once Want was read: after a restart nobody waits for it again.
+	Reached bool `json:"reached,omitempty"`
 }
 
 // BMCRecord is what Ingot decided about one BMC.

@@ -21,14 +21,17 @@ type (
 	Arm struct{ Boot Boot }
 	// BootOnce makes the next boot, and only that, a network boot.
 	BootOnce struct{ Method model.BootMethod }
+	// ClearBoot takes back a boot override that does not end by itself.
+	ClearBoot struct{}
 	// SetPower asks for a power change and does not wait for it.
 	SetPower struct{ Reset model.ResetKind }
 )
 
-func (Inspect) action()  {}
-func (Arm) action()      {}
-func (BootOnce) action() {}
-func (SetPower) action() {}
+func (Inspect) action()   {}
+func (Arm) action()       {}
+func (BootOnce) action()  {}
+func (ClearBoot) action() {}
+func (SetPower) action()  {}
 
 // String says what is done, for logs and errors.
 func (a Inspect) String() string {
@@ -43,6 +46,9 @@ func (a Arm) String() string { return "arm boot ticket for " + a.Boot.Image }
 
 // String says what is done, for logs and errors.
 func (a BootOnce) String() string { return "set one-time network boot" }
+
+// String says what is done, for logs and errors.
+func (a ClearBoot) String() string { return "clear boot override" }
 
 // String says what is done, for logs and errors.
 func (a SetPower) String() string { return "ask for power " + string(a.Reset) }

@@ -125,7 +125,14 @@ func (l *Loop) do(ctx context.Context, j *job, a Action) error {
 		}
 		return err
 	case BootOnce:
-		_, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
+		rung, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
+		j.rec.BootRung = rung
+		return err
+	case ClearBoot:
+		err := l.BMCs.ClearBootOverride(ctx, j.target)
+		if err == nil {
+			j.rec.BootRung = ""
+		}
 		return err
 	case SetPower:
 		l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.rec.State, "claim", j.rec.Claim)
@@ -162,6 +169,11 @@ func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
 		j.facts, j.learned = facts, true
 	}
 	j.reading = j.reading.Saw(facts.Power, j.rec.Asked, l.Clock())
+	if asked := j.rec.Asked; j.reading.Reached && asked != nil && !asked.Reached {
+		reached := *asked
+		reached.Reached = true
+		j.rec.Asked, j.decided = &reached, true
+	}
 	return nil
 }
 
@@ -216,6 +228,9 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) {
 	}
 	l.save(ctx, c, "server", string(j.name))
 	l.mu.Lock()
+	if l.readings[j.name].shown(l.Policy) != j.reading.shown(l.Policy) {
+		l.changed()
+	}
 	l.readings[j.name], l.snapshot = j.reading, nil
 	delete(l.busy, j.name)
 	l.mu.Unlock()
@@ -231,7 +246,6 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 		j.reading = j.reading.Missed(err.Error(), now.Add(backoff(j.name, next, l.Policy)), now)
 		if next == 1 {
 			l.Log.Warn("BMC gives no answer", "server", j.name, "bmc", j.rec.BMC, "err", err)
-			l.changed()
 		}
 		return
 	}

@@ -45,7 +45,7 @@ type Reading struct {
 
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
-	next := Reading{At: now, Reached: r.Reached || asked != nil && p == asked.Want}
+	next := Reading{At: now, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
 	// Off says nothing while a power-on has yet to take effect.
 	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
 	if p == model.PowerOff && !starting {
@@ -69,6 +69,11 @@ func (r Reading) Missed(err string, notBefore, now time.Time) Reading {
 func (r Reading) Asked() Reading {
 	r.Offs, r.Reached = 0, false
 	return r
+}
+
+// shown is what of the reading decides about what the status branch says.
+func (r Reading) shown(p Policy) Reading {
+	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Failures: min(r.Failures, 2), Err: r.Err}
 }
 
 // jitter is a number in [0, 1) that belongs to a name, so that fleets spread and

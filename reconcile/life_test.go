@@ -277,3 +277,18 @@ func TestWhoDoesNotLeadActsNot(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 	})
 }
+
+func TestAnOverrideThatDoesNotEndIsTakenBackOnceBooted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.machine(0).stubborn = true
+		w.start()
+		defer w.stop()
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		if w.machine(0).override {
+			t.Error("the server would still ask the network at its next boot")
+		}
+	})
+}

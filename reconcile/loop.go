@@ -17,8 +17,14 @@ type BMCs interface {
 	Inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error)
 	Power(ctx context.Context, t model.SystemTarget) (model.Power, error)
 	Reset(ctx context.Context, t model.SystemTarget, reset model.ResetKind) error
+	// BootOnce returns the way of setting the override that the BMC kept;
+	// RungContinuous is one that does not end by itself.
 	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (rung string, err error)
+	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
 }
+
+// RungContinuous is the rung of an override that holds until it is cleared.
+const RungContinuous = "continuous"
 
 // Boots prepares what servers boot.
 type Boots interface {
@@ -68,8 +74,9 @@ type Options struct {
 const (
 	maxBegun   = 24
 	placeLimit = 2 * time.Second
-	// moveLimit bounds one move whatever its BMC does.
-	moveLimit = 5 * time.Minute
+	// moveLimit bounds one move whatever its BMC does: the inventory of a slow one
+	// takes many minutes.
+	moveLimit = 15 * time.Minute
 )
 
 // Loop plans and has the moves carried out.

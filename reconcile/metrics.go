@@ -112,6 +112,8 @@ func actionName(a Action) string {
 		return "arm"
 	case BootOnce:
 		return "boot_once"
+	case ClearBoot:
+		return "clear_boot"
 	case SetPower:
 		return "power_request"
 	}

@@ -93,7 +93,7 @@ func (s *server) awaitBoot() Step {
 		from = asked.At
 	}
 	why := s.why(WaitingForBoot, "waiting for the server to boot, "+s.lastStage())
-	forcing := asked != nil && asked.Want == model.PowerOff && !s.reading.Reached
+	forcing := asked != nil && asked.Want == model.PowerOff && !s.reached()
 	due := from.Add(p.BootTimeout)
 	switch {
 	case forcing:
@@ -115,6 +115,9 @@ func (s *server) installed() Step {
 	rec := s.edit()
 	rec.Installed, rec.Reprovision, rec.Attempts = rec.Ticket.Digest, "", 0
 	s.end(model.TicketBooted)
+	if rec.BootRung == RungContinuous && !rec.Ticket.Always {
+		return s.stay(ClearBoot{})
+	}
 	return s.stay()
 }
 
@@ -257,6 +260,7 @@ func (s *server) cleanup() Step {
 		st := s.fail("CleanupFailed", "wipe failed on "+failedDisks(report.Disks)+"; mend it and set annotation "+
 			model.AnnotationOperation+": "+model.OperationRetry+"#1 on Server "+string(s.name))
 		st.Move.Do = []Action{SetPower{model.ResetGracefulOff}}
+		s.rec.Asked = &model.PowerAsked{Reset: model.ResetGracefulOff, Want: model.PowerOff, At: s.now()}
 		return st
 	case ours:
 		return s.cleaned(report.Disks)

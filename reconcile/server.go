@@ -136,6 +136,9 @@ func (s *server) discovery() Step {
 		rec.Attempts = 0
 		s.end(model.TicketBooted)
 		return s.enter(model.StateAvailable)
+	case reported && !late:
+		st := s.rest(s.whySince("ReportIncomplete", "the probe reported, but no network interface; it is asked until the time is up", RackOperator))
+		return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
 	case late:
 		st, done := s.off(0)
 		if !done {
@@ -195,7 +198,7 @@ func (s *server) released() Step {
 func (s *server) off(grace time.Duration) (st Step, done bool) {
 	p, asked := s.fleet.in.Policy, s.rec.Asked
 	why := s.why(WaitingForPowerOff, "waiting for the server to power off")
-	under := asked != nil && asked.Want == model.PowerOff && !s.reading.Reached
+	under := asked != nil && asked.Want == model.PowerOff && !s.reached()
 	switch {
 	case s.power() == model.PowerOff && s.reading.Offs >= p.OffReadings:
 		return Step{}, true
@@ -223,8 +226,14 @@ func (s *server) netBoot(then func(*model.ServerRecord)) Step {
 	return s.powerOn(then, BootOnce{Method: model.BootPXE})
 }
 
-// diskBoot powers the server on and leaves its boot order alone.
-func (s *server) diskBoot() Step { return s.powerOn(nil) }
+// diskBoot powers the server on, and takes back an override that would have it
+// ask the network for ever.
+func (s *server) diskBoot() Step {
+	if s.rec.BootRung == RungContinuous {
+		return s.powerOn(nil, ClearBoot{})
+	}
+	return s.powerOn(nil)
+}
 
 func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {
 	if s.settling() {
@@ -255,7 +264,12 @@ func (s *server) ask(reset model.ResetKind) Step {
 // starting reports whether a power-on was asked for that was not seen to take effect.
 func (s *server) starting() bool {
 	a := s.rec.Asked
-	return a != nil && a.Want == model.PowerOn && !s.reading.Reached
+	return a != nil && a.Want == model.PowerOn && !s.reached()
+}
+
+// reached reports whether the power state that was last asked for was read since.
+func (s *server) reached() bool {
+	return s.reading.Reached || s.rec.Asked != nil && s.rec.Asked.Reached
 }
 
 // settling reports whether a power-on was asked for and may still take effect.

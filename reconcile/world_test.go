@@ -44,6 +44,7 @@ type machine struct {
 	override bool
 	dead     bool // its BMC does not answer
 	liar     bool // its BMC accepts the override and forgets it
+	stubborn bool // its BMC keeps the override until it is cleared
 	wipeFail bool
 	disk     string // digest of what is installed, "" = empty
 	ons      int
@@ -240,7 +241,20 @@ func (w *world) BootOnce(_ context.Context, t model.SystemTarget, _ model.BootMe
 		return "", err
 	}
 	m.override = !m.liar
+	if m.stubborn {
+		return RungContinuous, nil
+	}
 	return "default", nil
+}
+
+func (w *world) ClearBootOverride(_ context.Context, t model.SystemTarget) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.at(t)
+	if err == nil {
+		m.override = false
+	}
+	return err
 }
 
 func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind) error {
@@ -278,7 +292,7 @@ func (w *world) boot(m *machine) {
 	m.power = model.PowerOn
 	rec := w.observed.Servers[m.name]
 	network := m.override
-	m.override = false
+	m.override = network && m.stubborn
 	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
 		m.boots = append(m.boots, "disk "+m.disk)
 		return
