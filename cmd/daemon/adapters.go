@@ -1,0 +1,230 @@
+package daemon
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"time"
+
+	"ingot/bmc"
+	"ingot/bootsvc"
+	"ingot/gitsource"
+	"ingot/model"
+	"ingot/reconcile"
+	"ingot/registry"
+)
+
+// store is the registry as reconcile knows it.
+type store struct{ *registry.Registry }
+
+func (s store) Save(ctx context.Context, c reconcile.Changes) error {
+	return s.Registry.Save(ctx, registry.Changes{
+		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
+		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
+	})
+}
+
+// bmcs is the pool of BMC clients as reconcile knows it.
+type bmcs struct{ pool *bmc.Pool }
+
+func (b bmcs) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
+	f, err := b.pool.Discover(ctx, t)
+	return f, reasoned(err)
+}
+
+func (b bmcs) Inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+	f, err := b.pool.Inventory(ctx, t)
+	return f, reasoned(err)
+}
+
+func (b bmcs) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
+	p, err := b.pool.Power(ctx, t)
+	return p, reasoned(err)
+}
+
+// Reset asks for a power change. A machine that knows no graceful shutdown is
+// powered off in the only way that it has.
+func (b bmcs) Reset(ctx context.Context, t model.SystemTarget, k model.ResetKind) error {
+	err := b.pool.Reset(ctx, t, k)
+	if k == model.ResetGracefulOff && errors.Is(err, bmc.ErrUnsupported) {
+		err = b.pool.Reset(ctx, t, model.ResetForceOff)
+	}
+	return reasoned(err)
+}
+
+func (b bmcs) ClearBootOverride(ctx context.Context, t model.SystemTarget) error {
+	return reasoned(b.pool.ClearBootOverride(ctx, t))
+}
+
+func (b bmcs) BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (string, error) {
+	rung, err := b.pool.BootOnce(ctx, t, m)
+	return rung, reasoned(err)
+}
+
+// bmcError is a BMC's error with upstream's condition reason.
+type bmcError struct {
+	error
+	reason string
+}
+
+func (e *bmcError) Reason() string { return e.reason }
+func (e *bmcError) Unwrap() error  { return e.error }
+
+// bmcReasons are upstream's condition reasons of the errors of BMCs.
+var bmcReasons = []struct {
+	is     error
+	reason string
+}{
+	{bmc.ErrUnauthorized, "AuthenticationFailed"},
+	{bmc.ErrCircuitOpen, "AuthenticationFailed"},
+	{bmc.ErrCertificateChanged, "CertificateChanged"},
+	{bmc.ErrBusy, "ConnectionFailed"},
+	{bmc.ErrUnreachable, "ConnectionFailed"},
+	{bmc.ErrNotFound, "NotFound"},
+	{bmc.ErrUnsupported, "Unsupported"},
+	{bmc.ErrOverrideNotKept, "BootOverrideNotKept"},
+}
+
+func reasoned(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, r := range bmcReasons {
+		if errors.Is(err, r.is) {
+			return &bmcError{err, r.reason}
+		}
+	}
+	return &bmcError{err, "UnknownError"}
+}
+
+// boots prepares what servers boot, and hands it out.
+type boots struct {
+	registry    *registry.Registry
+	images      *bootsvc.Images
+	ignition    *bootsvc.Ignition
+	registryURL string
+	desired     func() *model.Desired
+}
+
+// Arm implements reconcile.Boots.
+func (b *boots) Arm(ctx context.Context, boot reconcile.Boot) (model.Ticket, error) {
+	t := boot.Ticket
+	image, err := b.images.Resolve(ctx, boot.Image, boot.Architecture)
+	if err != nil {
+		return t, err
+	}
+	t.Image = image
+	ign, err := b.render(&t, boot)
+	if err != nil {
+		return t, err
+	}
+	return t, b.registry.SavePayload(ctx, t.ID, ign)
+}
+
+// render makes the Ignition that a ticket hands out.
+func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, error) {
+	token := b.registry.TokenKey().Token(t)
+	if t.Purpose == model.PurposeClaim {
+		return b.ignition.Claim(bootsvc.ClaimBoot{
+			UUID: t.UUID, Source: boot.Ignition, Format: boot.IgnitionFormat,
+			BootStateURL: b.registryURL + "/r/" + token.Reveal() + "/bootstate",
+		})
+	}
+	return b.ignition.Probe(bootsvc.ProbeBoot{
+		UUID: t.UUID, RegistryURL: b.registryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
+	})
+}
+
+// Offer implements bootsvc.Tickets.
+func (b *boots) Offer(id string) (model.Offer, bool) { return b.registry.Offer(id) }
+
+// Ignition implements bootsvc.Tickets. What was kept for the ticket may be lost
+// with the store; then it is made again from Git, if Git still holds the same.
+func (b *boots) Ignition(ctx context.Context, t *model.Ticket) (model.Sensitive, error) {
+	ign, err := b.registry.Payload(ctx, t.ID)
+	if !errors.Is(err, registry.ErrNotFound) {
+		return ign, err
+	}
+	d := b.desired()
+	if d == nil {
+		return ign, err
+	}
+	boot, same := reconcile.BootOf(d, t)
+	if !same {
+		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
+	}
+	return b.render(t, boot)
+}
+
+// Note implements bootsvc.Tickets.
+func (b *boots) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
+	return b.registry.Note(ctx, t, stage, client)
+}
+
+// Pinned implements bootsvc.Tickets.
+func (b *boots) Pinned(repository, digest string) (*model.Ticket, bool) {
+	return b.registry.Pinned(repository, digest)
+}
+
+// janitor forgets the Ignition of tickets that ended, now and then until ctx ends.
+func (b *boots) janitor(ctx context.Context, every time.Duration, log *slog.Logger) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		wanted := make(map[string]bool)
+		for _, rec := range b.registry.Observed().Servers {
+			if t := rec.Ticket; t.Open() || t != nil && t.Always {
+				wanted[t.ID] = true
+			}
+		}
+		err := b.registry.DropPayloads(ctx, func(id string) bool { return wanted[id] })
+		if err != nil && ctx.Err() == nil {
+			log.Warn("Ignition of ended tickets not forgotten, it is tried again", "err", err)
+		}
+	}
+}
+
+// sink is the status branch as reconcile knows it.
+type sink struct {
+	branch *gitsource.StatusBranch
+	log    *slog.Logger
+}
+
+func (s sink) Publish(ctx context.Context, r *model.Report) (string, error) {
+	p, err := s.branch.Publish(ctx, r)
+	if err != nil {
+		return "", err
+	}
+	if p.Foreign != nil {
+		s.log.Warn("commit of somebody else on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
+	}
+	if !p.New {
+		return "", nil
+	}
+	return p.Commit, nil
+}
+
+// certificates reads a file of authorities, nil for none.
+func certificates(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("bmc.caFile: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("bmc.caFile: %s holds no certificate in PEM form", file)
+	}
+	return pool, nil
+}

@@ -1,0 +1,161 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+)
+
+// ask sends a request to a's handler.
+func ask(a admin, method, target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	if a.metrics == nil {
+		a.metrics = prometheus.NewRegistry()
+	}
+	r := httptest.NewRequest(method, "http://localhost:8080"+target, nil)
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	a.handler().ServeHTTP(w, r)
+	return w
+}
+
+func asJSON(r *http.Request) { r.Header.Set("Accept", "application/json") }
+
+func TestHealthIsThatItAnswers(t *testing.T) {
+	w := ask(admin{checks: []check{{"store", func(context.Context) error { return errors.New("gone") }}}}, http.MethodGet, "/healthz")
+	if w.Code != http.StatusOK || w.Body.String() != "ok\n" {
+		t.Errorf("got %d %q", w.Code, w.Body)
+	}
+}
+
+func TestReadyIsThatEveryCheckPasses(t *testing.T) {
+	fine := check{"git", func(context.Context) error { return nil }}
+	broken := check{"store", func(context.Context) error { return errors.New("redis does not answer") }}
+	for name, tc := range map[string]struct {
+		checks []check
+		as     func(*http.Request)
+		code   int
+		body   string
+	}{
+		"all pass":           {[]check{fine}, func(*http.Request) {}, 200, "git: ready\n"},
+		"one does not":       {[]check{fine, broken}, func(*http.Request) {}, 503, "git: ready\nstore: not ready: redis does not answer\n"},
+		"for a program":      {[]check{fine}, asJSON, 200, `{"ready":true,"checks":[{"name":"git"}]}`},
+		"for a program, not": {[]check{broken}, asJSON, 503, `{"ready":false,"checks":[{"name":"store","error":"redis does not answer"}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(admin{checks: tc.checks}, http.MethodGet, "/readyz", tc.as)
+			body := w.Body.String()
+			if w.Header().Get("Content-Type") == "application/json" {
+				body = compact(t, body)
+			}
+			if w.Code != tc.code || body != tc.body {
+				t.Errorf("got  %d %q\nwant %d %q", w.Code, body, tc.code, tc.body)
+			}
+		})
+	}
+}
+
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var v readiness
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestTheStatusIsReadBackAsItWas(t *testing.T) {
+	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	want := Summary{
+		Revision: "main@sha1:0123",
+		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
+		Guard:    &model.GuardHold{Hash: "abc", Since: since, Limit: 3, Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}}},
+		Servers:  []ServerSummary{{Name: "s1", State: model.StateReserved, Power: model.PowerOn, Claim: "default/web", Since: since, Why: "waits (to act: tenant)"}},
+		Claims:   []ClaimSummary{{Name: "default/web", State: ClaimBooted, Server: "s1", Since: since}},
+		BMCs:     []BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
+		Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "wrong"}},
+	}
+	w := ask(admin{summary: func() Summary { return want }}, http.MethodGet, "/api/v1/status")
+	var got Summary
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTheStatusOfAnEmptyFleetHasEmptyLists(t *testing.T) {
+	w := ask(admin{summary: func() Summary { return Summary{} }}, http.MethodGet, "/api/v1/status")
+	if strings.Contains(w.Body.String(), "null") {
+		t.Errorf("got %s", w.Body)
+	}
+}
+
+func TestNothingCanBeChanged(t *testing.T) {
+	a := admin{summary: func() Summary { return Summary{} }}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			if w := ask(a, method, path); w.Code != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s got %d", method, path, w.Code)
+			}
+		}
+	}
+}
+
+func TestABrokenMetricDoesNotHideTheOthers(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(twice{})
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ingot_fine"}, func() float64 { return 1 }))
+	w := ask(admin{metrics: reg}, http.MethodGet, "/metrics")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "ingot_fine 1\n") {
+		t.Errorf("got %d\n%s", w.Code, w.Body)
+	}
+}
+
+// twice is a collector that sends the same series twice, which is an error.
+type twice struct{}
+
+var twiceDesc = prometheus.NewDesc("ingot_twice", "The same series two times.", nil, nil)
+
+func (twice) Describe(ch chan<- *prometheus.Desc) { ch <- twiceDesc }
+
+func (twice) Collect(ch chan<- prometheus.Metric) {
+	for range 2 {
+		ch <- prometheus.MustNewConstMetric(twiceDesc, prometheus.GaugeValue, 1)
+	}
+}
+
+func TestAForeignHostNameIsRefusedOnLoopback(t *testing.T) {
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:8080": 200, "127.0.0.1": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "[::1]": 200,
+		"evil.example": 403, "evil.example:8080": 403, "localhost.evil.example": 403, "10.0.0.1:8080": 403, "": 403,
+	} {
+		w := ask(admin{loopback: true}, http.MethodGet, "/healthz", func(r *http.Request) { r.Host = host })
+		if w.Code != want {
+			t.Errorf("host %q got %d, want %d", host, w.Code, want)
+		}
+	}
+	if w := ask(admin{}, http.MethodGet, "/healthz", func(r *http.Request) { r.Host = "ingot.example" }); w.Code != http.StatusOK {
+		t.Errorf("a listener that is not on loopback answered %d", w.Code)
+	}
+}

@@ -1,0 +1,378 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"ingot/bmc"
+	"ingot/bootsvc"
+	"ingot/gitsource"
+	"ingot/model"
+	"ingot/reconcile"
+	"ingot/registry"
+)
+
+// Environment is what Run is given by the program around it.
+type Environment struct {
+	Log *slog.Logger
+	// Wake has the repository looked at now, for each value; nil = never.
+	Wake <-chan os.Signal
+	// Ready is called once all listeners are bound, before anything else starts.
+	Ready func(Addresses)
+}
+
+// Run runs Ingot until ctx ends or a part of it fails.
+func Run(ctx context.Context, opts Options, env Environment) error {
+	d, err := assemble(ctx, opts, env)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if env.Ready != nil {
+		env.Ready(d.listeners.addresses())
+	}
+	return d.run(ctx)
+}
+
+// daemon is Ingot with its parts plugged together.
+type daemon struct {
+	opts      Options
+	log       *slog.Logger
+	wake      <-chan os.Signal
+	metrics   *prometheus.Registry
+	listeners *listeners
+	registry  *registry.Registry
+	source    *gitsource.Source
+	status    *gitsource.StatusBranch
+	pool      *bmc.Pool
+	images    *bootsvc.Images
+	boots     *boots
+	bootsvc   *bootsvc.Server
+	loop      *reconcile.Loop
+	publisher *reconcile.Publisher
+
+	glance    sync.Mutex // guards projector
+	projector *reconcile.Projector
+}
+
+// assemble makes all parts, in the order in which they need one another. It is
+// one long list because it is the only place that knows them all.
+func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
+	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector()}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if d.listeners, err = listen(ctx, &opts); err != nil {
+		return d, err
+	}
+	bootURL, err := publicURL(opts.Boot.URL, addrOf(d.listeners.boot), net.InterfaceAddrs)
+	if err != nil {
+		return d, fmt.Errorf("boot.url: %w", err)
+	}
+	registryURL, err := publicURL(opts.Registry.URL, addrOf(d.listeners.registry), net.InterfaceAddrs)
+	if err != nil {
+		return d, fmt.Errorf("registry.url: %w", err)
+	}
+	if err = d.openRegistry(ctx); err != nil {
+		return d, err
+	}
+	if err = d.openGit(); err != nil {
+		return d, err
+	}
+	if err = d.makeBoots(bootURL, registryURL); err != nil {
+		return d, err
+	}
+	ca, err := certificates(opts.BMC.CAFile)
+	if err != nil {
+		return d, err
+	}
+	d.pool = bmc.NewPool(bmc.Options{
+		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca,
+		Log: d.log, Registerer: d.metrics,
+	})
+	counts := reconcile.NewMetrics(d.metrics)
+	d.loop = reconcile.NewLoop(reconcile.Options{
+		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: store{d.registry},
+		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, Policy: policy(opts, !d.registry.Durable()), Log: d.log, Metrics: counts,
+	})
+	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(time.Now()) }))
+	d.publisher = &reconcile.Publisher{
+		Loop: d.loop, Sink: sink{d.status, d.log}, Fence: d.registry.Fence, Interval: opts.Status.Interval, Log: d.log,
+	}
+	return d, nil
+}
+
+func (d *daemon) openRegistry(ctx context.Context) error {
+	if err := os.MkdirAll(d.opts.State.Dir, 0o700); err != nil {
+		return fmt.Errorf("state.dir: %w; create it, or set state.dir to a folder that Ingot may write to", err)
+	}
+	keyFile, own := d.opts.Redis.SealKeyFile, d.opts.Redis.SealKeyFile == ""
+	if own {
+		keyFile = filepath.Join(d.opts.State.Dir, "seal.key")
+	}
+	key, err := registry.LoadSealKey(keyFile, own)
+	if err != nil {
+		return fmt.Errorf("redis.sealKeyFile: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "ingot"
+	}
+	o := registry.Options{
+		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
+		OpenEndpoint: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
+	}
+	if d.opts.Tuning.Fast {
+		o.LeaseTTL = 2 * time.Second
+	}
+	d.registry, err = registry.Open(ctx, o)
+	return err
+}
+
+func (d *daemon) openGit() (err error) {
+	o := &d.opts
+	auth := o.Git.Auth.files()
+	d.source, err = gitsource.New(gitsource.Options{
+		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
+		Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
+		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
+		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
+		Log: d.log, Registerer: d.metrics,
+	})
+	return err
+}
+
+// files are the names of the credential files as gitsource wants them.
+func (a GitAuth) files() gitsource.Auth {
+	return gitsource.Auth{
+		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
+		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile,
+	}
+}
+
+func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
+	o := &d.opts
+	d.images, err = bootsvc.NewImages(bootsvc.ImageOptions{
+		AllowedRegistries: o.Boot.AllowedRegistries, Log: d.log, Registerer: d.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("boot: %w", err)
+	}
+	var template []byte
+	if file := o.Discovery.IgnitionTemplateFile; file != "" {
+		if template, err = os.ReadFile(file); err != nil {
+			return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
+		}
+	}
+	ignition, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
+	if err != nil {
+		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
+	}
+	d.boots = &boots{
+		registry: d.registry, images: d.images, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
+	}
+	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
+		URL: bootURL, Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images, Log: d.log, Registerer: d.metrics,
+	})
+	return err
+}
+
+// policy is the configuration in the words of the plan.
+func policy(o Options, mirrorFirst bool) reconcile.Policy {
+	p := reconcile.DefaultPolicy()
+	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
+	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
+	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
+	p.MaxDisruptions = o.Guard.MaxDisruptions
+	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
+	p.MirrorFirst = mirrorFirst
+	if o.Tuning.Fast {
+		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
+	}
+	return p
+}
+
+// run starts all parts and stops them together.
+func (d *daemon) run(ctx context.Context) error {
+	parts, ctx := errgroup.WithContext(ctx)
+	d.serve(ctx, parts)
+	parts.Go(func() error { return d.source.Run(ctx) })
+	parts.Go(func() error { return d.wakeSource(ctx) })
+	parts.Go(func() error {
+		if err := d.registry.Lead(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("take the lead: %w", err)
+		}
+		if err := d.restore(ctx); err != nil {
+			return err
+		}
+		parts.Go(func() error { return d.registry.Run(ctx) })
+		parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
+		parts.Go(func() error { return d.publisher.Run(ctx) })
+		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
+		return nil
+	})
+	return parts.Wait()
+}
+
+// wakeSource has the repository looked at whenever somebody asks for it.
+func (d *daemon) wakeSource(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.wake:
+			d.source.Wake()
+		}
+	}
+}
+
+// serve answers on the listeners.
+func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
+	if d.listeners.boot != nil {
+		parts.Go(func() error { return serve(ctx, d.listeners.boot, d.bootsvc.Handler(), d.log) })
+	}
+	if d.listeners.registry != nil {
+		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.registry.Handler(), d.log) })
+	}
+	if d.listeners.admin != nil {
+		a := admin{
+			metrics: d.metrics, checks: d.checks(), summary: d.summary,
+			loopback: isLoopback(d.listeners.admin.Addr()), log: d.log,
+		}
+		parts.Go(func() error { return serve(ctx, d.listeners.admin, a.handler(), d.log) })
+	}
+}
+
+// restore reads the records back from the status branch when the store is empty
+// (law 3). Without knowing what the status branch holds nothing may begin, so it
+// is tried until it answers.
+func (d *daemon) restore(ctx context.Context) error {
+	if !d.registry.Empty() {
+		return nil
+	}
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		files, err := d.status.Read(ctx)
+		if err == nil {
+			return d.restoreFrom(ctx, files)
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+		d.log.Error("the store is empty and the status branch cannot be read, so nothing is done yet", "err", err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (d *daemon) restoreFrom(ctx context.Context, files map[string][]byte) error {
+	if len(files) == 0 {
+		return nil // a new fleet
+	}
+	records, problems := reconcile.Restore(files, time.Now())
+	for _, p := range problems {
+		d.log.Warn("record not restored", "err", p)
+	}
+	d.log.Warn("the store was empty: records restored from the status branch", "servers", len(records.Servers), "claims", len(records.Claims))
+	if err := d.registry.Restore(ctx, records); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("restore records from the status branch: %w", err)
+	}
+	return nil
+}
+
+// checks say whether each part is ready.
+func (d *daemon) checks() []check {
+	return []check{
+		{"store", func(context.Context) error { return d.registry.Healthy() }},
+		{"leadership", func(context.Context) error {
+			if !d.registry.Leading() {
+				return errors.New("another ingot leads; this one stands by")
+			}
+			return nil
+		}},
+		{"git", func(context.Context) error {
+			if s := d.source.State(); s.Reason == model.SourceFetchFailed {
+				return errors.New(s.Message)
+			}
+			if d.source.Desired() == nil {
+				return errors.New("no revision was read yet")
+			}
+			return nil
+		}},
+	}
+}
+
+// summary is the fleet at a glance.
+func (d *daemon) summary() Summary {
+	in := d.loop.Input(time.Now())
+	if in == nil {
+		state := d.source.State()
+		return Summary{Source: &state}
+	}
+	d.glance.Lock()
+	defer d.glance.Unlock()
+	s, err := summaryOf(d.projector.Report(in, d.registry.Fence()))
+	if err != nil {
+		d.log.Error("fleet not summed up", "err", err)
+	}
+	return s
+}
+
+// close gives back what assemble took. Sessions on BMCs are few: they are deleted.
+func (d *daemon) close() {
+	if d.listeners != nil {
+		d.listeners.close()
+	}
+	if d.pool != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := d.pool.Close(ctx); err != nil {
+			d.log.Warn("sessions on BMCs not closed", "err", err)
+		}
+	}
+	if d.status != nil {
+		d.status.Close()
+	}
+	if d.images != nil {
+		d.images.Close()
+	}
+	if d.registry != nil {
+		if err := d.registry.Close(); err != nil {
+			d.log.Warn("store not closed", "err", err)
+		}
+	}
+}
+
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	}
+	return l.Addr()
+}

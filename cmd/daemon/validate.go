@@ -1,0 +1,239 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// checks collects what is wrong with settings.
+type checks []model.Problem
+
+// wrong notes a problem of the key at path.
+func (c *checks) wrong(path, format string, args ...any) {
+	*c = append(*c, model.Problem{Severity: model.SeverityError, Field: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Validate returns what is wrong with o: the key, its value, what is allowed and
+// what to do. It looks at values only, not at the machine.
+func (o *Options) Validate() []model.Problem {
+	var c checks
+	c.git(o)
+	c.numbers(o)
+	c.names(o)
+	c.listeners(o)
+	c.unavailable(o)
+	return c
+}
+
+func (c *checks) git(o *Options) {
+	if problem := wrongGitURL(o.Git.URL); problem != "" {
+		c.wrong("git.url", "%s", problem)
+	}
+	c.branch("git.branch", o.Git.Branch)
+	c.branch("status.branch", o.Status.Branch)
+	if o.Git.Branch != "" && o.Git.Branch == o.Status.Branch {
+		c.wrong("status.branch", "%q is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such as status", o.Status.Branch)
+	}
+	if p := o.Git.Path; p == "" || path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), "..") {
+		c.wrong("git.path", `%q is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`, p)
+	}
+	auth := o.Git.Auth
+	if auth.UsernameFile != "" && auth.PasswordFile == "" {
+		c.wrong("git.auth.passwordFile", "is empty though git.auth.usernameFile is set; name the file that holds the password or token")
+	}
+	if auth.SSHKeyFile != "" && auth.KnownHostsFile == "" {
+		c.wrong("git.auth.knownHostsFile", "is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with ssh-keyscan, compare it, and name the file")
+	}
+}
+
+// scpURL is the short form of an SSH address: user@host:path.
+var scpURL = regexp.MustCompile(`^[\w.-]+@[\w.-]+:.+`)
+
+// wrongGitURL says what is wrong with the address of a repository. It never
+// repeats an address that may hold a password.
+func wrongGitURL(address string) string {
+	if address == "" {
+		return "is required: the address of the repository that holds your manifests, such as https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL"
+	}
+	if scpURL.MatchString(address) {
+		return ""
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "is no address; write it as https://host/repository.git, ssh://user@host/repository.git, user@host:repository.git or a local path"
+	}
+	if _, has := u.User.Password(); has {
+		return "holds a password, which must not stand in a configuration; take it out and name its file in git.auth.passwordFile"
+	}
+	switch u.Scheme {
+	case "https", "http", "ssh":
+		if u.Host == "" {
+			return fmt.Sprintf("%q names no host; write it as %s://host/repository.git", address, u.Scheme)
+		}
+	case "", "file":
+	default:
+		return fmt.Sprintf("%q has scheme %s, allowed are https, http, ssh and file; write it as https://host/repository.git", address, u.Scheme)
+	}
+	return ""
+}
+
+// branchName is what we allow of git-check-ref-format(1): letters and digits
+// with single separators between them.
+var branchName = regexp.MustCompile(`^[0-9A-Za-z_]+([./-][0-9A-Za-z_-]+)*$`)
+
+func (c *checks) branch(key, name string) {
+	if !branchName.MatchString(name) {
+		c.wrong(key, "%q is no name of a branch; letters, digits and single - . / between them are allowed, such as main", name)
+	}
+}
+
+func (c *checks) numbers(o *Options) {
+	c.positive("git.interval", o.Git.Interval)
+	c.positive("status.interval", o.Status.Interval)
+	c.positive("bmc.powerOffGrace", o.BMC.PowerOffGrace)
+	c.positive("bmc.pollInterval", o.BMC.PollInterval)
+	c.positive("discovery.timeout", o.Discovery.Timeout)
+	c.positive("resync", o.Resync)
+	c.atLeast("bmc.maxInFlight", o.BMC.MaxInFlight, 1)
+	c.atLeast("discovery.attempts", o.Discovery.Attempts, 1)
+	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
+	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
+	c.atLeast("guard.maxConcurrentPowerOns", o.Guard.MaxConcurrentPowerOns, 1)
+	// written so that NaN is refused as well
+	if rate := o.BMC.RequestsPerSecond; !(rate > 0 && rate <= 1000) {
+		c.wrong("bmc.requestsPerSecond", "%v is not allowed: must be more than 0 and at most 1000, such as 5", rate)
+	}
+	if o.Boot.CacheSize < 1<<20 {
+		c.wrong("boot.cacheSize", "%s is not allowed: must be 1MiB or more, such as 20GiB", o.Boot.CacheSize)
+	}
+}
+
+func (c *checks) positive(key string, d time.Duration) {
+	if d <= 0 {
+		c.wrong(key, "%s is not allowed: must be longer than 0s, such as 60s", d)
+	}
+}
+
+func (c *checks) atLeast(key string, n, least int) {
+	if n < least {
+		c.wrong(key, "%d is not allowed: must be %d or more", n, least)
+	}
+}
+
+// The machine architectures that can be booted, as Go and OCI name them.
+var architectures = []string{"amd64", "arm64"}
+
+func (c *checks) names(o *Options) {
+	modes := []string{model.CleanupNone, model.CleanupQuick, model.CleanupSecure}
+	if !slices.Contains(modes, o.Cleanup.Mode) {
+		c.wrong("cleanup.mode", "%q is not allowed: must be one of %s", o.Cleanup.Mode, strings.Join(modes, ", "))
+	}
+	if o.State.Dir == "" {
+		c.wrong("state.dir", "is empty; name a folder that outlives restarts, such as /var/lib/ingot")
+	}
+	if len(o.Boot.Architectures) == 0 {
+		c.wrong("boot.architectures", "is empty; name those of your servers: %s", strings.Join(architectures, ", "))
+	}
+	for _, a := range o.Boot.Architectures {
+		if !slices.Contains(architectures, a) {
+			c.wrong("boot.architectures", "%q is not allowed: must be among %s", a, strings.Join(architectures, ", "))
+		}
+	}
+	for _, r := range o.Boot.AllowedRegistries {
+		if r == "" || strings.ContainsAny(r, "/ @") {
+			c.wrong("boot.allowedRegistries", "%q is not allowed: must be host or host:port, without scheme and path, such as ghcr.io", r)
+		}
+	}
+	c.author("status.authorName", o.Status.AuthorName)
+	c.author("status.authorEmail", o.Status.AuthorEmail)
+	if scheme, _, ok := strings.Cut(o.Redis.URL, "://"); o.Redis.URL != "" && (!ok || !strings.Contains(scheme, "redis")) {
+		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0 or rediss://host:6379/0, or leave it empty for the embedded store")
+	}
+	c.httpURL("boot.url", o.Boot.URL)
+	c.httpURL("registry.url", o.Registry.URL)
+}
+
+// author refuses what would break the header of a commit.
+func (c *checks) author(key, text string) {
+	if text == "" || strings.ContainsAny(text, "<>\n\x00") {
+		c.wrong(key, "%q is not allowed: must be text without < and >; it is the author of the commits on the status branch", text)
+	}
+}
+
+func (c *checks) httpURL(key, address string) {
+	if address == "" {
+		return
+	}
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		c.wrong(key, "%q is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive it from the listener", address)
+	}
+}
+
+func (c *checks) listeners(o *Options) {
+	taken := make(map[string]string)
+	for _, l := range o.listenSettings() {
+		if l.address == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(l.address)
+		n, notNumber := strconv.ParseUint(port, 10, 16)
+		if err != nil || notNumber != nil {
+			c.wrong(l.key, "%q is not allowed: must be host:port or :port, such as 127.0.0.1:8080; leave it empty to turn the listener off", l.address)
+			continue
+		}
+		if other, ok := taken[l.address]; ok && n != 0 {
+			c.wrong(l.key, "%q is taken by %s; give one of them another port", l.address, other)
+		}
+		taken[l.address] = l.key
+	}
+}
+
+// listenSetting is a key that says where to listen.
+type listenSetting struct{ key, address string }
+
+// listenSettings returns the listeners of o, those that are off included.
+func (o *Options) listenSettings() []listenSetting {
+	return []listenSetting{
+		{"boot.listen", o.Boot.Listen},
+		{"registry.listen", o.Registry.Listen},
+		{"admin.listen", o.Admin.Listen},
+	}
+}
+
+// unavailable refuses what this version cannot do: a setting that is silently
+// without effect would be believed in.
+func (c *checks) unavailable(o *Options) {
+	for _, s := range []struct {
+		key string
+		set bool
+		do  string
+	}{
+		{"git.verify.mode", o.Git.Verify.Mode != "none", "signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host"},
+		{"git.verify.keys", o.Git.Verify.Keys != "", "signatures of commits cannot be verified in this version; leave it empty"},
+		{"git.ageKeyFile", o.Git.AgeKeyFile != "", "SOPS files cannot be decrypted in this version; leave it empty"},
+		{"status.signingKeyFile", o.Status.SigningKeyFile != "", "commits on the status branch cannot be signed in this version; leave it empty"},
+		{"discovery.macPrefixesFile", o.Discovery.MACPrefixesFile != "", "BMCs are not made from leases in this version; leave it empty and commit a BMC for each"},
+		{"boot.cacheDir", o.Boot.CacheDir != "", "images are handed through and not cached in this version; leave it empty"},
+		{"metadata.listen", o.Metadata.Listen != "", "the metadata service is not part of this version; leave it empty"},
+		{"events.listen", o.Events.Listen != "", "the listener for Redfish events is not part of this version; leave it empty"},
+		{"events.url", o.Events.URL != "", "the listener for Redfish events is not part of this version; leave it empty"},
+		{"webhook.listen", o.Webhook.Listen != "", "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at"},
+		{"webhook.secretFile", o.Webhook.SecretFile != "", "the listener for pushes is not part of this version; leave it empty"},
+		{"dhcp", len(o.DHCP) > 0, "DHCP is not part of this version; set it to [] and let your DHCP server name <boot.url>/ipxe/${uuid} as boot file of iPXE clients"},
+		{"tftp.listen", o.TFTP.Listen != "", "TFTP is not part of this version; leave it empty and serve iPXE from your TFTP server"},
+	} {
+		if s.set {
+			c.wrong(s.key, "%s", s.do)
+		}
+	}
+}

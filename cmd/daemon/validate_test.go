@@ -1,0 +1,200 @@
+package daemon
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"ingot/model"
+)
+
+func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"no repository": {
+			"resync: 5m\n",
+			"ingot.yaml: git.url: is required: the address of the repository that holds your manifests, such as https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL",
+		},
+		"a key with a slip": {
+			repository + "bmc:\n  polInterval: 60s\n",
+			`ingot.yaml:3:3: bmc.polInterval: unknown field, did you mean "pollInterval"?`,
+		},
+		"a key that does not exist": {
+			repository + "logging: {level: debug}\n",
+			"ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, guard, metadata, redis, registry, resync, state, status, tftp, webhook",
+		},
+		"the same key twice": {
+			repository + "resync: 5m\nresync: 6m\n",
+			"ingot.yaml:3:1: resync: is given twice, first in line 2",
+		},
+		"a duration without a unit": {
+			repository + "resync: 60\n",
+			"ingot.yaml:2:9: resync: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
+		},
+		"a duration that goes backwards": {
+			"git:\n  url: https://git.example.com/metal.git\n  interval: -5s\n",
+			"ingot.yaml:3:13: git.interval: -5s is not allowed: must be longer than 0s, such as 60s",
+		},
+		"a cleanup that we do not know": {
+			repository + "cleanup: {mode: thorough}\n",
+			`ingot.yaml:2:17: cleanup.mode: "thorough" is not allowed: must be one of none, quick, secure`,
+		},
+		"a guard below nothing": {
+			repository + "guard: {maxDisruptions: -1}\n",
+			"ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
+		},
+		"a listener without a port": {
+			repository + "admin: {listen: localhost}\n",
+			`ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as 127.0.0.1:8080; leave it empty to turn the listener off`,
+		},
+		"two listeners on one port": {
+			repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
+			`ingot.yaml:3:20: registry.listen: ":8082" is taken by boot.listen; give one of them another port`,
+		},
+		"an architecture that cannot be booted": {
+			repository + "boot: {architectures: [amd64, riscv64]}\n",
+			`ingot.yaml:2:23: boot.architectures: "riscv64" is not allowed: must be among amd64, arm64`,
+		},
+		"a size in words": {
+			repository + "boot: {cacheSize: plenty}\n",
+			`ingot.yaml:2:19: boot.cacheSize: "plenty" is no size; write a whole number and a unit (MiB, GiB, TiB), such as 20GiB`,
+		},
+		"a URL that is none": {
+			repository + "boot: {url: 10.0.0.1:8082}\n",
+			`ingot.yaml:2:13: boot.url: "10.0.0.1:8082" is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive it from the listener`,
+		},
+		"the status on the watched branch": {
+			repository + "status: {branch: main}\n",
+			`ingot.yaml:2:18: status.branch: "main" is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such as status`,
+		},
+		"a folder outside of the repository": {
+			"git: {url: /srv/metal.git, path: ../other}\n",
+			`ingot.yaml:1:34: git.path: "../other" is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`,
+		},
+		"an SSH key without known hosts": {
+			"git: {url: git@git.example.com:metal.git, auth: {sshKeyFile: /dev/zero}}\n",
+			"ingot.yaml: git.auth.knownHostsFile: is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with ssh-keyscan, compare it, and name the file",
+		},
+		"a user without a password": {
+			"git: {url: https://git.example.com/metal.git, auth: {usernameFile: /dev/zero}}\n",
+			"ingot.yaml: git.auth.passwordFile: is empty though git.auth.usernameFile is set; name the file that holds the password or token",
+		},
+		"a file that is not there": {
+			repository + "bmc: {caFile: /nowhere/ca.pem}\n",
+			`ingot.yaml:2:15: bmc.caFile: "/nowhere/ca.pem" cannot be read: no such file or directory; create it, or take the key out`,
+		},
+		"a scheme that is not Git's": {
+			"git: {url: ftp://git.example.com/metal.git}\n",
+			`ingot.yaml:1:12: git.url: "ftp://git.example.com/metal.git" has scheme ftp, allowed are https, http, ssh and file; write it as https://host/repository.git`,
+		},
+		"a store that is no Redis": {
+			repository + "redis: {url: postgres://db/ingot}\n",
+			"ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0 or rediss://host:6379/0, or leave it empty for the embedded store",
+		},
+		"DHCP, which this version lacks": {
+			repository + "dhcp:\n  - {role: bmc, range: 10.0.0.0/24}\n",
+			"ingot.yaml:3:3: dhcp: DHCP is not part of this version; set it to [] and let your DHCP server name <boot.url>/ipxe/${uuid} as boot file of iPXE clients",
+		},
+		"verified commits, which this version lacks": {
+			"git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
+			"ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host",
+		},
+		"a webhook, which this version lacks": {
+			repository + "webhook: {listen: \":9292\"}\n",
+			"ingot.yaml:2:19: webhook.listen: the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got := load(t, tc.text); got != tc.want {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestEveryProblemIsToldAtOnce(t *testing.T) {
+	_, got := load(t, "git: {url: https://git.example.com/metal.git, interval: 0s}\nresync: -1m\nguard: {maxConcurrentPowerOns: 0}\n")
+	want := strings.Join([]string{
+		"ingot.yaml:1:57: git.interval: 0s is not allowed: must be longer than 0s, such as 60s",
+		"ingot.yaml:2:9: resync: -1m0s is not allowed: must be longer than 0s, such as 60s",
+		"ingot.yaml:3:32: guard.maxConcurrentPowerOns: 0 is not allowed: must be 1 or more",
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAddressesOfRepositories(t *testing.T) {
+	for _, address := range []string{
+		"https://git.example.com/metal.git", "http://git:3000/metal.git", "ssh://git@git.example.com:2222/metal.git",
+		"git@git.example.com:infra/metal.git", "/srv/metal.git", "./metal.git", "file:///srv/metal.git", "https://git@git.example.com/metal.git",
+	} {
+		if problem := wrongGitURL(address); problem != "" {
+			t.Errorf("%s: %s", address, problem)
+		}
+	}
+	for _, address := range []string{"", "https:///metal.git", "svn://host/x", "https://a:b@host/x", "http://[::1", "ssh://a:b@host/%zz"} {
+		if wrongGitURL(address) == "" {
+			t.Errorf("%q is taken", address)
+		}
+	}
+}
+
+func TestNamesOfBranches(t *testing.T) {
+	for name, want := range map[string]bool{
+		"main": true, "release/1.2": true, "team-a": true, "a_b": true,
+		"": false, "a b": false, "-a": false, "a..b": false, "/a": false, "a/": false, "a~1": false, "a.lock/": false,
+	} {
+		var c checks
+		c.branch("git.branch", name)
+		if got := len(c) == 0; got != want {
+			t.Errorf("%q: allowed is %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Every key that is a number, a duration or one of a few words is guarded: none
+// takes a value that makes no sense.
+func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
+	o := DefaultOptions()
+	o.Git.URL = "/srv/metal.git"
+	if problems := o.Validate(); len(problems) > 0 {
+		t.Fatalf("the defaults are wrong: %v", problems)
+	}
+	for path, change := range map[string]func(*Options){
+		"git.branch":                      func(o *Options) { o.Git.Branch = "a b" },
+		"status.branch":                   func(o *Options) { o.Status.Branch = "" },
+		"status.interval":                 func(o *Options) { o.Status.Interval = 0 },
+		"status.authorName":               func(o *Options) { o.Status.AuthorName = "a\nb" },
+		"status.authorEmail":              func(o *Options) { o.Status.AuthorEmail = "<>" },
+		"status.signingKeyFile":           func(o *Options) { o.Status.SigningKeyFile = "key" },
+		"state.dir":                       func(o *Options) { o.State.Dir = "" },
+		"bmc.requestsPerSecond":           func(o *Options) { o.BMC.RequestsPerSecond = 0 },
+		"bmc.maxInFlight":                 func(o *Options) { o.BMC.MaxInFlight = 0 },
+		"bmc.powerOffGrace":               func(o *Options) { o.BMC.PowerOffGrace = 0 },
+		"bmc.pollInterval":                func(o *Options) { o.BMC.PollInterval = 0 },
+		"discovery.timeout":               func(o *Options) { o.Discovery.Timeout = 0 },
+		"discovery.attempts":              func(o *Options) { o.Discovery.Attempts = 0 },
+		"guard.maxConcurrentReprovisions": func(o *Options) { o.Guard.MaxConcurrentReprovisions = -1 },
+		"boot.architectures":              func(o *Options) { o.Boot.Architectures = nil },
+		"boot.allowedRegistries":          func(o *Options) { o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"} },
+		"boot.cacheSize":                  func(o *Options) { o.Boot.CacheSize = 0 },
+		"registry.url":                    func(o *Options) { o.Registry.URL = "ftp://host" },
+		"registry.listen":                 func(o *Options) { o.Registry.Listen = ":70000" },
+		"git.ageKeyFile":                  func(o *Options) { o.Git.AgeKeyFile = "key" },
+		"discovery.macPrefixesFile":       func(o *Options) { o.Discovery.MACPrefixesFile = "macs" },
+		"boot.cacheDir":                   func(o *Options) { o.Boot.CacheDir = "/cache" },
+		"metadata.listen":                 func(o *Options) { o.Metadata.Listen = ":1" },
+		"events.listen":                   func(o *Options) { o.Events.Listen = ":1" },
+		"tftp.listen":                     func(o *Options) { o.TFTP.Listen = ":69" },
+		"dhcp":                            func(o *Options) { o.DHCP = make([]DHCPNetwork, 1) },
+	} {
+		t.Run(path, func(t *testing.T) {
+			wrong := o
+			change(&wrong)
+			got := wrong.Validate()
+			if len(got) != 1 || got[0].Field != path || got[0].Severity != model.SeverityError {
+				t.Errorf("got %s", fmt.Sprint(got))
+			}
+		})
+	}
+}

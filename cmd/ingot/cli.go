@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"ingot/bmc/sim"
+)
+
+// The exit codes. 2 and 3 are what `ingot plan` will answer.
+const (
+	exitFine   = 0
+	exitFailed = 1
+)
+
+const description = `Ingot runs bare metal from a Git repository, without Kubernetes.
+
+Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows stands on the branch "status" of the same repository.
+
+Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are kept for plans.
+
+Examples:
+
+  ingot demo                        the whole of it on this machine, nothing needed
+  ingot validate fleet/             check manifests before you commit them
+  ingot run --config ingot.yaml     run it for real
+  ingot status                      what is where, and what waits for what`
+
+// commandLine is the whole command line; kong fills it in.
+type commandLine struct {
+	Output    string `short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json."`
+	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
+	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
+
+	Run      runCommand      `cmd:"" help:"Run the daemon that this is all about."`
+	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
+	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
+	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
+	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
+	Version  versionCommand  `cmd:"" help:"Print the version."`
+}
+
+// commandLineVariables are the INGOT_ variables that are flags of the command
+// line and no settings of the daemon.
+var commandLineVariables = []string{"INGOT_CONFIG", "INGOT_LOG_LEVEL", "INGOT_LOG_FORMAT"}
+
+// execute runs the command that args name and returns the exit code.
+func execute(ctx context.Context, args []string, c *console) int {
+	var line commandLine
+	parser, err := kong.New(&line,
+		kong.Name("ingot"),
+		kong.Description(description),
+		kong.Writers(c.out, c.err),
+		kong.Vars{"personalities": strings.Join(sim.Personalities(), ", ")},
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(c),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
+	)
+	if err != nil {
+		panic(err) // the struct above is wrong, whatever the arguments are
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return c.fail(fmt.Errorf("%w; see ingot --help", err))
+	}
+	c.format = line.Output
+	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
+	if err := parsed.Run(); err != nil {
+		return c.fail(err)
+	}
+	return exitFine
+}
+
+// fail prints why a command failed, and returns its exit code.
+func (c *console) fail(err error) int {
+	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
+		fmt.Fprintf(c.err, "ingot: %s\n", line)
+	}
+	return exitFailed
+}

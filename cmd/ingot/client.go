@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"ingot/cmd/daemon"
+)
+
+// maxSummary bounds what is read of an answer, in bytes: some 100,000 servers.
+const maxSummary = 64 << 20
+
+// adminClient reads from the admin listener of a daemon.
+type adminClient struct {
+	base string // http://127.0.0.1:8080
+	http *http.Client
+}
+
+// newAdminClient returns a client of the admin listener at address, which may
+// leave out the scheme.
+func newAdminClient(address string) (*adminClient, error) {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
+	}
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("%q is no address of a daemon; write it as http://127.0.0.1:8080", address)
+	}
+	return &adminClient{base: strings.TrimRight(address, "/"), http: &http.Client{Timeout: 10 * time.Second}}, nil
+}
+
+// summary returns the fleet at a glance.
+func (a *adminClient) summary(ctx context.Context) (daemon.Summary, error) {
+	var s daemon.Summary
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/api/v1/status", nil)
+	if err != nil {
+		return s, fmt.Errorf("ask the daemon: %w", err)
+	}
+	resp, err := a.http.Do(req)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return s, fmt.Errorf("no daemon listens at %s; name another with --address, or read the status branch with --git", a.base)
+	}
+	if err != nil {
+		return s, fmt.Errorf("ask the daemon: %w", err)
+	}
+	defer resp.Body.Close() // read only: nothing is lost
+	if resp.StatusCode != http.StatusOK {
+		return s, fmt.Errorf("%s answered %s; is it the admin listener of an Ingot daemon?", req.URL, resp.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSummary)).Decode(&s); err != nil {
+		return s, fmt.Errorf("read the answer of %s: %w", req.URL, err)
+	}
+	return s, nil
+}

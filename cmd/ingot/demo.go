@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ingot/cmd/daemon"
+	"ingot/model"
+)
+
+// demoPoll is how often the demo looks at its daemon.
+const demoPoll = 200 * time.Millisecond
+
+type demoCommand struct {
+	Servers int           `default:"6" placeholder:"N" help:"How many simulated servers. Default: ${default}."`
+	BMCs    int           `name:"bmcs" placeholder:"N" help:"Behind how many BMCs. Default: two servers behind each."`
+	Script  bool          `help:"Claim a server and release it by commits, print what happened, and exit."`
+	Fast    bool          `help:"Without the simulated delays of real machines."`
+	Dir     string        `type:"path" placeholder:"DIR" help:"Work in this empty folder and leave it there. Default: a temporary folder that is removed."`
+	Keep    bool          `help:"Leave the temporary folder there."`
+	Timeout time.Duration `default:"5m" placeholder:"TIME" help:"Give a step of the script up after this long. Default: ${default}."`
+}
+
+// Help implements kong.HelpProvider.
+func (demoCommand) Help() string {
+	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny image, and the daemon, all in this process and on loopback. It shows each server come up, and how to claim one with a commit. Ctrl-C ends it and cleans up.
+
+Examples:
+
+  ingot demo                              watch, and claim a server yourself
+  ingot demo --script                     let it claim and release a server
+  ingot demo --script --fast --servers 100 -o json`
+}
+
+// Validate implements kong's validation of flags.
+func (d *demoCommand) Validate() error {
+	switch {
+	case d.Servers < 1 || d.Servers > 4096:
+		return fmt.Errorf("--servers %d is not allowed: must be 1 to 4096", d.Servers)
+	case d.BMCs < 0 || d.BMCs > 0 && d.Servers%d.BMCs != 0:
+		return fmt.Errorf("--bmcs %d is not allowed: %d servers cannot be shared out evenly", d.BMCs, d.Servers)
+	case d.Timeout <= 0:
+		return fmt.Errorf("--timeout %s is not allowed: must be longer than 0s", d.Timeout)
+	}
+	return nil
+}
+
+// layout returns how many BMCs there are and how many servers are behind each.
+func (d *demoCommand) layout() (bmcs, perBMC int) {
+	switch {
+	case d.BMCs > 0:
+		return d.BMCs, d.Servers / d.BMCs
+	case d.Servers%2 == 0:
+		return d.Servers / 2, 2
+	}
+	return d.Servers, 1
+}
+
+// Run shows the demo until ctx is done or its script is.
+func (d demoCommand) Run(ctx context.Context, c *console) (err error) {
+	w, err := newDemoWorld(d, c.log)
+	if err != nil {
+		return fmt.Errorf("set up the demo: %w", err)
+	}
+	defer func() { err = errors.Join(err, w.remove()) }()
+	err = w.run(ctx, func(ctx context.Context, fleet *adminClient) error {
+		s := &demoShow{demoCommand: d, console: c, world: w, fleet: fleet, began: time.Now(), progress: c.out}
+		if c.json() {
+			s.progress = c.err // so that the output is one JSON document
+		}
+		return s.show(ctx)
+	})
+	if d.Dir != "" || d.Keep {
+		fmt.Fprintf(c.err, "The repository and the state are left in %s\n", w.dir)
+	}
+	return err
+}
+
+// run starts everything, calls show with a client of the daemon, and stops
+// everything when show returns or ctx is done.
+func (w *demoWorld) run(ctx context.Context, show func(context.Context, *adminClient) error) error {
+	// the rack outlives the daemon, which closes its sessions on the way out
+	rackCtx, stopRack := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopRack()
+	var outer errgroup.Group
+	outer.Go(func() error { return w.rack.Run(rackCtx) })
+
+	inner, ctx := errgroup.WithContext(ctx)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ready := make(chan daemon.Addresses, 1)
+	inner.Go(func() error {
+		defer stop()
+		return daemon.Run(ctx, w.options, daemon.Environment{Log: w.log, Ready: func(a daemon.Addresses) {
+			// before anything starts, so that no server boots without it
+			w.rack.SetBootURL("http://" + a.Boot)
+			ready <- a
+		}})
+	})
+	inner.Go(func() error {
+		defer stop()
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-ready:
+			fleet, err := newAdminClient(a.Admin)
+			if err != nil {
+				return err
+			}
+			return show(ctx, fleet)
+		}
+	})
+	err := inner.Wait()
+	stopRack()
+	return errors.Join(err, outer.Wait())
+}
+
+// demoShow is what the demo shows of its world.
+type demoShow struct {
+	demoCommand
+	*console
+	world    *demoWorld
+	fleet    *adminClient
+	began    time.Time
+	progress io.Writer
+
+	seen     daemon.Summary
+	timeline []transition
+}
+
+// show tells what happens; with --script it makes things happen.
+func (s *demoShow) show(ctx context.Context) error {
+	bmcs, _ := s.layout()
+	s.say("A rack of %s behind %s, all on loopback. Repository: %s\n", plural(s.Servers, "server"), plural(bmcs, "BMC"), s.world.repository.Dir)
+	if s.Script {
+		return s.script(ctx)
+	}
+	err := s.await(ctx, "all servers are Available", s.allAvailable)
+	if err != nil {
+		return s.interrupted(err)
+	}
+	s.say("%s", s.invitation())
+	never := func(daemon.Summary) (bool, string) { return false, "" }
+	return s.interrupted(s.await(ctx, "", never))
+}
+
+// interrupted takes Ctrl-C for the end it is when somebody watches.
+func (s *demoShow) interrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (s *demoShow) say(format string, args ...any) { fmt.Fprintf(s.progress, format, args...) }
+
+// invitation says how to claim a server by a commit.
+func (s *demoShow) invitation() string {
+	clone := s.world.dir + "/fleet"
+	return fmt.Sprintf(`
+All %d servers are Available after %.0f s. Claim one with a commit:
+
+  git clone %[3]s %[4]s
+  cp %[5]s %[4]s/%[6]s
+  git -C %[4]s add -A && git -C %[4]s commit -m "claim a server" && git -C %[4]s push
+
+and watch it here, or in another terminal:
+
+  ingot status --address %[7]s
+  ingot status --git %[3]s
+  git -C %[3]s log -p status
+  curl %[7]s/metrics
+
+Release it with:
+
+  git -C %[4]s rm %[6]s && git -C %[4]s commit -m "release it" && git -C %[4]s push
+
+Ctrl-C ends the demo.
+
+`, s.Servers, time.Since(s.began).Seconds(), s.world.repository.Dir, clone, s.world.claimFile, claimPath, s.fleet.base)
+}
+
+// await shows what changes until done says so, or ctx is done. done also says
+// what is still missing. What to wait for is named in the error.
+func (s *demoShow) await(ctx context.Context, what string, done func(daemon.Summary) (bool, string)) error {
+	tick := time.NewTicker(demoPoll)
+	defer tick.Stop()
+	missing := "the daemon has not answered"
+	for {
+		now, err := s.fleet.summary(ctx)
+		switch {
+		case err == nil:
+			s.note(now)
+			var ok bool
+			if ok, missing = done(now); ok {
+				return nil
+			}
+		case ctx.Err() == nil:
+			missing = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until %s: %w: %s", what, context.Cause(ctx), missing)
+		case <-tick.C:
+		}
+	}
+}
+
+// note takes over a summary and shows what changed.
+func (s *demoShow) note(now daemon.Summary) {
+	for _, t := range transitions(s.seen, now, time.Since(s.began)) {
+		s.timeline = append(s.timeline, t)
+		s.say("%s\n", t)
+	}
+	s.seen = now
+}
+
+// allAvailable reports whether every server is there and Available, and which
+// are not.
+func (s *demoShow) allAvailable(now daemon.Summary) (bool, string) {
+	available := 0
+	var others []string
+	for _, server := range now.Servers {
+		if server.State == model.StateAvailable {
+			available++
+			continue
+		}
+		others = append(others, fmt.Sprintf("%s is %s%s", server.Name, server.State, prefixed(": ", server.Why)))
+	}
+	if available == s.Servers && len(others) == 0 {
+		return true, ""
+	}
+	return false, fmt.Sprintf("%d of %d servers are Available; %s", available, s.Servers, firstFew(others))
+}
+
+// firstFew joins some lines and says how many more there are.
+func firstFew(lines []string) string {
+	const few = 3
+	if len(lines) <= few {
+		return strings.Join(lines, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(lines[:few], "; "), len(lines)-few)
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ingot/cmd/daemon"
+	"ingot/model"
+)
+
+// screen is what a command prints, and cancels it once it has printed until.
+type screen struct {
+	until string
+	then  func()
+
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text.Write(p)
+	if s.until != "" && strings.Contains(s.text.String(), s.until) {
+		s.then()
+	}
+	return len(p), nil
+}
+
+func (s *screen) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// interrupted runs a command until it has printed until, then interrupts it.
+func interrupted(t *testing.T, until string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, errs := &screen{until: until, then: cancel}, &screen{}
+	code = execute(ctx, args, &console{in: strings.NewReader(""), out: out, err: errs})
+	return out.String(), errs.String(), code
+}
+
+func TestTheDemoSaysHowToClaimAndCleansUp(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("the demo keeps its repository with git")
+	}
+	tmp := t.TempDir()
+	t.Setenv("TMPDIR", tmp)
+	stdout, stderr, code := interrupted(t, "Ctrl-C ends the demo.", "demo", "--fast", "--servers", "3")
+	if code != 0 || stderr != "" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{
+		"A rack of 3 servers behind 3 BMCs", "Discovery → Available", "git clone " + tmp, "/fleet/claims/web-1.yaml", "push",
+		"ingot status --address http://127.0.0.1:", "ingot status --git " + tmp,
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is missing in\n%s", want, stdout)
+		}
+	}
+	left, err := os.ReadDir(tmp)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// showOf returns a show whose daemon answers with the summaries in turn, and with
+// the last from then on.
+func showOf(t *testing.T, servers int, summaries ...daemon.Summary) (*demoShow, *bytes.Buffer) {
+	t.Helper()
+	next := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(summaries[min(next, len(summaries)-1)])
+		next++
+	}))
+	t.Cleanup(server.Close)
+	fleet, err := newAdminClient(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	return &demoShow{
+		demoCommand: demoCommand{Servers: servers, Timeout: time.Second}, console: &console{out: &out},
+		fleet: fleet, began: time.Now(), progress: &out,
+	}, &out
+}
+
+func TestAStepThatTakesTooLongSaysWhatIsMissing(t *testing.T) {
+	s, _ := showOf(t, 2, daemon.Summary{Servers: []daemon.ServerSummary{
+		{Name: "s1", State: model.StateAvailable}, {Name: "s2", State: model.StateDiscovery, Why: "waiting for the probe's report"},
+	}})
+	_, err := s.step(t.Context(), "all servers are Available", nil, s.allAvailable)
+	want := "wait until all servers are Available: not so after 1s: 1 of 2 servers are Available; s2 is Discovery: waiting for the probe's report"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestAStepEndsWhenItIsSo(t *testing.T) {
+	discovery := daemon.Summary{Servers: []daemon.ServerSummary{{Name: "s1", State: model.StateDiscovery}}}
+	available := daemon.Summary{Servers: []daemon.ServerSummary{{Name: "s1", State: model.StateAvailable}}}
+	s, out := showOf(t, 1, daemon.Summary{}, discovery, available)
+	done := false
+	if _, err := s.step(t.Context(), "", func() error { done = true; return nil }, s.allAvailable); err != nil || !done {
+		t.Fatalf("done is %v, %v", done, err)
+	}
+	if !strings.Contains(out.String(), "s1                   Discovery\n") || !strings.Contains(out.String(), "Discovery → Available") {
+		t.Errorf("printed\n%s", out)
+	}
+}
+
+func TestWhenAClaimIsServedAndReleased(t *testing.T) {
+	claim := func(state daemon.ClaimState) []daemon.ClaimSummary {
+		return []daemon.ClaimSummary{{Name: claimName, State: state, Server: "s1"}}
+	}
+	server := func(state model.ServerState, claim model.ClaimName) []daemon.ServerSummary {
+		return []daemon.ServerSummary{{Name: "s1", State: state, Claim: claim}}
+	}
+	for name, tc := range map[string]struct {
+		now              daemon.Summary
+		booted, released bool
+	}{
+		"before the commit is seen": {daemon.Summary{Servers: server(model.StateAvailable, "")}, false, true},
+		"unbound":                   {daemon.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(daemon.ClaimUnbound)}, false, false},
+		"bound":                     {daemon.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(daemon.ClaimBound)}, false, false},
+		"booted":                    {daemon.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(daemon.ClaimBooted)}, true, false},
+		"not yet released":          {daemon.Summary{Servers: server(model.StateReserved, claimName)}, false, false},
+		"being wiped":               {daemon.Summary{Servers: server(model.StateCleanup, "")}, false, false},
+		"the server is gone":        {daemon.Summary{}, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var who model.ServerName
+			if got, _ := claimBooted(tc.now, &who); got != tc.booted {
+				t.Errorf("booted is %v", got)
+			}
+			if len(tc.now.Claims) > 0 && who != "s1" {
+				t.Errorf("the server is %q", who)
+			}
+			if got, _ := released(tc.now, "s1"); got != tc.released {
+				t.Errorf("released is %v", got)
+			}
+		})
+	}
+}
+
+func TestTheRackOfTheDemo(t *testing.T) {
+	for servers, want := range map[int][2]int{1: {1, 1}, 2: {1, 2}, 6: {3, 2}, 7: {7, 1}, 100: {50, 2}} {
+		bmcs, perBMC := (&demoCommand{Servers: servers}).layout()
+		if bmcs != want[0] || perBMC != want[1] {
+			t.Errorf("%d servers: got %d BMCs with %d each, want %v", servers, bmcs, perBMC, want)
+		}
+	}
+	if bmcs, perBMC := (&demoCommand{Servers: 12, BMCs: 3}).layout(); bmcs != 3 || perBMC != 4 {
+		t.Errorf("12 servers behind 3 BMCs: got %d with %d each", bmcs, perBMC)
+	}
+}
+
+func TestTheRackAlonePrintsItsAddressesAndWritesItsManifests(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := interrupted(t, "]\n", "sim", "--bmcs", "2", "--systems", "3", "--fast", "-o", "json",
+		"--write-manifests", dir, "--control", "127.0.0.1:0")
+	var got []simulated
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if len(got) != 2 || len(got[0].Servers) != 3 || !strings.HasPrefix(got[0].URL, "https://127.0.0.1:") {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "bmcs", string(got[1].BMC)+".yaml")); err != nil {
+		t.Error(err)
+	}
+	if stdout, _, code := command(t, "validate", dir); code != 0 || !strings.Contains(stdout, "4 files, 4 objects: 0 errors") {
+		t.Errorf("its manifests are wrong:\n%s", stdout)
+	}
+}
+
+func TestARackThatCannotBeIsRefused(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct{ args, want string }{
+		"no BMCs":           {"--bmcs=-1", "-1 BMCs: 1 to 4096 are possible"},
+		"a vendor unheard":  {"--personality=acme", `personality "acme": known are`},
+		"an empty password": {"--password-file=" + empty, "is empty"},
+		"no such control":   {"--control=nowhere", "--control: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, stderr, code := command(t, "sim", tc.args)
+			if code != 1 || !strings.Contains(stderr, tc.want) {
+				t.Errorf("exit code %d, %s", code, stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"ingot/bmc/sim"
+	"ingot/bootsvc/ocitest"
+	"ingot/cmd/daemon"
+	"ingot/examples"
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+const (
+	// claimName is the claim of the demo's script, claimPath its file.
+	claimName = model.ClaimName("default/web-1")
+	claimPath = "claims/web-1.yaml"
+
+	statusBranch = "status"
+)
+
+// claimManifest claims any server, with the demo's image.
+const claimManifest = `apiVersion: metal.ironcore.dev/v1alpha1
+kind: ServerClaim
+metadata:
+  name: web-1
+  namespace: default
+spec:
+  power: "On"
+  image: %s
+`
+
+// demoWorld is all that the demo's daemon meets: repository, rack and images.
+type demoWorld struct {
+	dir        string
+	temporary  bool // dir is ours to remove
+	repository *gittest.Repo
+	rack       *sim.Rack
+	images     *ocitest.Registry
+	claimFile  string // holds the claim, ready to be copied
+	claimText  string
+	options    daemon.Options
+	log        *slog.Logger
+}
+
+// newDemoWorld makes the world. The caller removes it.
+func newDemoWorld(d demoCommand, log *slog.Logger) (*demoWorld, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, errors.New("the program git is needed for the demo's repository: install it")
+	}
+	w := &demoWorld{log: log}
+	if err := w.make(d); err != nil {
+		return nil, errors.Join(err, w.remove())
+	}
+	return w, nil
+}
+
+func (w *demoWorld) make(d demoCommand) error {
+	if err := w.makeDir(d.Dir, d.Keep); err != nil {
+		return err
+	}
+	delays := sim.DefaultDelays()
+	if d.Fast {
+		delays = sim.FastDelays()
+	}
+	bmcs, perBMC := d.layout()
+	var err error
+	w.rack, err = sim.New(sim.Options{BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, Log: w.log})
+	if err != nil {
+		return err
+	}
+	if w.images, err = ocitest.New(); err != nil {
+		return err
+	}
+	probe, err := w.pushImages()
+	if err != nil {
+		return err
+	}
+	if err := w.seed(); err != nil {
+		return err
+	}
+	w.options = demoOptions(d, w.dir, w.repository.URL(), probe)
+	return nil
+}
+
+// makeDir makes the folder of the demo: an empty one that the user names, or a
+// temporary one.
+func (w *demoWorld) makeDir(dir string, keep bool) (err error) {
+	if dir == "" {
+		w.temporary = !keep
+		w.dir, err = os.MkdirTemp("", "ingot-demo-")
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	if len(entries) > 0 {
+		return fmt.Errorf("%s is not empty; name a new folder with --dir", dir)
+	}
+	w.dir = dir
+	return nil
+}
+
+// pushImages fills the registry and writes the claim of one image. It returns
+// the reference of the probe image.
+func (w *demoWorld) pushImages() (probe string, err error) {
+	probe, _, err = w.images.PushBootImage("ingot/probe", "demo", []byte("probe kernel"), []byte("probe initrd"), []byte("probe root"))
+	if err != nil {
+		return "", err
+	}
+	linux, _, err := w.images.PushBootImage("demo/linux", "1", []byte("linux kernel"), []byte("linux initrd"), []byte("linux root"))
+	if err != nil {
+		return "", err
+	}
+	w.claimText = fmt.Sprintf(claimManifest, linux)
+	w.claimFile = filepath.Join(w.dir, filepath.Base(claimPath))
+	return probe, os.WriteFile(w.claimFile, []byte(w.claimText), 0o644)
+}
+
+// seed makes the repository and commits the quick start and the rack to it.
+func (w *demoWorld) seed() error {
+	var err error
+	if w.repository, err = gittest.New(w.dir, "fleet"); err != nil {
+		return err
+	}
+	w.repository.Author, w.repository.Clock = "Demo <demo@localhost>", time.Now
+	files, err := quickstart()
+	if err != nil {
+		return err
+	}
+	maps.Copy(files, w.rack.Manifests())
+	_, err = w.repository.Commit(files, "add the rack")
+	return err
+}
+
+// quickstart returns the files of the repository to start from.
+func quickstart() (map[string]string, error) {
+	root, err := fs.Sub(examples.Quickstart, "quickstart")
+	if err != nil {
+		return nil, err
+	}
+	files := make(map[string]string)
+	err = fs.WalkDir(root, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(root, path)
+		files[path] = string(data)
+		return err
+	})
+	return files, err
+}
+
+// demoOptions are the options of the demo's daemon: all on loopback, and quick
+// to see what is committed.
+func demoOptions(d demoCommand, dir, repository, probe string) daemon.Options {
+	o := daemon.DefaultOptions()
+	o.Git.URL, o.Git.Interval, o.Git.AllowPlaintextSecrets = repository, time.Second, true
+	o.Status.Branch, o.Status.Interval = statusBranch, time.Second
+	o.State.Dir = filepath.Join(dir, "state")
+	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	o.Discovery.Image = probe
+	// simulated machines share no breaker and no BMC needs to be spared
+	o.Guard.MaxConcurrentPowerOns = max(o.Guard.MaxConcurrentPowerOns, d.Servers)
+	o.BMC.RequestsPerSecond, o.BMC.MaxInFlight = 50, 4
+	if d.Fast {
+		o.BMC.RequestsPerSecond = 1000
+	}
+	o.Tuning.Fast = d.Fast
+	return o
+}
+
+// claim commits the claim.
+func (w *demoWorld) claim() error {
+	_, err := w.repository.Commit(map[string]string{claimPath: w.claimText}, "claim a server")
+	return err
+}
+
+// release commits the removal of the claim.
+func (w *demoWorld) release() error {
+	_, err := w.repository.Remove("release the server", claimPath)
+	return err
+}
+
+// statusSaysReleased reports whether the status branch has caught up with the
+// release of server.
+func (w *demoWorld) statusSaysReleased(server model.ServerName) (bool, string) {
+	files, err := w.repository.ReadBranch(statusBranch)
+	if err != nil {
+		return false, err.Error()
+	}
+	content := make(map[string][]byte, len(files))
+	for path, text := range files {
+		content[path] = []byte(text)
+	}
+	summary, err := daemon.ReadSummary(content)
+	if err != nil {
+		return false, err.Error()
+	}
+	return released(summary, server)
+}
+
+// remove ends what was made and removes the temporary folder.
+func (w *demoWorld) remove() error {
+	var errs []error
+	if w.rack != nil {
+		w.rack.Close()
+	}
+	if w.images != nil {
+		errs = append(errs, w.images.Close())
+	}
+	if w.temporary && w.dir != "" {
+		errs = append(errs, os.RemoveAll(w.dir))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"ingot/cmd/daemon"
+)
+
+type runCommand struct {
+	Config string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
+	Fast   bool   `hidden:"" help:"Without the waits that are there out of care for real machines; for tests and the demo."`
+}
+
+// Help implements kong.HelpProvider.
+func (runCommand) Help() string {
+	return `Follows the branch that git.url and git.branch name, and does what it says, until SIGINT or SIGTERM. Unknown keys and values that make no sense are refused, with their line.
+
+Every key of the file is a variable too: bmc.pollInterval is INGOT_BMC_POLL_INTERVAL. A variable wins over the file. Secrets stand in files of their own, which the settings name.
+
+SIGHUP has the repository looked at now, not only at git.interval: send it from whatever learns of a push.
+
+The least configuration:
+
+  git: {url: https://git.example.com/infra/metal.git}
+
+Examples:
+
+  ingot run --config ingot.yaml
+  INGOT_GIT_URL=https://git.example.com/infra/metal.git ingot run`
+}
+
+// Run runs the daemon until ctx is done.
+func (r runCommand) Run(ctx context.Context, c *console) error {
+	opts, err := daemon.LoadOptions(r.Config, c.daemonEnv())
+	if err != nil {
+		return err
+	}
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	opts.Tuning.Fast = r.Fast
+	return daemon.Run(ctx, opts, daemon.Environment{
+		Log:  c.log,
+		Wake: hangup,
+		Ready: func(a daemon.Addresses) {
+			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "admin", a.Admin)
+		},
+	})
+}
+
+// daemonEnv is the environment without the variables of the command line.
+func (c *console) daemonEnv() []string {
+	return slices.DeleteFunc(slices.Clone(c.env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(commandLineVariables, name)
+	})
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ingot/bmc/sim"
+	"ingot/model"
+)
+
+type simCommand struct {
+	BMCs           int    `name:"bmcs" default:"3" placeholder:"N" help:"How many BMCs. Default: ${default}."`
+	Systems        int    `default:"2" placeholder:"N" help:"How many servers behind each BMC. Default: ${default}."`
+	Host           string `default:"127.0.0.1" placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: ${default}."`
+	BootURL        string `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
+	Fast           bool   `help:"Without the delays of real machines."`
+	Personality    string `default:"generic" placeholder:"NAME" help:"Whose BMCs they look like: ${personalities}. Default: ${default}."`
+	Username       string `default:"admin" placeholder:"NAME" help:"Account of the BMCs. Default: ${default}."`
+	PasswordFile   string `type:"path" placeholder:"FILE" help:"File that holds its password. Default: the password is ingot-sim."`
+	StateDir       string `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
+	WriteManifests string `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
+	Control        string `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults."`
+}
+
+// Help implements kong.HelpProvider.
+func (simCommand) Help() string {
+	return `Simulated BMCs answer Redfish over HTTPS, and their servers boot for real: they fetch iPXE script, kernel and Ignition, report as a probe, and are wiped. Prints the addresses and runs until SIGINT or SIGTERM.
+
+The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true.
+
+Examples:
+
+  ingot sim --bmcs 2 --systems 4 --write-manifests ./rack
+  ingot sim --control 127.0.0.1:9000
+  curl -X POST http://127.0.0.1:9000/servers/NAME/power-cut`
+}
+
+// simulated is what the command prints of each BMC.
+type simulated struct {
+	BMC     model.BMCName      `json:"bmc"`
+	URL     string             `json:"url"`
+	Servers []model.ServerName `json:"servers"`
+}
+
+// Run runs the rack until ctx is done.
+func (s simCommand) Run(ctx context.Context, c *console) error {
+	opts, err := s.options(c)
+	if err != nil {
+		return err
+	}
+	rack, err := sim.New(opts)
+	if err != nil {
+		return err
+	}
+	defer rack.Close()
+	control, err := s.listenControl(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.writeManifests(rack); err != nil {
+		return err
+	}
+	if err := printRack(c, rack); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return rack.Run(ctx) })
+	if control != nil {
+		fmt.Fprintf(c.err, "Control at http://%s\n", control.Addr())
+		group.Go(func() error { return serveControl(ctx, control, rack.ControlHandler()) })
+	}
+	return group.Wait()
+}
+
+func (s simCommand) options(c *console) (sim.Options, error) {
+	opts := sim.Options{
+		BMCs: s.BMCs, SystemsPerBMC: s.Systems, Host: s.Host, Username: s.Username, Personality: s.Personality,
+		BootURL: s.BootURL, Delays: sim.DefaultDelays(), StateDir: s.StateDir, Log: c.log,
+	}
+	if opts.BootURL == "" {
+		opts.BootURL = "http://127.0.0.1:8082"
+	}
+	if s.Fast {
+		opts.Delays = sim.FastDelays()
+	}
+	if s.PasswordFile != "" {
+		data, err := os.ReadFile(s.PasswordFile)
+		if err != nil {
+			return opts, fmt.Errorf("read the password: %w", err)
+		}
+		opts.Password = model.NewSensitive(strings.TrimRight(string(data), "\r\n"))
+		if opts.Password.IsZero() {
+			return opts, fmt.Errorf("read the password: %s is empty", s.PasswordFile)
+		}
+	}
+	return opts, nil
+}
+
+func (s simCommand) listenControl(ctx context.Context) (net.Listener, error) {
+	if s.Control == "" {
+		return nil, nil
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", s.Control)
+	if err != nil {
+		return nil, fmt.Errorf("--control: %w", err)
+	}
+	return ln, nil
+}
+
+func (s simCommand) writeManifests(rack *sim.Rack) error {
+	if s.WriteManifests == "" {
+		return nil
+	}
+	for path, content := range rack.Manifests() {
+		if err := writeFile(filepath.Join(s.WriteManifests, filepath.FromSlash(path)), content); err != nil {
+			return fmt.Errorf("write manifests: %w", err)
+		}
+	}
+	return nil
+}
+
+// writeFile writes a file that may hold a password, and the folders above it.
+func writeFile(path, content string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(content), 0o600)
+}
+
+func printRack(c *console, rack *sim.Rack) error {
+	var all []simulated
+	for _, b := range rack.BMCs() {
+		one := simulated{BMC: b.Name(), URL: "https://" + b.Addr()}
+		for _, s := range b.Servers() {
+			one.Servers = append(one.Servers, s.Name())
+		}
+		all = append(all, one)
+	}
+	if c.json() {
+		return c.printJSON(all)
+	}
+	var rows [][]cell
+	for _, one := range all {
+		names := make([]string, len(one.Servers))
+		for i, n := range one.Servers {
+			names[i] = string(n)
+		}
+		rows = append(rows, []cell{text(string(one.BMC)), text(one.URL), text(strings.Join(names, " "))})
+	}
+	c.printTable([]string{"BMC", "URL", "SERVERS"}, rows)
+	return nil
+}
+
+// serveControl answers control requests until ctx is done.
+func serveControl(ctx context.Context, ln net.Listener, handler http.Handler) error {
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute}
+	stop := context.AfterFunc(ctx, func() { _ = srv.Close() })
+	defer stop()
+	if err := srv.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
