@@ -182,17 +182,6 @@ func (s *server) available() Step {
 	return s.rest(Why{})
 }
 
-func (s *server) released() Step {
-	switch {
-	case s.claim != nil:
-		return s.enter(model.StateReserved)
-	case s.spec == nil || s.spec.Spec.ReclaimPolicy != model.ReclaimRetain:
-		s.edit().Claim = ""
-		return s.enter(model.StateCleanup)
-	}
-	return s.rest(s.whySince("Retained", "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
-}
-
 // off is the step that brings the server to a confirmed Off, or done. A
 // graceful shutdown that takes longer than grace is forced.
 func (s *server) off(grace time.Duration) (st Step, done bool) {

@@ -1,0 +1,83 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"ingot/model"
+)
+
+// cleanup wipes the server's disks and waits for the outcome of each.
+func (s *server) cleanup() Step {
+	p, mode := s.fleet.in.Policy, s.cleanupMode()
+	image := p.CleanupImage
+	if image == "" {
+		image = p.DiscoveryImage
+	}
+	report := s.fleet.in.Observed.Wipes[s.name]
+	ours := report != nil && s.opened(model.PurposeCleanup) && report.Ticket == s.rec.Ticket.ID
+	deadline := s.rec.Since.Add(p.CleanupTimeout[mode])
+	switch {
+	case mode == model.CleanupNone:
+		return s.cleaned(nil)
+	case ours && failedDisks(report.Disks) != "":
+		s.edit().Wiped = report.Disks
+		st := s.fail("CleanupFailed", "wipe failed on "+failedDisks(report.Disks)+"; mend it and set annotation "+
+			model.AnnotationOperation+": "+model.OperationRetry+"#1 on Server "+string(s.name))
+		st.Move.Do = []Action{SetPower{model.ResetGracefulOff}}
+		s.rec.Asked = &model.PowerAsked{Reset: model.ResetGracefulOff, Want: model.PowerOff, At: s.now()}
+		return st
+	case ours:
+		return s.cleaned(report.Disks)
+	case image == "":
+		return s.rest(s.why(NoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
+	case !s.now().Before(deadline):
+		return s.fail("CleanupFailed", "no wipe result within "+p.CleanupTimeout[mode].String()+", "+s.lastStage())
+	case s.settling():
+		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+	case s.opened(model.PurposeCleanup) && s.power() == model.PowerOn:
+		return s.rest(s.why("Wiping", "waiting for the wipe of its disks, "+s.lastStage())).wakeBy(deadline)
+	case s.opened(model.PurposeCleanup) && s.rec.Ticket.MayBoot(s.progress()):
+		return s.netBoot(nil)
+	case s.power() == model.PowerOn:
+		st, _ := s.off(p.PowerOffGrace)
+		return st
+	}
+	b := Boot{Image: image}
+	b.Ticket.CleanupMode = mode
+	return s.arm(model.PurposeCleanup, b)
+}
+
+// cleaned powers off, and then the server is Available again.
+func (s *server) cleaned(disks []model.DiskWipe) Step {
+	st, done := s.off(probeGrace)
+	if !done {
+		return st
+	}
+	rec := s.edit()
+	rec.Wiped, rec.Release, rec.Attempts = disks, nil, 0
+	s.end(model.TicketBooted)
+	return s.enter(model.StateAvailable)
+}
+
+// cleanupMode is how the server's disks are wiped.
+func (s *server) cleanupMode() string {
+	if m := s.annotation(model.AnnotationCleanup); m != "" {
+		return m
+	}
+	return s.fleet.in.Policy.CleanupMode
+}
+
+// failedDisks names the disks that were not wiped, by serial number; "" = none.
+func failedDisks(disks []model.DiskWipe) string {
+	names := ""
+	for _, d := range disks {
+		if d.Result != model.WipeFailed {
+			continue
+		}
+		if names != "" {
+			names += ", "
+		}
+		names += fmt.Sprintf("%s (serial %s): %s", d.Name, d.Serial, d.Error)
+	}
+	return names
+}
