@@ -123,7 +123,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 	defer l.moves.Wait()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var woken time.Time
+	due := l.Clock()
 	for {
 		select {
 		case <-ctx.Done():
@@ -133,8 +133,9 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		case <-l.DesiredChanged:
 			l.changed()
 		case <-timer.C:
+			l.Metrics.late(l.Clock().Sub(due))
 		}
-		woken = l.Clock()
+		woken := l.Clock()
 		next, err := l.Step(ctx, woken)
 		if ctx.Err() != nil {
 			return nil
@@ -149,6 +150,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		if !next.IsZero() {
 			wait = min(wait, max(next.Sub(l.Clock()), 0))
 		}
+		due = l.Clock().Add(wait)
 		timer.Reset(wait)
 		// Planning takes a third of a core at most, however much happens.
 		if !sleep(ctx, min(2*took, 250*time.Millisecond)) {

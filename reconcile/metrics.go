@@ -16,6 +16,7 @@ type Metrics struct {
 	actions  *prometheus.HistogramVec
 	failures *prometheus.CounterVec
 	moves    prometheus.Gauge
+	loopLag  prometheus.Histogram
 	lag      prometheus.Histogram
 	publish  *prometheus.CounterVec
 }
@@ -40,6 +41,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		moves: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_moves_under_way", Help: "Moves of servers and readings of BMCs that are under way.",
 		}),
+		loopLag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "ingot_loop_lag_seconds", Help: "Time by which a plan that was due came late.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
+		}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingot_status_lag_seconds", Help: "Time from the first change to the commit that shows it on the status branch.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 3, 8),
@@ -51,7 +56,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, r := range []string{"success", "error_fetch", "error_reconcile"} {
 		m.results.WithLabelValues(r)
 	}
-	reg.MustRegister(m.plans, m.results, m.actions, m.failures, m.moves, m.lag, m.publish)
+	reg.MustRegister(m.plans, m.results, m.actions, m.failures, m.moves, m.loopLag, m.lag, m.publish)
 	return m
 }
 
@@ -62,6 +67,12 @@ func (m *Metrics) planned(took time.Duration, err error) {
 	m.plans.Observe(took.Seconds())
 	if err != nil {
 		m.results.WithLabelValues("error_fetch").Inc()
+	}
+}
+
+func (m *Metrics) late(by time.Duration) {
+	if m != nil {
+		m.loopLag.Observe(by.Seconds())
 	}
 }
 
