@@ -133,6 +133,8 @@ type FleetRecord struct {
 	At       time.Time `json:"at,omitzero"`
 	// Guard is what the guard holds back, nil when nothing.
 	Guard *GuardHold `json:"guard,omitempty"`
+	// Letting are steps that were approved and not begun yet.
+	Letting []Disruption `json:"letting,omitempty"`
 	// Approved are the newest hashes that commits approved.
 	Approved []string `json:"approved,omitempty"`
 	// Restored is when records were read back from the status branch; until every

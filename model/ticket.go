@@ -43,6 +43,9 @@ type Ticket struct {
 	// Digest identifies all that is booted: image, Ignition, kernel arguments.
 	Digest  string    `json:"digest"`
 	ArmedAt time.Time `json:"armedAt"`
+	// IgnitionAt is when its Ignition was served, once that was seen: kept here it
+	// outlives a lost store, which loses Progress.
+	IgnitionAt time.Time `json:"ignitionAt,omitzero"`
 	// Ended is empty while the ticket is open, else TicketBooted or TicketSpent.
 	Ended TicketState `json:"ended,omitempty"`
 	// Always lets the pinned image be booted from the network on every boot, also
@@ -128,6 +131,8 @@ func (t *Ticket) State(p *Progress) TicketState {
 		return TicketSpent
 	case t.Ended != "":
 		return t.Ended
+	case !t.IgnitionAt.IsZero():
+		return TicketIgnitionServed
 	case p == nil || p.Ticket != t.ID:
 		return TicketArmed
 	case !p.IgnitionAt.IsZero():

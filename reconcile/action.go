@@ -66,6 +66,9 @@ type Boot struct {
 type Move struct {
 	Do   []Action            // in order, stopping at the first that fails
 	Then *model.ServerRecord // saved once all of Do succeeded
+	// Routine is set for a look that nothing waits for: unless it finds something
+	// new, there is nothing to plan after it.
+	Routine bool
 }
 
 // A BMCMove is a reading of one BMC.

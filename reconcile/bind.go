@@ -55,8 +55,9 @@ func (f *fleet) waiting() []waitingClaim {
 	if f.observeOnly.Reason != "" {
 		return nil
 	}
+	adopted := f.adopted()
 	for name, c := range f.in.Desired.Claims {
-		if f.served[name] != "" || f.unready(c).Reason != "" {
+		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" {
 			continue
 		}
 		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
@@ -66,6 +67,17 @@ func (f *fleet) waiting() []waitingClaim {
 		return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
 	})
 	return queue
+}
+
+// adopted are the claims that manifests of servers say are served already.
+func (f *fleet) adopted() map[model.ClaimName]bool {
+	claims := make(map[model.ClaimName]bool)
+	for _, s := range f.in.Desired.Servers {
+		if ref := s.Spec.ServerClaimRef; ref != nil {
+			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
+		}
+	}
+	return claims
 }
 
 // unready says why a claim cannot be served whatever servers are free.
@@ -210,6 +222,8 @@ func (f *fleet) unfree(s *server) string {
 		return string(s.rec.State)
 	case s.spec != nil && s.spec.Spec.Unclaimable:
 		return "cordoned"
+	case s.spec == nil && f.in.Desired.Quarantined[model.Identity{Kind: model.KindServer, Name: string(s.name)}]:
+		return "without a manifest that can be read"
 	case maintained:
 		return "about to enter Maintenance"
 	case s.blocked.Reason != "" || s.reading.Failures > 0 || s.putOff():

@@ -90,12 +90,11 @@ func (f *fleet) planBMCs(r *Result) {
 		if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
 			continue
 		}
-		rec, asked := b.retried()
-		due := f.bmcDue(b)
-		if !asked && f.in.Now.Before(due) {
+		if due := f.bmcDue(b); !b.retryAsked() && f.in.Now.Before(due) {
 			r.wake(due)
 			continue
 		}
+		rec := b.retried()
 		target := b.target
 		target.Fingerprint = rec.Fingerprint
 		rec.Address = target.Address
@@ -115,13 +114,19 @@ func (f *fleet) bmcDue(b *bmcView) time.Time {
 	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))
 }
 
+// retryAsked reports whether Git asks anew for the BMC to be tried again.
+func (b *bmcView) retryAsked() bool {
+	name, value := b.spec.Operation()
+	return name == model.OperationRetry && value != b.rec.HandledOperation
+}
+
 // retried is the record for the next reading: when Git asks for a retry anew,
 // the certificate that was pinned is forgotten.
-func (b *bmcView) retried() (rec *model.BMCRecord, asked bool) {
-	c := *b.rec
-	name, value := b.spec.Operation()
-	if name == model.OperationRetry && value != c.HandledOperation {
-		c.HandledOperation, c.Fingerprint, asked = value, "", true
+func (b *bmcView) retried() *model.BMCRecord {
+	rec := *b.rec
+	if b.retryAsked() {
+		_, rec.HandledOperation = b.spec.Operation()
+		rec.Fingerprint = ""
 	}
-	return &c, asked
+	return &rec
 }

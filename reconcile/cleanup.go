@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"time"
 
 	"ingot/model"
 )
@@ -15,22 +16,29 @@ func (s *server) cleanup() Step {
 	}
 	report := s.fleet.in.Observed.Wipes[s.name]
 	ours := report != nil && s.opened(model.PurposeCleanup) && report.Ticket == s.rec.Ticket.ID
-	deadline := s.rec.Since.Add(p.CleanupTimeout[mode])
+	// The time runs while the server could boot, not while its BMC was away.
+	asked := s.rec.Asked
+	begun := s.opened(model.PurposeCleanup) && asked != nil && asked.Want == model.PowerOn && asked.At.After(s.rec.Ticket.ArmedAt)
+	var deadline time.Time
+	if begun {
+		deadline = asked.At.Add(p.CleanupTimeout[mode])
+	}
 	switch {
 	case mode == model.CleanupNone:
 		return s.cleaned(nil)
 	case ours && failedDisks(report.Disks) != "":
+		st, done := s.off(probeGrace)
+		if !done {
+			return st
+		}
 		s.edit().Wiped = report.Disks
-		st := s.fail("CleanupFailed", "wipe failed on "+failedDisks(report.Disks)+"; mend it and set annotation "+
+		return s.fail("CleanupFailed", "wipe failed on "+failedDisks(report.Disks)+"; mend it and set annotation "+
 			model.AnnotationOperation+": "+model.OperationRetry+"#1 on Server "+string(s.name))
-		st.Move.Do = []Action{SetPower{model.ResetGracefulOff}}
-		s.rec.Asked = &model.PowerAsked{Reset: model.ResetGracefulOff, Want: model.PowerOff, At: s.now()}
-		return st
 	case ours:
 		return s.cleaned(report.Disks)
 	case image == "":
 		return s.rest(s.why(NoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
-	case !s.now().Before(deadline):
+	case begun && !s.now().Before(deadline):
 		return s.fail("CleanupFailed", "no wipe result within "+p.CleanupTimeout[mode].String()+", "+s.lastStage())
 	case s.settling():
 		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))

@@ -44,8 +44,9 @@ type job struct {
 	rec     model.ServerRecord  // what the record will be
 	facts   *model.ServerFacts  // as known
 	reading Reading
-	learned bool // facts are new
-	decided bool // the record is to be saved, not only what was read
+	round   uint64 // of the plan that wanted the move
+	learned bool   // facts are new
+	decided bool   // the record is to be saved, not only what was read
 }
 
 // start begins a move unless one is under way.
@@ -56,15 +57,18 @@ func (l *Loop) start(ctx context.Context, in *Input, target model.SystemTarget, 
 	}
 	j.decided = m.Then != j.old
 	l.mu.Lock()
-	l.busy[name] = m.Then
+	l.busy[name], j.round = m.Then, l.round
 	l.mu.Unlock()
 	l.moves.Go(func() {
-		defer l.Wake()
 		leave := l.enterPlace(ctx)
 		defer leave()
 		ctx, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
-		l.finish(ctx, j, l.carryOut(ctx, j, m))
+		err := l.carryOut(ctx, j, m)
+		passedOver := l.finish(ctx, j, err)
+		if !m.Routine || j.learned || err != nil || passedOver {
+			l.Wake()
+		}
 	})
 }
 
@@ -88,6 +92,9 @@ func (l *Loop) enterPlace(ctx context.Context) (leave func()) {
 // carryOut does a move's actions, stopping at the first that fails.
 func (l *Loop) carryOut(ctx context.Context, j *job, m *Move) error {
 	for _, a := range m.Do {
+		if l.Leading != nil && !l.Leading() {
+			return context.Canceled
+		}
 		start := l.Clock()
 		err := l.do(ctx, j, a)
 		l.Metrics.acted(a, l.Clock().Sub(start), err)
@@ -209,8 +216,9 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 }
 
 // finish saves what became of a move. Decisions are kept after success only; a
-// failed move leaves the record as it was, but for the failure.
-func (l *Loop) finish(ctx context.Context, j *job, err error) {
+// failed move leaves the record as it was, but for the failure. finish reports
+// whether a plan may have passed the server over meanwhile, because it was busy.
+func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) {
 	var c Changes
 	switch {
 	case err == nil && !j.decided:
@@ -218,7 +226,7 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) {
 		j.rec.Failures, j.rec.LastError, j.rec.NotBefore = 0, "", time.Time{}
 		c.Servers = append(c.Servers, &j.rec)
 		l.logTransition(j.old, &j.rec)
-	case ctx.Err() != nil && errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):
 		// Ingot is being stopped: nothing is known of the outcome, and nothing noted.
 	default:
 		l.failed(j, err, &c)
@@ -226,14 +234,20 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) {
 	if j.learned {
 		c.ServerFacts = append(c.ServerFacts, j.facts)
 	}
-	l.save(ctx, c, "server", string(j.name))
+	if err := l.save(ctx, c, "server", string(j.name)); err != nil {
+		// What is not on record would be asked for again at once.
+		now, next := l.Clock(), j.reading.Failures+1
+		j.reading = j.reading.Missed("what was done could not be saved: "+err.Error(), now.Add(backoff(j.name, next, l.Policy)), now)
+	}
 	l.mu.Lock()
 	if l.readings[j.name].shown(l.Policy) != j.reading.shown(l.Policy) {
 		l.changed()
 	}
 	l.readings[j.name], l.snapshot = j.reading, nil
 	delete(l.busy, j.name)
+	passedOver = l.round != j.round
 	l.mu.Unlock()
+	return passedOver
 }
 
 // failed notes a failed move: one that only reads in the readings of this
@@ -262,18 +276,19 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 
 // save writes changes, and says so to the publisher. What cannot be saved is
 // planned again from what is stored.
-func (l *Loop) save(ctx context.Context, c Changes, kind, name string) {
+func (l *Loop) save(ctx context.Context, c Changes, kind, name string) error {
 	if len(c.Servers)+len(c.BMCs)+len(c.BMCFacts)+len(c.ServerFacts) == 0 {
-		return
+		return nil
 	}
 	// The outcome of an effect is saved even while Ingot is being stopped.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := l.Store.Save(ctx, c); err != nil {
 		l.Log.Error("outcome not saved, it is looked at anew", kind, name, "err", err)
-		return
+		return err
 	}
 	l.changed()
+	return nil
 }
 
 // startBMC begins the reading of one BMC.
@@ -286,15 +301,17 @@ func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *B
 		defer l.Wake()
 		leave := l.enterPlace(ctx)
 		defer leave()
-		ctx, cancel := context.WithTimeout(ctx, moveLimit)
+		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
-		facts, err := l.BMCs.Discover(ctx, m.Target)
+		facts, err := l.BMCs.Discover(limited, m.Target)
 		if ctx.Err() == nil || err == nil {
-			l.finishBMC(ctx, old, m.Then, facts, err)
+			if l.finishBMC(ctx, old, m.Then, facts, err) != nil {
+				sleep(ctx, l.Policy.BackoffMin) // what is not on record would be read again at once
+			}
 		}
 		l.mu.Lock()
 		if err == nil {
-			l.bmcRead[name] = l.Clock()
+			l.bmcRead[name], l.bmcsSeen = l.Clock(), nil
 		}
 		delete(l.busyBMCs, name)
 		l.mu.Unlock()
@@ -302,7 +319,7 @@ func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *B
 }
 
 // finishBMC saves what became of the reading of one BMC.
-func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts *model.BMCFacts, err error) {
+func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts *model.BMCFacts, err error) error {
 	now := l.Clock()
 	if err == nil {
 		rec := *then
@@ -313,8 +330,7 @@ func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts 
 		if rec.Fingerprint == "" {
 			rec.Fingerprint = facts.Fingerprint
 		}
-		l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}, "bmc", string(rec.Name))
-		return
+		return l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}, "bmc", string(rec.Name))
 	}
 	rec := model.BMCRecord{Name: then.Name}
 	if old != nil {
@@ -331,5 +347,5 @@ func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts 
 		rec.Reason, rec.LastError, rec.Since = reason, err.Error(), now
 		l.Log.Warn("BMC cannot be used", "bmc", rec.Name, "reason", reason, "err", err)
 	}
-	l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}}, "bmc", string(rec.Name))
+	return l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}}, "bmc", string(rec.Name))
 }

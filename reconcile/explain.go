@@ -22,6 +22,10 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	if ref := c.Spec.ServerRef; ref != nil {
 		return f.unboundRef(c, f.resolve(ref.Name))
 	}
+	asks := f.asks(c)
+	if why, ok := f.noneFree[asks]; ok {
+		return why
+	}
 	counts := make(map[string]int)
 	for _, s := range f.servers {
 		counts[f.against(c, s)]++
@@ -38,6 +42,7 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 		reasons[i] = fmt.Sprintf("%d %s", counts[r], r)
 	}
 	why.Message = fmt.Sprintf("%s: %s", plural(len(f.servers), "server"), strings.Join(reasons, ", "))
+	f.noneFree[asks] = why
 	return why
 }
 

@@ -18,15 +18,25 @@ const maxApproved = 20
 // list by its hash (law 2). What was decided before does not count again.
 func (f *fleet) guard() {
 	steps, bound := f.disruptions()
+	var let []model.Disruption
+	for _, d := range f.record.Letting {
+		if slices.Contains(steps, d) {
+			let = append(let, d)
+		}
+	}
+	f.record.Letting = let
+	f.allow(let)
+	steps = slices.DeleteFunc(steps, func(d model.Disruption) bool { return slices.Contains(let, d) })
 	limit := max(f.in.Policy.MaxDisruptions, (bound+9)/10)
 	if len(steps) <= limit {
 		f.record.Guard = nil
 		f.allow(steps)
 		return
 	}
-	hash := stepsHash(steps)
+	hash := f.stepsHash(steps)
 	if slices.Contains(f.record.Approved, hash) || slices.Contains(f.in.Desired.Approvals, hash) {
 		f.approve(hash)
+		f.record.Letting = append(let, steps...)
 		f.allow(steps)
 		return
 	}
@@ -48,7 +58,9 @@ func (f *fleet) disruptions() (steps []model.Disruption, bound int) {
 		if s.rec.State == model.StateReserved || s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved {
 			bound++
 		}
-		if s.rec.State != model.StateReserved || s.rec.Release != nil || f.observeOnly.Reason != "" {
+		out := s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved
+		if s.rec.State != model.StateReserved && s.rec.State != model.StateReleased && !out ||
+			s.rec.State == model.StateReserved && s.rec.Release != nil || f.observeOnly.Reason != "" {
 			continue
 		}
 		if action := f.disruption(s); action != "" {
@@ -61,6 +73,10 @@ func (f *fleet) disruptions() (steps []model.Disruption, bound int) {
 // disruption is what the revision would do to a Reserved server, "" if nothing.
 func (f *fleet) disruption(s *server) string {
 	switch {
+	case s.rec.State == model.StateReleased && (s.claim != nil || s.spec == nil || s.spec.Spec.ReclaimPolicy == model.ReclaimRetain):
+		return ""
+	case s.rec.State == model.StateReleased:
+		return "wipe"
 	case s.claim == nil && f.untrusted(s.rec.Claim):
 		return ""
 	case s.claim == nil && s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain:
@@ -103,10 +119,16 @@ func (f *fleet) approve(hash string) {
 }
 
 // stepsHash is the short hash that a commit approves a list by.
-func stepsHash(steps []model.Disruption) string {
+// The binding and the value asked for are part of it, so that an approval is good
+// for nothing that is asked for later.
+func (f *fleet) stepsHash(steps []model.Disruption) string {
 	var b strings.Builder
 	for _, d := range steps {
-		fmt.Fprintf(&b, "%s %s %s\n", d.Action, d.Server, d.Claim)
+		s, value := f.byName[d.Server], ""
+		if s.claim != nil {
+			value = s.claim.Annotations[model.AnnotationReprovision]
+		}
+		fmt.Fprintf(&b, "%s %s %s %d %q\n", d.Action, d.Server, d.Claim, s.rec.ClaimedAt.UnixNano(), value)
 	}
 	sum := sha256.Sum256([]byte(b.String()))
 	return hex.EncodeToString(sum[:6])

@@ -111,6 +111,10 @@ func TestRetainKeepsTheDiskUntilAPersonActs(t *testing.T) {
 			t.Fatal("the disk of a retained server was wiped")
 		}
 		w.commit(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") })
+		w.expect(time.Hour, 0, "Released Off default/web") // a file that is gone wipes nothing
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0"}, Spec: model.ServerSpec{ReclaimPolicy: model.ReclaimRecycle}})
+		})
 		w.expect(2*time.Minute, 0, "Available Off")
 	})
 }

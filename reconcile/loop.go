@@ -88,11 +88,13 @@ type Loop struct {
 	moves  sync.WaitGroup
 
 	mu       sync.Mutex
+	round    uint64 // counts plans
 	busy     map[model.ServerName]*model.ServerRecord
 	busyBMCs map[model.BMCName]bool
 	readings map[model.ServerName]Reading
 	snapshot map[model.ServerName]Reading // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
+	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
 	mirrored map[model.ServerName]model.ClaimName
 }
 
@@ -187,6 +189,9 @@ func signal(c chan struct{}) {
 // Step plans once, as of now, starts the moves, and returns when to plan again.
 // It is not to be called concurrently with itself.
 func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
+	l.mu.Lock()
+	l.round++ // before it is seen who is busy, see finish
+	l.mu.Unlock()
 	in := l.Input(now)
 	if in == nil {
 		return time.Time{}, nil
@@ -249,7 +254,10 @@ func (l *Loop) Input(now time.Time) *Input {
 		l.snapshot = maps.Clone(l.readings)
 	}
 	in.Readings = l.snapshot
-	in.BMCRead = maps.Clone(l.bmcRead)
+	if l.bmcsSeen == nil {
+		l.bmcsSeen = maps.Clone(l.bmcRead)
+	}
+	in.BMCRead = l.bmcsSeen
 	in.Mirrored = l.mirrored
 	l.mu.Unlock()
 

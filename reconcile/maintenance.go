@@ -19,14 +19,20 @@ func (s *server) maintenance() (Step, bool) {
 	}
 	rec := s.edit()
 	rec.Back = rec.State
+	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+		s.end(model.TicketSpent)
+	}
 	return s.enter(model.StateMaintenance), true
 }
 
 // maintained keeps hands off until Git no longer asks for maintenance.
 func (s *server) maintained() Step {
 	asked, why := s.fleet.maintenance(s)
-	if asked {
+	switch {
+	case asked:
 		return s.rest(s.whySince("Maintenance", why, RackOperator))
+	case s.fleet.mayHide(model.KindServerMaintenance, "") || s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)):
+		return s.rest(s.whySince("Maintenance", "kept out of service, for a manifest that cannot be read may say so; see "+model.ReportProblems, RackOperator))
 	}
 	rec := s.edit()
 	back := rec.Back
@@ -52,6 +58,9 @@ func (s *server) retry() (Step, bool) {
 	return s.enter(back), true
 }
 
+// operationAttempts is how often a refused operation is tried.
+const operationAttempts = 3
+
 // resets are the operations that ask for one power request.
 var resets = map[string]model.ResetKind{
 	model.OperationGracefulRestart: model.ResetGracefulRestart,
@@ -66,7 +75,7 @@ var resets = map[string]model.ResetKind{
 func (s *server) operation() (Step, bool) {
 	name, value := s.requested()
 	reset, known := resets[name]
-	if !known || value == s.rec.HandledOperation {
+	if !known || value == s.rec.HandledOperation || s.rec.Release != nil {
 		return Step{}, false
 	}
 	switch s.rec.State {
@@ -74,7 +83,12 @@ func (s *server) operation() (Step, bool) {
 		return Step{}, false // deferred
 	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
 	}
-	s.edit().HandledOperation = value
+	rec := s.edit()
+	rec.HandledOperation = value
+	if rec.Failures >= operationAttempts {
+		rec.Failures = 0 // given up, so that it holds nothing else up
+		return s.stay(), true
+	}
 	return s.ask(reset), true
 }
 
@@ -114,18 +128,28 @@ func (s *server) adopt() Step {
 }
 
 // restored is the first step of a server whose record was read back from the
-// status branch: its BMC has answered now. One that should be off but runs may
-// run something that the lost store knew of, and is left alone.
+// status branch: its BMC has answered now. The branch may lag behind what the
+// lost store knew, so a server that runs though it should be off, or of which
+// nothing shows that it runs what we booted, may run a tenant's system and is
+// left alone.
 func (s *server) restored() Step {
-	runs := s.power() != model.PowerOff
+	runs, ours := s.power() != model.PowerOff, true
 	switch s.rec.State {
 	case model.StateAvailable, model.StateInitial:
-		if runs && !s.discoverAsked() {
-			return s.rest(s.foundRunning())
-		}
-	case model.StateDiscovery, model.StateReserved, model.StateCleanup,
-		model.StateReleased, model.StateMaintenance, model.StateError:
+		ours = false
+	case model.StateDiscovery:
+		r := s.fleet.in.Observed.Probes[s.name]
+		ours = r != nil && s.opened(model.PurposeDiscovery) && r.Ticket == s.rec.Ticket.ID
+	case model.StateCleanup:
+		r := s.fleet.in.Observed.Wipes[s.name]
+		ours = r != nil && s.opened(model.PurposeCleanup) && r.Ticket == s.rec.Ticket.ID
+	case model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
-	s.edit().Restored = false
+	if runs && !ours && !s.discoverAsked() {
+		return s.rest(s.foundRunning())
+	}
+	rec := s.edit()
+	rec.Restored = false
+	rec.HandledDiscover = s.annotation(model.AnnotationDiscover)
 	return s.stay()
 }

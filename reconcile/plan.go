@@ -44,6 +44,8 @@ type fleet struct {
 	reprovisions    int
 	maintained      map[model.ServerName]string
 	labels          map[model.ServerName]map[string]string // cache
+	specByUUID      map[string]model.ServerName            // made when first needed
+	noneFree        map[string]Why                         // by what claims ask for
 	aliases         map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 }
 
@@ -57,10 +59,7 @@ func Plan(in *Input) *Result {
 	f.bindClaims()
 	for _, s := range f.servers {
 		st := s.step()
-		if in.Busy[s.name] {
-			continue
-		}
-		if st.Move != nil {
+		if st.Move != nil && !in.Busy[s.name] {
 			r.Servers[s.name] = st.Move
 		}
 		r.wake(st.Wake)
@@ -86,6 +85,7 @@ func newFleet(in *Input) *fleet {
 		held:       make(map[model.ServerName]bool),
 		maintained: make(map[model.ServerName]string),
 		labels:     make(map[model.ServerName]map[string]string),
+		noneFree:   make(map[string]Why),
 		aliases:    make(map[string]model.ServerName),
 		powerOns:   in.Policy.MaxConcurrentPowerOns,
 	}
@@ -146,9 +146,9 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 		bmc model.BMCName
 		uri string
 	}
-	bySystem := make(map[system]bool, len(known))
+	bySystem := make(map[system]*model.ServerRecord, len(known))
 	for _, r := range known {
-		bySystem[system{r.BMC, r.SystemURI}] = true
+		bySystem[system{r.BMC, r.SystemURI}] = r
 	}
 	var byUUID map[string]*model.ServerRecord // made when first needed
 	recs, copied := known, false
@@ -157,7 +157,7 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 			continue
 		}
 		for i, sys := range b.facts.Systems {
-			if bySystem[system{b.name, sys.URI}] {
+			if r := bySystem[system{b.name, sys.URI}]; r != nil && (sys.UUID == "" || r.UUID == sys.UUID) {
 				continue
 			}
 			if sys.UUID == "" {
@@ -217,12 +217,8 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
 		State: model.StateInitial, Since: f.in.Now,
 	}
-	for name, spec := range f.in.Desired.Servers {
-		if spec.Spec.SystemUUID == "" || !model.SameUUID(spec.Spec.SystemUUID, sys.UUID) {
-			continue
-		}
+	if name, ok := f.specNames()[sys.UUID]; ok {
 		rec.Name = name
-		break
 	}
 	if spec := f.in.Desired.Servers[rec.Name]; spec != nil {
 		_, rec.HandledOperation = spec.Operation()
@@ -231,12 +227,29 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 	return rec
 }
 
+// specNames are the names of the manifests that give a UUID, by that UUID in each
+// of its spellings.
+func (f *fleet) specNames() map[string]model.ServerName {
+	if f.specByUUID != nil {
+		return f.specByUUID
+	}
+	f.specByUUID = make(map[string]model.ServerName)
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Servers)) {
+		for _, id := range model.UUIDVariants(f.in.Desired.Servers[name].Spec.SystemUUID) {
+			if model.UsableUUID(id) {
+				f.specByUUID[id] = name
+			}
+		}
+	}
+	return f.specByUUID
+}
+
 // matchSpecs finds each server's manifest: by name, else by UUID.
 func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[model.ServerName]*model.Server {
 	specs := make(map[model.ServerName]*model.Server, len(f.in.Desired.Servers))
 	var byUUID map[string]model.ServerName
 	for name, spec := range f.in.Desired.Servers {
-		if recs[name] != nil {
+		if r := recs[name]; r != nil && (spec.Spec.SystemUUID == "" || model.SameUUID(spec.Spec.SystemUUID, r.UUID)) {
 			specs[name] = spec
 			continue
 		}
@@ -288,13 +301,13 @@ func (f *fleet) blocked(s *server) Why {
 
 // count notes what a server takes of what the fleet shares.
 func (f *fleet) count(s *server) {
-	if s.settling() {
+	if a := s.rec.Asked; s.settling() || f.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && a.At.After(s.reading.At) {
 		f.powerOns--
 	}
 	if s.rec.Reprovision != "" && s.rec.Installed == "" && s.rec.State == model.StateReserved {
 		f.reprovisions--
 	}
-	if s.rec.Restored && s.rec.State == model.StateReserved && f.observeOnly.Reason == "" && f.bmcBy[s.rec.BMC] != nil {
+	if s.rec.Restored && s.rec.State == model.StateReserved && s.blocked.Reason != "Ignored" && f.observeOnly.Reason == "" && f.bmcBy[s.rec.BMC] != nil {
 		f.observeOnly = Why{
 			"ObserveOnly", fmt.Sprintf("records were read back from the status branch; nothing is done until the BMC of every Reserved server has answered, next that of %s", s.name),
 			f.in.Observed.Fleet.Restored, RackOperator,
@@ -345,6 +358,17 @@ func (f *fleet) untrusted(name model.ClaimName) bool {
 	return f.in.Desired.Quarantined[model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: n}]
 }
 
+// mayHide reports whether an object of this kind may stand in Git though Desired
+// has none: its name, or any if name is "", is quarantined, or a file is unread.
+func (f *fleet) mayHide(kind model.Kind, name string) bool {
+	for id := range f.in.Desired.Quarantined {
+		if id.Kind == kind && (name == "" || id.Name == name) {
+			return true
+		}
+	}
+	return f.in.Desired.Incomplete
+}
+
 func (f *fleet) loadMaintenances() {
 	for name, m := range f.in.Desired.Maintenances {
 		why := "under ServerMaintenance " + name
@@ -376,5 +400,5 @@ func (f *fleet) resolve(name string) model.ServerName {
 
 func sameFleet(a, b *model.FleetRecord) bool {
 	return a.Applied == b.Applied && a.Sequence == b.Sequence && a.Guard == b.Guard &&
-		slices.Equal(a.Approved, b.Approved) && a.Restored.Equal(b.Restored)
+		slices.Equal(a.Approved, b.Approved) && slices.Equal(a.Letting, b.Letting) && a.Restored.Equal(b.Restored)
 }

@@ -138,3 +138,34 @@ func BenchmarkReport(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(first.Nanoseconds()), "ratio-to-first")
 }
+
+// newFleetOf is a fleet in which all servers and claims are new, and each server
+// has a manifest that names it by its UUID.
+func newFleetOf(n int) *Input {
+	d, o := model.NewDesired(), model.NewObserved()
+	d.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{"username": model.NewSensitive("u")}})
+	for i := range n {
+		b, u := fmt.Sprintf("bmc%05d", i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1)
+		d.Add(&model.BMC{Meta: model.Meta{Name: b}, Spec: model.BMCSpec{Access: &model.InlineEndpoint{IP: "192.0.2.1"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443}}})
+		d.Add(&model.Server{Meta: model.Meta{Name: fmt.Sprintf("rack-%05d", i)}, Spec: model.ServerSpec{SystemUUID: u}})
+		o.BMCs[model.BMCName(b)] = &model.BMCRecord{Name: model.BMCName(b), Address: "192.0.2.1:443"}
+		o.BMCFacts[model.BMCName(b)] = &model.BMCFacts{Name: model.BMCName(b), Systems: []model.SystemFact{{URI: "/s", UUID: u}}}
+		d.Add(claim(fmt.Sprintf("c%05d", i)))
+	}
+	return &Input{Desired: d, Observed: o, Policy: DefaultPolicy(), Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+}
+
+// BenchmarkNewFleet plans and reports fleets of which nothing was known; what a
+// server costs must not grow with the fleet.
+func BenchmarkNewFleet(b *testing.B) {
+	for _, n := range []int{300, 3000} {
+		b.Run(fmt.Sprintf("%d new servers with manifests and waiting claims", n), func(b *testing.B) {
+			in := newFleetOf(n)
+			for b.Loop() {
+				Plan(in)
+				NewProjector().Report(in, 1)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/server")
+		})
+	}
+}

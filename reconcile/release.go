@@ -25,18 +25,18 @@ func (s *server) decideRelease() (Step, bool) {
 		return Step{}, false
 	case s.rec.Release != nil && s.claim != nil && s.rec.Installed != "":
 		s.edit().Release = nil // the claim is back before anything was done
+		if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && s.claim.Annotations[model.AnnotationBoot] == "always" {
+			again := *t
+			again.Always, again.Ended = true, model.TicketBooted
+			s.rec.Ticket = &again
+		}
 		return s.stay(), true
 	case s.rec.Release != nil || !s.fleet.toRelease[s.name]:
 		return Step{}, false
 	}
 	rec := s.edit()
 	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim}
-	s.end(model.TicketSpent)
-	if rec.Ticket != nil {
-		t := *rec.Ticket
-		t.Always = false
-		rec.Ticket = &t
-	}
+	s.revoke()
 	rec.NotBefore, rec.Failures, rec.LastError = time.Time{}, 0, ""
 	return s.stay(), true
 }
@@ -47,13 +47,15 @@ func (s *server) releasing() Step {
 	if !done {
 		return st
 	}
+	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) {
+		return s.rest(s.why("ManifestUnreadable", "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
+	}
 	rec := s.edit()
-	rec.Installed, rec.Reprovision, rec.Attempts = "", "", 0
+	rec.Reprovision, rec.Attempts = "", 0
 	if s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain {
-		rec.Installed = "retained"
 		return s.enter(model.StateReleased)
 	}
-	rec.Claim = ""
+	rec.Claim, rec.Installed = "", ""
 	return s.enter(model.StateCleanup)
 }
 
@@ -61,10 +63,14 @@ func (s *server) releasing() Step {
 func (s *server) released() Step {
 	switch {
 	case s.claim != nil:
+		s.edit().Release = nil
 		return s.enter(model.StateReserved)
-	case s.spec == nil || s.spec.Spec.ReclaimPolicy != model.ReclaimRetain:
-		s.edit().Claim = ""
+	case s.spec != nil && s.spec.Spec.ReclaimPolicy != model.ReclaimRetain && s.fleet.toRelease[s.name]:
+		rec := s.edit()
+		rec.Claim, rec.Installed = "", ""
 		return s.enter(model.StateCleanup)
+	case s.fleet.held[s.name]:
+		return s.rest(s.withheld())
 	}
 	return s.rest(s.whySince("Retained", "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
 }

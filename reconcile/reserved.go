@@ -19,6 +19,9 @@ func (s *server) reserved() Step {
 	case s.fleet.in.Policy.MirrorFirst && s.fleet.in.Mirrored[s.name] != s.rec.Claim:
 		return s.rest(s.why("WaitingForStatusBranch", "waiting for the binding to stand on the status branch, for the store is not durable"))
 	}
+	if why := s.fleet.unready(s.claim); why.Reason == "Ignored" {
+		return s.rest(s.whySince(why.Reason, why.Message, why.Actor))
+	}
 	s.startReprovision()
 	if s.claim.Spec.Power == model.PowerOff {
 		st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
@@ -60,14 +63,19 @@ func (s *server) install() Step {
 	state := t.State(s.progress())
 	booted := s.fleet.in.Observed.BootStates[s.name]
 	switch {
+	case under && state == model.TicketIgnitionServed && t.IgnitionAt.IsZero():
+		served := *t
+		served.IgnitionAt = s.progress().IgnitionAt
+		s.edit().Ticket = &served
+		return s.stay()
 	case under && booted != nil && booted.Ticket == t.ID,
-		under && state == model.TicketIgnitionServed && !s.now().Before(s.progress().IgnitionAt.Add(p.BootGrace)):
+		under && state == model.TicketIgnitionServed && !s.now().Before(t.IgnitionAt.Add(p.BootGrace)):
 		return s.installed()
 	case under && state == model.TicketIgnitionServed && s.power() == model.PowerOff:
 		return s.diskBoot() // what it installs may have powered it off
 	case under && state == model.TicketIgnitionServed:
 		st := s.rest(s.why(WaitingForBoot, "waiting for the server to report that it has booted, "+s.lastStage()))
-		return st.wakeBy(s.progress().IgnitionAt.Add(p.BootGrace))
+		return st.wakeBy(t.IgnitionAt.Add(p.BootGrace))
 	case why.Reason != "":
 		return s.rest(why)
 	case !under, state == model.TicketArmed && t.Digest != bootDigest(boot):
@@ -75,6 +83,8 @@ func (s *server) install() Step {
 		if !done {
 			return st
 		}
+		// What is asked for anew by now is part of this install.
+		s.edit().HandledReprovision = s.claim.Annotations[model.AnnotationReprovision]
 		return s.arm(model.PurposeClaim, boot)
 	case s.power() == model.PowerOff:
 		return s.netBoot(nil)
@@ -122,15 +132,15 @@ func (s *server) installed() Step {
 
 // startReprovision lets a decided reprovision begin when its turn has come.
 func (s *server) startReprovision() {
-	if s.rec.Reprovision == "" || s.rec.Installed == "" || s.fleet.reprovisions <= 0 {
+	if s.rec.Reprovision == "" || s.rec.Installed == "" || s.fleet.reprovisions <= 0 || s.claim.Spec.Power == model.PowerOff {
 		return
+	}
+	if _, why := s.claimBoot(); why.Reason != "" {
+		return // what it runs is kept running meanwhile
 	}
 	s.fleet.reprovisions--
 	s.edit().Installed = ""
-	s.end(model.TicketSpent)
-	t := *s.rec.Ticket
-	t.Always = false
-	s.rec.Ticket = &t
+	s.revoke()
 }
 
 // pendingReprovision says that the claim asks for something else than what the

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +44,8 @@ func restoreFile(r *model.Records, path string, data []byte) error {
 		if err := recordOf(data, &rec); err != nil {
 			return err
 		}
-		if rec.Name == "" || rec.State == "" {
-			return fmt.Errorf("the record has no name or no state")
+		if rec.Name == "" || !slices.Contains(model.ServerStates, rec.State) {
+			return fmt.Errorf("the record has no name or no known state")
 		}
 		rec.Restored = true
 		r.Servers[rec.Name] = &rec

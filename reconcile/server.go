@@ -38,6 +38,10 @@ type Step struct {
 // step returns the server's next step. The order of the cases is the order of
 // precedence.
 func (s *server) step() Step {
+	if s.fleet.in.Observed.Servers[s.name] == nil {
+		s.edit()
+		return s.stay() // known for good before anything is done to it
+	}
 	if st, ok := s.decideRelease(); ok {
 		return st
 	}
@@ -89,7 +93,7 @@ func (s *server) live() Step {
 	case model.StateError:
 		return s.rest(s.whySince(s.rec.Reason, s.rec.Message, RackOperator))
 	default:
-		panic("server " + string(s.name) + " in unknown state " + string(s.rec.State))
+		return s.rest(s.whySince("UnknownState", "its record has the unknown state "+string(s.rec.State), RackOperator))
 	}
 }
 
@@ -107,6 +111,8 @@ func (s *server) initial() Step {
 	case s.power() == model.PowerOn:
 		st, _ := s.off(p.PowerOffGrace)
 		return st
+	case s.reading.Offs < p.OffReadings && !s.starting():
+		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(WaitingForPowerOff, "making sure that the server is off"))
 	case s.rec.Attempts >= p.DiscoveryAttempts:
 		return s.fail("DiscoveryFailed", s.discoveryFailure())
 	case p.DiscoveryImage == "":
@@ -197,7 +203,7 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 		return s.ask(model.ResetForceOff), false // it did not come on, and must not later
 	case s.power() == model.PowerOff:
 		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
-	case !under && grace > 0:
+	case !under && grace > 0 && s.rec.Failures < 3: // a machine that refuses to shut down is forced
 		return s.ask(model.ResetGracefulOff), false
 	case !under:
 		return s.ask(model.ResetForceOff), false
@@ -263,7 +269,7 @@ func (s *server) reached() bool {
 
 // settling reports whether a power-on was asked for and may still take effect.
 func (s *server) settling() bool {
-	return s.starting() && s.now().Before(s.rec.Asked.At.Add(s.fleet.in.Policy.PowerOnLimit))
+	return s.starting() && !s.rec.Asked.At.After(s.now()) && s.now().Before(s.rec.Asked.At.Add(s.fleet.in.Policy.PowerOnLimit))
 }
 
 // nextLook is when to read a power state that is about to change: soon after it
@@ -300,6 +306,16 @@ func (s *server) arm(purpose model.TicketPurpose, b Boot) Step {
 // opened reports whether an open ticket of this purpose is there.
 func (s *server) opened(purpose model.TicketPurpose) bool {
 	return s.rec.Ticket.Open() && s.rec.Ticket.Purpose == purpose
+}
+
+// revoke closes the ticket for good.
+func (s *server) revoke() {
+	s.end(model.TicketSpent)
+	if s.rec.Ticket != nil && s.rec.Ticket.Always {
+		t := *s.rec.Ticket
+		t.Always = false
+		s.edit().Ticket = &t
+	}
 }
 
 // end closes the ticket.
@@ -356,14 +372,26 @@ func (s *server) look(due time.Time, why Why) Step {
 // rest reads the power state of a server with which there is nothing to do now
 // and again, at an interval that is up to a tenth longer or shorter by its name.
 func (s *server) rest(why Why) Step {
+	st := s.look(s.nextPoll(s.reading.At), why)
+	if st.Move != nil {
+		st.Move.Routine = true
+		st.Wake = s.nextPoll(s.now())
+	}
+	return st
+}
+
+// nextPoll is when a server that was read at last is to be read again. Polls come
+// in slots, so that one plan begins those of many servers.
+func (s *server) nextPoll(last time.Time) time.Time {
 	every := s.fleet.in.Policy.PollInterval
 	spread := time.Duration((jitter(s.name) - 0.5) / 5 * float64(every))
-	return s.look(s.reading.At.Add(every+spread), why)
+	slot := max(every/64, 1)
+	return last.Add(every + spread).Truncate(slot).Add(slot)
 }
 
 // wakeBy makes sure that the server is looked at again at t.
 func (st Step) wakeBy(t time.Time) Step {
-	if st.Wake.IsZero() || t.Before(st.Wake) {
+	if !t.IsZero() && (st.Wake.IsZero() || t.Before(st.Wake)) {
 		st.Wake = t
 	}
 	return st

@@ -32,6 +32,9 @@ type world struct {
 	limit    int           // of concurrent power-ons, 0 = the default
 	mirror   bool          // bindings wait for the status branch
 	deposed  atomic.Bool   // another leads
+	cut      int           // how many of the next saves of server records fail
+	hangs    bool          // BMCs do not answer Discover until it is given up
+	asks     int           // Discovers begun
 	loop     *Loop
 	stop     func()
 }
@@ -46,6 +49,11 @@ type machine struct {
 	liar     bool // its BMC accepts the override and forgets it
 	stubborn bool // its BMC keeps the override until it is cleared
 	wipeFail bool
+	noNotice bool // what it boots does not say that it is up
+	lies     int  // how many of the next power readings wrongly say Off
+	noParts  bool // its BMC does not show its inventory
+	refuses  map[model.ResetKind]bool
+	forced   int
 	disk     string // digest of what is installed, "" = empty
 	ons      int
 	installs int
@@ -149,6 +157,10 @@ func (w *world) Save(_ context.Context, c Changes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.saves++
+	if w.cut > 0 && len(c.Servers) > 0 {
+		w.cut--
+		return errors.New("killed before the record was saved")
+	}
 	if c.Fleet != nil {
 		w.observed.Fleet = *c.Fleet
 	}
@@ -182,7 +194,15 @@ func (w *world) Arm(_ context.Context, b Boot) (model.Ticket, error) {
 	return t, nil
 }
 
-func (w *world) Discover(_ context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
+func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
+	w.mu.Lock()
+	w.asks++
+	if w.hangs {
+		w.mu.Unlock()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	w.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f"}
@@ -214,6 +234,9 @@ func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.Serve
 	if err != nil {
 		return nil, err
 	}
+	if m.noParts {
+		return nil, errDead
+	}
 	return &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{UUID: m.uuid, Manufacturer: "Sim"}}, nil
 }
 
@@ -223,6 +246,10 @@ func (w *world) Power(_ context.Context, t model.SystemTarget) (model.Power, err
 	m, err := w.at(t)
 	if err != nil {
 		return "", err
+	}
+	if m.lies > 0 {
+		m.lies--
+		return model.PowerOff, nil
 	}
 	return m.power, nil
 }
@@ -263,6 +290,12 @@ func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind
 	m, err := w.at(t)
 	if err != nil {
 		return err
+	}
+	if m.refuses[r] {
+		return errors.New("the machine does not allow " + string(r))
+	}
+	if r == model.ResetForceOff {
+		m.forced++
 	}
 	delay := w.delay
 	switch r {
@@ -325,7 +358,9 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 		w.observed.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: now, Disks: []model.DiskWipe{result}}
 	case model.PurposeClaim:
 		m.disk, m.installs = t.Digest, m.installs+1
-		w.observed.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: now}
+		if !m.noNotice {
+			w.observed.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: now}
+		}
 	}
 }
 

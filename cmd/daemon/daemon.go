@@ -297,8 +297,8 @@ func (d *daemon) restoreFrom(ctx context.Context, files map[string][]byte) error
 		return nil // a new fleet
 	}
 	records, problems := reconcile.Restore(files, time.Now())
-	for _, p := range problems {
-		d.log.Warn("record not restored", "err", p)
+	if len(problems) > 0 {
+		return fmt.Errorf("%w; the store is empty, and without this record its server would be taken for a new one: mend the file on the status branch, or remove it if that is what you want", errors.Join(problems...))
 	}
 	d.log.Warn("the store was empty: records restored from the status branch", "servers", len(records.Servers), "claims", len(records.Claims))
 	if err := d.registry.Restore(ctx, records); err != nil && ctx.Err() == nil {

@@ -1,0 +1,248 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+// TestHarderHistoriesBreakNoLaw has more happen than TestRandomHistories:
+// maintenance, park, operations, retain, power Off, moved BMCs, records that are
+// not saved after their action was done, files that cannot be read, false
+// readings, BMCs that refuse.
+func TestHarderHistoriesBreakNoLaw(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &harder{history: history{rnd: rand.New(rand.NewPCG(seed, 2)), w: newWorld(t, 4)}}
+				h.live()
+			})
+		})
+	}
+}
+
+type harder struct {
+	history
+	hidden map[model.ClaimName]*model.ServerClaim // quarantined
+	values int
+	last   map[model.ServerName]installed // as of the last look
+}
+
+// installed is what explains the installs of a machine.
+type installed struct {
+	times, asked int
+	claim        model.ClaimName
+	bound        time.Time
+}
+
+// checkInstalls looks whether each install was asked for: by a new binding, or
+// by a new value of the reprovision annotation.
+func (h *harder) checkInstalls() {
+	w := h.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range w.machines {
+		rec, last := w.observed.Servers[m.name], h.last[m.name]
+		if rec == nil || m.installs == last.times {
+			continue
+		}
+		now := installed{m.installs, h.asked[rec.Claim], rec.Claim, rec.ClaimedAt}
+		due := 0
+		if now.claim != last.claim || !now.bound.Equal(last.bound) {
+			due = 1 + now.asked
+		} else {
+			due = now.asked - last.asked
+		}
+		if n := m.installs - last.times; n > due {
+			h.fail("%s was installed %d times for %s since the last look, want %d at most", m.name, n, now.claim, due)
+		}
+		h.last[m.name] = now
+	}
+}
+
+func (h *harder) live() {
+	h.released, h.asked = make(map[model.ClaimName]bool), make(map[model.ClaimName]int)
+	h.disks, h.owner = make(map[model.ServerName]string), make(map[model.ServerName]model.ClaimName)
+	h.last = make(map[model.ServerName]installed)
+	h.hidden = make(map[model.ClaimName]*model.ServerClaim)
+	h.w.start()
+	for range 80 {
+		if h.rnd.IntN(2) == 0 {
+			h.event()
+		} else {
+			h.hard()
+		}
+		time.Sleep(time.Duration(h.rnd.IntN(90000)) * time.Millisecond)
+		synctest.Wait()
+		h.check()
+		h.checkInstalls()
+	}
+	h.mend()
+	time.Sleep(6 * time.Hour)
+	synctest.Wait()
+	h.check()
+	h.atRest()
+	h.w.stop()
+}
+
+// mend takes away all that keeps servers from where claims want them.
+func (h *harder) mend() {
+	h.w.mu.Lock()
+	for _, m := range h.w.machines {
+		m.dead, m.lies = false, 0
+	}
+	h.w.cut = 0
+	h.w.mu.Unlock()
+	hold := h.w.Observed().Fleet.Guard
+	h.w.commit(func(d *model.Desired) {
+		clear(d.Maintenances)
+		clear(d.Quarantined)
+		d.Incomplete = false
+		for n, c := range h.hidden {
+			if d.Claims[n] == nil {
+				d.Add(c)
+			}
+		}
+		for i := range 4 {
+			h.values++
+			d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) { s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values) }))
+		}
+		for n, c := range maps.Clone(d.Claims) {
+			on := *c
+			on.Spec.Power = model.PowerOn
+			d.Claims[n] = &on
+		}
+		if hold != nil {
+			d.Approvals = []string{hold.Hash}
+		}
+	})
+	for range 3 { // what retain and hold let through only now
+		time.Sleep(30 * time.Minute)
+		hold := h.w.Observed().Fleet.Guard
+		h.w.commit(func(d *model.Desired) {
+			if hold != nil {
+				d.Approvals = []string{hold.Hash}
+			}
+		})
+	}
+}
+
+func (h *harder) hard() {
+	w := h.w
+	i := h.rnd.IntN(4)
+	m := w.machine(i)
+	name := fmt.Sprint("c", h.rnd.IntN(3))
+	key := model.ClaimName("default/" + name)
+	say := func(format string, args ...any) { h.log = append(h.log, fmt.Sprintf(format, args...)) }
+	h.values++
+	file := func(change ...func(*model.Server)) func(*model.Desired) {
+		return func(d *model.Desired) {
+			s := serverFile(i)
+			if old := d.Servers[model.ServerName(s.Name)]; old != nil {
+				*s = *old
+				s.Annotations = maps.Clone(old.Annotations)
+			}
+			for _, f := range change {
+				f(s)
+			}
+			d.Add(s)
+		}
+	}
+	switch h.rnd.IntN(11) {
+	case 0:
+		say("maintenance of %d on or off", i)
+		w.commit(func(d *model.Desired) {
+			n := fmt.Sprint("m", i)
+			if d.Maintenances[n] != nil {
+				delete(d.Maintenances, n)
+				return
+			}
+			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: n}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}}})
+		})
+	case 1:
+		op := []string{"park", "ignore", "retry#", "power-cycle-server#", "force-off-server#", "force-on-server#", "graceful-restart-server#", ""}[h.rnd.IntN(8)]
+		if len(op) > 1 && op[len(op)-1] == '#' {
+			op += fmt.Sprint(h.values)
+		}
+		say("operation %q on %d", op, i)
+		w.commit(file(operation1(op)))
+	case 2:
+		say("retain %d or not", i)
+		w.commit(file(func(s *model.Server) {
+			if s.Spec.ReclaimPolicy == model.ReclaimRetain {
+				s.Spec.ReclaimPolicy = model.ReclaimRecycle
+			} else {
+				retain(s)
+			}
+		}))
+	case 3, 4:
+		say("power of %s changes", name)
+		w.commit(func(d *model.Desired) {
+			if old := d.Claims[key]; old != nil {
+				c := *old
+				if c.Spec.Power == model.PowerOn {
+					c.Spec.Power = model.PowerOff
+				} else {
+					c.Spec.Power = model.PowerOn
+				}
+				d.Add(&c)
+			}
+		})
+	case 5:
+		say("the BMC of %d has a new address", i)
+		w.commit(func(d *model.Desired) {
+			b := *d.BMCs[m.bmc]
+			b.Spec.Protocol.Port++
+			d.Add(&b)
+		})
+	case 6:
+		n := 1 + h.rnd.IntN(3)
+		say("%d outcomes are not saved, then restart", n)
+		w.mu.Lock()
+		w.cut = n
+		w.mu.Unlock()
+		time.Sleep(time.Duration(h.rnd.IntN(20000)) * time.Millisecond)
+		w.stop()
+		w.mu.Lock()
+		w.cut = 0
+		w.mu.Unlock()
+		w.start()
+	case 7:
+		say("%s cannot be read, or can again", name)
+		id := model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: name}
+		w.commit(func(d *model.Desired) {
+			switch {
+			case d.Quarantined[id]:
+				delete(d.Quarantined, id)
+				d.Add(h.hidden[key])
+				delete(h.hidden, key)
+			case d.Claims[key] != nil:
+				h.hidden[key] = d.Claims[key]
+				delete(d.Claims, key)
+				d.Quarantined[id] = true
+			}
+		})
+	case 8:
+		say("a file cannot be read, or can again")
+		w.commit(func(d *model.Desired) { d.Incomplete = !d.Incomplete })
+	case 9:
+		say("%d is wrongly said to be Off once", i)
+		w.mu.Lock()
+		m.lies = 1
+		w.mu.Unlock()
+	case 10:
+		say("%d starts or stops to refuse a graceful shutdown", i)
+		w.mu.Lock()
+		if m.refuses == nil {
+			m.refuses = map[model.ResetKind]bool{model.ResetGracefulOff: true, model.ResetGracefulRestart: true}
+		} else {
+			m.refuses = nil
+		}
+		w.mu.Unlock()
+	}
+}

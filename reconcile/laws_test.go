@@ -1,0 +1,689 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+// serverFile puts a Server manifest in Git.
+func serverFile(i int, change ...func(*model.Server)) *model.Server {
+	s := &model.Server{Meta: model.Meta{Name: fmt.Sprintf("bmc%02d-system-0", i), Annotations: map[string]string{}}}
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+func retain(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain }
+
+func operation1(v string) func(*model.Server) {
+	return func(s *model.Server) { s.Annotations[model.AnnotationOperation] = v }
+}
+
+func annotated(key, v string) func(*model.ServerClaim) {
+	return func(c *model.ServerClaim) {
+		if c.Annotations == nil {
+			c.Annotations = map[string]string{}
+		}
+		c.Annotations[key] = v
+	}
+}
+
+// parked is a claim's server before the test begins.
+func (w *world) serve(names ...string) {
+	w.t.Helper()
+	w.expect(2*time.Minute, len(w.machines)-1, "Available Off")
+	w.commit(func(d *model.Desired) {
+		for _, n := range names {
+			d.Add(claim(n))
+		}
+	})
+	for i, n := range names {
+		w.expect(time.Minute, i, "Reserved On default/"+n)
+	}
+}
+
+func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.machine(0).power = model.PowerOn
+		w.desired.Add(claim("web"))
+		w.desired.Add(serverFile(0, func(s *model.Server) { s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"} }))
+		w.start()
+		defer w.stop()
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.stop()
+		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
+		in := w.loop.Input(time.Now())
+		Plan(in)
+		w.start()
+	})
+}
+
+func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.machine(1).power = model.PowerOn
+		w.start()
+		defer w.stop()
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web"))
+			d.Add(serverFile(1, func(s *model.Server) { s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"} }))
+		})
+		w.expect(time.Minute, 1, "Reserved On default/web")
+		w.expect(0, 0, "Available Off")
+	})
+}
+
+func TestARetainedDiskSurvivesTheRemovalOfTheServersFile(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })
+		w.serve("web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(time.Hour, 0, "Released Off default/web")
+		w.commit(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0"); d.Incomplete = true })
+		w.expect(time.Hour, 0, "Released Off default/web")
+	})
+}
+
+func TestAReleaseWaitsWhileTheServersFileIsQuarantined(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })
+		w.serve("web")
+		w.commit(func(d *model.Desired) {
+			delete(d.Claims, "default/web")
+			delete(d.Servers, "bmc00-system-0")
+			d.Quarantined[model.Identity{Kind: model.KindServer, Name: "bmc00-system-0"}] = true
+		})
+		time.Sleep(time.Hour)
+		if w.machine(0).disk == "" {
+			t.Fatal("wiped though its manifest, which says Retain, stands in Git but cannot be read")
+		}
+	})
+}
+
+func TestTheGuardCountsWipesOfRetainedServers(t *testing.T) {
+	live(t, 5, func(t *testing.T, w *world) {
+		w.commit(func(d *model.Desired) {
+			for i := range 5 {
+				d.Add(serverFile(i, retain))
+			}
+		})
+		names := []string{"a", "b", "c", "d", "e"}
+		w.serve(names...)
+		for _, n := range names {
+			w.commit(func(d *model.Desired) { delete(d.Claims, model.ClaimName("default/"+n)) })
+			time.Sleep(10 * time.Minute)
+		}
+		w.expect(time.Minute, 4, "Released Off default/e")
+		w.commit(func(d *model.Desired) {
+			for i := range 5 {
+				d.Add(serverFile(i))
+			}
+		})
+		w.expect(time.Hour, 4, "Released Off default/e")
+	})
+}
+
+func TestMaintenanceLastsWhileItsFileCannotBeRead(t *testing.T) {
+	for _, how := range []string{"quarantined", "incomplete"} {
+		t.Run(how, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *world) {
+				w.serve("web")
+				w.commit(func(d *model.Desired) {
+					d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+				})
+				w.expect(time.Minute, 0, "Maintenance Off default/web")
+				w.commit(func(d *model.Desired) {
+					delete(d.Maintenances, "m")
+					if how == "quarantined" {
+						d.Quarantined[model.Identity{Kind: model.KindServerMaintenance, Name: "m"}] = true
+					} else {
+						d.Incomplete = true
+					}
+				})
+				w.expect(time.Hour, 0, "Maintenance Off default/web")
+			})
+		})
+	}
+}
+
+func TestAServerThatNeverBootsIsNotPowerCycledForEver(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.machine(0).liar = true
+		ons := w.machine(0).ons
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		if got := w.machine(0).ons - ons; got > 3 {
+			t.Errorf("powered on %d times in a day, want BootAttempts = 3 at most", got)
+		}
+	})
+}
+
+func TestOneFalseOffDoesNotTakeARunningServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		m := w.machine(0)
+		m.power = model.PowerOn
+		w.start()
+		defer w.stop()
+		w.expect(time.Hour, 0, "Initial On")
+		w.mu.Lock()
+		m.lies = 1
+		w.mu.Unlock()
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if m.forced > 0 || m.override || len(m.boots) > 0 {
+			t.Errorf("forced off %d times, override %v, boots %v", m.forced, m.override, m.boots)
+		}
+	})
+}
+
+func TestAMachineWithoutGracefulShutdownIsForcedOff(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.serve("web")
+		w.machine(0).refuses = map[model.ResetKind]bool{model.ResetGracefulOff: true}
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Hour, 0, "Available Off")
+	})
+}
+
+func TestAnOperationThatTheMachineRefusesDoesNotHoldUpARelease(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.serve("web")
+		w.machine(0).refuses = map[model.ResetKind]bool{model.ResetGracefulRestart: true}
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationGracefulRestart))) })
+		time.Sleep(time.Minute)
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Hour, 0, "Available Off")
+	})
+}
+
+func TestALostStoreReinstallsNothingThatTookItsIgnition(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.machine(0).noNotice = true
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(5*time.Minute, 0, "Reserved On default/web")
+		if w.machine(0).installs != 1 {
+			t.Fatal("not installed")
+		}
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		w.stop()
+		w.mu.Lock()
+		w.observed = model.NewObserved()
+		w.observed.Records, _ = Restore(files, time.Now())
+		w.mu.Unlock()
+		w.start()
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if m := w.machine(0); m.installs != 1 || m.forced > 0 {
+			t.Errorf("installed %d times, forced off %d times after the loss", m.installs, m.forced)
+		}
+	})
+}
+
+// lastReport is a Sink that keeps the newest report.
+type lastReport struct {
+	t    *testing.T
+	docs map[string]string
+	n    int
+}
+
+func (l *lastReport) Publish(_ context.Context, r *model.Report) (string, error) {
+	files := make(map[string]string)
+	for p, b := range rendered(l.t, r) {
+		files[p] = string(b)
+	}
+	same := len(files) == len(l.docs)
+	for p, b := range files {
+		same = same && l.docs[p] == b
+	}
+	l.docs = files
+	if same {
+		return "", nil
+	}
+	l.n++
+	return fmt.Sprint("c", l.n), nil
+}
+
+func publishing(w *world) (*lastReport, func()) {
+	sink := &lastReport{t: w.t}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	p := &Publisher{Loop: w.loop, Sink: sink, Fence: func() uint64 { return 1 }, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = p.Run(ctx) }()
+	return sink, func() { cancel(); <-done }
+}
+
+// stale lists the documents on the status branch that say something else than
+// would be said now.
+func (l *lastReport) stale(w *world) []string {
+	var out []string
+	for p, b := range rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1)) {
+		if l.docs[p] != string(b) {
+			out = append(out, p+":\n"+l.docs[p]+"\nis now:\n"+string(b))
+		}
+	}
+	return out
+}
+
+func TestTheStatusBranchSaysWhenABMCAnswersAgain(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		sink, end := publishing(w)
+		defer end()
+		w.serve("web")
+		dead := func(b bool) { w.mu.Lock(); w.machine(0).dead = b; w.mu.Unlock() }
+		dead(true)
+		time.Sleep(3 * time.Minute)
+		dead(false)
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		if s := sink.stale(w); len(s) > 0 {
+			t.Errorf("%d documents are stale, first %s", len(s), s[0])
+		}
+	})
+}
+
+func TestTheStatusBranchSaysWhenABindingIsMirrored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.mirror = true
+		w.start()
+		_, end := publishing(w)
+		w.serve("web")
+		end()
+		w.stop()
+		w.start()
+		defer w.stop()
+		sink, end := publishing(w)
+		defer end()
+		w.loop.changed()
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		if s := sink.stale(w); len(s) > 0 {
+			t.Errorf("%d documents are stale, first %s", len(s), s[0])
+		}
+	})
+}
+
+func names6() []string { return []string{"a", "b", "c", "d", "e", "f"} }
+
+func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
+	live(t, 10, func(t *testing.T, w *world) {
+		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
+		w.serve(names...)
+		w.commit(func(d *model.Desired) {
+			for _, n := range names {
+				delete(d.Claims, model.ClaimName("default/"+n))
+			}
+		})
+		time.Sleep(time.Minute)
+		w.stop()
+		hold := w.Observed().Fleet.Guard
+		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
+		in := w.loop.Input(time.Now())
+		for _, i := range []int{0, 1, 2, 3, 4} {
+			in.Busy[model.ServerName(fmt.Sprintf("bmc%02d-system-0", i))] = true
+		}
+		r := Plan(in)
+		for n, m := range r.Servers {
+			if len(m.Do) == 0 {
+				w.observed.Servers[n] = m.Then
+			}
+		}
+		if r.Fleet != nil {
+			w.observed.Fleet = *r.Fleet
+		}
+		r = Plan(w.loop.Input(time.Now()))
+		if r.Fleet != nil && r.Fleet.Guard != nil {
+			t.Errorf("after the approval of %d steps the guard holds %d of them again", len(hold.Steps), len(r.Fleet.Guard.Steps))
+		}
+		w.start()
+	})
+}
+
+func TestMaintenanceOfAHeldServerDoesNotLetTheOthersPass(t *testing.T) {
+	live(t, 4, func(t *testing.T, w *world) {
+		w.serve("a", "b", "c", "d")
+		w.commit(func(d *model.Desired) {
+			for _, n := range names6() {
+				delete(d.Claims, model.ClaimName("default/"+n))
+			}
+		})
+		w.expect(10*time.Minute, 0, "Reserved On default/a")
+		w.commit(func(d *model.Desired) { d.Add(serverFile(3, operation1(model.OperationPark))) })
+		w.expect(10*time.Minute, 0, "Reserved On default/a")
+	})
+}
+
+func TestServersThatSwapBMCsAreFound(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.serve("a", "b")
+		w.mu.Lock()
+		a, b := w.machine(0), w.machine(1)
+		// The machines change places: URI and BMC stay, the rest moves.
+		ua, ub := "/redfish/v1/Systems/0", "/redfish/v1/Systems/1"
+		w.machines[ua], w.machines[ub] = b, a
+		a.bmc, b.bmc = b.bmc, a.bmc
+		w.mu.Unlock()
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		for n, rec := range w.Observed().Servers {
+			if m := w.machines[rec.SystemURI]; m.uuid != rec.UUID {
+				t.Errorf("%s is still looked for at %s", n, rec.SystemURI)
+			}
+		}
+	})
+}
+
+func TestACleanupWaitsForABMCThatIsAway(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.serve("web")
+		w.mu.Lock()
+		w.slow = time.Minute // the BMC is gone before the boot override is set
+		w.mu.Unlock()
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(30*time.Second, 0, "Cleanup Off")
+		dead := func(b bool) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.machine(0).dead, w.slow = b, 0
+		}
+		dead(true)
+		time.Sleep(time.Hour)
+		dead(false)
+		w.expect(time.Hour, 0, "Available Off")
+	})
+}
+
+func TestAReprovisionAskedForBeforeTheInstallIsPartOfIt(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.machine(0).dead = true
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved Off default/web")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", annotated(model.AnnotationReprovision, "1"), func(c *model.ServerClaim) { c.Spec.Image = "os:2" }))
+		})
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		w.machine(0).dead = false
+		w.mu.Unlock()
+		w.expect(2*time.Hour, 0, "Reserved On default/web")
+		if n := w.machine(0).installs; n != 1 {
+			t.Errorf("installed %d times, want 1", n)
+		}
+	})
+}
+
+func TestAReprovisionOfAServerThatIsOffHoldsUpNobody(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.serve("a", "b")
+		off := func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }
+		w.commit(func(d *model.Desired) { d.Add(claim("a", off)) })
+		w.expect(10*time.Minute, 0, "Reserved Off default/a")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("a", off, annotated(model.AnnotationReprovision, "1")))
+			d.Add(claim("b", annotated(model.AnnotationReprovision, "1")))
+		})
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if n := w.machine(1).installs; n != 2 {
+			t.Errorf("b was installed %d times in all, want 2", n)
+		}
+	})
+}
+
+func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.machine(0).noParts = true
+		w.start()
+		defer w.stop()
+		time.Sleep(10 * time.Minute)
+		a := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		time.Sleep(10 * time.Minute)
+		b := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		for p := range b {
+			if string(a[p]) != string(b[p]) {
+				t.Errorf("%s changed though nothing did:\n%s\nthen:\n%s", p, a[p], b[p])
+			}
+		}
+	})
+}
+
+func TestAManifestWithTheUUIDOfAnotherMachineIsNotApplied(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.serve("a", "b")
+		boots := len(w.machine(0).boots)
+		w.commit(func(d *model.Desired) {
+			d.Add(serverFile(0, operation1(model.OperationPowerCycle), func(s *model.Server) { s.Spec.SystemUUID = w.machine(1).uuid }))
+		})
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if len(w.machine(0).boots) != boots {
+			t.Error("the machine with another UUID was power-cycled")
+		}
+	})
+}
+
+func TestWhoLosesTheLeadDoesNoFurtherStep(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.mu.Lock()
+		w.slow = 20 * time.Second
+		ons := w.machine(0).ons
+		w.mu.Unlock()
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		time.Sleep(10 * time.Second)
+		w.deposed.Store(true)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if w.machine(0).ons != ons {
+			t.Error("powered on after the lead was lost")
+		}
+	})
+}
+
+func TestAClaimThatCameBackStillBootsAlways(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		always := annotated(model.AnnotationBoot, "always")
+		w.commit(func(d *model.Desired) { d.Add(claim("web", always)) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.machine(0).dead = true
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		time.Sleep(time.Minute)
+		w.commit(func(d *model.Desired) { d.Add(claim("web", always)) })
+		time.Sleep(time.Minute)
+		w.mu.Lock()
+		w.machine(0).dead = false
+		w.mu.Unlock()
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		w.set(w.machine(0), model.PowerOff)
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		m := w.machine(0)
+		if last := m.boots[len(m.boots)-1]; last != "network os:1" {
+			t.Errorf("booted from %q, want the network", last)
+		}
+	})
+}
+
+func TestNothingIsServedDuringMaintenance(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.machine(0).liar = true // its ticket stays Armed
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationPark))) })
+		w.expect(10*time.Minute, 0, "Maintenance Off default/web")
+		if rec := w.Observed().Servers["bmc00-system-0"]; rec.Ticket.MayBoot(w.Observed().Progress[rec.Name]) {
+			t.Error("its boot ticket may be used during maintenance")
+		}
+	})
+}
+
+func TestAReprovisionWaitsForItsIgnition(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		secret := &model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")}}
+		with := func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(secret); d.Add(claim("web", with)) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) {
+			delete(d.Secrets, "default/ign")
+			d.Add(claim("web", with, annotated(model.AnnotationReprovision, "1")))
+		})
+		time.Sleep(10 * time.Minute)
+		w.set(w.machine(0), model.PowerOff)
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+	})
+}
+
+func TestARecordOfAnUnknownStateStopsNobody(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.serve("a")
+		w.stop()
+		w.mu.Lock()
+		rec := *w.observed.Servers["bmc00-system-0"]
+		rec.State = "Tainted"
+		w.observed.Servers[rec.Name] = &rec
+		w.mu.Unlock()
+		in := w.loop.Input(time.Now())
+		Plan(in)
+		w.start()
+	})
+}
+
+func TestAnIgnoredClaimIsLeftAlone(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.serve("web")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", annotated(model.AnnotationOperation, "ignore"), func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
+		w.expect(time.Hour, 0, "Reserved On default/web")
+	})
+}
+
+func TestAClockThatWentBackDoesNotStopAServer(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.serve("web")
+		w.stop()
+		w.mu.Lock()
+		rec := *w.observed.Servers["bmc00-system-0"]
+		rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: time.Now().Add(1000 * time.Hour)}
+		w.observed.Servers[rec.Name] = &rec
+		w.machine(0).power = model.PowerOff
+		w.mu.Unlock()
+		w.start()
+		w.expect(time.Hour, 0, "Reserved On default/web")
+	})
+}
+
+func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *world) {
+		w.serve("a")
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationIgnore))) })
+		time.Sleep(time.Minute)
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		w.stop()
+		w.mu.Lock()
+		p := w.observed.Progress
+		w.observed = model.NewObserved()
+		w.observed.Records, _ = Restore(files, time.Now())
+		w.observed.Progress = p
+		w.mu.Unlock()
+		w.start()
+		w.commit(func(d *model.Desired) { d.Add(claim("db")) })
+		w.expect(time.Hour, 1, "Reserved On default/db")
+	})
+}
+
+func TestABMCThatHangsIsAskedEverMoreSeldom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.hangs = true
+		w.start()
+		time.Sleep(2 * time.Hour)
+		rec := w.Observed().BMCs["bmc00"]
+		if rec == nil || rec.Reason == "" {
+			t.Errorf("record %+v after %d readings that were given up, want a reason", rec, w.asks)
+		}
+		w.stop()
+	})
+}
+
+func TestAStoreThatRefusesIsNoReasonToHammerBMCs(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		m := w.machine(0)
+		w.mu.Lock()
+		w.cut = 50
+		w.mu.Unlock()
+		w.set(m, model.PowerOn)
+		time.Sleep(time.Minute + 6*time.Second)
+		synctest.Wait()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if done := 50 - w.cut; done > 10 {
+			t.Errorf("%d moves in the seconds in which none could be saved", done)
+		}
+		w.cut = 0
+	})
+}
+
+func TestPowerOnsUnderWayCountWhereverTheServerStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		w.limit = 1
+		w.start()
+		defer w.stop()
+		w.expect(5*time.Minute, 3, "Available Off")
+		w.mu.Lock()
+		w.slow, w.most = 20*time.Second, 0
+		w.mu.Unlock()
+		to := func(i int) func(*model.ServerClaim) {
+			return func(c *model.ServerClaim) {
+				c.Spec.ServerRef = &model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}
+			}
+		}
+		w.commit(func(d *model.Desired) { d.Add(claim("z", to(3))) })
+		time.Sleep(5 * time.Second)
+		w.commit(func(d *model.Desired) { d.Add(claim("a", to(0))) })
+		time.Sleep(10 * time.Minute)
+		if w.most > 1 {
+			t.Errorf("%d servers were being powered on at once, want 1", w.most)
+		}
+	})
+}
+
+func TestAnApprovalIsGoodForOneTime(t *testing.T) {
+	live(t, 4, func(t *testing.T, w *world) {
+		names := []string{"a", "b", "c", "d"}
+		release := func(d *model.Desired) {
+			for _, n := range names {
+				delete(d.Claims, model.ClaimName("default/"+n))
+			}
+		}
+		w.serve(names...)
+		w.commit(release)
+		time.Sleep(time.Minute)
+		hold := w.Observed().Fleet.Guard
+		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
+		w.expect(10*time.Minute, 0, "Available Off")
+		w.commit(func(*model.Desired) {})
+		w.serve(names...)
+		w.commit(release)
+		w.expect(10*time.Minute, 0, "Reserved On default/a")
+	})
+}
