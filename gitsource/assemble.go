@@ -43,6 +43,7 @@ type force struct {
 
 // outcome is what a revision comes to.
 type outcome struct {
+	restored    bool // kept over a restart, and not looked at since
 	force       force
 	quarantined map[model.Identity]bool
 	problems    []model.Problem

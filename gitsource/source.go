@@ -328,6 +328,7 @@ func (s *Source) restore() {
 	}
 	s.verdict.Observed = s.revision(head)
 	out := s.assemble(held, files, same)
+	out.restored = true
 	s.takeOver(head, out, s.state.Approvals, len(files))
 	s.log.Info("revision restored", "revision", s.revision(head))
 }
@@ -441,8 +442,12 @@ func (s *Source) judge(head plumbing.Hash) error {
 	if way.lineage == rewritten {
 		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, s.rewrite(head, out.force)
 	}
-	s.takeOver(head, out, s.store.approvals(c, way.between), len(files))
-	s.save()
+	approvals := s.store.approvals(c, way.between)
+	// Written down before anybody acts upon it: a restart must not go back behind
+	// what was acted upon, or the claims that it does not know yet look released.
+	s.head, s.force = head, out.force
+	s.save(approvals)
+	s.takeOver(head, out, approvals, len(files))
 	return nil
 }
 
@@ -499,7 +504,7 @@ func (s *Source) takeOver(head plumbing.Hash, out outcome, approvals []string, f
 	now := s.opts.Clock()
 	s.head, s.force = head, out.force
 	d := out.desired()
-	d.Revision, d.Time, d.Approvals = s.revision(head), now, approvals
+	d.Revision, d.Time, d.Approvals, d.Restored = s.revision(head), now, approvals, out.restored
 	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
 	d.Source = s.verdict
 	s.metrics.revision.Set(float64(now.Unix()))
@@ -534,15 +539,16 @@ func (s *Source) fail(err error) {
 // announce shows a state of the source with what is in force, if it differs from
 // the one shown.
 func (s *Source) announce(st model.SourceState) {
-	old := s.status.Load()
+	old, d := s.status.Load(), s.desired.Load()
 	st.Since = since(old, st.Reason, s.opts.Clock())
-	if st == *old {
+	confirmed := d != nil && d.Restored && st.Reason != model.SourceFetchFailed
+	if st == *old && !confirmed {
 		return
 	}
 	s.status.Store(&st)
-	if d := s.desired.Load(); d != nil {
+	if d != nil {
 		next := *d
-		next.Source = st
+		next.Source, next.Restored = st, d.Restored && !confirmed
 		s.desired.Store(&next)
 	}
 	signal(s.changed)
@@ -561,11 +567,11 @@ func since(old *model.SourceState, reason string, now time.Time) time.Time {
 
 // save writes down what a restart needs. Failing to is not worth losing the
 // revision for.
-func (s *Source) save() {
+func (s *Source) save(approvals []string) {
 	before := s.state
 	st := &state{
 		Version: stateVersion, URL: s.opts.URL, Branch: s.opts.Branch, Path: s.opts.Path,
-		Head: s.head.String(), Approvals: s.desired.Load().Approvals,
+		Head: s.head.String(), Approvals: approvals,
 	}
 	if s.verdict.Reason == model.SourceHistoryRewritten {
 		verdict := s.verdict

@@ -35,6 +35,9 @@ type Desired struct {
 	// Incomplete is set when a file cannot be read at all and nobody knows which
 	// objects it held. While it is, no absence is a deletion.
 	Incomplete bool
+	// Restored is set while the revision is one that was kept over a restart and the
+	// branch has not been looked at since: a newer one may have been acted upon.
+	Restored bool
 	// Approvals are the short hashes named by Ingot-Approve trailers of this
 	// revision's commits.
 	Approvals []string

@@ -65,6 +65,9 @@ type ServerRecord struct {
 	HandledOperation   string `json:"handledOperation,omitempty"`
 	HandledReprovision string `json:"handledReprovision,omitempty"`
 	HandledDiscover    string `json:"handledDiscover,omitempty"`
+	// HandledBefore are values that were handled before those, as "annotation=value",
+	// newest last: going back to one asks for nothing (law 1).
+	HandledBefore []string `json:"handledBefore,omitempty"`
 
 	// Reason and Message say what is wrong in state Error.
 	Reason  string `json:"reason,omitempty"`

@@ -92,7 +92,7 @@ func (f *fleet) disruption(s *server) string {
 // reprovisionAsked reports whether the claim asks anew to be installed again.
 func (s *server) reprovisionAsked() bool {
 	v := s.claim.Annotations[model.AnnotationReprovision]
-	return v != "" && v != s.rec.HandledReprovision
+	return v != "" && !wasHandled(s.rec, askedReprovision, v)
 }
 
 // allow lets steps be begun.
@@ -104,8 +104,8 @@ func (f *fleet) allow(steps []model.Disruption) {
 		}
 		s := f.byName[d.Server]
 		rec := s.edit()
-		rec.HandledReprovision = s.claim.Annotations[model.AnnotationReprovision]
-		rec.Reprovision = rec.HandledReprovision
+		rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
+		handle(rec, askedReprovision, rec.Reprovision)
 	}
 }
 

@@ -687,3 +687,51 @@ func TestAnApprovalIsGoodForOneTime(t *testing.T) {
 		w.expect(10*time.Minute, 0, "Reserved On default/a")
 	})
 }
+
+func TestARevisionKeptOverARestartThatIsTooOldReleasesNobody(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		old := w.Desired()
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		newest := w.Desired()
+		w.stop()
+		kept := *old
+		kept.Restored = true
+		w.mu.Lock()
+		w.desired = &kept
+		w.mu.Unlock()
+		w.start()
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		w.mu.Lock()
+		w.desired = newest
+		w.mu.Unlock()
+		signal(w.changed)
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		w.expect(2*time.Minute, 0, "Available Off")
+	})
+}
+
+func TestARevertToAFormerValueAsksForNothing(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		ask := func(reprovision, operation string) {
+			w.commit(func(d *model.Desired) {
+				d.Add(claim("web", func(c *model.ServerClaim) {
+					c.Annotations = map[string]string{model.AnnotationReprovision: reprovision}
+				}))
+				d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: operation}}})
+			})
+			w.expect(5*time.Minute, 0, "Reserved On default/web")
+		}
+		ask("1", "power-cycle-server#1")
+		ask("2", "power-cycle-server#2")
+		m := w.machine(0)
+		installs, boots := m.installs, len(m.boots)
+		ask("1", "power-cycle-server#1")
+		if m.installs != installs || len(m.boots) != boots {
+			t.Errorf("a revert installed %d times and booted %d times", m.installs-installs, len(m.boots)-boots)
+		}
+	})
+}

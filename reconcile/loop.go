@@ -132,6 +132,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 			return nil
 		case <-l.wake:
 		case <-l.Store.Changed():
+			l.changed() // boot progress and reports are shown too
 		case <-l.DesiredChanged:
 			l.changed()
 		case <-timer.C:

@@ -43,11 +43,11 @@ func (s *server) maintained() Step {
 // retry leaves Error, or drops the pause after a failure, when Git asks anew.
 func (s *server) retry() (Step, bool) {
 	name, value := s.requested()
-	if name != model.OperationRetry || value == s.rec.HandledOperation {
+	if name != model.OperationRetry || wasHandled(s.rec, askedOperation, value) {
 		return Step{}, false
 	}
 	rec := s.edit()
-	rec.HandledOperation = value
+	handle(rec, askedOperation, value)
 	rec.Attempts, rec.Failures, rec.LastError = 0, 0, ""
 	rec.NotBefore = time.Time{}
 	if rec.State != model.StateError {
@@ -75,7 +75,7 @@ var resets = map[string]model.ResetKind{
 func (s *server) operation() (Step, bool) {
 	name, value := s.requested()
 	reset, known := resets[name]
-	if !known || value == s.rec.HandledOperation || s.rec.Release != nil {
+	if !known || wasHandled(s.rec, askedOperation, value) || s.rec.Release != nil {
 		return Step{}, false
 	}
 	switch s.rec.State {
@@ -84,7 +84,7 @@ func (s *server) operation() (Step, bool) {
 	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
 	}
 	rec := s.edit()
-	rec.HandledOperation = value
+	handle(rec, askedOperation, value)
 	if rec.Failures >= operationAttempts {
 		rec.Failures = 0 // given up, so that it holds nothing else up
 		return s.stay(), true
@@ -121,7 +121,7 @@ func (s *server) adopt() Step {
 	s.fleet.served[s.claim.ClaimName()] = s.name
 	rec := s.edit()
 	rec.Claim, rec.ClaimedAt = s.claim.ClaimName(), s.now()
-	rec.HandledReprovision = s.claim.Annotations[model.AnnotationReprovision]
+	handleAnew(rec, askedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 	boot, _ := s.claimBoot()
 	rec.Installed = bootDigest(boot)
 	return s.enter(model.StateReserved)
@@ -150,6 +150,6 @@ func (s *server) restored() Step {
 	}
 	rec := s.edit()
 	rec.Restored = false
-	rec.HandledDiscover = s.annotation(model.AnnotationDiscover)
+	handle(rec, askedDiscover, s.annotation(model.AnnotationDiscover))
 	return s.stay()
 }

@@ -95,6 +95,7 @@ func newFleet(in *Input) *fleet {
 	f.loadServers()
 	f.loadMaintenances()
 	f.reprovisions = in.Policy.MaxConcurrentReprovisions
+	f.mistrustOld()
 	for _, s := range f.servers {
 		f.count(s)
 	}
@@ -315,9 +316,23 @@ func (f *fleet) count(s *server) {
 	}
 }
 
+const revisionOutdated = "RevisionOutdated"
+
+// mistrustOld has nothing done while the revision in force is one kept over a
+// restart that is not the one last acted upon: it may lack claims that are bound.
+func (f *fleet) mistrustOld() {
+	applied := f.record.Applied
+	if f.in.Desired.Restored && applied != "" && applied != f.in.Desired.Revision {
+		f.observeOnly = Why{
+			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(applied)),
+			f.record.At, RackOperator,
+		}
+	}
+}
+
 // noteRevision counts revisions: claims are served in the order of the count.
 func (f *fleet) noteRevision() {
-	if f.record.Applied == f.in.Desired.Revision {
+	if f.record.Applied == f.in.Desired.Revision || f.observeOnly.Reason == revisionOutdated {
 		return
 	}
 	f.record.Applied, f.record.At = f.in.Desired.Revision, f.in.Now
@@ -326,6 +341,9 @@ func (f *fleet) noteRevision() {
 
 // planClaims notes claims seen for the first time and drops records of claims gone.
 func (f *fleet) planClaims(r *Result) {
+	if f.observeOnly.Reason == revisionOutdated {
+		return
+	}
 	known := f.in.Observed.Claims
 	for name := range f.in.Desired.Claims {
 		if known[name] == nil {

@@ -84,7 +84,7 @@ func (s *server) install() Step {
 			return st
 		}
 		// What is asked for anew by now is part of this install.
-		s.edit().HandledReprovision = s.claim.Annotations[model.AnnotationReprovision]
+		handle(s.edit(), askedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 		return s.arm(model.PurposeClaim, boot)
 	case s.power() == model.PowerOff:
 		return s.netBoot(nil)

@@ -118,7 +118,7 @@ func (s *server) initial() Step {
 	case p.DiscoveryImage == "":
 		return s.rest(s.why(NoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
 	case !s.opened(model.PurposeDiscovery):
-		s.edit().HandledDiscover = s.annotation(model.AnnotationDiscover)
+		handle(s.edit(), askedDiscover, s.annotation(model.AnnotationDiscover))
 		return s.arm(model.PurposeDiscovery, Boot{Image: p.DiscoveryImage})
 	}
 	return s.netBoot(func(rec *model.ServerRecord) {
@@ -181,7 +181,7 @@ func (s *server) available() Step {
 	case s.bind != nil:
 		rec := s.edit()
 		rec.Claim, rec.ClaimedAt = s.bind.ClaimName(), s.now()
-		rec.HandledReprovision = s.bind.Annotations[model.AnnotationReprovision]
+		handleAnew(rec, askedReprovision, s.bind.Annotations[model.AnnotationReprovision])
 		rec.Installed, rec.Reprovision, rec.Attempts, rec.Release = "", "", 0, nil
 		return s.enter(model.StateReserved)
 	}
@@ -421,7 +421,7 @@ func (s *server) annotation(key string) string {
 // discoverAsked reports whether Git asks anew for a running server to be discovered.
 func (s *server) discoverAsked() bool {
 	v := s.annotation(model.AnnotationDiscover)
-	return v != "" && v != s.rec.HandledDiscover
+	return v != "" && !wasHandled(s.rec, askedDiscover, v)
 }
 
 // complete reports whether a probe's report says all that a server needs to be

@@ -155,8 +155,8 @@ func (c *checks) names(o *Options) {
 	}
 	c.author("status.authorName", o.Status.AuthorName)
 	c.author("status.authorEmail", o.Status.AuthorEmail)
-	if scheme, _, ok := strings.Cut(o.Redis.URL, "://"); o.Redis.URL != "" && (!ok || !strings.Contains(scheme, "redis")) {
-		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0 or rediss://host:6379/0, or leave it empty for the embedded store")
+	if scheme, _, ok := strings.Cut(o.Redis.URL, "://"); o.Redis.URL != "" && (!ok || scheme != "unix" && !strings.Contains(scheme, "redis")) {
+		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or leave it empty for the embedded store")
 	}
 	c.httpURL("boot.url", o.Boot.URL)
 	c.httpURL("registry.url", o.Registry.URL)

@@ -88,7 +88,7 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 		},
 		"a store that is no Redis": {
 			repository + "redis: {url: postgres://db/ingot}\n",
-			"ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0 or rediss://host:6379/0, or leave it empty for the embedded store",
+			"ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or leave it empty for the embedded store",
 		},
 		"DHCP, which this version lacks": {
 			repository + "dhcp:\n  - {role: bmc, range: 10.0.0.0/24}\n",
