@@ -1,0 +1,197 @@
+package bench
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"ingot/bmc/sim"
+)
+
+// What Ingot is held to. The figures of the peers that they come from are those of
+// metal-operator with a Kubernetes API server on a machine like this one.
+const (
+	goalOnboard100  = 4500 * time.Millisecond
+	goalClaim100    = 2 * time.Second
+	goalClaim500    = 15 * time.Second
+	goalRequests    = 28 // per server, onboarding and claim together
+	goalConnections = 3
+	goalSessions    = 1
+	goalCPU100      = 4 * time.Second
+	goalResident    = 60.0  // MiB at 100 servers
+	goalResident1k  = 120.0 // MiB at 1,000
+	goalLatency     = time.Second
+)
+
+// bootTime is what a simulated machine takes to boot.
+var bootTime = sim.FastDelays().Boot
+
+// BenchmarkFleet measures each case once, however long the benchmark is to take,
+// and prints a table.
+func BenchmarkFleet(b *testing.B) {
+	program := build(b)
+	for _, c := range []struct {
+		name string
+		run  func(*testing.B, string, *table)
+	}{
+		{"100 servers", func(b *testing.B, program string, t *table) { lifecycle(b, program, 100, t) }},
+		{"100 servers, Redis", func(b *testing.B, program string, t *table) { withRedis(b, program, 100, t) }},
+		{"500 servers", func(b *testing.B, program string, t *table) { lifecycle(b, program, 500, t) }},
+		{"1000 servers, idle", idle},
+		{"from commit to power", latency},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			t := &table{TB: b, title: c.name}
+			c.run(b, program, t)
+			t.print(os.Stderr)
+		})
+	}
+}
+
+// lifecycle onboards and claims a fleet.
+func lifecycle(b *testing.B, program string, servers int, t *table, settings ...string) {
+	y := measureYardsticks(b, servers)
+	f := newFleet(b, program, servers, settings...)
+	before := cpuOf(b, f.daemon.Process.Pid)
+	onboard := f.onboard()
+	atHalf := cpuOf(b, f.daemon.Process.Pid)
+	claim := f.claim(0, servers)
+	f.booted(servers)
+	f.settle()
+	cpu := cpuOf(b, f.daemon.Process.Pid) - before
+	resident := memoryOf(b, f.daemon.Process.Pid)
+
+	n := float64(servers)
+	t.duration("BMCs committed until all Available", onboard, onlyAt(servers, 100, goalOnboard100), y.Onboard.Wall+bootTime)
+	t.duration("claims committed until all bound and on", claim, claimGoal(servers), y.Claim.Wall)
+	t.number("Redfish requests per server", float64(f.rack.Requests().Total)/n, goalRequests, float64(y.Onboard.Requests+y.Claim.Requests)/n)
+	t.number("connections per server", float64(f.rack.Connections().Total)/n, goalConnections, 1)
+	t.number("sessions per server", float64(f.rack.Sessions().Total)/n, goalSessions, 1)
+	t.duration("CPU for onboarding and claiming", cpu, onlyAt(servers, 100, goalCPU100), y.Onboard.CPU+y.Claim.CPU)
+	t.duration("  of it for onboarding", atHalf-before, none, y.Onboard.CPU)
+	t.memory(resident, onlyAt(servers, 100, goalResident))
+	t.number("status commits", float64(f.statusCommits()), none, none)
+	t.number("store writes per server", f.metric("ingot_store_writes_total")/n, none, none)
+	t.number("store commits", f.metric("ingot_store_commit_seconds_count"), none, none)
+	t.number("plans", f.metric("ingot_plan_duration_seconds_count"), none, none)
+	b.ReportMetric(onboard.Seconds(), "s-onboard")
+	b.ReportMetric(claim.Seconds(), "s-claim")
+	b.ReportMetric(cpu.Seconds(), "s-cpu")
+	b.ReportMetric(mebibytes(resident.now), "MiB")
+}
+
+// withRedis does the same with the records in Redis.
+func withRedis(b *testing.B, program string, servers int, t *table) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		b.Skip("redis-server is not installed: make setup")
+	}
+	url, pid := startRedis(b)
+	lifecycle(b, program, servers, t, "INGOT_REDIS_URL="+url)
+	t.duration("CPU of Redis", cpuOf(b, pid), none, none)
+	t.number("resident of Redis, MiB", mebibytes(memoryOf(b, pid).now), none, none)
+}
+
+// idlePoll is how often an idle fleet is polled here, idlePolls how often it is
+// polled while it is watched.
+const (
+	idlePoll  = 10 * time.Second
+	idlePolls = 2
+)
+
+// idle watches a fleet in which nothing happens.
+func idle(b *testing.B, program string, t *table) {
+	const servers = 1000
+	y := measureYardsticks(b, servers)
+	f := newFleet(b, program, servers, "INGOT_BMC_POLL_INTERVAL="+idlePoll.String())
+	onboard := f.onboard()
+	f.settle()
+	f.await("the Ignition that probes were given is forgotten", 2*time.Minute, func() bool {
+		time.Sleep(time.Second)
+		return f.metric("ingot_store_writes_total", `bucket="payload"`) >= 2*servers
+	})
+	writes := func() float64 { return f.metric("ingot_store_writes_total") }
+	plans := func() float64 { return f.metric("ingot_plan_duration_seconds_count") }
+	requests, connections, commits := f.rack.Requests().Total, f.rack.Connections().Total, f.statusCommits()
+	written, planned := writes(), plans()
+	cpu := cpuOf(b, f.daemon.Process.Pid)
+	time.Sleep(idlePolls * idlePoll)
+	cpu = cpuOf(b, f.daemon.Process.Pid) - cpu
+	resident := memoryOf(b, f.daemon.Process.Pid)
+
+	perPoll := func(n int64) float64 { return float64(n) / servers / idlePolls }
+	t.duration("BMCs committed until all Available", onboard, none, y.Onboard.Wall+bootTime)
+	t.number("requests per server and poll interval", perPoll(f.rack.Requests().Total-requests), 1.1, 1)
+	t.number("connections opened meanwhile", float64(f.rack.Connections().Total-connections), 0, none)
+	t.number("status commits meanwhile", float64(f.statusCommits()-commits), 0, none)
+	t.number("store writes meanwhile", writes()-written, 0, none)
+	t.duration("CPU per server and poll", cpu/servers/idlePolls, none, y.Poll.CPU/servers)
+	t.duration("  the same by a new gofish client each time", y.FreshClient.CPU/freshClients, none, y.Poll.CPU/servers)
+	t.number("plans per second", (plans()-planned)/(idlePolls*idlePoll).Seconds(), none, none)
+	t.memory(resident, goalResident1k)
+	b.ReportMetric(mebibytes(resident.now), "MiB")
+	b.ReportMetric(perPoll(f.rack.Requests().Total-requests), "requests/poll")
+}
+
+// latency measures how soon after a commit, which is made known to the daemon, its
+// server is asked to power on. Making the commit is part of it.
+func latency(b *testing.B, program string, t *table) {
+	const claims = 21
+	f := newFleet(b, program, claims)
+	f.onboard()
+	f.settle()
+	var took []time.Duration
+	for i := range claims {
+		files := f.claims(i, i+1)
+		committed := time.Now()
+		f.commit(files, "claim a server")
+		f.await("the claimed server is asked to power on", time.Minute, func() bool { return f.count(isOn) == i+1 })
+		took = append(took, f.lastPowerOn().Sub(committed))
+	}
+	t.duration("commit until power-on request, median", median(took), goalLatency, none)
+	t.duration("  the longest", longest(took), none, none)
+	b.ReportMetric(median(took).Seconds(), "s-median")
+}
+
+// lastPowerOn is when a BMC was asked last to power a server on.
+func (f *fleet) lastPowerOn() (last time.Time) {
+	for _, s := range f.rack.Servers() {
+		for _, r := range s.Resets() {
+			if r.Type == "On" && r.At.After(last) {
+				last = r.At
+			}
+		}
+	}
+	return last
+}
+
+// settle waits until the status branch, which is written each 10 s at most, has
+// nothing to add. The daemon is not asked, for answers cost it CPU time.
+func (f *fleet) settle() {
+	f.Helper()
+	head, since := "", time.Now()
+	f.await("the status branch is quiet", 2*time.Minute, func() bool {
+		time.Sleep(250 * time.Millisecond)
+		if now := f.repository.Head("status"); now != head {
+			head, since = now, time.Now()
+		}
+		return time.Since(since) > 11*time.Second
+	})
+}
+
+// onlyAt is a goal that is set for a fleet of one size.
+func onlyAt[G time.Duration | float64](servers, at int, goal G) G {
+	if servers == at {
+		return goal
+	}
+	return none
+}
+
+func claimGoal(servers int) time.Duration {
+	if servers == 500 {
+		return goalClaim500
+	}
+	return onlyAt(servers, 100, goalClaim100)
+}
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

@@ -1,0 +1,111 @@
+Feature: A BMC that misbehaves delays nobody but its own servers
+  (law 4)
+
+  Scenario Outline: a BMC that <FAULT>
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And BMC "bmc-s1" suffers from "<FAULT>"
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s2     |
+    Then claim "web" is Booted on "s2"
+    And nothing happens to "s1"
+
+    Examples:
+      | FAULT        |
+      | hang         |
+      | refuse       |
+      | server-error |
+      | unauthorized |
+
+  Scenario: a server behind a BMC that came back is served
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And BMC "bmc-s1" suffers from "refuse"
+    And the status branch says of BMC "bmc-s1": "ConnectionFailed"
+    And the claims are committed
+      | CLAIM |
+      | web   |
+    When BMC "bmc-s1" no longer suffers from "refuse"
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on once, installed once and wiped 0 times
+
+  Scenario: a BMC that refuses its password is not asked again and again
+    (or its account would be locked)
+    Given the machines
+      | SERVER        | BMC  | FAULT        |
+      | bmc1-system-0 | bmc1 | unauthorized |
+      | bmc2-system-0 | bmc2 |              |
+    When BMC "bmc1" is committed
+    And BMC "bmc2" is committed
+    Then the status branch says of BMC "bmc1": "AuthenticationFailed"
+    And "bmc2-system-0" is Available
+    And BMC "bmc1" is left in peace
+
+  Scenario: a BMC that forgets its sessions is logged in to again
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And BMC "bmc-s1" suffers from "drop-sessions"
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on once, installed once and wiped 0 times
+
+  Scenario: a server whose boot override is not kept is not switched on
+    (it would boot something else than it should)
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And "s1" suffers from "override-not-kept"
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Bound on "s1"
+    And the status branch says of server "s1": "override"
+    And "s1" was powered on 0 times, installed 0 times and wiped 0 times
+
+  Scenario: a server whose firmware ignores the override is not taken for booted
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And "s1" suffers from "override-ignored"
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Bound on "s1"
+    And the status branch says of claim "web": "it has not asked for its boot script"
+    And "s1" was powered on once, installed 0 times and wiped 0 times
+
+  Scenario Outline: a BMC with <PECULIARITY> is understood
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And "s1" suffers from "<PECULIARITY>"
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on once, installed once and wiped 0 times
+
+    Examples:
+      | PECULIARITY          |
+      | override-needs-mode  |
+      | override-in-settings |
+      | power-flaps          |
+
+  Scenario: an operating system that ignores the request to shut down is switched off
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+    And "s1" suffers from "graceful-ignored"
+    When the claims are committed
+      | CLAIM | POWER |
+      | web   | Off   |
+    Then "s1" is powered Off
+    And the disk of "s1" is as it was

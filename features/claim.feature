@@ -1,0 +1,88 @@
+Feature: A claim is served by one server that matches
+
+  Background:
+    Given the servers
+      | SERVER | RACK | STATE     |
+      | s1     | 7    | Available |
+      | s2     | 8    | Available |
+
+  Scenario: by reference
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s2     |
+    Then claim "web" is Booted on "s2"
+    And "s2" was powered on once, installed once and wiped 0 times
+    And nothing happens to "s1"
+
+  Scenario: by labels
+    When the claims are committed
+      | CLAIM | RACK |
+      | web   | 8    |
+    Then claim "web" is Booted on "s2"
+    And nothing happens to "s1"
+
+  Scenario: a claim for which nothing is free says why, by count
+    Given claim "db" runs on "s1"
+    When the claims are committed
+      | CLAIM | RACK |
+      | web   | 7    |
+    Then claim "web" is Unbound
+    And the status branch says of claim "web": "2 servers: 1 Reserved, 1 lack label rack=7"
+    And nothing happens to "s1, s2"
+
+  Scenario: a reference to a server that is not known says so
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s3     |
+    Then claim "web" is Unbound
+    And the status branch says of claim "web": "server s3 is not known"
+
+  Scenario: of two claims for one server the one with priority gets it
+    When the claims are committed
+      | CLAIM | SERVER | PRIORITY |
+      | db    | s1     |          |
+      | web   | s1     | 10       |
+    Then claim "web" is Booted on "s1"
+    And claim "db" is Unbound
+    And the status branch says of claim "db": "server s1 is Reserved for default/web"
+    And "s1" was powered on once, installed once and wiped 0 times
+
+  Scenario: a claim that waits is served when a server becomes free
+    Given claim "db" runs on "s1"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    When claim "db" is removed
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on 2 times, installed once and wiped once
+
+  Scenario: a claim with power Off keeps its server off
+    When the claims are committed
+      | CLAIM | SERVER | POWER |
+      | web   | s1     | Off   |
+    Then claim "web" is Bound on "s1"
+    And nothing happens to "s1"
+
+  Scenario: a cordoned server is passed over
+    Given the servers are committed
+      | SERVER | CORDONED |
+      | s1     | yes      |
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s2"
+    And nothing happens to "s1"
+
+  Scenario: a tainted server takes only a claim that tolerates it
+    Given the servers are committed
+      | SERVER | TAINT |
+      | s1     | gpu   |
+      | s2     | fpga  |
+    When the claims are committed
+      | CLAIM | TOLERATES |
+      | db    |           |
+      | web   | fpga      |
+    Then claim "web" is Booted on "s2"
+    And claim "db" is Unbound
+    And the status branch says of claim "db": "1 tainted"
+    And nothing happens to "s1"

@@ -1,0 +1,159 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ingot/bmc/sim"
+	"ingot/cmd/daemon"
+	"ingot/model"
+)
+
+// edit commits or removes a claim for any server.
+func (w *world) edit(ctx context.Context, claim, what string) error {
+	if what == "removed" {
+		return removeClaims(ctx, claim)
+	}
+	if err := w.claim(map[string]string{"CLAIM": claim}); err != nil {
+		return err
+	}
+	return w.commitClaims(claim)
+}
+
+// killOnce kills Ingot at a moment that follows from a commit.
+func killOnce(ctx context.Context, claim, what, moment string) error {
+	w := worldOf(ctx)
+	await := moments[moment]
+	if await == nil {
+		return fmt.Errorf("nobody knows when %s", moment)
+	}
+	m, err := w.machine("s1")
+	if err != nil {
+		return err
+	}
+	killed := await(w, m)
+	if err := w.edit(ctx, claim, what); err != nil {
+		return err
+	}
+	select {
+	case err = <-killed:
+	case <-time.After(2 * patience):
+		err = errors.New("that does not come to pass")
+	}
+	if err != nil {
+		return fmt.Errorf("wait until %s: %w", moment, err)
+	}
+	return w.start()
+}
+
+// moments are the moments at which Ingot can be killed. Each prepares for that,
+// and returns what says when it was done.
+var moments = map[string]func(*world, *machine) <-chan error{
+	"its binding is stored":      shown(func(s daemon.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State != daemon.ClaimUnbound }),
+	"its image is looked up":     served((*world).imageGate, "/manifests/"),
+	"the boot override is set":   overridden,
+	"power-on is asked for":      asked("On", "ForceOn"),
+	"the boot script is served":  served((*world).bootGate, "/ipxe/"),
+	"the kernel is served":       served((*world).bootGate, "/image"),
+	"Ignition is served":         served((*world).bootGate, "/ignition/"),
+	"the boot state is reported": served((*world).reportGate, "/bootstate"),
+	"it is Booted":               shown(func(s daemon.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State == daemon.ClaimBooted }),
+	"the release is decided":     shown(func(s daemon.Summary) bool { return len(s.Claims) == 0 }),
+	"power-off is asked for":     asked("GracefulShutdown", "ForceOff"),
+	"Cleanup has begun":          shown(func(s daemon.Summary) bool { return s.Servers[0].State == model.StateCleanup }),
+	"the wipe is reported":       served((*world).reportGate, "/wipe"),
+}
+
+func (w *world) imageGate() *gate  { return w.imagesSeen }
+func (w *world) bootGate() *gate   { return w.boot }
+func (w *world) reportGate() *gate { return w.report }
+
+// served is the moment when Ingot, or a registry, has answered a request for a
+// path, and who made it does not have the answer yet.
+func served(by func(*world) *gate, path string) func(*world, *machine) <-chan error {
+	return func(w *world, _ *machine) <-chan error {
+		killed := make(chan error, 1)
+		var once sync.Once
+		by(w).onPass(func(e exchange) {
+			if strings.Contains(e.path, path) {
+				once.Do(func() { killed <- w.kill() })
+			}
+		})
+		return killed
+	}
+}
+
+// overridden is the moment when the BMC has the boot override.
+func overridden(w *world, m *machine) <-chan error {
+	return w.killWhen(func() bool { enabled, _, _ := m.Override(); return enabled == "Once" })
+}
+
+// asked is the moment when the BMC was asked for one of some resets.
+func asked(types ...string) func(*world, *machine) <-chan error {
+	return func(w *world, m *machine) <-chan error {
+		before := len(m.Resets())
+		return w.killWhen(func() bool {
+			all := m.Resets()
+			return slices.ContainsFunc(all[min(before, len(all)):], func(r sim.ResetRecord) bool { return slices.Contains(types, r.Type) })
+		})
+	}
+}
+
+// shown is the moment when Ingot shows something of the fleet.
+func shown(is func(daemon.Summary) bool) func(*world, *machine) <-chan error {
+	return func(w *world, _ *machine) <-chan error {
+		ingot := w.ingot
+		return w.killWhen(func() bool {
+			s, err := ingot.summary(context.Background())
+			return err == nil && is(s)
+		})
+	}
+}
+
+// killWhen kills Ingot as soon as seen is true.
+func (w *world) killWhen(seen func() bool) <-chan error {
+	killed := make(chan error, 1)
+	go func() {
+		for end := time.Now().Add(patience); !seen(); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				killed <- errors.New("nothing of that was seen")
+				return
+			}
+		}
+		killed <- w.kill()
+	}()
+	return killed
+}
+
+// killAtRandom kills Ingot at moments that only the seed knows.
+func killAtRandom(ctx context.Context, claim, what string, times int) error {
+	if err := worldOf(ctx).edit(ctx, claim, what); err != nil {
+		return err
+	}
+	return killAgain(ctx, times)
+}
+
+// killAmongMany does so while many claims are served.
+func killAmongMany(ctx context.Context, claims, times int) error {
+	if err := commitManyClaims(ctx, claims); err != nil {
+		return err
+	}
+	return killAgain(ctx, times)
+}
+
+func killAgain(ctx context.Context, times int) error {
+	chance := rand.New(rand.NewPCG(uint64(worldOf(ctx).seed), 0))
+	for range times {
+		time.Sleep(time.Duration(chance.IntN(400)) * time.Millisecond)
+		if err := killIngot(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+Feature: Machines become known without anybody typing
+
+  Scenario: a BMC in Git is enough for its server to become Available
+    Given the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+    When BMC "bmc1" is committed
+    Then "bmc1-system-0" is Available
+    And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times
+    And "bmc1-system-0" is powered Off
+
+  Scenario: two systems behind one BMC are two servers
+    Given the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+      | bmc1-system-1 | bmc1 |
+    When BMC "bmc1" is committed
+    Then "bmc1-system-0" is Available
+    And "bmc1-system-1" is Available
+
+  Scenario: a server found running is left alone
+    (law 1: it runs somebody's work, and no commit names it)
+    Given the machines
+      | SERVER        | BMC  | RUNS            |
+      | bmc1-system-0 | bmc1 | somebody's work |
+      | bmc2-system-0 | bmc2 |                 |
+    When BMC "bmc1" is committed
+    And BMC "bmc2" is committed
+    Then "bmc2-system-0" is Available
+    And "bmc1-system-0" is Initial
+    And the status branch says of server "bmc1-system-0": "FoundRunning"
+    And nothing happens to "bmc1-system-0"
+
+  Scenario: a server found running is discovered once Git asks for it
+    Given the servers
+      | SERVER | RUNS            | STATE   |
+      | s1     | somebody's work | Initial |
+    When the servers are committed
+      | SERVER | DISCOVER |
+      | s1     | please   |
+    Then "s1" is Available
+    And "s1" is powered Off
+
+  Scenario: a server whose name is in Git bears that name
+    Given the servers
+      | SERVER | RACK | STATE     |
+      | s1     | 7    | Available |
+    Then the status branch says of server "s1": "rack: \"7\""

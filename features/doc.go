@@ -1,0 +1,16 @@
+// Package features is what Ingot promises, in the words of the people who use
+// it, and the steps that hold the real program to it.
+//
+// Each scenario has a world of its own: a simulated rack (bmc/sim), a Git
+// repository, an OCI registry, a store, and the ingot program, built from this
+// tree and run as a child process, which scenarios kill and start again. Between
+// the machines and Ingot stands a gate with an address that does not change, as
+// a load balancer or a service address would be; it holds what machines ask back
+// while Ingot is down, and sees what they are served.
+//
+// The whole suite runs twice, with the embedded store and with redis-server. To
+// work on one scenario, name it in the environment, and repeat what was left to
+// chance by the seed that its failure showed:
+//
+//	FEATURES=crash.feature:8 FEATURES_SEED=42 go test ./features -run Redis
+package features

@@ -1,0 +1,88 @@
+package features
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cucumber/godog"
+)
+
+// scenarios is how many scenarios there are, each row of an outline counted. A
+// run of fewer fails: a tag or a path that is wrong would else pass unseen.
+var scenarios = map[storeKind]int{embeddedStore: 92, redisStore: 95}
+
+// concurrency is how many scenarios run at once.
+const concurrency = 4
+
+// ingotProgram is the program under test, built once.
+var ingotProgram string
+
+func TestMain(m *testing.M) {
+	code, err := buildAndRun(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "features:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (code int, err error) {
+	dir, err := os.MkdirTemp("", "ingot-features-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ingotProgram = filepath.Join(dir, "ingot")
+	if out, err := exec.Command("go", "build", "-o", ingotProgram, "ingot/cmd/ingot").CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("build ingot: %w\n%s", err, out)
+	}
+	return m.Run(), nil
+}
+
+func TestFeaturesOnEmbeddedStore(t *testing.T) { run(t, embeddedStore) }
+
+func TestFeaturesOnRedis(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatal("the program redis-server is needed for these tests: install it (Debian, Ubuntu: apt-get install redis-server)")
+	}
+	run(t, redisStore)
+}
+
+// run runs every scenario with a store.
+func run(t *testing.T, store storeKind) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Fatal("the program git is needed for these tests: install it (Debian, Ubuntu: apt-get install git)")
+	}
+	some := os.Getenv("FEATURES") // such as claim.feature:8, while one is being worked on
+	var began atomic.Int64
+	suite := godog.TestSuite{
+		Name: "features on " + string(store),
+		ScenarioInitializer: func(sc *godog.ScenarioContext) {
+			sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
+				began.Add(1)
+				w, err := newWorld(store)
+				return context.WithValue(ctx, worldKey{}, w), err
+			})
+			sc.StepContext().Before(noteBeforeAction)
+			sc.After(endScenario)
+			defineSteps(sc)
+		},
+		Options: &godog.Options{
+			Format: "progress", Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),
+			Strict: true, Concurrency: concurrency, TestingT: t,
+		},
+	}
+	if suite.Run() != 0 {
+		t.Error("scenarios failed on " + string(store))
+	}
+	if n := int(began.Load()); n == 0 || n != scenarios[store] && some == "" {
+		t.Errorf("%d scenarios ran, but there are %d: change that number if this is meant", n, scenarios[store])
+	}
+}

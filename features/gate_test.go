@@ -1,0 +1,164 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// gate is what machines speak with: it passes requests on to Ingot wherever that
+// listens now, holds them back while Ingot is down, and remembers what it passed.
+type gate struct {
+	server *httptest.Server
+
+	mu       sync.Mutex
+	upstream string // host:port of Ingot's listener, "" while it is down
+	passed   []exchange
+	watch    func(exchange) // called before the machine gets its answer
+}
+
+// exchange is one request that was answered.
+type exchange struct {
+	path  string
+	token string // of a boot ticket, "" without one
+	uuid  string // of the machine, "" when the request does not say
+	code  int
+	disk  string // serial number of the first disk that a probe registered
+}
+
+func newGate() *gate {
+	g := &gate{}
+	g.server = httptest.NewServer(g)
+	return g
+}
+
+// host is where the gate is, host:port.
+func (g *gate) host() string { return g.server.Listener.Addr().String() }
+
+// open passes requests on to address, or holds them back when it is empty.
+func (g *gate) open(address string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.upstream = address
+}
+
+// onPass has f called with each exchange from now on; nil ends that.
+func (g *gate) onPass(f func(exchange)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.watch = f
+}
+
+// exchanges are all exchanges that match says are wanted, oldest first.
+func (g *gate) exchanges(match func(exchange) bool) []exchange {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var found []exchange
+	for _, e := range g.passed {
+		if match(e) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// ServeHTTP implements http.Handler.
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 16<<20))
+	if err != nil {
+		return
+	}
+	for r.Context().Err() == nil {
+		resp, answer, err := g.forward(r, body)
+		// Ingot is down, went down before it had answered, or does not lead yet. A
+		// machine's firmware would not ask again: what stands before Ingot does.
+		if err != nil || resp.StatusCode == http.StatusServiceUnavailable {
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		g.note(r, body, resp.StatusCode)
+		maps.Copy(w.Header(), resp.Header)
+		w.WriteHeader(resp.StatusCode)
+		_, _ = w.Write(answer)
+		return
+	}
+}
+
+// forward makes the request to Ingot and returns the whole answer.
+func (g *gate) forward(r *http.Request, body []byte) (*http.Response, []byte, error) {
+	g.mu.Lock()
+	upstream := g.upstream
+	g.mu.Unlock()
+	if upstream == "" {
+		return nil, nil, fmt.Errorf("ingot is down")
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 15*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, r.Method, "http://"+upstream+r.URL.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header = r.Header.Clone()
+	resp, err := straight.RoundTrip(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp, answer, err
+}
+
+var (
+	tokenInPath = regexp.MustCompile(`/([a-z2-7]{26})(/|$)`)
+	uuidInPath  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+)
+
+// note remembers an exchange and tells who watches.
+func (g *gate) note(r *http.Request, body []byte, code int) {
+	e := exchange{path: r.URL.Path, code: code, uuid: uuidInPath.FindString(r.URL.RequestURI())}
+	if m := tokenInPath.FindStringSubmatch(e.path); m != nil {
+		e.token = m[1]
+	}
+	var report struct {
+		SystemUUID string `json:"systemUUID"`
+		Data       struct {
+			Storage []struct{ Serial string }
+		}
+	}
+	if e.uuid == "" && json.Unmarshal(body, &report) == nil {
+		e.uuid = strings.ToLower(report.SystemUUID)
+		if len(report.Data.Storage) > 0 {
+			e.disk = report.Data.Storage[0].Serial
+		}
+	}
+	g.mu.Lock()
+	g.passed = append(g.passed, e)
+	watch := g.watch
+	g.mu.Unlock()
+	if watch != nil {
+		watch(e)
+	}
+}
+
+// tokens are all tokens of boot tickets that were seen, each once.
+func (g *gate) tokens() []string {
+	var all []string
+	for _, e := range g.exchanges(func(e exchange) bool { return e.token != "" }) {
+		all = append(all, e.token)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// straight passes answers on as they are.
+var straight = &http.Transport{DisableCompression: true}

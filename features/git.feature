@@ -1,0 +1,50 @@
+Feature: What is wrong in Git stays where it is wrong
+
+  Background:
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And claim "web" runs on "s1"
+
+  Scenario: a broken manifest delays nobody else
+    (law 4)
+    When a manifest of claim "db" that is broken is committed
+    And the claims are committed
+      | CLAIM | SERVER |
+      | shop  | s2     |
+    Then claim "shop" is Booted on "s2"
+    And the status branch says of the problems: "claims/db.yaml"
+    And nothing happens to "s1"
+
+  Scenario: a claim whose manifest breaks keeps its server
+    (law 1: it is no deletion)
+    When a manifest of claim "web" that is broken is committed
+    Then the status branch says of the problems: "claims/web.yaml"
+    And nothing happens to "s1"
+    And claim "web" is Booted on "s1"
+
+  Scenario: a name that is taken twice keeps what was there first
+    When claim "web" is committed a second time, for "s2"
+    Then the status branch says of the problems: "claims/again/web.yaml"
+    And nothing happens to "s1, s2"
+    And claim "web" is Booted on "s1"
+
+  Scenario: an emptied repository deletes nothing
+    (law 1)
+    When the repository is emptied
+    Then the status branch says of the revision: "EmptySource"
+    And nothing happens to "s1, s2"
+    And claim "web" is Booted on "s1"
+
+  Scenario: a rewritten history deletes nothing
+    (law 1)
+    When the history is rewritten without claim "web"
+    Then the status branch says of the revision: "HistoryRewritten"
+    And nothing happens to "s1, s2"
+    And claim "web" is Booted on "s1"
+
+  Scenario: a BMC that leaves Git leaves its server as it is
+    When BMC "bmc-s1" is removed
+    Then the status branch says of server "s1": "Orphaned"
+    And nothing happens to "s1"

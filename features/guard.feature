@@ -1,0 +1,47 @@
+Feature: Nothing destructive happens to many at once unseen
+
+  Background:
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+      | s3     | Available |
+      | s4     | Available |
+    And claims "a, b, c, d" run on "s1, s2, s3, s4"
+
+  Scenario: as many releases as the limit are done
+    When claims "a, b, c" are removed
+    Then "s1, s2, s3" are Available
+    And nothing happens to "s4"
+
+  Scenario: more releases than the limit are held back, and listed
+    (law 2)
+    When claims "a, b, c, d" are removed
+    Then the guard holds 4 releases back
+    And nothing happens to "s1, s2, s3, s4"
+
+  Scenario: they are done once a commit approves the list
+    (law 2)
+    Given claims "a, b, c, d" are removed
+    And the guard holds 4 releases back
+    When a commit approves what the guard holds back
+    Then "s1, s2, s3, s4" are Available
+    And the guard holds nothing back
+
+  Scenario: an approval of something else is none
+    Given claims "a, b, c, d" are removed
+    And the guard holds 4 releases back
+    When a commit approves "0123456789ab"
+    Then nothing happens to "s1, s2, s3, s4"
+
+  Scenario: claims that come back are as if they had never gone
+    Given claims "a, b, c, d" are removed
+    And the guard holds 4 releases back
+    When the claims are committed
+      | CLAIM |
+      | a     |
+      | b     |
+      | c     |
+      | d     |
+    Then the guard holds nothing back
+    And nothing happens to "s1, s2, s3, s4"

@@ -1,0 +1,157 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cucumber/godog"
+
+	"ingot/cmd/daemon"
+	"ingot/model"
+)
+
+// endScenario checks what holds after every scenario, and takes its world down.
+// When anything failed it shows what is needed to find out why.
+func endScenario(ctx context.Context, sc *godog.Scenario, failed error) (context.Context, error) {
+	w, _ := ctx.Value(worldKey{}).(*world)
+	if w == nil {
+		return ctx, nil
+	}
+	var err error
+	if failed == nil {
+		err = w.invariants(ctx)
+	}
+	if failed != nil || err != nil {
+		fmt.Fprintf(os.Stderr, "\n%s (on %s, seed %d): %v\n%s\n", sc.Name, w.store, w.seed, errors.Join(failed, err), w.evidence())
+	}
+	return ctx, errors.Join(err, w.end())
+}
+
+// invariants are the laws that hold whatever happened.
+func (w *world) invariants(ctx context.Context) error {
+	if w.ingot == nil {
+		return nil
+	}
+	if !w.ingot.running() {
+		return fmt.Errorf("ingot ended by itself: %w", w.ingot.err)
+	}
+	return errors.Join(w.eventually(ctx, w.statusBranchAgrees), w.noSecretSeen(ctx))
+}
+
+// statusBranchAgrees compares what the status branch shows with what Ingot says.
+func (w *world) statusBranchAgrees(now daemon.Summary) error {
+	files, err := w.statusBranch()
+	if err != nil {
+		return err
+	}
+	content := make(map[string][]byte, len(files))
+	for path, text := range files {
+		content[path] = []byte(text)
+	}
+	shown, err := daemon.ReadSummary(content)
+	if err != nil {
+		return err
+	}
+	if a, b := gist(shown), gist(now); a != b {
+		return fmt.Errorf("the status branch shows\n%s\nbut Ingot says\n%s", a, b)
+	}
+	return nil
+}
+
+// gist is what of a summary does not change from one moment to the next.
+func gist(s daemon.Summary) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, s.Revision)
+	taken := make(map[model.ClaimName]int)
+	for _, x := range s.Servers {
+		fmt.Fprintln(&b, x.Name, x.State, x.Power, x.Claim)
+		if x.Claim != "" {
+			taken[x.Claim]++
+		}
+	}
+	for _, x := range s.Claims {
+		fmt.Fprintln(&b, x.Name, x.State, x.Server)
+	}
+	for claim, n := range taken {
+		if n > 1 {
+			fmt.Fprintf(&b, "CLAIM %s HAS %d SERVERS\n", claim, n)
+		}
+	}
+	return b.String()
+}
+
+// noSecretSeen looks for secrets where people look, and in the store (law 5).
+func (w *world) noSecretSeen(ctx context.Context) error {
+	places, err := w.statusBranch()
+	if err != nil {
+		return err
+	}
+	places["the log"] = w.log.text()
+	metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+	if err != nil {
+		return err
+	}
+	places["the metrics"] = string(metrics)
+	if err := w.readStore(places); err != nil {
+		return err
+	}
+	secrets := slices.Concat([]string{bmcPassword, claimSecret}, w.boot.tokens(), w.report.tokens())
+	for place, text := range places {
+		for i, s := range secrets {
+			if strings.Contains(text, s) {
+				return fmt.Errorf("%s shows secret %d", place, i)
+			}
+		}
+	}
+	return nil
+}
+
+// readStore adds what the store has on disk to places.
+func (w *world) readStore(places map[string]string) error {
+	pattern := filepath.Join(w.stateDir(), "ingot.db")
+	if w.redis != nil {
+		pattern = filepath.Join(w.dir, "appendonlydir", "*")
+	}
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	if len(files) == 0 {
+		return fmt.Errorf("the store has no file at %s", pattern)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		places[f] = string(data)
+	}
+	return nil
+}
+
+// evidence is the end of Ingot's log, what the machines did, and the status branch.
+func (w *world) evidence() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "--- log of ingot, its end\n%s\n", w.log.last(60))
+	for _, name := range sortedKeys(w.machines) {
+		m := w.machines[name]
+		if len(w.machines) > 8 {
+			break
+		}
+		fmt.Fprintf(&b, "--- machine %s: %+v, before %+v\n", name, m.facts(), w.noted[name])
+		for _, e := range m.Events() {
+			fmt.Fprintf(&b, "%s %s\n", e.At.Format("05.000"), e.What)
+		}
+	}
+	files, err := w.statusBranch()
+	if err != nil {
+		fmt.Fprintf(&b, "--- status branch: %v\n", err)
+	}
+	fmt.Fprintf(&b, "--- status branch\n%s\n%s%s\n", files[model.ReportReadme], files[model.ReportRevision], files[model.ReportProblems])
+	return b.String()
+}

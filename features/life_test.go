@@ -1,0 +1,132 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+func restartIngot(ctx context.Context) error {
+	w := worldOf(ctx)
+	w.boot.open("")
+	w.report.open("")
+	if err := w.ingot.stop(); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+func killIngot(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.kill(); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+func killAndEmpty(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.eventually(ctx, w.statusBranchAgrees); err != nil {
+		return err // law 3 is about a status branch that had its ten seconds
+	}
+	if err := w.kill(); err != nil {
+		return err
+	}
+	if err := w.emptyStore(); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+func emptyStore(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.eventually(ctx, w.statusBranchAgrees); err != nil {
+		return err
+	}
+	return w.emptyStore()
+}
+
+// storeGoesDown ends redis-server, and waits until Ingot has noticed.
+func storeGoesDown(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.redis.end(); err != nil {
+		return err
+	}
+	return within(patience, func() error {
+		if w.ready(ctx) {
+			return errors.New("Ingot says that it is ready, without its store")
+		}
+		return nil
+	})
+}
+
+func storeComesBack(ctx context.Context) (err error) {
+	w := worldOf(ctx)
+	if w.redis, err = tryRedis(w.dir, w.redis.address); err != nil {
+		return err
+	}
+	return within(patience, func() error {
+		if !w.ready(ctx) {
+			return errors.New("Ingot says that it is not ready, though it has its store")
+		}
+		return nil
+	})
+}
+
+// idle waits until Ingot has looked at every BMC again, twice.
+func idle(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.eventually(ctx, w.statusBranchAgrees); err != nil {
+		return err
+	}
+	w.statusHead = w.repo.Head(statusBranch)
+	return w.lookedAt(sortedKeys(w.bmcs)...)
+}
+
+// lookedAt waits until each BMC has been asked a few times more.
+func (w *world) lookedAt(bmcs ...string) error {
+	const times = 2
+	before := make(map[string]int64)
+	for _, b := range bmcs {
+		before[b] = w.bmcs[b].Requests()
+	}
+	return within(patience, func() error {
+		for _, b := range bmcs {
+			if n := w.bmcs[b].Requests() - before[b]; n < times {
+				return fmt.Errorf("BMC %s was asked %d times since", b, n)
+			}
+		}
+		return nil
+	})
+}
+
+// standBy starts a second Ingot that shares the store and its key with the first.
+func standBy(ctx context.Context) error {
+	w := worldOf(ctx)
+	dir := filepath.Join(w.dir, "second")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	key, err := os.ReadFile(filepath.Join(w.stateDir(), "seal.key"))
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "seal.key"), key, 0o600); err != nil {
+		return err
+	}
+	w.second, err = w.launch("second.yaml", dir)
+	return err
+}
+
+// killLeader kills the first Ingot, and sends machines to the second.
+func killLeader(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.kill(); err != nil {
+		return err
+	}
+	w.ingot, w.second = w.second, nil
+	w.admit()
+	return nil
+}

@@ -1,0 +1,181 @@
+package features
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cucumber/godog"
+	"sigs.k8s.io/yaml"
+
+	"ingot/model"
+)
+
+// rows are the rows of a table, by its header in capital letters.
+func rows(table *godog.Table) []map[string]string {
+	var all []map[string]string
+	for _, row := range table.Rows[1:] {
+		r := make(map[string]string)
+		for i, cell := range row.Cells {
+			r[table.Rows[0].Cells[i].Value] = cell.Value
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// known refuses a column that no step looks at: it would be believed in.
+func known(table *godog.Table, columns ...string) error {
+	for _, c := range table.Rows[0].Cells {
+		if !slices.Contains(columns, c.Value) {
+			return fmt.Errorf("column %s is not known here; there are %s", c.Value, strings.Join(columns, ", "))
+		}
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// object is a manifest in the making.
+func object(kind model.Kind, name string, labels map[string]any) map[string]any {
+	return map[string]any{
+		"apiVersion": model.APIVersion, "kind": string(kind),
+		"metadata": map[string]any{"name": name, "labels": labels, "annotations": map[string]any{}}, "spec": map[string]any{},
+	}
+}
+
+func spec(o map[string]any) map[string]any { return o["spec"].(map[string]any) }
+
+func annotations(o map[string]any) map[string]any {
+	return o["metadata"].(map[string]any)["annotations"].(map[string]any)
+}
+
+// text writes manifests as a file.
+func text(objects ...map[string]any) string {
+	var parts []string
+	for _, o := range objects {
+		data, err := yaml.Marshal(o)
+		if err != nil {
+			panic(err) // made of maps, strings and numbers
+		}
+		parts = append(parts, string(data))
+	}
+	return strings.Join(parts, "---\n")
+}
+
+// bmcFile is the manifest of a BMC and its credentials.
+func (w *world) bmcFile(name string, labels map[string]any) string {
+	b := w.bmcs[name]
+	host, port, _ := net.SplitHostPort(b.Addr())
+	number, _ := strconv.Atoi(port)
+	o := object(model.KindBMC, name, labels)
+	s := spec(o)
+	s["access"] = map[string]any{"ip": host, "macAddress": b.MAC()}
+	s["bmcSecretRef"] = map[string]any{"name": name}
+	s["protocol"] = map[string]any{"name": "Redfish", "scheme": "https", "port": number}
+	secret := object(model.KindBMCSecret, name, nil)
+	delete(secret, "spec")
+	secret["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
+	return text(o, secret)
+}
+
+// describe changes what Git says of a server by the row of a table.
+func (w *world) describe(row map[string]string) error {
+	name := row["SERVER"]
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	o := w.servers[name]
+	if o == nil {
+		o = object(model.KindServer, name, map[string]any{})
+		spec(o)["systemUUID"] = m.UUID()
+		w.servers[name] = o
+	}
+	for column, value := range row {
+		switch column {
+		case "RACK":
+			o["metadata"].(map[string]any)["labels"].(map[string]any)["rack"] = value
+		case "CORDONED":
+			spec(o)["unclaimable"] = value == "yes"
+		case "RECLAIM":
+			spec(o)["reclaimPolicy"] = cmp.Or(value, string(model.ReclaimRecycle))
+		case "TAINT":
+			delete(spec(o), "taints")
+			if value != "" {
+				spec(o)["taints"] = []any{map[string]any{"key": value}}
+			}
+		case "OPERATION":
+			annotate(o, model.AnnotationOperation, value)
+		case "DISCOVER":
+			annotate(o, model.AnnotationDiscover, value)
+		}
+	}
+	return nil
+}
+
+// annotate sets an annotation, or takes it away.
+func annotate(o map[string]any, key, value string) {
+	delete(annotations(o), key)
+	if value != "" {
+		annotations(o)[key] = value
+	}
+}
+
+// claim changes what Git says of a claim by the row of a table. A claim is on
+// and for the image linux if the table does not say otherwise.
+func (w *world) claim(row map[string]string) error {
+	name := row["CLAIM"]
+	o := w.claims[name]
+	if o == nil {
+		o = object(model.KindServerClaim, name, nil)
+		o["metadata"].(map[string]any)["namespace"] = "default"
+		spec(o)["power"], spec(o)["image"] = "On", w.image["linux"]
+		spec(o)["ignitionSecretRef"] = map[string]any{"name": name}
+		w.claims[name] = o
+	}
+	for column, value := range row {
+		if value == "" {
+			continue
+		}
+		switch column {
+		case "SERVER":
+			spec(o)["serverRef"] = map[string]any{"name": value}
+		case "RACK":
+			spec(o)["serverSelector"] = map[string]any{"matchLabels": map[string]any{"rack": value}}
+		case "TOLERATES":
+			spec(o)["tolerations"] = []any{map[string]any{"key": value, "operator": "Exists"}}
+		case "POWER":
+			spec(o)["power"] = value
+		case "PRIORITY":
+			annotate(o, model.AnnotationPriority, value)
+		case "REPROVISION":
+			annotate(o, model.AnnotationReprovision, value)
+		case "IMAGE":
+			if w.image[value] == "" {
+				return fmt.Errorf("there is no image %q", value)
+			}
+			spec(o)["image"] = w.image[value]
+		}
+	}
+	return nil
+}
+
+// ignitionOf is the secret that a claim hands to its server.
+func ignitionOf(claim string) map[string]any {
+	o := object("Secret", claim, nil)
+	o["apiVersion"] = "v1"
+	o["metadata"].(map[string]any)["namespace"] = "default"
+	delete(o, "spec")
+	o["stringData"] = map[string]any{"ignition": fmt.Sprintf(
+		`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret)}
+	return o
+}
+
+func claimPath(name string) string { return "claims/" + name + ".yaml" }
+
+func (w *world) claimFile(name string) string { return text(w.claims[name], ignitionOf(name)) }

@@ -1,0 +1,181 @@
+package features
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"ingot/cmd/daemon"
+)
+
+// startLimit is how long Ingot may take to listen, or to stop when it is asked to.
+const startLimit = 20 * time.Second
+
+// program is one run of ingot.
+type program struct {
+	command *exec.Cmd
+	where   daemon.Addresses
+	ended   chan struct{} // closed once it has ended
+	err     error         // how it ended
+}
+
+// startProgram runs ingot and waits until it listens. Its log goes to log.
+func startProgram(config string, log *logTail) (*program, error) {
+	p := &program{
+		command: exec.Command(ingotProgram, "--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", config),
+		ended:   make(chan struct{}),
+	}
+	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(config)}
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	stderr, err := p.command.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("start ingot: %w", err)
+	}
+	listening := make(chan daemon.Addresses, 1)
+	go func() {
+		defer close(p.ended)
+		follow(stderr, log, listening)
+		p.err = p.command.Wait()
+	}()
+	select {
+	case p.where = <-listening:
+		return p, nil
+	case <-p.ended:
+		return nil, fmt.Errorf("ingot ended before it listened: %w", p.err)
+	case <-time.After(startLimit):
+		return nil, errors.Join(errors.New("ingot does not listen"), p.kill())
+	}
+}
+
+// follow copies the log to tail until it ends, and sends the addresses that it
+// names.
+func follow(from io.Reader, tail *logTail, listening chan<- daemon.Addresses) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		tail.add(lines.Text())
+		var line struct {
+			Message  string `json:"msg"`
+			Boot     string `json:"boot"`
+			Registry string `json:"registry"`
+			Admin    string `json:"admin"`
+		}
+		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "listening" {
+			listening <- daemon.Addresses{Boot: line.Boot, Registry: line.Registry, Admin: line.Admin}
+		}
+	}
+}
+
+// kill ends the program without a word of warning.
+func (p *program) kill() error {
+	if err := p.command.Process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill ingot: %w", err)
+	}
+	<-p.ended
+	return nil
+}
+
+// stop asks the program to end, which it must do without an error.
+func (p *program) stop() error {
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop ingot: %w", err)
+	}
+	select {
+	case <-p.ended:
+		return p.err
+	case <-time.After(startLimit):
+		return errors.Join(errors.New("ingot does not end"), p.kill())
+	}
+}
+
+// running reports whether the program has not ended.
+func (p *program) running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// summary asks the program how the fleet is.
+func (p *program) summary(ctx context.Context) (s daemon.Summary, err error) {
+	body, err := get(ctx, "http://"+p.where.Admin+"/api/v1/status")
+	if err == nil {
+		err = json.Unmarshal(body, &s)
+	}
+	return s, err
+}
+
+// get returns what is at url if the answer is 200.
+func get(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("GET %s: %s", url, resp.Status)
+	}
+	return io.ReadAll(resp.Body)
+}
+
+// logTail keeps the log of all runs of the program.
+type logTail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logTail) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+}
+
+func (l *logTail) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, "\n")
+}
+
+// last returns the newest n lines of those that are not for debugging.
+func (l *logTail) last(n int) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return strings.Contains(line, `"level":"DEBUG"`) })
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// within tries until check finds nothing wrong, for limit at most.
+func within(limit time.Duration, check func() error) error {
+	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return nil
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("not so after %s: %w", limit, err)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+@redis
+Feature: Redis may be away for a while, and may be shared
+
+  Background:
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And claim "web" runs on "s1"
+
+  Scenario: nobody loses a server by that
+    (law 3)
+    When the store goes down
+    And the store comes back
+    Then nothing happens to "s1, s2"
+    And claim "web" is Booted on "s1"
+
+  Scenario: what is committed meanwhile is done when Redis is back
+    Given the store goes down
+    When the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    And the store comes back
+    Then claim "db" is Booted on "s2"
+    And "s2" was powered on once, installed once and wiped 0 times
+    And nothing happens to "s1"
+
+  Scenario: an Ingot that stands by takes over
+    Given another Ingot stands by
+    When the Ingot that leads is killed
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    Then claim "db" is Booted on "s2"
+    And "s2" was powered on once, installed once and wiped 0 times
+    And nothing happens to "s1"
+    And claim "web" is Booted on "s1"

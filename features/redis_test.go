@@ -1,0 +1,81 @@
+package features
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// redisServer is a redis-server of one scenario, which keeps what it is told.
+type redisServer struct {
+	command *exec.Cmd
+	address string
+}
+
+func startRedis(dir string) (*redisServer, error) {
+	var failures error
+	for range 3 { // the free port may be taken before redis-server has it
+		s, err := tryRedis(dir, freeAddress())
+		if err == nil {
+			return s, nil
+		}
+		failures = errors.Join(failures, err)
+	}
+	return nil, failures
+}
+
+// freeAddress is an address on which nobody listens, for now.
+func freeAddress() string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "127.0.0.1:0" // redis-server will say why that is no good
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// tryRedis starts a redis-server on what dir holds.
+func tryRedis(dir, address string) (*redisServer, error) {
+	_, port, _ := net.SplitHostPort(address)
+	s := &redisServer{address: address, command: exec.Command("redis-server",
+		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--appendonly", "yes", "--save", "", "--daemonize", "no")}
+	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.command.Start(); err != nil {
+		return nil, fmt.Errorf("start redis-server: %w", err)
+	}
+	if err := within(startLimit, func() error { return s.do("PING", "+PONG") }); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+// do sends an inline command and compares the first line of the answer.
+func (s *redisServer) do(command, want string) error {
+	c, err := net.DialTimeout("tcp", s.address, time.Second)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(c, "%s\r\n", command); err != nil {
+		return err
+	}
+	answer, err := bufio.NewReader(c).ReadString('\n')
+	if err == nil && strings.TrimSpace(answer) != want {
+		err = fmt.Errorf("redis-server answers %q to %s", answer, command)
+	}
+	return err
+}
+
+func (s *redisServer) end() error {
+	_ = s.command.Process.Kill()
+	_ = s.command.Wait() // it was killed
+	return nil
+}

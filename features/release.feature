@@ -1,0 +1,52 @@
+Feature: A server whose claim leaves Git is wiped before anybody else has it
+
+  Background:
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+
+  Scenario: its disks are wiped, and then it is Available
+    When claim "web" is removed
+    Then "s1" is Available
+    And "s1" is powered Off
+    And "s1" was powered on once, installed 0 times and wiped once
+    And the disk of "s1" is empty
+    And the status branch does not mention claim "web"
+
+  Scenario: a wipe that fails ends in Error, with the disk's serial number
+    Given "s1" suffers from "wipe-fails"
+    When claim "web" is removed
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s1     |
+    Then "s1" is in Error, and its status names the disk
+    And claim "db" is Unbound
+
+  Scenario: a server in Error is wiped again once Git asks for it
+    Given "s1" suffers from "wipe-fails"
+    And claim "web" is removed
+    And "s1" is in Error, and its status names the disk
+    And "s1" no longer suffers from "wipe-fails"
+    When the servers are committed
+      | SERVER | OPERATION |
+      | s1     | retry#1   |
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
+  Scenario: with Retain it is switched off and kept as it is
+    Given the servers are committed
+      | SERVER | RECLAIM |
+      | s1     | Retain  |
+    When claim "web" is removed
+    Then "s1" is Released
+    And "s1" is powered Off
+    And "s1" was powered on 0 times, installed 0 times and wiped 0 times
+    And the disk of "s1" is as it was
+
+  Scenario: a cordon does not disturb who is there
+    When the servers are committed
+      | SERVER | CORDONED | TAINT |
+      | s1     | yes      | gpu   |
+    Then nothing happens to "s1"
+    And claim "web" is Booted on "s1"

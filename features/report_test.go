@@ -1,0 +1,89 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// sendReport sends a registration that is wrong in some way.
+func sendReport(ctx context.Context, server, flaw string) error {
+	w := worldOf(ctx)
+	m, err := w.machine(server)
+	if err != nil {
+		return err
+	}
+	token, body := "", fmt.Sprintf(`{"systemUUID": %q, "data": {}}`, m.UUID())
+	current, err := w.tokenOf(server, "/ignition/")
+	if err != nil {
+		return err
+	}
+	switch flaw {
+	case "bears no token":
+	case `bears the token of "s2"`:
+		token, err = w.tokenOf("s2", "/ignition/")
+	case "bears the token of its discovery":
+		token, err = w.tokenOf(server, "/register")
+	case "bears a token that was made up":
+		token = strings.Repeat("a", len(current))
+	case "is too large":
+		token, body = current, `{"systemUUID": "`+m.UUID()+`", "data": {"lldp": [{"name": "`+strings.Repeat("x", 5<<20)+`"}]}}`
+	case "is malformed":
+		token, body = current, `{"systemUUID": `
+	default:
+		err = fmt.Errorf("no report is known that %s", flaw)
+	}
+	if err != nil {
+		return err
+	}
+	path := "/register"
+	if token != "" {
+		path = "/r/" + token + path
+	}
+	return w.send(ctx, http.MethodPost, w.report.server.URL+path, body)
+}
+
+// tokenOf is the newest token that a machine was seen to use in a kind of path.
+func (w *world) tokenOf(server, path string) (string, error) {
+	m, err := w.machine(server)
+	if err != nil {
+		return "", err
+	}
+	used := func(e exchange) bool { return e.token != "" && e.uuid == m.UUID() && strings.Contains(e.path, path) }
+	all := append(w.report.exchanges(used), w.boot.exchanges(used)...)
+	if len(all) == 0 {
+		return "", fmt.Errorf("%s was never seen to use a token", server)
+	}
+	return all[len(all)-1].token, nil
+}
+
+func askIgnition(ctx context.Context, server, other string) error {
+	w := worldOf(ctx)
+	m, err := w.machine(server)
+	if err != nil {
+		return err
+	}
+	token, err := w.tokenOf(other, "/ignition/")
+	if err != nil {
+		return err
+	}
+	return w.send(ctx, http.MethodGet, w.boot.server.URL+"/ignition/"+m.UUID()+"/"+token, "")
+}
+
+// send makes a request and keeps the status code of the answer.
+func (w *world) send(ctx context.Context, method, url, body string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader([]byte(body)))
+	if err != nil {
+		return err
+	}
+	resp, err := straight.RoundTrip(req)
+	if err != nil {
+		return err
+	}
+	w.refused = resp.StatusCode
+	return resp.Body.Close()
+}

@@ -1,0 +1,121 @@
+package features
+
+import (
+	"context"
+	"strings"
+
+	"github.com/cucumber/godog"
+)
+
+// defineSteps is the whole vocabulary of the features. Names in quotes may be
+// several, with commas between them.
+func defineSteps(sc *godog.ScenarioContext) {
+	const (
+		name  = `"([^"]*)"`
+		thing = `(server|claim|BMC)`
+	)
+	for expression, do := range map[string]any{
+		// the world
+		`^the machines$`:  theMachines,
+		`^the servers$`:   theServers,
+		`^(\d+) servers$`: manyServers,
+		`^claims? ` + name + ` runs? on ` + name + `$`:                            claimsRunOn,
+		`^(?:BMC )?` + name + ` suffers from ` + name + `$`:                       sufferFrom,
+		`^(?:BMC )?` + name + ` no longer suffers from ` + name + `$`:             recoverFrom,
+		`^` + name + ` boots from the network first$`:                             networkFirst,
+		`^the power of ` + name + ` is cut$`:                                      powerCut,
+		`^the repository is reached over (HTTPS with a password|SSH with a key)$`: reachedOver,
+
+		// commits
+		`^BMC ` + name + ` is (committed|removed)$`:                         commitBMC,
+		`^the servers are committed$`:                                       commitServers,
+		`^the claims are committed$`:                                        commitClaims,
+		`^(\d+) claims that name no server are committed$`:                  commitManyClaims,
+		`^claims? ` + name + ` (?:is|are) removed$`:                         removeClaims,
+		`^a manifest of claim ` + name + ` that is broken is committed$`:    commitBroken,
+		`^claim ` + name + ` is committed a second time, for ` + name + `$`: commitTwice,
+		`^maintenance of ` + name + ` is (committed|removed)$`:              commitMaintenance,
+		`^the repository is emptied$`:                                       emptyRepository,
+		`^the history is rewritten without claim ` + name + `$`:             rewriteHistory,
+		`^a commit approves what the guard holds back$`:                     approveHeld,
+		`^a commit approves ` + name + `$`:                                  approve,
+		`^somebody else commits to the status branch$`:                      foreignCommit,
+		`^somebody else deletes the status branch$`:                         deleteStatus,
+		`^the status branch is protected$`:                                  protectStatus,
+		`^the status branch is no longer protected$`:                        unprotectStatus,
+
+		// Ingot's life and its store
+		`^Ingot is stopped and started again$`:                                restartIngot,
+		`^Ingot is killed and started again$`:                                 killIngot,
+		`^Ingot is killed, the store is emptied, and Ingot is started again$`: killAndEmpty,
+		`^the store is emptied$`:                                              emptyStore,
+		`^another Ingot stands by$`:                                           standBy,
+		`^the Ingot that leads is killed$`:                                    killLeader,
+		`^(\d+) claims that name no server are committed, and Ingot is killed (\d+) times at random$`: killAmongMany,
+		`^the store goes down$`:     storeGoesDown,
+		`^the store comes back$`:    storeComesBack,
+		`^Ingot has nothing to do$`: idle,
+		`^claim ` + name + ` is (committed|removed), and Ingot is killed once (.+) and started again$`: killOnce,
+		`^claim ` + name + ` is (committed|removed), and Ingot is killed (\d+) times at random$`:       killAtRandom,
+
+		// requests of machines
+		`^a report for ` + name + ` that (.+) is sent$`:                          sendReport,
+		`^Ignition of ` + name + ` is asked for with the token of ` + name + `$`: askIgnition,
+		`^it is refused with (\d+)$`:                                             refusedWith,
+		`^reports of ` + name + ` are refused$`:                                  reportsRefused,
+
+		// what is promised
+		`^` + name + ` (?:is|are) (Initial|Discovery|Available|Reserved|Cleanup|Released|Maintenance)$`: serversAre,
+		`^` + name + ` is powered (On|Off)$`:                                                                    poweredIs,
+		`^` + name + ` is in Error, and its status names the disk$`:                                             inError,
+		`^claim ` + name + ` is (Bound|Booted) on ` + name + `$`:                                                claimIsOn,
+		`^claim ` + name + ` is Unbound$`:                                                                       claimUnbound,
+		`^each of (\d+) claims is Booted on a server of its own$`:                                               eachBooted,
+		`^nothing happens to ` + name + `$`:                                                                     nothingHappens,
+		`^` + name + ` was powered on (once|\d+ times), installed (once|\d+ times) and wiped (once|\d+ times)$`: wasDone,
+		`^` + name + ` runs from its disk again$`:                                                               runsFromDisk,
+		`^` + name + ` runs image ` + name + `$`:                                                                runsImage,
+		`^the disk of ` + name + ` is empty$`:                                                                   diskEmpty,
+		`^the disk of ` + name + ` is as it was$`:                                                               diskKept,
+		`^the guard holds (\d+) releases back$`:                                                                 guardHolds,
+		`^the guard holds nothing back$`:                                                                        guardHoldsNothing,
+		`^BMC ` + name + ` is left in peace$`:                                                                   leftInPeace,
+
+		// the status branch
+		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`: statusSaysOf,
+		`^the status branch says of the (problems|revision): "(.*)"$`:    statusSays,
+		`^the status branch does not mention claim ` + name + `$`:        statusOmits,
+		`^the status branch is Ingot's again$`:                           statusIsOurs,
+		`^the status branch stays as it is$`:                             statusStays,
+	} {
+		sc.Step(expression, do)
+	}
+}
+
+// names splits names with commas between them.
+func names(list string) []string {
+	var all []string
+	for n := range strings.SplitSeq(list, ",") {
+		all = append(all, strings.TrimSpace(n))
+	}
+	return all
+}
+
+// forEach does do for each of several names.
+func forEach(list string, do func(name string) error) error {
+	for _, n := range names(list) {
+		if err := do(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun starts Ingot unless it runs.
+func begun(ctx context.Context) (*world, error) {
+	w := worldOf(ctx)
+	if w.ingot != nil {
+		return w, nil
+	}
+	return w, w.start()
+}

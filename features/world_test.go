@@ -1,0 +1,334 @@
+package features
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"ingot/bmc/sim"
+	"ingot/bootsvc/ocitest"
+	"ingot/cmd/daemon"
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+// patience is how long what is promised may take to come true.
+const patience = 20 * time.Second
+
+// storeKind is where Ingot keeps its records.
+type storeKind string
+
+const (
+	embeddedStore storeKind = "the embedded store"
+	redisStore    storeKind = "redis-server"
+)
+
+// tags choose the scenarios that make sense with a store: a file has no server
+// that could go down.
+func (s storeKind) tags() string {
+	if s == embeddedStore {
+		return "~@redis"
+	}
+	return ""
+}
+
+// bmcPassword opens every BMC, claimSecret is in every claim's Ignition. Neither
+// may ever be seen in a log or on the status branch.
+const (
+	bmcPassword = "correct-horse-battery"
+	claimSecret = "tr0ub4dor-and-three"
+)
+
+// world is all that one scenario has around it.
+type world struct {
+	store  storeKind
+	dir    string
+	rack   *sim.Rack
+	racked chan error // what the rack's Run returns
+	repo   *gittest.Repo
+	remote string // the repository's URL, as Ingot is told
+	auth   string // how Ingot gets in there, as configuration
+	images *ocitest.Registry
+	image  map[string]string // reference of each image, by its short name
+	probe  string            // reference of the probe's image
+	redis  *redisServer
+	boot   *gate // between machines and boot service
+	report *gate // between probes and the endpoint that they report to
+	log    *logTail
+	ingot  *program // nil before it is first started
+	second *program // one that stands by, or nil
+
+	machines   map[string]*machine       // by the name that the scenario has for it
+	bmcs       map[string]*sim.BMC       // likewise
+	claims     map[string]map[string]any // what Git says of each claim, by name
+	servers    map[string]map[string]any // what Git says of each server
+	noted      map[string]facts          // of each machine, before the scenario's first When
+	clients    []func()                  // to be closed at the end
+	statusHead string                    // of the status branch, when a step noted it
+	imagesSeen *gate                     // between Ingot and the image registry
+	refused    int                       // status code of the last report that a step sent
+	seed       int64                     // of what is left to chance
+}
+
+// machine is one simulated machine and the BMC that the scenario puts it behind.
+type machine struct {
+	*sim.Server
+	bmc string
+}
+
+type worldKey struct{}
+
+func worldOf(ctx context.Context) *world { return ctx.Value(worldKey{}).(*world) }
+
+func newWorld(store storeKind) (*world, error) {
+	w := &world{
+		store: store, log: &logTail{}, boot: newGate(), report: newGate(), imagesSeen: newGate(),
+		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
+		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
+		seed: seed(),
+	}
+	return w, w.furnish()
+}
+
+// seed is that of FEATURES_SEED, to repeat what failed, or a new one.
+func seed() int64 {
+	if n, err := strconv.ParseInt(os.Getenv("FEATURES_SEED"), 10, 64); err == nil {
+		return n
+	}
+	return time.Now().UnixNano()
+}
+
+// furnish makes all but the rack, whose size the scenario knows.
+func (w *world) furnish() (err error) {
+	if w.dir, err = os.MkdirTemp("", "ingot-feature-"); err != nil {
+		return err
+	}
+	if w.repo, err = gittest.New(w.dir, "fleet"); err != nil {
+		return err
+	}
+	w.remote = w.repo.URL()
+	if _, err = w.repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"); err != nil {
+		return err
+	}
+	if w.images, err = ocitest.New(); err != nil {
+		return err
+	}
+	w.imagesSeen.open(w.images.Host())
+	if w.probe, err = w.push("probe"); err != nil {
+		return err
+	}
+	for _, name := range []string{"linux", "newer-linux"} {
+		if w.image[name], err = w.push(name); err != nil {
+			return err
+		}
+	}
+	if w.store == redisStore {
+		w.redis, err = startRedis(w.dir)
+	}
+	return err
+}
+
+func (w *world) push(name string) (reference string, err error) {
+	reference, _, err = w.images.PushBootImage("images/"+name, "1", []byte(name+" kernel"), []byte(name+" initrd"), []byte(name+" root"))
+	// named by the gate, which is where Ingot finds it
+	return strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1), err
+}
+
+// delays are long enough for every step of a boot to be seen, and no longer.
+var delays = sim.Delays{
+	PowerOn: 30 * time.Millisecond, PowerOff: 30 * time.Millisecond, Firmware: 30 * time.Millisecond,
+	Boot: 100 * time.Millisecond, Wipe: 50 * time.Millisecond, Request: time.Millisecond,
+	ProbeRestart: 250 * time.Millisecond,
+}
+
+// kernelDigest is how the disk of a machine that runs an image shows that.
+func kernelDigest(image string) string {
+	sum := sha256.Sum256([]byte(image + " kernel"))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// assemble makes the rack.
+func (w *world) assemble(bmcs, perBMC int) (err error) {
+	w.rack, err = sim.New(sim.Options{
+		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
+	})
+	if err != nil {
+		return err
+	}
+	w.racked = make(chan error, 1)
+	go func() { w.racked <- w.rack.Run(context.Background()) }()
+	return nil
+}
+
+// configuration is Ingot's, for this world, with a state folder of its own.
+func (w *world) configuration(stateDir string) string {
+	redis := ""
+	if w.redis != nil {
+		redis = "redis://" + w.redis.address + "/0"
+	}
+	return fmt.Sprintf(`
+git: {url: %q, interval: 200ms, allowPlaintextSecrets: true%s}
+status: {interval: 200ms}
+redis: {url: %q}
+state: {dir: %q}
+bmc: {requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
+discovery: {image: %q}
+guard: {maxConcurrentPowerOns: 200}
+boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB}
+registry: {listen: "127.0.0.1:0", url: %q}
+admin: {listen: "127.0.0.1:0"}
+`, w.remote, w.auth, redis, stateDir, w.probe, w.boot.server.URL, w.report.server.URL)
+}
+
+func (w *world) stateDir() string { return filepath.Join(w.dir, "state") }
+
+// start runs Ingot, and lets machines speak with it.
+func (w *world) start() (err error) {
+	if w.ingot, err = w.launch("ingot.yaml", w.stateDir()); err != nil {
+		return err
+	}
+	w.admit()
+	return nil
+}
+
+// launch runs an Ingot.
+func (w *world) launch(config, stateDir string) (*program, error) {
+	file := filepath.Join(w.dir, config)
+	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
+		return nil, err
+	}
+	return startProgram(file, w.log)
+}
+
+// admit lets machines speak with the Ingot that is in charge.
+func (w *world) admit() {
+	w.boot.open(w.ingot.where.Boot)
+	w.report.open(w.ingot.where.Registry)
+}
+
+// kill ends Ingot at once.
+func (w *world) kill() error {
+	w.boot.open("")
+	w.report.open("")
+	return w.ingot.kill()
+}
+
+// emptyStore loses all that the store holds.
+func (w *world) emptyStore() error {
+	if w.redis != nil {
+		return w.redis.do("FLUSHALL", "+OK")
+	}
+	return os.Remove(filepath.Join(w.stateDir(), "ingot.db"))
+}
+
+// machine returns the machine that the scenario calls by name.
+func (w *world) machine(name string) (*machine, error) {
+	if m := w.machines[name]; m != nil {
+		return m, nil
+	}
+	return nil, fmt.Errorf("the scenario has no machine %q", name)
+}
+
+// ready reports whether Ingot says that all its parts are.
+func (w *world) ready(ctx context.Context) bool {
+	_, err := get(ctx, "http://"+w.ingot.where.Admin+"/readyz")
+	return err == nil
+}
+
+// eventually tries until check, given how the fleet is, finds nothing wrong.
+func (w *world) eventually(ctx context.Context, check func(daemon.Summary) error) error {
+	return w.eventuallyWithin(ctx, patience, check)
+}
+
+func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check func(daemon.Summary) error) error {
+	return within(limit, func() error {
+		s, err := w.ingot.summary(ctx)
+		if err != nil {
+			return err
+		}
+		return check(s)
+	})
+}
+
+// statusBranch is what the status branch shows.
+func (w *world) statusBranch() (map[string]string, error) { return w.repo.ReadBranch(statusBranch) }
+
+// facts is what is to be seen of a machine from outside.
+type facts struct {
+	PowerOns, Installs, Resets, Boots, Wipes int
+	Power                                    model.Power
+	Disk                                     string // what is on it, and when that was installed
+}
+
+func (m *machine) facts() facts {
+	f := facts{
+		PowerOns: m.PowerOns(), Installs: len(m.Installs()), Resets: len(m.Resets()), Boots: len(m.Boots()),
+		Wipes: m.wipes(), Power: m.Power(),
+	}
+	if d := m.Disk(); d != nil {
+		f.Disk = fmt.Sprintf("%s since %s", d.Image, d.InstalledAt.Format(time.RFC3339Nano))
+	}
+	return f
+}
+
+// wipes counts how often the machine's disk was erased.
+func (m *machine) wipes() int {
+	n := 0
+	for _, e := range m.Events() {
+		if e.What == "disk erased" {
+			n++
+		}
+	}
+	return n
+}
+
+// noteBeforeAction remembers how all machines are before the first When.
+func noteBeforeAction(ctx context.Context, step *godog.Step) (context.Context, error) {
+	w := worldOf(ctx)
+	if step.Type == "Action" && w.noted == nil {
+		w.noted = make(map[string]facts)
+		for name, m := range w.machines {
+			w.noted[name] = m.facts()
+		}
+	}
+	return ctx, nil
+}
+
+// end takes everything down.
+func (w *world) end() error {
+	var errs []error
+	if w.ingot != nil {
+		errs = append(errs, w.ingot.kill())
+	}
+	if w.second != nil {
+		errs = append(errs, w.second.kill())
+	}
+	w.boot.server.CloseClientConnections()
+	w.report.server.CloseClientConnections()
+	if w.rack != nil {
+		w.rack.Close()
+		errs = append(errs, <-w.racked)
+	}
+	w.boot.server.Close()
+	w.report.server.Close()
+	w.imagesSeen.server.Close()
+	for _, c := range w.clients {
+		c()
+	}
+	if w.images != nil {
+		errs = append(errs, w.images.Close())
+	}
+	if w.redis != nil {
+		errs = append(errs, w.redis.end())
+	}
+	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+}
