@@ -245,10 +245,10 @@ func (v *view) boundConditions(s *server) []metav1.Condition {
 	why := v.whyOf(s)
 	booted := s.rec.Installed != ""
 	switch {
-	case booted && why.Reason == "":
-		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)))
 	case why.Reason == "" && s.claim.Spec.Power == model.PowerOff:
 		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.rec.ClaimedAt))
+	case booted && why.Reason == "":
+		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)))
 	default:
 		conds = append(conds, condition("Ready", false, why.Reason, why.text(), why.Since))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -62,6 +63,9 @@ type daemon struct {
 	loop      *reconcile.Loop
 	publisher *reconcile.Publisher
 
+	// ready is closed once this process leads and knows the records.
+	ready chan struct{}
+
 	glance    sync.Mutex // guards projector
 	projector *reconcile.Projector
 }
@@ -69,7 +73,7 @@ type daemon struct {
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector()}
+	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -230,6 +234,7 @@ func (d *daemon) run(ctx context.Context) error {
 		if err := d.restore(ctx); err != nil {
 			return err
 		}
+		close(d.ready)
 		parts.Go(func() error { return d.registry.Run(ctx) })
 		parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
 		parts.Go(func() error { return d.publisher.Run(ctx) })
@@ -254,10 +259,10 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 // serve answers on the listeners.
 func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	if d.listeners.boot != nil {
-		parts.Go(func() error { return serve(ctx, d.listeners.boot, d.bootsvc.Handler(), d.log) })
+		parts.Go(func() error { return serve(ctx, d.listeners.boot, d.hold(d.bootsvc.Handler()), d.log) })
 	}
 	if d.listeners.registry != nil {
-		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.registry.Handler(), d.log) })
+		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.hold(d.registry.Handler()), d.log) })
 	}
 	if d.listeners.admin != nil {
 		a := admin{
@@ -266,6 +271,28 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		}
 		parts.Go(func() error { return serve(ctx, d.listeners.admin, a.handler(), d.log) })
 	}
+}
+
+// holdLimit is how long a machine's request waits for this process to be ready:
+// longer than the lease of a leader that died.
+const holdLimit = 20 * time.Second
+
+// hold lets machines wait while this process takes over from another or reads
+// its records back. Firmware that is refused does not ask again, but boots
+// something else.
+func (d *daemon) hold(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(holdLimit)
+		defer timer.Stop()
+		select {
+		case <-d.ready:
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		case <-timer.C:
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, "Ingot is not ready yet: see /readyz of its admin listener", http.StatusServiceUnavailable)
+		}
+	})
 }
 
 // restore reads the records back from the status branch when the store is empty
