@@ -344,6 +344,14 @@ func (d *daemon) checks() []check {
 			}
 			return nil
 		}},
+		{"records", func(context.Context) error {
+			select {
+			case <-d.ready:
+				return nil
+			default:
+				return errors.New("records were not read yet: waiting for the lead, or for the status branch")
+			}
+		}},
 		{"git", func(context.Context) error {
 			if s := d.source.State(); s.Reason == model.SourceFetchFailed {
 				return errors.New(s.Message)
