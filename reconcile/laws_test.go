@@ -102,7 +102,7 @@ func TestAReleaseWaitsWhileTheServersFileIsQuarantined(t *testing.T) {
 			delete(d.Servers, "bmc00-system-0")
 			d.Quarantined[model.Identity{Kind: model.KindServer, Name: "bmc00-system-0"}] = true
 		})
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if w.machine(0).disk == "" {
 			t.Fatal("wiped though its manifest, which says Retain, stands in Git but cannot be read")
 		}
@@ -120,7 +120,7 @@ func TestTheGuardCountsWipesOfRetainedServers(t *testing.T) {
 		w.serve(names...)
 		for _, n := range names {
 			w.commit(func(d *model.Desired) { delete(d.Claims, model.ClaimName("default/"+n)) })
-			time.Sleep(10 * time.Minute)
+			pass(10 * time.Minute)
 		}
 		w.expect(time.Minute, 4, "Released Off default/e")
 		w.commit(func(d *model.Desired) {
@@ -161,7 +161,7 @@ func TestAServerThatNeverBootsIsNotPowerCycledForEver(t *testing.T) {
 		w.machine(0).liar = true
 		ons := w.machine(0).ons
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		time.Sleep(24 * time.Hour)
+		pass(24 * time.Hour)
 		synctest.Wait()
 		if got := w.machine(0).ons - ons; got > 3 {
 			t.Errorf("powered on %d times in a day, want BootAttempts = 3 at most", got)
@@ -180,7 +180,7 @@ func TestOneFalseOffDoesNotTakeARunningServer(t *testing.T) {
 		w.mu.Lock()
 		m.lies = 1
 		w.mu.Unlock()
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		synctest.Wait()
 		if m.forced > 0 || m.override || len(m.boots) > 0 {
 			t.Errorf("forced off %d times, override %v, boots %v", m.forced, m.override, m.boots)
@@ -202,7 +202,7 @@ func TestAnOperationThatTheMachineRefusesDoesNotHoldUpARelease(t *testing.T) {
 		w.serve("web")
 		w.machine(0).refuses = map[model.ResetKind]bool{model.ResetGracefulRestart: true}
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationGracefulRestart))) })
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(2*time.Hour, 0, "Available Off")
 	})
@@ -224,7 +224,7 @@ func TestALostStoreReinstallsNothingThatTookItsIgnition(t *testing.T) {
 		w.observed.Records, _ = Restore(files, time.Now())
 		w.mu.Unlock()
 		w.start()
-		time.Sleep(3 * time.Hour)
+		pass(3 * time.Hour)
 		synctest.Wait()
 		if m := w.machine(0); m.installs != 1 || m.forced > 0 {
 			t.Errorf("installed %d times, forced off %d times after the loss", m.installs, m.forced)
@@ -284,9 +284,9 @@ func TestTheStatusBranchSaysWhenABMCAnswersAgain(t *testing.T) {
 		w.serve("web")
 		dead := func(b bool) { w.mu.Lock(); w.machine(0).dead = b; w.mu.Unlock() }
 		dead(true)
-		time.Sleep(3 * time.Minute)
+		pass(3 * time.Minute)
 		dead(false)
-		time.Sleep(30 * time.Minute)
+		pass(30 * time.Minute)
 		synctest.Wait()
 		if s := sink.stale(w); len(s) > 0 {
 			t.Errorf("%d documents are stale, first %s", len(s), s[0])
@@ -308,7 +308,7 @@ func TestTheStatusBranchSaysWhenABindingIsMirrored(t *testing.T) {
 		sink, end := publishing(w)
 		defer end()
 		w.loop.changed()
-		time.Sleep(30 * time.Minute)
+		pass(30 * time.Minute)
 		synctest.Wait()
 		if s := sink.stale(w); len(s) > 0 {
 			t.Errorf("%d documents are stale, first %s", len(s), s[0])
@@ -327,7 +327,7 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 				delete(d.Claims, model.ClaimName("default/"+n))
 			}
 		})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		w.stop()
 		hold := w.Observed().Fleet.Guard
 		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
@@ -376,7 +376,7 @@ func TestServersThatSwapBMCsAreFound(t *testing.T) {
 		w.machines[ua], w.machines[ub] = b, a
 		a.bmc, b.bmc = b.bmc, a.bmc
 		w.mu.Unlock()
-		time.Sleep(3 * time.Hour)
+		pass(3 * time.Hour)
 		synctest.Wait()
 		for n, rec := range w.Observed().Servers {
 			if m := w.machines[rec.SystemURI]; m.uuid != rec.UUID {
@@ -400,7 +400,7 @@ func TestACleanupWaitsForABMCThatIsAway(t *testing.T) {
 			w.machine(0).dead, w.slow = b, 0
 		}
 		dead(true)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		dead(false)
 		w.expect(time.Hour, 0, "Available Off")
 	})
@@ -415,7 +415,7 @@ func TestAReprovisionAskedForBeforeTheInstallIsPartOfIt(t *testing.T) {
 		w.commit(func(d *model.Desired) {
 			d.Add(claim("web", annotated(model.AnnotationReprovision, "1"), func(c *model.ServerClaim) { c.Spec.Image = "os:2" }))
 		})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		w.mu.Lock()
 		w.machine(0).dead = false
 		w.mu.Unlock()
@@ -436,7 +436,7 @@ func TestAReprovisionOfAServerThatIsOffHoldsUpNobody(t *testing.T) {
 			d.Add(claim("a", off, annotated(model.AnnotationReprovision, "1")))
 			d.Add(claim("b", annotated(model.AnnotationReprovision, "1")))
 		})
-		time.Sleep(3 * time.Hour)
+		pass(3 * time.Hour)
 		synctest.Wait()
 		if n := w.machine(1).installs; n != 2 {
 			t.Errorf("b was installed %d times in all, want 2", n)
@@ -450,9 +450,9 @@ func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
 		w.machine(0).noParts = true
 		w.start()
 		defer w.stop()
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		a := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		b := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
 		for p := range b {
 			if string(a[p]) != string(b[p]) {
@@ -469,7 +469,7 @@ func TestAManifestWithTheUUIDOfAnotherMachineIsNotApplied(t *testing.T) {
 		w.commit(func(d *model.Desired) {
 			d.Add(serverFile(0, operation1(model.OperationPowerCycle), func(s *model.Server) { s.Spec.SystemUUID = w.machine(1).uuid }))
 		})
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		synctest.Wait()
 		if len(w.machine(0).boots) != boots {
 			t.Error("the machine with another UUID was power-cycled")
@@ -485,9 +485,9 @@ func TestWhoLosesTheLeadDoesNoFurtherStep(t *testing.T) {
 		ons := w.machine(0).ons
 		w.mu.Unlock()
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		w.deposed.Store(true)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		synctest.Wait()
 		if w.machine(0).ons != ons {
 			t.Error("powered on after the lead was lost")
@@ -503,9 +503,9 @@ func TestAClaimThatCameBackStillBootsAlways(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.machine(0).dead = true
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		w.commit(func(d *model.Desired) { d.Add(claim("web", always)) })
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		w.mu.Lock()
 		w.machine(0).dead = false
 		w.mu.Unlock()
@@ -544,7 +544,7 @@ func TestAReprovisionWaitsForItsIgnition(t *testing.T) {
 			delete(d.Secrets, "default/ign")
 			d.Add(claim("web", with, annotated(model.AnnotationReprovision, "1")))
 		})
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 	})
@@ -594,7 +594,7 @@ func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *world) {
 		w.serve("a")
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationIgnore))) })
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
 		w.stop()
 		w.mu.Lock()
@@ -614,7 +614,7 @@ func TestABMCThatHangsIsAskedEverMoreSeldom(t *testing.T) {
 		w := newWorld(t, 1)
 		w.hangs = true
 		w.start()
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		rec := w.Observed().BMCs["bmc00"]
 		if rec == nil || rec.Reason == "" {
 			t.Errorf("record %+v after %d readings that were given up, want a reason", rec, w.asks)
@@ -631,7 +631,7 @@ func TestAStoreThatRefusesIsNoReasonToHammerBMCs(t *testing.T) {
 		w.cut = 50
 		w.mu.Unlock()
 		w.set(m, model.PowerOn)
-		time.Sleep(time.Minute + 6*time.Second)
+		pass(time.Minute + 6*time.Second)
 		synctest.Wait()
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -658,9 +658,10 @@ func TestPowerOnsUnderWayCountWhereverTheServerStands(t *testing.T) {
 			}
 		}
 		w.commit(func(d *model.Desired) { d.Add(claim("z", to(3))) })
-		time.Sleep(5 * time.Second)
+		pass(5 * time.Second)
 		w.commit(func(d *model.Desired) { d.Add(claim("a", to(0))) })
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
+		synctest.Wait()
 		if w.most > 1 {
 			t.Errorf("%d servers were being powered on at once, want 1", w.most)
 		}
@@ -677,7 +678,7 @@ func TestAnApprovalIsGoodForOneTime(t *testing.T) {
 		}
 		w.serve(names...)
 		w.commit(release)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		hold := w.Observed().Fleet.Guard
 		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
 		w.expect(10*time.Minute, 0, "Available Off")

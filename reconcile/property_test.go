@@ -40,8 +40,7 @@ func (h *history) live() {
 	h.w.start()
 	for range 60 {
 		h.event()
-		time.Sleep(time.Duration(h.rnd.IntN(90)) * time.Second)
-		synctest.Wait()
+		pass(time.Duration(h.rnd.IntN(90)) * time.Second)
 		h.check()
 	}
 	// in the end, with all BMCs alive, everything comes to rest where Git wants it
@@ -50,8 +49,7 @@ func (h *history) live() {
 		m.dead = false
 	}
 	h.w.mu.Unlock()
-	time.Sleep(3 * time.Hour)
-	synctest.Wait()
+	pass(3 * time.Hour)
 	h.check()
 	h.atRest()
 	h.w.stop()

@@ -398,8 +398,7 @@ func (w *world) machine(i int) *machine {
 // expect lets virtual time pass and compares.
 func (w *world) expect(after time.Duration, server int, want string) {
 	w.t.Helper()
-	time.Sleep(after)
-	synctest.Wait()
+	pass(after)
 	if got := w.state(server); got != want {
 		in := w.loop.Input(time.Now())
 		v := newView(in)
@@ -408,4 +407,10 @@ func (w *world) expect(after time.Duration, server int, want string) {
 		}
 		w.t.Fatalf("server %d is %q after %v, want %q", server, got, after, want)
 	}
+}
+
+// pass lets virtual time pass, and everything that it brings come to rest.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
