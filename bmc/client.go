@@ -53,7 +53,7 @@ type client struct {
 
 // Sizes that keep a thousand idle BMCs small.
 const (
-	connBuffer    = 2 << 10
+	connBuffer    = 1 << 10
 	maxDenied     = 64
 	maxSystems    = 64
 	idleConnsKept = 5 * time.Minute
@@ -76,10 +76,10 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		systems: make(map[string]*systemState),
 	}
 	dialer := &net.Dialer{Timeout: min(p.opts.Timeout, 15*time.Second), KeepAlive: 30 * time.Second}
+	dial := c.dial(dialer)
 	c.wire = &http.Transport{
-		DialContext:         c.dial(dialer),
-		TLSClientConfig:     c.pin.tlsConfig(p.opts.CA, t.Address),
-		TLSHandshakeTimeout: min(p.opts.Timeout, 30*time.Second),
+		DialContext:         dial,
+		DialTLSContext:      dialTLS(dial, c.pin.tlsConfig(p.opts.CA, t.Address), min(p.opts.Timeout, 30*time.Second)),
 		MaxConnsPerHost:     min(p.opts.MaxInFlight, 2),
 		MaxIdleConnsPerHost: min(p.opts.MaxInFlight, 2),
 		IdleConnTimeout:     idleConnsKept,
@@ -96,18 +96,6 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 // serves reports whether the client still speaks with the BMC as t says.
 func (c *client) serves(t model.BMCTarget) bool {
 	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.creds == digestOf(t)
-}
-
-// dial counts the connections.
-func (c *client) dial(d *net.Dialer) func(context.Context, string, string) (net.Conn, error) {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := d.DialContext(ctx, network, address)
-		if err == nil {
-			c.connections.Add(1)
-			c.metrics.connections.Inc()
-		}
-		return conn, err
-	}
 }
 
 // errForeignRedirect refuses to be sent elsewhere.

@@ -33,6 +33,8 @@ type boltStore struct {
 	db    *bolt.DB
 	file  *os.File // what db has open, to notice when path becomes another file
 	fence uint64
+	// touched is whether pages of the file were used since they were given back.
+	touched bool
 }
 
 // openBolt opens or makes the file in dir, which is made too.
@@ -87,7 +89,7 @@ func (s *boltStore) checkSchema() error {
 }
 
 func (s *boltStore) load(context.Context) (c contents, fresh bool, err error) {
-	c, fresh = newContents(), true
+	c, fresh, s.touched = newContents(), true, true
 	err = s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
 		if meta == nil || meta.Get(boltSchema) == nil {
@@ -133,7 +135,17 @@ func (s *boltStore) acquire(context.Context) (uint64, string, error) {
 	return s.fence, "", nil
 }
 
+// renew gives the memory back, too, that the file takes up since it was used last.
 func (s *boltStore) renew(context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.giveBack()
+	return nil
+}
+
+// check returns errLost if the file at path is no longer the one that is open.
+func (s *boltStore) check() error {
 	opened, err := s.file.Stat()
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", s.path, err)
@@ -150,10 +162,11 @@ func (s *boltStore) renew(context.Context) error {
 	return nil
 }
 
-func (s *boltStore) commit(ctx context.Context, b batch) error {
-	if err := s.renew(ctx); err != nil {
+func (s *boltStore) commit(_ context.Context, b batch) error {
+	if err := s.check(); err != nil {
 		return err
 	}
+	s.touched = true
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		for _, ch := range b {
 			if err := applyBolt(tx, ch); err != nil {
@@ -180,12 +193,13 @@ func applyBolt(tx *bolt.Tx, ch change) error {
 }
 
 // replace opens the file anew if it is no longer at its path, and fills it.
-func (s *boltStore) replace(ctx context.Context, c contents) error {
-	if errors.Is(s.renew(ctx), errLost) {
+func (s *boltStore) replace(_ context.Context, c contents) error {
+	if errors.Is(s.check(), errLost) {
 		if err := s.reopen(); err != nil {
 			return err
 		}
 	}
+	s.touched = true
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		for _, b := range buckets {
 			if err := refill(tx, b, c[b]); err != nil {
@@ -202,6 +216,19 @@ func (s *boltStore) replace(ctx context.Context, c contents) error {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
 	return nil
+}
+
+// giveBack takes the pages of the file out of this process's memory, if there were
+// uses since it did so last. They stay in the system's cache, from where those that
+// are used again come back. A failure costs nothing but memory.
+func (s *boltStore) giveBack() {
+	if !s.touched {
+		return
+	}
+	s.touched = false
+	_ = s.db.View(func(tx *bolt.Tx) error { // while which the file is not mapped elsewhere
+		return dropPages(s.db.Info().Data, tx.Size())
+	})
 }
 
 // reopen opens what is at path now. The old database stays in use when that

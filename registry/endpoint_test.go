@@ -474,9 +474,12 @@ func FuzzRegister(f *testing.F) {
 		default:
 			t.Errorf("answered %d %q", w.Code, w.Body)
 		}
-		raw := r.memory.stored(key{bucketProbe, "server-0"})
+		raw, err := r.memory.stored(key{bucketProbe, "server-0"})
 		if w.Code == 201 {
-			if _, err := decode[model.ProbeReport](raw); err != nil {
+			if err == nil {
+				_, err = decode[model.ProbeReport](raw)
+			}
+			if err != nil {
 				t.Errorf("what is stored cannot be read: %v", err)
 			}
 		}

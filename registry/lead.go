@@ -99,7 +99,11 @@ func (r *Registry) rewrite(ctx context.Context) error {
 func (r *Registry) fill(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	err := r.store.replace(ctx, r.memory.all())
+	all, err := r.memory.all()
+	if err != nil {
+		return err
+	}
+	err = r.store.replace(ctx, all)
 	r.durable.Store(r.store.durable())
 	return err
 }
@@ -144,7 +148,7 @@ func (r *Registry) keep(ctx context.Context) error {
 		err = r.rewrite(ctx)
 	}
 	if err == nil && len(r.unsure) > 0 {
-		if err = r.commitOnce(ctx, r.amends(nil)); err == nil {
+		if err = r.amend(ctx); err == nil {
 			clear(r.unsure)
 		}
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,30 +13,39 @@ import (
 	"ingot/model"
 )
 
-// memory is the copy of the store that all reads come from: the bytes as they
-// are stored, what they mean, and indexes over that.
+// memory is the copy of the store that all reads come from: what the stored
+// values mean, and indexes over that. Their bytes would take as much room again,
+// so they are made anew when the store is to be written again; of those that can
+// be made so there is a digest, which tells whether another value is the same.
 type memory struct {
 	snapshot atomic.Pointer[model.Observed] // nil after a change
 
 	mu     sync.RWMutex
-	raw    contents
+	raw    contents       // the values that are not in sums: sealed, or of a newer Ingot
+	sums   map[key]digest // of the values that encoding their meaning makes again
 	state  model.Observed
 	shared map[bucket]bool // maps of state that a snapshot shares
 	byUUID map[string][]model.ServerName
 	byBlob map[blob]map[model.ServerName]*model.Ticket
+
+	strings *interner // of all that is decoded
 }
+
+// digest is the SHA-256 of a value's bytes.
+type digest [sha256.Size]byte
 
 // blob names one layer or manifest of an image repository.
 type blob struct{ repository, digest string }
 
 func newMemory() *memory {
-	m := &memory{}
+	m := &memory{strings: newInterner()}
 	m.clear()
 	return m
 }
 
 func (m *memory) clear() {
-	m.raw, m.state, m.shared = newContents(), *model.NewObserved(), make(map[bucket]bool)
+	m.raw, m.sums = newContents(), make(map[key]digest)
+	m.state, m.shared = *model.NewObserved(), make(map[bucket]bool)
 	m.byUUID = make(map[string][]model.ServerName)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
 }
@@ -43,6 +53,9 @@ func (m *memory) clear() {
 // column is how one bucket's values stand in model.Observed.
 type column struct {
 	decode func(raw []byte) (any, error)
+	// get returns the pointer to the named value, or nil. What it points to never
+	// changes.
+	get func(o *model.Observed, name string) any
 	// put sets the named value, or deletes it when v is nil.
 	put func(m *memory, b bucket, name string, v any)
 }
@@ -50,8 +63,8 @@ type column struct {
 // columns are the buckets whose values mean something to this package; the
 // others are sealed.
 var columns = map[bucket]column{
-	bucketFleet:       {decode[model.FleetRecord], putFleet},
-	bucketServer:      {decode[model.ServerRecord], putServer},
+	bucketFleet:       {decode[model.FleetRecord], getFleet, putFleet},
+	bucketServer:      {decode[model.ServerRecord], servers.get, putServer},
 	bucketBMC:         mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
 	bucketClaim:       mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
 	bucketBMCFacts:    mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
@@ -70,7 +83,13 @@ func decode[V any](raw []byte) (any, error) {
 // mapped is the column of a bucket that is a map in model.Observed. Before the
 // first change after a snapshot the map is copied, for the snapshot keeps it.
 func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
-	return column{decode: decode[V], put: func(m *memory, b bucket, name string, v any) {
+	get := func(o *model.Observed, name string) any {
+		if v := (*in(o))[K(name)]; v != nil {
+			return v
+		}
+		return nil
+	}
+	put := func(m *memory, b bucket, name string, v any) {
 		values := in(&m.state)
 		if m.shared[b] {
 			*values, m.shared[b] = maps.Clone(*values), false
@@ -80,7 +99,14 @@ func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
 			return
 		}
 		(*values)[K(name)] = v.(*V)
-	}}
+	}
+	return column{decode[V], get, put}
+}
+
+// getFleet returns a copy, for the one in o is overwritten.
+func getFleet(o *model.Observed, _ string) any {
+	fleet := o.Fleet
+	return &fleet
 }
 
 func putFleet(m *memory, _ bucket, _ string, v any) {
@@ -90,13 +116,13 @@ func putFleet(m *memory, _ bucket, _ string, v any) {
 	}
 }
 
-var putServerValue = mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers }).put
+var servers = mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers })
 
 func putServer(m *memory, b bucket, name string, v any) {
 	if old := m.state.Servers[model.ServerName(name)]; old != nil {
 		m.unindex(model.ServerName(name), old)
 	}
-	putServerValue(m, b, name, v)
+	servers.put(m, b, name, v)
 	if v != nil {
 		m.index(model.ServerName(name), v.(*model.ServerRecord))
 	}
@@ -151,7 +177,8 @@ func usable(t *model.Ticket) bool {
 // change with what its value means; v is nil for deletions and sealed buckets.
 type decoded struct {
 	change
-	v any
+	v     any
+	again bool // encoding v makes the value again
 }
 
 // corrupt is a stored value that means nothing.
@@ -168,14 +195,14 @@ const decodePiece = 128
 
 // decodeAll reads the values of b, in parallel when there are many. Values that
 // mean nothing are left out and returned beside.
-func decodeAll(b batch) ([]decoded, []corrupt) {
+func (m *memory) decodeAll(b batch) ([]decoded, []corrupt) {
 	out := make([]decoded, len(b))
 	errs := make([]error, len(b))
 	var wg sync.WaitGroup
 	for from := 0; from < len(b); from += decodePiece {
 		wg.Go(func() {
 			for i := from; i < min(from+decodePiece, len(b)); i++ {
-				out[i], errs[i] = decodeOne(b[i])
+				out[i], errs[i] = m.decodeOne(b[i])
 			}
 		})
 	}
@@ -192,13 +219,18 @@ func decodeAll(b batch) ([]decoded, []corrupt) {
 	return good, bad
 }
 
-func decodeOne(ch change) (decoded, error) {
+func (m *memory) decodeOne(ch change) (decoded, error) {
 	column, meaning := columns[ch.bucket]
 	if !meaning || ch.value == nil {
 		return decoded{change: ch}, nil
 	}
 	v, err := column.decode(ch.value)
-	return decoded{ch, v}, err
+	if err != nil {
+		return decoded{}, err
+	}
+	m.strings.compact(v)
+	raw, err := json.Marshal(v)
+	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.value)}, nil
 }
 
 // reset makes c all that is in memory.
@@ -209,7 +241,7 @@ func (m *memory) reset(c contents) []corrupt {
 			all = append(all, change{key{b, name}, value})
 		}
 	}
-	changes, bad := decodeAll(all)
+	changes, bad := m.decodeAll(all)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.clear()
@@ -219,7 +251,7 @@ func (m *memory) reset(c contents) []corrupt {
 
 // apply makes the changes of b in memory.
 func (m *memory) apply(b batch) []corrupt {
-	changes, bad := decodeAll(b)
+	changes, bad := m.decodeAll(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.put(changes)
@@ -228,7 +260,7 @@ func (m *memory) apply(b batch) []corrupt {
 
 func (m *memory) put(changes []decoded) {
 	for _, ch := range changes {
-		m.raw.set(ch.change)
+		m.keep(ch)
 		if column, meaning := columns[ch.bucket]; meaning {
 			column.put(m, ch.bucket, ch.name, ch.v)
 		}
@@ -236,6 +268,17 @@ func (m *memory) put(changes []decoded) {
 	if len(changes) > 0 {
 		m.snapshot.Store(nil)
 	}
+}
+
+// keep holds the value's digest if that is enough, or else its bytes.
+func (m *memory) keep(ch decoded) {
+	if ch.again {
+		m.sums[ch.key] = sha256.Sum256(ch.value)
+		m.raw.set(change{key: ch.key})
+		return
+	}
+	delete(m.sums, ch.key)
+	m.raw.set(ch.change)
 }
 
 // observed returns a snapshot, the same one for as long as nothing changes.
@@ -253,33 +296,103 @@ func (m *memory) observed() *model.Observed {
 	return &o
 }
 
-// stored returns the bytes of one value, nil if there is none. Nobody changes
-// them.
-func (m *memory) stored(k key) []byte {
+// kept returns the bytes of a value, nil if there is none or they are not kept;
+// in sealed buckets they are. Nobody changes them.
+func (m *memory) kept(k key) []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.raw[k.bucket][k.name]
 }
 
+// meaning returns what a stored value means, nil if there is none or it is
+// sealed. Nobody changes it.
+func (m *memory) meaning(k key) any {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if !m.holds(k) {
+		return nil
+	}
+	return m.valueOf(k)
+}
+
+// has reports whether there is a value.
+func (m *memory) has(k key) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.holds(k)
+}
+
+// holds is has for who holds mu.
+func (m *memory) holds(k key) bool {
+	_, summed := m.sums[k]
+	return summed || m.raw[k.bucket][k.name] != nil
+}
+
+// valueOf is meaning, of a value that there is, for who holds mu.
+func (m *memory) valueOf(k key) any {
+	if column, meaning := columns[k.bucket]; meaning {
+		return column.get(&m.state, k.name)
+	}
+	return nil
+}
+
+// stored returns the bytes of one value, nil if there is none. Nobody changes
+// them.
+func (m *memory) stored(k key) ([]byte, error) {
+	if raw := m.kept(k); raw != nil {
+		return raw, nil
+	}
+	v := m.meaning(k)
+	if v == nil {
+		return nil, nil
+	}
+	return encode(k, v)
+}
+
 // differs reports whether ch would change anything.
 func (m *memory) differs(ch change) bool {
-	old := m.stored(ch.key)
-	return (old == nil) != (ch.value == nil) || !bytes.Equal(old, ch.value)
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if ch.value == nil {
+		return m.holds(ch.key)
+	}
+	if sum, summed := m.sums[ch.key]; summed {
+		return sum != sha256.Sum256(ch.value)
+	}
+	old := m.raw[ch.bucket][ch.name]
+	return old == nil || !bytes.Equal(old, ch.value)
 }
 
 // all returns everything that is in memory, as it is to be stored.
-func (m *memory) all() contents {
+func (m *memory) all() (contents, error) {
+	c, values := m.parts()
+	for k, v := range values {
+		raw, err := encode(k, v)
+		if err != nil {
+			return nil, err
+		}
+		c[k.bucket][k.name] = raw
+	}
+	return c, nil
+}
+
+// parts returns the values whose bytes are kept, and what the others mean.
+func (m *memory) parts() (contents, map[key]any) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	c := make(contents, len(m.raw))
 	for b, values := range m.raw {
 		c[b] = maps.Clone(values)
 	}
-	return c
+	values := make(map[key]any, len(m.sums))
+	for k := range m.sums {
+		values[k] = m.valueOf(k)
+	}
+	return c, values
 }
 
-// names returns the names in a bucket.
-func (m *memory) names(b bucket) []string {
+// sealedNames returns the names in a sealed bucket.
+func (m *memory) sealedNames(b bucket) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Collect(maps.Keys(m.raw[b]))
@@ -289,7 +402,7 @@ func (m *memory) names(b bucket) []string {
 func (m *memory) empty() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.raw.empty()
+	return len(m.sums) == 0 && m.raw.empty()
 }
 
 // server returns the one server with this UUID in either byte order of SMBIOS.

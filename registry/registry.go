@@ -160,7 +160,7 @@ func (r *Registry) Changed() <-chan struct{} { return r.changed }
 
 // Empty reports whether there is no record of the fleet: nothing was ever
 // planned with this store, or it was lost while nobody ran.
-func (r *Registry) Empty() bool { return r.memory.stored(key{bucketFleet, fleetKey}) == nil }
+func (r *Registry) Empty() bool { return !r.memory.has(key{bucketFleet, fleetKey}) }
 
 // Durable reports whether what Save has returned for survives a crash of the
 // store: always with bbolt, with Redis if it has an append-only file.
@@ -274,15 +274,25 @@ type encoder struct {
 }
 
 func (e *encoder) set(b bucket, name string, v any) {
-	raw, err := json.Marshal(v)
+	k := key{b, name}
+	raw, err := encode(k, v)
 	switch {
 	case e.err != nil:
 	case err != nil:
-		e.err = fmt.Errorf("encode %s %s: %w", b, name, err)
+		e.err = err
 	case name == "":
 		e.err = fmt.Errorf("encode %s: it has no name", b)
 	}
-	e.batch = append(e.batch, change{key{b, name}, raw})
+	e.batch = append(e.batch, change{k, raw})
+}
+
+// encode returns the bytes that v is stored as.
+func encode(k key, v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s %s: %w", k.bucket, k.name, err)
+	}
+	return raw, nil
 }
 
 func (e *encoder) drop(name string, from ...bucket) {

@@ -679,7 +679,7 @@ func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	if err := r.SavePayload(ctx, "t1", model.NewSensitive("a")); err != nil {
 		t.Fatal(err)
 	}
-	moved := change{key{bucketPayload, "t2"}, r.memory.stored(key{bucketPayload, "t1"})}
+	moved := change{key{bucketPayload, "t2"}, r.memory.kept(key{bucketPayload, "t1"})}
 	if err := r.write(ctx, always(batch{moved})); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive,
 // DropPayloads forgets the Ignition of all tickets but those to keep.
 func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) bool) error {
 	var e encoder
-	for _, id := range r.memory.names(bucketPayload) {
+	for _, id := range r.memory.sealedNames(bucketPayload) {
 		if !keep(id) {
 			e.drop(id, bucketPayload)
 		}
@@ -83,7 +83,7 @@ func (r *Registry) Credential(name string) (username string, password model.Sens
 // again, though no two seals of it are alike.
 func (r *Registry) saveSealed(ctx context.Context, k key, plain []byte) error {
 	return r.write(ctx, func(d *draft) (batch, error) {
-		if sealed := d.get(k); sealed != nil {
+		if sealed := d.sealed(k); sealed != nil {
 			if old, err := r.sealer.open(k, sealed); err == nil && bytes.Equal(old, plain) {
 				return nil, nil
 			}
@@ -93,7 +93,7 @@ func (r *Registry) saveSealed(ctx context.Context, k key, plain []byte) error {
 }
 
 func (r *Registry) openSealed(k key) ([]byte, error) {
-	sealed := r.memory.stored(k)
+	sealed := r.memory.kept(k)
 	if sealed == nil {
 		return nil, ErrNotFound
 	}

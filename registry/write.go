@@ -165,8 +165,11 @@ func (r *Registry) commit(ctx context.Context, b batch) error {
 		return ErrFenced
 	}
 	ctx = context.WithoutCancel(ctx)
-	whole := append(r.amends(b), b...)
-	err := r.commitOnce(ctx, whole)
+	back, err := r.amends(b)
+	if err != nil {
+		return err
+	}
+	err = r.commitOnce(ctx, append(back, b...))
 	if errors.Is(err, errLost) {
 		if err = r.rewrite(ctx); err == nil {
 			err = r.commitOnce(ctx, b)
@@ -196,14 +199,28 @@ func (r *Registry) commitOnce(ctx context.Context, b batch) error {
 
 // amends are the changes that bring the store back to memory where a commit
 // before failed and may have been made nevertheless, save for the keys of b.
-func (r *Registry) amends(b batch) batch {
+func (r *Registry) amends(b batch) (batch, error) {
 	var back batch
 	for k := range r.unsure {
-		if !slices.ContainsFunc(b, func(ch change) bool { return ch.key == k }) {
-			back = append(back, change{k, r.memory.stored(k)})
+		if slices.ContainsFunc(b, func(ch change) bool { return ch.key == k }) {
+			continue
 		}
+		value, err := r.memory.stored(k)
+		if err != nil {
+			return nil, err
+		}
+		back = append(back, change{k, value})
 	}
-	return back
+	return back, nil
+}
+
+// amend makes all amends.
+func (r *Registry) amend(ctx context.Context) error {
+	back, err := r.amends(nil)
+	if err != nil {
+		return err
+	}
+	return r.commitOnce(ctx, back)
 }
 
 // remember takes what was committed into memory.
@@ -235,12 +252,12 @@ func (d *draft) add(b batch) {
 	}
 }
 
-// get returns the bytes of one value, nil if there is none.
-func (d *draft) get(k key) []byte {
+// sealed returns the bytes of a value in a sealed bucket, nil if there is none.
+func (d *draft) sealed(k key) []byte {
 	if value, ok := d.edited[k]; ok {
 		return value
 	}
-	return d.memory.stored(k)
+	return d.memory.kept(k)
 }
 
 // changes returns what has to be written: the newest value of each key, if it is
@@ -256,9 +273,13 @@ func (d *draft) changes() batch {
 }
 
 // drafted returns what a value of a draft means, nil if there is none or it means
-// nothing.
+// nothing. It is not to be changed.
 func drafted[V any](d *draft, k key) *V {
-	raw := d.get(k)
+	raw, edited := d.edited[k]
+	if !edited {
+		v, _ := d.memory.meaning(k).(*V)
+		return v
+	}
 	if raw == nil {
 		return nil
 	}

@@ -1,0 +1,85 @@
+package bmc
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A thousand kept connections must not keep a certificate each.
+func TestKeptConnectionsForgetCertificates(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(server.Certificate())
+	for name, ca := range map[string]*x509.CertPool{"pinned": nil, "verified by a CA": trusted} {
+		t.Run(name, func(t *testing.T) {
+			var p pin
+			address := server.Listener.Addr().String()
+			conn, err := dialTLS(new(net.Dialer).DialContext, p.tlsConfig(ca, address), time.Minute)(t.Context(), "tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if p.fingerprint() == "" {
+				t.Error("the pin has not seen the certificate")
+			}
+			state := conn.(secured).Conn.(*tls.Conn).ConnectionState()
+			for _, cert := range state.PeerCertificates {
+				if cert != nil {
+					t.Error("the certificate is kept")
+				}
+			}
+			for _, chain := range state.VerifiedChains {
+				if chain != nil {
+					t.Error("what verifies the certificate is kept")
+				}
+			}
+		})
+	}
+}
+
+// A BMC that accepts connections and says nothing is given up, and told from a
+// caller who gives up.
+func TestHandshakeWithoutAnAnswer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	connect := func(ctx context.Context, within time.Duration) error {
+		_, err := dialTLS(new(net.Dialer).DialContext, new(pin).tlsConfig(nil, l.Addr().String()), within)(ctx, "tcp", l.Addr().String())
+		return err
+	}
+	if err := connect(t.Context(), time.Millisecond); err == nil || !strings.Contains(err.Error(), "no TLS handshake within 1ms") {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := connect(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the caller's error", err)
+	}
+}
+
+// A BMC given without a port is asked for by its name, as one with a port is.
+func TestServerNameOfAnAddressWithoutPort(t *testing.T) {
+	for target, want := range map[string]string{"bmc.example.com": "bmc.example.com", "bmc.example.com:8443": "bmc.example.com", "[2001:db8::1]": "2001:db8::1"} {
+		dialled := target
+		if !strings.HasSuffix(target, ":8443") {
+			dialled += ":443"
+		}
+		if got := named(new(pin).tlsConfig(nil, target), dialled).ServerName; got != want {
+			t.Errorf("%s: server name %q, want %q", target, got, want)
+		}
+	}
+}

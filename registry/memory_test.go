@@ -1,0 +1,116 @@
+package registry
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+// fill saves something in each bucket but that of the wipe reports.
+func fill(t *testing.T, r *Registry) {
+	t.Helper()
+	c, ctx := everything(), t.Context()
+	c.ServerFacts = []*model.ServerFacts{facts(0)}
+	save(t, r, c)
+	ticket := c.Servers[0].Ticket
+	probe := &model.ProbeReport{ReceivedAt: now, Ticket: ticket.ID}
+	state := &model.BootState{ReceivedAt: now, Ticket: ticket.ID}
+	for _, err := range []error{
+		r.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
+		saveReport(ctx, r, ticket, bucketProbe, probe, func(*model.ProbeReport) bool { return false }),
+		saveReport(ctx, r, ticket, bucketBootState, state, func(*model.BootState) bool { return false }),
+		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
+		r.SaveCredential(ctx, "bmc-0", "root", model.NewSensitive("calvin")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The bytes of what is decoded are as large again, so they are not kept beside it,
+// neither after a save nor after a start.
+func TestDecodedValuesAreKeptOnce(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	r := lead(t, o)
+	fill(t, r)
+	want := map[bucket]int{bucketPayload: 1, bucketCredential: 1}
+	check := func(when string, m *memory) {
+		kept := make(map[bucket]int)
+		for b, values := range m.raw {
+			if len(values) > 0 {
+				kept[b] = len(values)
+			}
+		}
+		if diff := cmp.Diff(want, kept); diff != "" {
+			t.Errorf("%s: bytes kept (-want +got):\n%s", when, diff)
+		}
+		if len(m.sums) != 9 {
+			t.Errorf("%s: %d digests, want 9", when, len(m.sums))
+		}
+	}
+	check("saved", r.memory)
+	_ = r.Close()
+	check("read again", open(t, o).memory)
+}
+
+// What is made of the decoded values is, byte for byte, what was lost: also where
+// a newer Ingot wrote more than this one understands.
+func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		fill(t, r)
+		newer := set(bucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`)
+		if err := r.write(t.Context(), always(batch{newer})); err != nil {
+			t.Fatal(err)
+		}
+		want, _ := mustLoad(t, r.store)
+		b.lose(t)
+		save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/db"}}})
+		got, _ := mustLoad(t, r.store)
+		delete(got[bucketClaim], "default/db")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("contents (-before the loss +after):\n%s", diff)
+		}
+	})
+}
+
+func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
+	tests := map[string]struct {
+		stored, next change
+		want         bool
+	}{
+		"the same":                        {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "a", `{"name":"a"}`), false},
+		"another value":                   {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "a", `{"name":"a","fingerprint":"f"}`), true},
+		"the same of a newer Ingot":       {set(bucketBMC, "a", `{"name":"a","of":1}`), set(bucketBMC, "a", `{"name":"a","of":1}`), false},
+		"a newer Ingot's value by an old": {set(bucketBMC, "a", `{"name":"a","of":1}`), set(bucketBMC, "a", `{"name":"a"}`), true},
+		"an old Ingot's value by a newer": {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "a", `{"name":"a","of":1}`), true},
+		"the same, sealed":                {set(bucketPayload, "a", "x"), set(bucketPayload, "a", "x"), false},
+		"another value, sealed":           {set(bucketPayload, "a", "x"), set(bucketPayload, "a", "y"), true},
+		"a deletion":                      {set(bucketBMC, "a", `{"name":"a"}`), del(bucketBMC, "a"), true},
+		"a deletion of a sealed value":    {set(bucketPayload, "a", "x"), del(bucketPayload, "a"), true},
+		"a deletion of nothing":           {set(bucketBMC, "a", `{"name":"a"}`), del(bucketBMC, "b"), false},
+		"a new value":                     {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "b", `{"name":"a"}`), true},
+		"a value after a deletion":        {del(bucketBMC, "a"), set(bucketBMC, "a", `{"name":"a"}`), true},
+		"a deletion after a deletion":     {del(bucketBMC, "a"), del(bucketBMC, "a"), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			if bad := m.apply(batch{set(bucketBMC, "a", `{"name":"a","fingerprint":"old"}`), test.stored}); len(bad) > 0 {
+				t.Fatal(bad)
+			}
+			if got := m.differs(test.next); got != test.want {
+				t.Errorf("got %v", got)
+			}
+			m.apply(batch{test.next})
+			if raw, err := m.stored(test.next.key); err != nil || !bytes.Equal(raw, test.next.value) {
+				t.Errorf("stored as %s, %v; want %s", raw, err, test.next.value)
+			}
+		})
+	}
+}
