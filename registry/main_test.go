@@ -125,7 +125,7 @@ func (s *redisServer) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	c := s.client(t)
-	for deadline := time.Now().Add(10 * time.Second); c.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); c.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("redis-server does not answer")
 		}
