@@ -39,8 +39,9 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | SERVER        | BMC  | FAULT        |
       | bmc1-system-0 | bmc1 | unauthorized |
       | bmc2-system-0 | bmc2 |              |
+    When BMC "bmc2" is committed
+    Then "bmc2-system-0" is Available
     When BMC "bmc1" is committed
-    And BMC "bmc2" is committed
     Then the status branch says of BMC "bmc1": "AuthenticationFailed"
     And "bmc2-system-0" is Available
     And BMC "bmc1" is left in peace
