@@ -164,26 +164,3 @@ func front(t *testing.T, r *ocitest.Registry, wrap func(http.Handler) http.Handl
 	t.Cleanup(srv.Close)
 	return strings.TrimPrefix(srv.URL, "http://")
 }
-
-func TestDigest(t *testing.T) {
-	img := model.PinnedImage{Digest: "sha256:" + strings.Repeat("a", 64)}
-	base := Digest(img, model.NewSensitive("source"), "args")
-	if !validDigest(base) {
-		t.Fatalf("%q is no digest", base)
-	}
-	other := model.PinnedImage{Digest: "sha256:" + strings.Repeat("b", 64)}
-	for name, got := range map[string]string{
-		"another image":                  Digest(other, model.NewSensitive("source"), "args"),
-		"another source":                 Digest(img, model.NewSensitive("sourc"), "args"),
-		"another argument":               Digest(img, model.NewSensitive("source"), "arg"),
-		"source that moves to arguments": Digest(img, model.NewSensitive(""), "sourceargs"),
-	} {
-		if got == base {
-			t.Errorf("%s has the same digest", name)
-		}
-	}
-	img.Ref, img.Architecture = "moved", "amd64"
-	if again := Digest(img, model.NewSensitive("source"), "args"); again != base {
-		t.Errorf("the same content under another name: got %s, want %s", again, base)
-	}
-}

@@ -55,10 +55,10 @@ func (f *fleet) guard() {
 // not decided yet, in the order of servers, and how many servers are bound.
 func (f *fleet) disruptions() (steps []model.Disruption, bound int) {
 	for _, s := range f.servers {
-		if s.rec.State == model.StateReserved || s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved {
+		out := s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved
+		if s.rec.State == model.StateReserved || out {
 			bound++
 		}
-		out := s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved
 		if s.rec.State != model.StateReserved && s.rec.State != model.StateReleased && !out ||
 			s.rec.State == model.StateReserved && s.rec.Release != nil || f.observeOnly.Reason != "" {
 			continue
@@ -118,8 +118,7 @@ func (f *fleet) approve(hash string) {
 	f.record.Approved = approved[max(0, len(approved)-maxApproved):]
 }
 
-// stepsHash is the short hash that a commit approves a list by.
-// The binding and the value asked for are part of it, so that an approval is good
+// stepsHash is the short hash that a commit approves a list by. The binding and the value asked for are part of it, so that an approval is good
 // for nothing that is asked for later.
 func (f *fleet) stepsHash(steps []model.Disruption) string {
 	var b strings.Builder

@@ -55,7 +55,7 @@ func interrupted(t *testing.T, until string, args ...string) (stdout, stderr str
 
 func TestTheDemoSaysHowToClaimAndCleansUp(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("the demo keeps its repository with git")
+		t.Skip("NOT TESTED: the demo, for which this test needs the program git")
 	}
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

@@ -84,7 +84,7 @@ func lifecycle(b *testing.B, program string, servers int, t *table, settings ...
 // withRedis does the same with the records in Redis.
 func withRedis(b *testing.B, program string, servers int, t *table) {
 	if _, err := exec.LookPath("redis-server"); err != nil {
-		b.Skip("redis-server is not installed: make setup")
+		b.Skip("NOT MEASURED: the fleet on Redis, for redis-server is not installed: make setup")
 	}
 	url, pid := startRedis(b)
 	lifecycle(b, program, servers, t, "INGOT_REDIS_URL="+url)
