@@ -167,6 +167,8 @@ type Records struct {
 	BMCs    map[BMCName]*BMCRecord
 	Servers map[ServerName]*ServerRecord
 	Claims  map[ClaimName]*ClaimRecord
+	// Endpoints are by name.
+	Endpoints map[string]*EndpointRecord
 }
 
 // Observed is everything known but desired: records, and what was read from the
@@ -179,6 +181,8 @@ type Observed struct {
 	BootStates  map[ServerName]*BootState
 	Wipes       map[ServerName]*WipeReport
 	Progress    map[ServerName]*Progress
+	// EndpointFacts are by MAC address.
+	EndpointFacts map[string]*EndpointFacts
 }
 
 // NewObserved returns an Observed with its maps made.
@@ -188,6 +192,8 @@ func NewObserved() *Observed {
 			BMCs:    make(map[BMCName]*BMCRecord),
 			Servers: make(map[ServerName]*ServerRecord),
 			Claims:  make(map[ClaimName]*ClaimRecord),
+
+			Endpoints: make(map[string]*EndpointRecord),
 		},
 		BMCFacts:    make(map[BMCName]*BMCFacts),
 		ServerFacts: make(map[ServerName]*ServerFacts),
@@ -195,5 +201,7 @@ func NewObserved() *Observed {
 		BootStates:  make(map[ServerName]*BootState),
 		Wipes:       make(map[ServerName]*WipeReport),
 		Progress:    make(map[ServerName]*Progress),
+
+		EndpointFacts: make(map[string]*EndpointFacts),
 	}
 }

@@ -78,6 +78,9 @@ type Layer struct {
 // writes it.
 type Progress struct {
 	Ticket     string    `json:"ticket"`
+	DHCPAt     time.Time `json:"dhcpAt,omitzero"`
+	TFTPAt     time.Time `json:"tftpAt,omitzero"`
+	HTTPBootAt time.Time `json:"httpBootAt,omitzero"`
 	ScriptAt   time.Time `json:"scriptAt,omitzero"`
 	KernelAt   time.Time `json:"kernelAt,omitzero"`
 	InitrdAt   time.Time `json:"initrdAt,omitzero"`
@@ -88,8 +91,11 @@ type Progress struct {
 // BootStage is one thing that a booting server is seen to fetch.
 type BootStage string
 
-// The boot stages that the boot service sees over HTTP.
+// The boot stages that the boot service sees, in order.
 const (
+	StageDHCP     BootStage = "DHCP"      // firmware was told a boot file
+	StageTFTP     BootStage = "TFTP"      // it fetched a boot loader by TFTP
+	StageHTTPBoot BootStage = "HTTP boot" // it fetched a boot loader or a UKI by HTTP
 	StageScript   BootStage = "iPXE script"
 	StageKernel   BootStage = "kernel"
 	StageInitrd   BootStage = "initrd"
@@ -100,6 +106,7 @@ const (
 // whether that changed anything.
 func (p Progress) Reached(stage BootStage, now time.Time) (Progress, bool) {
 	at := map[BootStage]*time.Time{
+		StageDHCP: &p.DHCPAt, StageTFTP: &p.TFTPAt, StageHTTPBoot: &p.HTTPBootAt,
 		StageScript: &p.ScriptAt, StageKernel: &p.KernelAt, StageInitrd: &p.InitrdAt, StageIgnition: &p.IgnitionAt,
 	}[stage]
 	if at == nil || !at.IsZero() {
@@ -120,6 +127,12 @@ func (p Progress) Last() (BootStage, time.Time) {
 		return StageKernel, p.KernelAt
 	case !p.ScriptAt.IsZero():
 		return StageScript, p.ScriptAt
+	case !p.HTTPBootAt.IsZero():
+		return StageHTTPBoot, p.HTTPBootAt
+	case !p.TFTPAt.IsZero():
+		return StageTFTP, p.TFTPAt
+	case !p.DHCPAt.IsZero():
+		return StageDHCP, p.DHCPAt
 	}
 	return "", time.Time{}
 }
