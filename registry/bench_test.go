@@ -2,7 +2,11 @@ package registry
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,6 +164,120 @@ func BenchmarkOffer(b *testing.B) {
 	tenThousand(b, r)
 	for b.Loop() {
 		if _, ok := r.Offer(uuidOf(77)); !ok {
+			b.Fatal("no offer")
+		}
+	}
+}
+
+// BenchmarkSaveLeases renews leases of a pool of 10,000, taken at random as they
+// fall due, in groups. The yardstick beside it appends the same bytes to a file,
+// with one fsync a group.
+func BenchmarkSaveLeases(b *testing.B) {
+	for name, options := range map[string]func(b *testing.B) Options{
+		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b, aof...).url()} },
+	} {
+		for _, size := range []int{1, 16, 64, 256} {
+			b.Run(fmt.Sprint(name, "/", size), func(b *testing.B) { benchSaveLeases(b, options(b), size) })
+		}
+	}
+}
+
+func benchSaveLeases(b *testing.B, o Options, size int) {
+	const pool = 10_000
+	r := benchRegistry(b, o)
+	leases := make([]model.Lease, pool)
+	for i := range leases {
+		leases[i] = leaseWith(i, func(l *model.Lease) { l.Expires = time.Now().Add(time.Hour) })
+	}
+	saveLeases(b, r, leases...)
+	log, err := os.Create(filepath.Join(b.TempDir(), "log"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	random := rand.New(rand.NewPCG(1, 1))
+	group := make([]model.Lease, size)
+	var ours, plain, cpu time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		for i := range group {
+			group[i] = leases[random.IntN(pool)]
+			group[i].Renewed = group[i].Renewed.Add(time.Duration(n) * time.Second)
+		}
+		start, used := time.Now(), cpuTime(b)
+		saveLeases(b, r, group...)
+		ours += time.Since(start)
+		cpu += cpuTime(b) - used
+		start = time.Now()
+		appendLeases(b, log, group)
+		plain += time.Since(start)
+	}
+	b.ReportMetric(float64(ours.Nanoseconds())/1e3/float64(size*n), "µs/lease")
+	b.ReportMetric(float64(cpu.Nanoseconds())/1e3/float64(size*n), "µs-cpu/lease")
+	b.ReportMetric(float64(plain.Nanoseconds())/1e3/float64(size*n), "µs-append/lease")
+	b.ReportMetric(float64(ours)/float64(plain), "x-append")
+}
+
+// appendLeases writes leases to the end of a file, durably.
+func appendLeases(b *testing.B, to *os.File, group []model.Lease) {
+	b.Helper()
+	var raw []byte
+	for i := range group {
+		ch, err := leaseChange(&group[i])
+		if err != nil {
+			b.Fatal(err)
+		}
+		raw = append(append(raw, ch.name...), ch.value...)
+	}
+	if _, err := to.Write(raw); err != nil {
+		b.Fatal(err)
+	}
+	if err := to.Sync(); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// cpuTime is how long this process has been working.
+func cpuTime(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkLeases reads 10,000 leases, as DHCP does at its start.
+func BenchmarkLeases(b *testing.B) {
+	for name, options := range map[string]func(b *testing.B) Options{
+		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b).url()} },
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := benchRegistry(b, options(b))
+			leases := make([]model.Lease, 10_000)
+			for i := range leases {
+				leases[i] = lease(i)
+			}
+			saveLeases(b, r, leases...)
+			for b.Loop() {
+				if got, err := r.Leases(b.Context()); err != nil || len(got) != len(leases) {
+					b.Fatal(len(got), err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOfferByMAC looks up one of 10,000 servers by a network interface.
+func BenchmarkOfferByMAC(b *testing.B) {
+	r := benchRegistry(b, Options{Dir: b.TempDir()})
+	tenThousand(b, r)
+	save(b, r, Changes{ServerFacts: []*model.ServerFacts{withNICs(77, macOf(77))}})
+	for b.Loop() {
+		if _, ok := r.Offer(macOf(77)); !ok {
 			b.Fatal("no offer")
 		}
 	}

@@ -167,25 +167,29 @@ func (s *boltStore) commit(_ context.Context, b batch) error {
 		return err
 	}
 	s.touched = true
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		for _, ch := range b {
-			if err := applyBolt(tx, ch); err != nil {
-				return fmt.Errorf("%s %s: %w", ch.bucket, ch.name, err)
-			}
-		}
-		return nil
-	})
+	err := s.db.Update(func(tx *bolt.Tx) error { return applyBolt(tx, b) })
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
 	return nil
 }
 
-func applyBolt(tx *bolt.Tx, ch change) error {
-	to, err := tx.CreateBucketIfNotExists([]byte(ch.bucket))
-	if err != nil {
-		return err
+func applyBolt(tx *bolt.Tx, b batch) (err error) {
+	var to *bolt.Bucket
+	for i, ch := range b {
+		if i == 0 || ch.bucket != b[i-1].bucket {
+			if to, err = tx.CreateBucketIfNotExists([]byte(ch.bucket)); err != nil {
+				return fmt.Errorf("%s: %w", ch.bucket, err)
+			}
+		}
+		if err := applyChange(to, ch); err != nil {
+			return fmt.Errorf("%s %q: %w", ch.bucket, ch.name, err)
+		}
 	}
+	return nil
+}
+
+func applyChange(to *bolt.Bucket, ch change) error {
 	if ch.value == nil {
 		return to.Delete([]byte(ch.name))
 	}
@@ -216,6 +220,50 @@ func (s *boltStore) replace(_ context.Context, c contents) error {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
 	return nil
+}
+
+func (s *boltStore) leases(ctx context.Context, visit func(name, value []byte)) error {
+	s.touched = true
+	err := s.viewLeases(func(from *bolt.Bucket) error {
+		return from.ForEach(func(k, v []byte) error {
+			visit(k, v)
+			return ctx.Err()
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// countLeases reads all of the leases' pages.
+func (s *boltStore) countLeases(_ context.Context, b batch) (total, fresh int, err error) {
+	s.touched = true
+	fresh = b.sets()
+	err = s.viewLeases(func(from *bolt.Bucket) error {
+		total = from.Stats().KeyN
+		for _, ch := range b {
+			if ch.value != nil && from.Get([]byte(ch.name)) != nil {
+				fresh--
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("read %s: %w", s.path, err)
+	}
+	return total, fresh, nil
+}
+
+// viewLeases calls view with the bucket of the leases, if there is one.
+func (s *boltStore) viewLeases(view func(*bolt.Bucket) error) error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		from := tx.Bucket([]byte(bucketLease))
+		if from == nil {
+			return nil
+		}
+		return view(from)
+	})
 }
 
 // giveBack takes the pages of the file out of this process's memory, if there were

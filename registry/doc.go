@@ -1,6 +1,6 @@
 // Package registry keeps what is known: the records of what was decided, what
-// was observed, and the sealed secrets that boot tickets hand out. It also
-// serves the endpoint that probes report to.
+// was observed, DHCP's leases, and the sealed secrets that boot tickets hand out.
+// It also serves the endpoint that probes report to.
 //
 // Reads come from a typed copy in memory. Writes go through to a store, Redis or
 // a bbolt file, with a fencing number, so that a daemon that lost leadership
@@ -8,5 +8,6 @@
 //
 // The leader is the only writer, so its memory is the truth: a store that was
 // emptied, replaced or rolled back under it is written again, and no server
-// changes hands (law 3).
+// changes hands (law 3). Leases alone are not in its memory, for DHCP has them in
+// its own: the registry tells it when to write them again.
 package registry

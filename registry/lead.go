@@ -92,6 +92,7 @@ func (r *Registry) reload(ctx context.Context) (fresh bool, err error) {
 // rewrite fills a lost store from memory.
 func (r *Registry) rewrite(ctx context.Context) error {
 	r.metrics.lost.Inc()
+	r.leaseEpoch.Add(1) // whether or not filling it succeeds, or is seen to
 	r.log.Warn("the store was emptied, replaced or rolled back; writing it again from memory", "fence", r.Fence())
 	return r.fill(ctx)
 }

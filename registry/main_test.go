@@ -17,7 +17,13 @@ import (
 	"ingot/model"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" { // see TestLeasesOutliveAKill
+		fmt.Fprintln(os.Stderr, saveUntilKilled(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // now is the time of tests.
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

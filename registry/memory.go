@@ -27,6 +27,10 @@ type memory struct {
 	shared map[bucket]bool // maps of state that a snapshot shares
 	byUUID map[string][]model.ServerName
 	byBlob map[blob]map[model.ServerName]*model.Ticket
+	byMAC  macIndex
+
+	byIP    map[string]string   // MAC address of the endpoint facts with an IP
+	roaming map[string]struct{} // MAC addresses of those without
 
 	strings *interner // of all that is decoded
 }
@@ -48,6 +52,8 @@ func (m *memory) clear() {
 	m.state, m.shared = *model.NewObserved(), make(map[bucket]bool)
 	m.byUUID = make(map[string][]model.ServerName)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
+	m.byMAC = make(macIndex)
+	m.byIP, m.roaming = make(map[string]string), make(map[string]struct{})
 }
 
 // column is how one bucket's values stand in model.Observed.
@@ -68,11 +74,14 @@ var columns = map[bucket]column{
 	bucketBMC:         mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
 	bucketClaim:       mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
 	bucketBMCFacts:    mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
-	bucketServerFacts: mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
-	bucketProbe:       mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
+	bucketServerFacts: indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }), inventoryMACs),
+	bucketProbe:       indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }), probeMACs),
 	bucketBootState:   mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
 	bucketWipe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
 	bucketProgress:    mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress }),
+
+	bucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
+	bucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
 }
 
 func decode[V any](raw []byte) (any, error) {
@@ -418,6 +427,17 @@ func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
 		return nil, nil
 	}
 	return m.state.Servers[found[0]], m.state.Progress[found[0]]
+}
+
+// serverWith returns the one server with this MAC address.
+func (m *memory) serverWith(mac macAddress) (*model.ServerRecord, *model.Progress) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	name, ok := m.byMAC.only(mac)
+	if !ok {
+		return nil, nil
+	}
+	return m.state.Servers[name], m.state.Progress[name]
 }
 
 // pinned returns a ticket that lets its server fetch b.

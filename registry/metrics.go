@@ -41,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "ingot_registry_unknown_reports_total", Help: "Reports for system UUIDs that no server has.",
 		}),
 	}
-	for _, b := range buckets {
+	for _, b := range append([]bucket{bucketLease}, buckets...) {
 		m.writes.WithLabelValues(string(b))
 	}
 	if reg != nil {

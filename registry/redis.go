@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,10 +164,11 @@ func (s *redisStore) hashes() []string {
 	return keys
 }
 
-// hashIndex is the place of each bucket's hash among hashes, from 1 as in Lua.
+// hashIndex is the place of each bucket's hash among hashes, from 1 as in Lua. The
+// leases' is after them.
 var hashIndex = func() map[bucket]string {
-	index := make(map[bucket]string, len(buckets))
-	for i, b := range buckets {
+	index := make(map[bucket]string, len(buckets)+1)
+	for i, b := range append(slices.Clone(buckets), bucketLease) {
 		index[b] = strconv.Itoa(i + 1)
 	}
 	return index
@@ -265,6 +267,7 @@ func (s *redisStore) commit(ctx context.Context, b batch) error {
 		return fmt.Errorf("list changes: %w", err)
 	}
 	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed")}, s.hashes()...)
+	keys = append(keys, s.hash(bucketLease))
 	args := make([]any, 0, 4+4*len(b))
 	args = append(args, s.fence, s.revision+1, changed, feedLength)
 	for _, ch := range b {
@@ -281,10 +284,11 @@ func (s *redisStore) commit(ctx context.Context, b batch) error {
 	return nil
 }
 
-// namesOf is how the feed names what a batch changed.
+// namesOf is how the feed names what a batch changed. Nobody follows leases.
 func namesOf(b batch) [][2]string {
-	names := make([][2]string, len(b))
-	for i, ch := range b {
+	rest, _ := b.withoutLeases()
+	names := make([][2]string, len(rest))
+	for i, ch := range rest {
 		names[i] = [2]string{string(ch.bucket), ch.name}
 	}
 	return names
@@ -323,6 +327,45 @@ func (s *redisStore) replace(ctx context.Context, c contents) error {
 	}
 	s.revision++
 	return s.inspectPersistence(ctx) // what was lost may have changed its ways
+}
+
+// leases reads them a piece at a time: all at once would keep Redis from all else.
+func (s *redisStore) leases(ctx context.Context, visit func(name, value []byte)) error {
+	for cursor := uint64(0); ; {
+		pairs, next, err := s.client.HScan(ctx, s.hash(bucketLease), cursor, "", leaseGroup).Result()
+		if err != nil {
+			return fmt.Errorf("read leases from redis: %w", err)
+		}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			visit([]byte(pairs[i]), []byte(pairs[i+1]))
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+func (s *redisStore) countLeases(ctx context.Context, b batch) (total, fresh int, err error) {
+	var count *redis.IntCmd
+	known := make([]*redis.BoolCmd, 0, len(b))
+	_, err = s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		count = p.HLen(ctx, s.hash(bucketLease))
+		for _, ch := range b {
+			if ch.value != nil {
+				known = append(known, p.HExists(ctx, s.hash(bucketLease), ch.name))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("count leases in redis: %w", err)
+	}
+	for _, cmd := range known {
+		if !cmd.Val() {
+			fresh++
+		}
+	}
+	return int(count.Val()), fresh, nil
 }
 
 // piecesOf cuts c into the arguments of at least two calls.
@@ -397,6 +440,9 @@ func (s *redisStore) notice(entry redis.XMessage, changed map[key]bool) bool {
 
 // fetch reads the present values of what changed.
 func (s *redisStore) fetch(ctx context.Context, changed map[key]bool) (batch, error) {
+	if len(changed) == 0 {
+		return nil, nil
+	}
 	values := make(map[key]*redis.StringCmd, len(changed))
 	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for k := range changed {

@@ -82,6 +82,8 @@ type Registry struct {
 	queue     queue
 	unsure    map[key]bool // by turn: what a commit that failed may have written
 	closed    bool         // by turn
+	// leaseBound is, by turn, a number that there are not more leases than.
+	leaseBound int
 
 	fence    atomic.Uint64 // 0 while another leads
 	led      atomic.Bool   // we lead, or did
@@ -89,6 +91,8 @@ type Registry struct {
 	health   atomic.Pointer[error]
 	durable  atomic.Bool
 	changed  chan struct{}
+	// leaseEpoch counts how often the store was lost.
+	leaseEpoch atomic.Uint64
 }
 
 // Open opens the store and reads it. The Registry is to be closed in the end. It
@@ -107,6 +111,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 		options: o, log: o.Log, store: s, memory: newMemory(), sealer: seals, tokens: tokens,
 		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(),
 		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
+		leaseBound: MaxLeases, // until it is known
 	}
 	r.durable.Store(s.durable())
 	if err := r.start(ctx); err != nil {
@@ -197,12 +202,16 @@ type Changes struct {
 	Claims      []*model.ClaimRecord
 	BMCFacts    []*model.BMCFacts
 	ServerFacts []*model.ServerFacts
+	Endpoints   []*model.EndpointRecord
 
 	// What is known of the named objects is forgotten: the record, and all that was
 	// observed and reported.
 	DeleteServers []model.ServerName
 	DeleteBMCs    []model.BMCName
 	DeleteClaims  []model.ClaimName
+	// DeleteEndpoints names endpoints whose record is forgotten. What DHCP says of the
+	// device stays.
+	DeleteEndpoints []string
 }
 
 // Save writes c durably. What is as it was is not written. The values are not
@@ -232,6 +241,9 @@ func (r *Registry) Restore(ctx context.Context, records model.Records) error {
 	for _, rec := range records.Claims {
 		c.Claims = append(c.Claims, rec)
 	}
+	for _, rec := range records.Endpoints {
+		c.Endpoints = append(c.Endpoints, rec)
+	}
 	return r.Save(ctx, c)
 }
 
@@ -255,6 +267,9 @@ func (c Changes) encode() (batch, error) {
 	for _, v := range c.ServerFacts {
 		e.set(bucketServerFacts, string(v.Name), v)
 	}
+	for _, v := range c.Endpoints {
+		e.set(bucketEndpoint, v.Name, v)
+	}
 	for _, name := range c.DeleteServers {
 		e.drop(string(name), bucketServer, bucketServerFacts, bucketProbe, bucketBootState, bucketWipe, bucketProgress)
 	}
@@ -263,6 +278,9 @@ func (c Changes) encode() (batch, error) {
 	}
 	for _, name := range c.DeleteClaims {
 		e.drop(string(name), bucketClaim)
+	}
+	for _, name := range c.DeleteEndpoints {
+		e.drop(name, bucketEndpoint)
 	}
 	return e.batch, e.err
 }

@@ -32,6 +32,7 @@ func everything() Changes {
 		Claims:      []*model.ClaimRecord{{Name: "default/web", Sequence: 2, FirstSeen: now}},
 		BMCFacts:    []*model.BMCFacts{{Name: "bmc-0", Manufacturer: "Dell"}},
 		ServerFacts: []*model.ServerFacts{{Name: "server-0", Power: model.PowerOff}},
+		Endpoints:   []*model.EndpointRecord{{Name: "bmc-0", MACAddress: "02:00:00:00:00:01", IP: "192.0.2.1", Since: now, Tried: []string{"d"}}},
 	}
 }
 
@@ -41,6 +42,7 @@ func observed(c Changes) *model.Observed {
 	o.Fleet = *c.Fleet
 	o.Servers["server-0"], o.BMCs["bmc-0"], o.Claims["default/web"] = c.Servers[0], c.BMCs[0], c.Claims[0]
 	o.BMCFacts["bmc-0"], o.ServerFacts["server-0"] = c.BMCFacts[0], c.ServerFacts[0]
+	o.Endpoints["bmc-0"] = c.Endpoints[0]
 	return o
 }
 
@@ -91,7 +93,7 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	}
 	save(t, r, Changes{
 		DeleteServers: []model.ServerName{"server-0"}, DeleteBMCs: []model.BMCName{"bmc-0"},
-		DeleteClaims: []model.ClaimName{"default/web"},
+		DeleteClaims: []model.ClaimName{"default/web"}, DeleteEndpoints: []string{"bmc-0"},
 	})
 	want := model.NewObserved()
 	want.Fleet = *everything().Fleet
@@ -741,7 +743,7 @@ func TestEachBucketHasAMeaning(t *testing.T) {
 			t.Errorf("bucket %s: meaning %v", b, meaning)
 		}
 	}
-	if len(columns)+2 != len(buckets) || reflect.TypeFor[Changes]().NumField() != 9 {
+	if len(columns)+2 != len(buckets) || reflect.TypeFor[Changes]().NumField() != 11 {
 		t.Error(fmt.Sprint("columns ", len(columns), ", buckets ", len(buckets)))
 	}
 }

@@ -15,6 +15,7 @@ const (
 	bucketServer      bucket = "server"
 	bucketBMC         bucket = "bmc"
 	bucketClaim       bucket = "claim"
+	bucketEndpoint    bucket = "endpoint"
 	bucketBMCFacts    bucket = "bmcfacts" // observations: written by reconcile
 	bucketServerFacts bucket = "serverfacts"
 	bucketProbe       bucket = "probe" // reports: written by the endpoint
@@ -23,13 +24,16 @@ const (
 	bucketProgress    bucket = "progress" // written by the boot service
 	bucketPayload     bucket = "payload"  // sealed: written by reconcile
 	bucketCredential  bucket = "credential"
+
+	bucketEndpointFacts bucket = "endpointfacts" // written by DHCP, with its leases
+	bucketLease         bucket = "lease"         // DHCP's leases, which memory has no copy of
 )
 
-// buckets are all buckets. Their order is part of the Redis commit script's
-// contract only within one call.
+// buckets are all buckets that memory has a copy of. Their order is part of the
+// Redis commit script's contract only within one call.
 var buckets = []bucket{
-	bucketFleet, bucketServer, bucketBMC, bucketClaim,
-	bucketBMCFacts, bucketServerFacts,
+	bucketFleet, bucketServer, bucketBMC, bucketClaim, bucketEndpoint,
+	bucketBMCFacts, bucketServerFacts, bucketEndpointFacts,
 	bucketProbe, bucketBootState, bucketWipe,
 	bucketProgress, bucketPayload, bucketCredential,
 }
@@ -54,6 +58,16 @@ type change struct {
 
 // batch is what one commit changes: all of it or nothing. No key is in it twice.
 type batch []change
+
+// sets is how many values b sets.
+func (b batch) sets() (n int) {
+	for _, ch := range b {
+		if ch.value != nil {
+			n++
+		}
+	}
+	return n
+}
 
 // contents is all that a store holds.
 type contents map[bucket]map[string][]byte
@@ -112,8 +126,8 @@ const followWait = 500 * time.Millisecond
 // store keeps bytes durably. It knows nothing of what they mean. Apart from
 // follow, its methods are not called concurrently.
 type store interface {
-	// load returns all that is kept, and whether the store is fresh: never
-	// written to, or lost since.
+	// load returns all that is kept but leases, and whether the store is fresh:
+	// never written to, or lost since.
 	load(ctx context.Context) (c contents, fresh bool, err error)
 	// acquire asks for leadership. The fencing number that it returns is higher
 	// than any that was seen; holder is who leads instead of us, or empty when we do.
@@ -126,8 +140,15 @@ type store interface {
 	// having written; after any other error nobody knows whether it has.
 	commit(ctx context.Context, b batch) error
 	// replace makes c all that is kept; it is how a lost or fresh store is filled.
-	// Until it has returned nil the store remains fresh.
+	// Until it has returned nil the store remains fresh. Leases that are left in it
+	// stay, for nobody here has them.
 	replace(ctx context.Context, c contents) error
+	// leases calls visit for each lease that is kept, for some perhaps twice. The
+	// bytes are visit's only until it returns.
+	leases(ctx context.Context, visit func(name, value []byte)) error
+	// countLeases returns how many leases are kept, and how many of those that b sets
+	// are not among them.
+	countLeases(ctx context.Context, b batch) (total, fresh int, err error)
 	// follow waits, not longer than followWait, for commits of another leader and
 	// returns them. After stale the caller has to load again.
 	follow(ctx context.Context) (b batch, stale bool, err error)

@@ -185,6 +185,38 @@ func TestStoreConformance(t *testing.T) {
 			wantErr(t, s.replace(t.Context(), want), nil)
 			wantContents(t, s, want)
 		},
+		"leases are kept apart, and outlive all else being filled": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantStoredLeases(t, s, map[string]string{})
+			want := with(set(bucketServer, "s1", "1"))
+			wantErr(t, s.commit(t.Context(), batch{set(bucketLease, "a\x00", "1"), set(bucketServer, "s1", "1"), set(bucketLease, "b", "\xff"), set(bucketLease, "c", "")}), nil)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketLease, "a\x00", "2"), del(bucketLease, "c"), del(bucketLease, "none")}), nil)
+			wantContents(t, s, want)
+			wantErr(t, s.replace(t.Context(), want), nil)
+			wantErr(t, s.close(), nil)
+			again := c.newStore(t)
+			wantContents(t, again, want)
+			wantStoredLeases(t, again, map[string]string{"a\x00": "2", "b": "\xff"})
+		},
+		"leases and what is new among them are counted": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			for _, want := range []int{2, 1} {
+				b := batch{set(bucketLease, "a", "1"), set(bucketLease, "b", "1"), del(bucketLease, "c")}
+				total, fresh, err := s.countLeases(t.Context(), b)
+				if err != nil || total != 2-want || fresh != want {
+					t.Errorf("%d leases and %d new, %v", total, fresh, err)
+				}
+				wantErr(t, s.commit(t.Context(), b[:1]), nil)
+			}
+		},
+		"leases of a lost store are lost": func(t *testing.T, c storeCase) {
+			s, _ := c.leader(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketLease, "a", "1")}), nil)
+			c.lose(t)
+			wantErr(t, s.commit(t.Context(), batch{set(bucketLease, "b", "1")}), errLost)
+			wantErr(t, s.replace(t.Context(), newContents()), nil)
+			wantStoredLeases(t, s, map[string]string{})
+		},
 		"it knows whether it is durable": func(t *testing.T, c storeCase) {
 			if s := c.newStore(t); s.durable() != c.durable {
 				t.Errorf("durable %v, want %v", s.durable(), c.durable)
@@ -209,7 +241,9 @@ func TestStoreConformance(t *testing.T) {
 			}
 			wantErr(t, first.commit(t.Context(), batch{set(bucketServer, "s1", "stale")}), ErrFenced)
 			wantErr(t, first.replace(t.Context(), with(set(bucketServer, "s1", "stale"))), ErrFenced)
+			wantErr(t, first.commit(t.Context(), batch{set(bucketLease, "l1", "stale")}), ErrFenced)
 			wantErr(t, first.renew(t.Context()), ErrFenced)
+			wantStoredLeases(t, second, map[string]string{})
 			wantErr(t, second.commit(t.Context(), batch{set(bucketServer, "s1", "new")}), nil)
 			wantContents(t, second, with(set(bucketServer, "s1", "new")))
 		},
@@ -293,6 +327,15 @@ func TestStoreConformance(t *testing.T) {
 				t.Run(promise, func(t *testing.T) { check(t, newCase(t)) })
 			}
 		})
+	}
+}
+
+func wantStoredLeases(t *testing.T, s store, want map[string]string) {
+	t.Helper()
+	got := make(map[string]string)
+	err := s.leases(t.Context(), func(name, value []byte) { got[string(name)] = string(value) })
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("leases, %v (-want +got):\n%s", err, diff)
 	}
 }
 

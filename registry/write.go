@@ -89,6 +89,14 @@ func (r *Registry) write(ctx context.Context, e edit) error {
 	if idle, err := r.changesNothing(e); idle || err != nil {
 		return err
 	}
+	return r.join(ctx, e)
+}
+
+// join makes one edit durable that is known to change something.
+func (r *Registry) join(ctx context.Context, e edit) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	w := &writer{edit: e, done: make(chan struct{})}
 	r.queue.add(w)
 	select {
@@ -181,7 +189,8 @@ func (r *Registry) commit(ctx context.Context, b batch) error {
 		clear(r.unsure)
 		r.remember(b)
 	case !errors.Is(err, ErrFenced):
-		for _, ch := range b {
+		rest, _ := b.withoutLeases()
+		for _, ch := range rest {
 			r.unsure[ch.key] = true
 		}
 	}
@@ -223,12 +232,17 @@ func (r *Registry) amend(ctx context.Context) error {
 	return r.commitOnce(ctx, back)
 }
 
-// remember takes what was committed into memory.
+// remember takes what was committed into memory. Leases are no news to anybody.
 func (r *Registry) remember(b batch) {
-	for _, ch := range b {
+	rest, leases := b.withoutLeases()
+	r.metrics.writes.WithLabelValues(string(bucketLease)).Add(float64(leases))
+	if len(rest) == 0 {
+		return
+	}
+	for _, ch := range rest {
 		r.metrics.writes.WithLabelValues(string(ch.bucket)).Inc()
 	}
-	r.logCorrupt(r.memory.apply(b))
+	r.logCorrupt(r.memory.apply(rest))
 	r.wake()
 }
 
@@ -238,6 +252,8 @@ type draft struct {
 	edited map[key][]byte
 	order  []key
 	size   int
+	// tenancy is nil before the first edit of leases.
+	tenancy *tenancy
 }
 
 func newDraft(m *memory) *draft { return &draft{memory: m, edited: make(map[key][]byte)} }
@@ -265,7 +281,7 @@ func (d *draft) sealed(k key) []byte {
 func (d *draft) changes() batch {
 	var b batch
 	for _, k := range d.order {
-		if ch := (change{k, d.edited[k]}); d.memory.differs(ch) {
+		if ch := (change{k, d.edited[k]}); isLease(ch) || d.memory.differs(ch) {
 			b = append(b, ch)
 		}
 	}

@@ -1,0 +1,136 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+// stages are all, in order.
+var stages = []model.BootStage{
+	model.StageDHCP, model.StageTFTP, model.StageHTTPBoot, model.StageScript, model.StageKernel, model.StageInitrd, model.StageIgnition,
+}
+
+// atMinute are times of stages in the order of stages: minutes after now, 0 = never.
+func progressOf(t *model.Ticket, client string, minutes ...int) *model.Progress {
+	p := model.Progress{Ticket: t.ID, Client: client}
+	for i, m := range minutes {
+		if m > 0 {
+			p, _ = p.Reached(stages[i], now.Add(time.Duration(m)*time.Minute))
+		}
+	}
+	return &p
+}
+
+func TestBootIsNotedStageByStage(t *testing.T) {
+	const dhcp, tftp, httpBoot, script, kernel, ignition = 0, 1, 2, 3, 4, 6
+	cases := map[string]struct {
+		notes []int // stages, one a minute
+		want  []int // minute of each stage
+	}{
+		"from DHCP to Ignition":                            {[]int{0, 1, 2, 3, 4, 5, 6}, []int{1, 2, 3, 4, 5, 6, 7}},
+		"iPXE asks DHCP again":                             {[]int{dhcp, tftp, dhcp, script}, []int{1, 2, 0, 4}},
+		"a server that boots again asks DHCP again":        {[]int{dhcp, tftp, script, kernel, dhcp, tftp, script}, []int{1, 2, 0, 3, 4}},
+		"DHCP told late stands not after what came of it":  {[]int{script, dhcp}, []int{0, 0, 0, 1}},
+		"DHCP told after Ignition was served":              {[]int{script, kernel, ignition, dhcp, tftp, httpBoot}, []int{0, 0, 0, 1, 2, 0, 3}},
+		"TFTP told late stands not after what came of it":  {[]int{dhcp, script, tftp}, []int{1, 0, 0, 2}},
+		"firmware that boots by HTTP":                      {[]int{dhcp, httpBoot, ignition}, []int{1, 0, 2, 0, 0, 0, 3}},
+		"a kernel that is fetched after Ignition is noted": {[]int{script, ignition, kernel}, []int{0, 0, 0, 1, 3, 0, 2}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			minute := 0
+			r := lead(t, Options{Dir: t.TempDir(), Clock: func() time.Time { return now.Add(time.Duration(minute) * time.Minute) }})
+			rec := serverRecord(0, model.PurposeClaim)
+			save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+			var last model.BootStage
+			for i, stage := range c.notes {
+				minute = i + 1
+				if err := r.Note(t.Context(), rec.Ticket, stages[stage], netip.MustParseAddr("192.0.2.7")); err != nil {
+					t.Fatal(err)
+				}
+				now, _ := r.Observed().Progress["server-0"].Last()
+				if at(now) < at(last) {
+					t.Errorf("the last stage was %s and is %s", last, now)
+				}
+				last = now
+			}
+			offer, _ := r.Offer(uuidOf(0))
+			if diff := cmp.Diff(progressOf(rec.Ticket, "192.0.2.7", c.want...), offer.Progress); diff != "" {
+				t.Errorf("progress (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func at(stage model.BootStage) int {
+	for i, s := range stages {
+		if s == stage {
+			return i
+		}
+	}
+	return -1
+}
+
+// Firmware that boots from the network without leave leaves no trace in a ticket.
+func TestNoStageIsNotedWithASpentTicket(t *testing.T) {
+	for _, stage := range stages {
+		for _, ended := range []model.TicketState{model.TicketSpent, model.TicketBooted} {
+			t.Run(fmt.Sprint(stage, " ", ended), func(t *testing.T) {
+				r := lead(t, Options{Dir: t.TempDir()})
+				rec := serverRecord(0, model.PurposeClaim)
+				rec.Ticket.Ended = ended
+				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+				if err := r.Note(t.Context(), rec.Ticket, stage, netip.Addr{}); !errors.Is(err, ErrTicketSpent) {
+					t.Errorf("got %v", err)
+				}
+				if p := r.Observed().Progress["server-0"]; p != nil {
+					t.Errorf("noted %v", p)
+				}
+			})
+		}
+	}
+}
+
+// What DHCP notes does not hide that Ignition was served: the ticket boots nothing
+// any more (law 1).
+func TestDHCPDoesNotOpenATicketAgain(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	rec := serverRecord(0, model.PurposeClaim)
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	for _, stage := range []model.BootStage{model.StageScript, model.StageIgnition, model.StageDHCP, model.StageHTTPBoot} {
+		if err := r.Note(t.Context(), rec.Ticket, stage, netip.Addr{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	offer, ok := r.Offer(uuidOf(0))
+	if !ok || offer.Ticket.State(offer.Progress) != model.TicketIgnitionServed || offer.Ticket.MayBoot(offer.Progress) {
+		t.Errorf("the ticket is %s", offer.Ticket.State(offer.Progress))
+	}
+}
+
+// Before it has a lease a machine has no address: none is shown.
+func TestClientIsShownOnceItHasAnAddress(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	rec := serverRecord(0, model.PurposeClaim)
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	for i, c := range []struct {
+		client netip.Addr
+		want   string
+	}{
+		{netip.Addr{}, ""}, {netip.IPv4Unspecified(), ""}, {netip.MustParseAddr("192.0.2.7"), "192.0.2.7"}, {netip.Addr{}, "192.0.2.7"},
+	} {
+		if err := r.Note(t.Context(), rec.Ticket, stages[i], c.client); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Observed().Progress["server-0"].Client; got != c.want {
+			t.Errorf("%s from %v: client %q, want %q", stages[i], c.client, got, c.want)
+		}
+	}
+}

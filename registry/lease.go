@@ -1,0 +1,184 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ingot/model"
+)
+
+const (
+	// MaxLeases is how many DHCP leases are kept at most.
+	MaxLeases = 1_000_000
+	// leaseGroup is how many leases one commit has at most: Redis does nothing else
+	// meanwhile.
+	leaseGroup = 4096
+)
+
+// ErrLeasesFull is returned by SaveLeases when there would be more than MaxLeases.
+var ErrLeasesFull = fmt.Errorf("there are %d leases, as many as are kept", MaxLeases)
+
+// Leases returns all DHCP leases that are kept, ended ones too, sorted by network,
+// address and prefix length. One that cannot be read is logged and left out. The
+// registry does not hold them in memory: it is for DHCP to ask once, at its start.
+func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
+	if err := r.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer r.endTurn()
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	var leases []model.Lease
+	var bad leaseFaults
+	err := r.store.leases(ctx, func(name, value []byte) {
+		l, err := decodeLease(name, value)
+		switch {
+		case err != nil:
+			bad.add(err)
+		case len(leases) == MaxLeases:
+			bad.add(ErrLeasesFull)
+		default:
+			leases = append(leases, l)
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read leases: %w", err)
+	}
+	r.leaseBound = len(leases) + bad.count
+	r.logLeaseFaults(bad)
+	slices.SortFunc(leases, compareLeases)
+	return slices.CompactFunc(leases, func(a, b model.Lease) bool { return compareLeases(a, b) == 0 }), nil
+}
+
+// compareLeases orders by what names a lease.
+func compareLeases(a, b model.Lease) int {
+	return cmp.Or(cmp.Compare(a.Network, b.Network), a.Address.Compare(b.Address), cmp.Compare(a.Bits, b.Bits))
+}
+
+// leaseFaults are the leases that cannot be used: how many, and what is wrong with
+// the first.
+type leaseFaults struct {
+	count int
+	first error
+}
+
+func (f *leaseFaults) add(err error) {
+	if f.count++; f.first == nil {
+		f.first = err
+	}
+}
+
+func (r *Registry) logLeaseFaults(bad leaseFaults) {
+	if bad.count == 0 {
+		return
+	}
+	r.metrics.corrupt.Add(float64(bad.count))
+	r.log.Error("stored leases cannot be used and are ignored", "count", bad.count, "err", bad.first)
+}
+
+// SaveLeases makes DHCP leases durable, in one commit for each 4,096 of them; of
+// those with the same network, address and prefix length the last counts. One
+// whose Expires is zero is forgotten. What they say of the devices on bmc networks
+// is in Observed's EndpointFacts when it returns; a renewal changes nothing there.
+//
+// Nothing was written after ErrFenced, and none of a commit after ErrLeasesFull or
+// for a lease that cannot be kept. After other errors it may have been: what DHCP
+// believes then is to be saved again.
+func (r *Registry) SaveLeases(ctx context.Context, leases []model.Lease) error {
+	b := make(batch, len(leases))
+	for i := range leases {
+		ch, err := leaseChange(&leases[i])
+		if err != nil {
+			return fmt.Errorf("save leases: %w", err)
+		}
+		b[i] = ch
+	}
+	for from := 0; from < len(b); from += leaseGroup {
+		to := min(from+leaseGroup, len(b))
+		if err := r.join(ctx, r.saveLeases(ctx, leases[from:to], b[from:to:to])); err != nil {
+			return fmt.Errorf("save leases: %w", err)
+		}
+	}
+	return nil
+}
+
+// saveLeases is the edit of SaveLeases; b is how leases are stored.
+func (r *Registry) saveLeases(ctx context.Context, leases []model.Lease, b batch) edit {
+	now := r.options.Clock()
+	return func(d *draft) (batch, error) {
+		if err := r.checkRoom(ctx, b); err != nil {
+			return nil, err
+		}
+		facts, err := d.observeLeases(leases, now)
+		return append(b, facts...), err
+	}
+}
+
+// checkRoom refuses new leases where there are too many. It is called by turn.
+// The store is asked only when there might be: otherwise it is enough to know that
+// there cannot be more leases than were saved since it was asked.
+func (r *Registry) checkRoom(ctx context.Context, b batch) error {
+	if r.leaseBound+len(b) <= MaxLeases {
+		r.leaseBound += len(b)
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	total, fresh, err := r.store.countLeases(ctx, b)
+	switch {
+	case err != nil:
+		return err
+	case fresh > 0 && total+fresh > MaxLeases:
+		return ErrLeasesFull
+	}
+	r.leaseBound = total + fresh
+	return nil
+}
+
+// LeaseEpoch is a number that changes when the store was lost, and leases with it:
+// the registry writes again what it has in memory, but of the leases only DHCP has
+// a copy. Who saves leases looks at it every few seconds, and at another number
+// than before saves all that it has, until that succeeded:
+//
+//	if epoch := r.LeaseEpoch(); epoch != saved && r.SaveLeases(ctx, all) == nil {
+//		saved = epoch
+//	}
+func (r *Registry) LeaseEpoch() uint64 { return r.leaseEpoch.Load() }
+
+// leaseChange is how a lease is saved.
+func leaseChange(l *model.Lease) (change, error) {
+	name, err := leaseName(l)
+	if err != nil {
+		return change{}, err
+	}
+	k := key{bucketLease, name}
+	if l.Expires.IsZero() {
+		return change{key: k}, nil
+	}
+	value, err := encodeLease(l)
+	if err != nil {
+		return change{}, fmt.Errorf("lease of %s on network %s: %w", l.Address, l.Network, err)
+	}
+	if size := len(name) + len(value); size > maxLeaseSize {
+		return change{}, fmt.Errorf("lease of %s: it has %d bytes, allowed are %d", l.Address, size, maxLeaseSize)
+	}
+	return change{k, value}, nil
+}
+
+// withoutLeases returns the changes of b but those of leases, which memory has no
+// copy of, and how many leases there are.
+func (b batch) withoutLeases() (rest batch, leases int) {
+	rest = b
+	if slices.ContainsFunc(b, isLease) {
+		rest = slices.DeleteFunc(slices.Clone(b), isLease)
+	}
+	return rest, len(b) - len(rest)
+}
+
+func isLease(ch change) bool { return ch.bucket == bucketLease }
+
+// errNoLease is what is wrong with a lease whose bytes are not as they should be.
+var errNoLease = errors.New("stored lease: not as encoded by any ingot known to this one")

@@ -1,0 +1,500 @@
+package registry
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/model"
+)
+
+// lease is a BMC's lease of the i-th address of a pool.
+func lease(i int) model.Lease {
+	return model.Lease{
+		Network: "oob", Role: model.RoleBMC, MAC: macOf(i), Address: addressOf(i), ClientID: "01" + strings.ReplaceAll(macOf(i), ":", ""),
+		Since: now, Renewed: now, Expires: now.Add(time.Hour),
+	}
+}
+
+// leaseWith returns a lease with changes made.
+func leaseWith(i int, edit func(*model.Lease)) model.Lease {
+	l := lease(i)
+	edit(&l)
+	return l
+}
+
+func macOf(i int) string {
+	return macAddress{0x02, 0, 0, byte(i >> 16), byte(i >> 8), byte(i)}.String()
+}
+
+func addressOf(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+}
+
+func saveLeases(t testing.TB, r *Registry, leases ...model.Lease) {
+	t.Helper()
+	if err := r.SaveLeases(t.Context(), leases); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantLeases(t *testing.T, r *Registry, want ...model.Lease) {
+	t.Helper()
+	got, err := r.Leases(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+		t.Errorf("leases (-want +got):\n%s", diff)
+	}
+}
+
+// variety is a lease of each kind, in the order that Leases returns them.
+func variety() []model.Lease {
+	return []model.Lease{
+		leaseWith(7, func(l *model.Lease) { l.Network, l.Role = "host", model.RoleHost }),
+		lease(1),
+		leaseWith(2, func(l *model.Lease) { l.MAC, l.Declined = "", true }),
+		leaseWith(3, func(l *model.Lease) { l.Expires = now.Add(-time.Hour) }),
+		leaseWith(4, func(l *model.Lease) {
+			l.Address, l.IAID, l.ClientID = netip.MustParseAddr("fd00::4"), 0xfffffffe, ""
+			l.Since, l.Renewed = time.Time{}, now.Add(time.Nanosecond)
+		}),
+		leaseWith(5, func(l *model.Lease) { l.Address, l.Bits = netip.MustParseAddr("fd00:1::"), 64 }),
+		leaseWith(6, func(l *model.Lease) { l.Address, l.Bits = netip.MustParseAddr("fd00:1::"), 128 }),
+	}
+}
+
+func TestLeasesSurviveARestart(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		wantLeases(t, r)
+		want := variety()
+		shuffled := slices.Clone(want)
+		rand.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		saveLeases(t, r, shuffled...)
+		wantLeases(t, r, want...)
+		want[1].Renewed, want[1].Expires = now.Add(time.Minute), now.Add(2*time.Hour)
+		saveLeases(t, r, want[1])
+		gone := want[2]
+		gone.Expires = time.Time{}
+		saveLeases(t, r, gone, leaseWith(99, func(l *model.Lease) { l.Expires = time.Time{} }))
+		want = slices.Delete(want, 2, 3)
+		wantLeases(t, r, want...)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+		again := lead(t, b.options)
+		wantLeases(t, again, want...)
+	})
+}
+
+func TestTheLastOfTwoLeasesOfAnAddressCounts(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		other := leaseWith(1, func(l *model.Lease) { l.MAC = macOf(2) })
+		saveLeases(t, r, lease(1), other)
+		wantLeases(t, r, other)
+		forget := other
+		forget.Expires = time.Time{}
+		saveLeases(t, r, lease(1), forget)
+		wantLeases(t, r)
+		saveLeases(t, r, forget, lease(1))
+		wantLeases(t, r, lease(1))
+	})
+}
+
+func TestMoreLeasesThanOneCommitHoldsAreSaved(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		var want []model.Lease
+		for i := range 2*leaseGroup + 1 {
+			want = append(want, leaseWith(i, func(l *model.Lease) { l.Role = model.RoleHost }))
+		}
+		saveLeases(t, r, want...)
+		wantLeases(t, r, want...)
+		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("lease")); got != float64(len(want)) {
+			t.Errorf("%v writes counted, want %d", got, len(want))
+		}
+	})
+}
+
+func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
+	s := newRedisServer(t)
+	o := Options{RedisURL: s.url()}
+	first := lead(t, o)
+	saveLeases(t, first, lease(1))
+	standby := open(t, o)
+	if err := standby.SaveLeases(t.Context(), []model.Lease{lease(2)}); !errors.Is(err, ErrFenced) {
+		t.Errorf("a standby saved: %v", err)
+	}
+	s.client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
+	if err := standby.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	saveLeases(t, standby, lease(3))
+	if err := first.SaveLeases(t.Context(), []model.Lease{leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })}); !errors.Is(err, ErrFenced) {
+		t.Errorf("the fenced one saved: %v", err)
+	}
+	wantLeases(t, standby, lease(1), lease(3))
+}
+
+// A standby sees what DHCP knows of devices, but takes no part in leases.
+func TestStandbyIsNotWokenByRenewals(t *testing.T) {
+	s := newRedisServer(t)
+	o := Options{RedisURL: s.url()}
+	leader, standby := lead(t, o), open(t, o)
+	run(t, standby)
+	saveLeases(t, leader, lease(1))
+	eventually(t, "the standby has the facts", func() bool { return cmp.Equal(leader.Observed(), standby.Observed()) })
+	<-standby.Changed()
+	before := standby.Observed()
+	saveLeases(t, leader, leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) }))
+	newest := s.client(t).XRevRangeN(t.Context(), "{ingot}:feed", "+", "-", 1).Val()
+	if len(newest) != 1 || newest[0].Values["changed"] != "[]" {
+		t.Errorf("the feed tells of renewals: %v", newest)
+	}
+	save(t, leader, Changes{Claims: []*model.ClaimRecord{{Name: "default/web"}}}) // after it in the feed
+	eventually(t, "the standby has the claim", func() bool { return len(standby.Observed().Claims) == 1 })
+	if before.EndpointFacts[macOf(1)] != standby.Observed().EndpointFacts[macOf(1)] {
+		t.Error("a renewal changed the facts")
+	}
+}
+
+// What is lost with the store only DHCP can save again: it is told so (H19).
+func TestLostLeasesAreAskedFor(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		run(t, r)
+		saveLeases(t, r, lease(1), lease(2))
+		saved := r.LeaseEpoch()
+		save(t, r, everything())
+		if r.LeaseEpoch() != saved {
+			t.Error("leases are asked for though nothing was lost")
+		}
+		b.lose(t)
+		eventually(t, "leases are asked for", func() bool { return r.LeaseEpoch() != saved })
+		saved = r.LeaseEpoch()
+		saveLeases(t, r, lease(1), lease(2))
+		wantLeases(t, r, lease(1), lease(2))
+		if r.LeaseEpoch() != saved {
+			t.Error("leases are asked for again")
+		}
+		if got := r.Observed().EndpointFacts; len(got) != 2 {
+			t.Errorf("endpoint facts %v", got)
+		}
+	})
+}
+
+// A save that meets a lost store is made, and what was lost before it is asked for.
+func TestLeaseSavedToALostStore(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		saveLeases(t, r, lease(1))
+		save(t, r, everything())
+		saved := r.LeaseEpoch()
+		b.lose(t)
+		saveLeases(t, r, lease(2))
+		wantLeases(t, r, lease(2))
+		if r.LeaseEpoch() == saved {
+			t.Error("the lost lease is not asked for")
+		}
+		want := r.Observed()
+		_ = r.Close()
+		wantObserved(t, open(t, b.options), want)
+	})
+}
+
+// A Redis that lags behind after a fail-over keeps the leases that it has (X04).
+func TestRolledBackStoreKeepsItsLeases(t *testing.T) {
+	s := newRedisServer(t)
+	r := lead(t, Options{RedisURL: s.url()})
+	save(t, r, everything())
+	saveLeases(t, r, lease(1))
+	saveLeases(t, r, lease(2))
+	s.client(t).Decr(t.Context(), "{ingot}:revision")
+	s.client(t).HDel(t.Context(), "{ingot}:data:lease", mustName(t, lease(2)))
+	saved := r.LeaseEpoch()
+	saveLeases(t, r, lease(3))
+	wantLeases(t, r, lease(1), lease(3))
+	if r.LeaseEpoch() == saved {
+		t.Error("the lost lease is not asked for")
+	}
+}
+
+func mustName(t testing.TB, l model.Lease) string {
+	t.Helper()
+	name, err := leaseName(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Redis away: a save fails soon, DHCP saves again what it believes, and the facts
+// are those of memory meanwhile.
+func TestLeasesWhenRedisGoesAway(t *testing.T) {
+	s := newRedisServer(t, "--appendonly", "yes", "--appendfsync", "always") // it is killed right after a save
+	r := lead(t, Options{RedisURL: s.url(), LeaseTTL: 200 * time.Millisecond})
+	saveLeases(t, r, lease(1))
+	run(t, r)
+	before := r.Observed()
+	s.stop()
+	renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
+	if err := r.SaveLeases(t.Context(), []model.Lease{renewed, lease(2)}); err == nil {
+		t.Error("saved without a store")
+	}
+	if r.Observed() != before {
+		t.Error("what was not saved is observed")
+	}
+	// As if the commit had been made and only its answer was lost.
+	r.turn <- struct{}{}
+	s.start(t)
+	s.client(t).HSet(t.Context(), "{ingot}:data:endpointfacts", macOf(2), `{"macAddress":"`+macOf(2)+`"}`)
+	<-r.turn
+	eventually(t, "amended", func() bool {
+		return !s.client(t).HExists(t.Context(), "{ingot}:data:endpointfacts", macOf(2)).Val()
+	})
+	eventually(t, "healthy", func() bool { return r.Healthy() == nil })
+	saveLeases(t, r, lease(2))
+	wantLeases(t, r, lease(1), lease(2))
+	if r.Observed().EndpointFacts[macOf(2)] == nil {
+		t.Error("no facts of what was saved in the end")
+	}
+}
+
+func TestUnusableLeasesAreLeftOut(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		saveLeases(t, r, lease(1), lease(2))
+		name := mustName(t, lease(3))
+		bad := batch{set(bucketLease, "oob", "x"), set(bucketLease, name, "\x02later"), set(bucketLease, "", "")}
+		if b.options.RedisURL == "" {
+			bad = bad[:2] // there a name is never empty
+		}
+		if err := r.store.commit(t.Context(), bad); err != nil {
+			t.Fatal(err)
+		}
+		wantLeases(t, r, lease(1), lease(2))
+		if got := testutil.ToFloat64(r.metrics.corrupt); got != float64(len(bad)) {
+			t.Errorf("%v corrupt values counted", got)
+		}
+		saveLeases(t, r, lease(3))
+		wantLeases(t, r, lease(1), lease(2), lease(3))
+	})
+}
+
+func TestUnkeepableLeasesAreRefused(t *testing.T) {
+	cases := map[string]struct {
+		edit func(*model.Lease)
+		want string
+	}{
+		"no network":                     {func(l *model.Lease) { l.Network = "" }, "no name of a network"},
+		"a network with a zero byte":     {func(l *model.Lease) { l.Network = "a\x00b" }, "no name of a network"},
+		"no address":                     {func(l *model.Lease) { l.Address = netip.Addr{} }, "no address to lease"},
+		"an address of one link":         {func(l *model.Lease) { l.Address = netip.MustParseAddr("fe80::1%eth0") }, "no address to lease"},
+		"a prefix longer than addresses": {func(l *model.Lease) { l.Bits = 33 }, "allowed are 0 to 32"},
+		"a prefix of less than nothing":  {func(l *model.Lease) { l.Bits = -1 }, "allowed are 0 to 32"},
+		"no role":                        {func(l *model.Lease) { l.Role = "" }, "no role"},
+		"a MAC address in capitals":      {func(l *model.Lease) { l.MAC = "02:00:00:00:00:AB" }, "no canonical MAC"},
+		"something for a MAC address":    {func(l *model.Lease) { l.MAC = "switch" }, "no canonical MAC"},
+		"a time out of reach":            {func(l *model.Lease) { l.Expires = now.AddDate(500, 0, 0) }, "centuries away"},
+		"a client identifier of 4 KiB":   {func(l *model.Lease) { l.ClientID = strings.Repeat("0", 4<<10) }, "allowed are 4096"},
+	}
+	r := lead(t, Options{Dir: t.TempDir()})
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := r.SaveLeases(t.Context(), []model.Lease{lease(1), leaseWith(2, c.edit)})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			wantLeases(t, r)
+		})
+	}
+}
+
+func TestThereIsAnEndToLeases(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		saveLeases(t, r, lease(1), lease(2))
+		// As if others filled the store, but for one.
+		r.store = fullStore{r.store, MaxLeases - 3}
+		r.leaseBound = MaxLeases
+		renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
+		if err := r.SaveLeases(t.Context(), []model.Lease{renewed, lease(3), lease(4)}); !errors.Is(err, ErrLeasesFull) {
+			t.Errorf("got %v", err)
+		}
+		wantLeases(t, r, lease(1), lease(2))
+		r.leaseBound = MaxLeases // Leases saw that there are two
+		saveLeases(t, r, renewed, lease(3))
+		if err := r.SaveLeases(t.Context(), []model.Lease{lease(4)}); !errors.Is(err, ErrLeasesFull) {
+			t.Errorf("got %v", err)
+		}
+		saveLeases(t, r, renewed) // what is kept may be renewed, and given back
+		saveLeases(t, r, leaseWith(2, func(l *model.Lease) { l.Expires = time.Time{} }))
+		saveLeases(t, r, lease(4))
+		wantLeases(t, r, renewed, lease(3), lease(4))
+		save(t, r, everything())
+		r.store = fullStore{r.store, MaxLeases} // what is over the brim may be renewed
+		r.leaseBound = MaxLeases
+		saveLeases(t, r, lease(1))
+	})
+}
+
+// fullStore is a store with more leases than it shows.
+type fullStore struct {
+	store
+	hidden int
+}
+
+func (s fullStore) countLeases(ctx context.Context, b batch) (total, fresh int, err error) {
+	total, fresh, err = s.store.countLeases(ctx, b)
+	return total + s.hidden, fresh, err
+}
+
+// Leases, records and progress are saved at the same time, by many.
+func TestLeasesAndRecordsShareCommits(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		const writers, times = 16, 5
+		var wg sync.WaitGroup
+		var want []model.Lease
+		for i := range writers * times {
+			want = append(want, leaseWith(i, func(l *model.Lease) { l.MAC = macOf(i / times) }))
+		}
+		for i := range writers {
+			wg.Go(func() {
+				for n := range times {
+					saveLeases(t, r, want[i*times+n])
+					if got := r.Observed().EndpointFacts[macOf(i)]; got == nil || got.IP != addressOf(i*times+n).String() {
+						t.Errorf("%s: got %v after lease %d", macOf(i), got, n)
+					}
+				}
+			})
+			wg.Go(func() {
+				for n := range times {
+					rec := serverRecord(i, model.PurposeDiscovery)
+					rec.Serial = n + 1
+					save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+				}
+			})
+		}
+		wg.Wait()
+		got := r.Observed()
+		_ = r.Close()
+		again := open(t, b.options)
+		wantObserved(t, again, got)
+		wantLeases(t, again, want...)
+		if len(got.Servers) != writers || len(got.EndpointFacts) != writers {
+			t.Errorf("%d servers, %d devices", len(got.Servers), len(got.EndpointFacts))
+		}
+	})
+}
+
+func TestSavingLeasesGivesUpWithItsContext(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	r.turn <- struct{}{} // the store hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := r.SaveLeases(ctx, []model.Lease{lease(1)}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := r.Leases(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	<-r.turn
+	if err := r.SaveLeases(ctx, []model.Lease{lease(1)}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with a context that ended: %v", err)
+	}
+	wantLeases(t, r)
+	saveLeases(t, r)
+}
+
+// childDir names the folder where a child of this test saves leases until it is
+// killed.
+const childDir = "REGISTRY_TEST_CHILD_DIR"
+
+// TestLeasesOutliveAKill kills a process that saves leases, and finds all of which
+// it said that they are saved.
+func TestLeasesOutliveAKill(t *testing.T) {
+	dir := t.TempDir()
+	acknowledged := 0
+	for range 3 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childDir+"="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(out)
+		for end := acknowledged + 40; acknowledged < end && lines.Scan(); {
+			if _, err := fmt.Sscan(lines.Text(), &acknowledged); err != nil {
+				t.Fatalf("the child says %q", lines.Text())
+			}
+		}
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		r := lead(t, Options{Dir: dir})
+		got, err := r.Leases(t.Context())
+		if err != nil || len(got) < acknowledged || acknowledged == 0 {
+			t.Fatalf("%d leases of %d, %v", len(got), acknowledged, err)
+		}
+		acknowledged = len(got)
+		if facts := len(r.Observed().EndpointFacts); facts != len(got) {
+			t.Errorf("%d devices have %d leases", facts, len(got))
+		}
+		_ = r.Close()
+	}
+}
+
+// saveUntilKilled saves leases in groups of two, and says how many there are.
+func saveUntilKilled(dir string) error {
+	ctx := context.Background()
+	r, err := Open(ctx, Options{Dir: dir, SealKey: testSealKey(), Clock: func() time.Time { return now }})
+	if err != nil {
+		return err
+	}
+	known, err := r.Leases(ctx)
+	if err != nil {
+		return err
+	}
+	for n := len(known); ; n += 2 {
+		if err := r.SaveLeases(ctx, []model.Lease{lease(n), lease(n + 1)}); err != nil {
+			return err
+		}
+		fmt.Println(n + 2)
+	}
+}
+
+// A fleet's leases take no memory of the registry's own.
+func TestLeasesAreNotKeptInMemory(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	host := func(l *model.Lease) { l.Role = model.RoleHost }
+	saveLeases(t, r, leaseWith(1, host), leaseWith(2, host))
+	if !r.memory.empty() {
+		t.Error("memory has a copy")
+	}
+	if err := r.store.renew(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := resident(t, filepath.Join(r.options.Dir, boltFile)); n > 128 {
+		t.Errorf("%d kB of the file are in memory", n)
+	}
+}
