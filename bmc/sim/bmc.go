@@ -10,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,9 +82,12 @@ func newBMC(r *Rack, i int) (*BMC, error) {
 	return b, b.listenFirst(kept.Address)
 }
 
-// listenFirst listens where the BMC did before, if that is still free, or on any
-// port.
+// listenFirst listens on the port that was asked for, or else where the BMC did
+// before, if that is still free, or on any port.
 func (b *BMC) listenFirst(before string) error {
+	if first := b.rack.opts.Port; first != 0 {
+		return b.listen(net.JoinHostPort(b.rack.opts.Host, strconv.Itoa(first+b.number-1)))
+	}
 	if before != "" && b.listen(before) == nil {
 		return nil
 	}

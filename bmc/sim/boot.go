@@ -70,15 +70,28 @@ func (s *Server) boot(ctx context.Context, life uint64) {
 func (s *Server) firmware(life uint64) (from []BootSource, address string) {
 	byDHCP := s.rack().BootURL() + "/ipxe/" + s.uuid
 	s.during(life, func() {
-		from = choice(s.override, !s.faults.has(FaultOverrideIgnored), s.networkFirst)
 		address = s.override.address(byDHCP)
-		s.boots.add(BootRecord{At: time.Now(), From: from[0]})
-		if s.override.Enabled == "Once" {
-			s.override.Enabled, s.override.Target = noOverride.Enabled, noOverride.Target
-			s.keep()
-		}
+		from = s.startBoot()
 	})
 	return from, address
+}
+
+// bootOrder is what the firmware would boot from if it started now; the caller
+// holds mu.
+func (s *Server) bootOrder() []BootSource {
+	return choice(s.override, !s.faults.has(FaultOverrideIgnored), s.networkFirst)
+}
+
+// startBoot is what the firmware does when it starts: it reads the override, uses
+// it up, and begins a boot from what is returned; the caller holds mu.
+func (s *Server) startBoot() []BootSource {
+	from := s.bootOrder()
+	s.boots.add(BootRecord{At: time.Now(), From: from[0]})
+	if s.override.Enabled == "Once" {
+		s.override.Enabled, s.override.Target = noOverride.Enabled, noOverride.Target
+		s.keep()
+	}
+	return from
 }
 
 // booting is one boot while it is under way. It implements network.

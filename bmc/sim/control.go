@@ -34,6 +34,11 @@ type serverDetail struct {
 	Resets   []ResetRecord `json:"resets"`
 	Installs []Install     `json:"installs"`
 	Events   []Event       `json:"events"`
+	MACs     []string      `json:"macs"`
+	// These are of machines of qemu.
+	Console string   `json:"console,omitempty"`
+	Disks   []string `json:"disks,omitempty"`
+	PID     int      `json:"pid,omitempty"`
 }
 
 // bmcView is a BMC as GET /bmcs shows it.
@@ -145,7 +150,9 @@ func setRunning(s *Server, req *http.Request) (any, error) {
 	if body.Image == "" {
 		return nil, errors.New(`image is needed: {"image": "debian"}`)
 	}
-	s.SetRunning(body.Image)
+	if err := s.setRunning(body.Image); err != nil {
+		return nil, err
+	}
 	return s.view(), nil
 }
 
@@ -187,7 +194,14 @@ func (s *Server) view() serverView {
 }
 
 func (s *Server) detail() serverDetail {
-	return serverDetail{serverView: s.view(), Boots: s.Boots(), Resets: s.Resets(), Installs: s.Installs(), Events: s.Events()}
+	d := serverDetail{
+		serverView: s.view(), Boots: s.Boots(), Resets: s.Resets(), Installs: s.Installs(), Events: s.Events(),
+		Console: s.Console(), Disks: s.DiskFiles(), PID: s.PID(),
+	}
+	for i := range s.nics {
+		d.MACs = append(d.MACs, s.MAC(i))
+	}
+	return d
 }
 
 func (r *Rack) bmcViews() []bmcView {

@@ -105,6 +105,11 @@ var faultScopes = map[Fault]scope{
 	FaultBootStateSilent: scopeServer,
 }
 
+// pretendedFaults are those of what a pretended machine runs.
+var pretendedFaults = []Fault{
+	FaultWipeFails, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent,
+}
+
 // Faults are all faults there are, sorted.
 func Faults() []Fault { return slices.Sorted(maps.Keys(faultScopes)) }
 
@@ -176,10 +181,7 @@ func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
 		return err
 	}
 	if faultScopes[fault] == scopeServer {
-		for _, s := range b.servers {
-			s.faults.put(fault, a)
-		}
-		return nil
+		return b.setOnServers(fault, a)
 	}
 	b.rack.opts.Log.Info("fault set", "bmc", b.name, "fault", string(fault))
 	switch {
@@ -194,6 +196,19 @@ func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
 	b.faults.put(fault, a)
 	if fault == FaultRefuse {
 		b.unlisten()
+	}
+	return nil
+}
+
+// setOnServers makes all servers misbehave, or none.
+func (b *BMC) setOnServers(fault Fault, a FaultArgs) error {
+	for _, s := range b.servers {
+		if err := s.machine.suffers(fault); err != nil {
+			return err
+		}
+	}
+	for _, s := range b.servers {
+		s.faults.put(fault, a)
 	}
 	return nil
 }
@@ -230,8 +245,11 @@ func (s *Server) SetFault(fault Fault, args ...FaultArgs) error {
 	if faultScopes[fault] != scopeServer {
 		return fmt.Errorf("fault %s is one of a BMC: set it on %s", fault, s.bmc.name)
 	}
-	if fault == FaultWipeFails && (a.Disk < 0 || a.Disk >= len(s.hardware().disks)) {
-		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.hardware().disks)-1, a.Disk)
+	if err := s.machine.suffers(fault); err != nil {
+		return err
+	}
+	if fault == FaultWipeFails && (a.Disk < 0 || a.Disk >= len(s.hardware.disks)) {
+		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.hardware.disks)-1, a.Disk)
 	}
 	s.rack().opts.Log.Info("fault set", "server", string(s.name), "fault", string(fault))
 	s.faults.put(fault, a)

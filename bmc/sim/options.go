@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -19,6 +20,9 @@ type Options struct {
 	SystemsPerBMC int // 1 when 0
 	// Host is the IP address that the BMCs listen on, 127.0.0.1 when empty.
 	Host string
+	// Port is the one that the first BMC listens on, and each further BMC on the
+	// next; any that are free when 0.
+	Port int
 	// Username and Password open every BMC; "admin" and "ingot-sim" when empty.
 	Username string
 	Password model.Sensitive
@@ -35,10 +39,14 @@ type Options struct {
 	// StateDir, if set, keeps disks, power, addresses and certificates, so that
 	// a rack made again is the same rack.
 	StateDir string
-	Log      *slog.Logger // nil = no log
+	// QEMU, if set, puts machines of qemu behind the BMCs in place of pretended
+	// ones: one entry for each server, in the order of Rack.Servers.
+	QEMU []QEMUMachine
+	Log  *slog.Logger // nil = no log
 }
 
-// Delays are how long the rack takes.
+// Delays are how long the rack takes. Machines of qemu take their own time: for
+// them there are only PowerOn, Request and Settle.
 type Delays struct {
 	PowerOn  time.Duration // from the request to PowerState On
 	PowerOff time.Duration // for an operating system to shut down
@@ -50,6 +58,9 @@ type Delays struct {
 	// when 0; ProbeRepeat the one between two registrations, 30 s when 0.
 	ProbeRestart time.Duration
 	ProbeRepeat  time.Duration
+	// Settle is how long after its start the firmware of a qemu machine may reset
+	// the machine once more without that being another boot, 2 s when 0.
+	Settle time.Duration
 }
 
 // DefaultDelays are long enough to watch: a few seconds from power to probe.
@@ -82,6 +93,7 @@ func (o Options) withDefaults() Options {
 	o.SessionLimit = orDefault(o.SessionLimit, 16)
 	o.Delays.ProbeRestart = orDefault(o.Delays.ProbeRestart, 20*time.Second)
 	o.Delays.ProbeRepeat = orDefault(o.Delays.ProbeRepeat, 30*time.Second)
+	o.Delays.Settle = orDefault(o.Delays.Settle, 2*time.Second)
 	o.Log = orDefault(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
@@ -106,6 +118,9 @@ func (o Options) validate() error {
 	if _, err := netip.ParseAddr(o.Host); err != nil {
 		errs = append(errs, fmt.Errorf("host %q: not an IP address", o.Host))
 	}
+	if o.Port < 0 || o.Port != 0 && o.Port+o.BMCs-1 > math.MaxUint16 {
+		errs = append(errs, fmt.Errorf("port %d: each BMC needs one of its own, from there to %d", o.Port, math.MaxUint16))
+	}
 	if o.SessionLimit < 1 {
 		errs = append(errs, fmt.Errorf("session limit %d: at least 1 is needed", o.SessionLimit))
 	}
@@ -114,6 +129,9 @@ func (o Options) validate() error {
 	}
 	if o.BootURL != "" {
 		errs = append(errs, checkBootURL(o.BootURL))
+	}
+	if len(o.QEMU) > 0 {
+		errs = append(errs, checkQEMU(o.QEMU, o.BMCs*o.SystemsPerBMC))
 	}
 	return errors.Join(errs...)
 }

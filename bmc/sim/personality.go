@@ -55,6 +55,7 @@ type personality struct {
 type hardware struct {
 	cpuVendor, cpuID, cpuModel string
 	sockets, cores             int // cores per socket
+	singleThreaded             bool
 	mhz                        int
 	dimms                      int
 	dimmBytes                  int64
@@ -65,6 +66,14 @@ type hardware struct {
 	nicFirmware                string
 	nicMbps                    int
 	disks                      []disk
+}
+
+// threads are the hardware threads of a socket.
+func (hw *hardware) threads() int {
+	if hw.singleThreaded {
+		return hw.cores
+	}
+	return 2 * hw.cores
 }
 
 // disk is one kind of disk.

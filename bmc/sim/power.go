@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -110,7 +111,7 @@ func (s *Server) reset(resetType string) refusal {
 	}
 	s.resets.add(record)
 	if v.refused == "" && !record.Ignored {
-		s.change(v.do)
+		s.machine.change(v.do)
 	}
 	return v.refused
 }
@@ -129,33 +130,11 @@ func (s *Server) ignores(do transition) bool {
 	return false
 }
 
-// change begins a transition; the caller holds mu.
-func (s *Server) change(do transition) {
-	switch do {
-	case transNothing:
-	case transOn:
-		s.switchOn()
-	case transShutdown:
-		s.setPower(model.PowerPoweringOff)
-		s.begin(func(ctx context.Context, life uint64) { s.shutDown(ctx, life, false) })
-	case transReboot:
-		s.begin(func(ctx context.Context, life uint64) { s.shutDown(ctx, life, true) })
-	case transOff:
-		s.darken("forced off")
-	case transRestart:
-		s.note("restarted by force")
-		s.begin(s.boot)
-	case transCycle:
-		s.darken("power cycled")
-		s.switchOn()
-	}
-}
-
-// switchOn lets the machine come up; the caller holds mu.
-func (s *Server) switchOn() {
+// switchOn lets the machine come up, which is the work of run; the caller holds mu.
+func (s *Server) switchOn(run func(ctx context.Context, life uint64)) {
 	s.powerOns++
 	s.setPower(model.PowerPoweringOn)
-	s.begin(s.powerUp)
+	s.begin(run)
 }
 
 // darken takes the power away at once; the caller holds mu.
@@ -174,8 +153,14 @@ func (s *Server) end() {
 		s.stop()
 		s.stop = nil
 	}
+	s.conclude(OutcomeCut, "")
+}
+
+// conclude notes what the last boot came to, if that is not known yet; the caller
+// holds mu.
+func (s *Server) conclude(o Outcome, why string) {
 	if b := s.boots.last(); b != nil && b.Outcome == "" {
-		b.Outcome = OutcomeCut
+		b.Outcome, b.Error = o, cmp.Or(b.Error, why)
 	}
 }
 
@@ -221,31 +206,6 @@ func (s *Server) setPower(p model.Power) {
 	s.bmc.announce(s, p)
 }
 
-// powerUp is a life that begins in darkness.
-func (s *Server) powerUp(ctx context.Context, life uint64) {
-	if !sleep(ctx, s.delays().PowerOn) {
-		return
-	}
-	if s.during(life, func() { s.setPower(model.PowerOn) }) {
-		s.boot(ctx, life)
-	}
-}
-
-// shutDown lets what runs end, and then begins anew or goes dark.
-func (s *Server) shutDown(ctx context.Context, life uint64, again bool) {
-	if !sleep(ctx, s.delays().PowerOff) {
-		return
-	}
-	s.during(life, func() {
-		if again {
-			s.note("restarted by its operating system")
-			s.begin(s.boot)
-			return
-		}
-		s.darken("shut down")
-	})
-}
-
 // reportedPower is the power state as the BMC gives it.
 func (s *Server) reportedPower() model.Power {
 	args, flaps := s.faults.get(FaultPowerFlaps)
@@ -276,14 +236,19 @@ func (s *Server) PowerCut() {
 func (s *Server) PressPower() { s.reset("PushPowerButton") }
 
 // SetRunning makes the server one that was found running: it is on, and runs what
-// is now on its disk.
+// is now on its disk. A machine of qemu cannot be found so: its events say that.
 func (s *Server) SetRunning(image string) {
+	if err := s.setRunning(image); err != nil {
+		s.rack().opts.Log.Error("server cannot be set running", "server", string(s.name), "err", err)
+	}
+}
+
+func (s *Server) setRunning(image string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.end()
-	s.disk = &Disk{Image: image, InstalledAt: time.Now()}
-	s.system, s.progress = systemOS, progressOS
-	s.note("runs " + image)
-	s.setPower(model.PowerOn)
-	s.keep()
+	err := s.machine.adopt(image)
+	if err != nil {
+		s.note(err.Error())
+	}
+	return err
 }

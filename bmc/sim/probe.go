@@ -75,7 +75,7 @@ func (b *booting) cleanUp(ctx context.Context, p probeRun) {
 func (b *booting) wipe(mode string) []model.DiskWipe {
 	args, fails := b.faults.get(FaultWipeFails)
 	var disks []model.DiskWipe
-	for i, d := range b.hardware().disks {
+	for i, d := range b.hardware.disks {
 		w := model.DiskWipe{Name: d.name, Serial: b.diskSerial(i), Model: d.model, SizeBytes: d.bytes, Method: d.wipeMethod(mode), Result: model.WipeDone}
 		switch {
 		case mode == model.CleanupNone:
@@ -145,7 +145,7 @@ func (s *Server) ip(i int) string {
 
 // inventory is what the probe finds.
 func (s *Server) inventory(now time.Time) model.ProbeData {
-	hw, kind := s.hardware(), s.rack().kind
+	hw, kind := s.hardware, s.rack().kind
 	return model.ProbeData{
 		Timestamp: now.UTC().Truncate(time.Second),
 		SystemInfo: model.ProbeSystemInfo{
@@ -173,7 +173,7 @@ func (hw *hardware) probeCPUs() []model.ProbeCPU {
 	cpus := make([]model.ProbeCPU, hw.sockets)
 	for i := range cpus {
 		cpus[i] = model.ProbeCPU{
-			ID: i, TotalCores: uint32(hw.cores), TotalHardwareThreads: uint32(2 * hw.cores),
+			ID: i, TotalCores: uint32(hw.cores), TotalHardwareThreads: uint32(hw.threads()),
 			Vendor: hw.cpuID, Model: hw.cpuModel, Capabilities: []string{"fpu", "sse4_2", "aes", "avx2", "avx512f"},
 		}
 	}
@@ -184,7 +184,7 @@ func (hw *hardware) probeCPUs() []model.ProbeCPU {
 func nicName(i int) string { return "enp65s0f" + strconv.Itoa(i) }
 
 func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
-	nics := make([]model.ProbeNetworkInterface, s.nics())
+	nics := make([]model.ProbeNetworkInterface, s.nics)
 	for i := range nics {
 		nics[i] = model.ProbeNetworkInterface{
 			Name: nicName(i), IPAddress: s.ip(i), IPAddresses: []string{s.ip(i)}, MACAddress: s.MAC(i), CarrierStatus: "up",
@@ -195,7 +195,7 @@ func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
 
 // probeNeighbors are the two leaf switches of the rack.
 func (s *Server) probeNeighbors() []model.ProbeLLDP {
-	lldp := make([]model.ProbeLLDP, s.nics())
+	lldp := make([]model.ProbeLLDP, s.nics)
 	port := "Ethernet" + strconv.Itoa((s.bmc.number-1)*len(s.bmc.rack.bmcs[0].servers)+s.index+1)
 	for i := range lldp {
 		leaf := fmt.Sprintf("rack1-leaf-%d", i+1)
@@ -210,7 +210,7 @@ func (s *Server) probeNeighbors() []model.ProbeLLDP {
 
 func (s *Server) probeDisks() []model.ProbeDisk {
 	var disks []model.ProbeDisk
-	for i, d := range s.hardware().disks {
+	for i, d := range s.hardware.disks {
 		disks = append(disks, model.ProbeDisk{
 			Path: "/dev/" + d.name, Name: d.name, Rotational: d.rotational(), Vendor: d.vendor, Model: d.model,
 			Serial: s.diskSerial(i), WWID: "eui." + s.identity().part(i+10),
@@ -221,7 +221,7 @@ func (s *Server) probeDisks() []model.ProbeDisk {
 }
 
 func (s *Server) probeMemory() []model.ProbeMemory {
-	hw := s.hardware()
+	hw := s.hardware
 	dimms := make([]model.ProbeMemory, hw.dimms)
 	speed := fmt.Sprintf("%d MT/s", hw.dimmMHz)
 	for i := range dimms {
@@ -240,8 +240,8 @@ func dimmName(i int) string { return "DIMM" + strconv.Itoa(i+1) }
 func (s *Server) dimmSerial(i int) string { return fmt.Sprintf("%s%02d", s.serial[:6], i+1) }
 
 func (s *Server) probeNICs() []model.ProbeNIC {
-	hw := s.hardware()
-	nics := make([]model.ProbeNIC, s.nics())
+	hw := s.hardware
+	nics := make([]model.ProbeNIC, s.nics)
 	for i := range nics {
 		nics[i] = model.ProbeNIC{
 			Name: nicName(i), MAC: s.MAC(i), PCIAddress: nicPCIAddress(i), Speed: strconv.Itoa(hw.nicMbps),
@@ -254,8 +254,8 @@ func (s *Server) probeNICs() []model.ProbeNIC {
 func nicPCIAddress(i int) string { return fmt.Sprintf("0000:41:00.%d", i) }
 
 func (s *Server) probePCI() []model.ProbePCIDevice {
-	hw := s.hardware()
-	devices := make([]model.ProbePCIDevice, s.nics())
+	hw := s.hardware
+	devices := make([]model.ProbePCIDevice, s.nics)
 	for i := range devices {
 		devices[i] = model.ProbePCIDevice{
 			Address: nicPCIAddress(i), Vendor: hw.nicVendor, VendorID: hw.nicPCI[0], Product: hw.nicModel, ProductID: hw.nicPCI[1],

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ type Rack struct {
 	tree  *node        // the Redfish resources of every BMC
 	hosts *http.Client // what the machines fetch and post with
 	store store
+	dir   string // of what the machines of qemu have: Options.StateDir, or one for the time being
 
 	bmcs     []*BMC
 	servers  []*Server
@@ -53,9 +55,13 @@ func New(o Options) (*Rack, error) {
 	if err := r.store.prepare(); err != nil {
 		return nil, fmt.Errorf("simulated rack: %w", err)
 	}
+	if err := r.makeDir(); err != nil {
+		return nil, fmt.Errorf("simulated rack: %w", err)
+	}
 	for i := range o.BMCs {
 		if err := r.addBMC(i); err != nil {
 			r.unlisten()
+			r.removeDir()
 			return nil, fmt.Errorf("simulated rack: %w", err)
 		}
 	}
@@ -108,7 +114,29 @@ func (r *Rack) Run(ctx context.Context) error {
 	r.end()
 	wg.Wait()
 	r.hosts.CloseIdleConnections()
+	r.removeDir()
 	return nil
+}
+
+// makeDir sees to it that machines of qemu have a place for their files.
+func (r *Rack) makeDir() (err error) {
+	r.dir = r.opts.StateDir
+	if r.dir == "" && len(r.opts.QEMU) > 0 {
+		if r.dir, err = os.MkdirTemp("", "ingot-sim-"); err != nil {
+			return fmt.Errorf("folder for disks: %w", err)
+		}
+	}
+	return nil
+}
+
+// removeDir removes what nobody asked to keep.
+func (r *Rack) removeDir() {
+	if r.opts.StateDir != "" || r.dir == "" {
+		return
+	}
+	if err := os.RemoveAll(r.dir); err != nil {
+		r.opts.Log.Warn("folder of disks is left", "path", r.dir, "err", err)
+	}
 }
 
 func (r *Rack) begin() error {
@@ -184,6 +212,7 @@ func (r *Rack) Close() {
 		<-r.done
 	}
 	r.unlisten()
+	r.removeDir()
 }
 
 // SetBootURL tells the machines' firmware where the boot service is. A URL that

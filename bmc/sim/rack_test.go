@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -107,12 +109,30 @@ func TestTheManifestsAreWhatAUserWouldCommit(t *testing.T) {
 	}
 }
 
+func TestTheBMCsListenOnThePortsThatWereAskedFor(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.Addr().(*net.TCPAddr).Port
+	if _, err := sim.New(sim.Options{Port: port}); err == nil || !strings.Contains(err.Error(), "address already in use") {
+		t.Errorf("a port in use: %v", err)
+	}
+	free.Close()
+	rack := start(t, sim.Options{Port: port})
+	if got := rack.BMCs()[0].Addr(); got != fmt.Sprintf("127.0.0.1:%d", port) {
+		t.Errorf("listens on %s, want port %d", got, port)
+	}
+}
+
 func TestARackThatCannotBeIsRefused(t *testing.T) {
 	for name, o := range map[string]sim.Options{
 		"too many BMCs":       {BMCs: 100000},
 		"negative systems":    {SystemsPerBMC: -1},
 		"a host by name":      {Host: "localhost"},
 		"unknown personality": {Personality: "acme"},
+		"a port too high":     {BMCs: 2, Port: 65535},
+		"a negative port":     {Port: -1},
 		"a boot URL of FTP":   {BootURL: "ftp://x"},
 	} {
 		if rack, err := sim.New(o); err == nil {

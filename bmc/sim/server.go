@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type Server struct {
 	serial string
 	model  string
 	faults faults
+	build  // what it is made of
+
+	machine machine
 
 	mu           sync.Mutex
 	networkFirst bool
@@ -55,6 +59,8 @@ const (
 	systemNone  system = ""
 	systemProbe system = "probe"
 	systemOS    system = "os"
+	// systemGuest is what only the guest of a qemu machine knows.
+	systemGuest system = "guest"
 )
 
 // bootOverride is ComputerSystem.Boot.BootSourceOverride….
@@ -121,6 +127,7 @@ const (
 	OutcomeFailed    Outcome = "failed" // the kernel runs and gets no further
 	OutcomeHung      Outcome = "hung"   // by a fault
 	OutcomeCut       Outcome = "cut"    // power or a reset ended it
+	OutcomeEnded     Outcome = "ended"  // a qemu machine's guest switched off or restarted by itself
 )
 
 // BootRecord is one boot.
@@ -184,6 +191,9 @@ func newServer(b *BMC, index int) (*Server, error) {
 		s.uuid = "00000000-0000-0000-0000-" + strings.ReplaceAll(s.MAC(0), ":", "")
 	}
 	s.model = r.kind.models[(b.number-1+index)%len(r.kind.models)]
+	if err := s.equip(); err != nil {
+		return nil, err
+	}
 	s.power, s.override, s.progress, s.indicator = model.PowerOff, noOverride, progressNone, "Off"
 	return s, s.restore()
 }
@@ -199,6 +209,7 @@ func (s *Server) restore() error {
 	if kept.Override != (bootOverride{}) {
 		s.override = kept.Override
 	}
+	s.override.Mode = s.modeOr(s.override.Mode)
 	if kept.Running && s.disk != nil {
 		s.power, s.system, s.progress = model.PowerOn, systemOS, progressOS
 	}
@@ -217,11 +228,9 @@ func (s *Server) keep() {
 }
 
 func (s *Server) rack() *Rack             { return s.bmc.rack }
-func (s *Server) hardware() *hardware     { return s.bmc.rack.kind.hardware }
 func (s *Server) delays() Delays          { return s.bmc.rack.opts.Delays }
 func (s *Server) identity() identity      { return s.rack().identity(string(s.name)) }
-func (s *Server) nics() int               { return 2 }
-func (s *Server) memoryBytes() int64      { return int64(s.hardware().dimms) * s.hardware().dimmBytes }
+func (s *Server) memoryBytes() int64      { return int64(s.hardware.dimms) * s.hardware.dimmBytes }
 func (s *Server) diskSerial(i int) string { return s.identity().part(i + 1) }
 
 // Name is the name that Ingot gives the server: <bmc>-system-<index>.
@@ -252,6 +261,7 @@ func (s *Server) SetNetworkFirst(first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.networkFirst = first
+	s.machine.reordered()
 }
 
 // Power is the true power state, whatever the BMC says.
@@ -317,6 +327,14 @@ func (s *Server) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.events.all()
+}
+
+// modeOr is mode if the machine has it, else the one that it has.
+func (s *Server) modeOr(mode string) string {
+	if slices.Contains(s.modes, mode) {
+		return mode
+	}
+	return s.modes[0]
 }
 
 // note adds a line to the log; the caller holds mu.

@@ -41,7 +41,7 @@ func storageNode() *node {
 		schema: "Storage.v1_15_0", get: getStorage,
 		child: map[string]*node{
 			"Drives":  {child: nil, ids: driveIDs, member: &node{schema: "Drive.v1_17_0", get: getDrive}},
-			"Volumes": collection("Volume", "Volumes", fixed("1"), &node{schema: "Volume.v1_9_0", get: getVolume}),
+			"Volumes": collection("Volume", "Volumes", volumeIDs, &node{schema: "Volume.v1_9_0", get: getVolume}),
 		},
 	}
 }
@@ -63,10 +63,18 @@ func numbered(prefix string, n int) []string {
 	return ids
 }
 
-func processorIDs(v view) []string { return numbered("CPU", v.server().hardware().sockets) }
-func dimmIDs(v view) []string      { return numbered("DIMM", v.server().hardware().dimms) }
-func nicIDs(v view) []string       { return numbered("NIC", v.server().nics()) }
-func driveIDs(v view) []string     { return numbered("Disk", len(v.server().hardware().disks)) }
+func processorIDs(v view) []string { return numbered("CPU", v.server().hardware.sockets) }
+func dimmIDs(v view) []string      { return numbered("DIMM", v.server().hardware.dimms) }
+func nicIDs(v view) []string       { return numbered("NIC", v.server().nics) }
+func driveIDs(v view) []string     { return numbered("Disk", len(v.server().hardware.disks)) }
+
+// volumeIDs is one volume, on the first disk if there is any.
+func volumeIDs(v view) []string {
+	if len(v.server().hardware.disks) == 0 {
+		return nil
+	}
+	return []string{"1"}
+}
 
 // index is the number in an ID that numbered made, from 0.
 func (v view) index() int {
@@ -76,7 +84,7 @@ func (v view) index() int {
 
 func getSystem(v view) object {
 	s, k := v.server(), v.bmc.rack.kind
-	hw := s.hardware()
+	hw := s.hardware
 	power := s.reportedPower()
 	boot := s.bootObject()
 	o := object{
@@ -86,9 +94,9 @@ func getSystem(v view) object {
 		"Boot": boot,
 		"ProcessorSummary": object{
 			"Count": hw.sockets, "Model": hw.cpuModel, "CoreCount": hw.sockets * hw.cores,
-			"LogicalProcessorCount": 2 * hw.sockets * hw.cores, "Status": status(),
+			"LogicalProcessorCount": hw.sockets * hw.threads(), "Status": status(),
 		},
-		"MemorySummary":      object{"TotalSystemMemoryGiB": s.memoryBytes() >> 30, "Status": status()},
+		"MemorySummary":      object{"TotalSystemMemoryGiB": float64(s.memoryBytes()) / (1 << 30), "Status": status()},
 		"Processors":         v.link("Processors"),
 		"Memory":             v.link("Memory"),
 		"EthernetInterfaces": v.link("EthernetInterfaces"),
@@ -137,8 +145,8 @@ func (s *Server) bootObject() object {
 		"BootSourceOverrideMode":                            s.override.Mode,
 		"HttpBootUri":                                       s.override.HTTPURI,
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": overrideEnabled,
-		"BootSourceOverrideTarget@Redfish.AllowableValues":  s.rack().kind.bootTargets,
-		"BootSourceOverrideMode@Redfish.AllowableValues":    overrideModes,
+		"BootSourceOverrideTarget@Redfish.AllowableValues":  s.targets,
+		"BootSourceOverrideMode@Redfish.AllowableValues":    s.modes,
 	}
 }
 
@@ -234,6 +242,7 @@ func (s *Server) setOverride(value any) *message {
 	s.override = next
 	s.note("boot override " + next.Enabled + " " + next.Target)
 	s.keep()
+	s.machine.reordered()
 	return nil
 }
 
@@ -246,14 +255,17 @@ func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *mes
 		allowed []string
 	}{
 		"BootSourceOverrideEnabled": {&next.Enabled, overrideEnabled},
-		"BootSourceOverrideTarget":  {&next.Target, k.bootTargets},
-		"BootSourceOverrideMode":    {&next.Mode, overrideModes},
+		"BootSourceOverrideTarget":  {&next.Target, s.targets},
+		"BootSourceOverrideMode":    {&next.Mode, s.modes},
 	}
 	for _, name := range sortedKeys(sent) {
 		if name == "HttpBootUri" {
 			uri, problem := bootURI(sent[name])
 			if problem != nil {
 				return now, problem
+			}
+			if uri != "" && s.byDHCP {
+				return now, newMessage(msgPropertyReadOnly, name).about("#/Boot/" + name)
 			}
 			next.HTTPURI = uri
 			continue
@@ -273,7 +285,7 @@ func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *mes
 	case !modeSent && s.faults.has(FaultOverrideNeedsMode):
 		return now, newMessage(msgPropertyMissing, "BootSourceOverrideMode").about("#/Boot/BootSourceOverrideMode")
 	case !modeSent && k.rule == overrideForgetsMode:
-		next.Mode = "Legacy"
+		next.Mode = s.modeOr("Legacy")
 	case k.rule == overrideKeepsTarget && sent["BootSourceOverrideEnabled"] == "Disabled" && sent["BootSourceOverrideTarget"] == "None":
 		return now, newMessage(msgPropertyConflict, "BootSourceOverrideEnabled", "BootSourceOverrideTarget").about("#/Boot")
 	}
@@ -329,17 +341,17 @@ func setIndicator(v view, value any) *message {
 }
 
 func getProcessor(v view) object {
-	hw := v.server().hardware()
+	hw := v.server().hardware
 	return object{
 		"Id": v.id(), "Name": v.id(), "Socket": "CPU " + strconv.Itoa(v.index()+1), "ProcessorType": "CPU",
 		"ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": hw.cpuVendor, "Model": hw.cpuModel,
-		"ProcessorId": object{"VendorId": hw.cpuID}, "MaxSpeedMHz": hw.mhz, "TotalCores": hw.cores, "TotalThreads": 2 * hw.cores, "Status": status(),
+		"ProcessorId": object{"VendorId": hw.cpuID}, "MaxSpeedMHz": hw.mhz, "TotalCores": hw.cores, "TotalThreads": hw.threads(), "Status": status(),
 	}
 }
 
 func getMemory(v view) object {
 	s := v.server()
-	hw := s.hardware()
+	hw := s.hardware
 	return object{
 		"Id": v.id(), "Name": v.id(), "CapacityMiB": hw.dimmBytes >> 20, "MemoryType": "DRAM", "MemoryDeviceType": "DDR5",
 		"OperatingSpeedMhz": hw.dimmMHz, "AllowedSpeedsMHz": []int{hw.dimmMHz}, "ErrorCorrection": "MultiBitECC", "BaseModuleType": "RDIMM",
@@ -352,8 +364,8 @@ func getNIC(v view) object {
 	s := v.server()
 	mac := strings.ToUpper(s.MAC(v.index()))
 	return object{
-		"Id": v.id(), "Name": v.id(), "Description": s.hardware().nicModel, "InterfaceEnabled": true, "LinkStatus": "LinkUp",
-		"MACAddress": mac, "PermanentMACAddress": mac, "SpeedMbps": s.hardware().nicMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
+		"Id": v.id(), "Name": v.id(), "Description": s.hardware.nicModel, "InterfaceEnabled": true, "LinkStatus": "LinkUp",
+		"MACAddress": mac, "PermanentMACAddress": mac, "SpeedMbps": s.hardware.nicMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
 	}
 }
 
@@ -375,7 +387,7 @@ func getStorage(v view) object {
 
 func getDrive(v view) object {
 	s := v.server()
-	d := s.hardware().disks[v.index()]
+	d := s.hardware.disks[v.index()]
 	o := object{
 		"Id": v.id(), "Name": d.name, "CapacityBytes": d.bytes, "MediaType": d.media, "Protocol": d.protocol,
 		"Manufacturer": d.vendor, "Model": d.model, "SerialNumber": s.diskSerial(v.index()), "BlockSizeBytes": 512,
@@ -388,7 +400,7 @@ func getDrive(v view) object {
 }
 
 func getVolume(v view) object {
-	d := v.server().hardware().disks[0]
+	d := v.server().hardware.disks[0]
 	storage := v.path[:strings.LastIndex(v.path, "/Volumes")]
 	return object{
 		"Id": v.id(), "Name": "System", "CapacityBytes": d.bytes, "RAIDType": "RAID0", "VolumeUsage": "Data", "Status": status(),
@@ -397,8 +409,12 @@ func getVolume(v view) object {
 }
 
 func getBios(v view) object {
+	mode := "Uefi"
+	if !slices.Contains(v.server().modes, "UEFI") {
+		mode = "Bios"
+	}
 	return object{
 		"Id": "Bios", "Name": "BIOS Configuration",
-		"Attributes": object{"BootMode": "Uefi", "ProcVirtualization": "Enabled", "SriovGlobalEnable": "Enabled", "PxeDev1EnDis": "Enabled"},
+		"Attributes": object{"BootMode": mode, "ProcVirtualization": "Enabled", "SriovGlobalEnable": "Enabled", "PxeDev1EnDis": "Enabled"},
 	}
 }

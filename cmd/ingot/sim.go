@@ -18,9 +18,10 @@ import (
 )
 
 type simCommand struct {
-	BMCs           int    `name:"bmcs" default:"3" placeholder:"N" help:"How many BMCs. Default: ${default}."`
-	Systems        int    `default:"2" placeholder:"N" help:"How many servers behind each BMC. Default: ${default}."`
+	BMCs           *int   `name:"bmcs" placeholder:"N" help:"How many BMCs. Default: 3, with --qemu 1."`
+	Systems        *int   `placeholder:"N" help:"How many servers behind each BMC. Default: 2, with --qemu 1."`
 	Host           string `default:"127.0.0.1" placeholder:"IP" help:"Address that the BMCs listen on, each on a port of its own. Default: ${default}."`
+	Port           int    `placeholder:"N" help:"Port of the first BMC; each further one takes the next. Default: any that are free."`
 	BootURL        string `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
 	Fast           bool   `help:"Without the delays of real machines."`
 	Personality    string `default:"generic" placeholder:"NAME" help:"Whose BMCs they look like: ${personalities}. Default: ${default}."`
@@ -29,6 +30,8 @@ type simCommand struct {
 	StateDir       string `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
 	WriteManifests string `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
 	Control        string `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults."`
+
+	qemuFlags `embed:"" group:"Machines of qemu"`
 }
 
 // Help implements kong.HelpProvider.
@@ -41,7 +44,14 @@ Examples:
 
   ingot sim --bmcs 2 --systems 4 --write-manifests ./rack
   ingot sim --control 127.0.0.1:9000
-  curl -X POST http://127.0.0.1:9000/servers/NAME/power-cut`
+  curl -X POST http://127.0.0.1:9000/servers/NAME/power-cut
+
+With --qemu the servers are machines of qemu with the same BMCs: power, resets and boot override do what they say, and a machine boots what it finds on the network of its tap interface, which has to be there before. What the machines say is in STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. It takes Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, and root for taps:
+
+  ip tuntap add tap0 mode tap && ip link set tap0 master br0 up
+  ingot sim --qemu --tap tap0 --state-dir ./rack --write-manifests ./fleet
+  ingot sim --qemu --systems 2 --tap tap0 --tap tap1 --firmware uefi
+  ip netns exec lab ingot sim --qemu --tap tap0 --host 192.0.2.10`
 }
 
 // simulated is what the command prints of each BMC.
@@ -82,8 +92,9 @@ func (s simCommand) Run(ctx context.Context, c *console) error {
 }
 
 func (s simCommand) options(c *console) (sim.Options, error) {
+	bmcs, systems := s.layout()
 	opts := sim.Options{
-		BMCs: s.BMCs, SystemsPerBMC: s.Systems, Host: s.Host, Username: s.Username, Personality: s.Personality,
+		BMCs: bmcs, SystemsPerBMC: systems, Host: s.Host, Port: s.Port, Username: s.Username, Personality: s.Personality,
 		BootURL: s.BootURL, Delays: sim.DefaultDelays(), StateDir: s.StateDir, Log: c.log,
 	}
 	if opts.BootURL == "" {
@@ -91,6 +102,10 @@ func (s simCommand) options(c *console) (sim.Options, error) {
 	}
 	if s.Fast {
 		opts.Delays = sim.FastDelays()
+	}
+	var err error
+	if opts.QEMU, err = s.machines(bmcs * systems); err != nil {
+		return opts, err
 	}
 	if s.PasswordFile != "" {
 		data, err := os.ReadFile(s.PasswordFile)
@@ -103,6 +118,22 @@ func (s simCommand) options(c *console) (sim.Options, error) {
 		}
 	}
 	return opts, nil
+}
+
+// layout is how many BMCs there are, and how many servers behind each. Machines of
+// qemu take memory and a processor, so there is one unless more are asked for.
+func (s simCommand) layout() (bmcs, systems int) {
+	bmcs, systems = 3, 2
+	if s.QEMU {
+		bmcs, systems = 1, 1
+	}
+	if s.BMCs != nil {
+		bmcs = *s.BMCs
+	}
+	if s.Systems != nil {
+		systems = *s.Systems
+	}
+	return bmcs, systems
 }
 
 func (s simCommand) listenControl(ctx context.Context) (net.Listener, error) {
