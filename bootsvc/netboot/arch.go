@@ -1,0 +1,128 @@
+package netboot
+
+import "fmt"
+
+// Arch is the architecture of a client's firmware, as DHCP options 93 (RFC 4578
+// §2.1) and 61 (RFC 5970 §3.3) number it. The numbers and names are those of
+// IANA's registry "Processor Architecture Types".
+type Arch uint16
+
+// The architectures.
+const (
+	ArchBIOS           Arch = 0  // x86 BIOS
+	ArchIA32           Arch = 6  // x86 UEFI
+	ArchX64            Arch = 7  // x64 UEFI
+	ArchEBC            Arch = 9  // EBC; firmware for x64 sends it too, for RFC 4578 had the two exchanged
+	ArchARM32          Arch = 10 // ARM 32-bit UEFI
+	ArchARM64          Arch = 11 // ARM 64-bit UEFI
+	ArchIA32HTTP       Arch = 15
+	ArchX64HTTP        Arch = 16
+	ArchEBCHTTP        Arch = 17
+	ArchARM32HTTP      Arch = 18
+	ArchARM64HTTP      Arch = 19
+	ArchBIOSHTTP       Arch = 20
+	ArchRISCV32        Arch = 25
+	ArchRISCV32HTTP    Arch = 26
+	ArchRISCV64        Arch = 27
+	ArchRISCV64HTTP    Arch = 28
+	ArchLoongArch64    Arch = 39
+	ArchLoong64HTTP    Arch = 40
+	ArchARMRaspberryPi Arch = 41 // the boot ROM of a Raspberry Pi
+
+	// ArchUnknown is that of a client that says nothing of it.
+	ArchUnknown Arch = 0xffff
+)
+
+// platform is a kind of firmware that the same boot loaders run on.
+type platform struct {
+	name    string // for people
+	image   string // the architecture of images whose UKI runs on it; "" where none does
+	loaders []string
+}
+
+// The platforms and the boot loaders that run on them: the first that is there
+// wins. ipxe.efi has drivers of its own; snponly.efi and its kin use the
+// firmware's driver of the one network card that they were loaded from.
+var (
+	bios    = platform{"BIOS machines (amd64)", "", []string{"undionly.kpxe", "undionly.kkpxe", "ipxe.pxe"}}
+	ia32    = platform{"UEFI machines (386)", "386", []string{"ipxe-ia32.efi", "snponly-ia32.efi"}}
+	x64     = platform{"UEFI machines (amd64)", "amd64", []string{"ipxe.efi", "snponly.efi"}}
+	arm32   = platform{"UEFI machines (arm)", "arm", []string{"snp-arm32.efi", "snponly-arm32.efi", "ipxe-arm32.efi"}}
+	arm64   = platform{"UEFI machines (arm64)", "arm64", []string{"snp-arm64.efi", "snponly-arm64.efi", "ipxe-arm64.efi"}}
+	riscv32 = platform{"UEFI machines (riscv)", "riscv", []string{"snp-riscv32.efi", "snponly-riscv32.efi", "ipxe-riscv32.efi"}}
+	riscv64 = platform{"UEFI machines (riscv64)", "riscv64", []string{"snp-riscv64.efi", "snponly-riscv64.efi", "ipxe-riscv64.efi"}}
+	loong64 = platform{"UEFI machines (loong64)", "loong64", []string{"snp-loong64.efi", "snponly-loong64.efi", "ipxe-loong64.efi"}}
+)
+
+// platforms are all platforms, by the architecture of the machines (boot.architectures).
+var platforms = []struct {
+	machine string
+	*platform
+}{
+	{"amd64", &bios}, {"amd64", &x64}, {"386", &ia32}, {"arm", &arm32}, {"arm64", &arm64},
+	{"riscv", &riscv32}, {"riscv64", &riscv64}, {"loong64", &loong64},
+}
+
+// archs are the architectures that IANA has numbered. One without platform boots
+// nothing that Ingot has: it is only named.
+var archs = map[Arch]struct {
+	name string
+	*platform
+}{
+	ArchBIOS:           {"x86 BIOS", &bios},
+	1:                  {"NEC/PC98", nil},
+	2:                  {"Itanium", nil},
+	3:                  {"DEC Alpha", nil},
+	4:                  {"Arc x86", nil},
+	5:                  {"Intel Lean Client", nil},
+	ArchIA32:           {"x86 UEFI", &ia32},
+	ArchX64:            {"x64 UEFI", &x64},
+	8:                  {"EFI Xscale", nil},
+	ArchEBC:            {"EBC", &x64},
+	ArchARM32:          {"ARM 32-bit UEFI", &arm32},
+	ArchARM64:          {"ARM 64-bit UEFI", &arm64},
+	12:                 {"PowerPC Open Firmware", nil},
+	13:                 {"PowerPC ePAPR", nil},
+	14:                 {"POWER OPAL v3", nil},
+	ArchIA32HTTP:       {"x86 UEFI boot from HTTP", &ia32},
+	ArchX64HTTP:        {"x64 UEFI boot from HTTP", &x64},
+	ArchEBCHTTP:        {"EBC boot from HTTP", &x64},
+	ArchARM32HTTP:      {"ARM UEFI 32 boot from HTTP", &arm32},
+	ArchARM64HTTP:      {"ARM UEFI 64 boot from HTTP", &arm64},
+	ArchBIOSHTTP:       {"PC/AT BIOS boot from HTTP", &bios},
+	21:                 {"ARM 32 U-Boot", nil},
+	22:                 {"ARM 64 U-Boot", nil},
+	23:                 {"ARM U-Boot 32 boot from HTTP", nil},
+	24:                 {"ARM U-Boot 64 boot from HTTP", nil},
+	ArchRISCV32:        {"RISC-V 32-bit UEFI", &riscv32},
+	ArchRISCV32HTTP:    {"RISC-V 32-bit UEFI boot from HTTP", &riscv32},
+	ArchRISCV64:        {"RISC-V 64-bit UEFI", &riscv64},
+	ArchRISCV64HTTP:    {"RISC-V 64-bit UEFI boot from HTTP", &riscv64},
+	29:                 {"RISC-V 128-bit UEFI", nil},
+	30:                 {"RISC-V 128-bit UEFI boot from HTTP", nil},
+	31:                 {"s390 Basic", nil},
+	32:                 {"s390 Extended", nil},
+	33:                 {"MIPS 32-bit UEFI", nil},
+	34:                 {"MIPS 64-bit UEFI", nil},
+	35:                 {"Sunway 32-bit UEFI", nil},
+	36:                 {"Sunway 64-bit UEFI", nil},
+	37:                 {"LoongArch 32-bit UEFI", nil},
+	38:                 {"LoongArch 32-bit UEFI boot from HTTP", nil},
+	ArchLoongArch64:    {"LoongArch 64-bit UEFI", &loong64},
+	ArchLoong64HTTP:    {"LoongArch 64-bit UEFI boot from HTTP", &loong64},
+	ArchARMRaspberryPi: {"ARM rpiboot", &arm64},
+}
+
+// String returns the registry's name.
+func (a Arch) String() string {
+	if known, ok := archs[a]; ok {
+		return known.name
+	}
+	if a == ArchUnknown {
+		return "unknown"
+	}
+	return fmt.Sprintf("architecture %d", uint16(a))
+}
+
+// Known reports whether Ingot has a name for a boot loader that runs on a.
+func (a Arch) Known() bool { return archs[a].platform != nil }

@@ -1,0 +1,77 @@
+package netboot
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+func TestGuards(t *testing.T) {
+	const loader, script = "loader", "script"
+	for title, tc := range map[string]struct {
+		guard string
+		at    []int // seconds
+		far   *model.Progress
+		want  string // y or n for each
+	}{
+		"T05: a fourth loader within 5 minutes is refused":  {loader, []int{0, 60, 120, 180, 299}, nil, "yyynn"},
+		"T05: once they have passed it goes on":             {loader, []int{0, 60, 120, 180, 300, 360, 420, 480}, nil, "yyynyyyn"},
+		"offer, request and their repetitions are one turn": {loader, []int{0, 1, 2, 4, 8, 9}, nil, "yyyyyy"},
+		"so they are in the last turn that is allowed":      {loader, []int{0, 20, 40, 41, 42, 50, 51}, nil, "yyyyynn"},
+		"slow machines do not go round in circles":          {loader, []int{0, 150, 300, 450, 600, 750}, nil, "yyyyyy"},
+		"iPXE that asked for its script ends the circle":    {loader, []int{0, 60, 120, 180, 240}, &model.Progress{ScriptAt: armed}, "yyyyy"},
+		"another ticket's progress does not":                {loader, []int{0, 60, 120, 180}, &model.Progress{Ticket: "other", ScriptAt: armed}, "yyyn"},
+		"T05: a fourth script within 3 minutes is refused":  {script, []int{0, 1, 2, 3, 179, 180}, nil, "yyynny"},
+		"a script alone does not end the circle of scripts": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed}, "yyyn"},
+		"a kernel does": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed, KernelAt: armed}, "yyyy"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			g := NewLoaderGuard()
+			if tc.guard == script {
+				g = NewScriptGuard()
+			}
+			o := model.Offer{Ticket: ticket(nil), Progress: tc.far}
+			if tc.far != nil && tc.far.Ticket == "" {
+				tc.far.Ticket = o.Ticket.ID
+			}
+			other := model.Offer{Ticket: ticket(func(t *model.Ticket) { t.ID = "s2-1" })}
+			got := ""
+			for _, s := range tc.at {
+				if g.Allow(o, armed.Add(time.Duration(s)*time.Second)) {
+					got += "y"
+				} else {
+					got += "n"
+				}
+			}
+			if got != tc.want {
+				t.Errorf("allowed %s, want %s", got, tc.want)
+			}
+			if !g.Allow(other, armed.Add(time.Hour)) {
+				t.Error("another machine is refused")
+			}
+		})
+	}
+	if NewLoaderGuard().Allow(model.Offer{}, armed) {
+		t.Error("a machine without a ticket is allowed a turn")
+	}
+}
+
+func TestGuardIsBounded(t *testing.T) {
+	g := NewScriptGuard()
+	for n := range maxGuarded + 100 {
+		o := model.Offer{Ticket: ticket(func(t *model.Ticket) { t.ID = fmt.Sprint(n) })}
+		g.Allow(o, armed.Add(time.Duration(n)*time.Microsecond))
+	}
+	if len(g.turns) != maxGuarded {
+		t.Errorf("%d machines are counted", len(g.turns))
+	}
+	if g.turns["0"].count != 0 || g.turns[fmt.Sprint(maxGuarded+99)].count != 1 {
+		t.Error("the machine that began first is not the one that was forgotten")
+	}
+	g.Allow(model.Offer{Ticket: ticket(nil)}, armed.Add(time.Hour))
+	if len(g.turns) != 1 {
+		t.Errorf("after an hour %d machines are counted", len(g.turns))
+	}
+}
