@@ -1,0 +1,49 @@
+package tftp
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// The results of requests, as metrics show them.
+const (
+	resultOK       = "ok"
+	resultNotFound = "not found"
+	resultDeclined = "declined" // the client asked for the size and went away, as UEFI does
+	resultAborted  = "aborted"  // the client broke off
+	resultTimeout  = "timeout"  // the client fell silent
+	resultBusy     = "busy"     // too many transfers, in all or of this client
+	resultRefused  = "refused"  // malformed, or to write
+	resultFailed   = "failed"   // anything else
+)
+
+// metrics are what the TFTP server counts.
+type metrics struct {
+	requests  *prometheus.CounterVec // by result
+	bytes     prometheus.Counter
+	durations prometheus.Histogram
+	active    prometheus.Gauge
+}
+
+func newMetrics(reg prometheus.Registerer) metrics {
+	m := metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_tftp_requests_total",
+			Help: "TFTP requests, by result; declined is a client that only asked for a file's size, busy one that is to ask again.",
+		}, []string{"result"}),
+		bytes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_tftp_bytes_total",
+			Help: "Bytes of boot loaders sent by TFTP.",
+		}),
+		durations: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "ingot_tftp_duration_seconds",
+			Help:    "Time that whole files took by TFTP.",
+			Buckets: []float64{.01, .03, .1, .3, 1, 3, 10, 30, 100},
+		}),
+		active: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_tftp_transfers",
+			Help: "TFTP transfers under way.",
+		}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.requests, m.bytes, m.durations, m.active)
+	}
+	return m
+}
