@@ -1,0 +1,64 @@
+package dhcp
+
+import (
+	"net/netip"
+	"time"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// boot returns the boot file that c is told on n, whose own address there is
+// local, and false when it is told none: only servers boot, only with a ticket,
+// and none goes round in circles.
+func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netboot.Answer, netboot.Site, bool) {
+	if c.Kind == netboot.KindNone || n.Role != model.RoleHost || n.server.offers == nil || n.server.site == nil {
+		return netboot.Answer{}, netboot.Site{}, false
+	}
+	site := n.server.site(n.Name, local)
+	a, ok := n.bootFile(c, site, now)
+	result := "told"
+	if !ok {
+		result = string(a.Reason)
+	}
+	n.metrics.boot(family(c.V6), string(c.Kind), result)
+	return a, site, ok
+}
+
+// bootFile finds the ticket of c's server, and the boot file that it leads to.
+func (n *network) bootFile(c netboot.Client, site netboot.Site, now time.Time) (netboot.Answer, bool) {
+	o, ok := n.offerTo(c)
+	if !ok {
+		return netboot.Answer{Reason: netboot.ReasonNoTicket}, false
+	}
+	a, ok := site.BootFile(c, o, n.server.loaders)
+	if ok && a.Loader && !n.server.guard.Allow(o, now) {
+		return netboot.Answer{Ticket: a.Ticket, Reason: netboot.ReasonLoop}, false
+	}
+	return a, ok
+}
+
+// offerTo returns the ticket of c's server, by UUID, else by MAC address.
+func (n *network) offerTo(c netboot.Client) (model.Offer, bool) {
+	for _, id := range c.UUIDs {
+		if o, ok := n.server.offers.Offer(id); ok {
+			return o, true
+		}
+	}
+	return n.server.offers.Offer(c.MAC)
+}
+
+// noteDHCP says that the server of a ticket was told its boot file.
+func (s *Server) noteDHCP(t *model.Ticket, client netip.Addr) {
+	if t != nil && s.note != nil {
+		s.note(t, model.StageDHCP, client)
+	}
+}
+
+// family returns the label of a family.
+func family(v6 bool) string {
+	if v6 {
+		return "6"
+	}
+	return "4"
+}

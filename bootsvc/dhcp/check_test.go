@@ -1,0 +1,128 @@
+package dhcp
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+func TestCheckAccepts(t *testing.T) {
+	for name, n := range map[string]Network{
+		"a network of servers": hosts(),
+		"a proxy":              {Name: "p", Interface: "eth1", Role: model.RoleHost, Mode: ModeProxy},
+		"relays only":          {Name: "r", Listen: "127.0.0.1:6767", Role: model.RoleBMC, Subnets: []Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8")}}},
+		"derived addresses": {Name: "d", Listen: "[fd00::1]:5547", Role: model.RoleBMC, Subnets: []Subnet{{
+			CIDR: netip.MustParsePrefix("fd00::/56"), Derive: DeriveOnmetal, Delegate: Delegation{Bits: 80},
+		}}},
+		"off, whatever it says": {Name: "o", Interface: "eth1", Role: model.RoleHost, Mode: ModeOff},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Check([]Network{n}); len(got) > 0 {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	v6 := func(s *Subnet) {
+		*s = Subnet{CIDR: netip.MustParsePrefix("fd00::/64")}
+	}
+	second := func(change func(n *Network)) func([]Network) []Network {
+		return func(all []Network) []Network {
+			n := hosts()
+			n.Name, n.Interface = "second", "eth1"
+			n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("198.51.100.0/24")}}
+			change(&n)
+			return append(all, n)
+		}
+	}
+	network := func(change func(n *Network)) func([]Network) []Network {
+		return func(all []Network) []Network { change(&all[0]); return all }
+	}
+	subnet := func(change func(s *Subnet)) func([]Network) []Network {
+		return func(all []Network) []Network { change(&all[0].Subnets[0]); return all }
+	}
+	for name, tc := range map[string]struct {
+		change     func([]Network) []Network
+		path, says string
+	}{
+		"a name with a space":              {network(func(n *Network) { n.Name = "rack 4" }), "[0].name", "letters, digits and dashes"},
+		"a name twice":                     {second(func(n *Network) { n.Name = "hosts" }), "[1].name", "[0] already"},
+		"neither interface nor listen":     {network(func(n *Network) { n.Interface = "" }), "[0]", "neither"},
+		"both interface and listen":        {network(func(n *Network) { n.Listen = "192.0.2.2:6767" }), "[0]", "both"},
+		"an interface twice":               {second(func(n *Network) { n.Interface = "eth0" }), "[1].interface", "into one network"},
+		"an interface name too long":       {network(func(n *Network) { n.Interface = "enp0s31f6.4095.7" }), "[0].interface", "1 to 15"},
+		"listen on no address":             {network(func(n *Network) { n.Interface, n.Listen = "", "eth0" }), "[0].listen", "is no address"},
+		"listen on all addresses":          {network(func(n *Network) { n.Interface, n.Listen = "", "0.0.0.0:67" }), "[0].listen", "stands for all"},
+		"listen in the other family":       {network(func(n *Network) { n.Interface, n.Listen = "", "fd00::1" }), "[0].subnets[0].cidr", "other family"},
+		"listen on 67 beside an interface": {second(func(n *Network) { n.Interface, n.Listen = "", "198.51.100.1" }), "[1].listen", "beside networks with an interface"},
+		"no role":                          {network(func(n *Network) { n.Role = "" }), "[0].role", "bmc or host"},
+		"an unknown mode":                  {network(func(n *Network) { n.Mode = "relay" }), "[0].mode", "server, proxy or off"},
+		"a server without subnets":         {network(func(n *Network) { n.Subnets = nil }), "[0].subnets", "at least one subnet"},
+		"a proxy for BMCs":                 {network(func(n *Network) { *n = Network{Name: "p", Interface: "eth0", Role: model.RoleBMC, Mode: ModeProxy} }), "[0].mode", "role host only"},
+		"a proxy with a range":             {network(func(n *Network) { n.Mode = ModeProxy }), "[0].subnets[0].range", "leave the range out"},
+		"a MAC prefix without colons":      {network(func(n *Network) { n.MACAllow = []string{"a0:36:9f", "a0369f"} }), "[0].macAllow[1]", "with colons"},
+		"a boot URL without scheme":        {network(func(n *Network) { n.BootURL = "boot.example:8082" }), "[0].bootURL", "absolute"},
+		"a boot URL with a query":          {network(func(n *Network) { n.BootURL = "http://boot.example?a=b" }), "[0].bootURL", "query"},
+		"no CIDR":                          {subnet(func(s *Subnet) { s.CIDR = netip.Prefix{} }), "[0].subnets[0].cidr", "missing"},
+		"a CIDR with host bits":            {subnet(func(s *Subnet) { s.CIDR = netip.MustParsePrefix("192.0.2.7/24") }), "[0].subnets[0].cidr", "write 192.0.2.0/24"},
+		"a multicast CIDR":                 {subnet(func(s *Subnet) { *s = Subnet{CIDR: netip.MustParsePrefix("224.0.0.0/8")} }), "[0].subnets[0].cidr", "no subnet that clients"},
+		"a range outside its subnet":       {subnet(func(s *Subnet) { s.Range = rangeOf("192.0.2.250-192.0.3.5") }), "[0].subnets[0].range", "from 192.0.2.0 to 192.0.2.255"},
+		"a range the wrong way round":      {subnet(func(s *Subnet) { s.Range = rangeOf("192.0.2.20-192.0.2.10") }), "[0].subnets[0].range", "write 192.0.2.10-192.0.2.20"},
+		"a range of the other family":      {subnet(func(s *Subnet) { s.Range = rangeOf("fd00::1-fd00::2") }), "[0].subnets[0].range", "same family"},
+		"a range with the gateway":         {subnet(func(s *Subnet) { s.Gateway = addr("192.0.2.11") }), "[0].subnets[0].range", "gateway 192.0.2.11"},
+		"a gateway outside":                {subnet(func(s *Subnet) { s.Gateway = addr("198.51.100.1") }), "[0].subnets[0].gateway", "must lie in 192.0.2.0/24"},
+		"a gateway that is broadcast":      {subnet(func(s *Subnet) { s.Gateway = addr("192.0.2.255") }), "[0].subnets[0].gateway", "broadcast"},
+		"a gateway for IPv6":               {subnet(func(s *Subnet) { v6(s); s.Gateway = addr("fd00::1") }), "[0].subnets[0].gateway", "advertisements"},
+		"a DNS server of the other family": {subnet(func(s *Subnet) { s.DNS = []netip.Addr{addr("fd00::1")} }), "[0].subnets[0].dns[0]", "same family"},
+		"too many NTP servers":             {subnet(func(s *Subnet) { s.NTP = slices.Repeat([]netip.Addr{addr("192.0.2.3")}, 9) }), "[0].subnets[0].ntp", "at most 8"},
+		"a domain with a space":            {subnet(func(s *Subnet) { s.Domain = "example com" }), "[0].subnets[0].domain", "DNS name"},
+		"a lease time too short":           {subnet(func(s *Subnet) { s.LeaseTime = time.Second }), "[0].subnets[0].leaseTime", "from 1m to 720h"},
+		"a lease time too long":            {subnet(func(s *Subnet) { s.LeaseTime = 1000 * time.Hour }), "[0].subnets[0].leaseTime", "from 1m to 720h"},
+		"an unknown derivation":            {subnet(func(s *Subnet) { v6(s); s.Derive = "eui64" }), "[0].subnets[0].derive", "stateless or onmetal"},
+		"a derivation of IPv4":             {subnet(func(s *Subnet) { s.Range = Range{}; s.Derive = DeriveOnmetal }), "[0].subnets[0].derive", "IPv6 addresses only"},
+		"a derivation beside a range":      {subnet(func(s *Subnet) { v6(s); s.Derive, s.Range = DeriveOnmetal, rangeOf("fd00::1-fd00::2") }), "[0].subnets[0].range", "keep one"},
+		"a stateless subnet too small": {subnet(func(s *Subnet) {
+			s.CIDR = netip.MustParsePrefix("fd00::/96")
+			*s = Subnet{CIDR: s.CIDR, Derive: DeriveStateless}
+		}), "[0].subnets[0].derive", "/80 or larger"},
+		"delegation of IPv4":                   {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
+		"delegation from nowhere":              {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
+		"delegation of too much":               {subnet(func(s *Subnet) { v6(s); s.Delegate = Delegation{netip.MustParsePrefix("fd01::/48"), 40} }), "[0].subnets[0].delegate.bits", "shorter than"},
+		"delegation from the subnet":           {subnet(func(s *Subnet) { v6(s); s.Delegate = Delegation{netip.MustParsePrefix("fd00::/48"), 64} }), "[0].subnets[0].delegate.from", "overlaps"},
+		"subnets that overlap across networks": {second(func(n *Network) { n.Subnets[0].CIDR = netip.MustParsePrefix("192.0.2.128/25") }), "[1].subnets[0].cidr", "overlaps 192.0.2.0/24 of [0].subnets[0].cidr"},
+		"subnets that overlap in a network": {network(func(n *Network) {
+			n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("192.0.0.0/16")})
+		}), "[0].subnets[1].cidr", "overlaps"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Check(tc.change([]Network{hosts()}))
+			if len(got) != 1 || got[0].Path != tc.path || !strings.Contains(got[0].Message, tc.says) {
+				t.Errorf("got %q, want one at %s that says %q", got, tc.path, tc.says)
+			}
+		})
+	}
+}
+
+func TestRangeText(t *testing.T) {
+	for _, text := range []string{"", "192.0.2.1-192.0.2.9", "fd00::1-fd00::9"} {
+		var r Range
+		if err := r.UnmarshalText([]byte(text)); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if back, _ := r.MarshalText(); string(back) != text {
+			t.Errorf("%q became %q", text, back)
+		}
+	}
+	for _, text := range []string{"192.0.2.1", "a-b", "192.0.2.1-", "-192.0.2.1", "fe80::1%eth0-fe80::2", "192.0.2.1-192.0.2.2-192.0.2.3", "::ffff:192.0.2.1-::ffff:192.0.2.2"} {
+		var r Range
+		if err := r.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q was taken for %v", text, r)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package dhcp
+
+import (
+	"net/netip"
+	"time"
+
+	"ingot/model"
+)
+
+// Mode is how a network is served.
+type Mode string
+
+// The modes.
+const (
+	ModeServer Mode = "server" // leases and boot files
+	ModeProxy  Mode = "proxy"  // boot files only, beside a DHCP server of somebody else
+	ModeOff    Mode = "off"
+)
+
+// Network is one network that DHCP serves, as it stands in the configuration.
+type Network struct {
+	Name string `json:"name"` // letters, digits and dashes; in names of Endpoints, metrics, logs
+	// Interface is the network interface that clients and relays are heard on.
+	Interface string `json:"interface"`
+	// Listen is an address of this machine that relays send to, instead of
+	// Interface: 192.0.2.1, 192.0.2.1:6767 or [fd00::1]. The port is 67, or 547.
+	Listen string            `json:"listen"`
+	Role   model.NetworkRole `json:"role"`
+	Mode   Mode              `json:"mode"` // server when empty
+	// BootURL is boot.url as machines on this network reach it; boot.url when empty.
+	BootURL string   `json:"bootURL"`
+	Subnets []Subnet `json:"subnets"`
+	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
+	// is served if MACAllow is empty or names it, and MACDeny does not.
+	MACAllow []string `json:"macAllow"`
+	MACDeny  []string `json:"macDeny"`
+}
+
+// Subnet is one subnet of a Network.
+type Subnet struct {
+	CIDR    netip.Prefix `json:"cidr"`
+	Range   Range        `json:"range"` // addresses for clients without reservation; empty = reservations only
+	Gateway netip.Addr   `json:"gateway"`
+	DNS     []netip.Addr `json:"dns"`
+	NTP     []netip.Addr `json:"ntp"`
+	Domain  string       `json:"domain"`
+	// LeaseTime is 24h on a bmc network and 1h on a host network when 0.
+	LeaseTime time.Duration `json:"leaseTime"`
+	// Derive makes addresses (IPv6 only) from the relay's link address, which must lie
+	// in CIDR: "stateless" is its first 80 bits and the MAC address, "onmetal" the
+	// link address plus one. There is no Range then.
+	Derive Derivation `json:"derive"`
+	// Delegate is where prefixes for clients come from (IPv6 only).
+	Delegate Delegation `json:"delegate"`
+}
+
+// Derivation is how an IPv6 address is made of what a relay says.
+type Derivation string
+
+// The derivations, in FeDHCP's words.
+const (
+	DeriveNone      Derivation = ""
+	DeriveStateless Derivation = "stateless"
+	DeriveOnmetal   Derivation = "onmetal"
+)
+
+// Delegation is what prefixes are delegated (RFC 8415 §6.3).
+type Delegation struct {
+	From netip.Prefix `json:"from"` // with derive: onmetal empty: the prefix is the link address's own
+	Bits int          `json:"bits"` // length of a delegated prefix; 0 = none are delegated
+}

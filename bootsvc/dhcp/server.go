@@ -1,0 +1,240 @@
+package dhcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// lookEvery is how often the interfaces are looked at.
+const lookEvery = time.Second
+
+// Options are the options of New.
+type Options struct {
+	Networks []Network
+	Store    LeaseStore // nil = leases are forgotten with the process
+	Offers   netboot.Offers
+	Loaders  *netboot.Loaders
+	// Site returns where clients of a network reach the boot service; local is our
+	// address on that network, of the client's family.
+	Site func(network string, local netip.Addr) netboot.Site
+	// Note notes that the server of a ticket was told its boot file. It must not block.
+	Note func(t *model.Ticket, stage model.BootStage, client netip.Addr)
+	// Keep reports whether a MAC address is that of a Reserved server, whose address
+	// is not given to others even when its lease has ended. It must neither block nor
+	// call the Server.
+	Keep func(mac string) bool
+	// PoolsChanged is called when Pools has something new to say of a pool that ran
+	// out. It must neither block nor call the Server.
+	PoolsChanged func()
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Clock      func() time.Time // nil means time.Now
+}
+
+// Server answers DHCP clients and relays. It is safe for concurrent use.
+type Server struct {
+	networks  []*network
+	table     *table
+	committer *committer
+	store     LeaseStore
+	offers    netboot.Offers
+	loaders   *netboot.Loaders
+	site      func(string, netip.Addr) netboot.Site
+	note      func(*model.Ticket, model.BootStage, netip.Addr)
+	guard     *netboot.Guard
+	limits    *limiter
+	metrics   metrics
+	log       *slog.Logger
+	clock     func() time.Time
+
+	loaded atomic.Bool // the leases of the store are known
+
+	mu  sync.Mutex // guards own, and looks at interfaces one at a time
+	own map[netip.Addr]bool
+}
+
+// New returns a Server of networks that Check finds nothing wrong with. It opens
+// nothing.
+func New(o Options) (*Server, error) {
+	if problems := Check(o.Networks); len(problems) > 0 {
+		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
+	}
+	s := &Server{
+		store: o.Store, offers: o.Offers, loaders: o.Loaders, site: o.Site, note: o.Note,
+		guard: netboot.NewLoaderGuard(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.store == nil {
+		s.store = forgetful{}
+	}
+	for _, cfg := range o.Networks {
+		if cfg.Mode == ModeOff {
+			continue
+		}
+		n := newNetwork(cfg)
+		n.server, n.metrics = s, networkMetrics{s.metrics, n.Name}
+		s.networks = append(s.networks, n)
+	}
+	s.table = newTable(s.networks, o.Keep, o.PoolsChanged, s.log)
+	s.committer = newCommitter(s.store, s.table, s.metrics.commits, s.log)
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(fill{s.table, s.clock})
+	}
+	return s, nil
+}
+
+// forgetful is a store that keeps nothing.
+type forgetful struct{}
+
+// Leases implements LeaseStore.
+func (forgetful) Leases(context.Context) ([]model.Lease, error) { return nil, nil }
+
+// SaveLeases implements LeaseStore.
+func (forgetful) SaveLeases(context.Context, []model.Lease) error { return nil }
+
+// Listen binds what can be bound now. An address in use or a lack of permission
+// is an error; an interface that is missing is waited for, and Healthy says so.
+func (s *Server) Listen(ctx context.Context) error {
+	for _, n := range s.networks {
+		if err := n.look(ctx); err != nil && !errors.Is(err, errNoInterface) {
+			s.close()
+			return fmt.Errorf("dhcp: network %s: %w", n.Name, err)
+		}
+	}
+	s.learnOwn()
+	return nil
+}
+
+// Run reads the leases from the store, and then answers until ctx ends. It
+// follows interfaces that go and come back.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.close()
+	if !s.load(ctx) {
+		return nil
+	}
+	var committing sync.WaitGroup
+	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
+	committing.Go(func() { s.committer.run(stopped) })
+	s.follow(ctx)
+	stop() // after the readers, so that what they took in is still stored and answered
+	committing.Wait()
+	return nil
+}
+
+// follow answers what comes in on the sockets, and looks at the interfaces again
+// and again. It returns when ctx has ended and nobody reads any longer.
+func (s *Server) follow(ctx context.Context) {
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		for _, n := range s.networks {
+			_ = n.look(ctx) // it logs what is new, and Healthy says the rest
+			for _, c := range n.sockets.unread() {
+				readers.Go(func() { n.read(ctx, c) })
+			}
+		}
+		s.learnOwn()
+		select {
+		case <-ctx.Done():
+			for _, n := range s.networks {
+				n.sockets.interrupt()
+			}
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// load reads the leases from the store. Nothing is answered before, for who has
+// which address is not known. It is false when ctx ended first.
+func (s *Server) load(ctx context.Context) bool {
+	for said := false; ; said = true {
+		all, err := s.store.Leases(ctx)
+		if err == nil {
+			s.table.load(all)
+			s.loaded.Store(true)
+			s.log.Info("DHCP answers", "networks", len(s.networks), "leases", len(all))
+			return true
+		}
+		if !said && ctx.Err() == nil {
+			s.log.Warn("leases cannot be read: no device is answered until they are", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+// learnOwn tells the table which addresses are this machine's.
+func (s *Server) learnOwn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := make(map[netip.Addr]bool)
+	for _, n := range s.networks {
+		for _, p := range n.link().addresses() {
+			own[p.Addr()] = true
+		}
+	}
+	if !maps.Equal(own, s.own) {
+		s.own = own
+		s.table.setOwn(maps.Clone(own))
+	}
+}
+
+// close closes all sockets.
+func (s *Server) close() {
+	for _, n := range s.networks {
+		n.sockets.close()
+	}
+}
+
+// SetReservations replaces the reservations. A device that holds an address which
+// is now reserved for another keeps it until its lease ends.
+func (s *Server) SetReservations(all []Reservation) { s.table.setReservations(all) }
+
+// Holder returns the MAC address that has a live lease on a.
+func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
+	return s.table.holder(a.Unmap().WithZone(""), s.clock())
+}
+
+// AddressOf returns the addresses that a MAC address has live leases on.
+func (s *Server) AddressOf(mac string) []netip.Addr { return s.table.addressesOf(mac, s.clock()) }
+
+// Pools returns how full the ranges are.
+func (s *Server) Pools() []model.PoolFacts { return s.table.pools(s.clock()) }
+
+// Healthy returns nil, or what keeps networks from being served.
+func (s *Server) Healthy() error {
+	var all []error
+	if !s.loaded.Load() {
+		all = append(all, errors.New("the leases are not read yet"))
+	}
+	for _, n := range s.networks {
+		if err := n.sockets.trouble(); err != nil {
+			all = append(all, fmt.Errorf("network %s: %w", n.Name, err))
+		}
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,465 @@
+package dhcp
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/net/ipv6"
+	"golang.org/x/sys/unix"
+)
+
+// Ports of DHCP: RFC 2131 §4.1, RFC 8415 §7.2, and that of PXE boot servers.
+const (
+	port4Server = 67
+	port4Client = 68
+	portPXE     = 4011
+	port6Server = 547
+)
+
+const (
+	// maxPacket is the longest packet that is read. RFC 2131 lets clients send 576
+	// bytes without asking; relays nest DHCPv6 packets.
+	maxPacket = 4096
+	// socketBuffer is what the kernel keeps while we are busy: a row that is powered
+	// on asks at once.
+	socketBuffer = 4 << 20
+)
+
+// errNoInterface is returned while the interface of a network does not exist, is
+// down or has no address.
+var errNoInterface = errors.New("interface is not ready")
+
+// groups6 are All_DHCP_Relay_Agents_and_Servers and All_DHCP_Servers (RFC 8415
+// §7.1).
+var groups6 = []net.IP{net.ParseIP("ff02::1:2"), net.ParseIP("ff05::1:3")}
+
+// link is what is known of the interface, or the address, that a network is heard
+// on.
+type link struct {
+	name   string // empty for an address
+	index  int
+	mac    net.HardwareAddr
+	v4, v6 []netip.Prefix
+}
+
+// addresses returns the addresses of both families.
+func (l *link) addresses() []netip.Prefix { return slices.Concat(l.v4, l.v6) }
+
+// conn is one UDP socket.
+type conn struct {
+	*net.UDPConn
+	v6   bool
+	port uint16 // that it serves: 67, 547 or 4011, whatever it is bound to
+}
+
+// sockets are those of one network.
+type sockets struct {
+	current  atomic.Pointer[link]
+	v4       atomic.Pointer[conn]
+	v6       atomic.Pointer[conn]
+	proxy    atomic.Pointer[conn] // port 4011
+	raw      atomic.Pointer[packet.Conn]
+	rawTried atomic.Bool
+
+	mu     sync.Mutex
+	fresh  []*conn // not read yet
+	reason error   // why the network is not served
+}
+
+// link returns what is known of the network's interface.
+func (n *network) link() *link {
+	if l := n.sockets.current.Load(); l != nil {
+		return l
+	}
+	return &link{}
+}
+
+// look sees to it that n's sockets are those of its interface as it is now.
+func (n *network) look(ctx context.Context) error {
+	l, err := n.findLink()
+	s := &n.sockets
+	if before := s.current.Load(); before != nil && (l == nil || l.index != before.index) {
+		s.close()
+	}
+	if l != nil {
+		s.current.Store(l)
+		if e := n.open(ctx, l); e != nil {
+			err = e
+		}
+	}
+	s.mu.Lock()
+	before := s.reason
+	s.reason = err
+	s.mu.Unlock()
+	switch {
+	case err != nil && (before == nil || before.Error() != err.Error()):
+		n.server.log.Error("a network is not served", "network", n.Name, "err", err)
+	case err == nil && before != nil:
+		n.server.log.Info("a network is served again", "network", n.Name)
+	}
+	return err
+}
+
+// findLink returns n's interface as it is now, nil when there is none, and an
+// error when it cannot be served as it should.
+func (n *network) findLink() (*link, error) {
+	if n.Interface == "" {
+		return listenLink(n.Listen), nil
+	}
+	ifi, err := net.InterfaceByName(n.Interface)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s does not exist; it is waited for", errNoInterface, n.Interface)
+	}
+	l := &link{name: ifi.Name, index: ifi.Index, mac: ifi.HardwareAddr}
+	addrs, _ := ifi.Addrs() // it went away: the next look will tell
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			if p.Addr().Is4() {
+				l.v4 = append(l.v4, p)
+			} else {
+				l.v6 = append(l.v6, p)
+			}
+		}
+	}
+	switch {
+	case ifi.Flags&net.FlagUp == 0:
+		return l, fmt.Errorf("%w: %s is down; set it up: ip link set %[2]s up", errNoInterface, n.Interface)
+	case n.has4() && len(l.v4) == 0:
+		return l, fmt.Errorf("%w: %s has no IPv4 address, which answers come from; add one", errNoInterface, n.Interface)
+	}
+	return l, nil
+}
+
+// listenLink returns the link of an address that is listened on.
+func listenLink(listen string) *link {
+	ap, _ := parseListen(listen) // Check has seen it
+	l := &link{}
+	p := []netip.Prefix{netip.PrefixFrom(ap.Addr(), ap.Addr().BitLen())}
+	if ap.Addr().Is4() {
+		l.v4 = p
+	} else {
+		l.v6 = p
+	}
+	return l
+}
+
+// has4 reports whether n answers DHCPv4.
+func (n *network) has4() bool {
+	return n.Mode == ModeProxy || slices.ContainsFunc(n.subnets, func(s *subnet) bool { return s.CIDR.Addr().Is4() })
+}
+
+// has6 reports whether n answers DHCPv6.
+func (n *network) has6() bool {
+	return slices.ContainsFunc(n.subnets, func(s *subnet) bool { return s.CIDR.Addr().Is6() })
+}
+
+// open opens the sockets that n should have and has not.
+func (n *network) open(ctx context.Context, l *link) error {
+	if n.Interface == "" {
+		ap, _ := parseListen(n.Listen)
+		if ap.Addr().Is4() {
+			return n.openOne(ctx, &n.sockets.v4, l, ap, port4Server)
+		}
+		return n.openOne(ctx, &n.sockets.v6, l, ap, port6Server)
+	}
+	any4 := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
+	if n.has4() {
+		if err := n.openOne(ctx, &n.sockets.v4, l, any4(port4Server), port4Server); err != nil {
+			return err
+		}
+	}
+	if n.Mode == ModeProxy {
+		if err := n.openOne(ctx, &n.sockets.proxy, l, any4(portPXE), portPXE); err != nil {
+			return err
+		}
+	}
+	if n.has6() {
+		return n.openOne(ctx, &n.sockets.v6, l, netip.AddrPortFrom(netip.IPv6Unspecified(), port6Server), port6Server)
+	}
+	return nil
+}
+
+// openOne opens one socket, unless it is open.
+func (n *network) openOne(ctx context.Context, at *atomic.Pointer[conn], l *link, to netip.AddrPort, port uint16) error {
+	if at.Load() != nil {
+		return nil
+	}
+	udp, err := listen(ctx, l.name, to)
+	if err != nil {
+		return listenError(err, l.name, to)
+	}
+	c := &conn{UDPConn: udp, v6: to.Addr().Is6(), port: port}
+	if c.v6 && l.name != "" {
+		if err := join(c, l.index); err != nil {
+			_ = c.Close()
+			return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
+		}
+	}
+	_ = c.SetReadBuffer(socketBuffer) // the kernel gives what it allows
+	at.Store(c)
+	n.sockets.mu.Lock()
+	n.sockets.fresh = append(n.sockets.fresh, c)
+	n.sockets.mu.Unlock()
+	return nil
+}
+
+// listen opens a UDP socket that hears one interface only. It is bound to the
+// interface before it is bound to its address, so that the sockets of two
+// interfaces do not clash; it shares its port with nobody, or a second daemon
+// would take half of the packets without a word.
+func listen(ctx context.Context, name string, to netip.AddrPort) (*net.UDPConn, error) {
+	network := "udp4"
+	if to.Addr().Is6() {
+		network = "udp6"
+	}
+	lc := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) error {
+		if name == "" {
+			return nil
+		}
+		var err error
+		if e := rc.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), name) }); e != nil {
+			return e
+		}
+		return os.NewSyscallError("bind to interface", err)
+	}}
+	c, err := lc.ListenPacket(ctx, network, to.String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.UDPConn), nil
+}
+
+// listenError says what to do about a socket that cannot be opened.
+func listenError(err error, name string, to netip.AddrPort) error {
+	where := to.String()
+	if name != "" {
+		where = fmt.Sprintf("UDP port %d of %s", to.Port(), name)
+	}
+	switch {
+	case errors.Is(err, unix.EADDRINUSE):
+		return fmt.Errorf("listen on %s: address already in use: stop the program that listens there (dnsmasq, isc-dhcp-server, kea …), or another network of the configuration does: %w", where, err)
+	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
+		return fmt.Errorf("listen on %s: not permitted: run as root, or with CAP_NET_BIND_SERVICE and CAP_NET_RAW: %w", where, err)
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return fmt.Errorf("listen on %s: this machine has no such address; name one of its own: %w", where, err)
+	case errors.Is(err, unix.ENODEV):
+		return fmt.Errorf("%w: %s went away: %w", errNoInterface, name, err)
+	}
+	return fmt.Errorf("listen on %s: %w", where, err)
+}
+
+// join joins the multicast groups of DHCPv6.
+func join(c *conn, index int) error {
+	p := ipv6.NewPacketConn(c)
+	for _, group := range groups6 {
+		if err := p.JoinGroup(&net.Interface{Index: index}, &net.UDPAddr{IP: group}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trouble returns why the network is not served.
+func (s *sockets) trouble() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
+}
+
+// unread returns the sockets that nobody reads yet.
+func (s *sockets) unread() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fresh := s.fresh
+	s.fresh = nil
+	return fresh
+}
+
+// interrupt makes the readers return; the sockets can still send.
+func (s *sockets) interrupt() {
+	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
+		if c := at.Load(); c != nil {
+			_ = c.SetReadDeadline(time.Unix(1, 0))
+		}
+	}
+}
+
+// close closes all sockets, and their readers return.
+func (s *sockets) close() {
+	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
+		if c := at.Swap(nil); c != nil {
+			_ = c.Close()
+		}
+	}
+	if raw := s.raw.Swap(nil); raw != nil {
+		_ = raw.Close()
+	}
+	s.rawTried.Store(false)
+	s.current.Store(nil)
+	s.unread()
+}
+
+// read hands over the packets of c, one after the other, until c is closed or
+// interrupted.
+func (n *network) read(ctx context.Context, c *conn) {
+	buf := make([]byte, maxPacket+1)
+	for {
+		size, from, err := c.ReadFromUDPAddrPort(buf)
+		switch {
+		case errors.Is(err, net.ErrClosed), ctx.Err() != nil:
+			return
+		case err != nil: // such as an ICMP error for an answer, or an interface that went down
+			if !pause(ctx, 10*time.Millisecond) {
+				return
+			}
+		case size > maxPacket:
+			n.metrics.drop(family(c.v6), "too long")
+		default:
+			n.handle(ctx, c, buf[:size], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
+		}
+	}
+}
+
+// pause waits, and is false when ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// handle handles one packet. A packet that makes us panic costs nobody else
+// anything.
+func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.AddrPort) {
+	defer func() {
+		if r := recover(); r != nil {
+			n.metrics.drop(family(c.v6), "panic")
+			n.server.log.Error("a packet was not handled because of an error in Ingot", "network", n.Name, "from", from, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+		}
+	}()
+	if c.v6 {
+		n.handle6(ctx, data, from, n.link().index)
+		return
+	}
+	n.handle4(data, from, c.port)
+}
+
+// send4 sends an answer to an address that can be reached by UDP.
+func (n *network) send4(from uint16, to netip.AddrPort, data []byte) {
+	c := n.sockets.v4.Load()
+	if from == portPXE {
+		c = n.sockets.proxy.Load()
+	}
+	n.send(c, to, data)
+}
+
+// send6 sends an answer from the network's DHCPv6 socket. A link-local address
+// needs no zone: the socket knows one interface only.
+func (n *network) send6(to netip.AddrPort, data []byte) { n.send(n.sockets.v6.Load(), to, data) }
+
+// send sends an answer, if its socket is still there: clients ask again.
+func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
+	if c == nil {
+		return
+	}
+	if _, err := c.WriteToUDPAddrPort(data, to); err != nil {
+		n.metrics.drop(family(c.v6), "not sent")
+		n.server.log.Debug("an answer was not sent", "network", n.Name, "to", to, "err", err)
+	}
+}
+
+// broadcast4 sends an answer to all on the link.
+func (n *network) broadcast4(data []byte) {
+	n.send4(port4Server, netip.AddrPortFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), port4Client), data)
+}
+
+// unicast4 sends an answer to a client that does not answer ARP for its address
+// yet, in an Ethernet frame made here; by broadcast where that is not possible
+// (RFC 2131 §4.1).
+func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data []byte) {
+	l := n.link()
+	raw := n.rawSocket(l)
+	if raw == nil || len(l.mac) != 6 || !src.Is4() || !dst.Is4() {
+		n.broadcast4(data)
+		return
+	}
+	if _, err := raw.WriteTo(frame4(mac, l.mac, src, dst, data), &packet.Addr{HardwareAddr: mac}); err != nil {
+		n.broadcast4(data)
+	}
+}
+
+// rawSocket returns the socket for Ethernet frames, nil where there is none to be
+// had. It receives nothing.
+func (n *network) rawSocket(l *link) *packet.Conn {
+	s := &n.sockets
+	if raw := s.raw.Load(); raw != nil || l.name == "" || s.rawTried.Swap(true) {
+		return raw
+	}
+	raw, err := packet.Listen(&net.Interface{Index: l.index, Name: l.name, HardwareAddr: l.mac}, packet.Raw, 0, nil)
+	if err != nil {
+		n.server.log.Warn("answers are broadcast, for Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)
+		return nil
+	}
+	s.raw.Store(raw)
+	return raw
+}
+
+// frame4 returns an Ethernet frame with an IPv4 packet with a UDP packet from port
+// 67 to port 68 (RFC 894, 791, 768).
+func frame4(to, from net.HardwareAddr, src, dst netip.Addr, data []byte) []byte {
+	const ethernet, ip, udp = 14, 20, 8
+	f := make([]byte, ethernet+ip+udp+len(data))
+	copy(f[0:], to)
+	copy(f[6:], from)
+	binary.BigEndian.PutUint16(f[12:], unix.ETH_P_IP)
+
+	h := f[ethernet:]
+	h[0] = 0x45 // version 4, five words
+	binary.BigEndian.PutUint16(h[2:], uint16(ip+udp+len(data)))
+	h[8], h[9] = 64, unix.IPPROTO_UDP // time to live
+	a, b := src.As4(), dst.As4()
+	copy(h[12:], a[:])
+	copy(h[16:], b[:])
+	binary.BigEndian.PutUint16(h[10:], ^sum16(0, h[:ip]))
+
+	u := h[ip:]
+	binary.BigEndian.PutUint16(u[0:], port4Server)
+	binary.BigEndian.PutUint16(u[2:], port4Client)
+	binary.BigEndian.PutUint16(u[4:], uint16(udp+len(data)))
+	copy(u[udp:], data)
+	pseudo := sum16(unix.IPPROTO_UDP+uint32(udp+len(data)), h[12:ip])
+	check := ^sum16(uint32(pseudo), u)
+	if check == 0 { // 0 means: no checksum
+		check = 0xffff
+	}
+	binary.BigEndian.PutUint16(u[6:], check)
+	return f
+}
+
+// sum16 adds up b in words of 16 bits, in ones' complement (RFC 1071).
+func sum16(sum uint32, b []byte) uint16 {
+	for ; len(b) >= 2; b = b[2:] {
+		sum += uint32(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		sum += uint32(b[0]) << 8
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return uint16(sum)
+}

@@ -1,0 +1,321 @@
+package dhcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
+
+	"ingot/model"
+)
+
+// relays is a network that is heard on an address of this machine.
+func relays(listen string) Network {
+	return Network{
+		Name: "relays", Listen: listen, Role: model.RoleBMC,
+		Subnets: []Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8"), Range: rangeOf("127.0.9.1-127.0.9.9")}},
+	}
+}
+
+// start runs a server until the test ends, or stop is called.
+func start(t *testing.T, o Options) (s *Server, stop func()) {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := s.Listen(ctx); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	stopped := false
+	stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	return s, stop
+}
+
+// eventually waits until cond is true.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if cond() {
+			return
+		}
+	}
+	t.Fatalf("not in time: %s", what)
+}
+
+// exchange sends a packet as a relay on an unprivileged port would, and returns
+// the answer.
+func exchange(t *testing.T, to net.Addr, kind dhcpv4.MessageType, mac string, options map[byte]any) *dhcpv4.DHCPv4 {
+	t.Helper()
+	c, err := net.Dial("udp4", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	all := map[byte]any{82: []byte{19, 0}} // RFC 8357: answer to the port that this came from
+	maps.Copy(all, options)
+	data := packetOf(t, kind, mac, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, all)
+	if _, err := c.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	buf := make([]byte, maxPacket)
+	size, err := c.Read(buf)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := dhcpv4.FromBytes(buf[:size])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestRunThroughARelay(t *testing.T) {
+	store := newMemory()
+	dora := func(s *Server) string {
+		to := s.networks[0].sockets.v4.Load().LocalAddr()
+		offer := exchange(t, to, dhcpv4.MessageTypeDiscover, mac1, nil)
+		you := netip.AddrFrom4([4]byte(offer.YourIPAddr.To4()))
+		ack := exchange(t, to, dhcpv4.MessageTypeRequest, mac1, map[byte]any{50: you, 54: addr("127.0.0.1")})
+		if ack.MessageType() != dhcpv4.MessageTypeAck {
+			t.Fatalf("got %s", ack.Summary())
+		}
+		if mac, _ := s.Holder(you); mac != mac1 {
+			t.Errorf("%s is held by %q", you, mac)
+		}
+		return ack.YourIPAddr.String()
+	}
+	s, stop := start(t, Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store})
+	first := dora(s)
+	if err := s.Healthy(); err != nil {
+		t.Errorf("Healthy: %v", err)
+	}
+	stop()
+	s, _ = start(t, Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store})
+	if second := dora(s); second != first {
+		t.Errorf("after a restart: %s, before: %s", second, first)
+	}
+	if diff := cmp.Diff([]model.PoolFacts{{Network: "relays", Subnet: "127.0.0.0/8", Size: 9, Used: 1}}, s.Pools()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestNothingIsAnsweredBeforeLeasesAreKnown(t *testing.T) {
+	store := newMemory()
+	store.fail(errAway)
+	s, _ := start(t, Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store})
+	if err := s.Healthy(); err == nil || !strings.Contains(err.Error(), "not read yet") {
+		t.Errorf("Healthy: got %v, want that leases are not read yet", err)
+	}
+	store.fail(nil)
+	exchange(t, s.networks[0].sockets.v4.Load().LocalAddr(), dhcpv4.MessageTypeDiscover, mac1, nil)
+}
+
+func TestListenErrors(t *testing.T) {
+	taken, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for name, tc := range map[string]struct {
+		listen, says string
+		is           error
+	}{
+		"a port in use":                          {taken.LocalAddr().String(), "address already in use: stop the program that listens there", syscall.EADDRINUSE},
+		"an address that is not of this machine": {"192.0.2.77:6767", "this machine has no such address", syscall.EADDRNOTAVAIL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := relays(tc.listen)
+			s, err := New(Options{Networks: []Network{n}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.Listen(t.Context())
+			if err == nil || !strings.Contains(err.Error(), tc.says) || !errors.Is(err, tc.is) || !strings.Contains(err.Error(), "network relays") {
+				t.Errorf("got %v, want one that says %q", err, tc.says)
+			}
+		})
+	}
+	for name, err := range map[string]error{"EPERM": syscall.EPERM, "EACCES": syscall.EACCES} {
+		t.Run("not permitted, "+name, func(t *testing.T) {
+			if got := listenError(err, "eth0", netip.MustParseAddrPort("0.0.0.0:67")).Error(); !strings.Contains(got, "CAP_NET_BIND_SERVICE and CAP_NET_RAW") {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+func TestNewRefusesABadConfiguration(t *testing.T) {
+	n := hosts()
+	n.Role = "switch"
+	if _, err := New(Options{Networks: []Network{n}}); err == nil || !strings.Contains(err.Error(), `dhcp[0].role: "switch" must be bmc or host`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestFrame4(t *testing.T) {
+	f := frame4(net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}, addr("192.0.2.2"), addr("192.0.2.10"), []byte("abc"))
+	ip := f[14:34]
+	if sum16(0, ip) != 0xffff {
+		t.Error("the checksum of the IP header is wrong")
+	}
+	udp := f[34:]
+	if sum16(uint32(sum16(17+uint32(len(udp)), ip[12:])), udp) != 0xffff {
+		t.Error("the checksum of UDP is wrong")
+	}
+	if len(f) != 14+20+8+3 || string(udp[8:]) != "abc" {
+		t.Errorf("got % x", f)
+	}
+}
+
+// inNamespace is set in the process that runs a test inside a network namespace.
+const inNamespace = "INGOT_DHCP_TEST_NAMESPACE"
+
+// run runs a command, and stops the test when it fails.
+func run(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil { //nolint:gosec // the test's own words
+		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// insideNamespace runs the test that calls it once more, in a network namespace of
+// its own, and reports whether this is that run.
+func insideNamespace(t *testing.T) bool {
+	t.Helper()
+	if os.Getenv(inNamespace) != "" {
+		return true
+	}
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: network namespaces need root")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("SKIPPED: network namespaces need the program ip (package iproute2)")
+	}
+	name := fmt.Sprintf("ingot-dhcp-%d", os.Getpid())
+	run(t, "ip", "netns", "add", name)
+	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()                                                           //nolint:gosec // the test's own words
+	cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", name, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=100s") //nolint:gosec // the test itself
+	cmd.Env = append(os.Environ(), inNamespace+"="+name)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("in the namespace: %v\n%s", err, out)
+	}
+	return false
+}
+
+// plug makes a veth pair whose one end is the server's interface.
+func plug(t *testing.T, name, peer string) {
+	t.Helper()
+	run(t, "ip", "link", "add", name, "type", "veth", "peer", "name", peer)
+	run(t, "ip", "addr", "add", "192.0.2.2/24", "dev", name)
+	run(t, "ip", "link", "set", peer, "up")
+	run(t, "ip", "link", "set", name, "up")
+}
+
+// boots gets a lease as a client without an address does.
+func boots(t *testing.T, ifname, mac string, mods ...dhcpv4.Modifier) *nclient4.Lease {
+	t.Helper()
+	hw, _ := net.ParseMAC(mac)
+	c, err := nclient4.New(ifname, nclient4.WithHWAddr(hw), nclient4.WithTimeout(2*time.Second), nclient4.WithRetry(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	l, err := c.Request(t.Context(), mods...)
+	if err != nil {
+		t.Fatalf("%s gets no lease: %v", mac, err)
+	}
+	return l
+}
+
+func TestInterfaces(t *testing.T) {
+	if !insideNamespace(t) {
+		return
+	}
+	n := hosts()
+	n.Interface = "srv0"
+	store := newMemory()
+	s, _ := start(t, Options{Networks: []Network{n}, Store: store})
+	unhealthy := func(says string) func() bool {
+		return func() bool { err := s.Healthy(); return err != nil && strings.Contains(err.Error(), says) }
+	}
+	healthy := func() bool { return s.Healthy() == nil }
+
+	eventually(t, "a missing interface is said", unhealthy("srv0 does not exist"))
+	plug(t, "srv0", "cli0")
+	eventually(t, "an interface that came is served", healthy)
+	hw, _ := net.InterfaceByName("cli0")
+	mac := hw.HardwareAddr.String()
+	unicast := boots(t, "cli0", mac)
+	broadcast := boots(t, "cli0", mac, dhcpv4.WithBroadcast(true))
+	if unicast.ACK.YourIPAddr.String() != "192.0.2.10" || broadcast.ACK.YourIPAddr.String() != "192.0.2.10" {
+		t.Errorf("got %s by unicast, %s by broadcast, want 192.0.2.10", unicast.ACK.YourIPAddr, broadcast.ACK.YourIPAddr)
+	}
+	if s.networks[0].sockets.raw.Load() == nil {
+		t.Error("no frame was sent to a client without address: it was broadcast")
+	}
+
+	other := n
+	other.Name = "other"
+	second, err := New(Options{Networks: []Network{other}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Listen(t.Context()); err == nil || !strings.Contains(err.Error(), "UDP port 67 of srv0: address already in use") {
+		t.Errorf("a second server on port 67: got %v, want an error", err)
+	}
+
+	plug2 := other
+	plug2.Interface, plug2.Subnets = "srv1", []Subnet{{CIDR: netip.MustParsePrefix("198.51.100.0/24")}}
+	run(t, "ip", "link", "add", "srv1", "type", "veth", "peer", "name", "cli1")
+	run(t, "ip", "addr", "add", "198.51.100.2/24", "dev", "srv1")
+	run(t, "ip", "link", "set", "srv1", "up")
+	third, err := New(Options{Networks: []Network{plug2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Listen(t.Context()); err != nil {
+		t.Errorf("another interface beside it: %v", err)
+	}
+	third.close()
+
+	run(t, "ip", "link", "set", "srv0", "down")
+	eventually(t, "an interface that is down is said", unhealthy("srv0 is down"))
+	run(t, "ip", "link", "set", "srv0", "up")
+	eventually(t, "an interface that is up again is served", healthy)
+	boots(t, "cli0", mac)
+
+	run(t, "ip", "link", "delete", "srv0")
+	eventually(t, "an interface that went away is said", unhealthy("srv0 does not exist"))
+	plug(t, "srv0", "cli0")
+	eventually(t, "an interface that came back is served", healthy)
+	if again := boots(t, "cli0", mac); again.ACK.YourIPAddr.String() != "192.0.2.10" {
+		t.Errorf("got %s, want 192.0.2.10", again.ACK.YourIPAddr)
+	}
+}

@@ -1,0 +1,471 @@
+package dhcp
+
+import (
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// packet4 is a client's DHCPv4 packet, and how it came.
+type packet4 struct {
+	*dhcpv4.DHCPv4
+	mac   string // canonical
+	from  netip.AddrPort
+	port  uint16 // of ours: 67, or 4011
+	relay relay4
+	link  *link
+}
+
+// relay4 is what a relay says, zero when there was none.
+type relay4 struct {
+	address  netip.Addr // giaddr
+	link     netip.Addr // sub-option 5 (RFC 3527), else giaddr: the client's link
+	server   netip.Addr // sub-option 11 (RFC 5107): what clients take for the server
+	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
+}
+
+// drop4 is why a packet is not looked into: the label of a metric.
+type drop4 string
+
+// The reasons.
+const (
+	drop4None      drop4 = ""
+	drop4Malformed drop4 = "malformed"
+	drop4Hardware  drop4 = "hardware"  // no Ethernet address
+	drop4BOOTP     drop4 = "bootp"     // no message type
+	drop4Filter    drop4 = "filter"    // macAllow, macDeny
+	drop4Rate      drop4 = "rate"      // too many of one MAC address
+	drop4Relay     drop4 = "relay"     // its address lies in none of our subnets
+	drop4Source    drop4 = "source"    // not from the link, and not from one of our subnets either
+	drop4NotReady  drop4 = "not ready" // we have no address to answer from
+)
+
+// handle4 handles one DHCPv4 packet that came to one of our ports. data is the
+// caller's again when it returns.
+func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
+	now := n.server.clock()
+	p, drop := n.accept4(data, from, port, now)
+	if drop != drop4None {
+		n.metrics.drop("4", string(drop))
+		return
+	}
+	a := n.decide4(p, now)
+	if a.lease == nil {
+		n.answer4(p, a, nil)
+		return
+	}
+	n.server.committer.commit(*a.lease, func(err error) { n.answer4(p, a, err) })
+}
+
+// answer4 sends an answer whose lease was stored, or could not be.
+func (n *network) answer4(p packet4, a answer4, err error) {
+	if err != nil {
+		a.outcome, a.reply = "not stored", nil
+		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
+	}
+	n.metrics.packet("4", type4(p.MessageType()), a.outcome)
+	if a.reply == nil {
+		return
+	}
+	n.deliver4(p, a)
+	n.server.noteDHCP(a.ticket, a.client)
+}
+
+// deliver4 sends an answer on the way that p's sender can hear it (RFC 2131 §4.1).
+func (n *network) deliver4(p packet4, a answer4) {
+	data := a.reply.bytes(maxReply4(p))
+	switch {
+	case p.relay.address.IsValid():
+		port := uint16(port4Server)
+		if p.relay.fromPort {
+			port = p.from.Port()
+		}
+		n.send4(p.port, netip.AddrPortFrom(p.relay.address, port), data)
+	case p.port == portPXE:
+		n.send4(portPXE, netip.AddrPortFrom(a.client, p.from.Port()), data)
+	case a.reply.nak:
+		n.broadcast4(data)
+	case address4(p.ClientIPAddr).IsValid():
+		n.send4(p.port, netip.AddrPortFrom(address4(p.ClientIPAddr), port4Client), data)
+	case p.IsBroadcast() || !a.reply.yiaddr.IsValid():
+		n.broadcast4(data)
+	default:
+		n.unicast4(p.ClientHWAddr, a.reply.server, a.reply.yiaddr, data)
+	}
+}
+
+// accept4 parses a packet, and decides whether it is looked into at all.
+func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
+	parsed, err := dhcpv4.FromBytes(data)
+	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
+		return packet4{}, drop4Malformed
+	}
+	p := packet4{DHCPv4: parsed, from: from, port: port, link: n.link()}
+	if !validMAC(p.ClientHWAddr) {
+		return p, drop4Hardware
+	}
+	p.mac = p.ClientHWAddr.String()
+	switch {
+	case p.MessageType() == dhcpv4.MessageTypeNone:
+		return p, drop4BOOTP
+	case !n.serves(p.mac):
+		return p, drop4Filter
+	case !n.server.limits.allow(p.mac, now):
+		return p, drop4Rate
+	}
+	if len(p.link.v4) == 0 {
+		return p, drop4NotReady
+	}
+	p.relay = relayOf(parsed)
+	return p, n.route4(p)
+}
+
+// validMAC reports whether mac is an Ethernet address that a client can have.
+func validMAC(mac net.HardwareAddr) bool {
+	return len(mac) == 6 && mac[0]&1 == 0 && slices.ContainsFunc(mac, func(b byte) bool { return b != 0 })
+}
+
+// route4 refuses packets that are not from a link that n serves: an answer to
+// them would go to somebody who did not ask.
+func (n *network) route4(p packet4) drop4 {
+	if p.relay.address.IsValid() {
+		if _, ok := n.subnetOf(p.relay.address, 0); !ok {
+			return drop4Relay
+		}
+		return drop4None
+	}
+	for _, a := range []netip.Addr{p.from.Addr(), address4(p.ClientIPAddr)} {
+		if !a.IsValid() || a.IsUnspecified() {
+			continue
+		}
+		_, ours := n.subnetOf(a, 0)
+		onLink := slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Contains(a) })
+		if !ours && !onLink {
+			return drop4Source
+		}
+	}
+	if n.Interface == "" && !address4(p.ClientIPAddr).IsValid() {
+		return drop4Source // a client without address, and without a relay, cannot be answered from here
+	}
+	return drop4None
+}
+
+// relayOf returns what the relay of a packet says.
+func relayOf(p *dhcpv4.DHCPv4) relay4 {
+	r := relay4{address: address4(p.GatewayIPAddr)}
+	info := dhcpv4.Options{}
+	if !r.address.IsValid() || info.FromBytes(p.Options.Get(dhcpv4.OptionRelayAgentInformation)) != nil {
+		r.link = r.address
+		return r
+	}
+	r.link, r.server = address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
+	_, r.fromPort = info[uint8(dhcpv4.RelaySourcePortSubOption.Code())]
+	if !r.link.IsValid() {
+		r.link = r.address
+	}
+	return r
+}
+
+// address4 returns the address in b, invalid when it is none or 0.0.0.0.
+func address4(b []byte) netip.Addr {
+	if len(b) != 4 || [4]byte(b) == [4]byte{} {
+		return netip.Addr{}
+	}
+	return netip.AddrFrom4([4]byte(b))
+}
+
+// answer4 is what is decided about a packet.
+type answer4 struct {
+	outcome string       // for the metric
+	reply   *reply4      // nil = silence
+	lease   *model.Lease // to be stored first, nil = none
+	ticket  *model.Ticket
+	client  netip.Addr // the client's address
+}
+
+// silence4 is the answer of somebody who has nothing to say.
+func silence4(outcome string) answer4 { return answer4{outcome: outcome} }
+
+// decide4 decides about a packet, from what the table knows at now.
+func (n *network) decide4(p packet4, now time.Time) answer4 {
+	if n.Mode == ModeProxy {
+		return n.decideProxy4(p, now)
+	}
+	switch p.MessageType() { //nolint:exhaustive // what servers say is no question
+	case dhcpv4.MessageTypeDiscover:
+		return n.discover4(p, now)
+	case dhcpv4.MessageTypeRequest:
+		return n.request4(p, now)
+	case dhcpv4.MessageTypeDecline:
+		return n.decline4(p, now)
+	case dhcpv4.MessageTypeRelease:
+		return n.release4(p, now)
+	case dhcpv4.MessageTypeInform:
+		return n.inform4(p, now)
+	}
+	return silence4("ignored")
+}
+
+// query4 returns what p asks of the table, wishing for an address.
+func (n *network) query4(p packet4, wish netip.Addr, now time.Time) query {
+	return query{
+		network: n, subnets: n.subnets4(p), mac: p.mac, wish: wish, now: now,
+		clientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)),
+	}
+}
+
+// maxClientID bounds what is kept of a client identifier: a DUID has 130 bytes at
+// most.
+const maxClientID = 130
+
+// clipped returns at most the first n bytes of b.
+func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
+
+// subnets4 returns the subnets of the link that p's client is on: by its relay; by
+// its own address, for who renews by unicast passes by its relay; else those that
+// our interface has an address of.
+func (n *network) subnets4(p packet4) []*subnet {
+	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
+		if !a.IsValid() {
+			continue
+		}
+		if s, ok := n.subnetOf(a, 0); ok {
+			return []*subnet{s}
+		}
+		if a == p.relay.link {
+			return nil
+		}
+	}
+	var all, local []*subnet
+	for _, s := range n.subnets {
+		if !s.CIDR.Addr().Is4() {
+			continue
+		}
+		all = append(all, s)
+		if slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return s.CIDR.Contains(l.Addr()) }) {
+			local = append(local, s)
+		}
+	}
+	if len(local) > 0 {
+		return local
+	}
+	return all
+}
+
+// server4 returns the address that clients of a subnet know us by.
+func (p packet4) server4(s *subnet) netip.Addr {
+	if p.relay.server.IsValid() {
+		return p.relay.server
+	}
+	for _, l := range p.link.v4 {
+		if s != nil && s.CIDR.Contains(l.Addr()) {
+			return l.Addr()
+		}
+	}
+	if len(p.link.v4) > 0 {
+		return p.link.v4[0].Addr()
+	}
+	return netip.Addr{}
+}
+
+// forUs reports whether p names us as its server, or none.
+func (p packet4) forUs() bool {
+	id := address4(p.Options.Get(dhcpv4.OptionServerIdentifier))
+	return !id.IsValid() || id == p.relay.server ||
+		slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Addr() == id })
+}
+
+// discover4 offers an address (RFC 2131 §4.3.1).
+func (n *network) discover4(p packet4, now time.Time) answer4 {
+	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
+	l, err := n.server.table.offer(q)
+	if err != nil {
+		return silence4("exhausted") // another server may have one
+	}
+	a := n.lease4(p, l, dhcpv4.MessageTypeOffer, now)
+	a.outcome = "offer"
+	return a
+}
+
+// request4 leases, confirms or renews an address (RFC 2131 §4.3.2).
+func (n *network) request4(p packet4, now time.Time) answer4 {
+	if !p.forUs() {
+		return silence4("other server")
+	}
+	requested, ciaddr := address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), address4(p.ClientIPAddr)
+	wish := requested
+	if !wish.IsValid() {
+		wish = ciaddr
+	}
+	if !wish.IsValid() {
+		return silence4("no address named")
+	}
+	q := n.query4(p, wish, now)
+	l, state := n.server.table.renewal(q)
+	selecting := p.Options.Has(dhcpv4.OptionServerIdentifier)
+	switch {
+	case state >= renewalFree:
+		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
+		a.outcome, a.lease = "ack", &l
+		return a
+	case state == renewalUnknown && !selecting, len(q.subnets) == 0:
+		return silence4("unknown address") // it may be another server's
+	}
+	return n.nak4(p, q.subnets[0])
+}
+
+// nak4 tells a client that it cannot have the address that it named.
+func (n *network) nak4(p packet4, s *subnet) answer4 {
+	r := newReply4(p, dhcpv4.MessageTypeNak, p.server4(s))
+	r.nak, r.ciaddr = true, netip.Addr{}
+	if p.relay.address.IsValid() {
+		r.broadcast = true // so that the relay does not look for its client at an address that is wrong
+	}
+	r.echo(p)
+	return answer4{outcome: "nak", reply: r}
+}
+
+// lease4 returns the answer that gives l to p's client.
+func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now time.Time) answer4 {
+	s, _ := n.subnetOf(l.Address, 0)
+	r := newReply4(p, kind, p.server4(s))
+	r.yiaddr = l.Address
+	r.lifetime(s.LeaseTime)
+	r.subnet(p, s)
+	a := answer4{reply: r, client: l.Address}
+	n.boot4(p, &a, kind == dhcpv4.MessageTypeAck, now)
+	r.echo(p)
+	return a
+}
+
+// decline4 sets an address aside that its client found in use (RFC 2131 §4.3.3).
+func (n *network) decline4(p packet4, now time.Time) answer4 {
+	if !p.forUs() {
+		return silence4("other server")
+	}
+	l, ok := n.server.table.decline(n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now))
+	if !ok {
+		return silence4("not its own")
+	}
+	n.server.log.Warn("a device found its address in use by another", "network", n.Name, "mac", p.mac, "address", l.Address, "setAside", l.Declined)
+	return answer4{outcome: "declined", lease: &l}
+}
+
+// release4 takes an address back (RFC 2131 §4.3.4).
+func (n *network) release4(p packet4, now time.Time) answer4 {
+	if !p.forUs() {
+		return silence4("other server")
+	}
+	l, ok := n.server.table.release(n.query4(p, address4(p.ClientIPAddr), now))
+	if !ok {
+		return silence4("not its own")
+	}
+	return answer4{outcome: "released", lease: &l}
+}
+
+// inform4 tells a client that has an address the rest (RFC 2131 §4.3.5).
+func (n *network) inform4(p packet4, now time.Time) answer4 {
+	client := address4(p.ClientIPAddr)
+	s, ok := n.subnetOf(client, 0)
+	if !ok {
+		return silence4("unknown address")
+	}
+	r := newReply4(p, dhcpv4.MessageTypeAck, p.server4(s))
+	r.subnet(p, s)
+	a := answer4{outcome: "ack", reply: r, client: client}
+	n.boot4(p, &a, true, now)
+	r.echo(p)
+	return a
+}
+
+// decideProxy4 tells firmware what to boot, beside the DHCP server that gives it
+// its address: on port 67 as a second offer without address, on port 4011 as the
+// answer to who comes back (Preboot Execution Environment 2.1, §2.2). It is silent
+// to all others, and never refuses anything: a NAK ends a boot that is none of our
+// business.
+func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
+	kind := dhcpv4.MessageTypeAck
+	switch t := p.MessageType(); {
+	case t == dhcpv4.MessageTypeDiscover && p.port == port4Server:
+		kind = dhcpv4.MessageTypeOffer
+	case (t == dhcpv4.MessageTypeRequest || t == dhcpv4.MessageTypeInform) && p.port == portPXE:
+	case t == dhcpv4.MessageTypeInform && address4(p.ClientIPAddr).IsValid():
+	default:
+		return silence4("ignored")
+	}
+	r := newReply4(p, kind, p.server4(nil))
+	a := answer4{outcome: "told", reply: r, client: address4(p.ClientIPAddr)}
+	if !a.client.IsValid() && !p.from.Addr().IsUnspecified() {
+		a.client = p.from.Addr()
+	}
+	if !n.boot4(p, &a, true, now) {
+		return silence4("nothing to boot")
+	}
+	if p.port == portPXE && !a.client.IsValid() {
+		return silence4("no address named")
+	}
+	r.echo(p)
+	return a
+}
+
+// boot4 adds the boot file that p's client is told, and reports whether there is
+// one. The ticket is noted when the answer is the last of an exchange.
+func (n *network) boot4(p packet4, a *answer4, last bool, now time.Time) bool {
+	file, site, ok := n.boot(client4(p), a.reply.server, now)
+	if !ok {
+		return false
+	}
+	a.reply.boot(p, file, site, n.Mode == ModeProxy)
+	if last {
+		a.ticket = file.Ticket
+	}
+	return true
+}
+
+// client4 returns what p says of who asks to boot.
+func client4(p packet4) netboot.Client {
+	raw := netboot.Raw{
+		MAC:  p.mac,
+		NIC:  p.Options.Get(dhcpv4.OptionClientNetworkInterfaceIdentifier),
+		UUID: p.Options.Get(dhcpv4.OptionClientMachineIdentifier),
+	}
+	if class := p.Options.Get(dhcpv4.OptionClassIdentifier); class != nil {
+		raw.VendorClasses = []string{string(class)}
+	}
+	if class := p.Options.Get(dhcpv4.OptionUserClassInformation); class != nil {
+		raw.UserClasses = [][]byte{class}
+	}
+	archs := p.Options.Get(dhcpv4.OptionClientSystemArchitectureType)
+	for ; len(archs) >= 2; archs = archs[2:] {
+		raw.Archs = append(raw.Archs, netboot.Arch(uint16(archs[0])<<8|uint16(archs[1])))
+	}
+	// RFC 4361 §6.1: type 255, the IAID, the DUID.
+	if id := p.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 5 && id[0] == 255 {
+		raw.DUID = id[5:]
+	}
+	return netboot.Classify(raw)
+}
+
+// type4 returns the label of a message type.
+func type4(t dhcpv4.MessageType) string {
+	switch t { //nolint:exhaustive // what servers say is no question
+	case dhcpv4.MessageTypeDiscover:
+		return "discover"
+	case dhcpv4.MessageTypeRequest:
+		return "request"
+	case dhcpv4.MessageTypeDecline:
+		return "decline"
+	case dhcpv4.MessageTypeRelease:
+		return "release"
+	case dhcpv4.MessageTypeInform:
+		return "inform"
+	}
+	return "other"
+}

@@ -1,0 +1,528 @@
+package dhcp
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// packetOf returns a client's packet. Options are code and value; a value is text,
+// an address, bytes or a number of 16 bits.
+func packetOf(t testing.TB, kind dhcpv4.MessageType, mac string, change func(*dhcpv4.DHCPv4), options map[byte]any) []byte {
+	t.Helper()
+	hw, err := net.ParseMAC(mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := dhcpv4.New(dhcpv4.WithHwAddr(hw), dhcpv4.WithTransactionID(dhcpv4.TransactionID{1, 2, 3, 4}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind != dhcpv4.MessageTypeNone {
+		p.UpdateOption(dhcpv4.OptMessageType(kind))
+	}
+	for code, v := range options {
+		p.UpdateOption(dhcpv4.OptGeneric(dhcpv4.GenericOptionCode(code), bytesOf(t, v)))
+	}
+	if change != nil {
+		change(p)
+	}
+	return p.ToBytes()
+}
+
+// bytesOf returns the value of an option.
+func bytesOf(t testing.TB, v any) []byte {
+	switch v := v.(type) {
+	case string:
+		return []byte(v)
+	case []byte:
+		return v
+	case uint16:
+		return []byte{byte(v >> 8), byte(v)}
+	case netip.Addr:
+		return v.AsSlice()
+	}
+	t.Fatalf("no option value: %T", v)
+	return nil
+}
+
+// said is an answer, as text to compare.
+type said struct {
+	Outcome string
+	Drop    string
+	Type    string
+	You     string            // yiaddr
+	Next    string            // siaddr
+	File    string            // field file
+	Lease   string            // address to be stored, "-" before one to be forgotten
+	Ticket  bool              // noted
+	Options map[string]string // those that the test names
+}
+
+// hear decides about a packet that comes to port 67 or 4011 of the first network.
+func hear(t testing.TB, s *Server, data []byte, from string, port uint16, show ...byte) (said, *dhcpv4.DHCPv4) {
+	t.Helper()
+	n := s.networks[0]
+	p, drop := n.accept4(data, netip.MustParseAddrPort(from), port, t0)
+	if drop != drop4None {
+		return said{Drop: string(drop)}, nil
+	}
+	a := n.decide4(p, t0)
+	got := said{Outcome: a.outcome, Ticket: a.ticket != nil}
+	if a.lease != nil {
+		got.Lease = a.lease.Address.String()
+		if a.lease.Expires.IsZero() {
+			got.Lease = "-" + got.Lease
+		}
+	}
+	if a.reply == nil {
+		return got, nil
+	}
+	wire := a.reply.bytes(maxReply4(p))
+	if len(wire) < 300 || len(wire) > maxReply4(p) {
+		t.Errorf("the answer has %d bytes, want 300 to %d", len(wire), maxReply4(p))
+	}
+	reply, err := dhcpv4.FromBytes(wire)
+	if err != nil {
+		t.Fatalf("the answer cannot be parsed: %v", err)
+	}
+	got.Type, got.File = reply.MessageType().String(), reply.BootFileName
+	if !reply.YourIPAddr.IsUnspecified() {
+		got.You = reply.YourIPAddr.String()
+	}
+	if !reply.ServerIPAddr.IsUnspecified() {
+		got.Next = reply.ServerIPAddr.String()
+	}
+	for _, code := range show {
+		if got.Options == nil {
+			got.Options = map[string]string{}
+		}
+		if v, ok := reply.Options[code]; ok {
+			got.Options[fmt.Sprint(code)] = textOf(v)
+		}
+	}
+	return got, reply
+}
+
+// textOf shows text as text and bytes as bytes.
+func textOf(b []byte) string {
+	if strings.ContainsFunc(string(b), func(r rune) bool { return r < ' ' || r > '~' }) {
+		return fmt.Sprintf("% x", b)
+	}
+	return string(b)
+}
+
+const anyone = "0.0.0.0:68" // a client without address
+
+func TestDecide4(t *testing.T) {
+	sid := addr("192.0.2.2")
+	relayed := func(giaddr string) func(*dhcpv4.DHCPv4) {
+		return func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.ParseIP(giaddr).To4() }
+	}
+	renewing := func(ciaddr string) func(*dhcpv4.DHCPv4) {
+		return func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.ParseIP(ciaddr).To4() }
+	}
+	for name, tc := range map[string]struct {
+		leases  []string // MAC addresses that have leases, from 192.0.2.10 on
+		kind    dhcpv4.MessageType
+		change  func(*dhcpv4.DHCPv4)
+		options map[byte]any
+		from    string
+		show    []byte
+		network func(*Network)
+		want    said
+	}{
+		"a discover is offered an address, and what it needs to use it": {
+			kind: dhcpv4.MessageTypeDiscover, show: []byte{1, 3, 6, 15, 42, 51, 54, 58, 59},
+			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{
+				"1": "ff ff ff 00", "3": "c0 00 02 01", "6": "c0 00 02 02", "15": "example.com", "51": "00 00 0e 10",
+				"54": "c0 00 02 02", "58": "00 00 07 08", "59": "00 00 0c 4e",
+			}},
+		},
+		"time servers are told to who asks": {
+			kind: dhcpv4.MessageTypeDiscover, options: map[byte]any{55: []byte{1, 42}}, show: []byte{42},
+			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{"42": "c0 00 02 03"}},
+		},
+		"client and machine identifiers and the relay's option are echoed": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
+			options: map[byte]any{61: []byte{1, 2, 0, 0, 0, 0, 1}, 97: append([]byte{0}, make([]byte, 16)...), 82: []byte{1, 4, 'e', 't', 'h', '7'}},
+			show:    []byte{61, 82, 97},
+			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{
+				"61": "01 02 00 00 00 00 01", "82": "01 04 65 74 68 37", "97": strings.TrimSpace(strings.Repeat("00 ", 17)),
+			}},
+		},
+		"a request for what was offered is acknowledged once it is stored": {
+			kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("192.0.2.10"), 54: sid},
+			want: said{Outcome: "ack", Type: "ACK", You: "192.0.2.10", Lease: "192.0.2.10"},
+		},
+		"a request to another server is none of ours": {
+			kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("192.0.2.10"), 54: addr("192.0.2.66")},
+			want: said{Outcome: "other server"},
+		},
+		"a reboot with an address of another subnet is refused": {
+			kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("198.51.100.7")},
+			want: said{Outcome: "nak", Type: "NAK"},
+		},
+		"a reboot with somebody else's address is refused": {
+			leases: []string{mac2}, kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("192.0.2.10")},
+			want: said{Outcome: "nak", Type: "NAK"},
+		},
+		"a reboot with an address that is not from our range is left to others": {
+			kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("192.0.2.200")},
+			want: said{Outcome: "unknown address"},
+		},
+		"a renewal is acknowledged": {
+			leases: []string{mac1}, kind: dhcpv4.MessageTypeRequest, change: renewing("192.0.2.10"), from: "192.0.2.10:68",
+			want: said{Outcome: "ack", Type: "ACK", You: "192.0.2.10", Lease: "192.0.2.10"},
+		},
+		"a request that names no address is not answered": {
+			kind: dhcpv4.MessageTypeRequest, want: said{Outcome: "no address named"},
+		},
+		"a full pool is silent": {
+			leases: []string{mac2, mac3, "02:00:00:00:00:04"}, kind: dhcpv4.MessageTypeDiscover, want: said{Outcome: "exhausted"},
+		},
+		"an address that is given back is forgotten": {
+			leases: []string{mac1}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"), from: "192.0.2.10:68", options: map[byte]any{54: sid},
+			want: said{Outcome: "released", Lease: "-192.0.2.10"},
+		},
+		"nobody gives back another's address": {
+			leases: []string{mac2}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"), options: map[byte]any{54: sid},
+			want: said{Outcome: "not its own"},
+		},
+		"an address in use is set aside": {
+			leases: []string{mac1}, kind: dhcpv4.MessageTypeDecline, options: map[byte]any{50: addr("192.0.2.10"), 54: sid},
+			want: said{Outcome: "declined", Lease: "192.0.2.10"},
+		},
+		"nobody declines another's address": {
+			leases: []string{mac2}, kind: dhcpv4.MessageTypeDecline, options: map[byte]any{50: addr("192.0.2.10"), 54: sid},
+			want: said{Outcome: "not its own"},
+		},
+		"who has an address is told the rest, without a lease": {
+			kind: dhcpv4.MessageTypeInform, change: renewing("192.0.2.99"), from: "192.0.2.99:68", show: []byte{1, 51},
+			want: said{Outcome: "ack", Type: "ACK", Options: map[string]string{"1": "ff ff ff 00"}},
+		},
+		"a relay's link selection counts before its address": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
+			network: func(n *Network) {
+				n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9")})
+			},
+			options: map[byte]any{82: []byte{5, 4, 198, 51, 100, 0}},
+			want:    said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9"},
+		},
+		"a relay's override is what clients take for the server": {
+			kind: dhcpv4.MessageTypeRequest, change: relayed("192.0.2.1"), from: "192.0.2.1:67", show: []byte{54},
+			options: map[byte]any{50: addr("192.0.2.10"), 54: addr("192.0.2.1"), 82: []byte{11, 4, 192, 0, 2, 1}},
+			want:    said{Outcome: "ack", Type: "ACK", You: "192.0.2.10", Lease: "192.0.2.10", Options: map[string]string{"54": "c0 00 02 01"}},
+		},
+		"a relay of a subnet that is not ours is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.1"), from: "203.0.113.1:67", want: said{Drop: "relay"},
+		},
+		"a source that is not of the link is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, from: "203.0.113.1:68", want: said{Drop: "source"},
+		},
+		"an address to answer to that is not of ours is dropped": {
+			kind: dhcpv4.MessageTypeInform, change: renewing("203.0.113.1"), from: "192.0.2.99:68", want: said{Drop: "source"},
+		},
+		"BOOTP is dropped":                  {want: said{Drop: "bootp"}},
+		"a group MAC address is dropped":    {kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.ClientHWAddr[0] = 1 }, want: said{Drop: "hardware"}},
+		"a short MAC address is dropped":    {kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.ClientHWAddr = p.ClientHWAddr[:4] }, want: said{Drop: "hardware"}},
+		"an answer is no question":          {kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.OpCode = 2 }, want: said{Drop: "malformed"}},
+		"a MAC address that is denied":      {kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACDeny = []string{"02:00"} }, want: said{Drop: "filter"}},
+		"a MAC address that is not allowed": {kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACAllow = []string{"A0:36:9F"} }, want: said{Drop: "filter"}},
+		"a MAC address that is allowed, in any case": {
+			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACAllow = []string{"02:00:00:00:00:01"} },
+			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
+		},
+		"a proxy never answers a request on port 67": {
+			kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("198.51.100.7")},
+			network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil }, want: said{Outcome: "ignored"},
+		},
+		"a proxy offers nothing to who does not boot": {
+			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil }, want: said{Outcome: "nothing to boot"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := hosts()
+			if tc.network != nil {
+				tc.network(&cfg)
+			}
+			s := testServer(t, Options{Networks: []Network{cfg}})
+			for _, mac := range tc.leases {
+				lease(t, s, mac, t0)
+			}
+			from := tc.from
+			if from == "" {
+				from = anyone
+			}
+			got, _ := hear(t, s, packetOf(t, tc.kind, mac1, tc.change, tc.options), from, port4Server, tc.show...)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// swapped is uuid as firmware sends it in option 97, with the first three fields
+// little-endian.
+var swapped = []byte{0, 0x44, 0x45, 0x4c, 0x4c, 0x11, 0, 0x33, 0x22, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb}
+
+// straight is uuid in the order of its text.
+var straight = []byte{0, 0x4c, 0x4c, 0x45, 0x44, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb}
+
+// pxeAsks is the parameter request list of PXE firmware (PXE 2.1, table 2-1).
+var pxeAsks = []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 15, 16, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128, 129, 130, 131, 132, 133, 134, 135}
+
+// firmwares are discovers as firmware sends them, by the Preboot Execution
+// Environment 2.1, the UEFI specification, RFC 4578 and RFC 5970, and what is told
+// of the vendors' machines in public.
+var firmwares = map[string]struct {
+	options  map[byte]any
+	kind     netboot.Kind
+	class    string // option 60 of the answer
+	file     string
+	tftp     bool
+	uuidless bool // found by MAC address
+}{
+	"Dell, BIOS": {
+		options: map[byte]any{55: pxeAsks, 57: uint16(1260), 60: "PXEClient:Arch:00000:UNDI:002001", 93: uint16(0), 94: []byte{1, 2, 1}, 97: swapped},
+		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", tftp: true,
+	},
+	"Dell, UEFI": {
+		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: swapped},
+		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+	},
+	"HPE, UEFI, which says 9 for x86-64": {
+		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00009:UNDI:003016", 93: uint16(9), 94: []byte{1, 3, 16}, 97: straight, 61: straight},
+		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+	},
+	"HPE, HTTP boot": {
+		options: map[byte]any{55: []byte{1, 2, 3, 4, 5, 6, 12, 13, 15, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128},
+			57: uint16(1472), 60: "HTTPClient:Arch:00016:UNDI:003001", 93: uint16(16), 94: []byte{1, 3, 1}, 97: swapped},
+		kind: netboot.KindHTTP, class: "HTTPClient", file: "http://192.0.2.2:8082/loader/ipxe.efi",
+	},
+	"Supermicro, BIOS, without option 93": {
+		options: map[byte]any{55: pxeAsks, 60: "PXEClient:Arch:00000:UNDI:002001", 94: []byte{1, 2, 1}, 97: swapped},
+		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", tftp: true,
+	},
+	"Lenovo, UEFI, user class missing and two architectures": {
+		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003001", 93: []byte{0xff, 0xff, 0, 7}, 94: []byte{1, 3, 1}, 97: swapped},
+		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+	},
+	"AMI, UEFI, UUID not set": {
+		options:  map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: append([]byte{0}, []byte(strings.Repeat("\xff", 16))...)},
+		uuidless: true,
+		kind:     netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+	},
+	"iPXE, bare user class": {
+		options: map[byte]any{55: []byte{1, 3, 6, 7, 12, 15, 17, 26, 43, 60, 66, 67, 119, 128, 175, 203}, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003010",
+			61: []byte{1, 2, 0, 0, 0, 0, 1}, 77: "iPXE", 93: uint16(7), 94: []byte{1, 3, 10}, 97: swapped, 175: []byte{177, 5, 1, 0x80, 0x86, 0x10, 0x0e, 19, 1, 1}},
+		kind: netboot.KindIPXE, class: "PXEClient", file: "http://192.0.2.2:8082/ipxe/" + uuid,
+	},
+	"U-Boot, arm64": {
+		options: map[byte]any{55: []byte{1, 3, 6, 12, 17, 66, 67}, 57: uint16(576), 60: "U-Boot.armv8", 93: uint16(0x16), 94: []byte{1, 0, 0}, 97: straight},
+		kind:    netboot.KindNone,
+	},
+	"metalprobe as init": {
+		options: map[byte]any{55: []byte{1, 3, 6, 67}, 77: netboot.ProbeUserClass, 97: straight},
+		kind:    netboot.KindProbe, file: "http://192.0.2.2:8082/ignition/" + uuid,
+	},
+}
+
+// loaders opens a folder with the boot loaders of Debian's package ipxe.
+func loaders(t testing.TB) *netboot.Loaders {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"undionly.kpxe", "ipxe.efi", "snponly.efi"} {
+		writeFile(t, dir, name)
+	}
+	return netboot.OpenLoaders([]string{dir})
+}
+
+func TestFirmware4(t *testing.T) {
+	for name, fw := range firmwares {
+		offers := tickets{uuid: discovery()}
+		if fw.uuidless {
+			offers = tickets{mac1: discovery()}
+		}
+		s := testServer(t, Options{Offers: offers, Loaders: loaders(t)})
+		t.Run(name+" is told its boot file", func(t *testing.T) {
+			p, _ := s.networks[0].accept4(packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0)
+			if kind := client4(p).Kind; kind != fw.kind {
+				t.Errorf("taken for %q, want %q", kind, fw.kind)
+			}
+			want := said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", File: fw.file, Options: map[string]string{}}
+			if fw.class != "" {
+				want.Options["60"] = fw.class
+			}
+			if fw.file != "" {
+				want.Options["67"] = fw.file
+			}
+			if fw.tftp {
+				want.Next, want.Options["66"], want.Options["43"] = "192.0.2.2", "192.0.2.2", "06 01 08 ff"
+			}
+			if fw.kind == netboot.KindIPXE {
+				want.Options["175"] = "b0 01 01"
+			}
+			show := []byte{43, 60, 66, 67, 175}
+			got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), anyone, port4Server, show...)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("discover: -want +got:\n%s", diff)
+			}
+			fw.options[50], fw.options[54] = addr("192.0.2.10"), addr("192.0.2.2")
+			got, _ = hear(t, s, packetOf(t, dhcpv4.MessageTypeRequest, mac1, nil, fw.options), anyone, port4Server, show...)
+			delete(fw.options, 50)
+			delete(fw.options, 54)
+			want.Outcome, want.Type, want.Lease, want.Ticket = "ack", "ACK", "192.0.2.10", fw.file != ""
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("request: -want +got:\n%s", diff)
+			}
+		})
+		t.Run(name+" without a ticket is told an address only", func(t *testing.T) {
+			s := testServer(t, Options{Offers: tickets{uuid: {}, mac1: {}}, Loaders: loaders(t)})
+			got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), anyone, port4Server, 43, 60, 66, 67, 175)
+			want := said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{}}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestProxy4(t *testing.T) {
+	proxied := Network{Name: "hosts", Interface: "eth0", Role: model.RoleHost, Mode: ModeProxy}
+	server := func(t *testing.T) *Server {
+		return testServer(t, Options{Networks: []Network{proxied}, Offers: tickets{uuid: discovery()}, Loaders: loaders(t)})
+	}
+	show := []byte{1, 43, 51, 54, 60, 67, 175}
+	uefi, ipxe := firmwares["Dell, UEFI"], firmwares["iPXE, bare user class"]
+	t.Run("firmware is told its boot file beside the offer of another server", func(t *testing.T) {
+		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, uefi.options), anyone, port4Server, show...)
+		want := said{Outcome: "told", Type: "OFFER", Next: "192.0.2.2", File: "ipxe.efi", Ticket: true, Options: map[string]string{
+			"43": "06 01 08 ff", "54": "c0 00 02 02", "60": "PXEClient", "67": "ipxe.efi",
+		}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+	t.Run("firmware that asks again on port 4011 is told there", func(t *testing.T) {
+		has := func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 77} }
+		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeRequest, mac1, has, uefi.options), "192.0.2.77:68", portPXE, show...)
+		want := said{Outcome: "told", Type: "ACK", Next: "192.0.2.2", File: "ipxe.efi", Ticket: true, Options: map[string]string{
+			"43": "06 01 08 ff", "54": "c0 00 02 02", "60": "PXEClient", "67": "ipxe.efi",
+		}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+	t.Run("iPXE takes the offer for a PXE server's, and goes on to its script", func(t *testing.T) {
+		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, ipxe.options), anyone, port4Server, show...)
+		script := "http://192.0.2.2:8082/ipxe/" + uuid
+		want := said{Outcome: "told", Type: "OFFER", File: script, Ticket: true, Options: map[string]string{
+			"54": "c0 00 02 02", "60": "PXEClient", "67": script,
+		}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	})
+}
+
+func TestLongBootFile(t *testing.T) {
+	long := "http://192.0.2.2:8082/ipxe/" + strings.Repeat("a", 200)
+	p := packet4{DHCPv4: &dhcpv4.DHCPv4{Options: dhcpv4.Options{}}, mac: mac1}
+	r := newReply4(p, dhcpv4.MessageTypeOffer, addr("192.0.2.2"))
+	r.boot(p, netboot.Answer{File: long, HTTP: true}, netboot.Site{}, false)
+	reply, err := dhcpv4.FromBytes(r.bytes(548))
+	if err != nil || reply.BootFileName != "" || string(reply.Options.Get(dhcpv4.OptionBootfileName)) != long {
+		t.Errorf("field file %q, option 67 %q, %v", reply.BootFileName, reply.Options.Get(dhcpv4.OptionBootfileName), err)
+	}
+}
+
+func TestAnswersFit(t *testing.T) {
+	info := []byte(strings.Repeat("\x01\x0aabcdefghij", 12))
+	p := packet4{DHCPv4: &dhcpv4.DHCPv4{Options: dhcpv4.Options{
+		82: info, 61: []byte(strings.Repeat("x", 200)), 57: {1, 0}, // 256, less than is allowed
+	}}, mac: mac1}
+	r := newReply4(p, dhcpv4.MessageTypeOffer, addr("192.0.2.2"))
+	r.add(15, []byte(strings.Repeat("d", 250)))
+	r.echo(p)
+	wire := r.bytes(maxReply4(p))
+	reply, err := dhcpv4.FromBytes(wire)
+	if err != nil || len(wire) > 548 {
+		t.Fatalf("%d bytes, %v", len(wire), err)
+	}
+	if string(reply.Options[82]) != string(info) || reply.MessageType() != dhcpv4.MessageTypeOffer || len(reply.Options[61]) > 0 {
+		t.Errorf("got %s", reply.Summary())
+	}
+}
+
+func TestRefusalThroughARelayIsBroadcast(t *testing.T) {
+	data := packetOf(t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, map[byte]any{50: addr("198.51.100.7")})
+	got, reply := hear(t, testServer(t, Options{}), data, "192.0.2.1:67", port4Server)
+	if got.Outcome != "nak" || !reply.IsBroadcast() || len(reply.Options.Get(dhcpv4.OptionIPAddressLeaseTime)) > 0 {
+		t.Errorf("got %s", reply.Summary())
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	s := testServer(t, Options{})
+	dropped := 0
+	for range 2 * limitPackets {
+		if got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, nil), anyone, port4Server); got.Drop == "rate" {
+			dropped++
+		}
+	}
+	if dropped != limitPackets {
+		t.Errorf("%d packets were dropped, want %d", dropped, limitPackets)
+	}
+	if !s.limits.allow(mac2, t0) || !s.limits.allow(mac1, t0.Add(limitWindow*time.Second)) {
+		t.Error("another device, or the same later, is held back")
+	}
+}
+
+func FuzzHandle4(f *testing.F) {
+	for _, fw := range firmwares {
+		f.Add(packetOf(f, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), false)
+		fw.options[50] = addr("192.0.2.10")
+		f.Add(packetOf(f, dhcpv4.MessageTypeRequest, mac1, nil, fw.options), true)
+		delete(fw.options, 50)
+	}
+	f.Add(packetOf(f, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, map[byte]any{82: []byte{5, 4, 192, 0, 2, 0, 11, 4, 192, 0, 2, 1, 19, 0}}), false)
+	boots, limits := loaders(f), newLimiter()
+	f.Fuzz(func(t *testing.T, data []byte, proxy bool) {
+		cfg := hosts()
+		if proxy {
+			cfg.Mode, cfg.Subnets = ModeProxy, nil
+		}
+		s := testServer(t, Options{Networks: []Network{cfg}, Offers: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
+		*limits = limiter{seed: limits.seed}
+		s.limits = limits // large, so one serves all
+		for _, port := range []uint16{port4Server, portPXE} {
+			n := s.networks[0]
+			p, drop := n.accept4(data, netip.MustParseAddrPort("192.0.2.77:68"), port, t0)
+			if drop != drop4None {
+				continue
+			}
+			a := n.decide4(p, t0)
+			if a.reply == nil {
+				continue
+			}
+			wire := a.reply.bytes(maxReply4(p))
+			reply, err := dhcpv4.FromBytes(wire)
+			if err != nil {
+				t.Fatalf("the answer cannot be parsed: %v\n% x", err, wire)
+			}
+			if you := address4(reply.YourIPAddr); you.IsValid() && (proxy || !cfg.Subnets[0].CIDR.Contains(you)) {
+				t.Fatalf("the answer gives %s", you)
+			}
+		}
+	})
+}

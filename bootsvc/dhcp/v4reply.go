@@ -1,0 +1,209 @@
+package dhcp
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/bootsvc/netboot"
+)
+
+// Lengths of a DHCPv4 packet.
+const (
+	// minReply4 is what old network cards and relays take for the shortest packet
+	// (RFC 951 §3, RFC 1542 §2.1).
+	minReply4 = 300
+	// A client that does not say otherwise takes 576 bytes, IP and UDP headers among
+	// them (RFC 2131 §2). More than an Ethernet frame holds is never sent.
+	defaultSize4 = 576
+	maxSize4     = 1500
+	headers4     = 28
+	maxFile4     = 127 // bytes in the field file, without the zero at its end
+	maxSname4    = 63
+)
+
+// Options that the library has no name for.
+const optionIPXE = 175 // encapsulated options of iPXE
+
+// Vendor options of PXE (option 43): discovery control 8 says to take the boot file
+// of this packet, and not to look for boot servers (PXE 2.1 §2.2.3).
+var pxeUseBootFile = []byte{6, 1, 8, 255}
+
+// ipxeNoProxy is iPXE's option no-pxedhcp = 1: it need not wait for a proxy's
+// offer.
+var ipxeNoProxy = []byte{176, 1, 1}
+
+// reply4 is a DHCPv4 answer before it is put into bytes. Its options are in the
+// order of their weight: what does not fit is left out from the end.
+type reply4 struct {
+	request   *dhcpv4.DHCPv4
+	nak       bool
+	broadcast bool // set in flags, whatever the client asked
+	server    netip.Addr
+	ciaddr    netip.Addr
+	yiaddr    netip.Addr
+	siaddr    netip.Addr
+	sname     string
+	file      string
+	options   []option4
+	relayInfo []byte // option 82, as it came
+}
+
+// option4 is one option.
+type option4 struct {
+	code  byte
+	value []byte
+}
+
+// newReply4 returns the answer of a type to p, by which clients know us as server.
+func newReply4(p packet4, kind dhcpv4.MessageType, server netip.Addr) *reply4 {
+	r := &reply4{request: p.DHCPv4, server: server, ciaddr: address4(p.ClientIPAddr), options: make([]option4, 0, 16)}
+	if kind == dhcpv4.MessageTypeOffer {
+		r.ciaddr = netip.Addr{} // RFC 2131 table 3
+	}
+	r.add(dhcpv4.OptionDHCPMessageType.Code(), []byte{byte(kind)})
+	if server.IsValid() {
+		r.add(dhcpv4.OptionServerIdentifier.Code(), server.AsSlice())
+	}
+	return r
+}
+
+// add adds an option, unless it is empty.
+func (r *reply4) add(code byte, value []byte) {
+	if len(value) > 0 {
+		r.options = append(r.options, option4{code, value})
+	}
+}
+
+// lifetime adds for how long the address is leased (RFC 2131 §4.4.5).
+func (r *reply4) lifetime(d time.Duration) {
+	seconds := func(d time.Duration) []byte { return binary.BigEndian.AppendUint32(nil, uint32(d/time.Second)) }
+	r.add(dhcpv4.OptionIPAddressLeaseTime.Code(), seconds(d))
+	r.add(dhcpv4.OptionRenewTimeValue.Code(), seconds(d/2))
+	r.add(dhcpv4.OptionRebindingTimeValue.Code(), seconds(d/8*7))
+}
+
+// subnet adds what a client of s needs to use its address: mask, router and DNS
+// whether it asks or not, for firmware forgets to; time servers when it asks.
+func (r *reply4) subnet(p packet4, s *subnet) {
+	r.add(dhcpv4.OptionSubnetMask.Code(), binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-s.CIDR.Bits())))
+	if s.Gateway.IsValid() {
+		r.add(dhcpv4.OptionRouter.Code(), s.Gateway.AsSlice())
+	}
+	r.add(dhcpv4.OptionDomainNameServer.Code(), joined4(s.DNS))
+	r.add(dhcpv4.OptionDomainName.Code(), []byte(s.Domain))
+	if p.IsOptionRequested(dhcpv4.OptionNTPServers) && len(p.Options.Get(dhcpv4.OptionParameterRequestList)) > 0 {
+		r.add(dhcpv4.OptionNTPServers.Code(), joined4(s.NTP))
+	}
+}
+
+// joined4 returns addresses one behind the other.
+func joined4(all []netip.Addr) []byte {
+	b := make([]byte, 0, 4*len(all))
+	for _, a := range all {
+		b = append(b, a.AsSlice()...)
+	}
+	return b
+}
+
+// boot adds the boot file: as options, and in the fields of the header, which is
+// where old ROMs look that do not ask for options 66 and 67.
+func (r *reply4) boot(p packet4, a netboot.Answer, site netboot.Site, proxy bool) {
+	ipxe := a.HTTP && p.Options.Has(dhcpv4.GenericOptionCode(optionIPXE))
+	file := option4{dhcpv4.OptionBootfileName.Code(), []byte(a.File)}
+	var all []option4
+	if a.VendorClass != "" {
+		all = append(all, option4{dhcpv4.OptionClassIdentifier.Code(), []byte(a.VendorClass)})
+	}
+	all = append(all, file)
+	if !a.HTTP && site.TFTP.Is4() {
+		r.siaddr, r.sname = site.TFTP, site.TFTP.String()
+		all = append(all, option4{dhcpv4.OptionTFTPServerName.Code(), []byte(r.sname)})
+	}
+	if !a.HTTP {
+		// Without it UEFI asks on port 4011 what it was told already.
+		all = append(all, option4{dhcpv4.OptionVendorSpecificInformation.Code(), pxeUseBootFile})
+	}
+	if ipxe && !proxy {
+		all = append(all, option4{optionIPXE, ipxeNoProxy})
+	}
+	if len(a.File) <= maxFile4 {
+		r.file = a.File
+	}
+	// Behind type and server, before all else: a client that boots must learn it.
+	at := min(2, len(r.options))
+	r.options = append(r.options[:at:at], append(all, r.options[at:]...)...)
+}
+
+// echo repeats what clients and relays want to see again: the client identifier
+// (RFC 6842), the machine's (PXE 2.1 §2.2.3) and the relay's (RFC 3046 §2.2).
+func (r *reply4) echo(p packet4) {
+	for _, code := range []dhcpv4.OptionCode{dhcpv4.OptionClientIdentifier, dhcpv4.OptionClientMachineIdentifier} {
+		if v := p.Options.Get(code); len(v) <= 255 {
+			r.add(code.Code(), v)
+		}
+	}
+	r.relayInfo = p.Options.Get(dhcpv4.OptionRelayAgentInformation)
+}
+
+// maxReply4 returns how long an answer to p may be: option 57 counts the whole IP
+// packet, which must not have less than 576 bytes (RFC 2132 §9.10).
+func maxReply4(p packet4) int {
+	size := defaultSize4
+	if v := p.Options.Get(dhcpv4.OptionMaximumDHCPMessageSize); len(v) == 2 {
+		size = min(max(int(binary.BigEndian.Uint16(v)), defaultSize4), maxSize4)
+	}
+	return size - headers4
+}
+
+// bytes returns the packet (RFC 2131 §2), of at most limit bytes unless the relay's
+// option alone makes it longer.
+func (r *reply4) bytes(limit int) []byte {
+	b := make([]byte, 240, max(minReply4, limit))
+	q := r.request
+	b[0], b[1], b[2] = byte(dhcpv4.OpcodeBootReply), byte(q.HWType), byte(len(q.ClientHWAddr))
+	copy(b[4:], q.TransactionID[:])
+	flags := q.Flags
+	if r.broadcast {
+		flags |= 0x8000
+	}
+	binary.BigEndian.PutUint16(b[10:], flags)
+	for i, a := range []netip.Addr{r.ciaddr, r.yiaddr, r.siaddr} {
+		if a.Is4() {
+			v := a.As4()
+			copy(b[12+4*i:], v[:])
+		}
+	}
+	copy(b[24:28], q.GatewayIPAddr.To4())
+	copy(b[28:44], q.ClientHWAddr)
+	copy(b[44:44+maxSname4], r.sname)
+	copy(b[108:108+maxFile4], r.file)
+	copy(b[236:], []byte{99, 130, 83, 99}) // the magic cookie, RFC 2131 §3
+
+	tail := appendOption4(nil, dhcpv4.OptionRelayAgentInformation.Code(), r.relayInfo)
+	for _, o := range r.options {
+		if len(b)+optionSize4(o.value)+len(tail)+1 <= limit {
+			b = appendOption4(b, o.code, o.value)
+		}
+	}
+	b = append(append(b, tail...), dhcpv4.OptionEnd.Code())
+	if len(b) < minReply4 {
+		b = b[:minReply4]
+	}
+	return b
+}
+
+// appendOption4 appends an option, in as many parts as it needs (RFC 3396 §5).
+func appendOption4(b []byte, code byte, value []byte) []byte {
+	for len(value) > 0 {
+		part := value[:min(255, len(value))]
+		b = append(append(b, code, byte(len(part))), part...)
+		value = value[len(part):]
+	}
+	return b
+}
+
+// optionSize4 returns how many bytes an option takes.
+func optionSize4(value []byte) int { return len(value) + 2*((len(value)+254)/255) }

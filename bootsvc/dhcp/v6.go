@@ -1,0 +1,262 @@
+package dhcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/iana"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// handle6 answers one packet of the DHCPv6 socket: at once, or from the
+// committer's goroutine once what it promises is durable.
+func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPort, _ int) {
+	// The answer may be made after the packet's memory was read into again.
+	x, err := n.hear6(bytes.Clone(packet), from)
+	if err != nil {
+		n.drop6(ctx, x, from, err)
+		return
+	}
+	d, err := n.decide6(x)
+	if err != nil {
+		n.drop6(ctx, x, from, err)
+		return
+	}
+	commitAll6(n.server.committer, d.leases, func(err error) { n.answer6(ctx, x, d, from, err) })
+}
+
+// drop6 counts a packet that is not answered.
+func (n *network) drop6(ctx context.Context, x *exchange6, from netip.AddrPort, err error) {
+	why, ok := errors.AsType[drop6](err)
+	if !ok {
+		why = drop6Malformed
+	}
+	n.metrics.drop(family(true), string(why))
+	n.server.log.DebugContext(ctx, "a DHCPv6 packet is not answered", "network", n.Name, "from", from, "mac", x.mac, "why", string(why))
+}
+
+// hear6 reads a packet, and finds who asks and on which link.
+func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) {
+	p, err := parsePacket6(packet, from.Addr())
+	x := &exchange6{packet6: &p, table: n.server.table, network: n, now: n.server.clock()}
+	if err != nil {
+		return x, err
+	}
+	x.duid = n.duid6()
+	if p.serverID != nil && !bytes.Equal(p.serverID, x.duid) {
+		return x, drop6Server
+	}
+	x.mac = p.mac()
+	switch {
+	case x.mac == "":
+		return x, drop6MAC
+	case !n.serves(x.mac):
+		return x, drop6Filter
+	case !n.server.limits.allow(x.mac, x.now):
+		return x, drop6Rate
+	}
+	return x, n.place6(x, from.Addr())
+}
+
+// place6 finds the subnets of the link that a packet comes from. A relay must name
+// a link that is configured. Without one, or by lightweight relays only (RFC
+// 6221), the client is on our own link.
+func (n *network) place6(x *exchange6, from netip.Addr) error {
+	link, relayed := x.link()
+	if !relayed {
+		if x.subnets = n.own6(); !from.IsLinkLocalUnicast() && !x.onLink(from) {
+			return drop6Source // the answer would go to somebody who did not ask
+		}
+		return nil
+	}
+	x.relay = link
+	for _, s := range n.subnets {
+		if s.CIDR.Contains(link) {
+			x.subnets = append(x.subnets, s)
+		}
+	}
+	if len(x.subnets) == 0 {
+		return drop6Relay
+	}
+	return nil
+}
+
+// own6 returns the IPv6 subnets of our own link: those that the interface has an
+// address in, or else the first.
+func (n *network) own6() []*subnet {
+	var all, own []*subnet
+	for _, s := range n.subnets {
+		if !s.CIDR.Addr().Is6() {
+			continue
+		}
+		all = append(all, s)
+		if slices.ContainsFunc(n.link().v6, func(p netip.Prefix) bool { return s.CIDR.Contains(p.Addr()) }) {
+			own = append(own, s)
+		}
+	}
+	if len(own) == 0 {
+		return all[:min(1, len(all))]
+	}
+	return own
+}
+
+// local6 returns our address that clients of a link reach us at: one on their
+// link, or else one that is routed.
+func (n *network) local6(x *exchange6) netip.Addr {
+	rank := func(a netip.Addr) int {
+		switch {
+		case x.onLink(a):
+			return 0
+		case a.IsGlobalUnicast():
+			return 1
+		}
+		return 2
+	}
+	addresses := n.link().v6
+	if len(addresses) == 0 {
+		return netip.Addr{}
+	}
+	return slices.MinFunc(addresses, func(a, b netip.Prefix) int { return cmp.Compare(rank(a.Addr()), rank(b.Addr())) }).Addr()
+}
+
+// duid6 returns the DUID that we go by on n.
+func (n *network) duid6() []byte {
+	l := n.link()
+	if len(l.mac) > 0 || len(l.v6) == 0 {
+		return duid6(n.Name, l.mac)
+	}
+	return duid6(n.Name, l.v6[0].Addr().AsSlice())
+}
+
+// decide6 returns the answer, and what must be durable before it is given.
+func (n *network) decide6(x *exchange6) (decision6, error) {
+	boot, site, boots := n.boot6(x)
+	var d decision6
+	var err error
+	if n.Mode == ModeProxy {
+		d, err = x.proxy(boots)
+	} else {
+		d, err = x.decide()
+	}
+	if boots {
+		d.boot, d.site = &boot, site
+	}
+	return d, err
+}
+
+// boot6 returns what the client is told to boot, if it asks.
+func (n *network) boot6(x *exchange6) (netboot.Answer, netboot.Site, bool) {
+	switch x.kind {
+	case dhcpv6.MessageTypeSolicit, dhcpv6.MessageTypeRequest, dhcpv6.MessageTypeInformationRequest:
+	default:
+		return netboot.Answer{}, netboot.Site{}, false
+	}
+	if !x.asks(dhcpv6.OptionBootfileURL) {
+		return netboot.Answer{}, netboot.Site{}, false
+	}
+	c := netboot.Classify(netboot.Raw{
+		V6: true, MAC: x.mac, DUID: x.clientID,
+		Archs: x.archs, NIC: x.nic, UserClasses: x.userClasses, VendorClasses: x.vendorClasses,
+	})
+	return n.boot(c, n.local6(x), x.now)
+}
+
+// proxy returns the answer on a network whose addresses somebody else gives: a
+// boot file, or nothing. Firmware that has its address from another server takes
+// an Advertise without addresses for the offer of a boot server.
+func (x *exchange6) proxy(boots bool) (decision6, error) {
+	if !boots {
+		return decision6{}, drop6Nothing
+	}
+	if x.kind == dhcpv6.MessageTypeSolicit {
+		return decision6{answer6: answer6{kind: dhcpv6.MessageTypeAdvertise}}, nil
+	}
+	d := decision6{answer6: answer6{kind: dhcpv6.MessageTypeReply}}
+	for _, ia := range x.ias {
+		d.ias = append(d.ias, ia.refused(none6(ia.kind)))
+	}
+	return d, nil
+}
+
+// commitAll6 stores leases and calls done once all of them are, or one is not.
+func commitAll6(c *committer, leases []model.Lease, done func(error)) {
+	if len(leases) == 0 {
+		done(nil)
+		return
+	}
+	var left atomic.Int32
+	left.Store(int32(len(leases)))
+	var failed atomic.Pointer[error]
+	for _, l := range leases {
+		c.commit(l, func(err error) {
+			if err != nil {
+				failed.CompareAndSwap(nil, &err)
+			}
+			if left.Add(-1) > 0 {
+				return
+			}
+			if e := failed.Load(); e != nil {
+				err = *e
+			}
+			done(err)
+		})
+	}
+}
+
+// answer6 sends an answer, unless what it promises could not be stored: the
+// client asks again.
+func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from netip.AddrPort, err error) {
+	kind := strings.ToLower(x.kind.String())
+	if err != nil {
+		n.metrics.packet(family(true), kind, "not stored")
+		n.server.log.DebugContext(ctx, "a lease is not given, for it could not be stored", "network", n.Name, "mac", x.mac, "err", err)
+		return
+	}
+	n.metrics.packet(family(true), kind, d.outcome())
+	n.send6(x.replyTo(from), wrap6(x.relays, d.message(x.message6, x.duid)).ToBytes())
+	if x.kind == dhcpv6.MessageTypeDecline {
+		for _, l := range d.leases {
+			n.server.log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
+		}
+	}
+	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
+		n.server.noteDHCP(d.boot.Ticket, d.client(x.peer))
+	}
+}
+
+// outcome is the label of a metric.
+func (d *decision6) outcome() string {
+	for _, ia := range d.ias {
+		if ia.status != nil {
+			return "refused"
+		}
+	}
+	if d.status != nil && d.status.StatusCode != iana.StatusSuccess {
+		return "refused"
+	}
+	if d.kind == dhcpv6.MessageTypeAdvertise {
+		return "advertise"
+	}
+	return "reply"
+}
+
+// client returns the address that the client has, or is to have.
+func (d *decision6) client(peer netip.Addr) netip.Addr {
+	for _, ia := range d.ias {
+		for _, l := range ia.leases {
+			if l.valid > 0 && l.prefix.Bits() == 128 {
+				return l.prefix.Addr()
+			}
+		}
+	}
+	return peer
+}

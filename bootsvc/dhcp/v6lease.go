@@ -1,0 +1,386 @@
+package dhcp
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/iana"
+
+	"ingot/model"
+)
+
+// exchange6 is one packet that is being answered: who asks, and of which link.
+type exchange6 struct {
+	*packet6
+	table   *table
+	network *network
+	duid    []byte     // that we go by
+	mac     string     // canonical
+	relay   netip.Addr // the link-address of its relay; invalid = it is on our own link
+	subnets []*subnet  // of its link, the preferred first
+	now     time.Time
+}
+
+// decision6 is what is answered once leases are durable.
+type decision6 struct {
+	answer6
+	leases []model.Lease
+}
+
+// decide returns the answer to what a client asks on a network whose addresses we
+// give.
+func (x *exchange6) decide() (decision6, error) {
+	switch x.kind {
+	case dhcpv6.MessageTypeSolicit:
+		return x.solicit(), nil
+	case dhcpv6.MessageTypeRequest:
+		return x.request(), nil
+	case dhcpv6.MessageTypeRenew, dhcpv6.MessageTypeRebind:
+		return x.renew()
+	case dhcpv6.MessageTypeConfirm:
+		return x.confirm()
+	case dhcpv6.MessageTypeRelease:
+		return x.giveBack(x.table.release), nil
+	case dhcpv6.MessageTypeDecline:
+		return x.giveBack(x.table.decline), nil
+	case dhcpv6.MessageTypeInformationRequest:
+		return decision6{answer6: x.reply()}, nil
+	default:
+		return decision6{}, drop6Type
+	}
+}
+
+// reply returns a Reply with what the client's link is told.
+func (x *exchange6) reply() answer6 {
+	a := answer6{kind: dhcpv6.MessageTypeReply}
+	if len(x.subnets) > 0 {
+		a.config = &x.subnets[0].Subnet
+	}
+	return a
+}
+
+// solicit answers a Solicit: RFC 8415 §18.3.1. A client that asks for a rapid
+// commit has its leases at once; all others are shown what they would get.
+func (x *exchange6) solicit() decision6 {
+	d := x.request()
+	if d.rapid = x.rapid && len(d.leases) > 0; !d.rapid {
+		d.kind, d.leases = dhcpv6.MessageTypeAdvertise, nil
+	}
+	return d
+}
+
+// request answers a Request: RFC 8415 §18.3.2.
+func (x *exchange6) request() decision6 {
+	d := decision6{answer6: x.reply()}
+	for i, ia := range x.ias {
+		if x.kind == dhcpv6.MessageTypeRequest && x.offLink(ia) {
+			d.ias = append(d.ias, ia.refused(iana.StatusNotOnLink))
+			continue
+		}
+		d.grant(x, i)
+	}
+	return d
+}
+
+// grant leases something to the i-th identity association, if it may be had.
+func (d *decision6) grant(x *exchange6, i int) {
+	l, err := x.lease(i)
+	if err != nil {
+		d.ias = append(d.ias, x.ias[i].refused(none6(x.ias[i].kind)))
+		return
+	}
+	d.give(x.ias[i], l)
+}
+
+// give adds a lease for ia to the answer.
+func (d *decision6) give(ia ia6, l model.Lease) {
+	p := prefixOf(l)
+	g := given6{kind: ia.kind, id: ia.id, leases: []lifetime6{{p, l.Expires.Sub(l.Renewed)}}}
+	d.ias, d.leases = append(d.ias, g), append(d.leases, l)
+}
+
+// prefixOf returns what l leases.
+func prefixOf(l model.Lease) netip.Prefix {
+	if l.Bits > 0 {
+		return netip.PrefixFrom(l.Address, l.Bits)
+	}
+	return netip.PrefixFrom(l.Address, 128)
+}
+
+// refused returns that ia gets nothing.
+func (ia ia6) refused(why iana.StatusCode) given6 {
+	return given6{kind: ia.kind, id: ia.id, status: status6[why]}
+}
+
+// none6 is the status of an identity association of a kind that gets nothing.
+func none6(kind dhcpv6.OptionCode) iana.StatusCode {
+	if kind == dhcpv6.OptionIAPD {
+		return iana.StatusNoPrefixAvail
+	}
+	return iana.StatusNoAddrsAvail
+}
+
+// offLink reports whether ia names an address that is none of the client's link.
+func (x *exchange6) offLink(ia ia6) bool {
+	return ia.kind != dhcpv6.OptionIAPD && slices.ContainsFunc(ia.has, func(p netip.Prefix) bool { return !x.onLink(p.Addr()) })
+}
+
+// onLink reports whether a is an address of the client's link.
+func (x *exchange6) onLink(a netip.Addr) bool {
+	return slices.ContainsFunc(x.subnets, func(s *subnet) bool { return s.CIDR.Contains(a) })
+}
+
+// lease finds what to lease to the i-th identity association, and holds it for a
+// while.
+func (x *exchange6) lease(i int) (model.Lease, error) {
+	q, ok := x.query(i)
+	if !ok {
+		return model.Lease{}, errExhausted
+	}
+	if derived, ok := x.derived(q); ok {
+		q.wish = derived
+		return x.table.take(q)
+	}
+	return x.table.offer(q)
+}
+
+// query returns what the table is asked for the i-th identity association; false
+// if it can get nothing. A network interface has one address and one prefix, so
+// one association of a kind gets it, and temporary addresses (RFC 8415 §21.5) are
+// not given.
+func (x *exchange6) query(i int) (query, bool) {
+	ia := x.ias[i]
+	q := query{
+		network: x.network, subnets: x.subnets, mac: x.mac,
+		clientID: hex.EncodeToString(x.clientID), iaid: ia.id, now: x.now,
+	}
+	switch {
+	case ia.kind == dhcpv6.OptionIATA:
+		return q, false
+	case ia.kind == dhcpv6.OptionIAPD:
+		at := slices.IndexFunc(x.subnets, func(s *subnet) bool { return s.Delegate.Bits > 0 })
+		if at < 0 {
+			return q, false
+		}
+		q.subnets, q.bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
+	}
+	if len(q.subnets) == 0 || x.served(q, ia.kind) != i {
+		return q, false
+	}
+	for _, p := range ia.has {
+		if fits(p, q) {
+			q.wish = p.Addr()
+			break
+		}
+	}
+	return q, true
+}
+
+// served returns which identity association of a kind gets something: the one
+// that names what the client has leased, else the first.
+func (x *exchange6) served(q query, kind dhcpv6.OptionCode) int {
+	first := slices.IndexFunc(x.ias, func(ia ia6) bool { return ia.kind == kind })
+	if !slices.ContainsFunc(x.ias[first+1:], func(ia ia6) bool { return ia.kind == kind }) {
+		return first
+	}
+	if l, ok := x.table.leaseOf(q); ok {
+		named := slices.IndexFunc(x.ias, func(ia ia6) bool { return ia.kind == kind && slices.Contains(ia.has, prefixOf(l)) })
+		return max(first, named)
+	}
+	return first
+}
+
+// fits reports whether p is as long as what q asks for.
+func fits(p netip.Prefix, q query) bool {
+	return p.Bits() == q.bits || q.bits == 0 && p.Bits() == 128
+}
+
+// derived returns the address or prefix that the client's link makes for it, if
+// its subnet derives any. A reservation goes first.
+func (x *exchange6) derived(q query) (netip.Addr, bool) {
+	s := q.subnets[0]
+	switch {
+	case s.Derive == DeriveNone || !x.relay.IsValid() || !s.CIDR.Contains(x.relay):
+		return netip.Addr{}, false
+	case q.bits > 0:
+		return x.derivedPrefix(s)
+	case x.table.reserves(q):
+		return netip.Addr{}, false
+	}
+	return derive(s.Derive, x.relay, x.mac)
+}
+
+// derivedPrefix returns the prefix of the link-address itself, which onmetal
+// delegates where none are told.
+func (x *exchange6) derivedPrefix(s *subnet) (netip.Addr, bool) {
+	if s.Derive != DeriveOnmetal || s.Delegate.From.IsValid() {
+		return netip.Addr{}, false
+	}
+	return netip.PrefixFrom(x.relay, s.Delegate.Bits).Masked().Addr(), true
+}
+
+// derive returns the address that a rule makes of a relay's link-address and a
+// MAC address.
+func derive(rule Derivation, link netip.Addr, mac string) (netip.Addr, bool) {
+	switch rule {
+	case DeriveOnmetal:
+		next := link.Next()
+		return next, next.IsValid()
+	case DeriveStateless:
+		digits, err := hex.DecodeString(mac[0:2] + mac[3:5] + mac[6:8] + mac[9:11] + mac[12:14] + mac[15:17])
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		b := link.As16()
+		copy(b[10:], digits)
+		return netip.AddrFrom16(b), true
+	case DeriveNone:
+	}
+	return netip.Addr{}, false
+}
+
+// reserves reports whether an address is reserved for the client on its link.
+func (t *table) reserves(q query) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _, ok := t.reservation(q)
+	return ok
+}
+
+// renew answers a Renew or a Rebind: RFC 8415 §18.3.4, §18.3.5.
+func (x *exchange6) renew() (decision6, error) {
+	d := decision6{answer6: x.reply()}
+	for i := range x.ias {
+		d.extend(x, i)
+	}
+	if len(d.ias) == 0 {
+		return d, drop6Nothing
+	}
+	return d, nil
+}
+
+// extend prolongs what the i-th identity association has.
+func (d *decision6) extend(x *exchange6, i int) {
+	ia := x.ias[i]
+	q, ok := x.query(i)
+	switch {
+	case !ok:
+		d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
+		return
+	case len(ia.has) == 0: // it has been without since its Request: RFC 8415 §18.2.4
+		d.grant(x, i)
+		return
+	}
+	l, state := x.renewal(ia, q)
+	switch state {
+	case renewalKnown, renewalFree:
+		d.give(ia, l)
+	case renewalElsewhere, renewalOutside:
+		if l, err := x.lease(i); err == nil {
+			d.give(ia, l)
+		} else {
+			d.ias = append(d.ias, given6{kind: ia.kind, id: ia.id})
+		}
+	case renewalTaken:
+		d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
+		return
+	case renewalUnknown:
+		// A client that rebinds asks all servers, of which another may know it.
+		if x.kind == dhcpv6.MessageTypeRenew {
+			d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
+		}
+		return
+	}
+	d.ias[len(d.ias)-1].take(ia.has)
+}
+
+// take ends what a client has and was not given: RFC 8415 §18.3.4.
+func (g *given6) take(has []netip.Prefix) {
+	for _, p := range has {
+		if !slices.ContainsFunc(g.leases, func(l lifetime6) bool { return l.prefix == p }) {
+			g.leases = append(g.leases, lifetime6{prefix: p})
+		}
+	}
+}
+
+// renewal asks the table for what ia has, and returns the first that it may keep,
+// or else the best that can be said of any.
+func (x *exchange6) renewal(ia ia6, q query) (best model.Lease, state renewalState) {
+	derived, isDerived := x.derived(q)
+	for _, p := range ia.has {
+		said, l := renewalOutside, model.Lease{}
+		q.wish = p.Addr()
+		switch {
+		case !fits(p, q):
+		case isDerived:
+			l, said = x.renewDerived(q, derived)
+		default:
+			l, said = x.table.renewal(q)
+		}
+		if said >= renewalFree {
+			return l, said
+		}
+		state = max(state, said)
+	}
+	return best, state
+}
+
+// renewDerived is table.renewal for what is derived.
+func (x *exchange6) renewDerived(q query, derived netip.Addr) (model.Lease, renewalState) {
+	if q.wish != derived {
+		return model.Lease{}, renewalElsewhere
+	}
+	l, err := x.table.take(q)
+	if err != nil {
+		return model.Lease{}, renewalTaken
+	}
+	return l, renewalFree
+}
+
+// confirm answers a Confirm: RFC 8415 §18.3.3. A client that slept while its
+// address went to another is sent to ask anew too.
+func (x *exchange6) confirm() (decision6, error) {
+	d := decision6{answer6: x.reply()}
+	d.status = status6[iana.StatusSuccess]
+	named := false
+	for _, ia := range x.ias {
+		for _, p := range ia.has {
+			named = true
+			holder, held := x.table.holder(p.Addr(), x.now)
+			if !x.onLink(p.Addr()) || held && holder != x.mac {
+				d.status = status6[iana.StatusNotOnLink]
+			}
+		}
+	}
+	if !named {
+		return d, drop6Nothing
+	}
+	return d, nil
+}
+
+// giveBack answers a Release or a Decline (RFC 8415 §18.3.7, §18.3.8): it succeeds
+// whatever it names, and is told what was not its own.
+func (x *exchange6) giveBack(back func(query) (model.Lease, bool)) decision6 {
+	d := decision6{answer6: answer6{kind: dhcpv6.MessageTypeReply, status: status6[iana.StatusSuccess]}}
+	for i, ia := range x.ias {
+		before := len(d.leases)
+		if q, ok := x.query(i); ok {
+			for _, p := range ia.has {
+				q.wish = p.Addr()
+				if !fits(p, q) {
+					continue
+				}
+				if l, ok := back(q); ok {
+					d.leases = append(d.leases, l)
+				}
+			}
+		}
+		if len(d.leases) == before {
+			d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
+		}
+	}
+	return d
+}

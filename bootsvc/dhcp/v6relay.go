@@ -1,0 +1,181 @@
+package dhcp
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/insomniacslk/dhcp/dhcpv6"
+)
+
+// maxRelays6 is how many relays may stand between a client and us. RFC 8415
+// §19.1.2 lets relays nest 8 deep, RFC 3315 let them nest 32 deep.
+const maxRelays6 = 32
+
+// relay6 is what one relay says of the packet that it passed on: RFC 8415 §9.
+type relay6 struct {
+	hops        uint8
+	link, peer  netip.Addr
+	interfaceID []byte // RFC 8415 §21.18; nil if it sent none
+	port        []byte // RFC 8357 §5.1; nil if it sent none
+	clientMAC   string // RFC 6939; canonical, empty if it sent none
+}
+
+// packet6 is one packet: a client's message, and the relays that it came by.
+type packet6 struct {
+	message6
+	relays []relay6 // the one that sent us the packet first, the one next to the client last
+	// peer is the address that the client sent from, as the relay next to it saw it.
+	peer netip.Addr
+}
+
+// parsePacket6 peels the relays off a packet that came from an address, and reads
+// the message in it.
+func parsePacket6(data []byte, from netip.Addr) (packet6, error) {
+	p := packet6{peer: from}
+	for len(data) > 0 && dhcpv6.MessageType(data[0]) == dhcpv6.MessageTypeRelayForward {
+		if len(p.relays) == maxRelays6 {
+			return p, drop6Nesting
+		}
+		relay, inner, err := parseRelay6(data)
+		if err != nil {
+			return p, err
+		}
+		p.relays, p.peer, data = append(p.relays, relay), relay.peer, inner
+	}
+	var err error
+	p.message6, err = parseMessage6(data)
+	return p, err
+}
+
+// parseRelay6 reads one Relay-forward message, and returns what it passes on.
+func parseRelay6(data []byte) (r relay6, inner []byte, err error) {
+	if len(data) < dhcpv6.RelayHeaderSize {
+		return r, nil, drop6Malformed
+	}
+	r.hops = data[1]
+	r.link, r.peer = netip.AddrFrom16([16]byte(data[2:])), netip.AddrFrom16([16]byte(data[18:]))
+	err = eachOption6(data[dhcpv6.RelayHeaderSize:], func(code dhcpv6.OptionCode, value []byte) error {
+		switch code {
+		case dhcpv6.OptionRelayMsg:
+			inner = value
+		case dhcpv6.OptionInterfaceID:
+			r.interfaceID = value
+		case dhcpv6.OptionRelayPort:
+			r.port = value
+		case dhcpv6.OptionClientLinkLayerAddr:
+			r.clientMAC = ethernetMAC(value)
+		default: // of no concern to a server
+		}
+		return nil
+	})
+	if err == nil && len(inner) == 0 {
+		err = drop6Malformed
+	}
+	return r, inner, err
+}
+
+// link returns the link-address of the relay nearest to the client that names
+// one: lightweight relays (RFC 6221) do not.
+func (p *packet6) link() (netip.Addr, bool) {
+	for _, r := range slices.Backward(p.relays) {
+		if !r.link.IsUnspecified() {
+			return r.link, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// mac returns the MAC address of the network interface that asks, or "". The
+// relay next to the client saw it (RFC 6939); a DUID (RFC 8415 §11) names it or
+// that of another interface of the machine; and a link-local address is often
+// made of it (RFC 4291 appendix A).
+func (p *packet6) mac() string {
+	if n := len(p.relays); n > 0 && p.relays[n-1].clientMAC != "" {
+		return p.relays[n-1].clientMAC
+	}
+	if mac := duidMAC(p.clientID); mac != "" {
+		return mac
+	}
+	return eui64MAC(p.peer)
+}
+
+// duidMAC returns the MAC address in a DUID-LLT or DUID-LL, or "".
+func duidMAC(id []byte) string {
+	if len(id) < 4 {
+		return ""
+	}
+	kind := dhcpv6.DUIDType(binary.BigEndian.Uint16(id))
+	switch {
+	case kind == dhcpv6.DUID_LL:
+		return ethernetMAC(id[2:])
+	case kind == dhcpv6.DUID_LLT && len(id) == 14: // a time lies between hardware type and address
+		return ethernetMAC(append(id[2:4:4], id[8:]...))
+	}
+	return ""
+}
+
+// ethernetMAC returns the MAC address that follows its hardware type (RFC 826),
+// or "" if it is no Ethernet interface's own.
+func ethernetMAC(value []byte) string {
+	if len(value) != 8 || binary.BigEndian.Uint16(value) != 1 {
+		return ""
+	}
+	return clientMAC(value[2:])
+}
+
+// eui64MAC returns the MAC address that an address's interface identifier was
+// made of, or "".
+func eui64MAC(a netip.Addr) string {
+	b := a.As16()
+	if b[11] != 0xff || b[12] != 0xfe {
+		return ""
+	}
+	return clientMAC(net.HardwareAddr{b[8] ^ 2, b[9], b[10], b[13], b[14], b[15]})
+}
+
+// clientMAC returns a MAC address in canonical spelling, or "" if no client can
+// have it.
+func clientMAC(mac net.HardwareAddr) string {
+	if !validMAC(mac) {
+		return ""
+	}
+	return mac.String()
+}
+
+// wrap6 returns reply as it goes back by the relays that the packet came by:
+// each has its own hop count, addresses, interface-id (RFC 8415 §19.3) and
+// source port (RFC 8357 §5.2) returned.
+func wrap6(relays []relay6, reply dhcpv6.DHCPv6) dhcpv6.DHCPv6 {
+	for _, r := range slices.Backward(relays) {
+		outer := &dhcpv6.RelayMessage{
+			MessageType: dhcpv6.MessageTypeRelayReply,
+			HopCount:    r.hops,
+			LinkAddr:    r.link.AsSlice(),
+			PeerAddr:    r.peer.AsSlice(),
+		}
+		if r.interfaceID != nil {
+			outer.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionInterfaceID, OptionData: r.interfaceID})
+		}
+		if r.port != nil {
+			outer.AddOption(&dhcpv6.OptionGeneric{OptionCode: dhcpv6.OptionRelayPort, OptionData: r.port})
+		}
+		outer.AddOption(dhcpv6.OptRelayMessage(reply))
+		reply = outer
+	}
+	return reply
+}
+
+// replyTo returns where the reply to a packet from an address goes: to the
+// relay's own port if it said that it has one (RFC 8357 §5.2), else to the ports
+// of RFC 8415 §7.2.
+func (p *packet6) replyTo(from netip.AddrPort) netip.AddrPort {
+	switch {
+	case len(p.relays) == 0:
+		return netip.AddrPortFrom(from.Addr(), dhcpv6.DefaultClientPort)
+	case p.relays[0].port != nil:
+		return from
+	}
+	return netip.AddrPortFrom(from.Addr(), dhcpv6.DefaultServerPort)
+}
