@@ -129,8 +129,18 @@ func BenchmarkClaimOfAKnownSource(b *testing.B) {
 	}
 }
 
-// quiet is a desk that keeps no notes, so that they are not measured.
+// quiet is a desk that keeps no notes, so that they are not measured, and whose
+// machines have fetched their kernels, so that none goes round in circles.
 type quiet struct{ *desk }
+
+// Offer implements Tickets.
+func (q quiet) Offer(id string) (model.Offer, bool) {
+	o, ok := q.desk.Offer(id)
+	if ok {
+		o.Progress = &model.Progress{Ticket: o.Ticket.ID, ScriptAt: armed, KernelAt: armed}
+	}
+	return o, ok
+}
 
 // Note implements Tickets.
 func (quiet) Note(context.Context, *model.Ticket, model.BootStage, netip.Addr) error { return nil }

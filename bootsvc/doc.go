@@ -6,6 +6,11 @@
 // without one is told to boot from disk. What a server fetched is noted before
 // the answer goes out, so that a crash never serves a boot that nobody remembers.
 //
+// Firmware that boots by HTTP is served boot loaders and UKIs. A machine that
+// cannot know its token, for firmware or a UKI asks on its behalf, is known by the
+// lease on the address that it asks from. Package netboot names all these files,
+// and DHCP and TFTP go by the same names.
+//
 // An image reference is resolved once, by Images, into digests; layers are
 // streamed from their registry and verified on the way, and a layer that turns
 // out to be wrong is cut off before its last byte. Ignition makes what a server

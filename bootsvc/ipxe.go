@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
@@ -34,6 +35,15 @@ func diskScript(id string) string {
 	return "#!ipxe\necho Ingot: no boot ticket for " + id + ", booting from disk\nexit\n"
 }
 
+// loopScript stops a machine that goes round in circles: it says why, and keeps
+// the machine from asking again at once. id is in canonical form.
+func loopScript(id string) string {
+	return "#!ipxe\n" +
+		"echo Ingot: " + id + " fetched its boot script several times and never its kernel\n" +
+		"echo Ingot: it is not sent round again for now, see ingot explain server\n" +
+		"sleep 60\nexit\n"
+}
+
 // ticketScript boots what t pins. Everything in it is checked first, so that no
 // value can become a line of its own.
 func ticketScript(base string, t *model.Ticket, token model.Sensitive) (string, error) {
@@ -45,7 +55,7 @@ func ticketScript(base string, t *model.Ticket, token model.Sensitive) (string, 
 	s.add("#!ipxe\nset ipxe-svc ", base, "\n")
 	img := t.Image
 	if img.Kernel == nil {
-		s.add("set uki-url ", base, ukiPath(t), "\n")
+		s.add("set uki-url ", base, netboot.UKIPath(t), "\n")
 		s.add("echo Loading kernel...\nkernel ${uki-url}")
 		s.arguments()
 		s.add("echo Booting...\nboot\n")
@@ -61,7 +71,9 @@ func ticketScript(base string, t *model.Ticket, token model.Sensitive) (string, 
 		s.add(" gl.ovl=/:tmpfs gl.url=${squashfs-url} gl.live=1")
 	}
 	s.arguments()
-	s.add("echo Loading initrd...\ninitrd ${initrd-url}\n")
+	// on UEFI the kernel asks for the file that its argument initrd= names, and an
+	// image is named after its URL's path unless it is told another name
+	s.add("echo Loading initrd...\ninitrd --name initrd ${initrd-url}\n")
 	s.add("echo Booting...\nboot\n")
 	return s.b.String(), nil
 }
@@ -138,12 +150,6 @@ func checkTicket(t *model.Ticket, token model.Sensitive) error {
 // that it lacks are nil.
 func layersOf(img *model.PinnedImage) [4]*model.Layer {
 	return [4]*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI}
-}
-
-// ukiPath is where t's UKI is, under a name that ends in .efi, for UEFI firmware
-// looks at that.
-func ukiPath(t *model.Ticket) string {
-	return "/httpboot/" + t.Image.Repository + "/" + strings.Replace(t.Image.UKI.Digest, ":", "-", 1) + ".efi?uuid=" + t.UUID
 }
 
 // validToken reports whether s is made as boot tickets' tokens are.

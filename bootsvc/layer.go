@@ -13,6 +13,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
@@ -102,7 +103,7 @@ func (s *Server) enter(ctx context.Context) bool {
 }
 
 // pinned finds the layer and the ticket that pins it. The ticket of the server
-// that the URL names goes first, for many servers boot the same image.
+// that asks goes first, for many servers boot the same image.
 func (s *Server) pinned(r *request, name, sum string) (wanted, bool) {
 	if s.images == nil || !validDigest(sum) || !validName(name) {
 		return wanted{}, false
@@ -111,15 +112,22 @@ func (s *Server) pinned(r *request, name, sum string) (wanted, bool) {
 	if !ok || t == nil {
 		return wanted{}, false
 	}
-	if id, ok := machineID(r.URL.Query().Get("uuid")); ok {
-		r.id = id
-		if own, ok := s.tickets.Offer(id); ok && own.Ticket != nil && inUse(own.Ticket) && layerIn(own.Ticket, name, sum) != nil {
-			t = own.Ticket
-		}
+	if own, ok := s.ownOffer(r); ok && netboot.InUse(own.Ticket) && layerIn(own.Ticket, name, sum) != nil {
+		t = own.Ticket
 	}
 	layer := layerIn(t, name, sum)
 	ref, err := ParseReference(name + "@" + sum)
 	return wanted{ref: ref, layer: layer, ticket: t}, layer != nil && err == nil
+}
+
+// ownOffer returns the boot ticket of the server that the URL names, else of the
+// one that holds the lease on the address that asks.
+func (s *Server) ownOffer(r *request) (model.Offer, bool) {
+	if id, ok := machineID(r.URL.Query().Get("uuid")); ok {
+		r.id = id
+		return s.tickets.Offer(id)
+	}
+	return s.asker(r)
 }
 
 // layerIn returns the layer of t's image with a digest, or nil.
@@ -209,14 +217,30 @@ func (s *Server) stream(r *request, want wanted) {
 	}
 }
 
-// noteLayer notes the stage that a fetch shows. A boot does not depend on it.
+// noteLayer notes the stages that a fetch shows. A UKI that no script asked for was
+// fetched by firmware itself.
 func (s *Server) noteLayer(r *request, want wanted) {
 	stage := stageOf(want.ticket.Image, want.layer)
 	if stage == "" {
 		return
 	}
-	if err := s.tickets.Note(r.Context(), want.ticket, stage, r.client()); err != nil {
-		s.log.Warn("boot progress cannot be recorded", "server", want.ticket.Server, "stage", string(stage), "err", err)
+	if want.layer == want.ticket.Image.UKI && !s.scripted(want.ticket) {
+		s.tryNote(r, want.ticket, model.StageHTTPBoot)
+	}
+	s.tryNote(r, want.ticket, stage)
+}
+
+// scripted reports whether t's server was served its script.
+func (s *Server) scripted(t *model.Ticket) bool {
+	offer, _ := s.tickets.Offer(t.UUID)
+	p := offer.Progress
+	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
+}
+
+// tryNote notes a stage that a boot does not depend on.
+func (s *Server) tryNote(r *request, t *model.Ticket, stage model.BootStage) {
+	if err := s.tickets.Note(r.Context(), t, stage, r.client()); err != nil {
+		s.log.Warn("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
 	}
 }
 

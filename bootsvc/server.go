@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
@@ -51,8 +52,12 @@ type Tickets interface {
 // Options are the options of NewServer.
 type Options struct {
 	// URL is how servers reach the handler: http://boot.example:8082.
-	URL     string
-	Tickets Tickets
+	URL string
+	// URLFromHost makes links point to where the request came in, when its Host
+	// header is an IP address: for a URL that nobody set, on a machine that has more
+	// networks than one.
+	URLFromHost bool
+	Tickets     Tickets
 	// Token returns a ticket's token.
 	Token  func(*model.Ticket) model.Sensitive
 	Images *Images
@@ -60,6 +65,11 @@ type Options struct {
 	// further clients wait their turn for a while and are then told to come again.
 	// Zero means 16.
 	Downloads int
+	// Loaders are the boot loaders that are served; nil means none.
+	Loaders *netboot.Loaders
+	// Holder returns the MAC address that holds a lease on an address; nil when no
+	// leases are known.
+	Holder func(netip.Addr) (mac string, ok bool)
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -69,10 +79,13 @@ type Options struct {
 // Server answers machines that boot. It is safe for concurrent use.
 type Server struct {
 	base      string
-	chain     string
+	fromHost  bool
 	tickets   Tickets
 	token     func(*model.Ticket) model.Sensitive
 	images    *Images
+	loaders   *netboot.Loaders
+	holder    func(netip.Addr) (string, bool)
+	scripts   *netboot.Guard
 	downloads chan struct{} // a slot for each layer being fetched
 	waiting   chan struct{} // a slot for each that waits for one of those
 	patience  time.Duration
@@ -91,10 +104,13 @@ func NewServer(o Options) (*Server, error) {
 	}
 	s := &Server{
 		base:      base,
-		chain:     chainScript(base),
+		fromHost:  o.URLFromHost,
 		tickets:   o.Tickets,
 		token:     o.Token,
 		images:    o.Images,
+		loaders:   o.Loaders,
+		holder:    o.Holder,
+		scripts:   netboot.NewScriptGuard(),
 		downloads: make(chan struct{}, 16),
 		waiting:   make(chan struct{}, maxWaiting),
 		patience:  patience,
@@ -147,6 +163,8 @@ var (
 	routeNoToken     = route{"/ignition/{uuid}", (*Server).serveNoToken}
 	routeImage       = route{"/image", (*Server).serveImage}
 	routeUKI         = route{"/httpboot/{image}", (*Server).serveUKI}
+	routeHTTPBoot    = route{"/httpboot", (*Server).serveHTTPBoot}
+	routeLoader      = route{"/loader/{name}", (*Server).serveLoader}
 	routeUnknownPath = route{"other", (*Server).serveNotFound}
 )
 
@@ -180,6 +198,10 @@ func find(path string) (route, []string) {
 		return routeImage, nil
 	case elements[0] == "httpboot" && len(args) >= 3:
 		return routeUKI, args
+	case elements[0] == "httpboot" && len(args) == 0:
+		return routeHTTPBoot, nil
+	case elements[0] == "loader" && len(args) == 1:
+		return routeLoader, args
 	}
 	return routeUnknownPath, nil
 }
@@ -225,7 +247,7 @@ func (s *Server) serveNotFound(r *request) {
 	r.refuse(http.StatusNotFound, "there is nothing here; /ipxe is where a machine starts")
 }
 
-func (s *Server) serveChain(r *request) { r.text(s.chain) }
+func (s *Server) serveChain(r *request) { r.text(chainScript(s.baseFor(r))) }
 
 // serveScript answers with the script of one machine. That it was served is noted
 // first: a server that cannot remember it must not boot anybody.
@@ -242,13 +264,16 @@ func (s *Server) serveScript(r *request) {
 		r.refuse(http.StatusNotFound, "no server with this UUID or MAC address is known")
 	case !offer.Ticket.MayBoot(offer.Progress):
 		r.text(diskScript(id))
+	case r.Method == http.MethodGet && !s.scripts.Allow(offer, s.clock()):
+		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(offer.Ticket.Server))
+		r.text(loopScript(id))
 	default:
 		s.serveTicketScript(r, offer.Ticket)
 	}
 }
 
 func (s *Server) serveTicketScript(r *request, t *model.Ticket) {
-	script, err := ticketScript(s.base, t, s.token(t))
+	script, err := ticketScript(s.baseFor(r), t, s.token(t))
 	if err != nil {
 		s.log.Error("boot ticket cannot be served", "server", t.Server, "err", err)
 		r.refuse(http.StatusInternalServerError, "the boot ticket of this server cannot be served; Ingot's log says why")
@@ -260,8 +285,44 @@ func (s *Server) serveTicketScript(r *request, t *model.Ticket) {
 	r.text(script)
 }
 
+// serveNoToken answers with Ignition to a machine that cannot know its token, for
+// it booted a UKI or asks by DHCP: it must ask from the address that it holds the
+// lease on.
 func (s *Server) serveNoToken(r *request) {
-	r.refuse(http.StatusForbidden, "the token is missing: /ignition/{uuid}/{token}, as the boot script has it")
+	offer, known := s.asker(r)
+	if t := offer.Ticket; known && netboot.InUse(t) && s.ticketOf(r, r.args[0], t) {
+		s.serveTicketIgnition(r, t)
+		return
+	}
+	r.refuse(http.StatusForbidden, "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; without it only the machine itself is served, at the address that Ingot leased to it")
+}
+
+// ticketOf reports whether t is the ticket of the server with a UUID, in whatever
+// spelling.
+func (s *Server) ticketOf(r *request, uuid string, t *model.Ticket) bool {
+	id, ok := machineID(uuid)
+	if !ok {
+		return false
+	}
+	r.id = id
+	offer, known := s.tickets.Offer(id)
+	return known && offer.Ticket != nil && offer.Ticket.ID == t.ID
+}
+
+// asker returns the boot ticket of the machine that holds the lease on the address
+// that asks.
+func (s *Server) asker(r *request) (model.Offer, bool) { return s.offerAt(r.client()) }
+
+// offerAt returns the boot ticket of the machine that holds the lease on addr.
+func (s *Server) offerAt(addr netip.Addr) (model.Offer, bool) {
+	if s.holder == nil {
+		return model.Offer{}, false
+	}
+	mac, ok := s.holder(addr)
+	if !ok {
+		return model.Offer{}, false
+	}
+	return s.tickets.Offer(mac)
 }
 
 // serveIgnition answers with a ticket's Ignition to who has its token, for as
@@ -277,7 +338,7 @@ func (s *Server) serveIgnition(r *request) {
 	switch t := offer.Ticket; {
 	case !known:
 		r.refuse(http.StatusNotFound, "no server with this UUID is known")
-	case t == nil || !sameToken(s.token(t), r.args[1]) || !inUse(t):
+	case t == nil || !sameToken(s.token(t), r.args[1]) || !netboot.InUse(t):
 		r.refuse(http.StatusForbidden, "the token is not that of an open boot ticket of this server")
 	default:
 		s.serveTicketIgnition(r, t)
@@ -302,12 +363,6 @@ func (s *Server) serveTicketIgnition(r *request, t *model.Ticket) {
 	r.body("application/vnd.coreos.ignition+json", body)
 }
 
-// inUse reports whether t's Ignition and layers may be fetched: while it is open
-// and, for a ticket that boots always, after it served its purpose.
-func inUse(t *model.Ticket) bool {
-	return t.Open() || t.Always && t.Ended == model.TicketBooted
-}
-
 // note records a stage before its answer goes out, and answers itself when that
 // cannot be.
 func (s *Server) note(r *request, t *model.Ticket, stage model.BootStage) bool {
@@ -321,6 +376,40 @@ func (s *Server) note(r *request, t *model.Ticket, stage model.BootStage) bool {
 			slog.String("uuid", t.UUID), slog.String("purpose", string(t.Purpose)), slog.String("stage", string(stage)))
 	}
 	return true
+}
+
+// baseFor returns the URL that links in r's answer begin with. A Host header that
+// is no plain IP address could be anything, and is passed over.
+func (s *Server) baseFor(r *request) string {
+	if !s.fromHost {
+		return s.base
+	}
+	if host, ok := literalHost(r.Host); ok {
+		if r.TLS != nil {
+			return "https://" + host
+		}
+		return "http://" + host
+	}
+	return s.base
+}
+
+// literalHost returns a Host header (RFC 9110 §7.2) that is an IP address which
+// other machines can reach, with or without a port, in its canonical form.
+func literalHost(host string) (string, bool) {
+	at, err := netip.ParseAddrPort(host)
+	port := ":" + strconv.Itoa(int(at.Port()))
+	if err != nil {
+		at, err = netip.ParseAddrPort(host + ":80")
+		port = ""
+	}
+	addr := at.Addr()
+	switch {
+	case err != nil, at.Port() == 0, addr.Zone() != "", addr.IsUnspecified(), addr.IsMulticast():
+		return "", false
+	case addr.Is6():
+		return "[" + addr.String() + "]" + port, true
+	}
+	return addr.String() + port, true
 }
 
 // client returns who asks, from the connection itself: headers can say anything.

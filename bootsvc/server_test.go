@@ -56,10 +56,19 @@ func newServer(t testing.TB, d Tickets, change func(*Options)) *Server {
 
 // ask sends a request to a handler; header is pairs of name and value.
 func ask(h http.Handler, method, target string, header ...string) *httptest.ResponseRecorder {
+	return send(h, method, "10.1.2.3", "example.com", target, header...)
+}
+
+// askFrom sends a GET from an address, with a Host header.
+func askFrom(h http.Handler, from, host, target string, header ...string) *httptest.ResponseRecorder {
+	return send(h, http.MethodGet, from, host, target, header...)
+}
+
+func send(h http.Handler, method, from, host, target string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/", nil)
 	path, query, _ := strings.Cut(target, "?")
 	r.URL.Path, r.URL.RawQuery = path, query
-	r.RemoteAddr = "10.1.2.3:4567"
+	r.RemoteAddr, r.Host = net.JoinHostPort(from, "4567"), host
 	for n := 0; n < len(header); n += 2 {
 		r.Header.Add(header[n], header[n+1])
 	}
@@ -85,6 +94,7 @@ func TestScripts(t *testing.T) {
 	}
 	golden(t, "chain.ipxe", chainScript(base))
 	golden(t, "disk.ipxe", diskScript(uuid1))
+	golden(t, "loop.ipxe", loopScript(uuid1))
 }
 
 func TestNothingBreaksOutOfScripts(t *testing.T) {
@@ -115,8 +125,8 @@ func TestNothingBreaksOutOfScripts(t *testing.T) {
 			t.Errorf("Y07: URL %q is taken", base)
 		}
 	}
-	if s := newServer(t, newDesk(), func(o *Options) { o.URL = "http://[fd00::1]:8082" }); !strings.Contains(s.chain, "set ipxe-svc http://[fd00::1]:8082\n") {
-		t.Errorf("T10: %s", s.chain)
+	if s := newServer(t, newDesk(), func(o *Options) { o.URL = "http://[fd00::1]:8082" }); !strings.Contains(ask(s.Handler(), http.MethodGet, "/ipxe").Body.String(), "set ipxe-svc http://[fd00::1]:8082\n") {
+		t.Errorf("T10: the URL is not in the script of /ipxe")
 	}
 }
 
@@ -732,4 +742,4 @@ func FuzzScriptPath(f *testing.F) {
 }
 
 // knownLine is what lines of scripts look like.
-var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd) [ -~]+)$`)
+var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd|sleep) [ -~]+)$`)

@@ -1,0 +1,178 @@
+package bootsvc
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	pin "github.com/pin/tftp/v3"
+
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/tftp"
+	"ingot/model"
+)
+
+// TestEveryBootFileCanBeFetched joins who names boot files with who serves them:
+// for each architecture and kind of client, over either version of IP, with an
+// image that has a UKI and one that has none, what BootFile names is fetched from
+// real servers.
+func TestEveryBootFileCanBeFetched(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	files := loaders(t, "undionly.kpxe", "ipxe-ia32.efi", "ipxe.efi", "snp-arm32.efi", "snp-arm64.efi", "snp-riscv32.efi", "snp-riscv64.efi", "snp-loong64.efi")
+	oci := newRegistry(t)
+	ref, _, err := oci.Push("os/both", "1", ocitest.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRack(t, nil, func(o *Options) {
+		o.Loaders = files
+		o.Holder = func(a netip.Addr) (string, bool) { return mac1, a.IsLoopback() }
+	})
+	withUKI := *r.ticket
+	if withUKI.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
+		t.Fatal(err)
+	}
+	port := serveTFTP(t, files)
+
+	served := make(map[string]int)
+	for _, ticket := range []*model.Ticket{r.ticket, &withUKI} {
+		r.desk.arm(ticket, "{}")
+		for _, kind := range []netboot.Kind{netboot.KindPXE, netboot.KindHTTP, netboot.KindIPXE, netboot.KindProbe} {
+			for code := range 64 {
+				for _, host := range []string{"127.0.0.1", "::1"} {
+					r.desk.arm(ticket, `{"ignition":{}}`) // nothing was fetched yet
+					r.desk.offers[mac1] = r.desk.offers[uuid1]
+					r.service.scripts = netboot.NewScriptGuard()
+					site := netboot.Site{HTTP: r.URL, TFTP: netip.MustParseAddr(host)}
+					c := netboot.Client{Kind: kind, Arch: netboot.Arch(code), V6: host == "::1"}
+					answer, ok := site.BootFile(c, *r.desk.offers[uuid1], files)
+					if !ok {
+						if c.Arch.Known() || kind == netboot.KindIPXE || kind == netboot.KindProbe {
+							t.Errorf("%s %s is told nothing: %s", kind, c.Arch, answer.Reason)
+						}
+						continue
+					}
+					got := fetchBootFile(t, answer, site, port)
+					what := contentsOf(got)
+					if want := expected(kind, c.Arch, ticket); what != want {
+						t.Errorf("%s %s is told %s, which is %s, want %s", kind, c.Arch, answer.URL(site), what, want)
+					}
+					served[what]++
+				}
+			}
+		}
+	}
+	if len(served) != 8+3 {
+		t.Errorf("these were served: %v", served)
+	}
+}
+
+// contentsOf names what was fetched.
+func contentsOf(body string) string {
+	switch {
+	case strings.HasPrefix(body, "#!ipxe") && strings.Contains(body, "\nkernel "):
+		return "script"
+	case strings.HasPrefix(body, `{"ignition":`):
+		return "Ignition"
+	}
+	return strings.TrimPrefix(body, "this is ")
+}
+
+// expected is what a client must get, said apart from who names it.
+func expected(kind netboot.Kind, a netboot.Arch, t *model.Ticket) string {
+	x64 := a == 7 || a == 9 || a == 16 || a == 17
+	switch {
+	case kind == netboot.KindIPXE:
+		return "script"
+	case kind == netboot.KindProbe:
+		return "Ignition"
+	case kind == netboot.KindHTTP && t.Image.UKI != nil && x64:
+		return "a UKI"
+	case x64:
+		return "ipxe.efi"
+	}
+	return map[netboot.Arch]string{
+		0: "undionly.kpxe", 20: "undionly.kpxe", 6: "ipxe-ia32.efi", 15: "ipxe-ia32.efi",
+		10: "snp-arm32.efi", 18: "snp-arm32.efi", 11: "snp-arm64.efi", 19: "snp-arm64.efi", 41: "snp-arm64.efi",
+		25: "snp-riscv32.efi", 26: "snp-riscv32.efi", 27: "snp-riscv64.efi", 28: "snp-riscv64.efi",
+		39: "snp-loong64.efi", 40: "snp-loong64.efi",
+	}[a]
+}
+
+// fetchBootFile fetches a boot file as its client does: HEAD before GET, no redirects.
+func fetchBootFile(t *testing.T, a netboot.Answer, site netboot.Site, port int) string {
+	t.Helper()
+	if !a.HTTP {
+		return fetchTFTP(t, netip.AddrPortFrom(site.TFTP, uint16(port)), a.File)
+	}
+	head, err := http.NewRequestWithContext(t.Context(), http.MethodHead, a.File, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := http.DefaultTransport.RoundTrip(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Body.Close()
+	resp, body, err := get(t, a.File)
+	if err != nil || resp.StatusCode != http.StatusOK || first.StatusCode != http.StatusOK {
+		t.Errorf("%s: HEAD %s, GET %s %s, %v", a.File, first.Status, resp.Status, body, err)
+	}
+	if first.ContentLength != int64(len(body)) || resp.ContentLength != int64(len(body)) || len(resp.TransferEncoding) > 0 {
+		t.Errorf("T08: %s has %d bytes, and HEAD says %d, GET %d %v", a.File, len(body), first.ContentLength, resp.ContentLength, resp.TransferEncoding)
+	}
+	if path, _, _ := strings.Cut(a.File, "?"); strings.HasSuffix(path, ".efi") && resp.Header.Get("Content-Type") != "application/efi" {
+		t.Errorf("T08: %s is %s", a.File, resp.Header.Get("Content-Type"))
+	}
+	return string(body)
+}
+
+func fetchTFTP(t *testing.T, at netip.AddrPort, name string) string {
+	t.Helper()
+	c, err := pin.NewClient(at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body bytes.Buffer
+	file, err := c.Receive(name, "octet")
+	if err == nil {
+		_, err = file.WriteTo(&body)
+	}
+	if err != nil {
+		t.Errorf("tftp://%s/%s: %v", at, name, err)
+	}
+	return body.String()
+}
+
+// serveTFTP serves files by TFTP for the test, and returns the port.
+func serveTFTP(t *testing.T, files *netboot.Loaders) int {
+	t.Helper()
+	s, err := tftp.New(tftp.Options{Loaders: files})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Listen(t.Context(), ":0"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+	at, err := netip.ParseAddrPort(s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(at.Port())
+}

@@ -1,0 +1,94 @@
+package bootsvc
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// maxIdentifiers bounds the addresses that one request may ask for.
+const maxIdentifiers = 16
+
+// bootDocument says what the machine at some addresses boots by UEFI HTTP boot, in
+// boot-operator's words: DHCP servers and people's tools read it.
+type bootDocument struct {
+	ClientIPs  string // who was looked for, joined by commas
+	UKIURL     string
+	SystemUUID string
+}
+
+// serveHTTPBoot answers /httpboot with the bootDocument of the machine that asks.
+// It is known by the lease on the address of the connection itself. X-Forwarded-For,
+// a list of IP and MAC addresses, is heeded from this machine alone, where a DHCP
+// server or a proxy may ask for others: anybody else could ask for anybody.
+func (s *Server) serveHTTPBoot(r *request) {
+	who := r.identifiers()
+	for _, id := range who {
+		if doc, ok := s.bootDocument(r, id); ok {
+			doc.ClientIPs = strings.Join(who, ",")
+			r.json(http.StatusOK, doc)
+			return
+		}
+	}
+	r.json(http.StatusNotFound, map[string]string{
+		"error": "no server with an open boot ticket holds a lease on " + strings.Join(who, ", "),
+	})
+}
+
+// bootDocument returns the document of the server with an IP or MAC address.
+func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
+	offer, ok := s.offerOf(id)
+	if !ok || offer.Ticket == nil {
+		return bootDocument{}, false
+	}
+	site := netboot.Site{HTTP: s.baseFor(r)}
+	file, ok := site.BootFile(netboot.HTTPClient(offer.Ticket.Image.Architecture), offer, s.loaders)
+	if !ok {
+		return bootDocument{}, false
+	}
+	r.id = offer.Ticket.UUID
+	return bootDocument{UKIURL: file.File, SystemUUID: offer.Ticket.UUID}, true
+}
+
+// offerOf returns the boot ticket of the server with an IP or MAC address.
+func (s *Server) offerOf(id string) (model.Offer, bool) {
+	if addr, err := netip.ParseAddr(id); err == nil {
+		return s.offerAt(addr)
+	}
+	return s.tickets.Offer(id)
+}
+
+// identifiers returns the IP and MAC addresses that r is about, in canonical form.
+func (r *request) identifiers() []string {
+	client := r.client()
+	who := []string{client.String()}
+	if !client.IsLoopback() {
+		return who
+	}
+	for text := range strings.SplitSeq(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",") {
+		text = strings.TrimSpace(text)
+		if len(who) == maxIdentifiers {
+			break
+		}
+		if addr, err := netip.ParseAddr(text); err == nil {
+			who = append(who, addr.Unmap().WithZone("").String())
+		} else if mac, ok := machineID(text); ok && len(mac) == len("00:00:00:00:00:00") {
+			who = append(who, mac)
+		}
+	}
+	return who
+}
+
+// json answers with a document.
+func (r *request) json(code int, document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		r.refuse(http.StatusInternalServerError, "the answer cannot be encoded")
+		return
+	}
+	r.respond(code, "application/json", string(text)+"\n")
+}

@@ -1,0 +1,289 @@
+package bootsvc
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/ocitest"
+	"ingot/model"
+)
+
+// asking is the address that ask asks from, leased to mac1.
+const (
+	asking = "10.1.2.3"
+	mac1   = "52:54:00:aa:bb:cc"
+)
+
+// leases knows who holds an address.
+func leases(o *Options) {
+	o.Holder = func(a netip.Addr) (string, bool) { return mac1, a == netip.MustParseAddr(asking) }
+}
+
+// loaders returns boot loaders of these names.
+func loaders(t testing.TB, names ...string) *netboot.Loaders {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("this is "+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return netboot.OpenLoaders([]string{dir})
+}
+
+func TestLoadersOverHTTP(t *testing.T) {
+	for title, tc := range map[string]struct {
+		method, target string
+		header         []string
+		code           int
+		body           string
+		want           http.Header
+		noted          []string
+	}{
+		"T08: firmware asks how long it is": {"HEAD", "/loader/ipxe.efi", nil, 200, "", http.Header{"Content-Length": {"16"}, "Content-Type": {"application/efi"}}, nil},
+		"T08: firmware fetches it":          {"GET", "/loader/ipxe.efi", nil, 200, "this is ipxe.efi", http.Header{"Content-Length": {"16"}, "Content-Type": {"application/efi"}, "Accept-Ranges": {"bytes"}}, []string{"s1 HTTP boot " + asking}},
+		"BIOS fetches its own":              {"GET", "/loader/undionly.kpxe", nil, 200, "this is undionly.kpxe", http.Header{"Content-Type": {"application/octet-stream"}}, []string{"s1 HTTP boot " + asking}},
+		"T09: firmware fetches the rest":    {"GET", "/loader/ipxe.efi", []string{"Range", "bytes=8-"}, 206, "ipxe.efi", http.Header{"Content-Length": {"8"}, "Content-Range": {"bytes 8-15/16"}, "Content-Type": {"application/efi"}}, []string{"s1 HTTP boot " + asking}},
+		"T09: firmware fetches a piece":     {"GET", "/loader/ipxe.efi", []string{"Range", "bytes=0-3"}, 206, "this", http.Header{"Content-Range": {"bytes 0-3/16"}}, []string{"s1 HTTP boot " + asking}},
+		"T09: there is nothing behind it":   {"GET", "/loader/ipxe.efi", []string{"Range", "bytes=16-"}, 416, "", http.Header{"Content-Range": {"bytes */16"}}, []string{"s1 HTTP boot " + asking}},
+		"a loader that is not there":        {"GET", "/loader/snponly.efi", nil, 404, "no boot loader of this name", nil, nil},
+		"T04: what firmware asks besides":   {"GET", "/loader/grubx64.efi", nil, 404, "no boot loader", nil, nil},
+		"T04: what new iPXE asks besides":   {"GET", "/loader/autoexec.ipxe", nil, 404, "no boot loader", nil, nil},
+		"T04: so it does at the root":       {"GET", "/autoexec.ipxe", nil, 404, "nothing here", nil, nil},
+		"T03: a path that climbs":           {"GET", "/loader/../loader/ipxe.efi", nil, 404, "", nil, nil},
+		"T03: a path that climbs out":       {"GET", "/loader/..", nil, 404, "", nil, nil},
+		"the folder itself":                 {"GET", "/loader/", nil, 404, "", nil, nil},
+	} {
+		t.Run(title, func(t *testing.T) {
+			d := newDesk()
+			d.arm(scriptTicket(), "{}")
+			d.offers[mac1] = d.offers[uuid1]
+			h := newServer(t, d, func(o *Options) { leases(o); o.Loaders = loaders(t, "ipxe.efi", "undionly.kpxe") }).Handler()
+			w := ask(h, tc.method, tc.target, tc.header...)
+			if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.body) || tc.method == "HEAD" && w.Body.Len() > 0 {
+				t.Errorf("%d %q", w.Code, w.Body)
+			}
+			for name, want := range tc.want {
+				if diff := cmp.Diff(want, w.Header()[name]); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+			if diff := cmp.Diff(tc.noted, d.notes()); diff != "" {
+				t.Errorf("noted (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestALoaderIsServedToWhoIsNotKnown(t *testing.T) {
+	d := newDesk()
+	d.arm(scriptTicket(), "{}")
+	d.offers[mac1] = &model.Offer{}
+	for title, change := range map[string]func(*Options){
+		"no leases are known":       nil,
+		"its holder has no ticket":  leases,
+		"nobody holds that address": func(o *Options) { o.Holder = func(netip.Addr) (string, bool) { return "", false } },
+	} {
+		s := newServer(t, d, change)
+		s.loaders = loaders(t, "ipxe.efi")
+		if w := ask(s.Handler(), "GET", "/loader/ipxe.efi"); w.Code != 200 || d.notes() != nil {
+			t.Errorf("%s: %d, noted %v", title, w.Code, d.notes())
+		}
+	}
+	if w := ask(newServer(t, d, nil).Handler(), "GET", "/loader/ipxe.efi"); w.Code != 404 {
+		t.Errorf("without loaders: %d", w.Code)
+	}
+}
+
+func TestAUKIShowsHowItWasFetched(t *testing.T) {
+	oci := newRegistry(t)
+	uki := pattern(1000, 9)
+	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{UKI: uki})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRack(t, nil, leases)
+	ticket := *r.ticket
+	if ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 9 { // others boot the same
+		other := ticket
+		other.ID, other.Server, other.UUID = fmt.Sprint("o", n), "other", fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", n)
+		r.desk.arm(&other, "{}")
+	}
+	r.desk.arm(&ticket, "{}")
+	r.desk.offers[mac1] = r.desk.offers[uuid1]
+	h := r.service.Handler()
+	full := netboot.UKIPath(&ticket)
+	bare, _, _ := strings.Cut(full, "?")
+	step := func(method, target string, want ...string) {
+		t.Helper()
+		r.desk.unnote()
+		if w := ask(h, method, target); w.Code != 200 || w.Header().Get("Content-Length") != "1000" || w.Header().Get("Content-Type") != "application/efi" {
+			t.Errorf("%s %s: %d %v", method, target, w.Code, w.Header())
+		}
+		if diff := cmp.Diff(want, r.desk.notes()); diff != "" {
+			t.Errorf("%s %s notes (-want +got):\n%s", method, target, diff)
+		}
+	}
+	step("HEAD", full)
+	step("GET", full, "s1 HTTP boot "+asking, "s1 kernel "+asking)
+	step("GET", bare, "s1 HTTP boot "+asking, "s1 kernel "+asking)
+	_ = ask(h, "GET", "/ipxe/"+uuid1)
+	step("GET", full, "s1 kernel "+asking)
+}
+
+func TestHTTPBootDocument(t *testing.T) {
+	uki := scriptTicket()
+	uki.Image.UKI = &model.Layer{Digest: sumA, Size: 1}
+	ukiURL := "http://boot.example:8082/httpboot/registry.example:5000/os/garden_linux/" + strings.Replace(sumA, ":", "-", 1) + ".efi?uuid=" + uuid1
+	found := func(who, url string) string {
+		return `{"ClientIPs":"` + who + `","UKIURL":"` + url + `","SystemUUID":"` + uuid1 + `"}`
+	}
+	for title, tc := range map[string]struct {
+		ticket *model.Ticket
+		from   string
+		header []string
+		code   int
+		body   string
+	}{
+		"a machine is known by its lease":                {uki, asking, nil, 200, found(asking, ukiURL)},
+		"without a UKI it goes by way of iPXE":           {scriptTicket(), asking, nil, 200, found(asking, "http://boot.example:8082/loader/ipxe.efi")},
+		"a machine without a lease is not known":         {uki, "10.1.2.4", nil, 404, `{"error":"no server with an open boot ticket holds a lease on 10.1.2.4"}`},
+		"a machine without a ticket has nothing":         {nil, asking, nil, 404, `{"error":"no server with an open boot ticket holds a lease on 10.1.2.3"}`},
+		"Y01: nobody asks for another":                   {uki, "10.1.2.4", []string{"X-Forwarded-For", asking}, 404, `{"error":"no server with an open boot ticket holds a lease on 10.1.2.4"}`},
+		"a DHCP server on this machine does":             {uki, "127.0.0.1", []string{"X-Forwarded-For", asking}, 200, found("127.0.0.1,"+asking, ukiURL)},
+		"it does by MAC address":                         {uki, "::1", []string{"X-Forwarded-For", "10.9.9.9, 52-54-00-AA-BB-CC"}, 200, found("::1,10.9.9.9,"+mac1, ukiURL)},
+		"what is no address is passed over":              {uki, "127.0.0.1", []string{"X-Forwarded-For", `",evil<script>,` + uuid1}, 404, `{"error":"no server with an open boot ticket holds a lease on 127.0.0.1"}`},
+		"of very many addresses the first are looked at": {uki, "127.0.0.1", []string{"X-Forwarded-For", strings.Repeat("10.9.9.9,", 15) + asking}, 404, `{"error":"no server with an open boot ticket holds a lease on 127.0.0.1` + strings.Repeat(", 10.9.9.9", 15) + `"}`},
+	} {
+		t.Run(title, func(t *testing.T) {
+			d := newDesk()
+			d.offers[mac1] = &model.Offer{Ticket: tc.ticket}
+			h := newServer(t, d, func(o *Options) { leases(o); o.Loaders = loaders(t, "ipxe.efi") }).Handler()
+			for _, target := range []string{"/httpboot", "/httpboot/"} {
+				w := askFrom(h, tc.from, "boot.example", target, tc.header...)
+				if w.Code != tc.code || w.Body.String() != tc.body+"\n" || w.Header().Get("Content-Type") != "application/json" {
+					t.Errorf("%d %s %s\nwant %d %s", w.Code, w.Header().Get("Content-Type"), w.Body, tc.code, tc.body)
+				}
+			}
+			if d.notes() != nil {
+				t.Errorf("noted %v", d.notes())
+			}
+		})
+	}
+}
+
+func TestIgnitionWithoutAToken(t *testing.T) {
+	for title, tc := range map[string]struct {
+		world  func(*desk)
+		from   string
+		target string
+		code   int
+	}{
+		"a machine fetches its own":                    {nil, asking, uuid1, 200},
+		"T14: it does so again":                        {func(d *desk) { with(d, "", false, &model.Progress{IgnitionAt: armed}) }, asking, uuid1, 200},
+		"T07: in whatever spelling":                    {nil, asking, strings.ToUpper(uuid1), 200},
+		"Y01: not from an address that nobody holds":   {nil, "10.1.2.4", uuid1, 403},
+		"Y01: not another's":                           {func(d *desk) { o := *scriptTicket(); o.ID, o.UUID = "s2-1", uuid2; d.arm(&o, "x") }, asking, uuid2, 403},
+		"Y01: not of a server that is not known":       {nil, asking, uuid2, 403},
+		"Y01: not of what is no UUID":                  {nil, asking, "x", 403},
+		"Y01: not once the ticket ended":               {func(d *desk) { with(d, model.TicketBooted, false, nil) }, asking, uuid1, 403},
+		"Y01: not without a ticket":                    {func(d *desk) { d.offers[uuid1] = &model.Offer{} }, asking, uuid1, 403},
+		"Y01: not from a MAC address that is nobody's": {func(d *desk) { d.offers["nobody"] = nil }, asking, uuid1, 403},
+	} {
+		t.Run(title, func(t *testing.T) {
+			d := newDesk()
+			d.arm(scriptTicket(), `{"ignition":{"version":"3.3.0"}}`)
+			if tc.world != nil {
+				tc.world(d)
+			}
+			if _, nobody := d.offers["nobody"]; !nobody {
+				d.offers[mac1] = d.offers[uuid1]
+			}
+			h := newServer(t, d, leases).Handler()
+			w := askFrom(h, tc.from, "boot.example", "/ignition/"+tc.target, "X-Forwarded-For", asking)
+			if w.Code != tc.code || (w.Code == 200) != strings.Contains(w.Body.String(), "3.3.0") || (w.Code == 200) != (len(d.notes()) == 1) {
+				t.Errorf("%d %s, noted %v", w.Code, w.Body, d.notes())
+			}
+		})
+	}
+}
+
+func TestLinksPointToWhereTheRequestCameIn(t *testing.T) {
+	const set = "http://boot.example:8082"
+	for host, want := range map[string]string{
+		"192.0.2.1:8082":             "http://192.0.2.1:8082",
+		"192.0.2.1":                  "http://192.0.2.1",
+		"[fd00::1]:8082":             "http://[fd00::1]:8082",
+		"[FD00:0::1]":                "http://[fd00::1]",
+		"fd00::1":                    set,
+		"[fe80::1%25eth0]:8082":      set,
+		"0.0.0.0:8082":               set,
+		"boot:8082":                  set,
+		"evil.example":               set,
+		"192.0.2.1:0":                set,
+		"192.0.2.1:99999":            set,
+		"192.0.2.1:8082/x":           set,
+		"192.0.2.1:8082\nexit":       set,
+		"192.0.2.1 && chain http://": set,
+		"":                           set,
+	} {
+		d := newDesk()
+		d.arm(scriptTicket(), "{}")
+		d.offers[mac1] = d.offers[uuid1]
+		for fromHost, want := range map[bool]string{true: want, false: set} {
+			h := newServer(t, d, func(o *Options) { leases(o); o.URLFromHost, o.Loaders = fromHost, loaders(t, "ipxe.efi") }).Handler()
+			for target, text := range map[string]string{
+				"/ipxe":          "set ipxe-svc " + want + "\n",
+				"/ipxe/" + uuid1: " ignition.config.url=" + want + "/ignition/",
+				"/httpboot":      `"UKIURL":"` + want + `/loader/`,
+			} {
+				if w := askFrom(h, asking, host, target); !strings.Contains(w.Body.String(), text) {
+					t.Errorf("T10: Host %q, from it %v: %s answers %s", host, fromHost, target, w.Body)
+				}
+			}
+		}
+	}
+}
+
+func TestAMachineThatGoesRoundInCircles(t *testing.T) {
+	d := newDesk()
+	d.arm(scriptTicket(), "{}")
+	now := armed
+	h := newServer(t, d, func(o *Options) { o.Clock = func() time.Time { return now } }).Handler()
+	script := func(method string) string { return ask(h, method, "/ipxe/"+uuid1).Body.String() }
+	for range 3 {
+		_ = script("HEAD")
+		if got := script("GET"); !strings.Contains(got, "kernel ${kernel-url}") {
+			t.Fatalf("one of the first three scripts is\n%s", got)
+		}
+		now = now.Add(20 * time.Second)
+	}
+	if got := script("GET"); got != loopScript(uuid1) {
+		t.Errorf("T05: the fourth script is\n%s", got)
+	}
+	if n := len(d.notes()); n != 3 {
+		t.Errorf("%d scripts are noted", n)
+	}
+	now = armed.Add(3 * time.Minute)
+	if got := script("GET"); !strings.Contains(got, "kernel ${kernel-url}") {
+		t.Errorf("T05: after 3 minutes the script is\n%s", got)
+	}
+	with(d, "", false, &model.Progress{ScriptAt: armed, KernelAt: armed})
+	for range 9 {
+		if got := script("GET"); !strings.Contains(got, "kernel ${kernel-url}") {
+			t.Fatalf("once the kernel was fetched the script is\n%s", got)
+		}
+	}
+}
