@@ -11,10 +11,10 @@ GOLANGCI_LINT_VERSION := v2.15.0
 UNITS = $(shell go list ./... | grep -v '^ingot/features')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet race features test lint fmt bench fuzz image demo clean
+.PHONY: help setup build vet race features test lint fmt bench fuzz image probe-image demo clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what tests need: git, redis-server, gcc (Debian, Ubuntu)
 	@.ci/setup
@@ -51,6 +51,9 @@ fuzz: ## Run each fuzz test for FUZZTIME (60s)
 
 image: ## Build the container image
 	docker build --build-arg VERSION=$(VERSION) --tag $(IMAGE) .
+
+probe-image: ## Build the discovery image into dist/probe: kernel, initramfs, UKI, OCI layout (Debian)
+	go run ./cmd/probeimage --out dist/probe --version $(VERSION) $(PROBEIMAGE_FLAGS)
 
 demo: ## Try Ingot on a simulated rack, on loopback only
 	go run ./cmd/ingot demo

@@ -33,6 +33,33 @@ type agent struct {
 	log   *slog.Logger
 }
 
+// newAgent returns the agent of the machine this runs on.
+func newAgent(o options, log *slog.Logger) *agent {
+	return &agent{
+		options: o,
+		host:    inventory.Local(log),
+		wiper:   wipe.Local(log),
+		post:    newClient(o.timeout).post,
+		log:     log,
+	}
+}
+
+// do does what the options ask for. What is for a person goes to stdout.
+func (a *agent) do(ctx context.Context, stdout io.Writer) error {
+	switch {
+	case a.version:
+		_, err := fmt.Fprintln(stdout, "metalprobe", buildVersion())
+		return err
+	case a.json:
+		return a.print(ctx, stdout)
+	case a.dryRun:
+		return a.printChoices(stdout)
+	case a.options.wipe != "":
+		return a.cleanUp(ctx)
+	}
+	return a.register(ctx)
+}
+
 // print writes the inventory for a person.
 func (a *agent) print(ctx context.Context, w io.Writer) error {
 	data := a.host.Read(time.Now())

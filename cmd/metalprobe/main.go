@@ -15,20 +15,52 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"ingot/cmd/metalprobe/inventory"
-	"ingot/cmd/metalprobe/wipe"
+	"ingot/cmd/metalprobe/machine"
 )
 
 // version is set by the linker.
 var version string
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	switch machine.RoleOf(os.Args, os.Getpid(), os.Getppid()) {
+	case machine.RoleSupervisor:
+		machine.Supervise()
+	case machine.RolePowerOff:
+		machine.PowerOff()
+	case machine.RoleReboot:
+		machine.Restart()
+	case machine.RoleWorker:
+		exit(machine.Run(runOnMachine))
+	case machine.RoleModprobe:
+		exit(machine.Modprobe(os.Args[1:]))
+	case machine.RoleNone:
+		exit(runAsProgram())
+	}
+}
+
+// exit ends the process as err says.
+func exit(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "metalprobe:", err)
 		os.Exit(1)
 	}
+}
+
+// runAsProgram is metalprobe as people and service managers start it.
+func runAsProgram() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// runOnMachine is metalprobe as the machine's only program, with the flags of the
+// unit that would start it elsewhere.
+func runOnMachine(ctx context.Context, flags []string, log *slog.Logger) error {
+	o, err := parse(flags, io.Discard)
+	if err != nil {
+		return fmt.Errorf("flags of the Ignition's unit: %w", err)
+	}
+	return newAgent(o, log).do(ctx, io.Discard)
 }
 
 // run is the program without the process around it.
@@ -40,26 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	a := &agent{
-		options: o,
-		host:    inventory.Local(log),
-		wiper:   wipe.Local(log),
-		post:    newClient(o.timeout).post,
-		log:     log,
-	}
-	switch {
-	case o.version:
-		_, err = fmt.Fprintln(stdout, "metalprobe", buildVersion())
-		return err
-	case o.json:
-		return a.print(ctx, stdout)
-	case o.dryRun:
-		return a.printChoices(stdout)
-	case o.wipe != "":
-		return a.cleanUp(ctx)
-	}
-	return a.register(ctx)
+	return newAgent(o, slog.New(slog.NewTextHandler(stderr, nil))).do(ctx, stdout)
 }
 
 // buildVersion is the version that the linker was given, else the revision that

@@ -1,0 +1,263 @@
+package machine
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/insomniacslk/dhcp/dhcpv6"
+	"github.com/insomniacslk/dhcp/dhcpv6/nclient6"
+	"github.com/insomniacslk/dhcp/iana"
+)
+
+// lease6 is what a DHCPv6 server told.
+type lease6 struct {
+	reply        *dhcpv6.Message
+	address      netip.Prefix // none of a server that was only asked for facts
+	dns          []netip.Addr
+	bootFile     string
+	valid, renew time.Duration
+}
+
+// configure6 lets the kernel make addresses from router advertisements, and asks
+// a DHCPv6 server where these say that there is one, until ctx ends.
+func (c *nic) configure6(ctx context.Context) {
+	var told advice
+	var last netip.Prefix
+	var facts sync.WaitGroup
+	defer facts.Wait()
+	for {
+		said, err := adviceOn(c.index)
+		if err != nil {
+			c.log.Warn("router advertisements cannot be read", "err", err)
+		}
+		own, ready := ownAddresses(c.name)
+		if own.IsValid() && own != last {
+			last = own
+			c.found6(own, "", nil)
+		}
+		switch {
+		case !ready: // no address of the link yet, so that nothing can be asked
+		case said.managed:
+			c.log.Info("router tells of DHCPv6 for addresses")
+			c.managed6(ctx)
+			return
+		case said.other && !told.other:
+			c.log.Info("router tells of DHCPv6 for facts")
+			told = said
+			facts.Go(func() { c.facts6(ctx) })
+		}
+		if !pause(ctx, lookEvery) {
+			return
+		}
+	}
+}
+
+// found6 tells of an address.
+func (c *nic) found6(own netip.Prefix, file string, dns []netip.Addr) {
+	w := way{nic: c.name, index: c.index, family: 6, address: own, url: file, preferred: c.preferred()}
+	if c.ways.add(w, nil, dns) {
+		c.log.Info("address is set", "address", own.Addr(), "bootFile", hostOf(file))
+	}
+}
+
+// managed6 leases an address, and keeps it.
+func (c *nic) managed6(ctx context.Context) {
+	wait := firstWait
+	for ctx.Err() == nil {
+		l, err := c.exchange6(ctx, wait, c.solicit6)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.log.Warn("no DHCPv6 lease", "waited", wait, "err", err)
+			}
+			wait = min(2*wait, longestWait)
+			continue
+		}
+		wait = firstWait
+		for err == nil && ctx.Err() == nil {
+			if err := setAddress(c.index, l.address, l.valid); err != nil {
+				c.log.Warn("lease cannot be used", "err", err)
+				pause(ctx, longestWait)
+				break
+			}
+			c.found6(l.address, l.bootFile, l.dns)
+			if l.bootFile == "" && !c.id.hasURL {
+				pause(ctx, min(askAgain, l.renew))
+				break
+			}
+			if !pause(ctx, l.renew) {
+				return
+			}
+			l, err = c.exchange6(ctx, 4*firstWait, renewing6(l))
+		}
+		if err != nil {
+			c.log.Warn("lease is not renewed", "err", err)
+		}
+	}
+}
+
+// facts6 asks a DHCPv6 server for what goes with addresses of the router's, until
+// it tells a boot file or one is not needed.
+func (c *nic) facts6(ctx context.Context) {
+	wait := firstWait
+	for {
+		l, err := c.exchange6(ctx, wait, c.inform6)
+		own, _ := ownAddresses(c.name)
+		if err == nil && own.IsValid() {
+			c.found6(own, l.bootFile, l.dns)
+			if l.bootFile != "" || c.id.hasURL {
+				return
+			}
+		}
+		wait = min(2*wait, longestWait)
+		if !pause(ctx, wait) {
+			return
+		}
+	}
+}
+
+// exchange6 opens a client for one exchange.
+func (c *nic) exchange6(ctx context.Context, wait time.Duration, ask func(context.Context, *nclient6.Client) (*dhcpv6.Message, error)) (lease6, error) {
+	client, err := nclient6.New(c.name, nclient6.WithTimeout(wait), nclient6.WithRetry(1))
+	if err != nil {
+		pause(ctx, wait)
+		return lease6{}, err
+	}
+	defer client.Close()
+	reply, err := ask(ctx, client)
+	if err != nil {
+		return lease6{}, err
+	}
+	return parseLease6(reply)
+}
+
+func (c *nic) solicit6(ctx context.Context, client *nclient6.Client) (*dhcpv6.Message, error) {
+	advertise, err := client.Solicit(ctx, c.request6()...)
+	if err != nil {
+		return nil, err
+	}
+	return client.Request(ctx, advertise, c.request6()...)
+}
+
+// renewing6 asks for a lease to be renewed (RFC 8415 §18.2.4).
+func renewing6(l lease6) func(context.Context, *nclient6.Client) (*dhcpv6.Message, error) {
+	return func(ctx context.Context, client *nclient6.Client) (*dhcpv6.Message, error) {
+		m, err := dhcpv6.NewMessage()
+		if err != nil {
+			return nil, err
+		}
+		m.MessageType = dhcpv6.MessageTypeRenew
+		for _, code := range []dhcpv6.OptionCode{dhcpv6.OptionClientID, dhcpv6.OptionServerID, dhcpv6.OptionIANA} {
+			if o := l.reply.GetOneOption(code); o != nil {
+				m.AddOption(o)
+			}
+		}
+		m.AddOption(dhcpv6.OptElapsedTime(0))
+		dhcpv6.WithUserClass([]byte(userClass))(m)
+		dhcpv6.WithRequestedOptions(dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionBootfileURL)(m)
+		return client.SendAndRead(ctx, client.RemoteAddr(), m, nclient6.IsMessageType(dhcpv6.MessageTypeReply))
+	}
+}
+
+// inform6 asks for facts only (RFC 8415 §18.2.6).
+func (c *nic) inform6(ctx context.Context, client *nclient6.Client) (*dhcpv6.Message, error) {
+	m, err := dhcpv6.NewMessage(c.request6()...)
+	if err != nil {
+		return nil, err
+	}
+	m.MessageType = dhcpv6.MessageTypeInformationRequest
+	m.AddOption(dhcpv6.OptElapsedTime(0))
+	return client.SendAndRead(ctx, client.RemoteAddr(), m, nclient6.IsMessageType(dhcpv6.MessageTypeReply))
+}
+
+// request6 is what every message tells and asks. The UUID is in network order, as
+// RFC 6355 has it.
+func (c *nic) request6() []dhcpv6.Modifier {
+	var id dhcpv6.DUID = &dhcpv6.DUIDLL{HWType: iana.HWTypeEthernet, LinkLayerAddr: c.mac}
+	if c.id.uuid != uuid.Nil {
+		id = &dhcpv6.DUIDUUID{UUID: c.id.uuid}
+	}
+	return []dhcpv6.Modifier{
+		dhcpv6.WithClientID(id),
+		dhcpv6.WithUserClass([]byte(userClass)),
+		dhcpv6.WithRequestedOptions(dhcpv6.OptionDNSRecursiveNameServer, dhcpv6.OptionBootfileURL),
+	}
+}
+
+// parseLease6 reads a reply.
+func parseLease6(m *dhcpv6.Message) (lease6, error) {
+	l := lease6{reply: m, dns: addresses(m.Options.DNS())}
+	if file := m.Options.BootFileURL(); isURL(file) {
+		l.bootFile = file
+	}
+	if s := m.Options.Status(); s != nil && s.StatusCode != iana.StatusSuccess {
+		return lease6{}, fmt.Errorf("the server says %s", s.StatusCode)
+	}
+	ia := m.Options.OneIANA()
+	if ia == nil {
+		return l, nil // facts only
+	}
+	if s := ia.Options.Status(); s != nil && s.StatusCode != iana.StatusSuccess {
+		return lease6{}, fmt.Errorf("the server says %s", s.StatusCode)
+	}
+	given := ia.Options.OneAddress()
+	if given == nil {
+		return lease6{}, errors.New("the server leases no address")
+	}
+	a, ok := netip.AddrFromSlice(given.IPv6Addr)
+	if !ok || !a.Is6() || !a.IsGlobalUnicast() || given.ValidLifetime == 0 {
+		return lease6{}, fmt.Errorf("the server leases %s, which no machine can have", given.IPv6Addr)
+	}
+	l.address = netip.PrefixFrom(a, 128) // what is on the link is the router's to say
+	l.valid = min(max(given.ValidLifetime, shortestLease), longestLease)
+	l.renew = min(max(ia.T1, shortestLease/2), l.valid/2)
+	return l, nil
+}
+
+// ownAddresses returns an address of an interface that reaches beyond its link,
+// and whether it has one of the link, from the kernel's list. Addresses that may be
+// another machine's still are left out.
+func ownAddresses(name string) (global netip.Prefix, ready bool) {
+	f, err := os.Open("/proc/net/if_inet6")
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		a, ok := parseOwn(lines.Text(), name)
+		switch {
+		case ok && a.Addr().IsLinkLocalUnicast():
+			ready = true
+		case ok && a.Addr().IsGlobalUnicast() && !global.IsValid():
+			global = a
+		}
+	}
+	return global, ready
+}
+
+// parseOwn reads a line of if_inet6: address, index, prefix length, scope, flags
+// and name, in hexadecimal digits.
+func parseOwn(line, name string) (netip.Prefix, bool) {
+	const tentative, failed = 0x40, 0x08
+	words := strings.Fields(line)
+	if len(words) != 6 || words[5] != name {
+		return netip.Prefix{}, false
+	}
+	raw, err := hex.DecodeString(words[0])
+	bits, err2 := strconv.ParseUint(words[2], 16, 8)
+	flags, err3 := strconv.ParseUint(words[4], 16, 16)
+	a, ok := netip.AddrFromSlice(raw)
+	if errors.Join(err, err2, err3) != nil || !ok || !a.Is6() || flags&(tentative|failed) != 0 {
+		return netip.Prefix{}, false
+	}
+	return netip.PrefixFrom(a, int(bits)), true
+}

@@ -1,0 +1,121 @@
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// ignition is the part of an Ignition configuration, version 3, that is needed to
+// know what metalprobe is to do.
+type ignition struct {
+	Ignition struct {
+		Version string `json:"version"`
+		Config  struct {
+			Merge   []struct{} `json:"merge"`
+			Replace struct {
+				Source *string `json:"source"`
+			} `json:"replace"`
+		} `json:"config"`
+	} `json:"ignition"`
+	Systemd struct {
+		Units []struct {
+			Name     string `json:"name"`
+			Enabled  *bool  `json:"enabled"`
+			Mask     bool   `json:"mask"`
+			Contents string `json:"contents"`
+		} `json:"units"`
+	} `json:"systemd"`
+}
+
+// programs are what a unit that runs metalprobe calls it by: its own name, and the
+// script of metal-operator's container image, which hands its arguments on.
+var programs = []string{"metalprobe", "launch.sh"}
+
+// probeFlags returns the flags that an Ignition configuration starts metalprobe
+// with. Its errors quote nothing of it: flags hold tokens.
+func probeFlags(config []byte) ([]string, error) {
+	var c ignition
+	if err := json.Unmarshal(config, &c); err != nil {
+		return nil, errors.New("the Ignition is not valid JSON, or its fields are of another kind than Ignition's")
+	}
+	if !strings.HasPrefix(c.Ignition.Version, "3.") {
+		return nil, fmt.Errorf("the Ignition has version %.20q: want one that begins with 3.", c.Ignition.Version)
+	}
+	for _, u := range c.Systemd.Units {
+		if u.Mask || u.Enabled != nil && !*u.Enabled {
+			continue
+		}
+		for _, command := range commands(u.Contents) {
+			if flags, ok := flagsOf(command); ok {
+				return flags, nil
+			}
+		}
+	}
+	if len(c.Ignition.Config.Merge) > 0 || c.Ignition.Config.Replace.Source != nil {
+		return nil, errors.New("the Ignition has no unit that starts metalprobe; other configurations that it merges are not fetched here: put the unit into the configuration itself")
+	}
+	return nil, errors.New("the Ignition has no enabled unit whose ExecStart runs metalprobe")
+}
+
+// commands returns the ExecStart lines of a unit's [Service] section, as words.
+func commands(unit string) [][]string {
+	var list [][]string
+	section := ""
+	for line := range strings.SplitSeq(strings.ReplaceAll(unit, "\\\n", " "), "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "[") {
+			section = line
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		if section != "[Service]" || strings.TrimSpace(key) != "ExecStart" {
+			continue
+		}
+		if words := unitWords(strings.TrimSpace(value)); len(words) > 0 {
+			list = append(list, words)
+		} else {
+			list = nil // an empty ExecStart takes back those before it
+		}
+	}
+	return list
+}
+
+// unitWords divides a command as systemd does (systemd.service(5), "Command
+// lines"): at spaces, but for quotes; %% is a percent sign and $$ a dollar.
+func unitWords(command string) []string {
+	var words []string
+	var word strings.Builder
+	quote, begun := rune(0), false
+	for _, r := range command + " " {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, begun = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if begun {
+				words = append(words, strings.NewReplacer("%%", "%", "$$", "$").Replace(word.String()))
+			}
+			word.Reset()
+			begun = false
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	return words
+}
+
+// flagsOf returns what follows the last word that is metalprobe, whatever runs it.
+func flagsOf(command []string) ([]string, bool) {
+	for i, word := range slices.Backward(command) {
+		if slices.Contains(programs, path.Base(strings.TrimLeft(word, "@-:+!"))) {
+			return command[i+1:], true
+		}
+	}
+	return nil, false
+}

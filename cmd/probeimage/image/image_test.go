@@ -1,0 +1,443 @@
+package image
+
+import (
+	"bytes"
+	"debug/elf"
+	"debug/pe"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"oras.land/oras-go/v2"
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/content/oci"
+)
+
+func TestArchive(t *testing.T) {
+	a := make(archive)
+	a.file("/init", 0o755, []byte("hello"))
+	a.link("sbin/poweroff", "/init")
+	a.add("dev/console", entry{mode: modeDevice | 0o600, major: 5, minor: 1})
+	var got bytes.Buffer
+	if err := a.write(&got); err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(filepath.Join("testdata", "archive.cpio"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(golden), got.String()); diff != "" {
+		t.Errorf("archive (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheSameFilesMakeTheSameInitramfs(t *testing.T) {
+	make := func() []byte {
+		l := sampleLibrary()
+		picked, index, err := l.pick([]string{"virtio-net", "nvme", "missing"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed, err := initramfs([]byte("probe"), picked, index).compressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return packed
+	}
+	first := make()
+	for range 5 {
+		if !bytes.Equal(first, make()) {
+			t.Fatal("two builds of the same files differ")
+		}
+	}
+	z, err := zstd.NewReader(bytes.NewReader(first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	unpacked, err := io.ReadAll(z)
+	if err != nil || !strings.HasPrefix(string(unpacked), "070701") || !strings.Contains(string(unpacked), "TRAILER!!!") {
+		t.Errorf("no archive: %v", err)
+	}
+}
+
+// sampleLibrary holds modules that need each other.
+func sampleLibrary() *library {
+	known := map[string]module{
+		"virtio_net":   {needs: []string{"net-failover", "virtio"}, aliases: []string{"virtio:d00000001v*", "has a space"}, content: []byte("n")},
+		"net_failover": {needs: []string{"failover"}, content: []byte("f")},
+		"failover":     {content: []byte("o")},
+		"virtio":       {content: []byte("v")},
+		"nvme":         {needs: []string{"nvme-core", "built-in"}, content: []byte("m"), firmware: []string{"a.fw", "../b.fw", "gone.fw"}},
+		"nvme_core":    {content: []byte("c")},
+		"usb_storage":  {content: []byte("u")},
+		"loop_a":       {needs: []string{"loop_b"}},
+		"loop_b":       {needs: []string{"loop_a"}},
+	}
+	l := &library{files: make(map[string]string), known: known}
+	for name := range known {
+		l.files[name] = name + ".ko"
+	}
+	return l
+}
+
+func TestPick(t *testing.T) {
+	picked, index, err := sampleLibrary().pick([]string{"virtio_net", "nvme", "missing"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "module failover\nmodule net_failover failover\nmodule nvme nvme_core\nmodule nvme_core\nmodule virtio\n" +
+		"module virtio_net failover net_failover virtio\nalias virtio_net virtio:d00000001v*\n"
+	if diff := cmp.Diff(want, string(index.Encode())); diff != "" {
+		t.Errorf("index (-want +got):\n%s", diff)
+	}
+	if len(picked) != 6 {
+		t.Errorf("%d modules picked, want 6", len(picked))
+	}
+	if _, _, err := sampleLibrary().pick([]string{"loop_a"}); err == nil || !strings.Contains(err.Error(), "loop_a, loop_b, loop_a") {
+		t.Errorf("modules that need each other: got %v", err)
+	}
+}
+
+func TestFirmwareThatModulesNameIsAdded(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"a.fw", "other.fw"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := make(archive)
+	n, err := addFirmware(a, folder, sampleLibrary().known)
+	if err != nil || n != 1 || string(a["lib/firmware/a.fw"].content) != "a.fw" {
+		t.Errorf("%d files, %v: %v", n, err, a)
+	}
+}
+
+// elfModule is the smallest ELF file with a .modinfo section.
+func elfModule(info string) []byte {
+	const names = "\x00.modinfo\x00.shstrtab\x00"
+	var b bytes.Buffer
+	header := elf.Header64{
+		Type: uint16(elf.ET_REL), Machine: uint16(elf.EM_X86_64), Version: 1,
+		Ehsize: 64, Shentsize: 64, Shnum: 3, Shstrndx: 2, Shoff: uint64(64 + len(info) + len(names)),
+	}
+	copy(header.Ident[:], "\x7fELF\x02\x01\x01")
+	must := func(v any) {
+		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+			panic(err)
+		}
+	}
+	must(header)
+	b.WriteString(info + names)
+	must(elf.Section64{})
+	must(elf.Section64{Name: 1, Type: uint32(elf.SHT_PROGBITS), Off: 64, Size: uint64(len(info)), Addralign: 1})
+	must(elf.Section64{Name: 10, Type: uint32(elf.SHT_STRTAB), Off: uint64(64 + len(info)), Size: uint64(len(names)), Addralign: 1})
+	return b.Bytes()
+}
+
+const modinfo = "alias=pci:v1\x00alias=pci:v2\x00softdep=pre: crc32c x-y post: other\x00depends=virtio,virtio_ring\x00firmware=a.fw\x00vermagic=6.1.0-9-amd64 SMP mod_unload\x00"
+
+func TestReadModule(t *testing.T) {
+	content := elfModule(modinfo)
+	got, err := readModule(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := module{
+		content: content, needs: []string{"crc32c", "x-y", "virtio", "virtio_ring"}, aliases: []string{"pci:v1", "pci:v2"},
+		firmware: []string{"a.fw"}, release: "6.1.0-9-amd64",
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(module{})); diff != "" {
+		t.Errorf("module (-want +got):\n%s", diff)
+	}
+	for _, broken := range [][]byte{nil, []byte("\x7fELF"), content[:80], elfModule("")[:0]} {
+		if _, err := readModule(broken); err == nil {
+			t.Errorf("%d bytes are taken for a module", len(broken))
+		}
+	}
+}
+
+func FuzzReadModule(f *testing.F) {
+	f.Add(elfModule(modinfo))
+	f.Fuzz(func(t *testing.T, content []byte) { _, _ = readModule(content) })
+}
+
+func TestModuleNames(t *testing.T) {
+	for file, want := range map[string]string{
+		"a/virtio-net.ko": "virtio_net ", "x.ko.xz": "x xz", "x.ko.zst": "x zst", "x.koala": " ", "modules.dep": " ", "x.ko": "x ",
+	} {
+		if name, compression := moduleName(file); name+" "+compression != want {
+			t.Errorf("%s: %q %q, want %q", file, name, compression, want)
+		}
+	}
+}
+
+// x86Kernel is a file with the header of an x86 kernel.
+func x86Kernel(release string) []byte {
+	b := make([]byte, 0x2000)
+	copy(b[0x202:], "HdrS")
+	binary.LittleEndian.PutUint16(b[0x20e:], 0x1000)
+	copy(b[0x1200:], release+" (builder) #1\x00")
+	return b
+}
+
+func TestAKernelOfTheUsersOwn(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	right, wrong := write("right", x86Kernel("6.1.0-9-amd64")), write("wrong", x86Kernel("6.12.1"))
+	probe, stub := write("metalprobe", []byte("probe")), write("stub", uefiStub())
+	write("modules/kernel/virtio_net.ko", elfModule(modinfo))
+	empty := filepath.Join(folder, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	modules := filepath.Join(folder, "modules")
+	for title, tc := range map[string]struct {
+		o   Options
+		err string
+	}{
+		"a kernel and its modules":       {Options{Kernel: right, Modules: modules, Probe: probe, Stub: stub}, ""},
+		"no unified image":               {Options{Kernel: right, Modules: modules, Probe: probe, Stub: NoStub}, ""},
+		"modules of another kernel":      {Options{Kernel: wrong, Modules: modules, Probe: probe, Stub: stub}, "the modules are for Linux 6.1.0-9-amd64"},
+		"no modules":                     {Options{Kernel: right, Modules: empty, Probe: probe, Stub: stub}, "there are no modules in"},
+		"a kernel only":                  {Options{Kernel: right}, "belong together"},
+		"an architecture that is none":   {Options{Arch: "sparc"}, "use amd64 or arm64"},
+		"a flavour that is none":         {Options{Flavour: "rt"}, "use generic or cloud"},
+		"a command line of two lines":    {Options{Arguments: "a\nb"}, "one line"},
+		"a kernel that is not there":     {Options{Kernel: right + "x", Modules: modules}, "read kernel: open"},
+		"a stub that is no UEFI program": {Options{Kernel: right, Modules: modules, Probe: probe, Stub: probe}, "read UEFI stub"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			tc.o.Out = filepath.Join(t.TempDir(), "out")
+			r, err := Build(t.Context(), tc.o)
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("got %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Release != "6.1.0-9-amd64" || (r.UKI == "") != (tc.o.Stub == NoStub) || r.Sizes.Initramfs == 0 {
+				t.Errorf("result %+v", r)
+			}
+			if _, err := Build(t.Context(), tc.o); err != nil {
+				t.Errorf("once more over the first: %v", err)
+			}
+		})
+	}
+}
+
+// uefiStub is the smallest UEFI program that debug/pe reads.
+func uefiStub() []byte {
+	var b bytes.Buffer
+	b.WriteString("MZ" + strings.Repeat("\x00", 0x3a))
+	put := func(v any) {
+		if err := binary.Write(&b, binary.LittleEndian, v); err != nil {
+			panic(err)
+		}
+	}
+	put(uint32(0x40))
+	b.WriteString("PE\x00\x00")
+	put(pe.FileHeader{Machine: pe.IMAGE_FILE_MACHINE_AMD64, NumberOfSections: 1, SizeOfOptionalHeader: uint16(binary.Size(pe.OptionalHeader64{})), Characteristics: 0x206})
+	put(pe.OptionalHeader64{Magic: 0x20b, SectionAlignment: 0x200, FileAlignment: 0x200, SizeOfHeaders: 0x200, SizeOfImage: 0x1200, CheckSum: 7, NumberOfRvaAndSizes: 16})
+	put(pe.SectionHeader32{Name: [8]uint8{'.', 't', 'e', 'x', 't'}, VirtualSize: 5, VirtualAddress: 0x1000, SizeOfRawData: 0x200, PointerToRawData: 0x200, Characteristics: 0x60000020})
+	b.Write(make([]byte, 0x200-b.Len()))
+	b.WriteString("start" + strings.Repeat("\x00", 0x200-5))
+	return b.Bytes()
+}
+
+func TestUnifiedKernelImage(t *testing.T) {
+	sections := []section{
+		{".osrel", []byte("ID=ingot\n")}, {".uname", []byte("6.1")}, {".cmdline", []byte("a b")},
+		{".initrd", bytes.Repeat([]byte("i"), 5000)}, {".linux", bytes.Repeat([]byte("k"), 600)},
+	}
+	image, err := addSections(uefiStub(), sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := pe.NewFile(bytes.NewReader(image))
+	if err != nil {
+		t.Fatal(err)
+	}
+	optional := file.OptionalHeader.(*pe.OptionalHeader64)
+	want := append([]section{{".text", []byte("start")}}, sections...)
+	if len(file.Sections) != len(want) {
+		t.Fatalf("%d sections, want %d", len(file.Sections), len(want))
+	}
+	var end uint32
+	for i, s := range file.Sections {
+		data, err := s.Data()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Name != want[i].name || !bytes.Equal(data[:s.VirtualSize], want[i].content) {
+			t.Errorf("section %d is %s with %d bytes, want %s with %d", i, s.Name, s.VirtualSize, want[i].name, len(want[i].content))
+		}
+		if s.VirtualAddress < end || s.VirtualAddress%pageSize != 0 || s.Offset%optional.FileAlignment != 0 || s.Offset < optional.SizeOfHeaders {
+			t.Errorf("section %s lies at %#x in memory and %#x in the file, after %#x", s.Name, s.VirtualAddress, s.Offset, end)
+		}
+		end = s.VirtualAddress + s.VirtualSize
+	}
+	if optional.SizeOfImage < end || optional.CheckSum != 0 || int(optional.SizeOfHeaders) > len(image) {
+		t.Errorf("headers %+v", optional)
+	}
+	many := make([]section, 100)
+	for i := range many {
+		many[i].name = fmt.Sprintf(".s%d", i)
+	}
+	if _, err := addSections(uefiStub(), many); err == nil || !strings.Contains(err.Error(), "no room") {
+		t.Errorf("more sections than there is room for: %v", err)
+	}
+}
+
+func FuzzAddSections(f *testing.F) {
+	f.Add(uefiStub())
+	f.Fuzz(func(t *testing.T, stub []byte) { _, _ = addSections(stub, []section{{".linux", []byte("k")}}) })
+}
+
+func TestLayout(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "oci")
+	p := parts{release: "6.1", kernel: []byte("kernel"), initramfs: []byte("initramfs"), uki: []byte("uki")}
+	if err := writeLayout(t.Context(), folder, "amd64", p); err != nil {
+		t.Fatal(err)
+	}
+	store, err := oci.NewFromFS(t.Context(), os.DirFS(folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := oras.DefaultResolveOptions
+	options.TargetPlatform = &ocispec.Platform{Architecture: "amd64", OS: "linux"}
+	d, err := oras.Resolve(t.Context(), store, Tag, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := content.FetchAll(t.Context(), store, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var manifest ocispec.Manifest
+	if err := json.Unmarshal(raw, &manifest); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, l := range manifest.Layers {
+		blob, err := content.FetchAll(t.Context(), store, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[l.MediaType] = string(blob)
+	}
+	want := map[string]string{
+		"application/vnd.ironcore.image.kernel":    "kernel",
+		"application/vnd.ironcore.image.initramfs": "initramfs",
+		"application/vnd.ironcore.image.uki":       "uki",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("layers (-want +got):\n%s", diff)
+	}
+	if manifest.Config.MediaType != "application/vnd.oci.image.config.v1+json" {
+		t.Errorf("config is %s", manifest.Config.MediaType)
+	}
+	options.TargetPlatform = &ocispec.Platform{Architecture: "arm64", OS: "linux"}
+	if _, err := oras.Resolve(t.Context(), store, Tag, options); err == nil {
+		t.Error("the image is taken for one of another architecture")
+	}
+}
+
+// uploads is a registry that takes an image (distribution specification v1.1,
+// "Push").
+type uploads struct {
+	mu   sync.Mutex
+	kept map[string]string // by path
+}
+
+func (u *uploads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	body, _ := io.ReadAll(r.Body)
+	switch {
+	case r.Method == http.MethodPost:
+		w.Header().Set("Location", r.URL.Path+"1")
+		w.WriteHeader(http.StatusAccepted)
+	case r.Method == http.MethodPut && r.URL.Query().Get("digest") != "":
+		u.kept[r.URL.Query().Get("digest")] = string(body)
+		w.WriteHeader(http.StatusCreated)
+	case r.Method == http.MethodPut:
+		u.kept[r.URL.Path] = string(body)
+		w.WriteHeader(http.StatusCreated)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func TestPush(t *testing.T) {
+	u := &uploads{kept: make(map[string]string)}
+	registry := httptest.NewServer(u)
+	defer registry.Close()
+	folder := filepath.Join(t.TempDir(), "oci")
+	if err := writeLayout(t.Context(), folder, "arm64", parts{release: "6.1", kernel: []byte("k"), initramfs: []byte("i")}); err != nil {
+		t.Fatal(err)
+	}
+	host := strings.TrimPrefix(registry.URL, "http://")
+	digest, err := Result{Layout: folder}.Push(t.Context(), host+"/ingot/probe:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := u.kept["/v2/ingot/probe/manifests/1"]
+	if !strings.Contains(index, `"architecture":"arm64"`) || !strings.HasPrefix(digest, "sha256:") {
+		t.Errorf("pushed %s: %s; kept %v", digest, index, u.kept)
+	}
+	if _, err := (Result{Layout: folder}).Push(t.Context(), "no reference"); err == nil || !strings.Contains(err.Error(), "registry/repository:tag") {
+		t.Errorf("a reference that is none: %v", err)
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for registry, want := range map[string]bool{
+		"127.0.0.1:5000": true, "localhost:5000": true, "[::1]:5000": true, "localhost": true,
+		"registry.example.com": false, "192.0.2.1:5000": false, "localhost.example.com:5000": false,
+	} {
+		if got := loopback(registry); got != want {
+			t.Errorf("%s: %v", registry, got)
+		}
+	}
+}
+
+func TestWhatAptSays(t *testing.T) {
+	shown := "Package: linux-image-amd64\nVersion: 6.1.1\nDepends: initramfs-tools | x, linux-image-6.1.0-9-amd64 (= 6.1.1)\n"
+	if got := kernelOf(shown); got != "linux-image-6.1.0-9-amd64" {
+		t.Errorf("kernel %q", got)
+	}
+	if got := kernelOf("Package: other\nDepends: libc6\n"); got != "" {
+		t.Errorf("kernel %q of a package that is none", got)
+	}
+	got, err := parseOffer("'http://127.0.0.1/pool/a%7eb.deb' a~b_1_amd64.deb 12 SHA256:00ff\n")
+	if err != nil || got != (offer{"a~b_1_amd64.deb", "00ff"}) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, printed := range []string{"", "Reading lists...\n", "'u' ../../etc/passwd 1 SHA256:00\n", "'u' a.deb 1 MD5Sum:00\n"} {
+		if o, err := parseOffer(printed); err == nil {
+			t.Errorf("%q is taken: %+v", printed, o)
+		}
+	}
+}
