@@ -23,7 +23,8 @@ func digestOf(t model.BMCTarget) digest {
 // breaker keeps credentials that were refused from being tried again, on this BMC
 // and on every other, before 15 minutes have passed: accounts get locked, and the
 // one account of a directory serves many BMCs. Credentials that some BMC accepted
-// are not wrong as such, so their refusal by another concerns that one alone.
+// are not wrong as such, so their refusal by another concerns that one alone, and
+// so do defaults, which BMCs share that have nothing else in common.
 type breaker struct {
 	now func() time.Time
 
@@ -43,20 +44,20 @@ func newBreaker(now func() time.Time) *breaker {
 }
 
 // open reports whether the credentials are not to be tried on the BMC.
-func (b *breaker) open(d digest, name model.BMCName) bool {
+func (b *breaker) open(d digest, name model.BMCName, isDefault bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	return now.Before(b.refused[refusedKey{d, name}]) || now.Before(b.refused[refusedKey{creds: d}])
+	return now.Before(b.refused[refusedKey{d, name}]) || !isDefault && now.Before(b.refused[refusedKey{creds: d}])
 }
 
 // refuse notes that the BMC refused the credentials for certain.
-func (b *breaker) refuse(d digest, name model.BMCName) {
+func (b *breaker) refuse(d digest, name model.BMCName, isDefault bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	until := b.now().Add(breakFor)
 	b.refused[refusedKey{d, name}] = until
-	if !b.accepted[d] {
+	if !b.accepted[d] && !isDefault {
 		b.refused[refusedKey{creds: d}] = until
 	}
 	b.sweep()

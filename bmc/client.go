@@ -30,6 +30,8 @@ type client struct {
 	metrics *metrics
 	breaker *breaker
 
+	trial atomic.Bool // BMCTarget.Trial, of the newest caller
+
 	pin   pin
 	wire  *http.Transport
 	http  *http.Client            // over the door
@@ -95,7 +97,8 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 
 // serves reports whether the client still speaks with the BMC as t says.
 func (c *client) serves(t model.BMCTarget) bool {
-	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.creds == digestOf(t)
+	return c.target.Scheme == t.Scheme && c.target.Address == t.Address &&
+		c.target.Default == t.Default && c.creds == digestOf(t)
 }
 
 // errForeignRedirect refuses to be sent elsewhere.

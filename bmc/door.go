@@ -51,6 +51,10 @@ func (c *client) sendAgain(req *http.Request, refused *http.Response, a *auth) (
 	if c.isDenied(req.URL.Path) {
 		return refused, nil
 	}
+	if a.basic && c.trial.Load() {
+		c.refused()
+		return refused, nil
+	}
 	a, err := c.authorizedAfter(req.Context(), a)
 	if err != nil {
 		return nil, err

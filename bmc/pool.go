@@ -94,6 +94,7 @@ func (p *Pool) client(ctx context.Context, t model.BMCTarget) (*client, error) {
 		c = newClient(p, t)
 		p.clients[t.Name] = c
 	}
+	c.trial.Store(t.Trial)
 	if c.pin.expect(t.Fingerprint) {
 		c.wire.CloseIdleConnections()
 	}

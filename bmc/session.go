@@ -38,7 +38,7 @@ const defaultSessions = "/redfish/v1/SessionService/Sessions"
 
 // authorized returns the credentials to use, after logging in if need be.
 func (c *client) authorized(ctx context.Context) (*auth, error) {
-	if a := c.auth.Load(); a != nil && !c.breaker.open(c.creds, c.target.Name) {
+	if a := c.auth.Load(); a != nil && !c.isBroken() {
 		return a, nil
 	}
 	return c.authorizedAfter(ctx, nil)
@@ -52,7 +52,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 		return nil, err
 	}
 	defer unlock()
-	if c.breaker.open(c.creds, c.target.Name) {
+	if c.isBroken() {
 		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: defaultSessions, Kind: ErrCircuitOpen}
 	}
 	if a := c.auth.Load(); a != nil && a != stale {
@@ -97,8 +97,10 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 	if rest := c.full.Sub(c.opts.Clock()); rest > 0 {
 		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: ErrBusy, RetryAfter: rest, Detail: "not tried: no session is free"}
 	}
-	a, err := c.postSession(ctx, svc, false)
-	if refusedLogin(err) {
+	// Who only tries credentials says at once all that some want to hear.
+	trial := c.trial.Load()
+	a, err := c.postSession(ctx, svc, trial)
+	if refusedLogin(err) && !trial {
 		// Confirm: some answer 401 now and then (B14), and some want the password
 		// in the header of this request too.
 		a, err = c.postSession(ctx, svc, true)
@@ -138,10 +140,15 @@ func refusedLogin(err error) bool {
 	return false
 }
 
+// isBroken reports whether the credentials are not to be tried.
+func (c *client) isBroken() bool {
+	return c.breaker.open(c.creds, c.target.Name, c.target.Default)
+}
+
 // refused opens the circuit breaker: the credentials are wrong for certain.
 func (c *client) refused() {
 	c.auth.Store(nil)
-	c.breaker.refuse(c.creds, c.target.Name)
+	c.breaker.refuse(c.creds, c.target.Name, c.target.Default)
 	c.log.Warn("the BMC refuses the credentials; they are not tried again for a while", "retry", breakFor)
 }
 

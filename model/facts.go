@@ -12,6 +12,12 @@ type BMCTarget struct {
 	// Fingerprint is the SHA-256 of the certificate that was pinned on first
 	// contact, in hexadecimal; empty before it.
 	Fingerprint string
+	// Trial is set while the credentials are only being tried: a refusal is taken at
+	// its word, for each further attempt brings the account nearer to being locked.
+	Trial bool
+	// Default is set for credentials of the MAC prefix database, which many BMCs share
+	// that have nothing else in common: a refusal says nothing of the other BMCs.
+	Default bool
 }
 
 // SystemTarget is one ComputerSystem behind a BMC.

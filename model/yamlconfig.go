@@ -13,33 +13,42 @@ import (
 // It takes durations with a unit ("60s"), and every scalar as it is written for
 // types that implement encoding.TextUnmarshaler.
 func DecodeStrict(file string, data []byte, into any) []Problem {
-	data, unread := readable(data)
-	if unread != nil {
-		return []Problem{unread.problem(file)}
-	}
-	docs := splitDocuments(data)
-	if len(docs) == 0 {
-		return nil
-	}
-	roots, bad := docs[0].parse()
-	switch {
-	case bad != nil:
-		return []Problem{bad.problem(file)}
-	case len(docs) > 1:
-		return []Problem{second(docs[1].line).problem(file)}
-	case len(roots) == 0:
-		return nil
-	case len(roots) > 1:
-		return []Problem{second(docs[0].line + roots[1].Line - 1).problem(file)}
-	}
-	d := newNodeDecoder(file, docs[0].line-1, roots[0])
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		panic(fmt.Sprintf("model: DecodeStrict into a %T, want a pointer", into))
 	}
+	d, bad := onlyDocument(file, data)
+	if d == nil {
+		return bad
+	}
 	decodeFuncOf(v.Type().Elem())(d, d.root, v.Elem())
 	SortProblems(d.problems)
 	return d.problems
+}
+
+// onlyDocument returns a decoder for the one document of a file. It is nil when
+// there is none, or when the file cannot be read, which the problems say.
+func onlyDocument(file string, data []byte) (*nodeDecoder, []Problem) {
+	data, unread := readable(data)
+	if unread != nil {
+		return nil, []Problem{unread.problem(file)}
+	}
+	docs := splitDocuments(data)
+	if len(docs) == 0 {
+		return nil, nil
+	}
+	roots, bad := docs[0].parse()
+	switch {
+	case bad != nil:
+		return nil, []Problem{bad.problem(file)}
+	case len(docs) > 1:
+		return nil, []Problem{second(docs[1].line).problem(file)}
+	case len(roots) == 0:
+		return nil, nil
+	case len(roots) > 1:
+		return nil, []Problem{second(docs[0].line + roots[1].Line - 1).problem(file)}
+	}
+	return newNodeDecoder(file, docs[0].line-1, roots[0]), nil
 }
 
 func second(line int) *syntaxError {
