@@ -64,6 +64,8 @@ type Boot struct {
 
 // A Move is what to do with one server now.
 type Move struct {
+	Target model.SystemTarget
+
 	Do   []Action            // in order, stopping at the first that fails
 	Then *model.ServerRecord // saved once all of Do succeeded
 	// Routine is set for a look that nothing waits for: unless it finds something
@@ -75,4 +77,9 @@ type Move struct {
 type BMCMove struct {
 	Target model.BMCTarget
 	Then   *model.BMCRecord
+	// Known is who has to answer at an address that is new; nil = it does not matter.
+	Known *model.BMCFacts
+	// Endpoint is the device whose BMC takes or refuses Credential of the MAC prefix
+	// database, which is only being tried; "" = none is.
+	Endpoint, Credential string
 }

@@ -21,19 +21,38 @@ type bmcView struct {
 	// why says why the BMC is not usable; "" = it is.
 	why      Why
 	problems []string // of systems that cannot become servers
+
+	endpoint *endpointView // the device that it is, if it is known
+	found    bool          // it was recognised by the MAC prefix database
+	trial    string        // the credential of the database that is to be tried
+	resume   time.Time     // when the next may be tried, if none may now
 }
 
-// loadBMCs puts together what is known of each BMC in Git, in the order of names.
+// loadBMCs puts together what is known of each BMC in Git, and of each device that
+// was recognised as one, in the order of names.
 func (f *fleet) loadBMCs() {
 	d := f.in.Desired
-	f.bmcs = make([]*bmcView, 0, len(d.BMCs))
-	f.bmcBy = make(map[model.BMCName]*bmcView, len(d.BMCs))
-	all := make([]bmcView, 0, len(d.BMCs))
+	all := make([]bmcView, 0, len(d.BMCs)+len(f.endpoints))
 	for name, spec := range d.BMCs {
-		all = append(all, bmcView{name: name, spec: spec, rec: f.in.Observed.BMCs[name], facts: f.in.Observed.BMCFacts[name]})
+		b := bmcView{name: name, spec: spec}
+		switch {
+		case spec.Spec.EndpointRef != nil:
+			b.endpoint = f.endpoint(spec.Spec.EndpointRef.Name)
+		case spec.Spec.Access != nil && spec.Spec.Access.MACAddress != "":
+			b.endpoint = f.endpointByMAC[spec.Spec.Access.MACAddress]
+		}
+		all = append(all, b)
 	}
+	for _, v := range f.endpoints {
+		if v.bmc {
+			all = append(all, bmcView{name: model.BMCName(v.name), spec: v.manifest(), endpoint: v, found: true})
+		}
+	}
+	f.bmcs = make([]*bmcView, 0, len(all))
+	f.bmcBy = make(map[model.BMCName]*bmcView, len(all))
 	for i := range all {
 		b := &all[i]
+		b.rec, b.facts = f.in.Observed.BMCs[b.name], f.in.Observed.BMCFacts[b.name]
 		if b.rec == nil {
 			b.rec = &model.BMCRecord{Name: b.name}
 		}
@@ -42,6 +61,17 @@ func (f *fleet) loadBMCs() {
 		f.bmcBy[b.name] = b
 	}
 	slices.SortFunc(f.bmcs, func(a, b *bmcView) int { return strings.Compare(string(a.name), string(b.name)) })
+}
+
+// manifest is the BMC that a person would have written for a device.
+func (v *endpointView) manifest() *model.BMC {
+	b := &model.BMC{Meta: model.Meta{Name: v.name}, Spec: model.BMCSpec{
+		EndpointRef: &model.LocalRef{Name: v.name}, BMCSecretRef: model.LocalRef{Name: v.name},
+	}}
+	if v.entry != nil {
+		b.Spec.Protocol, b.Spec.ConsoleProtocol = v.entry.Protocol, v.entry.Console
+	}
+	return b
 }
 
 // bmcTarget is how the BMC is reached, and why its servers must wait, if so:
@@ -56,35 +86,63 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
 		return t, Why{"Ignored", "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
 	}
-	ip := ""
-	switch ref := b.spec.Spec.EndpointRef; {
-	case b.spec.Spec.Access != nil:
-		ip = b.spec.Spec.Access.IP
-	case ref != nil && f.in.Desired.Endpoints[ref.Name] != nil:
-		ip = f.in.Desired.Endpoints[ref.Name].Spec.IP
-	case ref != nil:
-		return t, Why{"EndpointMissing", fmt.Sprintf("Endpoint %s is not in Git", ref.Name), since, RackOperator}
+	ip, why := b.ip()
+	if why.Reason != "" {
+		return t, why
 	}
 	t.Address = net.JoinHostPort(ip, strconv.Itoa(int(b.spec.Spec.Protocol.Port)))
-	secret := f.in.Desired.BMCSecrets[b.spec.Spec.BMCSecretRef.Name]
-	if secret == nil {
-		return t, Why{"SecretMissing", fmt.Sprintf("BMCSecret %s is not in Git", b.spec.Spec.BMCSecretRef.Name), since, RackOperator}
+	if why := f.credentials(b, &t); why.Reason != "" {
+		return t, why
 	}
-	t.Username, t.Password = secret.Values["username"].Reveal(), secret.Values["password"]
 	switch {
+	case b.rec.Reason == AuthenticationFailed && b.trial != "":
+		return t, Why{AuthenticationFailed, b.refusals() + "; the next is tried", since, Nobody}
 	case b.rec.Reason != "":
 		return t, Why{b.rec.Reason, b.rec.LastError, since, RackOperator}
-	case b.facts == nil || b.rec.Address != t.Address:
+	case b.facts == nil || b.rec.Address == "":
 		return t, Why{"Pending", "the BMC has not answered yet", since, Nobody}
+	case b.rec.Address != t.Address:
+		return t, Why{"Pending", fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, Nobody}
 	}
 	return t, Why{}
+}
+
+// ip is where the BMC is.
+func (b *bmcView) ip() (string, Why) {
+	since := b.rec.Since
+	ref := b.spec.Spec.EndpointRef
+	switch v := b.endpoint; {
+	case b.spec.Spec.Access != nil:
+		return b.spec.Spec.Access.IP, Why{}
+	case ref == nil || v == nil:
+		name := ""
+		if ref != nil {
+			name = ref.Name + " "
+		}
+		return "", Why{"EndpointMissing", "Endpoint " + name + "is not in Git, and no device of that name was found", since, RackOperator}
+	case b.found && v.why.Reason != "":
+		return "", v.why
+	case v.ip == "":
+		return "", v.addressLost()
+	}
+	return b.endpoint.ip, Why{}
+}
+
+// addressLost says that nobody knows where a device is.
+func (v *endpointView) addressLost() Why {
+	why := Why{AddressLost, "its address was given to another device; it is waited for until it asks for one again", v.rec.Since, RackOperator}
+	if v.lost != "" {
+		why.Message = "its address was given to " + v.lost + "; it is waited for until it asks for one again"
+	}
+	return why
 }
 
 // planBMCs plans the reading of BMCs that were not read yet, whose last reading
 // failed, whose address changed, or whose facts are old.
 func (f *fleet) planBMCs(r *Result) {
 	for _, b := range f.bmcs {
-		if f.in.BusyBMCs[b.name] || b.target.Address == "" || b.target.Username == "" && b.target.Password.IsZero() {
+		r.wake(b.resume)
+		if f.in.BusyBMCs[b.name] || b.target.Address == "" || b.found && b.endpoint.rec != b.endpoint.old || b.target.Username == "" && b.target.Password.IsZero() {
 			continue
 		}
 		if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
@@ -98,13 +156,22 @@ func (f *fleet) planBMCs(r *Result) {
 		target := b.target
 		target.Fingerprint = rec.Fingerprint
 		rec.Address = target.Address
-		r.BMCs[b.name] = &BMCMove{Target: target, Then: rec}
+		m := &BMCMove{Target: target, Then: rec, Credential: b.trial}
+		if b.trial != "" {
+			m.Endpoint = b.endpoint.name
+		}
+		if b.rec.Address != "" && b.rec.Address != target.Address && !b.retryAsked() {
+			m.Known = b.facts
+		}
+		r.BMCs[b.name] = m
 	}
 }
 
 // bmcDue is when the BMC's own facts are to be read next.
 func (f *fleet) bmcDue(b *bmcView) time.Time {
 	switch {
+	case b.rec.Reason != "" && f.remedied(b):
+		return f.in.Now
 	case b.rec.Reason != "":
 		return b.rec.NotBefore
 	case b.facts == nil || b.rec.Address != b.target.Address:
@@ -112,6 +179,19 @@ func (f *fleet) bmcDue(b *bmcView) time.Time {
 	}
 	every := f.in.Policy.RefreshInterval
 	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))
+}
+
+// remedied reports whether, since the BMC was last asked in vain, its device was
+// seen at another address, or Git named its credentials in place of refused ones.
+func (f *fleet) remedied(b *bmcView) bool {
+	if b.endpoint == nil {
+		return false
+	}
+	asked := b.rec.NotBefore.Add(-backoff(b.name, b.rec.Failures, f.in.Policy))
+	rec := b.endpoint.rec
+	moved := b.rec.Address != b.target.Address && rec.Since.After(asked)
+	refused := len(rec.RefusedAt) > 0 && rec.RefusedAt[len(rec.RefusedAt)-1].Equal(asked)
+	return moved || refused && !b.target.Default
 }
 
 // retryAsked reports whether Git asks anew for the BMC to be tried again.

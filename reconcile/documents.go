@@ -55,6 +55,7 @@ type serverStatus struct {
 	Storages          []storageStatus          `json:"storages,omitempty"`
 	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
 	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
+	BootTimeline      []bootStage              `json:"bootTimeline,omitempty"`
 }
 
 type storageStatus struct {
@@ -103,6 +104,20 @@ type bmcStatus struct {
 	Conditions      []metav1.Condition `json:"conditions,omitempty"`
 }
 
+type endpointSpec struct {
+	MACAddress string `json:"macAddress"`
+	IP         string `json:"ip,omitempty"` // empty while nobody knows
+}
+
+type endpointStatus struct {
+	Network      string             `json:"network,omitempty"`
+	Since        time.Time          `json:"since,omitzero"` // when it got its address
+	BMC          model.BMCName      `json:"bmc,omitempty"`
+	Prefix       string             `json:"macPrefix,omitempty"` // the entry that it was recognised by
+	Manufacturer string             `json:"manufacturer,omitempty"`
+	Conditions   []metav1.Condition `json:"conditions,omitempty"`
+}
+
 type claimStatus struct {
 	Phase      string             `json:"phase"` // Bound, Unbound
 	Server     model.ServerName   `json:"server,omitempty"`
@@ -129,6 +144,7 @@ type revisionDocument struct {
 	Applied  model.Revision    `json:"lastAppliedRevision,omitempty"`
 	Source   *sourceDocument   `json:"source,omitempty"`
 	Guard    *guardDocument    `json:"guard,omitempty"`
+	Pools    []poolDocument    `json:"exhaustedPools,omitempty"`
 	Record   model.FleetRecord `json:"record"`
 }
 

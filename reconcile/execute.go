@@ -17,25 +17,6 @@ type Reasoner interface {
 	Reason() string
 }
 
-// targets resolves how servers are reached in one input, each BMC once.
-type targets struct {
-	in   *Input
-	bmcs map[model.BMCName]model.BMCTarget
-}
-
-func (t targets) of(rec *model.ServerRecord) model.SystemTarget {
-	b, ok := t.bmcs[rec.BMC]
-	if !ok {
-		f := &fleet{in: t.in}
-		v := &bmcView{name: rec.BMC, spec: t.in.Desired.BMCs[rec.BMC], rec: t.in.Observed.BMCs[rec.BMC], facts: t.in.Observed.BMCFacts[rec.BMC]}
-		if v.spec != nil && v.rec != nil {
-			b, _ = f.bmcTarget(v)
-		}
-		t.bmcs[rec.BMC] = b
-	}
-	return model.SystemTarget{BMC: b, URI: rec.SystemURI}
-}
-
 // job is one move being carried out.
 type job struct {
 	name    model.ServerName
@@ -50,9 +31,9 @@ type job struct {
 }
 
 // start begins a move unless one is under way.
-func (l *Loop) start(ctx context.Context, in *Input, target model.SystemTarget, name model.ServerName, m *Move) {
+func (l *Loop) start(ctx context.Context, in *Input, name model.ServerName, m *Move) {
 	j := &job{
-		name: name, target: target, old: in.Observed.Servers[name], rec: *m.Then,
+		name: name, target: m.Target, old: in.Observed.Servers[name], rec: *m.Then,
 		facts: in.Observed.ServerFacts[name], reading: in.Readings[name],
 	}
 	j.decided = m.Then != j.old
@@ -277,7 +258,7 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 // save writes changes, and says so to the publisher. What cannot be saved is
 // planned again from what is stored.
 func (l *Loop) save(ctx context.Context, c Changes, kind, name string) error {
-	if len(c.Servers)+len(c.BMCs)+len(c.BMCFacts)+len(c.ServerFacts) == 0 {
+	if len(c.Servers)+len(c.BMCs)+len(c.BMCFacts)+len(c.ServerFacts)+len(c.Endpoints) == 0 {
 		return nil
 	}
 	// The outcome of an effect is saved even while Ingot is being stopped.
@@ -305,7 +286,7 @@ func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *B
 		defer cancel()
 		facts, err := l.BMCs.Discover(limited, m.Target)
 		if ctx.Err() == nil || err == nil {
-			if l.finishBMC(ctx, old, m.Then, facts, err) != nil {
+			if l.finishBMC(ctx, old, m, facts, err) != nil {
 				sleep(ctx, l.Policy.BackoffMin) // what is not on record would be read again at once
 			}
 		}
@@ -318,25 +299,41 @@ func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *B
 	})
 }
 
-// finishBMC saves what became of the reading of one BMC.
-func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts *model.BMCFacts, err error) error {
-	now := l.Clock()
+// finishBMC saves what became of the reading of one BMC. Nobody else writes the
+// record of its endpoint meanwhile.
+func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *BMCMove, facts *model.BMCFacts, err error) error {
+	observed, now := l.Store.Observed(), l.Clock()
+	endpoint := observed.Endpoints[m.Endpoint]
 	if err == nil {
-		rec := *then
-		if old == nil || old.Reason != "" {
-			rec.Since = now
-		}
-		rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
-		if rec.Fingerprint == "" {
-			rec.Fingerprint = facts.Fingerprint
-		}
-		return l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}, "bmc", string(rec.Name))
+		err = checkIdentity(m.Target.Address, m.Known, facts, observed.BMCFacts)
 	}
-	rec := model.BMCRecord{Name: then.Name}
+	if err != nil {
+		return l.failedBMC(ctx, old, m, endpoint, err)
+	}
+	rec := *m.Then
+	if old == nil || old.Reason != "" {
+		rec.Since = now
+	}
+	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
+	if rec.Fingerprint == "" {
+		rec.Fingerprint = facts.Fingerprint
+	}
+	c := Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}
+	if endpoint != nil && m.Credential != "" {
+		c.Endpoints = append(c.Endpoints, accepted(endpoint, m.Credential))
+		l.Log.Info("BMC takes default credentials", "bmc", rec.Name, "credential", m.Credential)
+	}
+	return l.save(ctx, c, "bmc", string(rec.Name))
+}
+
+// failedBMC notes that a BMC could not be read, or is another one.
+func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *BMCMove, endpoint *model.EndpointRecord, err error) error {
+	now := l.Clock()
+	rec := model.BMCRecord{Name: m.Then.Name}
 	if old != nil {
 		rec = *old
 	}
-	rec.HandledOperation, rec.Fingerprint = then.HandledOperation, then.Fingerprint
+	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
 	reason := "ConnectionFailed"
 	if r, ok := errors.AsType[Reasoner](err); ok {
 		reason = r.Reason()
@@ -347,5 +344,10 @@ func (l *Loop) finishBMC(ctx context.Context, old, then *model.BMCRecord, facts 
 		rec.Reason, rec.LastError, rec.Since = reason, err.Error(), now
 		l.Log.Warn("BMC cannot be used", "bmc", rec.Name, "reason", reason, "err", err)
 	}
-	return l.save(ctx, Changes{BMCs: []*model.BMCRecord{&rec}}, "bmc", string(rec.Name))
+	c := Changes{BMCs: []*model.BMCRecord{&rec}}
+	if endpoint != nil && m.Credential != "" && reason == AuthenticationFailed {
+		c.Endpoints = append(c.Endpoints, refused(endpoint, m.Credential, now, l.Policy))
+		l.Log.Warn("BMC refuses default credentials", "bmc", rec.Name, "credential", m.Credential)
+	}
+	return l.save(ctx, c, "bmc", string(rec.Name))
 }

@@ -22,8 +22,10 @@ type Input struct {
 	BusyBMCs map[model.BMCName]bool
 	// Mirrored are the bindings that the status branch shows.
 	Mirrored map[model.ServerName]model.ClaimName
-	Policy   Policy
-	Now      time.Time
+	// Pools are those that DHCP gives addresses from.
+	Pools  []model.PoolFacts
+	Policy Policy
+	Now    time.Time
 }
 
 // Reading is what was read of one server's power since this process began. It

@@ -50,6 +50,9 @@ type Changes struct {
 	DropClaims  []model.ClaimName
 	BMCFacts    []*model.BMCFacts
 	ServerFacts []*model.ServerFacts
+
+	Endpoints     []*model.EndpointRecord
+	DropEndpoints []string
 }
 
 // Options are the parts that a Loop is made of.
@@ -63,6 +66,8 @@ type Options struct {
 	// Leading reports whether this process may act; nil = always. A replica that
 	// has lost the lead, or cannot tell, begins nothing.
 	Leading func() bool
+	// Pools returns those that DHCP gives addresses from; nil = there are none.
+	Pools   func() []model.PoolFacts
 	Policy  Policy
 	Clock   func() time.Time // nil = time.Now
 	Log     *slog.Logger     // nil = silent
@@ -86,6 +91,8 @@ type Loop struct {
 	dirty  chan struct{} // something the status branch shows may have changed
 	places chan struct{}
 	moves  sync.WaitGroup
+
+	exhausted string // which pools are, as of the last plan
 
 	mu       sync.Mutex
 	round    uint64 // counts plans
@@ -205,13 +212,13 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}
-	f := targets{in: in, bmcs: make(map[model.BMCName]model.BMCTarget)}
+	l.watchPools(in.Pools)
 	for name, m := range r.BMCs {
 		l.startBMC(ctx, in, name, m)
 	}
 	for name, m := range r.Servers {
 		if len(m.Do) > 0 {
-			l.start(ctx, in, f.of(m.Then), name, m)
+			l.start(ctx, in, name, m)
 		}
 	}
 	return r.Next, nil
@@ -219,24 +226,37 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 
 // decide saves, in one batch, the moves that do nothing but decide.
 func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
-	c := Changes{Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims}
+	c := Changes{
+		Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims,
+		Endpoints: r.Endpoints, DropEndpoints: r.DropEndpoints, BMCs: r.RenamedBMCs,
+	}
 	for name, m := range r.Servers {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 			l.logTransition(in.Observed.Servers[name], m.Then)
 		}
 	}
-	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers) == 0 {
+	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers)+len(c.Endpoints)+len(c.DropEndpoints) == 0 {
 		return nil
 	}
 	if err := l.Store.Save(ctx, c); err != nil {
 		return err
 	}
 	l.changed()
-	if len(c.Servers) > 0 {
+	if len(c.Servers)+len(c.Endpoints) > 0 {
 		l.Wake()
 	}
 	return nil
+}
+
+// watchPools has the status branch say when a pool has no more addresses, or has
+// some again.
+func (l *Loop) watchPools(pools []model.PoolFacts) {
+	now := fmt.Sprint(exhausted(pools))
+	if now != l.exhausted {
+		l.changed()
+	}
+	l.exhausted = now
 }
 
 // Input is what a plan of now looks at; nil while Git was never read.
@@ -246,6 +266,9 @@ func (l *Loop) Input(now time.Time) *Input {
 		return nil
 	}
 	in := &Input{Desired: d, Policy: l.Policy, Now: now}
+	if l.Pools != nil {
+		in.Pools = l.Pools()
+	}
 	// Taken before the records are read: a server that is idle now stays idle, for
 	// only Step starts moves, so its record cannot change under the plan.
 	l.mu.Lock()

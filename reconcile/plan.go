@@ -20,6 +20,11 @@ type Result struct {
 	// Servers and BMCs are the moves. None is for one that is busy.
 	Servers map[model.ServerName]*Move
 	BMCs    map[model.BMCName]*BMCMove
+	// Endpoints are new records of devices, DropEndpoints those that are of no more
+	// use, and RenamedBMCs records of BMCs whose device got another name.
+	Endpoints     []*model.EndpointRecord
+	DropEndpoints []string
+	RenamedBMCs   []*model.BMCRecord
 	// Next is when to plan again if nothing happens before; zero = not by time.
 	Next time.Time
 }
@@ -31,6 +36,11 @@ type fleet struct {
 	byName  map[model.ServerName]*server
 	bmcs    []*bmcView
 	bmcBy   map[model.BMCName]*bmcView
+	// endpoints are in the order of names.
+	endpoints     []*endpointView
+	endpointBy    map[string]*endpointView
+	endpointByMAC map[string]*endpointView
+	refs          map[string]bool // made when first needed
 	// specs are the manifests of servers, by the name that Ingot knows the server by.
 	specs map[model.ServerName]*model.Server
 	// served says which server each claim is bound to.
@@ -53,6 +63,7 @@ type fleet struct {
 func Plan(in *Input) *Result {
 	f := newFleet(in)
 	r := &Result{Servers: make(map[model.ServerName]*Move), BMCs: make(map[model.BMCName]*BMCMove)}
+	f.planEndpoints(r)
 	f.planBMCs(r)
 	f.planClaims(r)
 	f.guard()
@@ -60,6 +71,7 @@ func Plan(in *Input) *Result {
 	for _, s := range f.servers {
 		st := s.step()
 		if st.Move != nil && !in.Busy[s.name] {
+			st.Move.Target = f.target(st.Move.Then)
 			r.Servers[s.name] = st.Move
 		}
 		r.wake(st.Wake)
@@ -68,6 +80,15 @@ func Plan(in *Input) *Result {
 		r.Fleet = f.record
 	}
 	return r
+}
+
+// target is how a server is reached.
+func (f *fleet) target(rec *model.ServerRecord) model.SystemTarget {
+	t := model.SystemTarget{URI: rec.SystemURI}
+	if b := f.bmcBy[rec.BMC]; b != nil {
+		t.BMC = b.target
+	}
+	return t
 }
 
 func (r *Result) wake(at time.Time) {
@@ -91,6 +112,7 @@ func newFleet(in *Input) *fleet {
 	}
 	record := in.Observed.Fleet
 	f.record = &record
+	f.loadEndpoints()
 	f.loadBMCs()
 	f.loadServers()
 	f.loadMaintenances()
@@ -283,7 +305,7 @@ func (f *fleet) blocked(s *server) Why {
 	}
 	switch {
 	case b == nil:
-		return Why{"Orphaned", "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", since, RackOperator}
+		return f.orphaned(s)
 	case b.why.Reason != "":
 		return b.why
 	}
@@ -293,11 +315,20 @@ func (f *fleet) blocked(s *server) Why {
 			continue
 		}
 		if sys.UUID != "" && sys.UUID != s.rec.UUID {
-			return Why{"IdentityMismatch", fmt.Sprintf("its BMC now shows another machine (UUID %s, not %s)", sys.UUID, s.rec.UUID), since, RackOperator}
+			return Why{IdentityMismatch, fmt.Sprintf("its BMC now shows another machine (UUID %s, not %s)", sys.UUID, s.rec.UUID), since, RackOperator}
 		}
 		return Why{}
 	}
 	return Why{"SystemMissing", fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+}
+
+// orphaned says why a server is left as it is whose BMC is described no more.
+func (f *fleet) orphaned(s *server) Why {
+	why := Why{"Orphaned", "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
+	if v := f.endpointBy[string(s.rec.BMC)]; v != nil && v.by != "" {
+		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was BMC %s by itself: the server is taken over once that BMC shows it", v.by, s.rec.BMC)
+	}
+	return why
 }
 
 // count notes what a server takes of what the fleet shares.
@@ -308,7 +339,7 @@ func (f *fleet) count(s *server) {
 	if s.rec.Reprovision != "" && s.rec.Installed == "" && s.rec.State == model.StateReserved {
 		f.reprovisions--
 	}
-	if s.rec.Restored && s.rec.State == model.StateReserved && s.blocked.Reason != "Ignored" && f.observeOnly.Reason == "" && f.bmcBy[s.rec.BMC] != nil {
+	if s.rec.Restored && s.rec.State == model.StateReserved && s.blocked.Reason != "Ignored" && f.observeOnly.Reason == "" && f.expected(s.rec.BMC) {
 		f.observeOnly = Why{
 			"ObserveOnly", fmt.Sprintf("records were read back from the status branch; nothing is done until the BMC of every Reserved server has answered, next that of %s", s.name),
 			f.in.Observed.Fleet.Restored, RackOperator,
@@ -316,15 +347,20 @@ func (f *fleet) count(s *server) {
 	}
 }
 
+// expected reports whether a BMC is to answer: one that is described no more is not.
+func (f *fleet) expected(name model.BMCName) bool {
+	b := f.bmcBy[name]
+	return b != nil && b.why.Reason != NoMACPrefix
+}
+
 const revisionOutdated = "RevisionOutdated"
 
 // mistrustOld has nothing done while the revision in force is one kept over a
 // restart that is not the one last acted upon: it may lack claims that are bound.
 func (f *fleet) mistrustOld() {
-	applied := f.record.Applied
-	if f.in.Desired.Restored && applied != "" && applied != f.in.Desired.Revision {
+	if f.outdated() {
 		f.observeOnly = Why{
-			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(applied)),
+			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(f.record.Applied)),
 			f.record.At, RackOperator,
 		}
 	}

@@ -1,6 +1,10 @@
 package reconcile
 
-import "time"
+import (
+	"time"
+
+	"ingot/model"
+)
 
 // Policy is what the configuration says about how servers are treated.
 type Policy struct {
@@ -44,6 +48,16 @@ type Policy struct {
 
 	// BackoffMin and BackoffMax bound the pause after failures.
 	BackoffMin, BackoffMax time.Duration
+	// MACPrefixes says how to reach BMCs that nobody wrote a manifest for; nil = none.
+	MACPrefixes *model.MACPrefixes
+	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that
+	// devices were found on. Elsewhere the address in an Endpoint's manifest counts.
+	LeaseNetworks []string
+	// Credentials of MACPrefixes that a BMC refuses: at most RefusedMost of them within
+	// RefusedWithin, lest its account be locked.
+	RefusedMost   int
+	RefusedWithin time.Duration
+
 	// MirrorFirst makes a binding wait until the status branch shows it, for a store
 	// that is not durable.
 	MirrorFirst bool
@@ -63,6 +77,7 @@ func DefaultPolicy() Policy {
 			"quick": 30 * time.Minute, "secure": 24 * time.Hour,
 		},
 		MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		RefusedMost: 3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
 	}
 }

@@ -53,6 +53,8 @@ type serverInputs struct {
 	spec     *model.Server
 	bmc      *model.BMC
 	progress *model.Progress
+	wipe     *model.WipeReport
+	booted   *model.BootState
 	why      Why
 }
 
@@ -75,8 +77,12 @@ func (p *Projector) Report(in *Input, fence uint64) *model.Report {
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
 	for i, s := range v.servers {
-		from := serverInputs{s.rec, v.in.Observed.ServerFacts[s.name], v.in.Observed.Probes[s.name], s.spec, nil, v.in.Observed.Progress[s.name], v.whys[i]}
-		if b := v.bmcBy[s.rec.BMC]; b != nil {
+		boot := s.bootFacts()
+		from := serverInputs{
+			rec: s.rec, facts: v.in.Observed.ServerFacts[s.name], probe: boot.probe, spec: s.spec,
+			progress: boot.progress, wipe: boot.wipe, booted: boot.booted, why: v.whys[i],
+		}
+		if b := v.bmcBy[s.rec.BMC]; b != nil && !b.found {
 			from.bmc = b.spec
 		}
 		old := p.servers[s.name]
@@ -104,26 +110,26 @@ func (p *Projector) projectBoot(v *view, s *server, r *model.Report) {
 
 func (p *Projector) projectRest(v *view, r *model.Report) {
 	for _, b := range v.bmcs {
-		from := [5]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), len(v.behind[b.name])}
+		from := [7]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), len(v.behind[b.name]), b.target.Address, nil}
+		if b.found { // its manifest is made anew each time, of these
+			from[0], from[6] = b.endpoint.rec, b.endpoint.entry
+		}
 		p.keep(r, "bmcs/"+string(b.name)+".yaml", from, func() any { return v.bmcDocument(b) })
 	}
 	for name, c := range v.in.Desired.Claims {
 		ns, n := model.SplitName(name)
 		p.keep(r, "serverclaims/"+ns+"/"+n+".yaml", v.claimInputs(name, c), func() any { return v.claimDocument(name, c) })
 	}
-	for name, e := range v.in.Desired.Endpoints {
-		p.keep(r, "endpoints/"+name+".yaml", e, func() any {
-			d := newDocument(model.KindEndpoint, name)
-			d.Spec = e.Spec
-			return d
-		})
+	for _, e := range v.endpoints {
+		from := [4]any{e.rec, e.spec, e.entry, [4]any{e.ip, e.lost, e.by, e.why}}
+		p.keep(r, "endpoints/"+e.name+".yaml", from, func() any { return v.endpointDocument(e) })
 	}
 	for name, m := range v.in.Desired.Maintenances {
 		d := v.maintenanceDocument(name, m)
 		p.keep(r, "servermaintenances/"+name+".yaml", [2]any{m, d.Status}, func() any { return d })
 	}
 	d := v.in.Desired
-	p.keep(r, model.ReportRevision, [2]any{d.Source, fleetKey(&v.in.Observed.Fleet)}, func() any { return v.revisionDocument() })
+	p.keep(r, model.ReportRevision, [3]any{d.Source, fleetKey(&v.in.Observed.Fleet), fmt.Sprint(exhausted(v.in.Pools))}, func() any { return v.revisionDocument() })
 	p.keep(r, model.ReportProblems, fmt.Sprint(d.Problems), func() any {
 		return &problemsDocument{Problems: append([]model.Problem{}, d.Problems...)}
 	})
@@ -217,7 +223,7 @@ func short(r model.Revision) string {
 
 // newsKinds are the folders of the status branch as a commit's subject names them.
 var newsKinds = []struct{ folder, noun string }{
-	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {model.ReportProblems, "list of problem"},
+	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {"endpoints/", "endpoint"}, {model.ReportProblems, "list of problem"},
 }
 
 // news says of what there is news though no server changed its state.

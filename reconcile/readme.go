@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"ingot/model"
 )
@@ -22,10 +23,12 @@ func (v *view) readme() string {
 	}
 	b.WriteString("\n\n")
 	v.readmeCounts(&b)
+	v.readmePools(&b)
 	v.readmeGuard(&b)
 	v.readmeClaims(&b)
 	v.readmeServers(&b)
 	v.readmeBMCs(&b)
+	v.readmeEndpoints(&b)
 	return b.String()
 }
 
@@ -54,6 +57,14 @@ func (v *view) readmeCounts(b *strings.Builder) {
 		fmt.Fprintf(b, "\n\n**Observing only**: %s.", v.observeOnly.Message)
 	}
 	b.WriteString("\n\n")
+}
+
+// readmePools lists the pools that have no address left.
+func (v *view) readmePools(b *strings.Builder) {
+	pools := exhausted(v.in.Pools)
+	for _, p := range pools {
+		fmt.Fprintf(b, "**DHCP network %s, %s**: %s. Since %s.\n\n", plain(p.Network), p.Subnet, p.Message, p.Since.Format(time.RFC3339))
+	}
 }
 
 func (v *view) readmeGuard(b *strings.Builder) {
@@ -118,6 +129,21 @@ func (v *view) readmeBMCs(b *strings.Builder) {
 		}
 		rows++
 		fmt.Fprintf(b, "| %s | %s | %s |\n", m.name, why.Reason, plain(why.text()))
+	}
+}
+
+// readmeEndpoints lists the devices that somebody has to do something about.
+func (v *view) readmeEndpoints(b *strings.Builder) {
+	rows := 0
+	for _, e := range v.endpoints {
+		if e.why.Actor == Nobody || rows == maxRows {
+			continue
+		}
+		if rows == 0 {
+			b.WriteString("\n## Devices that are no BMC yet\n\n| endpoint | MAC address | address | reason | message |\n|---|---|---|---|---|\n")
+		}
+		rows++
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", e.name, e.mac, cmp.Or(e.ip, "?"), e.why.Reason, plain(e.why.text()))
 	}
 }
 

@@ -109,8 +109,8 @@ func (s *server) awaitBoot() Step {
 		st, _ := s.off(0)
 		return st
 	case s.rec.Attempts+1 >= p.BootAttempts && !s.now().Before(due):
-		return s.rest(s.whySince("BootFailed", fmt.Sprintf("powered on %d times, and %s; look at its console and boot order",
-			s.rec.Attempts+1, s.lastStage()), RackOperator))
+		return s.rest(s.whySince("BootFailed", fmt.Sprintf("powered on %d times, and %s; %s",
+			s.rec.Attempts+1, s.lastStage(), s.hint()), RackOperator))
 	case !s.now().Before(due):
 		s.edit().Attempts++
 		st, _ := s.off(0)

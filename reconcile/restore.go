@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ func Restore(files map[string][]byte, now time.Time) (model.Records, []error) {
 		BMCs:    make(map[model.BMCName]*model.BMCRecord),
 		Servers: make(map[model.ServerName]*model.ServerRecord),
 		Claims:  make(map[model.ClaimName]*model.ClaimRecord),
+
+		Endpoints: make(map[string]*model.EndpointRecord),
 	}
 	var problems []error
 	for path, data := range files {
@@ -57,6 +60,14 @@ func restoreFile(r *model.Records, path string, data []byte) error {
 		if rec.Name != "" {
 			r.BMCs[rec.Name] = &rec
 		}
+	case "endpoints":
+		var rec model.EndpointRecord
+		if err := recordOf(data, &rec); err != nil && !errors.Is(err, errNoRecord) { // one that only Git named had none once
+			return err
+		}
+		if rec.Name != "" {
+			r.Endpoints[rec.Name] = &rec
+		}
 	case "serverclaims":
 		var rec model.ClaimRecord
 		if err := recordOf(data, &rec); err != nil {
@@ -69,6 +80,8 @@ func restoreFile(r *model.Records, path string, data []byte) error {
 	return nil
 }
 
+var errNoRecord = errors.New("it has no record")
+
 // recordOf decodes the record of a document into rec.
 func recordOf(data []byte, rec any) error {
 	var doc struct {
@@ -78,7 +91,7 @@ func recordOf(data []byte, rec any) error {
 		return err
 	}
 	if len(doc.Record) == 0 {
-		return fmt.Errorf("it has no record")
+		return errNoRecord
 	}
 	return json.Unmarshal(doc.Record, rec)
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,7 +103,9 @@ func (v *view) serverSpec(s *server) serverSpec {
 }
 
 func (v *view) serverStatus(s *server, why Why) serverStatus {
-	st := serverStatus{State: s.rec.State, PowerState: s.power(), Conditions: v.serverConditions(s, why)}
+	st := serverStatus{
+		State: s.rec.State, PowerState: s.power(), Conditions: v.serverConditions(s, why), BootTimeline: s.bootFacts().timeline(),
+	}
 	if inv := s.facts.Inventory; inv != nil {
 		st.Manufacturer, st.Model, st.SKU = inv.Manufacturer, inv.Model, inv.SKU
 		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = inv.SerialNumber, inv.BIOSVersion, inv.IndicatorLED
@@ -128,6 +131,11 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 	}
 	if why.Reason == FoundRunning {
 		conds = append(conds, condition(FoundRunning, true, FoundRunning, why.Message, why.Since))
+	}
+	facts := s.bootFacts()
+	if stages := facts.timeline(); len(stages) > 0 {
+		last := stages[len(stages)-1]
+		conds = append(conds, condition("BootProgress", last.Stage == facts.outcome(), stageReasons[last.Stage], facts.progressText(stages), last.At))
 	}
 	if len(s.rec.Wiped) > 0 {
 		failed := failedDisks(s.rec.Wiped)
@@ -191,8 +199,13 @@ func (v *view) bmcDocument(b *bmcView) *document {
 			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.rec.Since))
 		}
 	}
-	if b.spec.Spec.Access != nil {
+	switch {
+	case b.spec.Spec.Access != nil:
 		st.IP = b.spec.Spec.Access.IP
+		st.MACAddress = cmp.Or(st.MACAddress, b.spec.Spec.Access.MACAddress)
+	case b.endpoint != nil:
+		st.IP = b.endpoint.ip
+		st.MACAddress = cmp.Or(st.MACAddress, b.endpoint.mac)
 	}
 	for _, s := range v.behind[b.name] {
 		st.Servers = append(st.Servers, s.name)
@@ -200,6 +213,34 @@ func (v *view) bmcDocument(b *bmcView) *document {
 	rec := *b.rec
 	rec.Failures, rec.NotBefore = 0, time.Time{}
 	d.Status, d.Record = st, &rec
+	return d
+}
+
+// endpointDocument shows a device: where it is, and the BMC that it is or why none.
+func (v *view) endpointDocument(e *endpointView) *document {
+	d := newDocument(model.KindEndpoint, e.name)
+	if e.spec != nil {
+		d.Metadata.Labels = e.spec.Labels
+	}
+	d.Spec = endpointSpec{e.mac, e.ip}
+	st := endpointStatus{Network: e.rec.Network, Since: e.rec.Since, BMC: e.by, Prefix: e.rec.Prefix}
+	if e.entry != nil {
+		st.Manufacturer = e.entry.Manufacturer
+	}
+	if e.bmc {
+		st.BMC = model.BMCName(e.name)
+	}
+	switch {
+	case e.why.Reason != "":
+		st.Conditions = append(st.Conditions, condition("Recognised", false, e.why.Reason, e.why.text(), e.why.Since))
+	default:
+		st.Conditions = append(st.Conditions, condition("Recognised", true, "MACPrefix", fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.name, e.entry.Prefix), e.rec.Since))
+	}
+	if e.ip == "" {
+		why := e.addressLost()
+		st.Conditions = append(st.Conditions, condition("Reachable", false, why.Reason, why.text(), why.Since))
+	}
+	d.Status, d.Record = st, e.rec
 	return d
 }
 
@@ -333,7 +374,9 @@ func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *doc
 
 func (v *view) revisionDocument() *revisionDocument {
 	d := v.in.Desired
-	doc := &revisionDocument{Observed: d.Source.Observed, Applied: v.in.Observed.Fleet.Applied, Record: v.in.Observed.Fleet}
+	doc := &revisionDocument{
+		Observed: d.Source.Observed, Applied: v.in.Observed.Fleet.Applied, Record: v.in.Observed.Fleet, Pools: exhausted(v.in.Pools),
+	}
 	if doc.Observed == "" {
 		doc.Observed = d.Revision
 	}

@@ -73,21 +73,8 @@ func (s *server) foundRunning() Why {
 		s.name, now, model.AnnotationDiscover), RackOperator)
 }
 
-// lastStage says how far the server came with its boot.
-func (s *server) lastStage() string {
-	p := s.progress()
-	if p == nil {
-		return "it has not asked for its boot script"
-	}
-	stage, at := p.Last()
-	if stage == "" {
-		return "it has not asked for its boot script"
-	}
-	return fmt.Sprintf("last seen fetching %s at %s", stage, at.UTC().Format(time.RFC3339))
-}
-
 // discoveryFailure says that discovery was given up.
 func (s *server) discoveryFailure() string {
-	return fmt.Sprintf("no report after %d attempts, %s; mend it and set annotation %s: %s#1 on Server %s",
-		s.rec.Attempts, s.rec.LastError, model.AnnotationOperation, model.OperationRetry, s.name)
+	return fmt.Sprintf("no report after %d attempts, %s; %s; mend it and set annotation %s: %s#1 on Server %s",
+		s.rec.Attempts, s.rec.LastError, s.hint(), model.AnnotationOperation, model.OperationRetry, s.name)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -37,7 +38,26 @@ type world struct {
 	asks     int           // Discovers begun
 	loop     *Loop
 	stop     func()
+
+	devices  map[string]*device // BMCs that are found by DHCP, by their IP address
+	database *model.MACPrefixes
+	networks []string          // that Ingot gives leases on; nil = all
+	pools    []model.PoolFacts // of DHCP
 }
+
+// device is a BMC on the network.
+type device struct {
+	mac, uuid, password string
+	uri                 string // of its machine
+	refused             []time.Time
+	last                string // the password that was tried last
+}
+
+// authError is what a BMC answers to a wrong password.
+type authError struct{}
+
+func (authError) Error() string  { return "the BMC refuses the credentials" }
+func (authError) Reason() string { return AuthenticationFailed }
 
 type machine struct {
 	name     model.ServerName
@@ -96,6 +116,7 @@ func (w *world) policy() Policy {
 		p.MaxConcurrentPowerOns = w.limit
 	}
 	p.MirrorFirst = w.mirror
+	p.MACPrefixes, p.LeaseNetworks = w.database, w.networks
 	return p
 }
 
@@ -104,7 +125,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
-		Leading: func() bool { return !w.deposed.Load() },
+		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
 	})
 	done := make(chan struct{})
 	go func() {
@@ -147,6 +168,7 @@ func (w *world) snapshot() *model.Observed {
 	o := *w.observed
 	o.Servers, o.BMCs, o.Claims = maps.Clone(o.Servers), maps.Clone(o.BMCs), maps.Clone(o.Claims)
 	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
+	o.Endpoints, o.EndpointFacts = maps.Clone(o.Endpoints), maps.Clone(o.EndpointFacts)
 	o.Probes, o.BootStates, o.Wipes, o.Progress = maps.Clone(o.Probes), maps.Clone(o.BootStates), maps.Clone(o.Wipes), maps.Clone(o.Progress)
 	return &o
 }
@@ -175,6 +197,12 @@ func (w *world) Save(_ context.Context, c Changes) error {
 	}
 	for _, n := range c.DropClaims {
 		delete(w.observed.Claims, n)
+	}
+	for _, r := range c.Endpoints {
+		w.observed.Endpoints[r.Name] = r
+	}
+	for _, n := range c.DropEndpoints {
+		delete(w.observed.Endpoints, n)
 	}
 	for _, r := range c.BMCFacts {
 		w.observed.BMCFacts[r.Name] = r
@@ -206,8 +234,15 @@ func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFact
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f"}
+	dev, err := w.logIn(t)
+	if err != nil {
+		return nil, err
+	}
+	if dev != nil {
+		f.UUID = dev.uuid
+	}
 	for uri, m := range w.machines {
-		if m.bmc != t.Name {
+		if dev == nil && m.bmc != t.Name || dev != nil && dev.uri != uri {
 			continue
 		}
 		if m.dead {
@@ -218,9 +253,34 @@ func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFact
 	return f, nil
 }
 
+// logIn finds the device at a BMC's address, nil in a world without any.
+func (w *world) logIn(t model.BMCTarget) (*device, error) {
+	if w.devices == nil {
+		return nil, nil
+	}
+	host, _, _ := net.SplitHostPort(t.Address)
+	dev := w.devices[host]
+	switch {
+	case dev == nil || w.machines[dev.uri] != nil && w.machines[dev.uri].dead:
+		return nil, errDead
+	case t.Password.Reveal() != dev.password:
+		dev.refused, dev.last = append(dev.refused, time.Now()), t.Password.Reveal()
+		return nil, authError{}
+	}
+	return dev, nil
+}
+
 // at finds the machine of a target, or that its BMC is dead.
 func (w *world) at(t model.SystemTarget) (*machine, error) {
 	m := w.machines[t.URI]
+	dev, err := w.logIn(t.BMC)
+	if err != nil {
+		return nil, err
+	}
+	if dev != nil && dev.uri != t.URI {
+		w.t.Errorf("%s was asked about %s, which is behind another BMC", dev.mac, t.URI)
+		return nil, errDead
+	}
 	if m.dead {
 		return nil, errDead
 	}
