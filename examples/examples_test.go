@@ -117,3 +117,55 @@ func TestTheQuickstartAsksForNothingYet(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestTheNetworksCanBeServed(t *testing.T) {
+	o, err := daemon.LoadOptions("networks/ingot.yaml", []string{"INGOT_DISCOVERY_MAC_PREFIXES_FILE=mac-prefixes.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, n := range o.DHCP {
+		names = append(names, n.Name)
+	}
+	if diff := cmp.Diff([]string{"oob", "rack1", "rack2", "office"}, names); diff != "" {
+		t.Errorf("networks (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheMACPrefixDatabaseKnowsTheLargeMakers(t *testing.T) {
+	content, err := os.ReadFile("mac-prefixes.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, problems := model.DecodeMACPrefixes("mac-prefixes.yaml", content, model.TokenKey{})
+	for _, p := range problems {
+		t.Error(p)
+	}
+	for mac, want := range map[string]struct{ maker, user string }{
+		"d0:94:66:00:00:01": {"Dell", "root"},
+		"94:40:c9:00:00:01": {"HPE", ""},
+		"7c:c2:55:00:00:01": {"Supermicro", "ADMIN"},
+		"08:94:ef:00:00:01": {"Lenovo", "USERID"},
+		"b4:2e:99:00:00:01": {"GIGABYTE", "admin"},
+		"d0:50:99:00:00:01": {"ASRockRack", "admin"},
+		"a8:1e:84:00:00:01": {"Quanta", "admin"},
+		"6c:92:bf:00:00:01": {"Inspur", "admin"},
+		"90:1b:0e:00:00:01": {"Fujitsu", "admin"},
+	} {
+		e, ok := db.Lookup(mac)
+		if !ok {
+			t.Errorf("%s is not known", mac)
+			continue
+		}
+		user := ""
+		if len(e.Credentials) > 0 {
+			user = e.Credentials[0].Username
+		}
+		if e.Manufacturer != want.maker || user != want.user || e.Type != model.TypeBMC || e.Protocol != (model.Protocol{Name: "Redfish", Port: 443, Scheme: "https"}) {
+			t.Errorf("%s: got %+v", mac, e)
+		}
+	}
+	if e, ok := db.Lookup("02:00:00:00:00:01"); ok {
+		t.Errorf("a MAC address of nobody's is known as %+v", e)
+	}
+}

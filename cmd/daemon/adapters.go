@@ -25,6 +25,7 @@ func (s store) Save(ctx context.Context, c reconcile.Changes) error {
 	return s.Registry.Save(ctx, registry.Changes{
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
+		Endpoints: c.Endpoints, DeleteEndpoints: c.DropEndpoints,
 	})
 }
 
@@ -129,9 +130,11 @@ func (b *boots) Arm(ctx context.Context, boot reconcile.Boot) (model.Ticket, err
 func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, error) {
 	token := b.registry.TokenKey().Token(t)
 	if t.Purpose == model.PurposeClaim {
+		_, name := model.SplitName(t.Claim)
 		return b.ignition.Claim(bootsvc.ClaimBoot{
-			UUID: t.UUID, Source: boot.Ignition, Format: boot.IgnitionFormat,
+			UUID: t.UUID, Secret: map[string]model.Sensitive{"ignition": boot.Ignition, "format": model.NewSensitive(boot.IgnitionFormat)},
 			BootStateURL: b.registryURL + "/r/" + token.Reveal() + "/bootstate",
+			InstanceID:   t.ID, Hostname: name,
 		})
 	}
 	return b.ignition.Probe(bootsvc.ProbeBoot{
@@ -142,9 +145,9 @@ func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, e
 // Offer implements bootsvc.Tickets.
 func (b *boots) Offer(id string) (model.Offer, bool) { return b.registry.Offer(id) }
 
-// Ignition implements bootsvc.Tickets. What was kept for the ticket may be lost
+// Payload implements bootsvc.Tickets. What was kept for the ticket may be lost
 // with the store; then it is made again from Git, if Git still holds the same.
-func (b *boots) Ignition(ctx context.Context, t *model.Ticket) (model.Sensitive, error) {
+func (b *boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, error) {
 	ign, err := b.registry.Payload(ctx, t.ID)
 	if !errors.Is(err, registry.ErrNotFound) {
 		return ign, err

@@ -30,11 +30,13 @@ type admin struct {
 	metrics  prometheus.Gatherer
 	checks   []check // in the order in which they are shown
 	summary  func() Summary
+	explain  func(kind, name string) (Explanation, error)
 	loopback bool // the listener is on a loopback address
 	log      *slog.Logger
 }
 
-// handler serves /metrics, /healthz, /readyz and /api/v1/status, all by GET.
+// handler serves /metrics, /healthz, /readyz, /api/v1/status and /api/v1/explain, all
+// by GET.
 func (a admin) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(a.metrics, promhttp.HandlerOpts{
@@ -49,8 +51,9 @@ func (a admin) handler() http.Handler {
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
 		a.writeJSON(w, http.StatusOK, a.summary().withLists())
 	})
+	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", a.explainObject)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		writeText(w, http.StatusOK, "Ingot\n\n/api/v1/status\n/metrics\n/healthz\n/readyz\n")
+		writeText(w, http.StatusOK, "Ingot\n\n/api/v1/status\n/api/v1/explain/{kind}/{name}\n/metrics\n/healthz\n/readyz\n")
 	})
 	if a.loopback {
 		return loopbackOnly(mux)

@@ -18,6 +18,10 @@ import (
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/metadata"
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/tftp"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -60,6 +64,10 @@ type daemon struct {
 	images    *bootsvc.Images
 	boots     *boots
 	bootsvc   *bootsvc.Server
+	loaders   *netboot.Loaders
+	dhcp      *dhcp.Server // nil = off
+	tftp      *tftp.Server // nil = off
+	stages    *stageNotes
 	loop      *reconcile.Loop
 	publisher *reconcile.Publisher
 
@@ -100,6 +108,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 	if err = d.openGit(); err != nil {
 		return d, err
 	}
+	d.openLoaders()
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
 	}
@@ -111,16 +120,20 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca,
 		Log: d.log, Registerer: d.metrics,
 	})
+	rules := policy(opts, !d.registry.Durable())
+	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
+		return d, err
+	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
 		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: store{d.registry},
-		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, Policy: policy(opts, !d.registry.Durable()), Log: d.log, Metrics: counts,
+		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, Pools: d.pools, Policy: rules, Log: d.log, Metrics: counts,
 	})
 	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(time.Now()) }))
 	d.publisher = &reconcile.Publisher{
 		Loop: d.loop, Sink: sink{d.status, d.log}, Fence: d.registry.Fence, Interval: opts.Status.Interval, Log: d.log,
 	}
-	return d, nil
+	return d, d.makeNetworks(ctx)
 }
 
 func (d *daemon) openRegistry(ctx context.Context) error {
@@ -198,7 +211,8 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 		registry: d.registry, images: d.images, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
-		URL: bootURL, Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images, Log: d.log, Registerer: d.metrics,
+		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images,
+		Loaders: d.loaders, Holder: d.holder, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
@@ -212,6 +226,7 @@ func policy(o Options, mirrorFirst bool) reconcile.Policy {
 	p.MaxDisruptions = o.Guard.MaxDisruptions
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
 	p.MirrorFirst = mirrorFirst
+	p.LeaseNetworks = o.leaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
 	}
@@ -239,6 +254,14 @@ func (d *daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
 		parts.Go(func() error { return d.publisher.Run(ctx) })
 		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
+		parts.Go(func() error { return d.stages.run(ctx) })
+		if d.dhcp != nil {
+			parts.Go(func() error { return d.dhcp.Run(ctx) })
+			parts.Go(func() error { return d.reserve(ctx, time.Second) })
+		}
+		if d.tftp != nil {
+			parts.Go(func() error { return d.tftp.Run(ctx) })
+		}
 		return nil
 	})
 	return parts.Wait()
@@ -264,9 +287,13 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 	if d.listeners.registry != nil {
 		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.hold(d.registry.Handler()), d.log) })
 	}
+	if d.listeners.metadata != nil {
+		handler := metadata.NewHandler(metadata.Options{Machines: d.tenants(), Log: d.log, Registerer: d.metrics})
+		parts.Go(func() error { return serve(ctx, d.listeners.metadata, d.hold(handler), d.log) })
+	}
 	if d.listeners.admin != nil {
 		a := admin{
-			metrics: d.metrics, checks: d.checks(), summary: d.summary,
+			metrics: d.metrics, checks: d.checks(), summary: d.summary, explain: d.explain,
 			loopback: isLoopback(d.listeners.admin.Addr()), log: d.log,
 		}
 		parts.Go(func() error { return serve(ctx, d.listeners.admin, a.handler(), d.log) })
@@ -361,7 +388,16 @@ func (d *daemon) checks() []check {
 			}
 			return nil
 		}},
+		{"networks", d.networksReady},
 	}
+}
+
+// networksReady says which network cannot be served, if any.
+func (d *daemon) networksReady(context.Context) error {
+	if d.dhcp == nil {
+		return nil
+	}
+	return d.dhcp.Healthy()
 }
 
 // summary is the fleet at a glance.
@@ -378,6 +414,17 @@ func (d *daemon) summary() Summary {
 		d.log.Error("fleet not summed up", "err", err)
 	}
 	return s
+}
+
+// explain explains one object.
+func (d *daemon) explain(kind, name string) (Explanation, error) {
+	in := d.loop.Input(time.Now())
+	if in == nil {
+		return Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, ErrUnknownObject)
+	}
+	d.glance.Lock()
+	defer d.glance.Unlock()
+	return explainReport(d.projector.Report(in, d.registry.Fence()), kind, name)
 }
 
 // close gives back what assemble took. Sessions on BMCs are few: they are deleted.

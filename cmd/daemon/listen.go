@@ -25,19 +25,19 @@ const (
 
 // Addresses are where the listeners listen, as host:port; empty for one that is off.
 type Addresses struct {
-	Boot, Registry, Admin string
+	Boot, Registry, Metadata, Admin string
 }
 
 // listeners are the daemon's sockets. One that is off is nil.
 type listeners struct {
-	boot, registry, admin net.Listener
+	boot, registry, metadata, admin net.Listener
 }
 
 // listen binds every listener that o turns on, or none: nothing of the daemon
 // starts before all of them are its own.
 func listen(ctx context.Context, o *Options) (*listeners, error) {
 	var l listeners
-	into := []*net.Listener{&l.boot, &l.registry, &l.admin} // in the order of listenSettings
+	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin} // in the order of listenSettings
 	for i, s := range o.listenSettings() {
 		ln, err := bind(ctx, s)
 		if err != nil {
@@ -51,12 +51,12 @@ func listen(ctx context.Context, o *Options) (*listeners, error) {
 
 // addresses returns where l listens.
 func (l *listeners) addresses() Addresses {
-	return Addresses{Boot: addressOf(l.boot), Registry: addressOf(l.registry), Admin: addressOf(l.admin)}
+	return Addresses{Boot: addressOf(l.boot), Registry: addressOf(l.registry), Metadata: addressOf(l.metadata), Admin: addressOf(l.admin)}
 }
 
 // close closes every listener; one that was closed before does no harm.
 func (l *listeners) close() {
-	for _, ln := range []net.Listener{l.boot, l.registry, l.admin} {
+	for _, ln := range []net.Listener{l.boot, l.registry, l.metadata, l.admin} {
 		if ln != nil {
 			_ = ln.Close()
 		}

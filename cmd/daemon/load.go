@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"encoding"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,7 +38,7 @@ func LoadOptions(file string, env []string) (Options, error) {
 	if err != nil {
 		return Options{}, err
 	}
-	problems := decode(file, data, &opts)
+	problems := model.DecodeStrict(file, data, &opts)
 	if !model.HasErrors(problems) {
 		set, wrong := overlay(&opts, env)
 		if len(wrong) == 0 {
@@ -51,14 +51,6 @@ func LoadOptions(file string, env []string) (Options, error) {
 		return Options{}, err
 	}
 	return opts, nil
-}
-
-// decode reads the file into o. What stands within a DHCP network is not judged:
-// that there is one is refused as a whole by Validate.
-func decode(file string, data []byte, o *Options) []model.Problem {
-	return slices.DeleteFunc(model.DecodeStrict(file, data, o), func(p model.Problem) bool {
-		return strings.HasPrefix(p.Field, "dhcp[")
-	})
 }
 
 func readConfiguration(file string) ([]byte, error) {
@@ -257,19 +249,31 @@ func locate(problems []model.Problem, file string, data []byte, set map[string]s
 			continue
 		}
 		p.File = file
-		if n := nodeAt(&root, strings.Split(p.Field, ".")); n != nil {
+		if n := nodeAt(&root, pathElements(p.Field)); n != nil {
 			p.Line, p.Column = n.Line, n.Column
 		}
 	}
 }
 
-// nodeAt returns the value at path below n, or nil.
+// pathElements takes the path of a field apart: dhcp[0].name is dhcp, 0, name.
+func pathElements(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}
+
+// nodeAt returns the value at path below n, or the nearest above it that is there;
+// nil when not even its first element is.
 func nodeAt(n *yaml.Node, path []string) *yaml.Node {
 	switch {
 	case len(path) == 0:
 		return n
 	case n.Kind == yaml.DocumentNode && len(n.Content) == 1:
 		return nodeAt(n.Content[0], path)
+	case n.Kind == yaml.SequenceNode:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i >= len(n.Content) {
+			return n
+		}
+		return cmp.Or(nodeAt(n.Content[i], path[1:]), n.Content[i])
 	case n.Kind != yaml.MappingNode:
 		return nil
 	}

@@ -3,9 +3,13 @@ package daemon
 import (
 	"encoding"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/netboot"
 )
 
 // Options are all settings of the daemon, as they stand in its configuration
@@ -26,9 +30,9 @@ type Options struct {
 	Events    EventsOptions    `json:"events"`
 	Webhook   WebhookOptions   `json:"webhook"`
 	Admin     ListenOptions    `json:"admin"`
-	// DHCP are the networks to serve leases on.
-	DHCP []DHCPNetwork `json:"dhcp"`
-	TFTP ListenOptions `json:"tftp"`
+	// DHCP are the networks to serve leases and boot files on.
+	DHCP []dhcp.Network `json:"dhcp"`
+	TFTP ListenOptions  `json:"tftp"`
 	// Resync is how often at least everything is looked at anew.
 	Resync time.Duration `json:"resync"`
 
@@ -124,6 +128,8 @@ type BootOptions struct {
 	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
 	CacheDir          string   `json:"cacheDir"`          // state.dir/images when empty
 	CacheSize         ByteSize `json:"cacheSize"`
+	// LoaderDirs are where iPXE's binaries are, the first folder that has one wins.
+	LoaderDirs []string `json:"loaderDirs"`
 }
 
 // RegistryOptions are those of the endpoint that probes report to.
@@ -151,10 +157,6 @@ type WebhookOptions struct {
 	SecretFile string `json:"secretFile"`
 }
 
-// DHCPNetwork is one network to serve leases on. This version serves none, so
-// it has no settings, see Validate.
-type DHCPNetwork struct{}
-
 // Tuning is what the demo and tests change and nobody else should.
 type Tuning struct {
 	// Fast shortens every wait that is there out of care for real machines.
@@ -173,10 +175,11 @@ func DefaultOptions() Options {
 		Guard:     GuardOptions{MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
 		Boot: BootOptions{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, CacheSize: 20 << 30,
+			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
 		},
 		Registry: RegistryOptions{Listen: ":10000", RequireToken: true},
 		Admin:    ListenOptions{Listen: "127.0.0.1:8080"},
-		DHCP:     []DHCPNetwork{},
+		DHCP:     []dhcp.Network{},
 		Resync:   2 * time.Minute,
 	}
 }

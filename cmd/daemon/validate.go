@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ingot/bootsvc/dhcp"
 	"ingot/model"
 )
 
@@ -30,6 +31,7 @@ func (o *Options) Validate() []model.Problem {
 	c.numbers(o)
 	c.names(o)
 	c.listeners(o)
+	c.networks(o)
 	c.unavailable(o)
 	return c
 }
@@ -206,7 +208,29 @@ func (o *Options) listenSettings() []listenSetting {
 	return []listenSetting{
 		{"boot.listen", o.Boot.Listen},
 		{"registry.listen", o.Registry.Listen},
+		{"metadata.listen", o.Metadata.Listen},
 		{"admin.listen", o.Admin.Listen},
+	}
+}
+
+// networks checks what DHCP and TFTP are to serve.
+func (c *checks) networks(o *Options) {
+	for _, p := range dhcp.Check(o.DHCP) {
+		c.wrong("dhcp"+p.Path, "%s", p.Message)
+	}
+	boots := slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool { return n.Role == model.RoleHost && n.Mode != dhcp.ModeOff })
+	if boots && o.Boot.Listen == "" {
+		c.wrong("boot.listen", "is empty, though dhcp has a host network: servers there are told to boot from it; set it, such as \":8082\"")
+	}
+	if address := o.TFTP.Listen; address != "" {
+		if _, port, err := net.SplitHostPort(address); err != nil || port == "" {
+			c.wrong("tftp.listen", "%q is not allowed: must be host:port or :port, such as :69; leave it empty to turn TFTP off", address)
+		}
+	}
+	for _, dir := range o.Boot.LoaderDirs {
+		if !path.IsAbs(dir) {
+			c.wrong("boot.loaderDirs", "%q is not allowed: must be the whole path of a folder, such as /usr/lib/ipxe", dir)
+		}
 	}
 }
 
@@ -222,15 +246,11 @@ func (c *checks) unavailable(o *Options) {
 		{"git.verify.keys", o.Git.Verify.Keys != "", "signatures of commits cannot be verified in this version; leave it empty"},
 		{"git.ageKeyFile", o.Git.AgeKeyFile != "", "SOPS files cannot be decrypted in this version; leave it empty"},
 		{"status.signingKeyFile", o.Status.SigningKeyFile != "", "commits on the status branch cannot be signed in this version; leave it empty"},
-		{"discovery.macPrefixesFile", o.Discovery.MACPrefixesFile != "", "BMCs are not made from leases in this version; leave it empty and commit a BMC for each"},
 		{"boot.cacheDir", o.Boot.CacheDir != "", "images are handed through and not cached in this version; leave it empty"},
-		{"metadata.listen", o.Metadata.Listen != "", "the metadata service is not part of this version; leave it empty"},
 		{"events.listen", o.Events.Listen != "", "the listener for Redfish events is not part of this version; leave it empty"},
 		{"events.url", o.Events.URL != "", "the listener for Redfish events is not part of this version; leave it empty"},
 		{"webhook.listen", o.Webhook.Listen != "", "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at"},
 		{"webhook.secretFile", o.Webhook.SecretFile != "", "the listener for pushes is not part of this version; leave it empty"},
-		{"dhcp", len(o.DHCP) > 0, "DHCP is not part of this version; set it to [] and let your DHCP server name <boot.url>/ipxe/${uuid} as boot file of iPXE clients"},
-		{"tftp.listen", o.TFTP.Listen != "", "TFTP is not part of this version; leave it empty and serve iPXE from your TFTP server"},
 	} {
 		if s.set {
 			c.wrong(s.key, "%s", s.do)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ingot/bootsvc/dhcp"
 	"ingot/model"
 )
 
@@ -90,9 +91,17 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			repository + "redis: {url: postgres://db/ingot}\n",
 			"ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or leave it empty for the embedded store",
 		},
-		"DHCP, which this version lacks": {
-			repository + "dhcp:\n  - {role: bmc, range: 10.0.0.0/24}\n",
-			"ingot.yaml:3:3: dhcp: DHCP is not part of this version; set it to [] and let your DHCP server name <boot.url>/ipxe/${uuid} as boot file of iPXE clients",
+		"a network without a name": {
+			repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
+			"ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",
+		},
+		"a range outside its subnet": {
+			repository + "dhcp:\n- name: oob\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    range: 10.0.1.5-10.0.1.9\n",
+			"ingot.yaml:8:12: dhcp[0].subnets[0].range: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from 10.0.0.0 to 10.0.0.255",
+		},
+		"a misspelt key of a network": {
+			repository + "dhcp:\n- {name: oob, role: bmc, interfaces: eth0}\n",
+			"ingot.yaml:3:26: dhcp[0].interfaces: unknown field, did you mean \"interface\"?",
 		},
 		"verified commits, which this version lacks": {
 			"git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
@@ -181,12 +190,14 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"registry.url":                    func(o *Options) { o.Registry.URL = "ftp://host" },
 		"registry.listen":                 func(o *Options) { o.Registry.Listen = ":70000" },
 		"git.ageKeyFile":                  func(o *Options) { o.Git.AgeKeyFile = "key" },
-		"discovery.macPrefixesFile":       func(o *Options) { o.Discovery.MACPrefixesFile = "macs" },
 		"boot.cacheDir":                   func(o *Options) { o.Boot.CacheDir = "/cache" },
-		"metadata.listen":                 func(o *Options) { o.Metadata.Listen = ":1" },
+		"metadata.listen":                 func(o *Options) { o.Metadata.Listen = "1" },
 		"events.listen":                   func(o *Options) { o.Events.Listen = ":1" },
-		"tftp.listen":                     func(o *Options) { o.TFTP.Listen = ":69" },
-		"dhcp":                            func(o *Options) { o.DHCP = make([]DHCPNetwork, 1) },
+		"tftp.listen":                     func(o *Options) { o.TFTP.Listen = "69" },
+		"boot.loaderDirs":                 func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"dhcp[0].role": func(o *Options) {
+			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
+		},
 	} {
 		t.Run(path, func(t *testing.T) {
 			wrong := o

@@ -27,7 +27,8 @@ Examples:
   ingot demo                        the whole of it on this machine, nothing needed
   ingot validate fleet/             check manifests before you commit them
   ingot run --config ingot.yaml     run it for real
-  ingot status                      what is where, and what waits for what`
+  ingot status                      what is where, and what waits for what
+  ingot explain server rack1-03     why one server is not where it should be`
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
@@ -40,6 +41,7 @@ type commandLine struct {
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
+	Explain  explainCommand  `cmd:"" help:"Say all about one server, claim, BMC or endpoint: what it waits for, and how far its boot came."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

@@ -38,25 +38,44 @@ func newAdminClient(address string) (*adminClient, error) {
 }
 
 // summary returns the fleet at a glance.
-func (a *adminClient) summary(ctx context.Context) (daemon.Summary, error) {
-	var s daemon.Summary
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+"/api/v1/status", nil)
+func (a *adminClient) summary(ctx context.Context) (s daemon.Summary, err error) {
+	return s, a.get(ctx, "/api/v1/status", &s)
+}
+
+// explain returns what there is to say of one object.
+func (a *adminClient) explain(ctx context.Context, kind, name string) (x daemon.Explanation, err error) {
+	return x, a.get(ctx, "/api/v1/explain/"+url.PathEscape(kind)+"/"+(&url.URL{Path: name}).EscapedPath(), &x)
+}
+
+// get reads the JSON answer at path into v.
+func (a *adminClient) get(ctx context.Context, path string, v any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
 	if err != nil {
-		return s, fmt.Errorf("ask the daemon: %w", err)
+		return fmt.Errorf("ask the daemon: %w", err)
 	}
 	resp, err := a.http.Do(req)
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return s, fmt.Errorf("no daemon listens at %s; name another with --address, or read the status branch with --git", a.base)
+		return fmt.Errorf("no daemon listens at %s; name another with --address, or read the status branch with --git", a.base)
 	}
 	if err != nil {
-		return s, fmt.Errorf("ask the daemon: %w", err)
+		return fmt.Errorf("ask the daemon: %w", err)
 	}
 	defer resp.Body.Close() // read only: nothing is lost
 	if resp.StatusCode != http.StatusOK {
-		return s, fmt.Errorf("%s answered %s; is it the admin listener of an Ingot daemon?", req.URL, resp.Status)
+		return refusal(req, resp)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSummary)).Decode(&s); err != nil {
-		return s, fmt.Errorf("read the answer of %s: %w", req.URL, err)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSummary)).Decode(v); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", req.URL, err)
 	}
-	return s, nil
+	return nil
+}
+
+// refusal is why a daemon refused a request: its own words, if it is one.
+func refusal(req *http.Request, resp *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
+	words := printable(strings.TrimSpace(string(text)))
+	if err == nil && words != "" && strings.HasPrefix(req.URL.Path, "/api/v1/explain/") && resp.Header.Get("X-Content-Type-Options") != "" {
+		return errors.New(words)
+	}
+	return fmt.Errorf("%s answered %s; is it the admin listener of an Ingot daemon?", req.URL, resp.Status)
 }

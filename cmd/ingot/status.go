@@ -88,21 +88,30 @@ func (s statusCommand) read(ctx context.Context, c *console) (daemon.Summary, er
 }
 
 func (s statusCommand) readBranch(ctx context.Context, c *console) (daemon.Summary, error) {
-	branch, err := gitsource.NewStatusBranch(gitsource.StatusOptions{
-		URL: repositoryURL(s.Git), Branch: s.Branch, Auth: s.Auth.auth(), Log: c.log,
-	})
+	files, err := readStatusBranch(ctx, c, s.Git, s.Branch, s.Auth)
 	if err != nil {
 		return daemon.Summary{}, err
+	}
+	return daemon.ReadSummary(files)
+}
+
+// readStatusBranch reads the files of the status branch of a repository.
+func readStatusBranch(ctx context.Context, c *console, repository, name string, auth gitAuthFlags) (map[string][]byte, error) {
+	branch, err := gitsource.NewStatusBranch(gitsource.StatusOptions{
+		URL: repositoryURL(repository), Branch: name, Auth: auth.auth(), Log: c.log,
+	})
+	if err != nil {
+		return nil, err
 	}
 	defer branch.Close()
 	files, err := branch.Read(ctx)
 	if err != nil {
-		return daemon.Summary{}, fmt.Errorf("read the status branch: %w", err)
+		return nil, fmt.Errorf("read the status branch: %w", err)
 	}
 	if files == nil {
-		return daemon.Summary{}, fmt.Errorf("%s has no branch %s: the daemon writes it once it runs with this repository", s.Git, s.Branch)
+		return nil, fmt.Errorf("%s has no branch %s: the daemon writes it once it runs with this repository", repository, name)
 	}
-	return daemon.ReadSummary(files)
+	return files, nil
 }
 
 // repositoryURL makes the path of a folder absolute, as what reads it may stand

@@ -1,0 +1,352 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"ingot/model"
+	"ingot/reconcile"
+)
+
+// Explanation is all there is to say of one object: what GET
+// /api/v1/explain/KIND/NAME answers and `ingot explain` shows.
+type Explanation struct {
+	Kind  string    `json:"kind"`
+	Name  string    `json:"name"`
+	State string    `json:"state,omitempty"`
+	Since time.Time `json:"since,omitzero"`  // when State was entered
+	Why   string    `json:"why,omitempty"`   // what it waits for; empty when it is where it should be
+	Actor string    `json:"actor,omitempty"` // who has to act; empty = nobody
+	Next  string    `json:"next,omitempty"`  // what to do about it
+	Facts []Fact    `json:"facts,omitempty"` // in an order fit for reading
+	// Boot is what was seen of the newest boot, BootHint where to look if it comes no
+	// further.
+	Boot       []BootStep         `json:"boot,omitempty"`
+	BootHint   string             `json:"bootHint,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Related are the objects that it hangs on.
+	Related []Explanation `json:"related,omitempty"`
+}
+
+// Fact is one thing that is known of an object.
+type Fact struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// BootStep is one stage of a boot that was seen.
+type BootStep struct {
+	Stage string    `json:"stage"`
+	At    time.Time `json:"at"`
+}
+
+// ErrUnknownObject is that there is no object of a name.
+var ErrUnknownObject = errors.New("not known")
+
+// explainFolders are where the status branch has the objects of each kind.
+var explainFolders = map[string]string{
+	"server": "servers/", "claim": "serverclaims/", "bmc": "bmcs/", "endpoint": "endpoints/",
+}
+
+// ExplainKinds are the kinds of objects that can be explained, sorted.
+func ExplainKinds() []string { return slices.Sorted(maps.Keys(explainFolders)) }
+
+// ExplainFiles explains an object by the files of the status branch.
+func ExplainFiles(files map[string][]byte, kind, name string) (Explanation, error) {
+	d := documents{slices.Sorted(maps.Keys(files)), func(path string, into any) error {
+		return yaml.Unmarshal(files[path], into)
+	}}
+	return d.explain(kind, name)
+}
+
+// explainReport explains an object by a report: the same as ExplainFiles once that
+// is published.
+func explainReport(r *model.Report, kind, name string) (Explanation, error) {
+	d := documents{slices.Sorted(maps.Keys(r.Documents)), func(path string, into any) error {
+		data, err := json.Marshal(r.Documents[path].Object)
+		if err != nil {
+			return err
+		}
+		return json.Unmarshal(data, into)
+	}}
+	return d.explain(kind, name)
+}
+
+// documents are what the status branch holds.
+type documents struct {
+	paths  []string // sorted
+	decode func(path string, into any) error
+}
+
+// explained is what an explanation needs of an object.
+type explained struct {
+	Spec struct {
+		SystemUUID     string           `json:"systemUUID"`
+		BMCRef         model.LocalRef   `json:"bmcRef"`
+		EndpointRef    *model.LocalRef  `json:"endpointRef"`
+		ServerClaimRef *model.ObjectRef `json:"serverClaimRef"`
+		Image          string           `json:"image"`
+		MACAddress     string           `json:"macAddress"`
+		IP             string           `json:"ip"`
+		Unclaimable    bool             `json:"unclaimable"`
+		Taints         []model.Taint    `json:"taints"`
+	} `json:"spec"`
+	Status struct {
+		State           string             `json:"state"`
+		PowerState      string             `json:"powerState"`
+		Phase           string             `json:"phase"`
+		Server          string             `json:"server"`
+		IP              string             `json:"ip"`
+		Manufacturer    string             `json:"manufacturer"`
+		Model           string             `json:"model"`
+		SerialNumber    string             `json:"serialNumber"`
+		FirmwareVersion string             `json:"firmwareVersion"`
+		Network         string             `json:"network"`
+		BMC             string             `json:"bmc"`
+		Prefix          string             `json:"macPrefix"`
+		Since           time.Time          `json:"since"`
+		BootTimeline    []BootStep         `json:"bootTimeline"`
+		Conditions      []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+	Record struct {
+		Since time.Time `json:"since"`
+		Tried []string  `json:"tried"`
+	} `json:"record"`
+}
+
+// explain explains one object, and what it hangs on.
+func (d documents) explain(kind, name string) (Explanation, error) {
+	if explainFolders[kind] == "" {
+		return Explanation{}, fmt.Errorf("%q is no kind that can be explained: it is %s", kind, strings.Join(ExplainKinds(), ", "))
+	}
+	path, err := d.find(kind, name)
+	if err != nil {
+		return Explanation{}, err
+	}
+	var o explained
+	if err := d.decode(path, &o); err != nil {
+		return Explanation{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	e := Explanation{Kind: kind, Name: nameAt(kind, path), State: o.Status.State, Conditions: o.Status.Conditions}
+	switch kind {
+	case "server":
+		d.server(&e, &o)
+	case "claim":
+		d.claim(&e, &o)
+	case "bmc":
+		d.bmc(&e, &o)
+	case "endpoint":
+		d.endpoint(&e, &o)
+	}
+	return e, nil
+}
+
+// find returns the path of an object. A claim may be named without its namespace
+// when only one has the name.
+func (d documents) find(kind, name string) (string, error) {
+	var same, known []string
+	for _, path := range d.paths {
+		if !strings.HasPrefix(path, explainFolders[kind]) {
+			continue
+		}
+		n := nameAt(kind, path)
+		_, short, namespaced := strings.Cut(n, "/")
+		switch {
+		case n == name:
+			return path, nil
+		case namespaced && short == name:
+			same = append(same, path)
+		}
+		known = append(known, n)
+	}
+	switch len(same) {
+	case 0:
+		return "", fmt.Errorf("%s %s is %w%s", kind, name, ErrUnknownObject, meant(name, known))
+	case 1:
+		return same[0], nil
+	}
+	return "", fmt.Errorf("there are %d %ss %s: name it with its namespace, such as %s", len(same), kind, name, nameAt(kind, same[0]))
+}
+
+// nameAt is the name of the object at a path.
+func nameAt(kind, path string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(path, explainFolders[kind]), ".yaml")
+}
+
+// meant asks whether one of the known names was meant: the nearest, or those that
+// the name is part of.
+func meant(name string, known []string) string {
+	if near := model.Nearest(name, known); near != "" {
+		return ", did you mean " + near + "?"
+	}
+	const most = 3
+	var has []string
+	for _, k := range known {
+		if len(has) < most && strings.Contains(k, name) {
+			has = append(has, k)
+		}
+	}
+	if len(has) == 0 {
+		return ""
+	}
+	return ", did you mean " + strings.Join(has, " or ") + "?"
+}
+
+func (d documents) server(e *Explanation, o *explained) {
+	e.Since = o.Record.Since
+	e.wait(o, "Ready")
+	e.fact("power", o.Status.PowerState)
+	if ref := o.Spec.ServerClaimRef; ref != nil {
+		e.fact("claim", ref.Namespace+"/"+ref.Name)
+	}
+	e.fact("uuid", o.Spec.SystemUUID)
+	e.fact("hardware", hardware(o))
+	e.fact("serial number", o.Status.SerialNumber)
+	if o.Spec.Unclaimable {
+		e.fact("cordoned", "yes: unclaimable is set")
+	}
+	for _, t := range o.Spec.Taints {
+		e.fact("taint", strings.TrimSuffix(t.Key+"="+t.Value, "="))
+	}
+	e.Boot = o.Status.BootTimeline
+	if c := o.condition("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
+		e.BootHint = reconcile.BootHint(model.BootStage(e.Boot[len(e.Boot)-1].Stage))
+	}
+	d.relate(e, "bmc", o.Spec.BMCRef.Name)
+}
+
+func (d documents) claim(e *Explanation, o *explained) {
+	e.State, e.Since = o.Status.Phase, o.condition("Bound").LastTransitionTime.Time
+	e.wait(o, "Bound", "Ready")
+	if p := o.condition(reconcile.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
+		e.because(p)
+	}
+	e.fact("image", o.Spec.Image)
+	d.relate(e, "server", o.Status.Server)
+}
+
+func (d documents) bmc(e *Explanation, o *explained) {
+	e.Since = o.condition("Ready").LastTransitionTime.Time
+	e.wait(o, "Ready")
+	e.fact("address", o.Status.IP)
+	e.fact("hardware", hardware(o))
+	e.fact("serial number", o.Status.SerialNumber)
+	e.fact("firmware", o.Status.FirmwareVersion)
+	if ref := o.Spec.EndpointRef; ref != nil {
+		d.relate(e, "endpoint", ref.Name)
+	}
+}
+
+func (d documents) endpoint(e *Explanation, o *explained) {
+	e.Since = o.Status.Since
+	e.wait(o, "Reachable", "Recognised")
+	e.fact("MAC address", o.Spec.MACAddress)
+	e.fact("address", o.Spec.IP)
+	e.fact("network", o.Status.Network)
+	e.fact("BMC", o.Status.BMC)
+	e.fact("entry of the MAC prefix database", strings.TrimSpace(o.Status.Prefix+" "+o.Status.Manufacturer))
+	if n := len(o.Record.Tried); n > 0 {
+		e.fact("credentials refused", fmt.Sprint(n))
+	}
+}
+
+func hardware(o *explained) string {
+	return strings.TrimSpace(o.Status.Manufacturer + " " + o.Status.Model)
+}
+
+// fact adds what is known.
+func (e *Explanation) fact(name, value string) {
+	if value != "" {
+		e.Facts = append(e.Facts, Fact{name, value})
+	}
+}
+
+// relate adds an object that this one hangs on.
+func (d documents) relate(e *Explanation, kind, name string) {
+	if name == "" {
+		return
+	}
+	on, err := d.explain(kind, name)
+	if err != nil {
+		on = Explanation{Kind: kind, Name: name, State: "not known"}
+	}
+	e.Related = append(e.Related, on)
+}
+
+func (o *explained) condition(kind string) metav1.Condition {
+	for _, c := range o.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return metav1.Condition{}
+}
+
+// wait says what the object waits for: the first of the conditions that does not hold.
+func (e *Explanation) wait(o *explained, kinds ...string) {
+	for _, kind := range kinds {
+		if c := o.condition(kind); c.Status == metav1.ConditionFalse {
+			e.because(c)
+			return
+		}
+	}
+}
+
+// because says that the object waits for what a condition says.
+func (e *Explanation) because(c metav1.Condition) {
+	e.Why = explain(c)
+	if why, actor, ok := strings.Cut(e.Why, " (to act: "); ok {
+		e.Why, e.Actor = why, strings.TrimSuffix(actor, ")")
+	}
+	e.Next = nextSteps[c.Reason]
+	if e.Next == "" && e.Actor == "" {
+		e.Next = "nothing: Ingot goes on by itself"
+	}
+}
+
+// nextSteps say what to do, for reasons whose message does not say it already.
+var nextSteps = map[string]string{
+	"NoServerFree":                 "free or add a server that matches, or ask for less in the claim; `ingot status server` lists them all",
+	"ServerUnknown":                "name a server that is known in serverRef; `ingot status server` lists them",
+	"ServerNotFree":                "wait until the server is free, or name another in serverRef",
+	"SelectorMismatch":             "correct serverRef or serverSelector of the claim, for both must match",
+	"SecretMissing":                "commit the secret that is missing",
+	reconcile.NoDiscoveryImage:     "set discovery.image in Ingot's configuration and restart it",
+	reconcile.BMCUnreachable:       "look whether its BMC has power and link",
+	"ConnectionFailed":             "look whether the BMC has power and link, whether its address is right, and whether a firewall is in the way",
+	reconcile.AuthenticationFailed: "correct the BMCSecret in Git, or the account on the BMC; if it is locked, wait or unlock it",
+	"CertificateChanged":           "find out why the certificate changed; if that is in order, set annotation " + model.AnnotationOperation + ": retry#1 on the BMC in Git",
+	reconcile.AddressLost:          "look whether the device has power and link: it is back with its next lease",
+	"EndpointMissing":              "commit the Endpoint, or correct endpointRef of the BMC",
+	"Orphaned":                     "commit a BMC for it if Ingot is to go on with it; until then nothing is done to it",
+	"SystemMissing":                "look at the BMC's list of systems: the machine may have been taken out",
+	"GuardHeld":                    "read the list in " + model.ReportRevision + ", and approve it by the line that stands there if it is what you want",
+	"ObserveOnly":                  "bring back the BMC that it names, or remove that BMC from Git",
+	"ClaimQuarantined":             "mend the manifest that " + model.ReportProblems + " names",
+	"SourceIncomplete":             "mend the manifest that " + model.ReportProblems + " names",
+	"Ignored":                      "take the annotation away when Ingot is to go on",
+	"Maintenance":                  "remove the ServerMaintenance, or the annotation, when the work is done",
+	"BootFailed":                   "mend it, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
+}
+
+// explainObject answers GET /api/v1/explain/KIND/NAME.
+func (a admin) explainObject(w http.ResponseWriter, r *http.Request) {
+	e, err := a.explain(r.PathValue("kind"), r.PathValue("name"))
+	switch {
+	case err == nil:
+		a.writeJSON(w, http.StatusOK, e)
+	case errors.Is(err, ErrUnknownObject):
+		writeText(w, http.StatusNotFound, err.Error()+"\n")
+	default:
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+	}
+}

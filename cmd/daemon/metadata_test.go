@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/bootsvc/metadata"
+	"ingot/model"
+)
+
+// tenancy is a bound server s1, with labels, user data and a probe's report, and
+// beside it s2, which is Available.
+func tenancy() (*model.Desired, *model.Observed) {
+	d, o := model.NewDesired(), model.NewObserved()
+	d.BMCs["b1"] = &model.BMC{Meta: model.Meta{Name: "b1", Labels: map[string]string{
+		metadataPrefix + "rack": "7", metadataPrefix + "shelf": "1", "rack": "not handed on",
+	}}}
+	d.Servers["s1"] = &model.Server{Meta: model.Meta{
+		Name:        "s1",
+		Annotations: map[string]string{metadataPrefix + "shelf": "2", metadataPrefix + "height": "4"},
+		Labels:      map[string]string{metadataPrefix + "height": "5"},
+	}}
+	d.Claims["default/web"] = &model.ServerClaim{
+		Meta: model.Meta{Namespace: "default", Name: "web"},
+		Spec: model.ServerClaimSpec{UserDataRef: &model.LocalRef{Name: "web"}},
+	}
+	d.Secrets["default/web"] = &model.Secret{
+		Meta: model.Meta{Namespace: "default", Name: "web"}, Type: userDataType,
+		Values: map[string]model.Sensitive{"user-data": model.NewSensitive("#cloud-config")},
+	}
+	o.Servers["s1"] = &model.ServerRecord{Name: "s1", BMC: "b1", UUID: "u1", State: model.StateReserved, Claim: "default/web"}
+	o.Servers["s2"] = &model.ServerRecord{Name: "s2", BMC: "b2", State: model.StateAvailable}
+	report := func(ips ...string) *model.ProbeReport {
+		return &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: ips}}}}
+	}
+	o.Probes["s1"] = report("127.0.0.1", "10.0.0.1", "fe80::1", "10.0.0.3", "10.0.0.9")
+	o.Probes["s2"] = report("10.0.0.2", "10.0.0.3")
+	return d, o
+}
+
+func tenantsOf(d *model.Desired, o *model.Observed, leases map[string]string) *tenants {
+	return &tenants{
+		desired: func() *model.Desired { return d }, observed: func() *model.Observed { return o },
+		leases: leases != nil,
+		holder: func(a netip.Addr) (string, bool) { mac, ok := leases[a.String()]; return mac, ok },
+		server: func(mac string) (model.ServerName, bool) {
+			name, ok := map[string]model.ServerName{"m1": "s1", "m2": "s2"}[mac]
+			return name, ok
+		},
+	}
+}
+
+func TestABoundServerIsKnownByItsAddress(t *testing.T) {
+	leases := map[string]string{"10.0.0.1": "m1", "10.0.0.2": "m2", "10.0.0.5": "m5", "10.0.0.8": "m1"}
+	for name, tc := range map[string]struct {
+		leases map[string]string
+		from   string
+		want   string
+	}{
+		"that Ingot leased to it":                             {leases, "10.0.0.8", "s1"},
+		"not one that Ingot leased to a server without claim": {leases, "10.0.0.2", ""},
+		"not one that Ingot leased to an unknown machine":     {leases, "10.0.0.5", ""},
+		"not one that only its probe reported":                {leases, "10.0.0.9", ""},
+		"that its probe reported, where Ingot leases none":    {nil, "10.0.0.9", "s1"},
+		"not one that two probes reported":                    {nil, "10.0.0.3", ""},
+		"not loopback, which every machine has":               {nil, "127.0.0.1", ""},
+		"not a link-local address":                            {nil, "fe80::1", ""},
+		"not that of a server without claim":                  {nil, "10.0.0.2", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, o := tenancy()
+			m, ok := tenantsOf(d, o, tc.leases).At(netip.MustParseAddr(tc.from))
+			if m.Name != tc.want || ok != (tc.want != "") {
+				t.Errorf("%s is %q, %t; want %q", tc.from, m.Name, ok, tc.want)
+			}
+		})
+	}
+}
+
+func TestAServerIsToldItsLabelsAndUserData(t *testing.T) {
+	d, o := tenancy()
+	got, _ := tenantsOf(d, o, nil).At(netip.MustParseAddr("10.0.0.1"))
+	want := metadata.Machine{
+		Name: "s1", UUID: "u1", Metadata: map[string]string{"rack": "7", "shelf": "2", "height": "5"},
+		UserData: map[string]model.Sensitive{"user-data": model.NewSensitive("#cloud-config")},
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
+		t.Errorf("the server is told otherwise (-want +got):\n%s", diff)
+	}
+}
+
+func TestUserDataThatCannotBeUsedIsNamed(t *testing.T) {
+	d, _ := tenancy()
+	d.Secrets["default/web"].Type = "Opaque"
+	if _, wrong := userData(d, "default/web"); wrong != "Secret default/web is of type Opaque, not metal.ironcore.dev/user-data" {
+		t.Errorf("a Secret of another type: %q", wrong)
+	}
+	delete(d.Secrets, "default/web")
+	if _, wrong := userData(d, "default/web"); wrong != "Secret default/web is not in Git" {
+		t.Errorf("a Secret that is missing: %q", wrong)
+	}
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/cmd/daemon"
+)
+
+type explainCommand struct {
+	Address string `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The admin listener of the daemon. Default: ${default}."`
+	Git     string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
+	Branch  string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
+	Kind    string `arg:"" help:"What it is: server, claim, bmc or endpoint."`
+	Name    string `arg:"" help:"Its name; a claim's is namespace/name or name."`
+
+	Auth gitAuthFlags `embed:"" prefix:"git-"`
+}
+
+// Help implements kong.HelpProvider.
+func (explainCommand) Help() string {
+	return `Says where one object stands, since when, what it waits for and who has to act, which boot stages its server has passed, and the same of what it depends on.
+
+Examples:
+
+  ingot explain server rack1-bmc-03-system-0
+  ingot explain claim default/web-1
+  ingot explain --git https://git.example.com/infra/metal.git endpoint oob-a0369f0102ff
+  ingot explain -o json server rack1-bmc-03-system-0 | jq .boot`
+}
+
+// Validate implements kong's validation of flags.
+func (e *explainCommand) Validate() error {
+	if kinds := daemon.ExplainKinds(); !slices.Contains(kinds, e.Kind) {
+		return fmt.Errorf("%q is no kind that can be explained: it is %s", e.Kind, strings.Join(kinds, ", "))
+	}
+	return nil
+}
+
+// Run explains one object.
+func (e explainCommand) Run(ctx context.Context, c *console) error {
+	x, err := e.read(ctx, c)
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return c.printJSON(x)
+	}
+	printExplanation(c, x, time.Now())
+	return nil
+}
+
+func (e explainCommand) read(ctx context.Context, c *console) (daemon.Explanation, error) {
+	if e.Git != "" {
+		files, err := readStatusBranch(ctx, c, e.Git, e.Branch, e.Auth)
+		if err != nil {
+			return daemon.Explanation{}, err
+		}
+		return daemon.ExplainFiles(files, e.Kind, e.Name)
+	}
+	client, err := newAdminClient(e.Address)
+	if err != nil {
+		return daemon.Explanation{}, err
+	}
+	return client.explain(ctx, e.Kind, e.Name)
+}
+
+// printExplanation prints an object, and below it what it depends on.
+func printExplanation(c *console, x daemon.Explanation, now time.Time) {
+	c.printf("%s %s", c.paint(x.Kind, bold), printable(x.Name))
+	if x.State != "" {
+		c.printf(": %s", c.paint(printable(x.State), stateColours[x.State]))
+	}
+	if !x.Since.IsZero() {
+		c.printf(" for %s", age(x.Since, now))
+	}
+	c.printf("\n")
+	if x.Why != "" {
+		c.printf("  %s %s\n", c.paint("waits:", yellow), printable(x.Why))
+	}
+	if x.Actor != "" {
+		c.printf("  to act: %s\n", printable(x.Actor))
+	}
+	if x.Next != "" {
+		c.printf("  next: %s\n", printable(x.Next))
+	}
+	for _, f := range x.Facts {
+		c.printf("  %s: %s\n", printable(f.Name), printable(f.Value))
+	}
+	printBoot(c, x.Boot, now)
+	if x.BootHint != "" {
+		c.printf("    if it comes no further: %s\n", printable(x.BootHint))
+	}
+	printConditions(c, x.Conditions, now)
+	for _, on := range x.Related {
+		c.printf("\n")
+		printExplanation(c, on, now)
+	}
+}
+
+// printBoot prints the stages of a boot, with the time that each took to come.
+func printBoot(c *console, steps []daemon.BootStep, now time.Time) {
+	if len(steps) == 0 {
+		return
+	}
+	c.printf("  newest boot, as far as it was seen:\n")
+	for i, s := range steps {
+		after := age(s.At, now) + " ago"
+		if i > 0 {
+			after = "+" + s.At.Sub(steps[i-1].At).Round(100*time.Millisecond).String()
+		}
+		c.printf("    %s  %-12s %s\n", s.At.UTC().Format("15:04:05Z"), printable(s.Stage), c.paint(after, faint))
+	}
+}
+
+func printConditions(c *console, all []metav1.Condition, now time.Time) {
+	for _, k := range all {
+		holds := "yes"
+		if k.Status != metav1.ConditionTrue {
+			holds = "no"
+		}
+		line := fmt.Sprintf("  %s: %s for %s, %s", k.Type, holds, age(k.LastTransitionTime.Time, now), k.Reason)
+		if k.Message != "" {
+			line += ": " + k.Message
+		}
+		c.printf("%s\n", printable(line))
+	}
+}
