@@ -1,0 +1,157 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// What Ingot is held to, each a ratio to Kea in the same run. Kea's leases are not
+// on disk when it answers; Ingot's are.
+const (
+	goalCPUPerLease = 0.4
+	goalHighestRate = 1.0 // at the least
+	goalDelay       = 1.0 // 99th percentile, at half of Kea's highest rate
+)
+
+const (
+	// maxDrops is the share of requests that may stay without an answer.
+	maxDrops = 0.01
+	// answerWait is how long the last answers are waited for.
+	answerWait = 500 * time.Millisecond
+	// stepFor is how long each rate is tried, roundFor how long CPU time and delays
+	// are measured in each of the rounds.
+	stepFor  = 2 * time.Second
+	roundFor = 2 * time.Second
+	rounds   = 3
+	// lowRate is a rate that all servers are measured at. What a packet costs there is
+	// mostly to be woken up for it.
+	lowRate = 1000
+)
+
+// ladder are the rates that are tried, in exchanges a second.
+var ladder = []int{500, 1000, 2000, 4000, 8000, 16000}
+
+// BenchmarkDHCP leases addresses to new and to known clients by exchanges of four
+// packets, once, however long the benchmark is to take, and prints a table.
+func BenchmarkDHCP(b *testing.B) {
+	need(b, toolPerfdhcp, toolKea4, toolKea6, toolDnsmasq, toolRedis)
+	program := build(b)
+	b.Run("IPv4", func(b *testing.B) {
+		measureDHCP(b, "4", ingotDHCP(b, program), keaDHCP(b, "4"), ingotRedisDHCP(b, program), dnsmasqDHCP(b))
+	})
+	b.Run("IPv6", func(b *testing.B) {
+		measureDHCP(b, "6", ingotDHCP(b, program), keaDHCP(b, "6"))
+	})
+}
+
+// dhcpFigures is what one server was measured at.
+type dhcpFigures struct {
+	name    string
+	highest load   // the highest rate that it kept up with
+	low     []load // at lowRate
+	half    []load // at half of Kea's highest rate, or of its own where that is lower
+}
+
+// measureDHCP measures servers in turn, the first against the second.
+func measureDHCP(b *testing.B, family string, servers ...*dhcpServer) {
+	all := make([]dhcpFigures, len(servers))
+	for i, s := range servers {
+		all[i] = dhcpFigures{name: s.name, highest: s.climb(family)}
+	}
+	half := max(all[1].highest.rate, ladder[0]) / 2
+	for range rounds {
+		for i, s := range servers {
+			f := &all[i]
+			f.low = append(f.low, s.exchange(family, min(lowRate, max(f.highest.rate, ladder[0])), roundFor))
+			f.half = append(f.half, s.exchange(family, min(half, max(f.highest.rate, ladder[0])/2), roundFor))
+		}
+	}
+	printDHCP(b, os.Stderr, "DHCPv"+family, all)
+	ingot, kea := all[0], all[1]
+	b.ReportMetric(ingot.highest.completed, "exchanges/s")
+	b.ReportMetric(ingot.highest.completed/kea.highest.completed, "rate/Kea")
+	b.ReportMetric(ratio(ingot.half, kea.half, load.perLease), "CPU/Kea")
+	b.ReportMetric(ratio(ingot.half, kea.half, load.lastDelay), "p99/Kea")
+}
+
+// climb returns the highest load of the ladder that the server keeps up with. A
+// rate that it does not is tried twice: others may have disturbed it.
+func (s *dhcpServer) climb(family string) (best load) {
+	for _, rate := range ladder {
+		l := s.exchange(family, rate, stepFor)
+		if !l.sustained() {
+			l = s.exchange(family, rate, stepFor)
+		}
+		if !l.sustained() {
+			break
+		}
+		best = l
+	}
+	return best
+}
+
+func (l load) firstDelay() time.Duration { return l.first }
+func (l load) lastDelay() time.Duration  { return l.second }
+
+// middle is the median of what is measured of loads.
+func middle(of []load, what func(load) time.Duration) time.Duration {
+	all := make([]time.Duration, len(of))
+	for i, l := range of {
+		all[i] = what(l)
+	}
+	return median(all)
+}
+
+// ratio is the median, over the rounds, of a figure divided by that of the other
+// server in the same round: what disturbs one disturbs the other.
+func ratio(of, to []load, what func(load) time.Duration) float64 {
+	all := make([]float64, len(of))
+	for i := range of {
+		all[i] = float64(what(of[i])) / float64(max(1, what(to[i])))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// printDHCP prints all figures, and those of the first server against their goals.
+func printDHCP(b *testing.B, to io.Writer, title string, all []dhcpFigures) {
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(out, "\n%s\thighest rate, /s\tCPU per lease\tat\tCPU per lease\tp99 of 1st\tp99 of 2nd answer\tdrops\tat\n", title)
+	for _, f := range all {
+		drops := slices.MaxFunc(f.half, func(a, b load) int { return cmp.Compare(a.drops, b.drops) }).drops
+		fmt.Fprintf(out, "%s\t%.0f\t%s\t%d/s\t%s\t%s\t%s\t%.1f %%\t%d/s\n", f.name, f.highest.completed,
+			short(middle(f.low, load.perLease)), f.low[0].rate, short(middle(f.half, load.perLease)),
+			short(middle(f.half, load.firstDelay)), short(middle(f.half, load.lastDelay)), 100*drops, f.half[0].rate)
+	}
+	a, k := all[0], all[1]
+	fmt.Fprintf(out, "%s / %s\tratio\tgoal\n", a.name, k.name)
+	for _, r := range []struct {
+		what       string
+		got, limit float64
+		atLeast    bool
+	}{
+		{"highest rate", a.highest.completed / max(1, k.highest.completed), goalHighestRate, true},
+		{fmt.Sprintf("CPU per lease at %d/s", k.half[0].rate), ratio(a.half, k.half, load.perLease), goalCPUPerLease, false},
+		{fmt.Sprintf("CPU per lease at %d/s", k.low[0].rate), ratio(a.low, k.low, load.perLease), goalCPUPerLease, false},
+		{"p99 of the 1st answer", ratio(a.half, k.half, load.firstDelay), goalDelay, false},
+		{"p99 of the 2nd answer", ratio(a.half, k.half, load.lastDelay), goalDelay, false},
+	} {
+		sign, verdict := "≤", ""
+		if r.atLeast {
+			sign = "≥"
+		}
+		if r.got != r.limit && r.atLeast == (r.got < r.limit) {
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(out, "%s\t%.2f\t%s %.2g\t%s\n", r.what, r.got, sign, r.limit, verdict)
+	}
+	if err := out.Flush(); err != nil {
+		b.Error(err)
+	}
+}

@@ -1,0 +1,183 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A tool is a program that is measured with, or against, and the Debian package
+// that has it.
+type tool struct{ program, install string }
+
+var (
+	toolIP       = tool{"ip", "iproute2"}
+	toolCurl     = tool{"curl", "curl"}
+	toolPerfdhcp = tool{"perfdhcp", "kea-admin"}
+	toolKea4     = tool{"kea-dhcp4", "kea-dhcp4-server"}
+	toolKea6     = tool{"kea-dhcp6", "kea-dhcp6-server"}
+	toolDnsmasq  = tool{"dnsmasq", "dnsmasq-base"}
+	toolRedis    = tool{"redis-server", "redis-server"}
+)
+
+// need skips what cannot be measured here, and says why.
+func need(b *testing.B, tools ...tool) {
+	b.Helper()
+	if os.Geteuid() != 0 {
+		b.Skip("NOT MEASURED: it takes network namespaces, and so root")
+	}
+	var install []string
+	for _, t := range append(tools, toolIP) {
+		if _, err := exec.LookPath(t.program); err != nil {
+			install = append(install, t.install)
+		}
+	}
+	if len(install) > 0 {
+		b.Skip("NOT MEASURED: programs are missing: apt-get install --no-install-recommends " + strings.Join(install, " "))
+	}
+}
+
+// The two ends of a link, and what is on them.
+const (
+	serverDevice, clientDevice = "srv0", "cli0"
+	serverAddress              = "10.9.0.1"
+	clientAddress              = "10.9.0.2"
+	serverAddress6             = "fd09::1"
+	clientAddress6             = "fd09::2"
+)
+
+var links atomic.Int64
+
+// link is a machine that serves and a machine of clients, joined by a cable: a
+// network namespace each. All that runs there ends with the benchmark.
+type link struct {
+	testing.TB
+	server, client string // namespaces
+	dir            string
+}
+
+func newLink(b *testing.B) *link {
+	b.Helper()
+	n := links.Add(1)
+	l := &link{
+		TB: b, dir: b.TempDir(),
+		server: fmt.Sprintf("ingot-bench-%d-%d-server", os.Getpid(), n),
+		client: fmt.Sprintf("ingot-bench-%d-%d-client", os.Getpid(), n),
+	}
+	for _, name := range []string{l.server, l.client} {
+		if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
+			b.Skipf("NOT MEASURED: no network namespace can be made here: %v: %s", err, out)
+		}
+		b.Cleanup(func() { l.must("ip", "netns", "del", name) })
+		// a link-local address is good at once
+		l.must("ip", "netns", "exec", name, "sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad")
+	}
+	l.must("ip", "-n", l.server, "link", "add", serverDevice, "type", "veth", "peer", "name", clientDevice, "netns", l.client)
+	l.plug(l.server, serverDevice, serverAddress, serverAddress6)
+	l.plug(l.client, clientDevice, clientAddress, clientAddress6)
+	l.await("both ends have link-local addresses", "", func() bool {
+		return l.isUp(l.server, serverDevice) && l.isUp(l.client, clientDevice)
+	})
+	return l
+}
+
+func (l *link) plug(namespace, device, v4, v6 string) {
+	l.Helper()
+	l.must("ip", "-n", namespace, "link", "set", "lo", "up")
+	l.must("ip", "-n", namespace, "address", "add", v4+"/16", "dev", device)
+	l.must("ip", "-n", namespace, "address", "add", v6+"/64", "dev", device, "nodad")
+	l.must("ip", "-n", namespace, "link", "set", device, "up")
+}
+
+// isUp reports whether IPv6 can be spoken at one end.
+func (l *link) isUp(namespace, device string) bool {
+	l.Helper()
+	out, err := exec.Command("ip", "-n", namespace, "-6", "address", "show", "dev", device, "scope", "link").Output()
+	return err == nil && strings.Contains(string(out), "fe80:") && !strings.Contains(string(out), "tentative")
+}
+
+func (l *link) must(program string, args ...string) {
+	l.Helper()
+	if out, err := exec.Command(program, args...).CombinedOutput(); err != nil {
+		l.Errorf("%s %s: %v: %s", program, strings.Join(args, " "), err, out)
+	}
+}
+
+// priority is that of all that is measured, and of what measures it: on a machine
+// that has other work, too, the figures are less of that.
+const priority = "-10"
+
+// command is a program in a namespace.
+func command(namespace string, args ...string) *exec.Cmd {
+	return exec.Command("ip", append([]string{"netns", "exec", namespace, "nice", "-n", priority}, args...)...)
+}
+
+// serve runs a server until the benchmark ends, and returns its process once its
+// log says that it serves.
+func (l *link) serve(until string, environment []string, args ...string) *exec.Cmd {
+	l.Helper()
+	name := filepath.Join(l.dir, filepath.Base(args[0])+".log")
+	log, err := os.Create(name)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer log.Close()
+	cmd := command(l.server, args...)
+	cmd.Env = append(os.Environ(), environment...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		l.Fatal(err)
+	}
+	l.Cleanup(func() { l.end(cmd, name) })
+	l.await(args[0]+" serves", name, func() bool {
+		text, _ := os.ReadFile(name)
+		return strings.Contains(string(text), until)
+	})
+	return cmd
+}
+
+// end ends a server, and shows what it said last if something went wrong.
+func (l *link) end(cmd *exec.Cmd, log string) {
+	l.Helper()
+	_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	limit := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	defer limit.Stop()
+	err := cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || !exit.Sys().(syscall.WaitStatus).Signaled()) || l.Failed() {
+		l.Errorf("%s ended: %v; it said last:\n%s", cmd, err, lastOf(log))
+	}
+}
+
+// await waits until done reports true.
+func (l *link) await(what, log string, done func() bool) {
+	l.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !done(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			l.Fatalf("after 30 s not yet: %s\n%s", what, lastOf(log))
+		}
+	}
+}
+
+// lastOf returns the end of a log.
+func lastOf(name string) string {
+	text, _ := os.ReadFile(name)
+	return string(text[max(0, len(text)-2000):])
+}
+
+// file writes a file into the link's folder and returns its name.
+func (l *link) file(name string, content []byte) string {
+	l.Helper()
+	path := filepath.Join(l.dir, name)
+	if err := os.WriteFile(path, content, 0o644); err != nil { //nolint:gosec // servers that are no longer root read it
+		l.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,127 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"ingot/gitsource/gittest"
+)
+
+// dhcpServer is a DHCP server on a link of its own.
+type dhcpServer struct {
+	name    string
+	link    *link
+	process int
+	helpers []int // processes that work for it, such as Redis
+}
+
+// cpu is what the server has used until now.
+func (s *dhcpServer) cpu() time.Duration {
+	s.link.Helper()
+	used := cpuOf(s.link, s.process)
+	for _, pid := range s.helpers {
+		used += cpuOf(s.link, pid)
+	}
+	return used
+}
+
+// The pools have room for each of dhcpClients.
+const (
+	dhcpClients  = 60_000
+	dhcpFirst    = "10.9.1.0"
+	dhcpLast     = "10.9.255.250"
+	dhcpFirst6   = "fd09::1:0"
+	dhcpLast6    = "fd09::1:ffff"
+	dhcpValidity = 3600 // seconds
+)
+
+// ingotDHCP serves both families with Ingot, which keeps its leases in a file of
+// its own, on disk.
+func ingotDHCP(b *testing.B, program string) *dhcpServer {
+	b.Helper()
+	l := newLink(b)
+	return &dhcpServer{name: "Ingot", link: l, process: l.ingot(b, program)}
+}
+
+// ingotRedisDHCP is Ingot with a Redis that writes down what it is told.
+func ingotRedisDHCP(b *testing.B, program string) *dhcpServer {
+	b.Helper()
+	l := newLink(b)
+	redis := l.serve("Ready to accept connections", nil, "redis-server", "--bind", "127.0.0.1", "--port", "6379", "--dir", l.dir,
+		"--appendonly", "yes", "--save", "", "--maxmemory-policy", "noeviction")
+	ingot := l.ingot(b, program, "INGOT_REDIS_URL=redis://127.0.0.1:6379/0")
+	return &dhcpServer{name: "Ingot, Redis", link: l, process: ingot, helpers: []int{redis.Process.Pid}}
+}
+
+// ingot runs Ingot on the link.
+func (l *link) ingot(b *testing.B, program string, settings ...string) (pid int) {
+	l.Helper()
+	repository, err := gittest.New(b.TempDir(), "fleet")
+	if err == nil {
+		_, err = repository.Commit(map[string]string{"README.md": "a fleet\n"}, "begin")
+	}
+	if err != nil {
+		l.Fatal(err)
+	}
+	config := l.file("ingot.yaml", fmt.Appendf(nil, `git: {url: %q}
+state: {dir: %q}
+boot: {listen: ":8082", loaderDirs: [%q]}
+registry: {listen: "127.0.0.1:10000", url: "http://%[4]s:10000"}
+admin: {listen: "127.0.0.1:8080"}
+tftp: {listen: ":69"}
+dhcp:
+- name: bench
+  interface: %[5]s
+  role: host
+  subnets:
+  - {cidr: 10.9.0.0/16, range: %[6]s-%[7]s, gateway: %[4]s, dns: [%[4]s], leaseTime: %[10]ds}
+  - {cidr: "fd09::/64", range: "%[8]s-%[9]s", dns: ["%[11]s"], leaseTime: %[10]ds}
+`, repository.URL(), filepath.Join(l.dir, "state"), l.dir, serverAddress, serverDevice,
+		dhcpFirst, dhcpLast, dhcpFirst6, dhcpLast6, dhcpValidity, serverAddress6))
+	return l.serve(`msg="DHCP answers"`, settings, program, "run", "--config", config).Process.Pid
+}
+
+// keaDHCP serves one family with Kea as its makers measure it: leases in a file
+// that is appended to and left to the system to write, a thread for each core, and
+// no line in the log for each lease.
+func keaDHCP(b *testing.B, family string) *dhcpServer {
+	b.Helper()
+	l := newLink(b)
+	identity := ""
+	subnet := fmt.Sprintf(`{"id": 1, "subnet": "10.9.0.0/16", "pools": [{"pool": "%s - %s"}],
+		"option-data": [{"name": "routers", "data": %q}, {"name": "domain-name-servers", "data": %[3]q}]}`, dhcpFirst, dhcpLast, serverAddress)
+	if family == "6" {
+		identity = `"server-id": {"type": "EN", "enterprise-id": 32473, "identifier": "0877e0afec", "persist": false},`
+		subnet = fmt.Sprintf(`{"id": 1, "subnet": "fd09::/64", "interface": %q, "pools": [{"pool": "%s - %s"}],
+		"option-data": [{"name": "dns-servers", "data": %q}]}`, serverDevice, dhcpFirst6, dhcpLast6, serverAddress6)
+	}
+	config := l.file("kea.json", fmt.Appendf(nil, `{"Dhcp%[1]s": { %[6]s
+		"interfaces-config": {"interfaces": [%[2]q]},
+		"lease-database": {"type": "memfile", "name": %[3]q},
+		"multi-threading": {"enable-multi-threading": true, "thread-pool-size": 0, "packet-queue-size": 64},
+		"valid-lifetime": %[4]d, "subnet%[1]s": [%[5]s],
+		"loggers": [
+			{"name": "kea-dhcp%[1]s", "severity": "INFO", "output_options": [{"output": "stdout"}]},
+			{"name": "kea-dhcp%[1]s.leases", "severity": "WARN", "output_options": [{"output": "stdout"}]}
+		]}}`, family, serverDevice, filepath.Join(l.dir, "leases"), dhcpValidity, subnet, identity))
+	kea := l.serve("DHCP"+family+"_STARTED", []string{"KEA_LOCKFILE_DIR=" + l.dir, "KEA_PIDFILE_DIR=" + l.dir}, "kea-dhcp"+family, "-c", config)
+	return &dhcpServer{name: "Kea", link: l, process: kea.Process.Pid}
+}
+
+// dnsmasqDHCP serves IPv4 with dnsmasq, and the link's folder by TFTP.
+func dnsmasqDHCP(b *testing.B) *dhcpServer {
+	b.Helper()
+	l := newLink(b)
+	if err := os.Chmod(l.dir, 0o755); err != nil { //nolint:gosec // as TFTP wants it
+		b.Fatal(err)
+	}
+	dnsmasq := l.serve("DHCP, IP range", nil, "dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--pid-file=", "--user=root",
+		"--port=0", "--interface="+serverDevice, "--log-facility=-", "--quiet-dhcp", "--dhcp-authoritative", "--no-ping",
+		"--dhcp-leasefile="+filepath.Join(l.dir, "leases"), fmt.Sprintf("--dhcp-lease-max=%d", dhcpClients+1000),
+		fmt.Sprintf("--dhcp-range=%s,%s,255.255.0.0,%d", dhcpFirst, dhcpLast, dhcpValidity),
+		"--enable-tftp", "--tftp-root="+l.dir, "--quiet-tftp")
+	return &dhcpServer{name: "dnsmasq", link: l, process: dnsmasq.Process.Pid}
+}
