@@ -5,5 +5,7 @@
 // through only what belongs: requests that are well formed and within bounds, and
 // of a transfer under way nothing but the acknowledgement that it waits for. A
 // source address can be forged, so one that has acknowledged nothing is sent one
-// packet for each that came from it, and no more.
+// packet for each that came from it, and no more. It also cuts what the library writes,
+// many blocks at a time, into those that clients asked for, and sends each as soon as
+// the one before is acknowledged.
 package tftp

@@ -19,8 +19,8 @@ const (
 	maxTransfers = 1024
 	maxPerClient = 16 // more than one machine may ask from behind one address
 
-	// maxUnanswered is how often the library may want to repeat its first packet to a
-	// client that is silent, until the transfer is given up.
+	// maxUnanswered is how often the first packet may be due again for a client that is
+	// silent, until the transfer is given up.
 	maxUnanswered = 5
 	// restartAfter is after how much silence a client that repeats its request has
 	// begun anew, rather than the network repeated it.
@@ -41,10 +41,17 @@ var (
 // next transfer at the same port before the library is done with the one before.
 // So the gate puts a number of its own where an address has its zone: to the
 // library each transfer is another client.
+//
+// It keeps the library ahead of each client: the block that a client waits for is
+// sent from the loop that reads its acknowledgement, for to wake the library's
+// goroutine in between takes longer than all the rest. Of the time, too, the gate
+// keeps account: the library only wakes it by repeating what it wrote.
 type gate struct {
 	*net.UDPConn
 	metrics metrics
 	clock   func() time.Time
+	answer  time.Duration            // within which a block is to be acknowledged
+	seen    func(netip.Addr, string) // see Options
 
 	mu      sync.Mutex
 	stopped bool
@@ -52,34 +59,16 @@ type gate struct {
 	current map[netip.AddrPort]*transfer // by the client's address, without IPv4 in IPv6
 	clients map[netip.Addr]int           // transfers of each, until the library is done with them
 	all     map[string]*transfer         // by number, until the library is done with them
+
+	early    []*transfer // whose blocks are acknowledged to the library, though no packet came
+	woken    bool        // the reader, for the sake of early
+	deadline time.Time   // that the library has set
 }
 
-// transfer is one file on its way to one client. The gate's lock guards it.
-type transfer struct {
-	number  string
-	client  netip.AddrPort // as the socket has it
-	control []byte         // control message that makes answers come from where the request went
-	request []byte         // as it came
-	block   int            // bytes of a block
-	heard   time.Time      // when the client last acknowledged
-
-	first     []byte // the packet that the client has not acknowledged yet, until it acknowledges one
-	swallowed int    // repetitions of first that were kept back
-	waiting   bool   // for the acknowledgement of count
-	count     uint16 // of the block that was last sent; 0 with options
-	data      bool   // that is a block of the file
-	last      bool   // it is the last
-
-	confirmed bool // the client acknowledged something: its address is its own
-	delivered bool // it has the first block
-	done      bool // it has the last
-	declined  bool // it sent an error
-	ending    bool // the library is about to send its last packet, an error
-}
-
-func newGate(conn *net.UDPConn, m metrics, clock func() time.Time) *gate {
+// newGate returns the gate of a server before the socket that it reads.
+func newGate(conn *net.UDPConn, s *Server) *gate {
 	return &gate{
-		UDPConn: conn, metrics: m, clock: clock,
+		UDPConn: conn, metrics: s.metrics, clock: s.clock, answer: s.answer, seen: s.seen,
 		current: make(map[netip.AddrPort]*transfer),
 		clients: make(map[netip.Addr]int),
 		all:     make(map[string]*transfer),
@@ -93,29 +82,81 @@ func (g *gate) LocalAddr() net.Addr {
 	return &addr
 }
 
+// SetReadDeadline implements net.PacketConn.
+func (g *gate) SetReadDeadline(at time.Time) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.deadline = at
+	if g.woken {
+		return nil // the reader sets it
+	}
+	return g.UDPConn.SetReadDeadline(at)
+}
+
 // ReadFrom implements net.PacketConn: it returns the next packet that belongs.
 func (g *gate) ReadFrom(p []byte) (int, net.Addr, error) {
 	var control [128]byte
 	for {
+		if n, from := g.nextEarly(p); n > 0 {
+			return n, from, nil
+		}
 		n, controlled, _, client, err := g.ReadMsgUDPAddrPort(p, control[:])
 		if err != nil {
 			var timeout net.Error
-			if !errors.As(err, &timeout) || !timeout.Timeout() {
+			switch {
+			case !errors.As(err, &timeout) || !timeout.Timeout():
 				time.Sleep(10 * time.Millisecond) // the library asks again at once
+			case g.wasWoken():
+				continue
 			}
 			return 0, nil, err
 		}
-		if n, number := g.admit(p, n, client, control[:controlled]); n > 0 {
-			return n, &net.UDPAddr{IP: client.Addr().AsSlice(), Port: int(client.Port()), Zone: number}, nil
+		if n, from := g.admit(p, n, client, control[:controlled]); n > 0 {
+			return n, from, nil
 		}
 	}
 }
 
+// nextEarly writes to p the next acknowledgement that the library is given early,
+// and returns its length and of which transfer it is; 0 = there is none.
+func (g *gate) nextEarly(p []byte) (int, *net.UDPAddr) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.woken {
+		g.woken = false
+		_ = g.UDPConn.SetReadDeadline(g.deadline) // a socket that is closed says so when it is read
+	}
+	for len(g.early) > 0 {
+		t := g.early[0]
+		g.early = g.early[1:]
+		if g.all[t.number] == t {
+			return t.acknowledgement(p), t.remote
+		}
+	}
+	return 0, nil
+}
+
+// wasWoken reports whether the reader was woken by the gate.
+func (g *gate) wasWoken() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.woken
+}
+
+// handEarly gives the library an acknowledgement that no packet brings.
+func (g *gate) handEarly(t *transfer) {
+	g.early = append(g.early, t)
+	if !g.woken {
+		g.woken = true
+		_ = g.UDPConn.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
 // admit returns how many bytes of p the library is to see, and of which transfer; 0
-// = the packet was dealt with. A request is rewritten.
-func (g *gate) admit(p []byte, n int, client netip.AddrPort, control []byte) (int, string) {
+// = the packet was dealt with. A request is rewritten, and so is an acknowledgement.
+func (g *gate) admit(p []byte, n int, client netip.AddrPort, control []byte) (int, *net.UDPAddr) {
 	if n < 4 {
-		return 0, ""
+		return 0, nil
 	}
 	packet, now := p[:n], g.clock()
 	g.mu.Lock()
@@ -125,44 +166,43 @@ func (g *gate) admit(p []byte, n int, client netip.AddrPort, control []byte) (in
 	case asks && !t.goesOn(packet, now):
 		return g.begin(p, n, client, control, now)
 	case asks && t.first != nil:
-		t.swallowed = 0
+		t.repeats = 0
 		_, _ = g.send(t.first, t.client, t.control)
 	case asks:
 	case t == nil:
 		g.refuse(packet, client, control)
-	case t.belongs(packet, now):
-		return n, t.number
+	case t.declines(packet):
+		return n, t.remote
+	case t.acknowledged(packet, now):
+		return g.goOn(t, p, now)
 	}
-	return 0, ""
+	return 0, nil
 }
 
-// goesOn reports whether the transfer goes on after its client sent a read request:
-// when it is the same again, before there is anything to begin anew for.
-func (t *transfer) goesOn(request []byte, now time.Time) bool {
-	return t != nil && !t.done && !t.declined && bytes.Equal(request, t.request) &&
-		(!t.confirmed || now.Sub(t.heard) < restartAfter)
+// goOn sends the next block to a client that has acknowledged all before, and
+// returns what the library is to see.
+func (g *gate) goOn(t *transfer, p []byte, now time.Time) (int, *net.UDPAddr) {
+	if t.cut() {
+		_ = g.transmit(t, now) // what is lost is sent again
+	}
+	if t.delivered && !t.told {
+		t.told = true
+		g.seen(t.client.Addr().Unmap(), t.name)
+	}
+	if !t.hand() {
+		return 0, nil
+	}
+	return t.acknowledgement(p), t.remote
 }
 
-// belongs reports whether packet is what the transfer waits for, and notes it.
-func (t *transfer) belongs(packet []byte, now time.Time) bool {
-	switch binary.BigEndian.Uint16(packet) {
-	case opAcknowledge:
-		if !t.waiting || binary.BigEndian.Uint16(packet[2:]) != t.count {
-			return false
-		}
-		// the library takes one at a time: a second of the same block would be in
-		// the way of the next block's
-		t.waiting, t.confirmed, t.first, t.heard = false, true, nil, now
-		t.delivered, t.done = t.delivered || t.data, t.last
-		return true
-	case opError:
-		if len(packet) < 5 || t.declined {
-			return false
-		}
-		t.declined = true
-		return true
+// transmit sends what is to be acknowledged next for the first time.
+func (g *gate) transmit(t *transfer, now time.Time) error {
+	t.sentAt, t.repeats = now, 0
+	if !t.confirmed {
+		t.first = bytes.Clone(t.sent)
 	}
-	return false
+	_, err := g.send(t.sent, t.client, t.control)
+	return err
 }
 
 // refuse answers a packet that belongs to no transfer.
@@ -175,27 +215,29 @@ func (g *gate) refuse(packet []byte, client netip.AddrPort, control []byte) {
 }
 
 // begin lets a read request in as a new transfer.
-func (g *gate) begin(p []byte, n int, client netip.AddrPort, control []byte, now time.Time) (int, string) {
+func (g *gate) begin(p []byte, n int, client netip.AddrPort, control []byte, now time.Time) (int, *net.UDPAddr) {
 	r, ok := parseRead(p[:n])
 	at := plain(client)
 	switch {
 	case !ok:
 		g.metrics.requests.WithLabelValues(resultRefused).Inc()
-		return 0, ""
+		return 0, nil
 	case g.stopped || len(g.all) >= maxTransfers || g.clients[at.Addr()] >= maxPerClient:
 		// without an answer the client asks again in a while
 		g.metrics.requests.WithLabelValues(resultBusy).Inc()
-		return 0, ""
+		return 0, nil
 	}
 	g.number++
 	granted := r.blockFor(client.Addr())
 	t := &transfer{
 		number: strconv.FormatUint(g.number, 10), client: client, control: answerFrom(control, client.Addr()),
-		request: bytes.Clone(p[:n]), block: max(granted, defaultBlock), heard: now,
+		request: bytes.Clone(p[:n]), name: cleanName(r.name), granted: granted, block: max(granted, defaultBlock), heard: now,
 	}
+	t.written = t.block * stockFor(len(g.all))
+	t.remote = &net.UDPAddr{IP: client.Addr().AsSlice(), Port: int(client.Port()), Zone: t.number}
 	g.current[at], g.all[t.number] = t, t
 	g.clients[at.Addr()]++
-	return r.pack(p, cleanName(r.name), granted), t.number
+	return r.pack(p, t.name, t.written), t.remote
 }
 
 // forget ends a transfer that the library is done with.
@@ -228,34 +270,55 @@ func (g *gate) WriteTo(p []byte, addr net.Addr) (int, error) {
 		defer g.forget(t.number)
 	}
 	switch {
-	case t == nil || g.current[plain(t.client)] != t:
-		return 0, errOver // its client has begun another one
-	case t.declined:
-		return len(p), nil
+	case t == nil || g.current[plain(t.client)] != t || t.declined:
+		return 0, errOver // its client has begun another one, or wants no more
 	case g.stopped:
 		return 0, errStopped
-	case !t.confirmed && t.first != nil:
-		if t.swallowed++; t.swallowed > maxUnanswered {
-			return 0, errSilent
-		}
-		return len(p), nil
+	case binary.BigEndian.Uint16(p) == opError:
+		return len(p), g.fail(t, p)
+	case t.isRepeated(p):
+		return len(p), g.repeat(t, g.clock())
 	}
-	t.sends(p)
-	return g.send(p, t.client, t.control)
+	return len(p), g.pass(t, p, g.clock())
 }
 
-// sends notes what the client is to acknowledge next.
-func (t *transfer) sends(p []byte) {
-	switch binary.BigEndian.Uint16(p) {
-	case opData:
-		t.waiting, t.data, t.count = true, true, binary.BigEndian.Uint16(p[2:])
-		t.last = len(p) < 4+t.block
-	case opOptions:
-		t.waiting, t.data, t.count = true, false, 0
-	}
+// fail sends the error with which the library ends a transfer.
+func (g *gate) fail(t *transfer, p []byte) error {
 	if !t.confirmed {
+		if t.first != nil {
+			return errSilent
+		}
 		t.first = bytes.Clone(p)
 	}
+	_, err := g.send(p, t.client, t.control)
+	return err
+}
+
+// repeat sends again what a client has not acknowledged in time.
+func (g *gate) repeat(t *transfer, now time.Time) error {
+	switch {
+	case !t.due(now, g.answer):
+		return nil
+	case t.silent():
+		return errSilent
+	case !t.confirmed:
+		return nil
+	}
+	_, err := g.send(t.sent, t.client, t.control)
+	return err
+}
+
+// pass sends a client what it waits for, now that the library has written more.
+func (g *gate) pass(t *transfer, p []byte, now time.Time) error {
+	if t.write(p) || t.cut() {
+		if err := g.transmit(t, now); err != nil {
+			return err
+		}
+	}
+	if t.hand() {
+		g.handEarly(t)
+	}
+	return nil
 }
 
 // send sends a packet from the address that the client asked, else from any.
@@ -286,14 +349,6 @@ func (g *gate) ending(number string) {
 	if t := g.all[number]; t != nil {
 		t.ending = true
 	}
-}
-
-// delivered reports whether the client of a transfer has the first block.
-func (g *gate) delivered(number string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t := g.all[number]
-	return t != nil && t.delivered
 }
 
 // stop lets nothing through any more, so that transfers under way end soon.

@@ -109,6 +109,25 @@ func (r readRequest) pack(p []byte, name string, block int) int {
 	return len(out)
 }
 
+// optionsPacket returns the answer to the options of a request, nil when there are
+// none: that of the library, but with the block size that is granted, 0 = none.
+func optionsPacket(library []byte, granted int) []byte {
+	out := []byte{0, opOptions}
+	fields := strings.Split(string(library[2:]), "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		switch name, value := fields[i], fields[i+1]; {
+		case name != "blksize":
+			out = append(append(append(append(out, name...), 0), value...), 0)
+		case granted > 0:
+			out = append(strconv.AppendInt(append(append(out, name...), 0), int64(granted), 10), 0)
+		}
+	}
+	if len(out) == 2 {
+		return nil
+	}
+	return out
+}
+
 // cleanName returns the name of the file that firmware means: some of it begins
 // names with slashes of either kind, and some reads on behind the end of its DHCP
 // option and takes the mark of the options' end, 0xff, for part of the name.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"runtime/debug"
@@ -98,7 +99,7 @@ func (s *Server) Listen(ctx context.Context, address string) error {
 		return fmt.Errorf("listen on UDP %s: learn which address a client asks: %w", address, err)
 	}
 	_ = udp.SetReadBuffer(receiveBuffer) // the default serves fewer at once
-	s.gate = newGate(udp, s.metrics, s.clock)
+	s.gate = newGate(udp, s)
 	return nil
 }
 
@@ -146,14 +147,16 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // library returns the protocol's engine. It is to leave block sizes to the gate,
-// for on one port it takes none but 512 by itself.
+// for on one port it takes none but 512 by itself; and the gate decides what is sent
+// again and when a client is given up, so the library repeats what it wrote without
+// an end, as the gate's clock.
 func (s *Server) library() *tftp.Server {
 	l := tftp.NewServer(s.serveRead, nil)
 	l.EnableSinglePort()
 	l.SetBlockSizeNegotiation(false)
-	l.SetBlockSize(blockV4)
-	l.SetTimeout(s.answer)
-	l.SetRetries(retries)
+	l.SetBlockSize(stockBlocks * blockV4)
+	l.SetTimeout(s.answer / 4)
+	l.SetRetries(math.MaxInt)
 	l.SetBackoff(func(int) time.Duration { return 0 })
 	return l
 }
@@ -230,22 +233,21 @@ func (s *Server) send(c *contents, to io.ReaderFrom) error {
 	s.metrics.active.Inc()
 	defer s.metrics.active.Dec()
 	defer s.gate.end(c.number) // when it panics
-	n, err := to.ReadFrom(c)
-	c.tell()
-	result := resultOf(s.gate.end(c.number), err)
+	_, err := to.ReadFrom(c)
+	was := s.gate.end(c.number)
+	result := resultOf(was, err)
 	took := s.clock().Sub(c.start)
 	s.metrics.requests.WithLabelValues(result).Inc()
-	s.metrics.bytes.Add(float64(n))
+	s.metrics.bytes.Add(float64(was.bytes))
 	if result == resultOK {
 		s.metrics.durations.Observe(took.Seconds())
 	}
-	s.log.Debug("TFTP transfer", "client", c.client.String(), "file", c.name, "result", result, "bytes", n, "took", took)
+	s.log.Debug("TFTP transfer", "client", c.client.String(), "file", c.name, "result", result, "bytes", was.bytes, "took", took)
 	return err
 }
 
 // resultOf says how a transfer went.
 func resultOf(t transfer, err error) string {
-	var timeout net.Error
 	switch {
 	case err == nil:
 		return resultOK
@@ -255,14 +257,13 @@ func resultOf(t transfer, err error) string {
 		return resultAborted
 	case errors.Is(err, errOver):
 		return resultAborted
-	case errors.Is(err, errSilent) || errors.Is(err, errTransferLimit) || errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, errSilent) || errors.Is(err, errTransferLimit):
 		return resultTimeout
 	}
 	return resultFailed
 }
 
-// contents is a file on its way. Each block is read when the one before was
-// acknowledged.
+// contents is a file on its way.
 type contents struct {
 	io.Reader
 	name   string
@@ -270,25 +271,14 @@ type contents struct {
 	client netip.Addr
 	server *Server
 	start  time.Time
-	told   bool
 }
 
 // Read implements io.Reader.
 func (c *contents) Read(p []byte) (int, error) {
-	c.tell()
 	if c.server.clock().Sub(c.start) > transferLimit {
 		return 0, errTransferLimit
 	}
 	return c.Reader.Read(p)
-}
-
-// tell tells Seen of the transfer, once its client has the first block.
-func (c *contents) tell() {
-	if c.told || !c.server.gate.delivered(c.number) {
-		return
-	}
-	c.told = true
-	c.server.seen(c.client, c.name)
 }
 
 // clean makes text from outside fit for a log.

@@ -35,6 +35,8 @@ func (f folder) Open(name string) (io.ReadSeekCloser, int64, error) {
 		panic("in Open")
 	case !ok:
 		return nil, 0, fs.ErrNotExist
+	case name == "halved":
+		return broken{bytes.NewReader(contents), len(contents) / 2}, int64(len(contents)), nil
 	default:
 		return held{bytes.NewReader(contents)}, int64(len(contents)), nil
 	}
@@ -43,6 +45,22 @@ func (f folder) Open(name string) (io.ReadSeekCloser, int64, error) {
 type held struct{ *bytes.Reader }
 
 func (held) Close() error { return nil }
+
+// broken is a file of which only so many bytes can be read.
+type broken struct {
+	*bytes.Reader
+	good int
+}
+
+func (broken) Close() error { return nil }
+
+// Read implements io.Reader.
+func (b broken) Read(p []byte) (int, error) {
+	if int(b.Size())-b.Len()+len(p) > b.good {
+		return 0, errors.New("bad sector")
+	}
+	return b.Reader.Read(p)
+}
 
 // pattern returns n bytes that repeat nowhere near.
 func pattern(n int) []byte {
