@@ -69,8 +69,10 @@ type Source struct {
 
 	desired atomic.Pointer[model.Desired]
 	status  atomic.Pointer[model.SourceState]
-	changed chan struct{}
-	wake    chan struct{}
+	// newFleet is set when nothing was ever done for this repository.
+	newFleet atomic.Bool
+	changed  chan struct{}
+	wake     chan struct{}
 
 	op sync.Mutex // one operation at a time; guards all below
 
@@ -152,6 +154,13 @@ func (s *Source) Changed() <-chan struct{} { return s.changed }
 // Wake asks for a look at the branch at once. Any number of calls while one is
 // under way come to one more.
 func (s *Source) Wake() { signal(s.wake) }
+
+// NewFleet says that nothing was ever done for this repository: a first revision
+// without manifests is a beginning then, and takes nothing away.
+func (s *Source) NewFleet() {
+	s.newFleet.Store(true)
+	s.Wake()
+}
 
 // Run looks at the branch now, after each interval and after Wake, until ctx
 // ends. It returns nil then.
@@ -255,7 +264,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	s.restoreLate()
-	if head == s.evaluated {
+	if head == s.evaluated && !(s.verdict.Reason == model.SourceEmpty && s.mayBeEmpty()) {
 		s.announce(s.verdict)
 		return false, nil
 	}
@@ -428,7 +437,7 @@ func (s *Source) judge(head plumbing.Hash) error {
 		return nil
 	case err != nil:
 		return err
-	case len(files) == 0:
+	case len(files) == 0 && !s.mayBeEmpty():
 		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.revision(head), s.stays()))
 		return nil
 	}
@@ -449,6 +458,15 @@ func (s *Source) judge(head plumbing.Hash) error {
 	s.save(approvals)
 	s.takeOver(head, out, approvals, len(files))
 	return nil
+}
+
+// mayBeEmpty reports whether a revision without manifests takes nothing away.
+func (s *Source) mayBeEmpty() bool {
+	if s.head.IsZero() {
+		return s.newFleet.Load()
+	}
+	f := s.force
+	return len(f.objects)+len(f.lost)+len(f.unread) == 0 && !f.forgotten
 }
 
 func (s *Source) assemble(prev force, files []manifest, l lineage) outcome {

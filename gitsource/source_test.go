@@ -271,6 +271,31 @@ func compare(t *testing.T, i int, want step, d *model.Desired, before model.Revi
 	}
 }
 
+func TestAFleetMayBeginWithoutManifests(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	ok[string](t)(repo.Commit(map[string]string{"README.md": "soon"}, "begin"))
+	s := newSource(t, testOptions(t, repo.URL()))
+	_ = s.Sync(t.Context())
+	if s.Desired() != nil || s.State().Reason != model.SourceEmpty {
+		t.Fatalf("in force before anybody said that the fleet is new: %+v, %+v", s.Desired(), s.State())
+	}
+	s.NewFleet()
+	if err := s.Sync(t.Context()); err != nil || s.Desired() == nil || s.State().Reason != "" {
+		t.Fatalf("a new fleet does not begin: %v, %+v", err, s.State())
+	}
+	ok[string](t)(repo.Commit(map[string]string{"LICENSE": "ours"}, "more"))
+	if err := s.Sync(t.Context()); err != nil || s.State().Reason != "" || !strings.HasSuffix(string(s.Desired().Revision), repo.Head("main")) {
+		t.Errorf("a second revision without manifests: %v, %+v", err, s.State())
+	}
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "web"))
+	_ = s.Sync(t.Context())
+	ok[string](t)(repo.Clear("gone"))
+	_ = s.Sync(t.Context())
+	if s.State().Reason != model.SourceEmpty || len(s.Desired().Claims) != 1 {
+		t.Errorf("an emptied folder took %d claims away: %+v", 1-len(s.Desired().Claims), s.State())
+	}
+}
+
 func TestSourceBeforeTheFirstRevision(t *testing.T) {
 	tests := map[string]struct {
 		prepare func(*testing.T, *gittest.Repo)

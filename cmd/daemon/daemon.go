@@ -348,7 +348,8 @@ func (d *daemon) restore(ctx context.Context) error {
 
 func (d *daemon) restoreFrom(ctx context.Context, files map[string][]byte) error {
 	if len(files) == 0 {
-		return nil // a new fleet
+		d.source.NewFleet()
+		return nil
 	}
 	records, problems := reconcile.Restore(files, time.Now())
 	if len(problems) > 0 {
