@@ -100,7 +100,7 @@ func (w *world) noSecretSeen(ctx context.Context) error {
 	if err := w.readStore(places); err != nil {
 		return err
 	}
-	secrets := slices.Concat([]string{bmcPassword, claimSecret}, w.boot.tokens(), w.report.tokens())
+	secrets := slices.Concat([]string{bmcPassword, wrongPassword, claimSecret}, w.boot.tokens(), w.report.tokens())
 	for place, text := range places {
 		for i, s := range secrets {
 			if strings.Contains(text, s) {

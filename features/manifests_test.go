@@ -144,7 +144,7 @@ func (w *world) claim(row map[string]string) error {
 		}
 		switch column {
 		case "SERVER":
-			spec(o)["serverRef"] = map[string]any{"name": value}
+			spec(o)["serverRef"] = map[string]any{"name": w.called(value)}
 		case "RACK":
 			spec(o)["serverSelector"] = map[string]any{"matchLabels": map[string]any{"rack": value}}
 		case "TOLERATES":

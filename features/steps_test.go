@@ -11,8 +11,9 @@ import (
 // several, with commas between them.
 func defineSteps(sc *godog.ScenarioContext) {
 	const (
-		name  = `"([^"]*)"`
-		thing = `(server|claim|BMC)`
+		name   = `"([^"]*)"`
+		device = `(?:BMC |device )?` + name
+		thing  = `(server|claim|BMC|endpoint)`
 	)
 	for expression, do := range map[string]any{
 		// the world
@@ -26,23 +27,44 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the power of ` + name + ` is cut$`:                                      powerCut,
 		`^the repository is reached over (HTTPS with a password|SSH with a key)$`: reachedOver,
 
+		// devices, and the networks that they ask on
+		`^the networks$`:                                                              theNetworks,
+		`^the MAC prefix database$`:                                                   theDatabase,
+		`^the MAC prefix database is taken away$`:                                     withoutDatabase,
+		`^` + device + ` is plugged in$`:                                              plugIn,
+		`^` + device + ` asks for an address again$`:                                  askAgain,
+		`^` + device + ` asks for the address that it had$`:                           askForSame,
+		`^BMC ` + name + ` moves to another address$`:                                 moveBMC,
+		`^BMC ` + name + ` moves to another address, where BMC ` + name + ` answers$`: moveBMCTo,
+		`^` + device + ` asks what to boot, as (.+)$`:                                 askBoot,
+		`^` + device + ` has the address that it had$`:                                hasSameAddress,
+		`^` + device + ` gets no address$`:                                            noAddress,
+		`^` + device + ` is given the address that is reserved for it$`:               givenReserved,
+		`^it is told (.+) by (TFTP|HTTP)$`:                                            toldFile,
+		`^it has an address, and is told nothing to boot$`:                            toldNothing,
+		`^(no|one|\d+) passwords? (?:was|were) refused by BMC ` + name + `$`:          passwordsRefused,
+		`^the metrics say that network ` + name + ` is full$`:                         metricsFull,
+		`^"ingot explain" says of server ` + name + `: "(.*)"$`:                       explainSays,
+
 		// commits
-		`^BMC ` + name + ` is (committed|removed)$`:                         commitBMC,
-		`^the servers are committed$`:                                       commitServers,
-		`^the claims are committed$`:                                        commitClaims,
-		`^(\d+) claims that name no server are committed$`:                  commitManyClaims,
-		`^claims? ` + name + ` (?:is|are) removed$`:                         removeClaims,
-		`^a manifest of claim ` + name + ` that is broken is committed$`:    commitBroken,
-		`^claim ` + name + ` is committed a second time, for ` + name + `$`: commitTwice,
-		`^maintenance of ` + name + ` is (committed|removed)$`:              commitMaintenance,
-		`^the repository is emptied$`:                                       emptyRepository,
-		`^the history is rewritten without claim ` + name + `$`:             rewriteHistory,
-		`^a commit approves what the guard holds back$`:                     approveHeld,
-		`^a commit approves ` + name + `$`:                                  approve,
-		`^somebody else commits to the status branch$`:                      foreignCommit,
-		`^somebody else deletes the status branch$`:                         deleteStatus,
-		`^the status branch is protected$`:                                  protectStatus,
-		`^the status branch is no longer protected$`:                        unprotectStatus,
+		`^an Endpoint that reserves an address for BMC ` + name + ` is committed$`: commitEndpoint,
+		`^a BMCSecret for BMC ` + name + ` is committed$`:                          commitSecret,
+		`^BMC ` + name + ` is (committed|removed)$`:                                commitBMC,
+		`^the servers are committed$`:                                              commitServers,
+		`^the claims are committed$`:                                               commitClaims,
+		`^(\d+) claims that name no server are committed$`:                         commitManyClaims,
+		`^claims? ` + name + ` (?:is|are) removed$`:                                removeClaims,
+		`^a manifest of claim ` + name + ` that is broken is committed$`:           commitBroken,
+		`^claim ` + name + ` is committed a second time, for ` + name + `$`:        commitTwice,
+		`^maintenance of ` + name + ` is (committed|removed)$`:                     commitMaintenance,
+		`^the repository is emptied$`:                                              emptyRepository,
+		`^the history is rewritten without claim ` + name + `$`:                    rewriteHistory,
+		`^a commit approves what the guard holds back$`:                            approveHeld,
+		`^a commit approves ` + name + `$`:                                         approve,
+		`^somebody else commits to the status branch$`:                             foreignCommit,
+		`^somebody else deletes the status branch$`:                                deleteStatus,
+		`^the status branch is protected$`:                                         protectStatus,
+		`^the status branch is no longer protected$`:                               unprotectStatus,
 
 		// Ingot's life and its store
 		`^Ingot is stopped and started again$`:                                restartIngot,
@@ -59,10 +81,12 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^claim ` + name + ` is (committed|removed), and Ingot is killed (\d+) times at random$`:       killAtRandom,
 
 		// requests of machines
-		`^a report for ` + name + ` that (.+) is sent$`:                          sendReport,
-		`^Ignition of ` + name + ` is asked for with the token of ` + name + `$`: askIgnition,
-		`^it is refused with (\d+)$`:                                             refusedWith,
-		`^reports of ` + name + ` are refused$`:                                  reportsRefused,
+		`^a report for ` + name + ` that (.+) is sent$`:                            sendReport,
+		`^Ignition of ` + name + ` is asked for with the token of ` + name + `$`:   askIgnition,
+		`^Ignition of ` + name + ` is asked for from the address of ` + name + `$`: askIgnitionFrom,
+		`^it is served$`:                        isServed,
+		`^it is refused with (\d+)$`:            refusedWith,
+		`^reports of ` + name + ` are refused$`: reportsRefused,
 
 		// what is promised
 		`^` + name + ` (?:is|are) (Initial|Discovery|Available|Reserved|Cleanup|Released|Maintenance)$`: serversAre,
@@ -82,11 +106,11 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^BMC ` + name + ` is left in peace$`:                                                                   leftInPeace,
 
 		// the status branch
-		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`: statusSaysOf,
-		`^the status branch says of the (problems|revision): "(.*)"$`:    statusSays,
-		`^the status branch does not mention claim ` + name + `$`:        statusOmits,
-		`^the status branch is Ingot's again$`:                           statusIsOurs,
-		`^the status branch stays as it is$`:                             statusStays,
+		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`:         statusSaysOf,
+		`^the status branch says of the (problems|revision|front page): "(.*)"$`: statusSays,
+		`^the status branch does not mention claim ` + name + `$`:                statusOmits,
+		`^the status branch is Ingot's again$`:                                   statusIsOurs,
+		`^the status branch stays as it is$`:                                     statusStays,
 	} {
 		sc.Step(expression, do)
 	}

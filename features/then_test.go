@@ -16,7 +16,7 @@ import (
 
 func serversAre(ctx context.Context, list, state string) error {
 	return worldOf(ctx).eventually(ctx, func(s daemon.Summary) error {
-		return forEach(list, func(name string) error { return serverIn(s, name, state) })
+		return forEach(list, func(name string) error { return serverIn(s, worldOf(ctx).called(name), state) })
 	})
 }
 
@@ -56,7 +56,7 @@ func claimIsOn(ctx context.Context, claim, state, server string) error {
 		if err != nil {
 			return err
 		}
-		if string(c.Server) != server || string(c.State) != state {
+		if string(c.Server) != worldOf(ctx).called(server) || string(c.State) != state {
 			return fmt.Errorf("claim %s is %s on %q: %s", claim, c.State, c.Server, c.Why)
 		}
 		return nil
@@ -315,12 +315,13 @@ func unfolded(text string) string {
 }
 
 func statusSaysOf(ctx context.Context, kind, name, want string) error {
-	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/"}[kind]
-	return worldOf(ctx).statusHolds(folder+name+".yaml", strings.ReplaceAll(want, `\"`, `"`))
+	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/"}[kind]
+	w := worldOf(ctx)
+	return w.statusHolds(folder+w.called(name)+".yaml", strings.ReplaceAll(want, `\"`, `"`))
 }
 
 func statusSays(ctx context.Context, what, want string) error {
-	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision}[what]
+	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision, "front page": model.ReportReadme}[what]
 	return worldOf(ctx).statusHolds(path, want)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cucumber/godog"
+	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bmc/sim"
 	"ingot/bootsvc/ocitest"
@@ -77,6 +79,13 @@ type world struct {
 	imagesSeen *gate                     // between Ingot and the image registry
 	refused    int                       // status code of the last report that a step sent
 	seed       int64                     // of what is left to chance
+
+	networks []*network         // that Ingot serves by DHCP
+	bmcPort  string             // on which BMCs that DHCP finds listen
+	devices  map[string]*device // that asked DHCP, by the name that the scenario has for it
+	cables   map[*device]*cable
+	found    map[string]string // Ingot's names of BMCs and devices that nobody typed
+	told     *dhcpv4.DHCPv4    // what a machine was last told to boot
 }
 
 // machine is one simulated machine and the BMC that the scenario puts it behind.
@@ -94,6 +103,7 @@ func newWorld(store storeKind) (*world, error) {
 		store: store, log: &logTail{}, boot: newGate(), report: newGate(), imagesSeen: newGate(),
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
+		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
 		seed: seed(),
 	}
 	return w, w.furnish()
@@ -181,12 +191,12 @@ status: {interval: 200ms}
 redis: {url: %q}
 state: {dir: %q}
 bmc: {requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
-discovery: {image: %q}
+discovery: {image: %q, macPrefixesFile: %q}
 guard: {maxConcurrentPowerOns: 200}
-boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB}
+boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB, loaderDirs: [%q]}
 registry: {listen: "127.0.0.1:0", url: %q}
 admin: {listen: "127.0.0.1:0"}
-`, w.remote, w.auth, redis, stateDir, w.probe, w.boot.server.URL, w.report.server.URL)
+%s`, w.remote, w.auth, redis, stateDir, w.probe, w.prefixes(), w.boot.server.URL, w.loaderDir(), w.report.server.URL, w.networkSettings())
 }
 
 func (w *world) stateDir() string { return filepath.Join(w.dir, "state") }
@@ -259,8 +269,13 @@ func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check
 	})
 }
 
-// statusBranch is what the status branch shows.
-func (w *world) statusBranch() (map[string]string, error) { return w.repo.ReadBranch(statusBranch) }
+// statusBranch is what the status branch shows, nothing before it is there.
+func (w *world) statusBranch() (map[string]string, error) {
+	shown := make(map[string]string)
+	files, err := w.repo.ReadBranch(statusBranch)
+	maps.Copy(shown, files)
+	return shown, err
+}
 
 // facts is what is to be seen of a machine from outside.
 type facts struct {

@@ -1,0 +1,67 @@
+Feature: A BMC is opened by what the MAC prefix database says, and by nothing more
+
+  Scenario: the longest prefix wins
+    Given the networks
+      | NETWORK | FOR  |
+      | oob     | BMCs |
+    And the MAC prefix database
+      | PREFIX     | PASSWORDS |
+      | 02:1e      | wrong     |
+      | 02:1e:07   | right     |
+      | 02:1e:07:5 | wrong     |
+    And the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+    When BMC "bmc1" is plugged in
+    Then "bmc1-system-0" is Available
+    And no password was refused by BMC "bmc1"
+
+  Scenario: passwords are tried in their order
+    Given the networks
+      | NETWORK | FOR  |
+      | oob     | BMCs |
+    And the MAC prefix database
+      | PREFIX   | PASSWORDS                  |
+      | 02:1e:07 | wrong, wrong, right, wrong |
+    And the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+    When BMC "bmc1" is plugged in
+    Then "bmc1-system-0" is Available
+    And 2 passwords were refused by BMC "bmc1"
+
+  Scenario: passwords that were refused are not tried again, not even by an Ingot that was killed
+    (or the account would be locked)
+    Given the networks
+      | NETWORK | FOR  |
+      | oob     | BMCs |
+    And the MAC prefix database
+      | PREFIX   | PASSWORDS    |
+      | 02:1e:07 | wrong, wrong |
+    And the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+      | bmc2-system-0 | bmc2 |
+    And BMC "bmc2" is committed
+    And "bmc2-system-0" is Available
+    When BMC "bmc1" is plugged in
+    Then the status branch says of BMC "bmc1": "it refused 2 of the 2 credentials"
+    When Ingot is killed and started again
+    Then BMC "bmc1" is left in peace
+    And 2 passwords were refused by BMC "bmc1"
+
+  Scenario: a BMCSecret in Git is used when all others were refused
+    Given the networks
+      | NETWORK | FOR  |
+      | oob     | BMCs |
+    And the MAC prefix database
+      | PREFIX   | PASSWORDS |
+      | 02:1e:07 | wrong     |
+    And the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+    And BMC "bmc1" is plugged in
+    And the status branch says of BMC "bmc1": "AuthenticationFailed"
+    When a BMCSecret for BMC "bmc1" is committed
+    Then "bmc1-system-0" is Available
+    And one password was refused by BMC "bmc1"

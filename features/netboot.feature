@@ -1,0 +1,101 @@
+Feature: A server is told what its boot ticket allows, and nothing else
+
+  Background:
+    Given the networks
+      | NETWORK | FOR     | ADDRESSES | REFUSES  |
+      | rack1   | servers | 2         | 02:de:ad |
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+
+  Scenario Outline: with a ticket, <FIRMWARE> is told <FILE>
+    Given "s1" suffers from "hang-after-script"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch says of claim "web": "last seen fetching iPXE script"
+    When "s1" asks what to boot, as <FIRMWARE>
+    Then it is told <FILE>
+
+    Examples:
+      | FIRMWARE         | FILE                   |
+      | BIOS             | undionly.kpxe by TFTP  |
+      | UEFI x64         | ipxe.efi by TFTP       |
+      | UEFI arm64       | snp-arm64.efi by TFTP  |
+      | UEFI x64 by HTTP | ipxe.efi by HTTP       |
+      | iPXE             | its own script by HTTP |
+
+  Scenario Outline: without a ticket, <FIRMWARE> is told nothing
+    (and boots from its disk)
+    When "s1" asks what to boot, as <FIRMWARE>
+    Then it has an address, and is told nothing to boot
+
+    Examples:
+      | FIRMWARE         |
+      | BIOS             |
+      | UEFI x64 by HTTP |
+      | iPXE             |
+
+  Scenario: an installed server is told nothing
+    (law 1)
+    Given claim "web" runs on "s1"
+    When "s1" asks what to boot, as UEFI x64
+    Then it has an address, and is told nothing to boot
+
+  Scenario: a machine that asks beside a server with a ticket is told nothing
+    Given "s1" suffers from "hang-after-script"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch says of claim "web": "last seen fetching iPXE script"
+    When "s2" asks what to boot, as iPXE
+    Then it has an address, and is told nothing to boot
+
+  Scenario: a server that hangs says where
+    Given "s1" suffers from "override-ignored"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And "s1" is powered On
+    When "s1" asks what to boot, as UEFI x64
+    Then the status branch says of claim "web": "last seen asking DHCP"
+    And the status branch says of server "s1": "last seen: DHCP"
+    And "ingot explain" says of server "s1": "it was told its boot file and did not fetch it"
+
+  Scenario: a server that hangs later says so
+    Given "s1" suffers from "hang-after-kernel"
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    Then the status branch says of server "s1": "last seen: kernel"
+    And "ingot explain" says of server "s1": "look at its memory and at its console"
+
+  Scenario: Ignition is given to the machine that holds the address, and to no other
+    (law 5)
+    Given "s1" suffers from "hang-after-script"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch says of claim "web": "last seen fetching iPXE script"
+    And "s1" is plugged in
+    And "s2" is plugged in
+    When Ignition of "s1" is asked for from the address of "s2"
+    Then it is refused with 403
+    When Ignition of "s1" is asked for from the address of "s1"
+    Then it is served
+
+  Scenario: a MAC address that is refused gets nothing
+    Then device "02:de:ad:00:00:01" gets no address
+    And device "02:de:ae:00:00:01" is plugged in
+
+  Scenario: a network without addresses says so
+    (H17: and nobody loses one)
+    Given "s1" is plugged in
+    And "s2" is plugged in
+    Then device "camera" gets no address
+    And the status branch says of the revision: "none of the 2 addresses of its range is left"
+    And the status branch says of the front page: "DHCP network rack1"
+    And the metrics say that network "rack1" is full
+    When "s1" asks for an address again
+    Then "s1" has the address that it had
