@@ -122,8 +122,10 @@ func (s *systemState) bootTarget(method model.BootMethod) (string, error) {
 	if len(targets) == 0 || slices.Contains(targets, string(method)) {
 		return string(method), nil
 	}
-	if slices.Contains(targets, string(model.BootPXE)) {
-		return string(model.BootPXE), nil
+	for _, other := range []model.BootMethod{model.BootPXE, model.BootUEFIHTTP} { // it has but one way to the network
+		if slices.Contains(targets, string(other)) {
+			return string(other), nil
+		}
 	}
 	return "", fmt.Errorf("the machine allows only the boot targets %s", strings.Join(targets, ", "))
 }
