@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"mime"
+	"strconv"
 	"strings"
 
 	"github.com/coreos/go-semver/semver"
@@ -20,38 +21,63 @@ func sameToken(token model.Sensitive, shown string) bool {
 	return !token.IsZero() && subtle.ConstantTimeCompare([]byte(token.Reveal()), []byte(shown)) == 1
 }
 
-// tooNewFor reports whether payload has a newer version of the Ignition
-// specification than the client says that it reads. A client that says nothing
-// reads everything.
-func tooNewFor(accept []string, payload string) (asked, have string, tooNew bool) {
-	asked = acceptedVersion(accept)
-	if asked == "" {
-		return "", "", false
+// acceptable reports whether a client reads the Ignition that there is, by the Accept
+// headers that it sent (RFC 9110 §12.5.1). If not, it says what the client reads and
+// what there is. Whoever reads a version reads all older ones. A client that does not
+// speak of Ignition, or names no version, reads everything.
+func acceptable(accept []string, ignition string) (reads, have string, ok bool) {
+	ranges := ignitionRanges(accept)
+	if len(ranges) == 0 {
+		return "", "", true
 	}
-	have = ignitionVersion(payload)
-	reads, err := semver.NewVersion(asked)
-	if err != nil {
-		return asked, have, false
-	}
+	have = ignitionVersion(ignition)
 	is, err := semver.NewVersion(have)
-	return asked, have, err == nil && reads.LessThan(*is)
+	if err != nil {
+		return "", have, true
+	}
+	var newest *semver.Version
+	for _, r := range ranges {
+		switch {
+		case r.refused:
+		case r.version == nil, !r.version.LessThan(*is):
+			return "", have, true
+		case newest == nil || newest.LessThan(*r.version):
+			newest = r.version
+		}
+	}
+	if newest == nil {
+		return "none", have, false
+	}
+	return "at most " + newest.String(), have, false
 }
 
-// acceptedVersion returns the version that an Accept header names for Ignition,
-// or "".
-func acceptedVersion(accept []string) string {
+// ignitionRange is one media range of Ignition in an Accept header.
+type ignitionRange struct {
+	version *semver.Version // nil for any
+	refused bool            // by the quality value 0
+}
+
+// ignitionRanges returns the media ranges that speak of Ignition.
+func ignitionRanges(accept []string) []ignitionRange {
+	var ranges []ignitionRange
 	for _, header := range accept {
 		for part := range strings.SplitSeq(header, ",") {
-			if !strings.Contains(part, ignitionMedia) {
+			if !strings.Contains(strings.ToLower(part), ignitionMedia) {
 				continue
 			}
 			media, params, err := mime.ParseMediaType(strings.TrimSpace(part))
-			if err == nil && media == ignitionMedia && params["version"] != "" {
-				return params["version"]
+			if err != nil || media != ignitionMedia {
+				continue
 			}
+			version, err := semver.NewVersion(params["version"])
+			if err != nil {
+				version = nil
+			}
+			quality, err := strconv.ParseFloat(params["q"], 64)
+			ranges = append(ranges, ignitionRange{version, err == nil && quality <= 0})
 		}
 	}
-	return ""
+	return ranges
 }
 
 // ignitionVersion returns ignition.version of Ignition JSON, or "". It reads no

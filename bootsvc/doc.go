@@ -14,5 +14,8 @@
 // An image reference is resolved once, by Images, into digests; layers are
 // streamed from their registry and verified on the way, and a layer that turns
 // out to be wrong is cut off before its last byte. Ignition makes what a server
-// is configured with: documents are translated once and filled in per ticket.
+// is configured with: documents are translated once and filled in per ticket. A
+// claim may bring cloud-init's documents instead, which are served as its data source
+// NoCloud asks for them, and an iPXE script of its own. All that a ticket hands out
+// beside its image is one payload, sealed by whoever keeps it.
 package bootsvc

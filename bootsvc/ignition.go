@@ -11,8 +11,8 @@ import (
 	"ingot/model"
 )
 
-// maxSource bounds a user's Ignition source, in bytes.
-const maxSource = 1 << 20
+// maxSource bounds each thing that a person wrote for a machine, in bytes.
+const maxSource = 2 << 20
 
 // claimCacheSize bounds what is kept of translated sources, in bytes.
 const claimCacheSize = 32 << 20
@@ -93,47 +93,29 @@ func NewIgnition(o IgnitionOptions) (*Ignition, error) {
 	}, nil
 }
 
-// ClaimBoot is what the Ignition of a claimed server is made from.
-type ClaimBoot struct {
-	UUID string // canonical system UUID
-	// Source is what the claim's Secret holds under the key ignition; none is fine.
-	Source model.Sensitive
-	// Format is what it holds under the key format: fcos for Butane, anything else
-	// for Ignition JSON. A source with a variant is Butane whatever Format says.
-	Format string
-	// BootStateURL is where the server reports that it is up, with its ticket's
-	// token: <registry.url>/r/<token>/bootstate.
-	BootStateURL string
-}
-
-// Claim returns the Ignition of a claimed server: the claim's own source, Butane
-// or Ignition JSON, merged with a file and a unit that report the server up. The
-// result has the source's own version of the Ignition specification. What is wrong
-// with a source is an *IgnitionError, which quotes none of its values.
-func (g *Ignition) Claim(b ClaimBoot) (model.Sensitive, error) {
-	if err := checkFill(b.BootStateURL, b.UUID); err != nil {
-		return model.Sensitive{}, fmt.Errorf("ignition of a claim: %w", err)
-	}
-	c := g.prepared(b)
+// document returns the Ignition of a claimed server: the claim's own source, Butane
+// or Ignition JSON, merged with a file and a unit that report the server up. It has
+// the source's own version of the Ignition specification.
+func (g *Ignition) document(b ClaimBoot) (string, error) {
+	c := g.prepared(b.value(keyIgnition), b.value(keyFormat))
 	if c.err != nil {
-		return model.Sensitive{}, c.err
+		return "", c.err
 	}
-	return model.NewSensitive(c.doc.fill(map[field]string{
+	return c.doc.fill(map[field]string{
 		fieldBootStateURL: b.BootStateURL,
 		fieldUUID:         b.UUID,
-	})), nil
+	}), nil
 }
 
 // prepared translates and merges a source, or remembers that it was. Failures are
 // remembered too, or a wrong source would cost its translation on every plan.
-func (g *Ignition) prepared(b ClaimBoot) *claim {
-	source := b.Source.Reveal()
-	key := sha256.Sum256([]byte(b.Format + "\x00" + source))
+func (g *Ignition) prepared(source, format string) *claim {
+	key := sha256.Sum256([]byte(format + "\x00" + source))
 	if c, ok := g.claims.get(key); ok {
 		return c
 	}
 	c := &claim{}
-	c.doc, c.err = g.prepare([]byte(source), b.Format)
+	c.doc, c.err = g.prepare([]byte(source), format)
 	cost := 1024
 	if c.doc != nil {
 		cost += c.doc.size
@@ -144,10 +126,6 @@ func (g *Ignition) prepared(b ClaimBoot) *claim {
 
 // prepare makes the document of a source.
 func (g *Ignition) prepare(source []byte, format string) (*document, error) {
-	if len(source) > maxSource {
-		return nil, &IgnitionError{Problems: []SourceProblem{{
-			Message: fmt.Sprintf("the source has %d bytes; at most %d are allowed. Let it fetch large files by URL", len(source), maxSource)}}}
-	}
 	if len(bytes.TrimSpace(source)) == 0 {
 		return newDocument(g.additions(plainSpec), g.marks)
 	}

@@ -208,8 +208,17 @@ func TestNothingBreaksOutOfIgnition(t *testing.T) {
 
 const bootState = "http://10.0.0.1:10000/r/" + testToken + "/bootstate"
 
+// secretOf is a Secret of keys and values.
+func secretOf(pairs ...string) map[string]model.Sensitive {
+	secret := make(map[string]model.Sensitive)
+	for n := 0; n < len(pairs); n += 2 {
+		secret[pairs[n]] = model.NewSensitive(pairs[n+1])
+	}
+	return secret
+}
+
 func claimBoot(source, format string) ClaimBoot {
-	return ClaimBoot{UUID: uuid1, Source: model.NewSensitive(source), Format: format, BootStateURL: bootState}
+	return ClaimBoot{UUID: uuid1, Secret: secretOf("ignition", source, "format", format), BootStateURL: bootState}
 }
 
 func TestClaim(t *testing.T) {
@@ -262,7 +271,7 @@ func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
 func TestClaimHoldsItsTicket(t *testing.T) {
 	g := newIgnition(t, IgnitionOptions{})
 	source := `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","mode":420,"contents":{"source":"data:,forged","compression":"gzip"}}]}}`
-	for n, b := range []ClaimBoot{claimBoot(source, ""), claimBoot(source, ""), {UUID: uuid2, Source: model.NewSensitive(source), BootStateURL: "http://x/r/other/bootstate"}} {
+	for n, b := range []ClaimBoot{claimBoot(source, ""), claimBoot(source, ""), {UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"}} {
 		got, err := g.Claim(b)
 		if err != nil {
 			t.Fatal(err)
@@ -306,13 +315,13 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 		"a version that is to come":                         {`{"ignition":{"version":"` + secret + `"}}`, "", "3.0.0 to 3.6.0"},
 		"a link where Ingot's folder is":                    {`{"ignition":{"version":"3.3.0"},"storage":{"links":[{"path":"/etc/ingot","target":"/tmp"}]}}`, "", "cannot be joined"},
 		"a script":                                          {"#!/bin/sh\necho " + secret, "", "not JSON"},
-		"a source without end":                              {strings.Repeat("x", maxSource+1), "", "at most 1048576"},
+		"a source without end":                              {strings.Repeat("x", maxSource+1), "", "at most 2097152"},
 		"YAML that would unfold to a billion":               {butane + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "", ""},
 		"a JSON document so deep that no parser follows it": {`{"ignition":` + strings.Repeat("[", 100_000), "", "not JSON"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := g.Claim(claimBoot(tc.source, tc.format))
-			if _, ok := errors.AsType[*IgnitionError](err); !ok {
+			if _, ok := errors.AsType[*SourceError](err); !ok {
 				t.Fatalf("got %q, %v", got.Reveal(), err)
 			}
 			if !strings.Contains(err.Error(), tc.want) {
@@ -396,23 +405,34 @@ func TestBootStateUnitReports(t *testing.T) {
 	}
 }
 
-func TestAcceptedVersion(t *testing.T) {
+func TestWhatAClientReads(t *testing.T) {
+	const media = "application/vnd.coreos.ignition+json"
 	payload := `{"zzz":[1,{"ignition":{}}],"ignition":{"version":"3.3.0"}}`
 	for title, tc := range map[string]struct {
-		accept string
-		tooNew bool
+		accept []string
+		want   string // what is said to be read, "" for served
 	}{
-		"T13: a client that reads just this version":  {"application/vnd.coreos.ignition+json;version=3.3.0, */*;q=0.1", false},
-		"T13: a client that reads a newer version":    {"application/vnd.coreos.ignition+json; version=3.6.0", false},
-		"T13: a client that reads only older ones":    {"application/vnd.coreos.ignition+json;version=3.2.0, */*;q=0.1", true},
-		"versions are numbers, not text":              {"application/vnd.coreos.ignition+json;version=3.10.0", false},
-		"a client that names no version reads it all": {"application/vnd.coreos.ignition+json", false},
-		"a client that accepts anything":              {"*/*", false},
-		"a header that is no media type":              {"application/vnd.coreos.ignition+json;version=", false},
-		"a version that is none":                      {"application/vnd.coreos.ignition+json;version=new", false},
+		"T13: a client that reads just this version":             {[]string{media + ";version=3.3.0, */*;q=0.1"}, ""},
+		"T13: a client that reads a newer version":               {[]string{media + "; version=3.6.0"}, ""},
+		"T13: a client that reads only older ones":               {[]string{media + ";version=3.2.0, */*;q=0.1"}, "at most 3.2.0"},
+		"T13: the newest of several ranges counts":               {[]string{media + ";version=3.1.0;q=0.9, " + media + ";version=3.2.0;q=0.5"}, "at most 3.2.0"},
+		"T13: one range of several is enough":                    {[]string{media + ";version=3.1.0", "text/html, " + media + ";version=3.4.0;q=0.1"}, ""},
+		"T13: a range of quality 0 is none":                      {[]string{media + ";version=3.4.0;q=0, " + media + ";version=3.2.0"}, "at most 3.2.0"},
+		"T13: a client that refuses all Ignition":                {[]string{media + ";q=0"}, "none"},
+		"versions are numbers, not text":                         {[]string{media + ";version=3.10.0"}, ""},
+		"an experimental version reads what was released before": {[]string{media + ";version=3.7.0-experimental"}, ""},
+		"a version before the release is older":                  {[]string{media + ";version=3.3.0-experimental"}, "at most 3.3.0-experimental"},
+		"media types have no case":                               {[]string{"Application/VND.CoreOS.Ignition+JSON;Version=3.2.0"}, "at most 3.2.0"},
+		"a client that names no version reads it all":            {[]string{media}, ""},
+		"a client that accepts anything":                         {[]string{"*/*"}, ""},
+		"a client that says nothing":                             {nil, ""},
+		"a header that is no media type":                         {[]string{media + ";version="}, ""},
+		"a version that is none":                                 {[]string{media + ";version=new"}, ""},
+		"a quality that is none":                                 {[]string{media + ";version=3.3.0;q=much"}, ""},
 	} {
-		if _, _, tooNew := tooNewFor([]string{tc.accept}, payload); tooNew != tc.tooNew {
-			t.Errorf("%s: got %t", title, tooNew)
+		reads, have, ok := acceptable(tc.accept, payload)
+		if reads != tc.want || ok != (tc.want == "") || !ok && have != "3.3.0" {
+			t.Errorf("%s: got %q, %q, %t", title, reads, have, ok)
 		}
 	}
 	for _, broken := range []string{"", "[]", "{", `{"a":`, `{"ignition":3}`} {

@@ -9,8 +9,8 @@ import (
 	"ingot/model"
 )
 
-// consoleArguments are the kernel arguments that every boot ends with.
-const consoleArguments = "ignition.platform.id=metal console=ttyS0,115200 console=tty0 console=ttyAMA0 earlyprintk=ttyS0,115200 consoleblank=0"
+// consoleArguments are the kernel arguments that every boot has.
+const consoleArguments = "console=ttyS0,115200 console=tty0 console=ttyAMA0 earlyprintk=ttyS0,115200 consoleblank=0"
 
 // chainScript sends iPXE on to the script of its own machine. Firmware that knows
 // no UUID shows none, zeros or all bits set; such a machine is known by its MAC
@@ -29,10 +29,26 @@ chain --replace --autofree ${base-url}/${net0/mac}
 `
 }
 
-// diskScript lets the firmware go on to its next boot device. id is in canonical
-// form.
-func diskScript(id string) string {
-	return "#!ipxe\necho Ingot: no boot ticket for " + id + ", booting from disk\nexit\n"
+// DiskBoot is a way to have a machine boot from its disk (annotation
+// ingot/boot-from-disk of a Server): some firmware goes back to its menu when iPXE
+// ends.
+type DiskBoot string
+
+// The ways to boot from disk.
+const (
+	DiskExit     DiskBoot = "exit"     // end iPXE, firmware goes on to its next device
+	DiskSANBoot  DiskBoot = "sanboot"  // have iPXE boot the first disk
+	DiskNotFound DiskBoot = "http-404" // serve no script at all
+)
+
+// diskScript has a machine boot from its disk; whatever is not known ends iPXE. id
+// is in canonical form.
+func diskScript(id string, method DiskBoot) string {
+	head := "#!ipxe\necho Ingot: no boot ticket for " + id + ", booting from disk\n"
+	if method == DiskSANBoot {
+		return head + "sanboot --no-describe --drive 0x80 ||\nexit\n"
+	}
+	return head + "exit\n"
 }
 
 // loopScript stops a machine that goes round in circles: it says why, and keeps
@@ -44,13 +60,17 @@ func loopScript(id string) string {
 		"sleep 60\nexit\n"
 }
 
-// ticketScript boots what t pins. Everything in it is checked first, so that no
-// value can become a line of its own.
-func ticketScript(base string, t *model.Ticket, token model.Sensitive) (string, error) {
-	if err := checkTicket(t, token); err != nil {
+// ticketScript boots what t pins, in the manner of its payload. Everything in it is
+// checked first, so that no value can become a line of its own.
+func ticketScript(base string, t *model.Ticket, token model.Sensitive, m manner) (string, error) {
+	err := checkTicket(t, token)
+	if err == nil {
+		m.arguments, err = kernelArguments(m.arguments)
+	}
+	if err != nil {
 		return "", fmt.Errorf("iPXE script of ticket %s: %w", t.ID, err)
 	}
-	s := script{base: base, ticket: t, token: token}
+	s := script{base: base, ticket: t, token: token, manner: m}
 	s.b.Grow(2048)
 	s.add("#!ipxe\nset ipxe-svc ", base, "\n")
 	img := t.Image
@@ -84,6 +104,7 @@ type script struct {
 	base   string
 	ticket *model.Ticket
 	token  model.Sensitive
+	manner manner
 }
 
 func (s *script) add(texts ...string) {
@@ -92,9 +113,19 @@ func (s *script) add(texts ...string) {
 	}
 }
 
-// arguments ends the kernel's line.
+// arguments ends the kernel's line. A semicolon within a word, as cloud-init wants
+// it, is no end of a command to iPXE.
 func (s *script) arguments() {
-	s.add(" ip=any ignition.firstboot=1 ignition.config.url=", s.base, "/ignition/", s.ticket.UUID, "/", s.token.Reveal(), " ", consoleArguments, "\n")
+	uuid, token := s.ticket.UUID, s.token.Reveal()
+	if s.manner.noCloud {
+		s.add(" ip=any ds=nocloud;s=", s.base, "/nocloud/", uuid, "/", token, "/ ", consoleArguments)
+	} else {
+		s.add(" ip=any ignition.firstboot=1 ignition.config.url=", s.base, "/ignition/", uuid, "/", token, " ignition.platform.id=metal ", consoleArguments)
+	}
+	if s.manner.arguments != "" {
+		s.add(" ", s.manner.arguments)
+	}
+	s.add("\n")
 }
 
 // setLayer sets a variable to where a layer is. The URL says which server asks,

@@ -69,6 +69,10 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 		r.layerHeader(want)
 		return
 	}
+	if s.cache != nil {
+		s.serveCached(r, want)
+		return
+	}
 	if !s.enter(r.Context()) {
 		r.unavailable("too many images are being loaded at present")
 		return
@@ -175,13 +179,17 @@ func resumeAt(h http.Header, l *model.Layer) (skip int64, satisfiable bool) {
 
 func etag(l *model.Layer) string { return `"` + l.Digest + `"` }
 
+func (w wanted) contentType() string {
+	if w.efi || w.layer.MediaType == mediaUKI {
+		return "application/efi"
+	}
+	return "application/octet-stream"
+}
+
 // layerHeader sends the header of a layer's answer.
 func (r *request) layerHeader(want wanted) {
 	h := r.w.Header()
-	h.Set("Content-Type", "application/octet-stream")
-	if want.efi || want.layer.MediaType == mediaUKI {
-		h.Set("Content-Type", "application/efi")
-	}
+	h.Set("Content-Type", want.contentType())
 	h.Set("Content-Length", strconv.FormatInt(want.layer.Size-want.skip, 10))
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("ETag", etag(want.layer))

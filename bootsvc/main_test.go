@@ -79,7 +79,7 @@ func (d *desk) Offer(id string) (model.Offer, bool) {
 	return *o, true
 }
 
-func (d *desk) Ignition(_ context.Context, t *model.Ticket) (model.Sensitive, error) {
+func (d *desk) Payload(_ context.Context, t *model.Ticket) (model.Sensitive, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p, ok := d.payloads[t.ID]

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -34,6 +35,13 @@ const (
 	maxWaiting = 4096
 )
 
+// What is remembered of tickets' payloads is bounded, in bytes; mannerOverhead is
+// what a ticket costs beside its text.
+const (
+	mannerCacheSize = 8 << 20
+	mannerOverhead  = 256
+)
+
 // Tickets is where the boot service learns what a server may boot, and notes what
 // it fetched.
 type Tickets interface {
@@ -41,8 +49,9 @@ type Tickets interface {
 	// lower case, or with a MAC address where firmware has no UUID. It is false when
 	// no such server is known; a known server without a ticket has Ticket nil.
 	Offer(id string) (model.Offer, bool)
-	// Ignition returns a ticket's Ignition, the same bytes until the ticket ends.
-	Ignition(ctx context.Context, t *model.Ticket) (model.Sensitive, error)
+	// Payload returns what Ignition made for a ticket, by Claim or by Probe: the same
+	// bytes until the ticket ends.
+	Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, error)
 	// Note records durably that a server reached a stage; client is who asked.
 	Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error
 	// Pinned returns a ticket that is in use and pins a layer of a repository.
@@ -61,15 +70,20 @@ type Options struct {
 	// Token returns a ticket's token.
 	Token  func(*model.Ticket) model.Sensitive
 	Images *Images
-	// Downloads bounds the layers that are fetched from registries at the same time;
-	// further clients wait their turn for a while and are then told to come again.
-	// Zero means 16.
+	// Cache keeps layers on disk, and bounds their fetches; nil streams each layer
+	// from its registry to each client.
+	Cache *imagecache.Cache
+	// Downloads bounds the layers that are streamed from registries at the same time
+	// without a Cache; further clients wait their turn for a while and are then told
+	// to come again. Zero means 16.
 	Downloads int
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
 	// Holder returns the MAC address that holds a lease on an address; nil when no
 	// leases are known.
 	Holder func(netip.Addr) (mac string, ok bool)
+	// DiskBoot says how a server is sent on to its disk; nil means DiskExit for all.
+	DiskBoot func(model.ServerName) DiskBoot
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -83,8 +97,11 @@ type Server struct {
 	tickets   Tickets
 	token     func(*model.Ticket) model.Sensitive
 	images    *Images
+	cache     *imagecache.Cache
 	loaders   *netboot.Loaders
 	holder    func(netip.Addr) (string, bool)
+	diskBoot  func(model.ServerName) DiskBoot
+	manners   *lru[string, manner] // by ticket
 	scripts   *netboot.Guard
 	downloads chan struct{} // a slot for each layer being fetched
 	waiting   chan struct{} // a slot for each that waits for one of those
@@ -108,8 +125,11 @@ func NewServer(o Options) (*Server, error) {
 		tickets:   o.Tickets,
 		token:     o.Token,
 		images:    o.Images,
+		cache:     o.Cache,
 		loaders:   o.Loaders,
 		holder:    o.Holder,
+		diskBoot:  o.DiskBoot,
+		manners:   newLRU[string, manner](mannerCacheSize),
 		scripts:   netboot.NewScriptGuard(),
 		downloads: make(chan struct{}, 16),
 		waiting:   make(chan struct{}, maxWaiting),
@@ -160,6 +180,7 @@ var (
 	routeChain       = route{"/ipxe/", (*Server).serveChain}
 	routeScript      = route{"/ipxe/{uuid}", (*Server).serveScript}
 	routeIgnition    = route{"/ignition/{uuid}/{token}", (*Server).serveIgnition}
+	routeNoCloud     = route{"/nocloud/{uuid}/{token}/{file}", (*Server).serveNoCloud}
 	routeNoToken     = route{"/ignition/{uuid}", (*Server).serveNoToken}
 	routeImage       = route{"/image", (*Server).serveImage}
 	routeUKI         = route{"/httpboot/{image}", (*Server).serveUKI}
@@ -194,6 +215,8 @@ func find(path string) (route, []string) {
 		return routeIgnition, args
 	case elements[0] == "ignition" && len(args) == 1:
 		return routeNoToken, args
+	case elements[0] == "nocloud" && len(args) == 3:
+		return routeNoCloud, args
 	case elements[0] == "image" && len(args) == 0:
 		return routeImage, nil
 	case elements[0] == "httpboot" && len(args) >= 3:
@@ -263,7 +286,9 @@ func (s *Server) serveScript(r *request) {
 	case !known:
 		r.refuse(http.StatusNotFound, "no server with this UUID or MAC address is known")
 	case !offer.Ticket.MayBoot(offer.Progress):
-		r.text(diskScript(id))
+		s.serveDisk(r, offer.Ticket)
+	case s.foreign(r, offer.Ticket):
+		r.refuse(http.StatusForbidden, foreignAddress)
 	case r.Method == http.MethodGet && !s.scripts.Allow(offer, s.clock()):
 		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(offer.Ticket.Server))
 		r.text(loopScript(id))
@@ -272,17 +297,51 @@ func (s *Server) serveScript(r *request) {
 	}
 }
 
+// serveDisk sends a machine on to its disk, in the way that its firmware understands.
+func (s *Server) serveDisk(r *request, t *model.Ticket) {
+	method := DiskExit
+	if s.diskBoot != nil && t != nil {
+		method = s.diskBoot(t.Server)
+	}
+	if method == DiskNotFound {
+		r.refuse(http.StatusNotFound, "there is no boot ticket for this server, it boots from disk")
+		return
+	}
+	r.text(diskScript(r.id, method))
+}
+
+// serveTicketScript answers with the script of a ticket: the claim's own if it brings
+// one, else one that boots the image. With a script that is all a claim brings, Ingot
+// sees nothing more of the boot, so then it is noted as the last thing served: asked
+// again, the machine boots from its disk.
 func (s *Server) serveTicketScript(r *request, t *model.Ticket) {
-	script, err := ticketScript(s.baseFor(r), t, s.token(t))
+	m, ok := s.mannerOf(r, t)
+	if !ok {
+		return
+	}
+	script, ok := s.scriptOf(r, t, m)
+	switch {
+	case !ok:
+	case r.Method == http.MethodGet && !s.note(r, t, model.StageScript):
+	case r.Method == http.MethodGet && m.last && !s.note(r, t, model.StageIgnition):
+	default:
+		r.text(script)
+	}
+}
+
+// scriptOf returns the script of a ticket, and answers itself when there is none.
+func (s *Server) scriptOf(r *request, t *model.Ticket, m manner) (string, bool) {
+	if m.own {
+		p, ok := s.payload(r, t)
+		return p.Script, ok
+	}
+	script, err := ticketScript(s.baseFor(r), t, s.token(t), m)
 	if err != nil {
 		s.log.Error("boot ticket cannot be served", "server", t.Server, "err", err)
 		r.refuse(http.StatusInternalServerError, "the boot ticket of this server cannot be served; Ingot's log says why")
-		return
+		return "", false
 	}
-	if r.Method == http.MethodGet && !s.note(r, t, model.StageScript) {
-		return
-	}
-	r.text(script)
+	return script, true
 }
 
 // serveNoToken answers with Ignition to a machine that cannot know its token, for
@@ -325,42 +384,43 @@ func (s *Server) offerAt(addr netip.Addr) (model.Offer, bool) {
 	return s.tickets.Offer(mac)
 }
 
+// foreignAddress is said to a server that asks for what another one boots.
+const foreignAddress = "the address that this comes from is leased to another server: each is served its own only"
+
+// foreign reports whether r comes from an address that is leased to another server
+// than t's. UUIDs are no secret, so what runs on one server could otherwise read
+// what the next one boots, and use its ticket up (law 5). An address that Ingot
+// leased to no server says nothing: it may be a router's.
+func (s *Server) foreign(r *request, t *model.Ticket) bool {
+	own, ok := s.asker(r)
+	return ok && t != nil && own.Ticket != nil && own.Ticket.Server != t.Server
+}
+
 // serveIgnition answers with a ticket's Ignition to who has its token, for as
 // long as the ticket is in use.
 func (s *Server) serveIgnition(r *request) {
-	id, ok := machineID(r.args[0])
-	if !ok {
-		r.refuse(http.StatusNotFound, "this is not a system UUID")
-		return
-	}
-	r.id = id
-	offer, known := s.tickets.Offer(id)
-	switch t := offer.Ticket; {
-	case !known:
-		r.refuse(http.StatusNotFound, "no server with this UUID is known")
-	case t == nil || !sameToken(s.token(t), r.args[1]) || !netboot.InUse(t):
-		r.refuse(http.StatusForbidden, "the token is not that of an open boot ticket of this server")
-	default:
+	if t, ok := s.bearer(r); ok {
 		s.serveTicketIgnition(r, t)
 	}
 }
 
 func (s *Server) serveTicketIgnition(r *request, t *model.Ticket) {
-	payload, err := s.tickets.Ignition(r.Context(), t)
-	if err != nil || payload.IsZero() {
-		s.log.Error("Ignition cannot be served", "server", t.Server, "err", err)
-		r.unavailable("the Ignition of this server is not available at present")
+	p, ok := s.payload(r, t)
+	if !ok {
 		return
 	}
-	body := payload.Reveal()
-	if asked, have, tooNew := tooNewFor(r.Header.Values("Accept"), body); tooNew {
-		r.refuse(http.StatusNotAcceptable, "the Ignition has version "+have+" and this machine reads at most "+asked)
+	if p.Ignition == "" {
+		r.refuse(http.StatusNotFound, "this server is not configured by Ignition: the Secret of its claim has cloud-init's user-data or a script of its own instead")
+		return
+	}
+	if reads, have, ok := acceptable(r.Header.Values("Accept"), p.Ignition); !ok {
+		r.refuse(http.StatusNotAcceptable, "the Ignition has version "+have+" and this machine reads "+reads)
 		return
 	}
 	if r.Method == http.MethodGet && !s.note(r, t, model.StageIgnition) {
 		return
 	}
-	r.body("application/vnd.coreos.ignition+json", body)
+	r.body(ignitionMedia, p.Ignition)
 }
 
 // note records a stage before its answer goes out, and answers itself when that
@@ -455,6 +515,7 @@ type answer struct {
 	http.ResponseWriter
 	stall time.Duration
 	code  int
+	sent  int64 // bytes of the body
 }
 
 // WriteHeader implements http.ResponseWriter.
@@ -467,7 +528,9 @@ func (a *answer) WriteHeader(code int) {
 // Write implements http.ResponseWriter.
 func (a *answer) Write(p []byte) (int, error) {
 	a.extend()
-	return a.ResponseWriter.Write(p)
+	n, err := a.ResponseWriter.Write(p)
+	a.sent += int64(n)
+	return n, err
 }
 
 // extend moves the write deadline on. A connection keeps its deadline from one

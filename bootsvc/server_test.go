@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -86,14 +87,14 @@ func TestScripts(t *testing.T) {
 	uki.Image.UKI = &model.Layer{Digest: sumA, Size: 1}
 	base := "http://boot.example:8082"
 	for name, ticket := range map[string]*model.Ticket{"ticket.ipxe": scriptTicket(), "live.ipxe": live, "uki.ipxe": uki} {
-		script, err := ticketScript(base, ticket, token)
+		script, err := ticketScript(base, ticket, token, manner{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		golden(t, name, script)
 	}
 	golden(t, "chain.ipxe", chainScript(base))
-	golden(t, "disk.ipxe", diskScript(uuid1))
+	golden(t, "disk.ipxe", diskScript(uuid1, DiskExit))
 	golden(t, "loop.ipxe", loopScript(uuid1))
 }
 
@@ -111,12 +112,12 @@ func TestNothingBreaksOutOfScripts(t *testing.T) {
 	} {
 		ticket := scriptTicket()
 		spoil(ticket)
-		if script, err := ticketScript("http://b", ticket, model.NewSensitive(testToken)); err == nil {
+		if script, err := ticketScript("http://b", ticket, model.NewSensitive(testToken), manner{}); err == nil {
 			t.Errorf("Y07: %s makes\n%s", title, script)
 		}
 	}
 	for _, token := range []string{"", "a b", strings.Repeat("a", 25) + "\n"} {
-		if _, err := ticketScript("http://b", scriptTicket(), model.NewSensitive(token)); err == nil {
+		if _, err := ticketScript("http://b", scriptTicket(), model.NewSensitive(token), manner{}); err == nil {
 			t.Errorf("Y07: token %q is taken", token)
 		}
 	}
@@ -743,3 +744,38 @@ func FuzzScriptPath(f *testing.F) {
 
 // knownLine is what lines of scripts look like.
 var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd|sleep) [ -~]+)$`)
+
+// The attack of Y01: a tenant's server asks for what the next one boots.
+func TestAServerIsServedItsOwnOnly(t *testing.T) {
+	token := key.Token(scriptTicket()).Reveal()
+	d := newDesk()
+	d.arm(scriptTicket(), "{}")
+	other := *scriptTicket()
+	other.ID, other.Server, other.UUID = "s2-1", "s2", uuid2
+	d.arm(&other, "{}")
+	d.offers["02:00:00:00:00:01"], d.offers["02:00:00:00:00:02"] = d.offers[uuid1], d.offers[uuid2]
+	leases := map[string]string{"10.0.0.1": "02:00:00:00:00:01", "10.0.0.2": "02:00:00:00:00:02", "10.0.0.3": "02:00:00:00:00:03"}
+	h := newServer(t, d, func(o *Options) {
+		o.Holder = func(a netip.Addr) (string, bool) { mac, ok := leases[a.String()]; return mac, ok }
+	}).Handler()
+	for title, tc := range map[string]struct {
+		from string
+		code int
+	}{
+		"at its own address":                   {"10.0.0.1", 200},
+		"at an address that nobody leased":     {"10.9.9.9", 200},
+		"at the address of an unknown machine": {"10.0.0.3", 200},
+		"at the address of another server":     {"10.0.0.2", 403},
+	} {
+		t.Run(title, func(t *testing.T) {
+			for _, path := range []string{"/ipxe/" + uuid1, "/ignition/" + uuid1 + "/" + token} {
+				with(d, "", false, nil)
+				d.unnote()
+				w := askFrom(h, tc.from, "example.com", path)
+				if w.Code != tc.code || (d.notes() != nil) != (tc.code == 200) {
+					t.Errorf("%s: %d %s, noted %v; want %d", path, w.Code, w.Body, d.notes(), tc.code)
+				}
+			}
+		})
+	}
+}

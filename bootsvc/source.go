@@ -28,18 +28,22 @@ const formatButane = "fcos"
 // maxProblems bounds how many problems of one source are told.
 const maxProblems = 10
 
-// SourceProblem is something wrong in a user's Butane or Ignition.
+// SourceProblem is something wrong in what a person wrote.
 type SourceProblem struct {
 	Line, Column int // from 1; 0 = not known
 	Message      string
 }
 
-// IgnitionError says what is wrong with a user's Butane or Ignition. It names
-// lines and columns, and quotes no value of the source, for that is a secret.
-type IgnitionError struct{ Problems []SourceProblem }
+// SourceError says what is wrong with what a person wrote for a machine: a value of
+// a claim's Secret, or an annotation. It names lines and columns, and quotes no
+// value of the source, for that is a secret.
+type SourceError struct {
+	Of       string // the Secret's key, or the annotation
+	Problems []SourceProblem
+}
 
 // Error implements error.
-func (e *IgnitionError) Error() string {
+func (e *SourceError) Error() string {
 	var texts []string
 	for _, p := range e.Problems {
 		switch {
@@ -51,11 +55,12 @@ func (e *IgnitionError) Error() string {
 			texts = append(texts, fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Message))
 		}
 	}
-	return "ignition: " + strings.Join(texts, "; ")
+	return e.Of + ": " + strings.Join(texts, "; ")
 }
 
-func sourceError(format string, args ...any) *IgnitionError {
-	return &IgnitionError{Problems: []SourceProblem{{Message: fmt.Sprintf(format, args...)}}}
+// sourceError is what is wrong with a source as a whole.
+func sourceError(of, format string, args ...any) *SourceError {
+	return &SourceError{of, []SourceProblem{{Message: fmt.Sprintf(format, args...)}}}
 }
 
 // spec is one version of the Ignition specification.
@@ -113,7 +118,7 @@ type ignitionSource struct {
 func toIgnition(source []byte, format string) (s ignitionSource, err error) {
 	defer func() {
 		if recover() != nil {
-			s, err = ignitionSource{}, sourceError("the source cannot be translated; check it with butane --strict")
+			s, err = ignitionSource{}, sourceError(keyIgnition, "the source cannot be translated; check it with butane --strict")
 		}
 	}()
 	if format == formatButane || hasVariant(source) {
@@ -141,7 +146,7 @@ func fromButane(source []byte) (ignitionSource, error) {
 		Version string `yaml:"version"`
 	}
 	if yaml.Unmarshal(source, &head) == nil && strings.Contains(head.Version, "-") {
-		return ignitionSource{}, sourceError("experimental and other pre-release versions of Butane are not accepted, for their meaning may change; use a released version")
+		return ignitionSource{}, sourceError(keyIgnition, "experimental and other pre-release versions of Butane are not accepted, for their meaning may change; use a released version")
 	}
 	// FilesDir stays empty, so that no source can read files of this machine.
 	raw, rep, err := config.TranslateBytes(source, common.TranslateBytesOptions{Raw: true})
@@ -183,15 +188,15 @@ func known(raw []byte) (ignitionSource, error) {
 	case specs[version].parse != nil:
 		return ignitionSource{raw, version}, nil
 	case version == "":
-		return ignitionSource{}, sourceError("there is no ignition.version, so this is not Ignition JSON; Butane needs a variant, or the Secret's key format: fcos")
+		return ignitionSource{}, sourceError(keyIgnition, "there is no ignition.version, so this is not Ignition JSON; Butane needs a variant, or the Secret's key format: fcos")
 	case strings.HasPrefix(version, "2.") || strings.HasPrefix(version, "1"):
-		return ignitionSource{}, sourceError("Ignition specification 1 and 2 are not supported; translate to version 3.0.0 to 3.6.0, for example with ign-converter")
+		return ignitionSource{}, sourceError(keyIgnition, "Ignition specification 1 and 2 are not supported; translate to version 3.0.0 to 3.6.0, for example with ign-converter")
 	}
-	return ignitionSource{}, sourceError("this version of the Ignition specification is not supported; 3.0.0 to 3.6.0 are")
+	return ignitionSource{}, sourceError(keyIgnition, "this version of the Ignition specification is not supported; 3.0.0 to 3.6.0 are")
 }
 
 // jsonError says where JSON is wrong, and not what stands there.
-func jsonError(raw []byte, err error) *IgnitionError {
+func jsonError(raw []byte, err error) *SourceError {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	p := SourceProblem{Message: "this is not JSON"}
@@ -203,7 +208,7 @@ func jsonError(raw []byte, err error) *IgnitionError {
 		p.Line, p.Column = position(raw, kind.Offset)
 		p.Message = fmt.Sprintf("%s must be of type %s", kind.Field, kind.Type)
 	}
-	return &IgnitionError{Problems: []SourceProblem{p}}
+	return &SourceError{keyIgnition, []SourceProblem{p}}
 }
 
 // position returns line and column, from 1, of the byte before offset.
@@ -266,9 +271,9 @@ var (
 
 // explainSource makes an error of a library's report, or of its error if it made
 // no report.
-func explainSource(source []byte, entries []report.Entry, err error) *IgnitionError {
+func explainSource(source []byte, entries []report.Entry, err error) *SourceError {
 	secrets := scalars(source)
-	e := &IgnitionError{}
+	e := &SourceError{Of: keyIgnition}
 	for _, entry := range entries[:min(len(entries), maxProblems)] {
 		line, column := entry.Marker.Start()
 		e.Problems = append(e.Problems, SourceProblem{int(line), int(column), redact(entry.Message, secrets)})
@@ -285,7 +290,7 @@ func explainSource(source []byte, entries []report.Entry, err error) *IgnitionEr
 			p.Line, _ = strconv.Atoi(text[at[2]:at[3]])
 			text = text[:at[0]] + text[at[1]:]
 		}
-		p.Message = redact(strings.TrimSpace(text), secrets)
+		p.Message = redact(strings.TrimPrefix(strings.TrimSpace(text), "yaml: "), secrets)
 		e.Problems = append(e.Problems, p)
 	}
 	return e
@@ -293,7 +298,12 @@ func explainSource(source []byte, entries []report.Entry, err error) *IgnitionEr
 
 // redact takes out of a library's message all that may be a value of the source.
 func redact(message string, secrets []string) string {
-	message = quoted.ReplaceAllString(message, "a value")
+	message = quoted.ReplaceAllStringFunc(message, func(match string) string {
+		if len(match) == 3 && strings.ContainsAny(match[1:2], ",:[]{}-?") {
+			return match // what was expected there
+		}
+		return "a value"
+	})
 	for _, s := range secrets {
 		message = strings.ReplaceAll(message, s, "[redacted]")
 	}

@@ -47,6 +47,12 @@ const (
 	// AnnotationCleanup, on a Server, overrides cleanup.mode: none,
 	// quick or secure.
 	AnnotationCleanup = "ingot/cleanup"
+	// AnnotationKernelArguments, on a ServerClaim, adds kernel arguments to those of
+	// Ingot.
+	AnnotationKernelArguments = "ingot/kernel-arguments"
+	// AnnotationBootFromDisk, on a Server, is how iPXE sends it on to its disk: exit,
+	// sanboot or http-404.
+	AnnotationBootFromDisk = "ingot/boot-from-disk"
 )
 
 // Operations, as values of AnnotationOperation.

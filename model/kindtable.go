@@ -131,6 +131,8 @@ var annotations = map[string]annotation{
 		kinds:  []Kind{KindServerClaim, KindServer},
 		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
 	},
+	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim}},
+	AnnotationBootFromDisk:    {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 }
 
 // operations are the known values of AnnotationOperation; those that upstream

@@ -55,11 +55,13 @@ func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
 
 // Boot is what a ticket is armed for.
 type Boot struct {
-	Ticket         model.Ticket // complete but for Image
-	Image          string       // OCI reference
-	Architecture   string       // amd64, arm64
-	Ignition       model.Sensitive
-	IgnitionFormat string // "fcos" = Butane; else Ignition JSON
+	Ticket       model.Ticket // complete but for Image
+	Image        string       // OCI reference
+	Architecture string       // amd64, arm64
+	// Secret is what the claim's Secret holds, by key: Ignition, cloud-init's
+	// documents or an iPXE script. Not to be changed; nil = the claim names none.
+	Secret          map[string]model.Sensitive
+	KernelArguments string // added to those that every boot has
 }
 
 // A Move is what to do with one server now.

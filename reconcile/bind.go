@@ -82,7 +82,7 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 
 // unready says why a claim cannot be served whatever servers are free.
 func (f *fleet) unready(c *model.ServerClaim) Why {
-	_, _, why := claimIgnition(f.in.Desired, c)
+	_, why := bootOfClaim(f.in.Desired, c)
 	if c.Annotations[model.AnnotationOperation] == model.OperationIgnore {
 		why = Why{Reason: "Ignored", Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
 	}

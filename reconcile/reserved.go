@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"hash"
 
 	"ingot/model"
 )
@@ -150,13 +151,13 @@ func (s *server) pendingReprovision() Why {
 		return s.why("ReprovisionQueued", "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 	}
 	if s.outdated() {
-		return s.whySince(PendingReprovision, fmt.Sprintf("image or Ignition changed since it was installed; give ServerClaim %s a new value of annotation %s to have it reinstalled",
+		return s.whySince(PendingReprovision, fmt.Sprintf("image, Secret or kernel arguments changed since it was installed; give ServerClaim %s a new value of annotation %s to have it reinstalled",
 			s.rec.Claim, model.AnnotationReprovision), Tenant)
 	}
 	return Why{}
 }
 
-// PendingReprovision is the reason of a claim whose image or Ignition changed.
+// PendingReprovision is the reason of a claim that asks for another boot than was installed.
 const PendingReprovision = "PendingReprovision"
 
 // outdated reports whether the claim asks for something else than was installed.
@@ -167,37 +168,56 @@ func (s *server) outdated() bool {
 
 // claimBoot is what the claim has its server boot, or why that is not known.
 func (s *server) claimBoot() (Boot, Why) {
-	ign, format, why := claimIgnition(s.fleet.in.Desired, s.claim)
-	boot := Boot{Image: s.claim.Spec.Image, Ignition: ign, IgnitionFormat: format}
+	boot, why := bootOfClaim(s.fleet.in.Desired, s.claim)
 	boot.Ticket.Always = s.claim.Annotations[model.AnnotationBoot] == "always"
 	why.Since = s.rec.Since
 	return boot, why
 }
 
-// claimIgnition finds the Ignition that a claim names, in its own namespace
-// (C14), or says why it cannot be had.
-func claimIgnition(d *model.Desired, c *model.ServerClaim) (ign model.Sensitive, format string, why Why) {
+// bootKeys are the keys of a claim's Secret that tell how its server boots.
+var bootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-data", "network-config", "ipxe-script"}
+
+// bootOfClaim is what a claim has any server boot, by the Secret that it names in its
+// own namespace (C14), or why that cannot be had.
+func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
+	boot := Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
 	ref := c.Spec.IgnitionSecretRef
 	if ref == nil {
-		return model.Sensitive{}, "", Why{}
+		return boot, Why{}
 	}
 	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
 	secret := d.Secrets[name]
-	switch {
-	case secret == nil:
-		return ign, "", Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
-	case secret.Values["ignition"].IsZero():
-		return ign, "", Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s has no key ignition", name), Actor: Tenant}
+	if secret == nil {
+		return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
 	}
-	return secret.Values["ignition"], secret.Values["format"].Reveal(), Why{}
+	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
+		if !secret.Values[key].IsZero() {
+			boot.Secret = secret.Values
+			return boot, Why{}
+		}
+	}
+	return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name), Actor: Tenant}
 }
 
-// bootDigest identifies what is booted: the image as it was asked for, and the
-// Ignition. The image's own digest is pinned in the ticket, so a tag that moves
-// does not ask for anything new.
+// bootDigest identifies what is booted: the image as it was asked for, the Secret and
+// the kernel arguments. The image's own digest is pinned in the ticket, so a tag that
+// moves does not ask for anything new.
 func bootDigest(b Boot) string {
-	sum := sha256.Sum256([]byte(b.Image + "\x00" + b.Ignition.Reveal() + "\x00" + b.IgnitionFormat))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	h := sha256.New()
+	// What is neither Ignition nor there adds nothing: an install of before there was
+	// anything else keeps its digest.
+	h.Write([]byte(b.Image + "\x00" + b.Secret["ignition"].Reveal() + "\x00" + b.Secret["format"].Reveal()))
+	for _, key := range bootKeys[2:] {
+		digestMore(h, key, b.Secret[key].Reveal())
+	}
+	digestMore(h, "kernel-arguments", b.KernelArguments)
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+func digestMore(h hash.Hash, key, value string) {
+	if value != "" {
+		fmt.Fprintf(h, "\x00%s\x00%d\x00%s", key, len(value), value)
+	}
 }
 
 // BootOf finds what a ticket boots in the desired state, for when what was kept
@@ -211,7 +231,7 @@ func BootOf(d *model.Desired, t *model.Ticket) (Boot, bool) {
 	if c == nil {
 		return Boot{}, false
 	}
-	ign, format, why := claimIgnition(d, c)
-	b := Boot{Ticket: *t, Image: c.Spec.Image, Architecture: t.Image.Architecture, Ignition: ign, IgnitionFormat: format}
+	b, why := bootOfClaim(d, c)
+	b.Ticket, b.Architecture = *t, t.Image.Architecture
 	return b, why.Reason == "" && bootDigest(b) == t.Digest
 }

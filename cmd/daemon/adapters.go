@@ -8,10 +8,13 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"sync"
 	"time"
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/netboot"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -106,6 +109,8 @@ func reasoned(err error) error {
 type boots struct {
 	registry    *registry.Registry
 	images      *bootsvc.Images
+	cache       *imagecache.Cache
+	log         *slog.Logger
 	ignition    *bootsvc.Ignition
 	registryURL string
 	desired     func() *model.Desired
@@ -123,7 +128,67 @@ func (b *boots) Arm(ctx context.Context, boot reconcile.Boot) (model.Ticket, err
 	if err != nil {
 		return t, err
 	}
+	if err := b.prefetch(ctx, &t); err != nil {
+		return t, err
+	}
 	return t, b.registry.SavePayload(ctx, t.ID, ign)
+}
+
+// prefetchLimit is how long a server's power-on waits for its image. One that takes
+// longer is fetched on, and handed out as it arrives.
+const prefetchLimit = 45 * time.Second
+
+// prefetch brings the image of a ticket into the cache, so that the server which
+// boots it does not wait for the registry.
+func (b *boots) prefetch(ctx context.Context, t *model.Ticket) error {
+	limited, cancel := context.WithTimeout(ctx, prefetchLimit)
+	defer cancel()
+	err := b.images.Prefetch(limited, b.cache, t.Image)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, imagecache.ErrNoRoom), errors.Is(err, imagecache.ErrBusy), ctx.Err() == nil && limited.Err() != nil:
+		b.log.Warn("image is not in the cache when its server is powered on: it is handed out as it arrives", "server", string(t.Server), "image", t.Image.Ref, "err", err)
+		return nil
+	}
+	return fmt.Errorf("fetch image %s: %w", t.Image.Ref, err)
+}
+
+// pins are the digests of the layers that tickets in use pin: those are not to be
+// evicted from the cache.
+type pins struct {
+	observed func() *model.Observed
+
+	mu   sync.Mutex // guards what is below
+	of   *model.Observed
+	held map[string]bool
+}
+
+// spare reports whether a ticket in use pins a digest.
+func (p *pins) spare(digest string) bool {
+	o := p.observed()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of != o {
+		p.of, p.held = o, heldLayers(o)
+	}
+	return p.held[digest]
+}
+
+func heldLayers(o *model.Observed) map[string]bool {
+	held := make(map[string]bool)
+	for _, rec := range o.Servers {
+		if rec.Ticket == nil || !netboot.InUse(rec.Ticket) {
+			continue
+		}
+		img := &rec.Ticket.Image
+		for _, layer := range []*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI} {
+			if layer != nil {
+				held[layer.Digest] = true
+			}
+		}
+	}
+	return held
 }
 
 // render makes the Ignition that a ticket hands out.
@@ -132,7 +197,7 @@ func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, e
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
 		return b.ignition.Claim(bootsvc.ClaimBoot{
-			UUID: t.UUID, Secret: map[string]model.Sensitive{"ignition": boot.Ignition, "format": model.NewSensitive(boot.IgnitionFormat)},
+			UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
 			BootStateURL: b.registryURL + "/r/" + token.Reveal() + "/bootstate",
 			InstanceID:   t.ID, Hostname: name,
 		})
@@ -161,6 +226,14 @@ func (b *boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}
 	return b.render(t, boot)
+}
+
+// diskBoot is how a server's firmware is sent on to its disk.
+func (b *boots) diskBoot(name model.ServerName) bootsvc.DiskBoot {
+	if d := b.desired(); d != nil && d.Servers[name] != nil {
+		return bootsvc.DiskBoot(d.Servers[name].Annotations[model.AnnotationBootFromDisk])
+	}
+	return bootsvc.DiskExit
 }
 
 // Note implements bootsvc.Tickets.

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
@@ -62,11 +64,13 @@ type daemon struct {
 	status    *gitsource.StatusBranch
 	pool      *bmc.Pool
 	images    *bootsvc.Images
+	cache     *imagecache.Cache
 	boots     *boots
 	bootsvc   *bootsvc.Server
 	loaders   *netboot.Loaders
 	dhcp      *dhcp.Server // nil = off
 	tftp      *tftp.Server // nil = off
+	identity  []byte       // of this Ingot among DHCP servers, derived from its key
 	stages    *stageNotes
 	loop      *reconcile.Loop
 	publisher *reconcile.Publisher
@@ -148,6 +152,8 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redis.sealKeyFile: %w", err)
 	}
+	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
+	d.identity = identity[:]
 	host, err := os.Hostname()
 	if err != nil {
 		host = "ingot"
@@ -207,14 +213,34 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	if err != nil {
 		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 	}
+	if err = d.openCache(); err != nil {
+		return err
+	}
 	d.boots = &boots{
-		registry: d.registry, images: d.images, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
+		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images,
-		Loaders: d.loaders, Holder: d.holder, Log: d.log, Registerer: d.metrics,
+		Loaders: d.loaders, Holder: d.holder, DiskBoot: d.boots.diskBoot, Log: d.log, Registerer: d.metrics,
 	})
 	return err
+}
+
+// openCache opens the cache of image layers.
+func (d *daemon) openCache() (err error) {
+	dir := d.opts.Boot.CacheDir
+	if dir == "" {
+		dir = filepath.Join(d.opts.State.Dir, "images")
+	}
+	held := &pins{observed: d.registry.Observed}
+	d.cache, err = imagecache.Open(imagecache.Options{
+		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: held.spare,
+		Log: d.log, Registerer: d.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("boot.cacheDir: %w", err)
+	}
+	return nil
 }
 
 // policy is the configuration in the words of the plan.
@@ -256,7 +282,7 @@ func (d *daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
 		parts.Go(func() error { return d.stages.run(ctx) })
 		if d.dhcp != nil {
-			parts.Go(func() error { return d.dhcp.Run(ctx) })
+			parts.Go(func() error { return d.serveDHCP(ctx, 10*time.Second) })
 			parts.Go(func() error { return d.reserve(ctx, time.Second) })
 		}
 		if d.tftp != nil {
@@ -442,6 +468,9 @@ func (d *daemon) close() {
 	}
 	if d.status != nil {
 		d.status.Close()
+	}
+	if d.cache != nil {
+		d.cache.Close()
 	}
 	if d.images != nil {
 		d.images.Close()

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	d.stages = &stageNotes{note: d.registry.Note, queue: make(chan seenStage, 1024), log: d.log}
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry, Offers: d.registry, Loaders: d.loaders,
+			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Offers: d.registry, Loaders: d.loaders,
 			Site: d.site, Note: d.stages.see, Keep: d.reserved, PoolsChanged: d.loop.Wake,
 			Log: d.log, Registerer: d.metrics,
 		})
@@ -79,6 +80,9 @@ func (d *daemon) site(network string, local netip.Addr) netboot.Site {
 			s.HTTP = n.BootURL
 		}
 	}
+	if unreachable(s.HTTP, local) {
+		s.HTTP = ""
+	}
 	if tcp, ok := addrOf(d.listeners.boot).(*net.TCPAddr); ok && s.HTTP == "" {
 		at := netip.AddrPortFrom(local, uint16(tcp.Port))
 		if ip, ok := netip.AddrFromSlice(tcp.IP); ok && !ip.IsUnspecified() {
@@ -104,6 +108,17 @@ func (d *daemon) reserved(mac string) bool {
 	}
 	rec := d.registry.Observed().Servers[offer.Ticket.Server]
 	return rec != nil && rec.State == model.StateReserved
+}
+
+// unreachable reports whether a URL's host is an address of another IP version
+// than that at which a client reaches us.
+func unreachable(base string, local netip.Addr) bool {
+	u, err := url.Parse(base)
+	if err != nil {
+		return false
+	}
+	host, err := netip.ParseAddr(u.Hostname())
+	return err == nil && host.Unmap().Is4() != local.Unmap().Is4()
 }
 
 // macPrefixes reads the MAC prefix database, nil for none.
@@ -186,6 +201,29 @@ func (d *daemon) sawTFTP(client netip.Addr, _ string) {
 	if offer, ok := d.registry.Offer(mac); ok && offer.Ticket.MayBoot(offer.Progress) {
 		d.stages.see(offer.Ticket, model.StageTFTP, client)
 	}
+}
+
+// serveDHCP serves leases once the reservations in Git are known: a device must
+// not be given another address because we had just begun. While Git cannot be
+// read they are not waited for longer than patience.
+func (d *daemon) serveDHCP(ctx context.Context, patience time.Duration) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for late := time.After(patience); d.source.Desired() == nil; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			continue
+		case <-late:
+		}
+		d.log.Warn("DHCP begins without the reservations in Git, which was not read yet", "after", patience)
+		break
+	}
+	if now := d.source.Desired(); now != nil {
+		d.dhcp.SetReservations(reservations(now))
+	}
+	return d.dhcp.Run(ctx)
 }
 
 // reserve keeps the reservations of DHCP in step with the Endpoints in Git.

@@ -128,6 +128,9 @@ type BootOptions struct {
 	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
 	CacheDir          string   `json:"cacheDir"`          // state.dir/images when empty
 	CacheSize         ByteSize `json:"cacheSize"`
+	// MaxConcurrentDownloads bounds the layers that are fetched from registries at the
+	// same time.
+	MaxConcurrentDownloads int `json:"maxConcurrentDownloads"`
 	// LoaderDirs are where iPXE's binaries are, the first folder that has one wins.
 	LoaderDirs []string `json:"loaderDirs"`
 }
@@ -175,7 +178,8 @@ func DefaultOptions() Options {
 		Guard:     GuardOptions{MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
 		Boot: BootOptions{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, CacheSize: 20 << 30,
-			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
+			MaxConcurrentDownloads: 16,
+			LoaderDirs:             slices.Clone(netboot.DefaultLoaderDirs),
 		},
 		Registry: RegistryOptions{Listen: ":10000", RequireToken: true},
 		Admin:    ListenOptions{Listen: "127.0.0.1:8080"},

@@ -106,6 +106,7 @@ func (c *checks) numbers(o *Options) {
 	c.positive("discovery.timeout", o.Discovery.Timeout)
 	c.positive("resync", o.Resync)
 	c.atLeast("bmc.maxInFlight", o.BMC.MaxInFlight, 1)
+	c.atLeast("boot.maxConcurrentDownloads", o.Boot.MaxConcurrentDownloads, 1)
 	c.atLeast("discovery.attempts", o.Discovery.Attempts, 1)
 	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
 	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
@@ -246,7 +247,6 @@ func (c *checks) unavailable(o *Options) {
 		{"git.verify.keys", o.Git.Verify.Keys != "", "signatures of commits cannot be verified in this version; leave it empty"},
 		{"git.ageKeyFile", o.Git.AgeKeyFile != "", "SOPS files cannot be decrypted in this version; leave it empty"},
 		{"status.signingKeyFile", o.Status.SigningKeyFile != "", "commits on the status branch cannot be signed in this version; leave it empty"},
-		{"boot.cacheDir", o.Boot.CacheDir != "", "images are handed through and not cached in this version; leave it empty"},
 		{"events.listen", o.Events.Listen != "", "the listener for Redfish events is not part of this version; leave it empty"},
 		{"events.url", o.Events.URL != "", "the listener for Redfish events is not part of this version; leave it empty"},
 		{"webhook.listen", o.Webhook.Listen != "", "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at"},

@@ -190,7 +190,7 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"registry.url":                    func(o *Options) { o.Registry.URL = "ftp://host" },
 		"registry.listen":                 func(o *Options) { o.Registry.Listen = ":70000" },
 		"git.ageKeyFile":                  func(o *Options) { o.Git.AgeKeyFile = "key" },
-		"boot.cacheDir":                   func(o *Options) { o.Boot.CacheDir = "/cache" },
+		"boot.maxConcurrentDownloads":     func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
 		"metadata.listen":                 func(o *Options) { o.Metadata.Listen = "1" },
 		"events.listen":                   func(o *Options) { o.Events.Listen = ":1" },
 		"tftp.listen":                     func(o *Options) { o.TFTP.Listen = "69" },

@@ -1,0 +1,436 @@
+package imagecache
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+)
+
+var (
+	// ErrBusy is returned when too many blobs are being fetched, or too many clients
+	// wait for that already: come again later.
+	ErrBusy = errors.New("too many image blobs are being fetched at present")
+	// ErrClosed is returned by a Cache that was closed.
+	ErrClosed = errors.New("image cache: it is closed")
+	// ErrNoRoom is returned by Prefetch for a blob that will have to be streamed, for
+	// the disk has no room for it.
+	ErrNoRoom = errors.New("the image cache has no room for the blob")
+)
+
+var errLeft = errors.New("the client left")
+
+// touchEvery is how often the use of a blob is noted on disk.
+const touchEvery = time.Minute
+
+// Options are the options of Open.
+type Options struct {
+	// Dir is the folder of the cache, which is made if need be and belongs to one
+	// process at a time.
+	Dir string
+	// MaxBytes bounds what blobs take on disk. Zero or less means no bound but the
+	// disk's own.
+	MaxBytes int64
+	// Spare reports whether the blob with a digest is not to be evicted, for a server
+	// is about to boot it; nil means none is. It is called from several goroutines,
+	// and must not call the Cache.
+	Spare func(digest string) bool
+	// MaxFetches bounds the blobs that are fetched from registries at the same time;
+	// zero means 16.
+	MaxFetches int
+	// MaxWaiting bounds the clients that wait for a blob's first byte, and the fetches
+	// that wait for their turn; zero means 4096.
+	MaxWaiting int
+	// Patience is how long a client waits for its fetch's turn; zero means 25 seconds.
+	Patience time.Duration
+	// Stall is how long a registry may send nothing; zero means 30 seconds.
+	Stall time.Duration
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+	Clock      func() time.Time // nil means time.Now
+}
+
+// Cache keeps blobs on disk. It is safe for concurrent use.
+type Cache struct {
+	disk     *disk
+	max      int64
+	spare    func(digest string) bool
+	patience time.Duration
+	stall    time.Duration
+	backoff  time.Duration
+	log      *slog.Logger
+	metrics  metrics
+	clock    func() time.Time
+
+	slots   chan struct{} // one for each fetch and stream under way
+	proofs  chan struct{} // one for each file being hashed
+	waiting chan struct{} // one for each client that waits for a first byte
+	most    int           // how many flights there may be
+	full    atomic.Bool   // the disk failed, and it was said
+
+	mu      sync.Mutex
+	closed  bool
+	files   map[string]*file // by digest
+	order   *list.List       // of *file, most recently used first
+	flights map[identity]*flight
+	size    int64          // of files, and what flights have reserved
+	group   sync.WaitGroup // of flights
+}
+
+// file is a complete blob on disk.
+type file struct {
+	digest  string
+	size    int64
+	holders *holders
+	proven  bool      // it was hashed since the process began
+	mark    mark      // that it bore then
+	touched time.Time // when its use was last noted on disk
+	place   *list.Element
+}
+
+// Open opens the cache in a folder, with the blobs that are in it.
+func Open(o Options) (*Cache, error) {
+	c := &Cache{
+		max:      o.MaxBytes,
+		spare:    o.Spare,
+		patience: orElse(o.Patience, 25*time.Second),
+		stall:    orElse(o.Stall, 30*time.Second),
+		backoff:  200 * time.Millisecond,
+		log:      o.Log,
+		metrics:  newMetrics(),
+		clock:    o.Clock,
+		slots:    make(chan struct{}, orElse(o.MaxFetches, 16)),
+		proofs:   make(chan struct{}, 2),
+		waiting:  make(chan struct{}, orElse(o.MaxWaiting, 4096)),
+		most:     orElse(o.MaxFetches, 16) + orElse(o.MaxWaiting, 4096),
+		files:    make(map[string]*file),
+		order:    list.New(),
+		flights:  make(map[identity]*flight),
+	}
+	if c.spare == nil {
+		c.spare = func(string) bool { return false }
+	}
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	if c.clock == nil {
+		c.clock = time.Now
+	}
+	var err error
+	if c.disk, err = openDisk(o.Dir); err != nil {
+		return nil, fmt.Errorf("open image cache: %w", err)
+	}
+	if err := c.load(); err != nil {
+		c.disk.close()
+		return nil, fmt.Errorf("open image cache: %w", err)
+	}
+	c.metrics.limit.Set(float64(max(0, c.max)))
+	c.metrics.register(o.Registerer)
+	return c, nil
+}
+
+// orElse returns v, or what stands for it when it was not given.
+func orElse[T int | time.Duration](v, standard T) T {
+	if v <= 0 {
+		return standard
+	}
+	return v
+}
+
+// load takes over the blobs that lie on disk. None is evicted yet, for which are to
+// be spared is not known before tickets are.
+func (c *Cache) load() error {
+	blobs, err := c.disk.scan()
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(blobs, func(a, b found) int { return a.used.Compare(b.used) })
+	for _, b := range blobs {
+		c.insert(&file{digest: b.digest, size: b.size, holders: &holders{}, touched: b.used})
+	}
+	return nil
+}
+
+// Close ends all fetches and waits for them. Blobs that are open stay readable as far
+// as they have come.
+func (c *Cache) Close() {
+	c.mu.Lock()
+	c.closed = true
+	for _, f := range c.flights {
+		f.cancel(ErrClosed)
+	}
+	c.mu.Unlock()
+	c.group.Wait()
+	c.disk.close()
+}
+
+// Get returns a blob: from disk when it is complete there, else from the fetch that
+// is under way or begins now, and past the cache when there is no room for it. It
+// returns when the first bytes are to be had. ctx bounds the Blob as well; what is
+// being fetched goes on when ctx ends.
+func (c *Cache) Get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
+	if err := key.check(); err != nil {
+		return nil, err
+	}
+	b, err := c.get(ctx, key, fetch)
+	if errors.Is(err, ErrBusy) {
+		c.metrics.busy.Inc()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image blob %s: %w", key, err)
+	}
+	return b, nil
+}
+
+func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
+	b := &Blob{cache: c, key: key, left: ctx.Done()}
+	b.bypass = func(head io.Reader, at int64) (*stream, error) { return c.bypass(ctx, key, fetch, head, at) }
+	if !c.fits(key) {
+		return b, b.divert(ErrNoRoom)
+	}
+	for followed := false; ; {
+		at, err := c.find(ctx, key, fetch)
+		switch {
+		case err != nil:
+			return nil, err
+		case at.file != nil:
+			if !followed {
+				c.metrics.hits.Inc()
+			}
+			b.file, b.flight, b.holders = at.file, nil, at.holders
+			return b, nil
+		}
+		b.flight, b.holders = at.flight, at.holders
+		complete, err := c.wait(ctx, at.flight)
+		followed = followed || c.joined(at)
+		switch {
+		case isDisk(err):
+			return b, b.divert(err)
+		case err != nil:
+			b.release()
+			return nil, err
+		case !complete:
+			return b, nil
+		}
+		b.release() // and take the file, which the kernel can send
+	}
+}
+
+// fits reports whether a blob could be kept at all.
+func (c *Cache) fits(key Key) bool { return c.max <= 0 || key.Size <= c.max }
+
+// joined counts a client that follows a fetch, and reports whether it does.
+func (c *Cache) joined(at place) bool {
+	if !at.flight.fetching() {
+		return false
+	}
+	if !at.began {
+		c.metrics.joins.Inc()
+	}
+	return true
+}
+
+// place is where a blob is to be had: an open file, or a flight. Whoever is given one
+// is among its holders, and has to leave.
+type place struct {
+	file    *os.File
+	flight  *flight
+	began   bool // the flight began with this request
+	holders *holders
+}
+
+// find returns where a blob is to be had, and sends for it if need be.
+func (c *Cache) find(ctx context.Context, key Key, fetch Fetch) (place, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return place{}, ErrClosed
+	}
+	if at, err := c.use(key); err != nil || at.file != nil {
+		return at, err
+	}
+	f, under := c.flights[key.identity()]
+	if !under {
+		if len(c.flights) >= c.most {
+			return place{}, ErrBusy
+		}
+		f = newFlight(key)
+		c.launch(ctx, f, fetch)
+	}
+	f.holders.n++
+	return place{flight: f, began: !under, holders: f.holders}, nil
+}
+
+// use opens the file of a blob if there is one that is known to be right; mu is held.
+func (c *Cache) use(key Key) (place, error) {
+	have := c.files[key.Digest]
+	if have == nil || !have.proven {
+		return place{}, nil
+	}
+	if have.size != key.Size {
+		return place{}, sizeError(key, have.size)
+	}
+	f, m, err := c.disk.open(have.digest)
+	switch {
+	case err != nil:
+		c.forget(have)
+		return place{}, nil
+	case m != have.mark:
+		f.Close()
+		have.proven = false
+		return place{}, nil
+	}
+	c.touch(have, f)
+	have.holders.n++
+	return place{file: f, holders: have.holders}, nil
+}
+
+// reopen is use for somebody who does not hold mu.
+func (c *Cache) reopen(key Key) (place, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.use(key)
+}
+
+func sizeError(key Key, size int64) error {
+	return fmt.Errorf("its manifest says that it has %d bytes, and it has %d", key.Size, size)
+}
+
+// touch notes that a file was used; mu is held.
+func (c *Cache) touch(have *file, f *os.File) {
+	c.order.MoveToFront(have.place)
+	now := c.clock()
+	if now.Sub(have.touched) < touchEvery {
+		return
+	}
+	have.touched = now
+	if m, err := c.disk.touch(f, have.digest, now); err == nil {
+		have.mark = m
+	}
+}
+
+// leave takes one off the holders of a blob.
+func (c *Cache) leave(h *holders) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if h.n--; h.n == 0 && h.part != nil {
+		h.part.Close()
+		h.part = nil
+	}
+}
+
+// wait waits for the first bytes of a flight. It reports whether the blob is complete
+// on disk then.
+func (c *Cache) wait(ctx context.Context, f *flight) (complete bool, err error) {
+	if !f.opened() {
+		if err := c.queue(ctx, f); err != nil {
+			return false, err
+		}
+	}
+	select {
+	case <-f.ended:
+		_, _, err := f.look()
+		return err == nil, err
+	default:
+		return false, nil
+	}
+}
+
+// queue waits until f is open, but not for ever for its turn.
+func (c *Cache) queue(ctx context.Context, f *flight) error {
+	select {
+	case c.waiting <- struct{}{}:
+		defer func() { <-c.waiting }()
+	default:
+		return ErrBusy
+	}
+	timer := time.NewTimer(c.patience)
+	defer timer.Stop()
+	select {
+	case <-f.started:
+	case <-f.ready:
+	case <-timer.C:
+		return ErrBusy
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	select {
+	case <-f.ready:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Prefetch brings blobs into the cache, and verifies those that are there since
+// before the process began. It returns once all are there, with an error that wraps
+// ErrNoRoom for those that will have to be streamed. fetch returns how each is
+// fetched.
+func (c *Cache) Prefetch(ctx context.Context, keys []Key, fetch func(Key) Fetch) error {
+	errs := make([]error, len(keys))
+	var group errgroup.Group
+	group.SetLimit(4)
+	for n, key := range keys {
+		group.Go(func() error {
+			if err := c.prefetch(ctx, key, fetch(key)); err != nil {
+				errs[n] = fmt.Errorf("image blob %s: %w", key, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // each error is in errs
+	return errors.Join(errs...)
+}
+
+func (c *Cache) prefetch(ctx context.Context, key Key, fetch Fetch) error {
+	if err := key.check(); err != nil {
+		return err
+	}
+	if !c.fits(key) {
+		return ErrNoRoom
+	}
+	at, err := c.find(ctx, key, fetch)
+	if err != nil {
+		return err
+	}
+	defer c.leave(at.holders)
+	if at.file != nil {
+		return at.file.Close()
+	}
+	select {
+	case <-at.flight.ended:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if _, _, err = at.flight.look(); isDisk(err) {
+		return fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	return err
+}
+
+// Progress returns how much of a blob is there: all of a complete one, and what has
+// arrived of one that is being fetched. ok is false for any other.
+func (c *Cache) Progress(digest string) (done, total int64, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if have := c.files[digest]; have != nil {
+		return have.size, have.size, true
+	}
+	for id, f := range c.flights {
+		if id.digest == digest {
+			return f.progress(), id.size, true
+		}
+	}
+	return 0, 0, false
+}

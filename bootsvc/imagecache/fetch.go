@@ -1,0 +1,314 @@
+package imagecache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// chunks are the buffers that blobs are copied and hashed through.
+var chunks = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+
+// launch starts a flight; mu is held. It goes on when the client that it began for
+// leaves, for others may follow, and the client itself may come again.
+func (c *Cache) launch(ctx context.Context, f *flight, fetch Fetch) {
+	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.flights[f.key.identity()] = f
+	c.group.Go(func() {
+		defer f.cancel(nil)
+		c.land(f, c.fly(ctx, f, fetch))
+	})
+}
+
+// land ends a flight. Whoever comes from now on finds the file, or begins another.
+func (c *Cache) land(f *flight, err error) {
+	c.mu.Lock()
+	delete(c.flights, f.key.identity())
+	c.mu.Unlock()
+	f.end(err)
+	c.leave(f.holders)
+	if errors.Is(err, ErrCorrupt) {
+		c.metrics.failures.WithLabelValues(sourceRegistry).Inc()
+	}
+	if err != nil && !isDisk(err) {
+		c.log.Warn("image blob cannot be cached", "image", f.key.String(), "err", err)
+	}
+}
+
+// fly proves the file that is there, or else fetches the blob.
+func (c *Cache) fly(ctx context.Context, f *flight, fetch Fetch) error {
+	if proven, err := c.prove(ctx, f.key); proven || err != nil {
+		return err
+	}
+	c.metrics.misses.Inc()
+	select {
+	case c.slots <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-c.slots }()
+	close(f.started)
+	c.metrics.fetches.Inc()
+	defer c.metrics.fetches.Dec()
+	start := c.clock()
+	err := c.download(ctx, f, fetch)
+	c.metrics.observe(c.clock().Sub(start), err)
+	return err
+}
+
+// prove hashes the file of a blob, if there is one. One that is wrong is removed: the
+// disk, or somebody, has changed it.
+func (c *Cache) prove(ctx context.Context, key Key) (proven bool, err error) {
+	have := c.unproven(key.Digest)
+	if have == nil {
+		return false, nil
+	}
+	defer c.leave(have.holders)
+	select {
+	case c.proofs <- struct{}{}:
+		defer func() { <-c.proofs }()
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+	m, err := c.hash(ctx, key.Digest)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil:
+		c.metrics.failures.WithLabelValues(sourceDisk).Inc()
+		c.log.Warn("cached image blob is damaged and will be fetched anew", "image", key.String(), "err", err)
+		c.remove(have)
+		return false, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	have.proven, have.mark = true, m
+	if have.size != key.Size {
+		return false, sizeError(key, have.size)
+	}
+	return true, nil
+}
+
+// unproven returns the file of a blob that has to be hashed, and holds it.
+func (c *Cache) unproven(digest string) *file {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	have := c.files[digest]
+	if have == nil {
+		return nil
+	}
+	have.holders.n++
+	return have
+}
+
+var errDamaged = errors.New("the file is not what its digest says")
+
+// hash hashes the file of a blob, and returns the mark that it bore all the while.
+func (c *Cache) hash(ctx context.Context, digest string) (mark, error) {
+	f, before, err := c.disk.open(digest)
+	if err != nil {
+		return mark{}, err
+	}
+	defer f.Close()
+	sum := newSum(digest)
+	buffer := chunks.Get().(*[256 << 10]byte)
+	defer chunks.Put(buffer)
+	for ctx.Err() == nil {
+		n, err := f.Read(buffer[:])
+		sum.add(buffer[:n])
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return mark{}, err
+		}
+	}
+	after, err := markOf(f)
+	if err != nil {
+		return mark{}, err
+	}
+	if after != before || !sum.right() {
+		return mark{}, errDamaged
+	}
+	return after, nil
+}
+
+// download fetches a blob into a file of its own, and makes that its file.
+func (c *Cache) download(ctx context.Context, f *flight, fetch Fetch) error {
+	if !c.reserve(f.key.Size) {
+		return &diskError{ErrNoRoom}
+	}
+	part, err := c.create(f.key)
+	if err != nil {
+		c.unreserve(f.key.Size)
+		return &diskError{err}
+	}
+	c.mu.Lock()
+	f.holders.part = part // who leaves last closes it
+	c.mu.Unlock()
+	f.begin(part)
+	if err = c.receive(ctx, f, part, fetch); err == nil {
+		err = c.commit(f, part)
+	}
+	if err != nil {
+		c.unreserve(f.key.Size)
+		_ = os.Remove(part.Name()) // else the next process does
+	}
+	return err
+}
+
+// create makes the file that a blob is fetched into. When the disk is full, others
+// make room.
+func (c *Cache) create(key Key) (*os.File, error) {
+	part, err := c.disk.create(key)
+	if !errors.Is(err, unix.ENOSPC) {
+		return part, err
+	}
+	free, freeErr := c.disk.free()
+	if freeErr != nil || !c.evict(func() int64 { return key.Size - free }) {
+		return nil, err
+	}
+	return c.disk.create(key)
+}
+
+// receive writes a blob to part as it comes, and verifies it.
+func (c *Cache) receive(ctx context.Context, f *flight, part *os.File, fetch Fetch) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, longest(f.key.Size), errSlow)
+	defer cancel()
+	up := c.upstream(f.key, fetch)
+	defer up.close()
+	if err := up.open(ctx); err != nil {
+		return err
+	}
+	f.open()
+	sum := newSum(f.key.Digest)
+	buffer := chunks.Get().(*[256 << 10]byte)
+	defer chunks.Put(buffer)
+	for at := int64(0); at < f.key.Size; at = up.offset {
+		n, err := gather(ctx, up, buffer[:])
+		if err != nil {
+			return err
+		}
+		if _, err := part.WriteAt(buffer[:n], at); err != nil {
+			return &diskError{err}
+		}
+		f.advance(n)
+		c.metrics.fetched.Add(float64(n))
+		sum.add(buffer[:n])
+	}
+	if _, err := up.read(ctx, buffer[:]); !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !sum.right() {
+		return ErrCorrupt
+	}
+	f.verify()
+	return nil
+}
+
+// prompt is how much of a blob is passed on just as it comes, so that no client waits
+// for a blob to begin.
+const prompt = 1 << 20
+
+// gather reads what comes next. Behind the first bytes it reads to the next multiple
+// of the buffer, or the end: a file system takes whole large pieces for half of what
+// small ones cost it.
+func gather(ctx context.Context, up *upstream, buffer []byte) (n int, err error) {
+	room := len(buffer) - int(up.offset%int64(len(buffer)))
+	for n < room && up.offset < up.key.Size {
+		got, err := up.read(ctx, buffer[n:room])
+		n += got
+		if err != nil {
+			return n, err
+		}
+		if up.offset < prompt {
+			break
+		}
+	}
+	return n, nil
+}
+
+func (c *Cache) upstream(key Key, fetch Fetch) *upstream {
+	return &upstream{key: key, fetch: fetch, stall: c.stall, backoff: c.backoff, resumed: c.metrics.resumes.Inc}
+}
+
+// commit makes part, which is complete and right, durable and then the blob's file.
+func (c *Cache) commit(f *flight, part *os.File) error {
+	if err := part.Sync(); err != nil {
+		return &diskError{err}
+	}
+	if err := c.adopt(f, part); err != nil {
+		return &diskError{err}
+	}
+	if err := c.disk.sync(); err != nil {
+		c.log.Warn("image cache may have forgotten a blob after a power cut", "image", f.key.String(), "err", err)
+	}
+	c.full.Store(false)
+	c.log.Debug("image blob is cached", "image", f.key.String(), "bytes", f.key.Size)
+	return nil
+}
+
+// adopt gives part its final name and takes it among the files.
+func (c *Cache) adopt(f *flight, part *os.File) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := os.Rename(part.Name(), c.disk.path(f.key.Digest)); err != nil {
+		return err
+	}
+	m, err := markOf(part)
+	if err != nil {
+		return err
+	}
+	c.size -= f.key.Size // what was reserved becomes the file's own
+	c.insert(&file{
+		digest: f.key.Digest, size: f.key.Size, holders: f.holders,
+		proven: true, mark: m, touched: c.clock(),
+	})
+	return nil
+}
+
+// bypass streams a blob past the cache for one client that has read head, up to at,
+// already.
+func (c *Cache) bypass(ctx context.Context, key Key, fetch Fetch, head io.Reader, at int64) (*stream, error) {
+	if err := c.turn(ctx); err != nil {
+		return nil, err
+	}
+	c.metrics.bypasses.Inc()
+	s, err := newStream(ctx, c.upstream(key, fetch), head, at)
+	if err != nil {
+		<-c.slots
+		return nil, err
+	}
+	s.done = func() { <-c.slots }
+	return s, nil
+}
+
+// turn takes a slot, waiting for one for a while.
+func (c *Cache) turn(ctx context.Context) error {
+	select {
+	case c.waiting <- struct{}{}:
+		defer func() { <-c.waiting }()
+	default:
+		return ErrBusy
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, ErrBusy)
+	defer cancel()
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// complain says that the disk does not do, once until it does again.
+func (c *Cache) complain(key Key, err error) {
+	if !c.full.Swap(true) {
+		c.log.Warn("image cache cannot keep a blob, so it is streamed from its registry for each client; give the cache more room", "image", key.String(), "err", fmt.Sprint(err))
+	}
+}

@@ -1,0 +1,241 @@
+package imagecache
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if child := os.Getenv("IMAGECACHE_CHILD"); child != "" {
+		runChild(child)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// content returns n bytes that are the same for the same seed.
+func content(n int, seed uint64) []byte {
+	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	b := make([]byte, n)
+	_, _ = r.Read(b)
+	return b
+}
+
+// keyOf returns the key of a blob.
+func keyOf(b []byte) Key {
+	s := sha256.Sum256(b)
+	return Key{Digest: "sha256:" + hex.EncodeToString(s[:]), Size: int64(len(b)), From: "registry.example/image"}
+}
+
+func key512(b []byte) Key {
+	s := sha512.Sum512(b)
+	return Key{Digest: "sha512:" + hex.EncodeToString(s[:]), Size: int64(len(b))}
+}
+
+var errDropped = errors.New("connection reset")
+
+// upstreamFake is a registry with one blob, and the faults that registries have.
+type upstreamFake struct {
+	blob     []byte
+	down     error         // what a fetch returns
+	dropAt   []int         // where the connections break, one after another
+	noOffset bool          // it cannot begin in the middle
+	silent   int           // it sends nothing more behind this byte; 0 means it sends all
+	gate     chan struct{} // each read takes one of it, or goes through once it is closed
+	piece    int           // bytes a read; 0 means as many as are asked for
+
+	mu    sync.Mutex
+	opens []int64 // at which offsets
+	sent  int
+}
+
+func (u *upstreamFake) fetch(ctx context.Context, offset int64) (io.ReadCloser, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.opens = append(u.opens, offset)
+	switch {
+	case u.down != nil:
+		return nil, u.down
+	case u.noOffset && offset > 0:
+		return nil, ErrNoOffset
+	}
+	b := &body{u: u, ctx: ctx, left: u.blob[min(offset, int64(len(u.blob))):], at: int(offset), dropAt: -1}
+	if len(u.dropAt) > 0 {
+		b.dropAt, u.dropAt = u.dropAt[0], u.dropAt[1:]
+	}
+	return b, nil
+}
+
+func (u *upstreamFake) opened() []int64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.opens)
+}
+
+func (u *upstreamFake) bytes() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sent
+}
+
+type body struct {
+	u      *upstreamFake
+	ctx    context.Context
+	left   []byte
+	at     int
+	dropAt int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.u.gate != nil {
+		select {
+		case <-b.u.gate:
+		case <-b.ctx.Done():
+			return 0, b.ctx.Err()
+		}
+	}
+	switch {
+	case b.u.silent > 0 && b.at >= b.u.silent:
+		<-b.ctx.Done()
+		return 0, b.ctx.Err()
+	case b.dropAt >= 0 && b.at >= b.dropAt:
+		return 0, errDropped
+	case len(b.left) == 0:
+		return 0, io.EOF
+	}
+	n := len(p)
+	if b.u.piece > 0 {
+		n = min(n, b.u.piece)
+	}
+	if b.dropAt >= 0 {
+		n = min(n, b.dropAt-b.at)
+	}
+	if b.u.silent > 0 {
+		n = min(n, b.u.silent-b.at)
+	}
+	n = copy(p[:n], b.left)
+	b.left, b.at = b.left[n:], b.at+n
+	b.u.mu.Lock()
+	b.u.sent += n
+	b.u.mu.Unlock()
+	return n, nil
+}
+
+func (b *body) Close() error { return nil }
+
+// newCache opens a cache that does not wait long.
+func newCache(t testing.TB, dir string, change ...func(*Options)) *Cache {
+	t.Helper()
+	o := Options{Dir: dir, Stall: 5 * time.Second, Registerer: prometheus.NewRegistry()}
+	for _, f := range change {
+		f(&o)
+	}
+	c, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.backoff = time.Millisecond
+	t.Cleanup(c.Close)
+	return c
+}
+
+// get gets a blob that the test closes at its end.
+func get(t testing.TB, c *Cache, key Key, fetch Fetch) *Blob {
+	t.Helper()
+	b, err := c.Get(t.Context(), key, fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+// read gets all of a blob.
+func read(t testing.TB, c *Cache, key Key, fetch Fetch) ([]byte, error) {
+	t.Helper()
+	b, err := c.Get(t.Context(), key, fetch)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	return io.ReadAll(b)
+}
+
+// mustRead gets all of a blob and compares it.
+func mustRead(t testing.TB, c *Cache, want []byte, fetch Fetch) {
+	t.Helper()
+	got, err := read(t, c, keyOf(want), fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatalf("got %d bytes that are not the %d of the blob", len(got), len(want))
+	}
+}
+
+// landed waits until no fetch is under way.
+func landed(t testing.TB, c *Cache) {
+	t.Helper()
+	until(t, "fetches end", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.flights) == 0
+	})
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within 20 s", what)
+		}
+	}
+}
+
+// names returns the files in a folder, but for the lock.
+func names(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// counted compares a counter.
+func counted(t testing.TB, what string, c prometheus.Collector, want float64) {
+	t.Helper()
+	if got := testutil.ToFloat64(c); got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// never is a Fetch of a registry that is down.
+func never(context.Context, int64) (io.ReadCloser, error) {
+	return nil, errors.New("registry.example: connection refused")
+}
+
+func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }

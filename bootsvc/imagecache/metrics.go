@@ -1,0 +1,80 @@
+package imagecache
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are what a Cache counts. Bytes sent to machines are the HTTP server's to
+// count.
+type metrics struct {
+	hits, misses, joins, bypasses prometheus.Counter
+	evictions, resumes, busy      prometheus.Counter
+	fetched                       prometheus.Counter
+	failures                      *prometheus.CounterVec // by where the wrong bytes came from
+	fetches                       prometheus.Gauge
+	size, limit, blobs            prometheus.Gauge
+	durations                     *prometheus.HistogramVec // by result
+}
+
+// The values of the label source of verify failures.
+const (
+	sourceRegistry = "registry"
+	sourceDisk     = "disk"
+)
+
+func newMetrics() metrics {
+	m := metrics{
+		hits:      counter("hits_total", "Requests for image blobs that were complete on disk."),
+		misses:    counter("misses_total", "Requests for image blobs that began a fetch from a registry."),
+		joins:     counter("joins_total", "Requests for image blobs that followed a fetch under way."),
+		bypasses:  counter("bypasses_total", "Requests for image blobs that were streamed past the cache, for there was no room on disk."),
+		busy:      counter("busy_total", "Requests for image blobs that were told to come again, for too many fetches were under way."),
+		evictions: counter("evictions_total", "Image blobs removed to make room."),
+		resumes:   counter("resumes_total", "Fetches of image blobs that were cut off and went on."),
+		fetched:   counter("fetched_bytes_total", "Bytes of image blobs that came from registries."),
+		fetches:   gauge("fetches", "Fetches of image blobs from registries under way."),
+		size:      gauge("size_bytes", "Disk space that image blobs take, with what fetches under way have reserved."),
+		limit:     gauge("limit_bytes", "Disk space that image blobs may take; 0 means that only the disk bounds it."),
+		blobs:     gauge("blobs", "Image blobs that are complete on disk."),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_image_cache_verify_failures_total",
+			Help: "Image blobs that were not what their digest says, by source: registry or disk.",
+		}, []string{"source"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "ingot_image_cache_fetch_duration_seconds",
+			Help:    "Time that fetches of image blobs into the cache took, by result: ok or error.",
+			Buckets: []float64{.1, .5, 1, 5, 15, 60, 300, 1800},
+		}, []string{"result"}),
+	}
+	for _, source := range []string{sourceRegistry, sourceDisk} {
+		m.failures.WithLabelValues(source)
+	}
+	return m
+}
+
+// register lets reg show the metrics; nil means nobody looks.
+func (m metrics) register(reg prometheus.Registerer) {
+	if reg != nil {
+		reg.MustRegister(m.hits, m.misses, m.joins, m.bypasses, m.busy, m.evictions, m.resumes, m.fetched,
+			m.fetches, m.size, m.limit, m.blobs, m.failures, m.durations)
+	}
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: "ingot_image_cache_" + name, Help: help})
+}
+
+func gauge(name, help string) prometheus.Gauge {
+	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "ingot_image_cache_" + name, Help: help})
+}
+
+// observe notes how long a fetch took.
+func (m metrics) observe(took time.Duration, err error) {
+	result := "ok"
+	if err != nil {
+		result = "error"
+	}
+	m.durations.WithLabelValues(result).Observe(took.Seconds())
+}

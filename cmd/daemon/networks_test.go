@@ -1,0 +1,47 @@
+package daemon
+
+import (
+	"net"
+	"net/netip"
+	"testing"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/netboot"
+)
+
+// fixed is a listener that only has an address.
+type fixed struct {
+	net.Listener
+	at *net.TCPAddr
+}
+
+func (f fixed) Addr() net.Addr { return f.at }
+
+func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
+	v4, v6 := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
+	everywhere := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8082}
+	for name, tc := range map[string]struct {
+		url, networkURL, tftp string
+		listener              *net.TCPAddr
+		local                 netip.Addr
+		want                  netboot.Site
+	}{
+		"at our address on their network":             {listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082"}},
+		"at our IPv6 address on their network":        {listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://[fd00::1]:8082"}},
+		"at the one address that is listened on":      {listener: &net.TCPAddr{IP: net.IPv4(10, 9, 0, 1), Port: 80}, local: v4, want: netboot.Site{HTTP: "http://10.9.0.1:80"}},
+		"where boot.url says":                         {url: "http://boot.example/", listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://boot.example"}},
+		"where their network's bootURL says":          {url: "http://boot.example", networkURL: "http://n1.example", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://n1.example"}},
+		"not at an IPv4 address when they speak IPv6": {url: "http://192.0.2.1:8082", listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://[fd00::1]:8082"}},
+		"TFTP at our address on their network":        {tftp: ":69", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: v4}},
+		"TFTP at the one address that is listened on": {tftp: "10.9.0.1:69", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: netip.MustParseAddr("10.9.0.1")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &daemon{listeners: &listeners{boot: fixed{at: tc.listener}}}
+			d.opts.Boot.URL, d.opts.TFTP.Listen = tc.url, tc.tftp
+			d.opts.DHCP = []dhcp.Network{{Name: "n1", BootURL: tc.networkURL}}
+			if got := d.site("n1", tc.local); got != tc.want {
+				t.Errorf("told %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+}
