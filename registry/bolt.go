@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,40 +27,57 @@ var (
 	boltFence  = []byte("fence")
 )
 
-// boltStore is the store of one machine: a file, locked by who leads.
+// boltStore is the store of one machine: a file, locked by who leads, and beside it
+// the journal of the leases.
 type boltStore struct {
-	path  string
-	clock func() time.Time
-	db    *bolt.DB
-	file  *os.File // what db has open, to notice when path becomes another file
-	fence uint64
+	path    string
+	clock   func() time.Time
+	log     *slog.Logger
+	db      *bolt.DB
+	opened  os.FileInfo // what db has open, to notice when path becomes another file
+	journal *journal
+	fence   uint64
 	// touched is whether pages of the file were used since they were given back.
 	touched bool
 }
 
-// openBolt opens or makes the file in dir, which is made too.
-func openBolt(dir string, clock func() time.Time) (*boltStore, error) {
+// openBolt opens or makes the files in dir, which is made too.
+func openBolt(dir string, clock func() time.Time, log *slog.Logger) (*boltStore, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state.dir: %w", err)
 	}
-	s := &boltStore{path: filepath.Join(dir, boltFile), clock: clock}
+	s := &boltStore{path: filepath.Join(dir, boltFile), clock: clock, log: log}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	if err := s.checkSchema(); err != nil {
-		return nil, errors.Join(err, s.db.Close())
+	if err := s.openLeases(dir); err != nil {
+		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
+// openLeases opens the journal, which whoever has the file locked has alone.
+func (s *boltStore) openLeases(dir string) (err error) {
+	if err := s.checkSchema(); err != nil {
+		return err
+	}
+	if s.journal, err = openJournal(dir, realDisk, s.log); err != nil {
+		return err
+	}
+	return s.moveLeases()
+}
+
 func (s *boltStore) open() error {
+	var opened os.FileInfo
 	db, err := bolt.Open(s.path, 0o600, &bolt.Options{
 		Timeout:        lockTimeout,
 		FreelistType:   bolt.FreelistMapType,
 		NoFreelistSync: true, // recomputed at open; each commit writes less
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			f, err := os.OpenFile(name, flag, mode)
-			s.file = f
+			if err == nil {
+				opened, err = f.Stat()
+			}
 			return f, err
 		},
 	})
@@ -71,7 +89,7 @@ func (s *boltStore) open() error {
 	case err != nil:
 		return fmt.Errorf("open %s: %w", s.path, err)
 	}
-	s.db = db
+	s.db, s.opened = db, opened
 	return nil
 }
 
@@ -141,33 +159,46 @@ func (s *boltStore) renew(context.Context) error {
 		return err
 	}
 	s.giveBack()
-	return nil
+	s.journal.endCompaction()
+	return s.journal.checkTail()
 }
 
 // check returns errLost if the file at path is no longer the one that is open.
 func (s *boltStore) check() error {
-	opened, err := s.file.Stat()
-	if err != nil {
-		return fmt.Errorf("look at %s: %w", s.path, err)
-	}
 	named, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return errLost
 	case err != nil:
 		return fmt.Errorf("look at %s: %w", s.path, err)
-	case !os.SameFile(opened, named):
+	case !os.SameFile(s.opened, named):
 		return errLost
 	}
 	return nil
 }
 
+// commit makes the leases of b durable first. All else in it is either not theirs, or
+// endpoint facts: they follow from the leases, change rarely, and what a crash
+// between the two leaves undone is done when the registry is opened.
 func (s *boltStore) commit(_ context.Context, b batch) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	s.journal.endCompaction()
+	if err := s.journal.check(); err != nil {
+		return err
+	}
+	rest, leases := b.withoutLeases()
+	if leases > 0 {
+		if err := s.journal.append(b); err != nil {
+			return err
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
 	s.touched = true
-	err := s.db.Update(func(tx *bolt.Tx) error { return applyBolt(tx, b) })
+	err := s.db.Update(func(tx *bolt.Tx) error { return applyBolt(tx, rest) })
 	if err != nil {
 		return fmt.Errorf("write %s: %w", s.path, err)
 	}
@@ -196,12 +227,21 @@ func applyChange(to *bolt.Bucket, ch change) error {
 	return to.Put([]byte(ch.name), ch.value)
 }
 
-// replace opens the file anew if it is no longer at its path, and fills it.
+// replace opens the files anew that are no longer at their path, and fills the one
+// that is not the leases'.
 func (s *boltStore) replace(_ context.Context, c contents) error {
 	if errors.Is(s.check(), errLost) {
 		if err := s.reopen(); err != nil {
 			return err
 		}
+	}
+	if errors.Is(s.journal.checkTail(), errLost) {
+		if err := s.journal.reopen(); err != nil {
+			return err
+		}
+	}
+	if err := s.moveLeases(); err != nil {
+		return err
 	}
 	s.touched = true
 	err := s.db.Update(func(tx *bolt.Tx) error {
@@ -223,47 +263,49 @@ func (s *boltStore) replace(_ context.Context, c contents) error {
 }
 
 func (s *boltStore) leases(ctx context.Context, visit func(name, value []byte)) error {
-	s.touched = true
-	err := s.viewLeases(func(from *bolt.Bucket) error {
-		return from.ForEach(func(k, v []byte) error {
-			visit(k, v)
-			return ctx.Err()
-		})
-	})
-	if err != nil {
-		return fmt.Errorf("read %s: %w", s.path, err)
-	}
-	return nil
+	return s.journal.each(ctx.Err, visit)
 }
 
-// countLeases reads all of the leases' pages.
 func (s *boltStore) countLeases(_ context.Context, b batch) (total, fresh int, err error) {
-	s.touched = true
-	fresh = b.sets()
-	err = s.viewLeases(func(from *bolt.Bucket) error {
-		total = from.Stats().KeyN
-		for _, ch := range b {
-			if ch.value != nil && from.Get([]byte(ch.name)) != nil {
-				fresh--
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("read %s: %w", s.path, err)
-	}
+	total, fresh = s.journal.count(b)
 	return total, fresh, nil
 }
 
-// viewLeases calls view with the bucket of the leases, if there is one.
-func (s *boltStore) viewLeases(view func(*bolt.Bucket) error) error {
-	return s.db.View(func(tx *bolt.Tx) error {
+// moveLeases moves the leases that an older ingot kept in the file to the journal.
+// They stay in the file until they are durable there; after a crash in between they
+// are moved again.
+func (s *boltStore) moveLeases() error {
+	old, err := s.oldLeases()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", s.path, err)
+	}
+	if old == nil {
+		return nil
+	}
+	kept := len(old)
+	if err := s.journal.merge(old); err != nil {
+		return fmt.Errorf("move the leases of %s: %w", s.path, err)
+	}
+	s.touched = true
+	err = s.db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(bucketLease)) })
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	s.log.Info("leases were moved to their journal", "leases", kept, "file", s.journal.path)
+	return nil
+}
+
+// oldLeases returns the leases that are in the file, nil if there never were any.
+func (s *boltStore) oldLeases() (old map[string][]byte, err error) {
+	err = s.db.View(func(tx *bolt.Tx) error {
 		from := tx.Bucket([]byte(bucketLease))
 		if from == nil {
 			return nil
 		}
-		return view(from)
+		old = make(map[string][]byte)
+		return loadBucket(from, old)
 	})
+	return old, err
 }
 
 // giveBack takes the pages of the file out of this process's memory, if there were
@@ -285,9 +327,8 @@ func (s *boltStore) reopen() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return fmt.Errorf("make state.dir: %w", err)
 	}
-	oldDB, oldFile := s.db, s.file
+	oldDB := s.db
 	if err := s.open(); err != nil {
-		s.db, s.file = oldDB, oldFile
 		if errors.Is(err, bolterrors.ErrTimeout) {
 			return fmt.Errorf("%w: %w", ErrFenced, err)
 		}
@@ -329,11 +370,21 @@ func (s *boltStore) follow(ctx context.Context) (batch, bool, error) {
 
 func (s *boltStore) durable() bool { return true }
 
-func (s *boltStore) close() error {
-	if err := s.db.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", s.path, err)
+func (s *boltStore) close() (err error) {
+	if s.journal != nil {
+		err = s.journal.close()
 	}
-	return nil
+	if failed := s.db.Close(); failed != nil { // last, for it lets the next process in
+		err = errors.Join(err, fmt.Errorf("close %s: %w", s.path, failed))
+	}
+	return err
+}
+
+// takeFaults returns what was found to be wrong with the leases' file since it was
+// asked last.
+func (s *boltStore) takeFaults() (places int) {
+	places, s.journal.damage = s.journal.damage, 0
+	return places
 }
 
 // nextFence returns the fencing number after last, the highest one known. Where

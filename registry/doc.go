@@ -3,8 +3,9 @@
 // It also serves the endpoint that probes report to.
 //
 // Reads come from a typed copy in memory. Writes go through to a store, Redis or
-// a bbolt file, with a fencing number, so that a daemon that lost leadership
-// cannot write. Everyone who writes at the same time shares one commit.
+// a bbolt file with a journal of leases beside it, with a fencing number, so that a
+// daemon that lost leadership cannot write. Everyone who writes at the same time
+// shares one commit.
 //
 // The leader is the only writer, so its memory is the truth: a store that was
 // emptied, replaced or rolled back under it is written again, and no server

@@ -1,6 +1,9 @@
 package registry
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -31,14 +34,28 @@ func newTenancy(m *memory) *tenancy {
 
 // observeLeases returns what leases change in the endpoint facts.
 func (d *draft) observeLeases(leases []model.Lease, now time.Time) (batch, error) {
+	var telling []*model.Lease
+	isFirst := d.tenancy == nil // or a lease before may have changed what memory knows
+	for i := range leases {
+		l := &leases[i]
+		if tells(l, now) && !(isFirst && len(telling) == 0 && d.memory.knows(l)) {
+			telling = append(telling, l)
+		}
+	}
+	if len(telling) == 0 {
+		return nil, nil
+	}
+	return d.observe(telling, now)
+}
+
+// observe returns what leases that tell something change in the endpoint facts.
+func (d *draft) observe(telling []*model.Lease, now time.Time) (batch, error) {
 	if d.tenancy == nil {
 		d.tenancy = newTenancy(d.memory)
 	}
 	changed := make(map[string]bool)
-	for i := range leases {
-		if tells(&leases[i], now) {
-			d.tenancy.observe(&leases[i], now, changed)
-		}
+	for _, l := range telling {
+		d.tenancy.observe(l, now, changed)
 	}
 	var e encoder
 	for _, mac := range slices.Sorted(maps.Keys(changed)) {
@@ -49,6 +66,109 @@ func (d *draft) observeLeases(leases []model.Lease, now time.Time) (batch, error
 		}
 	}
 	return e.batch, e.err
+}
+
+// maxMissed is how many leases that facts do not tell of are looked at when the
+// registry is opened: there are not more devices to know.
+const maxMissed = 2 * maxEndpointFacts
+
+// healEndpointFacts writes what leases say and facts do not. The embedded store makes
+// leases durable before the facts that follow from them, so a crash in between leaves
+// facts behind; and facts are lost where leases are not, when its bbolt file is lost.
+func (r *Registry) healEndpointFacts(ctx context.Context) error {
+	now := r.options.Clock()
+	missed, err := r.missedLeases(ctx, now)
+	if err != nil || len(missed) == 0 {
+		return err
+	}
+	r.log.Info("what is known of devices is brought up to their leases", "leases", len(missed))
+	return r.write(ctx, func(d *draft) (batch, error) { return d.observe(missed, now) })
+}
+
+// missedLeases returns the leases that say something newer than the facts, oldest
+// first. Of those of one address, on whatever network, the newest counts alone.
+func (r *Registry) missedLeases(ctx context.Context, now time.Time) ([]*model.Lease, error) {
+	var missed []*model.Lease
+	newest := make(map[netip.Addr]time.Time)
+	err := r.eachLease(ctx, func(l *model.Lease) {
+		if len(missed) < maxMissed && r.memory.misses(l, now) {
+			missed, newest[l.Address] = append(missed, l), time.Time{}
+		}
+	})
+	if err != nil || len(missed) == 0 {
+		return nil, err
+	}
+	err = r.eachLease(ctx, func(l *model.Lease) {
+		if at, asked := newest[l.Address]; asked && told(l, now) && lastSeen(l).After(at) {
+			newest[l.Address] = lastSeen(l)
+		}
+	})
+	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lastSeen(l).Before(newest[l.Address]) })
+	slices.SortFunc(missed, func(a, b *model.Lease) int {
+		return cmp.Or(lastSeen(a).Compare(lastSeen(b)), compareLeases(*a, *b))
+	})
+	return missed, err
+}
+
+// eachLease calls visit for each stored lease that can be read.
+func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) error {
+	if err := r.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer r.endTurn()
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	err := r.store.leases(ctx, func(name, value []byte) {
+		if l, err := decodeLease(name, value); err == nil {
+			visit(&l)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("read leases: %w", err)
+	}
+	return nil
+}
+
+// told reports whether a lease said, when it was last asked for, that a device has an
+// address. It may have ended since.
+func told(l *model.Lease, now time.Time) bool {
+	return tells(l, lastSeen(l)) && !lastSeen(l).After(now)
+}
+
+// misses reports whether a lease said something that would have changed what is known
+// of a device, and is newer than that.
+func (m *memory) misses(l *model.Lease, now time.Time) bool {
+	if !told(l, now) {
+		return false
+	}
+	newer := func(mac string) bool {
+		f, known := m.meaning(key{bucketEndpointFacts, mac}).(*model.EndpointFacts)
+		return !known || lastSeen(l).After(f.Since)
+	}
+	if former := m.holder(l.Address.String()); former != "" && former != l.MAC {
+		return newer(former) && newer(l.MAC)
+	}
+	if l.Role != model.RoleBMC || !newer(l.MAC) {
+		return false
+	}
+	old, _ := m.meaning(key{bucketEndpointFacts, l.MAC}).(*model.EndpointFacts)
+	_, isNew := nextFacts(old, l, now)
+	return isNew
+}
+
+// knows reports whether a lease that tells something says what memory has, as a
+// renewal does. It is what almost all are, and takes no memory to find out.
+func (m *memory) knows(l *model.Lease) bool {
+	var space [64]byte
+	ip := l.Address.AppendTo(space[:0])
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	holder := m.byIP[string(ip)]
+	if l.Role != model.RoleBMC {
+		return holder == "" || holder == l.MAC
+	}
+	f := m.state.EndpointFacts[l.MAC]
+	return holder == l.MAC && f != nil && f.IP == string(ip) && f.Network == l.Network
 }
 
 // tells reports whether a lease says that a device has an address now. One that

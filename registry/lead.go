@@ -105,6 +105,7 @@ func (r *Registry) fill(ctx context.Context) error {
 		return err
 	}
 	err = r.store.replace(ctx, all)
+	r.countFaults()
 	r.durable.Store(r.store.durable())
 	return err
 }
@@ -243,6 +244,13 @@ func (r *Registry) judge(err error) {
 	r.metrics.errors.Inc()
 	err = fmt.Errorf("store: %w", err)
 	r.health.Store(&err)
+}
+
+// countFaults counts what the store found to be wrong with its leases, and told of.
+func (r *Registry) countFaults() {
+	if s, ok := r.store.(interface{ takeFaults() int }); ok {
+		r.metrics.corrupt.Add(float64(s.takeFaults()))
+	}
 }
 
 // logCorrupt tells of values that could not be read.

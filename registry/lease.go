@@ -171,11 +171,18 @@ func leaseChange(l *model.Lease) (change, error) {
 // withoutLeases returns the changes of b but those of leases, which memory has no
 // copy of, and how many leases there are.
 func (b batch) withoutLeases() (rest batch, leases int) {
-	rest = b
-	if slices.ContainsFunc(b, isLease) {
-		rest = slices.DeleteFunc(slices.Clone(b), isLease)
+	for _, ch := range b {
+		if isLease(ch) {
+			leases++
+		}
 	}
-	return rest, len(b) - len(rest)
+	switch leases {
+	case 0:
+		return b, 0
+	case len(b):
+		return nil, leases
+	}
+	return slices.DeleteFunc(slices.Clone(b), isLease), leases
 }
 
 func isLease(ch change) bool { return ch.bucket == bucketLease }

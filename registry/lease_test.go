@@ -457,6 +457,11 @@ func TestLeasesOutliveAKill(t *testing.T) {
 			t.Fatalf("%d leases of %d, %v", len(got), acknowledged, err)
 		}
 		acknowledged = len(got)
+		for i, l := range got {
+			if diff := cmp.Diff(lease(i), l, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+				t.Fatalf("lease %d (-want +got):\n%s", i, diff)
+			}
+		}
 		if facts := len(r.Observed().EndpointFacts); facts != len(got) {
 			t.Errorf("%d devices have %d leases", facts, len(got))
 		}
@@ -476,6 +481,7 @@ func saveUntilKilled(dir string) error {
 		return err
 	}
 	for n := len(known); ; n += 2 {
+		r.store.(*boltStore).journal.compactAt = 0 // it may be killed at any moment of a compaction too
 		if err := r.SaveLeases(ctx, []model.Lease{lease(n), lease(n + 1)}); err != nil {
 			return err
 		}

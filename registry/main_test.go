@@ -165,11 +165,7 @@ type backend struct {
 var backends = map[string]func(t *testing.T) backend{
 	"bbolt": func(t *testing.T) backend {
 		dir := t.TempDir()
-		return backend{Options{Dir: dir}, func(t *testing.T) {
-			if err := os.Remove(filepath.Join(dir, boltFile)); err != nil {
-				t.Fatal(err)
-			}
-		}}
+		return backend{Options{Dir: dir}, func(t *testing.T) { loseFiles(t, dir) }}
 	},
 	"miniredis": func(t *testing.T) backend {
 		m := miniredis.RunT(t)
@@ -183,6 +179,16 @@ var backends = map[string]func(t *testing.T) backend{
 			}
 		}}
 	},
+}
+
+// loseFiles deletes the files of an embedded store.
+func loseFiles(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{boltFile, journalFile} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // onEachBackend runs a test against all stores.

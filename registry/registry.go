@@ -122,7 +122,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 
 func openStore(ctx context.Context, o Options) (store, error) {
 	if o.RedisURL == "" {
-		return openBolt(o.Dir, o.Clock)
+		return openBolt(o.Dir, o.Clock, o.Log)
 	}
 	return openRedis(ctx, redisConfig{
 		url: o.RedisURL, prefix: o.Prefix, owner: o.Owner, ttl: o.LeaseTTL,
@@ -133,8 +133,11 @@ func openStore(ctx context.Context, o Options) (store, error) {
 // start reads the store. A file is ours alone, so there we lead from the start.
 func (r *Registry) start(ctx context.Context) (err error) {
 	if r.options.RedisURL == "" {
-		_, err = r.tryLead(ctx)
-		return err
+		if _, err = r.tryLead(ctx); err != nil {
+			return err
+		}
+		r.countFaults()
+		return r.healEndpointFacts(ctx)
 	}
 	_, err = r.reload(ctx)
 	return err

@@ -271,7 +271,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		t.Errorf("redis: %v", err)
 	}
 	dir := t.TempDir()
-	b, err := openBolt(dir, time.Now)
+	b, err := openBolt(dir, time.Now, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}

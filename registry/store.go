@@ -59,16 +59,6 @@ type change struct {
 // batch is what one commit changes: all of it or nothing. No key is in it twice.
 type batch []change
 
-// sets is how many values b sets.
-func (b batch) sets() (n int) {
-	for _, ch := range b {
-		if ch.value != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // contents is all that a store holds.
 type contents map[bucket]map[string][]byte
 

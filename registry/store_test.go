@@ -3,8 +3,6 @@ package registry
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
@@ -36,8 +34,8 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 		"bbolt": func(t *testing.T) storeCase {
 			dir := t.TempDir()
 			return storeCase{
-				open: func(*testing.T) (store, error) { return openBolt(dir, func() time.Time { return now }) },
-				lose: func(*testing.T) { _ = os.Remove(filepath.Join(dir, boltFile)) }, exclusive: true, durable: true,
+				open: func(t *testing.T) (store, error) { return openBolt(dir, func() time.Time { return now }, testLog(t)) },
+				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true, durable: true,
 			}
 		},
 		"miniredis": func(t *testing.T) storeCase {

@@ -177,7 +177,11 @@ func (r *Registry) commit(ctx context.Context, b batch) error {
 	if err != nil {
 		return err
 	}
-	err = r.commitOnce(ctx, append(back, b...))
+	if len(back) > 0 {
+		err = r.commitOnce(ctx, append(back, b...))
+	} else {
+		err = r.commitOnce(ctx, b)
+	}
 	if errors.Is(err, errLost) {
 		if err = r.rewrite(ctx); err == nil {
 			err = r.commitOnce(ctx, b)
@@ -256,9 +260,12 @@ type draft struct {
 	tenancy *tenancy
 }
 
-func newDraft(m *memory) *draft { return &draft{memory: m, edited: make(map[key][]byte)} }
+func newDraft(m *memory) *draft { return &draft{memory: m} }
 
 func (d *draft) add(b batch) {
+	if d.edited == nil { // most have one edit
+		d.edited, d.order = make(map[key][]byte, len(b)), make([]key, 0, len(b))
+	}
 	for _, ch := range b {
 		if _, again := d.edited[ch.key]; !again {
 			d.order = append(d.order, ch.key)
@@ -279,7 +286,7 @@ func (d *draft) sealed(k key) []byte {
 // changes returns what has to be written: the newest value of each key, if it is
 // not what is stored already.
 func (d *draft) changes() batch {
-	var b batch
+	b := make(batch, 0, len(d.order))
 	for _, k := range d.order {
 		if ch := (change{k, d.edited[k]}); isLease(ch) || d.memory.differs(ch) {
 			b = append(b, ch)
