@@ -63,7 +63,7 @@ func BenchmarkDORA(b *testing.B) {
 			binary.BigEndian.PutUint32(request[30:], uint32(i%50000))
 			p, _ := n.accept4(discover, from, port4Server, t0)
 			a := n.decide4(p, t0)
-			_ = a.reply.bytes(maxReply4(p))
+			_ = a.reply.append(make([]byte, 0, 2048), maxReply4(p))
 			you := a.reply.yiaddr.As4()
 			copy(request[at:], you[:])
 			p, _ = n.accept4(request, from, port4Server, t0)
@@ -76,7 +76,7 @@ func BenchmarkDORA(b *testing.B) {
 				if err != nil {
 					panic(fmt.Sprint(err))
 				}
-				_ = a.reply.bytes(maxReply4(p))
+				_ = a.reply.append(make([]byte, 0, 2048), maxReply4(p))
 				<-answers
 			})
 		}

@@ -336,7 +336,7 @@ func (c *checker) overlaps(networks []Network) {
 		for _, a := range blocks[:i] {
 			sameSubnet := strings.TrimSuffix(a.path, ".cidr") == strings.TrimSuffix(b.path, ".delegate.from")
 			if a.prefix.IsValid() && b.prefix.IsValid() && a.prefix.Overlaps(b.prefix) && !sameSubnet {
-				c.say(b.path, "%s overlaps %s of %s: an address must belong to one subnet", b.prefix, a.prefix, a.path)
+				c.say(b.path, "%s overlaps %s of dhcp%s: an address must belong to one subnet", b.prefix, a.prefix, a.path)
 			}
 		}
 	}

@@ -95,7 +95,7 @@ func TestCheckRefuses(t *testing.T) {
 		"delegation from nowhere":              {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
 		"delegation of too much":               {subnet(func(s *Subnet) { v6(s); s.Delegate = Delegation{netip.MustParsePrefix("fd01::/48"), 40} }), "[0].subnets[0].delegate.bits", "shorter than"},
 		"delegation from the subnet":           {subnet(func(s *Subnet) { v6(s); s.Delegate = Delegation{netip.MustParsePrefix("fd00::/48"), 64} }), "[0].subnets[0].delegate.from", "overlaps"},
-		"subnets that overlap across networks": {second(func(n *Network) { n.Subnets[0].CIDR = netip.MustParsePrefix("192.0.2.128/25") }), "[1].subnets[0].cidr", "overlaps 192.0.2.0/24 of [0].subnets[0].cidr"},
+		"subnets that overlap across networks": {second(func(n *Network) { n.Subnets[0].CIDR = netip.MustParsePrefix("192.0.2.128/25") }), "[1].subnets[0].cidr", "overlaps 192.0.2.0/24 of dhcp[0].subnets[0].cidr"},
 		"subnets that overlap in a network": {network(func(n *Network) {
 			n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("192.0.0.0/16")})
 		}), "[0].subnets[1].cidr", "overlaps"},

@@ -16,7 +16,7 @@ const (
 	saveTimeout = 5 * time.Second      // of one call; clients ask again after 4 s
 	retrySave   = 2 * time.Second      // how soon what is owed to the store is tried again
 	slowSave    = 1 * time.Second      // from when on a store counts as away
-	longestGap  = 4 * time.Millisecond // between two calls; see gap
+	longestGap  = 1 * time.Millisecond // between two calls; see gap
 	lookForLoss = 1 * time.Second      // how often a store is asked whether it lost its leases
 )
 
@@ -54,9 +54,12 @@ type committer struct {
 	// What follows belongs to run.
 	waiting []commitment         // are to be stored next
 	flying  []commitment         // are being stored
-	owed    map[slot]model.Lease // prolonged in memory, and not stored yet
+	owed    map[slot]model.Lease // true in memory, and not stored yet
 	away    bool                 // the last call failed, or is overdue
 	epoch   uint64               // of a store that may lose what it holds
+	rests   time.Time            // until when the store is left idle; see gap
+	at      map[slot]int         // of group, of use within a call only
+	given   map[owner]slot       // which address each device is given
 }
 
 // commitment is a lease that is to be stored, and who wants to know.
@@ -77,7 +80,7 @@ func newCommitter(store LeaseStore, t *table, m commitMetrics, log *slog.Logger)
 	c := &committer{
 		store: store, table: t, metrics: m, log: log,
 		queue: make(chan commitment, maxQueue), stopped: make(chan struct{}),
-		owed: make(map[slot]model.Lease),
+		owed: make(map[slot]model.Lease), at: make(map[slot]int), given: make(map[owner]slot),
 	}
 	if s, ok := store.(losable); ok {
 		c.epoch = s.LeaseEpoch() // before the leases are read: a loss from then on is seen
@@ -114,8 +117,12 @@ func (c *committer) run(ctx context.Context) {
 	}
 	for {
 		if !saving && gather == nil && (len(c.waiting) > 0 || len(c.owed) > 0 && retry == nil) {
-			saving, overdue = true, time.After(slowSave)
-			c.save(ctx, results)
+			if d := c.gap(time.Now()); d > 0 {
+				gather = time.After(d)
+			} else {
+				saving, overdue = true, time.After(slowSave)
+				c.save(ctx, results)
+			}
 		}
 		queue := c.queue
 		// What cannot be stored yet gathers in the queue: to be woken for each costs more
@@ -140,10 +147,9 @@ func (c *committer) run(ctx context.Context) {
 			}
 		case s := <-results:
 			saving, overdue, retry = false, nil, nil
+			c.rests = time.Now().Add(rest(s.took))
 			if !c.finish(s) {
 				retry = time.After(retrySave)
-			} else if d := c.gap(s); d > 0 {
-				gather = time.After(d)
 			}
 		case <-gather:
 			gather = nil
@@ -151,15 +157,17 @@ func (c *committer) run(ctx context.Context) {
 	}
 }
 
-// gap returns how long the next group is to gather, once s was stored. A lease that
-// comes alone is stored at once. While they come faster than they are stored, the
-// store is left idle for three times as long as it was at work: a call costs it, and
-// us, about the same for one lease as for twenty.
-func (c *committer) gap(s saved) time.Duration {
-	if n := len(c.queue) + len(c.waiting); n == 0 || n >= maxGroup {
+// rest returns how long the store is left idle after a call that took so long: a call
+// costs it, and us, about the same for one lease as for twenty.
+func rest(took time.Duration) time.Duration { return min(3*took, longestGap) }
+
+// gap returns how long the next group is still to gather. A lease that comes alone is
+// stored at once; those that come soon after another wait for one another.
+func (c *committer) gap(now time.Time) time.Duration {
+	if c.away || len(c.queue)+len(c.waiting) >= maxGroup {
 		return 0
 	}
-	return min(3*s.took, longestGap)
+	return max(0, c.rests.Sub(now))
 }
 
 // replenish owes the store all leases when it has lost them.
@@ -250,16 +258,19 @@ func (c *committer) save(ctx context.Context, results chan<- saved) {
 }
 
 // group moves what waits to flying, and returns what is to be stored: for each
-// address the last that was said of it, and what was owed of that.
+// address the last that was said of it, and what was owed of that. Of a device that
+// was given two addresses the second waits for the next group, which then forgets
+// the first: the store is never told both.
 func (c *committer) group() (also, leases []model.Lease) {
-	at := make(map[slot]int, len(c.waiting))
+	clear(c.at)
+	leases = make([]model.Lease, 0, len(c.waiting)+min(len(c.owed), maxGroup))
 	add := func(l model.Lease) {
 		s := slot{l.Address, l.Bits}
-		if i, ok := at[s]; ok {
+		if i, ok := c.at[s]; ok {
 			leases[i] = l
 			return
 		}
-		at[s] = len(leases)
+		c.at[s] = len(leases)
 		leases = append(leases, l)
 	}
 	for s, l := range c.owed {
@@ -272,7 +283,18 @@ func (c *committer) group() (also, leases []model.Lease) {
 			add(l)
 		}
 	}
+	var later []commitment
+	clear(c.given)
 	for _, w := range c.waiting {
+		if o, ok := ownerOf(w.lease); ok {
+			s := slot{w.lease.Address, w.lease.Bits}
+			if first, again := c.given[o]; again && first != s {
+				c.given[o] = slot{} // nor may what comes behind overtake it
+				later = append(later, w)
+				continue
+			}
+			c.given[o] = s
+		}
 		replaced, err := c.table.prepare(w.lease)
 		if err != nil {
 			w.done(err)
@@ -285,8 +307,20 @@ func (c *committer) group() (also, leases []model.Lease) {
 		delete(c.owed, slot{w.lease.Address, w.lease.Bits})
 		c.flying = append(c.flying, w)
 	}
-	c.waiting = nil
+	clear(c.waiting)
+	c.waiting = append(c.waiting[:0], later...)
 	return also, leases
+}
+
+// owner is who a lease belongs to, as the store knows it.
+type owner struct {
+	network, mac string
+	kind         kind
+}
+
+// ownerOf returns who l belongs to, and false for what is given back or set aside.
+func ownerOf(l model.Lease) (owner, bool) {
+	return owner{l.Network, l.MAC, kindOf(l.Address, l.Bits)}, !l.Expires.IsZero() && !l.Declined
 }
 
 // finish makes a stored group true in memory and answers who waits for it. It
@@ -297,17 +331,31 @@ func (c *committer) finish(s saved) bool {
 		c.failed(s)
 		return false
 	}
-	if c.away {
+	if c.away && s.leases > 0 { // or the store was not asked
 		c.away = false
 		c.metrics.away.Set(0)
 		c.log.Info("leases are stored again")
 	}
 	for _, w := range c.flying {
-		c.table.bind(w.lease)
-		w.done(nil)
+		err := c.table.bind(w.lease)
+		if err != nil {
+			c.takeBack(w.lease)
+		}
+		w.done(err)
 	}
-	c.flying = nil
+	clear(c.flying)
+	c.flying = c.flying[:0]
 	return true
+}
+
+// takeBack owes the store what it was told wrong with a lease that came to nothing:
+// the lease, and that its device has no other.
+func (c *committer) takeBack(l model.Lease) {
+	if had, ok := c.table.ownedBy(l); ok {
+		c.owed[slot{had.Address, had.Bits}] = had
+	}
+	l.Expires = time.Time{}
+	c.owed[slot{l.Address, l.Bits}] = l
 }
 
 // failed owes the store what could be answered without it, and gives up the rest.
@@ -321,7 +369,8 @@ func (c *committer) failed(s saved) {
 	for _, w := range c.flying {
 		w.done(s.err)
 	}
-	c.flying = nil
+	clear(c.flying)
+	c.flying = c.flying[:0]
 }
 
 // stop stores what waits and what is owed a last time.

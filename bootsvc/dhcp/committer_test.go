@@ -262,3 +262,30 @@ func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 		}
 	})
 }
+
+func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
+	for name, c := range map[string]struct {
+		waiting    int
+		took, idle time.Duration // of the last call, and since then
+		away       bool
+		want       time.Duration
+	}{
+		"the store rests three times as long as it worked": {waiting: 1, took: time.Millisecond / 4, want: 3 * time.Millisecond / 4},
+		"a lease that comes a little later waits the rest": {waiting: 1, took: time.Millisecond / 4, idle: time.Millisecond / 2, want: time.Millisecond / 4},
+		"a lease that comes alone is not kept waiting":     {waiting: 1, took: time.Millisecond / 4, idle: time.Second},
+		"a slow store makes nobody wait for longer":        {waiting: 1, took: time.Second, want: longestGap},
+		"a full group goes at once":                        {waiting: maxGroup, took: time.Millisecond},
+		"a store that is away is tried when it is due":     {waiting: 1, took: time.Second, away: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testServer(t, Options{Store: newMemory()}) // nobody runs the committer
+			for range c.waiting {
+				s.committer.commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, func(error) {})
+			}
+			s.committer.rests, s.committer.away = t0.Add(rest(c.took)), c.away
+			if got := s.committer.gap(t0.Add(c.idle)); got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}

@@ -59,6 +59,7 @@ type memory struct {
 	calls  int
 	err    error
 	gate   chan struct{} // nil = open
+	delay  time.Duration
 }
 
 func newMemory() *memory { return &memory{leases: make(map[string]model.Lease)} }
@@ -75,8 +76,9 @@ func (m *memory) Leases(context.Context) ([]model.Lease, error) {
 
 func (m *memory) SaveLeases(ctx context.Context, leases []model.Lease) error {
 	m.mu.Lock()
-	gate := m.gate
+	gate, delay := m.gate, m.delay
 	m.mu.Unlock()
+	time.Sleep(delay)
 	if gate != nil {
 		select {
 		case <-gate:
@@ -110,6 +112,13 @@ func (m *memory) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.err = err
+}
+
+// slow makes each call take a while.
+func (m *memory) slow(delay time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.delay = delay
 }
 
 // tickets are boot tickets by UUID or MAC address.

@@ -23,6 +23,7 @@ type entry struct {
 	index         int   // in pool.ending
 	iaid          uint32
 	declined      bool
+	leaving       bool // its client gave it back, which is not stored yet
 }
 
 // live reports whether e is leased or set aside.

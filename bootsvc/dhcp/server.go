@@ -24,6 +24,10 @@ const lookEvery = time.Second
 type Options struct {
 	Networks []Network
 	Store    LeaseStore // nil = leases are forgotten with the process
+	// Identity is what the DUID that DHCPv6 clients know us by is made of (RFC 8415
+	// §11): the same for ever, and secret. When empty it is made of the network's
+	// hardware address, which a bridge changes as ports join it.
+	Identity []byte
 	Offers   netboot.Offers
 	Loaders  *netboot.Loaders
 	// Site returns where clients of a network reach the boot service; local is our
@@ -50,6 +54,7 @@ type Server struct {
 	table     *table
 	committer *committer
 	store     LeaseStore
+	identity  []byte
 	offers    netboot.Offers
 	loaders   *netboot.Loaders
 	site      func(string, netip.Addr) netboot.Site
@@ -73,7 +78,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, offers: o.Offers, loaders: o.Loaders, site: o.Site, note: o.Note,
+		store: o.Store, identity: o.Identity, offers: o.Offers, loaders: o.Loaders, site: o.Site, note: o.Note,
 		guard: netboot.NewLoaderGuard(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
@@ -112,9 +117,9 @@ func (forgetful) SaveLeases(context.Context, []model.Lease) error { return nil }
 
 // Listen binds what can be bound now. An address in use or a lack of permission
 // is an error; an interface that is missing is waited for, and Healthy says so.
-func (s *Server) Listen(ctx context.Context) error {
+func (s *Server) Listen(context.Context) error {
 	for _, n := range s.networks {
-		if err := n.look(ctx); err != nil && !errors.Is(err, errNoInterface) {
+		if err := n.look(); err != nil && !errors.Is(err, errNoInterface) {
 			s.close()
 			return fmt.Errorf("dhcp: network %s: %w", n.Name, err)
 		}
@@ -148,7 +153,7 @@ func (s *Server) follow(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		for _, n := range s.networks {
-			_ = n.look(ctx) // it logs what is new, and Healthy says the rest
+			_ = n.look() // it logs what is new, and Healthy says the rest
 			for _, c := range n.sockets.unread() {
 				readers.Go(func() { n.read(ctx, c) })
 			}

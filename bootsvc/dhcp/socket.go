@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"github.com/mdlayher/packet"
-	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,6 +32,10 @@ const (
 	// socketBuffer is what the kernel keeps while we are busy: a row that is powered
 	// on asks at once.
 	socketBuffer = 4 << 20
+	// maxDiscarded is more packets than such a buffer holds.
+	maxDiscarded = 1 << 16
+	// askAgain is how soon clients ask again, at first (RFC 2131 §4.1).
+	askAgain = 4 * time.Second
 )
 
 // errNoInterface is returned while the interface of a network does not exist, is
@@ -43,7 +44,7 @@ var errNoInterface = errors.New("interface is not ready")
 
 // groups6 are All_DHCP_Relay_Agents_and_Servers and All_DHCP_Servers (RFC 8415
 // §7.1).
-var groups6 = []net.IP{net.ParseIP("ff02::1:2"), net.ParseIP("ff05::1:3")}
+var groups6 = []netip.Addr{netip.MustParseAddr("ff02::1:2"), netip.MustParseAddr("ff05::1:3")}
 
 // link is what is known of the interface, or the address, that a network is heard
 // on.
@@ -57,21 +58,14 @@ type link struct {
 // addresses returns the addresses of both families.
 func (l *link) addresses() []netip.Prefix { return slices.Concat(l.v4, l.v6) }
 
-// conn is one UDP socket.
-type conn struct {
-	*net.UDPConn
-	v6   bool
-	port uint16 // that it serves: 67, 547 or 4011, whatever it is bound to
-}
-
 // sockets are those of one network.
 type sockets struct {
 	current  atomic.Pointer[link]
 	v4       atomic.Pointer[conn]
 	v6       atomic.Pointer[conn]
-	proxy    atomic.Pointer[conn] // port 4011
-	raw      atomic.Pointer[packet.Conn]
-	rawTried atomic.Bool
+	proxy    atomic.Pointer[conn]       // port 4011
+	frames   atomic.Pointer[descriptor] // for Ethernet frames
+	noFrames atomic.Bool                // they were tried in vain
 
 	mu     sync.Mutex
 	fresh  []*conn // not read yet
@@ -87,7 +81,7 @@ func (n *network) link() *link {
 }
 
 // look sees to it that n's sockets are those of its interface as it is now.
-func (n *network) look(ctx context.Context) error {
+func (n *network) look() error {
 	l, err := n.findLink()
 	s := &n.sockets
 	if before := s.current.Load(); before != nil && (l == nil || l.index != before.index) {
@@ -95,7 +89,7 @@ func (n *network) look(ctx context.Context) error {
 	}
 	if l != nil {
 		s.current.Store(l)
-		if e := n.open(ctx, l); e != nil {
+		if e := n.open(l); e != nil {
 			err = e
 		}
 	}
@@ -166,79 +160,54 @@ func (n *network) has6() bool {
 }
 
 // open opens the sockets that n should have and has not.
-func (n *network) open(ctx context.Context, l *link) error {
+func (n *network) open(l *link) error {
 	if n.Interface == "" {
 		ap, _ := parseListen(n.Listen)
 		if ap.Addr().Is4() {
-			return n.openOne(ctx, &n.sockets.v4, l, ap, port4Server)
+			return n.openOne(&n.sockets.v4, l, ap, port4Server)
 		}
-		return n.openOne(ctx, &n.sockets.v6, l, ap, port6Server)
+		return n.openOne(&n.sockets.v6, l, ap, port6Server)
 	}
 	any4 := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.IPv4Unspecified(), port) }
 	if n.has4() {
-		if err := n.openOne(ctx, &n.sockets.v4, l, any4(port4Server), port4Server); err != nil {
+		if err := n.openOne(&n.sockets.v4, l, any4(port4Server), port4Server); err != nil {
 			return err
 		}
 	}
 	if n.Mode == ModeProxy {
-		if err := n.openOne(ctx, &n.sockets.proxy, l, any4(portPXE), portPXE); err != nil {
+		if err := n.openOne(&n.sockets.proxy, l, any4(portPXE), portPXE); err != nil {
 			return err
 		}
 	}
 	if n.has6() {
-		return n.openOne(ctx, &n.sockets.v6, l, netip.AddrPortFrom(netip.IPv6Unspecified(), port6Server), port6Server)
+		return n.openOne(&n.sockets.v6, l, netip.AddrPortFrom(netip.IPv6Unspecified(), port6Server), port6Server)
 	}
 	return nil
 }
 
 // openOne opens one socket, unless it is open.
-func (n *network) openOne(ctx context.Context, at *atomic.Pointer[conn], l *link, to netip.AddrPort, port uint16) error {
+func (n *network) openOne(at *atomic.Pointer[conn], l *link, to netip.AddrPort, port uint16) error {
 	if at.Load() != nil {
 		return nil
 	}
-	udp, err := listen(ctx, l.name, to)
+	c, err := listen(l.name, to)
 	if err != nil {
 		return listenError(err, l.name, to)
 	}
-	c := &conn{UDPConn: udp, v6: to.Addr().Is6(), port: port}
+	c.port, c.opened = port, time.Now()
 	if c.v6 && l.name != "" {
-		if err := join(c, l.index); err != nil {
-			_ = c.Close()
-			return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
+		for _, group := range groups6 {
+			if err := c.join(group, l.index); err != nil {
+				c.close()
+				return fmt.Errorf("join the multicast groups of DHCPv6 on %s: %w", l.name, err)
+			}
 		}
 	}
-	_ = c.SetReadBuffer(socketBuffer) // the kernel gives what it allows
 	at.Store(c)
 	n.sockets.mu.Lock()
 	n.sockets.fresh = append(n.sockets.fresh, c)
 	n.sockets.mu.Unlock()
 	return nil
-}
-
-// listen opens a UDP socket that hears one interface only. It is bound to the
-// interface before it is bound to its address, so that the sockets of two
-// interfaces do not clash; it shares its port with nobody, or a second daemon
-// would take half of the packets without a word.
-func listen(ctx context.Context, name string, to netip.AddrPort) (*net.UDPConn, error) {
-	network := "udp4"
-	if to.Addr().Is6() {
-		network = "udp6"
-	}
-	lc := net.ListenConfig{Control: func(_, _ string, rc syscall.RawConn) error {
-		if name == "" {
-			return nil
-		}
-		var err error
-		if e := rc.Control(func(fd uintptr) { err = unix.BindToDevice(int(fd), name) }); e != nil {
-			return e
-		}
-		return os.NewSyscallError("bind to interface", err)
-	}}
-	c, err := lc.ListenPacket(ctx, network, to.String())
-	if err != nil {
-		return nil, err
-	}
-	return c.(*net.UDPConn), nil
 }
 
 // listenError says what to do about a socket that cannot be opened.
@@ -258,17 +227,6 @@ func listenError(err error, name string, to netip.AddrPort) error {
 		return fmt.Errorf("%w: %s went away: %w", errNoInterface, name, err)
 	}
 	return fmt.Errorf("listen on %s: %w", where, err)
-}
-
-// join joins the multicast groups of DHCPv6.
-func join(c *conn, index int) error {
-	p := ipv6.NewPacketConn(c)
-	for _, group := range groups6 {
-		if err := p.JoinGroup(&net.Interface{Index: index}, &net.UDPAddr{IP: group}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // trouble returns why the network is not served.
@@ -291,7 +249,7 @@ func (s *sockets) unread() []*conn {
 func (s *sockets) interrupt() {
 	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
 		if c := at.Load(); c != nil {
-			_ = c.SetReadDeadline(time.Unix(1, 0))
+			c.interrupt()
 		}
 	}
 }
@@ -300,13 +258,13 @@ func (s *sockets) interrupt() {
 func (s *sockets) close() {
 	for _, at := range []*atomic.Pointer[conn]{&s.v4, &s.v6, &s.proxy} {
 		if c := at.Swap(nil); c != nil {
-			_ = c.Close()
+			c.close()
 		}
 	}
-	if raw := s.raw.Swap(nil); raw != nil {
-		_ = raw.Close()
+	if frames := s.frames.Swap(nil); frames != nil {
+		frames.close()
 	}
-	s.rawTried.Store(false)
+	s.noFrames.Store(false)
 	s.current.Store(nil)
 	s.unread()
 }
@@ -314,11 +272,14 @@ func (s *sockets) close() {
 // read hands over the packets of c, one after the other, until c is closed or
 // interrupted.
 func (n *network) read(ctx context.Context, c *conn) {
+	if time.Since(c.opened) > askAgain {
+		c.discard()
+	}
 	buf := make([]byte, maxPacket+1)
 	for {
-		size, from, err := c.ReadFromUDPAddrPort(buf)
+		size, from, err := c.receive(buf)
 		switch {
-		case errors.Is(err, net.ErrClosed), ctx.Err() != nil:
+		case errors.Is(err, errEnded), ctx.Err() != nil:
 			return
 		case err != nil: // such as an ICMP error for an answer, or an interface that went down
 			if !pause(ctx, 10*time.Millisecond) {
@@ -327,9 +288,26 @@ func (n *network) read(ctx context.Context, c *conn) {
 		case size > maxPacket:
 			n.metrics.drop(family(c.v6), "too long")
 		default:
-			n.handle(ctx, c, buf[:size], netip.AddrPortFrom(from.Addr().Unmap(), from.Port()))
+			n.handle(ctx, c, buf[:size], from)
+			// Who was woken by it runs now: the read that comes next blocks this thread,
+			// and would hold up whatever waits for its turn on it.
+			runtime.Gosched()
 		}
 	}
+}
+
+// discard throws away what came in while nobody read: while another Ingot led, or the
+// store could not be read. Who sent it has given up, or has sent it again since; a
+// client that was there hours ago must neither get a lease nor be refused one.
+func (c *conn) discard() {
+	_ = c.raw.Control(func(fd uintptr) {
+		var b [1]byte
+		for range maxDiscarded {
+			if _, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_DONTWAIT); err != nil {
+				return
+			}
+		}
+	})
 }
 
 // pause waits, and is false when ctx ended.
@@ -345,17 +323,20 @@ func pause(ctx context.Context, d time.Duration) bool {
 // handle handles one packet. A packet that makes us panic costs nobody else
 // anything.
 func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.AddrPort) {
-	defer func() {
-		if r := recover(); r != nil {
-			n.metrics.drop(family(c.v6), "panic")
-			n.server.log.Error("a packet was not handled because of an error in Ingot", "network", n.Name, "from", from, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-		}
-	}()
+	defer n.survive(c.v6, from)
 	if c.v6 {
 		n.handle6(ctx, data, from, n.link().index)
 		return
 	}
 	n.handle4(data, from, c.port)
+}
+
+// survive, deferred, keeps a panic about one packet from ending the process.
+func (n *network) survive(v6 bool, from netip.AddrPort) {
+	if r := recover(); r != nil {
+		n.metrics.drop(family(v6), "panic")
+		n.server.log.Error("a packet was not handled because of an error in Ingot", "network", n.Name, "from", from, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	}
 }
 
 // send4 sends an answer to an address that can be reached by UDP.
@@ -376,7 +357,7 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 	if c == nil {
 		return
 	}
-	if _, err := c.WriteToUDPAddrPort(data, to); err != nil {
+	if err := c.send(data, to); err != nil {
 		n.metrics.drop(family(c.v6), "not sent")
 		n.server.log.Debug("an answer was not sent", "network", n.Name, "to", to, "err", err)
 	}
@@ -389,40 +370,44 @@ func (n *network) broadcast4(data []byte) {
 
 // unicast4 sends an answer to a client that does not answer ARP for its address
 // yet, in an Ethernet frame made here; by broadcast where that is not possible
-// (RFC 2131 §4.1).
-func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data []byte) {
+// (RFC 2131 §4.1). The frame is made in buf, if it has room.
+func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf []byte) {
 	l := n.link()
-	raw := n.rawSocket(l)
-	if raw == nil || len(l.mac) != 6 || !src.Is4() || !dst.Is4() {
-		n.broadcast4(data)
-		return
+	if frames := n.frames(l); frames != nil && len(l.mac) == 6 && src.Is4() && dst.Is4() {
+		if frames.sendFrame(frame4(buf, mac, l.mac, src, dst, data), l.index, mac) == nil {
+			return
+		}
 	}
-	if _, err := raw.WriteTo(frame4(mac, l.mac, src, dst, data), &packet.Addr{HardwareAddr: mac}); err != nil {
-		n.broadcast4(data)
-	}
+	n.broadcast4(data)
 }
 
-// rawSocket returns the socket for Ethernet frames, nil where there is none to be
-// had. It receives nothing.
-func (n *network) rawSocket(l *link) *packet.Conn {
+// frames returns the socket for Ethernet frames, nil where there is none to be had.
+func (n *network) frames(l *link) *descriptor {
 	s := &n.sockets
-	if raw := s.raw.Load(); raw != nil || l.name == "" || s.rawTried.Swap(true) {
-		return raw
+	if d := s.frames.Load(); d != nil || l.name == "" || s.noFrames.Load() {
+		return d
 	}
-	raw, err := packet.Listen(&net.Interface{Index: l.index, Name: l.name, HardwareAddr: l.mac}, packet.Raw, 0, nil)
+	s.mu.Lock() // two may be the first to send
+	defer s.mu.Unlock()
+	if d := s.frames.Load(); d != nil {
+		return d
+	}
+	d, err := newFrames()
 	if err != nil {
+		s.noFrames.Store(true)
 		n.server.log.Warn("answers are broadcast, for Ethernet frames cannot be sent: that needs CAP_NET_RAW", "network", n.Name, "err", err)
 		return nil
 	}
-	s.raw.Store(raw)
-	return raw
+	s.frames.Store(&d)
+	return &d
 }
 
 // frame4 returns an Ethernet frame with an IPv4 packet with a UDP packet from port
-// 67 to port 68 (RFC 894, 791, 768).
-func frame4(to, from net.HardwareAddr, src, dst netip.Addr, data []byte) []byte {
+// 67 to port 68 (RFC 894, 791, 768), in buf if it has room.
+func frame4(buf []byte, to, from net.HardwareAddr, src, dst netip.Addr, data []byte) []byte {
 	const ethernet, ip, udp = 14, 20, 8
-	f := make([]byte, ethernet+ip+udp+len(data))
+	f := slices.Grow(buf[:0], ethernet+ip+udp+len(data))[:ethernet+ip+udp+len(data)]
+	clear(f[:ethernet+ip+udp])
 	copy(f[0:], to)
 	copy(f[6:], from)
 	binary.BigEndian.PutUint16(f[12:], unix.ETH_P_IP)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
+	"golang.org/x/sys/unix"
 
 	"ingot/model"
 )
@@ -68,6 +69,20 @@ func eventually(t *testing.T, what string, cond func() bool) {
 	t.Fatalf("not in time: %s", what)
 }
 
+// localAddr returns the address that a socket is bound to.
+func localAddr(t testing.TB, c *conn) *net.UDPAddr {
+	t.Helper()
+	var a netip.AddrPort
+	if err := c.set(func(fd int) error {
+		sa, err := unix.Getsockname(fd)
+		a = c.addrPort(sa)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return net.UDPAddrFromAddrPort(a)
+}
+
 // exchange sends a packet as a relay on an unprivileged port would, and returns
 // the answer.
 func exchange(t *testing.T, to net.Addr, kind dhcpv4.MessageType, mac string, options map[byte]any) *dhcpv4.DHCPv4 {
@@ -99,7 +114,7 @@ func exchange(t *testing.T, to net.Addr, kind dhcpv4.MessageType, mac string, op
 func TestRunThroughARelay(t *testing.T) {
 	store := newMemory()
 	dora := func(s *Server) string {
-		to := s.networks[0].sockets.v4.Load().LocalAddr()
+		to := localAddr(t, s.networks[0].sockets.v4.Load())
 		offer := exchange(t, to, dhcpv4.MessageTypeDiscover, mac1, nil)
 		you := netip.AddrFrom4([4]byte(offer.YourIPAddr.To4()))
 		ack := exchange(t, to, dhcpv4.MessageTypeRequest, mac1, map[byte]any{50: you, 54: addr("127.0.0.1")})
@@ -134,7 +149,7 @@ func TestNothingIsAnsweredBeforeLeasesAreKnown(t *testing.T) {
 		t.Errorf("Healthy: got %v, want that leases are not read yet", err)
 	}
 	store.fail(nil)
-	exchange(t, s.networks[0].sockets.v4.Load().LocalAddr(), dhcpv4.MessageTypeDiscover, mac1, nil)
+	exchange(t, localAddr(t, s.networks[0].sockets.v4.Load()), dhcpv4.MessageTypeDiscover, mac1, nil)
 }
 
 func TestListenErrors(t *testing.T) {
@@ -180,7 +195,7 @@ func TestNewRefusesABadConfiguration(t *testing.T) {
 }
 
 func TestFrame4(t *testing.T) {
-	f := frame4(net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}, addr("192.0.2.2"), addr("192.0.2.10"), []byte("abc"))
+	f := frame4(nil, net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}, addr("192.0.2.2"), addr("192.0.2.10"), []byte("abc"))
 	ip := f[14:34]
 	if sum16(0, ip) != 0xffff {
 		t.Error("the checksum of the IP header is wrong")
@@ -277,7 +292,7 @@ func TestInterfaces(t *testing.T) {
 	if unicast.ACK.YourIPAddr.String() != "192.0.2.10" || broadcast.ACK.YourIPAddr.String() != "192.0.2.10" {
 		t.Errorf("got %s by unicast, %s by broadcast, want 192.0.2.10", unicast.ACK.YourIPAddr, broadcast.ACK.YourIPAddr)
 	}
-	if s.networks[0].sockets.raw.Load() == nil {
+	if s.networks[0].sockets.frames.Load() == nil {
 		t.Error("no frame was sent to a client without address: it was broadcast")
 	}
 

@@ -30,6 +30,10 @@ var errExhausted = errors.New("no address is left")
 // meanwhile.
 var errTaken = errors.New("the address is another device's now")
 
+// errKept is returned for a lease that was given back, and that its client has
+// asked for again meanwhile.
+var errKept = errors.New("its device has asked for the address again")
+
 // query is what a client asks of the table.
 type query struct {
 	network *network
@@ -252,7 +256,7 @@ func (t *table) reservation(q query) (Reservation, *subnet, bool) {
 		return Reservation{}, nil, false
 	}
 	for _, r := range t.byMAC[q.mac] {
-		if s, ok := q.onLink(r.Address); ok && !t.own[r.Address] {
+		if s, ok := q.onLink(r.Address); ok && !t.own[r.Address] && !s.special(r.Address) {
 			return r, s, true
 		}
 	}
@@ -369,6 +373,7 @@ func (t *table) forgetOne(p *pool, now time.Time) bool {
 func (t *table) renewal(q query) (model.Lease, renewalState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.dropOffers(q.now) // of clients that name an address without having asked for an offer
 	e, state := t.renew(q)
 	if state < renewalFree {
 		return model.Lease{}, state
@@ -413,7 +418,8 @@ func (t *table) renew(q query) (*entry, renewalState) {
 // renewFree decides about an address that nobody has.
 func (t *table) renewFree(s *subnet, q query) (*entry, renewalState) {
 	p := s.poolOf(q.wish, q.bits)
-	mine := q.bits == 0 && t.reserved[q.wish].MAC == q.mac && t.reserved[q.wish].Address.IsValid()
+	r, _, reserved := t.reservation(q)
+	mine := reserved && r.Address == q.wish
 	switch {
 	case q.bits == 0 && t.reservedForOther(q.wish, q.mac):
 		return nil, renewalTaken
@@ -475,6 +481,7 @@ func (t *table) release(q query) (model.Lease, bool) {
 		t.remove(e)
 		return model.Lease{}, false
 	}
+	e.leaving = true
 	l := e.lease()
 	l.Expires = time.Time{}
 	return l, true
@@ -532,10 +539,12 @@ func (t *table) prepare(l model.Lease) ([]model.Lease, error) {
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{l.Address, l.Bits}]
 	switch {
-	case e == nil && l.Expires.IsZero():
+	case l.Expires.IsZero() && (e == nil || e.expires == 0): // nobody has it
 		return nil, nil
 	case e == nil, e.mac != l.MAC, e.declined != l.Declined:
 		return nil, errTaken
+	case l.Expires.IsZero() && !e.leaving:
+		return nil, errKept
 	}
 	had := t.leases[holderOf(e)]
 	if had == nil || had == e || l.Declined || l.Expires.IsZero() {
@@ -546,19 +555,25 @@ func (t *table) prepare(l model.Lease) ([]model.Lease, error) {
 	return []model.Lease{old}, nil
 }
 
-// bind makes a lease that was stored, or taken back, true in memory.
-func (t *table) bind(l model.Lease) {
+// bind makes a lease that was stored, or taken back, true in memory. It is
+// errTaken when the address went to another device while it was stored, as a
+// reservation can have it: then nobody may be told that it is leased.
+func (t *table) bind(l model.Lease) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{l.Address, l.Bits}]
-	if e == nil || e.mac != l.MAC {
-		return
+	mine := e != nil && e.mac == l.MAC
+	switch {
+	case l.Expires.IsZero():
+		if mine && e.leaving { // or its client has asked for it again
+			t.remove(e)
+		}
+	case !mine:
+		return errTaken
+	default:
+		t.set(e, l)
 	}
-	if l.Expires.IsZero() {
-		t.remove(e)
-		return
-	}
-	t.set(e, l)
+	return nil
 }
 
 // extend is bind for a lease that could not be stored: only what its holder has
@@ -581,11 +596,10 @@ func (t *table) load(leases []model.Lease) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range leases {
-		n := t.network(l.Network)
-		if n == nil || l.Expires.IsZero() || l.MAC == "" && !l.Declined {
+		if l.Expires.IsZero() || l.MAC == "" && !l.Declined {
 			continue
 		}
-		s, ok := n.subnetOf(l.Address, l.Bits)
+		s, ok := t.home(l)
 		if !ok {
 			continue
 		}
@@ -593,19 +607,21 @@ func (t *table) load(leases []model.Lease) {
 			t.remove(e)
 		}
 		if p := s.poolOf(l.Address, l.Bits); p.entries < p.limit {
-			t.set(t.insert(p, l.Address, query{network: n, mac: l.MAC, bits: l.Bits}), l)
+			t.set(t.insert(p, l.Address, query{network: s.network, mac: l.MAC, bits: l.Bits}), l)
 		}
 	}
 }
 
-// network returns the network with a name, or nil.
-func (t *table) network(name string) *network {
+// home returns the subnet that a stored lease belongs to: on its own network, or on
+// another, for a network that was given another name still has the same devices.
+func (t *table) home(l model.Lease) (s *subnet, ok bool) {
 	for _, n := range t.networks {
-		if n.Name == name {
-			return n
+		found, in := n.subnetOf(l.Address, l.Bits)
+		if in && (!ok || n.Name == l.Network) {
+			s, ok = found, true
 		}
 	}
-	return nil
+	return s, ok
 }
 
 // holderOf returns who e belongs to.
@@ -636,7 +652,7 @@ func (t *table) hold(e *entry, now time.Time) {
 	if e.pool.offers > e.pool.limit/2 {
 		while = shortOffer
 	}
-	e.held = now.Add(while).Unix()
+	e.held, e.leaving = now.Add(while).Unix(), false
 	if e.index >= 0 {
 		heap.Fix(&e.pool.ending, e.index)
 	}
@@ -744,6 +760,21 @@ func (t *table) leaseOf(q query) (model.Lease, bool) {
 	defer t.mu.Unlock()
 	e := t.leases[q.holder()]
 	if e == nil || !e.live(q.now) {
+		return model.Lease{}, false
+	}
+	return e.lease(), true
+}
+
+// ownedBy returns what the device of a lease has leased, which may be another.
+func (t *table) ownedBy(l model.Lease) (model.Lease, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s, ok := t.home(l)
+	if !ok {
+		return model.Lease{}, false
+	}
+	e := t.leases[holder{s.network, l.MAC, kindOf(l.Address, l.Bits)}]
+	if e == nil {
 		return model.Lease{}, false
 	}
 	return e.lease(), true

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -16,6 +17,7 @@ import (
 // packet4 is a client's DHCPv4 packet, and how it came.
 type packet4 struct {
 	*dhcpv4.DHCPv4
+	kind  dhcpv4.MessageType
 	mac   string // canonical
 	from  netip.AddrPort
 	port  uint16 // of ours: 67, or 4011
@@ -61,7 +63,10 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 		n.answer4(p, a, nil)
 		return
 	}
-	n.server.committer.commit(*a.lease, func(err error) { n.answer4(p, a, err) })
+	n.server.committer.commit(*a.lease, func(err error) {
+		defer n.survive(false, from) // this is the committer's goroutine
+		n.answer4(p, a, err)
+	})
 }
 
 // answer4 sends an answer whose lease was stored, or could not be.
@@ -70,7 +75,7 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 		a.outcome, a.reply = "not stored", nil
 		n.server.log.Debug("no answer: the lease could not be stored", "network", n.Name, "mac", p.mac, "err", err)
 	}
-	n.metrics.packet("4", type4(p.MessageType()), a.outcome)
+	n.metrics.packet("4", type4(p.kind), a.outcome)
 	if a.reply == nil {
 		return
 	}
@@ -78,9 +83,17 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 	n.server.noteDHCP(a.ticket, a.client)
 }
 
+// buffer4 is memory for one answer and the frame that it may go in. A longer answer
+// has memory of its own.
+type buffer4 struct{ packet, frame [2048]byte }
+
+var buffers4 = sync.Pool{New: func() any { return new(buffer4) }}
+
 // deliver4 sends an answer on the way that p's sender can hear it (RFC 2131 §4.1).
 func (n *network) deliver4(p packet4, a answer4) {
-	data := a.reply.bytes(maxReply4(p))
+	buf := buffers4.Get().(*buffer4)
+	defer buffers4.Put(buf) // what was sent is the kernel's
+	data := a.reply.append(buf.packet[:0], maxReply4(p))
 	switch {
 	case p.relay.address.IsValid():
 		port := uint16(port4Server)
@@ -97,7 +110,7 @@ func (n *network) deliver4(p packet4, a answer4) {
 	case p.IsBroadcast() || !a.reply.yiaddr.IsValid():
 		n.broadcast4(data)
 	default:
-		n.unicast4(p.ClientHWAddr, a.reply.server, a.reply.yiaddr, data)
+		n.unicast4(p.ClientHWAddr, a.reply.server, a.reply.yiaddr, data, buf.frame[:0])
 	}
 }
 
@@ -107,13 +120,13 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
 		return packet4{}, drop4Malformed
 	}
-	p := packet4{DHCPv4: parsed, from: from, port: port, link: n.link()}
+	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
 	if !validMAC(p.ClientHWAddr) {
 		return p, drop4Hardware
 	}
 	p.mac = p.ClientHWAddr.String()
 	switch {
-	case p.MessageType() == dhcpv4.MessageTypeNone:
+	case p.kind == dhcpv4.MessageTypeNone:
 		return p, drop4BOOTP
 	case !n.serves(p.mac):
 		return p, drop4Filter
@@ -198,7 +211,7 @@ func (n *network) decide4(p packet4, now time.Time) answer4 {
 	if n.Mode == ModeProxy {
 		return n.decideProxy4(p, now)
 	}
-	switch p.MessageType() { //nolint:exhaustive // what servers say is no question
+	switch p.kind { //nolint:exhaustive // what servers say is no question
 	case dhcpv4.MessageTypeDiscover:
 		return n.discover4(p, now)
 	case dhcpv4.MessageTypeRequest:
@@ -392,7 +405,7 @@ func (n *network) inform4(p packet4, now time.Time) answer4 {
 // business.
 func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 	kind := dhcpv4.MessageTypeAck
-	switch t := p.MessageType(); {
+	switch t := p.kind; {
 	case t == dhcpv4.MessageTypeDiscover && p.port == port4Server:
 		kind = dhcpv4.MessageTypeOffer
 	case (t == dhcpv4.MessageTypeRequest || t == dhcpv4.MessageTypeInform) && p.port == portPXE:

@@ -3,6 +3,7 @@ package dhcp
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -59,7 +60,7 @@ type option4 struct {
 
 // newReply4 returns the answer of a type to p, by which clients know us as server.
 func newReply4(p packet4, kind dhcpv4.MessageType, server netip.Addr) *reply4 {
-	r := &reply4{request: p.DHCPv4, server: server, ciaddr: address4(p.ClientIPAddr), options: make([]option4, 0, 16)}
+	r := &reply4{request: p.DHCPv4, server: server, ciaddr: address4(p.ClientIPAddr), options: make([]option4, 0, 12)}
 	if kind == dhcpv4.MessageTypeOffer {
 		r.ciaddr = netip.Addr{} // RFC 2131 table 3
 	}
@@ -94,7 +95,7 @@ func (r *reply4) subnet(p packet4, s *subnet) {
 	}
 	r.add(dhcpv4.OptionDomainNameServer.Code(), joined4(s.DNS))
 	r.add(dhcpv4.OptionDomainName.Code(), []byte(s.Domain))
-	if p.IsOptionRequested(dhcpv4.OptionNTPServers) && len(p.Options.Get(dhcpv4.OptionParameterRequestList)) > 0 {
+	if slices.Contains(p.Options.Get(dhcpv4.OptionParameterRequestList), dhcpv4.OptionNTPServers.Code()) {
 		r.add(dhcpv4.OptionNTPServers.Code(), joined4(s.NTP))
 	}
 }
@@ -158,10 +159,14 @@ func maxReply4(p packet4) int {
 	return size - headers4
 }
 
-// bytes returns the packet (RFC 2131 §2), of at most limit bytes unless the relay's
-// option alone makes it longer.
-func (r *reply4) bytes(limit int) []byte {
-	b := make([]byte, 240, max(minReply4, limit))
+// bytes returns the packet as append makes it.
+func (r *reply4) bytes(limit int) []byte { return r.append(nil, limit) }
+
+// append appends the packet (RFC 2131 §2) to an empty slice. It has at most limit
+// bytes unless the relay's option alone makes it longer.
+func (r *reply4) append(b []byte, limit int) []byte {
+	b = slices.Grow(b, max(minReply4, limit))[:240]
+	clear(b[:minReply4])
 	q := r.request
 	b[0], b[1], b[2] = byte(dhcpv4.OpcodeBootReply), byte(q.HWType), byte(len(q.ClientHWAddr))
 	copy(b[4:], q.TransactionID[:])

@@ -31,7 +31,10 @@ func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPor
 		n.drop6(ctx, x, from, err)
 		return
 	}
-	commitAll6(n.server.committer, d.leases, func(err error) { n.answer6(ctx, x, d, from, err) })
+	commitAll6(n.server.committer, d.leases, func(err error) {
+		defer n.survive(true, from) // this is the committer's goroutine
+		n.answer6(ctx, x, d, from, err)
+	})
 }
 
 // drop6 counts a packet that is not answered.
@@ -130,6 +133,9 @@ func (n *network) local6(x *exchange6) netip.Addr {
 
 // duid6 returns the DUID that we go by on n.
 func (n *network) duid6() []byte {
+	if id := n.server.identity; len(id) > 0 {
+		return duid6(n.Name, id)
+	}
 	l := n.link()
 	if len(l.mac) > 0 || len(l.v6) == 0 {
 		return duid6(n.Name, l.mac)

@@ -624,7 +624,7 @@ func TestAnswerWaitsForTheStore6(t *testing.T) {
 	l := newLab6(t, plain6())
 	l.store.saving = make(chan struct{})
 	server, client := pair6(t)
-	l.sockets.v6.Store(&conn{UDPConn: server, v6: true, port: port6Server})
+	l.sockets.v6.Store(server)
 	// A relay that wants its answers where it sends from can be anywhere.
 	from := client.LocalAddr().(*net.UDPAddr).AddrPort()
 	relay := func(message string) []byte {
@@ -680,15 +680,17 @@ func TestAnswerWaitsForTheStore6(t *testing.T) {
 }
 
 // pair6 returns two UDP sockets on loopback.
-func pair6(t testing.TB) (server, client *net.UDPConn) {
+func pair6(t testing.TB) (server *conn, client *net.UDPConn) {
 	t.Helper()
-	for _, c := range []**net.UDPConn{&server, &client} {
-		var err error
-		if *c, err = net.ListenUDP("udp6", &net.UDPAddr{IP: net.IPv6loopback}); err != nil {
-			t.Skip("no IPv6 on loopback: ", err)
-		}
-		t.Cleanup(func() { _ = (*c).Close() })
+	var err error
+	if server, err = listen("", netip.MustParseAddrPort("[::1]:0")); err != nil {
+		t.Skip("no IPv6 on loopback: ", err)
 	}
+	t.Cleanup(server.close)
+	if client, err = net.ListenUDP("udp6", &net.UDPAddr{IP: net.IPv6loopback}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
 	return server, client
 }
 

@@ -172,10 +172,9 @@ func ips(addresses []netip.Addr) []net.IP {
 func (m *message6) asks(code dhcpv6.OptionCode) bool { return slices.Contains(m.asked, code) }
 
 // duid6 returns the DUID (RFC 8415 §11.5) that a network is served by: the same
-// for as long as its name and the MAC address of its interface are, and no other
-// server's.
-func duid6(network string, mac net.HardwareAddr) []byte {
-	sum := sha256.Sum256(append([]byte("DHCPv6 server\x00"+network+"\x00"), mac...))
+// for as long as its name and the server's identity are, and no other server's.
+func duid6(network string, id []byte) []byte {
+	sum := sha256.Sum256(append([]byte("DHCPv6 server\x00"+network+"\x00"), id...))
 	uuid := sum[:16]
 	uuid[6] = uuid[6]&0x0f | 0x80 // RFC 9562 §5.8: a UUID of our own making
 	uuid[8] = uuid[8]&0x3f | 0x80

@@ -1,0 +1,102 @@
+package dhcp
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// reading opens a socket on loopback that somebody reads, and returns what its
+// reader came back with.
+func reading(t *testing.T) (c *conn, ended <-chan error) {
+	t.Helper()
+	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.close)
+	got := make(chan error, 1)
+	go func() {
+		for {
+			if _, _, err := c.receive(make([]byte, maxPacket)); err != nil {
+				got <- err
+				return
+			}
+		}
+	}()
+	return c, got
+}
+
+// isEnded waits for a reader's end, for less time than it takes to look by itself.
+func isEnded(t *testing.T, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, errEnded) {
+			t.Errorf("the reader ended with %v", err)
+		}
+	case <-time.After(wakeEvery / 2):
+		t.Fatal("the reader does not end")
+	}
+}
+
+// taken reports whether somebody has a socket at an address.
+func taken(to *net.UDPAddr) bool {
+	c, err := net.ListenUDP("udp4", to)
+	if err == nil {
+		_ = c.Close()
+	}
+	return errors.Is(err, unix.EADDRINUSE)
+}
+
+func TestClosingASocketEndsItsReader(t *testing.T) {
+	c, ended := reading(t)
+	address := localAddr(t, c)
+	c.close()
+	isEnded(t, ended)
+	eventually(t, "its port is free again", func() bool { return !taken(address) })
+	if err := c.send([]byte("late"), address.AddrPort()); err == nil {
+		t.Error("it sends afterwards")
+	}
+	if _, _, err := c.receive(nil); !errors.Is(err, errEnded) {
+		t.Errorf("receiving afterwards: %v", err)
+	}
+}
+
+func TestAnInterruptedSocketStillSends(t *testing.T) {
+	c, ended := reading(t)
+	other, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	c.interrupt()
+	isEnded(t, ended)
+	if err := c.send([]byte("the last answer"), other.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+		t.Fatal(err)
+	}
+	_ = other.SetReadDeadline(time.Now().Add(10 * time.Second))
+	buf := make([]byte, 64)
+	if size, _, err := other.ReadFromUDP(buf); err != nil || string(buf[:size]) != "the last answer" {
+		t.Errorf("got %q, %v", buf[:size], err)
+	}
+}
+
+func TestAnEmptyPacketIsAPacket(t *testing.T) {
+	c, err := listen("", netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := c.send(nil, localAddr(t, c).AddrPort()); err != nil {
+		t.Fatal(err)
+	}
+	size, from, err := c.receive(make([]byte, maxPacket))
+	if err != nil || size != 0 || from != localAddr(t, c).AddrPort() {
+		t.Errorf("got %d bytes from %s, %v", size, from, err)
+	}
+}
