@@ -33,6 +33,7 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 		o.Loaders = files
 		o.Holder = func(a netip.Addr) (string, bool) { return mac1, a.IsLoopback() }
 	})
+	r.ticket.Purpose = model.PurposeDiscovery
 	withUKI := *r.ticket
 	if withUKI.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
 		t.Fatal(err)

@@ -184,6 +184,18 @@ func TestHTTPBootDocument(t *testing.T) {
 	}
 }
 
+// tenants makes the ticket a claim's, of an image with a UKI or without.
+func tenants(uki bool) func(*desk) {
+	return func(d *desk) {
+		t := *d.offers[uuid1].Ticket
+		t.Purpose = model.PurposeClaim
+		if uki {
+			t.Image.UKI = &model.Layer{Digest: t.Image.Kernel.Digest, Size: 1}
+		}
+		d.offers[uuid1] = &model.Offer{Ticket: &t}
+	}
+}
+
 func TestIgnitionWithoutAToken(t *testing.T) {
 	for title, tc := range map[string]struct {
 		world  func(*desk)
@@ -194,6 +206,8 @@ func TestIgnitionWithoutAToken(t *testing.T) {
 		"a machine fetches its own":                    {nil, asking, uuid1, 200},
 		"T14: it does so again":                        {func(d *desk) { with(d, "", false, &model.Progress{IgnitionAt: armed}) }, asking, uuid1, 200},
 		"T07: in whatever spelling":                    {nil, asking, strings.ToUpper(uuid1), 200},
+		"a tenant's that boots a UKI":                  {tenants(true), asking, uuid1, 200},
+		"Y01: not a tenant's that has its token":       {tenants(false), asking, uuid1, 403},
 		"Y01: not from an address that nobody holds":   {nil, "10.1.2.4", uuid1, 403},
 		"Y01: not another's":                           {func(d *desk) { o := *scriptTicket(); o.ID, o.UUID = "s2-1", uuid2; d.arm(&o, "x") }, asking, uuid2, 403},
 		"Y01: not of a server that is not known":       {nil, asking, uuid2, 403},
@@ -204,7 +218,9 @@ func TestIgnitionWithoutAToken(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
-			d.arm(scriptTicket(), `{"ignition":{"version":"3.3.0"}}`)
+			discovery := scriptTicket()
+			discovery.Purpose = model.PurposeDiscovery
+			d.arm(discovery, `{"ignition":{"version":"3.3.0"}}`)
 			if tc.world != nil {
 				tc.world(d)
 			}

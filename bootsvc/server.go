@@ -349,7 +349,7 @@ func (s *Server) scriptOf(r *request, t *model.Ticket, m manner) (string, bool) 
 // lease on.
 func (s *Server) serveNoToken(r *request) {
 	offer, known := s.asker(r)
-	if t := offer.Ticket; known && netboot.InUse(t) && s.ticketOf(r, r.args[0], t) {
+	if t := offer.Ticket; known && netboot.WithoutToken(t) && s.ticketOf(r, r.args[0], t) {
 		s.serveTicketIgnition(r, t)
 		return
 	}

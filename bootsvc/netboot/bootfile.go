@@ -43,15 +43,23 @@ func (s Site) BootFile(c Client, o model.Offer, l *Loaders) (Answer, bool) {
 
 // refusal returns why c boots nothing, whatever there is to boot. metalprobe runs
 // on a machine that has booted, so it is told where its Ignition is for as long as
-// that is served (see InUse): a machine that lost it half way asks again.
+// that is served (see WithoutToken): a machine that lost it half way asks again.
 func refusal(c Client, o model.Offer) Reason {
 	switch {
 	case c.Kind == KindNone:
 		return ReasonNotAsked
-	case c.Kind == KindProbe && !InUse(o.Ticket), c.Kind != KindProbe && !o.Ticket.MayBoot(o.Progress):
+	case c.Kind == KindProbe && !WithoutToken(o.Ticket), c.Kind != KindProbe && !o.Ticket.MayBoot(o.Progress):
 		return ReasonNoTicket
 	}
 	return ""
+}
+
+// WithoutToken reports whether t's Ignition is given to the machine that holds its
+// server's lease, without a token, which a UKI has nowhere to keep. A tenant's is
+// given away so only where it must be: who forges a MAC address on its own
+// segment may take over a lease.
+func WithoutToken(t *model.Ticket) bool {
+	return InUse(t) && (t.Purpose != model.PurposeClaim || t.Image.UKI != nil)
 }
 
 // InUse reports whether t's Ignition and layers may be fetched: while it is open
