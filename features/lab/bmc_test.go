@@ -1,0 +1,97 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ingot/bmc/sim"
+)
+
+// TestABMCThatIsPluggedIn gives a BMC, of whom Git says nothing, an address, and
+// watches what becomes of it.
+func TestABMCThatIsPluggedIn(t *testing.T) {
+	need(t)
+	t.Parallel()
+	r := newRack(t)
+	// The rack runs before it has an address, as a BMC does, on whatever it gets.
+	machine := newNamespace(t, "bmc")
+	facts := machine.startRack(t, rackOrder{Host: "0.0.0.0", BootURL: bootURL, Delays: sim.FastDelays()})
+	bmc, server := facts.BMCs[0], facts.Servers[0]
+	_, port, err := net.SplitHostPort(bmc.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	database := filepath.Join(t.TempDir(), "mac-prefixes.yaml")
+	if err := os.WriteFile(database, fmt.Appendf(nil, macPrefixes, hexMAC(bmc.MAC)[:6], port), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := newIngot(t, r.server, fmt.Sprintf(`
+dhcp:
+- name: oob
+  interface: br0
+  role: bmc
+  subnets:
+  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1, leaseTime: 1h}
+discovery: {image: %q, macPrefixesFile: %q}
+`, pretendedProbe(t, r.server), database))
+	i.start(t)
+
+	machine.plug(device, bmc.MAC, r.server, bridgeName)
+	c := newClient(t, udhcpc, machine)
+	c.start(t)
+	first := c.mustAwait(t).Address.String()
+	name := "oob-" + hexMAC(bmc.MAC)
+
+	t.Run("a device that asks for an address is an Endpoint", func(t *testing.T) {
+		i.statusHas(t, patience, "endpoints/"+name+".yaml", bmc.MAC, first)
+	})
+	t.Run("an Endpoint whose MAC address is known is a BMC", func(t *testing.T) {
+		i.statusHas(t, patience, "bmcs/"+name+".yaml", first, bmc.MAC)
+	})
+	t.Run("the server behind it is discovered and Available", func(t *testing.T) {
+		i.statusHas(t, 2*patience, "servers/"+name+"-system-0.yaml", server.UUID, "state: Available")
+	})
+	if t.Failed() {
+		return
+	}
+
+	c.releaseNow(t)
+	other := newClient(t, udhcpc, r.nextHost(t, false), "-r", first)
+	other.start(t)
+	if got := other.mustAwait(t).Address.String(); got != first {
+		t.Fatalf("another device was given %s, and not the address %s that it asked for", got, first)
+	}
+	again := newClient(t, udhcpc, machine)
+	again.start(t)
+	second := again.mustAwait(t).Address.String()
+	if second == first {
+		t.Fatalf("two devices have %s", first)
+	}
+	t.Run("an Endpoint whose address changed is followed", func(t *testing.T) {
+		i.statusHas(t, patience, "endpoints/"+name+".yaml", second)
+		i.statusHas(t, patience, "bmcs/"+name+".yaml", second, "state: Enabled")
+	})
+	t.Run("its server is still Available", func(t *testing.T) {
+		i.statusHas(t, patience, "servers/"+name+"-system-0.yaml", "state: Available")
+	})
+}
+
+// macPrefixes is a database in which the first credentials are wrong.
+const macPrefixes = `macPrefixes:
+- macPrefix: "%[1]s"
+  manufacturer: Somebody
+  protocol: Redfish
+  protocolScheme: https
+  port: %[2]s
+  type: bmc
+  defaultCredentials:
+  - {username: admin, password: of-another-model}
+  - {username: admin, password: ingot-sim}
+`
+
+// hexMAC is a MAC address without colons.
+func hexMAC(mac string) string { return strings.ReplaceAll(mac, ":", "") }

@@ -1,0 +1,90 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// kea is another DHCP server for the rack, in place of Ingot: what fails with it
+// too is the lab's fault.
+type kea struct {
+	on       *namespace
+	dir      string
+	size     int // of each pool; 0 = as rackNetwork
+	programs []*process
+}
+
+func newKea(t *testing.T, on *namespace) *kea {
+	t.Helper()
+	need(t, tool{"kea-dhcp4", "kea-dhcp4-server"}, tool{"kea-dhcp6", "kea-dhcp6-server"})
+	return &kea{on: on, dir: t.TempDir()}
+}
+
+func (k *kea) start(t *testing.T) {
+	t.Helper()
+	k.programs = nil
+	for family, config := range map[string]string{"4": k.config4(), "6": k.config6()} {
+		file := filepath.Join(k.dir, "kea"+family+".json")
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := k.on.startWith(t, "kea-dhcp"+family, []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}, "kea-dhcp"+family, "-c", file)
+		k.programs = append(k.programs, p)
+		eventually(t, patience, func() error {
+			if !strings.Contains(p.output.String(), "STARTED") {
+				return fmt.Errorf("kea-dhcp%s has not started: %s", family, p.output.tail(5))
+			}
+			return nil
+		})
+	}
+}
+
+func (k *kea) stop(t *testing.T) {
+	t.Helper()
+	for _, p := range k.programs {
+		if err := p.stop(patience); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (k *kea) kill() {
+	for _, p := range k.programs {
+		p.kill()
+	}
+}
+
+const keaLog = `"loggers": [{"name": "kea-dhcp%s", "output_options": [{"output": "stdout"}], "severity": "INFO"}]`
+
+func (k *kea) last(first string) string {
+	if k.size == 1 {
+		return first
+	}
+	return strings.TrimSuffix(first, "100") + "150"
+}
+
+func (k *kea) config4() string {
+	subnet := func(net, gateway string) string {
+		return fmt.Sprintf(`{"subnet": "%[1]s0/24", "pools": [{"pool": "%[1]s100 - %[3]s"}], "option-data": [
+			{"name": "routers", "data": "%[2]s"}, {"name": "domain-name-servers", "data": "10.77.1.53, 10.77.1.54"},
+			{"name": "ntp-servers", "data": "10.77.1.123"}, {"name": "domain-name", "data": "rack.example.com"}]}`, net, gateway, k.last(net+"100"))
+	}
+	return fmt.Sprintf(`{"Dhcp4": {"interfaces-config": {"interfaces": ["br0"]}, "match-client-id": false, "authoritative": true,
+		"lease-database": {"type": "memfile", "name": "%s/leases4"}, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
+		"expired-leases-processing": {"hold-reclaimed-time": 0},
+		"subnet4": [%s, %s], `+keaLog+`}}`, k.dir, subnet("10.77.1.", "10.77.1.1"), subnet("10.77.2.", "10.77.2.1"), "4")
+}
+
+func (k *kea) config6() string {
+	subnet := func(net, device string) string {
+		return fmt.Sprintf(`{"subnet": "%[1]s/64", "pools": [{"pool": "%[1]s100 - %[3]s"}]%[2]s, "option-data": [
+			{"name": "dns-servers", "data": "fd77:1::53"}, {"name": "domain-search", "data": "rack.example.com"},
+			{"code": 56, "csv-format": false, "data": "00010010fd770001000000000000000000000123"}]}`, net, device, k.last(net+"100"))
+	}
+	return fmt.Sprintf(`{"Dhcp6": {"server-id": {"type": "EN", "enterprise-id": 32473, "identifier": "0877e0afec", "persist": false}, "interfaces-config": {"interfaces": ["br0", "br0/fd77:1::1"]},
+		"lease-database": {"type": "memfile", "name": "%s/leases6"}, "preferred-lifetime": 60, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
+		"subnet6": [%s, %s], `+keaLog+`}}`, k.dir, subnet("fd77:1::", `, "interface": "br0"`), subnet("fd77:2::", ""), "6")
+}

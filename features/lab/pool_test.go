@@ -1,0 +1,88 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// oneAddress is a network with one address of each family to give.
+const oneAddress = `
+dhcp:
+- name: rack
+  interface: br0
+  role: host
+  subnets:
+  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.100, leaseTime: 1h}
+  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::100", leaseTime: 1h}
+`
+
+// TestLeaseOfTheOnlyAddress hands one address from client to client: who gets it
+// proves that the one before has given it back.
+func TestLeaseOfTheOnlyAddress(t *testing.T) {
+	need(t, toolDhclient, toolDhcpcd)
+	t.Parallel()
+	r := newRack(t)
+	server := newLeaser(t, r.server)
+	switch s := server.(type) {
+	case *ingot:
+		s.config = oneAddress
+	case *kea:
+		s.size = 1
+	}
+	server.start(t)
+
+	holders := make(map[int]*client) // by family
+	for _, kind := range clientKinds {
+		t.Run("what a client gave back is given to the next, "+kind.name, func(t *testing.T) {
+			if before := holders[kind.family]; before != nil {
+				before.releaseNow(t)
+			}
+			c := newClient(r.t, kind, r.nextHost(r.t, false))
+			c.start(r.t)
+			want := pools[false][kind.family][0]
+			if got := c.mustAwait(t); got.Address != want {
+				t.Errorf("was given %s, and the only address is %s", got.Address, want)
+			}
+			holders[kind.family] = c
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	t.Run("a device that finds the pool empty is given nothing", func(t *testing.T) {
+		if err := refused(t, r.nextHost(t, false)); err != nil {
+			t.Error(err)
+		}
+	})
+	i, ok := server.(*ingot)
+	if !ok {
+		return
+	}
+	t.Run("an empty pool is on the status branch", func(t *testing.T) {
+		i.statusHas(t, patience, "README.md", "10.77.1.0/24", "rack")
+	})
+	t.Run("an empty pool is in the metrics", func(t *testing.T) {
+		eventually(t, patience, func() error {
+			lines, err := i.metric("ingot_dhcp_pool_refused_total{")
+			if err == nil && (!strings.Contains(lines, `subnet="10.77.1.0/24"`) || strings.HasSuffix(lines, " 0")) {
+				err = fmt.Errorf("the metrics say %q", lines)
+			}
+			return err
+		})
+	})
+	t.Run("a pool that has room again is no longer on the status branch", func(t *testing.T) {
+		holders[4].releaseNow(t)
+		c := newClient(t, udhcpc, r.nextHost(t, false))
+		c.start(t)
+		c.mustAwait(t)
+		eventually(t, patience, func() error {
+			readme, err := i.status("README.md")
+			if err == nil && strings.Contains(readme, "10.77.1.0/24") {
+				err = errors.New("README.md still says:\n" + readme)
+			}
+			return err
+		})
+	})
+}

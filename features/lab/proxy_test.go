@@ -1,0 +1,198 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
+
+	"ingot/bmc/sim"
+)
+
+// proxyNetwork is the rack's link when somebody else gives its addresses.
+const proxyNetwork = `
+dhcp:
+- {name: rack, interface: br0, role: host, mode: proxy}
+tftp: {listen: ":69"}
+`
+
+// offers broadcasts a Discover, and returns what all servers offer within a while.
+func offers(t *testing.T, on *namespace, options ...dhcpv4.Modifier) (all []*dhcpv4.DHCPv4) {
+	t.Helper()
+	hardware, err := net.ParseMAC(on.mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c *nclient4.Client
+	err = on.do(func() (err error) {
+		c, err = nclient4.New(device, nclient4.WithHWAddr(hardware), nclient4.WithRetry(1), nclient4.WithTimeout(2*time.Second))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	discover, err := dhcpv4.NewDiscovery(hardware, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	// the match is never final: all that comes is collected
+	_, err = c.SendAndRead(ctx, nclient4.DefaultServers, discover, func(p *dhcpv4.DHCPv4) bool {
+		if p.MessageType() == dhcpv4.MessageTypeOffer {
+			all = append(all, p)
+		}
+		return false
+	})
+	if err == nil || errors.Is(err, os.ErrClosed) {
+		t.Fatalf("ask for offers: %v", err)
+	}
+	return all
+}
+
+// firmware is what a PXE client says beside what every client says.
+func firmware(machine string, arch uint16) []dhcpv4.Modifier {
+	id := uuid.MustParse(machine)
+	return []dhcpv4.Modifier{
+		dhcpv4.WithBroadcast(true),
+		dhcpv4.WithOption(dhcpv4.OptClassIdentifier(fmt.Sprintf("PXEClient:Arch:%05d:UNDI:003016", arch))),
+		dhcpv4.WithGeneric(dhcpv4.OptionClientSystemArchitectureType, []byte{byte(arch >> 8), byte(arch)}),
+		dhcpv4.WithGeneric(dhcpv4.OptionClientMachineIdentifier, append([]byte{0}, id[:]...)),
+		dhcpv4.WithRequestedOptions(dhcpv4.OptionTFTPServerName, dhcpv4.OptionBootfileName, dhcpv4.OptionVendorSpecificInformation),
+	}
+}
+
+// TestProxyBesideAnotherServer lets dnsmasq give the addresses, and Ingot say what
+// to boot.
+func TestProxyBesideAnotherServer(t *testing.T) {
+	need(t, toolDnsmasq)
+	needFile(t, loaderFolder+"/undionly.kpxe", "ipxe")
+	t.Parallel()
+	r := newRack(t)
+	other := newNamespace(t, "other")
+	other.bridge(bridgeName, "10.77.1.5/24")
+	joinBridges(t, other, r.server)
+	startDnsmasq(t, other, "--dhcp-range=10.77.1.200,10.77.1.210,1h")
+	facts := r.server.startRack(t, rackOrder{BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
+	i := newIngot(t, r.server, proxyNetwork+fmt.Sprintf("discovery: {image: %q}\n", pretendedProbe(t, r.server)))
+	commitRack(t, i, facts)
+	i.start(t)
+	server := facts.Servers[0]
+	i.statusHas(t, patience, "servers/"+server.Name+".yaml", "Discovery")
+	host := r.host(t, false, server.MAC)
+
+	var ours *dhcpv4.DHCPv4
+	t.Run("firmware is given its address by the other server, and its boot file by Ingot", func(t *testing.T) {
+		var theirs *dhcpv4.DHCPv4
+		for _, o := range offers(t, host, firmware(server.UUID, 7)...) {
+			if o.ServerIdentifier().String() == serverAddress {
+				ours = o
+			} else {
+				theirs = o
+			}
+		}
+		if ours == nil || theirs == nil {
+			t.Fatalf("Ingot offers %v, and the other server %v", ours, theirs)
+		}
+		if !ours.YourIPAddr.IsUnspecified() || ours.ClassIdentifier() != "PXEClient" || bootFileOf(ours) != "ipxe.efi" {
+			t.Errorf("Ingot offers %s", ours.Summary())
+		}
+		if theirs.YourIPAddr.IsUnspecified() || bootFileOf(theirs) != "" {
+			t.Errorf("the other server offers %s", theirs.Summary())
+		}
+	})
+	t.Run("a device that does not boot is offered nothing by Ingot", func(t *testing.T) {
+		for _, o := range offers(t, host, dhcpv4.WithBroadcast(true)) {
+			if o.ServerIdentifier().String() == serverAddress {
+				t.Errorf("Ingot offers %s", o.Summary())
+			}
+		}
+	})
+	t.Run("firmware without a ticket is offered nothing by Ingot", func(t *testing.T) {
+		stranger := r.nextHost(t, false)
+		for _, o := range offers(t, stranger, firmware(uuid.NewString(), 7)...) {
+			if o.ServerIdentifier().String() == serverAddress {
+				t.Errorf("Ingot offers %s", o.Summary())
+			}
+		}
+	})
+	t.Run("an operating system uses the other server's lease", func(t *testing.T) {
+		c := newClient(t, udhcpc, host)
+		c.start(t)
+		if got := c.mustAwait(t); got.Address.Compare(netip.MustParseAddr("10.77.1.200")) < 0 {
+			t.Errorf("was given %s, want one of dnsmasq's", got.Address)
+		}
+	})
+	t.Run("firmware that asks on port 4011 is told its boot file", func(t *testing.T) {
+		answer := askPort4011(t, host, firmware(server.UUID, 7))
+		if answer.MessageType() != dhcpv4.MessageTypeAck || bootFileOf(answer) != "ipxe.efi" || !answer.YourIPAddr.IsUnspecified() {
+			t.Errorf("Ingot answers %s", answer.Summary())
+		}
+	})
+}
+
+// bootFileOf is the boot file that p names, in the option or in the header.
+func bootFileOf(p *dhcpv4.DHCPv4) string {
+	if name := p.BootFileNameOption(); name != "" {
+		return strings.TrimRight(name, "\x00")
+	}
+	return p.BootFileName
+}
+
+// joinBridges puts a cable between the bridges of two namespaces.
+func joinBridges(t *testing.T, a, b *namespace) {
+	t.Helper()
+	a.plug("uplink", macOf(0xee), b, bridgeName)
+	a.ip("link", "set", "uplink", "master", bridgeName)
+}
+
+// askPort4011 asks as UEFI does once it has an address: from there, by unicast.
+func askPort4011(t *testing.T, on *namespace, options []dhcpv4.Modifier) (answer *dhcpv4.DHCPv4) {
+	t.Helper()
+	hardware, err := net.ParseMAC(on.mac)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = on.do(func() error {
+		c, err := net.DialUDP("udp4", &net.UDPAddr{Port: 68}, &net.UDPAddr{IP: net.ParseIP(serverAddress), Port: 4011})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		own := c.LocalAddr().(*net.UDPAddr).IP
+		request, err := dhcpv4.New(append([]dhcpv4.Modifier{
+			dhcpv4.WithHwAddr(hardware), dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest), dhcpv4.WithClientIP(own),
+		}, options...)...)
+		if err != nil {
+			return err
+		}
+		request.SetUnicast()
+		if err := c.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+			return err
+		}
+		if _, err := c.Write(request.ToBytes()); err != nil {
+			return err
+		}
+		buffer := make([]byte, 1500)
+		n, err := c.Read(buffer)
+		if err != nil {
+			return err
+		}
+		answer, err = dhcpv4.FromBytes(buffer[:n])
+		return err
+	})
+	if err != nil {
+		t.Fatalf("ask port 4011: %v", err)
+	}
+	return answer
+}

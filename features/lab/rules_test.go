@@ -1,0 +1,360 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+)
+
+// deniedMAC begins with what deniedNetwork does not serve.
+const deniedMAC = "02:42:00:00:00:01"
+
+const deniedNetwork = rackNetwork + `  macDeny: ["02:42"]
+`
+
+func endpoint(name, mac, ip string) string {
+	return fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: %q, ip: %q}\n", name, mac, ip)
+}
+
+// TestWhoIsGivenWhat holds Ingot to its rules on who is given which address.
+func TestWhoIsGivenWhat(t *testing.T) {
+	need(t, toolDhclient, toolDhcrelay)
+	t.Parallel()
+	r := newRack(t)
+	r.addRelay(t)
+	const reservedMAC, reserved, reserved6 = "52:54:00:77:01:01", "10.77.1.20", "fd77:1::20"
+	i := newIngot(t, r.server, deniedNetwork)
+	i.commit(t, "endpoints.yaml", endpoint("printer", reservedMAC, reserved)+"---\n"+
+		endpoint("printer-of-relayed", macOf(0xa1), "10.77.2.20"))
+	i.start(t)
+
+	t.Run("a reservation in Git is given to its MAC address", func(t *testing.T) {
+		t.Parallel()
+		c := newClient(t, udhcpc, r.host(t, false, reservedMAC))
+		c.start(t)
+		if got := c.mustAwait(t); got.Address.String() != reserved {
+			t.Errorf("was given %s, want %s", got.Address, reserved)
+		}
+	})
+	t.Run("a reservation in Git is given through a relay", func(t *testing.T) {
+		t.Parallel()
+		c := newClient(t, dhclient4, r.host(t, true, macOf(0xa1)))
+		c.start(t)
+		if got := c.mustAwait(t); got.Address.String() != "10.77.2.20" {
+			t.Errorf("was given %s, want 10.77.2.20", got.Address)
+		}
+	})
+	t.Run("a reservation that is committed later is given to who asks later", func(t *testing.T) {
+		t.Parallel()
+		mac := macOf(0xa2)
+		i.commit(t, "later.yaml", endpoint("later", mac, reserved6))
+		host := r.host(t, false, mac)
+		eventually(t, patience, func() error {
+			c := newClient(t, dhclient6, host)
+			c.start(t)
+			defer c.releaseNow(t)
+			if got := c.mustAwait(t); got.Address.String() != reserved6 {
+				return fmt.Errorf("was given %s, want %s", got.Address, reserved6)
+			}
+			return nil
+		})
+	})
+	t.Run("a MAC address that is denied is given nothing", func(t *testing.T) {
+		t.Parallel()
+		if err := refused(t, r.host(t, false, deniedMAC)); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("a MAC address keeps its IPv4 address whatever client identifier it shows", func(t *testing.T) {
+		t.Parallel()
+		host := r.nextHost(t, false)
+		var first netip.Addr
+		for _, id := range []string{"0x3d:ff01", "0x3d:ff02", ""} {
+			c := newClient(t, udhcpc, host, "-C")
+			if id != "" {
+				c.options = append(c.options, "-x", id)
+			}
+			c.start(t)
+			got := c.mustAwait(t).Address
+			c.process.kill() // and not released
+			if first.IsValid() && got != first {
+				t.Errorf("with %q it was given %s, and %s before", id, got, first)
+			}
+			first = got
+		}
+	})
+	t.Run("a MAC address keeps its IPv6 address whatever DUID it shows", func(t *testing.T) {
+		t.Parallel()
+		host := r.nextHost(t, false)
+		var first netip.Addr
+		for _, form := range []string{"LL", "LLT"} { // RFC 8415 §11.4, §11.2
+			kind := dhclient6
+			kind.command = dhclient("-6", "-D", form)
+			c := newClient(t, kind, host)
+			c.start(t)
+			got := c.mustAwait(t).Address
+			c.process.kill()
+			if first.IsValid() && got != first {
+				t.Errorf("with another DUID it was given %s, and %s before", got, first)
+			}
+			first = got
+		}
+	})
+	t.Run("a relay that serves a subnet which nobody configured is not answered", func(t *testing.T) {
+		t.Parallel()
+		far := newNamespace(t, "far")
+		far.plug("up0", macOf(0xfd), r.server, bridgeName)
+		far.address("up0", "10.77.1.3/24")
+		far.bridge(bridgeName, "10.99.0.1/24")
+		r.server.ip("route", "add", "10.99.0.0/24", "via", "10.77.1.3")
+		far.start(t, "dhcrelay -4", "dhcrelay", "-4", "-d", "-a", "-id", bridgeName, "-iu", "up0", serverAddress)
+		host := newNamespace(t, "stray")
+		host.plug(device, macOf(0xfc), far, bridgeName)
+		if err := refused(t, host); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestTwoNetworksAtOnce serves BMCs on one link and servers on another.
+func TestTwoNetworksAtOnce(t *testing.T) {
+	need(t)
+	t.Parallel()
+	r := newRack(t)
+	r.server.bridge("br1", "10.78.1.1/24")
+	i := newIngot(t, r.server, deniedNetwork+`
+- name: oob
+  interface: br1
+  role: bmc
+  subnets:
+  - {cidr: 10.78.1.0/24, range: 10.78.1.100-10.78.1.150, gateway: 10.78.1.1}
+`)
+	i.start(t)
+	bmc := newNamespace(t, "bmc")
+	bmc.plug(device, macOf(0xb1), r.server, "br1")
+	for _, c := range []struct {
+		network, gateway, seconds string
+		on                        *namespace
+	}{{"rack", serverAddress, "60", r.nextHost(t, false)}, {"oob", "10.78.1.1", "86400", bmc}} {
+		t.Run("a device on network "+c.network+" is given that network's lease", func(t *testing.T) {
+			client := newClient(t, udhcpc, c.on)
+			client.start(t)
+			if got := client.mustAwait(t); got.Router != c.gateway || got.Seconds != c.seconds {
+				t.Errorf("was given %+v, want the router %s and %s seconds", got, c.gateway, c.seconds)
+			}
+		})
+	}
+	t.Run("only the device on the bmc network is an Endpoint", func(t *testing.T) {
+		const path = "endpoints/oob-5254007700b1.yaml"
+		i.statusHas(t, patience, path, macOf(0xb1), "10.78.1.1")
+		files, err := i.repo.ReadBranch(statusBranch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for other := range files {
+			if strings.HasPrefix(other, "endpoints/") && other != path && other != "endpoints/elsewhere.yaml" {
+				t.Errorf("%s is on the status branch", other)
+			}
+		}
+	})
+	t.Run("the status branch rests when nothing happens", func(t *testing.T) {
+		before := i.repo.Head(statusBranch)
+		// a denied device asks for some seconds, and nothing comes of it
+		if err := refused(t, r.host(t, false, deniedMAC)); err != nil {
+			t.Error(err)
+		}
+		if after := i.repo.Head(statusBranch); after != before {
+			log, err := i.repo.Git("log", "-p", before+".."+after)
+			t.Errorf("the status branch was written to (%v):\n%s", err, log)
+		}
+	})
+}
+
+// TestListenAddress serves a link behind a relay from an address, without an
+// interface of its own.
+func TestListenAddress(t *testing.T) {
+	need(t, toolDhclient, toolDhcrelay)
+	t.Parallel()
+	r := newRack(t)
+	r.addRelay(t)
+	i := newIngot(t, r.server, `
+dhcp:
+- name: row4
+  listen: 10.77.1.1
+  role: host
+  subnets:
+  - {cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1}
+- name: row6
+  listen: "[fd77:1::1]"
+  role: host
+  subnets:
+  - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150"}
+`)
+	i.start(t)
+	for _, kind := range []clientKind{udhcpc, dhclient6} {
+		t.Run("a client behind a relay that sends to an address is served, "+kind.name, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, kind, r.nextHost(t, true))
+			c.start(t)
+			if got := c.mustAwait(t).Address; !inPool(true, got) {
+				t.Errorf("was given %s, which is not of the range", got)
+			}
+		})
+	}
+	t.Run("a client on the address's own link is given nothing", func(t *testing.T) {
+		t.Parallel()
+		if err := refused(t, r.nextHost(t, false)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestInterfacesThatComeAndGo takes the link away from a running Ingot.
+func TestInterfacesThatComeAndGo(t *testing.T) {
+	need(t)
+	t.Parallel()
+	r := newRack(t)
+	r.server.ip("link", "delete", bridgeName)
+	i := newIngot(t, r.server, rackNetwork)
+	i.launch(t)
+	appear := func() { r.server.bridge(bridgeName, serverAddress+"/24", serverAddress6+"/64") }
+	saysNotReady := func(t *testing.T) {
+		t.Helper()
+		eventually(t, patience, func() error {
+			err := i.ready()
+			if err == nil {
+				return errors.New("Ingot says that it is ready, without its interface")
+			}
+			if !i.process.running() || i.on.webFails(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	leased := func(t *testing.T) {
+		t.Helper()
+		i.awaitReady(t)
+		c := newClient(t, udhcpc, r.nextHost(t, false))
+		c.start(t)
+		c.mustAwait(t)
+	}
+
+	t.Run("an interface that is missing is waited for, and Ingot says that it is not ready", saysNotReady)
+	appear()
+	t.Run("an interface that appears is served", leased)
+	r.server.ip("link", "delete", bridgeName)
+	t.Run("an interface that goes away is noticed", saysNotReady)
+	appear()
+	t.Run("an interface that comes back is served again", leased)
+	r.server.ip("link", "set", bridgeName, "down")
+	t.Run("an interface that is down is noticed", saysNotReady)
+	r.server.ip("link", "set", bridgeName, "up")
+	t.Run("an interface that is up again is served again", leased)
+}
+
+// TestStoreThatIsAway kills redis-server under a running Ingot.
+func TestStoreThatIsAway(t *testing.T) {
+	need(t, toolRedis, toolDhclient)
+	t.Parallel()
+	r := newRack(t)
+	redis := newRedis(t, r.server)
+	i := newIngot(t, r.server, rackNetwork+"redis: {url: \"redis://127.0.0.1:6379/0\"}\n")
+	i.start(t)
+	clients := []*client{newClient(t, udhcpc, r.nextHost(t, false)), newClient(t, dhclient6, r.nextHost(t, false))}
+	var had []netip.Addr
+	for _, c := range clients {
+		c.start(t)
+		had = append(had, c.mustAwait(t).Address)
+	}
+	redis.process.kill()
+	for n, c := range clients {
+		t.Run("a lease is renewed while the store is away, "+c.kind.name, func(t *testing.T) {
+			if got := c.renewNow(t); got.Address != had[n] {
+				t.Errorf("had %s, and after the renewal %s", had[n], got.Address)
+			}
+		})
+	}
+	t.Run("a new device is given nothing while the store is away", func(t *testing.T) {
+		if err := refused(t, r.nextHost(t, false)); err != nil {
+			t.Error(err)
+		}
+	})
+	redis.start(t)
+	t.Run("a new device is given an address once the store is back", func(t *testing.T) {
+		c := newClient(t, udhcpc, r.nextHost(t, false), "-t", "30")
+		c.start(t)
+		c.mustAwait(t)
+	})
+	t.Run("what was renewed meanwhile is still kept after a restart", func(t *testing.T) {
+		i.kill()
+		i.start(t)
+		for n, c := range clients {
+			if got := c.renewNow(t); got.Address != had[n] {
+				t.Errorf("%s had %s, and after the restart %s", c.kind.name, had[n], got.Address)
+			}
+		}
+	})
+}
+
+// TestPrefixesAreDelegated asks for prefixes.
+func TestPrefixesAreDelegated(t *testing.T) {
+	need(t, toolDhclient, toolDhcpcd)
+	t.Parallel()
+	r := newRack(t)
+	i := newIngot(t, r.server, `
+dhcp:
+- name: rack
+  interface: br0
+  role: host
+  subnets:
+  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", leaseTime: 1h, delegate: {from: "fd77:100::/48", bits: 64}}
+`)
+	i.start(t)
+	from := netip.MustParsePrefix("fd77:100::/48")
+	check := func(t *testing.T, c *client) {
+		t.Parallel()
+		c.start(t)
+		var got lease
+		eventually(t, patience, func() (err error) {
+			if got.Prefix == "" {
+				got, err = c.await(time.Second)
+			}
+			if err == nil && got.Prefix == "" {
+				err = errors.New("no prefix yet")
+			}
+			return err
+		})
+		p, err := netip.ParsePrefix(got.Prefix)
+		if err != nil {
+			p, err = netip.ParsePrefix(got.Prefix + "/64") // dhcpcd says the length elsewhere
+		}
+		if err != nil || p.Bits() != 64 || !from.Contains(p.Addr()) {
+			t.Errorf("was delegated %q (%v), want 64 bits of %s", got.Prefix, err, from)
+		}
+	}
+	t.Run("dhclient -P is delegated a prefix", func(t *testing.T) {
+		kind := dhclient6
+		kind.command = dhclient("-6", "-P")
+		check(t, newClient(t, kind, r.nextHost(t, false)))
+	})
+	t.Run("dhcpcd is delegated a prefix beside its address", func(t *testing.T) {
+		check(t, newClient(t, dhcpcd6, r.nextHost(t, false), "ia_pd 2 -"))
+	})
+}
+
+// TestPortThatIsTaken starts Ingot where another DHCP server is.
+func TestPortThatIsTaken(t *testing.T) {
+	need(t, toolDnsmasq)
+	t.Parallel()
+	r := newRack(t)
+	startDnsmasq(t, r.server, "--dhcp-range=10.77.1.200,10.77.1.210,1h")
+	i := newIngot(t, r.server, rackNetwork)
+	i.launch(t)
+	wrote := i.refuses(t)
+	if !containsAll(wrote, "67", "in use") {
+		t.Errorf("Ingot does not say that port 67 is in use:\n%s", wrote)
+	}
+}
