@@ -122,7 +122,7 @@ func (c *nic) ask4(ctx context.Context, l lease) (lease, error) {
 	if err != nil {
 		return lease{}, err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	renewed, err := client.Renew(ctx, &nclient4.Lease{Offer: l.acknowledged, ACK: l.acknowledged}, c.request4()...)
 	if err != nil {
 		return lease{}, err
@@ -136,7 +136,7 @@ func (c *nic) lease4(ctx context.Context, wait time.Duration) (lease, error) {
 	if err != nil {
 		return lease{}, err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	discover, err := dhcpv4.NewDiscovery(c.mac, c.request4()...)
 	if err != nil {
 		return lease{}, err

@@ -132,7 +132,7 @@ func (c *nic) exchange6(ctx context.Context, wait time.Duration, ask func(contex
 		pause(ctx, wait)
 		return lease6{}, err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	reply, err := ask(ctx, client)
 	if err != nil {
 		return lease6{}, err

@@ -21,9 +21,8 @@ const secret = "mzxw6ytboi7xk3tforsgk3tfnq"
 
 // tries notes what a seeker does.
 type tries struct {
-	mu   sync.Mutex
-	list []string
-	log  bytes.Buffer
+	mu  sync.Mutex
+	log bytes.Buffer
 }
 
 func (a *tries) Write(p []byte) (int, error) {
@@ -131,7 +130,7 @@ func TestGet(t *testing.T) {
 		"no ticket":                {http.NotFound, "answered 404 Not Found: Ingot has no boot ticket"},
 		"another server's ticket":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, "is not for this address"},
 		"a fault":                  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "see Ingot's log"},
-		"a redirect":               {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) }, "redirects are not followed"},
+		"a redirect":               {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "redirects are not followed"},
 		"more than an Ignition is": {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxIgnition+1)) }, "it has more than"},
 	} {
 		t.Run(title, func(t *testing.T) {

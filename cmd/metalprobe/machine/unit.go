@@ -43,7 +43,7 @@ func probeFlags(config []byte) ([]string, error) {
 		return nil, errors.New("the Ignition is not valid JSON, or its fields are of another kind than Ignition's")
 	}
 	if !strings.HasPrefix(c.Ignition.Version, "3.") {
-		return nil, fmt.Errorf("the Ignition has version %.20q: want one that begins with 3.", c.Ignition.Version)
+		return nil, fmt.Errorf("the Ignition has version %.20q: want version 3", c.Ignition.Version)
 	}
 	for _, u := range c.Systemd.Units {
 		if u.Mask || u.Enabled != nil && !*u.Enabled {

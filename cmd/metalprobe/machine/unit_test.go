@@ -87,7 +87,7 @@ func TestProbeFlags(t *testing.T) {
 		"a unit that is off":               {`{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"m","enabled":false,"contents":"[Service]\nExecStart=metalprobe -x"}]}}`, nil, "no enabled unit"},
 		"a unit that is masked":            {`{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"m","mask":true,"contents":"[Service]\nExecStart=metalprobe -x"}]}}`, nil, "no enabled unit"},
 		"a configuration that lies beyond": {`{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://h/secret"}]}}}`, nil, "merges are not fetched"},
-		"an old version":                   {`{"ignition":{"version":"2.2.0"}}`, nil, `version "2.2.0": want one that begins with 3.`},
+		"an old version":                   {`{"ignition":{"version":"2.2.0"}}`, nil, `version "2.2.0": want version 3`},
 		"no JSON":                          {"#!ipxe secret", nil, "not valid JSON"},
 		"JSON of another kind":             {`{"ignition":{"version":3},"systemd":"secret"}`, nil, "not valid JSON"},
 		"nothing":                          {"", nil, "not valid JSON"},

@@ -81,7 +81,7 @@ func Build(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	b := builder{Options: o, temp: temp, debian: debian{arch: o.Arch, cache: o.Cache}}
 	parts, err := b.parts(ctx)
 	if err != nil {
@@ -296,7 +296,7 @@ func replace(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name())
+	defer func() { _ = os.Remove(temp.Name()) }()
 	_, err = temp.Write(content)
 	if err := errors.Join(err, temp.Chmod(0o644), temp.Close()); err != nil {
 		return err

@@ -67,12 +67,14 @@ func writeEntry(w io.Writer, inode uint32, name string, e entry) error {
 	if e.mode&0o170000 == modeFolder {
 		links = 2
 	}
-	header := "070701"
+	var fields strings.Builder
+	fields.WriteString("070701")
 	for _, field := range []uint32{
 		inode, e.mode, 0, 0, links, 0, uint32(len(e.content)), 0, 0, e.major, e.minor, uint32(len(name) + 1), 0,
 	} {
-		header += fmt.Sprintf("%08X", field)
+		fmt.Fprintf(&fields, "%08X", field)
 	}
+	header := fields.String()
 	if _, err := io.WriteString(w, header+name+"\x00"+padding(len(header)+len(name)+1)); err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (d debian) fetch(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	printed, err := d.run(ctx, temp, "apt-get", "download", "--print-uris", name+":"+d.arch)
 	if err != nil {
 		return "", err
@@ -121,7 +121,7 @@ func (d debian) prune(now time.Time) {
 	files, _ := filepath.Glob(filepath.Join(d.cache, "*.deb"))
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && now.Sub(info.ModTime()) > keepPackages {
-			os.Remove(file)
+			_ = os.Remove(file) // or the next run does
 		}
 	}
 }

@@ -37,7 +37,7 @@ func writeLayout(ctx context.Context, folder, arch string, p parts) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	store, err := oci.NewWithContext(ctx, temp)
 	if err != nil {
 		return err
