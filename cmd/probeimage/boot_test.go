@@ -124,7 +124,9 @@ const guestView = "10.0.2.2"
 func newIngot(t *testing.T, purpose model.TicketPurpose) *ingot {
 	t.Helper()
 	i := &ingot{reports: make(chan model.ProbeRegistration, 16), wipes: make(chan model.ProbeWipe, 16)}
-	i.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { i.serve(t, purpose, w, r) }))
+	// i.server is set before anybody asks: the handler reads it.
+	i.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { i.serve(t, purpose, w, r) }))
+	i.server.Start()
 	t.Cleanup(i.server.Close)
 	return i
 }
