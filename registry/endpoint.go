@@ -57,7 +57,8 @@ func (e *endpoint) counted(next http.Handler) http.Handler {
 		next.ServeHTTP(seen, req)
 		path := pathLabel(req.URL.Path)
 		e.registry.metrics.requests.WithLabelValues(path, strconv.Itoa(seen.code)).Inc()
-		if seen.code >= http.StatusInternalServerError {
+		gone := req.Context().Err() != nil // a client that went away is why, then
+		if seen.code >= http.StatusInternalServerError && !gone {
 			e.registry.log.Warn("report not taken", "path", path, "code", seen.code, "client", req.RemoteAddr)
 		}
 	})
