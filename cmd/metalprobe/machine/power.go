@@ -28,8 +28,9 @@ func end(command int) {
 	_ = unix.Reboot(command)
 }
 
-// searchButtons is how often new input devices are looked for.
-const searchButtons = 2 * time.Second
+// searchButtons is how often new input devices are looked for: what is pressed
+// before one is known is lost.
+const searchButtons = 200 * time.Millisecond
 
 // awaitPowerButton returns when the power button is pressed, which is also how a
 // BMC asks for a graceful shutdown, or ctx ends. It reports which.
