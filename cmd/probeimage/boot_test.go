@@ -247,20 +247,20 @@ func (m *vm) pressPowerButton(t *testing.T) {
 	t.Helper()
 	c, err := net.Dial("unix", m.qmp)
 	if err != nil {
-		t.Fatal(err)
+		return // it has ended, or has not: whoever waits for that says so
 	}
 	defer c.Close()
 	answers := json.NewDecoder(c)
 	for _, command := range []string{"qmp_capabilities", "system_powerdown"} {
 		var answer map[string]any
 		if err := answers.Decode(&answer); err != nil {
-			t.Fatal(err)
+			return
 		}
 		fmt.Fprintf(c, `{"execute":%q}`, command)
 	}
 	var answer map[string]any
-	if err := answers.Decode(&answer); err != nil || answer["error"] != nil {
-		t.Fatal(answer, err)
+	if err := answers.Decode(&answer); err == nil && answer["error"] != nil {
+		t.Fatal(answer)
 	}
 }
 
@@ -271,9 +271,7 @@ func (m *vm) powerOff(t *testing.T) {
 	again := time.NewTicker(5 * time.Second)
 	defer again.Stop()
 	for late := time.After(time.Minute); ; {
-		if len(m.ended) == 0 {
-			m.pressPowerButton(t)
-		}
+		m.pressPowerButton(t)
 		select {
 		case err := <-m.ended:
 			if err != nil {
