@@ -71,8 +71,8 @@ Feature: A server is told what its boot ticket allows, and nothing else
     Then the status branch says of server "s1": "last seen: kernel"
     And "ingot explain" says of server "s1": "look at its memory and at its console"
 
-  Scenario: Ignition is given to the machine that holds the address, and to no other
-    (law 5)
+  Scenario: a tenant's Ignition is given to nobody who lacks its token
+    (law 5) Who forges a MAC address may take over a lease.
     Given "s1" suffers from "hang-after-script"
     And the claims are committed
       | CLAIM | SERVER |
@@ -83,7 +83,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     When Ignition of "s1" is asked for from the address of "s2"
     Then it is refused with 403
     When Ignition of "s1" is asked for from the address of "s1"
-    Then it is served
+    Then it is refused with 403
 
   Scenario: a MAC address that is refused gets nothing
     Then device "02:de:ad:00:00:01" gets no address

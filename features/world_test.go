@@ -345,5 +345,18 @@ func (w *world) end() error {
 	if w.redis != nil {
 		errs = append(errs, w.redis.end())
 	}
-	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
+	return errors.Join(append(errs, removeAll(w.dir))...)
+}
+
+// removeAll removes a folder into which a git of a program that was just killed may
+// still be writing.
+func removeAll(dir string) error {
+	var err error
+	for range 50 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return err
 }
