@@ -467,8 +467,6 @@ func askIgnitionFrom(ctx context.Context, server, asks string) error {
 	return resp.Body.Close()
 }
 
-func isServed(ctx context.Context) error { return refusedWith(ctx, http.StatusOK) }
-
 // metricsFull looks for a network's pools in the metrics.
 func metricsFull(ctx context.Context, name string) error {
 	w := worldOf(ctx)

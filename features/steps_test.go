@@ -84,9 +84,8 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^a report for ` + name + ` that (.+) is sent$`:                            sendReport,
 		`^Ignition of ` + name + ` is asked for with the token of ` + name + `$`:   askIgnition,
 		`^Ignition of ` + name + ` is asked for from the address of ` + name + `$`: askIgnitionFrom,
-		`^it is served$`:                        isServed,
-		`^it is refused with (\d+)$`:            refusedWith,
-		`^reports of ` + name + ` are refused$`: reportsRefused,
+		`^it is refused with (\d+)$`:                                               refusedWith,
+		`^reports of ` + name + ` are refused$`:                                    reportsRefused,
 
 		// what is promised
 		`^` + name + ` (?:is|are) (Initial|Discovery|Available|Reserved|Cleanup|Released|Maintenance)$`: serversAre,
