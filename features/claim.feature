@@ -14,6 +14,15 @@ Feature: A claim is served by one server that matches
     And "s2" was powered on once, installed once and wiped 0 times
     And nothing happens to "s1"
 
+  Scenario: an image is fetched from its registry once, however many servers boot it
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+      | db    | s2     |
+    Then claim "web" is Booted on "s1"
+    And claim "db" is Booted on "s2"
+    And each layer was fetched from its registry once
+
   Scenario: by labels
     When the claims are committed
       | CLAIM | RACK |

@@ -12,11 +12,12 @@ import (
 	"testing"
 
 	"github.com/cucumber/godog"
+	"golang.org/x/sys/unix"
 )
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 122, redisStore: 126}
+var scenarios = map[storeKind]int{embeddedStore: 123, redisStore: 127}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 4
@@ -34,6 +35,10 @@ func TestMain(m *testing.M) {
 }
 
 func buildAndRun(m *testing.M) (code int, err error) {
+	// what a killed program leaves behind becomes ours, see program.end
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return 1, fmt.Errorf("take in orphans: %w", err)
+	}
 	dir, err := os.MkdirTemp("", "ingot-features-")
 	if err != nil {
 		return 1, err

@@ -38,7 +38,7 @@ func startProgram(config string, log *logTail) (*program, error) {
 		ended:   make(chan struct{}),
 	}
 	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(config)}
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	stderr, err := p.command.StderrPipe()
 	if err != nil {
 		return nil, err
@@ -88,6 +88,20 @@ func (p *program) kill() error {
 	}
 	<-p.ended
 	return nil
+}
+
+// end kills the program and what it started, and waits until all of it is gone: the
+// git of a program that was killed may still be writing. Orphans are ours to wait
+// for, see buildAndRun.
+func (p *program) end() error {
+	err := p.kill()
+	group := -p.command.Process.Pid
+	_ = syscall.Kill(group, syscall.SIGKILL) // nobody is left, as a rule
+	for {
+		if _, gone := syscall.Wait4(group, nil, 0, nil); gone != nil && !errors.Is(gone, syscall.EINTR) {
+			return err
+		}
+	}
 }
 
 // stop asks the program to end, which it must do without an error.

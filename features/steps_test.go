@@ -98,6 +98,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^` + name + ` was powered on (once|\d+ times), installed (once|\d+ times) and wiped (once|\d+ times)$`: wasDone,
 		`^` + name + ` runs from its disk again$`:                                                               runsFromDisk,
 		`^` + name + ` runs image ` + name + `$`:                                                                runsImage,
+		`^each layer was fetched from its registry once$`:                                                       fetchedOnce,
 		`^the disk of ` + name + ` is empty$`:                                                                   diskEmpty,
 		`^the disk of ` + name + ` is as it was$`:                                                               diskKept,
 		`^the guard holds (\d+) releases back$`:                                                                 guardHolds,

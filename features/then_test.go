@@ -361,3 +361,20 @@ func statusStays(ctx context.Context) error {
 	}
 	return nil
 }
+
+// fetchedOnce looks for layers that their registry was asked for more than once.
+func fetchedOnce(ctx context.Context) error {
+	fetched := make(map[string]int)
+	for _, e := range worldOf(ctx).imagesSeen.exchanges(func(e exchange) bool { return strings.Contains(e.path, "/blobs/") }) {
+		fetched[e.path]++
+	}
+	if len(fetched) == 0 {
+		return errors.New("no layer was fetched")
+	}
+	for path, n := range fetched {
+		if n > 1 {
+			return fmt.Errorf("%s was fetched %d times", path, n)
+		}
+	}
+	return nil
+}

@@ -52,22 +52,23 @@ const (
 
 // world is all that one scenario has around it.
 type world struct {
-	store  storeKind
-	dir    string
-	rack   *sim.Rack
-	racked chan error // what the rack's Run returns
-	repo   *gittest.Repo
-	remote string // the repository's URL, as Ingot is told
-	auth   string // how Ingot gets in there, as configuration
-	images *ocitest.Registry
-	image  map[string]string // reference of each image, by its short name
-	probe  string            // reference of the probe's image
-	redis  *redisServer
-	boot   *gate // between machines and boot service
-	report *gate // between probes and the endpoint that they report to
-	log    *logTail
-	ingot  *program // nil before it is first started
-	second *program // one that stands by, or nil
+	store    storeKind
+	dir      string
+	rack     *sim.Rack
+	racked   chan error // what the rack's Run returns
+	repo     *gittest.Repo
+	remote   string // the repository's URL, as Ingot is told
+	auth     string // how Ingot gets in there, as configuration
+	images   *ocitest.Registry
+	image    map[string]string // reference of each image, by its short name
+	probe    string            // reference of the probe's image
+	redis    *redisServer
+	boot     *gate // between machines and boot service
+	report   *gate // between probes and the endpoint that they report to
+	log      *logTail
+	ingot    *program   // nil before it is first started
+	second   *program   // one that stands by, or nil
+	launched []*program // every one that was started
 
 	machines   map[string]*machine       // by the name that the scenario has for it
 	bmcs       map[string]*sim.BMC       // likewise
@@ -216,7 +217,11 @@ func (w *world) launch(config, stateDir string) (*program, error) {
 	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
 		return nil, err
 	}
-	return startProgram(file, w.log)
+	p, err := startProgram(file, w.log)
+	if p != nil {
+		w.launched = append(w.launched, p)
+	}
+	return p, err
 }
 
 // admit lets machines speak with the Ingot that is in charge.
@@ -321,11 +326,8 @@ func noteBeforeAction(ctx context.Context, step *godog.Step) (context.Context, e
 // end takes everything down.
 func (w *world) end() error {
 	var errs []error
-	if w.ingot != nil {
-		errs = append(errs, w.ingot.kill())
-	}
-	if w.second != nil {
-		errs = append(errs, w.second.kill())
+	for _, p := range w.launched {
+		errs = append(errs, p.end())
 	}
 	w.boot.server.CloseClientConnections()
 	w.report.server.CloseClientConnections()
@@ -345,18 +347,5 @@ func (w *world) end() error {
 	if w.redis != nil {
 		errs = append(errs, w.redis.end())
 	}
-	return errors.Join(append(errs, removeAll(w.dir))...)
-}
-
-// removeAll removes a folder into which a git of a program that was just killed may
-// still be writing.
-func removeAll(dir string) error {
-	var err error
-	for range 50 {
-		if err = os.RemoveAll(dir); err == nil {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return err
+	return errors.Join(append(errs, os.RemoveAll(w.dir))...)
 }

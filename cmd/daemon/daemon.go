@@ -221,7 +221,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images,
-		Loaders: d.loaders, Holder: d.holder, DiskBoot: d.boots.diskBoot, Log: d.log, Registerer: d.metrics,
+		Cache: d.cache, Loaders: d.loaders, Holder: d.holder, DiskBoot: d.boots.diskBoot, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
