@@ -197,6 +197,28 @@ type DiskWipe struct {
 	Error     string `json:"error,omitempty"`
 }
 
+// WipeProgress is how far a wipe is, disk by disk.
+type WipeProgress struct {
+	Ticket     string         `json:"ticket"`
+	ReceivedAt time.Time      `json:"receivedAt"`
+	Mode       string         `json:"mode"`
+	Disks      []DiskProgress `json:"disks"`
+}
+
+// DiskProgress is how far the wipe of one disk is.
+type DiskProgress struct {
+	Name      string `json:"name"` // sda
+	Serial    string `json:"serial,omitempty"`
+	SizeBytes uint64 `json:"sizeBytes,omitempty"`
+	// Method is what is done to the disk now: blkdiscard, overwrite, nvme-sanitize …
+	Method string `json:"method,omitempty"`
+	// Percent is how much of the disk's wipe is done, from 0 to 100; -1 when the disk
+	// does not say.
+	Percent int `json:"percent"`
+	// Result is that of DiskWipe once the disk is done, "" before.
+	Result string `json:"result,omitempty"`
+}
+
 // The results of a disk's wipe.
 const (
 	WipeDone    = "wiped"

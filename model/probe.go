@@ -22,6 +22,14 @@ type ProbeWipe struct {
 	Disks      []DiskWipe `json:"disks"`
 }
 
+// ProbeWipeProgress is the body of POST /wipe-progress, which only our own probe
+// sends.
+type ProbeWipeProgress struct {
+	SystemUUID string         `json:"systemUUID"`
+	Mode       string         `json:"mode"`
+	Disks      []DiskProgress `json:"disks"`
+}
+
 // ProbeData is what a probe reports of its machine. Every list may be absent.
 type ProbeData struct {
 	Timestamp         time.Time               `json:"timestamp"` // RFC 3339, seconds, UTC; the probe's clock, not to be trusted

@@ -180,7 +180,9 @@ type Observed struct {
 	Probes      map[ServerName]*ProbeReport
 	BootStates  map[ServerName]*BootState
 	Wipes       map[ServerName]*WipeReport
-	Progress    map[ServerName]*Progress
+	// WipeProgress is kept no longer than the wipe goes on.
+	WipeProgress map[ServerName]*WipeProgress
+	Progress     map[ServerName]*Progress
 	// EndpointFacts are by MAC address.
 	EndpointFacts map[string]*EndpointFacts
 }
@@ -195,12 +197,13 @@ func NewObserved() *Observed {
 
 			Endpoints: make(map[string]*EndpointRecord),
 		},
-		BMCFacts:    make(map[BMCName]*BMCFacts),
-		ServerFacts: make(map[ServerName]*ServerFacts),
-		Probes:      make(map[ServerName]*ProbeReport),
-		BootStates:  make(map[ServerName]*BootState),
-		Wipes:       make(map[ServerName]*WipeReport),
-		Progress:    make(map[ServerName]*Progress),
+		BMCFacts:     make(map[BMCName]*BMCFacts),
+		ServerFacts:  make(map[ServerName]*ServerFacts),
+		Probes:       make(map[ServerName]*ProbeReport),
+		BootStates:   make(map[ServerName]*BootState),
+		Wipes:        make(map[ServerName]*WipeReport),
+		WipeProgress: make(map[ServerName]*WipeProgress),
+		Progress:     make(map[ServerName]*Progress),
 
 		EndpointFacts: make(map[string]*EndpointFacts),
 	}

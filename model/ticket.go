@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
+	"slices"
 	"strings"
 	"time"
 )
@@ -86,6 +87,77 @@ type Progress struct {
 	InitrdAt   time.Time `json:"initrdAt,omitzero"`
 	IgnitionAt time.Time `json:"ignitionAt,omitzero"`
 	Client     string    `json:"client,omitempty"` // IP address of the last request
+	// Uses are what the ticket was asked for and by whom, the first of each kind
+	// first; at most MaxTicketUses of them.
+	Uses []TicketUse `json:"uses,omitempty"`
+}
+
+// MaxTicketUses bounds the uses that are kept of a ticket. Those behind it are
+// counted by metrics alone.
+const MaxTicketUses = 32
+
+// TicketUse is one kind of request that was made with a ticket, or for it: the same
+// thing, by the same client, with the same answer.
+type TicketUse struct {
+	What    TicketThing   `json:"what"`
+	Client  string        `json:"client,omitempty"`  // IP address, "" when it is not known
+	Refusal TicketRefusal `json:"refusal,omitempty"` // "" when it was served
+	First   time.Time     `json:"first"`
+	Last    time.Time     `json:"last"`
+	Count   int           `json:"count"`
+}
+
+// Served reports whether the request was answered with what it asked for.
+func (u TicketUse) Served() bool { return u.Refusal == "" }
+
+// TicketThing is what a request asked a ticket for.
+type TicketThing string
+
+// The things that a ticket stands for.
+const (
+	ThingScript    TicketThing = "iPXE script"
+	ThingIgnition  TicketThing = "Ignition"
+	ThingCloudInit TicketThing = "cloud-init data"
+	ThingImage     TicketThing = "image"
+	ThingReport    TicketThing = "report"
+	ThingBootState TicketThing = "boot state"
+	ThingWipe      TicketThing = "wipe result"
+)
+
+// TicketRefusal is why a request was refused.
+type TicketRefusal string
+
+// The reasons to refuse a request.
+const (
+	// RefusedAddress: the address that asked is leased to another machine, or is none
+	// of those that the server may ask from.
+	RefusedAddress TicketRefusal = "WrongAddress"
+	// RefusedToken: a token that is not that of the server's ticket, or none where one
+	// is needed.
+	RefusedToken TicketRefusal = "WrongToken"
+	// RefusedSpent: the ticket is spent, or was superseded.
+	RefusedSpent TicketRefusal = "Spent"
+	// RefusedReplay: what a ticket gives once was asked for again.
+	RefusedReplay TicketRefusal = "Replay"
+)
+
+// Used returns p with a use noted at now, joined with an equal one, and whether there
+// was room for it.
+func (p Progress) Used(what TicketThing, client string, refusal TicketRefusal, now time.Time) (Progress, bool) {
+	at := slices.IndexFunc(p.Uses, func(u TicketUse) bool {
+		return u.What == what && u.Client == client && u.Refusal == refusal
+	})
+	switch {
+	case at >= 0:
+		p.Uses = slices.Clone(p.Uses) // nobody changes what others may read
+		p.Uses[at].Last = now
+		p.Uses[at].Count++
+	case len(p.Uses) < MaxTicketUses:
+		p.Uses = append(slices.Clip(p.Uses), TicketUse{what, client, refusal, now, now, 1})
+	default:
+		return p, false
+	}
+	return p, true
 }
 
 // BootStage is one thing that a booting server is seen to fetch.
@@ -197,8 +269,9 @@ func (k TokenKey) Valid(t *Ticket, token string) bool {
 	return subtle.ConstantTimeCompare([]byte(k.Token(t).Reveal()), []byte(token)) == 1
 }
 
-// Offer is a boot ticket and how far the server has come with it.
+// Offer is a server's boot ticket and how far the server has come with it.
 type Offer struct {
-	Ticket   *Ticket
+	Server   ServerName
+	Ticket   *Ticket   // nil when the server never had one
 	Progress *Progress // nil before the first request
 }
