@@ -3,6 +3,7 @@ package sim_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -165,6 +166,37 @@ func TestAWipeErasesTheDiskAndReportsEachDisk(t *testing.T) {
 			}
 			s.PowerCut()
 		})
+	}
+}
+
+func TestAWipeThatHangsTellsHowFarItCame(t *testing.T) {
+	svc := newBootService(t)
+	s := start(t, sim.Options{BootURL: svc.URL}).Servers()[0]
+	svc.offer(s.UUID(), svc.wipeIgnition(s.UUID(), model.CleanupQuick))
+	set(t, s, sim.FaultWipeHangs)
+	bootOnce(t, s)
+	got := receive(t, svc.progress)
+	if got.SystemUUID != s.UUID() || got.Mode != model.CleanupQuick {
+		t.Errorf("progress of %s, mode %s", got.SystemUUID, got.Mode)
+	}
+	var disks []string
+	for _, d := range got.Disks {
+		disks = append(disks, fmt.Sprintf("%s %d%% %s", d.Method, d.Percent, d.Result))
+		if d.Name == "" || d.Serial == "" || d.SizeBytes == 0 {
+			t.Errorf("a disk is not described: %+v", d)
+		}
+	}
+	if diff := cmp.Diff([]string{"blkdiscard 50% ", "blkzeroout 50% "}, disks); diff != "" {
+		t.Errorf("disks (-want +got):\n%s", diff)
+	}
+	select {
+	case <-svc.wipes:
+		t.Error("it is done all the same")
+	case <-time.After(100 * time.Millisecond): // many times what is left of the wipe
+	}
+	unset(t, s, sim.FaultWipeHangs)
+	if done := receive(t, svc.wipes); len(done.Disks) != len(got.Disks) {
+		t.Errorf("the outcome has %d disks, the progress %d", len(done.Disks), len(got.Disks))
 	}
 }
 

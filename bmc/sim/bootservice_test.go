@@ -28,12 +28,14 @@ type bootService struct {
 	registrations chan model.ProbeRegistration
 	bootStates    chan model.ProbeBootState
 	wipes         chan model.ProbeWipe
+	progress      chan model.ProbeWipeProgress
 }
 
 func newBootService(t *testing.T) *bootService {
 	b := &bootService{
 		ignition: make(map[string]string), failures: make(map[string]int),
 		registrations: make(chan model.ProbeRegistration, 100), bootStates: make(chan model.ProbeBootState, 100), wipes: make(chan model.ProbeWipe, 100),
+		progress: make(chan model.ProbeWipeProgress, 100),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ipxe/{uuid}", b.serveScript)
@@ -42,6 +44,7 @@ func newBootService(t *testing.T) *bootService {
 	mux.HandleFunc("POST /r/tok/register", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.registrations, http.StatusCreated) })
 	mux.HandleFunc("POST /r/tok/bootstate", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.bootStates, http.StatusOK) })
 	mux.HandleFunc("POST /r/tok/wipe", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.wipes, http.StatusOK) })
+	mux.HandleFunc("POST /r/tok/wipe-progress", func(w http.ResponseWriter, r *http.Request) { take(w, r, b.progress, http.StatusCreated) })
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if b.fails(r.URL.Path) {
 			w.WriteHeader(http.StatusInternalServerError)

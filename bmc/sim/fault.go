@@ -62,6 +62,8 @@ const (
 	FaultUUIDZero Fault = "uuid-zero"
 	// FaultWipeFails makes the wipe of disk FaultArgs.Disk (from 0) fail.
 	FaultWipeFails Fault = "wipe-fails"
+	// FaultWipeHangs makes a wipe come half way and no further.
+	FaultWipeHangs Fault = "wipe-hangs"
 	// FaultProbeSilent makes the probe run and never report.
 	FaultProbeSilent Fault = "probe-silent"
 	// FaultProbeOtherUUID makes the probe report as FaultArgs.UUID, or as a UUID
@@ -100,14 +102,14 @@ var faultScopes = map[Fault]scope{
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
 	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
-	FaultUUIDZero: scopeServer, FaultWipeFails: scopeServer, FaultProbeSilent: scopeServer,
+	FaultUUIDZero: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,
 	FaultProbeOtherUUID: scopeServer, FaultHangAfterScript: scopeServer, FaultHangAfterKernel: scopeServer,
 	FaultBootStateSilent: scopeServer,
 }
 
 // pretendedFaults are those of what a pretended machine runs.
 var pretendedFaults = []Fault{
-	FaultWipeFails, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent,
+	FaultWipeFails, FaultWipeHangs, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent,
 }
 
 // Faults are all faults there are, sorted.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -61,13 +62,45 @@ func (b *booting) reportedUUID(p probeRun) string {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte(b.uuid)).String()
 }
 
-// cleanUp wipes the disks and reports how it went until somebody listens.
+// cleanUp wipes the disks, tells half way how far it is, and reports how it went
+// until somebody listens.
 func (b *booting) cleanUp(ctx context.Context, p probeRun) {
-	if !sleep(ctx, b.delays().Wipe) {
+	half := b.delays().Wipe / 2
+	if !sleep(ctx, half) {
+		return
+	}
+	if p.wipe != model.CleanupNone {
+		b.posted("wipe progress", b.post(ctx, progressURL(p.reportURL), b.halfWiped(p)))
+	}
+	for freed := b.faults.until(FaultWipeHangs); freed != nil; freed = b.faults.until(FaultWipeHangs) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-freed:
+		}
+	}
+	if !sleep(ctx, half) {
 		return
 	}
 	report := model.ProbeWipe{SystemUUID: b.reportedUUID(p), Mode: p.wipe, Disks: b.wipe(p.wipe)}
 	b.until(ctx, "wipe", func() error { return b.post(ctx, p.reportURL, report) })
+}
+
+// progressURL is where progress is told, beside where the outcome of a wipe is
+// reported.
+func progressURL(reportURL string) string {
+	return reportURL[:strings.LastIndexByte(reportURL, '/')+1] + "wipe-progress"
+}
+
+// halfWiped is the progress of a wipe that is half done.
+func (b *booting) halfWiped(p probeRun) model.ProbeWipeProgress {
+	progress := model.ProbeWipeProgress{SystemUUID: b.reportedUUID(p), Mode: p.wipe}
+	for i, d := range b.hardware.disks {
+		progress.Disks = append(progress.Disks, model.DiskProgress{
+			Name: d.name, Serial: b.diskSerial(i), SizeBytes: d.bytes, Method: d.wipeMethod(p.wipe), Percent: 50,
+		})
+	}
+	return progress
 }
 
 // wipe erases the disks and says disk by disk how it went. The system is on the
