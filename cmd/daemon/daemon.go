@@ -282,8 +282,9 @@ func (d *daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
 		parts.Go(func() error { return d.stages.run(ctx) })
 		if d.dhcp != nil {
-			parts.Go(func() error { return d.serveDHCP(ctx, 10*time.Second) })
-			parts.Go(func() error { return d.reserve(ctx, time.Second) })
+			known := make(chan struct{})
+			parts.Go(func() error { return d.reserve(ctx, known) })
+			parts.Go(func() error { return d.serveDHCP(ctx, known, 10*time.Second) })
 		}
 		if d.tftp != nil {
 			parts.Go(func() error { return d.tftp.Run(ctx) })

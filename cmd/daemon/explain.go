@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"ingot/model"
 	"ingot/reconcile"
@@ -62,29 +60,13 @@ func ExplainKinds() []string { return slices.Sorted(maps.Keys(explainFolders)) }
 
 // ExplainFiles explains an object by the files of the status branch.
 func ExplainFiles(files map[string][]byte, kind, name string) (Explanation, error) {
-	d := documents{slices.Sorted(maps.Keys(files)), func(path string, into any) error {
-		return yaml.Unmarshal(files[path], into)
-	}}
-	return d.explain(kind, name)
+	return documentsOf(files).explain(kind, name)
 }
 
 // explainReport explains an object by a report: the same as ExplainFiles once that
 // is published.
 func explainReport(r *model.Report, kind, name string) (Explanation, error) {
-	d := documents{slices.Sorted(maps.Keys(r.Documents)), func(path string, into any) error {
-		data, err := json.Marshal(r.Documents[path].Object)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(data, into)
-	}}
-	return d.explain(kind, name)
-}
-
-// documents are what the status branch holds.
-type documents struct {
-	paths  []string // sorted
-	decode func(path string, into any) error
+	return reportedDocuments(r).explain(kind, name)
 }
 
 // explained is what an explanation needs of an object.
@@ -101,21 +83,21 @@ type explained struct {
 		Taints         []model.Taint    `json:"taints"`
 	} `json:"spec"`
 	Status struct {
-		State           string             `json:"state"`
-		PowerState      string             `json:"powerState"`
-		Phase           string             `json:"phase"`
-		Server          string             `json:"server"`
-		IP              string             `json:"ip"`
-		Manufacturer    string             `json:"manufacturer"`
-		Model           string             `json:"model"`
-		SerialNumber    string             `json:"serialNumber"`
-		FirmwareVersion string             `json:"firmwareVersion"`
-		Network         string             `json:"network"`
-		BMC             string             `json:"bmc"`
-		Prefix          string             `json:"macPrefix"`
-		Since           time.Time          `json:"since"`
-		BootTimeline    []BootStep         `json:"bootTimeline"`
-		Conditions      []metav1.Condition `json:"conditions"`
+		State           string     `json:"state"`
+		PowerState      string     `json:"powerState"`
+		Phase           string     `json:"phase"`
+		Server          string     `json:"server"`
+		IP              string     `json:"ip"`
+		Manufacturer    string     `json:"manufacturer"`
+		Model           string     `json:"model"`
+		SerialNumber    string     `json:"serialNumber"`
+		FirmwareVersion string     `json:"firmwareVersion"`
+		Network         string     `json:"network"`
+		BMC             string     `json:"bmc"`
+		Prefix          string     `json:"macPrefix"`
+		Since           time.Time  `json:"since"`
+		BootTimeline    []BootStep `json:"bootTimeline"`
+		Conditions      conditions `json:"conditions"`
 	} `json:"status"`
 	Record struct {
 		Since time.Time `json:"since"`
@@ -185,8 +167,8 @@ func nameAt(kind, path string) string {
 // meant asks whether one of the known names was meant: the nearest, or those that
 // the name is part of.
 func meant(name string, known []string) string {
-	if near := model.Nearest(name, known); near != "" {
-		return ", did you mean " + near + "?"
+	if near := didYouMean(name, known); near != "" {
+		return near
 	}
 	const most = 3
 	var has []string
@@ -218,16 +200,16 @@ func (d documents) server(e *Explanation, o *explained) {
 		e.fact("taint", strings.TrimSuffix(t.Key+"="+t.Value, "="))
 	}
 	e.Boot = o.Status.BootTimeline
-	if c := o.condition("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
+	if c := o.Status.Conditions.of("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
 		e.BootHint = reconcile.BootHint(model.BootStage(e.Boot[len(e.Boot)-1].Stage))
 	}
 	d.relate(e, "bmc", o.Spec.BMCRef.Name)
 }
 
 func (d documents) claim(e *Explanation, o *explained) {
-	e.State, e.Since = o.Status.Phase, o.condition("Bound").LastTransitionTime.Time
+	e.State, e.Since = o.Status.Phase, o.Status.Conditions.of("Bound").LastTransitionTime.Time
 	e.wait(o, "Bound", "Ready")
-	if p := o.condition(reconcile.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
+	if p := o.Status.Conditions.of(reconcile.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
 	}
 	e.fact("image", o.Spec.Image)
@@ -235,7 +217,7 @@ func (d documents) claim(e *Explanation, o *explained) {
 }
 
 func (d documents) bmc(e *Explanation, o *explained) {
-	e.Since = o.condition("Ready").LastTransitionTime.Time
+	e.Since = o.Status.Conditions.of("Ready").LastTransitionTime.Time
 	e.wait(o, "Ready")
 	e.fact("address", o.Status.IP)
 	e.fact("hardware", hardware(o))
@@ -282,19 +264,10 @@ func (d documents) relate(e *Explanation, kind, name string) {
 	e.Related = append(e.Related, on)
 }
 
-func (o *explained) condition(kind string) metav1.Condition {
-	for _, c := range o.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
-}
-
 // wait says what the object waits for: the first of the conditions that does not hold.
 func (e *Explanation) wait(o *explained, kinds ...string) {
 	for _, kind := range kinds {
-		if c := o.condition(kind); c.Status == metav1.ConditionFalse {
+		if c := o.Status.Conditions.of(kind); c.Status == metav1.ConditionFalse {
 			e.because(c)
 			return
 		}
@@ -303,7 +276,7 @@ func (e *Explanation) wait(o *explained, kinds ...string) {
 
 // because says that the object waits for what a condition says.
 func (e *Explanation) because(c metav1.Condition) {
-	e.Why = explain(c)
+	e.Why = saying(c)
 	if why, actor, ok := strings.Cut(e.Why, " (to act: "); ok {
 		e.Why, e.Actor = why, strings.TrimSuffix(actor, ")")
 	}

@@ -206,40 +206,35 @@ func (d *daemon) sawTFTP(client netip.Addr, _ string) {
 // serveDHCP serves leases once the reservations in Git are known: a device must
 // not be given another address because we had just begun. While Git cannot be
 // read they are not waited for longer than patience.
-func (d *daemon) serveDHCP(ctx context.Context, patience time.Duration) error {
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for late := time.After(patience); d.source.Desired() == nil; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			continue
-		case <-late:
-		}
+func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, patience time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-known:
+	case <-time.After(patience):
 		d.log.Warn("DHCP begins without the reservations in Git, which was not read yet", "after", patience)
-		break
-	}
-	if now := d.source.Desired(); now != nil {
-		d.dhcp.SetReservations(reservations(now))
 	}
 	return d.dhcp.Run(ctx)
 }
 
-// reserve keeps the reservations of DHCP in step with the Endpoints in Git.
-func (d *daemon) reserve(ctx context.Context, every time.Duration) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+// reserve keeps the reservations of DHCP in step with the Endpoints in Git, and
+// closes known once it has the first.
+func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	var last *model.Desired
+	every := 20 * time.Millisecond // machines wait
 	for {
 		if now := d.source.Desired(); now != nil && now != last {
 			d.dhcp.SetReservations(reservations(now))
+			if last == nil {
+				close(known)
+				every = time.Second
+			}
 			last = now
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(every):
 		}
 	}
 }

@@ -1,18 +1,14 @@
 package daemon
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"ingot/model"
 )
@@ -74,22 +70,10 @@ type BMCSummary struct {
 
 // ReadSummary sums up the files of the status branch. With an error it returns
 // what could be read.
-func ReadSummary(files map[string][]byte) (Summary, error) {
-	return summarise(slices.Sorted(maps.Keys(files)), func(path string, into any) error {
-		return yaml.Unmarshal(files[path], into)
-	})
-}
+func ReadSummary(files map[string][]byte) (Summary, error) { return documentsOf(files).summarise() }
 
 // summaryOf sums up a report: the same as ReadSummary once it is published.
-func summaryOf(r *model.Report) (Summary, error) {
-	return summarise(slices.Sorted(maps.Keys(r.Documents)), func(path string, into any) error {
-		data, err := json.Marshal(r.Documents[path].Object)
-		if err != nil {
-			return err
-		}
-		return json.Unmarshal(data, into)
-	})
-}
+func summaryOf(r *model.Report) (Summary, error) { return reportedDocuments(r).summarise() }
 
 // document is what a summary needs of an object as the status branch shows it.
 type document struct {
@@ -104,12 +88,12 @@ type document struct {
 		Protocol       model.Protocol        `json:"protocol"`
 	} `json:"spec"`
 	Status struct {
-		State      string             `json:"state"`
-		PowerState model.Power        `json:"powerState"`
-		Phase      string             `json:"phase"`
-		Server     model.ServerName   `json:"server"`
-		IP         string             `json:"ip"`
-		Conditions []metav1.Condition `json:"conditions"`
+		State      string           `json:"state"`
+		PowerState model.Power      `json:"powerState"`
+		Phase      string           `json:"phase"`
+		Server     model.ServerName `json:"server"`
+		IP         string           `json:"ip"`
+		Conditions conditions       `json:"conditions"`
 	} `json:"status"`
 	Record struct {
 		Since time.Time `json:"since"`
@@ -130,12 +114,12 @@ type problemsDocument struct {
 	Problems []model.Problem `json:"problems"`
 }
 
-// summarise sums up the documents at paths, which decode reads.
-func summarise(paths []string, decode func(path string, into any) error) (Summary, error) {
+// summarise sums up all documents.
+func (d documents) summarise() (Summary, error) {
 	var s Summary
 	var errs []error
-	for _, path := range paths {
-		if err := s.add(path, func(into any) error { return decode(path, into) }); err != nil {
+	for _, path := range d.paths {
+		if err := s.add(path, func(into any) error { return d.decode(path, into) }); err != nil {
 			errs = append(errs, fmt.Errorf("read %s: %w", path, err))
 		}
 	}
@@ -178,7 +162,7 @@ func (s *Summary) add(path string, decode func(into any) error) error {
 func (d *document) server() ServerSummary {
 	s := ServerSummary{
 		Name: model.ServerName(d.Metadata.Name), State: model.ServerState(d.Status.State), Power: d.Status.PowerState,
-		BMC: model.BMCName(d.Spec.BMCRef.Name), Since: d.Record.Since, Why: d.why("Ready"),
+		BMC: model.BMCName(d.Spec.BMCRef.Name), Since: d.Record.Since, Why: d.Status.Conditions.why("Ready"),
 	}
 	if ref := d.Spec.ServerClaimRef; ref != nil {
 		s.Claim = model.Named[model.ClaimName](ref.Namespace, ref.Name)
@@ -187,20 +171,20 @@ func (d *document) server() ServerSummary {
 }
 
 func (d *document) claim() ClaimSummary {
-	bound, ready := d.condition("Bound"), d.condition("Ready")
+	bound, ready := d.Status.Conditions.of("Bound"), d.Status.Conditions.of("Ready")
 	c := ClaimSummary{
 		Name: model.Named[model.ClaimName](d.Metadata.Namespace, d.Metadata.Name), State: ClaimUnbound,
-		Server: d.Status.Server, Since: bound.LastTransitionTime.Time, Why: d.why("Bound"),
+		Server: d.Status.Server, Since: bound.LastTransitionTime.Time, Why: d.Status.Conditions.why("Bound"),
 	}
 	if bound.Status != metav1.ConditionTrue {
 		return c
 	}
-	c.State, c.Why = ClaimBound, d.why("Ready")
+	c.State, c.Why = ClaimBound, d.Status.Conditions.why("Ready")
 	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
 		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
 	}
-	if pending := d.condition("PendingReprovision"); c.Why == "" && pending.Status == metav1.ConditionTrue {
-		c.Why = explain(pending)
+	if pending := d.Status.Conditions.of("PendingReprovision"); c.Why == "" && pending.Status == metav1.ConditionTrue {
+		c.Why = saying(pending)
 	}
 	return c
 }
@@ -208,7 +192,7 @@ func (d *document) claim() ClaimSummary {
 func (d *document) bmc() BMCSummary {
 	b := BMCSummary{
 		Name: model.BMCName(d.Metadata.Name), State: d.Status.State,
-		Since: d.condition("Ready").LastTransitionTime.Time, Why: d.why("Ready"),
+		Since: d.Status.Conditions.of("Ready").LastTransitionTime.Time, Why: d.Status.Conditions.why("Ready"),
 	}
 	ip := d.Status.IP
 	if d.Spec.Access != nil {
@@ -218,32 +202,6 @@ func (d *document) bmc() BMCSummary {
 		b.Address = net.JoinHostPort(ip, strconv.Itoa(int(d.Spec.Protocol.Port)))
 	}
 	return b
-}
-
-// condition returns the condition of that type, or the zero one.
-func (d *document) condition(kind string) metav1.Condition {
-	for _, c := range d.Status.Conditions {
-		if c.Type == kind {
-			return c
-		}
-	}
-	return metav1.Condition{}
-}
-
-// why says why the condition does not hold, "" if it does or is not there.
-func (d *document) why(kind string) string {
-	c := d.condition(kind)
-	if c.Status != metav1.ConditionFalse {
-		return ""
-	}
-	return explain(c)
-}
-
-func explain(c metav1.Condition) string {
-	if c.Message == "" {
-		return c.Reason
-	}
-	return c.Message
 }
 
 // withLists returns s with empty lists for missing ones, which JSON would write
