@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,12 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
 	"ingot/cmd/metalprobe/inventory"
+	"ingot/cmd/metalprobe/machine"
 	"ingot/cmd/metalprobe/wipe"
 	"ingot/model"
 )
@@ -27,18 +30,21 @@ const (
 // agent does what the options ask for.
 type agent struct {
 	options
-	host  *inventory.Host
-	wiper wipe.Wiper
-	post  func(ctx context.Context, address string, body any) error
-	log   *slog.Logger
+	host   *inventory.Host
+	wiper  wipe.Wiper
+	choose func() []wipe.Choice
+	post   func(ctx context.Context, address string, body any) error
+	log    *slog.Logger
 }
 
 // newAgent returns the agent of the machine this runs on.
 func newAgent(o options, log *slog.Logger) *agent {
+	host := inventory.Local(log)
 	return &agent{
 		options: o,
-		host:    inventory.Local(log),
+		host:    host,
 		wiper:   wipe.Local(log),
+		choose:  func() []wipe.Choice { return wipe.Choose(host.Disks(), host.Use(), o.wipe) },
 		post:    newClient(o.timeout).post,
 		log:     log,
 	}
@@ -134,14 +140,17 @@ func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) 
 	return true
 }
 
-// cleanUp registers the server, wipes its disks and reports how it went.
+// cleanUp registers the server, wipes its disks and reports how it went. The error
+// machine.ErrPowerOff means that this was all that the machine was on for.
 func (a *agent) cleanUp(ctx context.Context) error {
 	data := a.host.Read(time.Now())
 	a.refresh(ctx, &data)
 	if err := a.postInventory(ctx, data); err != nil {
 		a.log.Warn("server is not registered, the cleanup goes on all the same", "uuid", a.serverUUID, "err", err)
+	} else {
+		a.log.Info("server is registered", "uuid", a.serverUUID)
 	}
-	disks := a.wiper.Wipe(ctx, a.wipe, a.choices())
+	disks := a.wipeDisks(ctx)
 	if ctx.Err() != nil {
 		return errors.New("the wipe was interrupted: it begins anew when the probe is started again")
 	}
@@ -150,14 +159,47 @@ func (a *agent) cleanUp(ctx context.Context) error {
 		return err
 	}
 	a.log.Info("wipe is reported", "disks", len(disks))
+	switch failed := failures(disks); {
+	case a.powerOff && failed == "":
+		return machine.ErrPowerOff
+	case failed != "":
+		a.log.Error("machine stays on: disks are not wiped", "disks", failed)
+	}
 	if !a.once {
 		<-ctx.Done()
 	}
 	return nil
 }
 
-func (a *agent) choices() []wipe.Choice {
-	return wipe.Choose(a.host.Disks(), a.host.Use(), a.wipe)
+// wipeDisks wipes the disks and posts how far that is.
+func (a *agent) wipeDisks(ctx context.Context) []model.DiskWipe {
+	address, err := progressURL(a.reportURL)
+	if err != nil {
+		a.log.Warn("progress of the wipe is not posted", "err", err)
+		return a.wiper.Wipe(ctx, a.wipe, a.choose())
+	}
+	h := newHerald(func(ctx context.Context, disks []model.DiskProgress) error {
+		return a.post(ctx, address, model.ProbeWipeProgress{SystemUUID: a.serverUUID, Mode: a.wipe, Disks: disks})
+	}, a.log)
+	posting, stop := context.WithCancel(ctx)
+	var posted sync.WaitGroup
+	posted.Go(func() { h.run(posting) })
+	defer posted.Wait() // no progress is to arrive after the outcome
+	defer stop()
+	w := a.wiper
+	w.Watch = h.watch
+	return w.Wipe(ctx, a.wipe, a.choose())
+}
+
+// failures names the disks that are not wiped, and why.
+func failures(disks []model.DiskWipe) string {
+	var list []string
+	for _, d := range disks {
+		if d.Result == model.WipeFailed {
+			list = append(list, fmt.Sprintf("%s (%s): %s", d.Name, cmp.Or(d.Serial, "no serial number"), d.Error))
+		}
+	}
+	return strings.Join(list, "; ")
 }
 
 // report posts the outcome of a wipe until it is accepted, more and more rarely.
@@ -182,7 +224,7 @@ func (a *agent) report(ctx context.Context, r model.ProbeWipe) error {
 func (a *agent) printChoices(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "DISK\tSIZE\tSERIAL\tMODEL\tWIPE "+strings.ToUpper(a.wipe))
-	for _, c := range a.choices() {
+	for _, c := range a.choose() {
 		verdict := "would be wiped"
 		if c.Result != "" {
 			verdict = c.Result + ": " + c.Why

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 
 	"ingot/cmd/metalprobe/machine"
@@ -34,7 +35,12 @@ func main() {
 	case machine.RoleModprobe:
 		exit(machine.Modprobe(os.Args[1:]))
 	case machine.RoleNone:
-		exit(runAsProgram())
+		err := runAsProgram()
+		if errors.Is(err, machine.ErrPowerOff) {
+			machine.PowerOff()
+			err = errors.New("the machine cannot be powered off: is this program privileged to?")
+		}
+		exit(err)
 	}
 }
 
@@ -56,7 +62,7 @@ func runAsProgram() error {
 // runOnMachine is metalprobe as the machine's only program, with the flags of the
 // unit that would start it elsewhere.
 func runOnMachine(ctx context.Context, flags []string, log *slog.Logger) error {
-	o, err := parse(flags, io.Discard)
+	o, err := parse(append(slices.Clip(flags), "--power-off"), io.Discard)
 	if err != nil {
 		return fmt.Errorf("flags of the Ignition's unit: %w", err)
 	}

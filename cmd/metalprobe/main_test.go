@@ -2,23 +2,27 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"ingot/cmd/metalprobe/inventory"
+	"ingot/cmd/metalprobe/machine"
 	"ingot/cmd/metalprobe/wipe"
 	"ingot/model"
 )
@@ -56,6 +60,13 @@ func TestParse(t *testing.T) {
 			args: []string{url, id, "--wipe=quick", "--report-url=http://192.0.2.1:10000/r/x/wipe"},
 			want: changed(func(o *options) { o.wipe, o.reportURL = "quick", "http://192.0.2.1:10000/r/x/wipe" }),
 		},
+		"a machine that ends with its wipe": {
+			args: []string{url, id, "--wipe=secure", "--report-url=http://h/wipe", "--power-off"},
+			want: changed(func(o *options) { o.wipe, o.reportURL, o.powerOff = "secure", "http://h/wipe", true }),
+		},
+		"a machine that would, and is only to register": {
+			args: []string{url, id, "--power-off"}, want: changed(func(o *options) { o.powerOff = true }),
+		},
 		"no registry":                    {args: []string{id}, err: "--registry-url is required"},
 		"no UUID":                        {args: []string{url}, err: "--server-uuid is required"},
 		"an address that is none":        {args: []string{id, "--registry-url=192.0.2.1/" + token}, err: "--registry-url is not an address"},
@@ -82,7 +93,7 @@ func TestParse(t *testing.T) {
 			case test.err != "":
 				return
 			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(options{})); diff != "" {
+			if diff := gocmp.Diff(test.want, got, gocmp.AllowUnexported(options{})); diff != "" {
 				t.Errorf("options (-want +got):\n%s", diff)
 			}
 		})
@@ -95,7 +106,7 @@ func TestHelpTeachesAndIsNoFailure(t *testing.T) {
 		if err := run(t.Context(), []string{flag}, io.Discard, &out); err != nil {
 			t.Errorf("%s: %v", flag, err)
 		}
-		for _, want := range []string{"THIS DESTROYS DATA", "-registry-url", "-wipe", "(default 30s)"} {
+		for _, want := range []string{"THIS DESTROYS DATA", "-registry-url", "-wipe", "-power-off", "(default 30s)"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s does not mention %q", flag, want)
 			}
@@ -136,7 +147,11 @@ func newWorld(t *testing.T, args ...string) *world {
 		},
 		Log: log,
 	}
+	w.choose = func() []wipe.Choice { return wipe.Choose(w.host.Disks(), nil, o.wipe) }
 	w.post = func(_ context.Context, address string, body any) error {
+		if _, progress := body.(model.ProbeWipeProgress); progress {
+			return nil
+		}
 		w.posted, w.times = append(w.posted, body), append(w.times, time.Now())
 		if w.answer == nil {
 			return nil
@@ -280,11 +295,11 @@ func TestCleanUpReportsUntilItIsHeard(t *testing.T) {
 		for i := 2; i < len(w.times); i++ {
 			waits = append(waits, w.times[i].Sub(w.times[i-1])/time.Second)
 		}
-		if diff := cmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60, 60}, waits); diff != "" {
+		if diff := gocmp.Diff([]time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 60, 60}, waits); diff != "" {
 			t.Errorf("seconds between reports (-want +got):\n%s", diff)
 		}
 		want := model.ProbeWipe{SystemUUID: uuid, Mode: "none", Disks: []model.DiskWipe{}}
-		if diff := cmp.Diff(want, w.posted[len(w.posted)-1]); diff != "" {
+		if diff := gocmp.Diff(want, w.posted[len(w.posted)-1]); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
 	})
@@ -301,6 +316,105 @@ func TestCleanUpGivesUpAfterAnHour(t *testing.T) {
 		}
 		if took := time.Since(began); took != time.Hour {
 			t.Errorf("gave up after %v", took)
+		}
+	})
+}
+
+func TestTheMachineIsPoweredOffOnlyWhenAllIsWell(t *testing.T) {
+	wiped := model.DiskWipe{Name: "sda", Result: model.WipeDone}
+	skipped := model.DiskWipe{Name: "sdb", Result: model.WipeSkipped}
+	failed := model.DiskWipe{Name: "sdc", Serial: "S3", Result: model.WipeFailed, Error: "it is locked"}
+	for _, tc := range []struct {
+		title string
+		flags []string
+		disks []model.DiskWipe
+		off   bool
+	}{
+		{"every disk is wiped or needs it not", []string{"--power-off"}, []model.DiskWipe{wiped, skipped}, true},
+		{"there is no disk", []string{"--power-off"}, nil, true},
+		{"a disk has failed", []string{"--power-off"}, []model.DiskWipe{wiped, failed}, false},
+		{"nobody asked", nil, []model.DiskWipe{wiped}, false},
+	} {
+		t.Run(tc.title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, append(tc.flags, "--wipe=quick", "--report-url=http://h/r/"+token+"/wipe")...)
+				w.choose = func() []wipe.Choice {
+					var list []wipe.Choice
+					for _, d := range tc.disks {
+						list = append(list, wipe.Choice{
+							Disk:   inventory.Disk{ProbeDisk: model.ProbeDisk{Name: d.Name, Serial: d.Serial}},
+							Result: cmp.Or(map[bool]string{true: model.WipeSkipped}[d.Result == model.WipeDone], d.Result), Why: d.Error,
+						})
+					}
+					return list
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				began := time.Now()
+				err := w.cleanUp(ctx)
+				if errors.Is(err, machine.ErrPowerOff) != tc.off {
+					t.Errorf("got %v, want power off %v", err, tc.off)
+				}
+				if stayed := time.Since(began) == time.Hour; stayed == tc.off {
+					t.Errorf("the machine stayed on: %v", stayed)
+				}
+				if says := strings.Contains(w.log.String(), "sdc (S3): it is locked"); says != slices.Contains(tc.disks, failed) {
+					t.Errorf("the console says:\n%s", w.log)
+				}
+			})
+		})
+	}
+}
+
+func TestProgressURL(t *testing.T) {
+	for report, want := range map[string]string{
+		"http://192.0.2.1:10000/r/" + token + "/wipe":      "http://192.0.2.1:10000/r/" + token + "/wipe-progress",
+		"https://[2001:db8::1]/ingot/r/" + token + "/wipe": "https://[2001:db8::1]/ingot/r/" + token + "/wipe-progress",
+	} {
+		if got, err := progressURL(report); got != want || err != nil {
+			t.Errorf("got %s, %v, want %s", got, err, want)
+		}
+	}
+	if _, err := progressURL("http://[/" + token); err == nil || strings.Contains(err.Error(), token) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestProgressIsPostedInGoodTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		var posts []string
+		log := &syncBuffer{}
+		h := newHerald(func(_ context.Context, disks []model.DiskProgress) error {
+			posts = append(posts, fmt.Sprintf("%v %s %d", time.Since(began), disks[0].Method, disks[0].Percent))
+			return errors.New("answered 404")
+		}, slog.New(slog.NewTextHandler(log, nil)))
+		ctx, cancel := context.WithCancel(t.Context())
+		var done sync.WaitGroup
+		done.Go(func() { h.run(ctx) })
+		at := func(after time.Duration, method string, percent int, turn bool) {
+			time.Sleep(time.Until(began.Add(after)))
+			h.watch([]model.DiskProgress{{Method: method, Percent: percent}}, turn)
+			synctest.Wait()
+		}
+		at(100*time.Millisecond, "nvme-sanitize-block", 0, true)
+		at(200*time.Millisecond, "nvme-sanitize-block", 1, false)
+		at(300*time.Millisecond, "nvme-format", 0, true) // not a second after the last
+		for i := range 25 {
+			at(time.Duration(2+i)*time.Second-time.Second/2, "nvme-format", i, false)
+		}
+		at(26500*time.Millisecond, "nvme-format", 100, true)
+		time.Sleep(time.Minute) // and nothing more
+		cancel()
+		done.Wait()
+		want := []string{
+			"100ms nvme-sanitize-block 0", "1.1s nvme-format 0", "10s nvme-format 8", "20s nvme-format 18", "26.5s nvme-format 100",
+		}
+		if diff := gocmp.Diff(want, posts); diff != "" {
+			t.Errorf("posts (-want +got):\n%s", diff)
+		}
+		if n := strings.Count(log.String(), "not posted"); n != 1 {
+			t.Errorf("%d failures logged, want one:\n%s", n, log)
 		}
 	})
 }

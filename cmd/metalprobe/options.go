@@ -28,6 +28,7 @@ type options struct {
 	dryRun    bool
 	interval  time.Duration
 	once      bool
+	powerOff  bool
 	json      bool
 	version   bool
 }
@@ -43,12 +44,20 @@ cleanup; both addresses below are in that image's Ignition.
 
   Cleanup     metalprobe --registry-url URL --server-uuid UUID --wipe quick --report-url URL
               registers, wipes every disk of the machine that nothing uses, posts
-              the outcome of each disk, and then does nothing more.
+              how far it is and then the outcome of each disk, and does nothing more.
                 none     leaves disks as they are and says so
-                quick    discards, then overwrites both ends of each disk and partition
-                secure   overwrites everything, unless a secure discard is seen to work
+                quick    formats (NVMe disks that erase by their key) or discards, then
+                         overwrites both ends of each disk and partition
+                secure   clears the whole disk by the best that it can: its own sanitize
+                         (NVMe, SATA, SAS), format (NVMe) or security erase (SATA), else
+                         a secure discard, else zeros on every block. What is not seen
+                         to have worked gives way to the next.
               THIS DESTROYS DATA. Removable media and disks on a storage network are
-              left alone. Disks in use and write-protected ones are reported as failed.
+              left alone. Disks in use, write-protected ones and those locked by a
+              password are reported as failed.
+              With --power-off the machine is powered off when the report is accepted
+              and no disk has failed; else it stays on. In the image that Ingot boots
+              this is always so.
 
   By hand     metalprobe --json                   prints the inventory
               metalprobe --wipe quick --dry-run   prints which disks would be wiped
@@ -72,6 +81,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.once, "once", false, "end after the first post that succeeded")
 	f.StringVar(&o.wipe, "wipe", "", "wipe the disks: none, quick or secure")
 	f.StringVar(&o.reportURL, "report-url", "", "where to post the outcome of a wipe (required with --wipe)")
+	f.BoolVar(&o.powerOff, "power-off", false, "power the machine off after a wipe that is reported and left no disk failed")
 	f.BoolVar(&o.dryRun, "dry-run", false, "with --wipe: print what would be wiped, and end")
 	f.BoolVar(&o.json, "json", false, "print the inventory as JSON, and end")
 	f.BoolVar(&o.version, "version", false, "print the version, and end")

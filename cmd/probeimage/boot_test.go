@@ -6,15 +6,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ingot/bootsvc"
 	"ingot/cmd/probeimage/image"
@@ -26,9 +31,8 @@ const (
 	token = "mzxw6ytboi7xk3tforsgk3tfnq"
 )
 
-// maxTogether bounds kernel and initramfs, in bytes: all of it goes through each
-// server's firmware.
-const maxTogether = 25 << 20
+// reportWithin is the time from the probe's start to its report.
+const reportWithin = 20 * time.Second
 
 // TestBoot boots each flavour in a virtual machine, directly: Ignition, report,
 // wipe and the power button. Firmware and DHCP of Ingot's own are for the features.
@@ -37,62 +41,105 @@ func TestBoot(t *testing.T) {
 	for _, tc := range []struct {
 		title, flavour, card, disk string
 		viaDHCP                    bool // what the Ignition's address comes by
-		purpose                    model.TicketPurpose
+		mode                       string
 	}{
-		{"discovery of a virtual machine", image.FlavourCloud, "virtio-net-pci", "virtio-blk-pci,drive=d0,serial=S1", false, model.PurposeDiscovery},
-		{"cleanup of a server", image.FlavourGeneric, "e1000e", "ide-hd,drive=d0,serial=S1", true, model.PurposeCleanup},
+		{"discovery of a virtual machine", image.FlavourCloud, "virtio-net-pci", "virtio-blk-pci,drive=d0,serial=S1", false, ""},
+		{"cleanup of a server with a disk that refuses it", image.FlavourGeneric, "e1000e", "ide-hd,drive=d0,serial=S1", true, model.CleanupQuick},
 	} {
 		t.Run(tc.title, func(t *testing.T) {
 			folder := t.TempDir()
-			built, err := image.Build(t.Context(), image.Options{Out: folder, Flavour: tc.flavour, Stub: image.NoStub})
-			if err != nil {
-				t.Skip("SKIPPED: the image cannot be built here: ", err)
-			}
-			if size := built.Sizes.Kernel + built.Sizes.Initramfs; size > maxTogether {
-				t.Errorf("kernel and initramfs have %d bytes, want at most %d", size, maxTogether)
-			}
-			disk := filepath.Join(folder, "disk")
-			if err := os.WriteFile(disk, bytes.Repeat([]byte("secret! "), 4<<20/8), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			ingot := newIngot(t, tc.purpose)
+			booted := built(t, tc.flavour)
+			disk := random(t, folder, "d0")
+			ingot := newIngot(t, tc.mode, nil)
 			network, arguments := "user,id=n0", "console=ttyS0 ip=any"
 			if tc.viaDHCP {
 				network += ",bootfile=" + ingot.ignitionURL()
 			} else {
 				arguments += " ignition.config.url=" + ingot.ignitionURL()
 			}
-			m := start(t, filepath.Join(folder, "qmp"),
-				"-kernel", built.Kernel, "-initrd", built.Initramfs, "-append", arguments,
-				"-netdev", network, "-device", tc.card+",netdev=n0",
-				"-drive", "file="+disk+",format=raw,if=none,id=d0", "-device", tc.disk)
+			args := []string{
+				"-kernel", booted.Kernel, "-initrd", booted.Initramfs, "-append", arguments,
+				"-netdev", network, "-device", tc.card + ",netdev=n0",
+				"-drive", "file=" + disk + ",format=raw,if=none,id=d0", "-device", tc.disk,
+			}
+			if tc.mode != "" {
+				args = append(args,
+					"-drive", "file="+random(t, folder, "d1")+",format=raw,if=none,id=d1,readonly=on", "-device", "virtio-blk-pci,drive=d1,serial=S2")
+			}
+			m := start(t, filepath.Join(folder, "qmp"), "", args...)
 
 			report := next[model.ProbeRegistration](t, m, ingot.reports)
-			t.Logf("Ignition after %s s of the kernel's time, with %d + %d bytes booted", m.told(t, "Ignition is fetched"), built.Sizes.Kernel, built.Sizes.Initramfs)
+			m.reportedInTime(t)
+			t.Logf("Ignition after %s s of the kernel's time, with %d bytes booted", m.told(t, "Ignition is fetched"), booted.Sizes.Booted())
 			if report.SystemUUID != uuid || report.Data.SystemInfo.SystemInformation.UUID != uuid {
 				t.Errorf("report of %s, want %s", report.SystemUUID, uuid)
 			}
-			if disks := report.Data.Storage; len(disks) != 1 || disks[0].Serial != "S1" {
-				t.Errorf("disks %+v, want one with serial S1", disks)
+			if disks := report.Data.Storage; len(disks) == 0 || disks[0].Serial != "S1" {
+				t.Errorf("disks %+v, want one with serial S1 first", disks)
 			}
 			if cards := report.Data.NetworkInterfaces; len(cards) != 1 || cards[0].IPAddress != "10.0.2.15" {
 				t.Errorf("cards %+v, want one with its address", cards)
 			}
-			if tc.purpose == model.PurposeCleanup {
+			if tc.mode != "" {
 				wiped := next[model.ProbeWipe](t, m, ingot.wipes)
-				if len(wiped.Disks) != 1 || wiped.Disks[0].Result != model.WipeDone {
-					t.Errorf("wipe %+v", wiped)
+				if len(wiped.Disks) != 2 || wiped.Disks[0].Result != model.WipeDone || wiped.Disks[1].Result != model.WipeFailed {
+					t.Errorf("wipe %+v, want the first disk wiped and the other failed", wiped)
 				}
-				if content, err := os.ReadFile(disk); err != nil || bytes.Contains(content, []byte("secret!")) {
-					t.Errorf("the disk still holds data (%v)", err)
-				}
+				m.told(t, "ERROR machine stays on: disks are not wiped disks=\"vda (S2): the disk refuses writing")
 			}
 			m.powerOff(t)
-			// The kernel itself shows its command line, before that.
-			_, text, ours := strings.Cut(m.console(), "metalprobe starts")
-			if !ours || strings.Contains(text, token) || strings.Contains(text, "Kernel panic") {
-				t.Errorf("the console shows a token or a panic:\n%s", tail(text))
+			m.keepsQuiet(t)
+		})
+	}
+}
+
+// TestWipe wipes one disk of each kind that qemu has, looks at what is left of them
+// from outside, and waits for the machine to power itself off.
+func TestWipe(t *testing.T) {
+	need(t, "qemu-system-x86_64", "apt-get", "dpkg-deb")
+	want := map[string]map[string]string{
+		model.CleanupSecure: {"NVME1": "nvme-format", "SATA1": "blkzeroout", "VIRTIO1": "blkzeroout"},
+		model.CleanupQuick:  {"NVME1": "blkdiscard+overwrite-edges", "SATA1": "blkdiscard+overwrite-edges", "VIRTIO1": "blkdiscard+overwrite-edges"},
+	}
+	for _, mode := range []string{model.CleanupSecure, model.CleanupQuick} {
+		t.Run(mode, func(t *testing.T) {
+			folder := t.TempDir()
+			booted := built(t, image.FlavourGeneric)
+			ingot := newIngot(t, mode, nil)
+			args := []string{
+				"-kernel", booted.Kernel, "-initrd", booted.Initramfs, "-append", "console=ttyS0 ip=any ignition.config.url=" + ingot.ignitionURL(),
+				"-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0",
 			}
+			var disks []string
+			for i, device := range []string{"nvme,serial=NVME1", "ide-hd,serial=SATA1", "virtio-blk-pci,serial=VIRTIO1"} {
+				id := fmt.Sprintf("d%d", i)
+				disks = append(disks, random(t, folder, id))
+				args = append(args, "-drive", "file="+disks[i]+",format=raw,if=none,discard=unmap,id="+id, "-device", device+",drive="+id)
+			}
+			m := start(t, filepath.Join(folder, "qmp"), "", args...)
+
+			wiped := next[model.ProbeWipe](t, m, ingot.wipes)
+			m.ends(t)
+			methods := make(map[string]string)
+			for _, d := range wiped.Disks {
+				methods[d.Serial] = d.Method
+				if d.Result != model.WipeDone {
+					t.Errorf("disk %+v, want wiped", d)
+				}
+			}
+			if diff := cmp.Diff(want[mode], methods); diff != "" {
+				t.Errorf("methods (-want +got):\n%s", diff)
+			}
+			for _, disk := range disks {
+				if at := firstData(t, disk); at >= 0 {
+					t.Errorf("%s holds data at byte %d", filepath.Base(disk), at)
+				}
+			}
+			progress := next[model.ProbeWipeProgress](t, m, ingot.progress)
+			if progress.SystemUUID != uuid || progress.Mode != mode || len(progress.Disks) != 3 {
+				t.Errorf("progress %+v, want that of three disks", progress)
+			}
+			m.keepsQuiet(t)
 		})
 	}
 }
@@ -112,19 +159,31 @@ func need(t *testing.T, programs ...string) {
 
 // ingot stands for Ingot: it serves one Ignition, and takes reports.
 type ingot struct {
-	server  *httptest.Server
-	reports chan model.ProbeRegistration
-	wipes   chan model.ProbeWipe
+	server   *httptest.Server
+	reports  chan model.ProbeRegistration
+	wipes    chan model.ProbeWipe
+	progress chan model.ProbeWipeProgress
+	host     string // as the machine sees it
 }
 
 // guestView is where a machine with qemu's own network sees this one's loopback.
 const guestView = "10.0.2.2"
 
-func newIngot(t *testing.T, purpose model.TicketPurpose) *ingot {
+// newIngot starts an Ingot that wants disks wiped in a mode, "" for a discovery. It
+// listens where it is told to, or where a machine with qemu's own network finds it.
+func newIngot(t *testing.T, mode string, listener net.Listener) *ingot {
 	t.Helper()
-	i := &ingot{reports: make(chan model.ProbeRegistration, 16), wipes: make(chan model.ProbeWipe, 16)}
+	i := &ingot{
+		reports: make(chan model.ProbeRegistration, 16), wipes: make(chan model.ProbeWipe, 16),
+		progress: make(chan model.ProbeWipeProgress, 16), host: guestView,
+	}
 	// i.server is set before anybody asks: the handler reads it.
-	i.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { i.serve(t, purpose, w, r) }))
+	i.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { i.serve(t, mode, w, r) }))
+	if listener != nil {
+		i.server.Listener.Close()
+		i.server.Listener = listener
+		i.host, _, _ = net.SplitHostPort(listener.Addr().String())
+	}
 	i.server.Start()
 	t.Cleanup(i.server.Close)
 	return i
@@ -132,12 +191,12 @@ func newIngot(t *testing.T, purpose model.TicketPurpose) *ingot {
 
 func (i *ingot) base() string {
 	_, port, _ := net.SplitHostPort(i.server.Listener.Addr().String())
-	return "http://" + net.JoinHostPort(guestView, port)
+	return "http://" + net.JoinHostPort(i.host, port)
 }
 
 func (i *ingot) ignitionURL() string { return i.base() + "/ignition/" + token }
 
-func (i *ingot) serve(t *testing.T, purpose model.TicketPurpose, w http.ResponseWriter, r *http.Request) {
+func (i *ingot) serve(t *testing.T, mode string, w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/ignition/" + token:
 		g, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{})
@@ -145,9 +204,11 @@ func (i *ingot) serve(t *testing.T, purpose model.TicketPurpose, w http.Response
 			t.Error(err)
 			return
 		}
-		served, err := g.Probe(bootsvc.ProbeBoot{
-			UUID: uuid, RegistryURL: i.base(), Token: model.NewSensitive(token), Purpose: purpose, CleanupMode: model.CleanupQuick,
-		})
+		b := bootsvc.ProbeBoot{UUID: uuid, RegistryURL: i.base(), Token: model.NewSensitive(token), Purpose: model.PurposeDiscovery}
+		if mode != "" {
+			b.Purpose, b.CleanupMode = model.PurposeCleanup, mode
+		}
+		served, err := g.Probe(b)
 		if err != nil {
 			t.Error(err)
 		}
@@ -156,6 +217,8 @@ func (i *ingot) serve(t *testing.T, purpose model.TicketPurpose, w http.Response
 		take(t, r, i.reports)
 	case "/r/" + token + "/wipe":
 		take(t, r, i.wipes)
+	case "/r/" + token + "/wipe-progress":
+		take(t, r, i.progress)
 	default:
 		t.Errorf("asked for %s", r.URL.Path)
 		http.NotFound(w, r)
@@ -180,6 +243,11 @@ func next[T any](t *testing.T, m *vm, from <-chan T) T {
 	case v := <-from:
 		return v
 	case err := <-m.ended:
+		select {
+		case v := <-from: // it was the last that it did
+			return v
+		default:
+		}
 		t.Fatalf("the machine has ended: %v\n%s", err, tail(m.console()))
 	case <-time.After(2 * time.Minute):
 		t.Fatalf("nothing is posted:\n%s", tail(m.console()))
@@ -195,15 +263,19 @@ type vm struct {
 }
 
 // start starts a machine, without hardware support for it: that is slow, but there
-// everywhere.
-func start(t *testing.T, qmp string, args ...string) *vm {
+// everywhere. It is in a network namespace, "" for that of the test.
+func start(t *testing.T, qmp, namespace string, args ...string) *vm {
 	t.Helper()
 	m := &vm{log: qmp + ".log", qmp: qmp, ended: make(chan error, 1)}
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, "qemu-system-x86_64", append([]string{
+	command := []string{"qemu-system-x86_64"}
+	if namespace != "" {
+		command = append([]string{"ip", "netns", "exec", namespace}, command...)
+	}
+	cmd := exec.CommandContext(ctx, command[0], append(append(command[1:],
 		"-accel", "tcg", "-machine", "q35", "-cpu", "max", "-smp", "1", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot",
-		"-uuid", uuid, "-serial", "file:" + m.log, "-qmp", "unix:" + qmp + ",server=on,wait=off",
-	}, args...)...)
+		"-uuid", uuid, "-serial", "file:"+m.log, "-qmp", "unix:"+qmp+",server=on,wait=off",
+	), args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -240,6 +312,50 @@ func (m *vm) told(t *testing.T, message string) string {
 	}
 	t.Fatalf("the console never says %q:\n%s", message, tail(m.console()))
 	return ""
+}
+
+// reportedInTime says how long the probe took from its start to its report, by the
+// machine's own clock.
+func (m *vm) reportedInTime(t *testing.T) {
+	t.Helper()
+	at := func(message string) time.Duration {
+		d, err := time.ParseDuration(m.told(t, message) + "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	took := at("server is registered") - at("metalprobe starts")
+	t.Logf("reported %v after its start", took)
+	if took > reportWithin {
+		t.Errorf("reported %v after its start, want at most %v", took, reportWithin)
+	}
+}
+
+// keepsQuiet looks for what no console may show. The kernel itself shows its
+// command line, before that.
+func (m *vm) keepsQuiet(t *testing.T) {
+	t.Helper()
+	_, text, ours := strings.Cut(m.console(), "metalprobe starts")
+	if !ours || strings.Contains(text, token) || strings.Contains(text, "Kernel panic") {
+		t.Errorf("the console shows a token or a panic:\n%s", tail(text))
+	}
+	if !strings.Contains(text, "machine is powered off") {
+		t.Errorf("the console misses the last line:\n%s", tail(text))
+	}
+}
+
+// ends waits for the machine to power itself off.
+func (m *vm) ends(t *testing.T) {
+	t.Helper()
+	select {
+	case err := <-m.ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Errorf("the machine is still on a minute after its work was done:\n%s", tail(m.console()))
+	}
 }
 
 // pressPowerButton does what a BMC does for a graceful shutdown.
@@ -284,6 +400,71 @@ func (m *vm) powerOff(t *testing.T) {
 		case <-again.C:
 		}
 	}
+}
+
+// images are built once for all tests.
+var images = map[string]func() (image.Result, error){
+	image.FlavourCloud: buildOnce(image.FlavourCloud), image.FlavourGeneric: buildOnce(image.FlavourGeneric),
+}
+
+// imageFolder is where they are.
+var imageFolder string
+
+func buildOnce(flavour string) func() (image.Result, error) {
+	return sync.OnceValues(func() (image.Result, error) {
+		return image.Build(context.Background(), image.Options{Out: filepath.Join(imageFolder, flavour), Flavour: flavour})
+	})
+}
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		folder, err := os.MkdirTemp("", "probeimage-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(folder)
+		imageFolder = folder
+		return m.Run()
+	}())
+}
+
+// built returns an image of a flavour. One that is too large is a failure.
+func built(t *testing.T, flavour string) image.Result {
+	t.Helper()
+	r, err := images[flavour]()
+	if err != nil {
+		t.Skip("SKIPPED: the image cannot be built here: ", err)
+	}
+	if size := r.Sizes.Booted(); size > image.MaxBooted {
+		t.Errorf("a server loads %d bytes, want at most %d", size, image.MaxBooted)
+	}
+	return r
+}
+
+// diskSize is that of the machines' disks, in bytes.
+const diskSize = 64 << 20
+
+// random makes a disk that is full of somebody's data.
+func random(t *testing.T, folder, name string) (path string) {
+	t.Helper()
+	content := make([]byte, diskSize)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
+	path = filepath.Join(folder, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// firstData returns where a disk is not zero, -1 for nowhere.
+func firstData(t *testing.T, disk string) int {
+	t.Helper()
+	content, err := os.ReadFile(disk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.IndexFunc(content, func(b byte) bool { return b != 0 })
 }
 
 // tail is the end of a long text.

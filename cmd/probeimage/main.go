@@ -50,6 +50,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	show(stdout, r)
+	if size := r.Sizes.Booted(); size > image.MaxBooted {
+		fmt.Fprintf(stderr, "warning: a server loads %.1f MB, and more than %.0f MB is slow through many a firmware: leave out --firmware that no server needs, or strip the modules\n", float64(size)/mb, float64(image.MaxBooted)/mb)
+	}
 	if reference == "" {
 		return nil
 	}
@@ -89,9 +92,10 @@ func parse(args []string, stderr io.Writer) (o image.Options, reference string, 
 	return o, reference, nil
 }
 
+const mb = 1e6
+
 // show prints what was made.
 func show(w io.Writer, r image.Result) {
-	const mb = 1e6
 	line := func(what, path string, size int64) {
 		fmt.Fprintf(w, "%-11s %5.1f MB  %s\n", what, float64(size)/mb, path)
 	}

@@ -23,7 +23,33 @@ const (
 
 // consoles are the terminals that the kernel was told to write to. /dev/console is
 // only the last of them, and people look at any.
-type consoles []chan string
+type consoles []chan output
+
+// output is what waits for a console: a line, or the wish to know when all before
+// it is shown.
+type output struct {
+	line  string
+	shown chan<- struct{}
+}
+
+// terminal is what a console writes to.
+type terminal interface {
+	io.Writer
+	// Drain waits until everything is sent.
+	Drain()
+}
+
+// tty is a terminal that is one.
+type tty struct{ *os.File }
+
+// Drain implements terminal, as tcdrain(3) does: a serial line takes its time.
+func (t tty) Drain() {
+	raw, err := t.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _ = unix.IoctlSetInt(int(fd), unix.TCSBRK, 1) })
+}
 
 // openConsoles opens the terminals that the kernel writes to.
 func openConsoles() consoles {
@@ -34,19 +60,29 @@ func openConsoles() consoles {
 	}
 	var c consoles
 	for _, name := range names[:min(len(names), maxConsoles)] {
-		tty, err := os.OpenFile(filepath.Join("/dev", filepath.Base(name)), os.O_WRONLY|unix.O_NOCTTY, 0)
+		f, err := os.OpenFile(filepath.Join("/dev", filepath.Base(name)), os.O_WRONLY|unix.O_NOCTTY, 0)
 		if err != nil {
 			continue // told of in the kernel's command line, and not there
 		}
-		waiting := make(chan string, consoleLines)
-		c = append(c, waiting)
-		go func() { // as long as the machine is on
-			for line := range waiting {
-				io.WriteString(tty, line)
-			}
-		}()
+		c = append(c, newConsole(tty{f}))
 	}
 	return c
+}
+
+// newConsole writes to a terminal for as long as the machine is on.
+func newConsole(t terminal) chan output {
+	waiting := make(chan output, consoleLines)
+	go func() {
+		for o := range waiting {
+			if o.shown != nil {
+				t.Drain()
+				o.shown <- struct{}{}
+				continue
+			}
+			io.WriteString(t, o.line)
+		}
+	}()
+	return waiting
 }
 
 // print writes a line with the time since the kernel started. A console that does
@@ -55,24 +91,32 @@ func (c consoles) print(line string) {
 	line = fmt.Sprintf("[%9.3f] %s\n", sinceBoot().Seconds(), line)
 	for _, waiting := range c {
 		select {
-		case waiting <- line:
+		case waiting <- output{line: line}:
 		default:
 		}
 	}
 }
 
-// drain gives consoles time to write what waits.
+// drain waits until all consoles show what was printed, but not for longer than
+// limit: a serial line may be held by its other end.
 func (c consoles) drain(limit time.Duration) {
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		n := 0
-		for _, waiting := range c {
-			n += len(waiting)
-		}
-		if n == 0 {
-			break
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	shown := make(chan struct{}, len(c))
+	for _, waiting := range c {
+		select {
+		case waiting <- output{shown: shown}:
+		case <-late.C:
+			return
 		}
 	}
-	time.Sleep(50 * time.Millisecond) // the line that is being written
+	for range c {
+		select {
+		case <-shown:
+		case <-late.C:
+			return
+		}
+	}
 }
 
 // sinceBoot is the time since the kernel started.

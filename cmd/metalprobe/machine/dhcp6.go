@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -260,4 +261,37 @@ func parseOwn(line, name string) (netip.Prefix, bool) {
 		return netip.Prefix{}, false
 	}
 	return netip.PrefixFrom(a, int(bits)), true
+}
+
+// routers6 lists the routers that the kernel has learnt of on an interface.
+func routers6(name string) []netip.Addr {
+	f, err := os.Open("/proc/net/ipv6_route")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	var list []netip.Addr
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if a, ok := parseRouter6(lines.Text(), name); ok && !slices.Contains(list, a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// parseRouter6 reads a line of ipv6_route: destination and source with their prefix
+// lengths, gateway, metric, two counts, flags and interface, in hexadecimal digits.
+func parseRouter6(line, name string) (netip.Addr, bool) {
+	const up, gateway = 0x1, 0x2 // RTF_UP, RTF_GATEWAY of linux/route.h
+	words := strings.Fields(line)
+	if len(words) != 10 || words[9] != name || words[1] != "00" {
+		return netip.Addr{}, false
+	}
+	raw, err := hex.DecodeString(words[4])
+	flags, err2 := strconv.ParseUint(words[8], 16, 32)
+	a, ok := netip.AddrFromSlice(raw)
+	if errors.Join(err, err2) != nil || !ok || flags&up == 0 || flags&gateway == 0 {
+		return netip.Addr{}, false
+	}
+	return a, true
 }

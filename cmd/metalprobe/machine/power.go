@@ -24,8 +24,24 @@ func end(command int) {
 	for _, card := range ethernetCards() {
 		_ = setFlags(card.Name, func(flags uint16) uint16 { return flags &^ unix.IFF_UP })
 	}
-	unix.Sync()
+	syncDisks()
 	_ = unix.Reboot(command)
+}
+
+// syncFor is how long a machine that ends waits for what is to be written: a disk
+// that hangs would keep it on for ever.
+const syncFor = 10 * time.Second
+
+func syncDisks() {
+	done := make(chan struct{})
+	go func() {
+		unix.Sync()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(syncFor):
+	}
 }
 
 // searchButtons is how often new input devices are looked for: what is pressed

@@ -24,12 +24,15 @@ const (
 // ends.
 type Probe func(ctx context.Context, flags []string, log *slog.Logger) error
 
+// ErrPowerOff is returned by a probe whose machine is not needed any more.
+var ErrPowerOff = errors.New("the machine is to be powered off")
+
 // errRestart is why work ends when the machine is to start anew.
 var errRestart = errors.New("restart")
 
 // Run is the worker: it does what the Ignition tells the probe to do, until the
-// machine is to be powered off, which it does. It returns only when the machine
-// cannot be used at all.
+// machine is to be powered off or restarted, which it asks the first process to do.
+// Its error means that the machine cannot be used at all.
 func Run(probe Probe) error {
 	log := newLog(os.Stderr)
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -68,17 +71,19 @@ func Run(probe Probe) error {
 		}
 	})
 	parts.Go(func() { awaitSignal(ctx, stop) })
-	parts.Go(func() { m.run(ctx) })
+	parts.Go(func() {
+		if m.run(ctx) {
+			stop(nil)
+		}
+	})
 	<-ctx.Done()
 	waitFor(&parts, endIn)
 	if errors.Is(context.Cause(ctx), errRestart) {
 		log.Info("machine restarts")
-		Restart()
+		return ask(os.Stderr, orderRestart)
 	}
 	log.Info("machine is powered off")
-	time.Sleep(100 * time.Millisecond) // for the console
-	PowerOff()
-	return errors.New("the machine cannot be powered off")
+	return ask(os.Stderr, orderPowerOff)
 }
 
 // ignitionSource says where the Ignition is to come from.
@@ -127,21 +132,25 @@ type worker struct {
 	log      *slog.Logger
 }
 
-// run does what the Ignition says, and again when that failed, until ctx ends. A
-// probe that is done leaves the machine on: who started it powers it off.
-func (m *worker) run(ctx context.Context) {
+// run does what the Ignition says, and again when that failed, until ctx ends. It
+// reports whether the machine is not needed any more. A probe that is done and says
+// nothing of that leaves the machine on: who started it powers it off.
+func (m *worker) run(ctx context.Context) (powerOff bool) {
 	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, longestProbeWait) {
 		err := m.once(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
+		switch {
+		case ctx.Err() != nil:
+			return false
+		case errors.Is(err, ErrPowerOff):
+			return true
+		case err == nil:
 			m.log.Info("probe is done; this machine waits to be powered off")
-			return
+			return false
 		}
 		m.log.Error("probe has failed", "again", wait, "err", err)
 		pause(ctx, wait)
 	}
+	return false
 }
 
 func (m *worker) once(ctx context.Context) error {

@@ -22,6 +22,26 @@ const (
 // maxLine bounds a line on the console.
 const maxLine = 2 << 10
 
+// drainFor is how long consoles have to show the last lines.
+const drainFor = 5 * time.Second
+
+// order is what the worker wants of the first process in the end. It is a line of
+// the worker's output, so that it comes after all that is to be shown; logs write
+// nothing below a space. The worker's own end would not do: it does not come as
+// long as a disk hangs in the kernel.
+type order string
+
+const (
+	orderPowerOff order = "\x00power off"
+	orderRestart  order = "\x00restart"
+)
+
+// ask gives an order.
+func ask(w io.Writer, o order) error {
+	_, err := io.WriteString(w, string(o)+"\n")
+	return err
+}
+
 // remedy is what to do about a worker that has ended.
 type remedy int
 
@@ -51,11 +71,20 @@ func Supervise() {
 	}
 	screen.print("metalprobe starts")
 	for {
-		status, err := work(screen)
-		if err == nil && remedyFor(status) == reboot || errors.Is(err, errUnstartable) {
+		wanted, status, err := work(screen)
+		switch {
+		case wanted == orderPowerOff:
+			screen.drain(drainFor)
+			PowerOff()
+			err = errors.New("the kernel refuses to power off")
+		case wanted == orderRestart:
+			screen.drain(drainFor)
+			Restart()
+			err = errors.New("the kernel refuses to restart")
+		case err == nil && remedyFor(status) == reboot, errors.Is(err, errUnstartable):
 			screen.print(fmt.Sprintf("metalprobe has broken (%s); the machine restarts in %v", ended(status, err), rebootAfter))
 			time.Sleep(rebootAfter)
-			screen.drain(time.Second)
+			screen.drain(drainFor)
 			Restart()
 		}
 		screen.print(fmt.Sprintf("metalprobe has ended (%s); it starts again in %v", ended(status, err), retryAfter))
@@ -75,18 +104,19 @@ func ended(status unix.WaitStatus, err error) string {
 	return fmt.Sprintf("exit code %d", status.ExitStatus())
 }
 
-// work runs a worker to its end. What it prints goes to the consoles, signals go
-// to it, and whatever other process ends meanwhile is collected.
-func work(screen consoles) (unix.WaitStatus, error) {
+// work runs a worker to its end, or until it gives an order. What it prints goes to
+// the consoles, signals go to it, and whatever other process ends meanwhile is
+// collected.
+func work(screen consoles) (order, unix.WaitStatus, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
-		return 0, err
+		return "", 0, err
 	}
 	defer out.Close()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		in.Close()
-		return 0, err
+		return "", 0, err
 	}
 	defer null.Close()
 	worker, err := os.StartProcess("/proc/self/exe", []string{"metalprobe", workerFlag}, &os.ProcAttr{
@@ -94,13 +124,8 @@ func work(screen consoles) (unix.WaitStatus, error) {
 	})
 	in.Close()
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errUnstartable, err)
+		return "", 0, fmt.Errorf("%w: %w", errUnstartable, err)
 	}
-	printed := make(chan struct{})
-	go func() {
-		defer close(printed)
-		printLines(out, screen)
-	}()
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT)
 	stopped := make(chan struct{})
@@ -110,12 +135,16 @@ func work(screen consoles) (unix.WaitStatus, error) {
 			_ = worker.Signal(s)
 		}
 	}()
-	status := collect(worker.Pid)
+	status := make(chan unix.WaitStatus, 1)
+	go func() { status <- collect(worker.Pid) }() // for ever, when a disk hangs: an order comes then
+	wanted := printLines(out, screen)
 	signal.Stop(signals)
 	close(signals)
 	<-stopped
-	<-printed
-	return status, nil
+	if wanted != "" {
+		return wanted, 0, nil
+	}
+	return "", <-status, nil
 }
 
 // collect waits for processes that end until the worker has.
@@ -132,14 +161,20 @@ func collect(worker int) unix.WaitStatus {
 	}
 }
 
-// printLines prints what a worker says, in lines of bounded length.
-func printLines(r io.Reader, screen consoles) {
+// printLines prints what a worker says, in lines of bounded length, until it gives
+// an order, which is returned, or has ended.
+func printLines(r io.Reader, screen consoles) order {
 	b := bufio.NewReaderSize(r, maxLine)
 	for {
 		line, _, err := b.ReadLine() // a long line in pieces
 		if err != nil {
-			return
+			return ""
 		}
-		screen.print(string(line))
+		switch o := order(line); o {
+		case orderPowerOff, orderRestart:
+			return o
+		default:
+			screen.print(string(line))
+		}
 	}
 }

@@ -138,7 +138,21 @@ func (s *ways) choose(w way) error {
 	s.chosen = w.key()
 	s.tell()
 	s.mu.Unlock()
-	return s.route(w)
+	if err := s.route(w); err != nil || w.family == 4 {
+		return err
+	}
+	return preferRouters(w)
+}
+
+// preferRouters makes the routers on a card the ones for what is beyond the link.
+// The kernel learns those of all cards from their advertisements, and takes any.
+func preferRouters(w way) error {
+	for _, gateway := range routers6(w.nic) {
+		if err := setRoute(w.index, netip.PrefixFrom(netip.IPv6Unspecified(), 0), gateway, chosenMetric); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // setRoutes sets routes in their order: the first makes gateways reachable.

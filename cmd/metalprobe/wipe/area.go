@@ -50,3 +50,17 @@ func samples(size int64) []area {
 	}
 	return areas
 }
+
+// witnesses are the areas that are looked at before a disk is cleared: what begins
+// and ends it, and places spread evenly between.
+func witnesses(size int64) []area {
+	const count = 1024
+	areas := ends(0, size, mib)
+	step := size / count / blockSize * blockSize
+	for i := range int64(count) {
+		if offset := i * step; offset >= mib && offset+blockSize <= size-mib {
+			areas = append(areas, area{offset, blockSize})
+		}
+	}
+	return areas
+}

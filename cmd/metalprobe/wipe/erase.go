@@ -3,122 +3,240 @@ package wipe
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"log/slog"
 
 	"ingot/cmd/metalprobe/inventory"
 	"ingot/model"
 )
 
-// Sizes of one step. Between steps a wipe heeds its deadline, and no step of a
-// healthy disk takes longer than some seconds.
+// Sizes of one step, in bytes. Between steps a wipe heeds its deadline, and no step
+// of a healthy disk takes longer than some seconds.
 const (
-	writeStep   = 1 * mib
+	writeStep   = 4 * mib
+	readStep    = 1 * mib
 	zeroStep    = 256 * mib
 	discardStep = 16 << 30
 )
 
 // zeros is what is written, and what is expected to be read.
-var zeros = make([]byte, writeStep)
+var zeros = alignedBuffer(writeStep)
 
 // eraser clears one opened disk.
 type eraser struct {
 	device     Device
 	partitions []inventory.Partition
-	cleared    atomic.Int64 // bytes, for progress
+	gauge      *gauge
+	log        *slog.Logger
+
+	abilities Abilities
+	failed    []error // methods of the disk's own that failed
 }
 
 // erase clears the disk in the given mode and returns how it was done.
 func (e *eraser) erase(ctx context.Context, mode string) (method string, err error) {
+	if err := e.ready(ctx); err != nil {
+		return "", err
+	}
 	if mode == model.CleanupSecure {
 		return e.secure(ctx)
 	}
 	return e.quick(ctx)
 }
 
-// quick discards everything if the disk can, and overwrites where a system would
-// look for data. What a disk returns for discarded data is its own affair, so the
-// overwriting is not left out.
-func (e *eraser) quick(ctx context.Context) (string, error) {
-	method := "overwrite-edges"
-	switch err := e.all(ctx, Discard, discardStep); {
+// ready finds out what the disk can do. A disk that does not say so is cleared as
+// one that can do nothing by itself.
+func (e *eraser) ready(ctx context.Context) error {
+	firmware := e.device.Firmware()
+	if firmware == nil {
+		return nil
+	}
+	abilities, err := firmware.Ready(ctx, e.gauge.told)
+	switch {
 	case ctx.Err() != nil:
-		return string(Discard), context.Cause(ctx)
-	case err == nil:
-		method = string(Discard) + "+" + method
+		return context.Cause(ctx)
+	case err != nil:
+		e.log.Info("disk does not say what it can do by itself", "err", err)
+		return nil
+	case abilities.Locked != "":
+		return errors.New(abilities.Locked)
 	}
-	areas := edges(e.device.Size(), e.partitions)
-	for _, a := range areas {
-		if err := e.overwrite(ctx, a); err != nil {
-			return method, err
+	e.abilities = abilities
+	for _, m := range abilities.Offers {
+		if why := abilities.Withheld[m]; why != "" {
+			e.log.Info("method is not used", "method", m, "reason", why)
 		}
-	}
-	return method, e.verify(ctx, areas)
-}
-
-// secure clears every byte: by a secure discard where that can be seen to have
-// worked, else by zeros.
-func (e *eraser) secure(ctx context.Context) (string, error) {
-	places := samples(e.device.Size())
-	if e.all(ctx, SecureDiscard, discardStep) == nil && e.verify(ctx, places) == nil {
-		return string(SecureDiscard), nil
-	}
-	method := string(ZeroOut)
-	if err := e.all(ctx, ZeroOut, zeroStep); err != nil && ctx.Err() == nil {
-		method, err = "overwrite", e.overwrite(ctx, area{0, e.device.Size()})
-		if err != nil {
-			return method, err
-		}
-	}
-	return method, e.verify(ctx, places)
-}
-
-// all clears the whole disk with an erasure, step by step.
-func (e *eraser) all(ctx context.Context, how Erasure, step int64) error {
-	size := e.device.Size()
-	e.cleared.Store(0)
-	for offset := int64(0); offset < size; offset += step {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		length := min(step, size-offset)
-		if err := e.device.Erase(how, offset, length); err != nil {
-			return fmt.Errorf("%s at byte %d: %w", how, offset, err)
-		}
-		e.cleared.Add(length)
 	}
 	return nil
 }
 
-// overwrite writes zeros over an area.
-func (e *eraser) overwrite(ctx context.Context, a area) error {
-	e.cleared.Store(0)
-	for done := int64(0); done < a.length; {
+// quick clears everything if the disk can do so in no time, and overwrites where a
+// system would look for data. What a disk returns for discarded data is its own
+// affair, so the overwriting is not left out.
+func (e *eraser) quick(ctx context.Context) (string, error) {
+	method := string(OverwriteEdges)
+	for _, m := range e.abilities.methods(model.CleanupQuick) {
+		err := e.clear(ctx, m)
+		if ctx.Err() != nil {
+			return string(m), context.Cause(ctx)
+		}
+		if err == nil {
+			method = string(m) + "+" + method
+			break
+		}
+		e.note(m, err)
+	}
+	areas := edges(e.device.Size(), e.partitions)
+	e.gauge.turn(OverwriteEdges, 0)
+	if err := e.overwrite(ctx, areas, e.gauge.at); err != nil {
+		return method, err
+	}
+	return method, e.verify(ctx, areas)
+}
+
+// secure clears every byte, by the best method that is seen to have worked.
+func (e *eraser) secure(ctx context.Context) (method string, err error) {
+	if err := e.flush(); err != nil {
+		return "", err
+	}
+	before, err := e.look(ctx, witnesses(e.device.Size()))
+	if err != nil {
+		return "", err
+	}
+	for _, m := range e.abilities.methods(model.CleanupSecure) {
+		method, err = string(m), e.clear(ctx, m)
+		if err == nil {
+			err = e.prove(ctx, m, before)
+		}
+		if err == nil {
+			return method, nil
+		}
+		if ctx.Err() != nil {
+			return method, context.Cause(ctx)
+		}
+		if m != Overwrite {
+			e.note(m, err)
+		}
+	}
+	return method, errors.Join(append(e.failed, err)...)
+}
+
+// note tells why the next method is taken. What the kernel cannot do on a disk is
+// as it should be; what the disk promised and did not do is worth a word in the end.
+func (e *eraser) note(m Method, err error) {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	e.log.Warn("method failed, the next is tried", "method", m, "err", err)
+	if m.firmware() {
+		e.failed = append(e.failed, fmt.Errorf("%s: %w", m, err))
+	}
+}
+
+// clear clears the whole disk by one method.
+func (e *eraser) clear(ctx context.Context, m Method) error {
+	switch m {
+	case Overwrite:
+		e.gauge.turn(m, 0)
+		return e.overwrite(ctx, []area{{0, e.device.Size()}}, e.gauge.at)
+	case Discard, SecureDiscard:
+		return e.all(ctx, m, discardStep)
+	case ZeroOut:
+		return e.all(ctx, m, zeroStep)
+	default:
+		e.gauge.turn(m, e.abilities.Estimate[m])
+		return e.device.Firmware().Clear(ctx, m, e.gauge.told)
+	}
+}
+
+// prove sees to it that a method has worked. After the firmware's own the disk
+// holds what it likes, but not what it held; its edges are zeroed then, so that
+// nobody takes them for something.
+func (e *eraser) prove(ctx context.Context, m Method, before witness) error {
+	if !m.firmware() {
+		return e.verify(ctx, samples(e.device.Size()))
+	}
+	if err := e.flush(); err != nil {
+		return err
+	}
+	if err := e.gone(ctx, before); err != nil {
+		return err
+	}
+	areas := edges(e.device.Size(), nil)
+	if err := e.overwrite(ctx, areas, func(int) {}); err != nil {
+		return err
+	}
+	return e.verify(ctx, areas)
+}
+
+// all has the kernel clear the whole disk, step by step. That a disk cannot do it
+// is known at the first step, before anything is told of it.
+func (e *eraser) all(ctx context.Context, m Method, step int64) error {
+	size := e.device.Size()
+	for offset := int64(0); offset < size; offset += step {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n, err := e.device.WriteAt(zeros[:min(writeStep, a.length-done)], a.offset+done)
-		if err != nil {
-			return fmt.Errorf("overwrite at byte %d: %w", a.offset+done, err)
+		if err := e.device.Erase(m, offset, min(step, size-offset)); err != nil {
+			return fmt.Errorf("%s at byte %d: %w", m, offset, err)
 		}
-		done += int64(n)
-		e.cleared.Add(int64(n))
+		if offset == 0 {
+			e.gauge.turn(m, 0)
+		}
+		e.gauge.at(share(min(offset+step, size), size))
+	}
+	return nil
+}
+
+// share is a part of a whole in percent, rounded down.
+func share(part, whole int64) int {
+	return int(float64(part) / float64(whole) * 100)
+}
+
+// overwrite writes zeros over areas, and tells how many percent of them are done.
+func (e *eraser) overwrite(ctx context.Context, areas []area, told func(percent int)) error {
+	var total, written int64
+	for _, a := range areas {
+		total += a.length
+	}
+	for _, a := range areas {
+		for done := int64(0); done < a.length; {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			n, err := e.device.WriteAt(zeros[:min(writeStep, a.length-done)], a.offset+done)
+			if err != nil {
+				return fmt.Errorf("overwrite at byte %d: %w", a.offset+done, err)
+			}
+			done += int64(n)
+			written += int64(n)
+			told(share(written, total))
+		}
+	}
+	return nil
+}
+
+// flush brings everything to the medium, so that it is what is read next.
+func (e *eraser) flush() error {
+	if err := e.device.Flush(); err != nil {
+		return fmt.Errorf("flush: %w", err)
 	}
 	return nil
 }
 
 // verify flushes the disk and reads areas back: they must be zero.
 func (e *eraser) verify(ctx context.Context, areas []area) error {
-	if err := e.device.Flush(); err != nil {
-		return fmt.Errorf("flush: %w", err)
+	if err := e.flush(); err != nil {
+		return err
 	}
-	buffer := make([]byte, writeStep)
+	buffer := make([]byte, readStep)
 	for _, a := range areas {
-		for done := int64(0); done < a.length; done += writeStep {
+		for done := int64(0); done < a.length; done += readStep {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			b := buffer[:min(writeStep, a.length-done)]
+			b := buffer[:min(readStep, a.length-done)]
 			if _, err := e.device.ReadAt(b, a.offset+done); err != nil {
 				return fmt.Errorf("read back at byte %d: %w", a.offset+done, err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,11 +23,11 @@ const (
 )
 
 // maxParallel bounds the disks that are wiped at a time. Their own speed is the
-// limit, not the machine's.
-const maxParallel = 16
+// limit, not the machine's: a shelf of disks is done in the time of one.
+const maxParallel = 64
 
-// progressEvery is how often the log tells how far a disk is.
-const progressEvery = 30 * time.Second
+// remindEvery is how often the log tells of a disk that does not say how far it is.
+const remindEvery = 10 * time.Minute
 
 var errLimit = errors.New("the time limit was reached")
 
@@ -38,6 +39,8 @@ type Wiper struct {
 	Takedown func(inventory.Node) error
 	// Limit bounds the wipe of one disk; 0 is QuickLimit or SecureLimit.
 	Limit time.Duration
+	// Watch is told how far the disks are; nil = nobody is.
+	Watch Watch
 	Log   *slog.Logger
 }
 
@@ -54,6 +57,7 @@ func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.
 			w.Log.Warn("device over a disk cannot be taken down", "device", n.Name, "err", err)
 		}
 	}
+	board := newBoard(choices, w.Watch)
 	results := make([]model.DiskWipe, len(choices))
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
@@ -64,7 +68,9 @@ func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.
 			continue
 		}
 		group.Go(func() error {
-			results[i] = w.wipe(ctx, mode, c)
+			g := &gauge{board: board, disk: i, log: w.Log.With("disk", c.Disk.Name, "serial", c.Disk.Serial)}
+			results[i] = w.wipe(ctx, mode, c, g)
+			g.done(results[i].Result)
 			return nil
 		})
 	}
@@ -81,25 +87,28 @@ func (c Choice) result() model.DiskWipe {
 }
 
 // wipe clears one disk within its limit.
-func (w Wiper) wipe(ctx context.Context, mode string, c Choice) model.DiskWipe {
+func (w Wiper) wipe(ctx context.Context, mode string, c Choice, g *gauge) model.DiskWipe {
 	limit := w.limit(mode)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", errLimit, limit))
 	defer cancel()
 
-	log := w.Log.With("disk", c.Disk.Name, "serial", c.Disk.Serial)
-	log.Info("wipe begins", "mode", mode, "bytes", c.Disk.SizeBytes)
+	g.log.Info("wipe begins", "mode", mode, "bytes", c.Disk.SizeBytes)
 	began := time.Now()
-	method, err := w.erase(ctx, mode, c, log)
+	method, err := w.erase(ctx, mode, c, g)
 	result := c.result()
 	result.Method, result.Result = method, model.WipeDone
+	took := time.Since(began).Round(time.Millisecond)
 	if err != nil {
-		result.Result, result.Error = model.WipeFailed, err.Error()
-		log.Error("wipe failed", "method", method, "took", time.Since(began), "err", err)
+		result.Result, result.Error = model.WipeFailed, oneLine(err)
+		g.log.Error("wipe failed", "method", method, "took", took, "err", result.Error)
 		return result
 	}
-	log.Info("wipe is done", "method", method, "took", time.Since(began))
+	g.log.Info("wipe is done", "method", method, "took", took)
 	return result
 }
+
+// oneLine is an error as a report has it: joined errors come in lines.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (w Wiper) limit(mode string) time.Duration {
 	switch {
@@ -114,7 +123,7 @@ func (w Wiper) limit(mode string) time.Duration {
 // erase opens and clears a disk. A request that hangs in the kernel cannot be
 // taken back, so a disk that does not come to its senses some time after ctx has
 // ended is given up; its goroutine ends with the process.
-func (w Wiper) erase(ctx context.Context, mode string, c Choice, log *slog.Logger) (method string, err error) {
+func (w Wiper) erase(ctx context.Context, mode string, c Choice, g *gauge) (method string, err error) {
 	type outcome struct {
 		method string
 		err    error
@@ -123,21 +132,22 @@ func (w Wiper) erase(ctx context.Context, mode string, c Choice, log *slog.Logge
 	if err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
-	e := &eraser{device: device, partitions: c.Disk.Partitions}
+	e := &eraser{device: device, partitions: c.Disk.Partitions, gauge: g, log: g.log}
 	ended := make(chan outcome, 1)
+	began := time.Now()
 	go func() {
 		method, err := e.erase(ctx, mode)
 		ended <- outcome{method, errors.Join(err, device.Close())}
 	}()
-	progress := time.NewTicker(progressEvery)
-	defer progress.Stop()
+	remind := time.NewTicker(remindEvery)
+	defer remind.Stop()
 	done, hung := ctx.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case o := <-ended:
 			return o.method, o.err
-		case <-progress.C:
-			log.Info("wipe goes on", "cleared", e.cleared.Load(), "bytes", device.Size())
+		case <-remind.C:
+			g.log.Info("wipe is not done yet", "since", time.Since(began).Round(time.Second))
 		case <-done:
 			done, hung = nil, time.After(grace)
 		case <-hung:

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,12 +26,26 @@ import (
 type fake struct {
 	*os.File
 	size    int64
-	can     map[Erasure]error // nil = works, anything else is what it fails with
-	lies    bool              // erasures report success and do nothing
-	writes  error             // what writing fails with
+	can     map[Method]error // nil = works, anything else is what it fails with
+	lies    bool             // erasures report success and do nothing
+	loses   bool             // so does writing
+	writes  error            // what writing fails with
 	flushed bool
 	hang    chan struct{} // reading waits for it to be closed
+	own     Firmware
+	locked  func() bool // nil = never: nothing can be read or written then
 }
+
+var errLockedDisk = errors.New("input/output error of a locked disk")
+
+func (f *fake) access() error {
+	if f.locked != nil && f.locked() {
+		return errLockedDisk
+	}
+	return nil
+}
+
+func (f *fake) Firmware() Firmware { return f.own }
 
 func (f *fake) Size() int64 { return f.size }
 
@@ -39,7 +54,7 @@ func (f *fake) Flush() error {
 	return f.Sync()
 }
 
-func (f *fake) Erase(how Erasure, offset, length int64) error {
+func (f *fake) Erase(how Method, offset, length int64) error {
 	err, known := f.can[how]
 	if !known {
 		return errors.ErrUnsupported
@@ -47,13 +62,18 @@ func (f *fake) Erase(how Erasure, offset, length int64) error {
 	if err != nil || f.lies {
 		return err
 	}
+	f.flushed = false
 	_, err = f.File.WriteAt(make([]byte, length), offset)
 	return err
 }
 
 func (f *fake) WriteAt(p []byte, offset int64) (int, error) {
-	if f.writes != nil {
-		return 0, f.writes
+	if err := firstError(f.writes, f.access()); err != nil {
+		return 0, err
+	}
+	f.flushed = false
+	if f.loses {
+		return len(p), nil
 	}
 	return f.File.WriteAt(p, offset)
 }
@@ -61,6 +81,9 @@ func (f *fake) WriteAt(p []byte, offset int64) (int, error) {
 func (f *fake) ReadAt(p []byte, offset int64) (int, error) {
 	if f.hang != nil {
 		<-f.hang
+	}
+	if err := f.access(); err != nil {
+		return 0, err
 	}
 	if !f.flushed {
 		return 0, errors.New("read from the cache, not from the medium")
@@ -117,7 +140,7 @@ func zeroed(t *testing.T, path string) string {
 	var ranges []string
 	begin := -1
 	for i := 0; i <= len(content)/mib; i++ {
-		clear := i < len(content)/mib && bytes.Equal(content[i*mib:(i+1)*mib], zeros)
+		clear := i < len(content)/mib && bytes.Equal(content[i*mib:(i+1)*mib], zeros[:mib])
 		switch {
 		case clear && begin < 0:
 			begin = i
@@ -142,29 +165,32 @@ func TestWipe(t *testing.T) {
 			mode: model.CleanupQuick, zeroed: edgesOnly, method: "overwrite-edges",
 		},
 		"quick discards everything where it can": {
-			mode: model.CleanupQuick, disk: fake{can: map[Erasure]error{Discard: nil}}, zeroed: "0-80", method: "blkdiscard+overwrite-edges",
+			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: nil}}, zeroed: "0-80", method: "blkdiscard+overwrite-edges",
 		},
 		"quick does not rely on a discard": {
-			mode: model.CleanupQuick, disk: fake{can: map[Erasure]error{Discard: nil}, lies: true}, zeroed: edgesOnly, method: "blkdiscard+overwrite-edges",
+			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: nil}, lies: true}, zeroed: edgesOnly, method: "blkdiscard+overwrite-edges",
 		},
 		"quick goes on when discarding fails": {
-			mode: model.CleanupQuick, disk: fake{can: map[Erasure]error{Discard: broken}}, zeroed: edgesOnly, method: "overwrite-edges",
+			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: broken}}, zeroed: edgesOnly, method: "overwrite-edges",
 		},
 		"secure overwrites every byte of a disk that can do nothing better": {
 			mode: model.CleanupSecure, zeroed: "0-80", method: "overwrite",
 		},
 		"secure lets the kernel write the zeros": {
-			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{ZeroOut: nil}}, zeroed: "0-80", method: "blkzeroout",
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{ZeroOut: nil}}, zeroed: "0-80", method: "blkzeroout",
 		},
 		"secure prefers a secure discard": {
-			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{SecureDiscard: nil, ZeroOut: broken}}, zeroed: "0-80", method: "blksecdiscard",
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{SecureDiscard: nil, ZeroOut: broken}}, zeroed: "0-80", method: "blksecdiscard",
 		},
 		"secure does not rely on erasures that lie": {
-			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{SecureDiscard: nil}, lies: true}, zeroed: "0-80", method: "overwrite",
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{SecureDiscard: nil}, lies: true}, zeroed: "0-80", method: "overwrite",
 		},
 		"zeros that did not reach the medium are a failure": {
-			mode: model.CleanupSecure, disk: fake{can: map[Erasure]error{ZeroOut: nil}, lies: true}, method: "blkzeroout",
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{ZeroOut: nil}, lies: true, loses: true}, method: "overwrite",
 			err: "the disk still holds data within 1048576 bytes from byte 0",
+		},
+		"zeros that are not on the medium are written again": {
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{ZeroOut: nil}, lies: true}, zeroed: "0-80", method: "overwrite",
 		},
 		"a disk that cannot be written has failed": {
 			mode: model.CleanupQuick, disk: fake{writes: broken}, method: "overwrite-edges",
@@ -326,7 +352,7 @@ func FuzzAreasLieOnTheDisk(f *testing.F) {
 		if size <= 0 {
 			t.Skip("no such disk")
 		}
-		for _, a := range append(edges(size, parts(start, length)), samples(size)...) {
+		for _, a := range slices.Concat(edges(size, parts(start, length)), samples(size), witnesses(size)) {
 			if a.offset < 0 || a.length <= 0 || a.length > size || a.offset > size-a.length {
 				t.Errorf("area %+v is not within %d bytes", a, size)
 			}
@@ -442,4 +468,13 @@ func TestABlockDeviceInUseIsRefused(t *testing.T) {
 	if z := zeroed(t, path); z != "" {
 		t.Errorf("MiB %s of a disk in use were cleared", z)
 	}
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -71,6 +71,13 @@ const Tag = "latest"
 // Sizes are in bytes.
 type Sizes struct{ Kernel, Initramfs, UKI int64 }
 
+// MaxBooted bounds what a server loads, in bytes: all of it goes through its
+// firmware, which is slow, and is held in memory twice for a while.
+const MaxBooted = 25_000_000
+
+// Booted is what a server loads: kernel and initramfs, or both as one program.
+func (s Sizes) Booted() int64 { return max(s.Kernel+s.Initramfs, s.UKI) }
+
 // Build makes the image. Files of an earlier build are replaced one by one, each
 // at once.
 func Build(ctx context.Context, o Options) (Result, error) {

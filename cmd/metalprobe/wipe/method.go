@@ -1,0 +1,121 @@
+package wipe
+
+import (
+	"slices"
+	"time"
+
+	"ingot/model"
+)
+
+// Method is a way to clear a disk. Its name is what reports show.
+type Method string
+
+// The methods: those of a disk's own firmware, of the kernel, and of this program.
+const (
+	NVMeSanitizeBlock     Method = "nvme-sanitize-block"
+	NVMeSanitizeCrypto    Method = "nvme-sanitize-crypto"
+	NVMeSanitizeOverwrite Method = "nvme-sanitize-overwrite"
+	NVMeFormat            Method = "nvme-format"        // Secure Erase Settings: user data erase
+	NVMeFormatCrypto      Method = "nvme-format-crypto" // Secure Erase Settings: cryptographic erase
+
+	ATASanitizeBlock     Method = "ata-sanitize-block"
+	ATASanitizeCrypto    Method = "ata-sanitize-crypto"
+	ATASanitizeOverwrite Method = "ata-sanitize-overwrite"
+	ATAErase             Method = "ata-security-erase"
+	ATAEraseEnhanced     Method = "ata-security-erase-enhanced"
+
+	SCSISanitizeBlock     Method = "scsi-sanitize-block"
+	SCSISanitizeCrypto    Method = "scsi-sanitize-crypto"
+	SCSISanitizeOverwrite Method = "scsi-sanitize-overwrite"
+
+	Discard       Method = "blkdiscard"    // what is read afterwards is up to the disk
+	SecureDiscard Method = "blksecdiscard" // copies of the data are cleared, too
+	ZeroOut       Method = "blkzeroout"    // zeros are on the medium afterwards
+
+	Overwrite      Method = "overwrite"
+	OverwriteEdges Method = "overwrite-edges"
+)
+
+// Abilities is what a disk says that its firmware can do. The zero value is a disk
+// of which nothing is known.
+type Abilities struct {
+	// Offers are the methods that the firmware knows. A method may be offered and
+	// yet be out of the question now: see Withheld.
+	Offers []Method
+	// Withheld says why offered methods must not be used.
+	Withheld map[Method]string
+	// ByKey is set when the disk encrypts what it stores, so that the erasing of
+	// all of it takes an instant.
+	ByKey bool
+	// Estimate is how long the disk says that a method takes, where it says so.
+	Estimate map[Method]time.Duration
+	// Locked says why the disk can neither be read nor written; "" for a sound one.
+	Locked string
+}
+
+// preference is the order in which methods are tried for a wipe of the whole disk.
+// What reaches the cells that no address leads to comes first; among the rest what
+// cannot leave a disk unusable when the power fails: a sanitize goes on by itself,
+// a security erase leaves the disk locked until the next wipe.
+var preference = []Method{
+	NVMeSanitizeBlock, NVMeSanitizeCrypto, NVMeSanitizeOverwrite, NVMeFormat, NVMeFormatCrypto,
+	ATASanitizeBlock, ATASanitizeCrypto, ATASanitizeOverwrite, ATAEraseEnhanced, ATAErase,
+	SCSISanitizeBlock, SCSISanitizeCrypto, SCSISanitizeOverwrite,
+	SecureDiscard, ZeroOut, Overwrite,
+}
+
+// methods lists what is to be tried to clear a disk in the given mode, until one
+// works. For a quick wipe they are a courtesy: what counts there is the overwriting
+// of the edges, which comes after them in any case.
+func (a Abilities) methods(mode string) []Method {
+	var list []Method
+	if mode != model.CleanupSecure {
+		// Without a key to throw away a format may take hours.
+		if a.ByKey && a.usable(NVMeFormat) {
+			list = append(list, NVMeFormat)
+		}
+		return append(list, Discard)
+	}
+	for _, m := range preference {
+		if !m.firmware() || a.usable(m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// usable reports whether the firmware offers a method that nothing speaks against.
+func (a Abilities) usable(m Method) bool {
+	return slices.Contains(a.Offers, m) && a.Withheld[m] == ""
+}
+
+// firmware reports whether a method is one of the disk's own.
+func (m Method) firmware() bool {
+	switch m {
+	case Discard, SecureDiscard, ZeroOut, Overwrite, OverwriteEdges:
+		return false
+	default:
+		return true
+	}
+}
+
+// withhold says why methods must not be used.
+func (a *Abilities) withhold(why string, methods ...Method) {
+	if a.Withheld == nil {
+		a.Withheld = make(map[Method]string)
+	}
+	for _, m := range methods {
+		a.Withheld[m] = why
+	}
+}
+
+// offer notes a method, with the disk's estimate of its time; 0 = it has none.
+func (a *Abilities) offer(m Method, estimate time.Duration) {
+	a.Offers = append(a.Offers, m)
+	if estimate > 0 {
+		if a.Estimate == nil {
+			a.Estimate = make(map[Method]time.Duration)
+		}
+		a.Estimate[m] = estimate
+	}
+}
