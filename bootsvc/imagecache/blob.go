@@ -23,6 +23,7 @@ type Blob struct {
 
 	// One of them is where bytes come from.
 	file   *os.File // its own, whose offset is the position
+	kept   *file    // that the cache knows it as
 	flight *flight
 	stream *stream
 
@@ -48,6 +49,9 @@ func (b *Blob) Read(p []byte) (int, error) {
 		return 0, fs.ErrClosed
 	}
 	if b.file != nil {
+		if err := b.intact(); err != nil {
+			return 0, err
+		}
 		return b.file.Read(p)
 	}
 	if b.pos >= b.key.Size {
@@ -115,12 +119,27 @@ func (b *Blob) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
+// intact returns an error, and keeps it, when the file is no longer what was verified.
+func (b *Blob) intact() error {
+	if b.err != nil {
+		return b.err
+	}
+	if err := b.cache.intact(b.kept, b.file); err != nil {
+		b.err = fmt.Errorf("image blob %s: %w", b.key, err)
+	}
+	return b.err
+}
+
 // SyscallConn implements syscall.Conn, by which package net finds out that the kernel
-// can send the blob. A blob that is still on its way has to be read.
+// can send the blob. A blob that is still on its way has to be read. Who asks before
+// each piece that the kernel sends sends nothing of a file that has been damaged since.
 func (b *Blob) SyscallConn() (syscall.RawConn, error) {
 	b.settle()
 	if b.file == nil || b.closed {
 		return nil, errors.ErrUnsupported
+	}
+	if err := b.intact(); err != nil {
+		return nil, err
 	}
 	return b.file.SyscallConn()
 }
@@ -143,9 +162,13 @@ func (b *Blob) settle() {
 		return
 	}
 	b.release()
-	b.holders = at.holders
 	_, _ = at.file.Seek(b.pos, io.SeekStart) // of a regular file, to a position it has
-	b.file, b.flight = at.file, nil
+	b.take(at)
+}
+
+// take turns to the file of a place.
+func (b *Blob) take(at place) {
+	b.file, b.kept, b.flight, b.holders = at.file, at.kept, nil, at.holders
 }
 
 // Close implements io.Closer.

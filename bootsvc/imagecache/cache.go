@@ -208,7 +208,7 @@ func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 			if !followed {
 				c.metrics.hits.Inc()
 			}
-			b.file, b.flight, b.holders = at.file, nil, at.holders
+			b.take(at)
 			return b, nil
 		}
 		b.flight, b.holders = at.flight, at.holders
@@ -245,6 +245,7 @@ func (c *Cache) joined(at place) bool {
 // is among its holders, and has to leave.
 type place struct {
 	file    *os.File
+	kept    *file // that file is
 	flight  *flight
 	began   bool // the flight began with this request
 	holders *holders
@@ -293,7 +294,7 @@ func (c *Cache) use(key Key) (place, error) {
 	}
 	c.touch(have, f)
 	have.holders.n++
-	return place{file: f, holders: have.holders}, nil
+	return place{file: f, kept: have, holders: have.holders}, nil
 }
 
 // reopen is use for somebody who does not hold mu.
@@ -301,6 +302,20 @@ func (c *Cache) reopen(key Key) (place, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.use(key)
+}
+
+var errChanged = errors.New("its file was changed while it was read")
+
+// intact returns an error when a file that was opened as that of a blob is no longer what
+// was proven. Who opens it next has it proven anew.
+func (c *Cache) intact(have *file, f *os.File) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := markOf(f)
+	if err == nil && m == have.mark {
+		return nil
+	}
+	return errors.Join(errChanged, err)
 }
 
 func sizeError(key Key, size int64) error {

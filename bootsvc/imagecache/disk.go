@@ -42,6 +42,10 @@ type disk struct {
 	made atomic.Uint64 // how many leftovers were named
 	// allocate sets space aside, so that a full disk is known before a byte is sent.
 	allocate func(f *os.File, size int64) error
+	// flush makes what was written to f durable.
+	flush func(f *os.File) error
+	// space returns how many bytes the file system has left.
+	space func() (int64, error)
 }
 
 // openDisk opens dir, makes it if need be, and sees to it that no other process uses
@@ -61,7 +65,9 @@ func openDisk(dir string) (*disk, error) {
 		lock.Close()
 		return nil, fmt.Errorf("folder %s is in use by another process, give each its own: %w", dir, err)
 	}
-	return &disk{dir: dir, lock: lock, allocate: allocate}, nil
+	d := &disk{dir: dir, lock: lock, allocate: allocate, flush: (*os.File).Sync}
+	d.space = d.free
+	return d, nil
 }
 
 // close lets other processes use the folder.
@@ -182,10 +188,10 @@ func (d *disk) create(key Key) (*os.File, error) {
 	return f, nil
 }
 
-// allocate sets size bytes aside for f, where the file system can. The file's length
-// stays what has been written.
+// allocate sets size bytes aside for f, where the file system can, and makes them its
+// length, for a file that grows with each write costs the file system a third more.
 func allocate(f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, size)
+	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS) {
 		return nil
 	}
@@ -219,7 +225,7 @@ func (d *disk) sync() error {
 	return dir.Sync()
 }
 
-// free returns how many bytes the file system has left.
+// free returns how many bytes the file system of the folder has left.
 func (d *disk) free() (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(d.dir, &s); err != nil {

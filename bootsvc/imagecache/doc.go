@@ -7,7 +7,7 @@
 // been hashed, so that nobody ever holds a whole blob that is wrong. A file gets its
 // final name when it is complete, verified and durable. Since a disk may lie, each
 // file is hashed again before its first use after a restart, and when it was changed
-// behind the cache's back.
+// behind the cache's back; whoever is being sent one that changes is cut off.
 //
 // A complete blob is an open file that the kernel can send by itself (sendfile). When
 // the disk is full, or nothing may be evicted, a blob is streamed past the cache, as

@@ -11,8 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// chunk is what blobs are written and hashed by: as much as stays in a core's own cache
+// from the registry's bytes to their hash, for memory is what a fetch waits for.
+type chunk [512 << 10]byte
+
 // chunks are the buffers that blobs are copied and hashed through.
-var chunks = sync.Pool{New: func() any { return new([256 << 10]byte) }}
+var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
 // launch starts a flight; mu is held. It goes on when the client that it began for
 // leaves, for others may follow, and the client itself may come again.
@@ -53,8 +57,8 @@ func (c *Cache) fly(ctx context.Context, f *flight, fetch Fetch) error {
 	}
 	defer func() { <-c.slots }()
 	close(f.started)
-	c.metrics.fetches.Inc()
-	defer c.metrics.fetches.Dec()
+	c.metrics.begin(f.key.Size)
+	defer func() { c.metrics.end(f.key.Size, f.progress()) }()
 	start := c.clock()
 	err := c.download(ctx, f, fetch)
 	c.metrics.observe(c.clock().Sub(start), err)
@@ -116,7 +120,7 @@ func (c *Cache) hash(ctx context.Context, digest string) (mark, error) {
 	}
 	defer f.Close()
 	sum := newSum(digest)
-	buffer := chunks.Get().(*[256 << 10]byte)
+	buffer := chunks.Get().(*chunk)
 	defer chunks.Put(buffer)
 	for ctx.Err() == nil {
 		n, err := f.Read(buffer[:])
@@ -169,7 +173,7 @@ func (c *Cache) create(key Key) (*os.File, error) {
 	if !errors.Is(err, unix.ENOSPC) {
 		return part, err
 	}
-	free, freeErr := c.disk.free()
+	free, freeErr := c.disk.space()
 	if freeErr != nil || !c.evict(func() int64 { return key.Size - free }) {
 		return nil, err
 	}
@@ -187,7 +191,7 @@ func (c *Cache) receive(ctx context.Context, f *flight, part *os.File, fetch Fet
 	}
 	f.open()
 	sum := newSum(f.key.Digest)
-	buffer := chunks.Get().(*[256 << 10]byte)
+	buffer := chunks.Get().(*chunk)
 	defer chunks.Put(buffer)
 	for at := int64(0); at < f.key.Size; at = up.offset {
 		n, err := gather(ctx, up, buffer[:])
@@ -198,7 +202,7 @@ func (c *Cache) receive(ctx context.Context, f *flight, part *os.File, fetch Fet
 			return &diskError{err}
 		}
 		f.advance(n)
-		c.metrics.fetched.Add(float64(n))
+		c.metrics.arrived(n)
 		sum.add(buffer[:n])
 	}
 	if _, err := up.read(ctx, buffer[:]); !errors.Is(err, io.EOF) {
@@ -239,7 +243,7 @@ func (c *Cache) upstream(key Key, fetch Fetch) *upstream {
 
 // commit makes part, which is complete and right, durable and then the blob's file.
 func (c *Cache) commit(f *flight, part *os.File) error {
-	if err := part.Sync(); err != nil {
+	if err := c.disk.flush(part); err != nil {
 		return &diskError{err}
 	}
 	if err := c.adopt(f, part); err != nil {

@@ -13,7 +13,7 @@ type metrics struct {
 	evictions, resumes, busy      prometheus.Counter
 	fetched                       prometheus.Counter
 	failures                      *prometheus.CounterVec // by where the wrong bytes came from
-	fetches                       prometheus.Gauge
+	fetches, wanted, done         prometheus.Gauge
 	size, limit, blobs            prometheus.Gauge
 	durations                     *prometheus.HistogramVec // by result
 }
@@ -35,6 +35,8 @@ func newMetrics() metrics {
 		resumes:   counter("resumes_total", "Fetches of image blobs that were cut off and went on."),
 		fetched:   counter("fetched_bytes_total", "Bytes of image blobs that came from registries."),
 		fetches:   gauge("fetches", "Fetches of image blobs from registries under way."),
+		wanted:    gauge("fetches_wanted_bytes", "Size of the image blobs whose fetches are under way."),
+		done:      gauge("fetches_done_bytes", "Bytes that have arrived of the image blobs whose fetches are under way."),
 		size:      gauge("size_bytes", "Disk space that image blobs take, with what fetches under way have reserved."),
 		limit:     gauge("limit_bytes", "Disk space that image blobs may take; 0 means that only the disk bounds it."),
 		blobs:     gauge("blobs", "Image blobs that are complete on disk."),
@@ -58,7 +60,7 @@ func newMetrics() metrics {
 func (m metrics) register(reg prometheus.Registerer) {
 	if reg != nil {
 		reg.MustRegister(m.hits, m.misses, m.joins, m.bypasses, m.busy, m.evictions, m.resumes, m.fetched,
-			m.fetches, m.size, m.limit, m.blobs, m.failures, m.durations)
+			m.fetches, m.wanted, m.done, m.size, m.limit, m.blobs, m.failures, m.durations)
 	}
 }
 
@@ -68,6 +70,25 @@ func counter(name, help string) prometheus.Counter {
 
 func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: "ingot_image_cache_" + name, Help: help})
+}
+
+// begin notes that a blob of a size is being fetched.
+func (m metrics) begin(size int64) {
+	m.fetches.Inc()
+	m.wanted.Add(float64(size))
+}
+
+// arrived notes that n more bytes have come from a registry into the cache.
+func (m metrics) arrived(n int) {
+	m.fetched.Add(float64(n))
+	m.done.Add(float64(n))
+}
+
+// end notes that the fetch of a blob is over, of which so many bytes had come.
+func (m metrics) end(size, arrived int64) {
+	m.fetches.Dec()
+	m.wanted.Sub(float64(size))
+	m.done.Sub(float64(arrived))
 }
 
 // observe notes how long a fetch took.

@@ -35,6 +35,7 @@ type Registry struct {
 	mu    sync.RWMutex
 	blobs map[string]blob   // by repository@digest
 	tags  map[string]string // repository:tag to digest
+	wrong map[string][]byte // what is sent instead, by repository@digest
 
 	listener net.Listener
 	server   *http.Server
@@ -77,6 +78,7 @@ func New() (*Registry, error) {
 	r := &Registry{
 		blobs:    make(map[string]blob),
 		tags:     make(map[string]string),
+		wrong:    make(map[string][]byte),
 		listener: l,
 		served:   make(chan error, 1),
 	}
@@ -168,8 +170,7 @@ func (r *Registry) PushManifest(name, mediaType string, manifest any) (Descripto
 
 // PushBlob keeps a blob, which must not be changed from then on.
 func (r *Registry) PushBlob(name, mediaType string, content []byte) Descriptor {
-	sum := sha256.Sum256(content)
-	d := Descriptor{MediaType: mediaType, Digest: "sha256:" + hex.EncodeToString(sum[:]), Size: int64(len(content))}
+	d := Descriptor{MediaType: mediaType, Digest: digestOf(content), Size: int64(len(content))}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.blobs[name+"@"+d.Digest] = blob{mediaType, content}
@@ -181,6 +182,14 @@ func (r *Registry) Tag(name, tag, digest string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tags[name+":"+tag] = digest
+}
+
+// Corrupt makes the registry send other bytes in the place of content, whether that is
+// pushed already or later.
+func (r *Registry) Corrupt(name string, content, instead []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wrong[name+"@"+digestOf(content)] = instead
 }
 
 // Handler serves the pull half of the distribution specification (v1.1, "Pull").
@@ -229,7 +238,15 @@ func (r *Registry) find(name, reference string) (digest string, b blob, ok bool)
 		digest = tagged
 	}
 	b, ok = r.blobs[name+"@"+digest]
+	if instead, wrong := r.wrong[name+"@"+digest]; wrong {
+		b.bytes = instead
+	}
 	return digest, b, ok
+}
+
+func digestOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // cutLast divides a path before its last element.

@@ -62,6 +62,12 @@ func TestRegistry(t *testing.T) {
 			}
 		})
 	}
+	r.Corrupt("a/b", []byte("kernel"), []byte("colonel"))
+	if resp, err := http.Get("http://" + r.Host() + "/v2/a/b/blobs/" + digestOf([]byte("kernel"))); err != nil {
+		t.Error(err)
+	} else if raw, err := io.ReadAll(resp.Body); string(raw) != "colonel" || err != nil || resp.Body.Close() != nil {
+		t.Errorf("a corrupt blob is %q, %v", raw, err)
+	}
 	if _, _, err := r.Push("a/b", "none"); err == nil {
 		t.Error("a push of nothing is taken")
 	}
