@@ -1,10 +1,11 @@
 // Package metadata tells a bound server about itself over HTTP: its name, what its
 // labels say, and the user data of its claim.
 //
-// A server is known by the address that it asks from, so there is no secret to
-// leak, and nothing is said to an address that is not a bound server's. There are
-// three forms of the same facts: metal-operator's under /v1/, and those that
-// cloud-init reads, EC2's under /latest/ and NoCloud's under /nocloud/.
+// A server is known by the address that its connection comes from, whatever headers
+// say, so there is no secret to leak, and nothing is said to an address that is not a
+// bound server's. There are three forms of the same facts: metal-operator's under
+// /v1/, and those that cloud-init reads, EC2's under /latest/ and NoCloud's under
+// /nocloud/.
 package metadata
 
 import (
@@ -15,7 +16,9 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -31,6 +34,22 @@ const (
 	keyServerName = "server-name"
 	keyUserData   = "user-data"
 )
+
+// CheckStatic returns what is wrong with metadata that every server is told.
+func CheckStatic(static map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(static)) {
+		switch {
+		case key == "" || strings.ContainsAny(key, "/ \t\r\n"):
+			return fmt.Errorf("metadata key %q must be a word without slashes and spaces, for it is part of a path", key)
+		case reserved(key):
+			return fmt.Errorf("metadata key %q is reserved; choose another than %s and %s", key, keyServerName, keyUserData)
+		}
+	}
+	return nil
+}
+
+// reserved reports whether a key is not for metadata to use.
+func reserved(key string) bool { return key == keyServerName || key == keyUserData }
 
 // Machine is what one bound server may know of itself.
 type Machine struct {
@@ -51,31 +70,50 @@ type Machines interface {
 
 // Options are what a handler needs.
 type Options struct {
-	Machines   Machines
+	Machines Machines
+	// Static is metadata that every server is told. What is known of the server itself
+	// goes before it. CheckStatic says what is allowed.
+	Static     map[string]string
 	Log        *slog.Logger          // nil = no log
 	Registerer prometheus.Registerer // nil = no metrics
+	Clock      func() time.Time      // nil = time.Now
 }
 
 // service answers servers.
 type service struct {
 	machines Machines
+	static   map[string]string
+	tokens   tokens
 	log      *slog.Logger
-	requests *prometheus.CounterVec
+	clock    func() time.Time
+	requests *prometheus.CounterVec // by form and code
 }
 
-// NewHandler returns the handler of all paths. It answers GET and HEAD only.
+// NewHandler returns the handler of all paths. It answers GET and HEAD, and PUT where
+// EC2 gives tokens.
 func NewHandler(o Options) http.Handler {
-	s := &service{machines: o.Machines, log: o.Log, requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ingot_metadata_requests_total",
-		Help: "Requests to the metadata service, by form (v1, ec2, nocloud, other) and HTTP status code.",
-	}, []string{"form", "code"})}
+	s := &service{
+		machines: o.Machines, static: o.Static, tokens: newTokens(), log: o.Log, clock: o.Clock,
+		requests: newRequests(o.Registerer),
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if o.Registerer != nil {
-		o.Registerer.MustRegister(s.requests)
+	if s.clock == nil {
+		s.clock = time.Now
 	}
 	return s
+}
+
+func newRequests(reg prometheus.Registerer) *prometheus.CounterVec {
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ingot_metadata_requests_total",
+		Help: "Requests to the metadata service, by form (v1, ec2, nocloud, other) and HTTP status code.",
+	}, []string{"form", "code"})
+	if reg != nil {
+		reg.MustRegister(requests)
+	}
+	return requests
 }
 
 // answer is what a request is answered with.
@@ -83,6 +121,7 @@ type answer struct {
 	code        int
 	contentType string
 	body        string
+	header      [2]string // a further one: its name and value; "" = none
 }
 
 // The content types.
@@ -91,23 +130,28 @@ const (
 	typeJSON = "application/json"
 )
 
-func text(body string) answer { return answer{http.StatusOK, typeText, body} }
+func text(body string) answer {
+	return answer{code: http.StatusOK, contentType: typeText, body: body}
+}
 
-func refuse(code int, why string) answer { return answer{code, typeText, why + "\n"} }
+func refuse(code int, why string) answer {
+	return answer{code: code, contentType: typeText, body: why + "\n"}
+}
 
 func notFound(what string) answer { return refuse(http.StatusNotFound, "there is no "+what+" here") }
 
 // ServeHTTP implements http.Handler.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	form, a := s.answer(r)
-	s.requests.WithLabelValues(form, fmt.Sprint(a.code)).Inc()
+	form, path := formOf(r.URL.Path)
+	a := s.answer(r, form, path)
+	s.requests.WithLabelValues(form, strconv.Itoa(a.code)).Inc()
 	h := w.Header()
 	h.Set("Content-Type", a.contentType)
-	h.Set("Content-Length", fmt.Sprint(len(a.body)))
+	h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if a.code == http.StatusMethodNotAllowed {
-		h.Set("Allow", "GET, HEAD")
+	if name, value := a.header[0], a.header[1]; name != "" {
+		h.Set(name, value)
 	}
 	w.WriteHeader(a.code)
 	if r.Method != http.MethodHead {
@@ -115,35 +159,74 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer decides what a request is answered with, and which form it asked for.
-func (s *service) answer(r *http.Request) (form string, a answer) {
-	form, rest := formOf(r.URL.Path)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return form, refuse(http.StatusMethodNotAllowed, "only GET and HEAD are served here")
-	}
-	if form == formV1 && r.Header.Get("Metadata-Flavor") != Flavor {
-		return form, refuse(http.StatusForbidden, "missing required header: Metadata-Flavor: "+Flavor)
+// answer decides what a request for a path of a form is answered with.
+func (s *service) answer(r *http.Request, form string, path []string) answer {
+	tokens := form == formEC2 && slices.Equal(path, tokenPath)
+	if a, ok := admit(r, form, tokens); !ok {
+		return a
 	}
 	client, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return form, refuse(http.StatusBadRequest, "the address of the client cannot be read")
+		return refuse(http.StatusBadRequest, "the address of the client cannot be read")
 	}
-	m, ok := s.machines.At(client.Addr().Unmap().WithZone(""))
-	if !ok {
-		return form, refuse(http.StatusNotFound, "no bound server has the address that this request came from")
-	}
-	if m.UserDataWrong != "" {
-		s.log.Warn("user data of a server cannot be served", "server", m.Name, "reason", m.UserDataWrong)
+	from := client.Addr().Unmap().WithZone("")
+	m, ok := s.machineAt(from)
+	switch {
+	case !ok:
+		return refuse(http.StatusNotFound, "no bound server has the address that this request came from")
+	case tokens:
+		return s.tokens.issue(r.Header, from, s.clock())
+	case form == formEC2 && !s.tokens.allow(r.Header, from, s.clock()):
+		return refuse(http.StatusUnauthorized, "the token is not one of this address, or it has ended: ask for another")
 	}
 	switch form {
 	case formV1:
-		return form, m.v1(rest)
+		return m.v1(path)
 	case formEC2:
-		return form, m.ec2(rest)
+		return m.ec2(path)
 	case formNoCloud:
-		return form, m.noCloud(rest)
+		return m.noCloud(path)
 	}
-	return form, refuse(http.StatusNotFound, "there is nothing here; /v1/ is where it begins")
+	return refuse(http.StatusNotFound, "there is nothing here; /v1/ is where it begins")
+}
+
+// admit says whether a request may be asked at all, by its method and headers, and
+// what it is answered if not.
+func admit(r *http.Request, form string, tokens bool) (answer, bool) {
+	switch reads := r.Method == http.MethodGet || r.Method == http.MethodHead; {
+	case tokens && r.Method != http.MethodPut:
+		return notAllowed("PUT", "tokens are asked for by PUT"), false
+	case !tokens && !reads:
+		return notAllowed("GET, HEAD", "only GET and HEAD are served here"), false
+	case form == formV1 && r.Header.Get("Metadata-Flavor") != Flavor:
+		return refuse(http.StatusForbidden, "missing required header: Metadata-Flavor: "+Flavor), false
+	}
+	return answer{}, true
+}
+
+// notAllowed refuses a method where others are allowed.
+func notAllowed(allowed, why string) answer {
+	a := refuse(http.StatusMethodNotAllowed, why)
+	a.header = [2]string{"Allow", allowed}
+	return a
+}
+
+// machineAt returns the bound server that has an address, with all metadata that it is
+// told: static, over it its own, without the reserved keys.
+func (s *service) machineAt(a netip.Addr) (Machine, bool) {
+	m, ok := s.machines.At(a)
+	if !ok {
+		return Machine{}, false
+	}
+	all := make(map[string]string, len(s.static)+len(m.Metadata))
+	maps.Copy(all, s.static)
+	maps.Copy(all, m.Metadata)
+	maps.DeleteFunc(all, func(key, _ string) bool { return reserved(key) })
+	m.Metadata = all
+	if m.UserDataWrong != "" {
+		s.log.Debug("user data of a server cannot be served", "server", m.Name, "reason", m.UserDataWrong)
+	}
+	return m, true
 }
 
 // The forms, as they stand in the metric.
@@ -200,7 +283,6 @@ func (m *Machine) all() map[string]any {
 		all[key] = value
 	}
 	all[keyServerName] = m.Name
-	delete(all, keyUserData)
 	if m.UserData != nil {
 		all[keyUserData] = revealed(m.UserData)
 	}
@@ -288,7 +370,7 @@ func (m *Machine) cloudUserData() answer {
 	if !ok {
 		return notFound("user data")
 	}
-	return answer{http.StatusOK, "application/octet-stream", value.Reveal()}
+	return answer{code: http.StatusOK, contentType: "application/octet-stream", body: value.Reveal()}
 }
 
 // instanceID is another for each machine; cloud-init runs anew when it changes.
@@ -312,5 +394,5 @@ func asJSON(v any) answer {
 	if err != nil { // maps of strings always can be
 		return refuse(http.StatusInternalServerError, "this cannot be written as JSON")
 	}
-	return answer{http.StatusOK, typeJSON, string(data) + "\n"}
+	return answer{code: http.StatusOK, contentType: typeJSON, body: string(data) + "\n"}
 }

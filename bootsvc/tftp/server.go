@@ -130,7 +130,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.gate == nil {
 		return errors.New("TFTP does not listen")
 	}
-	defer func() { _ = s.gate.Close() }() // the library may have closed it
+	defer s.Close()
 	library := s.library()
 	done := make(chan error, 1)
 	go func() { done <- s.serve(library) }()
@@ -144,6 +144,14 @@ func (s *Server) Run(ctx context.Context) error {
 	defer limit.Stop()
 	<-done //nolint:errcheck // that it was stopped
 	return nil
+}
+
+// Close closes the socket that Listen bound, for who does not come to call Run,
+// which closes it itself when it ends. It may be called again.
+func (s *Server) Close() {
+	if s.gate != nil {
+		_ = s.gate.Close() // the library may have closed it
+	}
 }
 
 // library returns the protocol's engine. It is to leave block sizes to the gate,

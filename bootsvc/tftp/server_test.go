@@ -341,11 +341,19 @@ func TestAClientThatOnlyAsksForTheSize(t *testing.T) {
 	l.idle(t)
 }
 
-func TestAnAcknowledgementOfWhatWasNotSentIsNone(t *testing.T) {
-	l := newLab(t, folder{"ipxe.efi": pattern(5000)}, nil)
+// beginning is a transfer of so many bytes whose first block the client has, and has
+// not acknowledged.
+func beginning(t *testing.T, size int) (*lab, *client) {
+	t.Helper()
+	l := newLab(t, folder{"ipxe.efi": pattern(size)}, nil)
 	c := newClient(t, l, "127.0.0.1")
 	c.ask("ipxe.efi", "octet")
 	c.receive(patience)
+	return l, c
+}
+
+func TestAnAcknowledgementOfWhatWasNotSentIsNone(t *testing.T) {
+	l, c := beginning(t, 5000)
 	for _, block := range []uint16{0, 2, 65535} {
 		c.acknowledge(block)
 	}
@@ -355,10 +363,7 @@ func TestAnAcknowledgementOfWhatWasNotSentIsNone(t *testing.T) {
 }
 
 func TestAClientThatBreaksOff(t *testing.T) {
-	l := newLab(t, folder{"ipxe.efi": pattern(5000)}, nil)
-	c := newClient(t, l, "127.0.0.1")
-	c.ask("ipxe.efi", "octet")
-	c.receive(patience)
+	l, c := beginning(t, 5000)
 	c.acknowledge(1)
 	c.receive(patience)
 	c.send(errorPacket(3, "disk full"))
@@ -396,10 +401,7 @@ func TestASilentClientIsSentOnePacket(t *testing.T) {
 }
 
 func TestABlockThatIsLostIsSentAgain(t *testing.T) {
-	l := newLab(t, folder{"ipxe.efi": pattern(1200)}, nil)
-	c := newClient(t, l, "127.0.0.1")
-	c.ask("ipxe.efi", "octet")
-	c.receive(patience)
+	l, c := beginning(t, 1200)
 	c.acknowledge(1)
 	second := c.receive(patience)
 	if again := c.receive(patience); !bytes.Equal(second, again) || again[3] != 2 {
@@ -603,4 +605,23 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%q is handed on as %q: %+v, want %+v", packet, out[:n], again, want)
 		}
 	})
+}
+
+func TestCloseWithoutRun(t *testing.T) {
+	s, err := New(Options{Loaders: folder{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close() // before Listen there is nothing to close
+	if err := s.Listen(t.Context(), "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	at := s.Addr().String()
+	s.Close()
+	s.Close()
+	c, err := net.ListenPacket("udp4", at)
+	if err != nil {
+		t.Fatalf("the port is not free: %v", err)
+	}
+	_ = c.Close()
 }
