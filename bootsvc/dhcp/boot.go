@@ -12,11 +12,12 @@ import (
 // local, and false when it is told none: only servers boot, only with a ticket,
 // and none goes round in circles.
 func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netboot.Answer, netboot.Site, bool) {
-	if c.Kind == netboot.KindNone || n.Role != model.RoleHost || n.server.offers == nil || n.server.site == nil {
+	if c.Kind == netboot.KindNone || !n.Boots() || n.server.offers == nil || n.server.site == nil {
 		return netboot.Answer{}, netboot.Site{}, false
 	}
 	site := n.server.site(n.Name, local)
 	a, ok := n.bootFile(c, site, now)
+	a.Arch = c.Arch
 	result := "told"
 	if !ok {
 		result = string(a.Reason)
@@ -48,10 +49,10 @@ func (n *network) offerTo(c netboot.Client) (model.Offer, bool) {
 	return n.server.offers.Offer(c.MAC)
 }
 
-// noteDHCP says that the server of a ticket was told its boot file.
-func (s *Server) noteDHCP(t *model.Ticket, client netip.Addr) {
-	if t != nil && s.note != nil {
-		s.note(t, model.StageDHCP, client)
+// noteTold says what boot file a server was told.
+func (s *Server) noteTold(told netboot.Answer, client netip.Addr) {
+	if told.Ticket != nil && s.note != nil {
+		s.note(told, client)
 	}
 }
 

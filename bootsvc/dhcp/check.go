@@ -84,6 +84,11 @@ func (c *checker) network(path string, n Network) {
 			}
 		}
 	}
+	for i, r := range n.Relays {
+		if _, err := parseRelay(r); err != nil {
+			c.say(fmt.Sprintf("%s.relays[%d]", path, i), "%v", err)
+		}
+	}
 	c.bootURL(path+".bootURL", n.BootURL)
 	for i, s := range n.Subnets {
 		c.subnet(fmt.Sprintf("%s.subnets[%d]", path, i), n, s)
@@ -137,6 +142,21 @@ func parseListen(s string) (netip.AddrPort, error) {
 		return bad("is not a plain unicast address")
 	}
 	return ap, nil
+}
+
+// parseRelay reads the address, or prefix, of relays.
+func parseRelay(s string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(s); err == nil && a.Zone() == "" && !a.Is4In6() && !a.IsUnspecified() && !a.IsMulticast() {
+		return netip.PrefixFrom(a, a.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(s)
+	switch {
+	case err != nil || p.Addr().Is4In6() || p.Addr().IsMulticast():
+		return netip.Prefix{}, fmt.Errorf("%q must be the address of a relay, or a prefix of several, as 192.0.2.1, fd00::1 or 10.0.0.0/8", clip(s))
+	case p.Masked() != p:
+		return netip.Prefix{}, fmt.Errorf("%q has bits set behind its length: write %s", clip(s), p.Masked())
+	}
+	return p, nil
 }
 
 // proxy checks what is different in mode proxy.
@@ -298,7 +318,7 @@ func (c *checker) clashes(networks []Network) {
 	for i, n := range networks {
 		at := "[" + strconv.Itoa(i) + "]"
 		twice(at+".name", names, n.Name, i, "give each network a name of its own")
-		if n.Mode == ModeOff {
+		if !n.Serves() {
 			continue
 		}
 		twice(at+".interface", interfaces, n.Interface, i, "put all subnets of an interface into one network")
@@ -310,7 +330,7 @@ func (c *checker) clashes(networks []Network) {
 		return
 	}
 	for i, n := range networks {
-		if ap, err := parseListen(n.Listen); err == nil && n.Mode != ModeOff && (ap.Port() == port4Server && ap.Addr().Is4() || ap.Port() == port6Server && ap.Addr().Is6()) {
+		if ap, err := parseListen(n.Listen); err == nil && n.Serves() && (ap.Port() == port4Server && ap.Addr().Is4() || ap.Port() == port6Server && ap.Addr().Is6()) {
 			c.say(fmt.Sprintf("[%d].listen", i), "port %d of %s cannot be listened on beside networks with an interface, which take that port: name the interface that relays arrive on instead", ap.Port(), ap.Addr())
 		}
 	}
@@ -324,7 +344,7 @@ func (c *checker) overlaps(networks []Network) {
 	}
 	var blocks []block
 	for i, n := range networks {
-		if n.Mode == ModeOff {
+		if !n.Serves() {
 			continue
 		}
 		for j, s := range n.Subnets {

@@ -146,13 +146,13 @@ func TestRenewalsWhileTheStoreIsAway(t *testing.T) {
 		if len(log.all) != 1 || !strings.Contains(log.all[0], "cannot be stored") {
 			t.Errorf("said %q, want one line", log.all)
 		}
-		until := s.table.addressesOf(mac1, time.Now().Add(59*time.Minute))
+		until := s.table.leased(mac1, model.RoleHost, time.Now().Add(59*time.Minute))
 		if len(until) != 1 {
 			t.Errorf("%s was not prolonged in memory", a)
 		}
 
 		store.fail(nil)
-		time.Sleep(2 * retrySave)
+		time.Sleep(2 * tendStore)
 		request(t, s, &after, mac2)
 		synctest.Wait()
 		if diff := cmp.Diff(map[string]string{mac2: "<nil>"}, after.by); diff != "" {
@@ -201,7 +201,7 @@ func TestMovesAreStoredWhole(t *testing.T) {
 		if len(all) != 1 || all[0].Address != addr("192.0.2.250") {
 			t.Errorf("stored %+v, want the new address alone", all)
 		}
-		if got := s.table.addressesOf(mac1, time.Now()); len(got) != 1 || got[0] != addr("192.0.2.250") {
+		if got := s.table.leased(mac1, model.RoleHost, time.Now()); len(got) != 1 || got[0] != addr("192.0.2.250") {
 			t.Errorf("it holds %v, want the new address alone", got)
 		}
 	})
@@ -210,10 +210,10 @@ func TestMovesAreStoredWhole(t *testing.T) {
 func TestTooManyWait(t *testing.T) {
 	s := testServer(t, Options{Store: newMemory()}) // nobody runs the committer
 	var o outcomes
-	for i := range maxQueue + 1 {
+	for i := range maxWaiting + 1 {
 		s.committer.commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, o.done(fmt.Sprint(i)))
 	}
-	if diff := cmp.Diff(map[string]string{fmt.Sprint(maxQueue): errBusy.Error()}, o.by); diff != "" {
+	if diff := cmp.Diff(map[string]string{fmt.Sprint(maxWaiting): errBusy.Error()}, o.by); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -250,12 +250,12 @@ func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 		request(t, s, &o, mac2)
 		synctest.Wait()
 		clear(store.leases)
-		time.Sleep(2 * lookForLoss)
+		time.Sleep(2 * tendStore)
 		if synctest.Wait(); len(store.leases) != 0 {
 			t.Errorf("%d leases were stored again, though nobody said that they were lost", len(store.leases))
 		}
 		store.epoch.Add(1)
-		time.Sleep(2 * lookForLoss)
+		time.Sleep(2 * tendStore)
 		synctest.Wait()
 		if len(store.leases) != 2 || len(log.all) != 1 {
 			t.Errorf("%d leases are stored again, said %q; want 2, said once", len(store.leases), log.all)
@@ -282,10 +282,26 @@ func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
 			for range c.waiting {
 				s.committer.commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, func(error) {})
 			}
-			s.committer.rests, s.committer.away = t0.Add(rest(c.took)), c.away
+			s.committer.rests, s.committer.away = t0.Add(pauseAfter(c.took)), c.away
 			if got := s.committer.gap(t0.Add(c.idle)); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
+	}
+}
+
+// Whoever asks while the store is away leaves something that it is to forget, and any
+// number of MAC addresses can ask.
+func TestWhatTheStoreIsToForgetIsBounded(t *testing.T) {
+	s := testServer(t, Options{Store: newMemory()}) // nobody runs the committer
+	a := addr("fd00::")
+	for range maxOwed + 10 {
+		a = a.Next()
+		s.committer.owe(model.Lease{Address: a})
+	}
+	promised := model.Lease{Address: addr("192.0.2.10"), MAC: mac1, Expires: t0}
+	s.committer.owe(promised)
+	if n := len(s.committer.owed); n != maxOwed+1 {
+		t.Errorf("%d are owed, want %d and the lease that was promised", n, maxOwed)
 	}
 }

@@ -34,7 +34,20 @@ type Network struct {
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`
 	MACDeny  []string `json:"macDeny"`
+	// Relays are the addresses that packets of relays may come from, or prefixes of
+	// them: 192.0.2.1, fd00::1 or 10.0.0.0/8. When empty a relay is known by naming a
+	// link in Subnets alone, which any device on a link that we hear can do too.
+	Relays []string `json:"relays"`
 }
+
+// Serves reports whether clients on n are answered at all.
+func (n Network) Serves() bool { return n.Mode != ModeOff }
+
+// Leases reports whether clients on n are given addresses.
+func (n Network) Leases() bool { return n.Mode == ModeServer || n.Mode == "" }
+
+// Boots reports whether clients on n may be told what to boot: only servers are.
+func (n Network) Boots() bool { return n.Serves() && n.Role == model.RoleHost }
 
 // Subnet is one subnet of a Network.
 type Subnet struct {

@@ -8,5 +8,6 @@
 // was promised before is prolonged from memory, and nothing new is promised.
 //
 // A lease belongs to a MAC address, not to a client identifier or DUID: firmware,
-// iPXE and the operating system of one machine each show another.
+// iPXE and the operating system of one machine each show another. It ends early when
+// all identity associations of the client that asked last have given it back.
 package dhcp

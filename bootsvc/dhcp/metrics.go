@@ -70,13 +70,13 @@ func newMetrics(reg prometheus.Registerer) metrics {
 }
 
 // observe counts one call of the store.
-func (m commitMetrics) observe(s saved) {
-	m.duration.Observe(s.took.Seconds())
-	if s.err != nil {
+func (m commitMetrics) observe(leases int, took time.Duration, err error) {
+	m.duration.Observe(took.Seconds())
+	if err != nil {
 		m.failures.Inc()
 		return
 	}
-	m.size.Observe(float64(s.leases))
+	m.size.Observe(float64(leases))
 }
 
 // networkMetrics are the metrics of one network.

@@ -19,6 +19,7 @@ const (
 type network struct {
 	Network // with defaults filled in, MAC prefixes in lower case
 	subnets []*subnet
+	relays  []netip.Prefix // that relays send from; nil = from anywhere
 	server  *Server
 	metrics networkMetrics
 
@@ -43,6 +44,10 @@ func newNetwork(cfg Network) *network {
 		n.Mode = ModeServer
 	}
 	n.MACAllow, n.MACDeny = lowerAll(cfg.MACAllow), lowerAll(cfg.MACDeny)
+	for _, r := range cfg.Relays {
+		p, _ := parseRelay(r) // Check has seen it
+		n.relays = append(n.relays, p)
+	}
 	for _, s := range cfg.Subnets {
 		n.subnets = append(n.subnets, newSubnet(n, s))
 	}
@@ -89,6 +94,35 @@ func lowerAll(all []string) []string {
 		lower[i] = strings.ToLower(s)
 	}
 	return lower
+}
+
+// link returns the subnets that share a link with s: those of our own link do,
+// others lie behind a relay each.
+func (s *subnet) link() []*subnet {
+	if own := s.network.own(s.CIDR.Addr().Is6()); slices.Contains(own, s) {
+		return own
+	}
+	return []*subnet{s}
+}
+
+// own returns the subnets of a family that lie on our own link: those that the
+// interface has an address in, or else the first, for it may have only a link-local
+// one.
+func (n *network) own(v6 bool) []*subnet {
+	var first, own []*subnet
+	for _, s := range n.subnets {
+		switch {
+		case s.CIDR.Addr().Is6() != v6:
+		case slices.ContainsFunc(n.link().of(v6), func(p netip.Prefix) bool { return s.CIDR.Contains(p.Addr()) }):
+			own = append(own, s)
+		case first == nil:
+			first = []*subnet{s}
+		}
+	}
+	if len(own) == 0 {
+		return first
+	}
+	return own
 }
 
 // pool returns where addresses, or prefixes when bits is not 0, are chosen from;
@@ -144,8 +178,14 @@ func (n *network) subnetOf(a netip.Addr, bits int) (*subnet, bool) {
 	return nil, false
 }
 
-// serves reports whether clients with a MAC address are served (macAllow, macDeny).
-func (n *network) serves(mac string) bool {
+// admits reports whether clients with a MAC address are served (macAllow, macDeny).
+func (n *network) admits(mac string) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(mac, prefix) }
 	return (len(n.MACAllow) == 0 || slices.ContainsFunc(n.MACAllow, begins)) && !slices.ContainsFunc(n.MACDeny, begins)
+}
+
+// trusts reports whether a relay may send from an address (relays).
+func (n *network) trusts(from netip.Addr) bool {
+	from = from.WithZone("") // prefixes have none
+	return len(n.relays) == 0 || slices.ContainsFunc(n.relays, func(p netip.Prefix) bool { return p.Contains(from) })
 }

@@ -23,8 +23,13 @@ type entry struct {
 	index         int   // in pool.ending
 	iaid          uint32
 	declined      bool
-	leaving       bool // its client gave it back, which is not stored yet
+	leaving       bool        // its client gave it back, which is not stored yet
+	asker         association // that it is held for, or was last
+	shares        []share     // that hold the lease beside iaid
 }
+
+// kind returns what e is.
+func (e *entry) kind() kind { return kindOf(e.address, e.pool.bits) }
 
 // live reports whether e is leased or set aside.
 func (e *entry) live(now time.Time) bool { return e.expires > now.Unix() }
@@ -101,6 +106,26 @@ func (p *pool) contains(a netip.Addr) bool {
 	default:
 		return d.lo&(1<<p.shift-1) == 0
 	}
+}
+
+// overlapping returns what p gives that is part of a prefix, or that it is part of.
+func (p *pool) overlapping(prefix netip.Prefix) []netip.Addr {
+	if prefix.Bits() >= p.bits {
+		whole := netip.PrefixFrom(prefix.Addr(), p.bits).Masked().Addr()
+		if !p.contains(whole) {
+			return nil
+		}
+		return []netip.Addr{whole}
+	}
+	var all []netip.Addr
+	for n := numberOf(prefix.Masked().Addr()); len(all) < p.limit; n = n.plus(p.shift) {
+		a := n.address(p.v4)
+		if !prefix.Contains(a) || !p.contains(a) {
+			return all
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 // fresh returns one that nobody has had, or that was given back, if there is any.

@@ -42,7 +42,7 @@ func (p *promises) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.s.table.load(all)
+	p.s.table.load(all, time.Now())
 	ctx, cancel := context.WithCancel(p.t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { p.s.committer.run(ctx) })
@@ -110,14 +110,14 @@ func (p *promises) step() {
 		}
 	case 7, 8:
 		if a := p.has(mac, true); a != "" {
-			if l, ok := p.s.table.release(ask(p.s, mac, a, time.Now())); ok {
-				p.s.committer.commit(l, func(error) {})
+			if l, _ := p.s.table.release(ask(p.s, mac, a, time.Now())); l != nil {
+				p.s.committer.commit(*l, func(error) {})
 			}
 		}
 	case 9:
 		if a := p.has(mac, true); a != "" {
-			if l, ok := p.s.table.decline(ask(p.s, mac, a, time.Now())); ok {
-				p.s.committer.commit(l, func(error) {})
+			if l, _ := p.s.table.decline(ask(p.s, mac, a, time.Now())); l != nil {
+				p.s.committer.commit(*l, func(error) {})
 			}
 		}
 	case 10:
@@ -190,7 +190,7 @@ func TestALeaseThatIsAskedForAgainIsNotTakenBack(t *testing.T) {
 				if !ok {
 					t.Fatal("it is not its own")
 				}
-				s.committer.commit(l, func(error) {})
+				s.committer.commit(*l, func(error) {})
 				if again := request(t, s, &o, mac1); again != a {
 					t.Fatalf("offered %s, had %s", again, a)
 				}
@@ -243,7 +243,7 @@ func TestClientsThatNeverAskForOffersFillNoMemory(t *testing.T) {
 
 func TestLeasesOutliveTheNameOfTheirNetwork(t *testing.T) {
 	s := testServer(t, Options{})
-	s.table.load([]model.Lease{{Network: "before", Role: model.RoleHost, MAC: mac1, Address: addr("192.0.2.10"), Since: t0, Renewed: t0, Expires: t0.Add(time.Hour)}})
+	s.table.load([]model.Lease{{Network: "before", Role: model.RoleHost, MAC: mac1, Address: addr("192.0.2.10"), Since: t0, Renewed: t0, Expires: t0.Add(time.Hour)}}, t0)
 	if got := lease(t, s, mac2, t0); got == addr("192.0.2.10") {
 		t.Errorf("%s was leased twice", got)
 	}
@@ -278,7 +278,7 @@ func TestAPanicBehindTheStoreEndsNothing(t *testing.T) {
 		Site: func(string, netip.Addr) netboot.Site {
 			return netboot.Site{HTTP: "http://127.0.0.1:8082", TFTP: addr("127.0.0.1")}
 		},
-		Note: func(*model.Ticket, model.BootStage, netip.Addr) { panic("one packet") },
+		Note: func(netboot.Answer, netip.Addr) { panic("one packet") },
 	})
 	to := localAddr(t, s.networks[0].sockets.v4.Load())
 	for _, mac := range []string{mac1, mac2} {

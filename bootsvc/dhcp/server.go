@@ -34,7 +34,7 @@ type Options struct {
 	// address on that network, of the client's family.
 	Site func(network string, local netip.Addr) netboot.Site
 	// Note notes that the server of a ticket was told its boot file. It must not block.
-	Note func(t *model.Ticket, stage model.BootStage, client netip.Addr)
+	Note func(told netboot.Answer, client netip.Addr)
 	// Keep reports whether a MAC address is that of a Reserved server, whose address
 	// is not given to others even when its lease has ended. It must neither block nor
 	// call the Server.
@@ -58,7 +58,7 @@ type Server struct {
 	offers    netboot.Offers
 	loaders   *netboot.Loaders
 	site      func(string, netip.Addr) netboot.Site
-	note      func(*model.Ticket, model.BootStage, netip.Addr)
+	note      func(netboot.Answer, netip.Addr)
 	guard     *netboot.Guard
 	limits    *limiter
 	metrics   metrics
@@ -91,7 +91,7 @@ func New(o Options) (*Server, error) {
 		s.store = forgetful{}
 	}
 	for _, cfg := range o.Networks {
-		if cfg.Mode == ModeOff {
+		if !cfg.Serves() {
 			continue
 		}
 		n := newNetwork(cfg)
@@ -120,7 +120,7 @@ func (forgetful) SaveLeases(context.Context, []model.Lease) error { return nil }
 func (s *Server) Listen(context.Context) error {
 	for _, n := range s.networks {
 		if err := n.look(); err != nil && !errors.Is(err, errNoInterface) {
-			s.close()
+			s.Close()
 			return fmt.Errorf("dhcp: network %s: %w", n.Name, err)
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Server) Listen(context.Context) error {
 // Run reads the leases from the store, and then answers until ctx ends. It
 // follows interfaces that go and come back.
 func (s *Server) Run(ctx context.Context) error {
-	defer s.close()
+	defer s.Close()
 	if !s.load(ctx) {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (s *Server) load(ctx context.Context) bool {
 	for said := false; ; said = true {
 		all, err := s.store.Leases(ctx)
 		if err == nil {
-			s.table.load(all)
+			s.table.load(all, s.clock())
 			s.loaded.Store(true)
 			s.log.Info("DHCP answers", "networks", len(s.networks), "leases", len(all))
 			return true
@@ -208,8 +208,9 @@ func (s *Server) learnOwn() {
 	}
 }
 
-// close closes all sockets.
-func (s *Server) close() {
+// Close closes the sockets that Listen bound, for who does not come to call Run,
+// which closes them itself when it ends. It may be called again.
+func (s *Server) Close() {
 	for _, n := range s.networks {
 		n.sockets.close()
 	}
@@ -224,8 +225,11 @@ func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
 	return s.table.holder(a.Unmap().WithZone(""), s.clock())
 }
 
-// AddressOf returns the addresses that a MAC address has live leases on.
-func (s *Server) AddressOf(mac string) []netip.Addr { return s.table.addressesOf(mac, s.clock()) }
+// Leased returns the addresses, of both IP versions, that a MAC address in canonical
+// spelling has live leases on, on host networks.
+func (s *Server) Leased(mac string) []netip.Addr {
+	return s.table.leased(mac, model.RoleHost, s.clock())
+}
 
 // Pools returns how full the ranges are.
 func (s *Server) Pools() []model.PoolFacts { return s.table.pools(s.clock()) }

@@ -58,6 +58,14 @@ type link struct {
 // addresses returns the addresses of both families.
 func (l *link) addresses() []netip.Prefix { return slices.Concat(l.v4, l.v6) }
 
+// of returns the addresses of a family.
+func (l *link) of(v6 bool) []netip.Prefix {
+	if v6 {
+		return l.v6
+	}
+	return l.v4
+}
+
 // sockets are those of one network.
 type sockets struct {
 	current  atomic.Pointer[link]
@@ -325,7 +333,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.AddrPort) {
 	defer n.survive(c.v6, from)
 	if c.v6 {
-		n.handle6(ctx, data, from, n.link().index)
+		n.handle6(ctx, data, from)
 		return
 	}
 	n.handle4(data, from, c.port)
@@ -363,11 +371,6 @@ func (n *network) send(c *conn, to netip.AddrPort, data []byte) {
 	}
 }
 
-// broadcast4 sends an answer to all on the link.
-func (n *network) broadcast4(data []byte) {
-	n.send4(port4Server, netip.AddrPortFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), port4Client), data)
-}
-
 // unicast4 sends an answer to a client that does not answer ARP for its address
 // yet, in an Ethernet frame made here; by broadcast where that is not possible
 // (RFC 2131 §4.1). The frame is made in buf, if it has room.
@@ -378,7 +381,7 @@ func (n *network) unicast4(mac net.HardwareAddr, src, dst netip.Addr, data, buf 
 			return
 		}
 	}
-	n.broadcast4(data)
+	n.send4(port4Server, everybody4, data)
 }
 
 // frames returns the socket for Ethernet frames, nil where there is none to be had.

@@ -318,7 +318,7 @@ func TestInterfaces(t *testing.T) {
 	if err := third.Listen(t.Context()); err != nil {
 		t.Errorf("another interface beside it: %v", err)
 	}
-	third.close()
+	third.Close()
 
 	run(t, "ip", "link", "set", "srv0", "down")
 	eventually(t, "an interface that is down is said", unhealthy("srv0 is down"))
@@ -332,5 +332,45 @@ func TestInterfaces(t *testing.T) {
 	eventually(t, "an interface that came back is served", healthy)
 	if again := boots(t, "cli0", mac); again.ACK.YourIPAddr.String() != "192.0.2.10" {
 		t.Errorf("got %s, want 192.0.2.10", again.ACK.YourIPAddr)
+	}
+}
+
+func TestCloseWithoutRun(t *testing.T) {
+	s, err := New(Options{Networks: []Network{relays("127.0.0.1:0")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close() // before Listen there is nothing to close
+	if err := s.Listen(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	at := localAddr(t, s.networks[0].sockets.v4.Load())
+	s.Close()
+	s.Close()
+	c, err := net.ListenPacket("udp4", at.String())
+	if err != nil {
+		t.Fatalf("the port is not free: %v", err)
+	}
+	_ = c.Close()
+}
+
+func TestWhatANetworkDoes(t *testing.T) {
+	type does struct{ Serves, Leases, Boots bool }
+	for name, tc := range map[string]struct {
+		n    Network
+		want does
+	}{
+		"servers get addresses and boot files": {Network{Role: model.RoleHost, Mode: ModeServer}, does{true, true, true}},
+		"so they do when no mode is named":     {Network{Role: model.RoleHost}, does{true, true, true}},
+		"BMCs get addresses":                   {Network{Role: model.RoleBMC}, does{true, true, false}},
+		"a proxy tells boot files only":        {Network{Role: model.RoleHost, Mode: ModeProxy}, does{true, false, true}},
+		"a network that is off does nothing":   {Network{Role: model.RoleHost, Mode: ModeOff}, does{}},
+		"neither does one of BMCs that is off": {Network{Role: model.RoleBMC, Mode: ModeOff}, does{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := (does{tc.n.Serves(), tc.n.Leases(), tc.n.Boots()}); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
 	}
 }

@@ -88,7 +88,7 @@ func TestOffer(t *testing.T) {
 				if !ok {
 					t.Fatal("not released")
 				}
-				commitNow(t, s, l)
+				commitNow(t, s, *l)
 			},
 			want: "192.0.2.11",
 		},
@@ -247,7 +247,7 @@ func TestDeclinesAreBounded(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s cannot decline its own address", mac)
 		}
-		commitNow(t, s, l)
+		commitNow(t, s, *l)
 		return l.Declined
 	}
 	t.Run("of one device", func(t *testing.T) {
@@ -395,8 +395,9 @@ type history struct {
 	r        *rand.Rand
 	s        *Server
 	now      time.Time
-	stored   map[netip.Addr]model.Lease // what a restart finds
-	promised map[netip.Addr]model.Lease // what clients believe
+	stored   map[netip.Addr]model.Lease          // what a restart finds
+	promised map[netip.Addr]model.Lease          // what clients believe
+	shares   map[netip.Addr]map[uint32]time.Time // until when each association of its client does
 	reserved map[string]netip.Addr
 }
 
@@ -429,8 +430,13 @@ func (h *history) commit(l model.Lease) {
 	h.s.table.bind(l)
 	if l.Expires.IsZero() || l.Declined {
 		delete(h.promised, l.Address)
+		delete(h.shares, l.Address)
 		return
 	}
+	if h.promised[l.Address].MAC != l.MAC {
+		h.shares[l.Address] = map[uint32]time.Time{}
+	}
+	h.shares[l.Address][l.IAID] = l.Expires
 	if was, ok := h.promised[l.Address]; ok && was.MAC != l.MAC && was.Expires.After(h.now) {
 		h.t.Fatalf("%s was promised to %s until %s, and now to %s", l.Address, was.MAC, was.Expires, l.MAC)
 	}
@@ -452,7 +458,7 @@ func (h *history) step() {
 	mac := h.mac()
 	q := ask(h.s, mac, "", h.now)
 	a, has := h.has(mac)
-	q.wish = a
+	q.wish, q.clientID, q.iaid = a, "duid", uint32(h.r.IntN(3))
 	switch h.r.IntN(12) {
 	case 0, 1, 2, 3: // boots
 		if l, err := h.s.table.offer(q); err == nil && h.r.IntN(4) > 0 {
@@ -471,12 +477,20 @@ func (h *history) step() {
 			h.commit(l)
 		}
 	case 7:
-		if l, ok := h.s.table.release(q); ok && has {
-			h.commit(l)
+		l, _ := h.s.table.release(q)
+		delete(h.shares[a], q.iaid)
+		if l == nil || !has {
+			break
 		}
+		for iaid, until := range h.shares[a] {
+			if until.After(h.now) {
+				h.t.Fatalf("association %d of %s gave %s back, and %d holds it until %s", q.iaid, mac, a, iaid, until)
+			}
+		}
+		h.commit(*l)
 	case 8:
-		if l, ok := h.s.table.decline(q); ok && has {
-			h.commit(l)
+		if l, _ := h.s.table.decline(q); l != nil && has {
+			h.commit(*l)
 		}
 	case 9:
 		h.reserved = map[string]netip.Addr{}
@@ -502,8 +516,9 @@ func (h *history) restart() {
 	var all []model.Lease
 	for _, l := range h.stored {
 		all = append(all, l)
+		h.shares[l.Address] = map[uint32]time.Time{l.IAID: l.Expires} // the store knows who asked last
 	}
-	h.s.table.load(all)
+	h.s.table.load(all, h.now)
 	h.reserved = nil
 }
 
@@ -538,6 +553,7 @@ func TestTableProperties(t *testing.T) {
 			h := &history{
 				t: t, r: rand.New(rand.NewPCG(seed, 1)), s: testServer(t, Options{}), now: t0,
 				stored: map[netip.Addr]model.Lease{}, promised: map[netip.Addr]model.Lease{},
+				shares: map[netip.Addr]map[uint32]time.Time{},
 			}
 			for range 400 {
 				h.step()
@@ -564,6 +580,106 @@ func TestPoolCounts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := steps(numberOf(addr(tc.first)), numberOf(addr(tc.last)), tc.shift); got != tc.want {
 				t.Errorf("got %d, want %d", got, tc.want)
+			}
+		})
+	}
+}
+
+// askOn is ask of a client on the link that has subnets of the first network.
+func askOn(s *Server, mac string, at ...int) query {
+	q := ask(s, mac, "", t0)
+	q.subnets = nil
+	for _, i := range at {
+		q.subnets = append(q.subnets, s.networks[0].subnets[i])
+	}
+	return q
+}
+
+func TestADeviceHasOneLeaseOnEachLink(t *testing.T) {
+	cfg := hosts() // on our own link lie the subnets 0 and 2, relays lie before 1 and 3
+	for _, cidr := range []string{"198.51.100.0/24", "203.0.113.0/24", "fd00:9::/64"} {
+		p := netip.MustParsePrefix(cidr)
+		cfg.Subnets = append(cfg.Subnets, Subnet{CIDR: p, Range: Range{First: p.Addr().Next(), Last: p.Addr().Next()}})
+	}
+	for name, tc := range map[string]struct {
+		links [][]int // it asks for a lease on
+		want  []string
+	}{
+		"a machine with VLANs of one MAC address has one on each": {
+			[][]int{{0, 2}, {1}, {3}}, []string{"192.0.2.10", "198.51.100.1", "fd00:9::1"},
+		},
+		"asked again, it has the same": {
+			[][]int{{1}, {0, 2}, {1}, {0, 2}}, []string{"198.51.100.1", "192.0.2.10"},
+		},
+		"on a link with two subnets it has one": {
+			[][]int{{0}, {2}}, []string{"203.0.113.1"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testServer(t, Options{Networks: []Network{cfg}, Clock: func() time.Time { return t0 }})
+			s.networks[0].sockets.current.Store(&link{name: "eth0", v4: []netip.Prefix{
+				netip.MustParsePrefix("192.0.2.2/24"), netip.MustParsePrefix("203.0.113.2/24"),
+			}, v6: []netip.Prefix{netip.MustParsePrefix("fd00:1::2/64")}})
+			for _, at := range tc.links {
+				l, err := s.table.offer(askOn(s, mac1, at...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				commitNow(t, s, l)
+			}
+			var got []string
+			for _, a := range s.Leased(mac1) {
+				got = append(got, a.String())
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestLeased(t *testing.T) {
+	now := t0
+	bmcs := Network{Name: "oob", Interface: "eth1", Role: model.RoleBMC, Subnets: []Subnet{{
+		CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.10-198.51.100.12"),
+	}}}
+	hosts := hosts()
+	hosts.Subnets = append(hosts.Subnets, Subnet{
+		CIDR: netip.MustParsePrefix("fd00::/64"), Range: rangeOf("fd00::10-fd00::12"), LeaseTime: 2 * time.Hour,
+		Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: 64},
+	})
+	s := testServer(t, Options{Networks: []Network{hosts, bmcs}, Clock: func() time.Time { return now }})
+	give := func(network, subnet int, mac string, bits int) {
+		q := query{network: s.networks[network], subnets: s.networks[network].subnets[subnet:][:1], mac: mac, bits: bits, now: t0}
+		l, err := s.table.offer(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commitNow(t, s, l)
+	}
+	give(0, 0, mac1, 0)
+	give(0, 1, mac1, 0)
+	give(0, 1, mac1, 64)
+	give(1, 0, mac1, 0)
+	give(0, 0, mac2, 0)
+	if _, err := s.table.offer(ask(s, mac3, "", t0)); err != nil {
+		t.Fatal(err)
+	}
+	both := []netip.Addr{addr("192.0.2.10"), addr("fd00::10")}
+	for name, tc := range map[string]struct {
+		mac   string
+		after time.Duration
+		want  []netip.Addr
+	}{
+		"both IP versions, neither prefixes nor a BMC's": {mac1, 0, both},
+		"not what has ended":                             {mac1, time.Hour, both[1:]},
+		"not what is only offered":                       {mac3, 0, nil},
+		"nothing of one that nobody knows":               {"02:00:00:00:00:99", 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now = t0.Add(tc.after)
+			if diff := cmp.Diff(tc.want, s.Leased(tc.mac), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}

@@ -45,6 +45,7 @@ const (
 	drop4Filter    drop4 = "filter"    // macAllow, macDeny
 	drop4Rate      drop4 = "rate"      // too many of one MAC address
 	drop4Relay     drop4 = "relay"     // its address lies in none of our subnets
+	drop4Untrusted drop4 = "untrusted" // from a relay that is not among relays
 	drop4Source    drop4 = "source"    // not from the link, and not from one of our subnets either
 	drop4NotReady  drop4 = "not ready" // we have no address to answer from
 )
@@ -80,7 +81,7 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 		return
 	}
 	n.deliver4(p, a)
-	n.server.noteDHCP(a.ticket, a.client)
+	n.server.noteTold(a.told, a.client)
 }
 
 // buffer4 is memory for one answer and the frame that it may go in. A longer answer
@@ -89,29 +90,43 @@ type buffer4 struct{ packet, frame [2048]byte }
 
 var buffers4 = sync.Pool{New: func() any { return new(buffer4) }}
 
-// deliver4 sends an answer on the way that p's sender can hear it (RFC 2131 §4.1).
+// deliver4 sends an answer on the way that p's sender can hear it.
 func (n *network) deliver4(p packet4, a answer4) {
 	buf := buffers4.Get().(*buffer4)
 	defer buffers4.Put(buf) // what was sent is the kernel's
 	data := a.reply.append(buf.packet[:0], maxReply4(p))
-	switch {
-	case p.relay.address.IsValid():
-		port := uint16(port4Server)
-		if p.relay.fromPort {
-			port = p.from.Port()
-		}
-		n.send4(p.port, netip.AddrPortFrom(p.relay.address, port), data)
-	case p.port == portPXE:
-		n.send4(portPXE, netip.AddrPortFrom(a.client, p.from.Port()), data)
-	case a.reply.nak:
-		n.broadcast4(data)
-	case address4(p.ClientIPAddr).IsValid():
-		n.send4(p.port, netip.AddrPortFrom(address4(p.ClientIPAddr), port4Client), data)
-	case p.IsBroadcast() || !a.reply.yiaddr.IsValid():
-		n.broadcast4(data)
-	default:
-		n.unicast4(p.ClientHWAddr, a.reply.server, a.reply.yiaddr, data, buf.frame[:0])
+	if way := n.way4(p, a); way.frame {
+		n.unicast4(p.ClientHWAddr, a.reply.server, way.to.Addr(), data, buf.frame[:0])
+	} else {
+		n.send4(p.port, way.to, data)
 	}
+}
+
+// way4 is the way of an answer.
+type way4 struct {
+	to    netip.AddrPort
+	frame bool // its receiver does not answer ARP for its address yet
+}
+
+// everybody4 is all clients on the link.
+var everybody4 = netip.AddrPortFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), port4Client)
+
+// way4 returns the way that p's sender can hear an answer on (RFC 2131 §4.1).
+func (n *network) way4(p packet4, a answer4) way4 {
+	client := address4(p.ClientIPAddr)
+	switch {
+	case p.relay.address.IsValid() && p.relay.fromPort:
+		return way4{to: netip.AddrPortFrom(p.relay.address, p.from.Port())}
+	case p.relay.address.IsValid():
+		return way4{to: netip.AddrPortFrom(p.relay.address, port4Server)}
+	case p.port == portPXE:
+		return way4{to: netip.AddrPortFrom(a.client, p.from.Port())}
+	case client.IsValid() && (!a.reply.nak || n.Interface == ""): // where there is no interface, no client is on our link
+		return way4{to: netip.AddrPortFrom(client, port4Client)}
+	case a.reply.nak || p.IsBroadcast() || !a.reply.yiaddr.IsValid():
+		return way4{to: everybody4}
+	}
+	return way4{to: netip.AddrPortFrom(a.reply.yiaddr, port4Client), frame: true}
 }
 
 // accept4 parses a packet, and decides whether it is looked into at all.
@@ -128,7 +143,7 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 	switch {
 	case p.kind == dhcpv4.MessageTypeNone:
 		return p, drop4BOOTP
-	case !n.serves(p.mac):
+	case !n.admits(p.mac):
 		return p, drop4Filter
 	case !n.server.limits.allow(p.mac, now):
 		return p, drop4Rate
@@ -151,6 +166,9 @@ func (n *network) route4(p packet4) drop4 {
 	if p.relay.address.IsValid() {
 		if _, ok := n.subnetOf(p.relay.address, 0); !ok {
 			return drop4Relay
+		}
+		if !n.trusts(p.from.Addr()) {
+			return drop4Untrusted
 		}
 		return drop4None
 	}
@@ -196,11 +214,11 @@ func address4(b []byte) netip.Addr {
 
 // answer4 is what is decided about a packet.
 type answer4 struct {
-	outcome string       // for the metric
-	reply   *reply4      // nil = silence
-	lease   *model.Lease // to be stored first, nil = none
-	ticket  *model.Ticket
-	client  netip.Addr // the client's address
+	outcome string         // for the metric
+	reply   *reply4        // nil = silence
+	lease   *model.Lease   // to be stored first, nil = none
+	told    netboot.Answer // the boot file to be noted, without ticket for none
+	client  netip.Addr     // the client's address
 }
 
 // silence4 is the answer of somebody who has nothing to say.
@@ -242,8 +260,8 @@ const maxClientID = 130
 func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
 
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
-// its own address, for who renews by unicast passes by its relay; else those that
-// our interface has an address of.
+// its own address, for who renews by unicast passes by its relay; else those of our
+// own link.
 func (n *network) subnets4(p packet4) []*subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
 		if !a.IsValid() {
@@ -256,20 +274,7 @@ func (n *network) subnets4(p packet4) []*subnet {
 			return nil
 		}
 	}
-	var all, local []*subnet
-	for _, s := range n.subnets {
-		if !s.CIDR.Addr().Is4() {
-			continue
-		}
-		all = append(all, s)
-		if slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return s.CIDR.Contains(l.Addr()) }) {
-			local = append(local, s)
-		}
-	}
-	if len(local) > 0 {
-		return local
-	}
-	return all
+	return n.own(false)
 }
 
 // server4 returns the address that clients of a subnet know us by.
@@ -367,8 +372,9 @@ func (n *network) decline4(p packet4, now time.Time) answer4 {
 	if !ok {
 		return silence4("not its own")
 	}
-	n.server.log.Warn("a device found its address in use by another", "network", n.Name, "mac", p.mac, "address", l.Address, "setAside", l.Declined)
-	return answer4{outcome: "declined", lease: &l}
+	n.server.log.Warn("a device found its address in use by another", "network", n.Name, "mac", p.mac,
+		"address", address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), "setAside", l != nil && l.Declined)
+	return answer4{outcome: "declined", lease: l}
 }
 
 // release4 takes an address back (RFC 2131 §4.3.4).
@@ -380,7 +386,7 @@ func (n *network) release4(p packet4, now time.Time) answer4 {
 	if !ok {
 		return silence4("not its own")
 	}
-	return answer4{outcome: "released", lease: &l}
+	return answer4{outcome: "released", lease: l}
 }
 
 // inform4 tells a client that has an address the rest (RFC 2131 §4.3.5).
@@ -437,7 +443,7 @@ func (n *network) boot4(p packet4, a *answer4, last bool, now time.Time) bool {
 	}
 	a.reply.boot(p, file, site, n.Mode == ModeProxy)
 	if last {
-		a.ticket = file.Ticket
+		a.told = file
 	}
 	return true
 }

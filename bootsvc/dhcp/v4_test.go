@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -64,7 +65,7 @@ type said struct {
 	Next    string            // siaddr
 	File    string            // field file
 	Lease   string            // address to be stored, "-" before one to be forgotten
-	Ticket  bool              // noted
+	Noted   string            // the architecture that is noted with a ticket
 	Options map[string]string // those that the test names
 }
 
@@ -77,7 +78,10 @@ func hear(t testing.TB, s *Server, data []byte, from string, port uint16, show .
 		return said{Drop: string(drop)}, nil
 	}
 	a := n.decide4(p, t0)
-	got := said{Outcome: a.outcome, Ticket: a.ticket != nil}
+	got := said{Outcome: a.outcome}
+	if a.told.Ticket != nil {
+		got.Noted = a.told.Arch.String()
+	}
 	if a.lease != nil {
 		got.Lease = a.lease.Address.String()
 		if a.lease.Expires.IsZero() {
@@ -194,6 +198,10 @@ func TestDecide4(t *testing.T) {
 			leases: []string{mac1}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"), from: "192.0.2.10:68", options: map[byte]any{54: sid},
 			want: said{Outcome: "released", Lease: "-192.0.2.10"},
 		},
+		"what iPXE gives back late is not its own when the system has asked": {
+			leases: []string{mac1}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"),
+			options: map[byte]any{54: sid, 61: []byte{1, 2, 0, 0, 0, 0, 1}}, want: said{Outcome: "not its own"},
+		},
 		"nobody gives back another's address": {
 			leases: []string{mac2}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"), options: map[byte]any{54: sid},
 			want: said{Outcome: "not its own"},
@@ -225,6 +233,19 @@ func TestDecide4(t *testing.T) {
 		},
 		"a relay of a subnet that is not ours is dropped": {
 			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.1"), from: "203.0.113.1:67", want: said{Drop: "relay"},
+		},
+		"a relay that is configured is answered": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "10.7.0.1:67",
+			network: func(n *Network) { n.Relays = []string{"192.0.2.1", "10.0.0.0/8"} },
+			want:    said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
+		},
+		"who is no relay that is configured is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.66:67",
+			network: func(n *Network) { n.Relays = []string{"192.0.2.1", "10.0.0.0/8"} }, want: said{Drop: "untrusted"},
+		},
+		"who needs no relay is answered wherever relays are": {
+			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.Relays = []string{"10.0.0.1"} },
+			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
 		},
 		"a source that is not of the link is dropped": {
 			kind: dhcpv4.MessageTypeDiscover, from: "203.0.113.1:68", want: said{Drop: "source"},
@@ -289,43 +310,44 @@ var firmwares = map[string]struct {
 	kind     netboot.Kind
 	class    string // option 60 of the answer
 	file     string
+	arch     string // that is noted
 	tftp     bool
 	uuidless bool // found by MAC address
 }{
 	"Dell, BIOS": {
 		options: map[byte]any{55: pxeAsks, 57: uint16(1260), 60: "PXEClient:Arch:00000:UNDI:002001", 93: uint16(0), 94: []byte{1, 2, 1}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", tftp: true,
+		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", arch: "x86 BIOS", tftp: true,
 	},
 	"Dell, UEFI": {
 		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
 	"HPE, UEFI, which says 9 for x86-64": {
 		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00009:UNDI:003016", 93: uint16(9), 94: []byte{1, 3, 16}, 97: straight, 61: straight},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "EBC", tftp: true,
 	},
 	"HPE, HTTP boot": {
 		options: map[byte]any{55: []byte{1, 2, 3, 4, 5, 6, 12, 13, 15, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128},
 			57: uint16(1472), 60: "HTTPClient:Arch:00016:UNDI:003001", 93: uint16(16), 94: []byte{1, 3, 1}, 97: swapped},
-		kind: netboot.KindHTTP, class: "HTTPClient", file: "http://192.0.2.2:8082/loader/ipxe.efi",
+		kind: netboot.KindHTTP, class: "HTTPClient", file: "http://192.0.2.2:8082/loader/ipxe.efi", arch: "x64 UEFI boot from HTTP",
 	},
 	"Supermicro, BIOS, without option 93": {
 		options: map[byte]any{55: pxeAsks, 60: "PXEClient:Arch:00000:UNDI:002001", 94: []byte{1, 2, 1}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", tftp: true,
+		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", arch: "x86 BIOS", tftp: true,
 	},
 	"Lenovo, UEFI, user class missing and two architectures": {
 		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003001", 93: []byte{0xff, 0xff, 0, 7}, 94: []byte{1, 3, 1}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
 	"AMI, UEFI, UUID not set": {
 		options:  map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: append([]byte{0}, []byte(strings.Repeat("\xff", 16))...)},
 		uuidless: true,
-		kind:     netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", tftp: true,
+		kind:     netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
 	"iPXE, bare user class": {
 		options: map[byte]any{55: []byte{1, 3, 6, 7, 12, 15, 17, 26, 43, 60, 66, 67, 119, 128, 175, 203}, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003010",
 			61: []byte{1, 2, 0, 0, 0, 0, 1}, 77: "iPXE", 93: uint16(7), 94: []byte{1, 3, 10}, 97: swapped, 175: []byte{177, 5, 1, 0x80, 0x86, 0x10, 0x0e, 19, 1, 1}},
-		kind: netboot.KindIPXE, class: "PXEClient", file: "http://192.0.2.2:8082/ipxe/" + uuid,
+		kind: netboot.KindIPXE, class: "PXEClient", file: "http://192.0.2.2:8082/ipxe/" + uuid, arch: "x64 UEFI",
 	},
 	"U-Boot, arm64": {
 		options: map[byte]any{55: []byte{1, 3, 6, 12, 17, 66, 67}, 57: uint16(576), 60: "U-Boot.armv8", 93: uint16(0x16), 94: []byte{1, 0, 0}, 97: straight},
@@ -333,7 +355,7 @@ var firmwares = map[string]struct {
 	},
 	"metalprobe as init": {
 		options: map[byte]any{55: []byte{1, 3, 6, 67}, 77: netboot.ProbeUserClass, 97: straight},
-		kind:    netboot.KindProbe, file: "http://192.0.2.2:8082/ignition/" + uuid,
+		kind:    netboot.KindProbe, file: "http://192.0.2.2:8082/ignition/" + uuid, arch: "unknown",
 	},
 }
 
@@ -381,7 +403,7 @@ func TestFirmware4(t *testing.T) {
 			got, _ = hear(t, s, packetOf(t, dhcpv4.MessageTypeRequest, mac1, nil, fw.options), anyone, port4Server, show...)
 			delete(fw.options, 50)
 			delete(fw.options, 54)
-			want.Outcome, want.Type, want.Lease, want.Ticket = "ack", "ACK", "192.0.2.10", fw.file != ""
+			want.Outcome, want.Type, want.Lease, want.Noted = "ack", "ACK", "192.0.2.10", fw.arch
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("request: -want +got:\n%s", diff)
 			}
@@ -406,7 +428,7 @@ func TestProxy4(t *testing.T) {
 	uefi, ipxe := firmwares["Dell, UEFI"], firmwares["iPXE, bare user class"]
 	t.Run("firmware is told its boot file beside the offer of another server", func(t *testing.T) {
 		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, uefi.options), anyone, port4Server, show...)
-		want := said{Outcome: "told", Type: "OFFER", Next: "192.0.2.2", File: "ipxe.efi", Ticket: true, Options: map[string]string{
+		want := said{Outcome: "told", Type: "OFFER", Next: "192.0.2.2", File: "ipxe.efi", Noted: "x64 UEFI", Options: map[string]string{
 			"43": "06 01 08 ff", "54": "c0 00 02 02", "60": "PXEClient", "67": "ipxe.efi",
 		}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -416,7 +438,7 @@ func TestProxy4(t *testing.T) {
 	t.Run("firmware that asks again on port 4011 is told there", func(t *testing.T) {
 		has := func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 77} }
 		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeRequest, mac1, has, uefi.options), "192.0.2.77:68", portPXE, show...)
-		want := said{Outcome: "told", Type: "ACK", Next: "192.0.2.2", File: "ipxe.efi", Ticket: true, Options: map[string]string{
+		want := said{Outcome: "told", Type: "ACK", Next: "192.0.2.2", File: "ipxe.efi", Noted: "x64 UEFI", Options: map[string]string{
 			"43": "06 01 08 ff", "54": "c0 00 02 02", "60": "PXEClient", "67": "ipxe.efi",
 		}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -426,7 +448,7 @@ func TestProxy4(t *testing.T) {
 	t.Run("iPXE takes the offer for a PXE server's, and goes on to its script", func(t *testing.T) {
 		got, _ := hear(t, server(t), packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, ipxe.options), anyone, port4Server, show...)
 		script := "http://192.0.2.2:8082/ipxe/" + uuid
-		want := said{Outcome: "told", Type: "OFFER", File: script, Ticket: true, Options: map[string]string{
+		want := said{Outcome: "told", Type: "OFFER", File: script, Noted: "x64 UEFI", Options: map[string]string{
 			"54": "c0 00 02 02", "60": "PXEClient", "67": script,
 		}}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -469,6 +491,57 @@ func TestRefusalThroughARelayIsBroadcast(t *testing.T) {
 	got, reply := hear(t, testServer(t, Options{}), data, "192.0.2.1:67", port4Server)
 	if got.Outcome != "nak" || !reply.IsBroadcast() || len(reply.Options.Get(dhcpv4.OptionIPAddressLeaseTime)) > 0 {
 		t.Errorf("got %s", reply.Summary())
+	}
+}
+
+func TestWay4(t *testing.T) {
+	offered := reply4{yiaddr: addr("192.0.2.10")}
+	for name, tc := range map[string]struct {
+		change func(*dhcpv4.DHCPv4)
+		option []byte // 82
+		from   string
+		port   uint16
+		listen string // instead of an interface
+		reply  reply4
+		want   string
+		frame  bool
+	}{
+		"to a client without address in a frame": {reply: offered, want: "192.0.2.10:68", frame: true},
+		"to all, when the client wants it so":    {change: func(p *dhcpv4.DHCPv4) { p.SetBroadcast() }, reply: offered, want: "255.255.255.255:68"},
+		"to all, when the client has no address": {want: "255.255.255.255:68"},
+		"to the address that a client has":       {change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, reply: offered, want: "192.0.2.9:68"},
+		"a refusal to all, for the address is in doubt": {
+			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, reply: reply4{nak: true}, want: "255.255.255.255:68",
+		},
+		"a refusal to its client where no client is on our link": {
+			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, listen: "192.0.2.2", reply: reply4{nak: true}, want: "192.0.2.9:68",
+		},
+		"to the relay": {change: func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, reply: offered, want: "192.0.2.1:67"},
+		"to the relay's port": {
+			change: func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, option: []byte{19, 0}, from: "192.0.2.1:6767", reply: offered, want: "192.0.2.1:6767",
+		},
+		"to the port that firmware asks from": {from: "192.0.2.9:4011", port: portPXE, want: "192.0.2.9:4011"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := hosts()
+			if tc.listen != "" {
+				cfg.Interface, cfg.Listen = "", tc.listen
+			}
+			n := testServer(t, Options{Networks: []Network{cfg}}).networks[0]
+			options := map[byte]any{}
+			if tc.option != nil {
+				options[82] = tc.option
+			}
+			from := netip.MustParseAddrPort(stdcmp.Or(tc.from, anyone))
+			p, drop := n.accept4(packetOf(t, dhcpv4.MessageTypeRequest, mac1, tc.change, options), from, stdcmp.Or(tc.port, port4Server), t0)
+			if drop != drop4None {
+				t.Fatalf("dropped: %s", drop)
+			}
+			want := way4{netip.MustParseAddrPort(tc.want), tc.frame}
+			if got := n.way4(p, answer4{reply: &tc.reply, client: from.Addr()}); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 
 // handle6 answers one packet of the DHCPv6 socket: at once, or from the
 // committer's goroutine once what it promises is durable.
-func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPort, _ int) {
+func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPort) {
 	// The answer may be made after the packet's memory was read into again.
 	x, err := n.hear6(bytes.Clone(packet), from)
 	if err != nil {
@@ -62,7 +62,7 @@ func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) 
 	switch {
 	case x.mac == "":
 		return x, drop6MAC
-	case !n.serves(x.mac):
+	case !n.admits(x.mac):
 		return x, drop6Filter
 	case !n.server.limits.allow(x.mac, x.now):
 		return x, drop6Rate
@@ -76,10 +76,13 @@ func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) 
 func (n *network) place6(x *exchange6, from netip.Addr) error {
 	link, relayed := x.link()
 	if !relayed {
-		if x.subnets = n.own6(); !from.IsLinkLocalUnicast() && !x.onLink(from) {
+		if x.subnets = n.own(true); !from.IsLinkLocalUnicast() && !x.onLink(from) {
 			return drop6Source // the answer would go to somebody who did not ask
 		}
 		return nil
+	}
+	if !n.trusts(from) {
+		return drop6Untrusted
 	}
 	x.relay = link
 	for _, s := range n.subnets {
@@ -91,25 +94,6 @@ func (n *network) place6(x *exchange6, from netip.Addr) error {
 		return drop6Relay
 	}
 	return nil
-}
-
-// own6 returns the IPv6 subnets of our own link: those that the interface has an
-// address in, or else the first.
-func (n *network) own6() []*subnet {
-	var all, own []*subnet
-	for _, s := range n.subnets {
-		if !s.CIDR.Addr().Is6() {
-			continue
-		}
-		all = append(all, s)
-		if slices.ContainsFunc(n.link().v6, func(p netip.Prefix) bool { return s.CIDR.Contains(p.Addr()) }) {
-			own = append(own, s)
-		}
-	}
-	if len(own) == 0 {
-		return all[:min(1, len(all))]
-	}
-	return own
 }
 
 // local6 returns our address that clients of a link reach us at: one on their
@@ -235,7 +219,7 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 		}
 	}
 	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
-		n.server.noteDHCP(d.boot.Ticket, d.client(x.peer))
+		n.server.noteTold(*d.boot, d.client(x.peer))
 	}
 }
 

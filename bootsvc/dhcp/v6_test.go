@@ -124,8 +124,8 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 		Site: func(_ string, local netip.Addr) netboot.Site {
 			return netboot.Site{HTTP: "http://[" + local.String() + "]:8082", TFTP: local}
 		},
-		Note: func(k *model.Ticket, stage model.BootStage, client netip.Addr) {
-			lab.noted = append(lab.noted, fmt.Sprint(k.ID, " ", stage, " ", client))
+		Note: func(told netboot.Answer, client netip.Addr) {
+			lab.noted = append(lab.noted, fmt.Sprint(told.Ticket.ID, " ", told.Arch, " ", client))
 		},
 		Clock: func() time.Time { return lab.now },
 	})
@@ -223,6 +223,8 @@ const (
 	given = "\n 3 00000007 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"
 	ids   = "\n 1 $client\n 2 $server"
 
+	idsOVMF = "\n 1 " + ovmfDUID6 + "\n 2 $server"
+
 	noAddrs   = "13 0002 \"no_address\""
 	noBinding = "13 0003 \"no_lease\""
 	notOnLink = "13 0004 \"not_an_address_of_this_link\""
@@ -232,6 +234,18 @@ const (
 
 // step6 is a packet and its answer.
 type step6 struct{ from, packet, want string }
+
+// firmwareTwice is how OVMF boots by PXE: of two parts of it each asks for an address,
+// and the first gives its own back when the second has one, from which it goes on to
+// ask by TFTP. Meanwhile another machine asks.
+var firmwareTwice = []step6{
+	{ownLL6, "SOLICIT 72a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 3 de37d70a ffffffff ffffffff\n 6 0017", "ADVERTISE 72a884" + idsOVMF + "\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 23 fd00::53"},
+	{ownLL6, "REQUEST 73a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 2 $server\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 6 0017", "REPLY 73a884" + idsOVMF + "\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 23 fd00::53"},
+	{ownLL6, "SOLICIT 74a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 3 e5502d9e ffffffff ffffffff", "ADVERTISE 74a884" + idsOVMF + "\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
+	{ownLL6, "REQUEST 75a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 2 $server\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10", "REPLY 75a884" + idsOVMF + "\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
+	{ownLL6, "RELEASE 76a884" + idsOVMF + "\n 8 0000\n 3 de37d70a ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 76a884" + idsOVMF + "\n " + success},
+	{onLink6, "SOLICIT 000006\n 1 0003 0001 525400120099" + naHas6, "ADVERTISE 000006\n 1 0003 0001 525400120099\n 2 $server\n 3 00000007 00000708 00000b40\n  5 fd00::11 00000e10 00000e10"},
+}
 
 func TestExchange6(t *testing.T) {
 	sarr := []step6{
@@ -326,6 +340,20 @@ func TestExchange6(t *testing.T) {
 		"releasing": {steps: append(sarr[:2:2],
 			step6{onLink6, "RELEASE 000003" + ids + naHas6, "REPLY 000003" + ids + "\n " + success},
 			step6{onLink6, "RELEASE 000004" + ids + naHas6, "REPLY 000004" + ids + "\n " + success + na6 + "\n  " + noBinding},
+		)},
+		"firmware asks twice and gives back once": {steps: firmwareTwice[:6]},
+		"firmware gives back twice, and iPXE has its address": {steps: append(firmwareTwice[:6:6],
+			step6{ownLL6, "RELEASE 77a884" + idsOVMF + "\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 77a884" + idsOVMF + "\n " + success},
+			step6{ownLL6, "SOLICIT b59275\n 1 " + uuidDUID6 + "\n 3 0fcfbe91 00000000 00000000", "ADVERTISE b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
+		)},
+		"firmware gives back what iPXE goes on with": {steps: append(firmwareTwice[:6:6],
+			step6{ownLL6, "REQUEST b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000000 00000000", "REPLY b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
+			step6{ownLL6, "RELEASE 77a884" + idsOVMF + "\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 77a884" + idsOVMF + "\n " + success + "\n 3 e5502d9e 00000000 00000000\n  " + noBinding},
+			step6{onLink6, "CONFIRM 000007\n 1 0003 0001 525400120099" + naHas6, "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink}, // it is not this machine's
+		)},
+		"releasing by both associations at once": {steps: append(firmwareTwice[:4:4],
+			step6{ownLL6, "RELEASE 76a884" + idsOVMF + "\n 3 de37d70a ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 76a884" + idsOVMF + "\n " + success},
+			step6{onLink6, "SOLICIT 000008\n 1 0003 0001 525400120099" + naHas6, "ADVERTISE 000008\n 1 0003 0001 525400120099\n 2 $server" + given},
 		)},
 		"releasing an address of somebody else": {
 			setUp: func(l *lab6) { l.lease("52:54:00:12:00:99") },
@@ -481,6 +509,17 @@ func TestOneAddressForOneMACWhateverTheDUID6(t *testing.T) {
 	}
 }
 
+func TestRelaysThatAreTrusted6(t *testing.T) {
+	cfg := plain6()
+	cfg.Relays = []string{"fd07::1", "fe80::/10"}
+	for from, want := range map[string]error{"[fd07::1]:547": nil, "[fe80::7%eth0]:547": nil, "[fd07::2]:547": drop6Untrusted} {
+		l := newLab6(t, cfg)
+		if _, err := l.ask(l.table(relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 fd00::1 fe80::2")), from); err != want { //nolint:errorlint // a bare value
+			t.Errorf("from %s: %v, want %v", from, err, want)
+		}
+	}
+}
+
 func TestWhoSendsTooMuchIsNotAnswered6(t *testing.T) {
 	l := newLab6(t, plain6())
 	for range limitPackets {
@@ -519,15 +558,15 @@ func TestBoot6(t *testing.T) {
 		packet      string
 		change      func(*Network)
 		boot, class string
-		noted       bool
+		noted       string
 	}{
-		"iPXE asks for its file alone":          {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b" + ipxe, boot: "http://[fd00::1]:8082/ipxe/" + uuid6, noted: true},
-		"iPXE sends its class bare":             {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 61 0007\n 15 \"iPXE\"", boot: "http://[fd00::1]:8082/ipxe/" + uuid6, noted: true},
+		"iPXE asks for its file alone":          {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b" + ipxe, boot: "http://[fd00::1]:8082/ipxe/" + uuid6, noted: "t1 x64 UEFI fe80::5054:ff:fe12:1%eth0"},
+		"iPXE sends its class bare":             {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 61 0007\n 15 \"iPXE\"", boot: "http://[fd00::1]:8082/ipxe/" + uuid6, noted: "t1 x64 UEFI fe80::5054:ff:fe12:1%eth0"},
 		"firmware is shown its loader":          {packet: "SOLICIT 000001\n 1 " + ovmfDUID6 + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi"},
-		"firmware is told its loader":           {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi", noted: true},
-		"the first architecture that is known":  {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 61 ffee 000b\n 16 00000157 +\"PXEClient:Arch:00011:UNDI:003016\"", boot: "tftp://[fd00::1]/snp-arm64.efi", noted: true},
-		"HTTP firmware is told the UKI":         {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0010 0017 003b" + http, boot: uki, class: "HTTPClient", noted: true},
-		"metalprobe is told its Ignition":       {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 15 +\"ingot-probe\"", boot: "http://[fd00::1]:8082/ignition/" + uuid6, noted: true},
+		"firmware is told its loader":           {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi", noted: "t1 x64 UEFI fd00::10"},
+		"the first architecture that is known":  {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 61 ffee 000b\n 16 00000157 +\"PXEClient:Arch:00011:UNDI:003016\"", boot: "tftp://[fd00::1]/snp-arm64.efi", noted: "t1 ARM 64-bit UEFI fd00::10"},
+		"HTTP firmware is told the UKI":         {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0010 0017 003b" + http, boot: uki, class: "HTTPClient", noted: "t1 x64 UEFI boot from HTTP fd00::10"},
+		"metalprobe is told its Ignition":       {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 15 +\"ingot-probe\"", boot: "http://[fd00::1]:8082/ignition/" + uuid6, noted: "t1 unknown fe80::5054:ff:fe12:1%eth0"},
 		"who does not ask is not told":          {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0017" + pxe},
 		"an operating system is not told":       {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b"},
 		"a renewal is not a boot":               {packet: "RENEW 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b" + pxe},
@@ -551,8 +590,8 @@ func TestBoot6(t *testing.T) {
 			for _, v := range m.Options.VendorClasses() {
 				class += fmt.Sprintf("%.*d%s", min(1, int(v.EnterpriseNumber)), v.EnterpriseNumber, v.Data[0])
 			}
-			if m.Options.BootFileURL() != c.boot || class != c.class || len(l.noted) > 0 != c.noted {
-				t.Errorf("told %q with class %q, noted %v; want %q, %q, %v", m.Options.BootFileURL(), class, l.noted, c.boot, c.class, c.noted)
+			if noted := strings.Join(l.noted, ", "); m.Options.BootFileURL() != c.boot || class != c.class || noted != c.noted {
+				t.Errorf("told %q with class %q, noted %q; want %q, %q, %q", m.Options.BootFileURL(), class, noted, c.boot, c.class, c.noted)
 			}
 		})
 	}
@@ -561,8 +600,8 @@ func TestBoot6(t *testing.T) {
 func TestBootByMACAddress6(t *testing.T) {
 	l := newLab6(t, plain6())
 	l.server.offers = tickets6{mac6: ticket6}
-	l.says(onLink6, "REQUEST 000001"+ids+na6+"\n 6 003b\n 15 +\"iPXE\"", "REPLY 000001"+ids+given+"\n 59 \"http://[fd00::1]:8082/ipxe/"+uuid6+"\"")
-	if diff := cmp.Diff([]string{"t1 DHCP fd00::10"}, l.noted); diff != "" {
+	l.says(onLink6, "REQUEST 000001"+ids+na6+"\n 6 003b\n 61 0007\n 15 +\"iPXE\"", "REPLY 000001"+ids+given+"\n 59 \"http://[fd00::1]:8082/ipxe/"+uuid6+"\"")
+	if diff := cmp.Diff([]string{"t1 x64 UEFI fd00::10"}, l.noted); diff != "" {
 		t.Errorf("noted (-want +got):\n%s", diff)
 	}
 }
@@ -632,9 +671,9 @@ func TestAnswerWaitsForTheStore6(t *testing.T) {
 	}
 	buf := make([]byte, maxPacket)
 	packet := relay("REQUEST 000002" + ids + na6)
-	l.handle6(t.Context(), packet, from, 1)
+	l.handle6(t.Context(), packet, from)
 	clear(packet) // its memory is the reader's again
-	l.handle6(t.Context(), relay("SOLICIT 000001\n 1 $client"+na6), from, 1)
+	l.handle6(t.Context(), relay("SOLICIT 000001\n 1 $client"+na6), from)
 
 	receive := func() *dhcpv6.Message {
 		t.Helper()
@@ -665,8 +704,8 @@ func TestAnswerWaitsForTheStore6(t *testing.T) {
 		t.Errorf("the lease was stored for %q", got)
 	}
 
-	l.handle6(t.Context(), []byte{1}, from, 1)
-	l.handle6(t.Context(), l.table("SOLICIT 000001\n 1 $client"+na6), from, 1)
+	l.handle6(t.Context(), []byte{1}, from)
+	l.handle6(t.Context(), l.table("SOLICIT 000001\n 1 $client"+na6), from)
 	for _, reason := range []drop6{drop6Malformed, drop6Source} {
 		if got := testutil.ToFloat64(l.server.metrics.dropped.WithLabelValues("net", "6", string(reason))); got != 1 {
 			t.Errorf("%v packets dropped as %s, want 1", got, reason)

@@ -149,10 +149,25 @@ func (x *exchange6) lease(i int) (model.Lease, error) {
 
 // query returns what the table is asked for the i-th identity association; false
 // if it can get nothing. A network interface has one address and one prefix, so
-// one association of a kind gets it, and temporary addresses (RFC 8415 §21.5) are
-// not given.
+// one association of a kind in a message gets it.
 func (x *exchange6) query(i int) (query, bool) {
 	ia := x.ias[i]
+	q, ok := x.about(ia)
+	if !ok || x.served(q, ia.kind) != i {
+		return q, false
+	}
+	for _, p := range ia.has {
+		if fits(p, q) {
+			q.wish = p.Addr()
+			break
+		}
+	}
+	return q, true
+}
+
+// about returns a query about ia, without a wish; false if there is nothing of its
+// kind to have on its link. Temporary addresses (RFC 8415 §21.5) are not given.
+func (x *exchange6) about(ia ia6) (query, bool) {
 	q := query{
 		network: x.network, subnets: x.subnets, mac: x.mac,
 		clientID: hex.EncodeToString(x.clientID), iaid: ia.id, now: x.now,
@@ -167,16 +182,7 @@ func (x *exchange6) query(i int) (query, bool) {
 		}
 		q.subnets, q.bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
 	}
-	if len(q.subnets) == 0 || x.served(q, ia.kind) != i {
-		return q, false
-	}
-	for _, p := range ia.has {
-		if fits(p, q) {
-			q.wish = p.Addr()
-			break
-		}
-	}
-	return q, true
+	return q, len(q.subnets) > 0
 }
 
 // served returns which identity association of a kind gets something: the one
@@ -307,8 +313,8 @@ func (g *given6) take(has []netip.Prefix) {
 }
 
 // renewal asks the table for what ia has, and returns the first that it may keep,
-// or else the best that can be said of any.
-func (x *exchange6) renewal(ia ia6, q query) (best model.Lease, state renewalState) {
+// or else, without a lease, the best that can be said of any.
+func (x *exchange6) renewal(ia ia6, q query) (none model.Lease, state renewalState) {
 	derived, isDerived := x.derived(q)
 	for _, p := range ia.has {
 		said, l := renewalOutside, model.Lease{}
@@ -325,7 +331,7 @@ func (x *exchange6) renewal(ia ia6, q query) (best model.Lease, state renewalSta
 		}
 		state = max(state, said)
 	}
-	return best, state
+	return none, state
 }
 
 // renewDerived is table.renewal for what is derived.
@@ -363,22 +369,21 @@ func (x *exchange6) confirm() (decision6, error) {
 
 // giveBack answers a Release or a Decline (RFC 8415 §18.3.7, §18.3.8): it succeeds
 // whatever it names, and is told what was not its own.
-func (x *exchange6) giveBack(back func(query) (model.Lease, bool)) decision6 {
+func (x *exchange6) giveBack(back func(query) (*model.Lease, bool)) decision6 {
 	d := decision6{answer6: answer6{kind: dhcpv6.MessageTypeReply, status: status6[iana.StatusSuccess]}}
-	for i, ia := range x.ias {
-		before := len(d.leases)
-		if q, ok := x.query(i); ok {
-			for _, p := range ia.has {
-				q.wish = p.Addr()
-				if !fits(p, q) {
-					continue
-				}
-				if l, ok := back(q); ok {
-					d.leases = append(d.leases, l)
-				}
+	for _, ia := range x.ias {
+		own := false
+		for _, p := range ia.has {
+			q, ok := x.about(ia)
+			if q.wish = p.Addr(); !ok || !fits(p, q) {
+				continue
+			}
+			l, ok := back(q)
+			if own = own || ok; l != nil {
+				d.leases = append(d.leases, *l)
 			}
 		}
-		if len(d.leases) == before {
+		if !own {
 			d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
 		}
 	}

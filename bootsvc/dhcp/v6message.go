@@ -25,16 +25,17 @@ type drop6 string
 // The reasons.
 const (
 	drop6Malformed drop6 = "malformed"
-	drop6Conflict  drop6 = "conflict" // options that its type must not have, RFC 8415 §16
-	drop6Type      drop6 = "type"     // of no concern to a server
-	drop6Nesting   drop6 = "nesting"  // too many relays
-	drop6Server    drop6 = "server"   // meant for another server
-	drop6MAC       drop6 = "mac"      // no MAC address is to be found
-	drop6Filter    drop6 = "filter"   // macAllow, macDeny
-	drop6Rate      drop6 = "rate"     // too many of one MAC address
-	drop6Relay     drop6 = "relay"    // the client's link is none of our subnets
-	drop6Source    drop6 = "source"   // neither relayed nor from our own link
-	drop6Nothing   drop6 = "nothing"  // there is nothing to say
+	drop6Conflict  drop6 = "conflict"  // options that its type must not have, RFC 8415 §16
+	drop6Type      drop6 = "type"      // of no concern to a server
+	drop6Nesting   drop6 = "nesting"   // too many relays
+	drop6Server    drop6 = "server"    // meant for another server
+	drop6MAC       drop6 = "mac"       // no MAC address is to be found
+	drop6Filter    drop6 = "filter"    // macAllow, macDeny
+	drop6Rate      drop6 = "rate"      // too many of one MAC address
+	drop6Relay     drop6 = "relay"     // the client's link is none of our subnets
+	drop6Untrusted drop6 = "untrusted" // from a relay that is not among relays
+	drop6Source    drop6 = "source"    // neither relayed nor from our own link
+	drop6Nothing   drop6 = "nothing"   // there is nothing to say
 )
 
 func (d drop6) Error() string { return "DHCPv6 packet dropped: " + string(d) }
@@ -190,7 +191,7 @@ func classes6(data []byte) (all [][]byte) {
 }
 
 // check reports what a client must not send: RFC 8415 §16. Whether the server
-// identifier is ours is for meant to say.
+// identifier is ours is for hear6 to say.
 func (m *message6) check() error {
 	switch m.kind {
 	case dhcpv6.MessageTypeSolicit, dhcpv6.MessageTypeConfirm, dhcpv6.MessageTypeRebind:

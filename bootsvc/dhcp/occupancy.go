@@ -1,0 +1,126 @@
+package dhcp
+
+import (
+	"net/netip"
+	"time"
+
+	"ingot/model"
+)
+
+// holder returns who has a live lease on a.
+func (t *table) holder(a netip.Addr, now time.Time) (mac string, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.bySlot[slot{a, 0}]
+	if e == nil || e.declined || !e.live(now) {
+		return "", false
+	}
+	return e.mac, true
+}
+
+// leased returns the addresses that a MAC address has live leases on, on networks of
+// a role.
+func (t *table) leased(mac string, role model.NetworkRole, now time.Time) []netip.Addr {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []netip.Addr
+	for _, e := range t.leases[mac] {
+		if e.kind() != kindPrefix && e.live(now) && e.pool.subnet.network.Role == role {
+			all = append(all, e.address)
+		}
+	}
+	return all
+}
+
+// leaseOf returns the live lease of who asks on its link, a prefix when bits is not
+// 0.
+func (t *table) leaseOf(q query) (model.Lease, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.leases.on(q.subnets, q.mac, q.kind())
+	if e == nil || !e.live(q.now) {
+		return model.Lease{}, false
+	}
+	return e.lease(), true
+}
+
+// refuse notes that a client got nothing, and says so when it is the first.
+func (t *table) refuse(q query) {
+	for _, s := range q.subnets {
+		p := s.pool(q.bits)
+		if p == nil {
+			continue
+		}
+		s.network.metrics.refuse(s)
+		if p.exhausted.IsZero() {
+			p.exhausted, p.refused = q.now, make(map[string]bool)
+			t.log.Warn("no address is left: devices that ask get none until leases end or the range is widened",
+				"network", s.network.Name, "subnet", s.CIDR, "size", p.size())
+			t.changed()
+		}
+		if len(p.refused) < maxRefused {
+			p.refused[q.mac] = true
+		}
+		return
+	}
+}
+
+// relieve notes that p had something to give.
+func (t *table) relieve(p *pool) {
+	if p.exhausted.IsZero() {
+		return
+	}
+	p.exhausted, p.refused = time.Time{}, nil
+	t.log.Info("addresses are to be had again", "network", p.subnet.network.Name, "subnet", p.subnet.CIDR)
+	t.changed()
+}
+
+// pools returns how full each range is.
+func (t *table) pools(now time.Time) []model.PoolFacts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []model.PoolFacts
+	for _, n := range t.networks {
+		for _, s := range n.subnets {
+			if s.addresses != nil {
+				all = append(all, t.poolFacts(s.addresses, now))
+			}
+		}
+	}
+	return all
+}
+
+// poolFacts returns how full p is.
+func (t *table) poolFacts(p *pool, now time.Time) model.PoolFacts {
+	f := model.PoolFacts{
+		Network: p.subnet.network.Name, Subnet: p.subnet.CIDR.String(),
+		Size: p.size(), Exhausted: p.exhausted, Refused: uint64(len(p.refused)),
+	}
+	for _, e := range p.ending {
+		if e.live(now) {
+			f.Used++
+		}
+	}
+	for a := range t.reserved {
+		if e := t.bySlot[slot{a, 0}]; p.contains(a) && (e == nil || !e.live(now)) {
+			f.Used++
+		}
+	}
+	return f
+}
+
+// count returns how many leases of each kind are live on a network.
+func (t *table) count(n *network, now time.Time) (byKind [kinds]int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range n.subnets {
+		for _, p := range s.pools() {
+			for _, e := range p.ending {
+				if e.live(now) && !e.declined {
+					byKind[kindOf(e.address, p.bits)]++
+				}
+			}
+		}
+	}
+	return byKind
+}
