@@ -156,13 +156,15 @@ type Firmware struct {
 	Version string `json:"version,omitempty"`
 }
 
-// BootMethod is how a server boots from the network once.
+// BootMethod is what a server boots from once: the target of a boot override
+// (DSP2046, ComputerSystem, BootSource).
 type BootMethod string
 
-// The boot methods.
+// The boot methods. All but BootDisk are boots from the network.
 const (
 	BootPXE      BootMethod = "Pxe"
 	BootUEFIHTTP BootMethod = "UefiHttp"
+	BootDisk     BootMethod = "Hdd"
 )
 
 // ProbeReport is what the probe on a server said, as the registry received it.

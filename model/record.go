@@ -54,10 +54,17 @@ type ServerRecord struct {
 	// BootRung is how the BMC was last brought to keep the one-time boot override
 	// ("default" if as the standard says).
 	BootRung string `json:"bootRung,omitempty"`
+	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
+	// disk once; nil = it is.
+	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
 	// Asked is a power request that was made and whose effect is awaited.
 	Asked *PowerAsked `json:"asked,omitempty"`
-	// Attempts counts discoveries begun since the server was last Available.
+	// Attempts counts the discoveries begun since the server was last Available, or the
+	// boots for its claim that came to nothing.
 	Attempts int `json:"attempts,omitempty"`
+	// BootProblem says why what the server is to boot cannot be booted; nil = nothing
+	// is known that speaks against it.
+	BootProblem *BootProblem `json:"bootProblem,omitempty"`
 	// Wiped is the outcome of the last wipe.
 	Wiped []DiskWipe `json:"wiped,omitempty"`
 
@@ -81,6 +88,33 @@ type ServerRecord struct {
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
+}
+
+// BootProblem says why a boot cannot be had: its image or the source of its
+// configuration cannot be used, or its ticket came to nothing.
+type BootProblem struct {
+	// Digest and Architecture are of what was to be booted: another boot is tried at
+	// once.
+	Digest       string `json:"digest"`
+	Architecture string `json:"architecture,omitempty"`
+
+	Image   string    `json:"image"`  // as the person wrote it
+	Reason  string    `json:"reason"` // one word in CamelCase
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"` // when it was first found for that reason
+
+	// Failures counts the attempts in vain, NotBefore is when the next may be made.
+	Failures  int       `json:"failures,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+}
+
+// NoDiskBoot says why a server's BMC sets no one-time boot from disk.
+type NoDiskBoot struct {
+	Reason  string    `json:"reason"` // one word in CamelCase
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
+	// Firmware is the BMC's version that would not: another is asked again.
+	Firmware string `json:"firmware,omitempty"`
 }
 
 // Release is a decided release.

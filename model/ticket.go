@@ -54,6 +54,15 @@ type Ticket struct {
 	Always bool `json:"always,omitempty"`
 	// CleanupMode is the wipe that a Cleanup ticket asks for.
 	CleanupMode string `json:"cleanupMode,omitempty"`
+	// Held is set while the server may still run what the ticket is to replace: it is
+	// ready, and nothing boots with it before the server was seen to be off.
+	Held bool `json:"held,omitempty"`
+	// Config is what configures the machine where that is not Ignition: ThingCloudInit,
+	// or ThingScript for a claim whose own iPXE script is all that is served.
+	Config TicketThing `json:"config,omitempty"`
+	// ArchitectureBy is what says that the server has the image's architecture; empty
+	// when nothing does and it is assumed.
+	ArchitectureBy string `json:"architectureBy,omitempty"`
 }
 
 // PinnedImage is an OCI image whose tag was resolved once, by digest.
@@ -87,9 +96,18 @@ type Progress struct {
 	InitrdAt   time.Time `json:"initrdAt,omitzero"`
 	IgnitionAt time.Time `json:"ignitionAt,omitzero"`
 	Client     string    `json:"client,omitempty"` // IP address of the last request
+	// Firmware is what DHCP heard of the machine's firmware, nil when it heard nothing.
+	Firmware *BootFirmware `json:"firmware,omitempty"`
 	// Uses are what the ticket was asked for and by whom, the first of each kind
 	// first; at most MaxTicketUses of them.
 	Uses []TicketUse `json:"uses,omitempty"`
+}
+
+// BootFirmware is what a machine's firmware says of itself when it asks DHCP for a boot
+// file: the client system architecture type (RFC 4578 §2.1, RFC 5970 §3.3).
+type BootFirmware struct {
+	Architecture string `json:"architecture,omitempty"` // as OCI has it: amd64, arm64; "" = not known
+	UEFI         bool   `json:"uefi,omitempty"`         // else BIOS
 }
 
 // MaxTicketUses bounds the uses that are kept of a ticket. Those behind it are
@@ -235,6 +253,9 @@ func (t *Ticket) Open() bool { return t != nil && t.Ended == "" }
 // boot. Once Ignition was served the machine may hold an installed disk, so from
 // then on it boots from disk (law 1), unless the ticket is for always.
 func (t *Ticket) MayBoot(p *Progress) bool {
+	if t != nil && t.Held {
+		return false
+	}
 	switch t.State(p) {
 	case TicketArmed, TicketScriptServed:
 		return true
