@@ -9,20 +9,25 @@ import (
 	"ingot/model"
 )
 
-// Offer returns the newest boot ticket of the server with this system UUID, in
-// either byte order, or with a network interface of this MAC address; open or not,
-// and how far the server has come with it. When no server has the UUID or MAC
-// address, or several do, there is no offer.
-func (r *Registry) Offer(id string) (model.Offer, bool) {
+// Offer returns the server with this system UUID, in either byte order, or with a
+// network interface of this MAC address; its newest boot ticket, open or not, if it
+// ever had one; and how far it has come with that. When no server has the UUID or MAC
+// address, or several do, none is known.
+func (r *Registry) Offer(id string) (offer model.Offer, known bool) {
 	rec, progress := r.identified(id)
-	if rec == nil || rec.Ticket == nil {
+	if rec == nil {
 		return model.Offer{}, false
 	}
-	if progress != nil && progress.Ticket != rec.Ticket.ID {
-		progress = nil
+	offer = model.Offer{Server: rec.Name, Ticket: rec.Ticket}
+	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {
+		offer.Progress = progress
 	}
-	return model.Offer{Ticket: rec.Ticket, Progress: progress}, true
+	return offer, true
 }
+
+// MACs returns the MAC addresses of a server's network interfaces, canonical and
+// sorted, as its BMC and its probe told of them. They are not to be changed.
+func (r *Registry) MACs(server model.ServerName) []string { return r.memory.macsOf(server) }
 
 // identified returns the one server with a system UUID or MAC address.
 func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) {
@@ -38,13 +43,25 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 
 // Note records, durably before it returns, that a server reached a stage with a
 // ticket. Each stage is recorded once, and one of its firmware's only while no
-// later stage was reached. The client may be unknown: the zero value. The error is ErrTicketSpent when the
-// ticket is no longer the server's or no longer to be booted with.
+// later stage was reached. The client may be unknown: the zero value. The error is
+// ErrTicketSpent when the ticket is no longer the server's or no longer to be booted
+// with.
 func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
 	now := r.options.Clock()
 	err := r.write(ctx, func(d *draft) (batch, error) { return noteProgress(d, t, stage, client, now) })
 	if err != nil {
 		return fmt.Errorf("note %s of server %s: %w", stage, t.Server, err)
+	}
+	return nil
+}
+
+// NoteFirmware records, durably before it returns, what DHCP heard of the firmware of
+// a server that boots with a ticket, unless that is known. It is kept when the server
+// gets another ticket. The error is ErrTicketSpent as for Note.
+func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.BootFirmware) error {
+	err := r.write(ctx, func(d *draft) (batch, error) { return noteFirmware(d, t, f) })
+	if err != nil {
+		return fmt.Errorf("note the firmware of server %s: %w", t.Server, err)
 	}
 	return nil
 }
@@ -58,25 +75,52 @@ func (r *Registry) Pinned(repository, digest string) (*model.Ticket, bool) {
 
 // noteProgress is the edit of Note.
 func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip.Addr, now time.Time) (batch, error) {
-	rec := drafted[model.ServerRecord](d, key{bucketServer, string(t.Server)})
-	if rec == nil || !usable(rec.Ticket) || rec.Ticket.ID != t.ID {
+	newest, progress := newestTicket(d, t.Server)
+	if newest == nil || newest.ID != t.ID || !usable(newest) {
 		return nil, ErrTicketSpent
-	}
-	k := key{bucketProgress, string(t.Server)}
-	progress := drafted[model.Progress](d, k)
-	if progress == nil || progress.Ticket != t.ID {
-		progress = &model.Progress{Ticket: t.ID}
 	}
 	next, isNew := progress.Reached(stage, now)
 	if !isNew || isLate(next, stage) {
 		return nil, nil
 	}
-	if client.IsValid() && !client.IsUnspecified() { // before DHCP there is none
-		next.Client = client.String()
+	if text := clientText(client); text != "" {
+		next.Client = text
 	}
 	var e encoder
-	e.set(k.bucket, k.name, next)
+	e.set(bucketProgress, string(t.Server), next)
 	return e.batch, e.err
+}
+
+// noteFirmware is the edit of NoteFirmware.
+func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error) {
+	newest, progress := newestTicket(d, t.Server)
+	if newest == nil || newest.ID != t.ID || !usable(newest) {
+		return nil, ErrTicketSpent
+	}
+	if progress.Firmware != nil && *progress.Firmware == f {
+		return nil, nil
+	}
+	progress.Firmware = &f
+	var e encoder
+	e.set(bucketProgress, string(t.Server), progress)
+	return e.batch, e.err
+}
+
+// newestTicket returns the newest ticket of a server, nil if it has none, and how far
+// the server has come with it. What Progress points to is not to be changed.
+func newestTicket(d *draft, server model.ServerName) (*model.Ticket, model.Progress) {
+	rec := drafted[model.ServerRecord](d, key{bucketServer, string(server)})
+	if rec == nil || rec.Ticket == nil {
+		return nil, model.Progress{}
+	}
+	progress := drafted[model.Progress](d, key{bucketProgress, string(server)})
+	switch {
+	case progress == nil:
+		return rec.Ticket, model.Progress{Ticket: rec.Ticket.ID}
+	case progress.Ticket != rec.Ticket.ID: // the machine is the same
+		return rec.Ticket, model.Progress{Ticket: rec.Ticket.ID, Firmware: progress.Firmware}
+	}
+	return rec.Ticket, *progress
 }
 
 // isLate reports whether stage is of firmware, and p has a later one: then it is of

@@ -115,6 +115,36 @@ func TestDHCPDoesNotOpenATicketAgain(t *testing.T) {
 	}
 }
 
+// What is known of a machine's firmware outlives the ticket it booted with.
+func TestFirmwareIsNoted(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	rec := serverRecord(0, model.PurposeDiscovery)
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	bios, uefi := model.BootFirmware{Architecture: "amd64"}, model.BootFirmware{Architecture: "amd64", UEFI: true}
+	for range 2 {
+		if err := errors.Join(r.NoteFirmware(t.Context(), rec.Ticket, bios), r.NoteFirmware(t.Context(), rec.Ticket, uefi)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := r.Observed()
+	if err := r.NoteFirmware(t.Context(), rec.Ticket, uefi); err != nil || r.Observed() != before {
+		t.Errorf("what is known is written again, %v", err)
+	}
+	next := serverRecord(0, model.PurposeClaim)
+	next.Ticket.ID = "server-0-2"
+	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
+	if err := r.NoteFirmware(t.Context(), rec.Ticket, bios); !errors.Is(err, ErrTicketSpent) {
+		t.Errorf("with the ticket before: %v", err)
+	}
+	if err := r.Note(t.Context(), next.Ticket, model.StageDHCP, netip.Addr{}); err != nil {
+		t.Fatal(err)
+	}
+	want := &model.Progress{Ticket: "server-0-2", DHCPAt: now, Firmware: &uefi}
+	if diff := cmp.Diff(want, r.Observed().Progress["server-0"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // Before it has a lease a machine has no address: none is shown.
 func TestClientIsShownOnceItHasAnAddress(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,18 +29,19 @@ const needToken = "a token is needed: report to <registry.url>/r/<token>/registe
 	"registry.requireToken: false allows reports without"
 
 // Handler serves what probes report to: with the token of a boot ticket in the
-// path as /r/{token}/register, /bootstate and /wipe, and upstream's paths
-// without one, which are refused unless the endpoint is open.
+// path as /r/{token}/register, /bootstate, /wipe and /wipe-progress, and upstream's
+// paths without one, which are refused unless the endpoint is open.
 func (r *Registry) Handler() http.Handler {
 	e := &endpoint{registry: r, bodies: semaphore.NewWeighted(maxBodies)}
 	mux := http.NewServeMux()
 	for _, prefix := range []string{"/r/{token}", ""} {
-		mux.HandleFunc("POST "+prefix+"/register", e.serve(e.register))
-		mux.HandleFunc("POST "+prefix+"/bootstate", e.serve(e.bootState))
-		mux.HandleFunc("GET "+prefix+"/systems/{uuid}", e.serve(e.system))
+		mux.HandleFunc("POST "+prefix+"/register", e.serve(model.ThingReport, e.register))
+		mux.HandleFunc("POST "+prefix+"/bootstate", e.serve(model.ThingBootState, e.bootState))
+		mux.HandleFunc("GET "+prefix+"/systems/{uuid}", e.serve(model.ThingReport, e.system))
 	}
-	mux.HandleFunc("POST /r/{token}/wipe", e.serve(e.wipe))
-	mux.HandleFunc("DELETE /delete/{uuid}", e.serve(e.forget))
+	mux.HandleFunc("POST /r/{token}/wipe", e.serve(model.ThingWipe, e.wipe))
+	mux.HandleFunc("POST /r/{token}/wipe-progress", e.serve(model.ThingReport, e.wipeProgress)) // no result yet
+	mux.HandleFunc("DELETE /delete/{uuid}", e.serve(model.ThingReport, e.forget))
 	return e.counted(mux)
 }
 
@@ -84,7 +86,7 @@ func pathLabel(path string) string {
 	if parts[0] == "r" && len(parts) > 2 {
 		parts = parts[2:]
 	}
-	if slices.Contains([]string{"register", "bootstate", "wipe", "systems", "delete"}, parts[0]) {
+	if slices.Contains([]string{"register", "bootstate", "wipe", "wipe-progress", "systems", "delete"}, parts[0]) {
 		return parts[0]
 	}
 	return "other"
@@ -92,19 +94,23 @@ func pathLabel(path string) string {
 
 // refusal is an error that the client is told, with its status code.
 type refusal struct {
-	code int
-	text string
+	code   int
+	text   string
+	reason model.TicketRefusal // "" when it has to do with neither token nor address
 }
 
 func (r refusal) Error() string { return r.text }
 
 func refuse(code int, format string, args ...any) error {
-	return refusal{code, fmt.Sprintf(format, args...)}
+	return refusal{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// errToken is the same for all that is wrong with a token, so that nobody learns
-// which tokens or UUIDs there are.
-var errToken = refuse(http.StatusForbidden, "this token is not of an open boot ticket of this server")
+// refuseToken is said in the same words of all that is wrong with a token, so that
+// nobody learns which tokens or UUIDs there are. Who has shown a good token may be
+// told more, and without tokens upstream's answers tell it anyway.
+func refuseToken(reason model.TicketRefusal) error {
+	return refusal{http.StatusForbidden, "this token is not of an open boot ticket of this server", reason}
+}
 
 // answer is what a handler has to say when it did not fail.
 type answer struct {
@@ -112,10 +118,16 @@ type answer struct {
 	json []byte
 }
 
-// serve turns what a handler returns into an answer.
-func (e *endpoint) serve(handle func(*request) (answer, error)) http.HandlerFunc {
+// serve turns what a handler returns into an answer, and notes it as a use of the
+// ticket that the request is about.
+func (e *endpoint) serve(what model.TicketThing, handle func(*request) (answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
-		a, err := handle(&request{Request: req, writer: w, endpoint: e, registry: e.registry})
+		q := &request{Request: req, writer: w, endpoint: e, registry: e.registry, client: clientOf(req)}
+		a, err := handle(q)
+		if errors.Is(err, ErrTicketSpent) {
+			err = refuseToken(model.RefusedSpent)
+		}
+		q.note(what, err)
 		if err != nil {
 			fail(w, err)
 			return
@@ -130,13 +142,9 @@ func (e *endpoint) serve(handle func(*request) (answer, error)) http.HandlerFunc
 
 func fail(w http.ResponseWriter, err error) {
 	var refused refusal
-	switch {
-	case errors.As(err, &refused):
-	case errors.Is(err, ErrTicketSpent):
-		refused = refusal{http.StatusForbidden, errToken.Error()}
-	default:
+	if !errors.As(err, &refused) {
 		w.Header().Set("Retry-After", "5")
-		refused = refusal{http.StatusServiceUnavailable, "the report could not be stored; try again"}
+		refused = refusal{code: http.StatusServiceUnavailable, text: "the report could not be stored; try again"}
 	}
 	http.Error(w, refused.text, refused.code)
 }
@@ -147,6 +155,32 @@ type request struct {
 	writer   http.ResponseWriter
 	endpoint *endpoint
 	registry *Registry
+	client   netip.Addr    // the zero value when it is not known
+	ticket   *model.Ticket // of the server that the request names, nil before that is known
+}
+
+// clientOf is the address that a request came from. Headers may say anything.
+func clientOf(req *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(req.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap()
+}
+
+// note counts a refusal, and notes what became of the request among the uses of its
+// ticket. What is answered after a ticket has ended is no use of it: a probe goes on
+// for ever, and that would be written for ever.
+func (q *request) note(what model.TicketThing, err error) {
+	var refused refusal
+	errors.As(err, &refused)
+	switch {
+	case refused.reason != "":
+		q.registry.metrics.refusals.WithLabelValues(string(what), string(refused.reason)).Inc()
+		q.registry.Use(q.ticket, what, q.client, refused.reason)
+	case err == nil && q.ticket.Open():
+		q.registry.Use(q.ticket, what, q.client, "")
+	}
 }
 
 // now is our own time: a probe's clock may be wrong (R03).
@@ -155,7 +189,7 @@ func (q *request) now() time.Time { return q.registry.options.Clock().UTC() }
 // admit refuses requests without a token where one is needed.
 func (q *request) admit() error {
 	if q.PathValue("token") == "" && !q.registry.options.OpenEndpoint {
-		return refusal{http.StatusForbidden, needToken}
+		return refusal{http.StatusForbidden, needToken, model.RefusedToken}
 	}
 	return nil
 }
@@ -195,11 +229,11 @@ func (q *request) read(v any) error {
 type reporter struct {
 	uuid  string // canonical
 	offer model.Offer
-	known bool
+	known bool // always with a token
 }
 
-// identify finds the server with a UUID and checks the token, if there is one:
-// it must be of the server's newest ticket, and that may not be Spent.
+// identify finds the server with a UUID, and checks the token, if there is one, and
+// the address that the request came from: that last, for it is told what is wrong.
 func (q *request) identify(uuid string) (reporter, error) {
 	canonical, err := canonicalUUID(uuid)
 	if err != nil {
@@ -207,17 +241,55 @@ func (q *request) identify(uuid string) (reporter, error) {
 	}
 	offer, known := q.registry.Offer(canonical)
 	rep := reporter{canonical, offer, known}
-	token := q.PathValue("token")
-	if token == "" {
-		return rep, nil
+	q.ticket = offer.Ticket
+	if token := q.PathValue("token"); token != "" {
+		if err := q.checkToken(rep, token); err != nil {
+			return reporter{}, err
+		}
 	}
-	if !known {
-		return rep, nil // the handlers say what that means
+	return rep, q.checkAddress(rep)
+}
+
+// checkToken refuses tokens that are not of the server's newest ticket, or of one
+// that is Spent.
+func (q *request) checkToken(rep reporter, token string) error {
+	t := rep.offer.Ticket
+	switch {
+	case !rep.known:
+		return q.refuseUnknown(rep.uuid, token)
+	case t == nil, !q.registry.tokens.Valid(t, token):
+		return refuseToken(model.RefusedToken)
+	case t.Ended == model.TicketSpent:
+		return refuseToken(model.RefusedSpent)
 	}
-	if !q.registry.tokens.Valid(offer.Ticket, token) || offer.Ticket.Ended == model.TicketSpent {
-		return reporter{}, errToken
+	return nil
+}
+
+// refuseUnknown refuses tokens where no one server has the UUID. Who has one of
+// several that share it is told (R12).
+func (q *request) refuseUnknown(uuid, token string) error {
+	namesakes := q.registry.memory.namesakes(uuid)
+	for _, rec := range namesakes {
+		if rec.Ticket != nil && q.registry.tokens.Valid(rec.Ticket, token) {
+			return refuse(http.StatusNotFound, "%d servers have the system UUID %s, so nobody knows which one reports", len(namesakes), uuid)
+		}
 	}
-	return rep, nil
+	if len(namesakes) == 0 {
+		q.registry.metrics.unknown.Inc()
+	}
+	return refuseToken(model.RefusedToken)
+}
+
+// checkAddress refuses addresses that the server may not report from.
+func (q *request) checkAddress(rep reporter) error {
+	bound := q.registry.options.Bound
+	if bound == nil || !rep.known {
+		return nil
+	}
+	if reason, text := bound(rep.offer, q.client); reason != "" {
+		return refusal{http.StatusForbidden, text, reason}
+	}
+	return nil
 }
 
 // register takes the report of a probe. It answers 201 also for reports that are
@@ -243,24 +315,19 @@ func (e *endpoint) register(q *request) (answer, error) {
 	}
 	t := rep.offer.Ticket
 	switch {
+	case t == nil:
+	case t.Purpose == model.PurposeDiscovery && t.Open():
+		return done, q.saveProbe(t, body.Data)
 	case t.Purpose == model.PurposeClaim && q.PathValue("token") != "":
 		return answer{}, refuse(http.StatusForbidden, "this token is of a claim's boot ticket; a claimed server reports to /bootstate")
-	case t.Purpose != model.PurposeDiscovery || !t.Open():
-		return done, nil
 	}
-	v := &model.ProbeReport{Ticket: t.ID, ReceivedAt: q.now(), Data: body.Data}
-	return done, saveReport(q.Context(), q.registry, t, bucketProbe, v, func(old *model.ProbeReport) bool {
-		return old.Ticket == v.Ticket && sameJSON(old.Data, v.Data)
-	})
+	return done, nil
 }
 
 // registerUnknown takes the report of a machine that no server record has, for
 // people to look at (R01).
 func (e *endpoint) registerUnknown(q *request, uuid string, data model.ProbeData) error {
 	q.registry.metrics.unknown.Inc()
-	if q.PathValue("token") != "" {
-		return errToken
-	}
 	raw, err := json.Marshal(data)
 	if err != nil {
 		return fmt.Errorf("encode report: %w", err)
@@ -283,17 +350,14 @@ func (e *endpoint) bootState(q *request) (answer, error) {
 		return answer{}, err
 	}
 	t := rep.offer.Ticket
-	if !rep.known || t.Purpose != model.PurposeClaim {
+	if t == nil || t.Purpose != model.PurposeClaim {
 		return answer{}, refuse(http.StatusNotFound, "no claimed server, or more than one, has the system UUID %s", rep.uuid)
 	}
 	done := answer{code: http.StatusOK}
 	if !body.Booted || !t.Open() {
 		return done, nil
 	}
-	v := &model.BootState{Ticket: t.ID, ReceivedAt: q.now()}
-	return done, saveReport(q.Context(), q.registry, t, bucketBootState, v, func(old *model.BootState) bool {
-		return old.Ticket == v.Ticket
-	})
+	return done, q.saveBootState(t)
 }
 
 // wipe takes the outcome of a wipe.
@@ -306,24 +370,36 @@ func (e *endpoint) wipe(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if !rep.known {
-		return answer{}, errToken
-	}
-	if err := checkWipe(body); err != nil {
-		return answer{}, err
-	}
 	t := rep.offer.Ticket
-	if t.Purpose != model.PurposeCleanup {
-		return answer{}, refuse(http.StatusForbidden, "this token is not of a boot ticket for cleanup")
+	if err := checkWipe(t, body); err != nil {
+		return answer{}, err
 	}
 	done := answer{code: http.StatusCreated}
 	if !t.Open() {
 		return done, nil
 	}
-	v := &model.WipeReport{Ticket: t.ID, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
-	return done, saveReport(q.Context(), q.registry, t, bucketWipe, v, func(old *model.WipeReport) bool {
-		return old.Ticket == v.Ticket && old.Mode == v.Mode && sameJSON(old.Disks, v.Disks)
-	})
+	return done, q.saveWipe(t, body)
+}
+
+// wipeProgress takes how far a wipe is.
+func (e *endpoint) wipeProgress(q *request) (answer, error) {
+	var body model.ProbeWipeProgress
+	if err := q.read(&body); err != nil {
+		return answer{}, err
+	}
+	rep, err := q.identify(body.SystemUUID)
+	if err != nil {
+		return answer{}, err
+	}
+	t := rep.offer.Ticket
+	if err := checkWipeProgress(t, body); err != nil {
+		return answer{}, err
+	}
+	done := answer{code: http.StatusCreated}
+	if !t.Open() {
+		return done, nil
+	}
+	return done, q.saveWipeProgress(t, body)
 }
 
 // system shows what a probe reported.
@@ -342,11 +418,11 @@ func (e *endpoint) system(q *request) (answer, error) {
 	if !rep.known {
 		return answer{}, missing
 	}
-	report := q.registry.Observed().Probes[rep.offer.Ticket.Server]
-	if report == nil {
+	probe := q.registry.Observed().Probes[rep.offer.Server]
+	if probe == nil {
 		return answer{}, missing
 	}
-	raw, err := json.Marshal(report.Data)
+	raw, err := json.Marshal(probe.Data)
 	return answer{http.StatusOK, raw}, err
 }
 
@@ -363,9 +439,9 @@ func (e *endpoint) forget(q *request) (answer, error) {
 	if q.registry.unknown.drop(rep.uuid) {
 		return done, nil
 	}
-	if !rep.known || q.registry.Observed().Probes[rep.offer.Ticket.Server] == nil {
+	if !rep.known || q.registry.Observed().Probes[rep.offer.Server] == nil {
 		return answer{}, refuse(http.StatusNotFound, "no report of system UUID %s", rep.uuid)
 	}
-	gone := batch{{key: key{bucketProbe, string(rep.offer.Ticket.Server)}}}
+	gone := batch{{key: key{bucketProbe, string(rep.offer.Server)}}}
 	return done, q.registry.write(q.Context(), always(gone))
 }

@@ -51,6 +51,7 @@ func fleet() []*model.ServerRecord {
 	recs[revoked].Ticket.Ended = model.TicketSpent
 	recs[noTicket].Ticket = nil
 	recs[twinB].UUID = recs[twinA].UUID
+	recs[cleaned].Ticket.CleanupMode = model.CleanupQuick
 	return recs
 }
 
@@ -94,6 +95,11 @@ func uuidBody(i int, rest string) string {
 
 const probed = `,"data":{"timestamp":"1970-01-01T00:00:00Z","systemInfo":{"systemInformation":{"serialNumber":"S1"}},` +
 	`"cpu":[{"id":0,"capabilities":null}],"memory":[{"size":null}],"networkInterfaces":[{"name":"tun0","ipAddresses":null},{"name":"eth0","ipAddresses":["fe80::1"]}]}`
+
+// wiping is a report of how far the wipe of disks is.
+func wiping(disks string) string {
+	return uuidBody(cleaned, `,"mode":"quick","disks":[`+disks+`]`)
+}
 
 func TestEndpointWithToken(t *testing.T) {
 	// at is a path with the token of a server; got is which report was stored.
@@ -162,17 +168,25 @@ func TestEndpointWithToken(t *testing.T) {
 			path: at(rebooted, "/bootstate"), body: uuidBody(rebooted, `,"booted":true`), code: 200},
 		"a server without boot configuration is not found (R11)": {
 			path: at(discovered, "/bootstate"), body: uuidBody(discovered, `,"booted":true`), code: 404},
-		"an unknown server's bootstate is not found": {
-			path: at(claimed, "/bootstate"), body: uuidBody(99, `,"booted":true`), code: 404},
+		"an unknown server's bootstate is refused with a token, as a known one's is": {
+			path: at(claimed, "/bootstate"), body: uuidBody(99, `,"booted":true`), code: 403, says: "this token is not of"},
 		"two servers with one UUID are not found (R12)": {
-			path: at(twinA, "/bootstate"), body: uuidBody(twinA, `,"booted":true`), code: 404},
+			path: at(twinA, "/bootstate"), body: uuidBody(twinA, `,"booted":true`), code: 404, says: "2 servers have the system UUID"},
+		"two servers with one UUID do not register (R12)": {
+			path: at(twinB, "/register"), body: uuidBody(twinA, probed), code: 404, says: "2 servers have the system UUID"},
+		"a stranger is not told of two servers with one UUID": {
+			path: at(claimed, "/bootstate"), body: uuidBody(twinA, `,"booted":true`), code: 403, says: "this token is not of"},
 		"another server's bootstate is refused (Y02)": {
 			path: at(discovered, "/bootstate"), body: uuidBody(claimed, `,"booted":true`), code: 403},
 
 		"a wipe is reported": {
 			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{"name":"sda","result":"wiped"}]`), code: 201, stored: "wipe"},
 		"a machine without disks is wiped": {
-			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"none"`), code: 201, stored: "wipe"},
+			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick"`), code: 201, stored: "wipe"},
+		"a stronger wipe than was asked for counts": {
+			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"secure"`), code: 201, stored: "wipe"},
+		"a weaker wipe than was asked for does not count": {
+			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"none"`), code: 400, says: "quick was asked for"},
 		"an unknown mode is refused": {
 			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"fast"`), code: 400, says: "none, quick and secure"},
 		"an unknown result is refused": {
@@ -185,8 +199,42 @@ func TestEndpointWithToken(t *testing.T) {
 			path: at(claimed, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick"`), code: 403},
 		"there is no wipe without a token": {path: plain("/wipe"), body: "{}", code: 404},
 
+		"how far a wipe is is reported": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","method":"overwrite","percent":40}`), code: 201, stored: "wiping"},
+		"a disk that does not say how far its wipe is": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","percent":-1},{"name":"sdb","percent":100,"result":"failed"}`), code: 201, stored: "wiping"},
+		"progress of as many disks as are allowed": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"}` + strings.Repeat(`,{"name":"sdb"}`, 255)), code: 201, stored: "wiping"},
+		"progress of one more is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"}` + strings.Repeat(`,{"name":"sdb"}`, 256)), code: 400, says: "257 disks"},
+		"progress of an unknown mode is refused": {
+			path: at(cleaned, "/wipe-progress"), body: uuidBody(cleaned, `,"mode":""`), code: 400, says: "none, quick and secure"},
+		"progress of a weaker wipe is refused": {
+			path: at(cleaned, "/wipe-progress"), body: uuidBody(cleaned, `,"mode":"none"`), code: 400, says: "quick was asked for"},
+		"progress of a disk without a name is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"},{"percent":3}`), code: 400, says: "disks[1]: it has no name"},
+		"more than all of a disk is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","percent":101}`), code: 400, says: "percent 101"},
+		"less than nothing of a disk is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","percent":-2}`), code: 400, says: "percent -2"},
+		"a name that is too long is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"` + strings.Repeat("x", 257) + `"}`), code: 400, says: "name has 257 bytes"},
+		"a serial number that a terminal would obey is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","serial":"\u001b[2J"}`), code: 400, says: "cannot be shown"},
+		"a method of two lines is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","method":"a\nb"}`), code: 400, says: "method"},
+		"an unknown result of a disk is refused": {
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","result":"soon"}`), code: 400, says: "result"},
+		"progress with a discovery token is refused": {
+			path: at(discovered, "/wipe-progress"), body: uuidBody(discovered, `,"mode":"quick"`), code: 403, says: "not of a boot ticket for cleanup"},
+		"progress of another server is refused (Y02)": {
+			path: at(claimed, "/wipe-progress"), body: wiping(`{"name":"sda"}`), code: 403},
+		"there is no progress without a token": {path: plain("/wipe-progress"), body: "{}", code: 404},
+		"GET /wipe-progress is refused":        {method: "GET", path: at(cleaned, "/wipe-progress"), code: 405},
+
 		"a system that did not report is not found": {method: "GET", path: at(discovered, "/systems/"+uuidOf(discovered)), code: 404},
 		"another system is not shown":               {method: "GET", path: at(claimed, "/systems/"+uuidOf(discovered)), code: 403},
+		"nor whether there is one":                  {method: "GET", path: at(claimed, "/systems/"+uuidOf(99)), code: 403},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -213,7 +261,7 @@ func TestEndpointWithToken(t *testing.T) {
 func wantStored(t *testing.T, o *model.Observed, want string) {
 	t.Helper()
 	got := ""
-	for name, n := range map[string]int{"probe": len(o.Probes), "boot": len(o.BootStates), "wipe": len(o.Wipes)} {
+	for name, n := range map[string]int{"probe": len(o.Probes), "boot": len(o.BootStates), "wipe": len(o.Wipes), "wiping": len(o.WipeProgress)} {
 		if n > 0 {
 			got += name
 		}
@@ -258,6 +306,12 @@ func TestEndpointWithoutToken(t *testing.T) {
 			{"POST", "/register", uuidBody(claimed, probed), 201, ""},
 			{"GET", "/systems/" + uuidOf(claimed), "", 404, ""},
 		},
+		"a server without a ticket is answered and ignored": {
+			{"POST", "/register", uuidBody(noTicket, probed), 201, ""},
+			{"GET", "/systems/" + uuidOf(noTicket), "", 404, ""},
+			{"DELETE", "/delete/" + uuidOf(noTicket), "", 404, ""},
+			{"POST", "/bootstate", uuidBody(noTicket, `,"booted":true`), 404, ""},
+		},
 		"what is no UUID is refused": {
 			{"GET", "/systems/x", "", 400, "want a UUID"},
 			{"POST", "/register", `{"systemUUID":"x"}`, 400, "want a UUID"},
@@ -298,6 +352,27 @@ func TestReportIsStoredAsReceived(t *testing.T) {
 	}
 }
 
+// What is no use is left out when it is shown, not when it is stored (R09).
+func TestInterfacesOfAllKindsAreStored(t *testing.T) {
+	interfaces := []model.ProbeNetworkInterface{
+		{Name: "eth0", MACAddress: macOf(1), CarrierStatus: "down"},
+		{Name: "eth1", MACAddress: macOf(2), IPAddress: "192.0.2.1", IPAddresses: []string{"192.0.2.1", "2001:db8::1", "192.0.2.2"}},
+		{Name: "eth2", MACAddress: macOf(3), IPAddresses: []string{"fe80::1"}},
+		{Name: "bond0", MACAddress: macOf(1)}, {Name: "bond0.100", MACAddress: macOf(1)}, {Name: "tun0"}, {Name: "docker0"},
+	}
+	body, err := json.Marshal(model.ProbeRegistration{SystemUUID: uuidOf(discovered), Data: model.ProbeData{NetworkInterfaces: interfaces}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, Options{})
+	if w := r.do("POST", "/r/"+r.token(discovered)+"/register", string(body)); w.Code != 201 {
+		t.Fatalf("got %d %q", w.Code, w.Body)
+	}
+	if diff := cmp.Diff(interfaces, r.Observed().Probes["server-0"].Data.NetworkInterfaces); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // A probe repeats itself every 30 s for ever (R04).
 func TestRepeatedReportsAreNotWritten(t *testing.T) {
 	ticks := 0
@@ -305,10 +380,13 @@ func TestRepeatedReportsAreNotWritten(t *testing.T) {
 		ticks++
 		return now.Add(time.Duration(ticks) * 30 * time.Second)
 	}})
+	const other = 50 // is wiped still
+	save(t, r.Registry, Changes{Servers: []*model.ServerRecord{serverRecord(other, model.PurposeCleanup)}})
 	for path, body := range map[string]string{
 		fmt.Sprintf("/r/%s/register", r.token(discovered)): uuidBody(discovered, probed),
 		fmt.Sprintf("/r/%s/bootstate", r.token(claimed)):   uuidBody(claimed, `,"booted":true`),
 		fmt.Sprintf("/r/%s/wipe", r.token(cleaned)):        uuidBody(cleaned, `,"mode":"quick"`),
+		fmt.Sprintf("/r/%s/wipe-progress", r.token(other)): fmt.Sprintf(`{"systemUUID":%q,"mode":"quick"}`, uuidOf(other)),
 	} {
 		for range 3 {
 			if w := r.do("POST", path, body); w.Code >= 300 {
@@ -316,7 +394,7 @@ func TestRepeatedReportsAreNotWritten(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range []bucket{bucketProbe, bucketBootState, bucketWipe} {
+	for _, b := range []bucket{bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress} {
 		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(b))); got != 1 {
 			t.Errorf("%s: %v writes", b, got)
 		}
@@ -364,8 +442,8 @@ func TestReportOfATicketThatEndsMeanwhileIsRefused(t *testing.T) {
 	rec := fleet()[discovered]
 	rec.Ticket.ID = "server-0-2"
 	save(t, r.Registry, Changes{Servers: []*model.ServerRecord{rec}})
-	err := saveReport(t.Context(), r.Registry, old, bucketProbe, &model.ProbeReport{}, func(*model.ProbeReport) bool { return false })
-	wantErr(t, err, ErrTicketSpent)
+	q := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), registry: r.Registry}
+	wantErr(t, q.saveProbe(old, model.ProbeData{}), ErrTicketSpent)
 	if w := r.do("POST", "/r/"+r.token(discovered)+"/register", uuidBody(discovered, probed)); w.Code != 403 {
 		t.Errorf("the token of the previous boot: %d", w.Code)
 	}

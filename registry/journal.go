@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"io"
 	"log/slog"
-
 	"os"
 	"path/filepath"
 	"syscall"
@@ -47,7 +46,9 @@ type journal struct {
 	disk disk
 
 	file *segment // nil once it is closed or could not be opened again
-	buf  []byte
+	// unsettled is set while a crash could bring back the file that had the path before.
+	unsettled bool
+	buf       []byte
 	// names has the hashes of the leases' names. Two that have the same count as one,
 	// which is of no harm.
 	names map[uint64]struct{}
@@ -63,9 +64,10 @@ type disk struct {
 	grow  func(f *os.File, from, to int64) error
 	write func(f *os.File, b []byte, at int64) (int, error)
 	sync  func(f *os.File) error
+	names func(dir string) error // makes the names in a folder durable
 }
 
-var realDisk = disk{grow: preallocate, write: (*os.File).WriteAt, sync: datasync}
+var realDisk = disk{grow: preallocate, write: (*os.File).WriteAt, sync: datasync, names: syncDir}
 
 // openJournal opens the journal in dir, or makes it. The caller sees to it that one
 // process does so at a time.
@@ -73,6 +75,9 @@ func openJournal(dir string, d disk, log *slog.Logger) (*journal, error) {
 	j := &journal{path: filepath.Join(dir, journalFile), log: log, disk: d, seed: maphash.MakeSeed()}
 	if err := j.open(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", j.path, explainFull(err))
+	}
+	if err := os.Remove(j.path + journalNew); err == nil {
+		j.log.Debug("what a crash left of a new lease journal was removed", "file", j.path)
 	}
 	return j, nil
 }
@@ -111,9 +116,7 @@ func (j *journal) adopt(f *os.File) error {
 	}
 	j.report(facts)
 	if facts.damage > 0 {
-		if err := j.putAside(); err != nil {
-			return err
-		}
+		j.putAside()
 	}
 	if facts.damage > 0 || !lockFile(f) {
 		err := j.start(func(add func(entry) error) error { return live.each(f, info.Size(), add) })
@@ -157,13 +160,17 @@ func (j *journal) report(facts journalFacts) {
 	}
 }
 
-// putAside keeps a damaged file for people to look at, instead of the one before.
-func (j *journal) putAside() error {
+// putAside keeps a damaged file for people to look at, instead of the one before. Where
+// that cannot be, DHCP goes on nevertheless.
+func (j *journal) putAside() {
 	aside := j.path + journalDamaged
-	if err := os.Remove(aside); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
+	err := os.Remove(aside)
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		err = os.Link(j.path, aside) // not on every file system
 	}
-	return os.Link(j.path, aside)
+	if err != nil {
+		j.log.Warn("no copy of the damaged lease journal is kept", "file", j.path, "err", err)
+	}
 }
 
 func (j *journal) hash(name string) uint64 { return maphash.String(j.seed, name) }
@@ -206,6 +213,9 @@ func (j *journal) checkTail() error {
 
 // append makes the leases of b durable, all or none.
 func (j *journal) append(b batch) (err error) {
+	if err := j.settle(); err != nil {
+		return fmt.Errorf("write %s: %w", j.path, explainFull(err))
+	}
 	frame := append(j.buf[:0], make([]byte, headSize)...)
 	for _, ch := range b {
 		if !isLease(ch) {
@@ -237,6 +247,19 @@ func (j *journal) append(b batch) (err error) {
 	if j.file.end >= j.compactAt {
 		j.beginCompaction()
 	}
+	return nil
+}
+
+// settle makes the name of a new file durable, before the first thing that only that
+// file has.
+func (j *journal) settle() error {
+	if !j.unsettled {
+		return nil
+	}
+	if err := j.disk.names(filepath.Dir(j.path)); err != nil {
+		return err
+	}
+	j.unsettled = false
 	return nil
 }
 

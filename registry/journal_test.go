@@ -234,6 +234,32 @@ func TestJournalLayoutStays(t *testing.T) {
 	}
 }
 
+func TestRestsOfACrashAreRemoved(t *testing.T) {
+	dir := t.TempDir()
+	j := newJournal(t, dir, realDisk)
+	mustAppend(t, j, leaseBatch("a", "1"))
+	_ = j.close()
+	if err := os.WriteFile(filepath.Join(dir, journalFile+journalNew), make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantJournal(t, newJournal(t, dir, realDisk), map[string]string{"a": "1"})
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+		t.Errorf("files %v", left)
+	}
+}
+
+// Where no copy can be kept the leases are used all the same.
+func TestDamagedJournalIsUsedWithoutACopy(t *testing.T) {
+	raw, ends := threeFrames(t)
+	raw[ends[0]+headSize] ^= 1
+	dir := t.TempDir()
+	occupied := filepath.Join(dir, journalFile+journalDamaged, "by something else")
+	if err := errors.Join(os.MkdirAll(occupied, 0o700), os.WriteFile(filepath.Join(dir, journalFile), raw, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	wantJournal(t, newJournal(t, dir, realDisk), map[string]string{"b": "2", "c": "2", "d": "3"})
+}
+
 func TestJournalIsForItsOwnerAlone(t *testing.T) {
 	j := newJournal(t, t.TempDir(), realDisk)
 	if info, err := os.Stat(j.path); err != nil || info.Mode().Perm() != 0o600 {
@@ -311,6 +337,42 @@ func TestFailedCompactionIsOfNoHarm(t *testing.T) {
 		t.Error("it is tried again at once")
 	}
 	wantJournal(t, j, map[string]string{"a": "1", "b": "1"})
+}
+
+// What only a new file has is not durable before its name is: after a crash the file
+// before may be there again.
+func TestNothingIsSavedBeforeTheJournalsNameIsDurable(t *testing.T) {
+	dir := t.TempDir()
+	d, named, failed := realDisk, 0, syscall.EIO
+	d.names = func(dir string) error {
+		if failed != 0 {
+			return failed
+		}
+		named++
+		return syncDir(dir)
+	}
+	j := newJournal(t, dir, d)
+	if err := j.append(leaseBatch("a", "1")); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a new journal: %v", err)
+	}
+	failed = 0
+	mustAppend(t, j, leaseBatch("b", "1"))
+	j.compactAt = 0
+	mustAppend(t, j, leaseBatch("c", "1"))
+	if named != 1 {
+		t.Errorf("it was made durable %d times", named)
+	}
+	<-j.compaction.done
+	failed = syscall.EIO
+	j.endCompaction()
+	for range 2 {
+		if err := j.append(leaseBatch("d", "1")); !errors.Is(err, syscall.EIO) {
+			t.Errorf("a compacted journal: %v", err)
+		}
+	}
+	failed = 0
+	mustAppend(t, j, leaseBatch("e", "1"))
+	wantJournal(t, j, map[string]string{"b": "1", "c": "1", "e": "1"})
 }
 
 // A damage that is found while the journal is used makes DHCP save all again.

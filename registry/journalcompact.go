@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync/atomic"
 )
 
@@ -257,13 +256,13 @@ func (j *journal) install(s *segment) error {
 		return errors.Join(err, j.discard(s))
 	}
 	old := j.file
-	j.file, j.compactAt = s, compactFrom(s.end)
+	j.file, j.unsettled, j.compactAt = s, true, compactFrom(s.end)
 	if old != nil {
 		if err := old.file.Close(); err != nil {
 			j.log.Debug("the compacted lease journal was closed", "err", err)
 		}
 	}
-	return syncDir(filepath.Dir(j.path))
+	return nil
 }
 
 // syncDir makes the names in a folder durable.

@@ -8,7 +8,7 @@ import (
 
 // preallocate makes room for bytes of a file, which becomes longer.
 func preallocate(f *os.File, from, to int64) error {
-	err := syscall.Fallocate(int(f.Fd()), 0, from, to-from)
+	err := again(func() error { return syscall.Fallocate(int(f.Fd()), 0, from, to-from) })
 	if errors.Is(err, syscall.EOPNOTSUPP) { // the zeros that are written next make it
 		return nil
 	}
@@ -18,8 +18,14 @@ func preallocate(f *os.File, from, to int64) error {
 // datasync makes what was written to a file durable, but for times that nobody
 // reads (fdatasync(2)).
 func datasync(f *os.File) error {
+	return again(func() error { return syscall.Fdatasync(int(f.Fd())) })
+}
+
+// again makes a system call until no signal, such as the Go runtime sends, cuts it
+// short: fallocate(2) on tmpfs gives up then.
+func again(call func() error) error {
 	for {
-		if err := syscall.Fdatasync(int(f.Fd())); !errors.Is(err, syscall.EINTR) {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -110,10 +111,16 @@ func (r *Registry) fill(ctx context.Context) error {
 	return err
 }
 
-// Run keeps leadership, notices when the store is lost, and while another leads
-// follows its changes. It returns ErrLeadershipLost once another leads after us.
-// A store that does not answer is no reason to stop: see Healthy and Leading.
+// Run keeps leadership, notices when the store is lost, writes the uses of tickets,
+// and while another leads follows its changes. It returns ErrLeadershipLost once
+// another leads after us. A store that does not answer is no reason to stop: see
+// Healthy and Leading.
 func (r *Registry) Run(ctx context.Context) error {
+	var uses sync.WaitGroup
+	defer uses.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	uses.Go(func() { r.keepUses(ctx) })
 	ticker := time.NewTicker(min(checkEvery, r.options.LeaseTTL/3))
 	defer ticker.Stop()
 	for ctx.Err() == nil {

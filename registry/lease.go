@@ -44,6 +44,7 @@ func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
 			leases = append(leases, l)
 		}
 	})
+	r.countFaults()
 	if err != nil {
 		return nil, fmt.Errorf("read leases: %w", err)
 	}

@@ -203,6 +203,9 @@ func parseMAC(s string) (mac macAddress, ok bool) {
 	if readColons(&mac, s) {
 		return mac, true
 	}
+	if len(s) > len("00:00:00:00:00:00") { // a UUID, more often than not
+		return mac, false
+	}
 	canonical, err := model.CanonicalMAC(s)
 	return mac, err == nil && readColons(&mac, canonical)
 }

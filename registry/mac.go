@@ -53,8 +53,30 @@ func indexed[V any](c column, macsOf func(*V) []macAddress) column {
 		if now, ok := v.(*V); ok {
 			m.byMAC.add(server, macsOf(now))
 		}
+		m.listMACs(server)
 	}
 	return c
+}
+
+// listMACs keeps the other direction of the index.
+func (m *memory) listMACs(server model.ServerName) {
+	var all macSet
+	if facts := m.state.ServerFacts[server]; facts != nil {
+		all = append(all, inventoryMACs(facts)...)
+	}
+	if probe := m.state.Probes[server]; probe != nil {
+		all = append(all, probeMACs(probe)...)
+	}
+	if len(all) == 0 {
+		delete(m.macs, server)
+		return
+	}
+	macs := all.distinct()
+	names := make([]string, len(macs))
+	for i, mac := range macs {
+		names[i] = mac.String()
+	}
+	m.macs[server] = names
 }
 
 // inventoryMACs are the MAC addresses that a server's BMC knows.

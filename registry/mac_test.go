@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -67,7 +68,7 @@ func TestOfferByMAC(t *testing.T) {
 		"dashes, as iPXE writes them":                     {strings.ReplaceAll(macOf(2), ":", "-"), "server-2-1"},
 		"capitals":                                        {strings.ToUpper(macOf(3)), "server-3-1"},
 		"two servers have it":                             {macOf(23), ""},
-		"a server without a ticket":                       {macOf(4), ""},
+		"a server without a ticket":                       {macOf(4), "server-4"},
 		"a server without a record":                       {macOf(9), ""},
 		"nobody has it":                                   {macOf(99), ""},
 		"all zeros, as of an interface without a card":    {"00:00:00:00:00:00", ""},
@@ -81,7 +82,7 @@ func TestOfferByMAC(t *testing.T) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
 				offer, ok := r.Offer(c.id)
-				got := ""
+				got := string(offer.Server)
 				if offer.Ticket != nil {
 					got = offer.Ticket.ID
 				}
@@ -102,6 +103,37 @@ func TestOfferByMAC(t *testing.T) {
 	if _, ok := r.Offer(macOf(2)); ok {
 		t.Error("a deleted server still has an offer")
 	}
+}
+
+func TestServersMACs(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	r := lead(t, o)
+	save(t, r, Changes{
+		Servers: []*model.ServerRecord{serverRecord(1, model.PurposeDiscovery), serverRecord(2, model.PurposeDiscovery)},
+		ServerFacts: []*model.ServerFacts{
+			withNICs(1, macOf(3), strings.ToUpper(macOf(11)), "00:00:00:00:00:00", "no MAC"), withNICs(2),
+		},
+	})
+	saveProbe(t, r, 1, nicReport([]string{macOf(3), macOf(2)}, []string{macOf(1)}))
+	saveProbe(t, r, 3, nicReport(nil, []string{macOf(7)}))
+	want := map[model.ServerName][]string{
+		"server-1": {macOf(1), macOf(2), macOf(3), macOf(11)}, "server-2": nil, "server-3": {macOf(7)}, "server-9": nil,
+	}
+	check := func(when string, r *Registry) {
+		t.Helper()
+		for server, macs := range want {
+			if diff := cmp.Diff(macs, r.MACs(server)); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", when, server, diff)
+			}
+		}
+	}
+	check("saved", r)
+	_ = r.Close()
+	r = lead(t, o)
+	check("read again", r)
+	save(t, r, Changes{ServerFacts: []*model.ServerFacts{withNICs(1, macOf(5))}, DeleteServers: []model.ServerName{"server-3"}})
+	want["server-1"], want["server-3"] = []string{macOf(1), macOf(2), macOf(3), macOf(5)}, nil
+	check("another inventory", r)
 }
 
 // The index says what a look through everything says, after any history.
@@ -170,6 +202,15 @@ func compareMACs(t *testing.T, m *memory) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatalf("index (-want +got):\n%s", diff)
+	}
+	macs := make(map[model.ServerName][]string)
+	for _, mac := range slices.SortedFunc(maps.Keys(want), func(a, b macAddress) int { return bytes.Compare(a[:], b[:]) }) {
+		for server := range want[mac] {
+			macs[server] = append(macs[server], mac.String())
+		}
+	}
+	if diff := cmp.Diff(macs, m.macs); diff != "" {
+		t.Fatalf("MAC addresses of servers (-want +got):\n%s", diff)
 	}
 	for mac, servers := range want {
 		only, ok := m.byMAC.only(mac)

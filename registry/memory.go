@@ -24,13 +24,16 @@ type memory struct {
 	raw    contents       // the values that are not in sums: sealed, or of a newer Ingot
 	sums   map[key]digest // of the values that encoding their meaning makes again
 	state  model.Observed
-	shared map[bucket]bool // maps of state that a snapshot shares
-	byUUID map[string][]model.ServerName
+	shared map[bucket]bool               // maps of state that a snapshot shares
+	byUUID map[string][]model.ServerName // by each of a server's spellings
 	byBlob map[blob]map[model.ServerName]*model.Ticket
 	byMAC  macIndex
+	macs   map[model.ServerName][]string // canonical, sorted
 
 	byIP    map[string]string   // MAC address of the endpoint facts with an IP
 	roaming map[string]struct{} // MAC addresses of those without
+
+	inClear openedValues
 
 	strings *interner // of all that is decoded
 }
@@ -48,11 +51,11 @@ func newMemory() *memory {
 }
 
 func (m *memory) clear() {
-	m.raw, m.sums = newContents(), make(map[key]digest)
+	m.raw, m.sums, m.inClear = newContents(), make(map[key]digest), newOpenedValues()
 	m.state, m.shared = *model.NewObserved(), make(map[bucket]bool)
 	m.byUUID = make(map[string][]model.ServerName)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
-	m.byMAC = make(macIndex)
+	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]string)
 	m.byIP, m.roaming = make(map[string]string), make(map[string]struct{})
 }
 
@@ -69,16 +72,17 @@ type column struct {
 // columns are the buckets whose values mean something to this package; the
 // others are sealed.
 var columns = map[bucket]column{
-	bucketFleet:       {decode[model.FleetRecord], getFleet, putFleet},
-	bucketServer:      {decode[model.ServerRecord], servers.get, putServer},
-	bucketBMC:         mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
-	bucketClaim:       mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
-	bucketBMCFacts:    mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
-	bucketServerFacts: indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }), inventoryMACs),
-	bucketProbe:       indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }), probeMACs),
-	bucketBootState:   mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
-	bucketWipe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
-	bucketProgress:    mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress }),
+	bucketFleet:        {decode[model.FleetRecord], getFleet, putFleet},
+	bucketServer:       {decode[model.ServerRecord], servers.get, putServer},
+	bucketBMC:          mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
+	bucketClaim:        mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
+	bucketBMCFacts:     mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
+	bucketServerFacts:  indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }), inventoryMACs),
+	bucketProbe:        indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }), probeMACs),
+	bucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
+	bucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
+	bucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
+	bucketProgress:     mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress }),
 
 	bucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
 	bucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
@@ -138,8 +142,8 @@ func putServer(m *memory, b bucket, name string, v any) {
 }
 
 func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
-	if uuid, err := canonicalUUID(rec.UUID); err == nil {
-		m.byUUID[uuid] = append(m.byUUID[uuid], name)
+	for _, spelling := range spellings(rec.UUID) {
+		m.byUUID[spelling] = append(m.byUUID[spelling], name)
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
 		if m.byBlob[b] == nil {
@@ -150,10 +154,10 @@ func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
 }
 
 func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
-	if uuid, err := canonicalUUID(rec.UUID); err == nil {
-		m.byUUID[uuid] = slices.DeleteFunc(m.byUUID[uuid], func(n model.ServerName) bool { return n == name })
-		if len(m.byUUID[uuid]) == 0 {
-			delete(m.byUUID, uuid)
+	for _, spelling := range spellings(rec.UUID) {
+		m.byUUID[spelling] = slices.DeleteFunc(m.byUUID[spelling], func(n model.ServerName) bool { return n == name })
+		if len(m.byUUID[spelling]) == 0 {
+			delete(m.byUUID, spelling)
 		}
 	}
 	for _, b := range pinnedBlobs(rec.Ticket) {
@@ -270,6 +274,7 @@ func (m *memory) apply(b batch) []corrupt {
 func (m *memory) put(changes []decoded) {
 	for _, ch := range changes {
 		m.keep(ch)
+		m.inClear.drop(ch.key)
 		if column, meaning := columns[ch.bucket]; meaning {
 			column.put(m, ch.bucket, ch.name, ch.v)
 		}
@@ -414,19 +419,27 @@ func (m *memory) empty() bool {
 	return len(m.sums) == 0 && m.raw.empty()
 }
 
-// server returns the one server with this UUID in either byte order of SMBIOS.
-// No server is returned when several have it, for nobody knows which is meant.
+// server returns the one server with this canonical UUID in either byte order of
+// SMBIOS. No server is returned when several have it, for nobody knows which is meant.
 func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var found []model.ServerName
-	for _, spelling := range model.UUIDVariants(uuid) {
-		found = append(found, m.byUUID[spelling]...)
-	}
+	found := m.byUUID[uuid]
 	if len(found) != 1 {
 		return nil, nil
 	}
 	return m.state.Servers[found[0]], m.state.Progress[found[0]]
+}
+
+// namesakes returns all servers with this canonical UUID in either byte order.
+func (m *memory) namesakes(uuid string) []*model.ServerRecord {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var recs []*model.ServerRecord
+	for _, name := range m.byUUID[uuid] {
+		recs = append(recs, m.state.Servers[name])
+	}
+	return recs
 }
 
 // serverWith returns the one server with this MAC address.
@@ -438,6 +451,13 @@ func (m *memory) serverWith(mac macAddress) (*model.ServerRecord, *model.Progres
 		return nil, nil
 	}
 	return m.state.Servers[name], m.state.Progress[name]
+}
+
+// macsOf returns the MAC addresses of a server. Nobody changes them.
+func (m *memory) macsOf(server model.ServerName) []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.macs[server]
 }
 
 // pinned returns a ticket that lets its server fetch b.

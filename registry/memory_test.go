@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"net/http/httptest"
 	"net/netip"
 	"testing"
 
@@ -17,12 +18,12 @@ func fill(t *testing.T, r *Registry) {
 	c.ServerFacts = []*model.ServerFacts{facts(0)}
 	save(t, r, c)
 	ticket := c.Servers[0].Ticket
-	probe := &model.ProbeReport{ReceivedAt: now, Ticket: ticket.ID}
-	state := &model.BootState{ReceivedAt: now, Ticket: ticket.ID}
+	q := &request{Request: httptest.NewRequestWithContext(ctx, "POST", "/", nil), registry: r}
 	for _, err := range []error{
 		r.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
-		saveReport(ctx, r, ticket, bucketProbe, probe, func(*model.ProbeReport) bool { return false }),
-		saveReport(ctx, r, ticket, bucketBootState, state, func(*model.BootState) bool { return false }),
+		q.saveProbe(ticket, model.ProbeData{}),
+		q.saveBootState(ticket),
+		q.saveWipeProgress(ticket, model.ProbeWipeProgress{Mode: model.CleanupQuick}),
 		r.SaveLeases(ctx, []model.Lease{lease(1)}),
 		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
 		r.SaveCredential(ctx, "bmc-0", "root", model.NewSensitive("calvin")),
@@ -50,8 +51,8 @@ func TestDecodedValuesAreKeptOnce(t *testing.T) {
 		if diff := cmp.Diff(want, kept); diff != "" {
 			t.Errorf("%s: bytes kept (-want +got):\n%s", when, diff)
 		}
-		if len(m.sums) != 11 {
-			t.Errorf("%s: %d digests, want 11", when, len(m.sums))
+		if len(m.sums) != 12 {
+			t.Errorf("%s: %d digests, want 12", when, len(m.sums))
 		}
 	}
 	check("saved", r.memory)

@@ -11,6 +11,8 @@ type metrics struct {
 	leading  prometheus.Gauge
 	requests *prometheus.CounterVec
 	unknown  prometheus.Counter
+	refusals *prometheus.CounterVec
+	unnoted  prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -40,12 +42,18 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		unknown: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_registry_unknown_reports_total", Help: "Reports for system UUIDs that no server has.",
 		}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_report_refusals_total", Help: "Reports that were refused because of their token or the address that they came from.",
+		}, []string{"what", "reason"}),
+		unnoted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_ticket_uses_unnoted_total", Help: "Requests with boot tickets that are not among the uses of their ticket, because there was no room.",
+		}),
 	}
 	for _, b := range append([]bucket{bucketLease}, buckets...) {
 		m.writes.WithLabelValues(string(b))
 	}
 	if reg != nil {
-		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.requests, m.unknown)
+		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.requests, m.unknown, m.refusals, m.unnoted)
 	}
 	return m
 }

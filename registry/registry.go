@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +46,10 @@ type Options struct {
 	// OpenEndpoint lets probes report without a token in the path, as upstream's do
 	// (configuration registry.requireToken: false).
 	OpenEndpoint bool
+	// Bound says whether a server may report from an address: "" or why not, and a
+	// sentence for people. It is asked for servers that are known, before anything is
+	// told of them; nil lets everybody report.
+	Bound func(offer model.Offer, client netip.Addr) (model.TicketRefusal, string)
 	// MaxBody is the size of the largest report in bytes; default 4 MiB.
 	MaxBody int64
 
@@ -76,6 +82,7 @@ type Registry struct {
 	tokens  model.TokenKey
 	metrics *metrics
 	unknown *unknownReports
+	uses    *pendingUses
 
 	turn      chan struct{} // held by the one who uses the store
 	following sync.Mutex    // held by the one who waits at the feed
@@ -109,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	}
 	r := &Registry{
 		options: o, log: o.Log, store: s, memory: newMemory(), sealer: seals, tokens: tokens,
-		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(),
+		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(), uses: newPendingUses(),
 		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
 	}
@@ -226,10 +233,25 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)
 	}
-	if err := r.write(ctx, always(b)); err != nil {
+	err = r.write(ctx, func(d *draft) (batch, error) { return append(slices.Clip(b), endedWipes(d, c.Servers)...), nil })
+	if err != nil {
 		return fmt.Errorf("save records: %w", err)
 	}
 	return nil
+}
+
+// endedWipes are the changes that forget how far wipes are whose ticket is not open
+// any more in the records that are saved.
+func endedWipes(d *draft, servers []*model.ServerRecord) batch {
+	var e encoder
+	for _, rec := range servers {
+		k := key{bucketWipeProgress, string(rec.Name)}
+		wipe := drafted[model.WipeProgress](d, k)
+		if wipe != nil && !(rec.Ticket.Open() && rec.Ticket.ID == wipe.Ticket) {
+			e.drop(k.name, k.bucket)
+		}
+	}
+	return e.batch
 }
 
 // Restore writes all records, as read back from the status branch.
@@ -274,7 +296,7 @@ func (c Changes) encode() (batch, error) {
 		e.set(bucketEndpoint, v.Name, v)
 	}
 	for _, name := range c.DeleteServers {
-		e.drop(string(name), bucketServer, bucketServerFacts, bucketProbe, bucketBootState, bucketWipe, bucketProgress)
+		e.drop(string(name), bucketServer, bucketServerFacts, bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress, bucketProgress)
 	}
 	for _, name := range c.DeleteBMCs {
 		e.drop(string(name), bucketBMC, bucketBMCFacts)

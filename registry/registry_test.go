@@ -551,28 +551,31 @@ func TestOffer(t *testing.T) {
 	bare.Ticket = nil
 	swapped := serverRecord(5, model.PurposeDiscovery)
 	swapped.UUID = "4c4c4544-0042-3510-8054-b7c04f4b4832"
+	oneWay, otherWay := serverRecord(6, model.PurposeDiscovery), serverRecord(7, model.PurposeDiscovery)
+	oneWay.UUID, otherWay.UUID = "00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-AABBCCDDEEFF"
 	save(t, r, Changes{Servers: []*model.ServerRecord{
-		serverRecord(1, model.PurposeDiscovery), serverRecord(2, model.PurposeDiscovery), twin, bare, swapped,
+		serverRecord(1, model.PurposeDiscovery), serverRecord(2, model.PurposeDiscovery), twin, bare, swapped, oneWay, otherWay,
 	}})
 	cases := map[string]struct {
 		uuid string
-		want string // ID of the ticket
+		want string // ID of the ticket, or else name of the server
 	}{
-		"the server's ticket":                          {uuidOf(1), "server-1-1"},
-		"upper case (R07)":                             {strings.ToUpper(uuidOf(1)), "server-1-1"},
-		"two servers share the UUID (R12)":             {uuidOf(2), ""},
-		"a server without a ticket":                    {uuidOf(4), ""},
-		"nobody has the UUID":                          {uuidOf(99), ""},
-		"the other byte order of SMBIOS":               {"44454c4c-4200-1035-8054-b7c04f4b4832", "server-5-1"},
-		"no UUID at all":                               {"", ""},
-		"a UUID of firmware that has none":             {"00000000-0000-0000-0000-000000000000", ""},
-		"something hostile":                            {"../../etc/passwd", ""},
-		"a UUID without dashes, as some firmware says": {strings.ReplaceAll(uuidOf(1), "-", ""), "server-1-1"},
+		"the server's ticket":                           {uuidOf(1), "server-1-1"},
+		"upper case (R07)":                              {strings.ToUpper(uuidOf(1)), "server-1-1"},
+		"two servers share the UUID (R12)":              {uuidOf(2), ""},
+		"a server without a ticket is known":            {uuidOf(4), "server-4"},
+		"nobody has the UUID":                           {uuidOf(99), ""},
+		"the other byte order of SMBIOS":                {"44454c4c-4200-1035-8054-b7c04f4b4832", "server-5-1"},
+		"two servers share it in different byte orders": {"00112233-4455-6677-8899-aabbccddeeff", ""},
+		"no UUID at all":                                {"", ""},
+		"a UUID of firmware that has none":              {"00000000-0000-0000-0000-000000000000", ""},
+		"something hostile":                             {"../../etc/passwd", ""},
+		"a UUID without dashes, as some firmware says":  {strings.ReplaceAll(uuidOf(1), "-", ""), "server-1-1"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			offer, ok := r.Offer(c.uuid)
-			got := ""
+			got := string(offer.Server)
 			if offer.Ticket != nil {
 				got = offer.Ticket.ID
 			}
@@ -581,7 +584,10 @@ func TestOffer(t *testing.T) {
 			}
 		})
 	}
-	save(t, r, Changes{DeleteServers: []model.ServerName{twin.Name}})
+	save(t, r, Changes{DeleteServers: []model.ServerName{twin.Name, oneWay.Name}})
+	if offer, ok := r.Offer(oneWay.UUID); !ok || offer.Server != otherWay.Name {
+		t.Errorf("after the one with the other byte order is gone: %v %v", offer, ok)
+	}
 	if offer, ok := r.Offer(uuidOf(2)); !ok || offer.Ticket.ID != "server-2-1" {
 		t.Errorf("after the twin is gone: %v %v", offer, ok)
 	}

@@ -1,12 +1,16 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
+	"unicode"
 
 	"ingot/model"
 )
@@ -16,32 +20,92 @@ const (
 	maxListEntries = 4096
 	maxStringBytes = 4 << 10
 	maxWipedDisks  = 1024
+
+	// Progress is shown while it lasts, over and over: less of it is enough.
+	maxProgressDisks = 256
+	maxProgressBytes = 256
 )
 
-// saveReport makes what a server reported with t durable, unless it repeats what
-// is stored or the ticket has meanwhile ended.
-func saveReport[V any](ctx context.Context, r *Registry, t *model.Ticket, b bucket, v *V, repeats func(old *V) bool) error {
-	k, isNew := key{b, string(t.Server)}, false
+// report is what a server reported, and how it is kept.
+type report[V any] struct {
+	bucket bucket
+	value  *V
+	// repeats reports whether it is no news; old is nil when there is none.
+	repeats func(d *draft, old *V) bool
+	ends    []bucket // what it puts an end to
+	level   slog.Level
+}
+
+// saveReport makes what a server reported with t durable, unless it is no news or
+// the ticket has meanwhile ended.
+func saveReport[V any](ctx context.Context, r *Registry, t *model.Ticket, v report[V]) error {
+	k, isNew := key{v.bucket, string(t.Server)}, false
 	err := r.write(ctx, func(d *draft) (batch, error) {
-		rec := drafted[model.ServerRecord](d, key{bucketServer, string(t.Server)})
-		if rec == nil || !rec.Ticket.Open() || rec.Ticket.ID != t.ID {
+		newest, _ := newestTicket(d, t.Server)
+		if !newest.Open() || newest.ID != t.ID {
 			return nil, ErrTicketSpent
 		}
-		if old := drafted[V](d, k); old != nil && repeats(old) {
+		if v.repeats(d, drafted[V](d, k)) {
 			return nil, nil
 		}
 		isNew = true
 		var e encoder
-		e.set(k.bucket, k.name, v)
+		e.set(k.bucket, k.name, v.value)
+		e.drop(k.name, v.ends...)
 		return e.batch, e.err
 	})
 	if err != nil {
-		return fmt.Errorf("save %s of server %s: %w", b, t.Server, err)
+		return fmt.Errorf("save %s of server %s: %w", v.bucket, t.Server, err)
 	}
 	if isNew {
-		r.log.Info("server reported", "server", string(t.Server), "report", string(b), "ticket", t.ID)
+		r.log.Log(ctx, v.level, "server reported", "server", string(t.Server), "report", string(v.bucket), "ticket", t.ID)
 	}
 	return nil
+}
+
+// saveProbe keeps what a probe found.
+func (q *request) saveProbe(t *model.Ticket, data model.ProbeData) error {
+	v := &model.ProbeReport{Ticket: t.ID, ReceivedAt: q.now(), Data: data}
+	return saveReport(q.Context(), q.registry, t, report[model.ProbeReport]{
+		bucket: bucketProbe, value: v,
+		repeats: func(_ *draft, old *model.ProbeReport) bool {
+			return old != nil && old.Ticket == v.Ticket && sameJSON(old.Data, v.Data)
+		},
+	})
+}
+
+// saveBootState keeps that a server is up.
+func (q *request) saveBootState(t *model.Ticket) error {
+	v := &model.BootState{Ticket: t.ID, ReceivedAt: q.now()}
+	return saveReport(q.Context(), q.registry, t, report[model.BootState]{
+		bucket: bucketBootState, value: v,
+		repeats: func(_ *draft, old *model.BootState) bool { return old != nil && old.Ticket == v.Ticket },
+	})
+}
+
+// saveWipe keeps the outcome of a wipe. How far it was is of no interest any more.
+func (q *request) saveWipe(t *model.Ticket, body model.ProbeWipe) error {
+	v := &model.WipeReport{Ticket: t.ID, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
+	return saveReport(q.Context(), q.registry, t, report[model.WipeReport]{
+		bucket: bucketWipe, value: v, ends: []bucket{bucketWipeProgress},
+		repeats: func(_ *draft, old *model.WipeReport) bool {
+			return old != nil && old.Ticket == v.Ticket && old.Mode == v.Mode && sameJSON(old.Disks, v.Disks)
+		},
+	})
+}
+
+// saveWipeProgress keeps how far a wipe is, until its outcome is reported: what was
+// on its way then is late.
+func (q *request) saveWipeProgress(t *model.Ticket, body model.ProbeWipeProgress) error {
+	v := &model.WipeProgress{Ticket: t.ID, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
+	return saveReport(q.Context(), q.registry, t, report[model.WipeProgress]{
+		bucket: bucketWipeProgress, value: v, level: slog.LevelDebug,
+		repeats: func(d *draft, old *model.WipeProgress) bool {
+			outcome := drafted[model.WipeReport](d, key{bucketWipe, string(t.Server)})
+			return outcome != nil && outcome.Ticket == v.Ticket ||
+				old != nil && old.Ticket == v.Ticket && old.Mode == v.Mode && sameJSON(old.Disks, v.Disks)
+		},
+	})
 }
 
 // sameJSON reports whether two values are stored as the same bytes.
@@ -97,12 +161,10 @@ func excessInStruct(v reflect.Value, path string) string {
 	return ""
 }
 
-// checkWipe refuses wipe reports that mean nothing.
-func checkWipe(body model.ProbeWipe) error {
-	switch body.Mode {
-	case model.CleanupNone, model.CleanupQuick, model.CleanupSecure:
-	default:
-		return refuse(http.StatusBadRequest, "mode %.64q: allowed are none, quick and secure", body.Mode)
+// checkWipe refuses wipe reports that mean nothing, or do not count.
+func checkWipe(t *model.Ticket, body model.ProbeWipe) error {
+	if err := checkCleanup(t, body.Mode); err != nil {
+		return err
 	}
 	if len(body.Disks) > maxWipedDisks {
 		return refuse(http.StatusBadRequest, "%d disks, allowed are %d", len(body.Disks), maxWipedDisks)
@@ -126,6 +188,67 @@ func checkDisk(i int, disk model.DiskWipe) error {
 	}
 	if what := excess(reflect.ValueOf(disk), fmt.Sprintf("disks[%d]", i)); what != "" {
 		return refuse(http.StatusBadRequest, "%s", what)
+	}
+	return nil
+}
+
+// checkWipeProgress refuses progress that means nothing, or of what will not count.
+func checkWipeProgress(t *model.Ticket, body model.ProbeWipeProgress) error {
+	if err := checkCleanup(t, body.Mode); err != nil {
+		return err
+	}
+	if len(body.Disks) > maxProgressDisks {
+		return refuse(http.StatusBadRequest, "%d disks, allowed are %d", len(body.Disks), maxProgressDisks)
+	}
+	for i, disk := range body.Disks {
+		if what := faultOf(disk); what != "" {
+			return refuse(http.StatusBadRequest, "disks[%d]: %s", i, what)
+		}
+	}
+	return nil
+}
+
+// faultOf returns what is wrong with the progress of a disk, "" if nothing is.
+func faultOf(disk model.DiskProgress) string {
+	switch disk.Result {
+	case "", model.WipeDone, model.WipeFailed, model.WipeSkipped:
+	default:
+		return fmt.Sprintf("result %.64q: allowed are none yet, wiped, failed and skipped", disk.Result)
+	}
+	switch {
+	case disk.Name == "":
+		return "it has no name"
+	case disk.Percent < -1 || disk.Percent > 100:
+		return fmt.Sprintf("percent %d: allowed are 0 to 100, and -1 when it is not known", disk.Percent)
+	}
+	return cmp.Or(unfit("name", disk.Name), unfit("serial", disk.Serial), unfit("method", disk.Method))
+}
+
+// unfit returns what is wrong with a text that is to be shown, "" if nothing is.
+func unfit(name, text string) string {
+	switch {
+	case len(text) > maxProgressBytes:
+		return fmt.Sprintf("%s has %d bytes, allowed are %d", name, len(text), maxProgressBytes)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Sprintf("%s %.64q has characters that cannot be shown", name, text)
+	}
+	return ""
+}
+
+// cleanupModes are the modes of a wipe, from the weakest to the strongest.
+var cleanupModes = []string{model.CleanupNone, model.CleanupQuick, model.CleanupSecure}
+
+// checkCleanup refuses tickets that are not for cleanup, and wipes that are less than
+// an open one asks for: nobody is to get the server's disks then.
+func checkCleanup(t *model.Ticket, mode string) error {
+	strength := slices.Index(cleanupModes, mode)
+	switch {
+	case t.Purpose != model.PurposeCleanup:
+		return refuse(http.StatusForbidden, "this token is not of a boot ticket for cleanup")
+	case strength < 0:
+		return refuse(http.StatusBadRequest, "mode %.64q: allowed are none, quick and secure", mode)
+	case t.Open() && strength < slices.Index(cleanupModes, t.CleanupMode):
+		return refuse(http.StatusBadRequest, "mode %s: %s was asked for, and a weaker wipe does not count", mode, t.CleanupMode)
 	}
 	return nil
 }

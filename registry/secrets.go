@@ -26,11 +26,18 @@ func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition mo
 
 // Payload returns what SavePayload kept, or ErrNotFound.
 func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive, error) {
-	plain, err := r.openSealed(key{bucketPayload, ticketID})
+	k := key{bucketPayload, ticketID}
+	if known, ok := r.memory.opened(k); ok {
+		return known, nil
+	}
+	sealed := r.memory.kept(k)
+	raw, err := r.open(k, sealed)
 	if err != nil {
 		return model.Sensitive{}, fmt.Errorf("Ignition of ticket %s: %w", ticketID, err) //nolint:staticcheck // Ignition is a name
 	}
-	return model.NewSensitive(string(plain)), nil
+	plain := model.NewSensitive(string(raw))
+	r.memory.remember(k, sealed, plain)
+	return plain, nil
 }
 
 // DropPayloads forgets the Ignition of all tickets but those to keep.
@@ -68,7 +75,8 @@ func (r *Registry) SaveCredential(ctx context.Context, name, username string, pa
 
 // Credential returns what SaveCredential kept, or ErrNotFound.
 func (r *Registry) Credential(name string) (username string, password model.Sensitive, err error) {
-	plain, err := r.openSealed(key{bucketCredential, name})
+	k := key{bucketCredential, name}
+	plain, err := r.open(k, r.memory.kept(k))
 	if err != nil {
 		return "", model.Sensitive{}, fmt.Errorf("credential %s: %w", name, err)
 	}
@@ -92,8 +100,8 @@ func (r *Registry) saveSealed(ctx context.Context, k key, plain []byte) error {
 	})
 }
 
-func (r *Registry) openSealed(k key) ([]byte, error) {
-	sealed := r.memory.kept(k)
+// open returns what was sealed, or ErrNotFound when nothing was.
+func (r *Registry) open(k key, sealed []byte) ([]byte, error) {
 	if sealed == nil {
 		return nil, ErrNotFound
 	}

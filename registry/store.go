@@ -21,20 +21,23 @@ const (
 	bucketProbe       bucket = "probe" // reports: written by the endpoint
 	bucketBootState   bucket = "bootstate"
 	bucketWipe        bucket = "wipe"
-	bucketProgress    bucket = "progress" // written by the boot service
+	bucketProgress    bucket = "progress" // written by the boot service; uses by the endpoint too
 	bucketPayload     bucket = "payload"  // sealed: written by reconcile
 	bucketCredential  bucket = "credential"
+
+	bucketWipeProgress bucket = "wipeprogress" // written by the endpoint, until the ticket ends
 
 	bucketEndpointFacts bucket = "endpointfacts" // written by DHCP, with its leases
 	bucketLease         bucket = "lease"         // DHCP's leases, which memory has no copy of
 )
 
 // buckets are all buckets that memory has a copy of. Their order is part of the
-// Redis commit script's contract only within one call.
+// Redis commit script's contract only within one call: a store that was written
+// before there was one of them has nothing in it.
 var buckets = []bucket{
 	bucketFleet, bucketServer, bucketBMC, bucketClaim, bucketEndpoint,
 	bucketBMCFacts, bucketServerFacts, bucketEndpointFacts,
-	bucketProbe, bucketBootState, bucketWipe,
+	bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress,
 	bucketProgress, bucketPayload, bucketCredential,
 }
 

@@ -196,6 +196,24 @@ func TestStoreConformance(t *testing.T) {
 			wantContents(t, again, want)
 			wantStoredLeases(t, again, map[string]string{"a\x00": "2", "b": "\xff"})
 		},
+		"a store from before there was some bucket opens, and takes it in": func(t *testing.T, c storeCase) {
+			for _, b := range buckets {
+				s, _ := c.leader(t)
+				wantErr(t, s.replace(t.Context(), with(set(bucketFleet, "f", "1"), set(bucketServer, "s1", "1"))), nil)
+				forgetBucket(t, s, b)
+				wantErr(t, s.close(), nil)
+				want := with(set(bucketFleet, "f", "1"), set(bucketServer, "s1", "1"))
+				clear(want[b])
+				again, _ := c.leader(t)
+				wantContents(t, again, want)
+				wantErr(t, again.commit(t.Context(), batch{set(b, "new", "1")}), nil)
+				want.set(set(b, "new", "1"))
+				wantErr(t, again.close(), nil)
+				again = c.newStore(t)
+				wantContents(t, again, want)
+				wantErr(t, again.close(), nil)
+			}
+		},
 		"leases and what is new among them are counted": func(t *testing.T, c storeCase) {
 			s, _ := c.leader(t)
 			for _, want := range []int{2, 1} {
@@ -325,6 +343,21 @@ func TestStoreConformance(t *testing.T) {
 				t.Run(promise, func(t *testing.T) { check(t, newCase(t)) })
 			}
 		})
+	}
+}
+
+// forgetBucket makes a store look as if it had never had a bucket.
+func forgetBucket(t *testing.T, s store, b bucket) {
+	t.Helper()
+	var err error
+	switch s := s.(type) {
+	case *boltStore:
+		err = s.db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(b)) })
+	case *redisStore:
+		err = s.client.Del(t.Context(), s.hash(b)).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
