@@ -1,25 +1,17 @@
 package bootsvc
 
 import (
-	"crypto/subtle"
 	"encoding/json"
 	"mime"
 	"strconv"
 	"strings"
 
 	"github.com/coreos/go-semver/semver"
-
-	"ingot/model"
 )
 
 // ignitionMedia is the media type that Ignition asks for, with the newest version
 // it reads as a parameter.
 const ignitionMedia = "application/vnd.coreos.ignition+json"
-
-// sameToken compares in constant time.
-func sameToken(token model.Sensitive, shown string) bool {
-	return !token.IsZero() && subtle.ConstantTimeCompare([]byte(token.Reveal()), []byte(shown)) == 1
-}
 
 // acceptable reports whether a client reads the Ignition that there is, by the Accept
 // headers that it sent (RFC 9110 §12.5.1). If not, it says what the client reads and

@@ -2,110 +2,20 @@ package bootsvc
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
-	"text/template"
-
-	"github.com/prometheus/client_golang/prometheus"
-
-	"ingot/model"
+	"time"
 )
-
-// blank is a ResponseWriter that costs nothing.
-type blank struct{ header http.Header }
-
-func (b *blank) Header() http.Header               { return b.header }
-func (b *blank) Write(p []byte) (int, error)       { return len(p), nil }
-func (b *blank) WriteString(s string) (int, error) { return len(s), nil }
-func (b *blank) WriteHeader(int)                   {}
-
-// benchRequests measures h with requests for paths in turn, over no network.
-func benchRequests(b *testing.B, h http.Handler, paths []string) {
-	b.Helper()
-	var requests []*http.Request
-	for _, p := range paths {
-		r := httptest.NewRequest(http.MethodGet, p, nil)
-		r.RemoteAddr = "10.1.2.3:4567"
-		requests = append(requests, r)
-	}
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		h.ServeHTTP(&blank{http.Header{}}, requests[n%len(requests)])
-	}
-}
-
-// bareScript is the yardstick: what a handler of nothing but net/http and
-// text/template does.
-var bareScript = template.Must(template.New("ipxe").Parse(`#!ipxe
-set ipxe-svc {{.Base}}
-set kernel-url {{.Base}}/image?imageName={{.Name}}&layerDigest={{.Kernel}}&version={{.Version}}
-set initrd-url {{.Base}}/image?imageName={{.Name}}&layerDigest={{.Initrd}}&version={{.Version}}
-set squashfs-url {{.Base}}/image?imageName={{.Name}}&layerDigest={{.Squashfs}}&version={{.Version}}
-echo Loading kernel...
-kernel ${kernel-url} initrd=initrd gl.ovl=/:tmpfs gl.url=${squashfs-url} gl.live=1 ip=any ignition.firstboot=1 ignition.config.url={{.Base}}/ignition/{{.UUID}} ignition.platform.id=metal console=ttyS0,115200 console=tty0 console=ttyAMA0 earlyprintk=ttyS0,115200 consoleblank=0
-echo Loading initrd...
-initrd ${initrd-url}
-echo Booting...
-boot
-`))
-
-func BenchmarkScript(b *testing.B) {
-	for _, fleet := range []int{10, 1000} {
-		d := newDesk()
-		bare := make(map[string]map[string]string)
-		var paths []string
-		for n := range fleet {
-			t := *scriptTicket()
-			t.UUID, t.ID = fmt.Sprintf("00000000-0000-4000-8000-%012d", n), fmt.Sprint(n)
-			d.arm(&t, "{}")
-			paths = append(paths, "/ipxe/"+t.UUID)
-			bare[t.UUID] = map[string]string{
-				"Base": "http://boot.example:8082", "UUID": t.UUID, "Name": t.Image.Repository, "Version": t.Image.Digest,
-				"Kernel": t.Image.Kernel.Digest, "Initrd": t.Image.Initrd.Digest, "Squashfs": t.Image.Squashfs.Digest,
-			}
-		}
-		b.Run(fmt.Sprintf("bare/%d", fleet), func(b *testing.B) {
-			mux := http.NewServeMux()
-			mux.HandleFunc("GET /ipxe/{uuid}", func(w http.ResponseWriter, r *http.Request) {
-				_ = bareScript.Execute(w, bare[r.PathValue("uuid")])
-			})
-			benchRequests(b, mux, paths)
-		})
-		b.Run(fmt.Sprintf("ingot/%d", fleet), func(b *testing.B) {
-			s := newServer(b, quiet{d}, func(o *Options) { o.Registerer = prometheus.NewRegistry() })
-			benchRequests(b, s.Handler(), paths)
-		})
-	}
-}
-
-func BenchmarkIgnition(b *testing.B) {
-	payload, err := newIgnition(b, IgnitionOptions{}).Claim(claimBoot("", ""))
-	if err != nil {
-		b.Fatal(err)
-	}
-	d := newDesk()
-	t := scriptTicket()
-	d.arm(t, payload.Reveal())
-	path := "/ignition/" + t.UUID + "/" + key.Token(t).Reveal()
-	b.Run("bare", func(b *testing.B) {
-		mux := http.NewServeMux()
-		page := template.Must(template.New("ignition").Parse(payload.Reveal() + "{{.UUID}}{{.URL}}"))
-		mux.HandleFunc("GET /ignition/{uuid}/{token}", func(w http.ResponseWriter, r *http.Request) {
-			_ = page.Execute(w, map[string]string{"UUID": r.PathValue("uuid"), "URL": bootState})
-		})
-		benchRequests(b, mux, []string{path})
-	})
-	b.Run("ingot", func(b *testing.B) {
-		s := newServer(b, quiet{d}, func(o *Options) { o.Registerer = prometheus.NewRegistry() })
-		benchRequests(b, s.Handler(), []string{path})
-	})
-}
 
 func BenchmarkProbe(b *testing.B) {
 	g := newIgnition(b, IgnitionOptions{})
@@ -129,70 +39,192 @@ func BenchmarkClaimOfAKnownSource(b *testing.B) {
 	}
 }
 
-// quiet is a desk that keeps no notes, so that they are not measured, and whose
-// machines have fetched their kernels, so that none goes round in circles.
-type quiet struct{ *desk }
+// BenchmarkScript and BenchmarkIgnition measure what a request of a fleet with armed
+// tickets costs the boot service, beside a bare net/http and text/template handler that
+// renders the same text (see fleet_test.go).
+func BenchmarkScript(b *testing.B) { benchFleets(b, "script") }
 
-// Offer implements Tickets.
-func (q quiet) Offer(id string) (model.Offer, bool) {
-	o, ok := q.desk.Offer(id)
-	if ok {
-		o.Progress = &model.Progress{Ticket: o.Ticket.ID, ScriptAt: armed, KernelAt: armed}
-	}
-	return o, ok
+func BenchmarkIgnition(b *testing.B) { benchFleets(b, "ignition") }
+
+// How a fleet is measured: in rounds, in which each server is asked in turn, so that
+// what else the machine does hits them alike.
+const (
+	benchRounds   = 9
+	benchRequests = 2000 // of each server in a round
+	benchClients  = 8    // at a time
+	benchMachines = 64   // that ask, of however large a fleet; of a small one each on several connections
+)
+
+// benchServer is a server in a process of its own, whose CPU time is its own too.
+type benchServer struct {
+	name    string
+	fleet   int
+	machine []*benchMachine
+	control string // says how much CPU time was used
+	costs   []time.Duration
 }
 
-// Note implements Tickets.
-func (quiet) Note(context.Context, *model.Ticket, model.BootStage, netip.Addr) error { return nil }
-
-// BenchmarkScriptOverSockets is what a machine meets: a kept connection, one
-// request after another.
-func BenchmarkScriptOverSockets(b *testing.B) {
-	d := newDesk()
-	bare := make(map[string]map[string]string)
-	var requests []string
-	for n := range 1000 {
-		t := *scriptTicket()
-		t.UUID, t.ID = fmt.Sprintf("00000000-0000-4000-8000-%012d", n), fmt.Sprint(n)
-		d.arm(&t, "{}")
-		requests = append(requests, "GET /ipxe/"+t.UUID+" HTTP/1.1\r\nHost: x\r\n\r\n")
-		bare[t.UUID] = map[string]string{
-			"Base": "http://boot.example:8082", "UUID": t.UUID, "Name": t.Image.Repository, "Version": t.Image.Digest,
-			"Kernel": t.Image.Kernel.Digest, "Initrd": t.Image.Initrd.Digest, "Squashfs": t.Image.Squashfs.Digest,
+// benchFleets reports the CPU time of a request: for each fleet beside the bare
+// handler's (ratio-bare), and of the largest fleet beside the smallest (flatness).
+func benchFleets(b *testing.B, what string) {
+	fleets := []int{10, 1000, 10_000}
+	var servers []*benchServer
+	for _, fleet := range fleets {
+		servers = append(servers, startBench(b, "bare", what, fleet), startBench(b, "ingot", what, fleet))
+		same(b, servers[len(servers)-2], servers[len(servers)-1])
+	}
+	for b.Loop() {
+		for round := range benchRounds + 1 {
+			for _, s := range servers {
+				if cost := s.round(b); round > 0 { // the first warms up
+					s.costs = append(s.costs, cost)
+				}
+			}
 		}
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /ipxe/{uuid}", func(w http.ResponseWriter, r *http.Request) {
-		_ = bareScript.Execute(w, bare[r.PathValue("uuid")])
+	for n, fleet := range fleets {
+		bare, ingot := servers[2*n], servers[2*n+1]
+		b.ReportMetric(micros(ingot.cost()), fmt.Sprintf("cpu-µs/%d", fleet))
+		b.ReportMetric(ratio(ingot, bare), fmt.Sprintf("ratio-bare/%d", fleet))
+	}
+	b.ReportMetric(ratio(servers[5], servers[1]), "flatness")
+	b.ReportMetric(ratio(servers[4], servers[0]), "flatness-bare")
+	b.ReportMetric(0, "ns/op")
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// cost is the CPU time of a request, in the median round.
+func (s *benchServer) cost() time.Duration {
+	sorted := slices.Sorted(slices.Values(s.costs))
+	return sorted[len(sorted)/2]
+}
+
+// ratio compares two servers round by round, and returns the median.
+func ratio(of, to *benchServer) float64 {
+	var all []float64
+	for n := range of.costs {
+		all = append(all, float64(of.costs[n])/float64(to.costs[n]))
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// startBench starts this program again as a server, and connects its machines: each has
+// an address and a connection of its own, as in a rack.
+func startBench(b *testing.B, name, what string, fleet int) *benchServer {
+	b.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "BOOTSVC_CHILD="+name, "BOOTSVC_WHAT="+what, "BOOTSVC_FLEET="+strconv.Itoa(fleet))
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 	})
-	ingot := newServer(b, quiet{d}, func(o *Options) { o.Registerer = prometheus.NewRegistry() }).Handler()
-	for _, h := range []struct {
-		name string
-		http.Handler
-	}{{"bare", mux}, {"ingot", ingot}} {
-		b.Run(h.name, func(b *testing.B) {
-			srv := httptest.NewUnstartedServer(nil)
-			srv.Config = NewHTTPServer(h.Handler)
-			srv.Start()
-			defer srv.Close()
-			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer conn.Close()
-			in := bufio.NewReader(conn)
-			for n := 0; b.Loop(); n++ {
-				if _, err := io.WriteString(conn, requests[n%len(requests)]); err != nil {
-					b.Fatal(err)
-				}
-				resp, err := http.ReadResponse(in, nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-					b.Fatal(err)
+	s := &benchServer{name: name, fleet: fleet}
+	var addr string
+	if _, err := fmt.Fscanln(out, &addr, &s.control); err != nil {
+		b.Fatal(err)
+	}
+	for n := range benchMachines {
+		which := n % fleet
+		if fleet > benchMachines {
+			which = n * fleet / benchMachines
+		}
+		s.machine = append(s.machine, connect(b, addr, what, which))
+	}
+	return s
+}
+
+// benchMachine is one machine of a fleet, that asks for its own thing.
+type benchMachine struct {
+	conn    net.Conn
+	in      *bufio.Reader
+	request string
+}
+
+func connect(b *testing.B, addr, what string, n int) *benchMachine {
+	b.Helper()
+	d := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(fleetAddr(n), 0))}
+	conn, err := d.DialContext(b.Context(), "tcp", addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close() })
+	return &benchMachine{conn, bufio.NewReader(conn), "GET " + fleetPath(what, n) + " HTTP/1.1\r\nHost: boot.example\r\n\r\n"}
+}
+
+// ask sends the machine's request and returns the answer's body.
+func (m *benchMachine) ask() (string, error) {
+	if _, err := io.WriteString(m.conn, m.request); err != nil {
+		return "", err
+	}
+	resp, err := http.ReadResponse(m.in, nil)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s", resp.Status, body)
+	}
+	return string(body), err
+}
+
+// same checks that two servers answer with the same text.
+func same(b *testing.B, one, other *benchServer) {
+	b.Helper()
+	for n := range one.machine {
+		got, err := one.machine[n].ask()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if want, err := other.machine[n].ask(); err != nil || got != want {
+			b.Fatalf("%s answers\n%s\n%s answers\n%s\n%v", one.name, got, other.name, want, err)
+		}
+	}
+}
+
+// round asks a server so many times, and returns its CPU time per request.
+func (s *benchServer) round(b *testing.B) time.Duration {
+	b.Helper()
+	before := s.cpu(b)
+	var clients sync.WaitGroup
+	for c := range benchClients {
+		clients.Go(func() {
+			for n := c; n < benchRequests; n += benchClients { // machines that no other client has
+				if _, err := s.machine[n%benchMachines].ask(); err != nil {
+					b.Error(err)
+					return
 				}
 			}
 		})
 	}
+	clients.Wait()
+	return (s.cpu(b) - before) / benchRequests
+}
+
+// cpu asks the server's process how much CPU time it has used.
+func (s *benchServer) cpu(b *testing.B) time.Duration {
+	b.Helper()
+	conn, err := net.Dial("tcp", s.control)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	used, err := time.ParseDuration(strings.TrimSpace(string(text)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return used
 }

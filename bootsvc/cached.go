@@ -45,20 +45,11 @@ func cacheKey(ref Reference, layer *model.Layer) imagecache.Key {
 // fetch returns how the cache fetches a layer.
 func (i *Images) fetch(ref Reference, layer *model.Layer) imagecache.Fetch {
 	return func(ctx context.Context, offset int64) (io.ReadCloser, error) {
-		body, err := i.open(ctx, ref, layer)
-		if err != nil {
+		body, err := i.openAt(ctx, ref, layer, offset)
+		if err != nil && !errors.Is(err, imagecache.ErrNoOffset) {
 			return nil, i.explain(ref.String(), err)
 		}
-		if offset == 0 {
-			return body, nil
-		}
-		if s, ok := body.(io.Seeker); ok {
-			if _, err := s.Seek(offset, io.SeekStart); err == nil {
-				return body, nil
-			}
-		}
-		body.Close()
-		return nil, imagecache.ErrNoOffset
+		return body, err
 	}
 }
 
@@ -79,7 +70,7 @@ func (s *Server) serveCached(r *request, want wanted) {
 	h := r.w.Header()
 	h.Set("Content-Type", want.contentType())
 	h.Set("ETag", etag(want.layer))
-	http.ServeContent(r.w, r.Request, "", time.Time{}, blob)
+	http.ServeContent(&r.w, r.Request, "", time.Time{}, blob)
 	s.metrics.imageBytes.Add(float64(r.w.sent))
 	if err := blob.Err(); err != nil && r.Context().Err() == nil {
 		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", clean(err.Error()))

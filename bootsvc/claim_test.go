@@ -213,7 +213,7 @@ func TestKernelArguments(t *testing.T) {
 	if _, err := newIgnition(t, IgnitionOptions{}).Claim(b); err == nil {
 		t.Error("Y07: a claim with a line in its kernel arguments is armed")
 	}
-	if script, err := ticketScript("http://b", scriptTicket(), model.NewSensitive(testToken), manner{arguments: "a\nb"}); err == nil {
+	if script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), manner{arguments: "a\nb"}); err == nil {
 		t.Errorf("Y07: a payload with a line in its kernel arguments makes\n%s", script)
 	}
 }
@@ -222,12 +222,12 @@ func FuzzKernelArguments(f *testing.F) {
 	for _, seed := range []string{"quiet", "a\nb", "${uuid}", "a && b", "a ; b", ";", "#", "\\", `"`, "\u2028", "a\x00b", "a;b"} {
 		f.Add(seed)
 	}
-	plain, err := ticketScript("http://b", scriptTicket(), model.NewSensitive(testToken), manner{})
+	plain, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), manner{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		script, err := ticketScript("http://b", scriptTicket(), model.NewSensitive(testToken), manner{arguments: text})
+		script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), manner{arguments: text})
 		if err != nil {
 			return
 		}

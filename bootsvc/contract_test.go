@@ -31,7 +31,7 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 	}
 	r := newRack(t, nil, func(o *Options) {
 		o.Loaders = files
-		o.Holder = func(a netip.Addr) (string, bool) { return mac1, a.IsLoopback() }
+		leaseTable{"127.0.0.1": mac1, "::1": mac1}.bind(o)
 	})
 	r.ticket.Purpose = model.PurposeDiscovery
 	withUKI := *r.ticket

@@ -6,6 +6,11 @@
 // without one is told to boot from disk. What a server fetched is noted before
 // the answer goes out, so that a crash never serves a boot that nobody remembers.
 //
+// A ticket is used from the addresses that netboot.Bindings allow, by who shows its
+// token, from when it is armed until it ends. Each request is told to Tickets.Use,
+// served or refused; who is refused at another server's address learns neither
+// whether there is a ticket nor whether a token is right.
+//
 // Firmware that boots by HTTP is served boot loaders and UKIs. A machine that
 // cannot know its token, for firmware or a UKI asks on its behalf, is known by the
 // lease on the address that it asks from. Package netboot names all these files,

@@ -67,10 +67,10 @@ func checkHost(host string, local bool) error {
 	return nil
 }
 
-// newTransport returns the transport that registries are reached by. Names are
+// newTransport returns what registries are reached by, behind a guard. Names are
 // checked again once they are resolved, for a name may lead anywhere.
-func newTransport(timeout time.Duration) http.RoundTripper {
-	t := &http.Transport{
+func newTransport(timeout time.Duration) *http.Transport {
+	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dial,
 		ForceAttemptHTTP2:     true,
@@ -79,10 +79,11 @@ func newTransport(timeout time.Duration) http.RoundTripper {
 		IdleConnTimeout:       time.Minute,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: timeout,
+		// Of a registry that never ends.
+		MaxResponseHeaderBytes: 256 << 10,
 		// Layers are compressed already and are verified as they are.
 		DisableCompression: true,
 	}
-	return guard{t}
 }
 
 // dial connects to addr unless it resolves to a forbidden address, or to this

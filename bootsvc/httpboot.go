@@ -1,7 +1,6 @@
 package bootsvc
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -57,14 +56,14 @@ func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
 // offerOf returns the boot ticket of the server with an IP or MAC address.
 func (s *Server) offerOf(id string) (model.Offer, bool) {
 	if addr, err := netip.ParseAddr(id); err == nil {
-		return s.offerAt(addr)
+		return s.bindings.At(addr)
 	}
 	return s.tickets.Offer(id)
 }
 
 // identifiers returns the IP and MAC addresses that r is about, in canonical form.
 func (r *request) identifiers() []string {
-	client := r.client()
+	client := r.client
 	who := []string{client.String()}
 	if !client.IsLoopback() {
 		return who
@@ -81,14 +80,4 @@ func (r *request) identifiers() []string {
 		}
 	}
 	return who
-}
-
-// json answers with a document.
-func (r *request) json(code int, document any) {
-	text, err := json.Marshal(document)
-	if err != nil {
-		r.refuse(http.StatusInternalServerError, "the answer cannot be encoded")
-		return
-	}
-	r.respond(code, "application/json", string(text)+"\n")
 }

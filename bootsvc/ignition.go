@@ -164,11 +164,9 @@ func (g *Ignition) additions(version string) []byte {
 	return raw
 }
 
-// Values that go into Ignition are made of characters that mean nothing to JSON,
-// YAML, systemd or a shell, so they cannot become anything but what they are.
-var (
-	plainURLPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
-)
+// plainURLPattern is a URL made of characters that mean nothing to JSON, YAML, systemd, a
+// shell or iPXE, so that it cannot become anything but what it is.
+var plainURLPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
 
 // checkFill refuses a URL or UUID that is not plain.
 func checkFill(url, uuid string) error {

@@ -5,23 +5,15 @@ import (
 	_ "crypto/sha512" // a digest algorithm that references may use
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/prometheus/client_golang/prometheus"
-	"oras.land/oras-go/v2/errdef"
-	"oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"ingot/model"
 )
@@ -69,12 +61,18 @@ type ImageOptions struct {
 	// link-local and cloud metadata addresses are refused, and this machine itself
 	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
 	AllowedRegistries []string
-	// PlainHTTP says which registries are spoken to without TLS; nil means none.
-	// Those on this machine always are.
-	PlainHTTP func(registry string) bool
-	// CredentialsFile is a docker config.json with pull credentials. Its credential
-	// helpers are not run. Empty means anonymous.
+	// PlainHTTP are the registries, compared as AllowedRegistries are, that are spoken
+	// to without TLS. Those on this machine always are.
+	PlainHTTP []string
+	// CredentialsFile is a docker config.json with pull credentials, which is read again
+	// whenever a registry asks for some. Its credential helpers are not run. Empty means
+	// anonymous.
 	CredentialsFile string
+	// Pinned returns the image that a reference meant for an architecture when a boot
+	// ticket last pinned it, for the time that its registry cannot be reached. It is
+	// asked for what this process has not resolved itself; nil means that nothing is
+	// known from before.
+	Pinned func(ref, architecture string) (model.PinnedImage, bool)
 	// Timeout bounds a whole Resolve, and the wait for a registry's next bytes
 	// while a layer is streamed. Zero means 30 seconds.
 	Timeout time.Duration
@@ -87,65 +85,64 @@ type ImageOptions struct {
 // is safe for concurrent use.
 type Images struct {
 	allowed   []string
-	plainHTTP func(string) bool
+	plainHTTP []string
+	before    func(ref, architecture string) (model.PinnedImage, bool)
 	timeout   time.Duration
 	log       *slog.Logger
-	client    *auth.Client
+	transport *http.Transport
+	login     *login
 	metrics   imageMetrics
 	flights   flights[imageKey, model.PinnedImage]
-	pinned    *lru[imageKey, model.PinnedImage] // of references by digest only
+	known     *lru[imageKey, model.PinnedImage] // what references meant last
 }
 
 // imageKey is what a resolution depends on.
 type imageKey struct{ ref, architecture string }
 
-// NewImages returns Images with no connection made yet. It fails when the allow
-// list or the credentials file cannot be used.
+// NewImages returns Images with no connection made yet. It fails when the lists of
+// registries or the credentials file cannot be used.
 func NewImages(o ImageOptions) (*Images, error) {
 	i := &Images{
-		plainHTTP: o.PlainHTTP,
-		timeout:   o.Timeout,
-		log:       logger(o.Log),
-		metrics:   newImageMetrics(o.Registerer),
-		pinned:    newLRU[imageKey, model.PinnedImage](256),
+		before:  o.Pinned,
+		timeout: o.Timeout,
+		log:     logger(o.Log),
+		metrics: newImageMetrics(o.Registerer),
+		known:   newLRU[imageKey, model.PinnedImage](256),
+	}
+	if i.before == nil {
+		i.before = func(string, string) (model.PinnedImage, bool) { return model.PinnedImage{}, false }
 	}
 	if i.timeout <= 0 {
 		i.timeout = 30 * time.Second
 	}
-	for _, entry := range o.AllowedRegistries {
-		host, err := normalRegistry(entry)
-		if err != nil {
-			return nil, fmt.Errorf("allowed registries: %w", err)
-		}
-		i.allowed = append(i.allowed, host)
+	var err error
+	if i.allowed, err = normalRegistries(o.AllowedRegistries); err != nil {
+		return nil, fmt.Errorf("boot.allowedRegistries: %w", err)
 	}
-	i.client = &auth.Client{
-		Client: &http.Client{Transport: newTransport(i.timeout)},
-		Header: http.Header{"User-Agent": {"ingot"}},
-		Cache:  auth.NewCache(),
+	if i.plainHTTP, err = normalRegistries(o.PlainHTTP); err != nil {
+		return nil, fmt.Errorf("boot.insecureRegistries: %w", err)
 	}
-	if o.CredentialsFile == "" {
-		return i, nil
+	credentials := credentialsFile{o.CredentialsFile}
+	if err := credentials.check(); err != nil {
+		return nil, err
 	}
-	store, err := credentials.NewFileStore(o.CredentialsFile)
-	if err != nil {
-		return nil, fmt.Errorf("read registry credentials %s: %w", o.CredentialsFile, err)
-	}
-	i.client.Credential = credentials.Credential(store)
+	i.transport = newTransport(i.timeout)
+	i.login = newLogin(patient{guard{i.transport}, i.timeout, 250 * time.Millisecond}, credentials)
 	return i, nil
 }
 
 // Close drops idle connections to registries.
-func (i *Images) Close() { i.client.Client.CloseIdleConnections() }
+func (i *Images) Close() { i.transport.CloseIdleConnections() }
 
 // Resolve returns the image that ref names now, pinned by digest, for
 // architecture (amd64, arm64, arm64/v8). Callers that ask for the same at the
-// same time share one answer; only references by digest are remembered. Every
-// error is an *ImageError, but for ctx's own end.
+// same time share one answer; only references by digest are remembered. While the
+// registry cannot be reached, a tag means what it meant last. Every error is an
+// *ImageError, but for ctx's own end.
 func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
 	img, err := i.resolve(ctx, ref, architecture)
 	if err != nil && ctx.Err() == nil {
-		err = i.explain(ref, err)
+		img, err = i.recall(ref, architecture, i.explain(ref, err))
 	}
 	i.metrics.resolved(err)
 	if err != nil {
@@ -164,18 +161,36 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 		return model.PinnedImage{}, err
 	}
 	key := imageKey{r.String(), architecture}
-	if img, ok := i.pinned.get(key); ok {
+	if img, ok := i.known.get(key); ok && r.Digest != "" {
 		return img, nil
 	}
 	return i.flights.do(ctx, key, func() (model.PinnedImage, error) {
 		ctx, cancel := context.WithTimeout(ctx, i.timeout)
 		defer cancel()
 		img, err := i.walk(ctx, r, architecture)
-		if err == nil && r.Digest != "" {
-			i.pinned.put(key, img, 1)
+		if err == nil {
+			i.known.put(key, img, 1)
 		}
 		return img, err
 	})
+}
+
+// recall returns what a reference meant last, when why is that its registry cannot be
+// reached: a rack boots on while its registry is down.
+func (i *Images) recall(ref, architecture string, why *ImageError) (model.PinnedImage, error) {
+	r, err := ParseReference(ref)
+	if err != nil || why.Reason != ReasonUnreachable {
+		return model.PinnedImage{}, why
+	}
+	img, ok := i.known.get(imageKey{r.String(), architecture})
+	if !ok {
+		img, ok = i.before(ref, architecture)
+	}
+	if !ok {
+		return model.PinnedImage{}, why
+	}
+	i.log.Warn("registry cannot be reached: the image is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
+	return img, nil
 }
 
 // allow refuses registries that are not on the allow list, and addresses that
@@ -192,16 +207,19 @@ func (i *Images) allow(r Reference) error {
 	return nil
 }
 
+// plain reports whether a registry is spoken to without TLS.
+func (i *Images) plain(registry string) bool {
+	return loopbackHost(hostname(registry)) || slices.Contains(i.plainHTTP, registry)
+}
+
 // walk follows r through indexes to the manifest for architecture.
 func (i *Images) walk(ctx context.Context, r Reference, architecture string) (model.PinnedImage, error) {
-	repo := i.repository(r)
-	ctx = withLocal(ctx, r.Registry)
 	at := r.Digest
 	if at == "" {
 		at = r.Tag
 	}
 	for depth := 0; ; depth++ {
-		m, sum, err := i.manifest(ctx, repo, at)
+		m, sum, err := i.manifest(ctx, r, at)
 		if err != nil {
 			return model.PinnedImage{}, err
 		}
@@ -221,86 +239,62 @@ func (i *Images) walk(ctx context.Context, r Reference, architecture string) (mo
 	}
 }
 
-// manifest fetches the manifest at a tag or digest and verifies it.
-func (i *Images) manifest(ctx context.Context, repo *remote.Repository, at string) (manifest, string, error) {
-	desc, body, err := repo.Manifests().FetchReference(ctx, at)
-	if err != nil {
-		return manifest{}, "", err
-	}
-	defer body.Close()
-	raw, err := io.ReadAll(io.LimitReader(body, maxManifest+1))
-	switch {
-	case err != nil:
-		return manifest{}, "", err
-	case len(raw) > maxManifest:
-		return manifest{}, "", invalid("the manifest is larger than %d bytes", maxManifest)
-	}
-	sum := desc.Digest
-	if !validDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
-		return manifest{}, "", invalid("the registry sent a manifest that does not have its digest %s", clean(sum.String()))
-	}
-	m, err := parseManifest(raw, desc.MediaType)
-	if err != nil {
-		return manifest{}, "", &ImageError{Reason: ReasonValidationFailed, Message: err.Error(), Err: err}
-	}
-	return m, sum.String(), nil
-}
-
-// open starts to fetch a layer. The bytes are not verified yet.
-func (i *Images) open(ctx context.Context, r Reference, layer *model.Layer) (io.ReadCloser, error) {
-	return i.repository(r).Blobs().Fetch(withLocal(ctx, r.Registry), ocispec.Descriptor{
-		Digest: digest.Digest(layer.Digest),
-		Size:   layer.Size,
-	})
-}
-
-func (i *Images) repository(r Reference) *remote.Repository {
-	return &remote.Repository{
-		Client:           i.client,
-		Reference:        registry.Reference{Registry: r.Registry, Repository: r.Repository},
-		PlainHTTP:        loopbackHost(hostname(r.Registry)) || i.plainHTTP != nil && i.plainHTTP(r.Registry),
-		MaxMetadataBytes: maxManifest,
-	}
-}
-
 // explain turns what went wrong with ref into an ImageError for people. URLs are
 // left out: those that registries redirect to may carry signatures.
-func (i *Images) explain(ref string, err error) error {
+func (i *Images) explain(ref string, err error) *ImageError {
 	var known *ImageError
-	var answer *errcode.ErrorResponse
-	var link *url.Error
-	e := &ImageError{Ref: clean(ref), Reason: ReasonUnreachable, Err: err}
+	var answer *statusError
+	e := &ImageError{Err: err}
 	switch {
 	case errors.As(err, &known):
 		e.Reason, e.Message = known.Reason, err.Error()
-	case errors.Is(err, errForbiddenAddress):
-		e.Reason, e.Message = ReasonForbidden, errForbiddenAddress.Error()
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		e.Reason, e.Message = ReasonUnauthorized, "the registry asks for credentials and there are none for it"
 	case errors.As(err, &answer):
-		e.Reason, e.Message = explainStatus(answer.StatusCode)
-	case errors.Is(err, errdef.ErrNotFound):
-		e.Reason, e.Message = explainStatus(http.StatusNotFound)
+		e.Reason, e.Message = answer.explain()
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Message = fmt.Sprintf("the registry did not answer within %s", i.timeout)
-	case errors.As(err, &link):
-		e.Message = "the registry cannot be reached: " + clean(link.Err.Error())
+		e.Reason, e.Message = ReasonUnreachable, fmt.Sprintf("the registry did not answer within %s", i.timeout)
 	default:
-		e.Message = "the registry cannot be used: " + clean(err.Error())
+		e = unreachable("the registry", err)
+	}
+	e.Ref = clean(ref)
+	return e
+}
+
+// explain says what a registry's answer means.
+func (e *statusError) explain() (reason, message string) {
+	switch e.code {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return ReasonUnauthorized, fmt.Sprintf("%v: the image does not exist, or the credentials are missing or wrong", e)
+	case http.StatusNotFound:
+		return ReasonNotFound, "the registry has no such repository, tag or digest"
+	case http.StatusBadRequest:
+		if e.plain {
+			return ReasonUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, take it out of boot.insecureRegistries", e)
+		}
+	}
+	return ReasonUnreachable, e.Error()
+}
+
+// unreachable says for people why who could not be asked.
+func unreachable(who string, err error) *ImageError {
+	var link *url.Error
+	e := &ImageError{Reason: ReasonUnreachable, Err: err}
+	switch {
+	case errors.Is(err, errForbiddenAddress):
+		e.Reason, e.Message = ReasonForbidden, who+": "+errForbiddenAddress.Error()
+	case errors.Is(err, http.ErrSchemeMismatch):
+		e.Message = who + " answers without TLS: list it in boot.insecureRegistries, if the network on the way to it can be trusted"
+	case errors.As(err, &link):
+		e.Message = who + " cannot be reached: " + withoutURLs(link.Err)
+	default:
+		e.Message = who + " cannot be used: " + withoutURLs(err)
 	}
 	return e
 }
 
-// explainStatus says what a registry's answer means.
-func explainStatus(code int) (reason, message string) {
-	switch code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return ReasonUnauthorized, fmt.Sprintf("the registry refuses access (%d): the image does not exist, or the credentials are missing or wrong", code)
-	case http.StatusNotFound:
-		return ReasonNotFound, "the registry has no such repository, tag or digest"
-	}
-	return ReasonUnreachable, fmt.Sprintf("the registry answered %d %s", code, http.StatusText(code))
-}
+var urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"]+`)
+
+// withoutURLs returns an error's text for people.
+func withoutURLs(err error) string { return clean(urls.ReplaceAllString(err.Error(), "(a URL)")) }
 
 // logger returns log, or one that discards.
 func logger(log *slog.Logger) *slog.Logger {

@@ -2,13 +2,9 @@ package bootsvc
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -93,6 +89,27 @@ func pushIndex(t *testing.T, reg *ocitest.Registry, mediaType string, entries ..
 	return d
 }
 
+// descriptorOf describes a layer that is not pushed.
+func descriptorOf(mediaType, content string) ocitest.Descriptor {
+	l := layer(mediaType, content)
+	return ocitest.Descriptor{MediaType: mediaType, Digest: l.Digest, Size: l.Size}
+}
+
+// pushManifest keeps a manifest of layers.
+func pushManifest(t *testing.T, reg *ocitest.Registry, layers ...ocitest.Descriptor) ocitest.Descriptor {
+	t.Helper()
+	d, err := reg.PushManifest("os", mediaOCIManifest, object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func onSystem(d ocitest.Descriptor, architecture, system string) ocitest.Descriptor {
+	d.Platform = &ocitest.Platform{Architecture: architecture, OS: system}
+	return d
+}
+
 func on(d ocitest.Descriptor, architecture, variant string) ocitest.Descriptor {
 	d.Platform = &ocitest.Platform{Architecture: architecture, OS: "linux", Variant: variant}
 	return d
@@ -130,7 +147,19 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 		"I04: a kernel that is missing is named":              {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaInitrd), "amd64", "no kernel layer"},
 		"I04: what an ordinary container image lacks is said": {pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), "amd64", "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip"},
 		"I04: two kernels are one too many":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaKernel, ocitest.MediaInitrd), "amd64", "two kernel layers"},
-		"I13: a zstd kernel is no kernel":                     {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel+"+zstd", ocitest.MediaInitrd), "amd64", "no kernel layer"},
+		"I13: a kernel packed with zstd is refused":           {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel+"+zstd", ocitest.MediaInitrd), "amd64", "the kernel layer is packed with zstd"},
+		"I13: a layer that is not booted may be packed":       {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaInitrd, "application/vnd.oci.image.layer.v1.tar+zstd"), "amd64", "sha256:"},
+		"I04: what is there is told":                          {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaSquashfs), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, squashfs"},
+		"I04: a squashfs alone is no image":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaSquashfs), "amd64", "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer (application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs"},
+		"I04: a kernel beside a UKI is half an image":         {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaUKI), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, UKI"},
+		"I04: the same kernel twice is one too many":          {pushManifest(t, reg, descriptorOf(ocitest.MediaKernel, "k"), descriptorOf(ocitest.MediaKernel, "k"), descriptorOf(ocitest.MediaInitrd, "i")), "amd64", "two kernel layers"},
+		"I04: a kernel of each vocabulary is one too many":    {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, "application/io.gardenlinux.kernel", ocitest.MediaInitrd), "amd64", "two kernel layers"},
+		"I03: of two entries alike the first is meant":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(docker, "amd64", "")), "amd64", oci.Digest},
+		"I03: arm64 is arm64/v8":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v8")), "arm64", oci.Digest},
+		"I03: arm64/v8 is arm64":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "")), "arm64/v8", oci.Digest},
+		"I03: arm64/v9 is not":                                {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v9")), "arm64", "the index has arm64/v9"},
+		"I03: another system is not what is booted":           {pushIndex(t, reg, mediaOCIIndex, onSystem(oci, "amd64", "windows")), "amd64", "no image for architecture amd64; the index has windows/amd64"},
+		"I03: entries without a platform are told":            {pushIndex(t, reg, mediaOCIIndex, oci, docker), "amd64", "the index has an entry without a platform"},
 		"a foreign media type is refused":                     {pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ocitest.MediaKernel), "amd64", "neither an image manifest nor an index"},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -155,11 +184,16 @@ func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		"a layer outside the registry":  {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
-		"a layer beyond 32 GiB":         {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
-		"a layer of no size":            {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
-		"a manifest that is two things": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
-		"what is not JSON":              {`<html>`, "not JSON"},
+		"a layer outside the registry":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
+		"a layer beyond 32 GiB":          {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
+		"a layer of no size":             {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
+		"a manifest that is two things":  {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
+		"what is not JSON":               {`<html>`, "not JSON"},
+		"a layer of less than nothing":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":-1}]}`, "a size of -1"},
+		"a layer of an absurd size":      {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":99999999999999999999}]}`, "not JSON of the expected form"},
+		"an algorithm that is not known": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]}`, "the kernel layer: digest"},
+		"a digest that is a path":        {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"sha256:../../x","size":1}]}`, "the kernel layer: digest"},
+		"more entries than any image":    {`{"mediaType":"` + mediaOCIManifest + `","layers":[` + strings.Repeat("{},", 1000) + `{}]}`, "more than 1000 entries"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			m, err := parseManifest([]byte(tc.manifest), mediaOCIManifest)
@@ -418,133 +452,5 @@ func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
 				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
 			}
 		})
-	}
-}
-
-// credentialsFile writes a docker config.json for a registry.
-func credentialsFile(t *testing.T, host, login string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.json")
-	text := `{"auths":{"` + host + `":{"auth":"` + base64.StdEncoding.EncodeToString([]byte(login)) + `"}}}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
-}
-
-func TestRegistryCredentials(t *testing.T) {
-	reg := newRegistry(t)
-	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
-	basic := func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if u, p, ok := r.BasicAuth(); !ok || u != "ann" || p != "s3cret" {
-				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-	bearer := func(field string) func(http.Handler) http.Handler {
-		issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if u, p, _ := r.BasicAuth(); u != "ann" || p != "s3cret" || r.URL.Query().Get("scope") != "repository:os:pull" {
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			fmt.Fprintf(w, `{%q:"t0ken"}`, field)
-		}))
-		t.Cleanup(issuer.Close)
-		return func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Authorization") != "Bearer t0ken" {
-					w.Header().Set("WWW-Authenticate", `Bearer realm="`+issuer.URL+`/token",service="x",scope="repository:os:pull"`)
-					w.WriteHeader(http.StatusUnauthorized)
-					return
-				}
-				next.ServeHTTP(w, r)
-			})
-		}
-	}
-	for title, tc := range map[string]struct {
-		wrap  func(http.Handler) http.Handler
-		login string
-		want  string
-	}{
-		"I06: Basic":                                     {basic, "ann:s3cret", ""},
-		"I06: Basic with a wrong password":               {basic, "ann:wrong", ReasonUnauthorized},
-		"I06: Basic without a password":                  {basic, "", ReasonUnauthorized},
-		"I06: a token from another port":                 {bearer("token"), "ann:s3cret", ""},
-		"I06: a token by its other name":                 {bearer("access_token"), "ann:s3cret", ""},
-		"I06: a token that is not given for credentials": {bearer("token"), "ann:wrong", ReasonUnauthorized},
-	} {
-		t.Run(title, func(t *testing.T) {
-			host := front(t, reg, tc.wrap)
-			o := ImageOptions{}
-			if tc.login != "" {
-				o.CredentialsFile = credentialsFile(t, host, tc.login)
-			}
-			_, err := newImages(t, o).Resolve(t.Context(), host+"/os:1", "amd64")
-			var e *ImageError
-			if tc.want == "" && err != nil || tc.want != "" && (!errors.As(err, &e) || e.Reason != tc.want) {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-			if err != nil && (strings.Contains(err.Error(), "wrong") && strings.Contains(err.Error(), "ann") || strings.Contains(err.Error(), "s3cret")) {
-				t.Errorf("Y06: the error shows credentials: %v", err)
-			}
-		})
-	}
-	if _, err := NewImages(ImageOptions{CredentialsFile: t.TempDir()}); err == nil {
-		t.Error("a credentials file that cannot be read is accepted")
-	}
-}
-
-func TestRedirectsCarryNoCredentials(t *testing.T) {
-	reg := newRegistry(t)
-	ref, _, _ := reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
-	var mu sync.Mutex
-	var got []http.Header
-	storage := front(t, reg, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			got = append(got, r.Header.Clone())
-			mu.Unlock()
-			next.ServeHTTP(w, r)
-		})
-	})
-	host := front(t, reg, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if _, p, ok := r.BasicAuth(); !ok || p != "s3cret" {
-				w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-				w.WriteHeader(http.StatusUnauthorized)
-				return
-			}
-			if strings.Contains(r.URL.Path, "/blobs/") {
-				http.SetCookie(w, &http.Cookie{Name: "session", Value: "s3cret"})
-				http.Redirect(w, r, "http://"+storage+r.URL.Path, http.StatusTemporaryRedirect)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	})
-	images := newImages(t, ImageOptions{CredentialsFile: credentialsFile(t, host, "ann:s3cret")})
-	img, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
-	if err != nil {
-		t.Fatal(ref, err)
-	}
-	r, _ := ParseReference(host + "/os@" + img.Kernel.Digest)
-	body, err := images.open(t.Context(), r, img.Kernel)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body.Close()
-	mu.Lock()
-	defer mu.Unlock()
-	if len(got) != 1 {
-		t.Fatalf("the storage was asked %d times", len(got))
-	}
-	for _, h := range []string{"Authorization", "Cookie", "Proxy-Authorization"} {
-		if v := got[0].Get(h); v != "" {
-			t.Errorf("I07: %s went to another host: %s", h, v)
-		}
 	}
 }

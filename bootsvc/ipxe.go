@@ -60,26 +60,26 @@ func loopScript(id string) string {
 		"sleep 60\nexit\n"
 }
 
-// ticketScript boots what t pins, in the manner of its payload. Everything in it is
-// checked first, so that no value can become a line of its own.
-func ticketScript(base string, t *model.Ticket, token model.Sensitive, m manner) (string, error) {
-	err := checkTicket(t, token)
+// ticketScript boots what a ticket pins, in the manner of its payload. Everything in it
+// is checked first, so that no value can become a line of its own.
+func ticketScript(base string, b *boot, m manner) (string, error) {
+	err := b.err
 	if err == nil {
 		m.arguments, err = kernelArguments(m.arguments)
 	}
 	if err != nil {
-		return "", fmt.Errorf("iPXE script of ticket %s: %w", t.ID, err)
+		return "", fmt.Errorf("iPXE script of ticket %s: %w", b.ticket.ID, err)
 	}
-	s := script{base: base, ticket: t, token: token, manner: m}
-	s.b.Grow(2048)
+	s := script{base: base, ticket: b.ticket, token: b.token, manner: m}
+	s.text.Grow(2048)
 	s.add("#!ipxe\nset ipxe-svc ", base, "\n")
-	img := t.Image
+	img := &b.ticket.Image
 	if img.Kernel == nil {
-		s.add("set uki-url ", base, netboot.UKIPath(t), "\n")
+		s.add("set uki-url ", base, netboot.UKIPath(b.ticket), "\n")
 		s.add("echo Loading kernel...\nkernel ${uki-url}")
 		s.arguments()
 		s.add("echo Booting...\nboot\n")
-		return s.b.String(), nil
+		return s.text.String(), nil
 	}
 	s.setLayer("kernel-url", img.Kernel)
 	s.setLayer("initrd-url", img.Initrd)
@@ -95,12 +95,12 @@ func ticketScript(base string, t *model.Ticket, token model.Sensitive, m manner)
 	// image is named after its URL's path unless it is told another name
 	s.add("echo Loading initrd...\ninitrd --name initrd ${initrd-url}\n")
 	s.add("echo Booting...\nboot\n")
-	return s.b.String(), nil
+	return s.text.String(), nil
 }
 
 // script is the script of a ticket in the making.
 type script struct {
-	b      strings.Builder
+	text   strings.Builder
 	base   string
 	ticket *model.Ticket
 	token  model.Sensitive
@@ -109,7 +109,7 @@ type script struct {
 
 func (s *script) add(texts ...string) {
 	for _, text := range texts {
-		s.b.WriteString(text)
+		s.text.WriteString(text)
 	}
 }
 
@@ -144,16 +144,19 @@ func (s *script) setLayer(variable string, l *model.Layer) {
 // escape adds a name or a digest, which checkTicket has seen, as a value of a
 // query.
 func (s *script) escape(value string) {
-	for value != "" {
-		i := strings.IndexAny(value, ":/[]")
-		if i < 0 {
-			s.add(value)
-			return
+	from := 0
+	for i := range len(value) {
+		if escaped := queryEscapes[value[i]]; escaped != "" {
+			s.add(value[from:i], escaped)
+			from = i + 1
 		}
-		s.add(value[:i], percentEscape(value[i:i+1]))
-		value = value[i+1:]
 	}
+	s.add(value[from:])
 }
+
+// queryEscapes are the bytes of names and digests that do not stand for themselves in a
+// query.
+var queryEscapes = [256]string{':': "%3A", '/': "%2F", '[': "%5B", ']': "%5D"}
 
 // checkTicket refuses a ticket that holds anything but names and digests of the
 // expected form.
@@ -227,4 +230,9 @@ func machineID(s string) (string, bool) {
 		}
 	}
 	return id, true
+}
+
+// blankUUID reports whether id, in lower case, is what firmware shows that has no UUID.
+func blankUUID(id string) bool {
+	return id == "00000000-0000-0000-0000-000000000000" || id == "ffffffff-ffff-ffff-ffff-ffffffffffff"
 }

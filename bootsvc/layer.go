@@ -25,11 +25,12 @@ var chunks = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
 // wanted is a layer that a client asked for.
 type wanted struct {
-	ref    Reference
-	layer  *model.Layer
-	ticket *model.Ticket // that pins it
-	efi    bool          // the path ends in .efi
-	skip   int64         // bytes that the client has already
+	ref     Reference
+	layer   *model.Layer
+	ticket  *model.Ticket // that pins it
+	unnamed bool          // whether the client is the ticket's server is not known
+	efi     bool          // the path ends in .efi
+	skip    int64         // bytes that the client has already
 }
 
 // serveImage answers /image?imageName=&layerDigest=&version=.
@@ -52,9 +53,8 @@ func (s *Server) serveUKI(r *request) {
 // serveLayer answers with a layer that a ticket in use pins, and nothing else: the
 // boot service is no way to a registry for anybody.
 func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
-	want, ok := s.pinned(r, name, sum)
+	want, ok := s.leave(r, name, sum)
 	if !ok {
-		r.refuse(http.StatusNotFound, "no open boot ticket pins this layer")
 		return
 	}
 	want.efi = efi
@@ -65,20 +65,92 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 		return
 	}
 	want.skip = skip
-	if r.Method == http.MethodHead {
+	switch {
+	case r.Method == http.MethodHead:
 		r.layerHeader(want)
-		return
-	}
-	if s.cache != nil {
+	case s.cache != nil:
 		s.serveCached(r, want)
-		return
-	}
-	if !s.enter(r.Context()) {
+	case !s.enter(r.Context()):
 		r.unavailable("too many images are being loaded at present")
-		return
+	default:
+		defer func() { <-s.downloads }()
+		s.stream(r, want)
 	}
-	defer func() { <-s.downloads }()
-	s.stream(r, want)
+}
+
+// leave returns the layer that is asked for, if the client may have it, and answers
+// itself when it may not.
+func (s *Server) leave(r *request, name, sum string) (wanted, bool) {
+	ref, err := ParseReference(name + "@" + sum)
+	if s.images == nil || !validDigest(sum) || !validName(name) || err != nil {
+		r.refuse(http.StatusNotFound, unpinned)
+		return wanted{}, false
+	}
+	asker := s.layerAsker(r)
+	if why := s.judgeAsker(asker, r); why.refused() {
+		s.deny(r, asker.offer, model.ThingImage, why)
+		return wanted{}, false
+	}
+	t := asker.offer.Ticket
+	if layer := layerIn(t, name, sum); layer != nil && netboot.InUse(t) {
+		return wanted{ref: ref, layer: layer, ticket: t}, true
+	}
+	pinning, why := s.judgeLayer(asker, name, sum)
+	switch layer := layerIn(pinning.Ticket, name, sum); {
+	case why.refused():
+		s.deny(r, pinning, model.ThingImage, why)
+	case layer == nil:
+		r.refuse(http.StatusNotFound, unpinned)
+	default:
+		return wanted{ref: ref, layer: layer, ticket: pinning.Ticket, unnamed: true}, true
+	}
+	return wanted{}, false
+}
+
+// unpinned is said of a layer that nobody boots.
+const unpinned = "no open boot ticket pins this layer"
+
+// layerAsker is the server that is taken to ask for a layer.
+type layerAsker struct {
+	offer model.Offer
+	named bool // by the URL, as any client can
+	known bool // by the URL, or by the lease on the address that asks
+}
+
+// layerAsker returns the server that the URL names, else the one that holds the lease on
+// the address that asks. Firmware that was told a UKI's path by somebody else's DHCP
+// server is neither.
+func (s *Server) layerAsker(r *request) layerAsker {
+	if id, ok := machineID(r.URL.Query().Get("uuid")); ok {
+		offer, known := s.offer(r, id)
+		return layerAsker{offer, true, known}
+	}
+	offer, known := s.bindings.At(r.client)
+	return layerAsker{offer, false, known}
+}
+
+// judgeAsker returns why the server that a URL names is not served at this address.
+func (s *Server) judgeAsker(a layerAsker, r *request) refusal {
+	if !a.named || !a.known {
+		return refusal{}
+	}
+	return s.judgeAddress(a.offer, r)
+}
+
+// judgeLayer returns the ticket that a request for a layer bears on which the asker's own
+// ticket does not give it, and why it is refused.
+func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.Offer, refusal) {
+	if own := a.offer.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(own, name, sum)) {
+		return a.offer, refusedSpent
+	}
+	t, ok := s.tickets.Pinned(name, sum)
+	switch {
+	case !ok || a.named && !a.known:
+		return model.Offer{}, refusal{}
+	case a.known:
+		return model.Offer{Server: t.Server, Ticket: t}, refusedLayer
+	}
+	return model.Offer{Server: t.Server, Ticket: t}, refusal{}
 }
 
 // enter takes a slot of downloads, waiting for one if there is none and not too
@@ -106,37 +178,9 @@ func (s *Server) enter(ctx context.Context) bool {
 	return false
 }
 
-// pinned finds the layer and the ticket that pins it. The ticket of the server
-// that asks goes first, for many servers boot the same image.
-func (s *Server) pinned(r *request, name, sum string) (wanted, bool) {
-	if s.images == nil || !validDigest(sum) || !validName(name) {
-		return wanted{}, false
-	}
-	t, ok := s.tickets.Pinned(name, sum)
-	if !ok || t == nil {
-		return wanted{}, false
-	}
-	if own, ok := s.ownOffer(r); ok && netboot.InUse(own.Ticket) && layerIn(own.Ticket, name, sum) != nil {
-		t = own.Ticket
-	}
-	layer := layerIn(t, name, sum)
-	ref, err := ParseReference(name + "@" + sum)
-	return wanted{ref: ref, layer: layer, ticket: t}, layer != nil && err == nil
-}
-
-// ownOffer returns the boot ticket of the server that the URL names, else of the
-// one that holds the lease on the address that asks.
-func (s *Server) ownOffer(r *request) (model.Offer, bool) {
-	if id, ok := machineID(r.URL.Query().Get("uuid")); ok {
-		r.id = id
-		return s.tickets.Offer(id)
-	}
-	return s.asker(r)
-}
-
 // layerIn returns the layer of t's image with a digest, or nil.
 func layerIn(t *model.Ticket, name, sum string) *model.Layer {
-	if t.Image.Repository != name {
+	if t == nil || t.Image.Repository != name {
 		return nil
 	}
 	for _, l := range layersOf(&t.Image) {
@@ -219,17 +263,19 @@ func (s *Server) stream(r *request, want wanted) {
 	r.layerHeader(want)
 	src := &watched{src: body, limit: s.images.timeout, timer: time.AfterFunc(s.images.timeout, cancel)}
 	defer src.timer.Stop()
-	if err := s.copyVerified(r.w, src, want); err != nil {
+	if err := s.copyVerified(&r.w, src, want); err != nil {
 		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "image", want.ref.String(), "err", clean(err.Error()))
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// noteLayer notes the stages that a fetch shows. A UKI that no script asked for was
-// fetched by firmware itself.
+// noteLayer notes what a fetch that is served shows. A UKI that no script asked for was
+// fetched by firmware itself. Of a client that is not known nothing is said to have been
+// reached, for the ticket may be another server's.
 func (s *Server) noteLayer(r *request, want wanted) {
+	s.served(r, want.ticket, model.ThingImage)
 	stage := stageOf(want.ticket.Image, want.layer)
-	if stage == "" {
+	if stage == "" || want.unnamed {
 		return
 	}
 	if want.layer == want.ticket.Image.UKI && !s.scripted(want.ticket) {
@@ -243,13 +289,6 @@ func (s *Server) scripted(t *model.Ticket) bool {
 	offer, _ := s.tickets.Offer(t.UUID)
 	p := offer.Progress
 	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
-}
-
-// tryNote notes a stage that a boot does not depend on.
-func (s *Server) tryNote(r *request, t *model.Ticket, stage model.BootStage) {
-	if err := s.tickets.Note(r.Context(), t, stage, r.client()); err != nil {
-		s.log.Warn("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
-	}
 }
 
 // copyVerified copies src to w, but for the bytes that the client has already. It

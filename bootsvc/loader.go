@@ -26,13 +26,13 @@ func (s *Server) serveLoader(r *request) {
 		h.Set("Content-Type", "application/efi")
 	}
 	h.Set("Cache-Control", "no-store")
-	http.ServeContent(r.w, r.Request, "", time.Time{}, f)
+	http.ServeContent(&r.w, r.Request, "", time.Time{}, f)
 }
 
 // noteLoader notes that a server's firmware fetched its boot loader, if the address
 // that asks is leased to one that may boot.
 func (s *Server) noteLoader(r *request) {
-	if own, ok := s.asker(r); ok && own.Ticket.MayBoot(own.Progress) {
+	if own, ok := s.bindings.At(r.client); ok && own.Ticket.MayBoot(own.Progress) {
 		r.id = own.Ticket.UUID
 		s.tryNote(r, own.Ticket, model.StageHTTPBoot)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -16,13 +17,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/ocitest"
 	"ingot/model"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("BOOTSVC_CHILD") != "" {
+		if err := runChild(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const (
 	uuid1 = "38373000-3534-584d-5130-333030434a59"
@@ -54,6 +65,7 @@ type desk struct {
 	offers   map[string]*model.Offer // by UUID or MAC address
 	payloads map[string]string       // by ticket ID
 	noted    []string
+	uses     []string
 	broken   error // what Note returns
 }
 
@@ -65,7 +77,7 @@ func newDesk() *desk {
 func (d *desk) arm(t *model.Ticket, payload string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.offers[t.UUID] = &model.Offer{Ticket: t}
+	d.offers[t.UUID] = &model.Offer{Server: t.Server, Ticket: t}
 	d.payloads[t.ID] = payload
 }
 
@@ -101,8 +113,30 @@ func (d *desk) Note(_ context.Context, t *model.Ticket, stage model.BootStage, c
 		p = *was
 	}
 	p, _ = p.Reached(stage, t.ArmedAt.Add(1))
-	d.offers[t.UUID] = &model.Offer{Ticket: t, Progress: &p}
+	d.offers[t.UUID] = &model.Offer{Server: t.Server, Ticket: t, Progress: &p}
 	return nil
+}
+
+func (d *desk) Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refused model.TicketRefusal) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	use := string(t.ID) + " " + string(what) + " " + client.String()
+	if refused != "" {
+		use += " " + string(refused)
+	}
+	d.uses = append(d.uses, use)
+}
+
+// MACs implements netboot.Servers.
+func (d *desk) MACs(server model.ServerName) (macs []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, o := range d.offers {
+		if o.Server == server && len(id) == len("00:00:00:00:00:00") {
+			macs = append(macs, id)
+		}
+	}
+	return macs
 }
 
 func (d *desk) Pinned(repository, digest string) (*model.Ticket, bool) {
@@ -122,6 +156,15 @@ func (d *desk) notes() []string {
 	return append([]string(nil), d.noted...)
 }
 
+// used returns the uses of tickets since it was last asked.
+func (d *desk) used() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	uses := d.uses
+	d.uses = nil
+	return uses
+}
+
 func (d *desk) unnote() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,6 +175,28 @@ func (d *desk) fail(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.broken = err
+}
+
+// leaseTable is who holds leases: MAC addresses by IP address.
+type leaseTable map[string]string
+
+func (l leaseTable) Holder(addr netip.Addr) (string, bool) {
+	mac, ok := l[addr.String()]
+	return mac, ok
+}
+
+func (l leaseTable) Leased(mac string) (all []netip.Addr) {
+	for addr, holder := range l {
+		if holder == mac {
+			all = append(all, netip.MustParseAddr(addr))
+		}
+	}
+	return all
+}
+
+// bind binds tickets to the leases of a table.
+func (l leaseTable) bind(o *Options) {
+	o.Bindings = netboot.Bindings{Leases: l, Servers: o.Tickets.(netboot.Servers)}
 }
 
 var key = model.NewTokenKey([]byte(strings.Repeat("k", 32)))

@@ -3,6 +3,7 @@ package bootsvc
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ const (
 	mediaDockerList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 	mediaDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
 )
+
+// manifestTypes are the media types that are asked for and understood.
+var manifestTypes = []string{mediaOCIIndex, mediaOCIManifest, mediaDockerList, mediaDockerManifest}
 
 // Media types of layers that boot.
 const (
@@ -58,27 +62,39 @@ type platform struct {
 	Variant      string `json:"variant"`
 }
 
+// String names a platform as its image is asked for, and by its system unless that is
+// Linux.
+func (p platform) String() string {
+	name := strings.TrimSuffix(p.Architecture+"/"+p.Variant, "/")
+	if p.OS != "" && p.OS != "linux" {
+		name = p.OS + "/" + name
+	}
+	return name
+}
+
 // parseManifest decodes a manifest that came with contentType. The media type in
 // the document itself counts; contentType is for documents without one.
 func parseManifest(body []byte, contentType string) (manifest, error) {
 	var m manifest
+	mediaType, _, _ := mime.ParseMediaType(contentType) // "" says nothing
 	if err := json.Unmarshal(body, &m); err != nil {
-		return manifest{}, fmt.Errorf("the manifest is not JSON of the expected form: %w", err)
+		if mediaType == "text/html" {
+			return manifest{}, invalid("the registry sent a web page instead of a manifest: see whether a login page or a proxy stands before it")
+		}
+		return manifest{}, invalid("the manifest is not JSON of the expected form: %s", clean(err.Error()))
 	}
 	if m.MediaType == "" {
-		m.MediaType = contentType
+		m.MediaType = mediaType
 	}
 	switch {
 	case len(m.Manifests) > 0 && len(m.Layers) > 0:
-		return manifest{}, fmt.Errorf("the manifest has both manifests and layers, so it can be read in two ways")
+		return manifest{}, invalid("the manifest has both manifests and layers, so it can be read in two ways")
 	case len(m.Manifests) > maxEntries || len(m.Layers) > maxEntries:
-		return manifest{}, fmt.Errorf("the manifest has more than %d entries", maxEntries)
+		return manifest{}, invalid("the manifest has more than %d entries", maxEntries)
+	case !slices.Contains(manifestTypes, m.MediaType):
+		return manifest{}, invalid("media type %q is neither an image manifest nor an index", clean(m.MediaType))
 	}
-	switch m.MediaType {
-	case mediaOCIIndex, mediaDockerList, mediaOCIManifest, mediaDockerManifest:
-		return m, nil
-	}
-	return manifest{}, fmt.Errorf("media type %q is neither an image manifest nor an index", clean(m.MediaType))
+	return m, nil
 }
 
 // index reports whether m lists manifests instead of layers.
@@ -144,8 +160,10 @@ func (m manifest) architectures() string {
 	var have []string
 	for _, d := range m.Manifests {
 		switch {
+		case d.Platform == nil && d.Annotations["architecture"] == "":
+			have = append(have, "an entry without a platform")
 		case d.Platform != nil && d.Platform.Architecture != "" && d.Platform.Architecture != "unknown":
-			have = append(have, strings.TrimSuffix(clean(d.Platform.Architecture+"/"+d.Platform.Variant), "/"))
+			have = append(have, clean(d.Platform.String()))
 		case d.Annotations["architecture"] != "":
 			have = append(have, clean(d.Annotations["architecture"]))
 		}
@@ -163,6 +181,9 @@ func (m manifest) pin() (model.PinnedImage, error) {
 	var img model.PinnedImage
 	for _, d := range m.Layers {
 		part, name := layerOf(&img, d.MediaType)
+		if plain, packing, packed := packedLayer(d.MediaType); packed {
+			return model.PinnedImage{}, invalid("the %s layer is packed with %s (%s); it must be pushed as it boots, as %s", plain, packing, clean(d.MediaType), strings.TrimSuffix(d.MediaType, "+"+packing))
+		}
 		if part == nil {
 			continue
 		}
@@ -193,21 +214,44 @@ func layerOf(img *model.PinnedImage, mediaType string) (part **model.Layer, name
 	return nil, ""
 }
 
+// packedLayer reports whether mediaType is that of a layer that boots, packed: then it
+// returns the layer's name, and how it is packed.
+func packedLayer(mediaType string) (name, packing string, packed bool) {
+	plain, packing, packed := strings.Cut(mediaType, "+")
+	_, name = layerOf(&model.PinnedImage{}, plain)
+	return name, packing, packed && name != ""
+}
+
 // complete returns an error that names what an image lacks to boot: it needs a
 // kernel and an initramfs, or a UKI.
 func complete(img model.PinnedImage, m manifest) error {
+	const kernel, initramfs = ironcoreLayer + "kernel", ironcoreLayer + "initramfs"
 	switch {
 	case img.Kernel != nil && img.Initrd != nil:
 		return nil
 	case img.Kernel == nil && img.Initrd == nil && img.UKI != nil:
 		return nil
 	case img.Kernel == nil && img.Initrd == nil:
-		return invalid("the image has no kernel and no initramfs layer, and no UKI; its layers are %s", m.mediaTypes())
+		return invalid("the image has no kernel layer (%s) and no initramfs layer (%s), nor a UKI (%s); %s", kernel, initramfs, mediaUKI, m.has(img))
 	case img.Kernel == nil:
-		return invalid("the image has no kernel layer; its layers are %s", m.mediaTypes())
+		return invalid("the image has no kernel layer (%s); %s", kernel, m.has(img))
 	default:
-		return invalid("the image has no initramfs layer; its layers are %s", m.mediaTypes())
+		return invalid("the image has no initramfs layer (%s); %s", initramfs, m.has(img))
 	}
+}
+
+// has says what an image has instead of what it lacks.
+func (m manifest) has(img model.PinnedImage) string {
+	var have []string
+	for n, layer := range layersOf(&img) {
+		if layer != nil {
+			have = append(have, [...]string{"kernel", "initramfs", "squashfs", "UKI"}[n])
+		}
+	}
+	if len(have) == 0 {
+		return "its layers are " + m.mediaTypes()
+	}
+	return "it has " + strings.Join(have, ", ")
 }
 
 // mediaTypes lists the layers' media types, for an error.

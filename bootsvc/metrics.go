@@ -2,37 +2,81 @@ package bootsvc
 
 import (
 	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // metrics are what the HTTP server counts.
 type metrics struct {
-	requests   *prometheus.CounterVec   // by route and code
-	durations  *prometheus.HistogramVec // by route
+	requests   *prometheus.CounterVec // by route and code
+	routes     map[string]routeMetrics
 	imageBytes prometheus.Counter
+	refusals   *prometheus.CounterVec // by what was asked for and reason
+}
+
+// routeMetrics are those of one route that almost every request counts: to find them by
+// their labels each time costs more than to count. They are there once they are asked for.
+type routeMetrics struct {
+	ok   func() prometheus.Counter
+	took func() prometheus.Observer
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "ingot_boot_request_duration_seconds",
+		Help:    "Time that requests of booting machines took, images to their last byte.",
+		Buckets: []float64{.001, .01, .1, 1, 10, 60, 300},
+	}, []string{"route"})
 	m := metrics{
+		routes: make(map[string]routeMetrics),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ingot_boot_requests_total",
 			Help: "Requests that booting machines made, by route and status code; code aborted is an answer cut off before its end.",
 		}, []string{"route", "code"}),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "ingot_boot_request_duration_seconds",
-			Help:    "Time that requests of booting machines took, images to their last byte.",
-			Buckets: []float64{.001, .01, .1, 1, 10, 60, 300},
-		}, []string{"route"}),
 		imageBytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_boot_image_bytes_total",
 			Help: "Bytes of image layers sent to booting machines.",
 		}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_boot_ticket_refusals_total",
+			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
+		}, []string{"what", "reason"}),
+	}
+	for _, at := range routes {
+		m.routes[at.pattern] = routeMetrics{
+			ok:   sync.OnceValue(func() prometheus.Counter { return m.requests.WithLabelValues(at.pattern, codeText(http.StatusOK)) }),
+			took: sync.OnceValue(func() prometheus.Observer { return durations.WithLabelValues(at.pattern) }),
+		}
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.durations, m.imageBytes)
+		reg.MustRegister(m.requests, durations, m.imageBytes, m.refusals)
 	}
 	return m
+}
+
+// codeAborted stands for an answer that was cut off before its end.
+const codeAborted = -1
+
+func codeText(code int) string {
+	if code == codeAborted {
+		return "aborted"
+	}
+	return strconv.Itoa(code)
+}
+
+// served counts a request of a route that took so long.
+func (m *metrics) served(at route, code int, took time.Duration) {
+	of := m.routes[at.pattern]
+	of.took().Observe(took.Seconds())
+	if code == http.StatusOK {
+		of.ok().Inc()
+		return
+	}
+	m.requests.WithLabelValues(at.pattern, codeText(code)).Inc()
 }
 
 // imageMetrics are what Images counts.

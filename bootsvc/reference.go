@@ -147,6 +147,19 @@ func normalRegistry(s string) (string, error) {
 	return host + ":" + port, nil
 }
 
+// normalRegistries returns the normal spellings of a list of registries.
+func normalRegistries(list []string) ([]string, error) {
+	var normal []string
+	for _, entry := range list {
+		host, err := normalRegistry(entry)
+		if err != nil {
+			return nil, err
+		}
+		normal = append(normal, host)
+	}
+	return normal, nil
+}
+
 // hostname returns a registry's host without port and brackets.
 func hostname(registry string) string {
 	if h, _, err := net.SplitHostPort(registry); err == nil {

@@ -1,6 +1,10 @@
 package netboot
 
-import "fmt"
+import (
+	"fmt"
+
+	"ingot/model"
+)
 
 // Arch is the architecture of a client's firmware, as DHCP options 93 (RFC 4578
 // §2.1) and 61 (RFC 5970 §3.3) number it. The numbers and names are those of
@@ -122,6 +126,18 @@ func (a Arch) String() string {
 		return "unknown"
 	}
 	return fmt.Sprintf("architecture %d", uint16(a))
+}
+
+// Firmware is the kind of firmware of machines with architecture a; false when Ingot
+// does not know it.
+func (a Arch) Firmware() (model.BootFirmware, bool) {
+	of := archs[a].platform
+	for _, p := range platforms {
+		if p.platform == of {
+			return model.BootFirmware{Architecture: p.machine, UEFI: of != &bios}, true
+		}
+	}
+	return model.BootFirmware{}, false
 }
 
 // Known reports whether Ingot has a name for a boot loader that runs on a.

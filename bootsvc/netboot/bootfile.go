@@ -62,10 +62,11 @@ func WithoutToken(t *model.Ticket) bool {
 	return InUse(t) && (t.Purpose != model.PurposeClaim || t.Image.UKI != nil)
 }
 
-// InUse reports whether t's Ignition and layers may be fetched: while it is open
-// and, for a ticket that boots always, after it served its purpose.
+// InUse reports whether t's Ignition and layers may be fetched: while it is open, once
+// the system that ran before it is off, and, for a ticket that boots always, after it
+// served its purpose.
 func InUse(t *model.Ticket) bool {
-	return t.Open() || t != nil && t.Always && t.Ended == model.TicketBooted
+	return t.Open() && !t.Held || t != nil && t.Always && t.Ended == model.TicketBooted
 }
 
 // file returns what c boots with t.

@@ -108,6 +108,17 @@ func (l *Loaders) Missing(architectures []string) []string {
 	return lines
 }
 
+// UEFI returns the architectures of UEFI machines that a boot loader is there for.
+func (l *Loaders) UEFI() []string {
+	found := []string{}
+	for _, p := range platforms {
+		if p.platform != &bios && l.first(p.platform) != "" {
+			found = append(found, p.machine)
+		}
+	}
+	return found
+}
+
 // choose returns the boot loader for machines of architecture a.
 func (l *Loaders) choose(a Arch) (string, Reason) {
 	p := archs[a].platform

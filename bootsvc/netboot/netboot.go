@@ -51,6 +51,7 @@ type Answer struct {
 	// to take it, "" for none.
 	VendorClass string
 	Ticket      *model.Ticket
+	Arch        Arch // of the client that is told, for callers
 	// Reason is why there is no boot file, "" when there is one.
 	Reason Reason
 }

@@ -1,0 +1,64 @@
+package bootsvc
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"ingot/model"
+)
+
+// What is worked out of tickets is remembered, of so many servers; and of so many older
+// tickets of each.
+const (
+	maxBoots  = 1 << 15
+	maxFormer = 4
+)
+
+// boot is what a ticket amounts to, worked out of it once since it does not change.
+type boot struct {
+	ticket *model.Ticket
+	token  model.Sensitive
+	err    error // why the ticket cannot stand in a boot script, if it cannot
+	// manner is what its payload means for the script, once that was looked at.
+	manner atomic.Pointer[manner]
+	// script is the one that was served last.
+	script atomic.Pointer[servedScript]
+	// former are the tickets that the server had before, as far as they were asked for
+	// here: only so can a token that was good once be told from one that never was.
+	former []*boot
+}
+
+// servedScript is what ticketScript made of a base and a manner.
+type servedScript struct {
+	base   string
+	manner manner
+	text   string
+}
+
+func newBoot(t *model.Ticket, token model.Sensitive) *boot {
+	return &boot{ticket: t, token: token, err: checkTicket(t, token)}
+}
+
+// bootOf returns what a server's present ticket amounts to.
+func (s *Server) bootOf(t *model.Ticket) *boot {
+	was, _ := s.boots.get(t.UUID)
+	if was != nil && was.ticket == t {
+		return was
+	}
+	b := newBoot(t, s.token(t))
+	switch {
+	case was == nil:
+	case was.ticket.ID == t.ID: // written anew, which leaves what it gives as it is
+		b.former = was.former
+		b.manner.Store(was.manner.Load())
+	default:
+		b.former = append([]*boot{{ticket: was.ticket, token: was.token}}, was.former[:min(len(was.former), maxFormer-1)]...)
+	}
+	s.boots.put(t.UUID, b, 1)
+	return b
+}
+
+// hadPinned reports whether an older ticket of t's server pinned a layer.
+func (s *Server) hadPinned(t *model.Ticket, name, sum string) bool {
+	return slices.ContainsFunc(s.bootOf(t).former, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
+}

@@ -1,0 +1,96 @@
+package bootsvc
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// request is one request on its way through a handler.
+type request struct {
+	*http.Request
+	w      answer
+	at     route
+	args   []string   // the elements of the path behind its first
+	client netip.Addr // who asks
+	id     string     // the UUID or MAC address that the request is for, for the log
+}
+
+// newRequest returns a request for a route. Who asks is known from the connection itself,
+// for headers can say anything.
+func newRequest(w http.ResponseWriter, r *http.Request, stall time.Duration) *request {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero value is an address that nobody has
+	req := &request{Request: r, w: answer{ResponseWriter: w, stall: stall}, client: from.Addr().Unmap()}
+	req.at, req.args = find(r.URL.Path)
+	return req
+}
+
+func (r *request) text(body string) { r.body("text/plain; charset=utf-8", body) }
+
+// body answers 200 with a whole body.
+func (r *request) body(contentType, body string) { r.respond(http.StatusOK, contentType, body) }
+
+// refuse answers with a code and a line that says why.
+func (r *request) refuse(code int, why string) {
+	r.respond(code, "text/plain; charset=utf-8", why+"\n")
+}
+
+// unavailable tells the client to come again.
+func (r *request) unavailable(why string) {
+	r.w.Header().Set("Retry-After", retryAfter)
+	r.refuse(http.StatusServiceUnavailable, why)
+}
+
+// json answers with a document.
+func (r *request) json(code int, document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		r.refuse(http.StatusInternalServerError, "the answer cannot be encoded")
+		return
+	}
+	r.respond(code, "application/json", string(text)+"\n")
+}
+
+func (r *request) respond(code int, contentType, body string) {
+	h, values := r.w.Header(), []string{contentType, strconv.Itoa(len(body)), "no-store"}
+	// as Set would, with one slice for the three
+	h["Content-Type"], h["Content-Length"], h["Cache-Control"] = values[0:1:1], values[1:2:2], values[2:3:3]
+	r.w.WriteHeader(code)
+	if r.Method != http.MethodHead {
+		_, _ = io.WriteString(r.w.ResponseWriter, body) // a client that went away is no news
+	}
+}
+
+// answer is a ResponseWriter that remembers its code, and gives the client a
+// while for each piece that it is sent.
+type answer struct {
+	http.ResponseWriter
+	stall time.Duration
+	code  int
+	sent  int64 // bytes of the body
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(code int) {
+	a.code = code
+	a.extend()
+	a.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	a.extend()
+	n, err := a.ResponseWriter.Write(p)
+	a.sent += int64(n)
+	return n, err
+}
+
+// extend moves the write deadline on. A connection keeps its deadline from one
+// request to the next, so it is moved for each answer. That a writer in a test has
+// no deadlines is no matter.
+func (a *answer) extend() {
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.stall))
+}

@@ -1,0 +1,136 @@
+package bootsvc
+
+import (
+	"net/http"
+
+	"ingot/model"
+)
+
+func (s *Server) serveChain(r *request) { r.text(chainScript(s.baseFor(r))) }
+
+// serveScript answers with the script of one machine. That it was served is noted
+// first: a server that cannot remember it must not boot anybody.
+func (s *Server) serveScript(r *request) {
+	id, ok := machineID(r.args[0])
+	if !ok {
+		r.refuse(http.StatusNotFound, "this is neither a system UUID nor a MAC address")
+		return
+	}
+	offer, known := s.offer(r, id)
+	if !known {
+		s.serveUnknown(r)
+		return
+	}
+	// also a machine that is only sent on to its disk: whether a server has a ticket is
+	// nobody else's business
+	if why := s.judgeAddress(offer, r); why.refused() {
+		s.deny(r, offer, model.ThingScript, why)
+		return
+	}
+	switch {
+	case !offer.Ticket.MayBoot(offer.Progress):
+		s.serveDisk(r, offer)
+	case r.Method == http.MethodGet && !s.scripts.Allow(offer, s.clock()):
+		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(offer.Server))
+		r.text(loopScript(r.id))
+	default:
+		s.serveTicketScript(r, offer)
+	}
+}
+
+// serveUnknown answers a machine that is no known server. One without a UUID of its own
+// is told to ask by its MAC address.
+func (s *Server) serveUnknown(r *request) {
+	if blankUUID(r.id) {
+		s.serveChain(r)
+		return
+	}
+	r.refuse(http.StatusNotFound, "no server with this UUID or MAC address is known")
+}
+
+// serveDisk sends a machine on to its disk, in the way that its firmware understands.
+func (s *Server) serveDisk(r *request, o model.Offer) {
+	if why := replay(o); why.refused() && r.Method == http.MethodGet {
+		s.noteRefusal(r, o, model.ThingScript, why.reason)
+	}
+	method := DiskExit
+	if s.diskBoot != nil {
+		method = s.diskBoot(o.Server)
+	}
+	if method == DiskNotFound {
+		r.refuse(http.StatusNotFound, "there is no boot ticket for this server, it boots from disk")
+		return
+	}
+	r.text(diskScript(r.id, method))
+}
+
+// replay returns why a ticket does not let its server boot again. One that never had a
+// ticket is refused nothing.
+func replay(o model.Offer) refusal {
+	switch {
+	case o.Ticket == nil:
+		return refusal{}
+	case o.Ticket.State(o.Progress) == model.TicketSpent:
+		return refusedSpent
+	}
+	return refusedReplay
+}
+
+// serveTicketScript answers with the script of a ticket: the claim's own if it brings
+// one, else one that boots the image. With a script that is all a claim brings, Ingot
+// sees nothing more of the boot, so then it is noted as the last thing served: asked
+// again, the machine boots from its disk.
+func (s *Server) serveTicketScript(r *request, o model.Offer) {
+	b := s.bootOf(o.Ticket)
+	m, ok := s.mannerOf(r, b)
+	if !ok {
+		return
+	}
+	script, ok := s.scriptOf(r, b, m)
+	switch {
+	case !ok:
+	case r.Method == http.MethodGet && !s.note(r, o, model.StageScript):
+	case r.Method == http.MethodGet && m.last && !s.note(r, o, model.StageIgnition):
+	default:
+		s.served(r, o.Ticket, model.ThingScript)
+		r.text(script)
+	}
+}
+
+// scriptOf returns the script of a ticket, and answers itself when there is none.
+func (s *Server) scriptOf(r *request, b *boot, m manner) (string, bool) {
+	if m.own {
+		p, ok := s.payload(r, b.ticket)
+		return p.Script, ok
+	}
+	base := s.baseFor(r)
+	if last := b.script.Load(); last != nil && last.base == base && last.manner == m {
+		return last.text, true
+	}
+	script, err := ticketScript(base, b, m)
+	if err != nil {
+		s.log.Error("boot ticket cannot be served", "server", b.ticket.Server, "err", err)
+		r.refuse(http.StatusInternalServerError, "the boot ticket of this server cannot be served; Ingot's log says why")
+		return "", false
+	}
+	b.script.Store(&servedScript{base, m, script})
+	return script, true
+}
+
+// mannerOf returns what a ticket's payload means for its script. Only claims have
+// anything to say there.
+func (s *Server) mannerOf(r *request, b *boot) (manner, bool) {
+	if b.ticket.Purpose != model.PurposeClaim {
+		return manner{}, true
+	}
+	if m := b.manner.Load(); m != nil {
+		return *m, true
+	}
+	p, ok := s.payload(r, b.ticket)
+	if !ok {
+		return manner{}, false
+	}
+	m := p.manner()
+	b.manner.Store(&m)
+	return m, true
+}

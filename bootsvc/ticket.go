@@ -1,0 +1,197 @@
+package bootsvc
+
+import (
+	"crypto/subtle"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// What was complained about is remembered for a while, of so many servers and reasons.
+const (
+	maxComplaints = 1 << 12
+	complainEvery = time.Minute
+)
+
+// refusal is why a request that bears on a ticket is not served, or nothing when it is.
+type refusal struct {
+	reason model.TicketRefusal
+	told   string // to who asks
+}
+
+func (f refusal) refused() bool { return f.reason != "" }
+
+// The refusals for what is shown, and for the ticket's own state; those for addresses
+// are netboot's.
+var (
+	refusedToken    = refusal{model.RefusedToken, "the token is not that of this server's boot ticket: it stands in the boot script that the server is served"}
+	refusedNoToken  = refusal{model.RefusedToken, missingToken}
+	refusedStranger = refusal{model.RefusedAddress, missingToken}
+	refusedSpent    = refusal{model.RefusedSpent, "the boot ticket that this was for has ended, by success, by timeout or by a newer one: a server is served again once its next ticket is armed, see ingot explain server"}
+	refusedLayer    = refusal{model.RefusedAddress, "the boot ticket of the server that asks does not pin this layer"}
+	refusedReplay   = refusal{reason: model.RefusedReplay} // it is told to boot from disk
+)
+
+// missingToken is said in the same words to whoever asks without a token, so that they
+// tell a stranger nothing about the server.
+const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; without it only the machine itself is served, at the address that Ingot leased to it"
+
+// offer returns the boot ticket of the server with a UUID in any case, or a MAC address.
+func (s *Server) offer(r *request, id string) (offer model.Offer, known bool) {
+	r.id = id
+	return s.tickets.Offer(id)
+}
+
+// bearer returns the boot ticket, which is in use, whose token the path shows, and
+// answers itself when it shows none.
+func (s *Server) bearer(r *request, what model.TicketThing) (model.Offer, bool) {
+	id, ok := machineID(r.args[0])
+	if !ok {
+		r.refuse(http.StatusNotFound, "this is not a system UUID")
+		return model.Offer{}, false
+	}
+	offer, known := s.offer(r, id)
+	if !known {
+		r.refuse(http.StatusNotFound, "no server with this UUID is known")
+		return model.Offer{}, false
+	}
+	if why := s.judgeBearer(offer, r, r.args[1]); why.refused() {
+		s.deny(r, offer, what, why)
+		return model.Offer{}, false
+	}
+	return offer, true
+}
+
+// judgeBearer returns why who shows a token is not served. The address comes first, so
+// that nobody learns at another server's address whether a token is right.
+func (s *Server) judgeBearer(o model.Offer, r *request, shown string) refusal {
+	if why := s.judgeAddress(o, r); why.refused() {
+		return why
+	}
+	if o.Ticket == nil {
+		return refusedToken
+	}
+	b := s.bootOf(o.Ticket)
+	isShown := func(b *boot) bool { return sameToken(b.token, shown) }
+	switch {
+	case isShown(b) && netboot.InUse(o.Ticket):
+		return refusal{}
+	case isShown(b), slices.ContainsFunc(b.former, isShown):
+		return refusedSpent
+	}
+	return refusedToken
+}
+
+// judgeAddress returns why a server's ticket may not be used from where r comes from.
+func (s *Server) judgeAddress(o model.Offer, r *request) refusal {
+	reason, told := s.bindings.Refusal(o, r.client)
+	return refusal{reason, told}
+}
+
+// sameToken compares in constant time.
+func sameToken(token model.Sensitive, shown string) bool {
+	return !token.IsZero() && subtle.ConstantTimeCompare([]byte(token.Reveal()), []byte(shown)) == 1
+}
+
+// deny answers a request that is refused.
+func (s *Server) deny(r *request, o model.Offer, what model.TicketThing, why refusal) {
+	s.noteRefusal(r, o, what, why.reason)
+	r.refuse(http.StatusForbidden, why.told)
+}
+
+// noteRefusal counts a refusal, and tells it to the ticket's history and to the log.
+func (s *Server) noteRefusal(r *request, o model.Offer, what model.TicketThing, reason model.TicketRefusal) {
+	s.metrics.refusals.WithLabelValues(string(what), string(reason)).Inc()
+	if o.Ticket != nil {
+		s.tickets.Use(o.Ticket, what, r.client, reason)
+	}
+	if s.complaints.due(complaint{o.Server, reason}, s.clock()) {
+		s.log.LogAttrs(r.Context(), levelOf(reason), "boot request refused", slog.String("server", string(o.Server)),
+			slog.String("what", string(what)), slog.String("reason", string(reason)), slog.String("client", r.client.String()))
+	}
+}
+
+// levelOf is how much a refusal is worth. A server whose firmware tries the network first
+// asks again each time it is rebooted, and then there is nothing to look at.
+func levelOf(reason model.TicketRefusal) slog.Level {
+	if reason == model.RefusedReplay {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+// served tells a ticket's history that a client was given a thing. A HEAD gives nothing.
+func (s *Server) served(r *request, t *model.Ticket, what model.TicketThing) {
+	if r.Method == http.MethodGet {
+		s.tickets.Use(t, what, r.client, "")
+	}
+}
+
+// note records that a server reached a stage, before its answer goes out, and answers
+// itself when that cannot be. A stage is recorded once.
+func (s *Server) note(r *request, o model.Offer, stage model.BootStage) bool {
+	t := o.Ticket
+	if reached(o, stage) {
+		return true
+	}
+	if err := s.tickets.Note(r.Context(), t, stage, r.client); err != nil {
+		s.log.Error("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
+		r.unavailable("boot progress cannot be recorded at present")
+		return false
+	}
+	s.log.LogAttrs(r.Context(), slog.LevelInfo, "server boots", slog.String("server", string(t.Server)),
+		slog.String("uuid", t.UUID), slog.String("purpose", string(t.Purpose)), slog.String("stage", string(stage)))
+	return true
+}
+
+// reached reports whether a server is known to have been served its script, or its
+// Ignition, with its ticket.
+func reached(o model.Offer, stage model.BootStage) bool {
+	p := o.Progress
+	switch {
+	case p == nil || p.Ticket != o.Ticket.ID:
+		return false
+	case stage == model.StageScript:
+		return !p.ScriptAt.IsZero()
+	}
+	return stage == model.StageIgnition && !p.IgnitionAt.IsZero()
+}
+
+// tryNote notes a stage that a boot does not depend on.
+func (s *Server) tryNote(r *request, t *model.Ticket, stage model.BootStage) {
+	if err := s.tickets.Note(r.Context(), t, stage, r.client); err != nil {
+		s.log.Warn("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
+	}
+}
+
+// complaint is what the log is told at most once a minute.
+type complaint struct {
+	server model.ServerName
+	reason model.TicketRefusal
+}
+
+// complaints are those of the last while. It is safe for concurrent use.
+type complaints struct {
+	mu   sync.Mutex
+	last *lru[complaint, time.Time]
+}
+
+func newComplaints() *complaints {
+	return &complaints{last: newLRU[complaint, time.Time](maxComplaints)}
+}
+
+// due reports whether to complain now, and takes it that this is done.
+func (c *complaints) due(about complaint, now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if last, ok := c.last.get(about); ok && now.Sub(last) < complainEvery {
+		return false
+	}
+	c.last.put(about, now, 1)
+	return true
+}

@@ -1,0 +1,393 @@
+package bootsvc
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/ocitest"
+	"ingot/model"
+)
+
+// segment is two servers that boot different images of one registry, and machines
+// beside them: s1 at 10.0.0.1, s2 at 10.0.0.2, what is no known server at 10.0.0.3, and
+// whoever took 10.9.9.9.
+type segment struct {
+	*rack
+	leases leaseTable
+	paths  map[string]string // of what s1's ticket stands for, by name
+	log    bytes.Buffer
+	now    time.Time
+}
+
+func newSegment(t *testing.T) *segment {
+	t.Helper()
+	s := &segment{now: armed, leases: leaseTable{
+		"10.0.0.1": "02:00:00:00:00:01", "fd00::1": "02:00:00:00:00:01", "10.0.0.2": "02:00:00:00:00:02", "10.0.0.3": "02:00:00:00:00:03",
+	}}
+	s.rack = newRack(t, nil, func(o *Options) {
+		s.leases.bind(o)
+		o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
+		o.Clock = func() time.Time { return s.now }
+	})
+	oci := newRegistry(t)
+	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := *s.ticket
+	if ticket.Image, err = s.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
+		t.Fatal(err)
+	}
+	other := *s.ticket
+	other.ID, other.Server, other.UUID = "s2-1", "s2", uuid2
+	s.ticket = &ticket
+	s.desk.arm(&other, `{"ignition":{"version":"3.3.0"}}`)
+	s.desk.offers["02:00:00:00:00:02"] = s.desk.offers[uuid2]
+	s.arm(s.ticket)
+	token := key.Token(&ticket).Reveal()
+	uki := netboot.UKIPath(&ticket)
+	bareUKI, _, _ := strings.Cut(uki, "?")
+	bareKernel, _, _ := strings.Cut(layerPath(&ticket, ticket.Image.Kernel), "&uuid=")
+	s.paths = map[string]string{
+		"script":              "/ipxe/" + uuid1,
+		"script by MAC":       "/ipxe/02-00-00-00-00-01",
+		"Ignition":            "/ignition/" + uuid1 + "/" + token,
+		"Ignition, tokenless": "/ignition/" + uuid1,
+		"user-data":           "/nocloud/" + uuid1 + "/" + token + "/user-data",
+		"meta-data":           "/nocloud/" + uuid1 + "/" + token + "/meta-data",
+		"kernel":              layerPath(&ticket, ticket.Image.Kernel),
+		"kernel, unnamed":     bareKernel + "&version=1",
+		"UKI":                 uki,
+		"UKI, unnamed":        bareUKI,
+	}
+	return s
+}
+
+// arm gives s1 a ticket that hands out everything that tickets can.
+func (s *segment) arm(t *model.Ticket) {
+	s.desk.arm(t, payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.seal().Reveal())
+	s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
+}
+
+// unseen has no lease known of some addresses.
+func (s *segment) unseen(all ...string) {
+	for _, a := range all {
+		delete(s.leases, a)
+	}
+}
+
+// fetch asks for what s1's ticket stands for, which was not used so far, and returns
+// the status code and what was told of uses.
+func (s *segment) fetch(from, what string) string {
+	w := askFrom(s.service.Handler(), from, "boot.example", s.paths[what])
+	return strings.Join(append([]string{fmt.Sprint(w.Code)}, s.desk.used()...), ", ")
+}
+
+func TestAServerIsServedItsOwnOnly(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	const own, own6, other, guest, stranger = "10.0.0.1", "fd00::1", "10.0.0.2", "10.0.0.3", "10.9.9.9"
+	all := []string{"script", "script by MAC", "Ignition", "Ignition, tokenless", "user-data", "meta-data", "kernel", "UKI"}
+	unnamed := []string{"kernel, unnamed", "UKI, unnamed"}
+	every := append(append([]string{}, all...), unnamed...)
+	for title, tc := range map[string]struct {
+		world  func(*segment)
+		from   []string
+		what   []string
+		served bool
+	}{
+		"at its own addresses":                            {nil, []string{own, own6}, every, true},
+		"Y01: not at the address of another server":       {nil, []string{other}, every, false},
+		"at no interface that is not known":               {nil, []string{guest}, all, false},
+		"not without a lease while it has one":            {nil, []string{stranger, "fd00::9"}, all, false},
+		"firmware that is not known is served images":     {nil, []string{guest, stranger, "127.0.0.1"}, unnamed, true},
+		"an unknown interface, for its discovery":         {func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }, []string{guest}, []string{"script", "Ignition", "kernel"}, true},
+		"not without a token there, even so":              {func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }, []string{guest}, []string{"Ignition, tokenless"}, false},
+		"anywhere in a network whose leases are not seen": {func(s *segment) { s.unseen(own, own6) }, []string{stranger, "127.0.0.1"}, []string{"script", "Ignition", "meta-data", "kernel", "UKI"}, true},
+		"not without a token in such a network":           {func(s *segment) { s.unseen(own, own6) }, []string{stranger, "127.0.0.1"}, []string{"Ignition, tokenless"}, false},
+		"not at another server's, even there":             {func(s *segment) { s.unseen(own, own6); s.service.bindings.Binding = netboot.BindNothing }, []string{other}, every, false},
+		"anywhere where nothing is bound":                 {func(s *segment) { s.service.bindings.Binding = netboot.BindNothing }, []string{guest, stranger}, []string{"script", "Ignition", "kernel"}, true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s := newSegment(t)
+			if tc.world != nil {
+				tc.world(s)
+			}
+			for _, from := range tc.from {
+				for _, what := range tc.what {
+					s.arm(s.ticket) // nothing was fetched yet
+					s.service.scripts = netboot.NewScriptGuard()
+					s.desk.unnote()
+					want := "403, s1-1 " + thing(what) + " " + from + " WrongAddress"
+					if tc.served {
+						want = "200, s1-1 " + thing(what) + " " + from
+					}
+					if got := s.fetch(from, what); got != want {
+						t.Errorf("%s at %s: got %q, want %q", what, from, got, want)
+					}
+					if !tc.served && s.desk.notes() != nil {
+						t.Errorf("%s at %s was refused, and noted: %v", what, from, s.desk.notes())
+					}
+				}
+			}
+		})
+	}
+}
+
+// thing is what a path stands for.
+func thing(what string) string {
+	switch {
+	case strings.HasPrefix(what, "script"):
+		return "iPXE script"
+	case strings.HasPrefix(what, "Ignition"):
+		return "Ignition"
+	case strings.HasSuffix(what, "data"):
+		return "cloud-init data"
+	}
+	return "image"
+}
+
+func TestTheFirstClientIsTheOnlyOne(t *testing.T) {
+	s := newSegment(t)
+	delete(s.leases, "10.0.0.1")
+	s.service.bindings.Binding = netboot.BindFirst
+	for _, step := range []struct{ from, what, want string }{
+		{"10.9.9.9", "script", "200, s1-1 iPXE script 10.9.9.9"},
+		{"10.9.9.8", "Ignition", "403, s1-1 Ignition 10.9.9.8 WrongAddress"},
+		{"10.9.9.9", "Ignition", "200, s1-1 Ignition 10.9.9.9"},
+		{"10.0.0.2", "Ignition", "403, s1-1 Ignition 10.0.0.2 WrongAddress"},
+		{"fd00::1", "Ignition", "200, s1-1 Ignition fd00::1"},
+	} {
+		if got := s.fetch(step.from, step.what); got != step.want {
+			t.Errorf("%s at %s: got %q, want %q", step.what, step.from, got, step.want)
+		}
+		p := s.desk.offers[uuid1].Progress
+		if p != nil && p.Client == "" {
+			p.Client = step.from // as whoever keeps it does, of the first
+		}
+	}
+}
+
+// A ticket is good from when it is armed until it has ended, and what it gives once it
+// gives once.
+func TestTheLifeOfATicket(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	everything := []string{"script", "Ignition", "Ignition, tokenless", "user-data", "kernel", "UKI", "kernel, unnamed"}
+	const served = ""
+	for title, tc := range map[string]struct {
+		ended    model.TicketState
+		always   bool
+		progress *model.Progress
+		want     map[string]string // refusals, of what is not served
+	}{
+		"armed":                         {"", false, nil, nil},
+		"its script was served":         {"", false, &model.Progress{ScriptAt: armed}, nil},
+		"T14: its Ignition was served":  {"", false, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, map[string]string{"script": "Replay"}},
+		"its Ignition was, for always":  {"", true, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, nil},
+		"it did its work":               {model.TicketBooted, false, &model.Progress{IgnitionAt: armed}, map[string]string{"script": "Replay", "": "Spent"}},
+		"it did its work, for always":   {model.TicketBooted, true, &model.Progress{IgnitionAt: armed}, nil},
+		"it ran out":                    {model.TicketSpent, false, nil, map[string]string{"": "Spent"}},
+		"it was revoked, though always": {model.TicketSpent, true, &model.Progress{IgnitionAt: armed}, map[string]string{"": "Spent"}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			for _, what := range everything {
+				s := newSegment(t)
+				with(s.desk, tc.ended, tc.always, tc.progress)
+				refusal, ok := tc.want[what]
+				if !ok {
+					refusal = tc.want[""]
+				}
+				want := "200, s1-1 " + thing(what) + " 10.0.0.1"
+				switch {
+				case refusal != served && what == "script":
+					want += " " + refusal // it is told to boot from disk
+				case refusal != served:
+					want = "403, s1-1 " + thing(what) + " 10.0.0.1 " + refusal
+				}
+				s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
+				if got := s.fetch("10.0.0.1", what); got != want {
+					t.Errorf("%s: got %q, want %q", what, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTheTokenOfAnOlderTicket(t *testing.T) {
+	s := newSegment(t)
+	next := *s.ticket
+	next.ID = "s1-2"
+	old := s.paths["Ignition"]
+	// as long as nobody asked with it, no token of an older ticket is known here
+	s.arm(&next)
+	if got, want := s.fetch("10.0.0.1", "Ignition"), "403, s1-2 Ignition 10.0.0.1 WrongToken"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.arm(s.ticket)
+	_ = s.fetch("10.0.0.1", "script")
+	for n := range maxFormer {
+		next := next
+		next.ID = fmt.Sprint("s1-", n+2)
+		s.arm(&next)
+		want := fmt.Sprintf("403, %s Ignition 10.0.0.1 Spent", next.ID)
+		if got := s.fetch("10.0.0.1", "Ignition"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	again := *s.desk.offers[uuid1].Ticket // its record is written anew
+	s.arm(&again)
+	w := askFrom(s.service.Handler(), "10.0.0.1", "x", old)
+	if text := w.Body.String(); !strings.Contains(text, "has ended") || !strings.Contains(text, "ingot explain server") {
+		t.Errorf("a person is told %q", text)
+	}
+	// nor is the layer served that only the older one pinned
+	_ = s.desk.used()
+	other := next
+	other.ID, other.Image = "s1-9", s.desk.offers[uuid2].Ticket.Image
+	s.arm(&other)
+	if got, want := s.fetch("10.0.0.1", "kernel"), "403, s1-9 image 10.0.0.1 Spent"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAWrongTokenIsTold(t *testing.T) {
+	s := newSegment(t)
+	other := key.Token(s.desk.offers[uuid2].Ticket).Reveal()
+	for title, tc := range map[string]struct{ path, want string }{
+		"another server's":      {"/ignition/" + uuid1 + "/" + other, "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"for cloud-init's data": {"/nocloud/" + uuid1 + "/" + other + "/user-data", "403, s1-1 cloud-init data 10.0.0.1 WrongToken"},
+		"its first half":        {"/ignition/" + uuid1 + "/" + key.Token(s.ticket).Reveal()[:13], "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"one letter too many":   {"/ignition/" + uuid1 + "/" + key.Token(s.ticket).Reveal() + "a", "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"in capitals":           {"/ignition/" + uuid1 + "/" + strings.ToUpper(key.Token(s.ticket).Reveal()), "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+	} {
+		s.paths[title] = tc.path
+		if got := s.fetch("10.0.0.1", title); got != tc.want {
+			t.Errorf("%s: got %q, want %q", title, got, tc.want)
+		}
+	}
+	s.desk.offers[uuid1] = &model.Offer{Server: "s1"}
+	if got := s.fetch("10.0.0.1", "Ignition"); got != "403" {
+		t.Errorf("a server without a ticket: %q", got)
+	}
+	if got := testutil.ToFloat64(s.service.metrics.refusals.WithLabelValues("Ignition", "WrongToken")); got != 5 {
+		t.Errorf("%v refusals are counted", got)
+	}
+}
+
+// Who asks from elsewhere must not tell a server that may boot from one that may not,
+// nor a token that is right from one that is wrong.
+func TestAStrangerLearnsNothing(t *testing.T) {
+	s := newSegment(t)
+	for _, what := range []string{"script", "Ignition", "Ignition, tokenless", "user-data", "kernel"} {
+		answers := make(map[string]bool)
+		for _, world := range []func(){
+			func() { s.arm(s.ticket) },
+			func() { with(s.desk, model.TicketBooted, false, nil) },
+			func() { with(s.desk, "", true, &model.Progress{IgnitionAt: armed}) },
+			func() { s.desk.offers[uuid1] = &model.Offer{Server: "s1"} },
+			func() {
+				s.arm(s.ticket)
+				s.paths[what] = strings.Replace(s.paths[what], key.Token(s.ticket).Reveal(), testToken, 1)
+			},
+		} {
+			world()
+			w := askFrom(s.service.Handler(), "10.0.0.2", "x", s.paths[what])
+			answers[fmt.Sprint(w.Code, w.Header(), w.Body)] = true
+		}
+		if len(answers) != 1 {
+			t.Errorf("%s: a stranger is answered in %d ways: %v", what, len(answers), answers)
+		}
+	}
+}
+
+func TestRefusalsDoNotFloodTheLog(t *testing.T) {
+	s := newSegment(t)
+	lines := func() int { return strings.Count(s.log.String(), `level=WARN msg="boot request refused"`) }
+	for range 50 {
+		_ = s.fetch("10.0.0.2", "Ignition")
+		_ = s.fetch("10.0.0.3", "kernel")
+	}
+	if lines() != 1 {
+		t.Errorf("%d lines in the first minute:\n%s", lines(), s.log.String())
+	}
+	want := `server=s1 what=Ignition reason=WrongAddress client=10.0.0.2`
+	if !strings.Contains(s.log.String(), want) {
+		t.Errorf("no %s in\n%s", want, s.log.String())
+	}
+	with(s.desk, model.TicketSpent, false, nil)
+	_ = s.fetch("10.0.0.1", "Ignition")
+	if lines() != 2 {
+		t.Errorf("another reason makes %d lines", lines())
+	}
+	with(s.desk, "", false, &model.Progress{IgnitionAt: armed})
+	_ = s.fetch("10.0.0.1", "script")
+	if lines() != 2 || !strings.Contains(s.log.String(), "level=INFO msg=\"boot request refused\" server=s1 what=\"iPXE script\" reason=Replay") {
+		t.Errorf("a server that boots from its disk again makes\n%s", s.log.String())
+	}
+	s.now = s.now.Add(complainEvery)
+	_ = s.fetch("10.0.0.2", "script")
+	if lines() != 3 {
+		t.Errorf("a minute later there are %d lines", lines())
+	}
+	if strings.Contains(s.log.String(), key.Token(s.ticket).Reveal()) {
+		t.Error("Y06: the log shows a token")
+	}
+	c := newComplaints()
+	for n := range 3 * maxComplaints {
+		c.due(complaint{model.ServerName(fmt.Sprint(n)), model.RefusedSpent}, s.now)
+	}
+	if n := len(c.last.items); n != maxComplaints {
+		t.Errorf("%d complaints are remembered", n)
+	}
+}
+
+func TestAskingByHEADUsesNothing(t *testing.T) {
+	s := newSegment(t)
+	for what, path := range s.paths {
+		s.arm(s.ticket)
+		w := send(s.service.Handler(), http.MethodHead, "10.0.0.1", "x", path)
+		if uses := s.desk.used(); w.Code != http.StatusOK || uses != nil || s.desk.notes() != nil {
+			t.Errorf("%s: %d, used %v, noted %v", what, w.Code, uses, s.desk.notes())
+		}
+	}
+}
+
+func TestWhatIsNotServedIsNoUse(t *testing.T) {
+	s := newSegment(t)
+	for title, tc := range map[string]struct {
+		what   string
+		header []string
+		code   int
+	}{
+		"Ignition that the machine cannot read": {"Ignition", []string{"Accept", ignitionMedia + ";version=3.0.0"}, 406},
+		"the rest behind a layer's end":         {"kernel", []string{"Range", "bytes=9999-"}, 416},
+	} {
+		w := askFrom(s.service.Handler(), "10.0.0.1", "x", s.paths[tc.what], tc.header...)
+		if uses := s.desk.used(); w.Code != tc.code || uses != nil {
+			t.Errorf("%s: %d, used %v", title, w.Code, uses)
+		}
+	}
+}
+
+func TestFirmwareThatIsNotKnownIsSaidToHaveReachedNothing(t *testing.T) {
+	s := newSegment(t)
+	for from, want := range map[string][]string{
+		"10.9.9.9": nil,
+		"10.0.0.1": {"s1 HTTP boot 10.0.0.1", "s1 kernel 10.0.0.1"},
+	} {
+		s.arm(s.ticket)
+		s.desk.unnote()
+		_ = s.fetch(from, "UKI, unnamed")
+		if diff := cmp.Diff(want, s.desk.notes()); diff != "" {
+			t.Errorf("%s: noted (-want +got):\n%s", from, diff)
+		}
+	}
+}
