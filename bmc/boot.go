@@ -53,13 +53,14 @@ const (
 	uefi       = string(schemas.UEFIBootSourceOverrideMode)
 )
 
-// BootOnce makes the next boot a network boot: it writes the override, reads it
+// BootOnce makes the next boot one by method: it writes the override, reads it
 // back and compares (B01), and tries the next rung of a ladder of ways to write it
 // until one is kept. It returns the name of that rung, where the next call for the
-// machine begins. On RungContinuous the caller has to clear the override once the
-// machine has booted. A machine without UEFI HTTP boot gets PXE.
+// machine begins. On RungContinuous, which is never that of a boot from disk, the
+// caller has to clear the override once the machine has booted. A machine without
+// UEFI HTTP boot gets PXE.
 //
-// ErrUnsupported: the machine has no boot override, or no network boot in it.
+// ErrUnsupported: the machine has no boot override, or none by such a method.
 // ErrOverrideNotKept: no rung was kept; the error says what was asked and read.
 func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	c, err := p.client(ctx, t.BMC)
@@ -93,7 +94,7 @@ func (c *client) bootOnce(ctx context.Context, uri string, method model.BootMeth
 			return "", err
 		}
 		if err == nil && r.want.keptIn(read) {
-			c.learn(uri, func(s *systemState) { s.rung = r })
+			c.learn(uri, func(s *systemState) { *s.lastRung(target) = r })
 			return r.name, nil
 		}
 		if e := asError(err); e != nil && e.says("OperationSupportedInFutureStateURI") {
@@ -123,7 +124,7 @@ func (s *systemState) bootTarget(method model.BootMethod) (string, error) {
 		return string(method), nil
 	}
 	for _, other := range []model.BootMethod{model.BootPXE, model.BootUEFIHTTP} { // it has but one way to the network
-		if slices.Contains(targets, string(other)) {
+		if method != model.BootDisk && slices.Contains(targets, string(other)) {
 			return string(other), nil
 		}
 	}
@@ -151,13 +152,26 @@ func (s *systemState) ladder(uri, target string) []rung {
 	for _, at := range s.settingsURIs(uri) {
 		rungs = append(rungs, rung{rungSettings, at, first})
 	}
-	stays := first
-	stays.Enabled = continuous
-	rungs = append(rungs, rung{RungContinuous, uri, stays})
-
+	if target != string(model.BootDisk) { // one that stays would outlast whoever uses the machine
+		stays := first
+		stays.Enabled = continuous
+		rungs = append(rungs, rung{RungContinuous, uri, stays})
+	}
 	promote(rungs, func(r rung) bool { return r.name == s.quirk.first })
-	promote(rungs, func(r rung) bool { return r.name == s.rung.name && r.uri == s.rung.uri })
+	last := s.lastRung(target)
+	if last.name == "" {
+		last = &s.rung // what is kept of the one is likely to be kept of the other
+	}
+	promote(rungs, func(r rung) bool { return r.name == last.name && r.uri == last.uri })
 	return rungs
+}
+
+// lastRung is the rung that worked last for an override of this target.
+func (s *systemState) lastRung(target string) *rung {
+	if target == string(model.BootDisk) {
+		return &s.diskRung
+	}
+	return &s.rung
 }
 
 // promote moves the first rung that is wanted to the front.
@@ -328,8 +342,10 @@ func (p *Pool) ClearBootOverride(ctx context.Context, t model.SystemTarget) erro
 		return fmt.Errorf("clear boot override: %w", err)
 	}
 	uris := []string{t.URI}
-	if s.rung.name == rungSettings {
-		uris = append(uris, s.rung.uri) // what is written there may not have come to effect
+	for _, last := range []rung{s.rung, s.diskRung} {
+		if last.name == rungSettings && !slices.Contains(uris, last.uri) {
+			uris = append(uris, last.uri) // what is written there may not have come to effect
+		}
 	}
 	for _, uri := range uris {
 		if err := c.clearBoot(ctx, t.URI, uri, s.quirk); err != nil {

@@ -32,9 +32,11 @@ func TestLadder(t *testing.T) {
 		}
 		return rungs
 	}
+	disk := func(o override) override { o.Target = "Hdd"; return o }
 	tests := map[string]struct {
-		state systemState
-		want  []rung
+		state  systemState
+		target string // "" = Pxe
+		want   []rung
 	}{
 		"a mode that is UEFI is not sent at first": {
 			state: systemState{boot: boot{Mode: new("UEFI")}},
@@ -72,10 +74,30 @@ func TestLadder(t *testing.T) {
 			state: systemState{settings: "/s/1/SD", rung: rung{name: RungContinuous, uri: uri}},
 			want:  chain(rung{RungContinuous, uri, stays(pxe)}, rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/SD", pxe}),
 		},
+		"to disk there is none that stays": {
+			state: systemState{boot: boot{Mode: new("UEFI")}, settings: "/s/1/SD", rung: rung{name: RungContinuous, uri: uri}}, target: "Hdd",
+			want: chain(rung{rungDefault, uri, disk(pxe)}, rung{rungWithMode, uri, disk(moded)}, rung{rungSettings, "/s/1/SD", disk(pxe)}),
+		},
+		"to disk it begins with the rung that worked for the network": {
+			state: systemState{settings: "/s/1/SD", rung: rung{name: rungSettings, uri: "/s/1/SD"}}, target: "Hdd",
+			want: chain(rung{rungSettings, "/s/1/SD", disk(pxe)}, rung{rungDefault, uri, disk(pxe)}),
+		},
+		"but rather with the one that worked for the disk": {
+			state: systemState{settings: "/s/1/SD", rung: rung{name: rungSettings, uri: "/s/1/SD"}, diskRung: rung{name: rungDefault, uri: uri}}, target: "Hdd",
+			want: chain(rung{rungDefault, uri, disk(pxe)}, rung{rungSettings, "/s/1/SD", disk(pxe)}),
+		},
+		"what worked for the disk does not matter to the network": {
+			state: systemState{settings: "/s/1/SD", diskRung: rung{name: rungSettings, uri: "/s/1/SD"}},
+			want:  chain(rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/SD", pxe}, rung{RungContinuous, uri, stays(pxe)}),
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.state.ladder(uri, "Pxe"), cmp.AllowUnexported(rung{})); diff != "" {
+			target := tt.target
+			if target == "" {
+				target = "Pxe"
+			}
+			if diff := cmp.Diff(tt.want, tt.state.ladder(uri, target), cmp.AllowUnexported(rung{})); diff != "" {
 				t.Errorf("ladder (-want +got):\n%s", diff)
 			}
 		})
@@ -116,6 +138,7 @@ func TestBootOnce(t *testing.T) {
 	}
 	tests := map[string]struct {
 		prepare  func(*fake)
+		method   model.BootMethod // "" = UefiHttp
 		want     string
 		requests int // without root, login and first reading
 		boot     object
@@ -180,6 +203,26 @@ func TestBootOnce(t *testing.T) {
 			},
 			want: "default", requests: 2, boot: object{"Enabled": "Once", "Target": "Pxe"},
 		},
+		"to disk is kept as well": {method: model.BootDisk, want: "default", requests: 2, boot: object{"Enabled": "Once", "Target": "Hdd"}},
+		"to disk is written another way as well": {
+			prepare: func(f *fake) { only(f, func(_ string, b object) bool { return b["BootSourceOverrideMode"] != nil }) },
+			method:  model.BootDisk, want: "with-mode", requests: 4, boot: object{"Enabled": "Once", "Target": "Hdd", "Mode": "UEFI"},
+		},
+		"to disk where only network boots are allowed": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideTarget@Redfish.AllowableValues"] = []any{"None", "Pxe", "UefiHttp"}
+			},
+			method: model.BootDisk, err: ErrUnsupported,
+		},
+		"to disk that is only kept for good is none": {
+			prepare: func(f *fake) {
+				f.store = func(path string, b object) int {
+					b["BootSourceOverrideEnabled"] = "Continuous"
+					return f.keep(path, b)
+				}
+			},
+			method: model.BootDisk, err: ErrOverrideNotKept,
+		},
 		"where no network boot is allowed": {
 			prepare: func(f *fake) {
 				f.resources[sysURI]["Boot"].(object)["BootSourceOverrideTarget@Redfish.AllowableValues"] = []any{"None", "Hdd"}
@@ -240,7 +283,11 @@ func TestBootOnce(t *testing.T) {
 				tt.prepare(f)
 			}
 			p := newPool(t, Options{})
-			got, err := p.BootOnce(context.Background(), f.system1(), model.BootUEFIHTTP)
+			method := tt.method
+			if method == "" {
+				method = model.BootUEFIHTTP
+			}
+			got, err := p.BootOnce(context.Background(), f.system1(), method)
 			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) || got != tt.want {
 				t.Fatalf("got %q, %v; want %q, %v", got, err, tt.want, tt.err)
 			}
@@ -264,7 +311,7 @@ func TestBootOnce(t *testing.T) {
 			}
 			if name := "again"; tt.want != "" {
 				f.requests()
-				if again, err := p.BootOnce(context.Background(), f.system1(), model.BootUEFIHTTP); again != tt.want || err != nil {
+				if again, err := p.BootOnce(context.Background(), f.system1(), method); again != tt.want || err != nil {
 					t.Errorf("%s: got %q, %v", name, again, err)
 				}
 				if n := counted(f.requests(), "PATCH"); n > 2 || n > 1 && !strings.Contains(t.Name(), "condition") {

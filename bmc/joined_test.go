@@ -2,6 +2,8 @@ package bmc_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +11,82 @@ import (
 	"ingot/bmc/sim"
 	"ingot/model"
 )
+
+// A machine whose firmware asks the network first boots from its disk once its
+// power is healed, wherever its BMC keeps an override for that, and is powered on as
+// well where it keeps none.
+func TestDiskBootOfTheSimulatedRack(t *testing.T) {
+	network := []bool{true}
+	disk := []bool{false, true} // and not a second time
+	tests := map[string]struct {
+		fault sim.Fault
+		rung  string
+		err   error
+		asks  []bool // at each boot, the network
+	}{
+		"that keeps it":                               {rung: "default", asks: disk},
+		"that wants the mode with it":                 {fault: sim.FaultOverrideNeedsMode, rung: "with-mode", asks: disk},
+		"that wants it in the settings object":        {fault: sim.FaultOverrideInSettings, rung: "settings-object", asks: disk},
+		"that does not keep it":                       {fault: sim.FaultOverrideNotKept, err: bmc.ErrOverrideNotKept, asks: network},
+		"whose firmware does not follow what it kept": {fault: sim.FaultOverrideIgnored, rung: "default", asks: network},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			rack, err := sim.New(sim.Options{Delays: sim.FastDelays()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran := make(chan error, 1)
+			go func() { ran <- rack.Run(ctx) }()
+			defer func() {
+				cancel()
+				if err := <-ran; err != nil {
+					t.Error(err)
+				}
+			}()
+			p := bmc.NewPool(bmc.Options{})
+			defer p.Close(ctx)
+
+			machine := rack.Servers()[0]
+			machine.SetNetworkFirst(true)
+			if tt.fault != "" {
+				if err := machine.SetFault(tt.fault); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s := machine.Target()
+			machine.SetRunning("sha256:1")
+			if err := p.Reset(ctx, s, model.ResetForceOff); err != nil {
+				t.Fatal(err)
+			}
+			await(ctx, t, p, s, model.PowerOff)
+			rung, err := p.BootOnce(ctx, s, model.BootDisk)
+			if rung != tt.rung || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
+				t.Fatalf("got %q, %v; want %q, %v", rung, err, tt.rung, tt.err)
+			}
+			var asks []bool
+			for range tt.asks {
+				before := len(machine.Boots())
+				if err := p.Reset(ctx, s, model.ResetOn); err != nil {
+					t.Fatal(err)
+				}
+				await(ctx, t, p, s, model.PowerOn)
+				for len(machine.Boots()) == before || machine.Boots()[before].Outcome != sim.OutcomeDisk {
+					await(ctx, t, p, s, model.PowerOn)
+				}
+				asks = append(asks, machine.Boots()[before].Error != "") // that says why it left the network
+				if err := p.Reset(ctx, s, model.ResetForceOff); err != nil {
+					t.Fatal(err)
+				}
+				await(ctx, t, p, s, model.PowerOff)
+			}
+			if !slices.Equal(asks, tt.asks) {
+				t.Errorf("it asks the network: %v, want %v", asks, tt.asks)
+			}
+		})
+	}
+}
 
 // The client gets along with every kind of BMC that the simulated rack plays:
 // each is discovered and inventoried, its override is kept, and it is switched.

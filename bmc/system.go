@@ -30,7 +30,8 @@ type systemState struct {
 	boot      boot
 	settings  string // URI of the settings object, as the system names it
 	quirk     quirk
-	rung      rung // of the boot ladder, that worked last
+	rung      rung // of the boot ladder, that worked last for a network boot
+	diskRung  rung // the same for a boot from disk
 	noIfMatch bool // the BMC takes its own ETag for a stranger's
 }
 

@@ -21,6 +21,10 @@ type (
 	Arm struct{ Boot Boot }
 	// BootOnce makes the next boot, and only that, a network boot.
 	BootOnce struct{ Method model.BootMethod }
+	// DiskOnce makes the next boot, and only that, one from disk, if the BMC can do
+	// that. It is no failure if it cannot: what the server asks then leads it to its
+	// disk as well.
+	DiskOnce struct{ Firmware string } // the BMC's, kept with what it refuses
 	// ClearBoot takes back a boot override that does not end by itself.
 	ClearBoot struct{}
 	// SetPower asks for a power change and does not wait for it.
@@ -30,6 +34,7 @@ type (
 func (Inspect) action()   {}
 func (Arm) action()       {}
 func (BootOnce) action()  {}
+func (DiskOnce) action()  {}
 func (ClearBoot) action() {}
 func (SetPower) action()  {}
 
@@ -48,6 +53,9 @@ func (a Arm) String() string { return "arm boot ticket for " + a.Boot.Image }
 func (a BootOnce) String() string { return "set one-time network boot" }
 
 // String says what is done, for logs and errors.
+func (a DiskOnce) String() string { return "set one-time boot from disk" }
+
+// String says what is done, for logs and errors.
 func (a ClearBoot) String() string { return "clear boot override" }
 
 // String says what is done, for logs and errors.
@@ -61,7 +69,10 @@ type Boot struct {
 	// Secret is what the claim's Secret holds, by key: Ignition, cloud-init's
 	// documents or an iPXE script. Not to be changed; nil = the claim names none.
 	Secret          map[string]model.Sensitive
-	KernelArguments string // added to those that every boot has
+	secret          *model.Secret // that Secret is of
+	KernelArguments string        // added to those that every boot has
+	// Needs is what Image must have for the server to start it.
+	Needs Needs
 }
 
 // A Move is what to do with one server now.

@@ -228,6 +228,10 @@ func (f *fleet) unfree(s *server) string {
 		return "about to enter Maintenance"
 	case s.blocked.Reason != "" || s.reading.Failures > 0 || s.putOff():
 		return "out of reach"
+	case s.duplicate().Reason != "":
+		return "of a UUID that another machine has"
+	case s.foreign().Reason != "":
+		return "of an architecture that boot.architectures has not"
 	case s.power() != model.PowerOff || s.reading.Offs < f.in.Policy.OffReadings || s.rec.Ticket.Open():
 		return "not yet powered off"
 	}

@@ -21,6 +21,7 @@ type bmcView struct {
 	// why says why the BMC is not usable; "" = it is.
 	why      Why
 	problems []string // of systems that cannot become servers
+	twins    []string // systems that have the UUID of a server that is elsewhere
 
 	endpoint *endpointView // the device that it is, if it is known
 	found    bool          // it was recognised by the MAC prefix database

@@ -16,13 +16,8 @@ func (s *server) cleanup() Step {
 	}
 	report := s.fleet.in.Observed.Wipes[s.name]
 	ours := report != nil && s.opened(model.PurposeCleanup) && report.Ticket == s.rec.Ticket.ID
-	// The time runs while the server could boot, not while its BMC was away.
-	asked := s.rec.Asked
-	begun := s.opened(model.PurposeCleanup) && asked != nil && asked.Want == model.PowerOn && asked.At.After(s.rec.Ticket.ArmedAt)
-	var deadline time.Time
-	if begun {
-		deadline = asked.At.Add(p.CleanupTimeout[mode])
-	}
+	late := s.begun() && s.rec.Ticket.Purpose == model.PurposeCleanup && !s.rec.Ticket.Open() && !s.rec.Ticket.ArmedAt.Before(s.rec.Since) &&
+		!s.now().Before(s.rec.Asked.At.Add(p.cleanupTimeout(s.rec.Ticket.CleanupMode)))
 	switch {
 	case mode == model.CleanupNone:
 		return s.cleaned(nil)
@@ -38,12 +33,14 @@ func (s *server) cleanup() Step {
 		return s.cleaned(report.Disks)
 	case image == "":
 		return s.rest(s.why(NoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
-	case begun && !s.now().Before(deadline):
-		return s.fail("CleanupFailed", "no wipe result within "+p.CleanupTimeout[mode].String()+", "+s.lastStage())
+	case late:
+		return s.fail("CleanupFailed", fmt.Sprintf("no wipe result within %s; %s", p.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastWord()))
+	case s.holds(model.PurposeCleanup):
+		return s.letBoot(p.PowerOffGrace)
 	case s.settling():
 		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
 	case s.opened(model.PurposeCleanup) && s.power() == model.PowerOn:
-		return s.rest(s.why("Wiping", "waiting for the wipe of its disks, "+s.lastStage())).wakeBy(deadline)
+		return s.wait()
 	case s.opened(model.PurposeCleanup) && s.rec.Ticket.MayBoot(s.progress()):
 		return s.netBoot(nil)
 	case s.power() == model.PowerOn:
@@ -52,7 +49,33 @@ func (s *server) cleanup() Step {
 	}
 	b := Boot{Image: image}
 	b.Ticket.CleanupMode = mode
-	return s.arm(model.PurposeCleanup, b)
+	return s.arm(model.PurposeCleanup, s.held(b))
+}
+
+// wipeSilence is how long there is no word of a wipe, which comes every few seconds,
+// until that is worth to be told.
+const wipeSilence = 5 * time.Minute
+
+// wait waits for the outcome of the wipe.
+func (s *server) wait() Step {
+	w := s.wiping()
+	if w == nil || len(w.Disks) == 0 {
+		return s.rest(s.why("Wiping", "waiting for the wipe of its disks, "+s.lastStage()))
+	}
+	quiet := w.ReceivedAt.Add(wipeSilence)
+	if s.now().Before(quiet) {
+		return s.rest(s.why("Wiping", "its disks are being wiped: "+wipeText(w))).wakeBy(quiet)
+	}
+	return s.rest(s.why("Wiping", s.lastWord()+"; look at its console").by(RackOperator))
+}
+
+// lastWord says how far the wipe had come when it was last heard of, or else the boot.
+func (s *server) lastWord() string {
+	w := s.wiping()
+	if w == nil || len(w.Disks) == 0 {
+		return s.lastStage()
+	}
+	return fmt.Sprintf("the last word of its wipe came at %s: %s", clock(w.ReceivedAt), wipeText(w))
 }
 
 // cleaned powers off, and then the server is Available again.

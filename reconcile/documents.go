@@ -56,6 +56,7 @@ type serverStatus struct {
 	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
 	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
 	BootTimeline      []bootStage              `json:"bootTimeline,omitempty"`
+	Cleanup           *cleanupStatus           `json:"cleanup,omitempty"`
 }
 
 type storageStatus struct {
@@ -122,17 +123,6 @@ type claimStatus struct {
 	Phase      string             `json:"phase"` // Bound, Unbound
 	Server     model.ServerName   `json:"server,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-}
-
-type bootConfigurationSpec struct {
-	ServerRef model.LocalRef `json:"serverRef"`
-	Image     string         `json:"image"`
-}
-
-type bootConfigurationStatus struct {
-	State       string             `json:"state"` // Pending, Ready, Error
-	ImageDigest string             `json:"imageDigest,omitempty"`
-	Conditions  []metav1.Condition `json:"conditions,omitempty"`
 }
 
 type maintenanceStatus struct {

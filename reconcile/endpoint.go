@@ -48,15 +48,10 @@ func (f *fleet) loadEndpoints() {
 	f.endpoints = slices.SortedFunc(maps.Values(byMAC), func(a, b *endpointView) int { return strings.Compare(a.mac, b.mac) })
 	f.nameEndpoints()
 	slices.SortFunc(f.endpoints, func(a, b *endpointView) int { return strings.Compare(a.name, b.name) })
-	holders := make(map[string]string, len(o.EndpointFacts))
-	for mac, facts := range o.EndpointFacts {
-		if facts.IP != "" {
-			holders[facts.IP] = mac
-		}
-	}
+	holders := holdersOf(o.EndpointFacts)
 	for _, v := range f.endpoints {
 		v.ip = f.endpointIP(v)
-		if holder := holders[v.ip]; v.ip != "" && holder != "" && holder != v.mac {
+		if holder := holders[v.ip]; holder != "" && holder != v.mac {
 			v.ip, v.lost = "", holder
 		}
 		if e, ok := f.in.Policy.MACPrefixes.Lookup(v.mac); ok && e.Type == model.TypeBMC {
@@ -68,6 +63,21 @@ func (f *fleet) loadEndpoints() {
 		f.recognise(v)
 		v.rec = f.endpointRecord(v)
 	}
+}
+
+// holdersOf are the MAC addresses of the devices that have each IP address: of
+// several, for one may not have been told yet that it lost it, the one that got it last.
+func holdersOf(all map[string]*model.EndpointFacts) map[string]string {
+	holders := make(map[string]string, len(all))
+	for mac, facts := range all {
+		other := all[holders[facts.IP]]
+		switch {
+		case facts.IP == "":
+		case other == nil || cmp.Or(facts.Since.Compare(other.Since), cmp.Compare(holders[facts.IP], mac)) > 0:
+			holders[facts.IP] = mac
+		}
+	}
+	return holders
 }
 
 // devices returns a view of each device by its MAC address. Of devices that nobody

@@ -10,8 +10,8 @@ import (
 	"ingot/model"
 )
 
-// Reasoner is an error of BMCs that knows its condition reason, such as
-// AuthenticationFailed.
+// Reasoner is an error of BMCs or Boots that knows its condition reason, such as
+// AuthenticationFailed or NotFound.
 type Reasoner interface {
 	error
 	Reason() string
@@ -107,15 +107,13 @@ func (l *Loop) do(ctx context.Context, j *job, a Action) error {
 	case Inspect:
 		return l.inspect(ctx, j, a)
 	case Arm:
-		t, err := l.Boots.Arm(ctx, a.Boot)
-		if err == nil {
-			j.rec.Ticket = &t
-		}
-		return err
+		return l.arm(ctx, j, a.Boot)
 	case BootOnce:
 		rung, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
 		j.rec.BootRung = rung
 		return err
+	case DiskOnce:
+		return l.diskOnce(ctx, j, a)
 	case ClearBoot:
 		err := l.BMCs.ClearBootOverride(ctx, j.target)
 		if err == nil {
@@ -132,6 +130,23 @@ func (l *Loop) do(ctx context.Context, j *job, a Action) error {
 	default:
 		panic(fmt.Sprintf("unhandled action %T", a))
 	}
+}
+
+// arm has a boot ticket made, and sees whether the server can start what it pins.
+func (l *Loop) arm(ctx context.Context, j *job, b Boot) error {
+	t, err := l.Boots.Arm(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := b.Needs.unmet(&t.Image); err != nil {
+		return err
+	}
+	j.rec.Ticket, j.decided = &t, true
+	j.rec.Serial++
+	if !failedBoot(j.rec.BootProblem) {
+		j.rec.BootProblem = nil
+	}
+	return nil
 }
 
 // inspect reads power, and the inventory if it is asked for.
@@ -249,10 +264,25 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 	if j.old != nil {
 		rec = *j.old
 	}
-	rec.Failures++
-	rec.NotBefore = now.Add(backoff(j.name, rec.Failures, l.Policy))
-	rec.LastError = err.Error()
+	if arm, ok := failedArm(err); ok {
+		rec.BootProblem = armProblem(rec.BootProblem, j.name, &arm.Boot, err, now, l.Policy)
+	} else {
+		rec.Failures++
+		rec.NotBefore = now.Add(backoff(j.name, rec.Failures, l.Policy))
+		rec.LastError = err.Error()
+	}
 	c.Servers = append(c.Servers, &rec)
+}
+
+// failedArm is the Arm that failed, if it was one: that is held against what it is
+// about, and not against the server.
+func failedArm(err error) (Arm, bool) {
+	ae, ok := errors.AsType[*actionError](err)
+	if !ok {
+		return Arm{}, false
+	}
+	arm, ok := ae.action.(Arm)
+	return arm, ok
 }
 
 // save writes changes, and says so to the publisher. What cannot be saved is

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +18,10 @@ func TestHarderHistoriesBreakNoLaw(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := &harder{history: history{rnd: rand.New(rand.NewPCG(seed, 2)), w: newWorld(t, 4)}}
+				h := &harder{
+					history: newHistory(newWorld(t, 4), seed, 2),
+					last:    make(map[model.ServerName]installed), hidden: make(map[model.ClaimName]*model.ServerClaim),
+				}
 				h.live()
 			})
 		})
@@ -27,7 +29,7 @@ func TestHarderHistoriesBreakNoLaw(t *testing.T) {
 }
 
 type harder struct {
-	history
+	*history
 	hidden map[model.ClaimName]*model.ServerClaim // quarantined
 	values int
 	last   map[model.ServerName]installed // as of the last look
@@ -66,10 +68,6 @@ func (h *harder) checkInstalls() {
 }
 
 func (h *harder) live() {
-	h.released, h.asked = make(map[model.ClaimName]bool), make(map[model.ClaimName]int)
-	h.disks, h.owner = make(map[model.ServerName]string), make(map[model.ServerName]model.ClaimName)
-	h.last = make(map[model.ServerName]installed)
-	h.hidden = make(map[model.ClaimName]*model.ServerClaim)
 	h.w.start()
 	for range 80 {
 		if h.rnd.IntN(2) == 0 {
@@ -77,27 +75,17 @@ func (h *harder) live() {
 		} else {
 			h.hard()
 		}
-		time.Sleep(time.Duration(h.rnd.IntN(90000)) * time.Millisecond)
-		synctest.Wait()
+		pass(time.Duration(h.rnd.IntN(90000)) * time.Millisecond)
 		h.check()
 		h.checkInstalls()
 	}
 	h.mend()
-	time.Sleep(6 * time.Hour)
-	synctest.Wait()
-	h.check()
-	h.atRest()
-	h.w.stop()
+	h.end(6 * time.Hour)
 }
 
 // mend takes away all that keeps servers from where claims want them.
 func (h *harder) mend() {
-	h.w.mu.Lock()
-	for _, m := range h.w.machines {
-		m.dead, m.lies = false, 0
-	}
-	h.w.cut = 0
-	h.w.mu.Unlock()
+	h.revive()
 	hold := h.w.Observed().Fleet.Guard
 	h.w.commit(func(d *model.Desired) {
 		clear(d.Maintenances)
@@ -108,10 +96,7 @@ func (h *harder) mend() {
 				d.Add(c)
 			}
 		}
-		for i := range 4 {
-			h.values++
-			d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) { s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values) }))
-		}
+		h.retry(d)
 		for n, c := range maps.Clone(d.Claims) {
 			on := *c
 			on.Spec.Power = model.PowerOn
@@ -121,14 +106,23 @@ func (h *harder) mend() {
 			d.Approvals = []string{hold.Hash}
 		}
 	})
-	for range 3 { // what retain and hold let through only now
-		time.Sleep(30 * time.Minute)
+	for range 3 { // what retain and hold let through only now, and boots whose time is over
+		time.Sleep(35 * time.Minute)
 		hold := h.w.Observed().Fleet.Guard
 		h.w.commit(func(d *model.Desired) {
+			h.retry(d)
 			if hold != nil {
 				d.Approvals = []string{hold.Hash}
 			}
 		})
+	}
+}
+
+// retry asks for all servers to be tried again.
+func (h *harder) retry(d *model.Desired) {
+	for i := range 4 {
+		h.values++
+		d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) { s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values) }))
 	}
 }
 
@@ -138,7 +132,6 @@ func (h *harder) hard() {
 	m := w.machine(i)
 	name := fmt.Sprint("c", h.rnd.IntN(3))
 	key := model.ClaimName("default/" + name)
-	say := func(format string, args ...any) { h.log = append(h.log, fmt.Sprintf(format, args...)) }
 	h.values++
 	file := func(change ...func(*model.Server)) func(*model.Desired) {
 		return func(d *model.Desired) {
@@ -153,9 +146,9 @@ func (h *harder) hard() {
 			d.Add(s)
 		}
 	}
-	switch h.rnd.IntN(11) {
+	switch h.rnd.IntN(13) {
 	case 0:
-		say("maintenance of %d on or off", i)
+		h.say("maintenance of %d on or off", i)
 		w.commit(func(d *model.Desired) {
 			n := fmt.Sprint("m", i)
 			if d.Maintenances[n] != nil {
@@ -169,10 +162,10 @@ func (h *harder) hard() {
 		if len(op) > 1 && op[len(op)-1] == '#' {
 			op += fmt.Sprint(h.values)
 		}
-		say("operation %q on %d", op, i)
+		h.say("operation %q on %d", op, i)
 		w.commit(file(operation1(op)))
 	case 2:
-		say("retain %d or not", i)
+		h.say("retain %d or not", i)
 		w.commit(file(func(s *model.Server) {
 			if s.Spec.ReclaimPolicy == model.ReclaimRetain {
 				s.Spec.ReclaimPolicy = model.ReclaimRecycle
@@ -181,7 +174,7 @@ func (h *harder) hard() {
 			}
 		}))
 	case 3, 4:
-		say("power of %s changes", name)
+		h.say("power of %s changes", name)
 		w.commit(func(d *model.Desired) {
 			if old := d.Claims[key]; old != nil {
 				c := *old
@@ -194,7 +187,7 @@ func (h *harder) hard() {
 			}
 		})
 	case 5:
-		say("the BMC of %d has a new address", i)
+		h.say("the BMC of %d has a new address", i)
 		w.commit(func(d *model.Desired) {
 			b := *d.BMCs[m.bmc]
 			b.Spec.Protocol.Port++
@@ -202,7 +195,7 @@ func (h *harder) hard() {
 		})
 	case 6:
 		n := 1 + h.rnd.IntN(3)
-		say("%d outcomes are not saved, then restart", n)
+		h.say("%d outcomes are not saved, then restart", n)
 		w.mu.Lock()
 		w.cut = n
 		w.mu.Unlock()
@@ -213,7 +206,7 @@ func (h *harder) hard() {
 		w.mu.Unlock()
 		w.start()
 	case 7:
-		say("%s cannot be read, or can again", name)
+		h.say("%s cannot be read, or can again", name)
 		id := model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: name}
 		w.commit(func(d *model.Desired) {
 			switch {
@@ -228,21 +221,31 @@ func (h *harder) hard() {
 			}
 		})
 	case 8:
-		say("a file cannot be read, or can again")
+		h.say("a file cannot be read, or can again")
 		w.commit(func(d *model.Desired) { d.Incomplete = !d.Incomplete })
 	case 9:
-		say("%d is wrongly said to be Off once", i)
+		h.say("%d is wrongly said to be Off once", i)
 		w.mu.Lock()
 		m.lies = 1
 		w.mu.Unlock()
 	case 10:
-		say("%d starts or stops to refuse a graceful shutdown", i)
+		h.say("%d starts or stops to refuse a graceful shutdown", i)
 		w.mu.Lock()
 		if m.refuses == nil {
 			m.refuses = map[model.ResetKind]bool{model.ResetGracefulOff: true, model.ResetGracefulRestart: true}
 		} else {
 			m.refuses = nil
 		}
+		w.mu.Unlock()
+	case 11:
+		h.say("images cannot be booted, or can again")
+		w.mu.Lock()
+		w.broken = !w.broken
+		w.mu.Unlock()
+	case 12:
+		h.say("the BMC of %d begins or ceases to forget the boot override", i)
+		w.mu.Lock()
+		m.liar = !m.liar
 		w.mu.Unlock()
 	}
 }

@@ -23,9 +23,11 @@ type Input struct {
 	// Mirrored are the bindings that the status branch shows.
 	Mirrored map[model.ServerName]model.ClaimName
 	// Pools are those that DHCP gives addresses from.
-	Pools  []model.PoolFacts
-	Policy Policy
-	Now    time.Time
+	Pools []model.PoolFacts
+	// Digests are kept from one plan to the next; nil = none are.
+	Digests *Digests
+	Policy  Policy
+	Now     time.Time
 }
 
 // Reading is what was read of one server's power since this process began. It

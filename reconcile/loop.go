@@ -93,6 +93,7 @@ type Loop struct {
 	moves  sync.WaitGroup
 
 	exhausted string // which pools are, as of the last plan
+	digests   Digests
 
 	mu       sync.Mutex
 	round    uint64 // counts plans
@@ -265,7 +266,7 @@ func (l *Loop) Input(now time.Time) *Input {
 	if d == nil {
 		return nil
 	}
-	in := &Input{Desired: d, Policy: l.Policy, Now: now}
+	in := &Input{Desired: d, Digests: &l.digests, Policy: l.Policy, Now: now}
 	if l.Pools != nil {
 		in.Pools = l.Pools()
 	}

@@ -48,7 +48,10 @@ func (s *server) retry() (Step, bool) {
 	}
 	rec := s.edit()
 	handle(rec, askedOperation, value)
-	rec.Attempts, rec.Failures, rec.LastError = 0, 0, ""
+	if failedBoot(rec.BootProblem) && rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+		s.end(model.TicketSpent) // the next is one that the server is powered on for
+	}
+	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
 	rec.NotBefore = time.Time{}
 	if rec.State != model.StateError {
 		return s.stay(), true
@@ -88,6 +91,9 @@ func (s *server) operation() (Step, bool) {
 	if rec.Failures >= operationAttempts {
 		rec.Failures = 0 // given up, so that it holds nothing else up
 		return s.stay(), true
+	}
+	if s.boots(reset) && s.onDisk() {
+		return s.ask(reset, s.diskOnce()...), true
 	}
 	return s.ask(reset), true
 }
@@ -150,6 +156,18 @@ func (s *server) restored() Step {
 	}
 	rec := s.edit()
 	rec.Restored = false
+	if runs && s.opened(model.PurposeClaim) && !rec.Ticket.Held && rec.Ticket.State(s.progress()) == model.TicketArmed {
+		s.leaveBooting()
+	}
 	handle(rec, askedDiscover, s.annotation(model.AnnotationDiscover))
 	return s.stay()
+}
+
+// leaveBooting has a server that was booting for its claim when the store was lost go
+// on with that, and not be powered off should nothing more be heard of it: it may have
+// been installed meanwhile.
+func (s *server) leaveBooting() {
+	rec := s.edit()
+	rec.Attempts = max(rec.Attempts, s.fleet.in.Policy.BootAttempts)
+	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Reached: true}
 }

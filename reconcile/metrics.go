@@ -123,6 +123,8 @@ func actionName(a Action) string {
 		return "arm"
 	case BootOnce:
 		return "boot_once"
+	case DiskOnce:
+		return "disk_once"
 	case ClearBoot:
 		return "clear_boot"
 	case SetPower:

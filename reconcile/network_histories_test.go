@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +17,7 @@ func TestHistoriesOfFoundBMCsBreakNoLaw(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := &roaming{history: history{rnd: rand.New(rand.NewPCG(seed, 3)), w: newNetwork(t, 4)}}
-				h.live()
+				(&roaming{history: newHistory(newNetwork(t, 4), seed, 3)}).live()
 			})
 		})
 	}
@@ -27,15 +25,13 @@ func TestHistoriesOfFoundBMCsBreakNoLaw(t *testing.T) {
 
 // roaming is a random life of BMCs whose addresses are not fixed.
 type roaming struct {
-	history
+	*history
 	devices []*device
 	next    int // number of the next address
 }
 
 func (h *roaming) live() {
 	w := h.w
-	h.released, h.asked = make(map[model.ClaimName]bool), make(map[model.ClaimName]int)
-	h.disks, h.owner = make(map[model.ServerName]string), make(map[model.ServerName]model.ClaimName)
 	w.commit(func(d *model.Desired) { d.Add(secretFor("s", "calvin")) })
 	w.start()
 	for i := range 4 {
@@ -53,21 +49,14 @@ func (h *roaming) live() {
 		h.checkDevices()
 	}
 	h.settle()
-	pass(6 * time.Hour)
-	h.check()
+	h.end(6 * time.Hour)
 	h.checkDevices()
-	h.atRest()
-	w.stop()
 }
 
 // settle takes away all that keeps servers from where claims want them.
 func (h *roaming) settle() {
 	w := h.w
-	w.mu.Lock()
-	for _, m := range w.machines {
-		m.dead = false
-	}
-	w.mu.Unlock()
+	h.revive()
 	w.stop()
 	w.database = database(w.t, "calvin")
 	w.start()
@@ -89,15 +78,14 @@ func (h *roaming) roam() {
 	w := h.w
 	i := h.rnd.IntN(4)
 	d := h.devices[i]
-	say := func(format string, args ...any) { h.log = append(h.log, fmt.Sprintf(format, args...)) }
 	switch h.rnd.IntN(7) {
 	case 0:
 		ip := h.fresh()
-		say("device %d moves to %s", i, ip)
+		h.say("device %d moves to %s", i, ip)
 		h.move(d, ip)
 	case 1:
 		other := h.devices[(i+1)%4]
-		say("devices %d and %d swap addresses, one after the other", i, (i+1)%4)
+		h.say("devices %d and %d swap addresses, one after the other", i, (i+1)%4)
 		a, b := h.at(d), h.at(other)
 		if a == "" || b == "" {
 			return
@@ -106,7 +94,7 @@ func (h *roaming) roam() {
 		time.Sleep(time.Duration(h.rnd.IntN(3000)) * time.Millisecond)
 		h.move(other, a)
 	case 2:
-		say("the database comes or goes, and a restart")
+		h.say("the database comes or goes, and a restart")
 		w.stop()
 		if w.database == nil {
 			w.database = database(w.t, "calvin")
@@ -115,7 +103,7 @@ func (h *roaming) roam() {
 		}
 		w.start()
 	case 3:
-		say("a BMC in Git for device %d comes or goes", i)
+		h.say("a BMC in Git for device %d comes or goes", i)
 		name := model.BMCName(fmt.Sprint("rack", i))
 		w.commit(func(des *model.Desired) {
 			if des.BMCs[name] != nil {
@@ -127,7 +115,7 @@ func (h *roaming) roam() {
 			des.Add(b)
 		})
 	case 4:
-		say("an Endpoint in Git for device %d comes or goes", i)
+		h.say("an Endpoint in Git for device %d comes or goes", i)
 		name := fmt.Sprint("slot", i)
 		w.commit(func(des *model.Desired) {
 			if des.Endpoints[name] != nil {
@@ -137,12 +125,12 @@ func (h *roaming) roam() {
 			des.Add(&model.Endpoint{Meta: model.Meta{Name: name}, Spec: model.EndpointSpec{MACAddress: d.mac, IP: h.fresh()}})
 		})
 	case 5:
-		say("a stranger gets the address of device %d", i)
+		h.say("a stranger gets the address of device %d", i)
 		if ip := h.at(d); ip != "" {
 			h.move(&device{mac: "02:00:00:00:00:01", uri: "/x", password: "none"}, ip)
 		}
 	case 6:
-		say("a BMCSecret for device %d comes or goes", i)
+		h.say("a BMCSecret for device %d comes or goes", i)
 		w.commit(func(des *model.Desired) {
 			if des.BMCSecrets[foundAs(i)] != nil {
 				delete(des.BMCSecrets, foundAs(i))

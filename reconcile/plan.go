@@ -57,6 +57,7 @@ type fleet struct {
 	specByUUID      map[string]model.ServerName            // made when first needed
 	noneFree        map[string]Why                         // by what claims ask for
 	aliases         map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
+	twins           map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
 }
 
 // Plan decides what to do now. The same input gives the same result.
@@ -173,7 +174,7 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 	for _, r := range known {
 		bySystem[system{r.BMC, r.SystemURI}] = r
 	}
-	var byUUID map[string]*model.ServerRecord // made when first needed
+	byUUID := f.uuids(known)
 	recs, copied := known, false
 	for _, b := range f.bmcs {
 		if b.facts == nil {
@@ -187,14 +188,8 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 				b.problems = append(b.problems, fmt.Sprintf("system %s has no usable UUID, so it cannot be told from others", sys.URI))
 				continue
 			}
-			if byUUID == nil {
-				byUUID = make(map[string]*model.ServerRecord, len(known))
-				for _, r := range known {
-					byUUID[r.UUID] = r
-				}
-			}
 			if old := byUUID[sys.UUID]; old != nil && !f.moved(old, b) {
-				b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s behind BMC %s", sys.URI, sys.UUID, old.Name, old.BMC))
+				f.twin(old, b, sys)
 				continue
 			}
 			rec := f.newRecord(b, i, sys, byUUID[sys.UUID])
@@ -214,6 +209,9 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 // moved reports whether a known server is to be looked for behind BMC b from
 // now on: because its old BMC is gone from Git or shows it no more.
 func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
+	if len(f.twins[rec.Name]) > 0 {
+		return false // which of them it is cannot be told
+	}
 	old := f.bmcBy[rec.BMC]
 	if old == nil {
 		return true
@@ -232,7 +230,7 @@ func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
 	if moved != nil {
 		rec := *moved
-		rec.BMC, rec.SystemURI = b.name, sys.URI
+		rec.BMC, rec.SystemURI, rec.NoDiskBoot = b.name, sys.URI, nil
 		return &rec
 	}
 	rec := &model.ServerRecord{
@@ -336,7 +334,7 @@ func (f *fleet) count(s *server) {
 	if a := s.rec.Asked; s.settling() || f.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && a.At.After(s.reading.At) {
 		f.powerOns--
 	}
-	if s.rec.Reprovision != "" && s.rec.Installed == "" && s.rec.State == model.StateReserved {
+	if s.rec.Reprovision != "" && (s.rec.Installed == "" || f.in.Busy[s.name]) && s.rec.State == model.StateReserved {
 		f.reprovisions--
 	}
 	if s.rec.Restored && s.rec.State == model.StateReserved && s.blocked.Reason != "Ignored" && f.observeOnly.Reason == "" && f.expected(s.rec.BMC) {

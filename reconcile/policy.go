@@ -28,17 +28,23 @@ type Policy struct {
 	DiscoveryImage    string
 	DiscoveryTimeout  time.Duration
 	DiscoveryAttempts int
-	// BootTimeout is how long a claimed server may take to ask for its boot script
-	// before the boot is tried again, at most BootAttempts times; BootGrace how long
+	// BootTimeout is how long a claimed server may take to fetch its Ignition before
+	// the boot is tried again, with at most BootAttempts power-ons; BootGrace how long
 	// after its Ignition was served it counts as booted without saying so itself.
 	BootTimeout  time.Duration
 	BootAttempts int
 	BootGrace    time.Duration
 
+	// Architectures are those of the servers that are served, as OCI has them; empty =
+	// all. LoaderArchitectures are those of UEFI machines that a boot loader is there
+	// for; nil = not known, and taken to be all.
+	Architectures, LoaderArchitectures []string
+
 	// CleanupMode is none, quick or secure; CleanupImage the OCI image that wipes.
-	CleanupMode    string
-	CleanupImage   string
-	CleanupTimeout map[string]time.Duration // by mode
+	CleanupMode  string
+	CleanupImage string
+	// CleanupTimeout is, by mode, how long a wipe may go on without a word of it.
+	CleanupTimeout map[string]time.Duration
 
 	// MaxDisruptions is how many bound servers one revision may release or
 	// reprovision without approval, if it is more than 10 % of them.
@@ -61,6 +67,14 @@ type Policy struct {
 	// MirrorFirst makes a binding wait until the status branch shows it, for a store
 	// that is not durable.
 	MirrorFirst bool
+}
+
+// cleanupTimeout is CleanupTimeout of a mode.
+func (p Policy) cleanupTimeout(mode string) time.Duration {
+	if d, ok := p.CleanupTimeout[mode]; ok {
+		return d
+	}
+	return p.CleanupTimeout[model.CleanupQuick]
 }
 
 // DefaultPolicy returns the defaults of the configuration.

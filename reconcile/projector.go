@@ -53,9 +53,11 @@ type serverInputs struct {
 	spec     *model.Server
 	bmc      *model.BMC
 	progress *model.Progress
+	wiping   *model.WipeProgress
 	wipe     *model.WipeReport
 	booted   *model.BootState
 	why      Why
+	twin     Why
 }
 
 // Report projects in onto what the status branch shows.
@@ -80,7 +82,8 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		boot := s.bootFacts()
 		from := serverInputs{
 			rec: s.rec, facts: v.in.Observed.ServerFacts[s.name], probe: boot.probe, spec: s.spec,
-			progress: boot.progress, wipe: boot.wipe, booted: boot.booted, why: v.whys[i],
+			progress: boot.progress, wiping: boot.progressed, wipe: boot.wipe, booted: boot.booted, why: v.whys[i],
+			twin: s.duplicate(),
 		}
 		if b := v.bmcBy[s.rec.BMC]; b != nil && !b.found {
 			from.bmc = b.spec
@@ -97,20 +100,21 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 
 // projectBoot shows what a server boots, or is about to.
 func (p *Projector) projectBoot(v *view, s *server, r *model.Report) {
+	ns, name := s.bootConfigurationName()
+	path := "serverbootconfigurations/" + ns + "/" + name + ".yaml"
+	why := s.bootTrouble()
 	switch {
-	case s.rec.Ticket != nil && (s.rec.Ticket.Open() || s.rec.State == model.StateReserved && s.rec.Ticket.Claim == s.rec.Claim):
-		ns, name := bootConfigurationName(s)
-		from := [3]any{s.rec.Ticket, s.progress(), v.in.Observed.BootStates[s.name]}
-		p.keep(r, "serverbootconfigurations/"+ns+"/"+name+".yaml", from, func() any { return v.bootConfiguration(s) })
-	case s.rec.State == model.StateReserved && s.claim != nil:
-		ns, name := model.SplitName(s.rec.Claim)
-		p.keep(r, "serverbootconfigurations/"+ns+"/"+name+".yaml", [2]any{s.claim, s.rec.LastError}, func() any { return v.pendingBoot(s) })
+	case why.Reason != "" || s.rec.State == model.StateReserved && s.claim != nil && !s.ticketShows():
+		p.keep(r, path, [3]any{s.claim, s.rec.BootProblem, why}, func() any { return s.pendingBoot(why) })
+	case s.ticketShows():
+		from := [4]any{s.rec.Ticket, s.rec.BootProblem, s.progress(), v.in.Observed.BootStates[s.name]}
+		p.keep(r, path, from, func() any { return s.bootConfiguration() })
 	}
 }
 
 func (p *Projector) projectRest(v *view, r *model.Report) {
 	for _, b := range v.bmcs {
-		from := [7]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), len(v.behind[b.name]), b.target.Address, nil}
+		from := [8]any{b.spec, v.in.Observed.BMCs[b.name], b.facts, v.bmcWhy(b), len(v.behind[b.name]), b.target.Address, nil, b.duplicate()}
 		if b.found { // its manifest is made anew each time, of these
 			from[0], from[6] = b.endpoint.rec, b.endpoint.entry
 		}

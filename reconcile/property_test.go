@@ -16,7 +16,7 @@ import (
 func TestRandomHistoriesBreakNoLaw(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { (&history{rnd: rand.New(rand.NewPCG(seed, 1)), w: newWorld(t, 4)}).live() })
+			synctest.Test(t, func(t *testing.T) { newHistory(newWorld(t, 4), seed, 1).live() })
 		})
 	}
 }
@@ -34,22 +34,45 @@ type history struct {
 	owner    map[model.ServerName]model.ClaimName
 }
 
+// newHistory returns a life that nothing has happened in. Each kind of lives has its
+// own sequence of chances.
+func newHistory(w *world, seed, kind uint64) *history {
+	return &history{
+		rnd: rand.New(rand.NewPCG(seed, kind)), w: w,
+		released: make(map[model.ClaimName]bool), asked: make(map[model.ClaimName]int),
+		disks: make(map[model.ServerName]string), owner: make(map[model.ServerName]model.ClaimName),
+	}
+}
+
+// say notes what happens.
+func (h *history) say(format string, args ...any) {
+	h.log = append(h.log, fmt.Sprintf(format, args...))
+}
+
+// revive has all BMCs answer again.
+func (h *history) revive() {
+	h.w.mu.Lock()
+	defer h.w.mu.Unlock()
+	for _, m := range h.w.machines {
+		m.dead, m.liar, m.lies = false, false, 0
+	}
+	h.w.cut, h.w.broken = 0, false
+}
+
 func (h *history) live() {
-	h.released, h.asked = make(map[model.ClaimName]bool), make(map[model.ClaimName]int)
-	h.disks, h.owner = make(map[model.ServerName]string), make(map[model.ServerName]model.ClaimName)
 	h.w.start()
 	for range 60 {
 		h.event()
 		pass(time.Duration(h.rnd.IntN(90)) * time.Second)
 		h.check()
 	}
-	// in the end, with all BMCs alive, everything comes to rest where Git wants it
-	h.w.mu.Lock()
-	for _, m := range h.w.machines {
-		m.dead = false
-	}
-	h.w.mu.Unlock()
-	pass(3 * time.Hour)
+	h.revive()
+	h.end(3 * time.Hour)
+}
+
+// end looks whether everything has come to rest where Git wants it, after a while.
+func (h *history) end(after time.Duration) {
+	pass(after)
 	h.check()
 	h.atRest()
 	h.w.stop()
@@ -60,21 +83,20 @@ func (h *history) event() {
 	m := w.machine(h.rnd.IntN(4))
 	name := fmt.Sprint("c", h.rnd.IntN(3))
 	key := model.ClaimName("default/" + name)
-	say := func(format string, args ...any) { h.log = append(h.log, fmt.Sprintf(format, args...)) }
 	switch h.rnd.IntN(9) {
 	case 0, 1:
-		say("claim %s", name)
+		h.say("claim %s", name)
 		w.commit(func(d *model.Desired) {
 			if d.Claims[key] == nil {
 				d.Add(claim(name))
 			}
 		})
 	case 2:
-		say("release %s", name)
+		h.say("release %s", name)
 		w.commit(func(d *model.Desired) { delete(d.Claims, key) })
 		h.released[key] = true
 	case 3:
-		say("new image and reprovision of %s", name)
+		h.say("new image and reprovision of %s", name)
 		w.commit(func(d *model.Desired) {
 			if old := d.Claims[key]; old != nil {
 				c := *old
@@ -85,19 +107,19 @@ func (h *history) event() {
 			}
 		})
 	case 4:
-		say("power cut at %s", m.name)
+		h.say("power cut at %s", m.name)
 		w.set(m, model.PowerOff)
 	case 5:
-		say("the BMC of %s changes between dead and alive", m.name)
+		h.say("the BMC of %s changes between dead and alive", m.name)
 		w.mu.Lock()
 		m.dead = !m.dead
 		w.mu.Unlock()
 	case 6:
-		say("restart")
+		h.say("restart")
 		w.stop()
 		w.start()
 	case 7:
-		say("new image of %s that nobody asked to install", name)
+		h.say("new image of %s that nobody asked to install", name)
 		w.commit(func(d *model.Desired) {
 			if old := d.Claims[key]; old != nil {
 				c := *old
@@ -106,7 +128,7 @@ func (h *history) event() {
 			}
 		})
 	case 8:
-		say("store lost and read back from the status branch")
+		h.say("store lost and read back from the status branch")
 		files := rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1))
 		w.stop()
 		recs, _ := Restore(files, time.Now())
@@ -144,7 +166,32 @@ func (h *history) check() {
 		if rec != nil && rec.Claim != "" {
 			h.owner[m.name] = rec.Claim
 		}
+		h.checkTicket(rec)
 	}
+}
+
+// checkTicket looks whether a ticket is open for longer than it is of use.
+func (h *history) checkTicket(rec *model.ServerRecord) {
+	if rec == nil || !rec.Ticket.Open() || rec.Restored || h.w.loop == nil || h.w.suspended(rec) {
+		return
+	}
+	t, from := rec.Ticket, rec.Ticket.ArmedAt
+	if rec.Asked != nil && rec.Asked.At.After(from) {
+		from = rec.Asked.At
+	}
+	longest := map[model.TicketPurpose]time.Duration{model.PurposeDiscovery: 30 * time.Minute, model.PurposeClaim: 15 * time.Minute, model.PurposeCleanup: 30 * time.Minute}
+	if !t.IgnitionAt.IsZero() || h.w.observed.Progress[rec.Name] != nil && h.w.observed.Progress[rec.Name].Ticket == t.ID {
+		return // it was used
+	}
+	if age := time.Since(from); age > longest[t.Purpose]+5*time.Minute {
+		h.fail("the %s ticket of %s is open for %v, unused", t.Purpose, rec.Name, age)
+	}
+}
+
+// suspended reports whether nothing is done to a server, not even on record.
+func (w *world) suspended(*model.ServerRecord) bool {
+	in := &Input{Desired: w.desired, Observed: w.snapshot(), Policy: w.policy(), Now: time.Now()}
+	return newFleet(in).observeOnly.Reason != ""
 }
 
 // allowed reports whether Git asked for the disk of a server to change.

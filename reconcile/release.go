@@ -37,7 +37,7 @@ func (s *server) decideRelease() (Step, bool) {
 	rec := s.edit()
 	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim}
 	s.revoke()
-	rec.NotBefore, rec.Failures, rec.LastError = time.Time{}, 0, ""
+	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
 	return s.stay(), true
 }
 

@@ -23,18 +23,28 @@ func (s *server) reserved() Step {
 	if why := s.fleet.unready(s.claim); why.Reason == "Ignored" {
 		return s.rest(s.whySince(why.Reason, why.Message, why.Actor))
 	}
-	s.startReprovision()
 	if s.claim.Spec.Power == model.PowerOff {
-		st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
-		if !done {
-			return st
-		}
-		return s.restOrSave(Why{})
+		return s.keepOff()
+	}
+	if st, ok := s.startReprovision(); ok {
+		return st
 	}
 	if s.rec.Installed == "" {
 		return s.install()
 	}
 	return s.keepRunning()
+}
+
+// keepOff keeps the server off. What was armed is of no use meanwhile.
+func (s *server) keepOff() Step {
+	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
+	if !done {
+		return st
+	}
+	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+		s.end(model.TicketSpent)
+	}
+	return s.restOrSave(Why{})
 }
 
 // keepRunning heals the power of an installed server (law 1: from its disk).
@@ -62,8 +72,12 @@ func (s *server) install() Step {
 	boot, why := s.claimBoot()
 	under := s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim
 	state := t.State(s.progress())
+	another := !under || state == model.TicketArmed && t.Digest != s.digest(&boot)
 	booted := s.fleet.in.Observed.BootStates[s.name]
 	switch {
+	case under && t.Held && state != model.TicketArmed:
+		s.end(model.TicketSpent) // what runs took it for its own, and it must not look booted
+		return s.stay()
 	case under && state == model.TicketIgnitionServed && t.IgnitionAt.IsZero():
 		served := *t
 		served.IgnitionAt = s.progress().IgnitionAt
@@ -79,51 +93,44 @@ func (s *server) install() Step {
 		return st.wakeBy(t.IgnitionAt.Add(p.BootGrace))
 	case why.Reason != "":
 		return s.rest(why)
-	case !under, state == model.TicketArmed && t.Digest != bootDigest(boot):
-		st, done := s.off(p.PowerOffGrace)
-		if !done {
-			return st
-		}
-		// What is asked for anew by now is part of this install.
-		handle(s.edit(), askedReprovision, s.claim.Annotations[model.AnnotationReprovision])
+	case another && s.rec.Attempts > 0 && s.rec.BootProblem != nil && s.rec.BootProblem.Digest != s.digest(&boot):
+		rec := s.edit()
+		rec.Attempts, rec.BootProblem = 0, nil // of what is no longer asked for
+		return s.stay()
+	case another && s.givenUp():
 		return s.arm(model.PurposeClaim, boot)
+	case another:
+		return s.arm(model.PurposeClaim, s.held(boot))
+	case t.Held && s.rec.Attempts > 0:
+		return s.letBoot(0) // it runs nothing that was served to it
+	case t.Held:
+		return s.letBoot(p.PowerOffGrace)
 	case s.power() == model.PowerOff:
-		return s.netBoot(nil)
+		return s.netBoot(func(rec *model.ServerRecord) {
+			// What is asked for anew by now is part of this install.
+			handle(rec, askedReprovision, s.claim.Annotations[model.AnnotationReprovision])
+		})
 	}
 	return s.awaitBoot()
 }
 
-// awaitBoot waits for a server that was powered on to ask for what its ticket
-// offers, and tries again when it never does: nothing was served, so nothing
-// that it holds is the claim's.
+// awaitBoot waits for a server to ask for what its ticket offers.
 func (s *server) awaitBoot() Step {
-	p, from := s.fleet.in.Policy, s.rec.Ticket.ArmedAt
-	asked := s.rec.Asked
-	if asked != nil && asked.At.After(from) {
-		from = asked.At
-	}
-	why := s.why(WaitingForBoot, "waiting for the server to boot, "+s.lastStage())
-	forcing := asked != nil && asked.Want == model.PowerOff && !s.reached()
-	due := from.Add(p.BootTimeout)
+	p := s.rec.BootProblem
 	switch {
-	case forcing:
-		st, _ := s.off(0)
-		return st
-	case s.rec.Attempts+1 >= p.BootAttempts && !s.now().Before(due):
-		return s.rest(s.whySince("BootFailed", fmt.Sprintf("powered on %d times, and %s; %s",
-			s.rec.Attempts+1, s.lastStage(), s.hint()), RackOperator))
-	case !s.now().Before(due):
-		s.edit().Attempts++
-		st, _ := s.off(0)
-		return st
+	case failedBoot(p) && s.givenUp():
+		return s.rest(s.problemWhy(p))
+	case failedBoot(p):
+		return s.rest(s.why(WaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d, before it %s",
+			s.lastStage(), s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)))
 	}
-	return s.rest(why).wakeBy(due)
+	return s.rest(s.why(WaitingForBoot, "waiting for the server to boot, "+s.lastStage()))
 }
 
 // installed ends the ticket as Booted.
 func (s *server) installed() Step {
 	rec := s.edit()
-	rec.Installed, rec.Reprovision, rec.Attempts = rec.Ticket.Digest, "", 0
+	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
 	s.end(model.TicketBooted)
 	if rec.BootRung == RungContinuous && !rec.Ticket.Always {
 		return s.stay(ClearBoot{})
@@ -131,22 +138,46 @@ func (s *server) installed() Step {
 	return s.stay()
 }
 
-// startReprovision lets a decided reprovision begin when its turn has come.
-func (s *server) startReprovision() {
-	if s.rec.Reprovision == "" || s.rec.Installed == "" || s.fleet.reprovisions <= 0 || s.claim.Spec.Power == model.PowerOff {
-		return
+// startReprovision lets a decided reprovision begin when its turn has come: first
+// the new boot is armed, and only once that is there is the server taken from what it
+// runs.
+func (s *server) startReprovision() (Step, bool) {
+	if s.rec.Reprovision == "" || s.rec.Installed == "" || s.fleet.reprovisions <= 0 {
+		return Step{}, false
 	}
-	if _, why := s.claimBoot(); why.Reason != "" {
-		return // what it runs is kept running meanwhile
+	boot, why := s.claimBoot()
+	switch {
+	case why.Reason != "" || s.reprovisionTrouble().Reason != "":
+		return Step{}, false // what it runs is kept running meanwhile
+	case s.fresh:
+		return s.stay(), true // the decision stands on record before anything is done
 	}
 	s.fleet.reprovisions--
-	s.edit().Installed = ""
-	s.revoke()
+	if s.holds(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
+		s.edit().Installed = ""
+		return Step{}, false
+	}
+	boot.Ticket.Held = true
+	return s.arm(model.PurposeClaim, boot), true
+}
+
+// reprovisionTrouble says why the server cannot be reprovisioned now.
+func (s *server) reprovisionTrouble() Why {
+	boot, why := s.claimBoot()
+	if s.rec.Reprovision == "" || why.Reason != "" {
+		return why
+	}
+	s.complete(model.PurposeClaim, &boot)
+	why, _ = s.trouble(boot)
+	return why
 }
 
 // pendingReprovision says that the claim asks for something else than what the
 // server runs, which is left alone.
 func (s *server) pendingReprovision() Why {
+	if why := s.reprovisionTrouble(); s.rec.Reprovision != "" && why.Reason != "" {
+		return why
+	}
 	if s.rec.Reprovision != "" {
 		return s.why("ReprovisionQueued", "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 	}
@@ -163,7 +194,7 @@ const PendingReprovision = "PendingReprovision"
 // outdated reports whether the claim asks for something else than was installed.
 func (s *server) outdated() bool {
 	boot, why := s.claimBoot()
-	return s.rec.Installed != "" && why.Reason == "" && bootDigest(boot) != s.rec.Installed
+	return s.rec.Installed != "" && why.Reason == "" && s.digest(&boot) != s.rec.Installed
 }
 
 // claimBoot is what the claim has its server boot, or why that is not known.
@@ -192,7 +223,7 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	}
 	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
 		if !secret.Values[key].IsZero() {
-			boot.Secret = secret.Values
+			boot.Secret, boot.secret = secret.Values, secret
 			return boot, Why{}
 		}
 	}

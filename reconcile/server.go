@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"fmt"
 	"time"
 
 	"ingot/model"
@@ -35,9 +34,19 @@ type Step struct {
 	Wake time.Time // when to look again; zero = on a change
 }
 
-// step returns the server's next step. The order of the cases is the order of
-// precedence.
+// step returns the server's next step, and has it looked at again when its ticket
+// is over.
 func (s *server) step() Step {
+	st := s.next()
+	if _, end := s.window(); end.After(s.now()) {
+		return st.wakeBy(end)
+	}
+	return st
+}
+
+// next returns the server's next step. The order of the cases is the order of
+// precedence.
+func (s *server) next() Step {
 	if s.fleet.in.Observed.Servers[s.name] == nil {
 		s.edit()
 		return s.stay() // known for good before anything is done to it
@@ -46,6 +55,12 @@ func (s *server) step() Step {
 		return st
 	}
 	if st, ok := s.retry(); ok {
+		return st
+	}
+	if st, ok := s.expire(); ok {
+		return st
+	}
+	if st, ok := s.disarm(); ok {
 		return st
 	}
 	switch {
@@ -98,40 +113,44 @@ func (s *server) live() Step {
 }
 
 func (s *server) initial() Step {
-	p := s.fleet.in.Policy
+	p, on, held := s.fleet.in.Policy, s.power() == model.PowerOn, s.holds(model.PurposeDiscovery)
 	switch {
 	case s.facts.Inventory == nil:
 		return s.stay(Inspect{Inventory: true})
+	case s.adoptable() && s.duplicate().Reason != "":
+		return s.rest(s.duplicate())
 	case s.adoptable():
 		return s.adopt()
-	case s.power() == model.PowerOn && s.opened(model.PurposeDiscovery):
+	case held:
+		return s.letBoot(p.PowerOffGrace)
+	case on && s.opened(model.PurposeDiscovery):
 		return s.enter(model.StateDiscovery) // powered on by us, and then cut off
-	case s.power() == model.PowerOn && !s.discoverAsked():
+	case on && !s.discoverAsked():
 		return s.rest(s.foundRunning())
-	case s.power() == model.PowerOn:
-		st, _ := s.off(p.PowerOffGrace)
-		return st
-	case s.reading.Offs < p.OffReadings && !s.starting():
+	case !on && s.reading.Offs < p.OffReadings && !s.starting():
 		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(WaitingForPowerOff, "making sure that the server is off"))
 	case s.rec.Attempts >= p.DiscoveryAttempts:
 		return s.fail("DiscoveryFailed", s.discoveryFailure())
 	case p.DiscoveryImage == "":
 		return s.rest(s.why(NoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
 	case !s.opened(model.PurposeDiscovery):
-		handle(s.edit(), askedDiscover, s.annotation(model.AnnotationDiscover))
-		return s.arm(model.PurposeDiscovery, Boot{Image: p.DiscoveryImage})
+		return s.arm(model.PurposeDiscovery, s.held(Boot{Image: p.DiscoveryImage}))
 	}
-	return s.netBoot(func(rec *model.ServerRecord) {
-		rec.State, rec.Since = model.StateDiscovery, s.now()
-		rec.Attempts++
-	})
+	return s.netBoot(s.discover)
+}
+
+// discover notes that the server is powered on to be discovered.
+func (s *server) discover(rec *model.ServerRecord) {
+	handle(rec, askedDiscover, s.annotation(model.AnnotationDiscover))
+	rec.State, rec.Since, rec.BootProblem = model.StateDiscovery, s.now(), nil
+	rec.Attempts++
 }
 
 func (s *server) discovery() Step {
 	p := s.fleet.in.Policy
 	report := s.fleet.in.Observed.Probes[s.name]
 	reported := report != nil && s.opened(model.PurposeDiscovery) && report.Ticket == s.rec.Ticket.ID
-	late := !s.now().Before(s.rec.Since.Add(p.DiscoveryTimeout))
+	late := !s.opened(model.PurposeDiscovery) || !s.now().Before(s.rec.Since.Add(p.DiscoveryTimeout))
 	switch {
 	case reported && complete(report):
 		st, done := s.off(probeGrace)
@@ -185,7 +204,7 @@ func (s *server) available() Step {
 		rec.Installed, rec.Reprovision, rec.Attempts, rec.Release = "", "", 0, nil
 		return s.enter(model.StateReserved)
 	}
-	return s.rest(Why{})
+	return s.rest(s.duplicate())
 }
 
 // off is the step that brings the server to a confirmed Off, or done. A
@@ -218,16 +237,7 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 // netBoot boots the server from the network once, as far as the limit of
 // concurrent power-ons allows, and notes what follows from it.
 func (s *server) netBoot(then func(*model.ServerRecord)) Step {
-	return s.powerOn(then, BootOnce{Method: model.BootPXE})
-}
-
-// diskBoot powers the server on, and takes back an override that would have it
-// ask the network for ever.
-func (s *server) diskBoot() Step {
-	if s.rec.BootRung == RungContinuous {
-		return s.powerOn(nil, ClearBoot{})
-	}
-	return s.powerOn(nil)
+	return s.powerOn(then, BootOnce{Method: s.bootMethod()})
 }
 
 func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {
@@ -247,13 +257,13 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 }
 
 // ask makes one power request.
-func (s *server) ask(reset model.ResetKind) Step {
+func (s *server) ask(reset model.ResetKind, before ...Action) Step {
 	want := model.PowerOn
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
 	}
 	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now()}
-	return s.stay(SetPower{reset})
+	return s.stay(append(before, SetPower{reset})...)
 }
 
 // starting reports whether a power-on was asked for that was not seen to take effect.
@@ -285,48 +295,6 @@ func (s *server) nextLook() time.Time {
 	return from.Add(min(max(from.Sub(s.rec.Asked.At), p.Settle), p.SettleMax))
 }
 
-// arm makes a new boot ticket.
-func (s *server) arm(purpose model.TicketPurpose, b Boot) Step {
-	rec := s.edit()
-	rec.Serial++
-	b.Ticket = model.Ticket{
-		ID:      fmt.Sprintf("%s.%d.%d", s.name, rec.Serial, s.now().UnixNano()),
-		Server:  s.name,
-		UUID:    rec.UUID,
-		Purpose: purpose,
-		Claim:   rec.Claim,
-		Digest:  bootDigest(b),
-		ArmedAt: s.now(),
-		Always:  b.Ticket.Always, CleanupMode: b.Ticket.CleanupMode,
-	}
-	b.Architecture = architecture(s.facts.Inventory)
-	return s.stay(Arm{b})
-}
-
-// opened reports whether an open ticket of this purpose is there.
-func (s *server) opened(purpose model.TicketPurpose) bool {
-	return s.rec.Ticket.Open() && s.rec.Ticket.Purpose == purpose
-}
-
-// revoke closes the ticket for good.
-func (s *server) revoke() {
-	s.end(model.TicketSpent)
-	if s.rec.Ticket != nil && s.rec.Ticket.Always {
-		t := *s.rec.Ticket
-		t.Always = false
-		s.edit().Ticket = &t
-	}
-}
-
-// end closes the ticket.
-func (s *server) end(as model.TicketState) {
-	if s.rec.Ticket.Open() {
-		t := *s.rec.Ticket
-		t.Ended = as
-		s.edit().Ticket = &t
-	}
-}
-
 // edit returns the record of the move that is being made: a copy, made once.
 func (s *server) edit() *model.ServerRecord {
 	if !s.fresh {
@@ -339,7 +307,7 @@ func (s *server) edit() *model.ServerRecord {
 // enter does actions and then is in state.
 func (s *server) enter(state model.ServerState, do ...Action) Step {
 	rec := s.edit()
-	rec.State, rec.Since = state, s.now()
+	rec.State, rec.Since, rec.BootProblem = state, s.now(), nil
 	if state != model.StateError {
 		rec.Reason, rec.Message = "", ""
 	}
@@ -428,16 +396,4 @@ func (s *server) discoverAsked() bool {
 // offered to tenants: who it is and how it is connected.
 func complete(r *model.ProbeReport) bool {
 	return len(r.Data.NetworkInterfaces) > 0 || len(r.Data.NICs) > 0
-}
-
-// architecture is the OCI name of the server's processors' architecture.
-func architecture(inv *model.Inventory) string {
-	if inv != nil {
-		for _, p := range inv.Processors {
-			if p.Architecture == "ARM" || p.InstructionSet == "ARM-A64" {
-				return "arm64"
-			}
-		}
-	}
-	return "amd64"
 }

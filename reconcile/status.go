@@ -77,6 +77,11 @@ func mirror(rec *model.ServerRecord) *model.ServerRecord {
 	m := *rec
 	m.Asked, m.Failures, m.LastError = nil, 0, ""
 	m.NotBefore = time.Time{}
+	if rec.BootProblem != nil {
+		p := *rec.BootProblem
+		p.Failures, p.NotBefore = 0, time.Time{}
+		m.BootProblem = &p
+	}
 	return &m
 }
 
@@ -96,7 +101,7 @@ func (v *view) serverSpec(s *server) serverSpec {
 		spec.ServerClaimRef = &model.ObjectRef{Namespace: ns, Name: name}
 	}
 	if s.rec.Ticket.Open() {
-		ns, name := bootConfigurationName(s)
+		ns, name := s.bootConfigurationName()
 		spec.BootConfigurationRef = &model.ObjectRef{Namespace: ns, Name: name}
 	}
 	return spec
@@ -112,6 +117,9 @@ func (v *view) serverStatus(s *server, why Why) serverStatus {
 		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
 		st.Processors, st.Storages = inv.Processors, storageStatuses(inv.Storages)
 		st.NetworkInterfaces = inv.NetworkInterfaces
+	}
+	if s.rec.State == model.StateCleanup {
+		st.Cleanup = cleanupOf(s.wiping())
 	}
 	if p := v.in.Observed.Probes[s.name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
 		st.NetworkInterfaces = probedInterfaces(&p.Data)
@@ -136,6 +144,15 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 	if stages := facts.timeline(); len(stages) > 0 {
 		last := stages[len(stages)-1]
 		conds = append(conds, condition("BootProgress", last.Stage == facts.outcome(), stageReasons[last.Stage], facts.progressText(stages), last.At))
+	}
+	if twin := s.duplicate(); twin.Reason != "" {
+		conds = append(conds, condition(DuplicateUUID, true, DuplicateUUID, twin.text(), twin.Since))
+	}
+	if no := s.rec.NoDiskBoot; no != nil {
+		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.name, no), no.Since))
+	}
+	if c, misused := s.misuse(); misused {
+		conds = append(conds, c)
 	}
 	if len(s.rec.Wiped) > 0 {
 		failed := failedDisks(s.rec.Wiped)
@@ -197,6 +214,9 @@ func (v *view) bmcDocument(b *bmcView) *document {
 		problems := slices.Concat(b.facts.Problems, b.problems)
 		if len(problems) > 0 {
 			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.rec.Since))
+		}
+		if twin := b.duplicate(); twin.Reason != "" {
+			st.Conditions = append(st.Conditions, condition(DuplicateUUID, true, DuplicateUUID, twin.text(), twin.Since))
 		}
 	}
 	switch {
@@ -313,52 +333,6 @@ func (v *view) bootedAt(s *server) time.Time {
 		return b.ReceivedAt
 	}
 	return s.rec.ClaimedAt
-}
-
-// bootConfigurationName is where the server's boot configuration stands.
-func bootConfigurationName(s *server) (namespace, name string) {
-	if s.rec.Ticket.Purpose == model.PurposeClaim {
-		return model.SplitName(s.rec.Ticket.Claim)
-	}
-	return bootNamespace, string(s.name)
-}
-
-// bootConfiguration shows the server's boot ticket in upstream's words.
-func (v *view) bootConfiguration(s *server) *document {
-	ns, name := bootConfigurationName(s)
-	t := s.rec.Ticket
-	d := newDocument(model.KindServerBootConfiguration, name)
-	d.Metadata.Namespace = ns
-	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.name)}, t.Image.Ref}
-	st := bootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest}
-	if p := s.progress(); p != nil {
-		if !p.ScriptAt.IsZero() {
-			st.Conditions = append(st.Conditions, condition("IPXEScriptFetched", true, "IPXEScriptDelivered", "IPXE script has been successfully delivered to the client.", p.ScriptAt))
-		}
-		if !p.IgnitionAt.IsZero() {
-			st.Conditions = append(st.Conditions, condition("IgnitionDataFetched", true, "IgnitionDataDelivered", "Ignition data has been successfully delivered to the client.", p.IgnitionAt))
-		}
-	}
-	if b := v.in.Observed.BootStates[s.name]; b != nil && b.Ticket == t.ID {
-		st.Conditions = append(st.Conditions, condition("BootStateReceived", true, "BootStateReceived", "Server successfully posted boot state", b.ReceivedAt))
-	}
-	d.Status = st
-	return d
-}
-
-// pendingBoot shows a claim's boot configuration that has no ticket yet.
-func (v *view) pendingBoot(s *server) *document {
-	ns, name := model.SplitName(s.rec.Claim)
-	d := newDocument(model.KindServerBootConfiguration, name)
-	d.Metadata.Namespace = ns
-	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.name)}, s.claim.Spec.Image}
-	st := bootConfigurationStatus{State: "Pending"}
-	if s.rec.LastError != "" {
-		st.State = "Error"
-		st.Conditions = append(st.Conditions, condition("ImageValidation", false, "ValidationFailed", s.rec.LastError, s.rec.Since))
-	}
-	d.Status = st
-	return d
 }
 
 func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *document {

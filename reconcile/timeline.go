@@ -36,6 +36,8 @@ type bootFacts struct {
 	probe    *model.ProbeReport
 	wipe     *model.WipeReport
 	booted   *model.BootState
+	// progressed is how far a wipe is that is going on.
+	progressed *model.WipeProgress
 }
 
 // timeline lists the stages of the boot that were seen, in the order in which they
@@ -58,6 +60,9 @@ func (b bootFacts) timeline() []bootStage {
 	}
 	if p.IgnitionAt.IsZero() {
 		p.IgnitionAt = b.ticket.IgnitionAt
+	}
+	if b.ticket.Config == model.ThingScript {
+		p.IgnitionAt = time.Time{} // there is none: its script is the last that is served to it
 	}
 	add(model.StageDHCP, p.DHCPAt)
 	add(model.StageTFTP, p.TFTPAt)
@@ -91,6 +96,9 @@ func (b bootFacts) upcoming(last model.BootStage) string {
 	case model.StageHTTPBoot:
 		return "iPXE script or Ignition"
 	case model.StageScript:
+		if b.ticket.Config == model.ThingScript {
+			return string(b.outcome())
+		}
 		return string(model.StageKernel)
 	case model.StageKernel:
 		return string(model.StageInitrd)
@@ -100,6 +108,12 @@ func (b bootFacts) upcoming(last model.BootStage) string {
 		return string(b.outcome())
 	}
 	return ""
+}
+
+// ended reports whether the stage was seen that ends the boot.
+func (b bootFacts) ended() bool {
+	stages := b.timeline()
+	return len(stages) > 0 && stages[len(stages)-1].Stage == b.outcome()
 }
 
 // outcome is the stage that ends a boot for the ticket's purpose.
@@ -121,6 +135,9 @@ func (b bootFacts) progressText(stages []bootStage) string {
 	text := "last seen: " + last.text()
 	if n := len(stages); n > 1 {
 		text += "; before it " + stages[n-2].text()
+	}
+	if w := b.wiping(); w != nil && len(w.Disks) > 0 {
+		text += "; its wipe: " + wipeText(w)
 	}
 	if next := b.upcoming(last.Stage); next != "" && b.ticket.Open() {
 		text += "; not seen yet: " + next
@@ -148,7 +165,7 @@ var stageHints = map[model.BootStage]string{
 // bootFacts is what is known of the server's boot.
 func (s *server) bootFacts() bootFacts {
 	o := s.fleet.in.Observed
-	return bootFacts{s.rec.Ticket, o.Progress[s.name], o.Probes[s.name], o.Wipes[s.name], o.BootStates[s.name]}
+	return bootFacts{s.rec.Ticket, o.Progress[s.name], o.Probes[s.name], o.Wipes[s.name], o.BootStates[s.name], o.WipeProgress[s.name]}
 }
 
 // lastStage says how far the server came with its boot.

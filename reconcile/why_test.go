@@ -192,22 +192,6 @@ func TestNoMoreServersThanTheLimitPowerOnAtOnce(t *testing.T) {
 	})
 }
 
-func TestAnImageThatCannotBeBootedIsSaidAndTriedAgain(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
-		w.expect(time.Minute, 0, "Available Off")
-		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Image = "broken" }))
-		})
-		w.expect(time.Minute, 0, "Reserved Off default/web")
-		v := newView(w.loop.Input(time.Now()))
-		if why := v.whys[0]; why.Reason != Failing || why.Message != "arm boot ticket for broken: image broken has no kernel layer; it is tried again" {
-			t.Errorf("got %+v", why)
-		}
-		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-		w.expect(10*time.Minute, 0, "Reserved On default/web")
-	})
-}
-
 func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -26,16 +27,20 @@ type world struct {
 	stored   chan struct{}
 	machines map[string]*machine // by system URI
 	saves    int
-	delay    time.Duration // of power changes, and of boots
-	slow     time.Duration // of setting the boot override
-	setting  int           // overrides being set now
-	most     int           // that were set at the same time
-	limit    int           // of concurrent power-ons, 0 = the default
-	mirror   bool          // bindings wait for the status branch
-	deposed  atomic.Bool   // another leads
-	cut      int           // how many of the next saves of server records fail
-	hangs    bool          // BMCs do not answer Discover until it is given up
-	asks     int           // Discovers begun
+	delay    time.Duration   // of power changes, and of boots
+	slow     time.Duration   // of setting the boot override
+	setting  int             // overrides being set now
+	most     int             // that were set at the same time
+	limit    int             // of concurrent power-ons, 0 = the default
+	mirror   bool            // bindings wait for the status branch
+	deposed  atomic.Bool     // another leads
+	cut      int             // how many of the next saves of server records fail
+	hangs    bool            // BMCs do not answer Discover until it is given up
+	asks     int             // Discovers begun
+	arms     int             // Arms begun
+	broken   bool            // no image can be booted
+	tickets  []*model.Ticket // that were saved, each as it was last
+	loaders  []string        // architectures of UEFI boot loaders; nil = not known
 	loop     *Loop
 	stop     func()
 
@@ -64,20 +69,30 @@ type machine struct {
 	bmc      model.BMCName
 	uuid     string
 	power    model.Power
-	override bool
+	override bool // from the network
+	// diskOnce is an override to boot from disk, noDisk why its BMC has none.
+	diskOnce bool
+	noDisk   error
+	// netFirst is set for firmware that asks the network first without an override;
+	// asked counts how often it did, for whatever reason.
+	netFirst bool
+	asked    int
+	sets     int  // boot overrides asked for
 	dead     bool // its BMC does not answer
 	liar     bool // its BMC accepts the override and forgets it
 	stubborn bool // its BMC keeps the override until it is cleared
 	wipeFail bool
-	noNotice bool // what it boots does not say that it is up
-	lies     int  // how many of the next power readings wrongly say Off
-	noParts  bool // its BMC does not show its inventory
-	refuses  map[model.ResetKind]bool
-	forced   int
-	disk     string // digest of what is installed, "" = empty
-	ons      int
-	installs int
-	boots    []string
+	// wipeHangs is set while what wipes it comes to no result.
+	wipeHangs bool
+	noNotice  bool // what it boots does not say that it is up
+	lies      int  // how many of the next power readings wrongly say Off
+	noParts   bool // its BMC does not show its inventory
+	refuses   map[model.ResetKind]bool
+	forced    int
+	disk      string // digest of what is installed, "" = empty
+	ons       int
+	installs  int
+	boots     []string
 }
 
 var errDead = errors.New("connection refused")
@@ -115,7 +130,7 @@ func (w *world) policy() Policy {
 	if w.limit > 0 {
 		p.MaxConcurrentPowerOns = w.limit
 	}
-	p.MirrorFirst = w.mirror
+	p.MirrorFirst, p.LoaderArchitectures = w.mirror, w.loaders
 	p.MACPrefixes, p.LeaseNetworks = w.database, w.networks
 	return p
 }
@@ -170,6 +185,7 @@ func (w *world) snapshot() *model.Observed {
 	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
 	o.Endpoints, o.EndpointFacts = maps.Clone(o.Endpoints), maps.Clone(o.EndpointFacts)
 	o.Probes, o.BootStates, o.Wipes, o.Progress = maps.Clone(o.Probes), maps.Clone(o.BootStates), maps.Clone(o.Wipes), maps.Clone(o.Progress)
+	o.WipeProgress = maps.Clone(o.WipeProgress)
 	return &o
 }
 
@@ -187,7 +203,13 @@ func (w *world) Save(_ context.Context, c Changes) error {
 		w.observed.Fleet = *c.Fleet
 	}
 	for _, r := range c.Servers {
+		w.letsBoot(w.observed.Servers[r.Name], r)
 		w.observed.Servers[r.Name] = r
+		if n := len(w.tickets); r.Ticket != nil && n > 0 && w.tickets[n-1].ID == r.Ticket.ID {
+			w.tickets[n-1] = r.Ticket
+		} else if r.Ticket != nil {
+			w.tickets = append(w.tickets, r.Ticket)
+		}
 	}
 	for _, r := range c.BMCs {
 		w.observed.BMCs[r.Name] = r
@@ -213,14 +235,46 @@ func (w *world) Save(_ context.Context, c Changes) error {
 	return nil
 }
 
+// letsBoot looks that a record which lets a machine boot with a ticket, where the one
+// before did not, is of a machine that is off: one that runs would get what is not
+// its own. One that was given up is left as it is, for a person to boot it.
+func (w *world) letsBoot(before, after *model.ServerRecord) {
+	t, m := after.Ticket, w.machines[after.SystemURI]
+	if m == nil || !t.Open() || !t.MayBoot(w.observed.Progress[after.Name]) || after.Attempts >= w.policy().BootAttempts {
+		return
+	}
+	if before != nil && before.Ticket != nil && before.Ticket.ID == t.ID && before.Ticket.MayBoot(nil) {
+		return
+	}
+	if m.power != model.PowerOff {
+		w.t.Errorf("%s may boot with ticket %s of %s while it is %s", after.Name, t.ID, t.Purpose, m.power)
+	}
+}
+
 func (w *world) Arm(_ context.Context, b Boot) (model.Ticket, error) {
 	t := b.Ticket
-	if b.Image == "broken" {
-		return t, errors.New("image broken has no kernel layer")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arms++
+	switch {
+	case b.Image == "broken" || w.broken:
+		return t, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
+	case b.Secret["ignition"].Reveal() == "bad":
+		return t, &armError{SourceInvalid, "ignition: line 3, column 5: unknown key"}
 	}
-	t.Image = model.PinnedImage{Ref: b.Image, Digest: "sha256:" + b.Image}
+	t.Image = model.PinnedImage{
+		Ref: b.Image, Repository: "registry/os", Digest: "sha256:" + b.Image, Architecture: b.Architecture,
+		Kernel: &model.Layer{Digest: "sha256:1", Size: 1 << 20}, Initrd: &model.Layer{Digest: "sha256:2", Size: 3 << 19},
+	}
 	return t, nil
 }
+
+// armError is why nothing can be armed, as the image service and the Ignition
+// compiler have it.
+type armError struct{ reason, message string }
+
+func (e *armError) Error() string  { return e.message }
+func (e *armError) Reason() string { return e.reason }
 
 func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
 	w.mu.Lock()
@@ -314,7 +368,7 @@ func (w *world) Power(_ context.Context, t model.SystemTarget) (model.Power, err
 	return m.power, nil
 }
 
-func (w *world) BootOnce(_ context.Context, t model.SystemTarget, _ model.BootMethod) (string, error) {
+func (w *world) BootOnce(_ context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.setting++
@@ -327,7 +381,18 @@ func (w *world) BootOnce(_ context.Context, t model.SystemTarget, _ model.BootMe
 	if err != nil {
 		return "", err
 	}
-	m.override = !m.liar
+	m.sets++
+	if method == model.BootDisk {
+		if m.noDisk != nil {
+			return "", m.noDisk
+		}
+		m.override, m.diskOnce = false, true
+		return "default", nil
+	}
+	if rec := w.observed.Servers[m.name]; rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
+		w.t.Errorf("%s is to boot from the network while the record says that it must not: %+v", m.name, rec)
+	}
+	m.override, m.diskOnce = !m.liar, false
 	if m.stubborn {
 		return RungContinuous, nil
 	}
@@ -384,8 +449,11 @@ func (w *world) boot(m *machine) {
 	defer w.mu.Unlock()
 	m.power = model.PowerOn
 	rec := w.observed.Servers[m.name]
-	network := m.override
-	m.override = network && m.stubborn
+	network := m.override || m.netFirst && !m.diskOnce
+	m.override, m.diskOnce = m.override && m.stubborn, false
+	if network {
+		m.asked++
+	}
 	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
 		m.boots = append(m.boots, "disk "+m.disk)
 		return
@@ -409,6 +477,9 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 			NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}},
 		}}
 	case model.PurposeCleanup:
+		if m.wipeHangs {
+			return
+		}
 		result := model.DiskWipe{Name: "sda", Serial: "S1", Result: model.WipeDone}
 		if m.wipeFail {
 			result.Result, result.Error = model.WipeFailed, "I/O error"
@@ -453,6 +524,22 @@ func (w *world) state(i int) string {
 
 func (w *world) machine(i int) *machine {
 	return w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
+}
+
+// seen is a machine as it is now.
+func (w *world) seen(i int) machine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := *w.machine(i)
+	m.boots = slices.Clone(m.boots)
+	return m
+}
+
+// change changes a machine.
+func (w *world) change(i int, how func(m *machine)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	how(w.machine(i))
 }
 
 // expect lets virtual time pass and compares.

@@ -1,0 +1,183 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+)
+
+// The conditions of a boot configuration that say whether it can be booted.
+const (
+	imageValidation    = "ImageValidation"
+	ignitionValidation = "IgnitionValidation"
+)
+
+type bootConfigurationSpec struct {
+	ServerRef model.LocalRef `json:"serverRef"`
+	Image     string         `json:"image"`
+}
+
+type bootConfigurationStatus struct {
+	State       string             `json:"state"` // Pending, Ready, Error
+	ImageDigest string             `json:"imageDigest,omitempty"`
+	Image       *imageStatus       `json:"image,omitempty"`
+	Conditions  []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// imageStatus is what a tag stood for when the ticket was armed.
+type imageStatus struct {
+	Ref          string        `json:"ref"`
+	Repository   string        `json:"repository,omitempty"`
+	Architecture string        `json:"architecture,omitempty"`
+	Layers       []layerStatus `json:"layers,omitempty"`
+}
+
+type layerStatus struct {
+	Name      string `json:"name"` // kernel, initramfs, squashfs or UKI
+	Digest    string `json:"digest"`
+	SizeBytes int64  `json:"sizeBytes"`
+}
+
+// imageOf is what a ticket pins, as the status branch shows it.
+func imageOf(p *model.PinnedImage) *imageStatus {
+	st := &imageStatus{Ref: p.Ref, Repository: p.Repository, Architecture: p.Architecture}
+	for _, l := range []struct {
+		name  string
+		layer *model.Layer
+	}{{"kernel", p.Kernel}, {"initramfs", p.Initrd}, {"squashfs", p.Squashfs}, {"UKI", p.UKI}} {
+		if l.layer != nil {
+			st.Layers = append(st.Layers, layerStatus{l.name, l.layer.Digest, l.layer.Size})
+		}
+	}
+	return st
+}
+
+// found says what was found in an image, for people.
+func (i *imageStatus) found(by string) string {
+	var parts []string
+	for _, l := range i.Layers {
+		parts = append(parts, fmt.Sprintf("%s of %s", l.Name, mebibytes(l.SizeBytes)))
+	}
+	return fmt.Sprintf("found %s for %s", strings.Join(parts, ", "), serverArchitecture{i.Architecture, by})
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// ticketShows reports whether the server's newest ticket is its boot configuration.
+func (s *server) ticketShows() bool {
+	t := s.rec.Ticket
+	return t != nil && (t.Open() || s.rec.State == model.StateReserved && t.Claim == s.rec.Claim)
+}
+
+// bootConfigurationName is where the server's boot configuration stands.
+func (s *server) bootConfigurationName() (namespace, name string) {
+	switch t := s.rec.Ticket; {
+	case s.ticketShows() && t.Purpose == model.PurposeClaim:
+		return model.SplitName(t.Claim)
+	case s.rec.State == model.StateReserved:
+		return model.SplitName(s.rec.Claim)
+	}
+	return bootNamespace, string(s.name)
+}
+
+// bootTrouble is why the server cannot be armed for what it is to boot, "" when it is
+// armed, or nothing is known against it.
+func (s *server) bootTrouble() Why {
+	p := s.rec.BootProblem
+	switch {
+	case p != nil && !failedBoot(p):
+		return s.problemWhy(p)
+	case s.toArm():
+		return s.foreign()
+	}
+	return Why{}
+}
+
+// toArm reports whether the next thing that the server does is to be armed.
+func (s *server) toArm() bool {
+	if s.rec.Ticket.Open() {
+		return false
+	}
+	return s.rec.State == model.StateReserved && s.claim != nil && s.rec.Installed == "" && s.claim.Spec.Power != model.PowerOff
+}
+
+// bootConfiguration shows the server's boot ticket in upstream's words.
+func (s *server) bootConfiguration() *document {
+	t := s.rec.Ticket
+	d := s.newBootConfiguration(t.Image.Ref)
+	image := imageOf(&t.Image)
+	st := bootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
+	st.Conditions = append(st.Conditions, condition(imageValidation, true, "ValidationSucceeded", image.found(t.ArchitectureBy), t.ArmedAt))
+	if p := s.rec.BootProblem; failedBoot(p) {
+		st.State = "Error"
+		why := s.problemWhy(p)
+		st.Conditions = append(st.Conditions, condition("Booted", false, why.Reason, why.text(), why.Since))
+	}
+	if p := s.progress(); p != nil {
+		st.Conditions = append(st.Conditions, fetched(t, p)...)
+	}
+	if b := s.fleet.in.Observed.BootStates[s.name]; b != nil && b.Ticket == t.ID {
+		st.Conditions = append(st.Conditions, condition("BootStateReceived", true, "BootStateReceived", "Server successfully posted boot state", b.ReceivedAt))
+	}
+	d.Status = st
+	return d
+}
+
+// fetched are the conditions of what was fetched with a ticket.
+func fetched(t *model.Ticket, p *model.Progress) (conds []metav1.Condition) {
+	if !p.ScriptAt.IsZero() {
+		conds = append(conds, condition("IPXEScriptFetched", true, "IPXEScriptDelivered", "IPXE script has been successfully delivered to the client.", p.ScriptAt))
+	}
+	switch {
+	case p.IgnitionAt.IsZero() || t.Config == model.ThingScript:
+	case t.Config == model.ThingCloudInit:
+		conds = append(conds, condition("CloudInitDataFetched", true, "CloudInitDataDelivered", "cloud-init data has been successfully delivered to the client.", p.IgnitionAt))
+	default:
+		conds = append(conds, condition("IgnitionDataFetched", true, "IgnitionDataDelivered", "Ignition data has been successfully delivered to the client.", p.IgnitionAt))
+	}
+	return conds
+}
+
+// pendingBoot shows a boot configuration that has no ticket yet, and why if
+// something speaks against it.
+func (s *server) pendingBoot(why Why) *document {
+	image := ""
+	switch p := s.rec.BootProblem; {
+	case s.claim != nil:
+		image = s.claim.Spec.Image
+	case p != nil:
+		image = p.Image
+	}
+	d := s.newBootConfiguration(image)
+	st := bootConfigurationStatus{State: "Pending"}
+	if why.Reason != "" {
+		st.State = "Error"
+		st.Conditions = append(st.Conditions, validation(why))
+	}
+	d.Status = st
+	return d
+}
+
+// validation is the condition that a boot's trouble is shown as.
+func validation(why Why) metav1.Condition {
+	kind := imageValidation
+	if why.Reason == SourceInvalid {
+		kind = ignitionValidation
+	}
+	c := condition(kind, false, why.Reason, why.text(), why.Since)
+	if why.Reason == ArmFailed {
+		c.Status = metav1.ConditionUnknown
+	}
+	return c
+}
+
+func (s *server) newBootConfiguration(image string) *document {
+	ns, name := s.bootConfigurationName()
+	d := newDocument(model.KindServerBootConfiguration, name)
+	d.Metadata.Namespace = ns
+	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.name)}, image}
+	return d
+}

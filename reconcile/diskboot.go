@@ -1,0 +1,100 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ingot/model"
+)
+
+// diskBoot powers the server on from its disk, and takes back an override that would
+// have it ask the network for ever.
+func (s *server) diskBoot() Step {
+	var before []Action
+	if s.rec.BootRung == RungContinuous {
+		before = append(before, ClearBoot{})
+	}
+	return s.powerOn(nil, append(before, s.diskOnce()...)...)
+}
+
+// diskOnce has the next boot be one from disk, unless the BMC is known to have no
+// such thing.
+func (s *server) diskOnce() []Action {
+	firmware := s.bmcFirmware()
+	if no := s.rec.NoDiskBoot; no != nil && no.Firmware == firmware {
+		return nil
+	}
+	return []Action{DiskOnce{Firmware: firmware}}
+}
+
+// bmcFirmware is the version of the firmware of the server's BMC, "" if it is not known.
+func (s *server) bmcFirmware() string {
+	if b := s.fleet.bmcBy[s.rec.BMC]; b != nil && b.facts != nil {
+		return b.facts.FirmwareVersion
+	}
+	return ""
+}
+
+// boots reports whether a reset has the server start anew.
+func (s *server) boots(reset model.ResetKind) bool {
+	switch reset {
+	case model.ResetGracefulRestart, model.ResetForceRestart, model.ResetPowerCycle:
+		return true
+	case model.ResetOn:
+		return s.power() == model.PowerOff
+	case model.ResetGracefulOff, model.ResetForceOff:
+	}
+	return false
+}
+
+// onDisk reports whether what the server is to start next is on its disk: what was
+// installed for its claim, or is being installed, and is not booted from the network
+// each time.
+func (s *server) onDisk() bool {
+	state := s.rec.State
+	if state == model.StateError {
+		state = s.rec.Back
+	}
+	t := s.rec.Ticket
+	switch {
+	case state != model.StateReserved && state != model.StateReleased:
+		return false
+	case t != nil && t.Always && t.MayBoot(s.progress()):
+		return false
+	}
+	return s.rec.Installed != "" || s.holds(model.PurposeClaim) ||
+		s.opened(model.PurposeClaim) && t.State(s.progress()) == model.TicketIgnitionServed
+}
+
+// noDiskReasons are the reasons of errors of BMCs that will be no other the next time.
+var noDiskReasons = []string{"Unsupported", "BootOverrideNotKept", "NotFound"}
+
+// diskOnce asks the BMC for a one-time boot from disk. One that has none is not asked
+// for it again; whatever it answers, the server is powered on next.
+func (l *Loop) diskOnce(ctx context.Context, j *job, a DiskOnce) error {
+	_, err := l.BMCs.BootOnce(ctx, j.target, model.BootDisk)
+	switch {
+	case err == nil:
+		j.rec.NoDiskBoot = nil
+		return nil
+	case ctx.Err() != nil:
+		return err
+	}
+	r, ok := errors.AsType[Reasoner](err)
+	if !ok || !slices.Contains(noDiskReasons, r.Reason()) {
+		l.Log.Warn("one-time boot from disk not set, it is left to the boot order", "server", j.name, "bmc", j.rec.BMC, "err", err)
+		return nil
+	}
+	j.rec.NoDiskBoot = &model.NoDiskBoot{Reason: r.Reason(), Message: r.Error(), Since: l.Clock(), Firmware: a.Firmware}
+	l.Log.Warn("BMC sets no one-time boot from disk, it is left to the boot order from now on", "server", j.name, "bmc", j.rec.BMC, "err", err)
+	return nil
+}
+
+// noDiskText says what it means that the BMC sets no one-time boot from disk.
+func noDiskText(name model.ServerName, no *model.NoDiskBoot) string {
+	return fmt.Sprintf("its BMC sets no one-time boot from disk, so a server that lost power starts from what its boot order has first, and is sent on to its disk from the network: "+
+		"have its boot order begin with the disk; to have its BMC asked again, set annotation %s: %s#1 on Server %s (%s)",
+		model.AnnotationOperation, model.OperationRetry, name, no.Message)
+}
