@@ -69,14 +69,14 @@ func (b bmcs) BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMe
 	return rung, reasoned(err)
 }
 
-// bmcError is a BMC's error with upstream's condition reason.
-type bmcError struct {
+// because is an error with the reason of the condition that shows it.
+type because struct {
 	error
 	reason string
 }
 
-func (e *bmcError) Reason() string { return e.reason }
-func (e *bmcError) Unwrap() error  { return e.error }
+func (e *because) Reason() string { return e.reason }
+func (e *because) Unwrap() error  { return e.error }
 
 // bmcReasons are upstream's condition reasons of the errors of BMCs.
 var bmcReasons = []struct {
@@ -99,10 +99,24 @@ func reasoned(err error) error {
 	}
 	for _, r := range bmcReasons {
 		if errors.Is(err, r.is) {
-			return &bmcError{err, r.reason}
+			return &because{err, r.reason}
 		}
 	}
-	return &bmcError{err, "UnknownError"}
+	return &because{err, "UnknownError"}
+}
+
+// bootReasoned gives what is wrong with an image or a source its reason. What is
+// wrong with Ingot or its store has none.
+func bootReasoned(err error) error {
+	var image *bootsvc.ImageError
+	var source *bootsvc.SourceError
+	switch {
+	case errors.As(err, &image):
+		return &because{err, image.Reason}
+	case errors.As(err, &source):
+		return &because{err, reconcile.SourceInvalid}
+	}
+	return err
 }
 
 // boots prepares what servers boot, and hands it out.
@@ -121,15 +135,15 @@ func (b *boots) Arm(ctx context.Context, boot reconcile.Boot) (model.Ticket, err
 	t := boot.Ticket
 	image, err := b.images.Resolve(ctx, boot.Image, boot.Architecture)
 	if err != nil {
-		return t, err
+		return t, bootReasoned(err)
 	}
 	t.Image = image
 	ign, err := b.render(&t, boot)
 	if err != nil {
-		return t, err
+		return t, bootReasoned(err)
 	}
 	if err := b.prefetch(ctx, &t); err != nil {
-		return t, err
+		return t, bootReasoned(err)
 	}
 	return t, b.registry.SavePayload(ctx, t.ID, ign)
 }
@@ -152,6 +166,23 @@ func (b *boots) prefetch(ctx context.Context, t *model.Ticket) error {
 		return nil
 	}
 	return fmt.Errorf("fetch image %s: %w", t.Image.Ref, err)
+}
+
+// lastPinned finds the image that the newest boot ticket for a reference pinned.
+func lastPinned(observed func() *model.Observed) func(ref, architecture string) (model.PinnedImage, bool) {
+	return func(ref, architecture string) (model.PinnedImage, bool) {
+		var newest *model.Ticket
+		for _, rec := range observed().Servers {
+			t := rec.Ticket
+			if t != nil && t.Image.Ref == ref && t.Image.Architecture == architecture && (newest == nil || t.ArmedAt.After(newest.ArmedAt)) {
+				newest = t
+			}
+		}
+		if newest == nil {
+			return model.PinnedImage{}, false
+		}
+		return newest.Image, true
+	}
 }
 
 // pins are the digests of the layers that tickets in use pin: those are not to be
@@ -239,6 +270,11 @@ func (b *boots) diskBoot(name model.ServerName) bootsvc.DiskBoot {
 // Note implements bootsvc.Tickets.
 func (b *boots) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
 	return b.registry.Note(ctx, t, stage, client)
+}
+
+// Use implements bootsvc.Tickets.
+func (b *boots) Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refusal model.TicketRefusal) {
+	b.registry.Use(t, what, client, refusal)
 }
 
 // Pinned implements bootsvc.Tickets.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -124,7 +125,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca,
 		Log: d.log, Registerer: d.metrics,
 	})
-	rules := policy(opts, !d.registry.Durable())
+	rules := policy(opts, !d.registry.Durable(), d.loaders.UEFI())
 	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
 		return d, err
 	}
@@ -161,6 +162,9 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	o := registry.Options{
 		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
 		OpenEndpoint: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
+		Bound: func(o model.Offer, client netip.Addr) (model.TicketRefusal, string) {
+			return d.bindings().Refusal(o, client)
+		},
 	}
 	if d.opts.Tuning.Fast {
 		o.LeaseTTL = 2 * time.Second
@@ -198,10 +202,12 @@ func (a GitAuth) files() gitsource.Auth {
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	d.images, err = bootsvc.NewImages(bootsvc.ImageOptions{
-		AllowedRegistries: o.Boot.AllowedRegistries, Log: d.log, Registerer: d.metrics,
+		AllowedRegistries: o.Boot.AllowedRegistries, PlainHTTP: o.Boot.InsecureRegistries,
+		CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
+		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
-		return fmt.Errorf("boot: %w", err)
+		return err
 	}
 	var template []byte
 	if file := o.Discovery.IgnitionTemplateFile; file != "" {
@@ -221,7 +227,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, Holder: d.holder, DiskBoot: d.boots.diskBoot, Log: d.log, Registerer: d.metrics,
+		Cache: d.cache, Loaders: d.loaders, Bindings: d.bindings(), DiskBoot: d.boots.diskBoot, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
@@ -244,7 +250,7 @@ func (d *daemon) openCache() (err error) {
 }
 
 // policy is the configuration in the words of the plan.
-func policy(o Options, mirrorFirst bool) reconcile.Policy {
+func policy(o Options, mirrorFirst bool, loaders []string) reconcile.Policy {
 	p := reconcile.DefaultPolicy()
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
@@ -252,6 +258,7 @@ func policy(o Options, mirrorFirst bool) reconcile.Policy {
 	p.MaxDisruptions = o.Guard.MaxDisruptions
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
 	p.MirrorFirst = mirrorFirst
+	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
 	p.LeaseNetworks = o.leaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
@@ -315,7 +322,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.hold(d.registry.Handler()), d.log) })
 	}
 	if d.listeners.metadata != nil {
-		handler := metadata.NewHandler(metadata.Options{Machines: d.tenants(), Log: d.log, Registerer: d.metrics})
+		handler := metadata.NewHandler(metadata.Options{Machines: d.tenants(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics})
 		parts.Go(func() error { return serve(ctx, d.listeners.metadata, d.hold(handler), d.log) })
 	}
 	if d.listeners.admin != nil {
@@ -336,6 +343,12 @@ const holdLimit = 20 * time.Second
 // something else.
 func (d *daemon) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-d.ready:
+			next.ServeHTTP(w, r)
+			return
+		default:
+		}
 		timer := time.NewTimer(holdLimit)
 		defer timer.Stop()
 		select {
@@ -452,13 +465,21 @@ func (d *daemon) explain(kind, name string) (Explanation, error) {
 	}
 	d.glance.Lock()
 	defer d.glance.Unlock()
-	return explainReport(d.projector.Report(in, d.registry.Fence()), kind, name)
+	e, err := explainReport(d.projector.Report(in, d.registry.Fence()), kind, name)
+	e.addUses(func(server model.ServerName) []string { return reconcile.TicketUses(in.Observed.Progress[server]) })
+	return e, err
 }
 
 // close gives back what assemble took. Sessions on BMCs are few: they are deleted.
 func (d *daemon) close() {
 	if d.listeners != nil {
 		d.listeners.close()
+	}
+	if d.dhcp != nil {
+		d.dhcp.Close()
+	}
+	if d.tftp != nil {
+		d.tftp.Close()
 	}
 	if d.pool != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

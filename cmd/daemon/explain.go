@@ -28,8 +28,11 @@ type Explanation struct {
 	Facts []Fact    `json:"facts,omitempty"` // in an order fit for reading
 	// Boot is what was seen of the newest boot, BootHint where to look if it comes no
 	// further.
-	Boot       []BootStep         `json:"boot,omitempty"`
-	BootHint   string             `json:"bootHint,omitempty"`
+	Boot     []BootStep `json:"boot,omitempty"`
+	BootHint string     `json:"bootHint,omitempty"`
+	// Uses are what the newest boot ticket was asked for, by whom, and with what answer.
+	// Only a running Ingot knows.
+	Uses       []string           `json:"uses,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// Related are the objects that it hangs on.
 	Related []Explanation `json:"related,omitempty"`
@@ -243,6 +246,16 @@ func (d documents) endpoint(e *Explanation, o *explained) {
 
 func hardware(o *explained) string {
 	return strings.TrimSpace(o.Status.Manufacturer + " " + o.Status.Model)
+}
+
+// addUses adds the uses of boot tickets to servers.
+func (e *Explanation) addUses(of func(model.ServerName) []string) {
+	if e.Kind == "server" {
+		e.Uses = of(model.ServerName(e.Name))
+	}
+	for i := range e.Related {
+		e.Related[i].addUses(of)
+	}
 }
 
 // fact adds what is known.

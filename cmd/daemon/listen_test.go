@@ -36,6 +36,48 @@ func TestATakenPortIsNamedWithItsKey(t *testing.T) {
 	}
 }
 
+func TestConnectionsAreBoundedAndSendFiles(t *testing.T) {
+	tcp, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLimited(tcp, 1)
+	accepted, failed := make(chan net.Conn, 2), make(chan error, 1)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				failed <- err
+				return
+			}
+			accepted <- c
+		}
+	}()
+	for range 2 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	first := <-accepted
+	if _, ok := first.(io.ReaderFrom); !ok {
+		t.Error("the kernel cannot send files to it")
+	}
+	if len(l.open) != 1 || len(accepted) != 0 {
+		t.Errorf("%d slots are taken, %d more connections accepted", len(l.open), len(accepted))
+	}
+	first.Close()
+	first.Close() // gives back no second slot
+	<-accepted    // the one that waited
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want that it is closed, though all slots are taken", err)
+	}
+}
+
 func TestAnAddressOfAnotherMachineIsNamedWithItsKey(t *testing.T) {
 	o := loopbackOptions()
 	o.Boot.Listen = "192.0.2.1:8082" // RFC 5737: nobody's

@@ -166,6 +166,9 @@ func assign(v reflect.Value, text string) error {
 		*p = text
 	case *[]string:
 		*p = splitList(text)
+	case *map[string]string:
+		*p, err = splitPairs(text)
+		return err
 	case *bool:
 		if *p, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%q is neither true nor false", text)
@@ -199,6 +202,19 @@ func splitList(text string) []string {
 		}
 	}
 	return items
+}
+
+// splitPairs reads key=value,key=value.
+func splitPairs(text string) (map[string]string, error) {
+	pairs := make(map[string]string)
+	for _, item := range splitList(text) {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%q is no pair; write key=value, with commas between pairs", item)
+		}
+		pairs[key] = value
+	}
+	return pairs, nil
 }
 
 // missingFiles finds settings that name a file which cannot be read: better said

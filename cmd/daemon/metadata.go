@@ -22,11 +22,10 @@ const (
 type tenants struct {
 	desired  func() *model.Desired
 	observed func() *model.Observed
-	// leases is set where Ingot gives servers their addresses: holder is who has a
-	// lease on one. server is the server with a MAC address.
+	// leases is set where Ingot gives servers their addresses: holder is the server that
+	// has a lease on one.
 	leases bool
-	holder func(netip.Addr) (mac string, ok bool)
-	server func(mac string) (model.ServerName, bool)
+	holder func(netip.Addr) (model.Offer, bool)
 
 	mu    sync.Mutex // guards what is below
 	of    *model.Observed
@@ -53,9 +52,8 @@ func (t *tenants) At(a netip.Addr) (metadata.Machine, bool) {
 // nameAt is the server that has an address, "" when nobody or nobody for certain has.
 func (t *tenants) nameAt(o *model.Observed, a netip.Addr) model.ServerName {
 	if t.leases {
-		mac, _ := t.holder(a)
-		name, _ := t.server(mac)
-		return name
+		offer, _ := t.holder(a)
+		return offer.Server
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -40,22 +40,21 @@ func tenancy() (*model.Desired, *model.Observed) {
 	return d, o
 }
 
-func tenantsOf(d *model.Desired, o *model.Observed, leases map[string]string) *tenants {
+func tenantsOf(d *model.Desired, o *model.Observed, leases map[string]model.ServerName) *tenants {
 	return &tenants{
 		desired: func() *model.Desired { return d }, observed: func() *model.Observed { return o },
 		leases: leases != nil,
-		holder: func(a netip.Addr) (string, bool) { mac, ok := leases[a.String()]; return mac, ok },
-		server: func(mac string) (model.ServerName, bool) {
-			name, ok := map[string]model.ServerName{"m1": "s1", "m2": "s2"}[mac]
-			return name, ok
+		holder: func(a netip.Addr) (model.Offer, bool) {
+			name, ok := leases[a.String()]
+			return model.Offer{Server: name}, ok
 		},
 	}
 }
 
 func TestABoundServerIsKnownByItsAddress(t *testing.T) {
-	leases := map[string]string{"10.0.0.1": "m1", "10.0.0.2": "m2", "10.0.0.5": "m5", "10.0.0.8": "m1"}
+	leases := map[string]model.ServerName{"10.0.0.1": "s1", "10.0.0.2": "s2", "10.0.0.8": "s1"}
 	for name, tc := range map[string]struct {
-		leases map[string]string
+		leases map[string]model.ServerName
 		from   string
 		want   string
 	}{

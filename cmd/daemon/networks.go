@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,11 +23,11 @@ import (
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
 func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	o := &d.opts
-	d.stages = &stageNotes{note: d.registry.Note, queue: make(chan seenStage, 1024), log: d.log}
+	d.stages = &stageNotes{registry: d.registry, queue: make(chan seenStage, 1024), log: d.log}
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Offers: d.registry, Loaders: d.loaders,
-			Site: d.site, Note: d.stages.see, Keep: d.reserved, PoolsChanged: d.loop.Wake,
+			Site: d.site, Note: d.stages.sawDHCP, Keep: d.reserved, PoolsChanged: d.loop.Wake,
 			Log: d.log, Registerer: d.metrics,
 		})
 		if err != nil {
@@ -63,12 +64,7 @@ func (d *daemon) openLoaders() {
 
 // boots reports whether machines may ask for boot loaders.
 func (o *Options) boots() bool {
-	for _, n := range o.DHCP {
-		if n.Role == model.RoleHost && n.Mode != dhcp.ModeOff {
-			return true
-		}
-	}
-	return o.TFTP.Listen != ""
+	return slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) || o.TFTP.Listen != ""
 }
 
 // site is where machines on a network reach the boot service: at local, our
@@ -102,11 +98,8 @@ func (d *daemon) site(network string, local netip.Addr) netboot.Site {
 
 // reserved reports whether a MAC address is that of a server that is Reserved.
 func (d *daemon) reserved(mac string) bool {
-	offer, ok := d.registry.Offer(mac)
-	if !ok || offer.Ticket == nil {
-		return false
-	}
-	rec := d.registry.Observed().Servers[offer.Ticket.Server]
+	offer, _ := d.registry.Offer(mac)
+	rec := d.registry.Observed().Servers[offer.Server]
 	return rec != nil && rec.State == model.StateReserved
 }
 
@@ -153,53 +146,54 @@ func (d *daemon) pools() []model.PoolFacts {
 func (o *Options) leaseNetworks() []string {
 	names := []string{}
 	for _, n := range o.DHCP {
-		if n.Mode == dhcp.ModeServer || n.Mode == "" {
+		if n.Leases() {
 			names = append(names, n.Name)
 		}
 	}
 	return names
 }
 
-// leases reports whether Ingot gives servers their addresses.
-func (o *Options) leases() bool {
-	for _, n := range o.DHCP {
-		if n.Role == model.RoleHost && (n.Mode == dhcp.ModeServer || n.Mode == "") {
-			return true
-		}
-	}
-	return false
+// leasesToServers reports whether Ingot gives servers their addresses.
+func (o *Options) leasesToServers() bool {
+	return slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool { return n.Leases() && n.Boots() })
 }
 
 // tenants are the bound servers as the metadata service asks for them.
 func (d *daemon) tenants() *tenants {
 	return &tenants{
-		desired: d.source.Desired, observed: d.registry.Observed, leases: d.opts.leases(), holder: d.holder,
-		server: func(mac string) (model.ServerName, bool) {
-			offer, ok := d.registry.Offer(mac)
-			if !ok || offer.Ticket == nil {
-				return "", false
-			}
-			return offer.Ticket.Server, true
-		},
+		desired: d.source.Desired, observed: d.registry.Observed, leases: d.opts.leasesToServers(), holder: d.bindings().At,
 	}
 }
 
-// holder is who holds a lease on an address, if Ingot gave it.
-func (d *daemon) holder(a netip.Addr) (mac string, ok bool) {
-	if d.dhcp == nil {
+// bindings say from which addresses servers may use their boot tickets.
+func (d *daemon) bindings() netboot.Bindings {
+	return netboot.Bindings{Binding: netboot.Binding(d.opts.Boot.BindTickets), Leases: leases{d}, Servers: d.registry}
+}
+
+// leases is the lease table for those who are made before it; without DHCP it is
+// empty.
+type leases struct{ d *daemon }
+
+// Holder implements netboot.Leases.
+func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
+	if l.d.dhcp == nil {
 		return "", false
 	}
-	return d.dhcp.Holder(a)
+	return l.d.dhcp.Holder(a)
+}
+
+// Leased implements netboot.Leases.
+func (l leases) Leased(mac string) []netip.Addr {
+	if l.d.dhcp == nil {
+		return nil
+	}
+	return l.d.dhcp.Leased(mac)
 }
 
 // sawTFTP notes that a client was sent a boot loader.
 func (d *daemon) sawTFTP(client netip.Addr, _ string) {
-	mac, ok := d.holder(client)
-	if !ok {
-		return
-	}
-	if offer, ok := d.registry.Offer(mac); ok && offer.Ticket.MayBoot(offer.Progress) {
-		d.stages.see(offer.Ticket, model.StageTFTP, client)
+	if offer, ok := d.bindings().At(client); ok && offer.Ticket.MayBoot(offer.Progress) {
+		d.stages.see(seenStage{ticket: offer.Ticket, stage: model.StageTFTP, client: client})
 	}
 }
 
@@ -253,25 +247,38 @@ func reservations(d *model.Desired) []dhcp.Reservation {
 // stageNotes records the boot stages that packet handlers see, without making
 // them wait for the store.
 type stageNotes struct {
-	note  func(context.Context, *model.Ticket, model.BootStage, netip.Addr) error
+	registry interface {
+		Note(context.Context, *model.Ticket, model.BootStage, netip.Addr) error
+		NoteFirmware(context.Context, *model.Ticket, model.BootFirmware) error
+	}
 	queue chan seenStage
 	log   *slog.Logger
 }
 
-// seenStage is one stage that was seen.
+// seenStage is one stage that was seen, and the firmware if that was, too.
 type seenStage struct {
-	ticket *model.Ticket
-	stage  model.BootStage
-	client netip.Addr
+	ticket   *model.Ticket
+	stage    model.BootStage
+	client   netip.Addr
+	firmware *model.BootFirmware
+}
+
+// sawDHCP notes that a server was told its boot file.
+func (n *stageNotes) sawDHCP(told netboot.Answer, client netip.Addr) {
+	seen := seenStage{ticket: told.Ticket, stage: model.StageDHCP, client: client}
+	if f, ok := told.Arch.Firmware(); ok {
+		seen.firmware = &f
+	}
+	n.see(seen)
 }
 
 // see queues a stage. When the store is far behind it is left out: firmware asks
 // again, and nothing but the timeline depends on it.
-func (n *stageNotes) see(t *model.Ticket, stage model.BootStage, client netip.Addr) {
+func (n *stageNotes) see(s seenStage) {
 	select {
-	case n.queue <- seenStage{t, stage, client}:
+	case n.queue <- s:
 	default:
-		n.log.Debug("boot stage not recorded, the store is behind", "server", string(t.Server), "stage", string(stage))
+		n.log.Debug("boot stage not recorded, the store is behind", "server", string(s.ticket.Server), "stage", string(s.stage))
 	}
 }
 
@@ -282,10 +289,18 @@ func (n *stageNotes) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case s := <-n.queue:
-			err := n.note(ctx, s.ticket, s.stage, s.client)
+			err := n.record(ctx, s)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, registry.ErrTicketSpent) {
 				n.log.Warn("boot stage not recorded", "server", string(s.ticket.Server), "stage", string(s.stage), "err", err)
 			}
 		}
 	}
+}
+
+func (n *stageNotes) record(ctx context.Context, s seenStage) error {
+	err := n.registry.Note(ctx, s.ticket, s.stage, s.client)
+	if err == nil && s.firmware != nil {
+		err = n.registry.NoteFirmware(ctx, s.ticket, *s.firmware)
+	}
+	return err
 }

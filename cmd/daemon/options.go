@@ -26,7 +26,7 @@ type Options struct {
 	Guard     GuardOptions     `json:"guard"`
 	Boot      BootOptions      `json:"boot"`
 	Registry  RegistryOptions  `json:"registry"`
-	Metadata  ListenOptions    `json:"metadata"`
+	Metadata  MetadataOptions  `json:"metadata"`
 	Events    EventsOptions    `json:"events"`
 	Webhook   WebhookOptions   `json:"webhook"`
 	Admin     ListenOptions    `json:"admin"`
@@ -126,11 +126,19 @@ type BootOptions struct {
 	URL               string   `json:"url"` // as servers reach it; derived when empty
 	Architectures     []string `json:"architectures"`
 	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
-	CacheDir          string   `json:"cacheDir"`          // state.dir/images when empty
-	CacheSize         ByteSize `json:"cacheSize"`
+	// InsecureRegistries, host or host:port, are spoken to without TLS. Those on this
+	// machine always are.
+	InsecureRegistries []string `json:"insecureRegistries"`
+	// CredentialsFile is a docker config.json with what registries ask for.
+	CredentialsFile string   `json:"credentialsFile"`
+	CacheDir        string   `json:"cacheDir"` // state.dir/images when empty
+	CacheSize       ByteSize `json:"cacheSize"`
 	// MaxConcurrentDownloads bounds the layers that are fetched from registries at the
 	// same time.
 	MaxConcurrentDownloads int `json:"maxConcurrentDownloads"`
+	// BindTickets says from which addresses a server may use its boot ticket: leases,
+	// first-client or nothing.
+	BindTickets string `json:"bindTickets"`
 	// LoaderDirs are where iPXE's binaries are, the first folder that has one wins.
 	LoaderDirs []string `json:"loaderDirs"`
 }
@@ -140,6 +148,13 @@ type RegistryOptions struct {
 	Listen       string `json:"listen"`
 	URL          string `json:"url"` // as servers reach it; derived when empty
 	RequireToken bool   `json:"requireToken"`
+}
+
+// MetadataOptions are those of the metadata service.
+type MetadataOptions struct {
+	Listen string `json:"listen"`
+	// Static is told to every server, under what its labels and annotations say.
+	Static map[string]string `json:"static"`
 }
 
 // ListenOptions are those of a part that has nothing to set but its listener:
@@ -177,11 +192,12 @@ func DefaultOptions() Options {
 		Cleanup:   CleanupOptions{Mode: "quick"},
 		Guard:     GuardOptions{MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
 		Boot: BootOptions{
-			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, CacheSize: 20 << 30,
-			MaxConcurrentDownloads: 16,
-			LoaderDirs:             slices.Clone(netboot.DefaultLoaderDirs),
+			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
+			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "leases",
+			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
 		},
 		Registry: RegistryOptions{Listen: ":10000", RequireToken: true},
+		Metadata: MetadataOptions{Static: map[string]string{}},
 		Admin:    ListenOptions{Listen: "127.0.0.1:8080"},
 		DHCP:     []dhcp.Network{},
 		Resync:   2 * time.Minute,

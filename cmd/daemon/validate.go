@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/metadata"
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
@@ -151,10 +153,13 @@ func (c *checks) names(o *Options) {
 			c.wrong("boot.architectures", "%q is not allowed: must be among %s", a, strings.Join(architectures, ", "))
 		}
 	}
-	for _, r := range o.Boot.AllowedRegistries {
-		if r == "" || strings.ContainsAny(r, "/ @") {
-			c.wrong("boot.allowedRegistries", "%q is not allowed: must be host or host:port, without scheme and path, such as ghcr.io", r)
-		}
+	c.registries("boot.allowedRegistries", o.Boot.AllowedRegistries)
+	c.registries("boot.insecureRegistries", o.Boot.InsecureRegistries)
+	if _, err := netboot.ParseBinding(o.Boot.BindTickets); err != nil {
+		c.wrong("boot.bindTickets", "%v", err)
+	}
+	if err := metadata.CheckStatic(o.Metadata.Static); err != nil {
+		c.wrong("metadata.static", "%v", err)
 	}
 	c.author("status.authorName", o.Status.AuthorName)
 	c.author("status.authorEmail", o.Status.AuthorEmail)
@@ -163,6 +168,14 @@ func (c *checks) names(o *Options) {
 	}
 	c.httpURL("boot.url", o.Boot.URL)
 	c.httpURL("registry.url", o.Registry.URL)
+}
+
+func (c *checks) registries(key string, hosts []string) {
+	for _, r := range hosts {
+		if r == "" || strings.ContainsAny(r, "/ @") {
+			c.wrong(key, "%q is not allowed: must be host or host:port, without scheme and path, such as registry.example.com:5000", r)
+		}
+	}
 }
 
 // author refuses what would break the header of a commit.
@@ -219,8 +232,7 @@ func (c *checks) networks(o *Options) {
 	for _, p := range dhcp.Check(o.DHCP) {
 		c.wrong("dhcp"+p.Path, "%s", p.Message)
 	}
-	boots := slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool { return n.Role == model.RoleHost && n.Mode != dhcp.ModeOff })
-	if boots && o.Boot.Listen == "" {
+	if slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) && o.Boot.Listen == "" {
 		c.wrong("boot.listen", "is empty, though dhcp has a host network: servers there are told to boot from it; set it, such as \":8082\"")
 	}
 	if address := o.TFTP.Listen; address != "" {

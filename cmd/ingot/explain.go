@@ -96,6 +96,12 @@ func printExplanation(c *console, x daemon.Explanation, now time.Time) {
 	if x.BootHint != "" {
 		c.printf("    if it comes no further: %s\n", printable(x.BootHint))
 	}
+	if len(x.Uses) > 0 {
+		c.printf("  what its boot ticket was asked for:\n")
+	}
+	for _, use := range x.Uses {
+		c.printf("    %s\n", printable(use))
+	}
 	printConditions(c, x.Conditions, now)
 	for _, on := range x.Related {
 		c.printf("\n")

@@ -56,7 +56,7 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 		Log:  c.log,
 		Wake: hangup,
 		Ready: func(a daemon.Addresses) {
-			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "admin", a.Admin)
+			c.log.Info("listening", "boot", a.Boot, "registry", a.Registry, "metadata", a.Metadata, "admin", a.Admin)
 		},
 	})
 }
