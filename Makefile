@@ -11,10 +11,10 @@ GOLANGCI_LINT_VERSION := v2.15.0
 UNITS = $(shell go list ./... | grep -v '^ingot/features')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet race features test lint fmt bench fuzz image probe-image demo clean
+.PHONY: help setup build vet race features test test-e2e lint fmt bench fuzz image probe-image demo clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what tests need: git, redis-server, gcc (Debian, Ubuntu)
 	@.ci/setup
@@ -32,6 +32,12 @@ features: setup ## Run the features against the real program
 	go test -count=1 -timeout 15m -v ./features/...
 
 test: setup vet race features ## Everything that must pass: vet, unit tests, features
+
+test-e2e: ## Take machines of qemu through the whole life of a server (as root)
+	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }
+	@.ci/setup
+	@mkdir -p dist/e2e
+	INGOT_LAB=required go test -count=1 -timeout 10m -v -artifacts -outputdir $(CURDIR)/dist/e2e ./features/life
 
 lint: ## Check style, layers, formatting and go.mod
 	@test -x $(GOLANGCI_LINT) || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

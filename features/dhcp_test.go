@@ -75,6 +75,7 @@ type device struct {
 	network *network
 	address netip.Addr // that it has, invalid for none
 	had     netip.Addr // that it had before it last asked
+	client  []byte     // its client identifier
 }
 
 // device returns the device that the scenario calls by name: a BMC, a machine, a
@@ -83,7 +84,7 @@ func (w *world) device(name string) (*device, error) {
 	if d := w.devices[name]; d != nil {
 		return d, nil
 	}
-	d := &device{mac: fmt.Sprintf("02:00:00:00:00:%02x", len(w.devices)+1)}
+	d := &device{mac: fmt.Sprintf("02:00:00:00:00:%02x", len(w.devices)+1), client: newClientID()}
 	role := model.RoleBMC
 	if mac, err := model.CanonicalMAC(name); err == nil {
 		d.mac = mac
@@ -106,9 +107,9 @@ func (w *world) device(name string) (*device, error) {
 	return d, nil
 }
 
-// request makes a packet of the device's, as its relay passes it on. The client
-// identifier is another one each time, as those of firmware, boot loader and
-// operating system are.
+func newClientID() []byte { return fmt.Appendf([]byte{0}, "%016x", rand.Uint64()) }
+
+// request makes a packet of the device's, as its relay passes it on.
 func (d *device) request(kind dhcpv4.MessageType, wish netip.Addr, more ...dhcpv4.Modifier) (*dhcpv4.DHCPv4, error) {
 	hw, err := net.ParseMAC(d.mac)
 	if err != nil {
@@ -118,7 +119,7 @@ func (d *device) request(kind dhcpv4.MessageType, wish netip.Addr, more ...dhcpv
 	all := []dhcpv4.Modifier{
 		dhcpv4.WithHwAddr(hw), dhcpv4.WithMessageType(kind), dhcpv4.WithRelay(net.IP(d.network.relay().AsSlice())),
 		dhcpv4.WithOption(dhcpv4.OptRelayAgentInfo(sourcePort)),
-		dhcpv4.WithOption(dhcpv4.OptClientIdentifier(fmt.Appendf([]byte{0}, "%016x", rand.Uint64()))),
+		dhcpv4.WithOption(dhcpv4.OptClientIdentifier(d.client)),
 	}
 	if wish.IsValid() {
 		all = append(all, dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(net.IP(wish.AsSlice()))))
@@ -174,8 +175,11 @@ func (d *device) ask(kind, want dhcpv4.MessageType, wish netip.Addr, more ...dhc
 	return answer, err
 }
 
-// acquire asks for an address until the device has one, as devices do.
+// acquire asks for an address until the device has one, as devices do. The client
+// identifier is another one each time, as those of firmware, boot loader and
+// operating system are.
 func (d *device) acquire(wish netip.Addr, more ...dhcpv4.Modifier) (answer *dhcpv4.DHCPv4, err error) {
+	d.client = newClientID()
 	err = within(patience, func() error {
 		offer, err := d.ask(dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeOffer, wish, more...)
 		if err != nil {

@@ -52,6 +52,12 @@ func (g *gate) open(address string) {
 	g.upstream = address
 }
 
+// shut has the gate refuse connections from now on.
+func (g *gate) shut() {
+	g.server.CloseClientConnections()
+	_ = g.server.Listener.Close()
+}
+
 // onPass has f called with each exchange from now on; nil ends that.
 func (g *gate) onPass(f func(exchange)) {
 	g.mu.Lock()

@@ -166,16 +166,16 @@ func (w *world) claim(row map[string]string) error {
 }
 
 // ignitionOf is the secret that a claim hands to its server.
-func ignitionOf(claim string) map[string]any {
+func (w *world) ignitionOf(claim string) map[string]any {
 	o := object("Secret", claim, nil)
 	o["apiVersion"] = "v1"
 	o["metadata"].(map[string]any)["namespace"] = "default"
 	delete(o, "spec")
-	o["stringData"] = map[string]any{"ignition": fmt.Sprintf(
-		`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret)}
+	o["stringData"] = map[string]any{"ignition": cmp.Or(w.ignition[claim], fmt.Sprintf(
+		`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret))}
 	return o
 }
 
 func claimPath(name string) string { return "claims/" + name + ".yaml" }
 
-func (w *world) claimFile(name string) string { return text(w.claims[name], ignitionOf(name)) }
+func (w *world) claimFile(name string) string { return text(w.claims[name], w.ignitionOf(name)) }

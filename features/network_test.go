@@ -449,39 +449,14 @@ func askIgnitionFrom(ctx context.Context, server, asks string) error {
 	if err != nil {
 		return err
 	}
-	d, err := w.device(asks)
-	if err != nil {
-		return err
-	}
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(d.address.AsSlice())}}
-	client := &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true}, Timeout: patience}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.ingot.where.Boot+"/ignition/"+m.UUID(), nil)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return err
-	}
-	w.refused = resp.StatusCode
-	return resp.Body.Close()
+	a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+"/ignition/"+m.UUID(), "", nil)
+	w.refused = a.code
+	return err
 }
 
 // metricsFull looks for a network's pools in the metrics.
 func metricsFull(ctx context.Context, name string) error {
-	w := worldOf(ctx)
-	return within(patience, func() error {
-		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(metrics)) {
-			if strings.HasPrefix(line, `ingot_dhcp_pool_refused_total{network="`+name+`"`) && !strings.HasSuffix(line, " 0\n") {
-				return nil
-			}
-		}
-		return fmt.Errorf("no metric says that network %s is full", name)
-	})
+	return worldOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
 }
 
 // prefixes is where the MAC prefix database is, "" without one.

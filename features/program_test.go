@@ -73,10 +73,11 @@ func follow(from io.Reader, tail *logTail, listening chan<- daemon.Addresses) {
 			Message  string `json:"msg"`
 			Boot     string `json:"boot"`
 			Registry string `json:"registry"`
+			Metadata string `json:"metadata"`
 			Admin    string `json:"admin"`
 		}
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Message == "listening" {
-			listening <- daemon.Addresses{Boot: line.Boot, Registry: line.Registry, Admin: line.Admin}
+			listening <- daemon.Addresses{Boot: line.Boot, Registry: line.Registry, Metadata: line.Metadata, Admin: line.Admin}
 		}
 	}
 }

@@ -34,6 +34,15 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  Scenario: a wipe says how far it is
+    Given "s1" suffers from "wipe-hangs"
+    When claim "web" is removed
+    Then the status branch says of server "s1": "percent: 50"
+    And "s1" is Cleanup
+    When "s1" no longer suffers from "wipe-hangs"
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
   Scenario: with Retain it is switched off and kept as it is
     Given the servers are committed
       | SERVER | RECLAIM |

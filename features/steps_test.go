@@ -13,7 +13,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 	const (
 		name   = `"([^"]*)"`
 		device = `(?:BMC |device )?` + name
-		thing  = `(server|claim|BMC|endpoint)`
+		thing  = `(server|claim|BMC|endpoint|boot configuration)`
 	)
 	for expression, do := range map[string]any{
 		// the world
@@ -86,6 +86,22 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^Ignition of ` + name + ` is asked for from the address of ` + name + `$`: askIgnitionFrom,
 		`^it is refused with (\d+)$`:                                               refusedWith,
 		`^reports of ` + name + ` are refused$`:                                    reportsRefused,
+
+		`^` + name + ` asks for the (.+) of ` + name + `$`:                                  askThing,
+		`^` + name + ` asks for the (.+) of ` + name + `, with a token (that was made up)$`: askWithToken,
+		`^` + name + ` asks for the (.+) of ` + name + `, with the token (that it had)$`:    askWithToken,
+		`^` + name + ` knows what it is to boot$`:                                           keepHandout,
+		`^it is answered$`: isAnswered,
+		`^the metrics count a refused (.+) for ` + name + `$`:         metricsCount,
+		`^` + name + ` asks the metadata service for its name, (.+)$`: askName,
+		`^it is told that it is ` + name + `$`:                        toldName,
+
+		// images
+		`^image ` + name + ` (has no initramfs|has two kernels|is for arm64 alone|was never pushed|is not what its digest says)$`: imageIs,
+		`^image ` + name + ` is pushed as it should be$`:                              imageIsWhole,
+		`^the tag of image ` + name + ` moves on to ` + name + `$`:                    tagMoves,
+		`^the image registry goes down$`:                                              registryGoesDown,
+		`^the Ignition of claim ` + name + ` is Butane with a mistake in line (\d+)$`: butaneMistake,
 
 		// what is promised
 		`^` + name + ` (?:is|are) (Initial|Discovery|Available|Reserved|Cleanup|Released|Maintenance)$`: serversAre,

@@ -315,7 +315,7 @@ func unfolded(text string) string {
 }
 
 func statusSaysOf(ctx context.Context, kind, name, want string) error {
-	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/"}[kind]
+	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/", "boot configuration": "serverbootconfigurations/default/"}[kind]
 	w := worldOf(ctx)
 	return w.statusHolds(folder+w.called(name)+".yaml", strings.ReplaceAll(want, `\"`, `"`))
 }

@@ -87,6 +87,10 @@ type world struct {
 	cables   map[*device]*cable
 	found    map[string]string // Ingot's names of BMCs and devices that nobody typed
 	told     *dhcpv4.DHCPv4    // what a machine was last told to boot
+
+	handout  handout           // what a server was told last by its boot script
+	heard    answer            // what the metadata service said last
+	ignition map[string]string // of claims, where it is not the usual one
 }
 
 // machine is one simulated machine and the BMC that the scenario puts it behind.
@@ -105,7 +109,7 @@ func newWorld(store storeKind) (*world, error) {
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
-		seed: seed(),
+		ignition: make(map[string]string), seed: seed(),
 	}
 	return w, w.furnish()
 }
@@ -196,6 +200,7 @@ discovery: {image: %q, macPrefixesFile: %q}
 guard: {maxConcurrentPowerOns: 200}
 boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB, loaderDirs: [%q]}
 registry: {listen: "127.0.0.1:0", url: %q}
+metadata: {listen: "127.0.0.1:0"}
 admin: {listen: "127.0.0.1:0"}
 %s`, w.remote, w.auth, redis, stateDir, w.probe, w.prefixes(), w.boot.server.URL, w.loaderDir(), w.report.server.URL, w.networkSettings())
 }

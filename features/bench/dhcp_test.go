@@ -9,6 +9,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"ingot/features/internal/rig"
 )
 
 // What Ingot is held to, each a ratio to Kea in the same run. Kea's leases are not
@@ -40,7 +42,7 @@ var ladder = []int{500, 1000, 2000, 4000, 8000, 16000}
 // BenchmarkDHCP leases addresses to new and to known clients by exchanges of four
 // packets, once, however long the benchmark is to take, and prints a table.
 func BenchmarkDHCP(b *testing.B) {
-	need(b, toolPerfdhcp, toolKea4, toolKea6, toolDnsmasq, toolRedis)
+	need(b, rig.ToolPerfdhcp, rig.ToolKea4, rig.ToolKea6, rig.ToolDnsmasq, rig.ToolRedis)
 	program := build(b)
 	b.Run("IPv4", func(b *testing.B) {
 		measureDHCP(b, "4", ingotDHCP(b, program), keaDHCP(b, "4"), ingotRedisDHCP(b, program), dnsmasqDHCP(b))

@@ -11,36 +11,18 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// A tool is a program that is measured with, or against, and the Debian package
-// that has it.
-type tool struct{ program, install string }
-
-var (
-	toolIP       = tool{"ip", "iproute2"}
-	toolCurl     = tool{"curl", "curl"}
-	toolPerfdhcp = tool{"perfdhcp", "kea-admin"}
-	toolKea4     = tool{"kea-dhcp4", "kea-dhcp4-server"}
-	toolKea6     = tool{"kea-dhcp6", "kea-dhcp6-server"}
-	toolDnsmasq  = tool{"dnsmasq", "dnsmasq-base"}
-	toolRedis    = tool{"redis-server", "redis-server"}
+	"ingot/features/internal/rig"
 )
 
 // need skips what cannot be measured here, and says why.
-func need(b *testing.B, tools ...tool) {
+func need(b *testing.B, tools ...rig.Tool) {
 	b.Helper()
 	if os.Geteuid() != 0 {
 		b.Skip("NOT MEASURED: it takes network namespaces, and so root")
 	}
-	var install []string
-	for _, t := range append(tools, toolIP) {
-		if _, err := exec.LookPath(t.program); err != nil {
-			install = append(install, t.install)
-		}
-	}
-	if len(install) > 0 {
-		b.Skip("NOT MEASURED: programs are missing: apt-get install --no-install-recommends " + strings.Join(install, " "))
+	if hint := rig.Lacking(append(tools, rig.ToolIP)...); hint != "" {
+		b.Skip("NOT MEASURED: " + hint)
 	}
 }
 

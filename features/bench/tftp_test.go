@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"ingot/features/internal/rig"
 )
 
 // goalTFTP is the time of a transfer divided by dnsmasq's.
@@ -21,7 +23,7 @@ const (
 // BenchmarkTFTP fetches a boot loader of 1 MB over a link, from Ingot and from
 // dnsmasq in turn, and prints a table.
 func BenchmarkTFTP(b *testing.B) {
-	need(b, toolDnsmasq, toolCurl)
+	need(b, rig.ToolDnsmasq, rig.ToolCurl)
 	program := build(b)
 	loader := bytes.Repeat([]byte("boot loader "), 1<<20/12)
 	dnsmasq := dnsmasqDHCP(b)

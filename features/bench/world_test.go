@@ -20,6 +20,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/bootsvc/ocitest"
+	"ingot/features/internal/rig"
 	"ingot/gitsource/gittest"
 	"ingot/model"
 )
@@ -97,7 +98,7 @@ func (f *fleet) makeImages() {
 }
 
 // listening is the line in which the daemon says where it can be reached.
-var listening = regexp.MustCompile(`msg=listening boot=(\S+) registry=\S+ admin=(\S+)`)
+var listening = regexp.MustCompile(`msg=listening boot=(\S+) .*\badmin=(\S+)`)
 
 func (f *fleet) startDaemon(program string, env []string) {
 	f.Helper()
@@ -303,9 +304,8 @@ func build(tb testing.TB) string {
 		return program
 	}
 	program := filepath.Join(tb.TempDir(), "ingot")
-	cmd := exec.Command("go", "build", "-trimpath", "-o", program, "ingot/cmd/ingot")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		tb.Fatalf("build ingot: %v\n%s", err, out)
+	if err := rig.Build(program, "ingot/cmd/ingot", "-trimpath"); err != nil {
+		tb.Fatal(err)
 	}
 	return program
 }

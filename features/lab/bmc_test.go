@@ -9,17 +9,18 @@ import (
 	"testing"
 
 	"ingot/bmc/sim"
+	"ingot/features/internal/rig"
 )
 
 // TestABMCThatIsPluggedIn gives a BMC, of whom Git says nothing, an address, and
 // watches what becomes of it.
 func TestABMCThatIsPluggedIn(t *testing.T) {
-	need(t)
+	rig.Need(t)
 	t.Parallel()
 	r := newRack(t)
 	// The rack runs before it has an address, as a BMC does, on whatever it gets.
-	machine := newNamespace(t, "bmc")
-	facts := machine.startRack(t, rackOrder{Host: "0.0.0.0", BootURL: bootURL, Delays: sim.FastDelays()})
+	machine := rig.NewNamespace(t, "bmc")
+	facts := machine.StartRack(t, rig.RackOrder{Host: "0.0.0.0", BootURL: rig.BootURL, Delays: sim.FastDelays()})
 	bmc, server := facts.BMCs[0], facts.Servers[0]
 	_, port, err := net.SplitHostPort(bmc.Address)
 	if err != nil {
@@ -29,7 +30,7 @@ func TestABMCThatIsPluggedIn(t *testing.T) {
 	if err := os.WriteFile(database, fmt.Appendf(nil, macPrefixes, hexMAC(bmc.MAC)[:6], port), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	i := newIngot(t, r.server, fmt.Sprintf(`
+	i := rig.NewIngot(t, r.server, fmt.Sprintf(`
 dhcp:
 - name: oob
   interface: br0
@@ -38,22 +39,22 @@ dhcp:
   - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1, leaseTime: 1h}
 discovery: {image: %q, macPrefixesFile: %q}
 `, pretendedProbe(t, r.server), database))
-	i.start(t)
+	i.Start(t)
 
-	machine.plug(device, bmc.MAC, r.server, bridgeName)
+	machine.Plug(device, bmc.MAC, r.server, rig.BridgeName)
 	c := newClient(t, udhcpc, machine)
 	c.start(t)
 	first := c.mustAwait(t).Address.String()
 	name := "oob-" + hexMAC(bmc.MAC)
 
 	t.Run("a device that asks for an address is an Endpoint", func(t *testing.T) {
-		i.statusHas(t, patience, "endpoints/"+name+".yaml", bmc.MAC, first)
+		i.StatusHas(t, rig.Patience, "endpoints/"+name+".yaml", bmc.MAC, first)
 	})
 	t.Run("an Endpoint whose MAC address is known is a BMC", func(t *testing.T) {
-		i.statusHas(t, patience, "bmcs/"+name+".yaml", first, bmc.MAC)
+		i.StatusHas(t, rig.Patience, "bmcs/"+name+".yaml", first, bmc.MAC)
 	})
 	t.Run("the server behind it is discovered and Available", func(t *testing.T) {
-		i.statusHas(t, 2*patience, "servers/"+name+"-system-0.yaml", server.UUID, "state: Available")
+		i.StatusHas(t, 2*rig.Patience, "servers/"+name+"-system-0.yaml", server.UUID, "state: Available")
 	})
 	if t.Failed() {
 		return
@@ -72,11 +73,11 @@ discovery: {image: %q, macPrefixesFile: %q}
 		t.Fatalf("two devices have %s", first)
 	}
 	t.Run("an Endpoint whose address changed is followed", func(t *testing.T) {
-		i.statusHas(t, patience, "endpoints/"+name+".yaml", second)
-		i.statusHas(t, patience, "bmcs/"+name+".yaml", second, "state: Enabled")
+		i.StatusHas(t, rig.Patience, "endpoints/"+name+".yaml", second)
+		i.StatusHas(t, rig.Patience, "bmcs/"+name+".yaml", second, "state: Enabled")
 	})
 	t.Run("its server is still Available", func(t *testing.T) {
-		i.statusHas(t, patience, "servers/"+name+"-system-0.yaml", "state: Available")
+		i.StatusHas(t, rig.Patience, "servers/"+name+"-system-0.yaml", "state: Available")
 	})
 }
 

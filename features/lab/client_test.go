@@ -13,10 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// patience is how long what is promised may take, on a busy machine.
-const patience = 20 * time.Second
+	"ingot/features/internal/rig"
+)
 
 // device is the interface of every client.
 const device = "eth0"
@@ -25,7 +24,7 @@ const device = "eth0"
 type clientKind struct {
 	name    string
 	family  int // 4 or 6
-	needs   tool
+	needs   rig.Tool
 	command func(*client) []string
 	// renew makes the client renew its lease now; 0 = it does so only when its time has come.
 	renew syscall.Signal
@@ -56,11 +55,11 @@ type lease struct {
 // client is one run of a DHCP client in a namespace of its own.
 type client struct {
 	kind    clientKind
-	on      *namespace
+	on      *rig.Namespace
 	dir     string
 	events  string // the file that its script writes to
 	seen    int    // how many events were read
-	process *process
+	process *rig.Process
 	options []string // more arguments or lines of configuration
 }
 
@@ -106,9 +105,9 @@ esac
 `
 
 // newClient makes a client that does not ask yet. It lives until t ends.
-func newClient(t *testing.T, kind clientKind, on *namespace, options ...string) *client {
+func newClient(t *testing.T, kind clientKind, on *rig.Namespace, options ...string) *client {
 	t.Helper()
-	need(t, kind.needs)
+	rig.Need(t, kind.needs)
 	c := &client{kind: kind, on: on, dir: t.TempDir(), options: options}
 	c.events = filepath.Join(c.dir, "events")
 	c.write(t, "script", fmt.Sprintf(script, c.events), 0o755)
@@ -127,12 +126,12 @@ func (c *client) write(t *testing.T, name, content string, mode os.FileMode) {
 // start has the client ask until it is given a lease, and then keep it.
 func (c *client) start(t *testing.T) {
 	t.Helper()
-	if c.kind.needs == toolDhclient || c.kind.needs == toolDhcpcd {
+	if c.kind.needs == rig.ToolDhclient || c.kind.needs == rig.ToolDhcpcd {
 		c.write(t, "conf", strings.Join(c.configuration(), "\n")+"\n", 0o644)
 	}
-	c.process = c.on.start(t, c.kind.name, c.kind.command(c)...)
+	c.process = c.on.Start(t, c.kind.name, c.kind.command(c)...)
 	t.Cleanup(func() {
-		if strings.Contains(c.process.output.String(), "semicolon expected") {
+		if strings.Contains(c.process.Output.String(), "semicolon expected") {
 			t.Errorf("%s does not take its configuration", c.kind.name)
 		}
 	})
@@ -140,9 +139,9 @@ func (c *client) start(t *testing.T) {
 
 func (c *client) configuration() []string {
 	switch c.kind.needs {
-	case toolDhclient:
+	case rig.ToolDhclient:
 		return append(slices.Clone(dhclientOptions), c.options...)
-	case toolDhcpcd:
+	case rig.ToolDhcpcd:
 		return append(slices.Clone(dhcpcdOptions[c.kind.family]), c.options...)
 	}
 	return nil
@@ -175,8 +174,8 @@ func (c *client) all() []event {
 // await returns the next lease that the client was given.
 func (c *client) await(limit time.Duration) (got lease, err error) {
 	var ended error
-	err = within(limit, func() error {
-		ran := c.process.running() // asked first: what it says at its end counts
+	err = rig.Within(limit, func() error {
+		ran := c.process.Running() // asked first: what it says at its end counts
 		events := c.all()
 		for c.seen < len(events) {
 			e := events[c.seen]
@@ -187,7 +186,7 @@ func (c *client) await(limit time.Duration) (got lease, err error) {
 			}
 		}
 		if !ran {
-			ended = fmt.Errorf("%s ended after %v: %w", c.kind.name, events, cmp.Or(c.process.err, errNoMore))
+			ended = fmt.Errorf("%s ended after %v: %w", c.kind.name, events, cmp.Or(c.process.Err, errNoMore))
 			return nil // there is nothing to wait for
 		}
 		return fmt.Errorf("%s has no lease, it says %v", c.kind.name, events)
@@ -198,7 +197,7 @@ func (c *client) await(limit time.Duration) (got lease, err error) {
 // mustAwait is await, and ends the test if there is no lease.
 func (c *client) mustAwait(t *testing.T) lease {
 	t.Helper()
-	got, err := c.await(patience)
+	got, err := c.await(rig.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +211,7 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 	c.seen = len(c.all())
 	switch {
 	case c.kind.renew != 0:
-		if err := c.process.signal(c.kind.renew); err != nil {
+		if err := c.process.Signal(c.kind.renew); err != nil {
 			t.Fatal(err)
 		}
 	case c.kind.due != nil:
@@ -223,7 +222,7 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 	beginning := func(e event) bool {
 		return strings.HasPrefix(e.name, "PREINIT") || c.kind.due != nil && slices.Contains(c.kind.first, e.name)
 	}
-	eventually(t, patience, func() error {
+	rig.Eventually(t, rig.Patience, func() error {
 		since := slices.DeleteFunc(c.all()[c.seen:], beginning)
 		if len(since) == 0 {
 			return fmt.Errorf("%s did not renew its lease", c.kind.name)
@@ -242,14 +241,14 @@ func (c *client) renewNow(t *testing.T) (got lease) {
 func (c *client) releaseNow(t *testing.T) {
 	t.Helper()
 	if c.kind.releaseCommand == nil {
-		if err := c.process.signal(c.kind.release); err != nil {
+		if err := c.process.Signal(c.kind.release); err != nil {
 			t.Fatal(err)
 		}
-	} else if out, err := c.on.run(t, patience, c.kind.releaseCommand(c)...); err != nil {
+	} else if out, err := c.on.Run(t, rig.Patience, c.kind.releaseCommand(c)...); err != nil {
 		t.Fatalf("%s does not release: %v: %s", c.kind.name, err, out)
 	}
-	if c.kind.needs == toolBusybox {
-		eventually(t, patience, func() error {
+	if c.kind.needs == rig.ToolBusybox {
+		rig.Eventually(t, rig.Patience, func() error {
 			if all := c.all(); len(all) == 0 || all[len(all)-1].name != "deconfig" {
 				return fmt.Errorf("%s has not released: %v", c.kind.name, all)
 			}
@@ -258,8 +257,8 @@ func (c *client) releaseNow(t *testing.T) {
 		return // it waits to be asked to begin anew
 	}
 	select {
-	case <-c.process.ended:
-	case <-time.After(patience):
+	case <-c.process.Ended:
+	case <-time.After(rig.Patience):
 		t.Fatalf("%s does not end after its release", c.kind.name)
 	}
 }
@@ -282,7 +281,7 @@ func addressOf(s string) netip.Addr {
 // The clients. What they need to be asked to speak of boot files stands with each.
 var (
 	udhcpc = clientKind{
-		name: "udhcpc", family: 4, needs: toolBusybox,
+		name: "udhcpc", family: 4, needs: rig.ToolBusybox,
 		command: func(c *client) []string {
 			return append([]string{"busybox", "udhcpc", "-i", device, "-f", "-s", c.path("script"), "-t", "10", "-T", "1", "-A", "1",
 				"-O", "tftp", "-O", "bootfile", "-O", "ntpsrv", "-O", "domain", "-O", "dns", "-O", "lease"}, c.options...)
@@ -296,7 +295,7 @@ var (
 		},
 	}
 	dhclient4 = clientKind{
-		name: "dhclient -4", family: 4, needs: toolDhclient, command: dhclient("-4"), releaseCommand: dhclient("-4", "-r"),
+		name: "dhclient -4", family: 4, needs: rig.ToolDhclient, command: dhclient("-4"), releaseCommand: dhclient("-4", "-r"),
 		first: []string{"BOUND", "REBOOT"}, again: []string{"RENEW", "REBIND"},
 		read: func(v map[string]string) lease {
 			return lease{
@@ -307,7 +306,7 @@ var (
 		},
 	}
 	dhclient6 = clientKind{
-		name: "dhclient -6", family: 6, needs: toolDhclient, command: dhclient("-6"), due: dueDhclient6, releaseCommand: dhclient("-6", "-r"),
+		name: "dhclient -6", family: 6, needs: rig.ToolDhclient, command: dhclient("-6"), due: dueDhclient6, releaseCommand: dhclient("-6", "-r"),
 		first: []string{"BOUND6"}, again: []string{"RENEW6", "REBIND6"},
 		read: func(v map[string]string) lease {
 			return lease{
@@ -318,7 +317,7 @@ var (
 		},
 	}
 	dhcpcd4 = clientKind{
-		name: "dhcpcd -4", family: 4, needs: toolDhcpcd, command: dhcpcd("-4"), renew: syscall.SIGUSR1, release: syscall.SIGALRM,
+		name: "dhcpcd -4", family: 4, needs: rig.ToolDhcpcd, command: dhcpcd("-4"), renew: syscall.SIGUSR1, release: syscall.SIGALRM,
 		first: []string{"BOUND", "REBOOT"}, again: []string{"RENEW", "REBIND"},
 		read: func(v map[string]string) lease {
 			return lease{
@@ -329,7 +328,7 @@ var (
 		},
 	}
 	dhcpcd6 = clientKind{
-		name: "dhcpcd -6", family: 6, needs: toolDhcpcd, command: dhcpcd("-6"), renew: syscall.SIGUSR1, release: syscall.SIGALRM,
+		name: "dhcpcd -6", family: 6, needs: rig.ToolDhcpcd, command: dhcpcd("-6"), renew: syscall.SIGUSR1, release: syscall.SIGALRM,
 		first: []string{"BOUND6", "REBOOT6"}, again: []string{"RENEW6", "REBIND6"},
 		read: func(v map[string]string) lease {
 			return lease{
@@ -369,7 +368,7 @@ func dhclient(arguments ...string) func(*client) []string {
 // nor to prefer a T1 of its own.
 func dueDhclient6(t *testing.T, c *client) {
 	t.Helper()
-	c.process.kill()
+	c.process.Kill()
 	kept, err := os.ReadFile(c.path("leases"))
 	if err != nil {
 		t.Fatal(err)
@@ -399,12 +398,12 @@ func dhcpcd(family string) func(*client) []string {
 }
 
 // refused reports whether a client that asks a few times is given nothing.
-func refused(t *testing.T, on *namespace, options ...string) error {
+func refused(t *testing.T, on *rig.Namespace, options ...string) error {
 	t.Helper()
 	c := newClient(t, udhcpc, on, append([]string{"-n", "-q", "-t", "3"}, options...)...)
 	c.start(t)
-	defer c.process.kill()
-	got, err := c.await(patience)
+	defer c.process.Kill()
+	got, err := c.await(rig.Patience)
 	if err == nil {
 		return fmt.Errorf("it was given %s", got.Address)
 	}

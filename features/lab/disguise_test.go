@@ -5,26 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-)
 
-// tap makes a tap that is plugged into a bridge.
-func (n *namespace) tap(name, bridge string) {
-	n.t.Helper()
-	n.ip("tuntap", "add", name, "mode", "tap")
-	n.ip("link", "set", name, "master", bridge, "up")
-}
+	"ingot/features/internal/rig"
+)
 
 // disguise hides that what is behind a tap is iPXE, until it has fetched a file by
 // TFTP. All option ROMs of qemu are iPXE and say so in the user class (RFC 3004),
 // so Ingot hands them the script at once; a network card of another make is told
 // to fetch iPXE first.
-func (n *namespace) disguise(t *testing.T, tap string) {
+func disguise(t *testing.T, on *rig.Namespace, tap string) {
 	t.Helper()
 	rules := filepath.Join(t.TempDir(), "rules")
 	if err := os.WriteFile(rules, fmt.Appendf(nil, disguiseRules, tap, userClassAt), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := n.run(t, patience, "nft", "-f", rules); err != nil {
+	if out, err := on.Run(t, rig.Patience, "nft", "-f", rules); err != nil {
 		t.Fatalf("nft: %v: %s", err, out)
 	}
 }

@@ -6,16 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ingot/features/internal/rig"
 )
 
 // startDnsmasq runs the DHCP server of somebody else on the rack's link.
-func startDnsmasq(t *testing.T, on *namespace, options ...string) *process {
+func startDnsmasq(t *testing.T, on *rig.Namespace, options ...string) *rig.Process {
 	t.Helper()
-	p := on.start(t, "dnsmasq", append([]string{"dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--user=root",
-		"--interface=" + bridgeName, "--pid-file=", "--log-facility=-", "--log-dhcp", "--dhcp-authoritative", "--no-ping",
+	p := on.Start(t, "dnsmasq", append([]string{"dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--user=root",
+		"--interface=" + rig.BridgeName, "--pid-file=", "--log-facility=-", "--log-dhcp", "--dhcp-authoritative", "--no-ping",
 		"--dhcp-leasefile=" + filepath.Join(t.TempDir(), "leases")}, options...)...)
-	eventually(t, patience, func() error {
-		if !strings.Contains(p.output.String(), "started") {
+	rig.Eventually(t, rig.Patience, func() error {
+		if !strings.Contains(p.Output.String(), "started") {
 			return errors.New("dnsmasq has not started")
 		}
 		return nil
@@ -33,7 +35,7 @@ func containsAll(s string, words ...string) bool {
 }
 
 // webFails reports whether err is that nobody answered at all.
-func (n *namespace) webFails(err error) bool {
+func webFails(err error) bool {
 	_, ok := errors.AsType[*url.Error](err)
 	return ok
 }

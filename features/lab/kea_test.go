@@ -6,24 +6,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ingot/features/internal/rig"
 )
 
 // kea is another DHCP server for the rack, in place of Ingot: what fails with it
 // too is the lab's fault.
 type kea struct {
-	on       *namespace
+	on       *rig.Namespace
 	dir      string
 	size     int // of each pool; 0 = as rackNetwork
-	programs []*process
+	programs []*rig.Process
 }
 
-func newKea(t *testing.T, on *namespace) *kea {
+func newKea(t *testing.T, on *rig.Namespace) *kea {
 	t.Helper()
-	need(t, tool{"kea-dhcp4", "kea-dhcp4-server"}, tool{"kea-dhcp6", "kea-dhcp6-server"})
+	rig.Need(t, rig.ToolKea4, rig.ToolKea6)
 	return &kea{on: on, dir: t.TempDir()}
 }
 
-func (k *kea) start(t *testing.T) {
+func (k *kea) Start(t testing.TB) {
 	t.Helper()
 	k.programs = nil
 	for family, config := range map[string]string{"4": k.config4(), "6": k.config6()} {
@@ -31,29 +33,29 @@ func (k *kea) start(t *testing.T) {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := k.on.startWith(t, "kea-dhcp"+family, []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}, "kea-dhcp"+family, "-c", file)
+		p := k.on.StartWith(t, "kea-dhcp"+family, []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}, "kea-dhcp"+family, "-c", file)
 		k.programs = append(k.programs, p)
-		eventually(t, patience, func() error {
-			if !strings.Contains(p.output.String(), "STARTED") {
-				return fmt.Errorf("kea-dhcp%s has not started: %s", family, p.output.tail(5))
+		rig.Eventually(t, rig.Patience, func() error {
+			if !strings.Contains(p.Output.String(), "STARTED") {
+				return fmt.Errorf("kea-dhcp%s has not started: %s", family, p.Output.Tail(5))
 			}
 			return nil
 		})
 	}
 }
 
-func (k *kea) stop(t *testing.T) {
+func (k *kea) Stop(t testing.TB) {
 	t.Helper()
 	for _, p := range k.programs {
-		if err := p.stop(patience); err != nil {
+		if err := p.Stop(rig.Patience); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func (k *kea) kill() {
+func (k *kea) Kill() {
 	for _, p := range k.programs {
-		p.kill()
+		p.Kill()
 	}
 }
 

@@ -9,14 +9,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/features/internal/rig"
 )
 
+// leaser is a DHCP server that can be ended and started again.
+type leaser interface {
+	Start(t testing.TB)
+	Stop(t testing.TB)
+	Kill()
+}
+
 // newLeaser is Ingot, or the server that stands in for it.
-func newLeaser(t *testing.T, on *namespace) leaser {
+func newLeaser(t *testing.T, on *rig.Namespace) leaser {
 	t.Helper()
 	switch name := os.Getenv("INGOT_LAB_SERVER"); name {
 	case "":
-		return newIngot(t, on, rackNetwork)
+		return rig.NewIngot(t, on, rackNetwork)
 	case "kea":
 		return newKea(t, on)
 	default:
@@ -54,12 +63,12 @@ func clientsEverywhere(t *testing.T, r *rack) (all []*placed) {
 // TestLeasesOfRealClients takes clients of every kind through the life of a
 // lease, all at once.
 func TestLeasesOfRealClients(t *testing.T) {
-	need(t, toolDhclient, toolDhcpcd, toolDhcrelay)
+	rig.Need(t, rig.ToolDhclient, rig.ToolDhcpcd, rig.ToolDhcrelay)
 	t.Parallel()
 	r := newRack(t)
 	r.addRelay(t)
 	server := newLeaser(t, r.server)
-	server.start(t)
+	server.Start(t)
 	clients := clientsEverywhere(t, r)
 	// each runs check on every client, as a subtest of a rule; a client that broke
 	// one rule is not asked about the next
@@ -106,11 +115,11 @@ func TestLeasesOfRealClients(t *testing.T) {
 		}
 	})
 	each("a lease is renewed", keeps)
-	server.stop(t)
-	server.start(t)
+	server.Stop(t)
+	server.Start(t)
 	each("a lease is renewed after the server was restarted", keeps)
-	server.kill()
-	server.start(t)
+	server.Kill()
+	server.Start(t)
 	t.Run("an address is still its holder's after the server was killed", func(t *testing.T) {
 		thief := newClient(t, udhcpc, r.nextHost(t, false), "-r", clients[0].address.String())
 		thief.start(t)
@@ -120,11 +129,11 @@ func TestLeasesOfRealClients(t *testing.T) {
 		thief.releaseNow(t)
 	})
 	each("a lease is renewed after the server was killed", keeps)
-	if i, ok := server.(*ingot); ok {
+	if i, ok := server.(*rig.Ingot); ok {
 		t.Run("each client has one lease in the metrics", func(t *testing.T) { leasesInMetrics(t, i, len(clients)) })
 	}
 	each("a client that gives its address back ends well", func(t *testing.T, c *placed) { c.releaseNow(t) })
-	if i, ok := server.(*ingot); ok {
+	if i, ok := server.(*rig.Ingot); ok {
 		t.Run("a lease that was given back is not in the metrics", func(t *testing.T) { leasesInMetrics(t, i, 0) })
 	}
 }
@@ -133,7 +142,7 @@ func TestLeasesOfRealClients(t *testing.T) {
 func wantLease(c *placed) lease {
 	if c.kind.family == 6 {
 		want := lease{DNS: "fd77:1::53", NTP: "fd77:1::123", Domain: "rack.example.com", Seconds: "60"}
-		if c.kind.needs == toolDhclient { // it shows the option as bytes, and names with their last dot
+		if c.kind.needs == rig.ToolDhclient { // it shows the option as bytes, and names with their last dot
 			want.NTP, want.Domain = "0:1:0:10:fd:77:0:1:0:0:0:0:0:0:0:0:0:0:1:23", "rack.example.com."
 		}
 		return want
@@ -146,10 +155,10 @@ func wantLease(c *placed) lease {
 }
 
 // leasesInMetrics waits until the metrics count so many leases.
-func leasesInMetrics(t *testing.T, i *ingot, want int) {
+func leasesInMetrics(t *testing.T, i *rig.Ingot, want int) {
 	t.Helper()
-	eventually(t, patience, func() error {
-		lines, err := i.metric("ingot_dhcp_leases{")
+	rig.Eventually(t, rig.Patience, func() error {
+		lines, err := i.Metric("ingot_dhcp_leases{")
 		if err != nil {
 			return err
 		}

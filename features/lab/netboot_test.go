@@ -13,27 +13,13 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/bootsvc/ocitest"
+	"ingot/features/internal/rig"
 )
 
-// newImages makes an OCI registry on the loopback of the namespace.
-func newImages(t *testing.T, on *namespace) *ocitest.Registry {
-	t.Helper()
-	var images *ocitest.Registry
-	err := on.do(func() (err error) {
-		images, err = ocitest.New()
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = images.Close() })
-	return images
-}
-
 // pretendedProbe pushes an image that simulated machines take for the probe's.
-func pretendedProbe(t *testing.T, on *namespace) (reference string) {
+func pretendedProbe(t *testing.T, on *rig.Namespace) (reference string) {
 	t.Helper()
-	reference, _, err := newImages(t, on).Push("probe", "1", ocitest.Image{
+	reference, _, err := rig.NewImages(t, on).Push("probe", "1", ocitest.Image{
 		Kernel: []byte("probe kernel"), Initrd: []byte("probe initrd"), Squashfs: []byte("probe root"), UKI: []byte("probe uki"),
 	})
 	if err != nil {
@@ -42,9 +28,6 @@ func pretendedProbe(t *testing.T, on *namespace) (reference string) {
 	return reference
 }
 
-// loaderFolder is where Debian's package ipxe has what is served by TFTP.
-const loaderFolder = "/usr/lib/ipxe"
-
 // bootClient is firmware, as its DHCP packets show it.
 type bootClient struct {
 	rule    string
@@ -52,7 +35,7 @@ type bootClient struct {
 	options func(uuid string) []string
 	// want is the boot file: the name of a TFTP file, or the beginning of a URL.
 	want, vendor string
-	fetch        func(t *testing.T, on *namespace, got lease)
+	fetch        func(t *testing.T, on *rig.Namespace, got lease)
 }
 
 // optionUUID is option 97 (RFC 4578 §2.3) with a UUID as it is written.
@@ -92,11 +75,11 @@ var bootClients = []bootClient{
 	},
 	{
 		rule: "iPXE is told its script", kind: udhcpc,
-		options: pxe("PXEClient:Arch:00000:UNDI:002001", "0000", "-x", "0x4d:69505845"), want: bootURL + "/ipxe", fetch: fetchScript,
+		options: pxe("PXEClient:Arch:00000:UNDI:002001", "0000", "-x", "0x4d:69505845"), want: rig.BootURL + "/ipxe", fetch: fetchScript,
 	},
 	{
 		rule: "UEFI HTTP boot is told a program by HTTP", kind: udhcpc,
-		options: pxe("HTTPClient:Arch:00016:UNDI:003001", "0010"), want: bootURL + "/", vendor: "HTTPClient", fetch: fetchEFI,
+		options: pxe("HTTPClient:Arch:00016:UNDI:003001", "0010"), want: rig.BootURL + "/", vendor: "HTTPClient", fetch: fetchEFI,
 	},
 	{
 		rule: "UEFI is told iPXE when dhclient asks for it", kind: dhclient4,
@@ -114,13 +97,13 @@ var bootClients = []bootClient{
 				"send dhcp6.client-arch-type 7;",
 				sendVendorClass6("PXEClient:Arch:00007:UNDI:003016"),
 			}
-		}, want: "tftp://[" + serverAddress6 + "]/ipxe.efi", fetch: fetchTFTP,
+		}, want: "tftp://[" + rig.ServerAddress6 + "]/ipxe.efi", fetch: fetchTFTP,
 	},
 	{
 		rule: "iPXE over IPv6 is told its script", kind: dhclient6,
 		options: func(string) []string {
 			return []string{"send dhcp6.client-arch-type 7;", "send dhcp6.user " + colons("0004"+hex.EncodeToString([]byte("iPXE"))) + ";"}
-		}, want: bootURL6 + "/ipxe", fetch: fetchScript,
+		}, want: rig.BootURL6 + "/ipxe", fetch: fetchScript,
 	},
 	{
 		rule: "UEFI HTTP boot over IPv6 is told a program by HTTP", kind: dhclient6,
@@ -129,25 +112,25 @@ var bootClients = []bootClient{
 				"send dhcp6.client-arch-type 16;",
 				sendVendorClass6("HTTPClient:Arch:00016:UNDI:003001"),
 			}
-		}, want: bootURL6 + "/", fetch: fetchEFI,
+		}, want: rig.BootURL6 + "/", fetch: fetchEFI,
 	},
 }
 
 // TestWhatFirmwareIsTold asks, as firmware of every kind does, for a server whose
 // boot ticket is open, and for one that has none.
 func TestWhatFirmwareIsTold(t *testing.T) {
-	need(t, toolDhclient, toolDhcrelay)
-	needFile(t, filepath.Join(loaderFolder, "undionly.kpxe"), "ipxe")
+	rig.Need(t, rig.ToolDhclient, rig.ToolDhcrelay)
+	rig.NeedFile(t, filepath.Join(rig.LoaderFolder, "undionly.kpxe"), "ipxe")
 	t.Parallel()
 	r := newRack(t)
 	r.addRelay(t)
 	// the machines find no boot service, so their tickets stay open
-	facts := r.server.startRack(t, rackOrder{BMCs: 2 * len(bootClients), BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
-	i := newIngot(t, r.server, rackNetwork+fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", pretendedProbe(t, r.server)))
-	commitRack(t, i, facts)
-	i.start(t)
+	facts := r.server.StartRack(t, rig.RackOrder{BMCs: 2 * len(bootClients), BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
+	i := rig.NewIngot(t, r.server, rackNetwork+fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", pretendedProbe(t, r.server)))
+	i.CommitRack(t, facts)
+	i.Start(t)
 	for _, s := range facts.Servers {
-		i.statusHas(t, patience, "servers/"+s.Name+".yaml", "Discovery")
+		i.StatusHas(t, rig.Patience, "servers/"+s.Name+".yaml", "Discovery")
 	}
 	for n, c := range bootClients {
 		for _, relayed := range []bool{false, true} {
@@ -167,7 +150,7 @@ func TestWhatFirmwareIsTold(t *testing.T) {
 					t.Errorf("is told by %q, want %q, or firmware looks away", got.VendorClass, c.vendor)
 				}
 				c.fetch(t, on, got)
-				i.statusHas(t, patience, "servers/"+server.Name+".yaml", "DHCP")
+				i.StatusHas(t, rig.Patience, "servers/"+server.Name+".yaml", "DHCP")
 			})
 		}
 		t.Run("without a ticket nothing is told: "+c.rule, func(t *testing.T) {
@@ -180,50 +163,29 @@ func TestWhatFirmwareIsTold(t *testing.T) {
 }
 
 // ask asks as the firmware of a machine.
-func (b bootClient) ask(t *testing.T, on *namespace, uuid string) lease {
+func (b bootClient) ask(t *testing.T, on *rig.Namespace, uuid string) lease {
 	t.Helper()
 	c := newClient(t, b.kind, on, b.options(uuid)...)
 	c.start(t)
 	return c.mustAwait(t)
 }
 
-// commitRack commits what a user would for a simulated rack.
-func commitRack(t *testing.T, i *ingot, facts simulatedRack) {
-	t.Helper()
-	for _, b := range facts.BMCs {
-		host, port, _ := strings.Cut(b.Address, ":")
-		i.commit(t, "bmcs/"+b.Name+".yaml", fmt.Sprintf(`apiVersion: metal.ironcore.dev/v1alpha1
-kind: BMC
-metadata: {name: %[1]s}
-spec:
-  access: {macAddress: %[2]q, ip: %[3]s}
-  bmcSecretRef: {name: %[1]s}
-  protocol: {name: Redfish, scheme: https, port: %[4]s}
----
-apiVersion: metal.ironcore.dev/v1alpha1
-kind: BMCSecret
-metadata: {name: %[1]s}
-stringData: {username: admin, password: ingot-sim}
-`, b.Name, b.MAC, host, port))
-	}
-}
-
 // fetchTFTP fetches the boot file as firmware does, and compares it with what the
 // package has.
-func fetchTFTP(t *testing.T, on *namespace, got lease) {
+func fetchTFTP(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
 	to, from, name := filepath.Join(t.TempDir(), "loader"), got.TFTPServer, got.BootFile
 	if u, err := url.Parse(name); err == nil && u.Scheme == "tftp" {
 		from, name = u.Hostname(), strings.TrimPrefix(u.Path, "/")
 	}
-	if out, err := on.run(t, patience, "busybox", "tftp", "-g", "-b", "1468", "-r", name, "-l", to, from); err != nil {
+	if out, err := on.Run(t, rig.Patience, "busybox", "tftp", "-g", "-b", "1468", "-r", name, "-l", to, from); err != nil {
 		t.Fatalf("fetch %s from %s: %v: %s", name, from, err, out)
 	}
 	fetched, err := os.ReadFile(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join(loaderFolder, name))
+	want, err := os.ReadFile(filepath.Join(rig.LoaderFolder, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,9 +194,9 @@ func fetchTFTP(t *testing.T, on *namespace, got lease) {
 	}
 }
 
-func fetchScript(t *testing.T, on *namespace, got lease) {
+func fetchScript(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
-	script, err := on.get(got.BootFile)
+	script, err := on.Get(got.BootFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,14 +206,14 @@ func fetchScript(t *testing.T, on *namespace, got lease) {
 }
 
 // fetchEFI asks for the length before the program, as firmware does.
-func fetchEFI(t *testing.T, on *namespace, got lease) {
+func fetchEFI(t *testing.T, on *rig.Namespace, got lease) {
 	t.Helper()
-	resp, err := on.web().Head(got.BootFile)
+	resp, err := on.Web().Head(got.BootFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	body, err := on.get(got.BootFile)
+	body, err := on.Get(got.BootFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"ingot/features/internal/rig"
 )
 
 // oneAddress is a network with one address of each family to give.
@@ -21,17 +23,17 @@ dhcp:
 // TestLeaseOfTheOnlyAddress hands one address from client to client: who gets it
 // proves that the one before has given it back.
 func TestLeaseOfTheOnlyAddress(t *testing.T) {
-	need(t, toolDhclient, toolDhcpcd)
+	rig.Need(t, rig.ToolDhclient, rig.ToolDhcpcd)
 	t.Parallel()
 	r := newRack(t)
 	server := newLeaser(t, r.server)
 	switch s := server.(type) {
-	case *ingot:
-		s.config = oneAddress
+	case *rig.Ingot:
+		s.Config = oneAddress
 	case *kea:
 		s.size = 1
 	}
-	server.start(t)
+	server.Start(t)
 
 	holders := make(map[int]*client) // by family
 	for _, kind := range clientKinds {
@@ -56,16 +58,16 @@ func TestLeaseOfTheOnlyAddress(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	i, ok := server.(*ingot)
+	i, ok := server.(*rig.Ingot)
 	if !ok {
 		return
 	}
 	t.Run("an empty pool is on the status branch", func(t *testing.T) {
-		i.statusHas(t, patience, "README.md", "10.77.1.0/24", "rack")
+		i.StatusHas(t, rig.Patience, "README.md", "10.77.1.0/24", "rack")
 	})
 	t.Run("an empty pool is in the metrics", func(t *testing.T) {
-		eventually(t, patience, func() error {
-			lines, err := i.metric("ingot_dhcp_pool_refused_total{")
+		rig.Eventually(t, rig.Patience, func() error {
+			lines, err := i.Metric("ingot_dhcp_pool_refused_total{")
 			if err == nil && (!strings.Contains(lines, `subnet="10.77.1.0/24"`) || strings.HasSuffix(lines, " 0")) {
 				err = fmt.Errorf("the metrics say %q", lines)
 			}
@@ -77,8 +79,8 @@ func TestLeaseOfTheOnlyAddress(t *testing.T) {
 		c := newClient(t, udhcpc, r.nextHost(t, false))
 		c.start(t)
 		c.mustAwait(t)
-		eventually(t, patience, func() error {
-			readme, err := i.status("README.md")
+		rig.Eventually(t, rig.Patience, func() error {
+			readme, err := i.Status("README.md")
 			if err == nil && strings.Contains(readme, "10.77.1.0/24") {
 				err = errors.New("README.md still says:\n" + readme)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 
 	"ingot/bmc/sim"
+	"ingot/features/internal/rig"
 )
 
 // proxyNetwork is the rack's link when somebody else gives its addresses.
@@ -26,14 +27,14 @@ tftp: {listen: ":69"}
 `
 
 // offers broadcasts a Discover, and returns what all servers offer within a while.
-func offers(t *testing.T, on *namespace, options ...dhcpv4.Modifier) (all []*dhcpv4.DHCPv4) {
+func offers(t *testing.T, on *rig.Namespace, options ...dhcpv4.Modifier) (all []*dhcpv4.DHCPv4) {
 	t.Helper()
-	hardware, err := net.ParseMAC(on.mac)
+	hardware, err := net.ParseMAC(on.MAC)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var c *nclient4.Client
-	err = on.do(func() (err error) {
+	err = on.Do(func() (err error) {
 		c, err = nclient4.New(device, nclient4.WithHWAddr(hardware), nclient4.WithRetry(1), nclient4.WithTimeout(2*time.Second))
 		return err
 	})
@@ -75,27 +76,27 @@ func firmware(machine string, arch uint16) []dhcpv4.Modifier {
 // TestProxyBesideAnotherServer lets dnsmasq give the addresses, and Ingot say what
 // to boot.
 func TestProxyBesideAnotherServer(t *testing.T) {
-	need(t, toolDnsmasq)
-	needFile(t, loaderFolder+"/undionly.kpxe", "ipxe")
+	rig.Need(t, rig.ToolDnsmasq)
+	rig.NeedFile(t, rig.LoaderFolder+"/undionly.kpxe", "ipxe")
 	t.Parallel()
 	r := newRack(t)
-	other := newNamespace(t, "other")
-	other.bridge(bridgeName, "10.77.1.5/24")
+	other := rig.NewNamespace(t, "other")
+	other.Bridge(rig.BridgeName, "10.77.1.5/24")
 	joinBridges(t, other, r.server)
 	startDnsmasq(t, other, "--dhcp-range=10.77.1.200,10.77.1.210,1h")
-	facts := r.server.startRack(t, rackOrder{BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
-	i := newIngot(t, r.server, proxyNetwork+fmt.Sprintf("discovery: {image: %q}\n", pretendedProbe(t, r.server)))
-	commitRack(t, i, facts)
-	i.start(t)
+	facts := r.server.StartRack(t, rig.RackOrder{BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
+	i := rig.NewIngot(t, r.server, proxyNetwork+fmt.Sprintf("discovery: {image: %q}\n", pretendedProbe(t, r.server)))
+	i.CommitRack(t, facts)
+	i.Start(t)
 	server := facts.Servers[0]
-	i.statusHas(t, patience, "servers/"+server.Name+".yaml", "Discovery")
+	i.StatusHas(t, rig.Patience, "servers/"+server.Name+".yaml", "Discovery")
 	host := r.host(t, false, server.MAC)
 
 	var ours *dhcpv4.DHCPv4
 	t.Run("firmware is given its address by the other server, and its boot file by Ingot", func(t *testing.T) {
 		var theirs *dhcpv4.DHCPv4
 		for _, o := range offers(t, host, firmware(server.UUID, 7)...) {
-			if o.ServerIdentifier().String() == serverAddress {
+			if o.ServerIdentifier().String() == rig.ServerAddress {
 				ours = o
 			} else {
 				theirs = o
@@ -113,7 +114,7 @@ func TestProxyBesideAnotherServer(t *testing.T) {
 	})
 	t.Run("a device that does not boot is offered nothing by Ingot", func(t *testing.T) {
 		for _, o := range offers(t, host, dhcpv4.WithBroadcast(true)) {
-			if o.ServerIdentifier().String() == serverAddress {
+			if o.ServerIdentifier().String() == rig.ServerAddress {
 				t.Errorf("Ingot offers %s", o.Summary())
 			}
 		}
@@ -121,7 +122,7 @@ func TestProxyBesideAnotherServer(t *testing.T) {
 	t.Run("firmware without a ticket is offered nothing by Ingot", func(t *testing.T) {
 		stranger := r.nextHost(t, false)
 		for _, o := range offers(t, stranger, firmware(uuid.NewString(), 7)...) {
-			if o.ServerIdentifier().String() == serverAddress {
+			if o.ServerIdentifier().String() == rig.ServerAddress {
 				t.Errorf("Ingot offers %s", o.Summary())
 			}
 		}
@@ -150,21 +151,21 @@ func bootFileOf(p *dhcpv4.DHCPv4) string {
 }
 
 // joinBridges puts a cable between the bridges of two namespaces.
-func joinBridges(t *testing.T, a, b *namespace) {
+func joinBridges(t *testing.T, a, b *rig.Namespace) {
 	t.Helper()
-	a.plug("uplink", macOf(0xee), b, bridgeName)
-	a.ip("link", "set", "uplink", "master", bridgeName)
+	a.Plug("uplink", rig.MAC(0xee), b, rig.BridgeName)
+	a.IP("link", "set", "uplink", "master", rig.BridgeName)
 }
 
 // askPort4011 asks as UEFI does once it has an address: from there, by unicast.
-func askPort4011(t *testing.T, on *namespace, options []dhcpv4.Modifier) (answer *dhcpv4.DHCPv4) {
+func askPort4011(t *testing.T, on *rig.Namespace, options []dhcpv4.Modifier) (answer *dhcpv4.DHCPv4) {
 	t.Helper()
-	hardware, err := net.ParseMAC(on.mac)
+	hardware, err := net.ParseMAC(on.MAC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = on.do(func() error {
-		c, err := net.DialUDP("udp4", &net.UDPAddr{Port: 68}, &net.UDPAddr{IP: net.ParseIP(serverAddress), Port: 4011})
+	err = on.Do(func() error {
+		c, err := net.DialUDP("udp4", &net.UDPAddr{Port: 68}, &net.UDPAddr{IP: net.ParseIP(rig.ServerAddress), Port: 4011})
 		if err != nil {
 			return err
 		}

@@ -5,76 +5,69 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"testing"
+
+	"ingot/features/internal/rig"
 )
 
 // The world of most tests: a server on one link, and a relay to another.
 //
 //	server ── rack (10.77.1.0/24, fd77:1::/64) ── relay ── row (10.77.2.0/24, fd77:2::/64)
 const (
-	serverAddress  = "10.77.1.1"
-	serverAddress6 = "fd77:1::1"
-	relayAddress   = "10.77.2.1"
-	relayAddress6  = "fd77:2::1"
-	bridgeName     = "br0"
+	relayAddress  = "10.77.2.1"
+	relayAddress6 = "fd77:2::1"
 )
 
 // rack is the server's namespace and the link that it is on.
 type rack struct {
 	t      *testing.T
-	server *namespace
-	relay  *namespace // nil before addRelay
+	server *rig.Namespace
+	relay  *rig.Namespace // nil before addRelay
 	hosts  atomic.Int64
 	macs   atomic.Int64 // that nextHost gave
 }
 
 func newRack(t *testing.T) *rack {
 	t.Helper()
-	need(t)
-	r := &rack{t: t, server: newNamespace(t, "server")}
-	r.server.bridge(bridgeName, serverAddress+"/24", serverAddress6+"/64")
-	return r
+	return &rack{t: t, server: rig.NewServer(t)}
 }
 
 // addRelay puts a relay between the rack's link and another, and routes.
 func (r *rack) addRelay(t *testing.T) {
 	t.Helper()
-	need(t, toolDhcrelay)
-	r.relay = newNamespace(t, "relay")
-	r.relay.plug("up0", macOf(0xfe), r.server, bridgeName)
-	r.relay.address("up0", "10.77.1.2/24", "fd77:1::2/64")
-	r.relay.bridge(bridgeName, relayAddress+"/24", relayAddress6+"/64")
-	r.relay.setting("net/ipv4/ip_forward", "1")
-	r.relay.setting("net/ipv6/conf/all/forwarding", "1")
-	r.server.ip("route", "add", "10.77.2.0/24", "via", "10.77.1.2")
-	r.server.ip("route", "add", "fd77:2::/64", "via", "fd77:1::2")
-	r.relay.start(t, "dhcrelay -4", "dhcrelay", "-4", "-d", "-a", "-id", bridgeName, "-iu", "up0", serverAddress)
-	r.relay.start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+bridgeName, "-u", serverAddress6+"%up0")
+	rig.Need(t, rig.ToolDhcrelay)
+	r.relay = rig.NewNamespace(t, "relay")
+	r.relay.Plug("up0", rig.MAC(0xfe), r.server, rig.BridgeName)
+	r.relay.Address("up0", "10.77.1.2/24", "fd77:1::2/64")
+	r.relay.Bridge(rig.BridgeName, relayAddress+"/24", relayAddress6+"/64")
+	r.relay.Setting("net/ipv4/ip_forward", "1")
+	r.relay.Setting("net/ipv6/conf/all/forwarding", "1")
+	r.server.IP("route", "add", "10.77.2.0/24", "via", "10.77.1.2")
+	r.server.IP("route", "add", "fd77:2::/64", "via", "fd77:1::2")
+	r.relay.Start(t, "dhcrelay -4", "dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress)
+	r.relay.Start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+rig.BridgeName, "-u", rig.ServerAddress6+"%up0")
 }
 
-// macOf is the n-th MAC address of the lab.
-func macOf(n int) string { return fmt.Sprintf("52:54:00:77:00:%02x", n) }
-
 // host plugs a machine in, on the rack's link or behind the relay.
-func (r *rack) host(t *testing.T, relayed bool, mac string) *namespace {
+func (r *rack) host(t *testing.T, relayed bool, mac string) *rig.Namespace {
 	t.Helper()
-	n := newNamespace(t, fmt.Sprintf("host%d", r.hosts.Add(1)))
-	n.mac = mac
+	n := rig.NewNamespace(t, fmt.Sprintf("host%d", r.hosts.Add(1)))
+	n.MAC = mac
 	// what a router would advertise
 	if relayed {
-		n.plug(device, mac, r.relay, bridgeName)
-		n.ip("route", "add", "fd77:2::/64", "dev", device)
-		n.ip("route", "add", "fd77:1::/64", "via", relayAddress6)
+		n.Plug(device, mac, r.relay, rig.BridgeName)
+		n.IP("route", "add", "fd77:2::/64", "dev", device)
+		n.IP("route", "add", "fd77:1::/64", "via", relayAddress6)
 	} else {
-		n.plug(device, mac, r.server, bridgeName)
-		n.ip("route", "add", "fd77:1::/64", "dev", device)
+		n.Plug(device, mac, r.server, rig.BridgeName)
+		n.IP("route", "add", "fd77:1::/64", "dev", device)
 	}
 	return n
 }
 
 // nextHost is host with a MAC address that no other has.
-func (r *rack) nextHost(t *testing.T, relayed bool) *namespace {
+func (r *rack) nextHost(t *testing.T, relayed bool) *rig.Namespace {
 	t.Helper()
-	return r.host(t, relayed, macOf(int(r.macs.Add(1))))
+	return r.host(t, relayed, rig.MAC(int(r.macs.Add(1))))
 }
 
 // pools are the ranges that the rack's addresses come from, see rackNetwork.

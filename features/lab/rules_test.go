@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/features/internal/rig"
 )
 
 // deniedMAC begins with what deniedNetwork does not serve.
@@ -15,21 +17,17 @@ const deniedMAC = "02:42:00:00:00:01"
 const deniedNetwork = rackNetwork + `  macDeny: ["02:42"]
 `
 
-func endpoint(name, mac, ip string) string {
-	return fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: %q, ip: %q}\n", name, mac, ip)
-}
-
 // TestWhoIsGivenWhat holds Ingot to its rules on who is given which address.
 func TestWhoIsGivenWhat(t *testing.T) {
-	need(t, toolDhclient, toolDhcrelay)
+	rig.Need(t, rig.ToolDhclient, rig.ToolDhcrelay)
 	t.Parallel()
 	r := newRack(t)
 	r.addRelay(t)
 	const reservedMAC, reserved, reserved6 = "52:54:00:77:01:01", "10.77.1.20", "fd77:1::20"
-	i := newIngot(t, r.server, deniedNetwork)
-	i.commit(t, "endpoints.yaml", endpoint("printer", reservedMAC, reserved)+"---\n"+
-		endpoint("printer-of-relayed", macOf(0xa1), "10.77.2.20"))
-	i.start(t)
+	i := rig.NewIngot(t, r.server, deniedNetwork)
+	i.Commit(t, "endpoints.yaml", rig.Endpoint("printer", reservedMAC, reserved)+"---\n"+
+		rig.Endpoint("printer-of-relayed", rig.MAC(0xa1), "10.77.2.20"))
+	i.Start(t)
 
 	t.Run("a reservation in Git is given to its MAC address", func(t *testing.T) {
 		t.Parallel()
@@ -41,7 +39,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 	})
 	t.Run("a reservation in Git is given through a relay", func(t *testing.T) {
 		t.Parallel()
-		c := newClient(t, dhclient4, r.host(t, true, macOf(0xa1)))
+		c := newClient(t, dhclient4, r.host(t, true, rig.MAC(0xa1)))
 		c.start(t)
 		if got := c.mustAwait(t); got.Address.String() != "10.77.2.20" {
 			t.Errorf("was given %s, want 10.77.2.20", got.Address)
@@ -49,10 +47,10 @@ func TestWhoIsGivenWhat(t *testing.T) {
 	})
 	t.Run("a reservation that is committed later is given to who asks later", func(t *testing.T) {
 		t.Parallel()
-		mac := macOf(0xa2)
-		i.commit(t, "later.yaml", endpoint("later", mac, reserved6))
+		mac := rig.MAC(0xa2)
+		i.Commit(t, "later.yaml", rig.Endpoint("later", mac, reserved6))
 		host := r.host(t, false, mac)
-		eventually(t, patience, func() error {
+		rig.Eventually(t, rig.Patience, func() error {
 			c := newClient(t, dhclient6, host)
 			c.start(t)
 			defer c.releaseNow(t)
@@ -79,7 +77,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			}
 			c.start(t)
 			got := c.mustAwait(t).Address
-			c.process.kill() // and not released
+			c.process.Kill() // and not released
 			if first.IsValid() && got != first {
 				t.Errorf("with %q it was given %s, and %s before", id, got, first)
 			}
@@ -96,7 +94,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			c := newClient(t, kind, host)
 			c.start(t)
 			got := c.mustAwait(t).Address
-			c.process.kill()
+			c.process.Kill()
 			if first.IsValid() && got != first {
 				t.Errorf("with another DUID it was given %s, and %s before", got, first)
 			}
@@ -105,14 +103,14 @@ func TestWhoIsGivenWhat(t *testing.T) {
 	})
 	t.Run("a relay that serves a subnet which nobody configured is not answered", func(t *testing.T) {
 		t.Parallel()
-		far := newNamespace(t, "far")
-		far.plug("up0", macOf(0xfd), r.server, bridgeName)
-		far.address("up0", "10.77.1.3/24")
-		far.bridge(bridgeName, "10.99.0.1/24")
-		r.server.ip("route", "add", "10.99.0.0/24", "via", "10.77.1.3")
-		far.start(t, "dhcrelay -4", "dhcrelay", "-4", "-d", "-a", "-id", bridgeName, "-iu", "up0", serverAddress)
-		host := newNamespace(t, "stray")
-		host.plug(device, macOf(0xfc), far, bridgeName)
+		far := rig.NewNamespace(t, "far")
+		far.Plug("up0", rig.MAC(0xfd), r.server, rig.BridgeName)
+		far.Address("up0", "10.77.1.3/24")
+		far.Bridge(rig.BridgeName, "10.99.0.1/24")
+		r.server.IP("route", "add", "10.99.0.0/24", "via", "10.77.1.3")
+		far.Start(t, "dhcrelay -4", "dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress)
+		host := rig.NewNamespace(t, "stray")
+		host.Plug(device, rig.MAC(0xfc), far, rig.BridgeName)
 		if err := refused(t, host); err != nil {
 			t.Error(err)
 		}
@@ -121,24 +119,24 @@ func TestWhoIsGivenWhat(t *testing.T) {
 
 // TestTwoNetworksAtOnce serves BMCs on one link and servers on another.
 func TestTwoNetworksAtOnce(t *testing.T) {
-	need(t)
+	rig.Need(t)
 	t.Parallel()
 	r := newRack(t)
-	r.server.bridge("br1", "10.78.1.1/24")
-	i := newIngot(t, r.server, deniedNetwork+`
+	r.server.Bridge("br1", "10.78.1.1/24")
+	i := rig.NewIngot(t, r.server, deniedNetwork+`
 - name: oob
   interface: br1
   role: bmc
   subnets:
   - {cidr: 10.78.1.0/24, range: 10.78.1.100-10.78.1.150, gateway: 10.78.1.1}
 `)
-	i.start(t)
-	bmc := newNamespace(t, "bmc")
-	bmc.plug(device, macOf(0xb1), r.server, "br1")
+	i.Start(t)
+	bmc := rig.NewNamespace(t, "bmc")
+	bmc.Plug(device, rig.MAC(0xb1), r.server, "br1")
 	for _, c := range []struct {
 		network, gateway, seconds string
-		on                        *namespace
-	}{{"rack", serverAddress, "60", r.nextHost(t, false)}, {"oob", "10.78.1.1", "86400", bmc}} {
+		on                        *rig.Namespace
+	}{{"rack", rig.ServerAddress, "60", r.nextHost(t, false)}, {"oob", "10.78.1.1", "86400", bmc}} {
 		t.Run("a device on network "+c.network+" is given that network's lease", func(t *testing.T) {
 			client := newClient(t, udhcpc, c.on)
 			client.start(t)
@@ -149,8 +147,8 @@ func TestTwoNetworksAtOnce(t *testing.T) {
 	}
 	t.Run("only the device on the bmc network is an Endpoint", func(t *testing.T) {
 		const path = "endpoints/oob-5254007700b1.yaml"
-		i.statusHas(t, patience, path, macOf(0xb1), "10.78.1.1")
-		files, err := i.repo.ReadBranch(statusBranch)
+		i.StatusHas(t, rig.Patience, path, rig.MAC(0xb1), "10.78.1.1")
+		files, err := i.Repo.ReadBranch(rig.StatusBranch)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,13 +159,13 @@ func TestTwoNetworksAtOnce(t *testing.T) {
 		}
 	})
 	t.Run("the status branch rests when nothing happens", func(t *testing.T) {
-		before := i.repo.Head(statusBranch)
+		before := i.Repo.Head(rig.StatusBranch)
 		// a denied device asks for some seconds, and nothing comes of it
 		if err := refused(t, r.host(t, false, deniedMAC)); err != nil {
 			t.Error(err)
 		}
-		if after := i.repo.Head(statusBranch); after != before {
-			log, err := i.repo.Git("log", "-p", before+".."+after)
+		if after := i.Repo.Head(rig.StatusBranch); after != before {
+			log, err := i.Repo.Git("log", "-p", before+".."+after)
 			t.Errorf("the status branch was written to (%v):\n%s", err, log)
 		}
 	})
@@ -176,11 +174,11 @@ func TestTwoNetworksAtOnce(t *testing.T) {
 // TestListenAddress serves a link behind a relay from an address, without an
 // interface of its own.
 func TestListenAddress(t *testing.T) {
-	need(t, toolDhclient, toolDhcrelay)
+	rig.Need(t, rig.ToolDhclient, rig.ToolDhcrelay)
 	t.Parallel()
 	r := newRack(t)
 	r.addRelay(t)
-	i := newIngot(t, r.server, `
+	i := rig.NewIngot(t, r.server, `
 dhcp:
 - name: row4
   listen: 10.77.1.1
@@ -193,7 +191,7 @@ dhcp:
   subnets:
   - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150"}
 `)
-	i.start(t)
+	i.Start(t)
 	for _, kind := range []clientKind{udhcpc, dhclient6} {
 		t.Run("a client behind a relay that sends to an address is served, "+kind.name, func(t *testing.T) {
 			t.Parallel()
@@ -214,21 +212,21 @@ dhcp:
 
 // TestInterfacesThatComeAndGo takes the link away from a running Ingot.
 func TestInterfacesThatComeAndGo(t *testing.T) {
-	need(t)
+	rig.Need(t)
 	t.Parallel()
 	r := newRack(t)
-	r.server.ip("link", "delete", bridgeName)
-	i := newIngot(t, r.server, rackNetwork)
-	i.launch(t)
-	appear := func() { r.server.bridge(bridgeName, serverAddress+"/24", serverAddress6+"/64") }
+	r.server.IP("link", "delete", rig.BridgeName)
+	i := rig.NewIngot(t, r.server, rackNetwork)
+	i.Launch(t)
+	appear := func() { r.server.Bridge(rig.BridgeName, rig.ServerAddress+"/24", rig.ServerAddress6+"/64") }
 	saysNotReady := func(t *testing.T) {
 		t.Helper()
-		eventually(t, patience, func() error {
-			err := i.ready()
+		rig.Eventually(t, rig.Patience, func() error {
+			err := i.Ready()
 			if err == nil {
 				return errors.New("Ingot says that it is ready, without its interface")
 			}
-			if !i.process.running() || i.on.webFails(err) {
+			if !i.Process.Running() || webFails(err) {
 				return err
 			}
 			return nil
@@ -236,7 +234,7 @@ func TestInterfacesThatComeAndGo(t *testing.T) {
 	}
 	leased := func(t *testing.T) {
 		t.Helper()
-		i.awaitReady(t)
+		i.AwaitReady(t)
 		c := newClient(t, udhcpc, r.nextHost(t, false))
 		c.start(t)
 		c.mustAwait(t)
@@ -245,31 +243,31 @@ func TestInterfacesThatComeAndGo(t *testing.T) {
 	t.Run("an interface that is missing is waited for, and Ingot says that it is not ready", saysNotReady)
 	appear()
 	t.Run("an interface that appears is served", leased)
-	r.server.ip("link", "delete", bridgeName)
+	r.server.IP("link", "delete", rig.BridgeName)
 	t.Run("an interface that goes away is noticed", saysNotReady)
 	appear()
 	t.Run("an interface that comes back is served again", leased)
-	r.server.ip("link", "set", bridgeName, "down")
+	r.server.IP("link", "set", rig.BridgeName, "down")
 	t.Run("an interface that is down is noticed", saysNotReady)
-	r.server.ip("link", "set", bridgeName, "up")
+	r.server.IP("link", "set", rig.BridgeName, "up")
 	t.Run("an interface that is up again is served again", leased)
 }
 
 // TestStoreThatIsAway kills redis-server under a running Ingot.
 func TestStoreThatIsAway(t *testing.T) {
-	need(t, toolRedis, toolDhclient)
+	rig.Need(t, rig.ToolRedis, rig.ToolDhclient)
 	t.Parallel()
 	r := newRack(t)
 	redis := newRedis(t, r.server)
-	i := newIngot(t, r.server, rackNetwork+"redis: {url: \"redis://127.0.0.1:6379/0\"}\n")
-	i.start(t)
+	i := rig.NewIngot(t, r.server, rackNetwork+"redis: {url: \"redis://127.0.0.1:6379/0\"}\n")
+	i.Start(t)
 	clients := []*client{newClient(t, udhcpc, r.nextHost(t, false)), newClient(t, dhclient6, r.nextHost(t, false))}
 	var had []netip.Addr
 	for _, c := range clients {
 		c.start(t)
 		had = append(had, c.mustAwait(t).Address)
 	}
-	redis.process.kill()
+	redis.process.Kill()
 	for n, c := range clients {
 		t.Run("a lease is renewed while the store is away, "+c.kind.name, func(t *testing.T) {
 			if got := c.renewNow(t); got.Address != had[n] {
@@ -289,8 +287,8 @@ func TestStoreThatIsAway(t *testing.T) {
 		c.mustAwait(t)
 	})
 	t.Run("what was renewed meanwhile is still kept after a restart", func(t *testing.T) {
-		i.kill()
-		i.start(t)
+		i.Kill()
+		i.Start(t)
 		for n, c := range clients {
 			if got := c.renewNow(t); got.Address != had[n] {
 				t.Errorf("%s had %s, and after the restart %s", c.kind.name, had[n], got.Address)
@@ -301,10 +299,10 @@ func TestStoreThatIsAway(t *testing.T) {
 
 // TestPrefixesAreDelegated asks for prefixes.
 func TestPrefixesAreDelegated(t *testing.T) {
-	need(t, toolDhclient, toolDhcpcd)
+	rig.Need(t, rig.ToolDhclient, rig.ToolDhcpcd)
 	t.Parallel()
 	r := newRack(t)
-	i := newIngot(t, r.server, `
+	i := rig.NewIngot(t, r.server, `
 dhcp:
 - name: rack
   interface: br0
@@ -312,13 +310,13 @@ dhcp:
   subnets:
   - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", leaseTime: 1h, delegate: {from: "fd77:100::/48", bits: 64}}
 `)
-	i.start(t)
+	i.Start(t)
 	from := netip.MustParsePrefix("fd77:100::/48")
 	check := func(t *testing.T, c *client) {
 		t.Parallel()
 		c.start(t)
 		var got lease
-		eventually(t, patience, func() (err error) {
+		rig.Eventually(t, rig.Patience, func() (err error) {
 			if got.Prefix == "" {
 				got, err = c.await(time.Second)
 			}
@@ -347,13 +345,13 @@ dhcp:
 
 // TestPortThatIsTaken starts Ingot where another DHCP server is.
 func TestPortThatIsTaken(t *testing.T) {
-	need(t, toolDnsmasq)
+	rig.Need(t, rig.ToolDnsmasq)
 	t.Parallel()
 	r := newRack(t)
 	startDnsmasq(t, r.server, "--dhcp-range=10.77.1.200,10.77.1.210,1h")
-	i := newIngot(t, r.server, rackNetwork)
-	i.launch(t)
-	wrote := i.refuses(t)
+	i := rig.NewIngot(t, r.server, rackNetwork)
+	i.Launch(t)
+	wrote := i.Refuses(t)
 	if !containsAll(wrote, "67", "in use") {
 		t.Errorf("Ingot does not say that port 67 is in use:\n%s", wrote)
 	}

@@ -1,4 +1,4 @@
-package lab
+package rig
 
 import (
 	"context"
@@ -14,55 +14,63 @@ import (
 )
 
 // helperVariable names, in the environment, what this test program is to do in
-// place of tests: be a part of the lab that must run in a namespace as a whole.
+// place of tests: be a part of the rig that must run in a namespace as a whole.
 const helperVariable = "INGOT_LAB_HELPER"
 
-// helper runs a part of the lab and returns its exit code.
+// helper runs a part of the rig and returns its exit code.
 func helper(name string) int {
 	err := fmt.Errorf("there is no helper %q", name)
 	if name == "rack" {
 		err = runRack(os.Args[1])
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab:", err)
+		fmt.Fprintln(os.Stderr, "rig:", err)
 		return 1
 	}
 	return 0
 }
 
-// rackOrder is what a simulated rack is to be, and where it leaves word of it.
-type rackOrder struct {
+// RackOrder is what a simulated rack is to be, and where it leaves word of it.
+type RackOrder struct {
 	Host, BootURL, StateDir string
 	BMCs, SystemsPerBMC     int
 	Delays                  sim.Delays
 	QEMU                    []sim.QEMUMachine
-	Facts                   string // a file for simulatedRack
+	NetworkFirst            []bool // in the persistent boot order, by server
+	Facts                   string // a file for a SimulatedRack, which StartRack names
 }
 
 // options are those of o's rack.
-func (o rackOrder) options() sim.Options {
+func (o RackOrder) options() sim.Options {
 	return sim.Options{
 		Host: o.Host, BootURL: o.BootURL, StateDir: o.StateDir, BMCs: o.BMCs, SystemsPerBMC: o.SystemsPerBMC,
 		Delays: o.Delays, QEMU: o.QEMU, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
 }
 
-// simulatedRack is what a simulated rack is.
-type simulatedRack struct {
-	BMCs    []simulatedBMC
-	Servers []simulatedServer
+// SimulatedRack is what a simulated rack is.
+type SimulatedRack struct {
+	BMCs    []SimulatedBMC
+	Servers []SimulatedServer
 }
 
-type simulatedBMC struct{ Name, Address, MAC string }
+// SimulatedBMC is a BMC of a simulated rack.
+type SimulatedBMC struct{ Name, Address, MAC string }
 
-type simulatedServer struct{ Name, UUID, MAC, Console string }
+// SimulatedServer is a server of a simulated rack.
+type SimulatedServer struct {
+	Name, UUID, MAC string
+	// These are of machines of qemu: the log of its console, and its disks.
+	Console string
+	Disks   []string
+}
 
 // rackControl is where a simulated rack takes what a person may do to it.
 const rackControl = "127.0.0.1:9000"
 
 // runRack runs a simulated rack until it is killed.
 func runRack(order string) error {
-	var o rackOrder
+	var o RackOrder
 	if err := json.Unmarshal([]byte(order), &o); err != nil {
 		return err
 	}
@@ -70,12 +78,15 @@ func runRack(order string) error {
 	if err != nil {
 		return err
 	}
-	facts := simulatedRack{}
+	for n, first := range o.NetworkFirst {
+		rack.Servers()[n].SetNetworkFirst(first)
+	}
+	facts := SimulatedRack{}
 	for _, b := range rack.BMCs() {
-		facts.BMCs = append(facts.BMCs, simulatedBMC{string(b.Name()), b.Addr(), b.MAC()})
+		facts.BMCs = append(facts.BMCs, SimulatedBMC{string(b.Name()), b.Addr(), b.MAC()})
 	}
 	for _, s := range rack.Servers() {
-		facts.Servers = append(facts.Servers, simulatedServer{string(s.Name()), s.UUID(), s.MAC(0), s.Console()})
+		facts.Servers = append(facts.Servers, SimulatedServer{string(s.Name()), s.UUID(), s.MAC(0), s.Console(), s.DiskFiles()})
 	}
 	data, err := json.Marshal(facts)
 	if err != nil {
@@ -91,8 +102,8 @@ func runRack(order string) error {
 	return rack.Run(context.Background())
 }
 
-// startRack runs a simulated rack in the namespace.
-func (n *namespace) startRack(t *testing.T, order rackOrder) simulatedRack {
+// StartRack runs a simulated rack in the namespace.
+func (n *Namespace) StartRack(t testing.TB, order RackOrder) SimulatedRack {
 	t.Helper()
 	order.Facts = filepath.Join(t.TempDir(), "facts")
 	data, err := json.Marshal(order)
@@ -103,9 +114,9 @@ func (n *namespace) startRack(t *testing.T, order rackOrder) simulatedRack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.startWith(t, "simulated rack", []string{helperVariable + "=rack"}, self, string(data))
-	var facts simulatedRack
-	eventually(t, patience, func() error {
+	n.StartWith(t, "simulated rack", []string{helperVariable + "=rack"}, self, string(data))
+	var facts SimulatedRack
+	Eventually(t, Patience, func() error {
 		data, err := os.ReadFile(order.Facts)
 		if err != nil {
 			return fmt.Errorf("the simulated rack does not run: %w", err)
@@ -115,11 +126,17 @@ func (n *namespace) startRack(t *testing.T, order rackOrder) simulatedRack {
 	return facts
 }
 
-// control reads what a simulated rack says of itself.
-func (n *namespace) control(path string, into any) error {
-	body, err := n.get("http://" + rackControl + path)
+// Control reads what a simulated rack says of itself.
+func (n *Namespace) Control(path string, into any) error {
+	body, err := n.Get("http://" + rackControl + path)
 	if err != nil {
 		return err
 	}
 	return json.Unmarshal([]byte(body), into)
+}
+
+// Meddle does what a person may do to a simulated rack.
+func (n *Namespace) Meddle(path string) error {
+	_, err := answered(n.Web().Post("http://"+rackControl+path, "", nil))
+	return err
 }

@@ -1,0 +1,348 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"ingot/bootsvc"
+	"ingot/model"
+	"ingot/registry"
+)
+
+// goalBootCPU is the CPU time of a request beside that of a bare net/http handler that
+// renders the same text.
+const goalBootCPU = 1.25
+
+// How the boot service is measured: in rounds, in which each server is asked in turn, so
+// that what else the machine does hits them alike.
+const (
+	bootRounds   = 9
+	bootRequests = 4000 // of each server in a round
+	bootClients  = 8    // at a time
+	bootMachines = 64   // that ask, of however large a fleet
+)
+
+// bootFleets are how many boot tickets are armed.
+var bootFleets = []int{10, 1000, 10_000}
+
+// BenchmarkBoot measures, once, what boot scripts and Ignition cost the real daemon of
+// fleets with armed tickets, each beside a bare handler, and prints a table. The
+// repository is away, as it may be for a while, so the daemon does nothing else.
+func BenchmarkBoot(b *testing.B) {
+	program := build(b)
+	var servers []*bootServer // of each fleet the daemon and the bare handler
+	for _, size := range bootFleets {
+		f := seedBoot(b, size)
+		daemon := f.serve(b, f.daemon(program))
+		servers = append(servers, daemon, f.serve(b, f.bare(b, daemon)))
+	}
+	t := &table{TB: b, title: "armed boot tickets"}
+	for _, what := range []string{bootScript, bootIgnition} {
+		measureBoot(b, servers, what)
+		report(t, servers, what)
+	}
+	t.print(os.Stderr)
+	b.ReportMetric(0, "ns/op")
+}
+
+// measureBoot asks all servers for a thing in rounds; the first warms up.
+func measureBoot(b *testing.B, servers []*bootServer, what string) {
+	for _, s := range servers {
+		s.costs = nil
+		s.connect(b)
+	}
+	for i := 0; i < len(servers); i += 2 {
+		servers[i].same(b, servers[i+1], what)
+	}
+	for round := range bootRounds + 1 {
+		for _, s := range servers {
+			if cost := s.round(b, what); round > 0 {
+				s.costs = append(s.costs, cost)
+			}
+		}
+	}
+}
+
+func report(t *table, servers []*bootServer, what string) {
+	for i, size := range bootFleets {
+		daemon, bare := servers[2*i], servers[2*i+1]
+		t.duration(fmt.Sprintf("CPU of a request for %s, %d tickets", what, size), median(daemon.costs), none, median(bare.costs))
+		t.number("  its ratio, median of rounds", daemon.over(bare), goalBootCPU, none)
+	}
+	last := len(servers) - 2
+	t.number("  most tickets to fewest", servers[last].over(servers[0]), none, servers[last+1].over(servers[1]))
+}
+
+// What machines ask for.
+const (
+	bootScript   = "the script"
+	bootIgnition = "Ignition"
+)
+
+// bootFleet is a fleet of servers that each have an armed ticket.
+type bootFleet struct {
+	dir      string // the daemon's state
+	servers  []bootMachine
+	ignition string // of the first
+}
+
+// bootMachine is a server of the fleet, which asks.
+type bootMachine struct{ UUID, Token string }
+
+func (m bootMachine) path(what string) string {
+	if what == bootScript {
+		return "/ipxe/" + m.UUID
+	}
+	return "/ignition/" + m.UUID + "/" + m.Token
+}
+
+// seedBoot writes the records of a fleet, as the daemon leaves them behind. The machines
+// that ask were seen to fetch their kernels: who never does is not sent round for long.
+func seedBoot(b *testing.B, size int) *bootFleet {
+	b.Helper()
+	f := &bootFleet{dir: b.TempDir()}
+	sealKey, err := registry.LoadSealKey(filepath.Join(f.dir, "seal.key"), true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	records, err := registry.Open(b.Context(), registry.Options{Dir: f.dir, SealKey: sealKey})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer records.Close()
+	ignition, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	changes := registry.Changes{Fleet: &model.FleetRecord{Applied: "seeded", Sequence: 1}}
+	var tickets []*model.Ticket
+	for n := range size {
+		t := bootTicket(n)
+		tickets = append(tickets, t)
+		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey().Token(t).Reveal()})
+		changes.Servers = append(changes.Servers, &model.ServerRecord{
+			Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID, State: model.StateReserved, Since: t.ArmedAt, Claim: t.Claim, Ticket: t,
+		})
+		changes.ServerFacts = append(changes.ServerFacts, &model.ServerFacts{Name: t.Server, Power: model.PowerOn, Inventory: &model.Inventory{
+			UUID: t.UUID, NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255)}},
+		}})
+	}
+	if err := records.Save(b.Context(), changes); err != nil {
+		b.Fatal(err)
+	}
+	inParallel(b, size, func(n int) error {
+		payload, err := ignition.Claim(bootsvc.ClaimBoot{
+			UUID: tickets[n].UUID, BootStateURL: "http://boot.example:10000/r/" + f.servers[n].Token + "/bootstate",
+		})
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			f.ignition = payload.Reveal()
+		}
+		return records.SavePayload(b.Context(), tickets[n].ID, payload)
+	})
+	asking := f.asking()
+	inParallel(b, len(asking), func(n int) error {
+		for _, stage := range []model.BootStage{model.StageScript, model.StageKernel} {
+			if err := records.Note(b.Context(), tickets[asking[n]], stage, netip.Addr{}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return f
+}
+
+func bootTicket(n int) *model.Ticket {
+	name := model.ServerName(fmt.Sprint("server-", n))
+	armed := time.Now()
+	layer := func(digit string) *model.Layer {
+		return &model.Layer{Digest: "sha256:" + strings.Repeat(digit, 64), Size: 1 << 20}
+	}
+	return &model.Ticket{
+		ID: fmt.Sprintf("%s/1/%d", name, armed.Unix()), Server: name, UUID: fmt.Sprintf("4c4c4544-0042-3510-8054-%012x", n), Purpose: model.PurposeClaim,
+		Claim: model.ClaimName("default/" + string(name)), ArmedAt: armed, Image: model.PinnedImage{
+			Ref: "registry.example:5000/os/linux:1", Repository: "registry.example:5000/os/linux", Digest: "sha256:" + strings.Repeat("a", 64),
+			Architecture: "amd64", Kernel: layer("1"), Initrd: layer("2"), Squashfs: layer("3"),
+		},
+	}
+}
+
+// inParallel does things side by side: what is written at the same time is committed
+// together.
+func inParallel(b *testing.B, count int, do func(n int) error) {
+	b.Helper()
+	var wg sync.WaitGroup
+	for from := range bootMachines {
+		wg.Go(func() {
+			for n := from; n < count; n += bootMachines {
+				if err := do(n); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
+}
+
+// asking are the servers that ask, spread over the fleet; of a small one each is there
+// once.
+func (f *bootFleet) asking() []int {
+	count := min(bootMachines, len(f.servers))
+	all := make([]int, count)
+	for n := range all {
+		all[n] = n * len(f.servers) / count
+	}
+	return all
+}
+
+// daemon is the program with the fleet's records.
+func (f *bootFleet) daemon(program string) *exec.Cmd {
+	cmd := exec.Command(program, "run")
+	cmd.Env = append(os.Environ(),
+		"INGOT_GIT_URL=file://"+filepath.Join(f.dir, "away.git"), "INGOT_STATE_DIR="+f.dir,
+		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0",
+	)
+	return cmd
+}
+
+// bare is the yardstick, which renders the same as the daemon.
+func (f *bootFleet) bare(b *testing.B, daemon *bootServer) *exec.Cmd {
+	b.Helper()
+	script, err := connectBoot(b, daemon.address, f.servers[0]).ask(bootScript)
+	if err != nil {
+		b.Fatal(err)
+	}
+	// to ask for Ignition would end the script
+	order := bareOrder{Pages: map[string]string{bootScript: script, bootIgnition: f.ignition}}
+	for _, m := range f.servers {
+		order.Machines = append(order.Machines, bareFields(m))
+	}
+	in, err := json.Marshal(order)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0]) //nolint:gosec // this program
+	cmd.Env = append(os.Environ(), bareVariable+"=1")
+	cmd.Stdin = bytes.NewReader(in)
+	return cmd
+}
+
+// bootServer is a server in a process of its own.
+type bootServer struct {
+	fleet       *bootFleet
+	process     int
+	address     string
+	connections []*bootConnection
+	costs       []time.Duration // of a request, by round
+}
+
+// serve runs a server until the benchmark ends.
+func (f *bootFleet) serve(b *testing.B, cmd *exec.Cmd) *bootServer {
+	b.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	found, log := make(chan []string, 1), &tail{}
+	var reading sync.WaitGroup
+	reading.Go(func() { log.read(stderr, found) })
+	b.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+		reading.Wait()
+		_ = cmd.Wait() // the yardstick knows no signals
+		if b.Failed() {
+			b.Errorf("%s said last:\n%s", cmd, strings.Join(log.lines, "\n"))
+		}
+	})
+	at := <-found
+	if at == nil {
+		b.Fatalf("%s did not begin to listen", cmd)
+	}
+	return &bootServer{fleet: f, process: cmd.Process.Pid, address: at[1]}
+}
+
+// connect connects the machines that ask. Who connects and asks for nothing is soon cut
+// off.
+func (s *bootServer) connect(b *testing.B) {
+	b.Helper()
+	asking := s.fleet.asking()
+	s.connections = nil
+	for n := range bootMachines {
+		s.connections = append(s.connections, connectBoot(b, s.address, s.fleet.servers[asking[n%len(asking)]]))
+	}
+}
+
+// same checks that two servers answer alike.
+func (s *bootServer) same(b *testing.B, other *bootServer, what string) {
+	b.Helper()
+	for n := range s.connections {
+		got, err := s.connections[n].ask(what)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if want, err := other.connections[n].ask(what); err != nil || got != want {
+			b.Fatalf("one answers\n%s\nthe other answers\n%s\n%v", got, want, err)
+		}
+	}
+}
+
+// round asks so many times, and returns the CPU time of a request.
+func (s *bootServer) round(b *testing.B, what string) time.Duration {
+	b.Helper()
+	before := processCPU(b, s.process)
+	var clients sync.WaitGroup
+	for c := range bootClients {
+		clients.Go(func() {
+			for n := c; n < bootRequests; n += bootClients { // connections that no other client has
+				if _, err := s.connections[n%bootMachines].ask(what); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	return (processCPU(b, s.process) - before) / bootRequests
+}
+
+// over compares two servers round by round, and returns the median.
+func (s *bootServer) over(other *bootServer) float64 {
+	all := make([]float64, len(s.costs))
+	for n := range all {
+		all[n] = float64(s.costs[n]) / float64(other.costs[n])
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// processCPU returns the CPU time that a process has used, finer than /proc has it.
+func processCPU(tb testing.TB, pid int) time.Duration {
+	tb.Helper()
+	var used unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &used); err != nil { // clock_getcpuclockid(3)
+		tb.Fatal(err)
+	}
+	return time.Duration(used.Nano())
+}

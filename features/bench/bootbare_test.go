@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"text/template"
+	"time"
+)
+
+// bareVariable tells this program to be the bare handler.
+const bareVariable = "BOOT_BENCH_BARE"
+
+// bareOrder is what the bare handler is to serve: by page, the text of the first machine.
+type bareOrder struct {
+	Pages    map[string]string
+	Machines []map[string]string
+}
+
+// bareFields are the values that differ from machine to machine.
+func bareFields(m bootMachine) map[string]string {
+	return map[string]string{"UUID": m.UUID, "Token": m.Token}
+}
+
+// runBare serves what a program of nothing but net/http, a map and text/template does,
+// until it is killed. It returns its exit code.
+func runBare(in io.Reader, log io.Writer) int {
+	var order bareOrder
+	err := json.NewDecoder(in).Decode(&order)
+	if err == nil {
+		err = order.serve(log)
+	}
+	fmt.Fprintln(log, "bare handler:", err)
+	return 1
+}
+
+func (o bareOrder) serve(log io.Writer) error {
+	machines := make(map[string]map[string]string, len(o.Machines))
+	for _, m := range o.Machines {
+		machines[m["UUID"]] = m
+	}
+	mux := http.NewServeMux()
+	for what, pattern := range map[string]string{bootScript: "GET /ipxe/{uuid}", bootIgnition: "GET /ignition/{uuid}/{token}"} {
+		page, err := o.page(what)
+		if err != nil {
+			return err
+		}
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { _ = page.Execute(w, machines[r.PathValue("uuid")]) })
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(log, "msg=listening boot=%s registry=none admin=none\n", l.Addr())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	return server.Serve(l)
+}
+
+// page makes a template of what the first machine is served.
+func (o bareOrder) page(what string) (*template.Template, error) {
+	text := o.Pages[what]
+	for name, value := range o.Machines[0] {
+		text = strings.ReplaceAll(text, value, "{{."+name+"}}")
+	}
+	return template.New(what).Parse(text)
+}
+
+// bootConnection is a machine's connection to a server.
+type bootConnection struct {
+	net.Conn
+	in      *bufio.Reader
+	machine bootMachine
+}
+
+func connectBoot(b *testing.B, address string, m bootMachine) *bootConnection {
+	b.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { conn.Close() })
+	return &bootConnection{conn, bufio.NewReader(conn), m}
+}
+
+// ask asks for the machine's own thing and returns the answer's body.
+func (c *bootConnection) ask(what string) (string, error) {
+	if _, err := io.WriteString(c, "GET "+c.machine.path(what)+" HTTP/1.1\r\nHost: boot.example\r\n\r\n"); err != nil {
+		return "", err
+	}
+	resp, err := http.ReadResponse(c.in, nil)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s", resp.Status, body)
+	}
+	return string(body), err
+}

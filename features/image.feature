@@ -1,0 +1,64 @@
+Feature: An image that cannot be booted is found out before power-on
+
+  Background:
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+
+  Scenario Outline: an image that <FLAW> is told of, and its server stays off
+    Given image "bad" <FLAW>
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE |
+      | web   | s1     | bad   |
+    Then the status branch says of boot configuration "web": "<MESSAGE>"
+    And the status branch says of claim "web": "<MESSAGE>"
+    And nothing happens to "s1"
+
+    Examples:
+      | FLAW                         | MESSAGE                                       |
+      | has no initramfs             | no initramfs layer                            |
+      | has two kernels              | two kernel layers                             |
+      | is for arm64 alone           | no image for architecture amd64               |
+      | was never pushed             | no such repository, tag or digest             |
+      | is not what its digest says  | other bytes than                              |
+
+  Scenario: an image that is pushed anew is tried again
+    Given image "bad" has no initramfs
+    And the claims are committed
+      | CLAIM | SERVER | IMAGE |
+      | web   | s1     | bad   |
+    And the status branch says of boot configuration "web": "no initramfs layer"
+    When image "bad" is pushed as it should be
+    Then claim "web" is Booted on "s1"
+
+  Scenario: a tag that moves while a server boots is not followed
+    (I02)
+    Given "s1" suffers from "hang-after-script"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch says of claim "web": "last seen fetching iPXE script"
+    When the tag of image "linux" moves on to "newer-linux"
+    And "s1" no longer suffers from "hang-after-script"
+    And the power of "s1" is cut
+    Then claim "web" is Booted on "s1"
+    And "s1" runs image "linux"
+
+  Scenario: an image that is cached boots servers while its registry is down
+    (I12)
+    Given claim "web" runs on "s1"
+    And the image registry goes down
+    When the claims are committed
+      | CLAIM | SERVER |
+      | db    | s2     |
+    Then claim "db" is Booted on "s2"
+    And "s2" runs image "linux"
+
+  Scenario: a mistake in Ignition is told of with its line, and not with its text
+    Given the Ignition of claim "web" is Butane with a mistake in line 5
+    When the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    Then the status branch says of claim "web": "line 5"
+    And nothing happens to "s1"

@@ -1,0 +1,86 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"ingot/bootsvc/ocitest"
+)
+
+// bootImage is a whole image that is called name.
+func bootImage(name string) ocitest.Image {
+	return ocitest.Image{Kernel: []byte(name + " kernel"), Initrd: []byte(name + " initrd"), Squashfs: []byte(name + " root")}
+}
+
+// imageIs pushes an image that is wrong in some way.
+func imageIs(ctx context.Context, name, flaw string) error {
+	w := worldOf(ctx)
+	img := bootImage(name)
+	switch flaw {
+	case "has no initramfs":
+		img.Initrd = nil
+	case "is for arm64 alone":
+		img.Architecture = "arm64"
+	case "has two kernels":
+		return w.pushTwoKernels(name)
+	case "is not what its digest says":
+		img.Initrd = []byte(name + " initrd, as it should be")
+		w.images.Corrupt("images/"+name, img.Initrd, []byte(name+" initrd, as it should BE"))
+	case "was never pushed":
+		w.image[name] = w.imagesSeen.host() + "/images/" + name + ":1"
+		return nil
+	default:
+		return fmt.Errorf("no image is known that %s", flaw)
+	}
+	return w.pushImage(name, img)
+}
+
+func imageIsWhole(ctx context.Context, name string) error {
+	return worldOf(ctx).pushImage(name, bootImage(name))
+}
+
+// pushImage pushes an image, and has it known by the gate before its registry.
+func (w *world) pushImage(name string, img ocitest.Image) error {
+	reference, _, err := w.images.Push("images/"+name, "1", img)
+	w.image[name] = strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1)
+	return err
+}
+
+func (w *world) pushTwoKernels(name string) error {
+	repository := "images/" + name
+	manifest, err := w.images.PushManifest(repository, ocitest.MediaManifest, map[string]any{
+		"schemaVersion": 2, "mediaType": ocitest.MediaManifest,
+		"config": w.images.PushBlob(repository, "application/vnd.oci.image.config.v1+json", []byte("{}")),
+		"layers": []ocitest.Descriptor{
+			w.images.PushBlob(repository, ocitest.MediaKernel, []byte("a kernel")),
+			w.images.PushBlob(repository, ocitest.MediaKernel, []byte("another kernel")),
+			w.images.PushBlob(repository, ocitest.MediaInitrd, []byte("initrd")),
+		},
+	})
+	w.images.Tag(repository, "1", manifest.Digest)
+	w.image[name] = w.imagesSeen.host() + "/" + repository + ":1"
+	return err
+}
+
+// tagMoves points the tag of an image to what another one is.
+func tagMoves(ctx context.Context, from, to string) error {
+	return worldOf(ctx).pushImage(from, bootImage(to))
+}
+
+// registryGoesDown ends the registry of images. Nobody stands before it who holds
+// requests back.
+func registryGoesDown(ctx context.Context) error {
+	worldOf(ctx).imagesSeen.shut()
+	return nil
+}
+
+// butaneMistake gives a claim Butane that is wrong in its fifth line.
+func butaneMistake(ctx context.Context, claim string, line int) error {
+	if line != 5 {
+		return errors.New("the mistake is in line 5")
+	}
+	worldOf(ctx).ignition[claim] = "variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n  - pfad: /etc/motd-" + claimSecret + "\n"
+	return nil
+}

@@ -1,0 +1,303 @@
+package life
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/bmc/sim"
+	"ingot/cmd/probeimage/image"
+	"ingot/features/internal/rig"
+)
+
+// bootLimit is how long a machine may take from power on to what it is for, when
+// other tests use the computer, too.
+const bootLimit = 2 * time.Minute
+
+// network is the machines' link as Ingot is told of it.
+const network = `
+dhcp:
+- name: rack
+  interface: br0
+  role: host
+  subnets:
+  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1}
+tftp: {listen: ":69"}
+`
+
+// TestTheLifeOfAServer takes machines through it side by side: each stage begins
+// when all have passed the one before.
+func TestTheLifeOfAServer(t *testing.T) {
+	rig.NeedMachines(t, rig.ToolMtools, rig.ToolSyslinux)
+	rig.NeedFile(t, bootCode, "syslinux-common")
+	w := newWorld(t)
+	for _, stage := range []struct {
+		rule string
+		do   func(*world, *testing.T, *machine)
+	}{
+		{"a machine whose BMC is in Git is discovered", (*world).discovered},
+		{"a claim's image is booted, is told that claim's Ignition and installs itself", (*world).installed},
+		{"after a power cut the machine boots from its disk", (*world).cut},
+		{"a machine that its system restarts boots from its disk", (*world).restarted},
+		{"a machine whose claim is removed is wiped and Available again", (*world).released},
+	} {
+		passed := t.Run(stage.rule, func(t *testing.T) {
+			for _, m := range w.machines {
+				t.Run(m.name, func(t *testing.T) {
+					t.Parallel()
+					began := time.Now()
+					stage.do(w, t, m)
+					t.Logf("after %s", time.Since(began).Round(100*time.Millisecond))
+				})
+			}
+		})
+		if !passed {
+			return
+		}
+	}
+	t.Run("no secret is on the status branch or in the log", w.keptSecrets)
+}
+
+// machine is a machine that is taken through its life.
+type machine struct {
+	name    string
+	spec    sim.QEMUMachine
+	cleanup string
+	// networkFirst puts the network before the disk in its boot order, so that its
+	// firmware has to be told nothing by Ingot to come to the disk. UEFI asks for minutes.
+	networkFirst bool
+	// wipeSays is what the status branch has to say meanwhile. Only the longer of the two
+	// wipes takes long enough for its progress to be seen.
+	wipeSays []string
+
+	claim  string
+	secret string // a text that stands in its claim's Ignition alone
+	server rig.SimulatedServer
+	was    [sha256.Size]byte // its disk, once installed
+	runs   Word              // what was installed, as it said so itself
+}
+
+// world is what the machines live in.
+type world struct {
+	on       *rig.Namespace
+	ingot    *rig.Ingot
+	witness  *witness
+	image    string // that claims boot, by reference
+	machines []*machine
+}
+
+// newWorld makes machines that are off, a registry with their images, and an Ingot
+// that knows of their BMCs.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	on := rig.NewServer(t)
+	on.StartRadvd(t, false)
+	w := &world{on: on, witness: newWitness(t, on), image: pushGuest(t, on), machines: []*machine{
+		{
+			name: "BIOS", spec: sim.QEMUMachine{Firmware: sim.FirmwareBIOS, Disks: []sim.QEMUDisk{{Bus: sim.DiskVirtio, SizeMiB: 256}}},
+			networkFirst: true, cleanup: "quick", wipeSays: []string{"state: Cleanup"},
+		},
+		{
+			name: "UEFI", spec: sim.QEMUMachine{Firmware: sim.FirmwareUEFI, Disks: []sim.QEMUDisk{{Bus: sim.DiskNVMe, SizeMiB: 256}}},
+			cleanup: "secure", wipeSays: []string{"state: Cleanup", "  cleanup:", "percent:"},
+		},
+	}}
+	order := rig.RackOrder{StateDir: t.TempDir(), BMCs: len(w.machines), SystemsPerBMC: 1}
+	for _, m := range w.machines {
+		tap := "tap" + m.name
+		on.Tap(tap, rig.BridgeName)
+		m.spec.Taps = []string{tap}
+		m.claim = "web-" + strings.ToLower(m.name)
+		m.secret = "the secret of " + m.claim
+		order.QEMU = append(order.QEMU, m.spec)
+		order.NetworkFirst = append(order.NetworkFirst, m.networkFirst)
+	}
+	facts := on.StartRack(t, order)
+	w.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\n", rig.PushProbe(t, on)))
+	w.ingot.CommitRack(t, facts)
+	for n, m := range w.machines {
+		m.server = facts.Servers[n]
+		rig.KeepConsole(t, m.server)
+		w.ingot.Commit(t, "servers/"+m.server.Name+".yaml", fmt.Sprintf(`apiVersion: metal.ironcore.dev/v1alpha1
+kind: Server
+metadata: {name: %s, annotations: {ingot/cleanup: %s}}
+`, m.server.Name, m.cleanup))
+	}
+	w.ingot.Start(t)
+	return w
+}
+
+// pushGuest pushes the image that claims boot.
+func pushGuest(t *testing.T, on *rig.Namespace) (reference string) {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "guest")
+	if err := rig.Build(program, "ingot/features/life/guest", "-trimpath", "-ldflags", "-s -w"); err != nil {
+		t.Fatal(err)
+	}
+	built, err := image.Build(t.Context(), image.Options{Out: dir, Flavour: image.FlavourCloud, Probe: program, Arguments: diskArguments})
+	if err != nil {
+		rig.Missing(t, "the claims' image cannot be built here: "+err.Error())
+	}
+	return rig.PushImage(t, on, built, makeDiskImage(t, built))
+}
+
+func (w *world) discovered(t *testing.T, m *machine) {
+	w.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"")
+}
+
+// installed commits a claim with an Ignition and a text of its own.
+func (w *world) installed(t *testing.T, m *machine) {
+	w.ingot.Commit(t, m.manifest(), fmt.Sprintf(claimManifests, m.claim, w.image, m.server.Name, w.witness.url, m.secret))
+	m.runs = w.witness.await(t, bootLimit, m.server.UUID, 1)
+	want := Word{UUID: m.server.UUID, Hostname: m.claim, From: FromNetwork, Installation: m.runs.Installation, Boot: m.runs.Boot}
+	if m.runs != want {
+		t.Errorf("the machine says %+v, want %+v", m.runs, want)
+	}
+	w.ingot.StatusHas(t, rig.Patience, "serverclaims/default/"+m.claim+".yaml", "phase: Bound", "reason: Booted")
+	m.was = w.readDisk(t, m)
+}
+
+// cut takes the machine's power away: no system is asked. It is Ingot that switches
+// it on again, for the claim says so.
+func (w *world) cut(t *testing.T, m *machine) {
+	w.bootsItsDisk(t, m, 2, func() {
+		if err := w.on.Meddle("/servers/" + m.server.Name + "/power-cut"); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// restarted lets the machine's system restart it: Ingot chooses nothing.
+func (w *world) restarted(t *testing.T, m *machine) {
+	said := w.witness.heard(m.server.UUID)
+	w.bootsItsDisk(t, m, 3, func() { w.witness.order(said[len(said)-1], OrderRestart) })
+}
+
+// bootsItsDisk does something to the machine, and waits for the n-th start of its
+// system, which has to be from the disk as it was installed, by nobody's leave.
+func (w *world) bootsItsDisk(t *testing.T, m *machine, n int, do func()) {
+	t.Helper()
+	before := w.served(t)
+	do()
+	got := w.witness.await(t, bootLimit, m.server.UUID, n)
+	want := m.runs
+	want.From, want.Boot = FromDisk, got.Boot
+	if got != want {
+		t.Errorf("the machine says %+v, want %+v", got, want)
+	}
+	if after := w.served(t); after != before {
+		t.Errorf("machines were served something by the network:\n%s\nand before:\n%s", after, before)
+	}
+	if w.readDisk(t, m) != m.was {
+		t.Error("its disk was written to")
+	}
+}
+
+// served is what Ingot has counted of what machines boot.
+func (w *world) served(t *testing.T) string {
+	t.Helper()
+	counted, err := w.ingot.Metric("ingot_boot_requests_total")
+	if err != nil || counted == "" {
+		t.Fatalf("what machines were served is not counted: %v", err)
+	}
+	return counted
+}
+
+// readDisk reads the machine's disk, on which its own secret has to be and that of
+// no other.
+func (w *world) readDisk(t *testing.T, m *machine) [sha256.Size]byte {
+	t.Helper()
+	disk := m.disk(t)
+	for _, other := range w.machines {
+		if has := bytes.Contains(disk, []byte(other.secret)); has != (other == m) {
+			t.Errorf("%q is on the disk of %s: %t", other.secret, m.name, has)
+		}
+	}
+	left, err := LoadInstallation(bytes.NewReader(disk))
+	if err != nil || left.ID != m.runs.Installation || left.Files["/etc/secret"] != m.secret {
+		t.Errorf("on the disk is %+v (%v), want installation %s", left, err, m.runs.Installation)
+	}
+	return sha256.Sum256(disk)
+}
+
+// released removes the claim.
+func (w *world) released(t *testing.T, m *machine) {
+	w.ingot.Remove(t, m.manifest())
+	w.ingot.StatusHas(t, bootLimit, m.status(), "state: Available", "powerState: \"Off\"", "reason: WipeDone", "cleanupMode: "+m.cleanup)
+	history, err := w.ingot.Repo.Git("log", "-p", rig.StatusBranch, "--", m.status())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range m.wipeSays {
+		if !strings.Contains(history, word) {
+			t.Errorf("while it was wiped the status branch did not say %q", word)
+		}
+	}
+	for at, b := range m.disk(t) {
+		if b != 0 {
+			t.Fatalf("the disk still holds data, at byte %d", at)
+		}
+	}
+	var detail struct{ Power string }
+	if err := w.on.Control("/servers/"+m.server.Name, &detail); err != nil || detail.Power != "Off" {
+		t.Errorf("its power is %q, want Off (%v)", detail.Power, err)
+	}
+}
+
+// keptSecrets looks for the secrets in all that was ever written to the status
+// branch, and in the log.
+func (w *world) keptSecrets(t *testing.T) {
+	history, err := w.ingot.Repo.Git("log", "-p", rig.StatusBranch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range w.machines {
+		if strings.Contains(history, m.secret) || strings.Contains(w.ingot.Process.Output.String(), m.secret) {
+			t.Errorf("%q can be read", m.secret)
+		}
+	}
+}
+
+func (m *machine) status() string   { return "servers/" + m.server.Name + ".yaml" }
+func (m *machine) manifest() string { return "claims/" + m.claim + ".yaml" }
+
+// disk is all of the machine's disk.
+func (m *machine) disk(t *testing.T) []byte {
+	t.Helper()
+	content, err := os.ReadFile(m.server.Disks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// claimManifests are a claim and its Ignition, as Butane.
+const claimManifests = `apiVersion: metal.ironcore.dev/v1alpha1
+kind: ServerClaim
+metadata: {name: %[1]s, namespace: default}
+spec:
+  power: "On"
+  image: %[2]s
+  serverRef: {name: %[3]s}
+  ignitionSecretRef: {name: %[1]s}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: %[1]s, namespace: default}
+stringData:
+  format: fcos
+  ignition: |
+    variant: fcos
+    version: 1.5.0
+    storage:
+      files:
+      - {path: ` + HostnameFile + `, contents: {inline: %[1]s}}
+      - {path: ` + WitnessFile + `, contents: {inline: "%[4]s"}}
+      - {path: /etc/secret, mode: 0600, contents: {inline: %[5]s}}
+`

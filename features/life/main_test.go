@@ -1,0 +1,10 @@
+package life
+
+import (
+	"os"
+	"testing"
+
+	"ingot/features/internal/rig"
+)
+
+func TestMain(m *testing.M) { os.Exit(rig.Main(m)) }

@@ -1,0 +1,52 @@
+Feature: A server is given what its own boot ticket stands for
+  (law 5) UUIDs are no secret, and on one segment everybody hears everybody.
+
+  Background:
+    Given the networks
+      | NETWORK | FOR     |
+      | rack1   | servers |
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And "s1" suffers from "hang-after-kernel"
+    And the claims are committed
+      | CLAIM | SERVER |
+      | web   | s1     |
+    And the status branch says of server "s1": "last seen: kernel"
+    And "s1" is plugged in
+    And "s2" is plugged in
+
+  Scenario Outline: another server's <THING> is refused
+    When "s2" asks for the <THING> of "s1"
+    Then it is refused with 403
+    And the status branch says of server "s1": "the address is leased to another machine"
+    And the metrics count a refused <THING> for "WrongAddress"
+    When "s1" asks for the <THING> of "s1"
+    Then it is answered
+
+    Examples:
+      | THING       |
+      | iPXE script |
+      | Ignition    |
+      | image       |
+      | boot state  |
+
+  Scenario: who asked is told by name
+    When "s2" asks for the Ignition of "s1"
+    Then it is refused with 403
+    And "ingot explain" says of server "s1": "refused: the address is leased to another machine"
+
+  Scenario: a token that was made up is refused, and counted
+    When "s1" asks for the Ignition of "s1", with a token that was made up
+    Then it is refused with 403
+    And the metrics count a refused Ignition for "WrongToken"
+
+  Scenario: what a ticket gave is not given once it is spent
+    Given "s1" knows what it is to boot
+    And claim "web" is removed
+    And "s1" no longer suffers from "hang-after-kernel"
+    And "s1" is Available
+    When "s1" asks for the Ignition of "s1", with the token that it had
+    Then it is refused with 403
+    And the metrics count a refused Ignition for "Spent"

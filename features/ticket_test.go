@@ -1,0 +1,199 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"ingot/model"
+)
+
+// things are what servers ask for, as the scenarios call it, and as metrics do.
+var things = map[string]model.TicketThing{
+	"iPXE script": model.ThingScript, "Ignition": model.ThingIgnition, "image": model.ThingImage, "boot state": model.ThingBootState,
+}
+
+// answer is what a request of a scenario's was answered with.
+type answer struct {
+	code int
+	body string
+}
+
+// askFrom makes a request from the address that a device holds, to Ingot itself and
+// not through a gate.
+func (w *world) askFrom(ctx context.Context, name, method, url, body string, header http.Header) (answer, error) {
+	d, err := w.device(name)
+	if err != nil {
+		return answer{}, err
+	}
+	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(d.address.AsSlice())}}
+	client := &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true}, Timeout: patience}
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return answer{}, err
+	}
+	req.Header = header
+	resp, err := client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	return answer{resp.StatusCode, string(text)}, err
+}
+
+// handout is what a server's boot script tells it.
+type handout struct{ script, ignition, token, image string }
+
+var (
+	ignitionInScript = regexp.MustCompile(`ignition\.config\.url=\S*(/ignition/\S+/([a-z2-7]{26}))`)
+	kernelInScript   = regexp.MustCompile(`set kernel-url \S*(/image\?\S+)`)
+)
+
+// handoutOf reads a server's script, from its own address.
+func (w *world) handoutOf(ctx context.Context, server string) (handout, error) {
+	m, err := w.machine(server)
+	if err != nil {
+		return handout{}, err
+	}
+	h := handout{script: "/ipxe/" + m.UUID()}
+	a, err := w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+h.script, "", nil)
+	if err != nil {
+		return h, err
+	}
+	ignition, kernel := ignitionInScript.FindStringSubmatch(a.body), kernelInScript.FindStringSubmatch(a.body)
+	if ignition == nil || kernel == nil {
+		return h, fmt.Errorf("%s is not given the script of a boot (%d):\n%s", server, a.code, a.body)
+	}
+	h.ignition, h.token, h.image = ignition[1], ignition[2], kernel[1]
+	return h, nil
+}
+
+// askThing has a server ask for what another one boots, knowing all that the other
+// one knows.
+func askThing(ctx context.Context, asks, thing, of string) error {
+	w := worldOf(ctx)
+	h, err := w.handoutOf(ctx, of)
+	if err != nil {
+		return err
+	}
+	w.handout = h
+	return w.askWith(ctx, asks, thing, of, h)
+}
+
+// askWithToken asks with a token that is not that of an open ticket.
+func askWithToken(ctx context.Context, asks, thing, of, which string) error {
+	w := worldOf(ctx)
+	h := w.handout
+	if which == "that was made up" {
+		var err error
+		if h, err = w.handoutOf(ctx, of); err != nil {
+			return err
+		}
+		h.ignition = strings.Replace(h.ignition, h.token, strings.Repeat("a", len(h.token)), 1)
+	}
+	return w.askWith(ctx, asks, thing, of, h)
+}
+
+func (w *world) askWith(ctx context.Context, asks, thing, of string, h handout) error {
+	m, err := w.machine(of)
+	if err != nil {
+		return err
+	}
+	method, url, body := http.MethodGet, "http://"+w.ingot.where.Boot, ""
+	switch things[thing] {
+	case model.ThingScript:
+		url += h.script
+	case model.ThingIgnition:
+		url += h.ignition
+	case model.ThingImage:
+		url += h.image
+	case model.ThingBootState:
+		method, url = http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+h.token+"/bootstate"
+		body = fmt.Sprintf(`{"systemUUID": %q, "booted": false}`, m.UUID())
+	default:
+		return fmt.Errorf("nobody asks for %q", thing)
+	}
+	a, err := w.askFrom(ctx, asks, method, url, body, nil)
+	w.refused = a.code
+	return err
+}
+
+func isAnswered(ctx context.Context) error { return refusedWith(ctx, http.StatusOK) }
+
+// keepHandout reads what a server is told, for later.
+func keepHandout(ctx context.Context, server string) (err error) {
+	w := worldOf(ctx)
+	w.handout, err = w.handoutOf(ctx, server)
+	return err
+}
+
+// metricsCount looks for refusals in the metrics.
+func metricsCount(ctx context.Context, thing, reason string) error {
+	name := "ingot_boot_ticket_refusals_total"
+	if things[thing] == model.ThingBootState {
+		name = "ingot_report_refusals_total"
+	}
+	return worldOf(ctx).metricIsSet(ctx, name, fmt.Sprintf("what=%q", things[thing]), fmt.Sprintf("reason=%q", reason))
+}
+
+// metricIsSet waits for a metric with some labels that is not 0.
+func (w *world) metricIsSet(ctx context.Context, name string, labels ...string) error {
+	return within(patience, func() error {
+		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(metrics)) {
+			if strings.HasPrefix(line, name+"{") && !strings.HasSuffix(line, " 0\n") && containsAll(line, labels) {
+				return nil
+			}
+		}
+		return fmt.Errorf("no metric %s with %s is more than 0", name, strings.Join(labels, " and "))
+	})
+}
+
+func containsAll(text string, parts []string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// askName asks the metadata service for the server's name.
+func askName(ctx context.Context, asks, way string) (err error) {
+	w := worldOf(ctx)
+	path, header := "/v1/server-name", http.Header{"Metadata-Flavor": {"IronCore Metal"}}
+	switch way {
+	case "as metaldata has it":
+	case "as EC2 has it":
+		path, header = "/latest/meta-data/hostname", nil
+	case "without the header":
+		header = nil
+	case `in the name of "s1"`:
+		d, err := w.device("s1")
+		if err != nil {
+			return err
+		}
+		header.Set("X-Forwarded-For", d.address.String())
+	default:
+		return errors.New("nobody asks so")
+	}
+	w.heard, err = w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Metadata+path, "", header)
+	w.refused = w.heard.code
+	return err
+}
+
+func toldName(ctx context.Context, name string) error {
+	if a := worldOf(ctx).heard; a.code != http.StatusOK || a.body != name {
+		return fmt.Errorf("it is told %q (%d), not %q", a.body, a.code, name)
+	}
+	return nil
+}
