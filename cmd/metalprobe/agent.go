@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -20,12 +21,8 @@ import (
 	"ingot/model"
 )
 
-// Bounds on the report of a wipe: it is what the whole boot was for, so it is
-// tried for long.
-const (
-	reportFor   = time.Hour
-	longestWait = time.Minute
-)
+// longestWait is the longest pause between two attempts to report a wipe.
+const longestWait = time.Minute
 
 // agent does what the options ask for.
 type agent struct {
@@ -176,7 +173,7 @@ func (a *agent) wipeDisks(ctx context.Context) []model.DiskWipe {
 	address, err := progressURL(a.reportURL)
 	if err != nil {
 		a.log.Warn("progress of the wipe is not posted", "err", err)
-		return a.wiper.Wipe(ctx, a.wipe, a.choose())
+		return a.wipeAll(ctx, a.wiper)
 	}
 	h := newHerald(func(ctx context.Context, disks []model.DiskProgress) error {
 		return a.post(ctx, address, model.ProbeWipeProgress{SystemUUID: a.serverUUID, Mode: a.wipe, Disks: disks})
@@ -188,7 +185,31 @@ func (a *agent) wipeDisks(ctx context.Context) []model.DiskWipe {
 	defer stop()
 	w := a.wiper
 	w.Watch = h.watch
-	return w.Wipe(ctx, a.wipe, a.choose())
+	return a.wipeAll(ctx, w)
+}
+
+// wipeAll wipes the disks that there are, and those that appear meanwhile: a slow
+// controller may find them late, and what nobody knows of is not wiped.
+func (a *agent) wipeAll(ctx context.Context, w wipe.Wiper) []model.DiskWipe {
+	type identity struct{ name, serial, wwid string }
+	seen := make(map[identity]bool)
+	results := []model.DiskWipe{} // a machine without disks reports none
+	for first := true; first || ctx.Err() == nil; first = false {
+		unseen := slices.DeleteFunc(a.choose(), func(c wipe.Choice) bool {
+			id := identity{c.Disk.Name, c.Disk.Serial, c.Disk.WWID}
+			known := seen[id]
+			seen[id] = true
+			return known
+		})
+		if !first && len(unseen) == 0 {
+			break
+		}
+		if !first {
+			a.log.Warn("disks have appeared during the wipe", "disks", len(unseen))
+		}
+		results = append(results, w.Wipe(ctx, a.wipe, unseen)...)
+	}
+	return results
 }
 
 // failures names the disks that are not wiped, and why.
@@ -202,10 +223,9 @@ func failures(disks []model.DiskWipe) string {
 	return strings.Join(list, "; ")
 }
 
-// report posts the outcome of a wipe until it is accepted, more and more rarely.
+// report posts the outcome of a wipe until it is accepted, more and more rarely. It
+// does not give up: who starts the probe again would have the disks wiped again.
 func (a *agent) report(ctx context.Context, r model.ProbeWipe) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, reportFor, fmt.Errorf("given up after %v", reportFor))
-	defer cancel()
 	for wait := time.Second; ; wait = min(2*wait, longestWait) {
 		err := a.post(ctx, a.reportURL, r)
 		if err == nil {

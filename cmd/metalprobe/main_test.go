@@ -305,16 +305,18 @@ func TestCleanUpReportsUntilItIsHeard(t *testing.T) {
 	})
 }
 
-func TestCleanUpGivesUpAfterAnHour(t *testing.T) {
+func TestCleanUpReportsUntilItIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "--wipe=none", "--report-url=http://h/r/"+token+"/wipe")
 		w.answer = func(int) error { return errors.New("answered 404") }
+		ctx, cancel := context.WithTimeout(t.Context(), 48*time.Hour)
+		defer cancel()
 		began := time.Now()
-		err := w.cleanUp(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "given up after 1h0m0s: answered 404") {
+		err := w.cleanUp(ctx)
+		if err == nil || !strings.Contains(err.Error(), "answered 404") {
 			t.Errorf("got %v", err)
 		}
-		if took := time.Since(began); took != time.Hour {
+		if took := time.Since(began); took != 48*time.Hour {
 			t.Errorf("gave up after %v", took)
 		}
 	})
@@ -363,6 +365,37 @@ func TestTheMachineIsPoweredOffOnlyWhenAllIsWell(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestDisksThatAppearDuringTheWipeAreWipedAsWell(t *testing.T) {
+	choice := func(name, serial string) wipe.Choice {
+		return wipe.Choice{
+			Disk:   inventory.Disk{ProbeDisk: model.ProbeDisk{Name: name, Serial: serial}},
+			Result: model.WipeFailed, Why: "it is " + serial,
+		}
+	}
+	w := newWorld(t, "--wipe=quick", "--report-url=http://h/r/"+token+"/wipe", "--once")
+	looked := 0
+	w.choose = func() []wipe.Choice {
+		looked++
+		switch looked {
+		case 1:
+			return []wipe.Choice{choice("sda", "S1"), choice("sdb", "S2")}
+		case 2: // one more, and another in the place of one
+			return []wipe.Choice{choice("sda", "S1"), choice("sdb", "S4"), choice("sdc", "S3")}
+		}
+		return []wipe.Choice{choice("sda", "S1"), choice("sdc", "S3")}
+	}
+	if err := w.cleanUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range w.posted[len(w.posted)-1].(model.ProbeWipe).Disks {
+		got = append(got, d.Name+" "+d.Serial)
+	}
+	if diff := gocmp.Diff([]string{"sda S1", "sdb S2", "sdb S4", "sdc S3"}, got); diff != "" {
+		t.Errorf("disks in the report (-want +got):\n%s", diff)
 	}
 }
 

@@ -53,8 +53,8 @@ cleanup; both addresses below are in that image's Ignition.
                          a secure discard, else zeros on every block. What is not seen
                          to have worked gives way to the next.
               THIS DESTROYS DATA. Removable media and disks on a storage network are
-              left alone. Disks in use, write-protected ones and those locked by a
-              password are reported as failed.
+              left alone. Disks in use, write-protected ones, those locked by a
+              password and those that Linux cannot use are reported as failed.
               With --power-off the machine is powered off when the report is accepted
               and no disk has failed; else it stays on. In the image that Ingot boots
               this is always so.

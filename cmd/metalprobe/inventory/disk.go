@@ -60,13 +60,16 @@ func (h *Host) Disks() []Disk {
 
 // physical reports whether a block device is a disk of its own. What the kernel
 // makes up (loop, ram, zram, md, dm, nbd) has no device behind it; sr and fd are
-// optical and floppy drives; a hidden one is a path to an NVMe disk that has
-// several; an eMMC's boot partitions belong to the firmware.
+// optical and floppy drives; nvme0c0n1, which is hidden, is a path to an NVMe disk
+// that has several; an eMMC's boot partitions, and flash memory, belong to the
+// firmware. An NVMe disk that is hidden itself is one that Linux cannot use.
 func (h *Host) physical(name string) bool {
 	switch {
-	case !h.exists("sys/block", name, "device"), h.text("sys/block", name, "hidden") == "1":
+	case !h.exists("sys/block", name, "device"):
 		return false
-	case strings.HasPrefix(name, "sr"), strings.HasPrefix(name, "fd"):
+	case h.text("sys/block", name, "hidden") == "1":
+		return strings.HasPrefix(name, "nvme") && !strings.Contains(name, "c")
+	case strings.HasPrefix(name, "sr"), strings.HasPrefix(name, "fd"), strings.HasPrefix(name, "mtdblock"):
 		return false
 	case strings.HasPrefix(name, "mmcblk") && strings.Contains(name, "boot"):
 		return false

@@ -75,13 +75,18 @@ func TestDisks(t *testing.T) {
 		"a SATA disk's serial number is in its vital product data": {
 			files: sata("sda", "8"), want: []Disk{sataDisk("sda", "8")},
 		},
-		"what the kernel makes up, optical drives, hidden paths and an eMMC's boot partitions are no disks": {
+		"an NVMe disk of a kind that Linux hides is a disk all the same": {
+			files: tree{"sys/block/nvme0n2/device/serial": "S1\n", "sys/block/nvme0n2/hidden": "1\n"},
+			want:  []Disk{{ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n2", Name: "nvme0n2", Serial: "S1", NUMANodeID: -1}}},
+		},
+		"what the kernel makes up, optical drives, hidden paths and what the firmware lives in are no disks": {
 			files: tree{
 				"sys/block/loop0/size": "8\n", "sys/block/ram0/size": "8\n", "sys/block/zram0/size": "8\n",
 				"sys/block/md0/size": "8\n", "sys/block/dm-0/size": "8\n",
 				"sys/block/sr0/device/model": "DVD", "sys/block/fd0/device/model": "floppy",
 				"sys/block/nvme0c0n1/device/model": "P5800X", "sys/block/nvme0c0n1/hidden": "1\n",
 				"sys/block/mmcblk0boot0/device/name": "eMMC",
+				"sys/block/mtdblock0/device/name":    "BIOS", "sys/block/mtdblock0/size": "65536\n",
 			},
 		},
 		"a volume on an array rests on both of the array's disks, and comes down before it": {

@@ -104,15 +104,14 @@ func (d *drivers) loadOne(name string) error {
 	return l.err
 }
 
-// parameters returns a module's parameters. Disks are to be found before a
-// controller's module is said to be loaded, so that none is missed; the command
-// line has the last word.
+// ownParams are parameters of modules, by module. Disks are to be found before a
+// controller's module is said to be loaded, so that none is missed; and what a SATA
+// disk's host protected area hides is to be seen, so that it is wiped.
+var ownParams = map[string]string{"scsi_mod": "scan=sync", "libata": "ignore_hpa=1"}
+
+// parameters returns a module's parameters. The command line has the last word.
 func (d *drivers) parameters(name string) string {
-	params := d.params[name]
-	if name == "scsi_mod" {
-		params = strings.TrimSpace("scan=sync " + params)
-	}
-	return params
+	return strings.TrimSpace(ownParams[name] + " " + d.params[name])
 }
 
 // want loads what is for a modalias or name. A driver that refuses is told of: the

@@ -55,6 +55,17 @@ func TestDriversAreLoadedAfterWhatTheyNeed(t *testing.T) {
 	}
 }
 
+func TestParametersOfModules(t *testing.T) {
+	d := &drivers{params: map[string]string{"libata": "force=1:noncq", "nvme": "poll_queues=1"}}
+	for name, want := range map[string]string{
+		"libata": "ignore_hpa=1 force=1:noncq", "scsi_mod": "scan=sync", "nvme": "poll_queues=1", "ahci": "",
+	} {
+		if got := d.parameters(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestADriverThatLacksWhatItNeedsIsNotLoaded(t *testing.T) {
 	d, order := fakeDrivers("virtio_ring")
 	err := d.load("virtio_net")

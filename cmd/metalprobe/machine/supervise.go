@@ -70,6 +70,8 @@ func Supervise() {
 		screen.print(mountErr.Error())
 	}
 	screen.print("metalprobe starts")
+	// Between two workers nobody listens, and this process must not end by a signal.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT)
 	for {
 		wanted, status, err := work(screen)
 		switch {

@@ -7,13 +7,11 @@ type area struct{ offset, length int64 }
 
 const (
 	mib = 1 << 20
-	// edge is cleared at both ends of a disk: partition tables, boot loaders, and
-	// what RAID controllers and arrays keep there.
+	// edge is cleared at both ends of a disk, where partition tables, boot loaders and
+	// what RAID controllers keep are, and of each partition: file systems, volume
+	// groups and arrays have their labels there, and a new partition in the same place
+	// would show them again. LUKS2 keeps its keys in as many bytes by default.
 	edge = 16 * mib
-	// partitionEdge is cleared at both ends of each partition: file systems,
-	// encryption, volume groups and arrays have their labels there, and a new
-	// partition in the same place would show them again.
-	partitionEdge = 2 * mib
 )
 
 // edges are the areas that a quick wipe overwrites.
@@ -23,7 +21,7 @@ func edges(size int64, partitions []inventory.Partition) []area {
 		// A partition table may claim anything.
 		if p.Start < uint64(size) && p.Bytes > 0 {
 			length := min(p.Bytes, uint64(size)-p.Start)
-			areas = append(areas, ends(int64(p.Start), int64(length), partitionEdge)...)
+			areas = append(areas, ends(int64(p.Start), int64(length), edge)...)
 		}
 	}
 	return areas

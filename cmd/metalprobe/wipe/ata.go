@@ -222,12 +222,14 @@ func sanitizeATA(m Method) ataCommand {
 // ataSanitizing is the answer to SANITIZE STATUS EXT.
 type ataSanitizing struct {
 	sanitizing
-	frozen bool
+	completed bool // the last one did, without error
+	frozen    bool
 }
 
 func parseATASanitizing(r ataAnswer) ataSanitizing {
 	return ataSanitizing{
 		sanitizing: sanitizing{running: r.count>>14&1 == 1, percent: percentOf(uint16(r.address))},
+		completed:  r.count>>15&1 == 1,
 		frozen:     r.count>>13&1 == 1,
 	}
 }
@@ -360,19 +362,27 @@ func (d *ata) settle(ctx context.Context, told Told) (noSanitize string, err err
 	return "", nil
 }
 
-// sanitizing asks how far a sanitize is. One that failed is an aborted command.
+// sanitizing asks how far a sanitize is. One that failed is an aborted command. A
+// controller may keep the registers to itself, which then say nothing, and not that
+// nothing is under way: the status is never zero.
 func (d *ata) sanitizing(count uint16) (ataSanitizing, error) {
 	r, err := d.send(ataCommand{
 		command: ataSanitize, protocol: nonData, extended: true, feature: sanitizeStatusExt, count: count, timeout: askLimit,
 	})
+	if err == nil && r.status == 0 {
+		err = errors.New("the disk's controller does not hand on what the disk answers")
+	}
 	return parseATASanitizing(r), err
 }
 
 func (d *ata) follow(ctx context.Context, m Method, told Told) error {
 	err := await(ctx, m, unknownErasure, told, func() (sanitizing, error) {
 		s, err := d.sanitizing(0)
-		if errors.Is(err, errAborted) {
+		switch {
+		case errors.Is(err, errAborted):
 			err = fmt.Errorf("%w: %w", errSanitize, err)
+		case err == nil && !s.running && !s.completed:
+			err = fmt.Errorf("%w: it has ended, and was not completed", errSanitize)
 		}
 		return s.sanitizing, err
 	})
@@ -393,24 +403,34 @@ func (d *ata) Clear(ctx context.Context, m Method, told Told) error {
 	return d.follow(ctx, m, told)
 }
 
+// errPassword is a disk that may have kept Ingot's password: it is of no use to
+// anybody, whatever is on it.
+var errPassword = errors.New("the disk keeps the password that Ingot set: the next wipe tries to take it off")
+
 // erase sets a password, for there is no erasing without, and erases the disk and
 // with it the password.
 func (d *ata) erase(ctx context.Context, m Method) error {
-	if err := d.security(ataSetPassword, askLimit, false); err != nil {
-		return fmt.Errorf("set a password: %w", err)
+	err := d.security(ataSetPassword, askLimit, false)
+	if err != nil {
+		err = fmt.Errorf("set a password: %w", err)
+	} else {
+		err = d.eraseUnit(ctx, m)
 	}
-	err := d.eraseUnit(ctx, m)
-	id, identifyErr := d.identify()
-	if identifyErr == nil && id.enabled {
-		id, identifyErr = d.liftPassword(id)
+	return errors.Join(err, d.withoutPassword())
+}
+
+// withoutPassword sees to it that the password is off. It was set even where the
+// disk did not say so in time.
+func (d *ata) withoutPassword() error {
+	id, err := d.identify()
+	if err == nil && id.enabled {
+		id, err = d.liftPassword(id)
 	}
 	switch {
 	case err != nil:
-		return err
-	case identifyErr != nil:
-		return fmt.Errorf("see whether the password is off: %w", identifyErr)
+		return fmt.Errorf("%w (it cannot be asked: %w)", errPassword, err)
 	case id.enabled:
-		return errors.New("the disk says that it is erased, and keeps the password: the next wipe tries to take it off")
+		return errPassword
 	}
 	return nil
 }

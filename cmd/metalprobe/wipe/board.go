@@ -84,10 +84,11 @@ func (g *gauge) told(m Method, percent int) {
 	g.at(percent)
 }
 
-// at notes how far the method is, and logs every tenth of it.
+// at notes how far the method is, and logs every tenth of it. A disk that takes
+// something back, or says no more, is not heeded: progress goes forwards.
 func (g *gauge) at(percent int) {
 	percent = min(percent, 100)
-	if percent == g.percent {
+	if percent <= g.percent {
 		return
 	}
 	g.percent = percent

@@ -30,12 +30,16 @@ func decide(d inventory.Disk, used, mode string) (result, why string) {
 	switch {
 	case mode == model.CleanupNone:
 		return model.WipeSkipped, "cleanup mode none leaves disks as they are"
-	case d.SizeBytes == 0:
+	case d.Removable && d.SizeBytes == 0:
 		return model.WipeSkipped, "there is no medium in the drive"
 	case d.Removable:
 		return model.WipeSkipped, "the medium is removable"
 	case d.Remote:
 		return model.WipeSkipped, "the disk is on a storage network, not in this machine"
+	case d.SizeBytes == 0:
+		// Linux gives it no size when the disk is not ready, and when it cannot use how
+		// the disk is formatted: with metadata, or with blocks of 520 bytes.
+		return model.WipeFailed, "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, or formatted in a way that Linux does not take; format it anew or replace it"
 	case used != "":
 		return model.WipeFailed, used + ": boot the cleanup image from the network, or unmount it"
 	case d.ReadOnly:

@@ -35,8 +35,12 @@ func TestChoose(t *testing.T) {
 		"a disk that nothing uses is wiped":          {disk: disk(nil)},
 		"secure wipes the same disks as quick":       {disk: disk(nil), mode: model.CleanupSecure},
 		"none wipes nothing":                         {disk: disk(nil), mode: model.CleanupNone, want: skipped, why: "cleanup mode none leaves disks as they are"},
-		"a drive without a medium has nothing on it": {disk: disk(func(d *inventory.Disk) { d.SizeBytes = 0 }), want: skipped, why: "there is no medium in the drive"},
-		"a removable medium is somebody's stick":     {disk: disk(func(d *inventory.Disk) { d.Removable = true }), want: skipped, why: "the medium is removable"},
+		"a drive without a medium has nothing on it": {disk: disk(func(d *inventory.Disk) { d.SizeBytes, d.Removable = 0, true }), want: skipped, why: "there is no medium in the drive"},
+		"a disk whose size Linux does not see may be full of data": {
+			disk: disk(func(d *inventory.Disk) { d.SizeBytes = 0 }), want: failed,
+			why: "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, or formatted in a way that Linux does not take; format it anew or replace it",
+		},
+		"a removable medium is somebody's stick": {disk: disk(func(d *inventory.Disk) { d.Removable = true }), want: skipped, why: "the medium is removable"},
 		"a disk on a storage network may have other users": {
 			disk: disk(func(d *inventory.Disk) { d.Remote = true }),
 			want: skipped, why: "the disk is on a storage network, not in this machine",

@@ -97,14 +97,20 @@ func (e *eraser) quick(ctx context.Context) (string, error) {
 
 // secure clears every byte, by the best method that is seen to have worked.
 func (e *eraser) secure(ctx context.Context) (method string, err error) {
-	if err := e.flush(); err != nil {
-		return "", err
+	methods := e.abilities.methods(model.CleanupSecure)
+	if err := e.flush(); err != nil && !methods[0].firmware() {
+		return "", err // but one whose sanitize has failed may take nothing else than another
 	}
 	before, err := e.look(ctx, witnesses(e.device.Size()))
 	if err != nil {
 		return "", err
 	}
-	for _, m := range e.abilities.methods(model.CleanupSecure) {
+	if methods[0].firmware() {
+		if err := e.mark(ctx, before); err != nil {
+			return "", err
+		}
+	}
+	for _, m := range methods {
 		method, err = string(m), e.clear(ctx, m)
 		if err == nil {
 			err = e.prove(ctx, m, before)
@@ -114,6 +120,9 @@ func (e *eraser) secure(ctx context.Context) (method string, err error) {
 		}
 		if ctx.Err() != nil {
 			return method, context.Cause(ctx)
+		}
+		if errors.Is(err, errPassword) {
+			break // whatever else clears it, nobody could use the disk
 		}
 		if m != Overwrite {
 			e.note(m, err)

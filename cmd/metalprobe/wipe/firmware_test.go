@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,8 +81,11 @@ type nvmeDisk struct {
 	medium
 	controller []byte
 	namespaces int
-	formats    error // what a format fails with
-	sanitizes  error // what starting a sanitize fails with
+	others     []byte // controllers of each namespace that this one does not have
+	ignores    bool   // it takes a sanitize, and does not even begin
+	restricted bool   // its sanitize that has failed is only ended by another
+	formats    error  // what a format fails with
+	sanitizes  error  // what starting a sanitize fails with
 	action     uint32
 	asked      []string // to clear
 }
@@ -93,9 +97,15 @@ func (d *nvmeDisk) send(c nvmeCommand) error {
 		case identifyController:
 			copy(c.data, d.controller)
 		case activeNamespaces, allocNamespaces:
-			for i := range d.namespaces {
+			n := d.namespaces
+			if c.dword10 == allocNamespaces {
+				n += len(d.others)
+			}
+			for i := range n {
 				binary.LittleEndian.PutUint32(c.data[4*i:], uint32(i+1))
 			}
+		case attachedTo:
+			c.data[0] = d.others[int(c.namespace)-1-d.namespaces]
 		}
 		return nil
 	case nvmeGetLogPage:
@@ -118,6 +128,12 @@ func (d *nvmeDisk) send(c nvmeCommand) error {
 		return nil
 	case nvmeSanitize:
 		d.action = c.dword10 & 7
+		if d.restricted {
+			if d.action == exitFailureMode {
+				return nvmeStatus(0x1c)
+			}
+			d.restricted, d.failing = false, false
+		}
 		if d.action == exitFailureMode {
 			d.asked = append(d.asked, "exit failure mode")
 			d.began, d.failing = time.Time{}, false
@@ -125,7 +141,7 @@ func (d *nvmeDisk) send(c nvmeCommand) error {
 		}
 		how := map[uint32]func([]byte){sanitizeByBlock: zero, sanitizeByKey: noise, sanitizeOverwrite: zero}[d.action]
 		d.asked = append(d.asked, "sanitize "+map[uint32]string{sanitizeByBlock: "block", sanitizeByKey: "key", sanitizeOverwrite: "overwrite"}[d.action])
-		if d.sanitizes == nil {
+		if d.sanitizes == nil && !d.ignores {
 			d.start(how)
 		}
 		return d.sanitizes
@@ -203,6 +219,14 @@ func TestNVMeDisks(t *testing.T) {
 			disk:  nvmeDisk{controller: capable(format, 0, block), namespaces: 1, medium: medium{lies: true}},
 			asked: []string{"sanitize block", "format"}, method: "overwrite",
 		},
+		"secure: a sanitize that is not heard of again has not been": {
+			disk:  nvmeDisk{controller: capable(format, 0, block), namespaces: 1, ignores: true},
+			asked: []string{"sanitize block", "exit failure mode", "format"}, method: "nvme-format",
+		},
+		"secure: a namespace that only another machine has is left to it": {
+			disk:  nvmeDisk{controller: capable(format|8, 0, block), namespaces: 1, others: []byte{1}},
+			asked: []string{"format"}, method: "nvme-format",
+		},
 		"secure: of several namespaces only its own is formatted": {
 			disk:  nvmeDisk{controller: capable(format, 0, block|key|write), namespaces: 2},
 			asked: []string{"format"}, method: "nvme-format",
@@ -214,7 +238,7 @@ func TestNVMeDisks(t *testing.T) {
 		"quick: a format by key, and the edges": {
 			mode:  model.CleanupQuick,
 			disk:  nvmeDisk{controller: capable(format, byKey, block), namespaces: 1},
-			asked: []string{"format"}, method: "nvme-format+overwrite-edges",
+			asked: []string{"format"}, method: "nvme-format-crypto+overwrite-edges",
 		},
 		"quick: the edges when the format is refused": {
 			mode:  model.CleanupQuick,
@@ -247,6 +271,66 @@ func TestNVMeDisks(t *testing.T) {
 				t.Error("the disk still holds data")
 			}
 		})
+	}
+}
+
+func TestANamespaceThatNobodyHasIsNotForgotten(t *testing.T) {
+	for _, mode := range []string{model.CleanupQuick, model.CleanupSecure} {
+		path := diskFile(t)
+		d := nvmeDisk{controller: capable(2|8, 0, 2), namespaces: 1, others: []byte{1, 0}, medium: medium{t: t, path: path}}
+		got, _ := secureWipe(t, mode, fake{own: &nvme{namespace: 1, send: d.send}}, path)
+		if got.Result != model.WipeFailed || !strings.Contains(got.Error, "namespace 3 of the disk is attached to no controller") {
+			t.Errorf("%s: got %+v, want failed for what is on namespace 3", mode, got)
+		}
+	}
+}
+
+// A disk that is all but empty shows nothing but zeros wherever it is looked at.
+func TestADiskThatLiesIsFoundOutThoughItIsAlmostEmpty(t *testing.T) {
+	for title, tc := range map[string]struct {
+		disk nvmeDisk
+		how  string
+	}{
+		"by a format":   {nvmeDisk{controller: capable(2, 0, 0)}, "format"},
+		"by a sanitize": {nvmeDisk{controller: capable(0, 0, 2)}, "sanitize block"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			path := diskFile(t)
+			content := make([]byte, diskSize)
+			copy(content[30*mib+5000:], "secret!")
+			if err := os.WriteFile(path, content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range witnesses(diskSize) {
+				if bytes.Contains(content[a.offset:a.offset+a.length], []byte("secret!")) {
+					t.Fatalf("the secret is where it is looked for, at %d", a.offset)
+				}
+			}
+			synctest.Test(t, func(t *testing.T) {
+				d := tc.disk
+				d.namespaces, d.medium = 1, medium{t: t, path: path, lies: true}
+				got, _ := secureWipe(t, model.CleanupSecure, fake{own: &nvme{namespace: 1, send: d.send}}, path)
+				if got.Method != "overwrite" || got.Result != model.WipeDone || !slices.Equal(d.asked, []string{tc.how}) {
+					t.Errorf("got %+v after %q, want overwritten", got, d.asked)
+				}
+			})
+			if holdsSecrets(t, path) {
+				t.Error("the disk still holds data")
+			}
+		})
+	}
+}
+
+func TestProgressGoesForwards(t *testing.T) {
+	var told []int
+	g := &gauge{log: slog.New(slog.DiscardHandler), board: newBoard([]Choice{{}}, func(disks []model.DiskProgress, _ bool) {
+		told = append(told, disks[0].Percent)
+	})}
+	for _, percent := range []int{-1, 0, 30, -1, 20, 30, 120} {
+		g.told(NVMeSanitizeBlock, percent)
+	}
+	if diff := cmp.Diff([]int{-1, 0, 30, 100}, told); diff != "" {
+		t.Errorf("percent (-want +got):\n%s", diff)
 	}
 }
 
@@ -311,6 +395,26 @@ func TestProgressIsTold(t *testing.T) {
 	})
 }
 
+func TestADiskThatTakesNothingButAnotherSanitizeIsSanitized(t *testing.T) {
+	path := diskFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		d := nvmeDisk{controller: capable(2, 0, 2), namespaces: 1, restricted: true, medium: medium{t: t, path: path, failing: true, takes: time.Minute}}
+		d.began = time.Now()
+		time.Sleep(time.Hour)
+		f := fake{own: &nvme{namespace: 1, send: d.send}, locked: func() bool {
+			running, failed, _ := d.state()
+			return running || failed
+		}}
+		got, _ := secureWipe(t, model.CleanupSecure, f, path)
+		if got.Result != model.WipeDone || got.Method != "nvme-sanitize-block" {
+			t.Errorf("got %+v, want sanitized", got)
+		}
+	})
+	if holdsSecrets(t, path) {
+		t.Error("the disk still holds data")
+	}
+}
+
 func TestADiskThatNeverEndsIsGivenUp(t *testing.T) {
 	path := diskFile(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -367,6 +471,10 @@ type sataDisk struct {
 	attempts int // with a wrong password
 	prepared bool
 	cut      bool  // power is lost half way through the next erase
+	keeps    bool  // it does not give a password up
+	sets     error // what setting a password fails with, after it is set
+	ignores  bool  // it takes a sanitize, and does nothing
+	mute     bool  // its controller does not hand on registers
 	erases   error // what erasing fails with
 	dead     bool  // power is lost
 	asked    []string
@@ -415,6 +523,9 @@ func (d *sataDisk) send(c ataCommand) (ataAnswer, error) {
 		}
 		d.password = given
 		d.asked = append(d.asked, "set password")
+		if d.sets != nil {
+			return ataAnswer{}, d.sets
+		}
 	case ataUnlock:
 		if given != d.password || d.attempts >= 5 {
 			d.attempts++
@@ -423,7 +534,7 @@ func (d *sataDisk) send(c ataCommand) (ataAnswer, error) {
 		d.locked = false
 		d.asked = append(d.asked, "unlock")
 	case ataDisablePassword:
-		if d.locked || given != d.password {
+		if d.locked || given != d.password || d.keeps {
 			return aborted, errAborted
 		}
 		d.password = ""
@@ -476,14 +587,22 @@ func (d *sataDisk) sanitize(c ataCommand) (ataAnswer, error) {
 			return ataAnswer{status: 0x51, failure: 4, address: 1}, errAborted
 		}
 		r := ataAnswer{status: 0x50, count: 1 << 15, address: uint64(progress)}
-		if running {
+		switch {
+		case d.mute:
+			r = ataAnswer{}
+		case running:
 			r.count = 1 << 14
+		case d.ignores:
+			r.count = 0
 		}
 		return r, nil
 	case d.locked || c.address != keys[c.feature]:
 		return ataAnswer{status: 0x51, failure: 4}, errAborted
 	}
 	d.asked = append(d.asked, map[uint16]string{cryptoScrambleExt: "crypto scramble", blockEraseExt: "block erase", overwriteExt: "overwrite"}[c.feature])
+	if d.ignores {
+		return ataAnswer{status: 0x50}, nil
+	}
 	d.start(map[uint16]func([]byte){cryptoScrambleExt: noise, blockEraseExt: zero, overwriteExt: zero}[c.feature])
 	return ataAnswer{status: 0x50}, nil
 }
@@ -514,6 +633,23 @@ func TestSATADisks(t *testing.T) {
 		"a sanitize that fails": {
 			disk:  sataDisk{words: map[int]uint16{59: hasBlock, 128: hasSecurity}, medium: medium{takes: time.Minute, failing: true}},
 			asked: []string{"block erase", "clear failure", "set password", "erase"}, method: "ata-security-erase",
+		},
+		"a sanitize that is not heard of again": {
+			disk:  sataDisk{words: map[int]uint16{59: hasBlock, 128: hasSecurity}, ignores: true},
+			asked: []string{"block erase", "clear failure", "set password", "erase"}, method: "ata-security-erase",
+		},
+		"a controller that does not tell how far a sanitize is": {
+			disk:  sataDisk{words: map[int]uint16{59: hasBlock, 128: hasSecurity}, mute: true},
+			asked: []string{"clear failure", "set password", "erase"}, method: "ata-security-erase",
+		},
+		"a password that stays on the disk": {
+			disk:  sataDisk{words: map[int]uint16{128: hasSecurity}, erases: errAborted, keeps: true},
+			asked: []string{"set password", "erase"},
+			err:   "the disk keeps the password that Ingot set",
+		},
+		"a password that is set though the disk says otherwise": {
+			disk:  sataDisk{words: map[int]uint16{128: hasSecurity}, sets: errGone},
+			asked: []string{"set password", "disable password"}, method: "overwrite",
 		},
 		"an erase with a password that is gone afterwards": {
 			disk:  sataDisk{words: map[int]uint16{128: hasSecurity | hasEnhanced, 90: 30}},
@@ -614,6 +750,7 @@ func TestADiskThatLostPowerInItsEraseIsWipedAfterwards(t *testing.T) {
 type sasDisk struct {
 	medium
 	knows map[byte]bool
+	reset int // how many times it says first that it was reset
 	asked []byte
 }
 
@@ -626,6 +763,9 @@ func (d *sasDisk) send(c scsiCommand) error {
 		}
 	case scsiRequestSense:
 		switch running, failed, progress := d.state(); {
+		case d.reset > 0:
+			d.reset--
+			copy(c.data, fixed(6, 0x2900))
 		case running:
 			copy(c.data, fixed(2, 0x041b, 0x80, byte(progress>>8), byte(progress)))
 		case failed:
@@ -661,6 +801,10 @@ func TestSASDisks(t *testing.T) {
 		"sanitize that fails": {
 			sasDisk{knows: map[byte]bool{scsiBlockErase: true, scsiOverwrite: true}, medium: medium{takes: time.Minute, failing: true}},
 			[]byte{scsiBlockErase, scsiExitFailure, scsiOverwrite}, "scsi-sanitize-overwrite",
+		},
+		"a reset is told of first": {
+			sasDisk{knows: map[byte]bool{scsiBlockErase: true}, reset: 3, medium: medium{takes: time.Minute}},
+			[]byte{scsiBlockErase}, "scsi-sanitize-block",
 		},
 		"no sanitize": {sasDisk{}, nil, "overwrite"},
 	} {

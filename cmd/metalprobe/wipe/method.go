@@ -44,12 +44,9 @@ type Abilities struct {
 	Offers []Method
 	// Withheld says why offered methods must not be used.
 	Withheld map[Method]string
-	// ByKey is set when the disk encrypts what it stores, so that the erasing of
-	// all of it takes an instant.
-	ByKey bool
 	// Estimate is how long the disk says that a method takes, where it says so.
 	Estimate map[Method]time.Duration
-	// Locked says why the disk can neither be read nor written; "" for a sound one.
+	// Locked says why nothing can clear the disk as it is; "" for a sound one.
 	Locked string
 }
 
@@ -70,9 +67,9 @@ var preference = []Method{
 func (a Abilities) methods(mode string) []Method {
 	var list []Method
 	if mode != model.CleanupSecure {
-		// Without a key to throw away a format may take hours.
-		if a.ByKey && a.usable(NVMeFormat) {
-			list = append(list, NVMeFormat)
+		// A format that does not just throw a key away may take hours.
+		if a.usable(NVMeFormatCrypto) {
+			list = append(list, NVMeFormatCrypto)
 		}
 		return append(list, Discard)
 	}

@@ -34,7 +34,7 @@ func TestMethods(t *testing.T) {
 		"an NVMe disk that can do everything is sanitized first, best by its cells": {
 			nvmeWithout(same, true),
 			then(NVMeSanitizeBlock, NVMeSanitizeCrypto, NVMeSanitizeOverwrite, NVMeFormat, NVMeFormatCrypto),
-			[]Method{NVMeFormat, Discard},
+			[]Method{NVMeFormatCrypto, Discard},
 		},
 		"an NVMe disk whose format does not take an instant is discarded when it is to go quickly": {
 			nvmeWithout(func(c *nvmeController) { c.cryptoErase = false }, true),
@@ -42,17 +42,17 @@ func TestMethods(t *testing.T) {
 		},
 		"an NVMe disk without sanitize is formatted": {
 			nvmeWithout(func(c *nvmeController) { c.sanitizeBlock, c.sanitizeKey, c.sanitizeWrite = false, false, false }, true),
-			then(NVMeFormat, NVMeFormatCrypto), []Method{NVMeFormat, Discard},
+			then(NVMeFormat, NVMeFormatCrypto), []Method{NVMeFormatCrypto, Discard},
 		},
 		"a sanitize would clear the other namespaces, a format of one does not": {
-			nvmeWithout(same, false), then(NVMeFormat, NVMeFormatCrypto), []Method{NVMeFormat, Discard},
+			nvmeWithout(same, false), then(NVMeFormat, NVMeFormatCrypto), []Method{NVMeFormatCrypto, Discard},
 		},
 		"a format that reaches all namespaces is as good as none": {
 			nvmeWithout(func(c *nvmeController) { c.formatsAll = true }, false), kernel, []Method{Discard},
 		},
 		"a format that reaches all namespaces is welcome where there is one": {
 			nvmeWithout(func(c *nvmeController) { c.formatsAll, c.sanitizeKey, c.sanitizeWrite = true, false, false }, true),
-			then(NVMeSanitizeBlock, NVMeFormat, NVMeFormatCrypto), []Method{NVMeFormat, Discard},
+			then(NVMeSanitizeBlock, NVMeFormat, NVMeFormatCrypto), []Method{NVMeFormatCrypto, Discard},
 		},
 		"a SATA disk is sanitized rather than erased with a password": {
 			sataWith(func(*ataIdentity) {}),

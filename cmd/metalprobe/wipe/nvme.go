@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -29,6 +30,7 @@ const (
 	identifyController = 0x01
 	activeNamespaces   = 0x02
 	allocNamespaces    = 0x10
+	attachedTo         = 0x12
 )
 
 const identifySize = 4096
@@ -204,13 +206,13 @@ func sanitizeLog() nvmeCommand {
 // nvmeSanitizing is what the Sanitize Status log page says.
 type nvmeSanitizing struct {
 	sanitizing
-	failed                  bool
+	completed, failed       bool
 	action                  uint32 // of the last sanitize
 	overwrite, block, byKey time.Duration
 }
 
 func parseSanitizeLog(b []byte) nvmeSanitizing {
-	const running, failed = 2, 3
+	const completed, running, failed, deallocated = 1, 2, 3, 4
 	if len(b) < 20 {
 		return nvmeSanitizing{}
 	}
@@ -224,6 +226,7 @@ func parseSanitizeLog(b []byte) nvmeSanitizing {
 	state := binary.LittleEndian.Uint16(b[2:]) & 0b111
 	return nvmeSanitizing{
 		sanitizing: sanitizing{running: state == running, percent: percentOf(binary.LittleEndian.Uint16(b))},
+		completed:  state == completed || state == deallocated,
 		failed:     state == failed, action: binary.LittleEndian.Uint32(b[4:]) & 0b111,
 		overwrite: estimate(8), block: estimate(12), byKey: estimate(16),
 	}
@@ -240,20 +243,20 @@ func (s nvmeSanitizing) method() Method {
 	return NVMeSanitizeBlock
 }
 
-// countNamespaces counts what a namespace list names (§5.17.2.2).
-func countNamespaces(b []byte) int {
-	n := 0
+// parseNamespaces reads a namespace list (§5.17.2.2).
+func parseNamespaces(b []byte) []uint32 {
+	var list []uint32
 	for len(b) >= 4 && binary.LittleEndian.Uint32(b) != 0 {
-		n, b = n+1, b[4:]
+		list, b = append(list, binary.LittleEndian.Uint32(b)), b[4:]
 	}
-	return n
+	return list
 }
 
 // nvmeAbilities says what a disk can do. Alone means that its namespace is the only
 // one: a sanitize clears all of them, which may be other disks of this machine, or
 // of another.
 func nvmeAbilities(c nvmeController, s nvmeSanitizing, alone bool) Abilities {
-	a := Abilities{ByKey: c.cryptoErase}
+	var a Abilities
 	if c.sanitizeBlock {
 		a.offer(NVMeSanitizeBlock, s.block)
 	}
@@ -306,6 +309,9 @@ func (n *nvme) Ready(ctx context.Context, told Told) (Abilities, error) {
 		}
 	}
 	n.abilities = nvmeAbilities(c, s, n.alone(c))
+	if id := n.forgotten(c); id != 0 {
+		n.abilities.Locked = fmt.Sprintf("namespace %d of the disk is attached to no controller, so that what is on it would stay for whoever attaches it: attach or delete it (nvme attach-ns, nvme delete-ns), then wipe again", id)
+	}
 	return n.abilities, nil
 }
 
@@ -325,11 +331,39 @@ func (n *nvme) alone(c nvmeController) bool {
 	}
 	for _, list := range lists {
 		data, err := n.identify(list, 0)
-		if err != nil || countNamespaces(data) != 1 {
+		if err != nil || len(parseNamespaces(data)) != 1 {
 			return false
 		}
 	}
 	return true
+}
+
+// forgotten returns a namespace of the disk that is there and that no controller
+// has, so that no machine sees it; 0 for none. One that only another controller has
+// is another machine's.
+func (n *nvme) forgotten(c nvmeController) uint32 {
+	if !c.management {
+		return 0
+	}
+	active, err := n.identify(activeNamespaces, 0)
+	if err != nil {
+		return 0
+	}
+	allocated, err := n.identify(allocNamespaces, 0)
+	if err != nil {
+		return 0
+	}
+	seen := parseNamespaces(active)
+	for _, id := range parseNamespaces(allocated) {
+		if slices.Contains(seen, id) {
+			continue
+		}
+		// A list of controllers begins with their number (§5.17.2.9).
+		if list, err := n.identify(attachedTo, id); err != nil || binary.LittleEndian.Uint16(list) == 0 {
+			return id
+		}
+	}
+	return 0
 }
 
 // settle waits for a sanitize that goes on since before, and brings a disk back
@@ -376,7 +410,7 @@ func (n *nvme) sanitizing() (nvmeSanitizing, error) {
 func (n *nvme) follow(ctx context.Context, m Method, estimate time.Duration, told Told) error {
 	return await(ctx, m, patience(estimate), told, func() (sanitizing, error) {
 		s, err := n.sanitizing()
-		if err == nil && s.failed {
+		if err == nil && !s.running && !s.completed {
 			err = errSanitize
 		}
 		return s.sanitizing, err

@@ -87,7 +87,8 @@ func TestParseSanitizeLog(t *testing.T) {
 			page("0080 0200 0a000000 ffffffff 78000000 02000000"),
 			nvmeSanitizing{sanitizing: sanitizing{running: true, percent: 50}, action: sanitizeByBlock, block: 2 * time.Minute, byKey: 2 * time.Second},
 		},
-		"done":                  {page("ffff 0101 0c000000 00000000 00000000 00000000"), nvmeSanitizing{sanitizing: sanitizing{percent: 99}, action: sanitizeByKey}},
+		"done":                  {page("ffff 0101 0c000000 00000000 00000000 00000000"), nvmeSanitizing{sanitizing: sanitizing{percent: 99}, completed: true, action: sanitizeByKey}},
+		"done, and deallocated": {page("ffff 0400 0a000000 00000000 00000000 00000000"), nvmeSanitizing{sanitizing: sanitizing{percent: 99}, completed: true, action: sanitizeByBlock}},
 		"failed":                {page("0000 0300 0b000000"), nvmeSanitizing{failed: true, action: sanitizeOverwrite}},
 		"never sanitized":       {page(""), nvmeSanitizing{}},
 		"an answer of no bytes": {nil, nvmeSanitizing{}},
@@ -99,7 +100,7 @@ func TestParseSanitizeLog(t *testing.T) {
 	}
 }
 
-func TestCountNamespaces(t *testing.T) {
+func TestParseNamespaces(t *testing.T) {
 	list := func(ids ...uint32) []byte {
 		b := make([]byte, identifySize)
 		for i, id := range ids {
@@ -109,7 +110,7 @@ func TestCountNamespaces(t *testing.T) {
 	}
 	full := bytes.Repeat([]byte{1}, identifySize)
 	for want, page := range map[int][]byte{0: list(), 1: list(1), 3: list(1, 2, 9), 1024: full} {
-		if got := countNamespaces(page); got != want {
+		if got := len(parseNamespaces(page)); got != want {
 			t.Errorf("%d namespaces, want %d", got, want)
 		}
 	}
@@ -119,7 +120,7 @@ func FuzzFirmwareAnswers(f *testing.F) {
 	f.Add(make([]byte, identifySize))
 	f.Add([]byte{0x72, 0, 0, 0, 0, 0, 0, 14, 9, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x50})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		nvmeAbilities(parseController(b), parseSanitizeLog(b), countNamespaces(b) == 1)
+		nvmeAbilities(parseController(b), parseSanitizeLog(b), len(parseNamespaces(b)) == 1)
 		parseLayout(b)
 		id, _ := parseIdentify(b)
 		ataAbilities(id, "")

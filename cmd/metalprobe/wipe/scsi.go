@@ -76,7 +76,7 @@ func requestSense() scsiCommand {
 
 // parseSense reads fixed sense data (SPC-5 §4.4.3) for what it says of a sanitize.
 func parseSense(b []byte) (sanitizing, error) {
-	const mediumError = 3
+	const notReady, mediumError, unitAttention = 2, 3, 6
 	if len(b) < 18 || b[0]&0x7e != 0x70 {
 		return sanitizing{}, errors.New("the disk does not say how it is")
 	}
@@ -90,6 +90,8 @@ func parseSense(b []byte) (sanitizing, error) {
 		return s, nil
 	case code == 0x3103, key == mediumError: // SANITIZE COMMAND FAILED
 		return sanitizing{}, fmt.Errorf("%w (sense %#x/%#04x)", errSanitize, key, code)
+	case key == notReady, key == unitAttention: // which are told before anything else
+		return sanitizing{}, fmt.Errorf("the disk is not ready to say how it is (sense %#x/%#04x)", key, code)
 	}
 	return sanitizing{}, nil
 }
@@ -123,10 +125,7 @@ func (d *scsi) Ready(ctx context.Context, told Told) (Abilities, error) {
 	if len(a.Offers) == 0 {
 		return a, nil
 	}
-	s, err := d.sanitizing()
-	if err == nil && s.running {
-		err = d.follow(ctx, SCSISanitizeBlock, told)
-	}
+	err := d.follow(ctx, SCSISanitizeBlock, told)
 	if errors.Is(err, errSanitize) {
 		_ = d.send(sanitizeSCSI(scsiExitFailure)) // another sanitize helps as well
 		err = nil

@@ -42,6 +42,8 @@ func TestParseSense(t *testing.T) {
 		"done":                    {data: fixed(0, 0)},
 		"failed":                  {data: fixed(3, 0x3103), failed: true},
 		"nothing":                 {err: true},
+		"a reset comes first":     {data: fixed(6, 0x2900), err: true},
+		"becoming ready":          {data: fixed(2, 0x0401), err: true},
 	} {
 		got, err := parseSense(tc.data)
 		if got != tc.want || errors.Is(err, errSanitize) != tc.failed || (err != nil) != (tc.failed || tc.err) {

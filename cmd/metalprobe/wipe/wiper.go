@@ -20,6 +20,8 @@ const (
 	SecureLimit = 24 * time.Hour
 	// grace is how long a disk that ran into its limit may take to finish its step.
 	grace = time.Minute
+	// takedownLimit bounds the taking down of what rests on disks, one by one.
+	takedownLimit = time.Minute
 )
 
 // maxParallel bounds the disks that are wiped at a time. Their own speed is the
@@ -53,7 +55,7 @@ func Local(log *slog.Logger) Wiper {
 // order. It waits for all of them; one that fails keeps no other from being done.
 func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.DiskWipe {
 	for _, n := range takedowns(choices) {
-		if err := w.Takedown(n); err != nil {
+		if err := w.takeDown(n); err != nil {
 			w.Log.Warn("device over a disk cannot be taken down", "device", n.Name, "err", err)
 		}
 	}
@@ -76,6 +78,18 @@ func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.
 	}
 	_ = group.Wait() // outcomes are in results
 	return results
+}
+
+// takeDown takes one device down, and does not wait for ever for one that hangs.
+func (w Wiper) takeDown(n inventory.Node) error {
+	done := make(chan error, 1)
+	go func() { done <- w.Takedown(n) }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(takedownLimit):
+		return fmt.Errorf("it is not done after %v", takedownLimit)
+	}
 }
 
 // result is the outcome for a disk that is not wiped.
@@ -128,14 +142,15 @@ func (w Wiper) erase(ctx context.Context, mode string, c Choice, g *gauge) (meth
 		method string
 		err    error
 	}
-	device, err := w.Open(c.Disk.Path)
-	if err != nil {
-		return "", fmt.Errorf("open: %w", err)
-	}
-	e := &eraser{device: device, partitions: c.Disk.Partitions, gauge: g, log: g.log}
 	ended := make(chan outcome, 1)
 	began := time.Now()
 	go func() {
+		device, err := w.Open(c.Disk.Path)
+		if err != nil {
+			ended <- outcome{"", fmt.Errorf("open: %w", err)}
+			return
+		}
+		e := &eraser{device: device, partitions: c.Disk.Partitions, gauge: g, log: g.log}
 		method, err := e.erase(ctx, mode)
 		ended <- outcome{method, errors.Join(err, device.Close())}
 	}()

@@ -50,6 +50,9 @@ func (f *fake) Firmware() Firmware { return f.own }
 func (f *fake) Size() int64 { return f.size }
 
 func (f *fake) Flush() error {
+	if err := f.access(); err != nil {
+		return err
+	}
 	f.flushed = true
 	return f.Sync()
 }
@@ -126,7 +129,7 @@ func open(t *testing.T, path string, f fake) *fake {
 func choice(path string) Choice {
 	return Choice{Disk: inventory.Disk{
 		ProbeDisk:  model.ProbeDisk{Path: path, Name: "sda", Serial: "S1", Model: "M", SizeBytes: diskSize},
-		Partitions: []inventory.Partition{{Name: "sda1", Start: 20 * mib, Bytes: 30 * mib}},
+		Partitions: []inventory.Partition{{Name: "sda1", Start: 20 * mib, Bytes: 40 * mib}},
 	}}
 }
 
@@ -153,7 +156,7 @@ func zeroed(t *testing.T, path string) string {
 
 func TestWipe(t *testing.T) {
 	broken := errors.New("input/output error")
-	const edgesOnly = "0-16 20-22 48-50 64-80"
+	const edgesOnly = "0-16 20-36 44-60 64-80"
 	tests := map[string]struct {
 		mode   string
 		disk   fake
@@ -297,6 +300,55 @@ func TestADiskThatHangsIsGivenUpAfterItsLimit(t *testing.T) {
 	})
 }
 
+func TestADiskThatHangsWhenItIsOpenedIsGivenUpAfterItsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		w := Wiper{
+			Open: func(string) (Device, error) {
+				<-hang
+				return nil, unix.EIO
+			},
+			Log: slog.New(slog.DiscardHandler),
+		}
+		began := time.Now()
+		time.AfterFunc(time.Hour, func() { close(hang) }) // or this test would hang as well
+		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice("sda")})
+		if got[0].Result != model.WipeFailed || !strings.Contains(got[0].Error, "the disk does not answer") {
+			t.Errorf("got %+v, want failed", got[0])
+		}
+		if took := time.Since(began); took != QuickLimit+grace {
+			t.Errorf("took %v, want %v", took, QuickLimit+grace)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
+func TestAnArrayThatHangsDoesNotKeepDisksFromBeingWiped(t *testing.T) {
+	path := diskFile(t)
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		c := choice(path)
+		c.Disk.Above = []inventory.Node{{Name: "md127", Array: true}}
+		w := Wiper{
+			Open: func(p string) (Device, error) { return open(t, p, fake{}), nil },
+			Takedown: func(inventory.Node) error {
+				<-hang
+				return nil
+			},
+			Log: slog.New(slog.DiscardHandler),
+		}
+		began := time.Now()
+		time.AfterFunc(time.Hour, func() { close(hang) })
+		if got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{c}); got[0].Result != model.WipeDone {
+			t.Errorf("got %+v, want wiped", got[0])
+		}
+		if took := time.Since(began); took != takedownLimit {
+			t.Errorf("took %v, want %v", took, takedownLimit)
+		}
+		time.Sleep(time.Hour)
+	})
+}
+
 func TestAWipeThatIsCalledOffIsNotDone(t *testing.T) {
 	path := diskFile(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -326,7 +378,7 @@ func TestEdges(t *testing.T) {
 	}{
 		"both ends":                          {size: gib, want: []area{{0, edge}, {gib - edge, edge}}},
 		"a small disk as a whole":            {size: edge, want: []area{{0, edge}}},
-		"both ends of a partition":           {gib, parts(100*mib, 500*mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, 2 * mib}, {598 * mib, 2 * mib}}},
+		"both ends of a partition":           {gib, parts(100*mib, 500*mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, edge}, {584 * mib, edge}}},
 		"a small partition as a whole":       {gib, parts(100*mib, mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, mib}}},
 		"a partition that begins off limits": {gib, parts(2*gib, mib), []area{{0, edge}, {gib - edge, edge}}},
 		"a partition that ends off limits":   {gib, parts(gib-mib, 1<<63), []area{{0, edge}, {gib - edge, edge}, {gib - mib, mib}}},
@@ -444,7 +496,7 @@ func TestWipeOfARealBlockDevice(t *testing.T) {
 			t.Logf("method %s", got[0].Method)
 			want := "0-80"
 			if got[0].Method == "overwrite-edges" {
-				want = "0-16 20-22 48-50 64-80"
+				want = "0-16 20-36 44-60 64-80"
 			}
 			if z := zeroed(t, path); z != want {
 				t.Errorf("MiB that are zero: got %q, want %q", z, want)

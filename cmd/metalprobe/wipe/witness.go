@@ -3,6 +3,7 @@ package wipe
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"hash/maphash"
 )
@@ -49,6 +50,33 @@ func (e *eraser) look(ctx context.Context, areas []area) (witness, error) {
 		}
 	}
 	return w, nil
+}
+
+// mark writes noise over the samples that are nobody's data, and takes it for what
+// was there: that such a sample is plain afterwards would prove nothing, for on a
+// disk that is almost empty all may be so, whatever lies between them. A disk that
+// takes no writes now cannot be marked; its erasing may be the cure for that.
+func (e *eraser) mark(ctx context.Context, w witness) error {
+	noise, marked := alignedBuffer(blockSize), false
+	for i := range w.blocks {
+		b := &w.blocks[i]
+		if !b.plain || b.unread {
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		_, _ = rand.Read(noise) // never fails
+		if _, err := e.device.WriteAt(noise[:b.length], b.offset); err != nil {
+			e.log.Info("disk cannot be marked before it is erased", "byte", b.offset, "err", err)
+			return nil
+		}
+		b.sum, b.plain, marked = maphash.Bytes(w.seed, noise[:b.length]), false, true
+	}
+	if !marked {
+		return nil
+	}
+	return e.flush()
 }
 
 // gone looks again, and fails when anything is as it was.
