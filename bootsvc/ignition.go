@@ -125,7 +125,8 @@ func (g *Ignition) prepared(source, format string) *claim {
 }
 
 // prepare makes the document of a source.
-func (g *Ignition) prepare(source []byte, format string) (*document, error) {
+func (g *Ignition) prepare(source []byte, format string) (doc *document, err error) {
+	defer survive(&err)
 	if len(bytes.TrimSpace(source)) == 0 {
 		return newDocument(g.additions(plainSpec), g.marks)
 	}

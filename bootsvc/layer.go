@@ -270,12 +270,15 @@ func (s *Server) stream(r *request, want wanted) {
 }
 
 // noteLayer notes what a fetch that is served shows. A UKI that no script asked for was
-// fetched by firmware itself. Of a client that is not known nothing is said to have been
-// reached, for the ticket may be another server's.
+// fetched by firmware itself. Of a client that is not known nothing is noted, for the
+// ticket may be another server's.
 func (s *Server) noteLayer(r *request, want wanted) {
+	if want.unnamed {
+		return
+	}
 	s.served(r, want.ticket, model.ThingImage)
 	stage := stageOf(want.ticket.Image, want.layer)
-	if stage == "" || want.unnamed {
+	if stage == "" {
 		return
 	}
 	if want.layer == want.ticket.Image.UKI && !s.scripted(want.ticket) {

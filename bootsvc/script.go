@@ -23,7 +23,7 @@ func (s *Server) serveScript(r *request) {
 	}
 	// also a machine that is only sent on to its disk: whether a server has a ticket is
 	// nobody else's business
-	if why := s.judgeAddress(offer, r); why.refused() {
+	if why := s.judgeScript(offer, r); why.refused() {
 		s.deny(r, offer, model.ThingScript, why)
 		return
 	}

@@ -113,14 +113,17 @@ type ignitionSource struct {
 	version string
 }
 
-// toIgnition translates and validates a source. A panic of a library on a source
-// that it did not expect is that source's error, and nobody else's.
+// survive turns a panic of a library on a source that it did not expect into that
+// source's error, and nobody else's.
+func survive(err *error) {
+	if recover() != nil {
+		*err = sourceError(keyIgnition, "the source cannot be translated; check it with butane --strict")
+	}
+}
+
+// toIgnition translates and validates a source.
 func toIgnition(source []byte, format string) (s ignitionSource, err error) {
-	defer func() {
-		if recover() != nil {
-			s, err = ignitionSource{}, sourceError(keyIgnition, "the source cannot be translated; check it with butane --strict")
-		}
-	}()
+	defer survive(&err)
 	if format == formatButane || hasVariant(source) {
 		return fromButane(source)
 	}

@@ -93,6 +93,13 @@ func (s *Server) judgeAddress(o model.Offer, r *request) refusal {
 	return refusal{reason, told}
 }
 
+// judgeScript returns why a server's script, which tells its token, may not be given to
+// where r comes from.
+func (s *Server) judgeScript(o model.Offer, r *request) refusal {
+	reason, told := s.bindings.ScriptRefusal(o, r.client)
+	return refusal{reason, told}
+}
+
 // sameToken compares in constant time.
 func sameToken(token model.Sensitive, shown string) bool {
 	return !token.IsZero() && subtle.ConstantTimeCompare([]byte(token.Reveal()), []byte(shown)) == 1

@@ -12,14 +12,15 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"ingot/model"
 )
 
 const (
-	// maxBodies is how many bytes of reports may be held at once.
-	maxBodies = 64 << 20
+	// maxBodies is how many bytes of reports may be held at once, maxClientBodies how
+	// many of one client: room is taken before anything came, and is not all for one
+	// that sends nothing.
+	maxBodies       = 64 << 20
+	maxClientBodies = maxBodies / 4
 	// bodyTimeout is how long a report may take to arrive.
 	bodyTimeout = 30 * time.Second
 )
@@ -32,7 +33,7 @@ const needToken = "a token is needed: report to <registry.url>/r/<token>/registe
 // path as /r/{token}/register, /bootstate, /wipe and /wipe-progress, and upstream's
 // paths without one, which are refused unless the endpoint is open.
 func (r *Registry) Handler() http.Handler {
-	e := &endpoint{registry: r, bodies: semaphore.NewWeighted(maxBodies)}
+	e := &endpoint{registry: r, bodies: newBodies()}
 	mux := http.NewServeMux()
 	for _, prefix := range []string{"/r/{token}", ""} {
 		mux.HandleFunc("POST "+prefix+"/register", e.serve(model.ThingReport, e.register))
@@ -48,7 +49,7 @@ func (r *Registry) Handler() http.Handler {
 // endpoint answers probes.
 type endpoint struct {
 	registry *Registry
-	bodies   *semaphore.Weighted // bytes that bodies may take together
+	bodies   *bodies
 }
 
 // counted counts answers by path and code. Nothing of a path that may be a token
@@ -205,10 +206,10 @@ func (q *request) read(v any) error {
 	if size < 0 {
 		size = limit
 	}
-	if !q.endpoint.bodies.TryAcquire(size) {
-		return errors.New("too many reports at once")
+	if err := q.endpoint.bodies.take(q.client, size); err != nil {
+		return err
 	}
-	defer q.endpoint.bodies.Release(size)
+	defer q.endpoint.bodies.giveBack(q.client, size)
 	// Not every ResponseWriter can: then the server's own limit holds.
 	_ = http.NewResponseController(q.writer).SetReadDeadline(time.Now().Add(bodyTimeout))
 	raw, err := io.ReadAll(http.MaxBytesReader(q.writer, q.Body, limit))

@@ -12,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -524,6 +526,53 @@ func TestEndlessBodyIsRefused(t *testing.T) {
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("got %s", res.Status)
+	}
+}
+
+// Room is taken by what a client says that it will send: one that sends nothing, as often
+// as it may, leaves others theirs.
+func TestWhoSendsNothingKeepsNobodyOut(t *testing.T) {
+	r := newRig(t, Options{})
+	post := func(from, body string, length int64, reader io.Reader) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(http.MethodPost, "/r/"+r.token(discovered)+"/register", reader)
+		if req.RemoteAddr = from; reader == nil {
+			req.Body = io.NopCloser(strings.NewReader(body))
+		}
+		req.ContentLength = length
+		w := httptest.NewRecorder()
+		r.handler.ServeHTTP(w, req)
+		return w
+	}
+	for title, tc := range map[string]struct{ idle, other string }{
+		"IPv4": {"10.0.0.%d:99", "10.0.0.100:1"},
+		"IPv6": {"[fd00::%d]:99", "[fd00:0:0:1::1]:1"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			var waiting sync.WaitGroup
+			end, idle := io.Pipe()
+			var busy atomic.Int32
+			for n := range 16 {
+				from := fmt.Sprintf(tc.idle, 1)
+				if title == "IPv6" {
+					from = fmt.Sprintf(tc.idle, n+1)
+				}
+				waiting.Go(func() {
+					busy.Add(1)
+					if w := post(from, "", 4<<20, end); w.Code == http.StatusTooManyRequests {
+						busy.Add(100)
+					}
+				})
+			}
+			eventually(t, "its share is taken", func() bool { return busy.Load() == 16+12*100 })
+			if w := post(tc.other, uuidBody(discovered, probed), int64(len(uuidBody(discovered, probed))), nil); w.Code != http.StatusCreated {
+				t.Errorf("another client is answered %d %s", w.Code, w.Body)
+			}
+			_ = idle.Close()
+			waiting.Wait()
+			if w := post(fmt.Sprintf(tc.idle, 1), uuidBody(discovered, probed), int64(len(uuidBody(discovered, probed))), nil); w.Code != http.StatusCreated {
+				t.Errorf("once it has ended, the client is answered %d %s", w.Code, w.Body)
+			}
+		})
 	}
 }
 

@@ -128,13 +128,14 @@ func (s *Server) Listen(context.Context) error {
 	return nil
 }
 
-// Run reads the leases from the store, and then answers until ctx ends. It
-// follows interfaces that go and come back.
+// Run reads the leases from the store, unless Load did, and then answers until ctx
+// ends. It follows interfaces that go and come back.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
-	if !s.load(ctx) {
+	if !s.loaded.Load() && !s.Load(ctx) {
 		return nil
 	}
+	s.log.Info("DHCP answers", "networks", len(s.networks))
 	var committing sync.WaitGroup
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
 	committing.Go(func() { s.committer.run(stopped) })
@@ -170,15 +171,16 @@ func (s *Server) follow(ctx context.Context) {
 	}
 }
 
-// load reads the leases from the store. Nothing is answered before, for who has
-// which address is not known. It is false when ctx ended first.
-func (s *Server) load(ctx context.Context) bool {
+// Load reads the leases from the store, so that Holder and Leased know them before Run
+// is called. Nothing is answered before, for who has which address is not known. It is
+// false when ctx ended first.
+func (s *Server) Load(ctx context.Context) bool {
 	for said := false; ; said = true {
 		all, err := s.store.Leases(ctx)
 		if err == nil {
 			s.table.load(all, s.clock())
 			s.loaded.Store(true)
-			s.log.Info("DHCP answers", "networks", len(s.networks), "leases", len(all))
+			s.log.Info("leases read", "leases", len(all))
 			return true
 		}
 		if !said && ctx.Err() == nil {

@@ -18,8 +18,10 @@ type Binding string
 // that is leased to it.
 const (
 	// BindLeases: from the addresses that are leased to the server, and from those that
-	// it makes of its own MAC address over IPv6. Where none is leased to it, Ingot does
-	// not see that network's leases, and the token alone counts.
+	// it makes of its own MAC address over IPv6. Where none is leased to it the token
+	// alone counts, for Ingot may not see that network's leases. The script, which tells
+	// the token, is given to nobody without a lease on a network where Ingot leases: the
+	// server that is to boot has none before it asks for one.
 	BindLeases Binding = "leases"
 	// BindFirst is for networks whose leases Ingot does not see: from the address, one of
 	// each IP version, that used the ticket first.
@@ -63,6 +65,10 @@ type Bound struct {
 	Leased []netip.Addr
 	// First is the first client of Client's IP version that used the ticket, if any.
 	First netip.Addr
+	// Tokenless: what is asked for tells the ticket's token, and is given without one.
+	Tokenless bool
+	// Leasing: Ingot leases the addresses of the network that Client is on.
+	Leasing bool
 }
 
 // What those are told who are refused.
@@ -70,6 +76,7 @@ const (
 	toldOther   = "the address that this comes from is leased to another server: each is served its own only"
 	toldUnknown = "the address that this comes from is leased to a network interface that is not known to be this server's: its BMC or its discovery has to report it first"
 	toldLeased  = "this server holds a lease on another address than the one that this comes from: it is served at its own only"
+	toldNoLease = "the address that this comes from is leased to nobody, on a network where Ingot leases them: a server asks for its boot script from its lease"
 	toldFirst   = "another address than the one that this comes from used this boot ticket first: only that one is served until the ticket ends"
 )
 
@@ -104,8 +111,12 @@ func (b Bound) unlikeFirst() (model.TicketRefusal, string) {
 // refused over IPv4 would ask from there. The machine that Ingot runs on asks for
 // others, and needs no lease.
 func (b Bound) unlikeLeased() (model.TicketRefusal, string) {
-	if !b.Client.IsLoopback() && len(b.Leased) > 0 {
+	switch {
+	case b.Client.IsLoopback():
+	case len(b.Leased) > 0:
 		return model.RefusedAddress, toldLeased
+	case b.Tokenless && b.Leasing:
+		return model.RefusedAddress, toldNoLease
 	}
 	return "", ""
 }
@@ -132,6 +143,9 @@ type Bindings struct {
 	Binding Binding // empty = BindLeases
 	Leases  Leases  // nil = none are known
 	Servers Servers // needed with Leases
+	// Leasing reports whether the addresses of the network that one is on are leased by
+	// who keeps Leases; nil = of none that is known.
+	Leasing func(netip.Addr) bool
 }
 
 // At returns the boot ticket of the known server that holds the lease on an address.
@@ -147,6 +161,13 @@ func (b Bindings) At(addr netip.Addr) (model.Offer, bool) {
 // people, or nothing when it may.
 func (b Bindings) Refusal(o model.Offer, client netip.Addr) (model.TicketRefusal, string) {
 	return b.bound(o, plain(client)).Refusal()
+}
+
+// ScriptRefusal is Refusal for the script, which tells the token to who shows none.
+func (b Bindings) ScriptRefusal(o model.Offer, client netip.Addr) (model.TicketRefusal, string) {
+	at := b.bound(o, plain(client))
+	at.Tokenless, at.Leasing = true, b.Leasing != nil && b.Leasing(at.Client)
+	return at.Refusal()
 }
 
 // bound gathers what is to be known. What most requests do not need is left out: the

@@ -1,0 +1,29 @@
+package dhcp
+
+import (
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+func TestLeasesAreKnownBeforeAnythingIsAnswered(t *testing.T) {
+	store := newMemory()
+	l := model.Lease{Network: "relays", MAC: mac1, Address: addr("127.0.9.7"), Expires: time.Now().Add(time.Hour)}
+	if err := store.SaveLeases(t.Context(), []model.Lease{l}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(Options{Networks: []Network{relays("127.0.0.1:0")}, Store: store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mac, ok := s.Holder(l.Address); ok {
+		t.Fatalf("%s holds it before the leases are read", mac)
+	}
+	if !s.Load(t.Context()) {
+		t.Fatal("the leases are not read")
+	}
+	if mac, ok := s.Holder(l.Address); mac != mac1 || !ok {
+		t.Errorf("held by %q, want %q", mac, mac1)
+	}
+}
