@@ -32,6 +32,10 @@ Feature: A server is given what its own boot ticket stands for
       | image       |
       | boot state  |
 
+  Scenario: another server's script is refused while Ingot starts
+    When Ingot is killed, and "s2" asks for the iPXE script of "s1" until it has started again
+    Then it is refused with 403
+
   Scenario: who asked is told by name
     When "s2" asks for the Ignition of "s1"
     Then it is refused with 403

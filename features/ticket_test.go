@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"ingot/model"
 )
@@ -84,6 +85,35 @@ func askThing(ctx context.Context, asks, thing, of string) error {
 	}
 	w.handout = h
 	return w.askWith(ctx, asks, thing, of, h)
+}
+
+// askWhileStarting has a server ask for what another one boots from before Ingot listens
+// until some time after it answers. What it is refused with is that of all answers, or
+// else that of the one that was not refused.
+func askWhileStarting(ctx context.Context, asks, of string) error {
+	w := worldOf(ctx)
+	h, err := w.handoutOf(ctx, of)
+	if err != nil {
+		return err
+	}
+	if err := w.kill(); err != nil {
+		return err
+	}
+	if err := w.start(); err != nil {
+		return err
+	}
+	w.refused = http.StatusForbidden
+	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
+		a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+h.script, "", nil)
+		if err != nil {
+			return err
+		}
+		if a.code != http.StatusForbidden {
+			w.refused = a.code
+			return nil
+		}
+	}
+	return nil
 }
 
 // askWithToken asks with a token that is not that of an open ticket.

@@ -78,6 +78,8 @@ type daemon struct {
 
 	// ready is closed once this process leads and knows the records.
 	ready chan struct{}
+	// leased is closed once it knows the leases as well, by which machines are told apart.
+	leased chan struct{}
 
 	glance    sync.Mutex // guards projector
 	projector *reconcile.Projector
@@ -86,7 +88,7 @@ type daemon struct {
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector()}
+	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -292,6 +294,8 @@ func (d *daemon) run(ctx context.Context) error {
 			known := make(chan struct{})
 			parts.Go(func() error { return d.reserve(ctx, known) })
 			parts.Go(func() error { return d.serveDHCP(ctx, known, 10*time.Second) })
+		} else {
+			close(d.leased)
 		}
 		if d.tftp != nil {
 			parts.Go(func() error { return d.tftp.Run(ctx) })
@@ -338,13 +342,13 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 // longer than the lease of a leader that died.
 const holdLimit = 20 * time.Second
 
-// hold lets machines wait while this process takes over from another or reads
-// its records back. Firmware that is refused does not ask again, but boots
-// something else.
+// hold lets machines wait while this process takes over from another or reads its
+// records and leases back: without those any server would be served at any address.
+// Firmware that is refused does not ask again, but boots something else.
 func (d *daemon) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-d.ready:
+		case <-d.leased: // which is after ready
 			next.ServeHTTP(w, r)
 			return
 		default:
@@ -352,7 +356,7 @@ func (d *daemon) hold(next http.Handler) http.Handler {
 		timer := time.NewTimer(holdLimit)
 		defer timer.Stop()
 		select {
-		case <-d.ready:
+		case <-d.leased:
 			next.ServeHTTP(w, r)
 		case <-r.Context().Done():
 		case <-timer.C:

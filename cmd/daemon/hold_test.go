@@ -10,8 +10,8 @@ import (
 
 func TestMachinesWaitUntilIngotIsReady(t *testing.T) {
 	cases := map[string]struct {
-		readyAfter time.Duration
-		want       int
+		leasedAfter time.Duration
+		want        int
 	}{
 		"it is":                         {0, http.StatusOK},
 		"it takes over within the hold": {12 * time.Second, http.StatusOK},
@@ -20,8 +20,9 @@ func TestMachinesWaitUntilIngotIsReady(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := &daemon{ready: make(chan struct{})}
-				time.AfterFunc(tc.readyAfter, func() { close(d.ready) })
+				d := &daemon{ready: make(chan struct{}), leased: make(chan struct{})}
+				close(d.ready) // nobody is served for that alone
+				time.AfterFunc(tc.leasedAfter, func() { close(d.leased) })
 				h := d.hold(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 				rec := httptest.NewRecorder()
 				h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/ipxe/x", nil))

@@ -9,14 +9,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
 
 const (
-	// maxConnections bounds the connections of one listener; more wait in the
-	// kernel's queue.
+	// maxConnections bounds the connections of one listener, see crowd.
 	maxConnections = 4096
 	// shutdownLimit is how long requests under way may go on once the daemon stops.
 	shutdownLimit = 10 * time.Second
@@ -79,57 +77,7 @@ func bind(ctx context.Context, s listenSetting) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot listen on %s: %w", s.key, s.address, bindError(err))
 	}
-	return newLimited(ln.(*net.TCPListener), maxConnections), nil
-}
-
-// limited is a listener with a bound on its open connections. It hands them out as
-// TCP's, which netutil.LimitListener does not, or the kernel could not send files
-// through them.
-type limited struct {
-	*net.TCPListener
-	open   chan struct{} // a slot for each
-	closed chan struct{}
-	finish func() // closes closed
-}
-
-func newLimited(l *net.TCPListener, most int) *limited {
-	closed := make(chan struct{})
-	return &limited{l, make(chan struct{}, most), closed, sync.OnceFunc(func() { close(closed) })}
-}
-
-// Accept implements net.Listener. Who comes when all slots are taken waits in the
-// kernel's queue.
-func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.open <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-	leave := sync.OnceFunc(func() { <-l.open })
-	c, err := l.AcceptTCP()
-	if err != nil {
-		leave()
-		return nil, err
-	}
-	return &limitedConn{c, leave}, nil
-}
-
-// Close implements net.Listener.
-func (l *limited) Close() error {
-	l.finish()
-	return l.TCPListener.Close()
-}
-
-// limitedConn gives its slot back when it is closed.
-type limitedConn struct {
-	*net.TCPConn
-	leave func()
-}
-
-// Close implements net.Conn.
-func (c *limitedConn) Close() error {
-	defer c.leave()
-	return c.TCPConn.Close()
+	return newCrowd(ln, maxConnections), nil
 }
 
 // bindError says what to do about a socket that could not be opened.

@@ -167,7 +167,20 @@ func (d *daemon) tenants() *tenants {
 
 // bindings say from which addresses servers may use their boot tickets.
 func (d *daemon) bindings() netboot.Bindings {
-	return netboot.Bindings{Binding: netboot.Binding(d.opts.Boot.BindTickets), Leases: leases{d}, Servers: d.registry}
+	return netboot.Bindings{
+		Binding: netboot.Binding(d.opts.Boot.BindTickets), Leases: leases{d}, Servers: d.registry, Leasing: d.opts.leasing,
+	}
+}
+
+// leasing reports whether Ingot gives the addresses of the network that a client is on.
+// Link-local addresses of IPv6 do not say which network that is.
+func (o *Options) leasing(client netip.Addr) bool {
+	if client.Is6() && client.IsLinkLocalUnicast() {
+		return o.leasesToServers()
+	}
+	return slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool {
+		return n.Leases() && slices.ContainsFunc(n.Subnets, func(s dhcp.Subnet) bool { return s.CIDR.Contains(client) })
+	})
 }
 
 // leases is the lease table for those who are made before it; without DHCP it is
@@ -197,10 +210,14 @@ func (d *daemon) sawTFTP(client netip.Addr, _ string) {
 	}
 }
 
-// serveDHCP serves leases once the reservations in Git are known: a device must
-// not be given another address because we had just begun. While Git cannot be
-// read they are not waited for longer than patience.
+// serveDHCP reads the leases, and serves them once the reservations in Git are known: a
+// device must not be given another address because we had just begun. While Git cannot
+// be read they are not waited for longer than patience.
 func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, patience time.Duration) error {
+	if !d.dhcp.Load(ctx) {
+		return nil
+	}
+	close(d.leased)
 	select {
 	case <-ctx.Done():
 		return nil

@@ -7,6 +7,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/model"
 )
 
 // fixed is a listener that only has an address.
@@ -43,5 +44,27 @@ func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
 				t.Errorf("told %+v, want %+v", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestWhereIngotLeasesAddresses(t *testing.T) {
+	subnet := []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/24")}, {CIDR: netip.MustParsePrefix("fd00::/64")}}
+	for title, tc := range map[string]struct {
+		network dhcp.Network
+		addr    string
+		want    bool
+	}{
+		"in its subnets":                          {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "10.0.0.9", true},
+		"in those of IPv6":                        {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "fd00::9", true},
+		"not beside them":                         {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "10.0.1.9", false},
+		"on the link":                             {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "fe80::9", true},
+		"not where another DHCP server does":      {dhcp.Network{Role: model.RoleHost, Mode: dhcp.ModeProxy, Subnets: subnet}, "10.0.0.9", false},
+		"nor on the link there":                   {dhcp.Network{Role: model.RoleHost, Mode: dhcp.ModeProxy, Subnets: subnet}, "fe80::9", false},
+		"not on the link of BMCs, where are none": {dhcp.Network{Role: model.RoleBMC, Subnets: subnet}, "fe80::9", false},
+	} {
+		o := Options{DHCP: []dhcp.Network{tc.network}}
+		if got := o.leasing(netip.MustParseAddr(tc.addr)); got != tc.want {
+			t.Errorf("%s: %s: leasing %v, want %v", title, tc.addr, got, tc.want)
+		}
 	}
 }
