@@ -145,12 +145,13 @@ func NewServer(o Options) (*Server, error) {
 
 // NewHTTPServer returns an http.Server with limits that fit machines that boot.
 // It has no limit on a whole answer: the handler's write deadline moves on with
-// progress.
+// progress. A request has no body to wait for: who takes one gives it a deadline of
+// its own.
 func NewHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       30 * time.Second,
+		ReadTimeout:       10 * time.Second,
 		IdleTimeout:       time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ingot/bootsvc"
 )
 
 const (
@@ -96,16 +98,8 @@ func bindError(err error) error {
 // serve answers requests on ln until ctx is done, then lets those under way
 // finish within shutdownLimit. It closes ln, and returns nil when it was stopped.
 func serve(ctx context.Context, ln net.Listener, handler http.Handler, log *slog.Logger) error {
-	srv := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       time.Minute,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    64 << 10,
-		// no WriteTimeout: an image takes as long as it takes, and each handler
-		// sets the deadline that fits what it sends
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}
+	srv := bootsvc.NewHTTPServer(handler)
+	srv.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()
 	select {
