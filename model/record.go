@@ -67,6 +67,9 @@ type ServerRecord struct {
 	BootProblem *BootProblem `json:"bootProblem,omitempty"`
 	// Wiped is the outcome of the last wipe.
 	Wiped []DiskWipe `json:"wiped,omitempty"`
+	// Missing are disks that the server was discovered with and that the report of the
+	// last wipe lacks.
+	Missing []MissingDisk `json:"missing,omitempty"`
 
 	// Handled values of annotations that ask for something once.
 	HandledOperation   string `json:"handledOperation,omitempty"`
@@ -115,6 +118,16 @@ type NoDiskBoot struct {
 	Since   time.Time `json:"since"`
 	// Firmware is the BMC's version that would not: another is asked again.
 	Firmware string `json:"firmware,omitempty"`
+}
+
+// MissingDisk is a disk that is not where it was. Name, Serial and Model are as a
+// probe once reported them, and bounded.
+type MissingDisk struct {
+	Name   string `json:"name"`
+	Serial string `json:"serial,omitempty"`
+	Model  string `json:"model,omitempty"`
+	// Gone is set once a person, who was told of it, asked for the wipe all the same.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Release is a decided release.

@@ -20,17 +20,9 @@ func (s *server) cleanup() Step {
 		!s.now().Before(s.rec.Asked.At.Add(p.cleanupTimeout(s.rec.Ticket.CleanupMode)))
 	switch {
 	case mode == model.CleanupNone:
-		return s.cleaned(nil)
-	case ours && failedDisks(report.Disks) != "":
-		st, done := s.off(probeGrace)
-		if !done {
-			return st
-		}
-		s.edit().Wiped = report.Disks
-		return s.fail("CleanupFailed", "wipe failed on "+failedDisks(report.Disks)+"; mend it and set annotation "+
-			model.AnnotationOperation+": "+model.OperationRetry+"#1 on Server "+string(s.name))
+		return s.cleaned(nil, s.rec.Missing)
 	case ours:
-		return s.cleaned(report.Disks)
+		return s.wiped(report.Disks)
 	case image == "":
 		return s.rest(s.why(NoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
 	case late:
@@ -78,14 +70,46 @@ func (s *server) lastWord() string {
 	return fmt.Sprintf("the last word of its wipe came at %s: %s", clock(w.ReceivedAt), wipeText(w))
 }
 
-// cleaned powers off, and then the server is Available again.
-func (s *server) cleaned(disks []model.DiskWipe) Step {
+// wiped sees to the outcome of a wipe: the server is Available again only if each of
+// its disks was seen to.
+func (s *server) wiped(disks []model.DiskWipe) Step {
+	missing := s.missing(disks)
+	wrong := s.wipeFailure(disks, missed(missing))
+	if wrong == "" {
+		return s.cleaned(disks, missing)
+	}
 	st, done := s.off(probeGrace)
 	if !done {
 		return st
 	}
 	rec := s.edit()
-	rec.Wiped, rec.Release, rec.Attempts = disks, nil, 0
+	rec.Wiped, rec.Missing = disks, missing
+	return s.fail("CleanupFailed", wrong)
+}
+
+// wipeFailure says which disks were not wiped and what to do about it; "" = all were.
+func (s *server) wipeFailure(disks []model.DiskWipe, missed []model.MissingDisk) string {
+	failed, missing := failedDisks(disks), missingText(missed)
+	retry := fmt.Sprintf("set annotation %s: %s on Server %s", model.AnnotationOperation, s.newRetry(), s.name)
+	switch {
+	case failed == "" && missing == "":
+		return ""
+	case missing == "":
+		return fmt.Sprintf("wipe failed on %s; mend it and %s", failed, retry)
+	case failed == "":
+		return fmt.Sprintf("%s: %s %s", missing, seatedText(missed), retry)
+	}
+	return fmt.Sprintf("wipe failed on %s; mend it. %s: %s %s", failed, missing, seatedText(missed), retry)
+}
+
+// cleaned powers off, and then the server is Available again.
+func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) Step {
+	st, done := s.off(probeGrace)
+	if !done {
+		return st
+	}
+	rec := s.edit()
+	rec.Wiped, rec.Missing, rec.Release, rec.Attempts = disks, missing, nil, 0
 	s.end(model.TicketBooted)
 	return s.enter(model.StateAvailable)
 }

@@ -27,7 +27,8 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}}})
 		}
 	}
-	always := func(_ *Input, rec *model.ServerRecord) {
+	always := func(in *Input, rec *model.ServerRecord) {
+		annotated(model.AnnotationBoot, "always")(in.Desired.Claims[rec.Claim])
 		rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Always: true, Ended: model.TicketBooted}
 	}
 	ticket := func(change func(*model.Ticket)) func(*Input, *model.ServerRecord) {

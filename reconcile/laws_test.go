@@ -519,6 +519,23 @@ func TestAClaimThatCameBackStillBootsAlways(t *testing.T) {
 	})
 }
 
+// The annotation is no part of what is installed, so to take it away asks for no new boot.
+func TestAClaimThatBootsAlwaysNoMoreBootsFromDisk(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationBoot, "always"))) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		w.set(w.machine(0), model.PowerOff)
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		m := w.machine(0)
+		if last := m.boots[len(m.boots)-1]; last != "disk "+bootDigest(Boot{Image: "os:1"}) {
+			t.Errorf("booted from %q, want its disk", last)
+		}
+	})
+}
+
 func TestNothingIsServedDuringMaintenance(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
 		w.expect(time.Minute, 0, "Available Off")

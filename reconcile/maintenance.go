@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"time"
 
 	"ingot/model"
@@ -57,8 +58,18 @@ func (s *server) retry() (Step, bool) {
 		return s.stay(), true
 	}
 	back := rec.Back
-	rec.Back = ""
+	rec.Back, rec.Missing = "", letGo(rec.Missing)
 	return s.enter(back), true
+}
+
+// newRetry is a value of the operation annotation that asks anew for a retry.
+func (s *server) newRetry() string {
+	for n := 1; ; n++ {
+		v := fmt.Sprintf("%s#%d", model.OperationRetry, n)
+		if !wasHandled(s.rec, askedOperation, v) {
+			return v
+		}
+	}
 }
 
 // operationAttempts is how often a refused operation is tried.

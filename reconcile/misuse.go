@@ -54,11 +54,12 @@ func (s *server) addresses() map[string]bool {
 
 // misuses are the refused uses of a ticket by others than its server, the newest
 // first. A server that comes too late, or again, is refused as well, and misuses
-// nothing: it is known by its addresses, and by having been served before.
+// nothing: it is known by its addresses, and by having been served before. Images are
+// served to firmware that nobody knows as well, so they tell nothing of who asked.
 func misuses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	served := make(map[string]bool)
 	for _, u := range p.Uses {
-		if u.Served() {
+		if u.Served() && u.What != model.ThingImage {
 			served[u.Client] = true
 		}
 	}

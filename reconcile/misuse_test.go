@@ -34,6 +34,10 @@ func TestMisuseOfATicket(t *testing.T) {
 			uses: []model.TicketUse{script, use(model.ThingIgnition, "10.0.0.9", model.RefusedToken, 2)},
 			want: "True WrongToken: 10.0.0.9 asked for its Ignition and was refused: it did not show the ticket's token",
 		},
+		"another guessed a token, and had fetched the image": {
+			uses: []model.TicketUse{script, use(model.ThingImage, "10.0.0.9", "", 2), use(model.ThingIgnition, "10.0.0.9", model.RefusedToken, 3)},
+			want: "True WrongToken: 10.0.0.9 asked for its Ignition and was refused: it did not show the ticket's token",
+		},
 		"another reported in its name": {
 			uses: []model.TicketUse{use(model.ThingReport, "10.0.0.9", model.RefusedAddress, 2)},
 			want: "True WrongAddress: 10.0.0.9 sent a report and was refused: " + elsewhere,

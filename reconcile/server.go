@@ -54,6 +54,9 @@ func (s *server) next() Step {
 	if st, ok := s.decideRelease(); ok {
 		return st
 	}
+	if st, ok := s.forOnce(); ok {
+		return st
+	}
 	if st, ok := s.retry(); ok {
 		return st
 	}

@@ -154,15 +154,30 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 	if c, misused := s.misuse(); misused {
 		conds = append(conds, c)
 	}
-	if len(s.rec.Wiped) > 0 {
-		failed := failedDisks(s.rec.Wiped)
-		msg, reason := plural(len(s.rec.Wiped), "disk")+" done", "WipeDone"
-		if failed != "" {
-			msg, reason = failed, "WipeFailed"
-		}
-		conds = append(conds, condition("Wiped", failed == "", reason, msg, s.rec.Since))
+	if c, wiped := s.wipedCondition(); wiped {
+		conds = append(conds, c)
 	}
 	return conds
+}
+
+// wipedCondition says how the last wipe went, if there was one.
+func (s *server) wipedCondition() (c metav1.Condition, wiped bool) {
+	failed, missing := failedDisks(s.rec.Wiped), missingText(missed(s.rec.Missing))
+	switch {
+	case failed != "" && missing != "":
+		return condition("Wiped", false, "WipeFailed", failed+"; "+missing, s.rec.Since), true
+	case failed != "":
+		return condition("Wiped", false, "WipeFailed", failed, s.rec.Since), true
+	case missing != "":
+		return condition("Wiped", false, "DiskMissing", missing, s.rec.Since), true
+	case len(s.rec.Wiped) == 0:
+		return metav1.Condition{}, false
+	}
+	done := plural(len(s.rec.Wiped), "disk") + " done"
+	if len(s.rec.Missing) > 0 {
+		done += "; taken to be gone for good: " + disksText(s.rec.Missing)
+	}
+	return condition("Wiped", true, "WipeDone", done, s.rec.Since), true
 }
 
 // text is the message with who has to act.

@@ -91,6 +91,21 @@ func (s *server) revoke() {
 	}
 }
 
+// forOnce takes from the ticket that it boots always, once the claim says so no more:
+// what the server has on its disk is not to be overwritten by its next boot (law 1).
+// That needs no BMC.
+func (s *server) forOnce() (Step, bool) {
+	t := s.rec.Ticket
+	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.State != model.StateReserved || s.rec.Restored ||
+		s.fleet.observeOnly.Reason != "" || s.claim == nil || t.Claim != s.rec.Claim || s.claim.Annotations[model.AnnotationBoot] == "always" {
+		return Step{}, false
+	}
+	once := *t
+	once.Always = false
+	s.edit().Ticket = &once
+	return s.stay(), true
+}
+
 // end closes the ticket.
 func (s *server) end(as model.TicketState) {
 	if s.rec.Ticket.Open() {

@@ -84,9 +84,10 @@ type machine struct {
 	wipeFail bool
 	// wipeHangs is set while what wipes it comes to no result.
 	wipeHangs bool
-	noNotice  bool // what it boots does not say that it is up
-	lies      int  // how many of the next power readings wrongly say Off
-	noParts   bool // its BMC does not show its inventory
+	disks     []model.ProbeDisk // that its probe sees, in discovery and in a wipe
+	noNotice  bool              // what it boots does not say that it is up
+	lies      int               // how many of the next power readings wrongly say Off
+	noParts   bool              // its BMC does not show its inventory
 	refuses   map[model.ResetKind]bool
 	forced    int
 	disk      string // digest of what is installed, "" = empty
@@ -116,6 +117,7 @@ func newWorld(t *testing.T, servers int) *world {
 		w.machines[uri] = &machine{
 			name: model.ServerName(bmc + "-system-0"), bmc: model.BMCName(bmc),
 			uuid: fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1), power: model.PowerOff,
+			disks: []model.ProbeDisk{{Name: "sda", Serial: "S1", Model: "M", SizeBytes: 1 << 40}},
 		}
 	}
 	w.desired.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{
@@ -474,19 +476,23 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 	switch t.Purpose {
 	case model.PurposeDiscovery:
 		w.observed.Probes[m.name] = &model.ProbeReport{Ticket: t.ID, ReceivedAt: now, Data: model.ProbeData{
-			NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}},
+			NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}}, Storage: m.disks,
 		}}
 	case model.PurposeCleanup:
 		if m.wipeHangs {
 			return
 		}
-		result := model.DiskWipe{Name: "sda", Serial: "S1", Result: model.WipeDone}
-		if m.wipeFail {
-			result.Result, result.Error = model.WipeFailed, "I/O error"
-		} else {
+		wiped := make([]model.DiskWipe, len(m.disks))
+		for i, d := range m.disks {
+			wiped[i] = model.DiskWipe{Name: d.Name, Serial: d.Serial, Result: model.WipeDone}
+			if m.wipeFail && i == 0 {
+				wiped[i].Result, wiped[i].Error = model.WipeFailed, "I/O error"
+			}
+		}
+		if !m.wipeFail {
 			m.disk = ""
 		}
-		w.observed.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: now, Disks: []model.DiskWipe{result}}
+		w.observed.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: now, Disks: wiped}
 	case model.PurposeClaim:
 		m.disk, m.installs = t.Digest, m.installs+1
 		if !m.noNotice {
