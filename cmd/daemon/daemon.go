@@ -165,7 +165,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
 		OpenEndpoint: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
 		Bound: func(o model.Offer, client netip.Addr) (model.TicketRefusal, string) {
-			return d.bindings().Refusal(o, client)
+			return reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Refusal(o, client)
 		},
 	}
 	if d.opts.Tuning.Fast {

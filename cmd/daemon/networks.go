@@ -172,6 +172,17 @@ func (d *daemon) bindings() netboot.Bindings {
 	}
 }
 
+// reportBindings are those by which reports are taken. What a claim installed may have
+// addresses of its own by the time it reports, static ones for example, while the lease
+// of its boot still lives. Since it shows the ticket's token, it is refused only at the
+// address of another server.
+func reportBindings(b netboot.Bindings, t *model.Ticket, token bool) netboot.Bindings {
+	if token && t != nil && t.Purpose == model.PurposeClaim {
+		b.Binding = netboot.BindNothing
+	}
+	return b
+}
+
 // leasing reports whether Ingot gives the addresses of the network that a client is on.
 // Link-local addresses of IPv6 do not say which network that is.
 func (o *Options) leasing(client netip.Addr) bool {

@@ -47,6 +47,24 @@ func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
 	}
 }
 
+func TestWhereReportsMayComeFrom(t *testing.T) {
+	claim, cleanup := &model.Ticket{Purpose: model.PurposeClaim}, &model.Ticket{Purpose: model.PurposeCleanup}
+	for title, tc := range map[string]struct {
+		ticket *model.Ticket
+		token  bool
+		want   netboot.Binding
+	}{
+		"a claim's, with its token, from addresses of its own":     {claim, true, netboot.BindNothing},
+		"a claim's, without a token, from where its ticket may be": {claim, false, netboot.BindLeases},
+		"a probe's from where its ticket may be":                   {cleanup, true, netboot.BindLeases},
+		"that of a server without a ticket from there as well":     {nil, true, netboot.BindLeases},
+	} {
+		if got := reportBindings(netboot.Bindings{Binding: netboot.BindLeases}, tc.ticket, tc.token).Binding; got != tc.want {
+			t.Errorf("%s: bound by %s, want %s", title, got, tc.want)
+		}
+	}
+}
+
 func TestWhereIngotLeasesAddresses(t *testing.T) {
 	subnet := []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/24")}, {CIDR: netip.MustParsePrefix("fd00::/64")}}
 	for title, tc := range map[string]struct {
