@@ -48,9 +48,9 @@ lint: ## Check style, layers, formatting and go.mod
 fmt: ## Format the code
 	gofmt -w .
 
-bench: ## Run the benchmarks of the packages, of a fleet, and of networks (as root)
+bench: ## Run the benchmarks of the packages, of a fleet, of boots, and of networks (as root)
 	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)
-	go test -run '^$$' -bench Fleet -benchtime 1x -timeout 15m ./features/...
+	go test -run '^$$' -bench 'Fleet|Boot' -benchtime 1x -timeout 15m ./features/bench
 	go test -run '^$$' -bench 'DHCP|TFTP' -benchtime 1x -timeout 15m ./features/bench
 
 fuzz: ## Run each fuzz test for FUZZTIME (60s)
