@@ -25,6 +25,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^(?:BMC )?` + name + ` no longer suffers from ` + name + `$`:             recoverFrom,
 		`^` + name + ` boots from the network first$`:                             networkFirst,
 		`^the power of ` + name + ` is cut$`:                                      powerCut,
+		`^boot tickets are bound to their first client$`:                          boundToFirst,
 		`^the repository is reached over (HTTPS with a password|SSH with a key)$`: reachedOver,
 
 		// devices, and the networks that they ask on
@@ -91,6 +92,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^` + name + ` asks for the (.+) of ` + name + `$`:                                                        askThing,
 		`^` + name + ` asks for the (.+) of ` + name + `, with a token (that was made up)$`:                       askWithToken,
 		`^` + name + ` asks for the (.+) of ` + name + `, with the token (that it had)$`:                          askWithToken,
+		`^a stranger asks for the (.+) of ` + name + `$`:                                                          strangerAsks,
 		`^` + name + ` knows what it is to boot$`:                                                                 keepHandout,
 		`^it is answered$`: isAnswered,
 		`^the metrics count a refused (.+) for ` + name + `$`:         metricsCount,

@@ -13,7 +13,7 @@ Feature: A server is given what its own boot ticket stands for
     And the claims are committed
       | CLAIM | SERVER |
       | web   | s1     |
-    And the status branch says of server "s1": "last seen: kernel"
+    And the status branch says of claim "web": "last seen fetching kernel"
     And "s1" is plugged in
     And "s2" is plugged in
 

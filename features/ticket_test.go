@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"strings"
 	"time"
@@ -25,6 +26,13 @@ type answer struct {
 	body string
 }
 
+// The addresses of who asks without a lease: the gate that machines ask through, and
+// somebody else.
+var (
+	gateAddress     = netip.MustParseAddr("127.0.0.1")
+	strangerAddress = netip.MustParseAddr("127.0.0.99")
+)
+
 // askFrom makes a request from the address that a device holds, to Ingot itself and
 // not through a gate.
 func (w *world) askFrom(ctx context.Context, name, method, url, body string, header http.Header) (answer, error) {
@@ -32,8 +40,13 @@ func (w *world) askFrom(ctx context.Context, name, method, url, body string, hea
 	if err != nil {
 		return answer{}, err
 	}
-	from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(d.address.AsSlice())}}
-	client := &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableKeepAlives: true}, Timeout: patience}
+	return ask(ctx, d.address, method, url, body, header)
+}
+
+// ask makes a request from an address of this machine.
+func ask(ctx context.Context, from netip.Addr, method, url, body string, header http.Header) (answer, error) {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(from.AsSlice())}}
+	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: patience}
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -58,12 +71,21 @@ var (
 
 // handoutOf reads a server's script, from its own address.
 func (w *world) handoutOf(ctx context.Context, server string) (handout, error) {
+	d, err := w.device(server)
+	if err != nil {
+		return handout{}, err
+	}
+	return w.handoutAt(ctx, server, d.address)
+}
+
+// handoutAt reads a server's script, from an address at which it is served.
+func (w *world) handoutAt(ctx context.Context, server string, from netip.Addr) (handout, error) {
 	m, err := w.machine(server)
 	if err != nil {
 		return handout{}, err
 	}
 	h := handout{script: "/ipxe/" + m.UUID()}
-	a, err := w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+h.script, "", nil)
+	a, err := ask(ctx, from, http.MethodGet, "http://"+w.ingot.where.Boot+h.script, "", nil)
 	if err != nil {
 		return h, err
 	}
@@ -85,6 +107,16 @@ func askThing(ctx context.Context, asks, thing, of string) error {
 	}
 	w.handout = h
 	return w.askWith(ctx, asks, thing, of, h)
+}
+
+// strangerAsks has somebody ask who has no lease, and knows all that a server knows.
+func strangerAsks(ctx context.Context, thing, of string) error {
+	w := worldOf(ctx)
+	h, err := w.handoutAt(ctx, of, gateAddress)
+	if err != nil {
+		return err
+	}
+	return w.askAt(ctx, strangerAddress, thing, of, h)
 }
 
 // askWhileStarting has a server ask for what another one boots from before Ingot listens
@@ -131,6 +163,14 @@ func askWithToken(ctx context.Context, asks, thing, of, which string) error {
 }
 
 func (w *world) askWith(ctx context.Context, asks, thing, of string, h handout) error {
+	d, err := w.device(asks)
+	if err != nil {
+		return err
+	}
+	return w.askAt(ctx, d.address, thing, of, h)
+}
+
+func (w *world) askAt(ctx context.Context, from netip.Addr, thing, of string, h handout) error {
 	m, err := w.machine(of)
 	if err != nil {
 		return err
@@ -149,9 +189,15 @@ func (w *world) askWith(ctx context.Context, asks, thing, of string, h handout) 
 	default:
 		return fmt.Errorf("nobody asks for %q", thing)
 	}
-	a, err := w.askFrom(ctx, asks, method, url, body, nil)
+	a, err := ask(ctx, from, method, url, body, nil)
 	w.refused = a.code
 	return err
+}
+
+// boundToFirst has Ingot bind tickets to who uses them first, once it is started.
+func boundToFirst(ctx context.Context) error {
+	worldOf(ctx).bindTickets = "first-client"
+	return nil
 }
 
 func isAnswered(ctx context.Context) error { return refusedWith(ctx, http.StatusOK) }

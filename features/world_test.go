@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -87,6 +88,8 @@ type world struct {
 	cables   map[*device]*cable
 	found    map[string]string // Ingot's names of BMCs and devices that nobody typed
 	told     *dhcpv4.DHCPv4    // what a machine was last told to boot
+
+	bindTickets string // boot.bindTickets, if it is not the usual one
 
 	handout  handout           // what a server was told last by its boot script
 	heard    answer            // what the metadata service said last
@@ -198,11 +201,11 @@ state: {dir: %q}
 bmc: {requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
 discovery: {image: %q, macPrefixesFile: %q}
 guard: {maxConcurrentPowerOns: 200}
-boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB, loaderDirs: [%q]}
+boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB, loaderDirs: [%q], bindTickets: %q}
 registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {listen: "127.0.0.1:0"}
-%s`, w.remote, w.auth, redis, stateDir, w.probe, w.prefixes(), w.boot.server.URL, w.loaderDir(), w.report.server.URL, w.networkSettings())
+%s`, w.remote, w.auth, redis, stateDir, w.probe, w.prefixes(), w.boot.server.URL, w.loaderDir(), cmp.Or(w.bindTickets, "leases"), w.report.server.URL, w.networkSettings())
 }
 
 func (w *world) stateDir() string { return filepath.Join(w.dir, "state") }
