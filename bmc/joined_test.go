@@ -12,6 +12,28 @@ import (
 	"ingot/model"
 )
 
+// join runs a simulated rack and a pool of clients for as long as the test lasts.
+func join(t *testing.T, o sim.Options) (context.Context, *sim.Rack, *bmc.Pool) {
+	t.Helper()
+	o.Delays = sim.FastDelays()
+	rack, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ran := make(chan error, 1)
+	go func() { ran <- rack.Run(ctx) }()
+	p := bmc.NewPool(bmc.Options{})
+	t.Cleanup(func() {
+		_ = p.Close(ctx)
+		cancel()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+	return ctx, rack, p
+}
+
 // A machine whose firmware asks the network first boots from its disk once its
 // power is healed, wherever its BMC keeps an override for that, and is powered on as
 // well where it keeps none.
@@ -32,21 +54,7 @@ func TestDiskBootOfTheSimulatedRack(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-			rack, err := sim.New(sim.Options{Delays: sim.FastDelays()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ran := make(chan error, 1)
-			go func() { ran <- rack.Run(ctx) }()
-			defer func() {
-				cancel()
-				if err := <-ran; err != nil {
-					t.Error(err)
-				}
-			}()
-			p := bmc.NewPool(bmc.Options{})
-			defer p.Close(ctx)
+			ctx, rack, p := join(t, sim.Options{})
 
 			machine := rack.Servers()[0]
 			machine.SetNetworkFirst(true)
@@ -93,21 +101,7 @@ func TestDiskBootOfTheSimulatedRack(t *testing.T) {
 func TestClientAndSimulatedRack(t *testing.T) {
 	for _, kind := range sim.Personalities() {
 		t.Run(kind, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-			rack, err := sim.New(sim.Options{Personality: kind, Delays: sim.FastDelays()})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ran := make(chan error, 1)
-			go func() { ran <- rack.Run(ctx) }()
-			defer func() {
-				cancel()
-				if err := <-ran; err != nil {
-					t.Error(err)
-				}
-			}()
-			p := bmc.NewPool(bmc.Options{})
-			defer p.Close(ctx)
+			ctx, rack, p := join(t, sim.Options{Personality: kind})
 
 			b := rack.BMCs()[0]
 			found, err := p.Discover(ctx, b.Target())

@@ -13,6 +13,7 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
+	"ingot/features/internal/rig"
 	"ingot/model"
 )
 
@@ -180,7 +181,7 @@ func (d *device) ask(kind, want dhcpv4.MessageType, wish netip.Addr, more ...dhc
 // operating system are.
 func (d *device) acquire(wish netip.Addr, more ...dhcpv4.Modifier) (answer *dhcpv4.DHCPv4, err error) {
 	d.client = newClientID()
-	err = within(patience, func() error {
+	err = rig.Within(patience, func() error {
 		offer, err := d.ask(dhcpv4.MessageTypeDiscover, dhcpv4.MessageTypeOffer, wish, more...)
 		if err != nil {
 			return err
@@ -204,7 +205,7 @@ func (d *device) hold(answer *dhcpv4.DHCPv4) {
 
 // resume asks for the address that the device has (RFC 2131 §3.2).
 func (d *device) resume() error {
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		answer, err := d.ask(dhcpv4.MessageTypeRequest, dhcpv4.MessageTypeAck, d.address)
 		if err == nil {
 			d.hold(answer)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/cucumber/godog"
 	"golang.org/x/sys/unix"
+
+	"ingot/features/internal/rig"
 )
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
@@ -45,8 +47,8 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ingotProgram = filepath.Join(dir, "ingot")
-	if out, err := exec.Command("go", "build", "-o", ingotProgram, "ingot/cmd/ingot").CombinedOutput(); err != nil {
-		return 1, fmt.Errorf("build ingot: %w\n%s", err, out)
+	if err := rig.Build(ingotProgram, "ingot/cmd/ingot"); err != nil {
+		return 1, err
 	}
 	return m.Run(), nil
 }

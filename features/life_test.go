@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"ingot/features/internal/rig"
 )
 
 func restartIngot(ctx context.Context) error {
@@ -54,7 +56,7 @@ func storeGoesDown(ctx context.Context) error {
 	if err := w.redis.end(); err != nil {
 		return err
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		if w.ready(ctx) {
 			return errors.New("Ingot says that it is ready, without its store")
 		}
@@ -67,7 +69,7 @@ func storeComesBack(ctx context.Context) (err error) {
 	if w.redis, err = tryRedis(w.dir, w.redis.address); err != nil {
 		return err
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		if !w.ready(ctx) {
 			return errors.New("Ingot says that it is not ready, though it has its store")
 		}
@@ -92,7 +94,7 @@ func (w *world) lookedAt(bmcs ...string) error {
 	for _, b := range bmcs {
 		before[b] = w.bmcs[b].Requests()
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		for _, b := range bmcs {
 			if n := w.bmcs[b].Requests() - before[b]; n < times {
 				return fmt.Errorf("BMC %s was asked %d times since", b, n)

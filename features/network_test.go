@@ -21,6 +21,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bmc/sim"
+	"ingot/features/internal/rig"
 	"ingot/model"
 )
 
@@ -329,7 +330,7 @@ func givenReserved(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = within(patience, func() error {
+	err = rig.Within(patience, func() error {
 		_, err := d.acquire(netip.Addr{})
 		if err == nil && d.address != d.network.reserved() {
 			time.Sleep(200 * time.Millisecond) // Ingot answers a device only so often
@@ -358,7 +359,7 @@ func passwordsRefused(ctx context.Context, number, name string) error {
 	if n, err := strconv.Atoi(number); err == nil {
 		want = n
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		x, err := explain(ctx, "endpoint", worldOf(ctx).called(name))
 		if err != nil {
 			return err
@@ -383,7 +384,7 @@ func explain(ctx context.Context, kind, name string) (string, error) {
 }
 
 func explainSays(ctx context.Context, name, want string) error {
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		x, err := explain(ctx, "server", worldOf(ctx).called(name))
 		if err == nil && !strings.Contains(unfolded(x), want) {
 			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)

@@ -181,16 +181,3 @@ func (l *logTail) last(n int) string {
 	lines := slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return strings.Contains(line, `"level":"DEBUG"`) })
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
-
-// within tries until check finds nothing wrong, for limit at most.
-func within(limit time.Duration, check func() error) error {
-	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return nil
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("not so after %s: %w", limit, err)
-		}
-	}
-}

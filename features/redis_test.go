@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"ingot/features/internal/rig"
 )
 
 // redisServer is a redis-server of one scenario, which keeps what it is told.
@@ -48,7 +50,7 @@ func tryRedis(dir, address string) (*redisServer, error) {
 	if err := s.command.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
-	if err := within(startLimit, func() error { return s.do("PING", "+PONG") }); err != nil {
+	if err := rig.Within(startLimit, func() error { return s.do("PING", "+PONG") }); err != nil {
 		return nil, errors.Join(err, s.end())
 	}
 	return s, nil

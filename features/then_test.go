@@ -11,6 +11,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/cmd/daemon"
+	"ingot/features/internal/rig"
 	"ingot/model"
 )
 
@@ -26,7 +27,7 @@ func poweredIs(ctx context.Context, name, power string) error {
 	if err != nil {
 		return err
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		if p := m.Power(); string(p) != power {
 			return fmt.Errorf("%s is powered %s", name, p)
 		}
@@ -81,7 +82,7 @@ func claimUnbound(ctx context.Context, claim string) error {
 func eachBooted(ctx context.Context, n int) error {
 	w := worldOf(ctx)
 	taken := make(map[model.ServerName]model.ClaimName)
-	err := within(3*patience, func() error {
+	err := rig.Within(3*patience, func() error {
 		s, err := w.ingot.summary(ctx)
 		if err != nil {
 			return err
@@ -188,7 +189,7 @@ func runsFromDisk(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		boots := m.Boots()
 		if len(boots) <= w.noted[name].Boots {
 			return fmt.Errorf("%s has not booted", name)
@@ -205,7 +206,7 @@ func runsImage(ctx context.Context, name, image string) error {
 	if err != nil {
 		return err
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		if d := m.Disk(); d == nil || d.Image != kernelDigest(image) {
 			return fmt.Errorf("the disk of %s holds %+v", name, d)
 		}
@@ -283,7 +284,7 @@ func reportsRefused(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		given := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && e.token != "" })
 		refused := w.report.exchanges(func(e exchange) bool {
 			return e.code == 403 && slices.ContainsFunc(given, func(g exchange) bool { return g.token == e.token })
@@ -297,7 +298,7 @@ func reportsRefused(ctx context.Context, name string) error {
 
 // statusHolds waits until a file of the status branch holds a text.
 func (w *world) statusHolds(path, want string) error {
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		files, err := w.statusBranch()
 		if err != nil {
 			return err
@@ -326,7 +327,7 @@ func statusSays(ctx context.Context, what, want string) error {
 }
 
 func statusOmits(ctx context.Context, claim string) error {
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		files, err := worldOf(ctx).statusBranch()
 		if err != nil {
 			return err

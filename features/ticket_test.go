@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ingot/features/internal/rig"
 	"ingot/model"
 )
 
@@ -220,7 +221,7 @@ func metricsCount(ctx context.Context, thing, reason string) error {
 
 // metricIsSet waits for a metric with some labels that is not 0.
 func (w *world) metricIsSet(ctx context.Context, name string, labels ...string) error {
-	return within(patience, func() error {
+	return rig.Within(patience, func() error {
 		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bootsvc/ocitest"
 	"ingot/cmd/daemon"
+	"ingot/features/internal/rig"
 	"ingot/gitsource/gittest"
 	"ingot/model"
 )
@@ -273,7 +274,7 @@ func (w *world) eventually(ctx context.Context, check func(daemon.Summary) error
 }
 
 func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check func(daemon.Summary) error) error {
-	return within(limit, func() error {
+	return rig.Within(limit, func() error {
 		s, err := w.ingot.summary(ctx)
 		if err != nil {
 			return err

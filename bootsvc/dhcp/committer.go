@@ -98,13 +98,11 @@ func newCommitter(store LeaseStore, t *table, m commitMetrics, log *slog.Logger)
 // new leases are only tried a few at a time. commit never blocks; done is called at
 // once when nothing is to be waited for.
 func (c *committer) commit(l model.Lease, done func(error)) {
-	if err, waits := c.take(commitment{l, done}); !waits {
-		done(err)
-	}
+	tell(c.take(commitment{l, done}))
 }
 
-// take takes in a lease, and reports whether it waits to be stored.
-func (c *committer) take(w commitment) (err error, waits bool) { //nolint:revive // the error is no failure of take
+// take takes in a lease, and returns its answer unless that has to wait for the store.
+func (c *committer) take(w commitment) []answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	most := maxWaiting
@@ -113,15 +111,15 @@ func (c *committer) take(w commitment) (err error, waits bool) { //nolint:revive
 	}
 	switch {
 	case c.stopped:
-		return errStopped, false
+		return []answer{{w.done, errStopped}}
 	case c.away && c.prolong(w.lease):
-		return nil, false
+		return []answer{{w.done, nil}}
 	case len(c.waiting) >= most:
-		return errBusy, false
+		return []answer{{w.done, errBusy}}
 	}
 	c.waiting = append(c.waiting, w)
 	c.rouse()
-	return nil, true
+	return nil
 }
 
 // rouse wakes run.

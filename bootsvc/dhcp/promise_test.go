@@ -304,7 +304,6 @@ func TestWhatCameInWhileNobodyReadIsNotAnswered(t *testing.T) {
 	}
 	store.fail(nil)
 	eventually(t, "the leases are read", func() bool { return s.loaded.Load() })
-	time.Sleep(100 * time.Millisecond) // the reader begins
 	exchange(t, localAddr(t, c), dhcpv4.MessageTypeDiscover, mac2, nil)
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()

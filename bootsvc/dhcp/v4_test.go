@@ -91,7 +91,7 @@ func hear(t testing.TB, s *Server, data []byte, from string, port uint16, show .
 	if a.reply == nil {
 		return got, nil
 	}
-	wire := a.reply.bytes(maxReply4(p))
+	wire := a.reply.append(nil, maxReply4(p))
 	if len(wire) < 300 || len(wire) > maxReply4(p) {
 		t.Errorf("the answer has %d bytes, want 300 to %d", len(wire), maxReply4(p))
 	}
@@ -462,7 +462,7 @@ func TestLongBootFile(t *testing.T) {
 	p := packet4{DHCPv4: &dhcpv4.DHCPv4{Options: dhcpv4.Options{}}, mac: mac1}
 	r := newReply4(p, dhcpv4.MessageTypeOffer, addr("192.0.2.2"))
 	r.boot(p, netboot.Answer{File: long, HTTP: true}, netboot.Site{}, false)
-	reply, err := dhcpv4.FromBytes(r.bytes(548))
+	reply, err := dhcpv4.FromBytes(r.append(nil, 548))
 	if err != nil || reply.BootFileName != "" || string(reply.Options.Get(dhcpv4.OptionBootfileName)) != long {
 		t.Errorf("field file %q, option 67 %q, %v", reply.BootFileName, reply.Options.Get(dhcpv4.OptionBootfileName), err)
 	}
@@ -476,7 +476,7 @@ func TestAnswersFit(t *testing.T) {
 	r := newReply4(p, dhcpv4.MessageTypeOffer, addr("192.0.2.2"))
 	r.add(15, []byte(strings.Repeat("d", 250)))
 	r.echo(p)
-	wire := r.bytes(maxReply4(p))
+	wire := r.append(nil, maxReply4(p))
 	reply, err := dhcpv4.FromBytes(wire)
 	if err != nil || len(wire) > 548 {
 		t.Fatalf("%d bytes, %v", len(wire), err)
@@ -588,7 +588,7 @@ func FuzzHandle4(f *testing.F) {
 			if a.reply == nil {
 				continue
 			}
-			wire := a.reply.bytes(maxReply4(p))
+			wire := a.reply.append(nil, maxReply4(p))
 			reply, err := dhcpv4.FromBytes(wire)
 			if err != nil {
 				t.Fatalf("the answer cannot be parsed: %v\n% x", err, wire)

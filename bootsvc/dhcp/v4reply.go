@@ -159,9 +159,6 @@ func maxReply4(p packet4) int {
 	return size - headers4
 }
 
-// bytes returns the packet as append makes it.
-func (r *reply4) bytes(limit int) []byte { return r.append(nil, limit) }
-
 // append appends the packet (RFC 2131 §2) to an empty slice. It has at most limit
 // bytes unless the relay's option alone makes it longer.
 func (r *reply4) append(b []byte, limit int) []byte {

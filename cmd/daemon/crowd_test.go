@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -137,11 +139,32 @@ func TestAClosedCrowdWaitsForNobody(t *testing.T) {
 		_, err := c.Accept()
 		failed <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // it waits for room, or will at once
 	_ = c.Close()
 	if err := <-failed; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want that it is closed", err)
 	}
+}
+
+// nothing is a listener to which nobody comes.
+type nothing struct{ net.Listener }
+
+func (nothing) Close() error { return nil }
+
+func TestWhoWaitsForRoomIsSentAwayByTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(nothing{}, 1)
+		guest := func() *member { return &member{crowd: c, client: netip.MustParseAddr("127.0.0.1")} }
+		if !c.admit(guest()) {
+			t.Fatal("the first was not admitted")
+		}
+		admitted := make(chan bool)
+		go func() { admitted <- c.admit(guest()) }()
+		synctest.Wait() // for room
+		_ = c.Close()
+		if <-admitted {
+			t.Error("the second was admitted, though all is taken")
+		}
+	})
 }
 
 // A file goes to a client without passing through this process only if the connection

@@ -2,6 +2,7 @@ package wipe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"log/slog"
@@ -14,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"ingot/model"
 )
@@ -252,15 +253,12 @@ func TestNVMeDisks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
 				d.t, d.path = t, path
-				mode := model.CleanupSecure
-				if tc.mode != "" {
-					mode = tc.mode
-				}
+				mode := cmp.Or(tc.mode, model.CleanupSecure)
 				got, _ := secureWipe(t, mode, fake{own: &nvme{namespace: 1, send: d.send}}, path)
 				if got.Result != model.WipeDone || got.Method != tc.method || got.Error != "" {
 					t.Errorf("got %+v, want wiped by %s", got, tc.method)
 				}
-				if diff := cmp.Diff(tc.asked, d.asked); diff != "" {
+				if diff := gocmp.Diff(tc.asked, d.asked); diff != "" {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 			})
@@ -329,7 +327,7 @@ func TestProgressGoesForwards(t *testing.T) {
 	for _, percent := range []int{-1, 0, 30, -1, 20, 30, 120} {
 		g.told(NVMeSanitizeBlock, percent)
 	}
-	if diff := cmp.Diff([]int{-1, 0, 30, 100}, told); diff != "" {
+	if diff := gocmp.Diff([]int{-1, 0, 30, 100}, told); diff != "" {
 		t.Errorf("percent (-want +got):\n%s", diff)
 	}
 }
@@ -379,7 +377,7 @@ func TestProgressIsTold(t *testing.T) {
 			}
 		}
 		want := model.DiskProgress{Name: "sda", Serial: "S1", SizeBytes: diskSize, Method: "nvme-sanitize-block", Percent: 100, Result: model.WipeDone}
-		if diff := cmp.Diff(want, told[len(told)-1]); diff != "" {
+		if diff := gocmp.Diff(want, told[len(told)-1]); diff != "" {
 			t.Errorf("last (-want +got):\n%s", diff)
 		}
 		if turns != 2 { // the method, and that it is done
@@ -691,10 +689,7 @@ func TestSATADisks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
 				d.t, d.path = t, path
-				mode := model.CleanupSecure
-				if tc.mode != "" {
-					mode = tc.mode
-				}
+				mode := cmp.Or(tc.mode, model.CleanupSecure)
 				f := fake{own: &drive{ata: &ata{send: d.send}}, locked: func() bool { return d.locked }}
 				got, _ := secureWipe(t, mode, f, path)
 				switch {
@@ -703,7 +698,7 @@ func TestSATADisks(t *testing.T) {
 				case tc.err == "" && (got.Result != model.WipeDone || got.Method != tc.method):
 					t.Errorf("got %+v, want wiped by %s", got, tc.method)
 				}
-				if diff := cmp.Diff(tc.asked, d.asked); diff != "" {
+				if diff := gocmp.Diff(tc.asked, d.asked); diff != "" {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 				if tc.err == "" && d.password == wipePassword {
@@ -737,7 +732,7 @@ func TestADiskThatLostPowerInItsEraseIsWipedAfterwards(t *testing.T) {
 			t.Errorf("got %+v with password %q, want wiped with none", got, d.password)
 		}
 		want := []string{"set password", "erase", "unlock", "disable password", "set password", "erase"}
-		if diff := cmp.Diff(want, d.asked); diff != "" {
+		if diff := gocmp.Diff(want, d.asked); diff != "" {
 			t.Errorf("asked (-want +got):\n%s", diff)
 		}
 	})
@@ -819,7 +814,7 @@ func TestSASDisks(t *testing.T) {
 				if got.Result != model.WipeDone || got.Method != tc.method {
 					t.Errorf("got %+v, want wiped by %s", got, tc.method)
 				}
-				if diff := cmp.Diff(tc.asked, d.asked); diff != "" {
+				if diff := gocmp.Diff(tc.asked, d.asked); diff != "" {
 					t.Errorf("asked (-want +got):\n%s", diff)
 				}
 			})

@@ -134,7 +134,7 @@ func (o *Output) Tail(lines int) string {
 
 // Within tries until check finds nothing wrong, for limit at most.
 func Within(limit time.Duration, check func() error) error {
-	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(limit); ; time.Sleep(20 * time.Millisecond) {
 		err := check()
 		if err == nil {
 			return nil
@@ -145,7 +145,7 @@ func Within(limit time.Duration, check func() error) error {
 	}
 }
 
-// Eventually is within, and ends the test if it is never so.
+// Eventually is Within, and ends the test if it is never so.
 func Eventually(t testing.TB, limit time.Duration, check func() error) {
 	t.Helper()
 	if err := Within(limit, check); err != nil {
