@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/ocitest"
 	"ingot/model"
@@ -220,8 +221,20 @@ func dribble(t *testing.T, conn net.Conn) {
 const crowd = 1000
 
 func TestAThousandMachinesAtOnce(t *testing.T) {
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	const slots, queue = 4, 100
+	t.Run("from the cache all are served", func(t *testing.T) {
+		aThousandMachines(t, slots, 0, withCache(t, func(o *imagecache.Options) { o.MaxFetches = slots }))
+	})
+	t.Run("without a cache some come again", func(t *testing.T) {
+		aThousandMachines(t, slots, crowd-slots-queue, func(o *Options) { o.Downloads = slots }, func(s *Server) { s.waiting = make(chan struct{}, queue) })
+	})
+}
+
+// aThousandMachines has a crowd boot. At most so many layers are fetched from their
+// registry at once, and so many machines are told to come again.
+func aThousandMachines(t *testing.T, slots, again int64, options func(*Options), change ...func(*Server)) {
+	t.Helper()
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	var asking, most atomic.Int64
 	r := newRack(t, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -231,8 +244,10 @@ func TestAThousandMachinesAtOnce(t *testing.T) {
 			}
 			next.ServeHTTP(w, req)
 		})
-	}, func(o *Options) { o.Downloads = slots })
-	r.service.waiting = make(chan struct{}, queue)
+	}, options)
+	for _, do := range change {
+		do(r.service)
+	}
 	for n := range crowd {
 		ticket := *r.ticket
 		ticket.ID, ticket.Server, ticket.UUID = fmt.Sprint(n), model.ServerName(fmt.Sprint("s", n)), crowdUUID(n)
@@ -265,7 +280,7 @@ func TestAThousandMachinesAtOnce(t *testing.T) {
 	if most.Load() > slots {
 		t.Errorf("%d layers were fetched at once, allowed are %d", most.Load(), slots)
 	}
-	if refused.Load() > crowd-slots-queue {
+	if refused.Load() > again {
 		t.Errorf("%d of %d were told to come again", refused.Load(), crowd)
 	}
 }
