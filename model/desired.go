@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"strings"
 	"time"
 )
 
@@ -13,6 +14,9 @@ type Revision string
 // the next is the same pointer in both.
 type Desired struct {
 	Revision Revision
+	// URL and Path are where Revision comes from: the repository as CanonicalURL has
+	// it, and the folder in it.
+	URL, Path string
 	// Time is when this revision was taken over, from Ingot's own clock.
 	Time time.Time
 
@@ -38,9 +42,20 @@ type Desired struct {
 	// Restored is set while the revision is one that was kept over a restart and the
 	// branch has not been looked at since: a newer one may have been acted upon.
 	Restored bool
-	// Approvals are the short hashes named by Ingot-Approve trailers of this
-	// revision's commits.
+	// Approvals are what the Ingot-Approve trailers name of all commits that came with
+	// this revision or, since this process began, before it; at most MaxApprovals.
 	Approvals []string
+	// Removed are the objects that a commit took away, with the revision that did, since
+	// the revision applied when this process began. An object that Desired lacks and
+	// that is not among them is merely absent. One that comes back is taken out.
+	Removed map[Identity]Removal
+	// Renamed says which new claim an old one became: same content, same namespace,
+	// the old name gone in the same commit.
+	Renamed map[ClaimName]ClaimName
+	// Absent are objects that are in force though Git lacks them, or has them
+	// otherwise, sorted by identity; AbsentToken approves them all.
+	Absent      []Absence
+	AbsentToken string
 	// Source is what is wrong with the source as a whole ("" = nothing): the last
 	// fetch failed, the path is missing, the tree is empty, history was rewritten.
 	Source SourceState
@@ -99,6 +114,12 @@ func NewDesired() *Desired {
 		Secrets:            make(map[ObjectName]*Secret),
 		Quarantined:        make(map[Identity]bool),
 	}
+}
+
+// Applied is the revision with where it comes from, as it is recorded.
+func (d *Desired) Applied() Applied {
+	branch, commit, _ := strings.Cut(string(d.Revision), "@sha1:")
+	return Applied{URL: d.URL, Branch: branch, Path: d.Path, Commit: commit}
 }
 
 // Add puts an object into its map, replacing one of the same identity.

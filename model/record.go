@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
 
 // ServerState is where a server is in its life.
 type ServerState string
@@ -26,6 +30,8 @@ var ServerStates = []ServerState{
 // ServerRecord is what Ingot decided about one server and cannot observe again.
 // reconcile alone writes it; the status branch mirrors it.
 type ServerRecord struct {
+	// Version is set by the store when the record changes.
+	Version   Version     `json:"version,omitzero"`
 	Name      ServerName  `json:"name"`
 	BMC       BMCName     `json:"bmc"`
 	SystemURI string      `json:"systemURI"`
@@ -39,6 +45,16 @@ type ServerRecord struct {
 	// with policy Retain; ClaimedAt when it was bound.
 	Claim     ClaimName `json:"claim,omitempty"`
 	ClaimedAt time.Time `json:"claimedAt,omitzero"`
+	// Removed is set once a commit took the claim away: without it a claim that Git
+	// lacks is merely absent, and its server is kept.
+	Removed *Removal `json:"removed,omitempty"`
+	// Intent is the newest decision that the status branch has to show before it is
+	// acted upon; nil = there was none.
+	Intent *Intent `json:"intent,omitempty"`
+	// WantPower is the power state that the claim was last seen to ask for.
+	WantPower Power `json:"wantPower,omitempty"`
+	// Operation is the power operation that was asked for last, and what became of it.
+	Operation *Operation `json:"operation,omitempty"`
 	// Release is the decision, taken once the guard let it pass, to release.
 	Release *Release `json:"release,omitempty"`
 	// Ticket is the newest boot ticket, open or ended; Serial counts them.
@@ -80,11 +96,11 @@ type ServerRecord struct {
 	HandledBefore []string `json:"handledBefore,omitempty"`
 
 	// Reason and Message say what is wrong in state Error.
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
-	// Restored is set while the record is what the status branch said and the
-	// server's BMC has not answered since (law 3).
-	Restored bool `json:"restored,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Message  string `json:"message,omitempty"`
+	Restored bool   `json:"restored,omitempty"`
+	// Doubt says why the record may not be what was decided last; nil = it is.
+	Doubt *Doubt `json:"doubt,omitempty"`
 
 	// Failures counts the failed attempts at the present step, NotBefore is when it
 	// may be tried again, and LastError what went wrong.
@@ -146,9 +162,104 @@ type PowerAsked struct {
 	Reached bool `json:"reached,omitempty"`
 }
 
+// Removal is a commit that took an object away.
+type Removal struct {
+	Revision Revision  `json:"revision"`
+	At       time.Time `json:"at"`
+	// Approved is set when no commit that descends from the revision in force took it
+	// away, but a person approved that it is gone.
+	Approved bool `json:"approved,omitempty"`
+}
+
+// IntentKind is what kind of decision an Intent is.
+type IntentKind string
+
+// The decisions that stand on the status branch before they are acted upon.
+const (
+	IntentBind        IntentKind = "Bind"
+	IntentAdopt       IntentKind = "Adopt"
+	IntentRelease     IntentKind = "Release" // and Retain
+	IntentWipe        IntentKind = "Wipe"    // of a Released server
+	IntentReprovision IntentKind = "Reprovision"
+	IntentMaintenance IntentKind = "Maintenance"
+	IntentPower       IntentKind = "Power" // spec.power of the claim changed
+	IntentOperation   IntentKind = "Operation"
+	IntentDiscover    IntentKind = "Discover" // of a server that was found running
+)
+
+// Intent is a decision that the status branch has to show before it is acted upon.
+type Intent struct {
+	Kind     IntentKind `json:"kind"`
+	Value    string     `json:"value,omitempty"` // a claim's name, an annotation's value, a power state
+	Revision Revision   `json:"revision,omitempty"`
+	// At is the version of the record that showed it first; the store fills it in.
+	At Version `json:"at,omitzero"`
+}
+
+// OperationOutcome is what became of a power operation.
+type OperationOutcome string
+
+// The outcomes of a power operation; it is empty while there is none.
+const (
+	OutcomeDone    OperationOutcome = "Done"    // the BMC accepted the request
+	OutcomeRefused OperationOutcome = "Refused" // the BMC did not carry it out
+	OutcomeUnknown OperationOutcome = "Unknown" // its answer was lost: it is not repeated
+	OutcomeExpired OperationOutcome = "Expired" // it waited too long, and was not begun
+)
+
+// Operation is a power operation that an annotation asked for. It is asked for at
+// most once.
+type Operation struct {
+	Value   string           `json:"value"` // of the annotation
+	Reset   ResetKind        `json:"reset"`
+	NotedAt time.Time        `json:"notedAt"`           // when it was decided upon
+	AskedAt time.Time        `json:"askedAt,omitzero"`  // saved before the request is sent
+	Outcome OperationOutcome `json:"outcome,omitempty"` // saved after it
+	Message string           `json:"message,omitempty"` // of the BMC, when it was not Done
+}
+
+// DoubtReason is why a record may not be what was decided last.
+type DoubtReason string
+
+// The reasons for doubt.
+const (
+	// DoubtFromStatusBranch is a record that the store lacked, or had an older one of.
+	DoubtFromStatusBranch DoubtReason = "FromStatusBranch"
+	// DoubtDisputed is a server of which two copies say different things, neither of
+	// which is known to be the newer.
+	DoubtDisputed DoubtReason = "Disputed"
+	// DoubtInstallUnknown is a bound server that nothing shows to have been installed,
+	// and nothing shows not to have been.
+	DoubtInstallUnknown DoubtReason = "InstallUnknown"
+	// DoubtUnreadable is a record that no copy of can be read.
+	DoubtUnreadable DoubtReason = "RecordUnreadable"
+)
+
+// Doubt is why a record may not be what was decided last. It binds its own server
+// only.
+type Doubt struct {
+	Reason  DoubtReason `json:"reason"`
+	Message string      `json:"message,omitempty"`
+	Since   time.Time   `json:"since"`
+	// Unannounced is set when the copy comes from a status branch that is not written
+	// before each act: what is merely asked for may have been done already.
+	Unannounced bool `json:"unannounced,omitempty"`
+	// Alternatives are what the copies of a Disputed server say.
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+}
+
+// Alternative is what one copy of a record says.
+type Alternative struct {
+	Token string      `json:"token"` // what Ingot-Approve names to have it chosen
+	From  string      `json:"from"`  // store or status branch
+	State ServerState `json:"state"`
+	Claim ClaimName   `json:"claim,omitempty"`
+}
+
 // BMCRecord is what Ingot decided about one BMC.
 type BMCRecord struct {
-	Name BMCName `json:"name"`
+	Version Version `json:"version,omitzero"`
+	Name    BMCName `json:"name"`
 	// Fingerprint is the certificate that was pinned on first contact.
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Address is where Fingerprint was pinned; a new address is pinned anew only
@@ -167,7 +278,8 @@ type BMCRecord struct {
 // ClaimRecord is what Ingot decided about one claim. The binding itself is in
 // the server's record.
 type ClaimRecord struct {
-	Name ClaimName `json:"name"`
+	Version Version   `json:"version,omitzero"`
+	Name    ClaimName `json:"name"`
 	// Sequence is FleetRecord.Sequence of the revision that first held the claim:
 	// who came first is served first.
 	Sequence      int64     `json:"sequence"`
@@ -175,37 +287,153 @@ type ClaimRecord struct {
 	FirstSeen     time.Time `json:"firstSeen"`
 }
 
-// FleetRecord is what Ingot decided about the fleet as a whole.
-type FleetRecord struct {
-	// Applied is the newest revision that was planned with, Sequence how many there were.
-	Applied  Revision  `json:"applied,omitempty"`
-	Sequence int64     `json:"sequence,omitempty"`
-	At       time.Time `json:"at,omitzero"`
-	// Guard is what the guard holds back, nil when nothing.
-	Guard *GuardHold `json:"guard,omitempty"`
-	// Letting are steps that were approved and not begun yet.
-	Letting []Disruption `json:"letting,omitempty"`
-	// Approved are the newest hashes that commits approved.
-	Approved []string `json:"approved,omitempty"`
-	// Restored is when records were read back from the status branch; until every
-	// Reserved server's BMC has answered nothing is acted upon. Zero otherwise.
-	Restored time.Time `json:"restored,omitzero"`
+// Applied is the newest revision that was planned with, and where it came from: the
+// same commit of another repository, branch or path is another one.
+type Applied struct {
+	URL    string `json:"url"` // without scheme, user and .git, see CanonicalURL
+	Branch string `json:"branch"`
+	Path   string `json:"path"`
+	Commit string `json:"commit"` // in hexadecimal
 }
 
-// GuardHold is a list of disruptive steps that waits for approval.
+// IsZero reports whether nothing was applied yet.
+func (a Applied) IsZero() bool { return a == Applied{} }
+
+// Revision is the commit as revisions are written.
+func (a Applied) Revision() Revision {
+	if a.Commit == "" {
+		return ""
+	}
+	return Revision(a.Branch + "@sha1:" + a.Commit)
+}
+
+// SameSource reports whether both come from the same folder of the same branch.
+func (a Applied) SameSource(b Applied) bool {
+	return a.URL == b.URL && a.Branch == b.Branch && a.Path == b.Path
+}
+
+// UnmarshalJSON also reads what was written before there was more than the revision:
+// "main@sha1:<hex>", of which the URL and the path are not known.
+func (a *Applied) UnmarshalJSON(raw []byte) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		branch, commit, _ := strings.Cut(text, "@sha1:")
+		*a = Applied{Branch: branch, Commit: commit}
+		return nil
+	}
+	type plain Applied
+	return json.Unmarshal(raw, (*plain)(a))
+}
+
+// Absence is an object that is in force though Git lacks it, or has it otherwise, and
+// no commit that descends from the revision applied says so.
+type Absence struct {
+	Identity Identity `json:"identity"`
+	// Blob is the content that Git has now in its place, "" when it has none.
+	Blob  string       `json:"blob,omitempty"`
+	Since time.Time    `json:"since"`
+	Cause AbsenceCause `json:"cause"`
+	Token string       `json:"token"` // what Ingot-Approve names to have Git's word taken
+}
+
+// AbsenceCause is why an object is absent without a commit.
+type AbsenceCause string
+
+// The causes of an absence without a commit.
+const (
+	AbsentHistoryRewritten AbsenceCause = "HistoryRewritten" // the revision does not descend from the one applied
+	AbsentSourceChanged    AbsenceCause = "SourceChanged"    // another URL, branch or path is configured
+	AbsentAppliedUnknown   AbsenceCause = "AppliedUnknown"   // the revision applied cannot be had any more
+)
+
+// MaxAbsent is how many absences are recorded one by one; the others are counted.
+const MaxAbsent = 2000
+
+// FleetRecord is what Ingot decided about the fleet as a whole.
+type FleetRecord struct {
+	Version Version `json:"version,omitzero"`
+	// Applied is the newest revision that was planned with, Sequence how many there were.
+	Applied  Applied   `json:"applied,omitzero"`
+	Sequence int64     `json:"sequence,omitempty"`
+	At       time.Time `json:"at,omitzero"`
+	// Absent is what is in force though Git lacks it, AbsentMore how many more than
+	// MaxAbsent, AbsentToken what approves them all.
+	Absent      []Absence `json:"absent,omitempty"`
+	AbsentMore  int       `json:"absentMore,omitempty"`
+	AbsentToken string    `json:"absentToken,omitempty"`
+	// Holds are the lists that the guard holds back, oldest first, at most MaxHolds.
+	Holds []GuardHold `json:"holds,omitempty"`
+	// Letting are steps that were approved and not begun yet.
+	Letting []Disruption `json:"letting,omitempty"`
+	// Done are the disruptions that were decided upon within the guard's window without
+	// an approval, oldest first.
+	Done     []Disruption `json:"done,omitempty"`
+	Guard    *GuardHold   `json:"guard,omitempty"`
+	Approved []string     `json:"approved,omitempty"`
+	Restored time.Time    `json:"restored,omitzero"`
+	// Unknown is when nothing was known of the fleet, though it had servers that ran:
+	// the claims of the first revision wait for approval. Zero otherwise.
+	Unknown time.Time `json:"unknown,omitzero"`
+	// UnknownToken is what approves them.
+	UnknownToken string `json:"unknownToken,omitempty"`
+}
+
+// MaxHolds is how many lists the guard keeps.
+const MaxHolds = 8
+
+// GuardHold is a list of disruptive steps that waits for approval, or for room.
 type GuardHold struct {
+	Hash     string       `json:"hash,omitempty"`
+	Token    string       `json:"token"` // what Ingot-Approve must name
 	Revision Revision     `json:"revision"`
-	Hash     string       `json:"hash"` // what Ingot-Approve must name
 	Since    time.Time    `json:"since"`
 	Limit    int          `json:"limit"`
+	Scope    string       `json:"scope,omitempty"` // the namespace whose limit it is, "" = the fleet's
 	Steps    []Disruption `json:"steps"`
+	// Until is when there is room for the list without approval; zero = never, for it
+	// is longer than the limit.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Disruption is one step that takes something away from a server's user.
 type Disruption struct {
-	Action string     `json:"action"` // release, retain, reprovision
+	Action string     `json:"action"` // release, retain, wipe, reprovision, maintenance, power-off, operation, discover
 	Server ServerName `json:"server"`
-	Claim  ClaimName  `json:"claim"`
+	Claim  ClaimName  `json:"claim,omitempty"`
+	// Value is what was asked for: an annotation's value, a ServerMaintenance's name.
+	Value string `json:"value,omitempty"`
+	// At is when it was decided upon, zero in lists that wait; Revision what asked.
+	At       time.Time `json:"at,omitzero"`
+	Revision Revision  `json:"revision,omitempty"`
+}
+
+// Same reports whether both are the same step, whenever it was decided upon.
+func (d Disruption) Same(e Disruption) bool {
+	return d.Action == e.Action && d.Server == e.Server && d.Claim == e.Claim && d.Value == e.Value
+}
+
+// Holder is the Ingot that writes the status branch.
+type Holder struct {
+	ID   string `json:"id"` // random for each process
+	Host string `json:"host,omitempty"`
+	// Machine and Boot tell the machine and its present boot from others, Namespace
+	// the network namespace. They are digests, for machine IDs are not to be shown.
+	Machine   string `json:"machine,omitempty"`
+	Boot      string `json:"boot,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	// Interval is how often it looks at the repository; TakeOverAfter how long it must
+	// have been silent before another may take over unasked, 0 = never.
+	Interval      time.Duration `json:"interval,omitempty"`
+	TakeOverAfter time.Duration `json:"takeOverAfter,omitempty"`
+}
+
+// Published is what of the store the status branch is known to show. It is kept in
+// the store alone.
+type Published struct {
+	Commit  string  `json:"commit"` // head of the status branch
+	Version Version `json:"version,omitzero"`
+	Fence   uint64  `json:"fence"`
+	Holder  Holder  `json:"holder"`
 }
 
 // Records are all records: what the store keeps durably and the status branch mirrors.
@@ -232,6 +460,8 @@ type Observed struct {
 	Progress     map[ServerName]*Progress
 	// EndpointFacts are by MAC address.
 	EndpointFacts map[string]*EndpointFacts
+	// Published is what of it the status branch shows.
+	Published Published
 }
 
 // NewObserved returns an Observed with its maps made.

@@ -346,6 +346,6 @@ func (f *fleet) renameBMC(r *Result, v *endpointView) {
 // outdated reports whether the revision in force is one kept over a restart that is
 // not the one last acted upon.
 func (f *fleet) outdated() bool {
-	applied := f.in.Observed.Fleet.Applied
+	applied := f.in.Observed.Fleet.Applied.Revision()
 	return f.in.Desired.Restored && applied != "" && applied != f.in.Desired.Revision
 }

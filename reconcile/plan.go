@@ -358,7 +358,7 @@ const revisionOutdated = "RevisionOutdated"
 func (f *fleet) mistrustOld() {
 	if f.outdated() {
 		f.observeOnly = Why{
-			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(f.record.Applied)),
+			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(f.record.Applied.Revision())),
 			f.record.At, RackOperator,
 		}
 	}
@@ -366,10 +366,10 @@ func (f *fleet) mistrustOld() {
 
 // noteRevision counts revisions: claims are served in the order of the count.
 func (f *fleet) noteRevision() {
-	if f.record.Applied == f.in.Desired.Revision || f.observeOnly.Reason == revisionOutdated {
+	if f.record.Applied == f.in.Desired.Applied() || f.observeOnly.Reason == revisionOutdated {
 		return
 	}
-	f.record.Applied, f.record.At = f.in.Desired.Revision, f.in.Now
+	f.record.Applied, f.record.At = f.in.Desired.Applied(), f.in.Now
 	f.record.Sequence++
 }
 

@@ -20,7 +20,7 @@ func bigFleet(servers, bound int) *Input {
 		Desired: model.NewDesired(), Observed: model.NewObserved(), Readings: make(map[model.ServerName]Reading),
 		BMCRead: make(map[model.BMCName]time.Time), Policy: DefaultPolicy(), Now: now,
 	}
-	in.Desired.Revision, in.Observed.Fleet.Applied = "main@sha1:1", "main@sha1:1"
+	in.Desired.Revision, in.Observed.Fleet.Applied = "main@sha1:1", model.Applied{Branch: "main", Commit: "1"}
 	in.Desired.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{"username": model.NewSensitive("u")}})
 	for i := range servers {
 		bmc := model.BMCName(fmt.Sprintf("bmc%05d", i))

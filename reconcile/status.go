@@ -364,7 +364,7 @@ func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *doc
 func (v *view) revisionDocument() *revisionDocument {
 	d := v.in.Desired
 	doc := &revisionDocument{
-		Observed: d.Source.Observed, Applied: v.in.Observed.Fleet.Applied, Record: v.in.Observed.Fleet, Pools: exhausted(v.in.Pools),
+		Observed: d.Source.Observed, Applied: v.in.Observed.Fleet.Applied.Revision(), Record: v.in.Observed.Fleet, Pools: exhausted(v.in.Pools),
 	}
 	if doc.Observed == "" {
 		doc.Observed = d.Revision

@@ -154,7 +154,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		"but not while nothing is acted upon": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
 			change: func(in *Input, rec *model.ServerRecord) {
-				in.Desired.Restored, in.Observed.Fleet.Applied = true, "main@sha1:2"
+				in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
 			},
 		},
 		"nor once the server has reported that it booted": {

@@ -79,7 +79,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
 		}, why: WaitingForBoot},
 		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Restored, in.Observed.Fleet.Applied = true, "main@sha1:2"
+			in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
 		}}, why: revisionOutdated},
 		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {

@@ -26,7 +26,7 @@ import (
 // everything is one value of each kind that is saved.
 func everything() Changes {
 	return Changes{
-		Fleet:       &model.FleetRecord{Applied: "main@sha1:1", Sequence: 3, At: now},
+		Fleet:       &model.FleetRecord{Applied: model.Applied{Branch: "main", Commit: "1"}, Sequence: 3, At: now},
 		Servers:     []*model.ServerRecord{serverRecord(0, model.PurposeDiscovery)},
 		BMCs:        []*model.BMCRecord{{Name: "bmc-0", Fingerprint: "f"}},
 		Claims:      []*model.ClaimRecord{{Name: "default/web", Sequence: 2, FirstSeen: now}},

@@ -127,7 +127,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 	if err != nil {
 		b.Fatal(err)
 	}
-	changes := registry.Changes{Fleet: &model.FleetRecord{Applied: "seeded", Sequence: 1}}
+	changes := registry.Changes{Fleet: &model.FleetRecord{Applied: model.Applied{Branch: "seeded"}, Sequence: 1}}
 	var tickets []*model.Ticket
 	for n := range size {
 		t := bootTicket(n)
