@@ -25,7 +25,14 @@ var (
 	boltMeta   = []byte("meta")
 	boltSchema = []byte("schema")
 	boltFence  = []byte("fence")
+	boltSeq    = []byte("seq") // number of the newest commit
+	// boltCounted is bbolt's number of the transaction that wrote the counts last: they
+	// hold if there was none since, as of an older Ingot that does not know them.
+	boltCounted = []byte("counted")
 )
+
+// boltCount is the key of how many values a bucket has.
+func boltCount(b bucket) []byte { return []byte("count " + string(b)) }
 
 // boltStore is the store of one machine: a file, locked by who leads, and beside it
 // the journal of the leases.
@@ -37,6 +44,8 @@ type boltStore struct {
 	opened  os.FileInfo // what db has open, to notice when path becomes another file
 	journal *journal
 	fence   uint64
+	seq     uint64 // of the newest commit that was tried, or any that was seen
+	damage  []Damage
 	// touched is whether pages of the file were used since they were given back.
 	touched bool
 }
@@ -73,8 +82,8 @@ func (s *boltStore) open() error {
 		Timeout:        lockTimeout,
 		FreelistType:   bolt.FreelistMapType,
 		NoFreelistSync: true, // recomputed at open; each commit writes less
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag, mode)
+		OpenFile: func(_ string, _ int, mode os.FileMode) (*os.File, error) {
+			f, err := s.openSound(mode)
 			if err == nil {
 				opened, err = f.Stat()
 			}
@@ -84,8 +93,6 @@ func (s *boltStore) open() error {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return fmt.Errorf("another ingot uses %s: stop it, or give this one a state.dir of its own: %w", s.path, err)
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return fmt.Errorf("%s is damaged or not a store of ingot: move it away to start from the status branch: %w", s.path, err)
 	case err != nil:
 		return fmt.Errorf("open %s: %w", s.path, err)
 	}
@@ -106,25 +113,80 @@ func (s *boltStore) checkSchema() error {
 	})
 }
 
-func (s *boltStore) load(context.Context) (c contents, fresh bool, err error) {
-	c, fresh, s.touched = newContents(), true, true
-	err = s.db.View(func(tx *bolt.Tx) error {
+func (s *boltStore) load(context.Context) (loaded, error) {
+	s.touched = true
+	l := loaded{contents: newContents(), fresh: true, damage: s.damage}
+	err := s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
 		if meta == nil || meta.Get(boltSchema) == nil {
 			return nil
 		}
-		fresh = false
+		l.fresh = false
 		for _, b := range buckets {
-			if err := loadBucket(tx.Bucket([]byte(b)), c[b]); err != nil {
+			if err := loadBucket(tx.Bucket([]byte(b)), l.contents[b]); err != nil {
 				return err
 			}
+		}
+		s.raise(number(meta.Get(boltSeq)))
+		if l.uncounted = !isCounted(meta, tx.ID()); !l.uncounted {
+			l.count(func(b bucket) int { return int(number(meta.Get(boltCount(b)))) })
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, false, fmt.Errorf("read %s: %w", s.path, err)
+		return loaded{}, fmt.Errorf("read %s: %w", s.path, err)
 	}
-	return c, fresh, nil
+	s.damage = nil
+	return l, nil
+}
+
+// isCounted reports whether the counts hold that the transaction with this number
+// committed, or found.
+func isCounted(meta *bolt.Bucket, transaction int) bool {
+	return number(meta.Get(boltCounted)) == uint64(transaction)
+}
+
+func (s *boltStore) next() uint64 { return s.seq + 1 }
+
+func (s *boltStore) raise(seq uint64) { s.seq = max(s.seq, seq) }
+
+// update makes one transaction. Counts that held before it hold after it; recount has
+// them hold anyhow.
+func (s *boltStore) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
+	s.touched = true
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		meta, err := tx.CreateBucketIfNotExists(boltMeta)
+		if err != nil {
+			return err
+		}
+		s.raise(number(meta.Get(boltSeq)))
+		held := recount || isCounted(meta, tx.ID()-1)
+		if err := change(tx, meta); err != nil {
+			return err
+		}
+		if held {
+			err = meta.Put(boltCounted, bytesOf(uint64(tx.ID())))
+		}
+		return errors.Join(err, meta.Put(boltSeq, bytesOf(s.seq)))
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func (s *boltStore) raiseFence(_ context.Context, above uint64) (uint64, error) {
+	if err := s.check(); err != nil {
+		return 0, err
+	}
+	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
+		return meta.Put(boltFence, bytesOf(max(s.fence, above+1)))
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.fence = max(s.fence, above+1)
+	return s.fence, nil
 }
 
 func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
@@ -139,16 +201,12 @@ func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
 
 // acquire succeeds always, for who has the file open has it alone.
 func (s *boltStore) acquire(context.Context) (uint64, string, error) {
-	err := s.db.Update(func(tx *bolt.Tx) error {
-		meta, err := tx.CreateBucketIfNotExists(boltMeta)
-		if err != nil {
-			return err
-		}
+	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
 		s.fence = nextFence(max(number(meta.Get(boltFence)), s.fence), s.clock())
 		return meta.Put(boltFence, bytesOf(s.fence))
 	})
 	if err != nil {
-		return 0, "", fmt.Errorf("write %s: %w", s.path, err)
+		return 0, "", err
 	}
 	return s.fence, "", nil
 }
@@ -197,24 +255,34 @@ func (s *boltStore) commit(_ context.Context, b batch) error {
 	if len(rest) == 0 {
 		return nil
 	}
-	s.touched = true
-	err := s.db.Update(func(tx *bolt.Tx) error { return applyBolt(tx, rest) })
-	if err != nil {
-		return fmt.Errorf("write %s: %w", s.path, err)
-	}
-	return nil
+	s.seq++ // whether or not it succeeds
+	return s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, rest) })
 }
 
-func applyBolt(tx *bolt.Tx, b batch) (err error) {
+func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b batch) (err error) {
 	var to *bolt.Bucket
+	more := make(map[bucket]int)
 	for i, ch := range b {
 		if i == 0 || ch.bucket != b[i-1].bucket {
 			if to, err = tx.CreateBucketIfNotExists([]byte(ch.bucket)); err != nil {
 				return fmt.Errorf("%s: %w", ch.bucket, err)
 			}
 		}
+		was, is := to.Get([]byte(ch.name)) != nil, ch.value != nil
+		switch {
+		case is && !was:
+			more[ch.bucket]++
+		case was && !is:
+			more[ch.bucket]--
+		}
 		if err := applyChange(to, ch); err != nil {
 			return fmt.Errorf("%s %q: %w", ch.bucket, ch.name, err)
+		}
+	}
+	for b, n := range more {
+		count := int(number(meta.Get(boltCount(b)))) + n
+		if err := meta.Put(boltCount(b), bytesOf(uint64(max(count, 0)))); err != nil {
+			return fmt.Errorf("count %s: %w", b, err)
 		}
 	}
 	return nil
@@ -243,23 +311,18 @@ func (s *boltStore) replace(_ context.Context, c contents) error {
 	if err := s.moveLeases(); err != nil {
 		return err
 	}
-	s.touched = true
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	s.seq++
+	return s.update(true, func(tx *bolt.Tx, meta *bolt.Bucket) error {
 		for _, b := range buckets {
 			if err := refill(tx, b, c[b]); err != nil {
 				return err
 			}
-		}
-		meta, err := tx.CreateBucketIfNotExists(boltMeta)
-		if err != nil {
-			return err
+			if err := meta.Put(boltCount(b), bytesOf(uint64(len(c[b])))); err != nil {
+				return err
+			}
 		}
 		return errors.Join(meta.Put(boltFence, bytesOf(s.fence)), meta.Put(boltSchema, bytesOf(schemaVersion)))
 	})
-	if err != nil {
-		return fmt.Errorf("write %s: %w", s.path, err)
-	}
-	return nil
 }
 
 func (s *boltStore) leases(ctx context.Context, visit func(name, value []byte)) error {
@@ -286,10 +349,9 @@ func (s *boltStore) moveLeases() error {
 	if err := s.journal.merge(old); err != nil {
 		return fmt.Errorf("move the leases of %s: %w", s.path, err)
 	}
-	s.touched = true
-	err = s.db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(bucketLease)) })
+	err = s.update(false, func(tx *bolt.Tx, _ *bolt.Bucket) error { return tx.DeleteBucket([]byte(bucketLease)) })
 	if err != nil {
-		return fmt.Errorf("write %s: %w", s.path, err)
+		return err
 	}
 	s.log.Info("leases were moved to their journal", "leases", kept, "file", s.journal.path)
 	return nil
@@ -368,7 +430,10 @@ func (s *boltStore) follow(ctx context.Context) (batch, bool, error) {
 	return nil, false, nil
 }
 
-func (s *boltStore) durable() bool { return true }
+func (s *boltStore) durability() Durability { return DurableAlways }
+
+// release does nothing: whoever has the file open leads.
+func (s *boltStore) release() {}
 
 func (s *boltStore) close() (err error) {
 	if s.journal != nil {

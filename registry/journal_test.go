@@ -576,7 +576,7 @@ func oldStore(t *testing.T, dir string, leases ...model.Lease) {
 		}
 		b = append(b, ch)
 	}
-	if err := errors.Join(db.Update(func(tx *bolt.Tx) error { return applyBolt(tx, b) }), db.Close()); err != nil {
+	if err := errors.Join(db.Update(func(tx *bolt.Tx) error { return applyBolt(tx, tx.Bucket(boltMeta), b) }), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"ingot/model/fault"
 )
 
 // forever is when the lease of a store ends that only one process can open.
 const forever = 100 * 365 * 24 * time.Hour
 
 // Lead waits until we lead. With bbolt that is so already. Meanwhile the copy in
-// memory follows the leader.
+// memory follows the leader. It fails where we cannot ever lead: with another seal key
+// than the store's, or after EndLead.
 func (r *Registry) Lead(ctx context.Context) error {
 	seen := ""
 	for r.Fence() == 0 {
@@ -20,15 +23,19 @@ func (r *Registry) Lead(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, ErrSealKey), errors.Is(err, ErrLeadershipLost):
+			return err
 		case err != nil:
 			r.judge(err)
 		case holder == "":
 			r.judge(nil)
 			return nil
-		case holder != seen:
-			seen = holder
+		default:
 			r.judge(nil)
-			r.log.Info("another ingot leads; waiting", "holder", holder)
+			if holder != seen {
+				seen = holder
+				r.log.Info("another ingot leads; waiting", "holder", holder)
+			}
 		}
 		if err := r.followFor(ctx, r.options.LeaseTTL/3); err != nil {
 			return err
@@ -45,22 +52,22 @@ func (r *Registry) tryLead(ctx context.Context) (holder string, err error) {
 	defer r.endTurn()
 	r.following.Lock() // the feed is not read on from a place that loading moves
 	defer r.following.Unlock()
+	if r.ended.Load() {
+		return "", ErrLeadershipLost
+	}
+	if err := r.checkSealKey(); err != nil { // before the fencing number of who leads is raised
+		return "", err
+	}
 	asked := time.Now()
 	fence, holder, err := r.acquire(ctx)
-	if err != nil || holder != "" {
-		return holder, err
-	}
-	fresh, err := r.reload(ctx)
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case fresh && r.memory.empty():
-		err = r.fill(ctx)
-	case fresh:
-		err = r.rewrite(ctx)
+	r.holder.Store(&holder)
+	if holder != "" {
+		return holder, nil
 	}
-	if err != nil {
+	if fence, err = r.takeOver(ctx, fence); err != nil {
 		return "", err
 	}
 	clear(r.unsure)
@@ -70,31 +77,93 @@ func (r *Registry) tryLead(ctx context.Context) (holder string, err error) {
 	return "", nil
 }
 
+// takeOver makes memory and store the same, the newest of both, and returns our fencing
+// number: higher than that of every record.
+func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
+	l, err := r.reload(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if err := r.checkSealKey(); err != nil {
+		r.store.release()
+		return 0, err
+	}
+	highest, seq := newest(&r.memory.observed().Records)
+	r.store.raise(seq)
+	switch {
+	case l.fresh && r.memory.empty():
+		err = r.fill(ctx)
+	case l.fresh || l.ahead:
+		err = r.rewrite(ctx, errLost)
+	case l.uncounted && r.Damage() == nil:
+		err = r.fill(ctx)
+	}
+	if err == nil && highest.Fence >= fence {
+		fence, err = r.store.raiseFence(ctx, highest.Fence)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return fence, r.keepSealCheck(ctx)
+}
+
 func (r *Registry) acquire(ctx context.Context) (uint64, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	return r.store.acquire(ctx)
 }
 
-// reload reads everything from the store, and reports whether it is fresh. What
-// is in memory is kept then: it is all that is left.
-func (r *Registry) reload(ctx context.Context) (fresh bool, err error) {
+// reload reads everything from the store. What is in memory and newer is kept: of a
+// fresh store that is all. Whoever followed a leader may know more than a store that
+// was rolled back with it.
+func (r *Registry) reload(ctx context.Context) (loaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	c, fresh, err := r.store.load(ctx)
-	if err != nil || fresh {
-		return fresh, err
+	l, err := r.store.load(ctx)
+	if err != nil {
+		return l, err
 	}
-	r.logCorrupt(r.memory.reset(c))
+	r.unread = nil
+	if l.fresh {
+		r.setDamage(l.damage)
+		return l, nil
+	}
+	held := newContents()
+	if !r.memory.empty() {
+		if held, err = r.memory.all(); err != nil {
+			return l, err
+		}
+		l.merge(held)
+	}
+	bad := r.memory.reset(l.contents)
+	r.logCorrupt(bad)
+	r.replaceUnreadable(&l, held, bad)
+	r.setDamage(l.damage)
 	r.wake()
-	return false, nil
+	return l, nil
+}
+
+// replaceUnreadable puts what memory held in the place of values that cannot be read,
+// and notes the records of which it held nothing.
+func (r *Registry) replaceUnreadable(l *loaded, held contents, bad []corrupt) {
+	for _, c := range bad {
+		if mine := held[c.bucket][c.name]; mine != nil {
+			l.ahead = true
+			r.logCorrupt(r.memory.apply(batch{{c.key, mine}}))
+			continue
+		}
+		if versioned[c.bucket] {
+			l.damage = append(l.damage, Damage{string(c.bucket), c.name, c.err})
+			r.unread = append(r.unread, change{c.key, l.contents[c.bucket][c.name]})
+		}
+	}
 }
 
 // rewrite fills a lost store from memory.
-func (r *Registry) rewrite(ctx context.Context) error {
+func (r *Registry) rewrite(ctx context.Context, why error) error {
 	r.metrics.lost.Inc()
 	r.leaseEpoch.Add(1) // whether or not filling it succeeds, or is seen to
-	r.log.Warn("the store was emptied, replaced or rolled back; writing it again from memory", "fence", r.Fence())
+	r.log.Warn("the store does not hold what was stored; writing it again from memory", "fence", r.Fence(), "err", why)
 	return r.fill(ctx)
 }
 
@@ -105,10 +174,41 @@ func (r *Registry) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, ch := range r.unread {
+		if all[ch.bucket][ch.name] == nil {
+			all.set(ch)
+		}
+	}
+	fault.Point(fault.BeforeCommit)
 	err = r.store.replace(ctx, all)
+	fault.Point(fault.AfterCommit)
 	r.countFaults()
-	r.durable.Store(r.store.durable())
+	r.durability.Store(int32(r.store.durability()))
 	return err
+}
+
+// repair ends the damage that was found when the store was read.
+func (r *Registry) repair(ctx context.Context) error {
+	if r.damage.Load() == nil {
+		return nil
+	}
+	if err := r.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer r.endTurn()
+	if r.Fence() == 0 {
+		return ErrFenced
+	}
+	unread := r.unread
+	r.unread = nil
+	err := r.fill(context.WithoutCancel(ctx))
+	r.judge(err)
+	if err != nil {
+		r.unread = unread
+		return err
+	}
+	r.setDamage(nil)
+	return nil
 }
 
 // Run keeps leadership, notices when the store is lost, writes the uses of tickets,
@@ -124,6 +224,9 @@ func (r *Registry) Run(ctx context.Context) error {
 	ticker := time.NewTicker(min(checkEvery, r.options.LeaseTTL/3))
 	defer ticker.Stop()
 	for ctx.Err() == nil {
+		if r.ended.Load() {
+			return ErrLeadershipLost
+		}
 		if !r.led.Load() {
 			if err := r.followOnce(ctx); err != nil {
 				r.judge(err)
@@ -153,8 +256,11 @@ func (r *Registry) keep(ctx context.Context) error {
 	}
 	asked := time.Now()
 	err := r.renew(ctx)
-	if errors.Is(err, errLost) {
-		err = r.rewrite(ctx)
+	switch {
+	case errors.Is(err, errHoles) && r.Damage() != nil:
+		err = nil // until Restore has filled them, they show what is missing
+	case errors.Is(err, errLost):
+		err = r.rewrite(ctx, err)
 	}
 	if err == nil && len(r.unsure) > 0 {
 		if err = r.amend(ctx); err == nil {
@@ -215,6 +321,10 @@ func (r *Registry) followOnce(ctx context.Context) error {
 // setFence notes that we lead with this fencing number, or no more with 0.
 func (r *Registry) setFence(fence uint64) {
 	r.fence.Store(fence)
+	if r.ended.Load() {
+		fence = 0
+		r.fence.Store(0)
+	}
 	if fence != 0 {
 		r.led.Store(true)
 	}

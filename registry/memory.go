@@ -22,7 +22,7 @@ type memory struct {
 
 	mu     sync.RWMutex
 	raw    contents       // the values that are not in sums: sealed, or of a newer Ingot
-	sums   map[key]digest // of the values that encoding their meaning makes again
+	sums   map[key]digest // of the values that encoding their meaning makes again, without versions
 	state  model.Observed
 	shared map[bucket]bool               // maps of state that a snapshot shares
 	byUUID map[string][]model.ServerName // by each of a server's spellings
@@ -82,6 +82,7 @@ var columns = map[bucket]column{
 	bucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
 	bucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
 	bucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
+	bucketPublished:    {decode[model.Published], getPublished, putPublished},
 	bucketProgress:     mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress }),
 
 	bucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
@@ -126,6 +127,19 @@ func putFleet(m *memory, _ bucket, _ string, v any) {
 	m.state.Fleet = model.FleetRecord{}
 	if v != nil {
 		m.state.Fleet = *v.(*model.FleetRecord)
+	}
+}
+
+// getPublished returns a copy, for the one in o is overwritten.
+func getPublished(o *model.Observed, _ string) any {
+	published := o.Published
+	return &published
+}
+
+func putPublished(m *memory, _ bucket, _ string, v any) {
+	m.state.Published = model.Published{}
+	if v != nil {
+		m.state.Published = *v.(*model.Published)
 	}
 }
 
@@ -287,7 +301,7 @@ func (m *memory) put(changes []decoded) {
 // keep holds the value's digest if that is enough, or else its bytes.
 func (m *memory) keep(ch decoded) {
 	if ch.again {
-		m.sums[ch.key] = sha256.Sum256(ch.value)
+		m.sums[ch.key] = sha256.Sum256(bodyOf(ch.change))
 		m.raw.set(change{key: ch.key})
 		return
 	}
@@ -363,18 +377,30 @@ func (m *memory) stored(k key) ([]byte, error) {
 	return encode(k, v)
 }
 
-// differs reports whether ch would change anything.
+// differs reports whether ch would change anything. A record that differs in its
+// version alone does so only if it is given one to keep.
 func (m *memory) differs(ch change) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if ch.value == nil {
 		return m.holds(ch.key)
 	}
+	if v := versionGiven(ch); !v.IsZero() && v != m.versionHeld(ch.key) {
+		return true
+	}
 	if sum, summed := m.sums[ch.key]; summed {
-		return sum != sha256.Sum256(ch.value)
+		return sum != sha256.Sum256(bodyOf(ch))
 	}
 	old := m.raw[ch.bucket][ch.name]
-	return old == nil || !bytes.Equal(old, ch.value)
+	return old == nil || !bytes.Equal(bodyOf(change{ch.key, old}), bodyOf(ch))
+}
+
+// versionHeld is the version of a record in memory, for who holds mu.
+func (m *memory) versionHeld(k key) model.Version {
+	if !m.holds(k) {
+		return model.Version{}
+	}
+	return versionOf(m.valueOf(k))
 }
 
 // all returns everything that is in memory, as it is to be stored.

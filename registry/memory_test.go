@@ -40,7 +40,7 @@ func TestDecodedValuesAreKeptOnce(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	r := lead(t, o)
 	fill(t, r)
-	want := map[bucket]int{bucketPayload: 1, bucketCredential: 1}
+	want := map[bucket]int{bucketPayload: 1, bucketCredential: 1, bucketSeal: 1}
 	check := func(when string, m *memory) {
 		kept := make(map[bucket]int)
 		for b, values := range m.raw {

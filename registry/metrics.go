@@ -28,7 +28,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "ingot_store_errors_total", Help: "Failed calls to the store.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_store_lost_total", Help: "How often the store was found emptied, replaced or rolled back, and was written again from memory.",
+			Name: "ingot_store_lost_total", Help: "How often the store was found emptied, replaced, rolled back or with holes, and was written again from memory.",
 		}),
 		corrupt: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_store_corrupt_values_total", Help: "Values of the store that could not be read and were ignored.",

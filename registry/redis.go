@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +21,8 @@ import (
 var (
 	//go:embed script/acquire.lua
 	acquireSource string
+	//go:embed script/raise.lua
+	raiseSource string
 	//go:embed script/renew.lua
 	renewSource string
 	//go:embed script/commit.lua
@@ -30,6 +33,7 @@ var (
 	releaseSource string
 
 	acquireScript = redis.NewScript(acquireSource)
+	raiseScript   = redis.NewScript(raiseSource)
 	renewScript   = redis.NewScript(renewSource)
 	commitScript  = redis.NewScript(commitSource)
 	fillScript    = redis.NewScript(fillSource)
@@ -61,11 +65,12 @@ type redisConfig struct {
 type redisStore struct {
 	redisConfig
 	client  redis.UniversalClient
-	isAOF   bool
+	durable Durability
 	leading bool
 
 	fence    uint64 // ours, or the newest one that was seen
 	revision uint64 // of the newest commit that is ours, or that was loaded or followed
+	seq      uint64 // of the newest commit that was tried, or any that was seen
 	feedID   string // newest entry of the feed that was seen
 	lostAt   time.Time
 }
@@ -126,15 +131,39 @@ func (s *redisStore) checkEviction(ctx context.Context, c redis.Cmdable) error {
 }
 
 // inspectPersistence finds out whether what is committed survives a restart of
-// Redis. Where Redis does not say, it does not.
+// Redis. Of several servers the worst counts; where Redis does not say, it does not.
 func (s *redisStore) inspectPersistence(ctx context.Context) error {
-	s.isAOF = true
-	return s.onEach(ctx, func(ctx context.Context, c redis.Cmdable) error {
-		if infoField(ctx, c, "persistence", "aof_enabled") != "1" {
-			s.isAOF = false
-		}
+	var mu sync.Mutex // a cluster's servers are asked at the same time
+	worst := DurableAlways
+	err := s.onEach(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		found := persistenceOf(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		worst = min(worst, found)
 		return nil
 	})
+	s.durable = worst
+	return err
+}
+
+// persistenceOf is how durable one server says that it is. Those that others manage
+// may keep CONFIG to themselves.
+func persistenceOf(ctx context.Context, c redis.Cmdable) Durability {
+	if infoField(ctx, c, "persistence", "aof_enabled") != "1" {
+		return DurableNo
+	}
+	config, err := c.ConfigGet(ctx, "appendfsync").Result()
+	if err != nil {
+		return DurableNo
+	}
+	switch config["appendfsync"] {
+	case "always":
+		return DurableAlways
+	case "everysec":
+		return DurableEverySecond
+	default:
+		return DurableNo
+	}
 }
 
 // infoField returns one field of INFO, "" if the server does not have it.
@@ -174,47 +203,81 @@ var hashIndex = func() map[bucket]string {
 	return index
 }()
 
-func (s *redisStore) load(ctx context.Context) (contents, bool, error) {
+func (s *redisStore) load(ctx context.Context) (loaded, error) {
 	var schema, fence, revision *redis.StringCmd
+	var counts *redis.MapStringStringCmd
 	var feed *redis.XMessageSliceCmd
 	hashes := make(map[bucket]*redis.MapStringStringCmd, len(buckets))
 	_, err := s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		schema, fence, revision = p.Get(ctx, s.key("schema")), p.Get(ctx, s.key("fence")), p.Get(ctx, s.key("revision"))
-		feed = p.XRevRangeN(ctx, s.key("feed"), "+", "-", 1)
+		feed, counts = p.XRevRangeN(ctx, s.key("feed"), "+", "-", 1), p.HGetAll(ctx, s.key("counts"))
 		for _, b := range buckets {
 			hashes[b] = p.HGetAll(ctx, s.hash(b))
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, false, fmt.Errorf("load from redis: %w", err)
+	if err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err) {
+		return loaded{}, fmt.Errorf("load from redis: %w", err)
 	}
 	if newest := feed.Val(); len(newest) > 0 {
 		s.feedID = newest[0].ID
 	}
-	if schema.Val() == "" {
-		return newContents(), true, nil
+	unmarked := isWrongType(schema.Err())
+	if schema.Val() == "" && !unmarked {
+		return loaded{contents: newContents(), fresh: true}, nil
 	}
-	if v, err := strconv.Atoi(schema.Val()); err != nil || v > schemaVersion {
-		return nil, false, fmt.Errorf("redis has schema %s, this ingot knows up to %d: run the newer ingot that wrote it", schema.Val(), schemaVersion)
+	if v, err := strconv.Atoi(schema.Val()); !unmarked && (err != nil || v > schemaVersion) {
+		return loaded{}, fmt.Errorf("redis has schema %s, this ingot knows up to %d: run the newer ingot that wrote it", schema.Val(), schemaVersion)
 	}
-	s.revision, s.fence = parseNumber(revision.Val()), max(s.fence, parseNumber(fence.Val()))
-	c, err := collect(hashes)
-	return c, false, err
+	l, err := collect(hashes)
+	if err != nil {
+		return loaded{}, err
+	}
+	held := parseNumber(revision.Val())
+	l.behind, l.ahead = held < s.revision, unmarked
+	if l.uncounted = counts.Val()["revision"] != revision.Val(); !l.uncounted {
+		l.count(func(b bucket) int { return int(parseNumber(counts.Val()[s.hash(b)])) })
+	}
+	s.revision, s.fence = max(held, s.revision), max(s.fence, parseNumber(fence.Val()))
+	s.raise(held)
+	return l, nil
 }
 
-func collect(hashes map[bucket]*redis.MapStringStringCmd) (contents, error) {
-	c := make(contents, len(hashes))
+// collect takes the values out of the answers. Where something else than a hash is in
+// the place of a bucket's, all values of the bucket are gone.
+func collect(hashes map[bucket]*redis.MapStringStringCmd) (loaded, error) {
+	l := loaded{contents: make(contents, len(hashes))}
 	for b, cmd := range hashes {
-		if err := cmd.Err(); err != nil {
-			return nil, fmt.Errorf("load %s from redis: %w", b, err)
+		err := cmd.Err()
+		if err != nil && !isWrongType(err) {
+			return loaded{}, fmt.Errorf("load %s from redis: %w", b, err)
 		}
-		c[b] = make(map[string][]byte, len(cmd.Val()))
+		if err != nil && versioned[b] {
+			l.damage = append(l.damage, Damage{Bucket: string(b), Err: errWrongType})
+		}
+		l.contents[b] = make(map[string][]byte, len(cmd.Val()))
 		for name, value := range cmd.Val() {
-			c[b][name] = []byte(value)
+			l.contents[b][name] = []byte(value)
 		}
 	}
-	return c, nil
+	return l, nil
+}
+
+// isWrongType reports whether Redis met a key of another type than ours is.
+func isWrongType(err error) bool { return err != nil && strings.Contains(err.Error(), "WRONGTYPE") }
+
+func (s *redisStore) next() uint64 { return s.seq + 1 }
+
+func (s *redisStore) raise(seq uint64) { s.seq = max(s.seq, seq) }
+
+func (s *redisStore) raiseFence(ctx context.Context, above uint64) (uint64, error) {
+	keys := []string{s.key("lease"), s.key("fence"), s.key("schema")}
+	answer := raiseScript.Run(ctx, s.client, keys, s.owner, s.ttl.Milliseconds(), s.fence, above+1)
+	if err := s.judge(answer, "raise the fencing number in redis"); err != nil {
+		return 0, err
+	}
+	s.fence = above + 1
+	return s.fence, nil
 }
 
 func (s *redisStore) acquire(ctx context.Context) (uint64, string, error) {
@@ -237,17 +300,22 @@ func (s *redisStore) acquire(ctx context.Context) (uint64, string, error) {
 	return s.fence, "", nil
 }
 
-// leaveToLeader reports whether to stand back because the store was lost: for the
-// time of one lease, for the leader knows best what was in it.
+// leaveToLeader reports whether to stand back because the store was lost or rolled
+// back: for the time of one lease, for the leader knows best what was in it.
 func (s *redisStore) leaveToLeader(ctx context.Context) (bool, error) {
 	if s.revision == 0 {
 		return false, nil
 	}
-	n, err := s.client.Exists(ctx, s.key("schema")).Result()
+	var schema *redis.IntCmd
+	var revision *redis.StringCmd
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		schema, revision = p.Exists(ctx, s.key("schema")), p.Get(ctx, s.key("revision"))
+		return nil
+	})
 	switch {
-	case err != nil:
+	case err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err):
 		return false, fmt.Errorf("ask redis for the lease: %w", err)
-	case n > 0:
+	case schema.Val() > 0 && parseNumber(revision.Val()) >= s.revision:
 		s.lostAt = time.Time{}
 		return false, nil
 	case s.lostAt.IsZero():
@@ -257,7 +325,7 @@ func (s *redisStore) leaveToLeader(ctx context.Context) (bool, error) {
 }
 
 func (s *redisStore) renew(ctx context.Context) error {
-	keys := []string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision")}
+	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("counts")}, s.hashes()...)
 	return s.judge(renewScript.Run(ctx, s.client, keys, s.owner, s.ttl.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
 }
 
@@ -266,10 +334,11 @@ func (s *redisStore) commit(ctx context.Context, b batch) error {
 	if err != nil {
 		return fmt.Errorf("list changes: %w", err)
 	}
-	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed")}, s.hashes()...)
+	keys := append([]string{s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
 	keys = append(keys, s.hash(bucketLease))
-	args := make([]any, 0, 4+4*len(b))
-	args = append(args, s.fence, s.revision+1, changed, feedLength)
+	s.seq++ // whether or not it succeeds: a commit that failed may have been made
+	args := make([]any, 0, 5+4*len(b))
+	args = append(args, s.fence, s.seq, s.revision, changed, feedLength)
 	for _, ch := range b {
 		op := "set"
 		if ch.value == nil {
@@ -280,7 +349,7 @@ func (s *redisStore) commit(ctx context.Context, b batch) error {
 	if err := s.judge(commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
 		return err
 	}
-	s.revision++
+	s.revision = s.seq
 	return nil
 }
 
@@ -298,10 +367,14 @@ func namesOf(b batch) [][2]string {
 func (s *redisStore) judge(answer *redis.Cmd, doing string) error {
 	text, err := answer.Text()
 	switch {
+	case isWrongType(err):
+		return fmt.Errorf("%s: %w", doing, errWrongType)
 	case err != nil:
 		return fmt.Errorf("%s: %w", doing, err)
 	case text == "lost":
 		return errLost
+	case text == "holes":
+		return errHoles
 	case text == "fenced":
 		s.leading = false
 		return ErrFenced
@@ -310,7 +383,9 @@ func (s *redisStore) judge(answer *redis.Cmd, doing string) error {
 }
 
 func (s *redisStore) replace(ctx context.Context, c contents) error {
-	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed")}, s.hashes()...)
+	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("feed"), s.key("counts")}, s.hashes()...)
+	keys = append(keys, s.hash(bucketLease))
+	s.seq++
 	pieces := piecesOf(c)
 	for i, piece := range pieces {
 		place := ""
@@ -320,12 +395,12 @@ func (s *redisStore) replace(ctx context.Context, c contents) error {
 		case len(pieces) - 1:
 			place = "last"
 		}
-		args := append([]any{s.owner, s.ttl.Milliseconds(), s.fence, s.revision + 1, schemaVersion, feedLength, place}, piece...)
+		args := append([]any{s.owner, s.ttl.Milliseconds(), s.fence, s.seq, schemaVersion, feedLength, place}, piece...)
 		if err := s.judge(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
 			return err
 		}
 	}
-	s.revision++
+	s.revision = s.seq
 	return s.inspectPersistence(ctx) // what was lost may have changed its ways
 }
 
@@ -333,6 +408,10 @@ func (s *redisStore) replace(ctx context.Context, c contents) error {
 func (s *redisStore) leases(ctx context.Context, visit func(name, value []byte)) error {
 	for cursor := uint64(0); ; {
 		pairs, next, err := s.client.HScan(ctx, s.hash(bucketLease), cursor, "", leaseGroup).Result()
+		if isWrongType(err) {
+			s.log.Error("something else is stored in the place of the leases, which are lost")
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("read leases from redis: %w", err)
 		}
@@ -357,6 +436,9 @@ func (s *redisStore) countLeases(ctx context.Context, b batch) (total, fresh int
 		}
 		return nil
 	})
+	if isWrongType(err) {
+		return 0, len(known), nil // the commit finds that they are lost
+	}
 	if err != nil {
 		return 0, 0, fmt.Errorf("count leases in redis: %w", err)
 	}
@@ -432,6 +514,7 @@ func (s *redisStore) notice(entry redis.XMessage, changed map[key]bool) bool {
 		return false
 	}
 	s.feedID, s.revision = entry.ID, max(s.revision, parseNumber(revision))
+	s.raise(s.revision)
 	for _, n := range names {
 		changed[key{bucket(n[0]), n[1]}] = true
 	}
@@ -464,17 +547,23 @@ func (s *redisStore) fetch(ctx context.Context, changed map[key]bool) (batch, er
 	return b, nil
 }
 
-func (s *redisStore) durable() bool { return s.isAOF }
+func (s *redisStore) durability() Durability { return s.durable }
 
-// close lets the next leader in at once instead of after the lease ran out.
-func (s *redisStore) close() error {
-	if s.leading {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if err := releaseScript.Run(ctx, s.client, []string{s.key("lease")}, s.owner).Err(); err != nil {
-			s.log.Warn("the lease could not be given back: the next leader waits until it runs out", "err", err)
-		}
+// release lets the next leader in at once instead of after the lease ran out.
+func (s *redisStore) release() {
+	if !s.leading {
+		return
 	}
+	s.leading = false
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := releaseScript.Run(ctx, s.client, []string{s.key("lease")}, s.owner).Err(); err != nil {
+		s.log.Warn("the lease could not be given back: the next leader waits until it runs out", "err", err)
+	}
+}
+
+func (s *redisStore) close() error {
+	s.release()
 	if err := s.client.Close(); err != nil {
 		return fmt.Errorf("close redis: %w", err)
 	}

@@ -80,9 +80,11 @@ type Registry struct {
 	memory  *memory
 	sealer  sealer
 	tokens  model.TokenKey
-	metrics *metrics
-	unknown *unknownReports
-	uses    *pendingUses
+	// sealCheck is what the store keeps to tell other seal keys by.
+	sealCheck []byte
+	metrics   *metrics
+	unknown   *unknownReports
+	uses      *pendingUses
 
 	turn      chan struct{} // held by the one who uses the store
 	following sync.Mutex    // held by the one who waits at the feed
@@ -92,12 +94,19 @@ type Registry struct {
 	// leaseBound is, by turn, a number that there are not more leases than.
 	leaseBound int
 
-	fence    atomic.Uint64 // 0 while another leads
-	led      atomic.Bool   // we lead, or did
-	leaseEnd atomic.Pointer[time.Time]
-	health   atomic.Pointer[error]
-	durable  atomic.Bool
-	changed  chan struct{}
+	// unread are, by turn, stored records that cannot be read: they stay as they are
+	// until others take their place.
+	unread batch
+
+	fence      atomic.Uint64 // 0 while another leads
+	led        atomic.Bool   // we lead, or did
+	ended      atomic.Bool   // we shall not lead any more
+	leaseEnd   atomic.Pointer[time.Time]
+	holder     atomic.Pointer[string] // who leads instead of us, as far as is known
+	health     atomic.Pointer[error]
+	durability atomic.Int32
+	damage     atomic.Pointer[[]Damage]
+	changed    chan struct{}
 	// leaseEpoch counts how often the store was lost.
 	leaseEpoch atomic.Uint64
 }
@@ -106,7 +115,7 @@ type Registry struct {
 // reads at once; it writes after Lead has returned, with bbolt at once too.
 func Open(ctx context.Context, o Options) (*Registry, error) {
 	o = o.withDefaults()
-	seals, tokens, err := deriveKeys(o.SealKey)
+	keys, err := deriveKeys(o.SealKey)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +124,12 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
 	r := &Registry{
-		options: o, log: o.Log, store: s, memory: newMemory(), sealer: seals, tokens: tokens,
+		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, sealCheck: keys.check,
 		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(), uses: newPendingUses(),
 		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
 	}
-	r.durable.Store(s.durable())
+	r.durability.Store(int32(s.durability()))
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.close())
 	}
@@ -177,9 +186,14 @@ func (r *Registry) Changed() <-chan struct{} { return r.changed }
 // planned with this store, or it was lost while nobody ran.
 func (r *Registry) Empty() bool { return !r.memory.has(key{bucketFleet, fleetKey}) }
 
-// Durable reports whether what Save has returned for survives a crash of the
-// store: always with bbolt, with Redis if it has an append-only file.
-func (r *Registry) Durable() bool { return r.durable.Load() }
+// Durability is what becomes of what Save has returned for when the machine of the
+// store dies: with bbolt it is DurableAlways, with Redis what Redis says of its
+// append-only file, and DurableNo if it does not tell.
+func (r *Registry) Durability() Durability { return Durability(r.durability.Load()) }
+
+// Durable reports whether what Save has returned for survives a crash of the store and
+// of its machine.
+func (r *Registry) Durable() bool { return r.Durability() == DurableAlways }
 
 // Fence returns the fencing number of our leadership, higher than that of all
 // leaders before, or 0 while we do not lead.
@@ -193,7 +207,8 @@ func (r *Registry) Leading() bool {
 	return r.Fence() != 0 && end != nil && time.Now().Before(*end)
 }
 
-// Healthy returns nil, or why the store cannot be used at present.
+// Healthy returns nil, or why the store cannot be used at present: it does not answer,
+// or another leads; LeadState tells which.
 func (r *Registry) Healthy() error {
 	if err := r.health.Load(); err != nil {
 		return *err
@@ -224,8 +239,10 @@ type Changes struct {
 	DeleteEndpoints []string
 }
 
-// Save writes c durably. What is as it was is not written. The values are not
-// kept: who saves may change them afterwards. Nothing was written after
+// Save writes c durably. What is as it was is not written, whatever version is given
+// with it; records that changed have the version of this commit in Observed, and so
+// has an Intent that is not dated. The values are neither changed nor kept: who saves
+// may change them afterwards. Nothing was written after
 // ErrFenced; after other errors it may have been, and the store is brought back
 // to what Observed shows as soon as it answers.
 func (r *Registry) Save(ctx context.Context, c Changes) error {
@@ -233,7 +250,11 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)
 	}
-	err = r.write(ctx, func(d *draft) (batch, error) { return append(slices.Clip(b), endedWipes(d, c.Servers)...), nil })
+	b = b.withoutVersions()
+	err = r.write(ctx, func(d *draft) (batch, error) {
+		intents, err := datedIntents(d, c.Servers, false)
+		return append(append(slices.Clip(b), intents...), endedWipes(d, c.Servers)...), err
+	})
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)
 	}
@@ -252,24 +273,6 @@ func endedWipes(d *draft, servers []*model.ServerRecord) batch {
 		}
 	}
 	return e.batch
-}
-
-// Restore writes all records, as read back from the status branch.
-func (r *Registry) Restore(ctx context.Context, records model.Records) error {
-	c := Changes{Fleet: &records.Fleet}
-	for _, rec := range records.Servers {
-		c.Servers = append(c.Servers, rec)
-	}
-	for _, rec := range records.BMCs {
-		c.BMCs = append(c.BMCs, rec)
-	}
-	for _, rec := range records.Claims {
-		c.Claims = append(c.Claims, rec)
-	}
-	for _, rec := range records.Endpoints {
-		c.Endpoints = append(c.Endpoints, rec)
-	}
-	return r.Save(ctx, c)
 }
 
 func (c Changes) encode() (batch, error) {
@@ -299,7 +302,7 @@ func (c Changes) encode() (batch, error) {
 		e.drop(string(name), bucketServer, bucketServerFacts, bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress, bucketProgress)
 	}
 	for _, name := range c.DeleteBMCs {
-		e.drop(string(name), bucketBMC, bucketBMCFacts)
+		e.drop(string(name), bucketBMC, bucketBMCFacts, bucketSession)
 	}
 	for _, name := range c.DeleteClaims {
 		e.drop(string(name), bucketClaim)

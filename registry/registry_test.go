@@ -17,6 +17,7 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -46,9 +47,12 @@ func observed(c Changes) *model.Observed {
 	return o
 }
 
+// anyVersion leaves out the versions of records, which depend on how often was saved.
+var anyVersion = cmpopts.IgnoreTypes(model.Version{})
+
 func wantObserved(t *testing.T, r *Registry, want *model.Observed) {
 	t.Helper()
-	if diff := cmp.Diff(want, r.Observed()); diff != "" {
+	if diff := cmp.Diff(want, r.Observed(), anyVersion); diff != "" {
 		t.Errorf("observed (-want +got):\n%s", diff)
 	}
 }
@@ -169,7 +173,7 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 	rec.State = model.StateError // who saved may go on with the value
 	save(t, r, Changes{Servers: []*model.ServerRecord{serverRecord(1, model.PurposeClaim)}, DeleteServers: []model.ServerName{"server-0"}})
 	want := map[model.ServerName]*model.ServerRecord{"server-0": serverRecord(0, model.PurposeDiscovery)}
-	if diff := cmp.Diff(want, before.Servers); diff != "" {
+	if diff := cmp.Diff(want, before.Servers, anyVersion); diff != "" {
 		t.Errorf("snapshot changed (-want +got):\n%s", diff)
 	}
 	if len(r.Observed().Servers) != 1 || r.Observed().Servers["server-1"] == nil {
@@ -250,17 +254,6 @@ func TestAnIngotThatTookTheFileFencesUs(t *testing.T) {
 	}
 	if err := r.Run(t.Context()); !errors.Is(err, ErrLeadershipLost) {
 		t.Errorf("Run: %v", err)
-	}
-}
-
-func TestDamagedFileIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, boltFile), bytes.Repeat([]byte("no database "), 4096), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	_, err := Open(t.Context(), testOptions(t, Options{Dir: dir}))
-	if err == nil || !strings.Contains(err.Error(), "move it away") {
-		t.Errorf("got %v", err)
 	}
 }
 
@@ -386,7 +379,7 @@ func TestStandbyFollowsTheLeader(t *testing.T) {
 	leader, standby := lead(t, o), open(t, o)
 	run(t, standby)
 	save(t, leader, everything())
-	eventually(t, "the standby has it", func() bool { return cmp.Equal(observed(everything()), standby.Observed()) })
+	eventually(t, "the standby has it", func() bool { return cmp.Equal(observed(everything()), standby.Observed(), anyVersion) })
 	<-standby.Changed()
 	save(t, leader, Changes{DeleteServers: []model.ServerName{"server-0"}})
 	eventually(t, "the server is gone", func() bool { return len(standby.Observed().Servers) == 0 })
@@ -712,14 +705,29 @@ func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	_ = r.Close()
 	o := testOptions(t, Options{Dir: dir})
 	o.SealKey = bytes.Repeat([]byte{1}, SealKeySize)
-	other, err := Open(ctx, o)
+	if _, err := Open(ctx, o); !errors.Is(err, ErrSealKey) || !strings.Contains(err.Error(), "redis.sealKeyFile") {
+		t.Errorf("with another key: %v", err)
+	}
+}
+
+// Who cannot open what is sealed must not lead, nor fence who can.
+func TestAnotherSealKeyDoesNotLead(t *testing.T) {
+	m := miniredis.RunT(t)
+	leader := lead(t, Options{RedisURL: "redis://" + m.Addr()})
+	o := testOptions(t, Options{RedisURL: "redis://" + m.Addr()})
+	o.SealKey = bytes.Repeat([]byte{1}, SealKeySize)
+	other, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.Close()
-	if _, err := other.Payload(ctx, "t1"); err == nil || !strings.Contains(err.Error(), "another key") {
-		t.Errorf("with another key: %v", err)
+	t.Cleanup(func() { _ = other.Close() })
+	m.Del("{ingot}:lease")
+	if err := other.Lead(t.Context()); !errors.Is(err, ErrSealKey) {
+		t.Errorf("another key: %v", err)
 	}
+	save(t, leader, everything())
+	_ = leader.Close()
+	lead(t, Options{RedisURL: "redis://" + m.Addr()})
 }
 
 func TestTokensSurviveARestart(t *testing.T) {
@@ -745,11 +753,12 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 func TestEachBucketHasAMeaning(t *testing.T) {
 	for _, b := range buckets {
 		_, meaning := columns[b]
-		if sealed := b == bucketPayload || b == bucketCredential; meaning == sealed {
+		sealed := b == bucketPayload || b == bucketCredential || b == bucketSession || b == bucketSeal
+		if meaning == sealed {
 			t.Errorf("bucket %s: meaning %v", b, meaning)
 		}
 	}
-	if len(columns)+2 != len(buckets) || reflect.TypeFor[Changes]().NumField() != 11 {
+	if len(columns)+4 != len(buckets) || reflect.TypeFor[Changes]().NumField() != 11 {
 		t.Error(fmt.Sprint("columns ", len(columns), ", buckets ", len(buckets)))
 	}
 }

@@ -1,9 +1,11 @@
 package registry
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -24,6 +26,7 @@ const SealKeySize = 32
 const (
 	labelSeal  = "ingot: sealed values, AES-256-GCM"
 	labelToken = "ingot: tokens of boot tickets"
+	labelCheck = "ingot: check value of the seal key"
 )
 
 // LoadSealKey reads the key that secrets in the store are sealed with and that
@@ -100,25 +103,34 @@ func createSealKey(path string) error {
 // only.
 type sealer struct{ aead cipher.AEAD }
 
+// derivedKeys are the keys in use, and check, which tells whether another seal key is
+// the same and says nothing of it otherwise.
+type derivedKeys struct {
+	sealer sealer
+	tokens model.TokenKey
+	check  []byte
+}
+
 // deriveKeys makes the keys in use from the seal key.
-func deriveKeys(sealKey []byte) (sealer, model.TokenKey, error) {
+func deriveKeys(sealKey []byte) (derivedKeys, error) {
 	if len(sealKey) != SealKeySize {
-		return sealer{}, model.TokenKey{}, fmt.Errorf("seal key: %d bytes, need %d", len(sealKey), SealKeySize)
+		return derivedKeys{}, fmt.Errorf("seal key: %d bytes, need %d", len(sealKey), SealKeySize)
 	}
 	forSeals, errSeal := hkdf.Key(sha256.New, sealKey, nil, labelSeal, 32)
 	forTokens, errToken := hkdf.Key(sha256.New, sealKey, nil, labelToken, 32)
-	if err := errors.Join(errSeal, errToken); err != nil {
-		return sealer{}, model.TokenKey{}, fmt.Errorf("derive keys: %w", err)
+	check, errCheck := hkdf.Key(sha256.New, sealKey, nil, labelCheck, 32)
+	if err := errors.Join(errSeal, errToken, errCheck); err != nil {
+		return derivedKeys{}, fmt.Errorf("derive keys: %w", err)
 	}
 	block, err := aes.NewCipher(forSeals)
 	if err != nil {
-		return sealer{}, model.TokenKey{}, fmt.Errorf("derive keys: %w", err)
+		return derivedKeys{}, fmt.Errorf("derive keys: %w", err)
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return sealer{}, model.TokenKey{}, fmt.Errorf("derive keys: %w", err)
+		return derivedKeys{}, fmt.Errorf("derive keys: %w", err)
 	}
-	return sealer{aead}, model.NewTokenKey(forTokens), nil
+	return derivedKeys{sealer{aead}, model.NewTokenKey(forTokens), []byte(hex.EncodeToString(check))}, nil
 }
 
 func (s sealer) seal(k key, plain []byte) []byte {
@@ -134,3 +146,30 @@ func (s sealer) open(k key, sealed []byte) ([]byte, error) {
 }
 
 func associated(k key) []byte { return []byte(string(k.bucket) + "\x00" + k.name) }
+
+// ErrSealKey is returned by Lead, and with bbolt by Open, when what is stored was sealed
+// with another key than ours: we could open none of it, and our tokens would not be
+// those that machines have.
+var ErrSealKey = errors.New("what is stored was sealed with another key: redis.sealKeyFile must be the same file for every ingot that uses this store; compare it with theirs, or put the one back that it was before")
+
+// checkSealKey compares our key with that of the store, as far as it is known.
+func (r *Registry) checkSealKey() error {
+	kept := r.memory.kept(key{bucketSeal, sealKey})
+	if kept == nil || hmac.Equal(kept, r.sealCheck) {
+		return nil
+	}
+	return ErrSealKey
+}
+
+// keepSealCheck writes what our key can be told by, if the store has nothing of the kind.
+func (r *Registry) keepSealCheck(ctx context.Context) error {
+	ch := change{key{bucketSeal, sealKey}, r.sealCheck}
+	if r.memory.has(ch.key) {
+		return nil
+	}
+	if err := r.commitOnce(context.WithoutCancel(ctx), batch{ch}); err != nil {
+		return err
+	}
+	r.memory.apply(batch{ch})
+	return nil
+}

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -24,6 +25,9 @@ const (
 	bucketProgress    bucket = "progress" // written by the boot service; uses by the endpoint too
 	bucketPayload     bucket = "payload"  // sealed: written by reconcile
 	bucketCredential  bucket = "credential"
+	bucketSession     bucket = "session"   // sealed: written by the BMC clients
+	bucketPublished   bucket = "published" // what the status branch shows; written by its publisher
+	bucketSeal        bucket = "seal"      // what tells whether a seal key is the right one
 
 	bucketWipeProgress bucket = "wipeprogress" // written by the endpoint, until the ticket ends
 
@@ -38,11 +42,16 @@ var buckets = []bucket{
 	bucketFleet, bucketServer, bucketBMC, bucketClaim, bucketEndpoint,
 	bucketBMCFacts, bucketServerFacts, bucketEndpointFacts,
 	bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress,
-	bucketProgress, bucketPayload, bucketCredential,
+	bucketProgress, bucketPayload, bucketCredential, bucketSession,
+	bucketPublished, bucketSeal,
 }
 
-// fleetKey is the name of the one value in bucketFleet.
-const fleetKey = "fleet"
+// The names of the one value in bucketFleet, bucketPublished and bucketSeal.
+const (
+	fleetKey     = "fleet"
+	publishedKey = "published"
+	sealKey      = "check"
+)
 
 // schemaVersion is the version of the layout and encoding of what is stored.
 const schemaVersion = 1
@@ -111,22 +120,77 @@ var (
 
 	// errLost is returned by a store that does not hold what was committed to it.
 	errLost = errors.New("the store was emptied, replaced or rolled back")
+	// errHoles is the errLost of a store that holds less than was committed to it.
+	errHoles = fmt.Errorf("some of what was stored is gone: %w", errLost)
+	// errWrongType is the errLost of a store in which something else took the place of
+	// what was stored.
+	errWrongType = fmt.Errorf("something else is stored under a name of ours: %w", errLost)
 )
 
 // followWait is how long follow waits, and so how long a standby takes to stop.
 const followWait = 500 * time.Millisecond
 
+// loaded is what a store holds, but for leases.
+type loaded struct {
+	contents contents
+	// fresh is set for a store that was never written to, or lost since.
+	fresh bool
+	// behind is set for a store that held more when it was looked at before.
+	behind bool
+	// ahead is set when memory knows something newer.
+	ahead bool
+	// uncounted is set where nobody knows how many values there should be: an older
+	// Ingot wrote last.
+	uncounted bool
+	// want is how many values there should be, where that is counted; damage what is
+	// known to be missing.
+	want   map[bucket]int
+	damage []Damage
+}
+
+// Durability is what becomes of a commit when the machine of the store dies.
+type Durability int
+
+// The durabilities, worst first.
+const (
+	// DurableNo may lose everything, or nobody knows.
+	DurableNo Durability = iota
+	// DurableEverySecond loses what was committed in the last second or two.
+	DurableEverySecond
+	// DurableAlways loses nothing.
+	DurableAlways
+)
+
+func (d Durability) String() string {
+	switch d {
+	case DurableAlways:
+		return "always"
+	case DurableEverySecond:
+		return "every second"
+	default:
+		return "no"
+	}
+}
+
 // store keeps bytes durably. It knows nothing of what they mean. Apart from
 // follow, its methods are not called concurrently.
+//
+// Its commits are numbered. The numbers grow, and none is used twice, also where a
+// commit failed or the store was lost.
 type store interface {
-	// load returns all that is kept but leases, and whether the store is fresh:
-	// never written to, or lost since.
-	load(ctx context.Context) (c contents, fresh bool, err error)
+	load(ctx context.Context) (loaded, error)
+	// next returns the number of the next commit, or a lower one than it will have.
+	next() uint64
+	// raise makes the numbers of all further commits higher than seq.
+	raise(seq uint64)
+	// raiseFence makes our fencing number, and that of who leads later, higher than
+	// above. It returns errLost or ErrFenced without having written.
+	raiseFence(ctx context.Context, above uint64) (fence uint64, err error)
 	// acquire asks for leadership. The fencing number that it returns is higher
 	// than any that was seen; holder is who leads instead of us, or empty when we do.
 	acquire(ctx context.Context) (fence uint64, holder string, err error)
 	// renew prolongs leadership and checks that the store still holds what was
-	// committed: errLost if not, ErrFenced if another has led since.
+	// committed: errLost if not, such as errHoles, ErrFenced if another has led since.
 	renew(ctx context.Context) error
 	// commit makes the changes of b, all or none, durable as far as the store is.
 	// Doing so twice is the same as once. It returns errLost or ErrFenced without
@@ -145,8 +209,10 @@ type store interface {
 	// follow waits, not longer than followWait, for commits of another leader and
 	// returns them. After stale the caller has to load again.
 	follow(ctx context.Context) (b batch, stale bool, err error)
-	// durable reports whether what was committed survives a crash of the store.
-	durable() bool
+	// durability is what becomes of what was committed when the store crashes.
+	durability() Durability
+	// release gives up leadership.
+	release()
 	// close gives up leadership and the store.
 	close() error
 }

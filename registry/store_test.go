@@ -18,7 +18,7 @@ type storeCase struct {
 	open      func(t *testing.T) (store, error)
 	lose      func(t *testing.T)
 	exclusive bool
-	durable   bool
+	durable   Durability
 }
 
 func storeCases() map[string]func(t *testing.T) storeCase {
@@ -35,7 +35,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 			dir := t.TempDir()
 			return storeCase{
 				open: func(t *testing.T) (store, error) { return openBolt(dir, func() time.Time { return now }, testLog(t)) },
-				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true, durable: true,
+				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true, durable: DurableAlways,
 			}
 		},
 		"miniredis": func(t *testing.T) storeCase {
@@ -47,7 +47,7 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 			return storeCase{
 				open:    ofRedis(t, s.url()),
 				lose:    func(t *testing.T) { s.client(t).FlushAll(t.Context()) },
-				durable: true,
+				durable: DurableEverySecond,
 			}
 		},
 	}
@@ -72,8 +72,8 @@ func (c storeCase) leader(t *testing.T) (store, uint64) {
 	if err != nil || holder != "" {
 		t.Fatalf("acquire: holder %q, %v", holder, err)
 	}
-	_, fresh, err := s.load(t.Context())
-	if err == nil && fresh {
+	l, err := s.load(t.Context())
+	if err == nil && l.fresh {
 		err = s.replace(t.Context(), newContents())
 	}
 	if err != nil {
@@ -96,11 +96,11 @@ func with(changes ...change) contents {
 
 func mustLoad(t *testing.T, s store) (contents, bool) {
 	t.Helper()
-	c, fresh, err := s.load(t.Context())
+	l, err := s.load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, fresh
+	return l.contents, l.fresh
 }
 
 func wantContents(t *testing.T, s store, want contents) {
@@ -233,9 +233,9 @@ func TestStoreConformance(t *testing.T) {
 			wantErr(t, s.replace(t.Context(), newContents()), nil)
 			wantStoredLeases(t, s, map[string]string{})
 		},
-		"it knows whether it is durable": func(t *testing.T, c storeCase) {
-			if s := c.newStore(t); s.durable() != c.durable {
-				t.Errorf("durable %v, want %v", s.durable(), c.durable)
+		"it knows how durable it is": func(t *testing.T, c storeCase) {
+			if s := c.newStore(t); s.durability() != c.durable {
+				t.Errorf("durable: %v, want %v", s.durability(), c.durable)
 			}
 		},
 		"another one leads only after the lease ran out, and fences the first": func(t *testing.T, c storeCase) {
@@ -352,9 +352,11 @@ func forgetBucket(t *testing.T, s store, b bucket) {
 	var err error
 	switch s := s.(type) {
 	case *boltStore:
-		err = s.db.Update(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(b)) })
+		err = s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error {
+			return errors.Join(tx.DeleteBucket([]byte(b)), meta.Delete(boltCount(b)))
+		})
 	case *redisStore:
-		err = s.client.Del(t.Context(), s.hash(b)).Err()
+		err = errors.Join(s.client.Del(t.Context(), s.hash(b)).Err(), s.client.HDel(t.Context(), s.key("counts"), s.hash(b)).Err())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"ingot/model"
+	"ingot/model/fault"
 )
 
 // maxGroup is about how many bytes one commit may have; more wait for the next.
@@ -143,6 +146,7 @@ func (r *Registry) takeTurn(ctx context.Context) error {
 // commitGroup makes the edits of those who wait in one commit.
 func (r *Registry) commitGroup(ctx context.Context) {
 	d := newDraft(r.memory)
+	d.version = model.Version{Fence: r.Fence(), Seq: r.store.next()}
 	var group []*writer
 	for d.size < maxGroup {
 		w := r.queue.next()
@@ -183,7 +187,7 @@ func (r *Registry) commit(ctx context.Context, b batch) error {
 		err = r.commitOnce(ctx, b)
 	}
 	if errors.Is(err, errLost) {
-		if err = r.rewrite(ctx); err == nil {
+		if err = r.rewrite(ctx, err); err == nil {
 			err = r.commitOnce(ctx, b)
 		}
 	}
@@ -205,7 +209,14 @@ func (r *Registry) commitOnce(ctx context.Context, b batch) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	start := time.Now()
+	onlyLeases := !slices.ContainsFunc(b, func(ch change) bool { return !isLease(ch) })
+	if !onlyLeases {
+		fault.Point(fault.BeforeCommit)
+	}
 	err := r.store.commit(ctx, b)
+	if !onlyLeases {
+		fault.Point(fault.AfterCommit)
+	}
 	r.metrics.commits.Observe(time.Since(start).Seconds())
 	return err
 }
@@ -253,9 +264,11 @@ func (r *Registry) remember(b batch) {
 // draft is what will be stored once the edits before were made.
 type draft struct {
 	memory *memory
-	edited map[key][]byte
-	order  []key
-	size   int
+	// version is of the records that the edits change; zero while it is not known.
+	version model.Version
+	edited  map[key][]byte
+	order   []key
+	size    int
 	// tenancy is nil before the first edit of leases.
 	tenancy *tenancy
 }
@@ -284,15 +297,25 @@ func (d *draft) sealed(k key) []byte {
 }
 
 // changes returns what has to be written: the newest value of each key, if it is
-// not what is stored already.
+// not what is stored already. Records without a version get that of the draft.
 func (d *draft) changes() batch {
 	b := make(batch, 0, len(d.order))
 	for _, k := range d.order {
 		if ch := (change{k, d.edited[k]}); isLease(ch) || d.memory.differs(ch) {
-			b = append(b, ch)
+			b = append(b, d.stamped(ch))
 		}
 	}
 	return b
+}
+
+func (d *draft) stamped(ch change) change {
+	if !versioned[ch.bucket] || ch.value == nil {
+		return ch
+	}
+	if versionGiven(ch).IsZero() {
+		ch.value = withVersion(ch.value, d.version)
+	}
+	return ch
 }
 
 // drafted returns what a value of a draft means, nil if there is none or it means

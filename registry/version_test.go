@@ -1,0 +1,306 @@
+package registry
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+func TestVersionsOfEncodedRecords(t *testing.T) {
+	v := model.Version{Fence: 7, Seq: 12}
+	for _, c := range []struct{ bare, stamped string }{
+		{`{}`, `{"version":"7.12"}`},
+		{`{"name":"a"}`, `{"version":"7.12","name":"a"}`},
+		{`{"name":"version"}`, `{"version":"7.12","name":"version"}`},
+	} {
+		for _, raw := range []string{c.bare, c.stamped, string(withVersion([]byte(c.bare), model.Version{Fence: 1, Seq: 1 << 63}))} {
+			if got := string(withVersion([]byte(raw), v)); got != c.stamped {
+				t.Errorf("%s with a version: %s, want %s", raw, got, c.stamped)
+			}
+			if got := string(withVersion([]byte(raw), model.Version{})); got != c.bare {
+				t.Errorf("%s without: %s, want %s", raw, got, c.bare)
+			}
+		}
+		if got, _ := splitVersion([]byte(c.stamped)); got != v {
+			t.Errorf("version of %s is %s", c.stamped, got)
+		}
+	}
+	for _, other := range []string{``, `null`, `{"version":"x","name":"a"}`, `{"version":"7.12`} {
+		if got, _ := splitVersion([]byte(other)); !got.IsZero() {
+			t.Errorf("%s has version %s", other, got)
+		}
+	}
+}
+
+// versions are those of all records.
+func versions(o *model.Observed) map[string]model.Version {
+	all := map[string]model.Version{"fleet": o.Fleet.Version}
+	for name, rec := range o.Servers {
+		all["server "+string(name)] = rec.Version
+	}
+	for name, rec := range o.BMCs {
+		all["bmc "+string(name)] = rec.Version
+	}
+	for name, rec := range o.Claims {
+		all["claim "+string(name)] = rec.Version
+	}
+	for name, rec := range o.Endpoints {
+		all["endpoint "+name] = rec.Version
+	}
+	return all
+}
+
+func TestChangedRecordsGetTheVersionOfTheirCommit(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		given := everything()
+		save(t, r, given)
+		if !given.Servers[0].Version.IsZero() {
+			t.Error("the value that was given has a version now")
+		}
+		first := versions(r.Observed())
+		for name, v := range first {
+			if v.Fence != r.Fence() || v.Seq == 0 || v != first["fleet"] {
+				t.Errorf("%s has version %s, fence %d", name, v, r.Fence())
+			}
+		}
+
+		given.Servers[0].Version = model.Version{Fence: 1, Seq: 1} // an old copy
+		given.Servers[0].Serial++
+		save(t, r, given)
+		second := versions(r.Observed())
+		if !second["server server-0"].After(first["server server-0"]) {
+			t.Errorf("server: %s after %s", second["server server-0"], first["server server-0"])
+		}
+		delete(first, "server server-0")
+		delete(second, "server server-0")
+		if diff := cmp.Diff(first, second); diff != "" {
+			t.Errorf("what did not change has another version (-before +after):\n%s", diff)
+		}
+
+		before := r.Observed()
+		_ = r.Close()
+		again := lead(t, b.options)
+		if diff := cmp.Diff(versions(before), versions(again.Observed())); diff != "" {
+			t.Errorf("after a restart (-before +after):\n%s", diff)
+		}
+		save(t, again, given)
+		if diff := cmp.Diff(versions(before), versions(again.Observed())); diff != "" {
+			t.Errorf("saved equal by the next leader (-before +after):\n%s", diff)
+		}
+		if again.store.next() <= before.Servers["server-0"].Version.Seq {
+			t.Errorf("next is %d after %s", again.store.next(), before.Servers["server-0"].Version)
+		}
+	})
+}
+
+// A version names one state of a record, whatever befell the store meanwhile.
+func TestNoVersionIsGivenTwice(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		seen := make(map[model.Version]int)
+		for i := range 12 {
+			if i%4 == 3 {
+				b.lose(t)
+			}
+			save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/web", Sequence: int64(i)}}})
+			v := r.Observed().Claims["default/web"].Version
+			if before, again := seen[v]; again {
+				t.Errorf("save %d has version %s, as had save %d", i, v, before)
+			}
+			seen[v] = i
+		}
+	})
+}
+
+// A commit whose answer was lost may have been made, and seen by who follows.
+func TestAFailedCommitUsesItsNumberUp(t *testing.T) {
+	s := newRedisServer(t, aof...)
+	r := lead(t, Options{RedisURL: s.url()})
+	failed := r.store.next()
+	s.stop()
+	if err := r.Save(t.Context(), everything()); err == nil {
+		t.Fatal("saved without a store")
+	}
+	s.start(t)
+	for i := range int64(3) {
+		save(t, r, Changes{Fleet: &model.FleetRecord{Sequence: i + 1}})
+		v := r.Observed().Fleet.Version
+		if v.Seq <= failed {
+			t.Errorf("save %d has version %s, %d was used", i, v, failed)
+		}
+		failed = v.Seq
+	}
+}
+
+func TestIntentsAreDatedOnce(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		rec := serverRecord(0, model.PurposeClaim)
+		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/web", Revision: "main@sha1:1"}
+		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+		stored := func() *model.ServerRecord { return r.Observed().Servers["server-0"] }
+		dated := stored().Intent.At
+		if dated.IsZero() || dated != stored().Version || !rec.Intent.At.IsZero() {
+			t.Fatalf("dated %s, version %s, given %s", dated, stored().Version, rec.Intent.At)
+		}
+		before := r.Observed()
+		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+		if r.Observed() != before {
+			t.Error("saved again, it is written again")
+		}
+		rec.Serial++
+		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+		if stored().Intent.At != dated || !stored().Version.After(dated) {
+			t.Errorf("the same intent: dated %s, then %s, version %s", dated, stored().Intent.At, stored().Version)
+		}
+		rec.Intent.Value = "default/db"
+		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+		if at := stored().Intent.At; at != stored().Version || !at.After(dated) {
+			t.Errorf("a new intent: dated %s, version %s", at, stored().Version)
+		}
+	})
+}
+
+func TestRestoreKeepsVersions(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/here"}}})
+		merged := observed(everything()).Records
+		branch := model.Version{Fence: 3, Seq: 9000}
+		merged.Servers["server-0"].Version = branch
+		merged.Servers["server-0"].Intent = &model.Intent{Kind: model.IntentBind}
+		if err := r.Restore(t.Context(), merged); err != nil {
+			t.Fatal(err)
+		}
+		rec := r.Observed().Servers["server-0"]
+		if rec.Version != branch || rec.Intent.At != branch {
+			t.Errorf("restored with version %s, intent of %s", rec.Version, rec.Intent.At)
+		}
+		if r.Observed().Claims["default/here"] == nil || r.Observed().Fleet.Version.Fence != r.Fence() {
+			t.Errorf("claims %v, fleet %s", r.Observed().Claims, r.Observed().Fleet.Version)
+		}
+		if r.store.next() <= branch.Seq {
+			t.Errorf("the next commit is %d", r.store.next())
+		}
+
+		merged.Servers["server-0"].Version = model.Version{Fence: 4, Seq: 1} // no other difference
+		if err := r.Restore(t.Context(), model.Records{Servers: merged.Servers}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Observed(); got.Servers["server-0"].Version.Fence != 4 || got.Fleet.Sequence != 3 {
+			t.Errorf("version %s, fleet %v", got.Servers["server-0"].Version, got.Fleet)
+		}
+		want := versions(r.Observed())
+		_ = r.Close()
+		again := lead(t, b.options)
+		if diff := cmp.Diff(want, versions(again.Observed())); diff != "" {
+			t.Errorf("after a restart (-before +after):\n%s", diff)
+		}
+		if again.store.next() <= branch.Seq {
+			t.Errorf("after a restart the next commit is %d", again.store.next())
+		}
+	})
+}
+
+func TestTheFenceIsRaised(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		fence := r.Fence()
+		if err := r.RaiseFence(t.Context(), fence-1); err != nil || r.Fence() != fence {
+			t.Errorf("above a lower one: %d, then %d, %v", fence, r.Fence(), err)
+		}
+		if err := r.RaiseFence(t.Context(), fence+1000); err != nil || r.Fence() != fence+1001 {
+			t.Errorf("above %d: %d, %v", fence+1000, r.Fence(), err)
+		}
+		save(t, r, everything())
+		if v := r.Observed().Fleet.Version; v.Fence != fence+1001 {
+			t.Errorf("saved with version %s", v)
+		}
+		b.lose(t)
+		if err := r.RaiseFence(t.Context(), fence+2000); err != nil || r.Fence() != fence+2001 {
+			t.Errorf("in a lost store: %d, %v", r.Fence(), err)
+		}
+		_ = r.Close()
+		if again := lead(t, b.options); again.Fence() <= fence+2001 {
+			t.Errorf("the next leader has %d", again.Fence())
+		}
+	})
+}
+
+// A fencing number lower than a record's would make all that is saved older than it.
+func TestALeaderHasAHigherFenceThanAnyRecord(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		rec := &model.ClaimRecord{Name: "default/web", Version: model.Version{Fence: r.Fence() + 50, Seq: 3}}
+		if err := r.Restore(t.Context(), model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}); err != nil {
+			t.Fatal(err)
+		}
+		_ = r.Close()
+		again := lead(t, b.options)
+		if again.Fence() <= rec.Version.Fence {
+			t.Errorf("fence %d, a record has %s", again.Fence(), rec.Version)
+		}
+		save(t, again, everything())
+	})
+}
+
+func TestPublishedIsKeptWithoutVersion(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		save(t, r, everything())
+		<-r.Changed()
+		before := versions(r.Observed())
+		want := model.Published{Commit: "c", Version: before["fleet"], Fence: r.Fence(), Holder: model.Holder{ID: "h", Interval: 5}}
+		for range 2 {
+			if err := r.SavePublished(t.Context(), want); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-r.Changed()
+		if diff := cmp.Diff(want, r.Observed().Published); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(before, versions(r.Observed())); diff != "" {
+			t.Errorf("records have other versions (-before +after):\n%s", diff)
+		}
+		b.lose(t)
+		save(t, r, Changes{DeleteClaims: []model.ClaimName{"default/web"}})
+		_ = r.Close()
+		again := lead(t, b.options)
+		if diff := cmp.Diff(want, again.Observed().Published); diff != "" {
+			t.Errorf("after a loss and a restart (-want +got):\n%s", diff)
+		}
+		_ = again.Close()
+		b.lose(t)
+		if got := lead(t, b.options).Observed().Published; got != (model.Published{}) {
+			t.Errorf("of a store that was lost while nobody ran: %v", got)
+		}
+	})
+}
+
+func TestALeadThatEndedDoesNotComeBack(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		_, done := run(t, r)
+		r.EndLead()
+		if err := <-done; !errors.Is(err, ErrLeadershipLost) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := r.Save(t.Context(), everything()); !errors.Is(err, ErrFenced) {
+			t.Errorf("Save: %v", err)
+		}
+		if err := r.RaiseFence(t.Context(), 1); !errors.Is(err, ErrFenced) {
+			t.Errorf("RaiseFence: %v", err)
+		}
+		if err := r.Lead(t.Context()); !errors.Is(err, ErrLeadershipLost) {
+			t.Errorf("Lead: %v", err)
+		}
+		if state, _ := r.LeadState(); r.Leading() || r.Fence() != 0 || state != LeadEnded {
+			t.Errorf("leading %v, fence %d, %s", r.Leading(), r.Fence(), state)
+		}
+	})
+}
