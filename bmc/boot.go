@@ -67,8 +67,9 @@ func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.
 	if err != nil {
 		return "", err
 	}
+	ctx, judge := changing(ctx)
 	name, err := c.bootOnce(ctx, t.URI, method)
-	if err != nil {
+	if err := judge(err); err != nil {
 		return "", fmt.Errorf("set boot override %s: %w", method, err)
 	}
 	return name, nil
@@ -212,11 +213,22 @@ func (s *systemState) settingsURIs(uri string) []string {
 	return uris
 }
 
-// try writes one rung and returns what is read afterwards.
+// try writes one rung and returns what is read afterwards. What the BMC failed at may
+// be done all the same, so that is read, too.
 func (c *client) try(ctx context.Context, system string, r rung) (boot, error) {
-	if err := c.patchBoot(ctx, system, r); err != nil {
-		return boot{}, err
+	failed := c.patchBoot(ctx, system, r)
+	if failed != nil && (refusesChange(statusOf(failed)) || !refusedWrite(failed)) {
+		return boot{}, failed
 	}
+	read, err := c.readBack(ctx, system, r)
+	if failed != nil && (err != nil || !r.want.keptIn(read)) {
+		return boot{}, failed
+	}
+	return read, err
+}
+
+// readBack reads what a rung has written.
+func (c *client) readBack(ctx context.Context, system string, r rung) (boot, error) {
 	read, err := c.readBoot(ctx, r.uri)
 	if r.uri != system && (err != nil && refusedWrite(err) || err == nil && read.empty()) {
 		// A settings object that cannot be read shows in the system, if anywhere.
@@ -239,7 +251,7 @@ func (c *client) readBoot(ctx context.Context, uri string) (boot, error) {
 	defer c.mu.Unlock()
 	if s := c.systems[uri]; s != nil {
 		s.boot, s.etag = sys.Boot, a.etag(sys.ETag)
-		s.power, s.polled = powerOf(sys.PowerState), c.opts.Clock()
+		s.shown, s.polled = sys.shown(), c.opts.Clock()
 	}
 	return sys.Boot, nil
 }
@@ -271,8 +283,10 @@ func (c *client) patchBoot(ctx context.Context, system string, r rung) error {
 }
 
 func (c *client) patch(ctx context.Context, r rung, headers ...header) error {
-	headers = append(headers, header{key: "X-Idempotency-Key"})
-	_, err := c.do(ctx, http.MethodPatch, r.uri, map[string]any{"Boot": r.want}, headers...)
+	a, err := c.do(ctx, http.MethodPatch, r.uri, map[string]any{"Boot": r.want}, headers...)
+	if err == nil {
+		c.followTask(ctx, a)
+	}
 	if e := asError(err); e != nil && pendingJob(e) {
 		e.Kind = ErrBusy
 	}
@@ -337,19 +351,28 @@ func (p *Pool) ClearBootOverride(ctx context.Context, t model.SystemTarget) erro
 	if err != nil {
 		return err
 	}
-	s, err := c.known(ctx, t.URI)
-	if err != nil {
+	ctx, judge := changing(ctx)
+	if err := judge(c.clearBoots(ctx, t.URI)); err != nil {
 		return fmt.Errorf("clear boot override: %w", err)
 	}
-	uris := []string{t.URI}
+	return nil
+}
+
+// clearBoots clears the override wherever it may have been written.
+func (c *client) clearBoots(ctx context.Context, system string) error {
+	s, err := c.known(ctx, system)
+	if err != nil {
+		return err
+	}
+	uris := []string{system}
 	for _, last := range []rung{s.rung, s.diskRung} {
 		if last.name == rungSettings && !slices.Contains(uris, last.uri) {
 			uris = append(uris, last.uri) // what is written there may not have come to effect
 		}
 	}
 	for _, uri := range uris {
-		if err := c.clearBoot(ctx, t.URI, uri, s.quirk); err != nil {
-			return fmt.Errorf("clear boot override: %w", err)
+		if err := c.clearBoot(ctx, system, uri, s.quirk); err != nil {
+			return err
 		}
 	}
 	return nil

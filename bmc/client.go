@@ -45,6 +45,7 @@ type client struct {
 	service atomic.Pointer[service]
 	quiet   atomic.Int64 // Unix nanoseconds until which the BMC asked for peace
 	full    time.Time    // until when no session is asked for; guarded by login
+	resumed bool         // the sessions kept of an earlier process were looked at; guarded by login
 
 	mu      sync.Mutex
 	denied  map[string]time.Time    // paths that answer 401 to a fresh session, until when that is believed
@@ -80,7 +81,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 	dialer := &net.Dialer{Timeout: min(p.opts.Timeout, 15*time.Second), KeepAlive: 30 * time.Second}
 	dial := c.dial(dialer)
 	c.wire = &http.Transport{
-		DialContext:         dial,
+		DialContext:         dialPlain(dial),
 		DialTLSContext:      dialTLS(dial, c.pin.tlsConfig(p.opts.CA, t.Address), min(p.opts.Timeout, 30*time.Second)),
 		MaxConnsPerHost:     min(p.opts.MaxInFlight, 2),
 		MaxIdleConnsPerHost: min(p.opts.MaxInFlight, 2),
@@ -153,10 +154,6 @@ func (c *client) do(ctx context.Context, method, uri string, body any, headers .
 		return nil, &Error{BMC: c.name, Method: method, URI: printable(uri, 100), Kind: ErrNotFound, Detail: "not a URI", Err: err}
 	}
 	for _, h := range headers {
-		if h.value == "" { // such as an empty Idempotency-Key, see net/http.Transport
-			req.Header[h.key] = []string{}
-			continue
-		}
 		req.Header.Set(h.key, h.value)
 	}
 	resp, err := c.http.Do(req)
@@ -218,9 +215,10 @@ func (c *client) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, loginKey{}, a), logoutWithin)
 	defer cancel()
 	_, err := c.do(ctx, http.MethodDelete, a.session, nil)
-	if err != nil && statusOf(err) != http.StatusUnauthorized && statusOf(err) != http.StatusNotFound {
+	if err != nil && !gone(err) {
 		return fmt.Errorf("log out: %w", err)
 	}
+	c.drop(ctx, a.session)
 	return nil
 }
 

@@ -24,9 +24,16 @@ func (c *client) dial(d *net.Dialer) dialFunc {
 	}
 }
 
-// secured is a TLS connection that net/http does not know for one: what it would
-// note of each is not used here and large.
-type secured struct{ net.Conn }
+// dialPlain makes connections without TLS.
+func dialPlain(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &guarded{Conn: conn}, nil
+	}
+}
 
 // dialTLS makes connections with TLS and forgets the certificates, of which the pin
 // has what it needs.
@@ -53,7 +60,7 @@ func dialTLS(dial dialFunc, cfg *tls.Config, within time.Duration) dialFunc {
 		state := conn.ConnectionState()
 		clear(state.PeerCertificates)
 		clear(state.VerifiedChains)
-		return secured{conn}, nil
+		return &guarded{Conn: conn}, nil
 	}
 }
 

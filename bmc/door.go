@@ -101,10 +101,7 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 
 	c.requests.Add(1)
 	began := time.Now()
-	resp, err := c.wire.RoundTrip(req)
-	if err == nil {
-		err = readAll(resp)
-	}
+	resp, err := c.deliver(req)
 	took := time.Since(began)
 	if err != nil {
 		c.metrics.answered(req.Method, 0, took)
@@ -114,6 +111,23 @@ func (c *client) send(req *http.Request, a *auth) (*http.Response, error) {
 	c.pace.answered(took)
 	c.note(resp, a)
 	return resp, nil
+}
+
+// deliver sends the request, one that changes a machine with the care that it needs.
+func (c *client) deliver(req *http.Request) (*http.Response, error) {
+	if changes(req) {
+		return c.transmit(req)
+	}
+	return c.exchange(req)
+}
+
+// exchange sends the request and reads the whole answer.
+func (c *client) exchange(req *http.Request) (*http.Response, error) {
+	resp, err := c.wire.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp, readAll(resp)
 }
 
 // turn waits until the request may be sent. It then holds a slot.

@@ -122,7 +122,10 @@ func (c *client) noAnswer(ctx context.Context, method, uri string, err error) er
 		err = &same
 	}
 	e := &Error{BMC: c.name, Method: method, URI: uri, Detail: c.scrub(err.Error())}
+	refused, notPermitted := errors.AsType[*notPermitted](err)
 	switch {
+	case notPermitted:
+		e.Detail, e.Err = "not sent: "+c.scrub(refused.Error()), refused
 	case errors.Is(err, ErrCertificateChanged):
 		e.Err = err // its text says so and holds both fingerprints
 	case errors.Is(err, errForeignRedirect):

@@ -194,7 +194,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path != "/redfish/v1/" && !f.authorized(r):
 		fail(w, http.StatusUnauthorized, "Base.1.0.NoValidSession")
 	case r.Method == http.MethodDelete:
-		delete(f.sessions, r.Header.Get("X-Auth-Token"))
+		delete(f.sessions, path[strings.LastIndex(path, "/")+1:])
 		w.WriteHeader(http.StatusNoContent)
 	case strings.HasSuffix(path, "/Actions/ComputerSystem.Reset"):
 		var body struct{ ResetType string }

@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -28,10 +29,21 @@ type Options struct {
 	Timeout time.Duration
 	// CA verifies the BMCs' certificates. Without it they are pinned on first contact.
 	CA *x509.CertPool
+	// Permit is asked before each request that changes a machine, after the request has
+	// waited for its turn and its connection, and as the last thing before it is
+	// written. An error keeps it from being sent and is returned. nil = always allowed.
+	Permit func(ctx context.Context, t model.BMCTarget, uri string) error
+
+	// Sessions remembers the sessions that are open, for the next process to use or
+	// delete if this one is killed. nil = they are not remembered.
+	Sessions Sessions
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
 	Clock      func() time.Time
+
+	taskPoll time.Duration // 0 = taskPoll
+	freshFor time.Duration // 0 = freshFor
 }
 
 // logoutWithin bounds the deletion of a session, which must not hold up a shutdown.
@@ -66,6 +78,8 @@ func NewPool(o Options) *Pool {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
+	o.taskPoll = cmp.Or(o.taskPoll, taskPoll)
+	o.freshFor = cmp.Or(o.freshFor, freshFor)
 	o.Log = o.Log.With("component", "bmc")
 	b := newBreaker(o.Clock)
 	return &Pool{
@@ -88,10 +102,12 @@ func (p *Pool) client(ctx context.Context, t model.BMCTarget) (*client, error) {
 	}
 	c := p.clients[t.Name]
 	if c == nil || !c.serves(t) {
-		if c != nil {
-			p.retire(ctx, c)
-		}
+		old := c
 		c = newClient(p, t)
+		if old != nil {
+			p.retire(ctx, old)
+			c.resumed = true // what is kept is of other credentials, or of another address
+		}
 		p.clients[t.Name] = c
 	}
 	c.trial.Store(t.Trial)

@@ -15,20 +15,48 @@ import (
 // state would otherwise show the same for ever.
 const trustETag = 5 * time.Minute
 
-// Power reads the power state by exactly one GET, once there is a session.
-func (p *Pool) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
-	c, err := p.client(ctx, t.BMC)
-	if err != nil {
-		return "", err
-	}
-	power, err := c.power(ctx, t.URI)
-	if err != nil {
-		return "", fmt.Errorf("read power state: %w", err)
-	}
-	return power, nil
+// A SystemState is what one GET says of a machine.
+type SystemState struct {
+	Power model.Power
+	UUID  string // canonical, "" when the BMC shows none that tells it from others
+	// LastReset is when the machine was last reset, zero when the BMC does not say. Not
+	// every BMC counts a loss of power.
+	LastReset time.Time
 }
 
+// Power reads the power state by exactly one GET, once there is a session.
+func (p *Pool) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
+	s, err := p.State(ctx, t)
+	return s.Power, err
+}
+
+// PowerAndUUID reads by the same GET which machine is behind the BMC and whether it is
+// on, for what is known from an earlier reading may be of a machine that was swapped.
+func (p *Pool) PowerAndUUID(ctx context.Context, t model.SystemTarget) (model.Power, string, error) {
+	s, err := p.State(ctx, t)
+	return s.Power, s.UUID, err
+}
+
+// State reads what changes of a machine by exactly one GET, once there is a session.
+func (p *Pool) State(ctx context.Context, t model.SystemTarget) (SystemState, error) {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil {
+		return SystemState{}, err
+	}
+	s, err := c.poll(ctx, t.URI)
+	if err != nil {
+		return SystemState{}, fmt.Errorf("read power state: %w", err)
+	}
+	return s, nil
+}
+
+// power reads the power state.
 func (c *client) power(ctx context.Context, uri string) (model.Power, error) {
+	s, err := c.poll(ctx, uri)
+	return s.Power, err
+}
+
+func (c *client) poll(ctx context.Context, uri string) (SystemState, error) {
 	s := c.state(uri)
 	var headers []header
 	if s.mayAskETag(c.opts.Clock()) {
@@ -36,32 +64,53 @@ func (c *client) power(ctx context.Context, uri string) (model.Power, error) {
 	}
 	a, err := c.get(ctx, uri, headers...)
 	if err != nil {
-		return "", err
+		return SystemState{}, err
 	}
 	if a.status == http.StatusNotModified {
-		return s.power, nil
+		return s.shown, nil
 	}
-	// Two fields of a hundred: gofish's whole system takes five times as long.
+	// Few fields of a hundred: gofish's whole system takes five times as long.
 	var sys struct {
-		ETag       string `json:"@odata.etag"`
-		PowerState string
+		ETag string `json:"@odata.etag"`
+		changeable
 	}
 	if err := json.Unmarshal(a.body, &sys); err != nil {
-		return "", c.unreadable(uri, err)
+		return SystemState{}, c.unreadable(uri, err)
 	}
-	power, etag := powerOf(sys.PowerState), a.etag(sys.ETag)
+	shown, etag := sys.shown(), a.etag(sys.ETag)
 	c.learn(uri, func(s *systemState) {
-		if s.etag != "" && s.etag == etag && s.power != power {
+		if s.etag != "" && s.etag == etag && s.shown != shown {
 			s.fickle = true
 		}
-		s.etag, s.power, s.polled = etag, power, c.opts.Clock()
+		s.etag, s.shown, s.polled = etag, shown, c.opts.Clock()
 	})
-	return power, nil
+	return shown, nil
+}
+
+// changeable is the part of a ComputerSystem that is read again and again. What of it
+// is written against the schema is as if it were not there.
+type changeable struct {
+	PowerState    string
+	UUID          any
+	LastResetTime any
+}
+
+func (c changeable) shown() SystemState {
+	s := SystemState{Power: powerOf(c.PowerState)}
+	if uuid, ok := c.UUID.(string); ok {
+		s.UUID, _ = usableUUID(uuid)
+	}
+	if text, ok := c.LastResetTime.(string); ok {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			s.LastReset = at.UTC()
+		}
+	}
+	return s
 }
 
 // mayAskETag reports whether "not modified" can be believed to mean that the
 // power state is the one that is known.
 func (s *systemState) mayAskETag(now time.Time) bool {
-	return s.etag != "" && !s.fickle && s.power.Settled() &&
+	return s.etag != "" && !s.fickle && s.shown.Power.Settled() &&
 		now.Sub(s.polled) < trustETag && now.Sub(s.moved) >= trustETag
 }

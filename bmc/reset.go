@@ -13,16 +13,19 @@ import (
 	"ingot/model"
 )
 
-// Reset asks for a power change by one POST and does not wait for its effect. A
-// machine that already is On or Off as asked is no error. ErrUnsupported: the
-// machine allows no reset type that does this; for ResetGracefulOff the next step
-// is ResetForceOff. ErrBusy: it is about to change; see RetryAfter.
+// Reset asks for a power change by one POST and does not wait for its effect: that
+// the BMC accepted it is enough. A machine that already is On or Off as asked is no
+// error. ErrUnsupported: the machine allows no reset type that does this; for
+// ResetGracefulOff the next step is ResetForceOff. ErrBusy: it is about to change; see
+// RetryAfter. After an error for which NotCarriedOut is false the machine may have been
+// reset. No call resets it twice.
 func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind) error {
 	c, err := p.client(ctx, t.BMC)
 	if err != nil {
 		return err
 	}
-	if err := c.reset(ctx, t.URI, kind); err != nil {
+	ctx, judge := changing(ctx)
+	if err := judge(c.reset(ctx, t.URI, kind)); err != nil {
 		return fmt.Errorf("reset %s: %w", kind, err)
 	}
 	return nil
@@ -43,7 +46,7 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind) er
 		}
 	}
 	for _, resetType := range types {
-		err = c.postReset(ctx, s.resetURI, kind, resetType)
+		err = c.postReset(ctx, s.resetURI, resetType)
 		if !unknownResetType(err) {
 			break
 		}
@@ -71,14 +74,9 @@ func (c *client) mayPush(ctx context.Context, uri string, kind model.ResetKind) 
 	return false, nil
 }
 
-// postReset sends the action. Asking twice for the same state is harmless, so such
-// a request may be repeated on a connection that the BMC had closed.
-func (c *client) postReset(ctx context.Context, uri string, kind model.ResetKind, resetType string) error {
-	var headers []header
-	if wanted(kind) != "" && resetType != pushButton {
-		headers = []header{{key: "X-Idempotency-Key"}}
-	}
-	_, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType}, headers...)
+// postReset sends the action.
+func (c *client) postReset(ctx context.Context, uri, resetType string) error {
+	_, err := c.do(ctx, http.MethodPost, uri, map[string]string{"ResetType": resetType})
 	return err
 }
 
@@ -97,7 +95,7 @@ func (c *client) afterRefusedReset(ctx context.Context, uri string, s systemStat
 		if len(types) == 0 {
 			return refusal
 		}
-		return c.postReset(ctx, s.resetURI, model.ResetOn, types[0])
+		return c.postReset(ctx, s.resetURI, types[0])
 	}
 	return refusal
 }
@@ -173,7 +171,7 @@ func knownResets(allowed []string) []string {
 // unknownResetType reports whether a reset failed because of its type.
 func unknownResetType(err error) bool {
 	e := asError(err)
-	return e != nil && e.Status/100 == 4 && e.says("ActionParameterNotSupported", "ActionParameterValueNotInList",
+	return e != nil && refusesChange(e.Status) && e.says("ActionParameterNotSupported", "ActionParameterValueNotInList",
 		"ActionParameterValueFormatError", "PropertyValueNotInList", "ActionParameterUnknown", "ActionParameterValueTypeError")
 }
 

@@ -19,6 +19,7 @@ type system struct {
 	IndicatorLED            string
 	LocationIndicatorActive *bool
 	PowerState              string
+	LastResetTime           string
 	MemorySummary           struct{ TotalSystemMemoryGiB float64 }
 	Boot                    boot
 	Actions                 struct {
@@ -28,6 +29,11 @@ type system struct {
 
 	Settings struct{ SettingsObject link } `json:"@Redfish.Settings"`
 	Links    struct{ ManagedBy []link }
+}
+
+// shown is what of the system changes.
+func (s *system) shown() SystemState {
+	return changeable{PowerState: s.PowerState, UUID: s.UUID, LastResetTime: s.LastResetTime}.shown()
 }
 
 // boot is ComputerSystem.Boot. Pointers are nil for what the BMC does not have.

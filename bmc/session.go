@@ -64,6 +64,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 	if stale != nil {
 		c.auth.Store(nil)
 		c.service.Store(nil) // the BMC may have come back with another firmware
+		c.drop(ctx, stale.session)
 	}
 	a, err := c.logIn(ctx)
 	if err != nil {
@@ -97,16 +98,16 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 	if rest := c.full.Sub(c.opts.Clock()); rest > 0 {
 		return nil, &Error{BMC: c.name, Method: http.MethodPost, URI: svc.sessions, Kind: ErrBusy, RetryAfter: rest, Detail: "not tried: no session is free"}
 	}
-	// Who only tries credentials says at once all that some want to hear.
-	trial := c.trial.Load()
-	a, err := c.postSession(ctx, svc, trial)
-	if refusedLogin(err) && !trial {
-		// Confirm: some answer 401 now and then (B14), and some want the password
-		// in the header of this request too.
-		a, err = c.postSession(ctx, svc, true)
+	if a, err := c.resume(ctx, svc); a != nil || err != nil {
+		return a, err
+	}
+	a, err := c.openSession(ctx, svc)
+	if errors.Is(err, ErrBusy) && c.deleteKept(ctx, c.kept(), nil) > 0 {
+		a, err = c.openSession(ctx, svc) // there is room now
 	}
 	switch {
 	case err == nil:
+		c.keep(ctx, a)
 		return a, nil
 	case refusedLogin(err):
 		c.refused()
@@ -123,6 +124,19 @@ func (c *client) logIn(ctx context.Context) (*auth, error) {
 		return &auth{basic: true}, nil
 	}
 	return nil, err
+}
+
+// openSession asks for a session, and once more to be sure that it is refused.
+func (c *client) openSession(ctx context.Context, svc *service) (*auth, error) {
+	// Who only tries credentials says at once all that some want to hear.
+	trial := c.trial.Load()
+	a, err := c.postSession(ctx, svc, trial)
+	if refusedLogin(err) && !trial {
+		// Confirm: some answer 401 now and then (B14), and some want the password
+		// in the header of this request too.
+		a, err = c.postSession(ctx, svc, true)
+	}
+	return a, err
 }
 
 // refusedLogin reports whether a login failed because of who logs in.

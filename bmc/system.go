@@ -17,11 +17,11 @@ import (
 type systemState struct {
 	known bool // the resource was read, not only its power
 
-	etag   string // of the newest answer, with power as it was then
-	power  model.Power
+	etag   string // of the newest answer, with what it showed
+	shown  SystemState
 	polled time.Time // the newest whole answer
 	moved  time.Time // the last reset that was asked for
-	fickle bool      // the ETag stays when the power changes: of no use
+	fickle bool      // the ETag stays when what is shown changes: of no use
 
 	resets    []string // allowed reset types; nil = not read, empty = the BMC does not say
 	resetURI  string   // "" = cannot be reset
@@ -67,7 +67,7 @@ func (c *client) learnSystem(uri, etag string, sys *system) {
 			s.quirk = quirkOf(sys.Manufacturer, sys.Model, "")
 		}
 		s.known, s.etag = true, etag
-		s.power, s.polled = powerOf(sys.PowerState), c.opts.Clock()
+		s.shown, s.polled = sys.shown(), c.opts.Clock()
 		s.boot = sys.Boot
 		s.settings = path(sys.Settings.SettingsObject.ID)
 		s.resetURI = ""

@@ -105,11 +105,15 @@ func (b *booting) record(change func(*BootRecord)) {
 	b.during(b.life, func() { change(b.boots.last()) })
 }
 
-// reached notes that something was fetched.
+// reached notes a stage of the boot.
 func (b *booting) reached(stage model.BootStage) {
-	b.record(func(r *BootRecord) {
-		r.Stages = append(r.Stages, stage)
-		b.note("fetched " + string(stage))
+	b.record(func(r *BootRecord) { r.Stages = append(r.Stages, stage) })
+}
+
+// fetched notes that something was fetched, and its SHA-256 in hexadecimal.
+func (b *booting) fetched(stage model.BootStage, address, sum string) {
+	b.during(b.life, func() {
+		b.log(Event{Kind: EventFetched, What: "fetched " + string(stage), Stage: stage, URL: address, Digest: "sha256:" + sum})
 	})
 }
 
@@ -130,12 +134,12 @@ func (b *booting) fromDisk() {
 	b.record(func(r *BootRecord) {
 		if b.disk == nil {
 			r.From, r.Outcome = BootFromNothing, OutcomeNoDevice
-			b.note("no bootable device")
+			b.log(Event{Kind: EventNoDevice, What: "no bootable device"})
 			return
 		}
 		r.From, r.Outcome = BootFromDisk, OutcomeDisk
 		b.system, b.progress = systemOS, progressOS
-		b.note("runs from disk " + b.disk.Image)
+		b.logDisk(EventDiskBoot, "runs from disk "+b.disk.Image, "")
 		b.keep()
 	})
 }
@@ -154,7 +158,7 @@ func (b *booting) fromNetwork(ctx context.Context, address string) bool {
 	case err != nil:
 		b.record(func(r *BootRecord) {
 			r.Error = err.Error()
-			b.note("leaves the network: " + r.Error)
+			b.log(Event{Kind: EventNetworkGone, What: "leaves the network: " + r.Error})
 		})
 		return false
 	}
@@ -179,11 +183,12 @@ var errHung = errors.New("hung")
 func (b *booting) script(ctx context.Context, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, scriptTimeout)
 	defer cancel()
-	raw, err := b.fetch(ctx, address, "iPXE/1.21.1+", maxScript)
+	raw, err := persist(ctx, b, func() ([]byte, error) { return b.fetch(ctx, address, "iPXE/1.21.1+", maxScript) })
 	if err != nil {
 		return "", err
 	}
 	b.reached(model.StageScript)
+	b.fetched(model.StageScript, address, sha256Of(raw))
 	if b.faults.has(FaultHangAfterScript) {
 		return "", errHung
 	}
@@ -194,7 +199,7 @@ func (b *booting) script(ctx context.Context, address string) (string, error) {
 func (b *booting) load(ctx context.Context, stage model.BootStage, address string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, blobTimeout)
 	defer cancel()
-	resp, err := b.get(ctx, address, "iPXE/1.21.1+")
+	resp, err := persist(ctx, b, func() (*http.Response, error) { return b.get(ctx, address, "iPXE/1.21.1+") })
 	if err != nil {
 		return "", err
 	}
@@ -207,11 +212,40 @@ func (b *booting) load(ctx context.Context, stage model.BootStage, address strin
 	case n > maxBlob:
 		return "", fmt.Errorf("fetch %s: more than %d bytes", stage, int64(maxBlob))
 	}
+	sum := hex.EncodeToString(hash.Sum(nil))
 	b.reached(stage)
+	b.fetched(stage, address, sum)
 	if stage == model.StageKernel && b.faults.has(FaultHangAfterKernel) {
 		return "", errHung
 	}
-	return "sha256:" + hex.EncodeToString(hash.Sum(nil)), nil
+	return "sha256:" + sum, nil
+}
+
+// netbootTries is how often the firmware asks a boot server that does not answer, or
+// is not ready, before it goes on to the next boot device.
+const netbootTries = 3
+
+// persist tries to fetch something as firmware does.
+func persist[T any](ctx context.Context, b *booting, try func() (T, error)) (T, error) {
+	for n := 1; ; n++ {
+		v, err := try()
+		if err == nil || n == netbootTries || !passing(err) || !sleep(ctx, b.delays().NetworkRetry) {
+			return v, err
+		}
+		b.during(b.life, func() { b.note("the boot server does not answer: tries again") })
+	}
+}
+
+// passing reports whether firmware asks again: there was no answer, or one that says
+// that the server is not ready.
+func passing(err error) bool {
+	status, answered := errors.AsType[statusError](err)
+	return !answered || status.code == http.StatusServiceUnavailable
+}
+
+func sha256Of(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
 }
 
 // get requests address and returns the answer if it is 200.
@@ -278,6 +312,7 @@ func (b *booting) kernel(ctx context.Context, img image) {
 	}
 	if what.probe != nil {
 		b.runs(systemProbe, OutcomeProbe)
+		b.during(b.life, func() { b.log(Event{Kind: EventProbeRuns, What: "the probe runs"}) })
 		b.probe(ctx, *what.probe)
 		return
 	}
@@ -316,8 +351,7 @@ func (b *booting) userland(ctx context.Context, img image) (p program, sum strin
 		return program{}, "", err
 	}
 	p, err = config.program(ctx, b.ignition)
-	digest := sha256.Sum256(raw)
-	return p, hex.EncodeToString(digest[:]), err
+	return p, sha256Of(raw), err
 }
 
 // ignition fetches a configuration as Ignition does. Errors do not show the URL,
@@ -330,6 +364,7 @@ func (b *booting) ignition(ctx context.Context, address string) ([]byte, error) 
 		refused := answered && status.code < http.StatusInternalServerError
 		switch {
 		case err == nil:
+			b.fetched(model.StageIgnition, address, sha256Of(raw))
 			return raw, nil
 		case refused:
 			return nil, statusError{what: "fetch Ignition", code: status.code}
@@ -352,6 +387,7 @@ func (b *booting) install(img image, sum string) {
 		now := time.Now()
 		b.disk = &Disk{Image: img.kernel, IgnitionSHA256: sum, InstalledAt: now}
 		b.installs.add(Install{Image: img.kernel, IgnitionSHA256: sum, At: now})
+		b.logDisk(EventInstalled, "installed "+img.kernel, "")
 		b.system, b.progress = systemOS, progressOS
 		b.keep()
 	})

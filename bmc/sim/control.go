@@ -195,7 +195,7 @@ func (s *Server) view() serverView {
 
 func (s *Server) detail() serverDetail {
 	d := serverDetail{
-		serverView: s.view(), Boots: s.Boots(), Resets: s.Resets(), Installs: s.Installs(), Events: s.Events(),
+		serverView: s.view(), Boots: s.Boots(), Resets: s.Resets(), Installs: s.Installs(), Events: newest(s.Events()),
 		Console: s.Console(), Disks: s.DiskFiles(), PID: s.PID(),
 	}
 	for i := range s.nics {
@@ -203,6 +203,9 @@ func (s *Server) detail() serverDetail {
 	}
 	return d
 }
+
+// newest are the last of many events, for people.
+func newest(events []Event) []Event { return events[max(0, len(events)-history):] }
 
 func (r *Rack) bmcViews() []bmcView {
 	views := make([]bmcView, len(r.bmcs))

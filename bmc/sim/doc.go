@@ -61,6 +61,17 @@
 // override the disks are booted, with SetNetworkFirst the network before them.
 // A boot record says where a boot began; what came of it the boot service knows.
 //
+// Firmware asks a boot server that refuses connections, or answers 503, three times
+// with Delays.NetworkRetry between, and then goes on to the disk. A machine that finds
+// nothing there stays on, at "no bootable device", until somebody restarts it.
+//
+// # Ground truth
+//
+// Rack.Events and Server.Events tell what really happened, in order: power changes with
+// what caused them, restarts, what a network boot fetched, what was installed, wiped or
+// booted from disk, and the Redfish requests that were to change something. It is what
+// a test compares with what Ingot says. A machine of qemu tells its power only.
+//
 // # Faults
 //
 // SetFault of a BMC or of a Server makes it misbehave until ClearFault; Faults

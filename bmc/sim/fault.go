@@ -32,6 +32,8 @@ const (
 	FaultServerError Fault = "server-error"
 	// FaultNewCertificate gives the BMC another certificate, at once and once.
 	FaultNewCertificate Fault = "new-certificate"
+	// FaultNoSystems makes the collection of systems empty.
+	FaultNoSystems Fault = "no-systems"
 	// FaultNewAddress moves the BMC to another port, at once and once.
 	FaultNewAddress Fault = "new-address"
 )
@@ -60,6 +62,21 @@ const (
 	FaultUUIDMissing Fault = "uuid-missing"
 	// FaultUUIDZero makes the ComputerSystem's UUID all zeros.
 	FaultUUIDZero Fault = "uuid-zero"
+	// FaultUUIDSwapped shows the UUID FaultArgs.UUID, or that of the next server of the
+	// rack, as when blades were swapped.
+	FaultUUIDSwapped Fault = "uuid-swapped"
+	// FaultFalseOff makes the power state read Off, FaultArgs.Requests times, or until it
+	// is cleared when 0.
+	FaultFalseOff Fault = "false-off"
+	// FaultResetFails carries a reset out and answers 500. It befalls the next
+	// FaultArgs.Requests resets, or all when 0, as those below do.
+	FaultResetFails Fault = "reset-answers-500"
+	// FaultResetDropped carries a reset out and closes the connection.
+	FaultResetDropped Fault = "reset-answer-dropped"
+	// FaultResetHangs carries a reset out and does not answer while the fault is set.
+	FaultResetHangs Fault = "reset-answer-hangs"
+	// FaultResetLate accepts a reset and carries it out after FaultArgs.Delay, 2 s when 0.
+	FaultResetLate Fault = "reset-late"
 	// FaultWipeFails makes the wipe of disk FaultArgs.Disk (from 0) fail.
 	FaultWipeFails Fault = "wipe-fails"
 	// FaultWipeHangs makes a wipe come half way and no further.
@@ -97,14 +114,15 @@ const (
 var faultScopes = map[Fault]scope{
 	FaultRefuse: scopeBMC, FaultHang: scopeBMC, FaultUnauthorized: scopeBMC, FaultDropSessions: scopeBMC,
 	FaultSessionLimit: scopeBMC, FaultSlow: scopeBMC, FaultServerError: scopeBMC,
-	FaultNewCertificate: scopeBMC, FaultNewAddress: scopeBMC,
+	FaultNewCertificate: scopeBMC, FaultNewAddress: scopeBMC, FaultNoSystems: scopeBMC,
 
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
 	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
 	FaultUUIDZero: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,
 	FaultProbeOtherUUID: scopeServer, FaultHangAfterScript: scopeServer, FaultHangAfterKernel: scopeServer,
-	FaultBootStateSilent: scopeServer,
+	FaultBootStateSilent: scopeServer, FaultUUIDSwapped: scopeServer, FaultFalseOff: scopeServer,
+	FaultResetFails: scopeServer, FaultResetDropped: scopeServer, FaultResetHangs: scopeServer, FaultResetLate: scopeServer,
 }
 
 // pretendedFaults are those of what a pretended machine runs.
@@ -127,6 +145,24 @@ func (f *faults) get(fault Fault) (FaultArgs, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	args, ok := f.set[fault]
+	return args, ok
+}
+
+// use is get for a fault that ends by itself after FaultArgs.Requests uses, if that is
+// not 0.
+func (f *faults) use(fault Fault) (FaultArgs, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	args, ok := f.set[fault]
+	switch {
+	case !ok || args.Requests == 0:
+	case args.Requests == 1:
+		delete(f.set, fault)
+	default:
+		left := args
+		left.Requests--
+		f.set[fault] = left
+	}
 	return args, ok
 }
 

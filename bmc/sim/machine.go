@@ -54,7 +54,7 @@ func (p pretended) change(do transition) {
 	case transOff:
 		p.darken("forced off")
 	case transRestart:
-		p.note("restarted by force")
+		p.logRestart("restarted by force")
 		p.begin(p.boot)
 	case transCycle:
 		p.darken("power cycled")
@@ -70,7 +70,8 @@ func (p pretended) adopt(image string) error {
 	p.end()
 	p.disk = &Disk{Image: image, InstalledAt: time.Now()}
 	p.system, p.progress = systemOS, progressOS
-	p.note("runs " + image)
+	p.cause = cause{by: CauseTest}
+	p.logDisk(EventInstalled, "runs "+image, CauseTest)
 	p.setPower(model.PowerOn)
 	p.keep()
 	return nil
@@ -96,7 +97,7 @@ func (p pretended) shutDown(ctx context.Context, life uint64, again bool) {
 	}
 	p.during(life, func() {
 		if again {
-			p.note("restarted by its operating system")
+			p.logRestart("restarted by its operating system")
 			p.begin(p.boot)
 			return
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -147,6 +148,8 @@ type reply struct {
 	location string
 	token    string // of a new session
 	header   http.Header
+	// lost, if set, holds the connection for a while, which is then closed unanswered.
+	lost func(ctx context.Context)
 }
 
 // failure is a reply whose body is an error (DSP0266 §8.6).

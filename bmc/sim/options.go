@@ -58,6 +58,9 @@ type Delays struct {
 	// when 0; ProbeRepeat the one between two registrations, 30 s when 0.
 	ProbeRestart time.Duration
 	ProbeRepeat  time.Duration
+	// NetworkRetry is how long the firmware waits before it asks again a boot server
+	// that does not answer.
+	NetworkRetry time.Duration
 	// Settle is how long after its start the firmware of a qemu machine may reset
 	// the machine once more without that being another boot, 2 s when 0.
 	Settle time.Duration
@@ -68,12 +71,14 @@ func DefaultDelays() Delays {
 	return Delays{
 		PowerOn: time.Second, PowerOff: time.Second, Firmware: 500 * time.Millisecond,
 		Boot: 1500 * time.Millisecond, Wipe: 1500 * time.Millisecond, ProbeRestart: 5 * time.Second,
+		NetworkRetry: time.Second,
 	}
 }
 
-// FastDelays are for tests and benchmarks: all 0 but half a second of booting.
+// FastDelays are for tests and benchmarks: all 0 but half a second of booting, and
+// what a machine waits before it tries again.
 func FastDelays() Delays {
-	return Delays{Boot: 500 * time.Millisecond, ProbeRestart: 250 * time.Millisecond}
+	return Delays{Boot: 500 * time.Millisecond, ProbeRestart: 250 * time.Millisecond, NetworkRetry: 250 * time.Millisecond}
 }
 
 // The largest rack that the simulated MAC addresses and IP addresses suffice for.

@@ -3,7 +3,6 @@ package sim
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"ingot/model"
@@ -100,7 +99,7 @@ func heard(runs system, do transition) transition {
 }
 
 // reset carries out a Redfish reset of an allowed type, or refuses it.
-func (s *Server) reset(resetType string) refusal {
+func (s *Server) reset(resetType string, by Cause) refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := judge(resetType, s.power, s.system, s.rack().kind.refusesRepeat)
@@ -110,7 +109,8 @@ func (s *Server) reset(resetType string) refusal {
 		record.Ignored = s.ignores(v.do)
 	}
 	s.resets.add(record)
-	if v.refused == "" && !record.Ignored {
+	if v.refused == "" && !record.Ignored && v.do != transNothing {
+		s.cause = cause{by: by, reset: resetType}
 		s.machine.change(v.do)
 	}
 	return v.refused
@@ -198,8 +198,9 @@ func (s *Server) setPower(p model.Power) {
 	if s.power == p {
 		return
 	}
+	old := s.power
 	s.power = p
-	s.note(fmt.Sprintf("power %s", p))
+	s.logPower(old, p)
 	if p.Settled() {
 		s.keep()
 	}
@@ -208,6 +209,9 @@ func (s *Server) setPower(p model.Power) {
 
 // reportedPower is the power state as the BMC gives it.
 func (s *Server) reportedPower() model.Power {
+	if _, lies := s.faults.use(FaultFalseOff); lies {
+		return model.PowerOff
+	}
 	args, flaps := s.faults.get(FaultPowerFlaps)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,12 +232,18 @@ func (s *Server) reportedPower() model.Power {
 func (s *Server) PowerCut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.cause = cause{by: CauseLoss}
 	s.darken("power failed")
 }
 
 // PressPower presses the button on the front: on when off, else a polite request
 // that only a running system hears.
-func (s *Server) PressPower() { s.reset("PushPowerButton") }
+func (s *Server) PressPower() {
+	s.mu.Lock()
+	s.log(Event{Kind: EventPowerPressed, What: "the power button is pressed", Cause: CauseButton})
+	s.mu.Unlock()
+	s.reset("PushPowerButton", CauseButton)
+}
 
 // SetRunning makes the server one that was found running: it is on, and runs what
 // is now on its disk. A machine of qemu cannot be found so: its events say that.

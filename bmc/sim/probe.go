@@ -125,8 +125,8 @@ func (b *booting) wipe(mode string) []model.DiskWipe {
 
 func (b *booting) erase() {
 	b.during(b.life, func() {
+		b.logDisk(EventWiped, "disk erased", "")
 		b.disk = nil
-		b.note("disk erased")
 		b.keep()
 	})
 }

@@ -105,7 +105,7 @@ func (q *qemu) change(do transition) {
 	case transOff:
 		q.switchOff()
 	case transRestart:
-		q.note("restarted by force")
+		q.logRestart("restarted by force")
 		q.order(orderReset)
 	case transCycle:
 		q.darken("power cycled")
@@ -459,7 +459,8 @@ func (r *running) restarted(byGuest bool) {
 	r.settle()
 	r.during(r.life, func() {
 		if byGuest {
-			r.note("restarted by its system")
+			r.cause = cause{by: CauseSystem}
+			r.logRestart("restarted by its system")
 			r.conclude(OutcomeEnded, "")
 		}
 		r.conclude(OutcomeCut, "")

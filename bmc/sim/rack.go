@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ingot/model"
@@ -27,6 +28,8 @@ type Rack struct {
 	byName   map[model.ServerName]*Server
 	byUUID   map[string]*Server
 	bmcNamed map[model.BMCName]*BMC
+
+	seq atomic.Uint64 // of the newest event
 
 	mu      sync.Mutex
 	bootURL string

@@ -38,7 +38,12 @@ func (b *BMC) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if b.document(w, r) {
 		return
 	}
-	b.write(w, r, b.answer(r, body))
+	rep := b.answer(r, body)
+	if rep.lost != nil {
+		rep.lost(r.Context())
+		panic(http.ErrAbortHandler)
+	}
+	b.write(w, r, rep)
 }
 
 // stall holds a request back as long as faults and delays have it, and reports
@@ -142,8 +147,15 @@ func (b *BMC) dispatch(r *http.Request, v view, body []byte) reply {
 	if problem != nil {
 		return failure(http.StatusBadRequest, problem)
 	}
+	rep := v.change(r, sent)
+	b.logRequest(r.Method, v.path, sent, rep.status)
+	return rep
+}
+
+// change answers POST and PATCH.
+func (v view) change(r *http.Request, sent object) reply {
 	if r.Method == http.MethodPost {
-		return n.post(v, sent)
+		return v.node.post(v, sent)
 	}
 	if rep, ok := v.condition(r.Header.Get("If-Match")); !ok {
 		return rep

@@ -11,7 +11,7 @@ import (
 	"ingot/model"
 )
 
-// history is how many boots, resets, installs and events a server remembers.
+// history is how many boots, resets and installs a server remembers.
 const history = 24
 
 // Server is one simulated machine.
@@ -49,7 +49,8 @@ type Server struct {
 	boots    ring[BootRecord]
 	resets   ring[ResetRecord]
 	installs ring[Install]
-	events   ring[Event]
+	events   []Event
+	cause    cause // of the next power change
 }
 
 // system is what runs on a machine.
@@ -148,12 +149,6 @@ type ResetRecord struct {
 	// Refused is why the BMC refused it, Ignored that it took it and did nothing.
 	Refused string `json:"refused,omitempty"`
 	Ignored bool   `json:"ignored,omitempty"`
-}
-
-// Event is a line of a server's log.
-type Event struct {
-	At   time.Time `json:"at"`
-	What string    `json:"what"`
 }
 
 // ring keeps the newest entries.
@@ -322,23 +317,10 @@ func (s *Server) Installs() []Install {
 	return s.installs.all()
 }
 
-// Events are the newest lines of the server's log, oldest first.
-func (s *Server) Events() []Event {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.events.all()
-}
-
 // modeOr is mode if the machine has it, else the one that it has.
 func (s *Server) modeOr(mode string) string {
 	if slices.Contains(s.modes, mode) {
 		return mode
 	}
 	return s.modes[0]
-}
-
-// note adds a line to the log; the caller holds mu.
-func (s *Server) note(what string) {
-	s.events.add(Event{At: time.Now(), What: what})
-	s.rack().opts.Log.Debug("simulated server", "server", string(s.name), "event", what)
 }

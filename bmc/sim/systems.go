@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -47,6 +48,9 @@ func storageNode() *node {
 }
 
 func systemIDs(v view) []string {
+	if v.bmc.faults.has(FaultNoSystems) {
+		return nil
+	}
 	ids := make([]string, len(v.bmc.servers))
 	for i, s := range v.bmc.servers {
 		ids[i] = s.id
@@ -119,6 +123,8 @@ func (s *Server) describe(o object) {
 	case s.faults.has(FaultUUIDMissing):
 	case s.faults.has(FaultUUIDZero):
 		o["UUID"] = "00000000-0000-0000-0000-000000000000"
+	case s.faults.has(FaultUUIDSwapped):
+		o["UUID"] = s.swappedUUID()
 	case s.rack().kind.upperUUID:
 		o["UUID"] = strings.ToUpper(s.uuid)
 	default:
@@ -183,13 +189,51 @@ func resetSystem(v view, sent object) reply {
 	if problem != nil {
 		return failure(http.StatusBadRequest, problem)
 	}
-	switch s.reset(value) {
+	if args, late := s.faults.use(FaultResetLate); late {
+		s.rack().start(func(ctx context.Context) {
+			if sleep(ctx, orDefault(args.Delay, 2*time.Second)) {
+				s.reset(value, CauseRedfish)
+			}
+		})
+		return reply{status: http.StatusNoContent}
+	}
+	switch s.reset(value, CauseRedfish) {
 	case refusedBusy:
 		return failure(http.StatusConflict, newMessage(msgBusy))
 	case refusedState:
 		return failure(http.StatusConflict, newMessage(msgState, action))
 	}
-	return reply{status: http.StatusNoContent}
+	return s.loseAnswer(reply{status: http.StatusNoContent})
+}
+
+// loseAnswer makes of the answer to a reset that was carried out what the faults make
+// of it.
+func (s *Server) loseAnswer(rep reply) reply {
+	if _, fails := s.faults.use(FaultResetFails); fails {
+		return failure(http.StatusInternalServerError, newMessage(msgInternalError))
+	}
+	if _, dropped := s.faults.use(FaultResetDropped); dropped {
+		rep.lost = func(context.Context) {}
+	}
+	if cleared := s.faults.until(FaultResetHangs); cleared != nil {
+		s.faults.use(FaultResetHangs)
+		rep.lost = func(ctx context.Context) {
+			select {
+			case <-ctx.Done():
+			case <-cleared:
+			}
+		}
+	}
+	return rep
+}
+
+// swappedUUID is the UUID of another machine.
+func (s *Server) swappedUUID() string {
+	if args, _ := s.faults.get(FaultUUIDSwapped); args.UUID != "" {
+		return args.UUID
+	}
+	all := s.rack().servers
+	return all[(slices.Index(all, s)+1)%len(all)].uuid
 }
 
 // parameter returns the one parameter that an action has.

@@ -1,0 +1,215 @@
+package sim_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/bmc/sim"
+	"ingot/model"
+)
+
+// truth are the events but for notes, in short.
+func truth(s *sim.Server) []string {
+	var all []string
+	for _, e := range s.Events() {
+		if e.Kind == sim.EventNote {
+			continue
+		}
+		path := ""
+		if u, err := url.Parse(e.URL); err == nil && e.URL != "" {
+			path = u.RequestURI()
+		}
+		words := []string{string(e.Kind), string(e.Cause), e.Reset, path, e.Image}
+		all = append(all, strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
+	}
+	return all
+}
+
+// The log of a server tells its whole life, with what had its power change.
+func TestTheGroundTruthOfALife(t *testing.T) {
+	svc := newBootService(t)
+	rack := start(t, sim.Options{BootURL: svc.URL, BMCs: 2})
+	s := rack.Servers()[0]
+	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
+	bootOnce(t, s)
+	receive(t, svc.bootStates)
+	reset(t, s, "ForceRestart")
+	booted(t, s, 2, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk})
+	reset(t, s, "GracefulShutdown")
+	powered(t, s, model.PowerOff)
+	s.PressPower()
+	booted(t, s, 3, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk})
+	s.PowerCut()
+	svc.offer(s.UUID(), svc.wipeIgnition(s.UUID(), "quick"))
+	bootOnce(t, s)
+	receive(t, svc.wipes)
+	image := "sha256:" + sum("blob kernel")
+	fetched := []string{
+		"Fetched /ipxe/" + s.UUID(), "Fetched /image?layer=kernel", "Fetched /image?layer=initrd",
+		"Fetched /image?layer=squashfs", "Fetched /ignition/" + s.UUID(),
+	}
+	want := []string{"Request redfish", "PowerOn redfish On", "Request redfish On"}
+	want = append(want, fetched...)
+	want = append(want, "Installed "+image,
+		"Restart redfish ForceRestart", "Request redfish ForceRestart", "DiskBoot "+image,
+		"Request redfish GracefulShutdown", "PowerOff redfish GracefulShutdown",
+		"PowerPressed button", "PowerOn button PushPowerButton", "DiskBoot "+image,
+		"PowerOff power loss", "Request redfish", "PowerOn redfish On", "Request redfish On")
+	want = append(want, fetched...)
+	want = append(want, "ProbeRuns", "Wiped "+image)
+	// A request is noted once it is answered, which the machine does not wait for.
+	requests := func(all []string) (some, others []string) {
+		for _, e := range all {
+			if strings.HasPrefix(e, "Request") {
+				some = append(some, e)
+			} else {
+				others = append(others, e)
+			}
+		}
+		return some, others
+	}
+	wantRequests, wantEvents := requests(want)
+	gotRequests, gotEvents := requests(truth(s))
+	if diff := cmp.Diff(wantEvents, gotEvents); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(wantRequests, gotRequests); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+	other := rack.Servers()[1]
+	other.SetRunning("debian")
+	all := rack.Events()
+	if last := all[len(all)-1]; last.Server != other || !slices.IsSortedFunc(all, func(a, b sim.RackEvent) int { return int(a.Seq) - int(b.Seq) }) {
+		t.Errorf("the rack's last event is %+v", last)
+	}
+	if diff := cmp.Diff([]string{"Installed test debian", "PowerOn test"}, truth(other)); diff != "" {
+		t.Errorf("events of the other (-want +got):\n%s", diff)
+	}
+}
+
+// The answer to a reset can be lost though it is carried out.
+func TestLostAnswersToResets(t *testing.T) {
+	tests := map[sim.Fault]int{ // the status that the client sees; 0 = none
+		sim.FaultResetFails:   http.StatusInternalServerError,
+		sim.FaultResetDropped: 0,
+		sim.FaultResetHangs:   0,
+		sim.FaultResetLate:    http.StatusNoContent,
+	}
+	for fault, want := range tests {
+		t.Run(string(fault), func(t *testing.T) {
+			rack := start(t, sim.Options{})
+			s := rack.Servers()[0]
+			if err := s.SetFault(fault, sim.FaultArgs{Requests: 1, Delay: 50 * time.Millisecond}); err != nil {
+				t.Fatal(err)
+			}
+			c := dial(t, s.BMC())
+			if fault == sim.FaultResetHangs {
+				c.http.Timeout = 200 * time.Millisecond
+			}
+			a, err := c.try("POST", s.URI()+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
+			if a.status != want || (err != nil) != (want == 0) {
+				t.Errorf("answered %d, %v; want %d", a.status, err, want)
+			}
+			if off := s.Power() == model.PowerOff; fault == sim.FaultResetLate && !off {
+				t.Error("it is on already")
+			}
+			powered(t, s, model.PowerOn)
+			if s.PowerOns() != 1 || len(s.Faults()) != 0 {
+				t.Errorf("%d times on, faults %v left", s.PowerOns(), s.Faults())
+			}
+			reset(t, s, "ForceOff") // with an answer
+		})
+	}
+}
+
+func TestFalseReadings(t *testing.T) {
+	rack := start(t, sim.Options{BMCs: 2})
+	s, other := rack.Servers()[0], rack.Servers()[1]
+	s.SetRunning("debian")
+	c := dial(t, s.BMC())
+	set := func(f sim.Fault, a sim.FaultArgs) {
+		t.Helper()
+		if err := s.BMC().SetFault(f, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(sim.FaultFalseOff, sim.FaultArgs{Requests: 2})
+	var powers []any
+	for range 3 {
+		powers = append(powers, c.get(s.URI())["PowerState"])
+	}
+	if diff := cmp.Diff([]any{"Off", "Off", "On"}, powers); diff != "" || s.Power() != model.PowerOn {
+		t.Errorf("power (-want +got):\n%s", diff)
+	}
+	set(sim.FaultUUIDSwapped, sim.FaultArgs{})
+	if got := c.get(s.URI())["UUID"]; got != other.UUID() {
+		t.Errorf("UUID %v, want %s", got, other.UUID())
+	}
+	set(sim.FaultUUIDSwapped, sim.FaultArgs{UUID: "4c4c4544-0059-3110-8035-b4c04f4d4232"})
+	if got := c.get(s.URI())["UUID"]; got != "4c4c4544-0059-3110-8035-b4c04f4d4232" {
+		t.Errorf("UUID %v", got)
+	}
+	set(sim.FaultNoSystems, sim.FaultArgs{})
+	if got := c.get("/redfish/v1/Systems")["Members@odata.count"]; got != float64(0) {
+		t.Errorf("%v systems", got)
+	}
+}
+
+// Firmware asks a boot server that does not answer a few times. Then it stands at "no
+// bootable device", on, until its power is cycled.
+func TestABootServerThatDoesNotAnswer(t *testing.T) {
+	for name, answer := range map[string]int{"that is not ready": http.StatusServiceUnavailable, "that is not there": 0, "that knows nothing": http.StatusNotFound} {
+		t.Run(name, func(t *testing.T) {
+			var asked atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				asked.Add(1)
+				w.WriteHeader(answer)
+			}))
+			t.Cleanup(server.Close)
+			tries := map[int]int64{http.StatusServiceUnavailable: 3, http.StatusNotFound: 1}[answer]
+			if answer == 0 {
+				server.Close()
+			}
+			rack := start(t, sim.Options{BootURL: server.URL})
+			s := rack.Servers()[0]
+			bootOnce(t, s)
+			if last := lastBoot(t, s, 1); last.Outcome != sim.OutcomeNoDevice || s.Power() != model.PowerOn || asked.Load() != tries {
+				t.Errorf("%+v, power %s, asked %d times; want %d", last, s.Power(), asked.Load(), tries)
+			}
+			again := 0
+			for _, e := range s.Events() {
+				if strings.Contains(e.What, "tries again") {
+					again++
+				}
+			}
+			if want := 2; answer != http.StatusNotFound && again != want {
+				t.Errorf("tried again %d times, want %d", again, want)
+			}
+		})
+	}
+	t.Run("that is back in time boots the machine", func(t *testing.T) {
+		svc := newBootService(t)
+		var asked atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) < 3 {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			svc.Config.Handler.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		rack := start(t, sim.Options{BootURL: server.URL})
+		s := rack.Servers()[0]
+		svc.offer(s.UUID(), svc.probeIgnition(s.UUID()))
+		bootOnce(t, s)
+		booted(t, s, 1, sim.BootRecord{From: sim.BootFromNetwork, Stages: fetchedAll, Outcome: sim.OutcomeProbe})
+	})
+}

@@ -1,0 +1,79 @@
+package bmc
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+// One GET says which machine it is, whether it is on and when it was last reset.
+func TestState(t *testing.T) {
+	const here, other = "38947555-7742-3448-3784-823347823834", "4c4c4544-0059-3110-8035-b4c04f4d4232"
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		change object
+		want   SystemState
+	}{
+		"without a last reset": {object{}, SystemState{Power: model.PowerOff, UUID: here}},
+		"with a last reset":    {object{"LastResetTime": "2026-11-21T11:00:00+01:00"}, SystemState{Power: model.PowerOff, UUID: here, LastReset: at}},
+		"of another machine":   {object{"UUID": "4C4C4544-0059-3110-8035-B4C04F4D4232", "PowerState": "On"}, SystemState{Power: model.PowerOn, UUID: other}},
+		"without a UUID":       {object{"UUID": nil}, SystemState{Power: model.PowerOff}},
+		"with a UUID of zeros": {object{"UUID": "00000000-0000-0000-0000-000000000000"}, SystemState{Power: model.PowerOff}},
+		"with odd properties":  {object{"UUID": 7, "LastResetTime": []any{}}, SystemState{Power: model.PowerOff}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t, plain)
+			f.etag = func(o object) string {
+				return fmt.Sprintf(`"%v %v %v"`, o["PowerState"], o["UUID"], o["LastResetTime"])
+			}
+			p := newPool(t, Options{})
+			if _, err := p.Discover(t.Context(), f.target()); err != nil {
+				t.Fatal(err)
+			}
+			f.change(func() {
+				maps.Copy(f.resources[sysURI], tt.change)
+			})
+			for range 2 { // the second time the BMC answers 304
+				f.requests()
+				got, err := p.State(t.Context(), f.system1())
+				if err != nil || got != tt.want {
+					t.Errorf("got %+v, %v; want %+v", got, err, tt.want)
+				}
+				power, uuid, err := p.PowerAndUUID(t.Context(), f.system1())
+				if err != nil || power != tt.want.Power || uuid != tt.want.UUID {
+					t.Errorf("got %s of %s, %v", power, uuid, err)
+				}
+				if n := len(f.requests()); n != 2 {
+					t.Errorf("%d requests for two readings", n)
+				}
+			}
+		})
+	}
+}
+
+// An ETag that does not change with the machine is believed only until that is seen.
+func TestStateOfASwappedMachine(t *testing.T) {
+	f := newFake(t, plain)
+	f.etag = func(object) string { return `"same"` }
+	now := newClock()
+	p := newPool(t, Options{Clock: now.Now})
+	for range 2 {
+		if _, err := p.State(t.Context(), f.system1()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const other = "4c4c4544-0059-3110-8035-b4c04f4d4232"
+	f.change(func() { f.resources[sysURI]["UUID"] = other })
+	now.add(trustETag)
+	if got, err := p.State(t.Context(), f.system1()); err != nil || got.UUID != other {
+		t.Errorf("got %+v, %v; want %s", got, err, other)
+	}
+	f.change(func() { f.resources[sysURI]["UUID"] = "38947555-7742-3448-3784-823347823834" })
+	if got, err := p.State(t.Context(), f.system1()); err != nil || got.UUID == other {
+		t.Errorf("got %+v, %v; want the first machine", got, err)
+	}
+}
