@@ -1,0 +1,240 @@
+package ledger
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// DefaultGrace is how long what was decided may take to be carried out after what
+// asked for it was withdrawn.
+const DefaultGrace = 30 * time.Second
+
+// History is all that a Book is made of.
+type History struct {
+	Revisions []Revision
+	Events    []Event
+	// Names are the machines of servers that no manifest names by UUID.
+	Names map[model.ServerName]string
+	// Grace is DefaultGrace when zero.
+	Grace time.Duration
+}
+
+// Book is a history replayed.
+type Book struct {
+	Violations []Violation
+
+	grace    time.Duration
+	names    map[model.ServerName]string
+	force    *force
+	asks     asks
+	machines map[string]*machine
+	renamed  map[model.ClaimName]model.ClaimName
+	power    map[model.ClaimName]wanted
+	parked   map[string]time.Time // server → until when, zero = still
+	removed  map[model.ClaimName]time.Time
+}
+
+// wanted is the power state that a claim asks for, and until when it asked for the
+// other one.
+type wanted struct {
+	now    model.Power
+	before time.Time
+}
+
+// machine is what the book knows of one machine.
+type machine struct {
+	uuid  string
+	owner model.ClaimName // what its disk was installed for, "" = nobody has it
+	since time.Time       // when that was installed
+	// dirty is set while the disk holds what an owner left.
+	dirty    bool
+	retained bool // and is to be kept so
+	hand     bool // a person has it running
+	// again is set while its owner asked for it to be installed again, cycled while a
+	// power cycle that was asked for is under way.
+	again, cycled bool
+}
+
+// Replay reads a history into a book.
+func Replay(h History) *Book {
+	b := &Book{
+		grace: h.Grace, names: h.Names, force: newForce(), machines: make(map[string]*machine),
+		renamed: make(map[model.ClaimName]model.ClaimName), power: make(map[model.ClaimName]wanted),
+		parked: make(map[string]time.Time), removed: make(map[model.ClaimName]time.Time),
+	}
+	if b.grace == 0 {
+		b.grace = DefaultGrace
+	}
+	events := slices.Clone(h.Events)
+	slices.SortStableFunc(events, func(x, y Event) int { return x.At.Compare(y.At) })
+	for _, r := range h.Revisions {
+		for len(events) > 0 && events[0].At.Before(r.At) {
+			b.event(events[0])
+			events = events[1:]
+		}
+		b.revision(r)
+	}
+	for _, e := range events {
+		b.event(e)
+	}
+	return b
+}
+
+// revision has a commit ask.
+func (b *Book) revision(r Revision) {
+	secrets := maps.Clone(b.force.objects)
+	changes := b.force.take(r)
+	pairs := renames(changes, func(c *model.ServerClaim) string { return b.secretOf(c, secrets) })
+	for _, c := range changes {
+		b.note(c, r.At, pairs)
+	}
+	for old, new := range pairs {
+		b.rename(old, new)
+	}
+}
+
+// secretOf is the content of the Secret that a claim names, as it is now or was.
+func (b *Book) secretOf(c *model.ServerClaim, before map[model.Identity]placed) string {
+	if c.Spec.IgnitionSecretRef == nil {
+		return ""
+	}
+	id := model.Identity{Kind: "Secret", Namespace: c.Namespace, Name: c.Spec.IgnitionSecretRef.Name}
+	o, in := b.force.objects[id]
+	if !in {
+		o = before[id]
+	}
+	s, ok := o.Object.(*model.Secret)
+	if !ok {
+		return ""
+	}
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(s.Values)) {
+		fmt.Fprintf(&text, "%s=%s\n", key, s.Values[key].Reveal())
+	}
+	return text.String()
+}
+
+// note has one change ask, and keeps what is a state rather than a request.
+func (b *Book) note(c change, at time.Time, pairs map[model.ClaimName]model.ClaimName) {
+	old, gone := c.Old.(*model.ServerClaim)
+	if _, renamed := pairs[claimOf(old, gone)]; !gone || !renamed || c.New != nil {
+		b.asks = append(b.asks, requests(c, at)...)
+	}
+	switch o := c.either().(type) {
+	case *model.ServerClaim:
+		b.noteClaim(o, c.New == nil, at)
+	case *model.Server:
+		b.park(o.Name, c.New != nil && operation(o.Annotations[model.AnnotationOperation]) == model.OperationPark, at)
+	case *model.ServerMaintenance:
+		b.park(o.Spec.ServerRef.Name, c.New != nil, at)
+	}
+}
+
+func claimOf(c *model.ServerClaim, is bool) model.ClaimName {
+	if !is {
+		return ""
+	}
+	return c.ClaimName()
+}
+
+func (b *Book) noteClaim(c *model.ServerClaim, gone bool, at time.Time) {
+	name := c.ClaimName()
+	if gone {
+		b.removed[name] = at
+		return
+	}
+	if _, was := b.removed[name]; was {
+		delete(b.removed, name)
+		b.asks.withdraw(askRelease, string(name), at.Add(b.grace))
+	}
+	if w := b.power[name]; w.now != c.Spec.Power {
+		b.power[name] = wanted{now: c.Spec.Power, before: at.Add(b.grace)}
+	}
+}
+
+// park keeps whether a server is to be left alone, switched off.
+func (b *Book) park(server string, is bool, at time.Time) {
+	until, was := b.parked[server]
+	switch {
+	case is:
+		b.parked[server] = time.Time{}
+	case was && until.IsZero():
+		b.parked[server] = at.Add(b.grace)
+	}
+}
+
+// rename has a claim go on under another name.
+func (b *Book) rename(old, new model.ClaimName) {
+	b.renamed[old] = new
+	delete(b.renamed, new)
+	for _, m := range b.machines {
+		if m.owner == old {
+			m.owner = new
+		}
+	}
+}
+
+// called is what a claim is called now.
+func (b *Book) called(c model.ClaimName) model.ClaimName {
+	for range len(b.renamed) {
+		if b.claim(c) != nil || b.renamed[c] == "" {
+			break
+		}
+		c = b.renamed[c]
+	}
+	return c
+}
+
+// claim is a claim in force, or nil.
+func (b *Book) claim(name model.ClaimName) *model.ServerClaim {
+	namespace, short := model.SplitName(name)
+	c, _ := b.force.objects[model.Identity{Kind: model.KindServerClaim, Namespace: namespace, Name: short}].Object.(*model.ServerClaim)
+	return c
+}
+
+// machine is the machine with a UUID.
+func (b *Book) machine(uuid string) *machine {
+	m := b.machines[uuid]
+	if m == nil {
+		m = &machine{uuid: uuid}
+		b.machines[uuid] = m
+	}
+	return m
+}
+
+// called are the names that Git may have for a machine.
+func (b *Book) serversOf(m *machine) (names []string) {
+	for _, id := range sorted(b.force.objects) {
+		if s, ok := b.force.objects[id].Object.(*model.Server); ok && s.Spec.SystemUUID == m.uuid {
+			names = append(names, s.Name)
+		}
+	}
+	for name, uuid := range b.names {
+		if uuid == m.uuid {
+			names = append(names, string(name))
+		}
+	}
+	return names
+}
+
+// Disk is what the disk of a machine holds: the claim, or "".
+func (b *Book) Disk(uuid string) model.ClaimName { return b.machine(uuid).owner }
+
+// holding are the machines whose disks hold a claim.
+func (b *Book) holding(c model.ClaimName) (all []*machine) {
+	for _, uuid := range slices.Sorted(maps.Keys(b.machines)) {
+		if m := b.machines[uuid]; c != "" && m.owner == c {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (b *Book) violation(e Event, format string, args ...any) {
+	b.Violations = append(b.Violations, Violation{Event: e, Why: fmt.Sprintf(format, args...)})
+}

@@ -1,0 +1,274 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+// The machines of the tests, and what Git calls them.
+const (
+	m1 = "00000000-0000-4000-8000-000000000001"
+	m2 = "00000000-0000-4000-8000-000000000002"
+)
+
+// history is a history in the making: each entry a second after the one before.
+type history struct {
+	History
+	now time.Time
+}
+
+func begin() *history {
+	h := &history{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	return h
+}
+
+func (h *history) tick() time.Time {
+	h.now = h.now.Add(time.Minute)
+	return h.now
+}
+
+// push adds a head that descends from the one before.
+func (h *history) push(files map[string]File) *history {
+	h.Revisions = append(h.Revisions, Revision{At: h.tick(), Descends: len(h.Revisions) > 0, Files: files})
+	return h
+}
+
+// force adds a head that does not descend.
+func (h *history) force(files map[string]File) *history {
+	h.Revisions = append(h.Revisions, Revision{At: h.tick(), Files: files})
+	return h
+}
+
+// approve adds a head like the one before, whose commit approves.
+func (h *history) approve() *history {
+	last := h.Revisions[len(h.Revisions)-1]
+	h.Revisions = append(h.Revisions, Revision{At: h.tick(), Descends: true, Approves: true, Files: last.Files})
+	return h
+}
+
+func (h *history) happens(machine string, kinds ...Kind) *history {
+	for _, k := range kinds {
+		h.Events = append(h.Events, Event{At: h.tick(), Machine: machine, Kind: k})
+	}
+	return h
+}
+
+func (h *history) installs(machine, claim string) *history {
+	h.happens(machine, PowerOn, NetBoot)
+	for _, k := range []Kind{Ignition, Install} {
+		h.Events = append(h.Events, Event{At: h.tick(), Machine: machine, Kind: k, Claim: model.ClaimName("default/" + claim)})
+	}
+	return h
+}
+
+// git makes a tree of manifests, each given as "kind name: what else", such as
+// "claim web", "claim web Off reprovision=1", "server s1 operation=x#1", "broken web".
+func git(t *testing.T, objects ...string) map[string]File {
+	t.Helper()
+	files := make(map[string]File)
+	for _, o := range objects {
+		f := strings.Fields(o)
+		path := f[0] + "s/" + f[1] + ".yaml"
+		files[path] = decode(path, []byte(manifest(f[0], f[1], f[2:])))
+	}
+	return files
+}
+
+func manifest(kind, name string, more []string) string {
+	power, spec := "On", ""
+	var annotations []string
+	for _, m := range more {
+		key, value, is := strings.Cut(m, "=")
+		switch {
+		case !is:
+			power = m
+		case key == "operation":
+			annotations = append(annotations, model.AnnotationOperation+": \""+value+"\"")
+		case key == "policy":
+			spec += ", reclaimPolicy: " + value
+		case key == "motd" || key == "label":
+			annotations = append(annotations, "example.com/"+key+": \""+value+"\"")
+		default:
+			annotations = append(annotations, "ingot/"+key+": \""+value+"\"")
+		}
+	}
+	head := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: %%s\nmetadata: {name: %s%%s, annotations: {%s}}\n", name, strings.Join(annotations, ", "))
+	switch kind {
+	case "claim":
+		return fmt.Sprintf(head, "ServerClaim", ", namespace: default") + "spec: {power: " + power + ", image: \"example.com/linux:1\"}\n"
+	case "server":
+		uuid := map[string]string{"s1": m1, "s2": m2}[name]
+		return fmt.Sprintf(head, "Server", "") + "spec: {systemUUID: " + uuid + spec + "}\n"
+	case "maintenance":
+		return fmt.Sprintf(head, "ServerMaintenance", "") + "spec: {serverRef: {name: " + name + "}}\n"
+	}
+	return fmt.Sprintf(head, "ServerClaim", ", namespace: default") + "spec: {powr: On}\n"
+}
+
+func TestBookReportsWhatNoCommitNamed(t *testing.T) {
+	web := func(t *testing.T, more ...string) map[string]File {
+		return git(t, append([]string{"claim web", "server s1", "server s2"}, more...)...)
+	}
+	gone := func(t *testing.T) map[string]File { return git(t, "server s1", "server s2") }
+	runs := func(t *testing.T) *history { return begin().push(web(t)).installs(m1, "web") }
+	for name, tt := range map[string]struct {
+		history func(t *testing.T) *history
+		want    []string // a part of each violation, in order; none for a history within the law
+	}{
+		// what may be
+		"a claim is installed": {runs, nil},
+		"a removed claim's machine is wiped": {func(t *testing.T) *history {
+			return runs(t).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff)
+		}, nil},
+		"after the wipe another claim has it": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff).installs(m1, "db")
+		}, nil},
+		"power that failed comes back, from disk": {func(t *testing.T) *history { return runs(t).happens(m1, PowerLost, PowerOn, DiskBoot) }, nil},
+		"a claim asks to be installed again": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web reprovision=1", "server s1")).happens(m1, PowerOff).installs(m1, "web")
+		}, nil},
+		"an operation is carried out": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web", "server s1 operation=hard-restart-server#1")).happens(m1, Restart, DiskBoot)
+		}, nil},
+		"maintenance switches it off": {func(t *testing.T) *history {
+			return runs(t).push(web(t, "maintenance s1")).happens(m1, PowerOff).push(web(t)).happens(m1, PowerOn, DiskBoot)
+		}, nil},
+		"a claim is switched off": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff)
+		}, nil},
+		"what was found running is taken over once a commit asks": {func(t *testing.T) *history {
+			return begin().push(git(t, "server s1")).happens(m1, Found).push(git(t, "server s1 discover=1")).happens(m1, PowerOff, PowerOn, NetBoot, PowerOff)
+		}, nil},
+		"an approval lets go what a rewritten history dropped": {func(t *testing.T) *history {
+			return runs(t).force(gone(t)).approve().happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, nil},
+		"an approval lets a change be made that came with a rewritten history": {func(t *testing.T) *history {
+			return runs(t).force(git(t, "claim web Off", "server s1")).approve().happens(m1, PowerOff)
+		}, nil},
+		"and nothing more than that change": {func(t *testing.T) *history {
+			return runs(t).force(git(t, "claim web Off", "server s1")).approve().happens(m1, PowerOff, Wipe)
+		}, []string{"wiped: it belongs to claim default/web"}},
+		"a renamed claim keeps its machine": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web2", "server s1")).happens(m1, PowerLost, PowerOn, DiskBoot)
+		}, nil},
+		"a renamed claim's machine goes when the new name is removed": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web2", "server s1")).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, nil},
+		"a broken manifest that is removed releases": {func(t *testing.T) *history {
+			files := gone(t)
+			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
+			return runs(t).push(files).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, nil},
+		"a live image boots from the network each time": {func(t *testing.T) *history {
+			return begin().push(git(t, "claim web boot=always", "server s1")).installs(m1, "web").happens(m1, PowerLost).installs(m1, "web")
+		}, nil},
+
+		// rule 1
+		"a rewritten history asks for nothing": {func(t *testing.T) *history { return runs(t).force(gone(t)).happens(m1, PowerOff) },
+			[]string{"belongs to claim default/web"}},
+		"nor does the commit after it": {func(t *testing.T) *history {
+			return runs(t).force(gone(t)).push(gone(t)).happens(m1, PowerOff)
+		}, []string{"belongs to claim default/web"}},
+		"nor a rewritten history that switches off": {func(t *testing.T) *history {
+			return runs(t).force(git(t, "claim web Off", "server s1")).happens(m1, PowerOff)
+		}, []string{"belongs to claim default/web"}},
+		"a manifest that breaks asks for nothing": {func(t *testing.T) *history {
+			files := gone(t)
+			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
+			return runs(t).push(files).happens(m1, PowerOff)
+		}, []string{"belongs to claim default/web"}},
+		"nor does an emptied tree": {func(t *testing.T) *history { return runs(t).push(map[string]File{}).happens(m1, PowerOff) },
+			[]string{"belongs to claim default/web"}},
+
+		// rule 2
+		"a machine is switched off for no reason": {func(t *testing.T) *history { return runs(t).happens(m1, PowerOff) },
+			[]string{"switched off: it belongs to claim default/web"}},
+		"a restart is asked for once and made twice": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web", "server s1 operation=hard-restart-server#1")).happens(m1, Restart, DiskBoot, Restart)
+		}, []string{"restarted: it belongs to claim default/web"}},
+		"a machine is wiped before its claim is removed": {func(t *testing.T) *history {
+			return runs(t).happens(m1, Wipe).push(gone(t))
+		}, []string{"wiped: it belongs to claim default/web"}},
+		"a machine found running is switched off": {func(t *testing.T) *history {
+			return begin().push(git(t, "server s1")).happens(m1, Found, PowerOff)
+		}, []string{"a person has it running"}},
+		"a machine that a person switched on is switched off": {func(t *testing.T) *history {
+			h := runs(t).happens(m1, PowerLost)
+			h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: PowerOn, ByHand: true})
+			return h.happens(m1, PowerOff)
+		}, []string{"belongs to claim default/web"}},
+		"a machine whose claim wants it Off is switched on": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff, PowerOn)
+		}, []string{"wants it Off"}},
+		"power is healed from the network": {func(t *testing.T) *history { return runs(t).happens(m1, PowerLost, PowerOn, NetBoot) },
+			[]string{"booted a kernel from the network"}},
+		"the other machine is switched off": {func(t *testing.T) *history {
+			return begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web").installs(m2, "db").
+				push(git(t, "claim db", "server s1", "server s2")).happens(m2, PowerOff)
+		}, []string{"belongs to claim default/db"}},
+		"what is to be retained is wiped": {func(t *testing.T) *history {
+			return begin().push(git(t, "claim web", "server s1 policy=Retain")).installs(m1, "web").
+				push(git(t, "server s1 policy=Retain")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, []string{"nobody asked for a wipe"}},
+		"a renamed claim's machine is wiped": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web2", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, []string{"belongs to claim default/web2", "belongs to claim default/web2", "belongs to claim default/web2"}},
+		"a release that was withdrawn long ago is carried out": {func(t *testing.T) *history {
+			return runs(t).push(gone(t)).push(web(t)).happens(m1, DiskBoot, PowerOff)
+		}, []string{"belongs to claim default/web"}},
+
+		// rule 3
+		"a claim is installed a second time": {func(t *testing.T) *history { return runs(t).happens(m1, PowerLost).installs(m1, "web") },
+			[]string{"booted a kernel", "installed there before"}},
+		"a claim is installed on two machines": {func(t *testing.T) *history { return runs(t).installs(m2, "web") },
+			[]string{"served Ignition", "whose disk is in machine " + m1}},
+		"a claim that was never in Git is installed": {func(t *testing.T) *history { return begin().push(gone(t)).installs(m1, "web") },
+			[]string{"not in Git"}},
+		"a disk is written over before it was wiped": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff).installs(m1, "db")
+		}, []string{"not wiped since its last owner"}},
+
+		// rule 4
+		"another's machine is given a claim's Ignition": {func(t *testing.T) *history {
+			h := begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web")
+			h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: Ignition, Claim: "default/db"})
+			return h
+		}, []string{"of claim default/db, and it belongs to claim default/web"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Replay(tt.history(t).History).Violations
+			same := len(got) == len(tt.want)
+			for i := range min(len(got), len(tt.want)) {
+				same = same && strings.Contains(got[i].String(), tt.want[i])
+			}
+			if !same {
+				t.Errorf("got %v\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestBookAtRest(t *testing.T) {
+	twice := Replay(begin().push(git(t, "claim web", "server s1", "server s2")).installs(m1, "web").installs(m2, "web").History)
+	none := Replay(begin().push(git(t, "claim web", "server s1")).History)
+	for name, tt := range map[string]struct {
+		book  *Book
+		shown Shown
+		want  int
+	}{
+		"two disks and no reason":        {twice, Shown{Booted: true}, 1},
+		"two disks and a reason":         {twice, Shown{Reason: "Disputed"}, 0},
+		"no disk, and said to be Booted": {none, Shown{Booted: true}, 1},
+		"no disk yet":                    {none, Shown{Reason: "Waiting"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.book.AtRest(map[model.ClaimName]Shown{"default/web": tt.shown}, time.Now()); len(got) != tt.want {
+				t.Errorf("got %v, want %d", got, tt.want)
+			}
+		})
+	}
+}
