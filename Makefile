@@ -3,6 +3,8 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 IMAGE    ?= ingot:$(VERSION)
 FUZZTIME ?= 60s
+WALK ?= 200
+HISTORIES ?= 10000
 
 GOLANGCI_LINT         := $(shell go env GOPATH)/bin/golangci-lint
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -10,8 +12,11 @@ GOLANGCI_LINT_VERSION := v2.15.0
 # Everything but the features, which build the program themselves.
 UNITS = $(shell go list ./... | grep -v '^ingot/features')
 
+# What of the features takes minutes, not tens of them.
+FEATURES_FAST = $(shell go list ./features/... | grep -v '/features/life$$')
+
 .NOTPARALLEL:
-.PHONY: help setup build vet race features test test-e2e lint fmt bench fuzz image probe-image demo clean
+.PHONY: help setup build vet race features test test-long test-e2e lint fmt bench fuzz image probe-image demo clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,10 +33,16 @@ vet: ## Run go vet
 race: setup ## Run the unit tests with the race detector
 	go test -race -timeout 15m $(UNITS)
 
-features: setup ## Run the features against the real program
-	go test -count=1 -timeout 15m -v ./features/...
+features: setup ## Run the features against the real program, with samples of the long proofs
+	go test -count=1 -timeout 15m -v $(FEATURES_FAST)
 
-test: setup vet race features ## Everything that must pass: vet, unit tests, features
+test: setup vet race features ## What must pass before a push, in minutes: vet, unit tests, features
+
+test-long: setup ## The long proofs: lives of machines of qemu, all kill points, random histories of the plan and (WALK, 200) of the program
+	go test -count=1 -timeout 10m -v ./features/life
+	HISTORIES=$(HISTORIES) go test -count=1 -timeout 15m -v -run TestTheWalkBreaksNoLaw ./reconcile
+	KILLPOINTS=all go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
+	WALK=$(WALK) go test -count=1 -timeout 25m -parallel 8 -v -run 'Walk' ./features
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }

@@ -110,3 +110,14 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | web   | Off   |
     Then "s1" is powered Off
     And the disk of "s1" is as it was
+
+  Scenario: a power-on that is carried out and answered with an error is not repeated
+    Given BMCs may lie
+    And the machines
+      | SERVER        | BMC  |
+      | bmc1-system-0 | bmc1 |
+    And the BMC of "bmc1-system-0" carries out resets and answers them with 500
+    When BMC "bmc1" is committed
+    Then "bmc1-system-0" is Available
+    And "bmc1-system-0" is powered Off
+    And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times

@@ -29,6 +29,14 @@ func (w *world) edit(ctx context.Context, claim, what string) error {
 // killOnce kills Ingot at a moment that follows from a commit.
 func killOnce(ctx context.Context, claim, what, moment string) error {
 	w := worldOf(ctx)
+	if err := w.killAt(ctx, claim, what, moment); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+// killAt is killOnce without another start.
+func (w *world) killAt(ctx context.Context, claim, what, moment string) error {
 	await := moments[moment]
 	if await == nil {
 		return fmt.Errorf("nobody knows when %s", moment)
@@ -49,7 +57,7 @@ func killOnce(ctx context.Context, claim, what, moment string) error {
 	if err != nil {
 		return fmt.Errorf("wait until %s: %w", moment, err)
 	}
-	return w.start()
+	return nil
 }
 
 // moments are the moments at which Ingot can be killed. Each prepares for that,

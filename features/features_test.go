@@ -19,10 +19,10 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 149, redisStore: 153}
+var scenarios = map[storeKind]int{embeddedStore: 204, redisStore: 210}
 
 // concurrency is how many scenarios run at once.
-const concurrency = 4
+const concurrency = 8
 
 // ingotProgram is the program under test, built once.
 var ingotProgram string
@@ -80,6 +80,7 @@ func run(t *testing.T, store storeKind) {
 			sc.StepContext().Before(noteBeforeAction)
 			sc.After(endScenario)
 			defineSteps(sc)
+			defineLaws(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

@@ -3,6 +3,8 @@ package features
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,10 +16,13 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"ingot/model"
 )
 
 // gate is what machines speak with: it passes requests on to Ingot wherever that
-// listens now, holds them back while Ingot is down, and remembers what it passed.
+// listens now, and remembers what it passed. While Ingot is down it closes connections,
+// as a port does on which nobody listens, and it asks nothing twice.
 type gate struct {
 	server *httptest.Server
 
@@ -25,15 +30,20 @@ type gate struct {
 	upstream string // host:port of Ingot's listener, "" while it is down
 	passed   []exchange
 	watch    func(exchange) // called before the machine gets its answer
+	altered  func(path string, body []byte) []byte
 }
 
 // exchange is one request that was answered.
 type exchange struct {
+	at    time.Time // when it was answered
 	path  string
 	token string // of a boot ticket, "" without one
 	uuid  string // of the machine, "" when the request does not say
 	code  int
 	disk  string // serial number of the first disk that a probe registered
+	// claim is whose Ignition the answer was, sum the SHA-256 of that.
+	claim model.ClaimName
+	sum   string
 }
 
 func newGate() *gate {
@@ -45,7 +55,7 @@ func newGate() *gate {
 // host is where the gate is, host:port.
 func (g *gate) host() string { return g.server.Listener.Addr().String() }
 
-// open passes requests on to address, or holds them back when it is empty.
+// open passes requests on to address, or refuses them when it is empty.
 func (g *gate) open(address string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,6 +66,13 @@ func (g *gate) open(address string) {
 func (g *gate) shut() {
 	g.server.CloseClientConnections()
 	_ = g.server.Listener.Close()
+}
+
+// alter has f change what is asked from now on.
+func (g *gate) alter(f func(path string, body []byte) []byte) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.altered = f
 }
 
 // onPass has f called with each exchange from now on; nil ends that.
@@ -84,20 +101,20 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	for r.Context().Err() == nil {
-		resp, answer, err := g.forward(r, body)
-		// Ingot is down, went down before it had answered, or does not lead yet. A
-		// machine's firmware would not ask again: what stands before Ingot does.
-		if err != nil || resp.StatusCode == http.StatusServiceUnavailable {
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		g.note(r, body, resp.StatusCode)
-		maps.Copy(w.Header(), resp.Header)
-		w.WriteHeader(resp.StatusCode)
-		_, _ = w.Write(answer)
-		return
+	g.mu.Lock()
+	altered := g.altered
+	g.mu.Unlock()
+	if altered != nil {
+		body = altered(r.URL.Path, body)
 	}
+	resp, answer, err := g.forward(r, body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // closes the connection without a word
+	}
+	g.note(r, body, resp.StatusCode, answer)
+	maps.Copy(w.Header(), resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	_, _ = w.Write(answer)
 }
 
 // forward makes the request to Ingot and returns the whole answer.
@@ -130,8 +147,8 @@ var (
 )
 
 // note remembers an exchange and tells who watches.
-func (g *gate) note(r *http.Request, body []byte, code int) {
-	e := exchange{path: r.URL.Path, code: code, uuid: uuidInPath.FindString(r.URL.RequestURI())}
+func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) {
+	e := exchange{at: time.Now(), path: r.URL.Path, code: code, uuid: uuidInPath.FindString(r.URL.RequestURI())}
 	if m := tokenInPath.FindStringSubmatch(e.path); m != nil {
 		e.token = m[1]
 	}
@@ -146,6 +163,10 @@ func (g *gate) note(r *http.Request, body []byte, code int) {
 		if len(report.Data.Storage) > 0 {
 			e.disk = report.Data.Storage[0].Serial
 		}
+	}
+	if code == http.StatusOK && strings.Contains(e.path, "/ignition/") {
+		sum := sha256.Sum256(answer)
+		e.claim, e.sum = ignitionOwner(answer), hex.EncodeToString(sum[:])
 	}
 	g.mu.Lock()
 	g.passed = append(g.passed, e)

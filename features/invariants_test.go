@@ -25,6 +25,8 @@ func endScenario(ctx context.Context, sc *godog.Scenario, failed error) (context
 	var err error
 	if failed == nil {
 		err = w.invariants(ctx)
+	} else {
+		err = w.audit() // what was expected may fail because of what was done
 	}
 	if failed != nil || err != nil {
 		fmt.Fprintf(os.Stderr, "\n%s (on %s, seed %d): %v\n%s\n", sc.Name, w.store, w.seed, errors.Join(failed, err), w.evidence())
@@ -40,7 +42,11 @@ func (w *world) invariants(ctx context.Context) error {
 	if !w.ingot.running() {
 		return fmt.Errorf("ingot ended by itself: %w", w.ingot.err)
 	}
-	return errors.Join(w.eventually(ctx, w.statusBranchAgrees), w.noSecretSeen(ctx))
+	var agrees error
+	if !w.protected.Load() { // else it cannot
+		agrees = w.eventually(ctx, w.statusBranchAgrees)
+	}
+	return errors.Join(agrees, w.noSecretSeen(ctx), w.audit(), w.auditAtRest())
 }
 
 // statusBranchAgrees compares what the status branch shows with what Ingot says.
@@ -57,6 +63,9 @@ func (w *world) statusBranchAgrees(now daemon.Summary) error {
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(servedOnce("the status branch", shown), servedOnce("Ingot", now)); err != nil {
+		return err
+	}
 	if a, b := gist(shown), gist(now); a != b {
 		return fmt.Errorf("the status branch shows\n%s\nbut Ingot says\n%s", a, b)
 	}
@@ -67,22 +76,28 @@ func (w *world) statusBranchAgrees(now daemon.Summary) error {
 func gist(s daemon.Summary) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Revision)
-	taken := make(map[model.ClaimName]int)
 	for _, x := range s.Servers {
 		fmt.Fprintln(&b, x.Name, x.State, x.Power, x.Claim)
-		if x.Claim != "" {
-			taken[x.Claim]++
-		}
 	}
 	for _, x := range s.Claims {
 		fmt.Fprintln(&b, x.Name, x.State, x.Server)
 	}
-	for claim, n := range taken {
-		if n > 1 {
-			fmt.Fprintf(&b, "CLAIM %s HAS %d SERVERS\n", claim, n)
-		}
-	}
 	return b.String()
+}
+
+// servedOnce looks for a claim that has two servers, by who says so.
+func servedOnce(who string, s daemon.Summary) error {
+	on := make(map[model.ClaimName]model.ServerName)
+	for _, x := range s.Servers {
+		if x.Claim == "" {
+			continue
+		}
+		if other, taken := on[x.Claim]; taken {
+			return fmt.Errorf("%s has claim %s on two servers, %s and %s", who, x.Claim, other, x.Name)
+		}
+		on[x.Claim] = x.Name
+	}
+	return nil
 }
 
 // noSecretSeen looks for secrets where people look, and in the store (law 5).

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +69,7 @@ func text(objects ...map[string]any) string {
 // bmcFile is the manifest of a BMC and its credentials.
 func (w *world) bmcFile(name string, labels map[string]any) string {
 	b := w.bmcs[name]
-	host, port, _ := net.SplitHostPort(b.Addr())
+	host, port := splitAddress(w.bmcAddress(name))
 	number, _ := strconv.Atoi(port)
 	o := object(model.KindBMC, name, labels)
 	s := spec(o)

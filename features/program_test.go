@@ -32,12 +32,13 @@ type program struct {
 }
 
 // startProgram runs ingot and waits until it listens. Its log goes to log.
-func startProgram(config string, log *logTail) (*program, error) {
+func startProgram(path, config string, log *logTail, arguments, environment []string) (*program, error) {
 	p := &program{
-		command: exec.Command(ingotProgram, "--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", config),
+		command: exec.Command(path, append([]string{"--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", config}, arguments...)...),
 		ended:   make(chan struct{}),
 	}
 	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(config)}
+	p.command.Env = append(p.command.Env, environment...)
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	stderr, err := p.command.StderrPipe()
 	if err != nil {

@@ -21,15 +21,16 @@ Feature: The status branch is Ingot's own
     Then claim "web" is Booted on "s1"
     And the status branch is Ingot's again
 
-  Scenario: a status branch that cannot be written stops nobody
-    (law 4)
+  Scenario: a claim waits while the status branch cannot be written
+    (law 3: it is written down before a machine is touched)
     Given the status branch is protected
     When the claims are committed
       | CLAIM |
       | web   |
-    Then claim "web" is Booted on "s1"
+    Then Ingot says of server "s1": "WaitingForStatusBranch"
     When the status branch is no longer protected
-    Then the status branch is Ingot's again
+    Then claim "web" is Booted on "s1"
+    And the status branch is Ingot's again
     And "s1" was powered on once, installed once and wiped 0 times
 
   Scenario: an idle fleet costs no commit

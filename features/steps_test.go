@@ -68,6 +68,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the status branch is no longer protected$`:                               unprotectStatus,
 
 		// Ingot's life and its store
+		`^Ingot keeps its default intervals$`:                                 usualIntervals,
 		`^Ingot is stopped and started again$`:                                restartIngot,
 		`^Ingot is killed and started again$`:                                 killIngot,
 		`^Ingot is killed, the store is emptied, and Ingot is started again$`: killAndEmpty,
@@ -115,6 +116,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^each of (\d+) claims is Booted on a server of its own$`:                                               eachBooted,
 		`^nothing happens to ` + name + `$`:                                                                     nothingHappens,
 		`^` + name + ` was powered on (once|\d+ times), installed (once|\d+ times) and wiped (once|\d+ times)$`: wasDone,
+		`^` + name + ` was installed (once|\d+ times) and wiped (once|\d+ times)$`:                              wasInstalled,
 		`^` + name + ` runs from its disk again$`:                                                               runsFromDisk,
 		`^` + name + ` runs image ` + name + `$`:                                                                runsImage,
 		`^each layer was fetched from its registry once$`:                                                       fetchedOnce,

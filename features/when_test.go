@@ -156,6 +156,9 @@ const (
 
 func approveHeld(ctx context.Context) error {
 	w := worldOf(ctx)
+	if a, err := w.approvals(); err == nil && len(a.Record.Holds) > 0 {
+		return approve(ctx, a.Record.Holds[0].Token)
+	}
 	// the line as a person would copy it
 	files, err := w.statusBranch()
 	if err != nil {
@@ -185,10 +188,14 @@ const foreignFile = "servers/foreign.yaml"
 func deleteStatus(ctx context.Context) error { return worldOf(ctx).repo.DeleteBranch(statusBranch) }
 
 func protectStatus(ctx context.Context) error {
+	worldOf(ctx).protected.Store(true)
 	return worldOf(ctx).repo.Hook("update", `case "$1" in refs/heads/status) echo "this branch is protected" >&2; exit 1;; esac`)
 }
 
-func unprotectStatus(ctx context.Context) error { return worldOf(ctx).repo.Hook("update", "exit 0") }
+func unprotectStatus(ctx context.Context) error {
+	worldOf(ctx).protected.Store(false)
+	return worldOf(ctx).repo.Hook("update", "exit 0")
+}
 
 // count reads "once" and "2 times".
 func count(times string) int {

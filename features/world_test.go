@@ -7,11 +7,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cucumber/godog"
@@ -21,6 +23,7 @@ import (
 	"ingot/bootsvc/ocitest"
 	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
+	"ingot/features/ledger"
 	"ingot/gitsource/gittest"
 	"ingot/model"
 )
@@ -37,12 +40,12 @@ const (
 )
 
 // tags choose the scenarios that make sense with a store: a file has no server
-// that could go down.
+// that could go down, and Redis no file of ours.
 func (s storeKind) tags() string {
 	if s == embeddedStore {
 		return "~@redis"
 	}
-	return ""
+	return "~@file"
 }
 
 // bmcPassword opens every BMC, claimSecret is in every claim's Ignition. Neither
@@ -54,6 +57,8 @@ const (
 
 // world is all that one scenario has around it.
 type world struct {
+	protected atomic.Bool // the status branch takes no pushes
+
 	store    storeKind
 	dir      string
 	rack     *sim.Rack
@@ -68,14 +73,20 @@ type world struct {
 	boot     *gate // between machines and boot service
 	report   *gate // between probes and the endpoint that they report to
 	log      *logTail
+	truth    *truth     // what happens to machines
 	ingot    *program   // nil before it is first started
 	second   *program   // one that stands by, or nil
 	launched []*program // every one that was started
+	first    *program   // one that another took over from, or nil
+	rivalEnd error      // how an Ingot ended that was started beside the first
+	pushed   *bell      // tells them of pushes
 
 	machines   map[string]*machine       // by the name that the scenario has for it
 	bmcs       map[string]*sim.BMC       // likewise
 	claims     map[string]map[string]any // what Git says of each claim, by name
 	servers    map[string]map[string]any // what Git says of each server
+	followed   []ledger.Configuration    // what each Ingot that was started follows
+	pressed    []ledger.Event            // power buttons
 	noted      map[string]facts          // of each machine, before the scenario's first When
 	clients    []func()                  // to be closed at the end
 	statusHead string                    // of the status branch, when a step noted it
@@ -91,6 +102,15 @@ type world struct {
 	told     *dhcpv4.DHCPv4    // what a machine was last told to boot
 
 	bindTickets string // boot.bindTickets, if it is not the usual one
+	intervals   intervals
+	program     string           // the program under test
+	arguments   []string         // of the program, further ones
+	environment []string         // of the program
+	liars       map[string]*liar // before BMCs, nil where none may lie
+	branch      string           // that Ingot follows
+	folder      string           // in it
+	guard       string           // further settings of the guard
+	mirrorLate  bool             // status.mirrorFirst is false
 
 	handout  handout           // what a server was told last by its boot script
 	heard    answer            // what the metadata service said last
@@ -109,7 +129,7 @@ func worldOf(ctx context.Context) *world { return ctx.Value(worldKey{}).(*world)
 
 func newWorld(store storeKind) (*world, error) {
 	w := &world{
-		store: store, log: &logTail{}, boot: newGate(), report: newGate(), imagesSeen: newGate(),
+		store: store, log: &logTail{}, truth: &truth{}, program: ingotProgram, intervals: hurried, branch: gitBranch, folder: ".", boot: newGate(), report: newGate(), imagesSeen: newGate(),
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
@@ -132,6 +152,9 @@ func (w *world) furnish() (err error) {
 		return err
 	}
 	if w.repo, err = gittest.New(w.dir, "fleet"); err != nil {
+		return err
+	}
+	if err = ledger.Watch(w.repo.Dir); err != nil {
 		return err
 	}
 	w.remote = w.repo.URL()
@@ -179,6 +202,7 @@ func kernelDigest(image string) string {
 func (w *world) assemble(bmcs, perBMC int) (err error) {
 	w.rack, err = sim.New(sim.Options{
 		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
+		Log: slog.New(w.truth),
 	})
 	if err != nil {
 		return err
@@ -195,18 +219,18 @@ func (w *world) configuration(stateDir string) string {
 		redis = "redis://" + w.redis.address + "/0"
 	}
 	return fmt.Sprintf(`
-git: {url: %q, interval: 200ms, allowPlaintextSecrets: true%s}
-status: {interval: 200ms}
+git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: true%s}
+status: {interval: %s%s}
 redis: {url: %q}
 state: {dir: %q}
 bmc: {requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
 discovery: {image: %q, macPrefixesFile: %q}
-guard: {maxConcurrentPowerOns: 200}
+guard: {maxConcurrentPowerOns: 200%s}
 boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB, loaderDirs: [%q], bindTickets: %q}
 registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {listen: "127.0.0.1:0"}
-%s`, w.remote, w.auth, redis, stateDir, w.probe, w.prefixes(), w.boot.server.URL, w.loaderDir(), cmp.Or(w.bindTickets, "leases"), w.report.server.URL, w.networkSettings())
+%s`, w.remote, w.branch, w.folder, w.intervals.git, w.auth, w.intervals.status, w.mirroring(), redis, stateDir, w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.loaderDir(), cmp.Or(w.bindTickets, "leases"), w.report.server.URL, w.networkSettings())
 }
 
 func (w *world) stateDir() string { return filepath.Join(w.dir, "state") }
@@ -226,9 +250,11 @@ func (w *world) launch(config, stateDir string) (*program, error) {
 	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := startProgram(file, w.log)
+	w.followed = append(w.followed, ledger.Configuration{At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote})
+	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
 	if p != nil {
 		w.launched = append(w.launched, p)
+		w.pushed.tell(p)
 	}
 	return p, err
 }
@@ -338,8 +364,12 @@ func (w *world) end() error {
 	for _, p := range w.launched {
 		errs = append(errs, p.end())
 	}
+	w.pushed.end()
 	w.boot.server.CloseClientConnections()
 	w.report.server.CloseClientConnections()
+	for _, l := range w.liars {
+		l.close()
+	}
 	if w.rack != nil {
 		w.rack.Close()
 		errs = append(errs, <-w.racked)

@@ -1,10 +1,13 @@
 package gitsource
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -13,113 +16,166 @@ import (
 
 // placed is an object that is in force, and the blob it was decoded from.
 type placed struct {
+	// object is nil when only its name is known: something depends on it, and its
+	// content cannot be had.
 	object model.Object
 	path   string
 	blob   plumbing.Hash
 	// held is set when the object is not what the revision in force says: its file
-	// is wrong, or it vanished in a rewritten history.
+	// is wrong, or Git lacks it or has it otherwise though no commit says so.
 	held bool
-	// vanished is set for the latter: the next commit that descends from the
-	// revision in force decides.
-	vanished bool
+	// since is the revision with which it began to be held.
+	since model.Revision
+	// behind are the faulty files that may hold it; empty is path alone.
+	behind []string
 }
 
 // sameAs reports whether both come from the same content.
 func (p placed) sameAs(q placed) bool { return p.path == q.path && p.blob == q.blob }
 
+// hiders are the files that may hold the object when they are faulty.
+func (p placed) hiders() []string {
+	if len(p.behind) > 0 || p.path == "" {
+		return p.behind
+	}
+	return []string{p.path}
+}
+
 // force is what is in force. It is not changed once made.
 type force struct {
 	objects map[model.Identity]placed
-	// lost are objects that were held and cannot be read any more.
-	lost map[model.Identity]bool
-	// paths are the files of the revision in force.
-	paths map[string]bool
-	// unread are files of which something could never be read: nobody knows which
-	// objects they hold.
-	unread map[string]bool
-	// forgotten is set when it is not known at all what was in force before.
-	forgotten bool
+	// blobs are the files of the revision in force, by path.
+	blobs map[string]plumbing.Hash
+
+	// absent is what Git lacks, or has otherwise, and no commit says so; token
+	// approves it all. offered is what Git has in its place.
+	absent  map[model.Identity]model.Absence
+	token   string
+	offered map[model.Identity]placed
+	// removed and renamed are what commits did since the revision applied.
+	removed map[model.Identity]model.Removal
+	renamed map[model.ClaimName]model.ClaimName
 }
+
+func newForce() force {
+	return force{
+		objects: make(map[model.Identity]placed),
+		blobs:   make(map[string]plumbing.Hash),
+		absent:  make(map[model.Identity]model.Absence),
+		offered: make(map[model.Identity]placed),
+		removed: make(map[model.Identity]model.Removal),
+		renamed: make(map[model.ClaimName]model.ClaimName),
+	}
+}
+
+// isEmpty reports whether there is nothing that a revision could take away.
+func (f force) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
 
 // outcome is what a revision comes to.
 type outcome struct {
-	restored    bool // kept over a restart, and not looked at since
 	force       force
 	quarantined map[model.Identity]bool
 	problems    []model.Problem
 }
 
-// incomplete reports whether there may be objects that nobody knows of.
-func (o outcome) incomplete() bool { return len(o.force.unread) > 0 || o.force.forgotten }
-
-// rules are the checks that go beyond one file.
+// rules are the checks that go beyond one file, and where tokens come from.
 type rules struct {
 	validate   func(before, after model.Object) []model.Problem
 	crossCheck func(*model.Desired) []model.Problem
+	token      func() string
+}
+
+// change is one step from what was in force to a revision.
+type change struct {
+	prev     force
+	files    []manifest
+	lineage  lineage
+	cause    model.AbsenceCause // of what is absent when the lineage is rewritten
+	revision model.Revision
+	at       time.Time
+	// approvals are what Ingot-Approve trailers name, of this revision and before.
+	approvals []string
 }
 
 // assembler holds what assemble works with.
 type assembler struct {
-	prev    force
-	files   []manifest
-	lineage lineage
+	change
 	rules
-
 	outcome
 	// candidates are the objects of the revision, by identity.
 	candidates map[model.Identity][]placed
+	// faulty are the files that cannot be read in whole; fresh are those of them that
+	// may hold objects nobody knows of and whose content came with this revision.
+	faulty map[string]bool
+	fresh  []string
+	// size is how many objects each file defines.
+	size map[string]int
+	// gone is what a commit took away.
+	gone map[model.Identity]model.Removal
 }
 
 // assemble decides what is in force with the manifests of a revision, given what
 // was in force before. An object in force stays there while the file it came from
-// is wrong, while what Git says of it is wrong or said twice, and when it vanished
-// in a rewritten history.
-func assemble(prev force, files []manifest, l lineage, r rules) outcome {
-	a := &assembler{prev: prev, files: files, lineage: l, rules: r}
-	a.force = force{
-		objects: make(map[model.Identity]placed, len(prev.objects)),
-		lost:    make(map[model.Identity]bool),
-		paths:   make(map[string]bool, len(files)),
-		unread:  make(map[string]bool),
-		// Only a commit that descends from a revision we know tells what it removes.
-		forgotten: prev.forgotten && l != descends,
+// is wrong, while what Git says of it is wrong or said twice, and when no commit
+// that descends from the revision in force took it away.
+func assemble(c change, r rules) outcome {
+	a := &assembler{
+		change: c, rules: r,
+		outcome: outcome{
+			force:       newForce(),
+			quarantined: make(map[model.Identity]bool),
+		},
+		candidates: make(map[model.Identity][]placed, len(c.prev.objects)),
+		faulty:     make(map[string]bool),
+		size:       make(map[string]int, len(c.files)),
+		gone:       make(map[model.Identity]model.Removal),
 	}
-	a.quarantined = make(map[model.Identity]bool)
 	a.collect()
 	a.choose()
 	a.keepFromFaultyFiles()
 	a.quarantine()
-	a.keepVanished()
+	a.settleVanished()
 	a.settleClashes()
+	a.follow()
+	a.settleTokens()
 	model.SortProblems(a.problems)
 	return a.outcome
 }
 
 func (a *assembler) collect() {
-	a.candidates = make(map[model.Identity][]placed, len(a.prev.objects))
+	known := make(map[plumbing.Hash]bool, len(a.prev.blobs))
+	for _, blob := range a.prev.blobs {
+		known[blob] = true
+	}
 	for _, f := range a.files {
-		a.force.paths[f.path] = true
+		a.force.blobs[f.path] = f.blob
+		a.size[f.path] = len(f.objects)
 		a.problems = append(a.problems, f.problems...)
 		for _, o := range f.objects {
 			id := o.Identity()
 			a.candidates[id] = append(a.candidates[id], placed{object: o, path: f.path, blob: f.blob})
 		}
-		known := a.prev.paths[f.path] && !a.prev.unread[f.path]
-		if f.nameless() && !known {
-			a.force.unread[f.path] = true
+		// A folder may have become a submodule or a link: what lay below counts too.
+		if f.faulty() || !isManifest(f.path) {
+			a.faulty[f.path] = true
+		}
+		if f.opaque && !known[f.blob] {
+			a.fresh = append(a.fresh, f.path)
 		}
 	}
 }
 
-// choose takes each object that stands once and may follow the one in force.
+// choose takes each object that stands once, may follow the one in force and is
+// not to wait for an approval.
 func (a *assembler) choose() {
 	for id, c := range a.candidates {
-		before, inForce := a.prev.objects[id]
+		before := a.prev.objects[id]
 		switch {
 		case len(c) > 1:
 			a.problems = append(a.problems, twice(id, c)...)
 			a.hold(id)
-		case inForce && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
+		case a.listed(id, c[0]):
+		case before.object != nil && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
 			a.hold(id)
 		default:
 			a.force.objects[id] = c[0]
@@ -139,34 +195,73 @@ func (a *assembler) mayFollow(before model.Object, after placed) bool {
 	return !model.HasErrors(problems)
 }
 
-// hold keeps the object in force as it is; without one its identity is quarantined.
-func (a *assembler) hold(id model.Identity) {
+// hold keeps the object in force as it is, with the files that may hold it if they
+// are others than before; without an object in force its identity is quarantined.
+func (a *assembler) hold(id model.Identity, behind ...string) {
 	p, ok := a.prev.objects[id]
+	if e, absent := a.prev.absent[id]; absent {
+		a.force.absent[id] = e
+	}
 	if !ok {
 		a.quarantined[id] = true
 		return
 	}
-	p.held = true
+	if !p.held {
+		p.held, p.since = true, a.revision
+	}
+	if len(behind) > 0 {
+		p.behind = slices.Compact(slices.Sorted(slices.Values(behind)))
+	}
 	a.force.objects[id] = p
 }
 
-// keepFromFaultyFiles holds the objects of files that cannot be read in whole. A
-// folder may have become a submodule or a link, so what lay below counts too.
+// settled reports whether it is decided what becomes of an identity.
+func (a *assembler) settled(id model.Identity) bool {
+	_, inForce := a.force.objects[id]
+	_, absent := a.force.absent[id]
+	return inForce || absent || a.quarantined[id]
+}
+
+// keepFromFaultyFiles holds the objects of files that cannot be read in whole, also
+// when such a file moved.
 func (a *assembler) keepFromFaultyFiles() {
-	faulty := make(map[string]bool)
-	for _, f := range a.files {
-		if f.faulty() || !isManifest(f.path) {
-			faulty[f.path] = true
-		}
-	}
-	if len(faulty) == 0 {
+	if len(a.faulty) == 0 {
 		return
 	}
+	moved := a.moved()
 	for id, p := range a.prev.objects {
-		if _, settled := a.candidates[id]; !settled && below(faulty, p.path) {
-			a.hold(id)
+		if _, absent := a.prev.absent[id]; absent || a.candidates[id] != nil {
+			continue
+		}
+		var behind []string
+		for _, file := range p.hiders() {
+			if below(a.faulty, file) {
+				behind = append(behind, file)
+			}
+			behind = append(behind, moved[file]...)
+		}
+		if len(behind) > 0 {
+			a.hold(id, behind...)
 		}
 	}
+}
+
+// moved returns, for files that are gone, the new and faulty ones with the same
+// content.
+func (a *assembler) moved() map[string][]string {
+	arrived := make(map[plumbing.Hash][]string)
+	for file := range a.faulty {
+		if _, was := a.prev.blobs[file]; !was {
+			arrived[a.force.blobs[file]] = append(arrived[a.force.blobs[file]], file)
+		}
+	}
+	to := make(map[string][]string)
+	for file, blob := range a.prev.blobs {
+		if _, stays := a.force.blobs[file]; !stays && len(arrived[blob]) > 0 {
+			to[file] = arrived[blob]
+		}
+	}
+	return to
 }
 
 // below reports whether file or a folder above it is among paths.
@@ -187,32 +282,8 @@ func below(paths map[string]bool, file string) bool {
 // in this revision.
 func (a *assembler) quarantine() {
 	for _, p := range a.problems {
-		id, ok := named(p)
-		if !ok || !isError(p) {
-			continue
-		}
-		if _, settled := a.force.objects[id]; !settled {
-			a.hold(id)
-		}
-	}
-	for id := range a.prev.lost {
-		if _, settled := a.force.objects[id]; !settled && a.lineage != descends {
-			a.force.lost[id] = true
-			a.quarantined[id] = true
-		}
-	}
-}
-
-// keepVanished keeps what a rewritten history does not have, until a commit that
-// descends from it does not have it either.
-func (a *assembler) keepVanished() {
-	for id, p := range a.prev.objects {
-		if _, settled := a.force.objects[id]; settled {
-			continue
-		}
-		if a.lineage == rewritten || a.lineage == same && p.held {
-			p.held, p.vanished = true, true
-			a.force.objects[id] = p
+		if id, ok := named(p); ok && isError(p) && !a.settled(id) {
+			a.hold(id, p.File)
 		}
 	}
 }
@@ -229,21 +300,15 @@ func (a *assembler) settleClashes() {
 			continue
 		}
 		if before, was := a.prev.objects[id]; was && before.sameAs(now) {
-			now.held = true // or a restart could not tell which of them was first
+			if !now.held { // or a restart could not tell which of them was first
+				now.held, now.since = true, cmp.Or(before.since, a.revision)
+			}
 			a.force.objects[id] = now
 			continue
 		}
 		delete(a.force.objects, id)
 		a.hold(id)
 	}
-}
-
-// nameless reports whether the file has an error that belongs to nothing that is
-// known by name, so that it may hold objects nobody knows of.
-func (m manifest) nameless() bool {
-	return isManifest(m.path) && slices.ContainsFunc(m.problems, func(p model.Problem) bool {
-		return isError(p) && p.Object == ""
-	})
 }
 
 // twice has a problem for each place that defines the same object.
@@ -285,13 +350,25 @@ func named(p model.Problem) (model.Identity, bool) {
 // desired turns an outcome into what the planner reads.
 func (o outcome) desired() *model.Desired {
 	d := model.NewDesired()
-	for _, p := range o.force.objects {
+	d.Quarantined = maps.Clone(o.quarantined)
+	for id, p := range o.force.objects {
+		if p.object == nil {
+			d.Quarantined[id] = true
+			continue
+		}
 		d.Add(p.object)
 	}
-	for id := range o.quarantined {
-		d.Quarantined[id] = true
-	}
 	d.Problems = o.problems
-	d.Incomplete = o.incomplete()
+	d.Removed = make(map[model.Identity]model.Removal, len(o.force.removed))
+	for id, r := range o.force.removed {
+		if !d.Quarantined[id] {
+			d.Removed[id] = r
+		}
+	}
+	d.Renamed = maps.Clone(o.force.renamed)
+	d.Absent = slices.SortedFunc(maps.Values(o.force.absent), func(a, b model.Absence) int {
+		return cmp.Compare(a.Identity.String(), b.Identity.String())
+	})
+	d.AbsentToken = o.force.token
 	return d
 }

@@ -4,9 +4,11 @@
 //
 // Source watches one branch. Fetching fills a bare store on disk; the pure
 // function assemble decides which objects are in force, given what was in force
-// before: a file that cannot be read, a history that was rewritten or a tree that
-// is empty never takes an object away. What is in force is kept in a file beside
-// the store and survives a restart.
+// before and how the two revisions relate. An object goes only when a commit that
+// descends from the revision in force took it away; what a file that cannot be read,
+// a rewritten history or another branch lacks stays in force and is listed until a
+// commit brings it back or approves that it is gone. Where all begins is a record,
+// handed to Begin: the folder is a cache, and what it lost is fetched again.
 //
 // StatusBranch writes one commit per report. It keeps no repository: it knows
 // the hash of every file and folder of the branch, builds the objects that differ

@@ -74,6 +74,14 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	return &failure{kind: kind, err: fmt.Errorf("%s: %w", text, steady(err))}
 }
 
+// explained is explain for an operation that may have succeeded.
+func (r *remote) explained(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return r.explain(ctx, err)
+}
+
 func diagnose(err error) (failureKind, string) {
 	var (
 		network    net.Error

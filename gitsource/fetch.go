@@ -27,12 +27,30 @@ const (
 	// searchDepth is how far back the revision in force is looked for when it is
 	// not among the newest commits.
 	searchDepth = 1000
+	// commitDepth is how far back it is looked for after that, by commits alone, and
+	// wholeDepth where the server gives none without its files.
+	commitDepth = 50_000
+	wholeDepth  = 5000
 )
+
+// wanted is what to fetch: a commit and depth-1 generations behind it, less what have
+// leads to. A filter leaves out files or folders, see git rev-list --filter.
+type wanted struct {
+	commit plumbing.Hash
+	have   []plumbing.Hash
+	depth  int
+	filter packp.Filter
+}
 
 // fetchPack brings the commit want, and depth-1 generations behind it, into st.
 // The server is told of the commits in have.
 func fetchPack(ctx context.Context, s transport.UploadPackSession, adv *packp.AdvRefs, st storage.Storer, want plumbing.Hash, have []plumbing.Hash, depth int) error {
-	req, err := uploadRequest(adv, st, want, have, depth)
+	return fetchWanted(ctx, s, adv, st, wanted{commit: want, have: have, depth: depth})
+}
+
+// fetchWanted brings what is wanted into st.
+func fetchWanted(ctx context.Context, s transport.UploadPackSession, adv *packp.AdvRefs, st storage.Storer, w wanted) error {
+	req, err := uploadRequest(adv, st, w)
 	if err != nil {
 		return err
 	}
@@ -55,7 +73,7 @@ func fetchPack(ctx context.Context, s transport.UploadPackSession, adv *packp.Ad
 	return errors.Join(err, res.Close())
 }
 
-func uploadRequest(adv *packp.AdvRefs, st storage.Storer, want plumbing.Hash, have []plumbing.Hash, depth int) (*packp.UploadPackRequest, error) {
+func uploadRequest(adv *packp.AdvRefs, st storage.Storer, w wanted) (*packp.UploadPackRequest, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	if !adv.Capabilities.Supports(capability.Shallow) {
 		return nil, errors.New("the server cannot fetch a part of the history (it lacks the capability shallow)")
@@ -72,9 +90,15 @@ func uploadRequest(adv *packp.AdvRefs, st storage.Storer, want plumbing.Hash, ha
 	if req.Shallows, err = st.Shallow(); err != nil {
 		return nil, fmt.Errorf("read shallow boundary: %w", err)
 	}
-	req.Depth = packp.DepthCommits(depth)
-	req.Wants = []plumbing.Hash{want}
-	req.Haves = have
+	if w.filter != "" {
+		if err := req.Capabilities.Set(capability.Filter); err != nil {
+			return nil, err
+		}
+		req.Filter = w.filter
+	}
+	req.Depth = packp.DepthCommits(w.depth)
+	req.Wants = []plumbing.Hash{w.commit}
+	req.Haves = w.have
 	return req, nil
 }
 

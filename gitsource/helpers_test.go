@@ -112,7 +112,21 @@ func testOptions(t *testing.T, url string) Options {
 	}
 }
 
+// newSource returns a Source of a repository for which nothing was ever done.
 func newSource(t *testing.T, opts Options) *Source {
+	t.Helper()
+	return begun(t, opts, Beginning{})
+}
+
+// begun returns a Source that was told what the records say.
+func begun(t *testing.T, opts Options, b Beginning) *Source {
+	t.Helper()
+	s := notBegun(t, opts)
+	s.Begin(b)
+	return s
+}
+
+func notBegun(t *testing.T, opts Options) *Source {
 	t.Helper()
 	s, err := New(opts)
 	if err != nil {
@@ -120,6 +134,19 @@ func newSource(t *testing.T, opts Options) *Source {
 	}
 	t.Cleanup(s.close)
 	return s
+}
+
+// records are what the daemon has written down once it acted upon a revision: each
+// claim that it knows is bound.
+func records(d *model.Desired) Beginning {
+	if d == nil {
+		return Beginning{}
+	}
+	b := Beginning{Applied: d.Applied(), Absent: d.Absent, AbsentToken: d.AbsentToken}
+	for name := range d.Claims {
+		b.Bound = append(b.Bound, claimIdentity(name))
+	}
+	return b
 }
 
 func mustSync(t *testing.T, s *Source) *model.Desired {

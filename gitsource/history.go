@@ -78,7 +78,7 @@ func (s *store) visitUnless(head plumbing.Hash, stop map[plumbing.Hash]bool, fn 
 }
 
 // approvals returns what head's new commits approve, and at least what head and
-// its parents do: sorted, each once.
+// its parents do, newest last.
 func (s *store) approvals(head *object.Commit, between []*object.Commit) []string {
 	commits := append([]*object.Commit{head}, between...)
 	for _, parent := range head.ParentHashes {
@@ -87,11 +87,34 @@ func (s *store) approvals(head *object.Commit, between []*object.Commit) []strin
 		}
 	}
 	var out []string
-	for _, c := range commits {
-		out = append(out, Trailers(c.Message)[approveTrailer]...)
+	for _, c := range slices.Backward(commits) {
+		for _, token := range Trailers(c.Message)[approveTrailer] {
+			if len(token) <= maxToken {
+				out = append(out, token)
+			}
+		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
+}
+
+// Limits of what is kept of approvals.
+const (
+	maxApprovals = 200
+	maxToken     = 128 // bytes; ours are shorter
+)
+
+// newest joins lists of approvals, newest last, each once, and keeps the newest.
+func newest(lists ...[]string) []string {
+	var out []string
+	seen := make(map[string]bool)
+	for _, token := range slices.Backward(slices.Concat(lists...)) {
+		if !seen[token] && len(out) < maxApprovals {
+			seen[token] = true
+			out = append(out, token)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // Trailers that Ingot reads and writes, in lower case.

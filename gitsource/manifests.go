@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -40,6 +41,8 @@ type manifest struct {
 type decoded struct {
 	objects  []model.Object
 	problems []model.Problem
+	// opaque is set when the blob may define objects that nobody can name.
+	opaque bool
 }
 
 // faulty reports whether any problem of the file is an error.
@@ -143,11 +146,27 @@ func (r *reader) parse(file string, content []byte) *decoded {
 	}
 	r.count()
 	objects, problems := r.decode(file, content)
-	return &decoded{objects: objects, problems: problems}
+	return &decoded{objects: objects, problems: problems, opaque: slices.ContainsFunc(problems, isNameless) && likeManifest(content)}
+}
+
+// isNameless reports whether a problem is an error that belongs to nothing known by
+// name.
+func isNameless(p model.Problem) bool { return isError(p) && p.Object == "" }
+
+// likeManifest reports whether a file that cannot be read looks as if it were to be
+// a manifest: it has a word that none goes without, or is no text.
+func likeManifest(content []byte) bool {
+	if !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0 {
+		return true
+	}
+	lower := bytes.ToLower(content)
+	return slices.ContainsFunc([]string{"kind", "apiversion", "metadata", "spec"}, func(word string) bool {
+		return bytes.Contains(lower, []byte(word))
+	})
 }
 
 func refused(file string, severity model.Severity, why string) *decoded {
-	return &decoded{problems: []model.Problem{{Severity: severity, File: file, Message: why}}}
+	return &decoded{problems: []model.Problem{{Severity: severity, File: file, Message: why}}, opaque: severity == model.SeverityError}
 }
 
 // folder finds the tree of dir below root; dir "." is root itself.

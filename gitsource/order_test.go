@@ -24,11 +24,7 @@ func (f *forceWatch) Handle(_ context.Context, r slog.Record) error {
 		return nil
 	}
 	st, err := readState(f.stateFile)
-	head := ""
-	if st != nil {
-		head = st.Head
-	}
-	f.kept = append(f.kept, head)
+	f.kept = append(f.kept, st.head().Commit)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"crypto/tls"
@@ -55,6 +56,7 @@ type remote struct {
 	ca        []byte // the CA that transport was made for
 
 	retryAfter func(time.Duration) // told what a server that is asked too often says
+	away       atomic.Int64        // nanoseconds that a server asked for, since it was last read
 }
 
 // newRemote checks what can be checked without the network.
@@ -117,6 +119,7 @@ func (r *remote) ref() plumbing.ReferenceName { return plumbing.NewBranchReferen
 
 // within bounds one operation in time.
 func (r *remote) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	r.away.Store(0)
 	return context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("no answer within %s: %w", r.timeout, context.DeadlineExceeded))
 }
 
@@ -223,7 +226,7 @@ func (r *remote) httpClient() (transport.Transport, error) {
 		r.closeIdle()
 		r.transport, r.ca = t, ca
 	}
-	return githttp.NewClient(&http.Client{Transport: &guard{next: r.transport, retryAfter: r.retryAfter}}), nil
+	return githttp.NewClient(&http.Client{Transport: &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}}), nil
 }
 
 func (r *remote) closeIdle() {
@@ -266,6 +269,7 @@ func newTransport(ca []byte) (*http.Transport, error) {
 type guard struct {
 	next       http.RoundTripper
 	retryAfter func(time.Duration)
+	away       *atomic.Int64
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -276,6 +280,10 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if res.StatusCode == http.StatusTooManyRequests || res.StatusCode == http.StatusServiceUnavailable {
 		g.retryAfter(parseRetryAfter(res.Header.Get("Retry-After")))
+	}
+	// GitHub says so with a 403 too.
+	if v := res.Header.Get("Retry-After"); v != "" && res.StatusCode >= http.StatusBadRequest {
+		g.away.Store(int64(parseRetryAfter(v)))
 	}
 	limit := int64(maxPack)
 	switch {

@@ -24,7 +24,7 @@ func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T
 	if err := os.Rename(repo.Dir, away); err != nil {
 		t.Fatal(err)
 	}
-	second := newSource(t, opts)
+	second := begun(t, opts, records(first.Desired()))
 	if err := second.Sync(t.Context()); err == nil {
 		t.Fatal("a repository that is gone was read")
 	}

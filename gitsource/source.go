@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
@@ -69,20 +72,24 @@ type Source struct {
 
 	desired atomic.Pointer[model.Desired]
 	status  atomic.Pointer[model.SourceState]
-	// newFleet is set when nothing was ever done for this repository.
-	newFleet atomic.Bool
-	changed  chan struct{}
-	wake     chan struct{}
+	// beginning is what the records say; nil until they were read.
+	beginning atomic.Pointer[Beginning]
+	changed   chan struct{}
+	wake      chan struct{}
 
 	op sync.Mutex // one operation at a time; guards all below
 
 	store     *store
 	reader    reader
-	state     *state // nil until something is in force
-	restored  bool   // whether state was read back
+	state     *state // what the folder remembers, nil if nothing
+	begun     bool   // whether it is known what was applied, or that nobody knows
 	force     force
-	head      plumbing.Hash // the revision in force
+	head      plumbing.Hash      // the revision in force
+	at        model.Applied      // the same, with where it comes from
+	cause     model.AbsenceCause // why the next revision does not descend, whatever Git says
+	approvals []string
 	keep      int           // packs in the store before it is fetched afresh
+	attempts  int           // that failed in a row to find something far back
 	evaluated plumbing.Hash // the newest revision that was judged, in force or not
 	verdict   model.SourceState
 
@@ -104,7 +111,7 @@ func New(opts Options) (*Source, error) {
 		return nil, fmt.Errorf("git: %w", err)
 	}
 	s := &Source{
-		opts: opts, log: opts.Log, remote: r, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter,
+		opts: opts, log: opts.Log, remote: r, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, force: newForce(),
 		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc}
@@ -141,7 +148,8 @@ func cleanPath(dir string) (string, error) {
 	return clean, nil
 }
 
-// Desired returns what is in force, nil before the first revision was read.
+// Desired returns what is in force, nil before Begin and before the first revision
+// was read.
 func (s *Source) Desired() *model.Desired { return s.desired.Load() }
 
 // State returns the state of the branch as a whole, also before the first
@@ -154,13 +162,6 @@ func (s *Source) Changed() <-chan struct{} { return s.changed }
 // Wake asks for a look at the branch at once. Any number of calls while one is
 // under way come to one more.
 func (s *Source) Wake() { signal(s.wake) }
-
-// NewFleet says that nothing was ever done for this repository: a first revision
-// without manifests is a beginning then, and takes nothing away.
-func (s *Source) NewFleet() {
-	s.newFleet.Store(true)
-	s.Wake()
-}
 
 // Run looks at the branch now, after each interval and after Wake, until ctx
 // ends. It returns nil then.
@@ -258,29 +259,44 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 	if err := s.open(); err != nil {
 		return false, err
 	}
-	s.restore()
-	head, err := s.fetch(ctx)
-	if err != nil {
-		return false, err
-	}
-	s.restoreLate()
-	if head == s.evaluated && !(s.verdict.Reason == model.SourceEmpty && s.mayBeEmpty()) {
-		s.announce(s.verdict)
-		return false, nil
-	}
-	err = s.judge(head)
-	if errors.Is(err, errNotReadable) {
-		s.log.WarnContext(ctx, "object store is damaged and fetched afresh", "err", err)
-		if head, err = s.refetch(ctx, head); err == nil {
-			err = s.judge(head)
+	b := s.beginning.Load()
+	if b != nil {
+		if err := s.beginCached(b); err != nil {
+			return false, err
 		}
 	}
-	return err == nil, err
+	head, way, err := s.fetch(ctx, b)
+	if err != nil || b == nil {
+		return false, err
+	}
+	if err := s.beginLate(ctx, b, way); err != nil {
+		return false, err
+	}
+	if head == s.evaluated {
+		s.announce(s.verdict)
+	} else {
+		changed, err = true, s.judge(head, way)
+	}
+	if errors.Is(err, errNotReadable) {
+		s.log.WarnContext(ctx, "object store is damaged and fetched afresh", "err", err)
+		var now plumbing.Hash
+		switch now, err = s.refetch(ctx, head); {
+		case err != nil:
+		case now != head:
+			err = errHeadMoved
+		default:
+			err = s.judge(head, way)
+		}
+	}
+	if err == nil {
+		s.tidy(ctx, head)
+	}
+	return changed && err == nil, err
 }
 
 func (s *Source) stateFile() string { return filepath.Join(s.opts.Dir, "state.json") }
 
-// open opens the store, once. One that belongs to another source is deleted.
+// open opens the store and reads what the folder remembers, once.
 func (s *Source) open() error {
 	if s.store != nil {
 		return nil
@@ -288,23 +304,13 @@ func (s *Source) open() error {
 	if err := os.MkdirAll(s.opts.Dir, 0o700); err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	dir := filepath.Join(s.opts.Dir, "objects.git")
 	if s.state == nil {
-		old, err := readState(s.stateFile())
-		if err != nil {
-			s.log.Warn("state of the source is damaged and given up", "err", err)
-		}
-		if old == nil || !old.belongsTo(s.opts.URL, s.opts.Branch, s.opts.Path) {
-			if err := os.RemoveAll(dir); err != nil {
-				return fmt.Errorf("delete object store: %w", err)
-			}
-			s.restored = true // there is nothing to restore
-			s.force.forgotten = err != nil
-		} else {
-			s.state = old
+		var err error
+		if s.state, err = readState(s.stateFile()); err != nil {
+			s.log.Warn("what the source kept is damaged and given up", "err", err)
 		}
 	}
-	st, err := openStore(dir)
+	st, err := openStore(filepath.Join(s.opts.Dir, "objects.git"))
 	if err != nil {
 		return err
 	}
@@ -312,78 +318,103 @@ func (s *Source) open() error {
 	return nil
 }
 
-// restore puts the revision in force before a restart in force again, if the
-// store holds it.
-func (s *Source) restore() {
-	if s.restored {
-		return
-	}
-	head := plumbing.NewHash(s.state.Head)
-	c, err := s.store.commit(head)
-	if err != nil {
-		return
-	}
-	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path)
-	if err != nil {
-		return
-	}
-	held := s.state.force(s.reader.parse)
-	for _, f := range files {
-		held.paths[f.path] = true
-	}
-	s.restored, s.head, s.evaluated = true, head, head
-	if s.state.Rewritten != nil {
-		s.verdict = *s.state.Rewritten
-	}
-	s.verdict.Observed = s.revision(head)
-	out := s.assemble(held, files, same)
-	out.restored = true
-	s.takeOver(head, out, s.state.Approvals, len(files))
-	s.log.Info("revision restored", "revision", s.revision(head))
-}
-
-// restoreLate is for a store that did not hold the revision in force before the
-// fetch. If it does not hold it now either, only what was held is known.
-func (s *Source) restoreLate() {
-	s.restore()
-	if s.restored {
-		return
-	}
-	s.restored = true
-	s.head = plumbing.NewHash(s.state.Head)
-	s.force = s.state.force(s.reader.parse)
-	s.force.forgotten = true
-	s.log.Warn("revision in force is not known any more: nothing is deleted until a commit follows", "revision", s.revision(s.head))
-}
-
-// fetch brings the branch's head into the store and returns it.
-func (s *Source) fetch(ctx context.Context) (plumbing.Hash, error) {
-	ctx, cancel := s.remote.within(ctx)
-	defer cancel()
+// fetch brings the branch's head into the store and returns it, with how it relates
+// to the revision in force.
+func (s *Source) fetch(ctx context.Context, b *Beginning) (plumbing.Hash, ancestry, error) {
 	head, err := s.bring(ctx, plumbing.ZeroHash, fetchDepth)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return plumbing.ZeroHash, ancestry{}, err
 	}
 	known := s.head
-	if known.IsZero() && s.state != nil {
-		known = plumbing.NewHash(s.state.Head)
+	if !s.begun {
+		known = b.appliedHash()
 	}
-	if head != s.evaluated && s.store.relate(known, head).truncated {
+	if head == s.evaluated {
+		return head, ancestry{lineage: same}, nil
+	}
+	way := s.store.relate(known, head)
+	if way.truncated {
 		// The revision in force lies further back, if anywhere: only the history
 		// between tells a busy day from a rewritten history.
 		if head, err = s.bring(ctx, head, searchDepth); err != nil {
-			return plumbing.ZeroHash, err
+			return plumbing.ZeroHash, ancestry{}, err
 		}
+		way = s.store.relate(known, head)
 	}
-	if s.head == head && s.store.packs() > s.keep {
-		return s.refetch(ctx, head)
+	if way.truncated && s.sameSource(b) {
+		way, err = s.search(ctx, known, head)
 	}
-	return head, nil
+	return head, way, err
+}
+
+// sameSource reports whether the revision in force comes from the branch as it is
+// configured. A commit that another one has too was not made for this one.
+func (s *Source) sameSource(b *Beginning) bool {
+	return s.cause == "" && (s.begun || b != nil && b.Applied.SameSource(s.source()))
+}
+
+// search looks for a commit further back than is fetched with all files. One that is
+// not found, or a server that will not tell, counts as a rewritten history.
+func (s *Source) search(ctx context.Context, known, head plumbing.Hash) (ancestry, error) {
+	way, err := s.searchCommits(ctx, known, head)
+	if err != nil && s.again(err) {
+		return ancestry{}, fmt.Errorf("look for the revision in force: %w", err)
+	}
+	if err != nil {
+		s.log.WarnContext(ctx, "the history between two revisions cannot be had: it counts as rewritten", "err", message(err))
+		return ancestry{lineage: rewritten}, nil
+	}
+	s.attempts = 0
+	return way, nil
+}
+
+// errHeadMoved is a branch that got another head between two requests: the next look
+// finds it.
+var errHeadMoved error = &failure{kind: failureNetwork, err: errors.New("the branch moved while it was read")}
+
+func (s *Source) searchCommits(ctx context.Context, known, head plumbing.Hash) (way ancestry, err error) {
+	parent := ctx
+	ctx, cancel := s.remote.within(ctx)
+	defer cancel()
+	session, err := s.remote.uploadSession(ctx)
+	if err != nil {
+		return ancestry{}, err
+	}
+	defer closeSession(session)
+	adv, now, err := s.remote.advertised(ctx, session)
+	if err != nil {
+		return ancestry{}, err
+	}
+	if !adv.Capabilities.Supports(capability.Filter) {
+		closeSession(session)
+		if _, err := s.bring(parent, head, wholeDepth); err != nil {
+			return ancestry{}, err
+		}
+		return s.store.relate(known, head), nil
+	}
+	if now != head {
+		return ancestry{}, errHeadMoved
+	}
+	commits, err := openStore(filepath.Join(s.opts.Dir, "commits.git"))
+	if err != nil {
+		return ancestry{}, err
+	}
+	if commits, err = commits.renewed(); err != nil {
+		return ancestry{}, err
+	}
+	defer func() { err = errors.Join(err, commits.discard()) }()
+	w := wanted{commit: head, depth: commitDepth, filter: packp.FilterTreeDepth(0)}
+	if err := fetchWanted(ctx, session, adv, commits.storage, w); err != nil {
+		return ancestry{}, s.remote.explain(ctx, err)
+	}
+	return commits.relate(known, head), nil
 }
 
 // bring opens a session, reads the branch's head and fetches it if the store does
 // not hold it, or if it is the commit to deepen.
 func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (plumbing.Hash, error) {
+	ctx, cancel := s.remote.within(ctx)
+	defer cancel()
 	session, err := s.remote.uploadSession(ctx)
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -410,8 +441,6 @@ func closeSession(c io.Closer) { _ = c.Close() }
 
 // refetch throws the store away, fetches into a new one and returns the head.
 func (s *Source) refetch(ctx context.Context, head plumbing.Hash) (plumbing.Hash, error) {
-	ctx, cancel := s.remote.within(ctx)
-	defer cancel()
 	st, err := s.store.renewed()
 	if err != nil {
 		return plumbing.ZeroHash, err
@@ -420,9 +449,38 @@ func (s *Source) refetch(ctx context.Context, head plumbing.Hash) (plumbing.Hash
 	return s.bring(ctx, head, fetchDepth)
 }
 
+// tidy replaces a store that took many fetches by one fetched afresh. Failing to is
+// put right after a later look.
+func (s *Source) tidy(ctx context.Context, head plumbing.Hash) {
+	if s.store.packs() <= s.keep {
+		return
+	}
+	if err := s.replaceStore(ctx, head); err != nil {
+		s.log.WarnContext(ctx, "object store grows, for it cannot be fetched afresh", "err", message(err))
+	}
+}
+
+func (s *Source) replaceStore(ctx context.Context, head plumbing.Hash) error {
+	fresh, err := openStore(s.store.dir + ".new")
+	if err != nil {
+		return err
+	}
+	if fresh, err = fresh.renewed(); err != nil {
+		return err
+	}
+	old := s.store
+	s.store = fresh
+	if _, err := s.bring(ctx, head, fetchDepth); err != nil {
+		s.store = old
+		return errors.Join(err, fresh.discard())
+	}
+	s.store, err = old.replacedBy(fresh)
+	return err
+}
+
 // judge decides whether head comes into force. It fails only if head cannot be
 // read.
-func (s *Source) judge(head plumbing.Hash) error {
+func (s *Source) judge(head plumbing.Hash, way ancestry) error {
 	c, err := s.store.commit(head)
 	if err != nil {
 		return fmt.Errorf("%w: read commit %s: %w", errNotReadable, head, err)
@@ -437,62 +495,56 @@ func (s *Source) judge(head plumbing.Hash) error {
 		return nil
 	case err != nil:
 		return err
-	case len(files) == 0 && !s.mayBeEmpty():
+	case len(files) == 0 && !s.force.isEmpty():
 		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.revision(head), s.stays()))
 		return nil
 	}
-	way := s.store.relate(s.head, head)
-	out := s.assemble(s.force, files, way.lineage)
+	step := s.step(c, way)
+	step.files = files
+	out := assemble(step, s.rules())
 	if s.opts.Strict && model.HasErrors(out.problems) {
 		s.reject(head, out.problems)
 		return nil
 	}
+	s.cause, s.approvals = "", step.approvals
+	s.head, s.force, s.at = head, out.force, s.source()
+	s.at.Commit = head.String()
 	s.evaluated, s.verdict = head, model.SourceState{Observed: s.revision(head)}
-	if way.lineage == rewritten {
-		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, s.rewrite(head, out.force)
-	}
-	approvals := s.store.approvals(c, way.between)
-	// Written down before anybody acts upon it: a restart must not go back behind
-	// what was acted upon, or the claims that it does not know yet look released.
-	s.head, s.force = head, out.force
-	s.save(approvals)
-	s.takeOver(head, out, approvals, len(files))
+	// Written down before anybody acts upon it: what is held has to survive a restart.
+	s.save()
+	s.takeOver(out, len(files), false)
 	return nil
 }
 
-// mayBeEmpty reports whether a revision without manifests takes nothing away.
-func (s *Source) mayBeEmpty() bool {
-	if s.head.IsZero() {
-		return s.newFleet.Load()
+// step is the change from what is in force to a commit.
+func (s *Source) step(c *object.Commit, way ancestry) change {
+	if s.head.IsZero() && s.cause != "" {
+		for _, h := range s.store.newest(c.Hash, fetchDepth) {
+			if recent, err := s.store.commit(h); err == nil {
+				way.between = append(way.between, recent)
+			}
+		}
 	}
-	f := s.force
-	return len(f.objects)+len(f.lost)+len(f.unread) == 0 && !f.forgotten
+	step := change{
+		prev: s.force, lineage: way.lineage, revision: s.revision(c.Hash), at: s.opts.Clock(),
+		approvals: newest(s.approvals, s.store.approvals(c, way.between)),
+	}
+	if s.cause != "" {
+		step.lineage, step.cause = rewritten, s.cause
+	} else if way.lineage == rewritten {
+		step.cause = model.AbsentHistoryRewritten
+	}
+	return step
 }
 
-func (s *Source) assemble(prev force, files []manifest, l lineage) outcome {
-	return assemble(prev, files, l, rules{s.opts.Validate, s.opts.CrossCheck})
-}
+func (s *Source) rules() rules { return rules{s.opts.Validate, s.opts.CrossCheck, newToken} }
 
 // stays says what is in force instead of a revision that is not taken.
 func (s *Source) stays() string {
 	if s.head.IsZero() {
 		return "nothing is in force yet"
 	}
-	return string(s.revision(s.head)) + " stays in force"
-}
-
-func (s *Source) rewrite(head plumbing.Hash, f force) string {
-	vanished := 0
-	for _, p := range f.objects {
-		if p.vanished {
-			vanished++
-		}
-	}
-	text := fmt.Sprintf("%s does not descend from %s", s.revision(head), s.revision(s.head))
-	if vanished > 0 {
-		text += fmt.Sprintf("; %d objects that it lacks stay in force until the next commit lacks them too", vanished)
-	}
-	return text
+	return string(s.at.Revision()) + " stays in force"
 }
 
 // refuse leaves what is in force and says why head is not.
@@ -517,21 +569,24 @@ func (s *Source) reject(head plumbing.Hash, problems []model.Problem) {
 	s.refuse(head, model.SourceRejected, shorten(text))
 }
 
-// takeOver puts head in force.
-func (s *Source) takeOver(head plumbing.Hash, out outcome, approvals []string, files int) {
+// takeOver shows what came into force. Restored says that the branch was not looked
+// at since.
+func (s *Source) takeOver(out outcome, files int, restored bool) {
 	now := s.opts.Clock()
-	s.head, s.force = head, out.force
-	d := out.desired()
-	d.Revision, d.Time, d.Approvals, d.Restored = s.revision(head), now, approvals, out.restored
+	if len(out.force.absent) > 0 {
+		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, out.force.rewriteText()
+	}
 	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
-	d.Source = s.verdict
+	d := out.desired()
+	d.Revision, d.URL, d.Path = s.at.Revision(), s.at.URL, s.at.Path
+	d.Time, d.Approvals, d.Restored, d.Source = now, s.approvals, restored, s.verdict
 	s.metrics.revision.Set(float64(now.Unix()))
 	s.metrics.files.Set(float64(files))
 	s.showProblems(out.problems)
 	s.status.Store(&d.Source)
 	s.desired.Store(d)
 	signal(s.changed)
-	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.force.objects), "problems", len(out.problems))
+	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.force.objects), "problems", len(out.problems), "absent", len(out.force.absent))
 }
 
 func (s *Source) showProblems(problems []model.Problem) {
@@ -583,18 +638,15 @@ func since(old *model.SourceState, reason string, now time.Time) time.Time {
 	return now
 }
 
-// save writes down what a restart needs. Failing to is not worth losing the
-// revision for.
-func (s *Source) save(approvals []string) {
+// save writes down what a restart would have to fetch. Failing to is not worth
+// losing the revision for.
+func (s *Source) save() {
 	before := s.state
-	st := &state{
-		Version: stateVersion, URL: s.opts.URL, Branch: s.opts.Branch, Path: s.opts.Path,
-		Head: s.head.String(), Approvals: approvals,
+	st := &state{Version: stateVersion, Approvals: s.approvals}
+	if before != nil {
+		st.Heads = before.Heads
 	}
-	if s.verdict.Reason == model.SourceHistoryRewritten {
-		verdict := s.verdict
-		st.Rewritten = &verdict
-	}
+	st.Heads = append(slices.Clip(st.Heads[max(0, len(st.Heads)-maxHeads+1):]), s.at)
 	st.setForce(s.force, func(h plumbing.Hash) ([]byte, error) {
 		if before != nil && before.Blobs[h.String()] != nil {
 			return before.Blobs[h.String()], nil
@@ -603,7 +655,7 @@ func (s *Source) save(approvals []string) {
 	})
 	s.state = st
 	if err := st.write(s.stateFile()); err != nil {
-		s.log.Error("state of the source is not kept: a restart will not know what is in force", "err", err)
+		s.log.Error("what the source holds is not kept: a restart will know no last good version of files that are wrong", "err", err)
 	}
 }
 

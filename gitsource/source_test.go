@@ -103,11 +103,10 @@ func TestSource(t *testing.T) {
 			{do: commit(map[string]string{"web.yaml": brokenClaim("web"), "db.yaml": claimYAML("db", "a")}), problem: "unknown field",
 				quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"}},
 		}},
-		"a file that could never be read makes what is known incomplete": {steps: []step{
-			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "a")}), problem: "syntax error",
-				incomplete: true, claims: map[string]string{"db": "a"}},
-			{do: nothing, reopen: true, stays: true, problem: "syntax error", incomplete: true, claims: map[string]string{"db": "a"}},
-			{do: commit(map[string]string{"db.yaml": claimYAML("db", "b")}), problem: "syntax error", incomplete: true, claims: map[string]string{"db": "b"}},
+		"a file that could never be read is a problem, and no more": {steps: []step{
+			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "a")}), problem: "syntax error", claims: map[string]string{"db": "a"}},
+			{do: nothing, reopen: true, stays: true, problem: "syntax error", claims: map[string]string{"db": "a"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "b")}), problem: "syntax error", claims: map[string]string{"db": "b"}},
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a")}), claims: map[string]string{"db": "b", "web": "a"}},
 			{do: commit(map[string]string{"web.yaml": broken}), problem: "syntax error", claims: map[string]string{"db": "b", "web": "a"}},
 		}},
@@ -180,16 +179,18 @@ func TestSource(t *testing.T) {
 			}, stays: true, reason: model.SourcePathMissing, claims: map[string]string{"web": "a"}},
 			{do: nothing, reopen: true, stays: true, reason: model.SourcePathMissing, claims: map[string]string{"web": "a"}},
 		}},
-		"G02 an unrelated history deletes nothing until a commit confirms": {steps: []step{
+		"G02 an unrelated history deletes and changes nothing, nor does the commit after it": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
-			{do: nothing, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
-			{do: nothing, reopen: true, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
-			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), claims: map[string]string{"web": "b", "new": "a"}},
+			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: nothing, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: nothing, reopen: true, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a", "new": "a"}},
+			{do: commit(map[string]string{"web.yaml": claimYAML("web", "c")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "c", "db": "a", "new": "a"}},
+			{do: commit(map[string]string{"db.yaml": claimYAML("db", "b")}), claims: map[string]string{"web": "c", "db": "b", "new": "a"}},
 		}},
 		"G02 a history rewritten while Ingot was down is noticed": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reopen: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "b", "db": "a"}},
+			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reopen: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
 		}},
 		"G18 an older head is a rewritten history": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
@@ -200,7 +201,7 @@ func TestSource(t *testing.T) {
 					t.Fatal(err)
 				}
 			}, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
-			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), claims: map[string]string{"web": "a", "new": "a"}},
+			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a", "new": "a"}},
 		}},
 		"G16 links, submodules and LFS pointers are refused by name": {steps: []step{
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a"), "d/db.yaml": claimYAML("db", "a")}), claims: map[string]string{"web": "a", "db": "a"}},
@@ -228,7 +229,7 @@ func TestSource(t *testing.T) {
 				st.do(t, repo)
 				if st.reopen {
 					s.close()
-					s = newSource(t, opts)
+					s = begun(t, opts, records(s.Desired()))
 				}
 				err := s.Sync(t.Context())
 				if failed := st.reason == model.SourceFetchFailed; err != nil && !failed && st.reason != model.SourceEmpty {
@@ -274,10 +275,10 @@ func compare(t *testing.T, i int, want step, d *model.Desired, before model.Revi
 func TestAFleetMayBeginWithoutManifests(t *testing.T) {
 	repo := gittest.NewRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"README.md": "soon"}, "begin"))
-	s := newSource(t, testOptions(t, repo.URL()))
+	s := notBegun(t, testOptions(t, repo.URL()))
 	_ = s.Sync(t.Context())
-	if s.Desired() != nil || s.State().Reason != model.SourceEmpty {
-		t.Fatalf("in force before anybody said that the fleet is new: %+v, %+v", s.Desired(), s.State())
+	if s.Desired() != nil {
+		t.Fatalf("in force before anybody said what the records say: %+v", s.Desired())
 	}
 	s.NewFleet()
 	if err := s.Sync(t.Context()); err != nil || s.Desired() == nil || s.State().Reason != "" {
@@ -376,12 +377,14 @@ func TestApprovals(t *testing.T) {
 	ok[string](t)(repo.Commit(nil, "not in the last paragraph\n\nIngot-Approve: never\n\nbye"))
 	ok[string](t)(repo.Merge(side, nil, "merge"))
 	ok[string](t)(repo.Commit(nil, "after"))
-	if diff := cmp.Diff([]string{"side", "three", "two"}, mustSync(t, s).Approvals); diff != "" {
+	all := []string{"before", "two", "three", "side"}
+	d := mustSync(t, s)
+	if diff := cmp.Diff(all, d.Approvals); diff != "" {
 		t.Errorf("approvals (-want +got):\n%s", diff)
 	}
 	s.close()
-	s = newSource(t, s.opts)
-	if diff := cmp.Diff([]string{"side", "three", "two"}, mustSync(t, s).Approvals); diff != "" {
+	s = begun(t, s.opts, records(d))
+	if diff := cmp.Diff(all, mustSync(t, s).Approvals); diff != "" {
 		t.Errorf("approvals after a restart (-want +got):\n%s", diff)
 	}
 }
@@ -477,7 +480,7 @@ func TestDepth(t *testing.T) {
 	ok[string](t)(repo.ForcePush(map[string]string{"d01/c1.yaml": claimYAML("c1", "new world")}, "unrelated"))
 	look("unrelated history", whole, model.SourceHistoryRewritten, 1000)
 	change(1)
-	look("confirmed", 4000, "", 1)
+	look("a commit on it", 4000, model.SourceHistoryRewritten, 1000)
 	rewind(tip)
 	look("back to the old history", whole, model.SourceHistoryRewritten, 1000)
 	change(25)
@@ -529,10 +532,10 @@ func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
 	for name, wreck := range damage {
 		t.Run(name, func(t *testing.T) {
 			s := newSource(t, opts)
-			mustSync(t, s)
+			b := records(mustSync(t, s))
 			s.close()
 			wreck(t)
-			s = newSource(t, opts)
+			s = begun(t, opts, b)
 			ok[string](t)(repo.Commit(map[string]string{"new.yaml": claimYAML("new", name)}, "third"))
 			d := mustSync(t, s)
 			if d.Claims["default/new"] == nil || d.Claims["default/db"] == nil {
@@ -550,18 +553,18 @@ func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
 	s := newSource(t, opts)
 	mustSync(t, s)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": broken}, "second"))
-	mustSync(t, s)
+	b := records(mustSync(t, s))
 	s.close()
 	if err := os.RemoveAll(filepath.Join(opts.Dir, "objects.git")); err != nil {
 		t.Fatal(err)
 	}
 	ok[string](t)(repo.ForcePush(map[string]string{"web.yaml": broken}, "unrelated"))
-	d := mustSync(t, newSource(t, opts))
+	d := mustSync(t, begun(t, opts, b))
 	if diff := cmp.Diff(map[string]string{"web": "a"}, claims(d)); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	if !d.Incomplete {
-		t.Error("db is not known any more, and nothing says that something may be missing")
+	if !d.Quarantined[claimIdentity("default/db")] {
+		t.Errorf("db is not known any more, and only %v is said to be missing", d.Quarantined)
 	}
 }
 
@@ -583,21 +586,6 @@ func TestStoreIsFetchedAfreshNowAndThen(t *testing.T) {
 		if n := s.store.packs(); n > s.keep+3 {
 			t.Fatalf("round %d: %d packs", i, n)
 		}
-	}
-}
-
-func TestAnotherURLBeginsAnew(t *testing.T) {
-	old, other := gittest.NewRepo(t), gittest.NewRepo(t)
-	ok[string](t)(old.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
-	ok[string](t)(other.Commit(map[string]string{"db.yaml": claimYAML("db", "a")}, "other"))
-	opts := testOptions(t, old.URL())
-	s := newSource(t, opts)
-	mustSync(t, s)
-	s.close()
-	opts.URL = other.URL()
-	d := mustSync(t, newSource(t, opts))
-	if diff := cmp.Diff(map[string]string{"db": "a"}, claims(d)); diff != "" || d.Source.Reason != "" {
-		t.Errorf("%+v claims (-want +got):\n%s", d.Source, diff)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,30 +13,26 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"ingot/model"
+	"ingot/model/fault"
 )
 
-// stateVersion is the layout of the state file that this program writes.
-const stateVersion = 1
+// stateVersion is the layout of the state file that this program writes. A file of
+// another layout is not looked at.
+const stateVersion = 2
 
-// state is what a restart needs to know of the revision in force and cannot find
-// in the repository again. It holds the content of what is in force beside the
-// revision, so it does not depend on the object store. It may hold secrets, as
-// the store does.
+// maxHeads is how many revisions a state file remembers.
+const maxHeads = 100
+
+// state spares a restart what it would have to fetch, and keeps the last good
+// version of what Git no longer has in a good one. It is a cache: which revision was
+// applied is a record, and kept elsewhere. It may hold secrets, as the store does.
 type state struct {
-	Version int    `json:"version"`
-	URL     string `json:"url"`
-	Branch  string `json:"branch"`
-	Path    string `json:"path"`
-
-	// Head is the revision in force.
-	Head      string   `json:"head"`
-	Approvals []string `json:"approvals,omitempty"`
-	// Rewritten is set while the revision in force is one that rewrote history.
-	Rewritten *model.SourceState `json:"rewritten,omitempty"`
-	Held      []heldObject       `json:"held,omitempty"`
-	Blobs     map[string][]byte  `json:"blobs,omitempty"` // by hash
-	Unread    []string           `json:"unread,omitempty"`
-	Forgotten bool               `json:"forgotten,omitempty"`
+	Version int `json:"version"`
+	// Heads are the revisions that were in force, newest last.
+	Heads     []model.Applied   `json:"heads"`
+	Approvals []string          `json:"approvals,omitempty"`
+	Held      []heldObject      `json:"held,omitempty"`
+	Blobs     map[string][]byte `json:"blobs,omitempty"` // by hash
 }
 
 // heldObject is an object in force that is not what the revision says.
@@ -45,12 +40,8 @@ type heldObject struct {
 	Identity model.Identity `json:"identity"`
 	Path     string         `json:"path"`
 	Blob     string         `json:"blob"`
-	Vanished bool           `json:"vanished,omitempty"`
-}
-
-// belongsTo reports whether the state is that of the same source.
-func (s *state) belongsTo(url, branch, path string) bool {
-	return s.Version == stateVersion && s.URL == url && s.Branch == branch && s.Path == path
+	Since    model.Revision `json:"since"`
+	Behind   []string       `json:"behind,omitempty"`
 }
 
 // readState returns nil if there is none.
@@ -61,6 +52,13 @@ func readState(file string) (*state, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read state of the source: %w", err)
+	}
+	var layout struct{ Version int }
+	if err := json.Unmarshal(b, &layout); err != nil {
+		return nil, fmt.Errorf("read state of the source %s: %w", file, err)
+	}
+	if layout.Version != stateVersion {
+		return nil, nil
 	}
 	var s state
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -75,9 +73,11 @@ func (s *state) write(file string) error {
 	if err != nil {
 		return fmt.Errorf("write state of the source: %w", err)
 	}
+	fault.Point(fault.BeforeState)
 	if err := replaceFile(file, b); err != nil {
 		return fmt.Errorf("write state of the source: %w", err)
 	}
+	fault.Point(fault.AfterState)
 	return nil
 }
 
@@ -103,16 +103,24 @@ func replaceFile(file string, content []byte) (err error) {
 	return os.Rename(f.Name(), file)
 }
 
+// head is the revision in force when the state was written.
+func (s *state) head() model.Applied {
+	if s == nil || len(s.Heads) == 0 {
+		return model.Applied{}
+	}
+	return s.Heads[len(s.Heads)-1]
+}
+
 // setForce notes what is held, with the content of each blob as contentOf gives
-// it; a blob that cannot be had is left out, and its objects are lost by a restart.
+// it; of a blob that cannot be had a restart knows the names at most.
 func (s *state) setForce(f force, contentOf func(plumbing.Hash) ([]byte, error)) {
 	s.Held, s.Blobs = nil, make(map[string][]byte)
 	for id, p := range f.objects {
-		if !p.held {
+		if !p.held || p.object == nil {
 			continue
 		}
 		hash := p.blob.String()
-		s.Held = append(s.Held, heldObject{Identity: id, Path: p.path, Blob: hash, Vanished: p.vanished})
+		s.Held = append(s.Held, heldObject{Identity: id, Path: p.path, Blob: hash, Since: p.since, Behind: p.behind})
 		if _, ok := s.Blobs[hash]; ok {
 			continue
 		}
@@ -121,37 +129,44 @@ func (s *state) setForce(f force, contentOf func(plumbing.Hash) ([]byte, error))
 		}
 	}
 	slices.SortFunc(s.Held, func(a, b heldObject) int { return strings.Compare(a.Identity.String(), b.Identity.String()) })
-	s.Unread = slices.Sorted(maps.Keys(f.unread))
-	s.Forgotten = f.forgotten
 }
 
-// force returns what was held when the state was written. parse decodes a blob.
-func (s *state) force(parse func(file string, content []byte) *decoded) force {
-	f := force{
-		objects:   make(map[model.Identity]placed),
-		lost:      make(map[model.Identity]bool),
-		paths:     make(map[string]bool),
-		unread:    make(map[string]bool),
-		forgotten: s.Forgotten,
+// held returns what was held already when a revision was in force: nothing of one
+// that the state does not remember, for that may have had newer versions. parse
+// decodes a blob.
+func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) map[model.Identity]placed {
+	out := make(map[model.Identity]placed)
+	if s == nil {
+		return out
 	}
-	for _, path := range s.Unread {
-		f.unread[path] = true
-	}
-	files := make(map[heldObject]*decoded)
-	for _, h := range s.Held {
-		file := heldObject{Path: h.Path, Blob: h.Blob}
-		if files[file] == nil {
-			files[file] = parse(h.Path, s.Blobs[h.Blob])
+	later := make(map[model.Revision]bool)
+	known := false
+	for _, head := range slices.Backward(s.Heads) {
+		if known = head == at; known {
+			break
 		}
-		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
-		if i < 0 {
-			f.lost[h.Identity] = true
-			f.unread[h.Path] = true
+		later[head.Revision()] = true
+	}
+	if !known {
+		return out
+	}
+	delete(later, at.Revision())
+	files := make(map[[2]string]*decoded)
+	for _, h := range s.Held {
+		content, ok := s.Blobs[h.Blob]
+		if !ok || later[h.Since] {
 			continue
 		}
-		f.objects[h.Identity] = placed{
-			object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), held: true, vanished: h.Vanished,
+		file := [2]string{h.Path, h.Blob}
+		if files[file] == nil {
+			files[file] = parse(h.Path, content)
+		}
+		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
+		if i >= 0 {
+			out[h.Identity] = placed{
+				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), held: true, since: h.Since, behind: h.Behind,
+			}
 		}
 	}
-	return f
+	return out
 }

@@ -80,8 +80,8 @@ func TestPublish(t *testing.T) {
 		t.Helper()
 		return ok[Published](t)(b.Publish(t.Context(), report(7, files)))
 	}
-	if got := ok[map[string][]byte](t)(b.Read(t.Context())); got != nil {
-		t.Errorf("read %v before the first commit", got)
+	if diff := cmp.Diff(Snapshot{}, ok[Snapshot](t)(b.Read(t.Context()))); diff != "" {
+		t.Errorf("read before the first commit (-want +got):\n%s", diff)
 	}
 	p := publish(fleet)
 	holds(t, repo, fleet, 1)
@@ -90,7 +90,7 @@ func TestPublish(t *testing.T) {
 	}
 	log := ok[[]gittest.Commit](t)(repo.ReadLog("status"))
 	want := gittest.Commit{Hash: p.Commit, Author: "Ingot", Email: "ingot@localhost",
-		Message: "something happened\n\ns1: a → b\ns2: c\n\nRevision: main@sha1:abc\nFence: 7"}
+		Message: "something happened\n\ns1: a → b\ns2: c\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7"}
 	if diff := cmp.Diff(want, log[0], cmp.Transformer("orphan", func(p []string) int { return len(p) })); diff != "" {
 		t.Errorf("commit (-want +got):\n%s", diff)
 	}
@@ -111,7 +111,7 @@ func TestPublish(t *testing.T) {
 	holds(t, repo, next, 3)
 
 	read := make(map[string]string)
-	for path, content := range ok[map[string][]byte](t)(b.Read(t.Context())) {
+	for path, content := range ok[Snapshot](t)(b.Read(t.Context())).Files {
 		read[path] = string(content)
 	}
 	if diff := cmp.Diff(next, read); diff != "" {
@@ -406,5 +406,17 @@ func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
 	ok[Published](t)(b.Publish(t.Context(), r))
 	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" || got["servers/s2.yaml"] != "a: 3\n" {
 		t.Errorf("branch holds %v", got)
+	}
+}
+
+func TestALongCommitMessageIsCut(t *testing.T) {
+	r := report(7, nil)
+	r.Body = nil
+	for i := range maxBody + 3 {
+		r.Body = append(r.Body, fmt.Sprint(i, strings.Repeat("x", 10*maxMessage)))
+	}
+	message := commitMessage(r)
+	if !strings.HasSuffix(message, "…\nand 3 more\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7\n") || len(message) > maxBody*(maxMessage+20) {
+		t.Errorf("message of %d bytes ends %q", len(message), message[len(message)-80:])
 	}
 }

@@ -41,6 +41,7 @@ type fileNode struct {
 	next     *model.Document // what rendered and content are of, doc to be
 	rendered plumbing.Hash
 	content  []byte // nil once it was pushed
+	cut      error  // says what was left out of content
 	err      error
 }
 
@@ -52,6 +53,12 @@ func (f *fileNode) render() error {
 	content, err := render(f.next)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", f.path, err)
+	}
+	f.cut = nil
+	if len(content) > maxStatusFile {
+		if content, f.cut = cutDown(f.next, len(content)); content == nil {
+			return fmt.Errorf("write %s: %w", f.path, f.cut)
+		}
 	}
 	f.content, f.rendered = content, hashObject("blob", content)
 	return nil
@@ -122,7 +129,8 @@ func nameRune(r rune) bool {
 
 // update makes the tree that of docs and returns how many files changed. Only
 // documents that are not the ones of the last time are rendered. One that cannot
-// be written is skipped, for the reason given: its file stays as it was.
+// be written is skipped, for the reason given: its file stays as it was. One that is
+// too large is cut down to what has to be kept.
 func (t *statusTree) update(docs map[string]*model.Document) (int, map[string]error) {
 	t.round++
 	kept := 0
@@ -167,6 +175,9 @@ func (t *statusTree) update(docs map[string]*model.Document) (int, map[string]er
 			f.doc, f.hash = f.next, f.rendered
 			f.parent.touch()
 			changed++
+		}
+		if f.err == nil && f.cut != nil {
+			skipped[f.path] = f.cut
 		}
 	}
 	t.root.rehash()

@@ -18,9 +18,13 @@ import (
 // larger than what manifests need.
 const objectCache = 16 * cache.MiByte
 
-// refetchAfter is how many fetches that brought objects a store takes before it
-// is thrown away and fetched afresh: nothing else ever shrinks it.
-const refetchAfter = 500
+// refetchAfter is how many fetches that brought objects a store takes before it is
+// replaced by one that is fetched afresh: each leaves a pack, and nothing else ever
+// shrinks the store.
+const refetchAfter = 50
+
+// maxDescriptors is how many packs are kept open.
+const maxDescriptors = 16
 
 // store is a bare object store on disk. It is not safe for concurrent use.
 type store struct {
@@ -34,7 +38,7 @@ func openStore(dir string) (*store, error) {
 		return nil, fmt.Errorf("make object store: %w", err)
 	}
 	st := filesystem.NewStorageWithOptions(osfs.New(dir), cache.NewObjectLRU(objectCache),
-		filesystem.Options{ExclusiveAccess: true, KeepDescriptors: true})
+		filesystem.Options{ExclusiveAccess: true, MaxOpenDescriptors: maxDescriptors})
 	if err := st.Init(); err != nil {
 		return nil, fmt.Errorf("make object store: %w", err)
 	}
@@ -48,6 +52,25 @@ func (s *store) renewed() (*store, error) {
 		return nil, fmt.Errorf("delete object store: %w", err)
 	}
 	return openStore(s.dir)
+}
+
+// replacedBy closes and deletes the store and puts another one in its place.
+func (s *store) replacedBy(other *store) (*store, error) {
+	s.close()
+	other.close()
+	if err := os.RemoveAll(s.dir); err != nil {
+		return nil, fmt.Errorf("delete object store: %w", err)
+	}
+	if err := os.Rename(other.dir, s.dir); err != nil {
+		return nil, fmt.Errorf("replace object store: %w", err)
+	}
+	return openStore(s.dir)
+}
+
+// discard closes and deletes the store.
+func (s *store) discard() error {
+	s.close()
+	return os.RemoveAll(s.dir)
 }
 
 func (s *store) close() { _ = s.storage.Close() }

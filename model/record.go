@@ -40,14 +40,14 @@ type ServerRecord struct {
 	Since     time.Time   `json:"since"` // when State was entered
 	// Back is where Maintenance and Error return to.
 	Back ServerState `json:"back,omitempty"`
+	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
+	// OperationPark.
+	MaintainedBy string `json:"maintainedBy,omitempty"`
 
 	// Claim is the claim that the server is bound to, or was when it was Released
 	// with policy Retain; ClaimedAt when it was bound.
 	Claim     ClaimName `json:"claim,omitempty"`
 	ClaimedAt time.Time `json:"claimedAt,omitzero"`
-	// Removed is set once a commit took the claim away: without it a claim that Git
-	// lacks is merely absent, and its server is kept.
-	Removed *Removal `json:"removed,omitempty"`
 	// Intent is the newest decision that the status branch has to show before it is
 	// acted upon; nil = there was none.
 	Intent *Intent `json:"intent,omitempty"`
@@ -75,6 +75,9 @@ type ServerRecord struct {
 	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
 	// Asked is a power request that was made and whose effect is awaited.
 	Asked *PowerAsked `json:"asked,omitempty"`
+	// BootsAfter is how long the server took, when it was last seen to, from its
+	// power-on to its first request to the network.
+	BootsAfter time.Duration `json:"bootsAfter,omitempty"`
 	// Attempts counts the discoveries begun since the server was last Available, or the
 	// boots for its claim that came to nothing.
 	Attempts int `json:"attempts,omitempty"`
@@ -96,9 +99,10 @@ type ServerRecord struct {
 	HandledBefore []string `json:"handledBefore,omitempty"`
 
 	// Reason and Message say what is wrong in state Error.
-	Reason   string `json:"reason,omitempty"`
-	Message  string `json:"message,omitempty"`
-	Restored bool   `json:"restored,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Restored is what versions that knew no Doubt said instead. It is only read.
+	Restored bool `json:"restored,omitempty"`
 	// Doubt says why the record may not be what was decided last; nil = it is.
 	Doubt *Doubt `json:"doubt,omitempty"`
 
@@ -160,6 +164,10 @@ type PowerAsked struct {
 	At    time.Time `json:"at"`
 	// Reached is set once Want was read: after a restart nobody waits for it again.
 	Reached bool `json:"reached,omitempty"`
+	// Unsure is set before the request is sent, and until its answer has come: whether
+	// it was carried out is not known. Tries counts such requests in a row.
+	Unsure bool `json:"unsure,omitempty"`
+	Tries  int  `json:"tries,omitempty"`
 }
 
 // Removal is a commit that took an object away.
@@ -169,6 +177,20 @@ type Removal struct {
 	// Approved is set when no commit that descends from the revision in force took it
 	// away, but a person approved that it is gone.
 	Approved bool `json:"approved,omitempty"`
+}
+
+// RemovedObject is an object that a commit took away.
+type RemovedObject struct {
+	Identity Identity `json:"identity"`
+	Removal
+}
+
+// UnreadableRecord is a server's record that is known by its name alone.
+type UnreadableRecord struct {
+	Server ServerName `json:"server"`
+	Claim  ClaimName  `json:"claim,omitempty"` // whose own file names the server
+	Since  time.Time  `json:"since"`
+	Token  string     `json:"token"` // what Ingot-Approve names to have it given up
 }
 
 // IntentKind is what kind of decision an Intent is.
@@ -367,10 +389,12 @@ type FleetRecord struct {
 	Letting []Disruption `json:"letting,omitempty"`
 	// Done are the disruptions that were decided upon within the guard's window without
 	// an approval, oldest first.
-	Done     []Disruption `json:"done,omitempty"`
-	Guard    *GuardHold   `json:"guard,omitempty"`
-	Approved []string     `json:"approved,omitempty"`
-	Restored time.Time    `json:"restored,omitzero"`
+	Done []Disruption `json:"done,omitempty"`
+	// Removed are the objects that a commit took away and that a server still depends
+	// on: its claim, its maintenance, its own manifest. It is saved with Applied.
+	Removed []RemovedObject `json:"removed,omitempty"`
+	// Unreadable are the servers of which no copy of the record can be read.
+	Unreadable []UnreadableRecord `json:"unreadable,omitempty"`
 	// Unknown is when nothing was known of the fleet, though it had servers that ran:
 	// the claims of the first revision wait for approval. Zero otherwise.
 	Unknown time.Time `json:"unknown,omitzero"`
@@ -383,7 +407,6 @@ const MaxHolds = 8
 
 // GuardHold is a list of disruptive steps that waits for approval, or for room.
 type GuardHold struct {
-	Hash     string       `json:"hash,omitempty"`
 	Token    string       `json:"token"` // what Ingot-Approve must name
 	Revision Revision     `json:"revision"`
 	Since    time.Time    `json:"since"`

@@ -79,6 +79,10 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 	for key, value := range all {
 		size += len(key) + len(value)
 		d.fault(key, key, keyFault(strings.ToLower(key)))
+		switch key {
+		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover:
+			d.checkAsked(key, value)
+		}
 		switch {
 		case key == AnnotationOperation:
 			d.checkOperation(value)
@@ -88,6 +92,16 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 	}
 	if size > maxAnnotationBytes {
 		d.bad("", "the annotations have "+strconv.Itoa(size)+" bytes, at most "+strconv.Itoa(maxAnnotationBytes)+" are allowed")
+	}
+}
+
+// maxAsked is how long a value may be that asks for something once: it is remembered.
+const maxAsked = 256
+
+// checkAsked keeps what is remembered of an annotation short.
+func (d *nodeDecoder) checkAsked(key, value string) {
+	if len(value) > maxAsked {
+		d.bad(key, "it has "+strconv.Itoa(len(value))+" bytes, at most "+strconv.Itoa(maxAsked)+" are allowed")
 	}
 }
 

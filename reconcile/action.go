@@ -81,9 +81,23 @@ type Move struct {
 
 	Do   []Action            // in order, stopping at the first that fails
 	Then *model.ServerRecord // saved once all of Do succeeded
+	// Heals is set when the move does nothing but bring what is bound back to the power
+	// that it had: that waits for nobody.
+	Heals bool
 	// Routine is set for a look that nothing waits for: unless it finds something
 	// new, there is nothing to plan after it.
 	Routine bool
+}
+
+// touches reports whether the move changes anything on the machine.
+func (m *Move) touches() bool {
+	for _, a := range m.Do {
+		switch a.(type) {
+		case BootOnce, DiskOnce, ClearBoot, SetPower:
+			return true
+		}
+	}
+	return false
 }
 
 // A BMCMove is a reading of one BMC.

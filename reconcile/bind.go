@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -57,7 +58,7 @@ func (f *fleet) waiting() []waitingClaim {
 	}
 	adopted := f.adopted()
 	for name, c := range f.in.Desired.Claims {
-		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" {
+		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" || f.withheldClaim(name).Reason != "" {
 			continue
 		}
 		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
@@ -87,6 +88,19 @@ func (f *fleet) unready(c *model.ServerClaim) Why {
 		why = Why{Reason: "Ignored", Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
 	}
 	return why
+}
+
+// withheldClaim says why a claim is not to be bound anew, whatever servers are free.
+func (f *fleet) withheldClaim(name model.ClaimName) Why {
+	for _, u := range f.record.Unreadable {
+		if u.Claim == name {
+			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s that it is given up", u.Server, approveLine(u.Token)), u.Since, RackOperator}
+		}
+	}
+	if a, listed := f.absence(claimIdentity(name)); listed && a.Blob == "" {
+		return absentWhy("claim "+string(name), a)
+	}
+	return f.unknownFleet(name)
 }
 
 // asks is a text that is equal for claims that ask for the same servers.
@@ -216,7 +230,7 @@ func (f *fleet) freeServers() []*server {
 // unfree is why no claim may be bound to the server now, in a word or two; "" if
 // one may.
 func (f *fleet) unfree(s *server) string {
-	maintained, _ := f.maintenance(s)
+	maintained := f.maintenance(s).by != ""
 	switch {
 	case s.rec.State != model.StateAvailable:
 		return string(s.rec.State)
@@ -239,7 +253,7 @@ func (f *fleet) unfree(s *server) string {
 }
 
 // putOff reports whether the server's last move failed and waits to be tried again.
-func (s *server) putOff() bool { return s.now().Before(s.rec.NotBefore) || s.rec.Restored }
+func (s *server) putOff() bool { return s.now().Before(s.rec.NotBefore) || s.doubted() }
 
 // mismatch is why a claim does not match a server, whatever its state; "" if it does.
 func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {

@@ -102,10 +102,10 @@ func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 			t.Errorf("digest %s, image (-want +got):\n%s", before.ImageDigest, diff)
 		}
 		pinned := w.Observed().Servers["bmc00-system-0"].Ticket
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.stop()
 
-		recs, problems := Restore(files, time.Now())
+		recs, problems := restored(files)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -134,11 +134,11 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		for !w.Observed().Servers["bmc00-system-0"].Ticket.Open() || w.seen(0).power != model.PowerOn {
 			pass(100 * time.Millisecond)
 		}
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		pass(10 * time.Second) // it is installed meanwhile
 		w.stop()
 
-		recs, _ := Restore(files, time.Now())
+		recs, _ := restored(files)
 		w.mu.Lock()
 		w.observed = model.NewObserved()
 		w.observed.Records = recs
@@ -150,7 +150,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		if m := w.seen(0); len(m.boots) != len(before.boots) || m.forced > 0 || before.installs != 1 {
 			t.Errorf("installed %d times before, then forced off %d times and booted %v", before.installs, m.forced, m.boots[len(before.boots):])
 		}
-		if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != BootFailed {
+		if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != string(model.DoubtInstallUnknown) {
 			t.Errorf("it says %+v", why)
 		}
 	})

@@ -17,7 +17,7 @@ func (s *server) cleanup() Step {
 	report := s.fleet.in.Observed.Wipes[s.name]
 	ours := report != nil && s.opened(model.PurposeCleanup) && report.Ticket == s.rec.Ticket.ID
 	late := s.begun() && s.rec.Ticket.Purpose == model.PurposeCleanup && !s.rec.Ticket.Open() && !s.rec.Ticket.ArmedAt.Before(s.rec.Since) &&
-		!s.now().Before(s.rec.Asked.At.Add(p.cleanupTimeout(s.rec.Ticket.CleanupMode)))
+		s.over(s.rec.Asked.At, p.cleanupTimeout(s.rec.Ticket.CleanupMode))
 	switch {
 	case mode == model.CleanupNone:
 		return s.cleaned(nil, s.rec.Missing)
@@ -31,6 +31,11 @@ func (s *server) cleanup() Step {
 		return s.letBoot(p.PowerOffGrace)
 	case s.settling():
 		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+	case s.opened(model.PurposeCleanup) && s.stranded():
+		s.end(model.TicketSpent) // nobody was there to answer
+		rec := s.edit()
+		rec.Asked = nil
+		return s.stay()
 	case s.opened(model.PurposeCleanup) && s.power() == model.PowerOn:
 		return s.wait()
 	case s.opened(model.PurposeCleanup) && s.rec.Ticket.MayBoot(s.progress()):
@@ -109,7 +114,7 @@ func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) St
 		return st
 	}
 	rec := s.edit()
-	rec.Wiped, rec.Missing, rec.Release, rec.Attempts = disks, missing, nil, 0
+	rec.Wiped, rec.Missing, rec.Release, rec.Attempts, rec.Intent = disks, missing, nil, 0, nil
 	s.end(model.TicketBooted)
 	return s.enter(model.StateAvailable)
 }

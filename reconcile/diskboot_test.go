@@ -25,6 +25,8 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 	asks := func(operation string) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
 			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}}})
+			rec.HandledOperation = operation
+			rec.Operation = &model.Operation{Value: operation, Reset: resets[operation], NotedAt: in.Now}
 		}
 	}
 	always := func(in *Input, rec *model.ServerRecord) {

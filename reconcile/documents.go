@@ -57,6 +57,8 @@ type serverStatus struct {
 	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
 	BootTimeline      []bootStage              `json:"bootTimeline,omitempty"`
 	Cleanup           *cleanupStatus           `json:"cleanup,omitempty"`
+	// LeftOut says what of these lists is too long to be shown.
+	LeftOut []string `json:"leftOut,omitempty"`
 }
 
 type storageStatus struct {
@@ -129,13 +131,46 @@ type maintenanceStatus struct {
 	State string `json:"state"` // Pending, InMaintenance
 }
 
+// version is that of the document's record, nil if it has none. The record is the
+// document's own.
+func (d *document) version() *model.Version {
+	switch r := d.Record.(type) {
+	case *model.ServerRecord:
+		return &r.Version
+	case *model.BMCRecord:
+		return &r.Version
+	case *model.ClaimRecord:
+		return &r.Version
+	case *model.EndpointRecord:
+		return &r.Version
+	}
+	return nil
+}
+
 type revisionDocument struct {
-	Observed model.Revision    `json:"observedRevision,omitempty"`
-	Applied  model.Revision    `json:"lastAppliedRevision,omitempty"`
-	Source   *sourceDocument   `json:"source,omitempty"`
-	Guard    *guardDocument    `json:"guard,omitempty"`
-	Pools    []poolDocument    `json:"exhaustedPools,omitempty"`
-	Record   model.FleetRecord `json:"record"`
+	Observed model.Revision   `json:"observedRevision,omitempty"`
+	Applied  model.Revision   `json:"lastAppliedRevision,omitempty"`
+	Source   *sourceDocument  `json:"source,omitempty"`
+	Guard    []guardDocument  `json:"guard,omitempty"`
+	Absent   *absenceDocument `json:"absentWithoutCommit,omitempty"`
+	Pools    []poolDocument   `json:"exhaustedPools,omitempty"`
+	// Fence and Holder say who wrote the branch, beside the trailers of its commits:
+	// those a person's commit does not have. MirrorFirst says whether decisions
+	// are written before they are acted upon.
+	Fence       uint64            `json:"fence"`
+	Holder      model.Holder      `json:"holder,omitzero"`
+	MirrorFirst bool              `json:"mirrorFirst"`
+	Record      model.FleetRecord `json:"record"`
+}
+
+// version is that of the fleet's record.
+func (d *revisionDocument) version() *model.Version { return &d.Record.Version }
+
+// absenceDocument is what is in force though Git lacks it.
+type absenceDocument struct {
+	Message string `json:"message"`
+	Approve string `json:"approve"` // the line of the commit message that lets all of it go
+	Count   int    `json:"count"`
 }
 
 type sourceDocument struct {
@@ -149,11 +184,14 @@ type guardDocument struct {
 	Approve string             `json:"approve"` // the line of the commit message that lets it happen
 	Limit   int                `json:"limit"`
 	Since   time.Time          `json:"since"`
+	Until   time.Time          `json:"until,omitzero"` // when there is room for it without approval
 	Steps   []model.Disruption `json:"steps"`
+	LeftOut string             `json:"leftOut,omitempty"`
 }
 
 type problemsDocument struct {
 	Problems []model.Problem `json:"problems"`
+	LeftOut  string          `json:"leftOut,omitempty"`
 }
 
 // bytesText writes an amount of bytes as Kubernetes does, "512Gi".
@@ -179,14 +217,15 @@ func storageStatuses(all []model.Storage) []storageStatus {
 	return out
 }
 
-// condition makes one condition. Its time is that of the transition, to the second.
+// condition makes one condition. Its time is that of the transition, to the second;
+// its message is bounded.
 func condition(kind string, holds bool, reason, message string, since time.Time) metav1.Condition {
 	status := metav1.ConditionFalse
 	if holds {
 		status = metav1.ConditionTrue
 	}
 	return metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message,
+		Type: kind, Status: status, Reason: reason, Message: shownText(message),
 		LastTransitionTime: metav1.NewTime(since.UTC().Truncate(time.Second)),
 	}
 }

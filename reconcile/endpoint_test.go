@@ -125,7 +125,7 @@ func (w *world) bmcWhy(name string) Why {
 
 // document returns a file of the status branch.
 func (w *world) document(path string) string {
-	return string(rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1))[path])
+	return string(rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))[path])
 }
 
 func secretFor(name, password string) *model.BMCSecret {
@@ -354,7 +354,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 		})
 		w.rename(0, "rack7-system-0")
 		w.expect(2*time.Minute, 0, "Available Off")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.loseStore(files)
 		w.expect(10*time.Minute, 0, "Available Off")
 		if why := w.bmcWhy("rack7"); why.Reason != "" {
@@ -367,7 +367,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 func (w *world) loseStore(files map[string][]byte) {
 	w.t.Helper()
 	w.stop()
-	recs, problems := Restore(files, time.Now())
+	recs, problems := restored(files)
 	if len(problems) > 0 {
 		w.t.Fatal(problems)
 	}
@@ -386,7 +386,7 @@ func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing
 		w.serve("web")
 		installs := w.machine(0).installs
 		before := w.endpoint(foundAs(0))
-		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1)))
+		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})))
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		if diff := cmp.Diff(before, w.endpoint(foundAs(0)), cmp.Comparer(time.Time.Equal)); diff != "" {
@@ -574,7 +574,7 @@ func TestTheSecondLookAtDevicesChangesNothing(t *testing.T) {
 			t.Errorf("got %+v", r)
 		}
 		p := NewProjector()
-		first, second := p.Report(in, 1), p.Report(w.loop.Input(time.Now()), 1)
+		first, second := p.Report(in, 1, model.Holder{}), p.Report(w.loop.Input(time.Now()), 1, model.Holder{})
 		for path, d := range second.Documents {
 			if first.Documents[path] != d {
 				t.Errorf("%s was made anew", path)
@@ -621,7 +621,7 @@ func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testin
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.database = nil
 		w.loseStore(files)
 		pass(time.Minute)
@@ -639,7 +639,7 @@ func TestALeasesAddressOutlivesTheStore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1)))
+		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})))
 		pass(time.Minute)
 		if rec := w.endpoint("slot-7"); rec.IP != ipOf(0) {
 			t.Errorf("got %+v", rec)

@@ -17,6 +17,23 @@ type Reasoner interface {
 	Reason() string
 }
 
+// Undone is an error of BMCs.Reset after which it is certain that the request was not
+// carried out. After any other error nobody knows.
+type Undone interface {
+	error
+	NotCarriedOut() bool
+}
+
+// notCarriedOut reports whether a request that failed is certain to have had no effect.
+func notCarriedOut(err error) bool {
+	u, ok := errors.AsType[Undone](err)
+	return ok && u.NotCarriedOut()
+}
+
+// errNotSaved is returned where an effect was not begun, for it could not be recorded
+// first.
+var errNotSaved = errors.New("not asked for, because it cannot be recorded before")
+
 // job is one move being carried out.
 type job struct {
 	name    model.ServerName
@@ -25,9 +42,10 @@ type job struct {
 	rec     model.ServerRecord  // what the record will be
 	facts   *model.ServerFacts  // as known
 	reading Reading
-	round   uint64 // of the plan that wanted the move
-	learned bool   // facts are new
-	decided bool   // the record is to be saved, not only what was read
+	round   uint64              // of the plan that wanted the move
+	asked   *model.ServerRecord // what was saved before the last power request
+	learned bool                // facts are new
+	decided bool                // the record is to be saved, not only what was read
 }
 
 // start begins a move unless one is under way.
@@ -121,15 +139,46 @@ func (l *Loop) do(ctx context.Context, j *job, a Action) error {
 		}
 		return err
 	case SetPower:
-		l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.rec.State, "claim", j.rec.Claim)
-		if err := l.BMCs.Reset(ctx, j.target, a.Reset); err != nil {
-			return err
-		}
-		j.reading = j.reading.Asked()
-		return nil
+		return l.setPower(ctx, j, a.Reset)
 	default:
 		panic(fmt.Sprintf("unhandled action %T", a))
 	}
+}
+
+// setPower makes one power request, which is recorded before it is made: whoever finds
+// the record after a crash knows that it may have been carried out.
+func (l *Loop) setPower(ctx context.Context, j *job, reset model.ResetKind) error {
+	before := aboutToAsk(j.old, &j.rec)
+	if err := l.Store.Save(ctx, Changes{Servers: []*model.ServerRecord{&before}}); err != nil {
+		return fmt.Errorf("%w: %w", errNotSaved, err)
+	}
+	l.Log.Info("power request", "server", j.name, "action", reset, "state", j.rec.State, "claim", j.rec.Claim)
+	err := l.BMCs.Reset(ctx, j.target, reset)
+	if err == nil || !notCarriedOut(err) {
+		j.asked, j.reading = &before, j.reading.Asked()
+	}
+	if err == nil && j.rec.Operation != nil && j.rec.Operation.Outcome == "" && !j.rec.Operation.AskedAt.IsZero() {
+		done := *j.rec.Operation
+		done.Outcome = model.OutcomeDone
+		j.rec.Operation = &done
+	}
+	return err
+}
+
+// aboutToAsk is the record that is saved before a power request is made: old, with what
+// rec says of the request, and of what counts as done once it was.
+func aboutToAsk(old, rec *model.ServerRecord) model.ServerRecord {
+	before := *rec
+	if old != nil {
+		before = *old
+	}
+	asked := *rec.Asked
+	asked.Unsure = true
+	before.Asked, before.Operation = &asked, rec.Operation
+	before.Ticket, before.Serial, before.BootRung = rec.Ticket, rec.Serial, rec.BootRung
+	before.HandledOperation, before.HandledReprovision, before.HandledDiscover = rec.HandledOperation, rec.HandledReprovision, rec.HandledDiscover
+	before.HandledBefore = rec.HandledBefore
+	return before
 }
 
 // arm has a boot ticket made, and sees whether the server can start what it pins.
@@ -222,8 +271,12 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) 
 		j.rec.Failures, j.rec.LastError, j.rec.NotBefore = 0, "", time.Time{}
 		c.Servers = append(c.Servers, &j.rec)
 		l.logTransition(j.old, &j.rec)
+		if tellsMore(j.old, &j.rec) {
+			l.hurry()
+		}
 	case errors.Is(err, context.Canceled), errors.Is(ctx.Err(), context.Canceled):
-		// Ingot is being stopped: nothing is known of the outcome, and nothing noted.
+		// Ingot is being stopped: nothing is known of the outcome, and what was noted
+		// before the request says so.
 	default:
 		l.failed(j, err, &c)
 	}
@@ -232,8 +285,9 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) 
 	}
 	if err := l.save(ctx, c, "server", string(j.name)); err != nil {
 		// What is not on record would be asked for again at once.
-		now, next := l.Clock(), j.reading.Failures+1
-		j.reading = j.reading.Missed("what was done could not be saved: "+err.Error(), now.Add(backoff(j.name, next, l.Policy)), now)
+		j.reading = j.reading.Lost("what was done could not be saved: "+err.Error(), j.name, l.Policy, l.Clock())
+	} else if len(c.Servers) > 0 {
+		j.reading.Unsaved = 0
 	}
 	l.mu.Lock()
 	if l.readings[j.name].shown(l.Policy) != j.reading.shown(l.Policy) {
@@ -264,6 +318,14 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 	if j.old != nil {
 		rec = *j.old
 	}
+	if j.asked != nil {
+		c.Servers = append(c.Servers, unsure(*j.asked, err))
+		return
+	}
+	if errors.Is(err, errNotSaved) {
+		j.reading = j.reading.Lost(err.Error(), j.name, l.Policy, now)
+		return
+	}
 	if arm, ok := failedArm(err); ok {
 		rec.BootProblem = armProblem(rec.BootProblem, j.name, &arm.Boot, err, now, l.Policy)
 	} else {
@@ -272,6 +334,18 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 		rec.LastError = err.Error()
 	}
 	c.Servers = append(c.Servers, &rec)
+}
+
+// unsure is the record after a power request of which nobody knows whether it was
+// carried out. A restart is not asked for again (law 3).
+func unsure(rec model.ServerRecord, err error) *model.ServerRecord {
+	rec.LastError = err.Error()
+	if op := rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
+		lost := *op
+		lost.Outcome, lost.Message = model.OutcomeUnknown, err.Error()
+		rec.Operation = &lost
+	}
+	return &rec
 }
 
 // failedArm is the Arm that failed, if it was one: that is held against what it is

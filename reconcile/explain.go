@@ -19,6 +19,9 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	if why := f.unready(c); why.Reason != "" {
 		return why
 	}
+	if why := f.withheldClaim(c.ClaimName()); why.Reason != "" {
+		return why
+	}
 	if ref := c.Spec.ServerRef; ref != nil {
 		return f.unboundRef(c, f.resolve(ref.Name))
 	}

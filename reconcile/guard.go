@@ -1,92 +1,160 @@
 package reconcile
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"slices"
-	"strings"
 
 	"ingot/model"
 )
 
-// maxApproved is how many approvals are remembered.
-const maxApproved = 20
+// The steps that take something away from a server's user.
+const (
+	stepRelease     = "release"
+	stepRetain      = "retain"
+	stepWipe        = "wipe" // of a Released server
+	stepReprovision = "reprovision"
+	stepMaintenance = "maintenance"
+	stepPowerOff    = "power-off"
+	stepOperation   = "operation"
+	stepDiscover    = "discover" // of a server that was found running
+)
 
-// guard decides which releases and reprovisions may be begun. If the revision
-// asks for more of them than the limit, none is, until a commit approves the
-// list by its hash (law 2). What was decided before does not count again.
+// guard decides which disruptive steps may be begun: so many within a window of time,
+// whatever commits ask for them, and the others once a commit approves their list
+// (law 2). What was decided before does not count again.
 func (f *fleet) guard() {
-	steps, bound := f.disruptions()
-	var let []model.Disruption
-	for _, d := range f.record.Letting {
-		if slices.Contains(steps, d) {
-			let = append(let, d)
+	if f.observeOnly.Reason != "" {
+		return
+	}
+	asked := f.disruptions()
+	r := judgeWindow(windowInput{
+		Asked: asked, Record: f.record, Bound: f.boundByNamespace(), Approvals: f.in.Desired.Approvals,
+		Limits: windowLimits{
+			MaxDisruptions: f.in.Policy.MaxDisruptions, MaxPowerDisruptions: f.in.Policy.MaxPowerDisruptions, Window: f.in.Policy.GuardWindow,
+		},
+		Revision: f.in.Desired.Revision, Now: f.in.Now, Seed: f.in.Nonce,
+	})
+	f.record.Holds, f.record.Letting, f.record.Done = r.Holds, r.Letting, r.Done
+	f.guardNext = r.Next
+	for _, d := range r.Allowed {
+		f.allowed[d.Server] = append(f.allowed[d.Server], d)
+		if d.Action == stepReprovision {
+			f.byName[d.Server].decideReprovision()
 		}
 	}
-	f.record.Letting = let
-	f.allow(let)
-	steps = slices.DeleteFunc(steps, func(d model.Disruption) bool { return slices.Contains(let, d) })
-	limit := max(f.in.Policy.MaxDisruptions, (bound+9)/10)
-	if len(steps) <= limit {
-		f.record.Guard = nil
-		f.allow(steps)
-		return
-	}
-	hash := f.stepsHash(steps)
-	if slices.Contains(f.record.Approved, hash) || slices.Contains(f.in.Desired.Approvals, hash) {
-		f.approve(hash)
-		f.record.Letting = append(let, steps...)
-		f.allow(steps)
-		return
-	}
-	for _, d := range steps {
-		f.held[d.Server] = true
-	}
-	if g := f.record.Guard; g != nil && g.Hash == hash {
-		return
-	}
-	f.record.Guard = &model.GuardHold{
-		Revision: f.in.Desired.Revision, Hash: hash, Since: f.in.Now, Limit: limit, Steps: steps,
+	for _, d := range asked {
+		if _, held := r.Held[keyOf(d)]; held {
+			f.held[d.Server] = append(f.held[d.Server], d)
+		}
 	}
 }
 
-// disruptions lists what this revision would take from users of servers and was
-// not decided yet, in the order of servers, and how many servers are bound.
-func (f *fleet) disruptions() (steps []model.Disruption, bound int) {
+// boundByNamespace counts the servers that claims have.
+func (f *fleet) boundByNamespace() map[string]int {
+	bound := make(map[string]int)
 	for _, s := range f.servers {
-		out := s.rec.State == model.StateMaintenance && s.rec.Back == model.StateReserved
-		if s.rec.State == model.StateReserved || out {
-			bound++
+		if s.bound() {
+			ns, _ := model.SplitName(s.rec.Claim)
+			bound[ns]++
 		}
-		if s.rec.State != model.StateReserved && s.rec.State != model.StateReleased && !out ||
-			s.rec.State == model.StateReserved && s.rec.Release != nil || f.observeOnly.Reason != "" {
+	}
+	return bound
+}
+
+// bound reports whether the server is in use: a claim has it, or had it and left its
+// disks.
+func (s *server) bound() bool {
+	switch s.rec.State {
+	case model.StateReserved, model.StateReleased:
+		return true
+	case model.StateMaintenance, model.StateError:
+		return s.rec.Back == model.StateReserved || s.rec.Back == model.StateReleased
+	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
+	}
+	return false
+}
+
+// disruptions lists what Git asks for that takes something from users of servers, and
+// that was not decided yet, in the order of servers.
+func (f *fleet) disruptions() []model.Disruption {
+	var steps []model.Disruption
+	for _, s := range f.servers {
+		if s.doubted() {
 			continue
 		}
-		if action := f.disruption(s); action != "" {
-			steps = append(steps, model.Disruption{Action: action, Server: s.name, Claim: s.rec.Claim})
+		for _, d := range s.disruptions() {
+			d.Server, d.Claim = s.name, s.rec.Claim
+			steps = append(steps, d)
 		}
 	}
-	return steps, bound
+	return steps
 }
 
-// disruption is what the revision would do to a Reserved server, "" if nothing.
-func (f *fleet) disruption(s *server) string {
+// disruptions is what Git asks for that takes something from the server's user, one
+// step after the other.
+func (s *server) disruptions() []model.Disruption {
 	switch {
-	case s.rec.State == model.StateReleased && (s.claim != nil || s.spec == nil || s.spec.Spec.ReclaimPolicy == model.ReclaimRetain):
-		return ""
+	case s.rec.State == model.StateInitial:
+		if v := s.annotation(model.AnnotationDiscover); s.power() == model.PowerOn && s.discoverAsked() &&
+			!s.opened(model.PurposeDiscovery) && !s.intends(model.IntentDiscover, v) {
+			return []model.Disruption{{Action: stepDiscover, Value: v}}
+		}
+		return nil
+	case !s.bound():
+		return nil
+	case s.rec.State == model.StateReserved && s.rec.Release != nil:
+		return nil
+	}
+	if action := s.endAsked(); action != "" {
+		if s.fleet.endApproved(s) {
+			s.fleet.allowed[s.name] = append(s.fleet.allowed[s.name], model.Disruption{Action: action, Server: s.name, Claim: s.rec.Claim})
+			return nil
+		}
+		return []model.Disruption{{Action: action, Value: clock(s.rec.ClaimedAt)}}
+	}
+	var steps []model.Disruption
+	add := func(asked bool, action, value string) {
+		if asked {
+			steps = append(steps, model.Disruption{Action: action, Value: value})
+		}
+	}
+	reserved := s.rec.State == model.StateReserved
+	if m := s.fleet.maintenance(s); m.by != "" {
+		add(reserved && !s.intends(model.IntentMaintenance, m.by), stepMaintenance, m.by)
+	}
+	if s.claim != nil {
+		add(reserved && s.claim.Spec.Power == model.PowerOff && s.rec.WantPower == model.PowerOn, stepPowerOff, string(model.PowerOff))
+		add(reserved && s.reprovisionAsked() && (s.rec.Installed != "" || installUnknown(s.rec)),
+			stepReprovision, s.claim.Annotations[model.AnnotationReprovision])
+	}
+	name, value := s.requested()
+	if reset, known := resets[name]; known && reset != model.ResetOn {
+		add(!wasHandled(s.rec, askedOperation, value) && s.mayOperate(), stepOperation, value)
+	}
+	return steps
+}
+
+// endAsked is how Git asks for the server to be taken from its claim, "" if it does not.
+func (s *server) endAsked() string {
+	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.removed(claimIdentity(s.rec.Claim))
+	retained := s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain
+	switch {
+	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !retained:
+		return stepWipe
 	case s.rec.State == model.StateReleased:
-		return "wipe"
-	case s.claim == nil && f.untrusted(s.rec.Claim):
 		return ""
-	case s.claim == nil && s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain:
-		return "retain"
-	case s.claim == nil:
-		return "release"
-	case s.reprovisionAsked() && s.rec.Installed != "":
-		return "reprovision"
+	case gone && retained:
+		return stepRetain
+	case gone:
+		return stepRelease
 	}
 	return ""
+}
+
+// endApproved reports whether a person approved that the server's claim is gone: that is
+// an approval for the guard too.
+func (f *fleet) endApproved(s *server) bool {
+	r, _ := f.removal(claimIdentity(s.rec.Claim))
+	return r.Approved && s.rec.State == model.StateReserved
 }
 
 // reprovisionAsked reports whether the claim asks anew to be installed again.
@@ -95,40 +163,15 @@ func (s *server) reprovisionAsked() bool {
 	return v != "" && !wasHandled(s.rec, askedReprovision, v)
 }
 
-// allow lets steps be begun.
-func (f *fleet) allow(steps []model.Disruption) {
-	for _, d := range steps {
-		if d.Action != "reprovision" {
-			f.toRelease[d.Server] = true
-			continue
-		}
-		s := f.byName[d.Server]
-		rec := s.edit()
-		rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
-		handle(rec, askedReprovision, rec.Reprovision)
-	}
+// decideReprovision notes that the server is to be installed again.
+func (s *server) decideReprovision() {
+	rec := s.edit()
+	rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
+	handle(rec, askedReprovision, rec.Reprovision)
+	s.announce(model.IntentReprovision, rec.Reprovision)
 }
 
-func (f *fleet) approve(hash string) {
-	f.record.Guard = nil
-	if slices.Contains(f.record.Approved, hash) {
-		return
-	}
-	approved := append(slices.Clone(f.record.Approved), hash)
-	f.record.Approved = approved[max(0, len(approved)-maxApproved):]
-}
-
-// stepsHash is the short hash that a commit approves a list by. The binding and the value asked for are part of it, so that an approval is good
-// for nothing that is asked for later.
-func (f *fleet) stepsHash(steps []model.Disruption) string {
-	var b strings.Builder
-	for _, d := range steps {
-		s, value := f.byName[d.Server], ""
-		if s.claim != nil {
-			value = s.claim.Annotations[model.AnnotationReprovision]
-		}
-		fmt.Fprintf(&b, "%s %s %s %d %q\n", d.Action, d.Server, d.Claim, s.rec.ClaimedAt.UnixNano(), value)
-	}
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:6])
+// may reports whether the guard lets a step be begun.
+func (s *server) may(action string) bool {
+	return slices.ContainsFunc(s.fleet.allowed[s.name], func(d model.Disruption) bool { return d.Action == action })
 }

@@ -86,7 +86,7 @@ func (h *harder) live() {
 // mend takes away all that keeps servers from where claims want them.
 func (h *harder) mend() {
 	h.revive()
-	hold := h.w.Observed().Fleet.Guard
+	tokens := h.w.tokens()
 	h.w.commit(func(d *model.Desired) {
 		clear(d.Maintenances)
 		clear(d.Quarantined)
@@ -102,18 +102,14 @@ func (h *harder) mend() {
 			on.Spec.Power = model.PowerOn
 			d.Claims[n] = &on
 		}
-		if hold != nil {
-			d.Approvals = []string{hold.Hash}
-		}
+		d.Approvals = tokens
 	})
 	for range 3 { // what retain and hold let through only now, and boots whose time is over
 		time.Sleep(35 * time.Minute)
-		hold := h.w.Observed().Fleet.Guard
+		tokens := h.w.tokens()
 		h.w.commit(func(d *model.Desired) {
 			h.retry(d)
-			if hold != nil {
-				d.Approvals = []string{hold.Hash}
-			}
+			d.Approvals = tokens
 		})
 	}
 }

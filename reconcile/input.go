@@ -20,8 +20,21 @@ type Input struct {
 	// not moved again.
 	Busy     map[model.ServerName]bool
 	BusyBMCs map[model.BMCName]bool
-	// Mirrored are the bindings that the status branch shows.
-	Mirrored map[model.ServerName]model.ClaimName
+	// Announced is the newest version of a record that this process has pushed to the
+	// status branch; zero = it has pushed nothing yet.
+	Announced model.Version
+	// Unannounced is since when the status branch cannot be pushed; zero = it can.
+	Unannounced time.Time
+	// Unshown are the servers whose record the status branch lacks all the same.
+	Unshown map[model.ServerName]bool
+	// ObserveOnly says why nothing may be done at all, HealOnly why nothing but to
+	// power on from their disks what is bound; empty = all may be done.
+	ObserveOnly, HealOnly string
+	// Started is when this process began, Serving when machines that boot could reach
+	// it; zero = they cannot yet.
+	Started, Serving time.Time
+	// Nonce is fresh and random for each plan: what people approve by is made of it.
+	Nonce string
 	// Pools are those that DHCP gives addresses from.
 	Pools []model.PoolFacts
 	// Digests are kept from one plan to the next; nil = none are.
@@ -34,8 +47,10 @@ type Input struct {
 // is not kept: after a restart everything is read anew before anything is done.
 type Reading struct {
 	At time.Time // of the last answer; zero = none yet
-	// Offs counts the newest answers in a row that said Off.
-	Offs int
+	// Offs counts the newest answers in a row that said Off, OffSince is when the first
+	// of them came.
+	Offs     int
+	OffSince time.Time
 	// Reached is set once the power state that was last asked for has been read.
 	Reached bool
 
@@ -45,15 +60,21 @@ type Reading struct {
 	Err       string
 	Since     time.Time
 	NotBefore time.Time
+	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
+	// asked for, could not be saved.
+	Unsaved int
 }
 
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
-	next := Reading{At: now, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
+	next := Reading{At: now, Unsaved: r.Unsaved, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
 	// Off says nothing while a power-on has yet to take effect.
 	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
 	if p == model.PowerOff && !starting {
-		next.Offs = r.Offs + 1
+		next.Offs, next.OffSince = r.Offs+1, r.OffSince
+		if r.Offs == 0 {
+			next.OffSince = now
+		}
 	}
 	return next
 }
@@ -64,14 +85,21 @@ func (r Reading) Missed(err string, notBefore, now time.Time) Reading {
 		r.Since = now
 	}
 	r.Failures++
-	r.Offs = 0
+	r.Offs, r.OffSince = 0, time.Time{}
 	r.Err, r.NotBefore = err, notBefore
 	return r
 }
 
+// Lost is the reading after an attempt that could not be saved: it is put off for longer
+// each time, whatever the BMC answers meanwhile.
+func (r Reading) Lost(err string, name model.ServerName, p Policy, now time.Time) Reading {
+	r.Unsaved++
+	return r.Missed(err, now.Add(backoff(name, r.Unsaved, p)), now)
+}
+
 // Asked is the reading after a power request: the power state is to be read anew.
 func (r Reading) Asked() Reading {
-	r.Offs, r.Reached = 0, false
+	r.Offs, r.OffSince, r.Reached = 0, time.Time{}, false
 	return r
 }
 

@@ -120,7 +120,7 @@ func TestTheGuardCountsWipesOfRetainedServers(t *testing.T) {
 		w.serve(names...)
 		for _, n := range names {
 			w.commit(func(d *model.Desired) { delete(d.Claims, model.ClaimName("default/"+n)) })
-			pass(10 * time.Minute)
+			pass(70 * time.Minute) // longer than the guard's window
 		}
 		w.expect(time.Minute, 4, "Released Off default/e")
 		w.commit(func(d *model.Desired) {
@@ -217,11 +217,11 @@ func TestALostStoreReinstallsNothingThatTookItsIgnition(t *testing.T) {
 		if w.machine(0).installs != 1 {
 			t.Fatal("not installed")
 		}
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.stop()
 		w.mu.Lock()
 		w.observed = model.NewObserved()
-		w.observed.Records, _ = Restore(files, time.Now())
+		w.observed.Records, _ = restored(files)
 		w.mu.Unlock()
 		w.start()
 		pass(3 * time.Hour)
@@ -239,7 +239,7 @@ type lastReport struct {
 	n    int
 }
 
-func (l *lastReport) Publish(_ context.Context, r *model.Report) (string, error) {
+func (l *lastReport) Publish(_ context.Context, r *model.Report) (Publication, error) {
 	files := make(map[string]string)
 	for p, b := range rendered(l.t, r) {
 		files[p] = string(b)
@@ -249,11 +249,10 @@ func (l *lastReport) Publish(_ context.Context, r *model.Report) (string, error)
 		same = same && l.docs[p] == b
 	}
 	l.docs = files
-	if same {
-		return "", nil
+	if !same {
+		l.n++
 	}
-	l.n++
-	return fmt.Sprint("c", l.n), nil
+	return Publication{Head: fmt.Sprint("c", l.n), Committed: !same}, nil
 }
 
 func publishing(w *world) (*lastReport, func()) {
@@ -269,7 +268,7 @@ func publishing(w *world) (*lastReport, func()) {
 // would be said now.
 func (l *lastReport) stale(w *world) []string {
 	var out []string
-	for p, b := range rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1)) {
+	for p, b := range rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})) {
 		if l.docs[p] != string(b) {
 			out = append(out, p+":\n"+l.docs[p]+"\nis now:\n"+string(b))
 		}
@@ -329,8 +328,9 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 		})
 		pass(time.Minute)
 		w.stop()
-		hold := w.Observed().Fleet.Guard
-		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
+		held := len(w.Observed().Fleet.Holds[0].Steps)
+		tokens := w.tokens()
+		w.commit(func(d *model.Desired) { d.Approvals = tokens })
 		in := w.loop.Input(time.Now())
 		for _, i := range []int{0, 1, 2, 3, 4} {
 			in.Busy[model.ServerName(fmt.Sprintf("bmc%02d-system-0", i))] = true
@@ -345,8 +345,8 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 			w.observed.Fleet = *r.Fleet
 		}
 		r = Plan(w.loop.Input(time.Now()))
-		if r.Fleet != nil && r.Fleet.Guard != nil {
-			t.Errorf("after the approval of %d steps the guard holds %d of them again", len(hold.Steps), len(r.Fleet.Guard.Steps))
+		if r.Fleet != nil && len(r.Fleet.Holds) > 0 {
+			t.Errorf("after the approval of %d steps the guard holds %d of them again", held, len(r.Fleet.Holds[0].Steps))
 		}
 		w.start()
 	})
@@ -451,9 +451,9 @@ func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
 		w.start()
 		defer w.stop()
 		pass(10 * time.Minute)
-		a := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		a := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		pass(10 * time.Minute)
-		b := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		b := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		for p := range b {
 			if string(a[p]) != string(b[p]) {
 				t.Errorf("%s changed though nothing did:\n%s\nthen:\n%s", p, a[p], b[p])
@@ -612,12 +612,12 @@ func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
 		w.serve("a")
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationIgnore))) })
 		pass(time.Minute)
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.stop()
 		w.mu.Lock()
 		p := w.observed.Progress
 		w.observed = model.NewObserved()
-		w.observed.Records, _ = Restore(files, time.Now())
+		w.observed.Records, _ = restored(files)
 		w.observed.Progress = p
 		w.mu.Unlock()
 		w.start()
@@ -696,8 +696,8 @@ func TestAnApprovalIsGoodForOneTime(t *testing.T) {
 		w.serve(names...)
 		w.commit(release)
 		pass(time.Minute)
-		hold := w.Observed().Fleet.Guard
-		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
+		tokens := w.tokens()
+		w.commit(func(d *model.Desired) { d.Approvals = tokens })
 		w.expect(10*time.Minute, 0, "Available Off")
 		w.commit(func(*model.Desired) {})
 		w.serve(names...)

@@ -154,11 +154,11 @@ func TestTheGuardHoldsAMassReleaseUntilApproved(t *testing.T) {
 			}
 		})
 		w.expect(time.Hour, 0, "Reserved On default/a")
-		hold := w.Observed().Fleet.Guard
-		if hold == nil || len(hold.Steps) != 4 {
-			t.Fatalf("guard holds %+v, want 4 steps", hold)
+		holds := w.Observed().Fleet.Holds
+		if len(holds) != 1 || len(holds[0].Steps) != 4 {
+			t.Fatalf("guard holds %+v, want 4 steps", holds)
 		}
-		w.commit(func(d *model.Desired) { d.Approvals = []string{hold.Hash} })
+		w.commit(func(d *model.Desired) { d.Approvals = []string{holds[0].Token} })
 		w.expect(2*time.Minute, 0, "Available Off")
 		w.expect(0, 3, "Available Off")
 		w.expect(0, 4, "Reserved On default/e")
@@ -203,13 +203,13 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.stop()
 
 		w.mu.Lock()
 		ons, boots := w.machine(0).ons+w.machine(1).ons, len(w.machine(0).boots)
 		w.observed = model.NewObserved()
-		recs, problems := Restore(files, time.Now())
+		recs, problems := restored(files)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -218,7 +218,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.mu.Unlock()
 		w.start()
 		w.commit(func(d *model.Desired) { d.Add(claim("db")) })
-		w.expect(time.Hour, 1, "Available Off") // observing only: the Reserved server's BMC is silent
+		w.expect(time.Hour, 1, "Reserved On default/db") // the Reserved server's BMC is silent, which is its own matter
 		w.mu.Lock()
 		w.machine(0).dead = false
 		w.mu.Unlock()

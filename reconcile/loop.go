@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -55,6 +56,14 @@ type Changes struct {
 	DropEndpoints []string
 }
 
+// State is what the plan has to know of the process that it runs in.
+type State struct {
+	// ObserveOnly says why nothing may be done, HealOnly why nothing but to power on
+	// from their disks what is bound; empty = all may be done.
+	ObserveOnly, HealOnly string
+	Serving               time.Time // when machines that boot could reach it; zero = not yet
+}
+
 // Options are the parts that a Loop is made of.
 type Options struct {
 	Desired func() *model.Desired // newest in force; nil before the first
@@ -66,6 +75,8 @@ type Options struct {
 	// Leading reports whether this process may act; nil = always. A replica that
 	// has lost the lead, or cannot tell, begins nothing.
 	Leading func() bool
+	// State returns what the plan has to know of this process; nil = all may be done.
+	State func() State
 	// Pools returns those that DHCP gives addresses from; nil = there are none.
 	Pools   func() []model.PoolFacts
 	Policy  Policy
@@ -92,6 +103,9 @@ type Loop struct {
 	places chan struct{}
 	moves  sync.WaitGroup
 
+	urgent  chan struct{} // a decision waits for the status branch to show it
+	started time.Time
+
 	exhausted string // which pools are, as of the last plan
 	digests   Digests
 
@@ -103,7 +117,11 @@ type Loop struct {
 	snapshot map[model.ServerName]Reading // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
 	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
-	mirrored map[model.ServerName]model.ClaimName
+	// announced is the newest version that this process has pushed to the status branch,
+	// unannounced since when it cannot push.
+	announced   model.Version
+	unannounced time.Time
+	unshown     map[model.ServerName]bool // what it lacks all the same
 }
 
 // NewLoop returns a Loop that has not planned yet.
@@ -118,12 +136,13 @@ func NewLoop(o Options) *Loop {
 		Options:  o,
 		wake:     make(chan struct{}, 1),
 		dirty:    make(chan struct{}, 1),
+		urgent:   make(chan struct{}, 1),
 		places:   make(chan struct{}, maxBegun),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
 		readings: make(map[model.ServerName]Reading),
 		bmcRead:  make(map[model.BMCName]time.Time),
-		mirrored: make(map[model.ServerName]model.ClaimName),
+		started:  o.Clock(),
 	}
 }
 
@@ -231,10 +250,12 @@ func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
 		Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims,
 		Endpoints: r.Endpoints, DropEndpoints: r.DropEndpoints, BMCs: r.RenamedBMCs,
 	}
+	urgent := r.Fleet != nil && len(r.Fleet.Removed) > 0
 	for name, m := range r.Servers {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 			l.logTransition(in.Observed.Servers[name], m.Then)
+			urgent = urgent || tellsMore(in.Observed.Servers[name], m.Then)
 		}
 	}
 	if c.Fleet == nil && len(c.Claims)+len(c.DropClaims)+len(c.Servers)+len(c.Endpoints)+len(c.DropEndpoints) == 0 {
@@ -244,10 +265,36 @@ func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
 		return err
 	}
 	l.changed()
+	if urgent {
+		l.hurry()
+	}
 	if len(c.Servers)+len(c.Endpoints) > 0 {
 		l.Wake()
 	}
 	return nil
+}
+
+// hurry has the status branch pushed at once, where something waits for that.
+func (l *Loop) hurry() {
+	if l.Policy.MirrorFirst {
+		signal(l.urgent)
+	}
+}
+
+// tellsMore reports whether a record has something that the status branch is to show at
+// once: a decision that waits for that, or that a server is installed.
+func tellsMore(old, rec *model.ServerRecord) bool {
+	return intentOf(rec) != intentOf(old) || rec.Installed != "" && (old == nil || old.Installed != rec.Installed)
+}
+
+// intentOf is what a record announces, but for when it was.
+func intentOf(rec *model.ServerRecord) model.Intent {
+	if rec == nil || rec.Intent == nil {
+		return model.Intent{}
+	}
+	i := *rec.Intent
+	i.At = model.Version{}
+	return i
 }
 
 // watchPools has the status branch say when a pool has no more addresses, or has
@@ -262,18 +309,41 @@ func (l *Loop) watchPools(pools []model.PoolFacts) {
 
 // Input is what a plan of now looks at; nil while Git was never read.
 func (l *Loop) Input(now time.Time) *Input {
+	in, busy := l.stored(now)
+	if in != nil && len(busy) > 0 {
+		// A move under way is planned with as if done, or its claim would be free.
+		o := *in.Observed
+		o.Servers = maps.Clone(o.Servers)
+		maps.Copy(o.Servers, busy)
+		in.Observed = &o
+	}
+	return in
+}
+
+// Stored is Input as the store has it: what the status branch shows, for a move that is
+// under way may never come to be.
+func (l *Loop) Stored(now time.Time) *Input {
+	in, _ := l.stored(now)
+	return in
+}
+
+func (l *Loop) stored(now time.Time) (in *Input, busy map[model.ServerName]*model.ServerRecord) {
 	d := l.Desired()
 	if d == nil {
-		return nil
+		return nil, nil
 	}
-	in := &Input{Desired: d, Digests: &l.digests, Policy: l.Policy, Now: now}
+	in = &Input{Desired: d, Digests: &l.digests, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
+	if l.State != nil {
+		st := l.State()
+		in.ObserveOnly, in.HealOnly, in.Serving = st.ObserveOnly, st.HealOnly, st.Serving
+	}
 	if l.Pools != nil {
 		in.Pools = l.Pools()
 	}
 	// Taken before the records are read: a server that is idle now stays idle, for
 	// only Step starts moves, so its record cannot change under the plan.
 	l.mu.Lock()
-	busy := maps.Clone(l.busy)
+	busy = maps.Clone(l.busy)
 	in.BusyBMCs = maps.Clone(l.busyBMCs)
 	if l.snapshot == nil {
 		l.snapshot = maps.Clone(l.readings)
@@ -283,38 +353,45 @@ func (l *Loop) Input(now time.Time) *Input {
 		l.bmcsSeen = maps.Clone(l.bmcRead)
 	}
 	in.BMCRead = l.bmcsSeen
-	in.Mirrored = l.mirrored
+	in.Announced, in.Unannounced, in.Unshown = l.announced, l.unannounced, l.unshown
 	l.mu.Unlock()
 
 	in.Observed = l.Store.Observed()
 	in.Busy = make(map[model.ServerName]bool, len(busy))
-	if len(busy) > 0 {
-		// A move under way is planned with as if done, or its claim would be free.
-		o := *in.Observed
-		o.Servers = maps.Clone(o.Servers)
-		for name, rec := range busy {
-			o.Servers[name] = rec
-			in.Busy[name] = true
-		}
-		in.Observed = &o
+	for name := range busy {
+		in.Busy[name] = true
 	}
-	return in
+	return in, busy
 }
 
-// Mirrored notes which bindings the status branch shows.
-func (l *Loop) Mirrored(in *Input) {
-	m := make(map[model.ServerName]model.ClaimName)
-	for name, rec := range in.Observed.Servers {
-		if rec.Claim != "" {
-			m[name] = rec.Claim
-		}
+// Announced notes that the status branch shows everything up to a version, but for the
+// records of some servers.
+func (l *Loop) Announced(v model.Version, skipped []model.ServerName) {
+	unshown := make(map[model.ServerName]bool, len(skipped))
+	for _, name := range skipped {
+		unshown[name] = true
 	}
 	l.mu.Lock()
-	l.mirrored = m
+	news := v.After(l.announced) || !l.unannounced.IsZero() || len(unshown) != len(l.unshown)
+	l.unshown = unshown
+	if v.After(l.announced) {
+		l.announced = v
+	}
+	l.unannounced = time.Time{}
 	l.mu.Unlock()
-	if l.Policy.MirrorFirst {
+	if news {
 		l.Wake()
 	}
+}
+
+// Unannounced notes that the status branch cannot be pushed, and returns since when.
+func (l *Loop) Unannounced(now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unannounced.IsZero() {
+		l.unannounced = now
+	}
+	return l.unannounced
 }
 
 // logTransition says what changed for a person.

@@ -9,17 +9,23 @@ import (
 
 // maintenance takes a server out of service when Git asks for it.
 func (s *server) maintenance() (Step, bool) {
-	asked, _ := s.fleet.maintenance(s)
-	if !asked || s.rec.Release != nil ||
-		s.rec.State != model.StateAvailable && s.rec.State != model.StateReserved {
+	asked, bound := s.fleet.maintenance(s), s.rec.State == model.StateReserved
+	switch {
+	case asked.by == "" || s.rec.Release != nil || !bound && s.rec.State != model.StateAvailable:
 		return Step{}, false
+	case bound && !s.intends(model.IntentMaintenance, asked.by):
+		if !s.may(stepMaintenance) {
+			return Step{}, false // it goes on as it did
+		}
+		s.announce(model.IntentMaintenance, asked.by)
+		return s.stay(), true
 	}
 	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
 	if !done {
 		return st, true
 	}
 	rec := s.edit()
-	rec.Back = rec.State
+	rec.Back, rec.MaintainedBy = rec.State, asked.by
 	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
@@ -28,17 +34,33 @@ func (s *server) maintenance() (Step, bool) {
 
 // maintained keeps hands off until Git no longer asks for maintenance.
 func (s *server) maintained() Step {
-	asked, why := s.fleet.maintenance(s)
+	asked := s.fleet.maintenance(s)
 	switch {
-	case asked:
-		return s.rest(s.whySince("Maintenance", why, RackOperator))
-	case s.fleet.mayHide(model.KindServerMaintenance, "") || s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)):
-		return s.rest(s.whySince("Maintenance", "kept out of service, for a manifest that cannot be read may say so; see "+model.ReportProblems, RackOperator))
+	case asked.by != "" && asked.by != s.rec.MaintainedBy:
+		s.edit().MaintainedBy = asked.by
+		return s.stay()
+	case asked.by != "":
+		return s.rest(s.whySince("Maintenance", asked.why, RackOperator))
+	case !s.maintenanceOver():
+		return s.rest(s.whySince("Maintenance", "kept out of service, for no commit took away what asked for it: it cannot be read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
 	}
 	rec := s.edit()
 	back := rec.Back
-	rec.Back = ""
+	rec.Back, rec.MaintainedBy, rec.Intent = "", "", nil
 	return s.enter(back, Inspect{Inventory: true})
+}
+
+// maintenanceOver reports whether a commit took away what the server is in Maintenance
+// for, or has it ask for something else. A manifest that is merely absent still asks.
+func (s *server) maintenanceOver() bool {
+	f, by := s.fleet, s.rec.MaintainedBy
+	switch by {
+	case "": // of before it was recorded
+		return !f.mayHide(model.KindServerMaintenance, "") && (s.spec != nil || !f.mayHide(model.KindServer, string(s.name)))
+	case model.OperationPark:
+		return s.spec != nil || f.removed(serverIdentity(s.name))
+	}
+	return f.in.Desired.Maintenances[by] != nil || f.removed(maintenanceIdentity(by))
 }
 
 // retry leaves Error, or drops the pause after a failure, when Git asks anew.
@@ -53,6 +75,13 @@ func (s *server) retry() (Step, bool) {
 		s.end(model.TicketSpent) // the next is one that the server is powered on for
 	}
 	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
+	if installUnknown(rec) {
+		rec.Doubt = nil // a person says that it is not installed
+		s.end(model.TicketSpent)
+	}
+	if a := rec.Asked; a != nil && a.Unsure {
+		rec.Asked = nil
+	}
 	rec.NotBefore = time.Time{}
 	if rec.State != model.StateError {
 		return s.stay(), true
@@ -72,7 +101,7 @@ func (s *server) newRetry() string {
 	}
 }
 
-// operationAttempts is how often a refused operation is tried.
+// operationAttempts is how often an operation is tried that the BMC refuses.
 const operationAttempts = 3
 
 // resets are the operations that ask for one power request.
@@ -84,29 +113,65 @@ var resets = map[string]model.ResetKind{
 	model.OperationForceOn:         model.ResetOn,
 }
 
-// operation does what the operation annotation asks for, once for each new
-// value, in the states in which it disturbs nothing of Ingot's own.
+// operation does what the operation annotation asks for, at most once for each new
+// value, in the states in which it disturbs nothing of Ingot's own: it is recorded as
+// handled first, shown on the status branch, recorded as asked for, and only then asked
+// for. Of a request whose answer was lost nobody knows whether it was carried out, and
+// it is not repeated.
 func (s *server) operation() (Step, bool) {
+	if st, ok := s.operate(); ok {
+		return st, true
+	}
 	name, value := s.requested()
 	reset, known := resets[name]
-	if !known || wasHandled(s.rec, askedOperation, value) || s.rec.Release != nil {
+	if !known || wasHandled(s.rec, askedOperation, value) || s.rec.Release != nil || !s.mayOperate() {
 		return Step{}, false
 	}
-	switch s.rec.State {
-	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance:
-		return Step{}, false // deferred
-	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
+	if s.bound() && reset != model.ResetOn && !s.may(stepOperation) {
+		return Step{}, false
 	}
 	rec := s.edit()
 	handle(rec, askedOperation, value)
-	if rec.Failures >= operationAttempts {
-		rec.Failures = 0 // given up, so that it holds nothing else up
-		return s.stay(), true
+	rec.Operation = &model.Operation{Value: value, Reset: reset, NotedAt: s.now()}
+	s.announce(model.IntentOperation, value)
+	return s.stay(), true
+}
+
+// mayOperate reports whether a power operation disturbs nothing of Ingot's own.
+func (s *server) mayOperate() bool {
+	switch s.rec.State {
+	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance:
+		return false // deferred
+	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
 	}
-	if s.boots(reset) && s.onDisk() {
-		return s.ask(reset, s.diskOnce()...), true
+	return true
+}
+
+// operate carries on with the operation that was recorded last.
+func (s *server) operate() (Step, bool) {
+	op := s.rec.Operation
+	if op == nil || op.Outcome != "" || s.rec.Release != nil || !s.mayOperate() {
+		return Step{}, false
 	}
-	return s.ask(reset), true
+	next := *op
+	switch {
+	case !op.AskedAt.IsZero():
+		next.Outcome, next.Message = model.OutcomeUnknown, "Ingot was stopped while the BMC was asked"
+	case s.rec.Failures >= operationAttempts:
+		next.Outcome, next.Message = model.OutcomeRefused, s.rec.LastError
+	case s.over(op.NotedAt, s.fleet.in.Policy.OperationExpiry):
+		next.Outcome, next.Message = model.OutcomeExpired, "it could not be begun in time; give the annotation a new value to ask for it again"
+	default:
+		next.AskedAt = s.now()
+		s.edit().Operation = &next
+		if s.boots(op.Reset) && s.onDisk() {
+			return s.ask(op.Reset, s.diskOnce()...), true
+		}
+		return s.ask(op.Reset), true
+	}
+	rec := s.edit()
+	rec.Operation, rec.Failures, rec.LastError = &next, 0, "" // so that it holds nothing else up
+	return s.stay(), true
 }
 
 // requested is the operation that Git asks for, and the annotation's whole value.
@@ -137,48 +202,10 @@ func (s *server) adopt() Step {
 	s.claim = s.adopter()
 	s.fleet.served[s.claim.ClaimName()] = s.name
 	rec := s.edit()
-	rec.Claim, rec.ClaimedAt = s.claim.ClaimName(), s.now()
+	rec.Claim, rec.ClaimedAt, rec.WantPower = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
+	s.announce(model.IntentAdopt, string(rec.Claim))
 	handleAnew(rec, askedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 	boot, _ := s.claimBoot()
 	rec.Installed = bootDigest(boot)
 	return s.enter(model.StateReserved)
-}
-
-// restored is the first step of a server whose record was read back from the
-// status branch: its BMC has answered now. The branch may lag behind what the
-// lost store knew, so a server that runs though it should be off, or of which
-// nothing shows that it runs what we booted, may run a tenant's system and is
-// left alone.
-func (s *server) restored() Step {
-	runs, ours := s.power() != model.PowerOff, true
-	switch s.rec.State {
-	case model.StateAvailable, model.StateInitial:
-		ours = false
-	case model.StateDiscovery:
-		r := s.fleet.in.Observed.Probes[s.name]
-		ours = r != nil && s.opened(model.PurposeDiscovery) && r.Ticket == s.rec.Ticket.ID
-	case model.StateCleanup:
-		r := s.fleet.in.Observed.Wipes[s.name]
-		ours = r != nil && s.opened(model.PurposeCleanup) && r.Ticket == s.rec.Ticket.ID
-	case model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
-	}
-	if runs && !ours && !s.discoverAsked() {
-		return s.rest(s.foundRunning())
-	}
-	rec := s.edit()
-	rec.Restored = false
-	if runs && s.opened(model.PurposeClaim) && !rec.Ticket.Held && rec.Ticket.State(s.progress()) == model.TicketArmed {
-		s.leaveBooting()
-	}
-	handle(rec, askedDiscover, s.annotation(model.AnnotationDiscover))
-	return s.stay()
-}
-
-// leaveBooting has a server that was booting for its claim when the store was lost go
-// on with that, and not be powered off should nothing more be heard of it: it may have
-// been installed meanwhile.
-func (s *server) leaveBooting() {
-	rec := s.edit()
-	rec.Attempts = max(rec.Attempts, s.fleet.in.Policy.BootAttempts)
-	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Reached: true}
 }

@@ -199,8 +199,8 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(c.claims, float64(bound), "Bound")
 	gauge(c.claims, float64(len(in.Desired.Claims)-bound), "Unbound")
 	held := 0
-	if g := in.Observed.Fleet.Guard; g != nil {
-		held = len(g.Steps)
+	for _, g := range in.Observed.Fleet.Holds {
+		held += len(g.Steps)
 	}
 	gauge(c.problem, float64(held))
 }

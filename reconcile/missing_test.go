@@ -300,9 +300,9 @@ func TestADiskThatCameBackMayNotBeMissingAgain(t *testing.T) {
 func TestMissingDisksOutliveALostStore(t *testing.T) {
 	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
 		lose := func() {
-			files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+			files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 			w.stop()
-			recs, problems := Restore(files, time.Now())
+			recs, problems := restored(files)
 			if len(problems) > 0 {
 				t.Fatal(problems)
 			}
@@ -320,7 +320,7 @@ func TestMissingDisksOutliveALostStore(t *testing.T) {
 		w.retry(1)
 		w.expect(2*time.Minute, 0, "Available Off")
 		lose()
-		w.expect(2*time.Minute, 0, "Available Off")
+		w.expect(10*time.Minute, 0, "Available Off")
 		w.lacks(sdbGone)
 		w.serve("db")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/db") })

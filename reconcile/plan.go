@@ -45,19 +45,22 @@ type fleet struct {
 	specs map[model.ServerName]*model.Server
 	// served says which server each claim is bound to.
 	served map[model.ClaimName]model.ServerName
-	// toRelease are the servers whose release may be decided now, held those whose
-	// the guard holds back.
-	toRelease, held map[model.ServerName]bool
-	record          *model.FleetRecord // with this plan's changes
-	observeOnly     Why
-	powerOns        int // that may still be begun
-	reprovisions    int
-	maintained      map[model.ServerName]string
-	labels          map[model.ServerName]map[string]string // cache
-	specByUUID      map[string]model.ServerName            // made when first needed
-	noneFree        map[string]Why                         // by what claims ask for
-	aliases         map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
-	twins           map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
+	// allowed are the steps that the guard lets be begun now, held those that it holds
+	// back, by server.
+	allowed, held map[model.ServerName][]model.Disruption
+	guardNext     time.Time                               // when a list that is held may go; zero = none will by time
+	renamed       map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
+	outrun        map[model.ClaimName]bool                // claims whose new name another server has
+	record        *model.FleetRecord                      // with this plan's changes
+	observeOnly   Why
+	powerOns      int // that may still be begun
+	reprovisions  int
+	maintained    map[model.ServerName]maintained
+	labels        map[model.ServerName]map[string]string // cache
+	specByUUID    map[string]model.ServerName            // made when first needed
+	noneFree      map[string]Why                         // by what claims ask for
+	aliases       map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
+	twins         map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
 }
 
 // Plan decides what to do now. The same input gives the same result.
@@ -68,6 +71,7 @@ func Plan(in *Input) *Result {
 	f.planBMCs(r)
 	f.planClaims(r)
 	f.guard()
+	r.wake(f.guardNext)
 	f.bindClaims()
 	for _, s := range f.servers {
 		st := s.step()
@@ -103,9 +107,11 @@ func newFleet(in *Input) *fleet {
 		in:         in,
 		byName:     make(map[model.ServerName]*server, len(in.Observed.Servers)),
 		served:     make(map[model.ClaimName]model.ServerName),
-		toRelease:  make(map[model.ServerName]bool),
-		held:       make(map[model.ServerName]bool),
-		maintained: make(map[model.ServerName]string),
+		allowed:    make(map[model.ServerName][]model.Disruption),
+		held:       make(map[model.ServerName][]model.Disruption),
+		renamed:    make(map[model.ServerName]*model.ServerClaim),
+		outrun:     make(map[model.ClaimName]bool),
+		maintained: make(map[model.ServerName]maintained),
 		labels:     make(map[model.ServerName]map[string]string),
 		noneFree:   make(map[string]Why),
 		aliases:    make(map[string]model.ServerName),
@@ -122,10 +128,11 @@ func newFleet(in *Input) *fleet {
 	for _, s := range f.servers {
 		f.count(s)
 	}
-	if f.observeOnly.Reason == "" {
-		f.record.Restored = time.Time{}
-	}
+	f.noteUnknown()
+	f.noteUnreadable()
 	f.noteRevision()
+	f.noteAbsences()
+	f.noteRemovals()
 	return f
 }
 
@@ -157,6 +164,7 @@ func (f *fleet) loadServers() {
 		f.servers[i] = s
 		f.byName[name] = s
 	}
+	f.followRenames()
 }
 
 // admitted returns the records of all servers: those known, and new ones for
@@ -190,6 +198,10 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 			}
 			if old := byUUID[sys.UUID]; old != nil && !f.moved(old, b) {
 				f.twin(old, b, sys)
+				continue
+			}
+			if old := byUUID[sys.UUID]; old == nil && len(f.in.Observed.Fleet.Unreadable) > 0 {
+				b.problems = append(b.problems, unreadableText(sys.URI, f.in.Observed.Fleet.Unreadable))
 				continue
 			}
 			rec := f.newRecord(b, i, sys, byUUID[sys.UUID])
@@ -337,18 +349,6 @@ func (f *fleet) count(s *server) {
 	if s.rec.Reprovision != "" && (s.rec.Installed == "" || f.in.Busy[s.name]) && s.rec.State == model.StateReserved {
 		f.reprovisions--
 	}
-	if s.rec.Restored && s.rec.State == model.StateReserved && s.blocked.Reason != "Ignored" && f.observeOnly.Reason == "" && f.expected(s.rec.BMC) {
-		f.observeOnly = Why{
-			"ObserveOnly", fmt.Sprintf("records were read back from the status branch; nothing is done until the BMC of every Reserved server has answered, next that of %s", s.name),
-			f.in.Observed.Fleet.Restored, RackOperator,
-		}
-	}
-}
-
-// expected reports whether a BMC is to answer: one that is described no more is not.
-func (f *fleet) expected(name model.BMCName) bool {
-	b := f.bmcBy[name]
-	return b != nil && b.why.Reason != NoMACPrefix
 }
 
 const revisionOutdated = "RevisionOutdated"
@@ -356,6 +356,9 @@ const revisionOutdated = "RevisionOutdated"
 // mistrustOld has nothing done while the revision in force is one kept over a
 // restart that is not the one last acted upon: it may lack claims that are bound.
 func (f *fleet) mistrustOld() {
+	if why := cmp.Or(f.in.ObserveOnly, f.in.HealOnly); why != "" {
+		f.observeOnly = Why{"ObserveOnly", why, f.in.Started, RackOperator}
+	}
 	if f.outdated() {
 		f.observeOnly = Why{
 			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(f.record.Applied.Revision())),
@@ -366,7 +369,7 @@ func (f *fleet) mistrustOld() {
 
 // noteRevision counts revisions: claims are served in the order of the count.
 func (f *fleet) noteRevision() {
-	if f.record.Applied == f.in.Desired.Applied() || f.observeOnly.Reason == revisionOutdated {
+	if f.record.Applied == f.in.Desired.Applied() || f.observeOnly.Reason != "" || f.renameWaits() {
 		return
 	}
 	f.record.Applied, f.record.At = f.in.Desired.Applied(), f.in.Now
@@ -375,7 +378,7 @@ func (f *fleet) noteRevision() {
 
 // planClaims notes claims seen for the first time and drops records of claims gone.
 func (f *fleet) planClaims(r *Result) {
-	if f.observeOnly.Reason == revisionOutdated {
+	if f.observeOnly.Reason != "" {
 		return
 	}
 	known := f.in.Observed.Claims
@@ -397,6 +400,11 @@ func (f *fleet) planClaims(r *Result) {
 func (f *fleet) claimRecord(name model.ClaimName) *model.ClaimRecord {
 	if rec := f.in.Observed.Claims[name]; rec != nil {
 		return rec
+	}
+	if old := f.in.Observed.Claims[f.formerName(name)]; old != nil {
+		rec := *old // its turn is that of the claim that it was
+		rec.Name, rec.Version = name, model.Version{}
+		return &rec
 	}
 	return &model.ClaimRecord{Name: name, Sequence: f.record.Sequence, FirstRevision: f.in.Desired.Revision, FirstSeen: f.in.Now}
 }
@@ -422,24 +430,31 @@ func (f *fleet) mayHide(kind model.Kind, name string) bool {
 }
 
 func (f *fleet) loadMaintenances() {
-	for name, m := range f.in.Desired.Maintenances {
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
+		m := f.in.Desired.Maintenances[name]
 		why := "under ServerMaintenance " + name
 		if m.Spec.Reason != "" {
 			why += ": " + m.Spec.Reason
 		}
-		f.maintained[f.resolve(m.Spec.ServerRef.Name)] = why
+		f.maintained[f.resolve(m.Spec.ServerRef.Name)] = maintained{name, why}
 	}
 }
 
-// maintenance reports whether Git asks for a server to be out of service, and why.
-func (f *fleet) maintenance(s *server) (bool, string) {
-	if why, ok := f.maintained[s.name]; ok {
-		return true, why
+// maintained is what takes a server out of service.
+type maintained struct {
+	by  string // the ServerMaintenance, or OperationPark
+	why string
+}
+
+// maintenance is what Git takes a server out of service by; by is "" when nothing does.
+func (f *fleet) maintenance(s *server) maintained {
+	if m, ok := f.maintained[s.name]; ok {
+		return m
 	}
 	if name, _ := s.requested(); name == model.OperationPark {
-		return true, "parked by annotation " + model.AnnotationOperation + ": park"
+		return maintained{model.OperationPark, "parked by annotation " + model.AnnotationOperation + ": park"}
 	}
-	return false, ""
+	return maintained{}
 }
 
 // resolve is the name by which Ingot knows the server that Git calls name.
@@ -450,7 +465,11 @@ func (f *fleet) resolve(name string) model.ServerName {
 	return model.ServerName(name)
 }
 
+// sameFleet reports whether two records of the fleet say the same.
 func sameFleet(a, b *model.FleetRecord) bool {
-	return a.Applied == b.Applied && a.Sequence == b.Sequence && a.Guard == b.Guard &&
-		slices.Equal(a.Approved, b.Approved) && slices.Equal(a.Letting, b.Letting) && a.Restored.Equal(b.Restored)
+	return a.Applied == b.Applied && a.Sequence == b.Sequence &&
+		slices.EqualFunc(a.Holds, b.Holds, sameHold) && slices.Equal(a.Letting, b.Letting) && slices.Equal(a.Done, b.Done) &&
+		slices.Equal(a.Absent, b.Absent) && a.AbsentMore == b.AbsentMore && a.AbsentToken == b.AbsentToken &&
+		slices.Equal(a.Removed, b.Removed) && slices.Equal(a.Unreadable, b.Unreadable) &&
+		a.Unknown.Equal(b.Unknown) && a.UnknownToken == b.UnknownToken
 }

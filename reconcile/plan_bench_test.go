@@ -39,7 +39,7 @@ func bigFleet(servers, bound int) *Input {
 			c := claim(fmt.Sprintf("c%05d", i))
 			in.Desired.Add(c)
 			in.Observed.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName()}
-			rec.State, rec.Claim, power = model.StateReserved, c.ClaimName(), model.PowerOn
+			rec.State, rec.Claim, rec.WantPower, power = model.StateReserved, c.ClaimName(), model.PowerOn, model.PowerOn
 			rec.Installed = bootDigest(Boot{Image: c.Spec.Image})
 		}
 		in.Observed.Servers[name] = rec
@@ -131,10 +131,10 @@ func BenchmarkReport(b *testing.B) {
 	in := bigFleet(10000, 2000)
 	p := NewProjector()
 	start := time.Now()
-	p.Report(in, 1)
+	p.Report(in, 1, model.Holder{})
 	first := time.Since(start)
 	for b.Loop() {
-		p.Report(in, 1)
+		p.Report(in, 1, model.Holder{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(first.Nanoseconds()), "ratio-to-first")
 }
@@ -163,7 +163,7 @@ func BenchmarkNewFleet(b *testing.B) {
 			in := newFleetOf(n)
 			for b.Loop() {
 				Plan(in)
-				NewProjector().Report(in, 1)
+				NewProjector().Report(in, 1, model.Holder{})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/server")
 		})

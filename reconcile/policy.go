@@ -46,9 +46,12 @@ type Policy struct {
 	// CleanupTimeout is, by mode, how long a wipe may go on without a word of it.
 	CleanupTimeout map[string]time.Duration
 
-	// MaxDisruptions is how many bound servers one revision may release or
-	// reprovision without approval, if it is more than 10 % of them.
+	// MaxDisruptions is how many bound servers may be released, wiped, reprovisioned or
+	// taken out of service within GuardWindow without approval, if it is more than 10 %
+	// of them; MaxPowerDisruptions how many may be powered off or restarted.
 	MaxDisruptions            int
+	MaxPowerDisruptions       int
+	GuardWindow               time.Duration
 	MaxConcurrentReprovisions int
 	MaxConcurrentPowerOns     int
 
@@ -64,9 +67,21 @@ type Policy struct {
 	RefusedMost   int
 	RefusedWithin time.Duration
 
-	// MirrorFirst makes a binding wait until the status branch shows it, for a store
-	// that is not durable.
+	// MirrorFirst makes each decision that touches a bound server wait until the status
+	// branch shows it.
 	MirrorFirst bool
+	// UnsureAfter is how long after a power request whose answer was lost it is made
+	// again, if the power state did not change meanwhile; UnsureTries how often in all.
+	UnsureAfter time.Duration
+	UnsureTries int
+	// OperationExpiry is how long an operation may wait to be begun.
+	OperationExpiry time.Duration
+	// StrandedAfter is how long after Ingot is there again a server is waited for that
+	// was powered on while Ingot was not, before it is powered on anew.
+	StrandedAfter time.Duration
+	// StartGrace is how long a process mistrusts times that were noted before it began:
+	// no time-out from them that forces or fails anything is over before.
+	StartGrace time.Duration
 }
 
 // cleanupTimeout is CleanupTimeout of a mode.
@@ -90,7 +105,10 @@ func DefaultPolicy() Policy {
 		CleanupTimeout: map[string]time.Duration{
 			"quick": 30 * time.Minute, "secure": 24 * time.Hour,
 		},
-		MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		MaxDisruptions: 3, MaxPowerDisruptions: 10, GuardWindow: time.Hour,
+		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,
+		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute,
 		RefusedMost: 3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
 	}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"strings"
 
 	"ingot/model"
@@ -61,13 +62,16 @@ type serverInputs struct {
 }
 
 // Report projects in onto what the status branch shows.
-func (p *Projector) Report(in *Input, fence uint64) *model.Report {
+func (p *Projector) Report(in *Input, fence uint64, holder model.Holder) *model.Report {
 	v := newView(in)
-	r := &model.Report{Revision: in.Desired.Revision, Fence: fence, Documents: make(map[string]*model.Document)}
+	r := &model.Report{
+		Revision: in.Desired.Revision, Fence: fence, Holder: holder, Version: in.Observed.Newest(),
+		Documents: make(map[string]*model.Document),
+	}
 	p.projectServers(v, r)
 	p.projectRest(v, r)
 	p.forget(r)
-	text := v.readme()
+	text := shownReadme(v.readme())
 	if p.readme == nil || p.readme.Text != text {
 		p.readme = &model.Document{Text: text}
 	}
@@ -90,7 +94,7 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		}
 		old := p.servers[s.name]
 		if old.doc == nil || old.from != any(from) {
-			old = projected{from, &model.Document{Object: v.serverDocument(i)}}
+			old = projected{from, unlessSame(old.doc, v.serverDocument(i))}
 			p.servers[s.name] = old
 		}
 		r.Documents["servers/"+string(s.name)+".yaml"] = old.doc
@@ -124,6 +128,12 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 		ns, n := model.SplitName(name)
 		p.keep(r, "serverclaims/"+ns+"/"+n+".yaml", v.claimInputs(name, c), func() any { return v.claimDocument(name, c) })
 	}
+	for _, s := range v.servers {
+		if a, held := v.heldClaim(s); held {
+			ns, n := model.SplitName(s.rec.Claim)
+			p.keep(r, "serverclaims/"+ns+"/"+n+".yaml", [4]any{s.rec, v.in.Observed.Claims[s.rec.Claim], v.whyOf(s), a}, func() any { return v.heldClaimDocument(s, a) })
+		}
+	}
 	for _, e := range v.endpoints {
 		from := [4]any{e.rec, e.spec, e.entry, [4]any{e.ip, e.lost, e.by, e.why}}
 		p.keep(r, "endpoints/"+e.name+".yaml", from, func() any { return v.endpointDocument(e) })
@@ -133,31 +143,28 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 		p.keep(r, "servermaintenances/"+name+".yaml", [2]any{m, d.Status}, func() any { return d })
 	}
 	d := v.in.Desired
-	p.keep(r, model.ReportRevision, [3]any{d.Source, fleetKey(&v.in.Observed.Fleet), fmt.Sprint(exhausted(v.in.Pools))}, func() any { return v.revisionDocument() })
+	from := [4]any{d.Source, v.in.Observed.Fleet.Version, fmt.Sprint(exhausted(v.in.Pools)), [2]any{r.Fence, r.Holder}}
+	p.keep(r, model.ReportRevision, from, func() any { return v.revisionDocument(r) })
 	p.keep(r, model.ReportProblems, fmt.Sprint(d.Problems), func() any {
-		return &problemsDocument{Problems: append([]model.Problem{}, d.Problems...)}
+		return shownProblems(d.Problems)
 	})
 }
 
 // claimInputs is all that a claim's document is made from.
 func (v *view) claimInputs(name model.ClaimName, c *model.ServerClaim) any {
 	rec := v.in.Observed.Claims[name]
+	absent, _ := v.absence(claimIdentity(name))
 	if s := v.byName[v.served[name]]; s != nil {
-		return [5]any{c, rec, s.rec, v.whyOf(s), v.in.Observed.BootStates[s.name]}
+		return [6]any{c, rec, s.rec, v.whyOf(s), v.in.Observed.BootStates[s.name], absent}
 	}
-	return [3]any{c, rec, v.unbound(c)}
-}
-
-// fleetKey is what of the fleet's record the status branch shows.
-func fleetKey(r *model.FleetRecord) [4]any {
-	return [4]any{r.Applied, r.Guard, len(r.Approved), r.Restored}
+	return [4]any{c, rec, v.unbound(c), absent}
 }
 
 // keep shows the document of a path, made anew only when from changed.
 func (p *Projector) keep(r *model.Report, path string, from any, make func() any) {
 	old := p.rest[path]
 	if old.doc == nil || old.from != from {
-		old = projected{from, &model.Document{Object: make()}}
+		old = projected{from, unlessSame(old.doc, make())}
 		p.rest[path] = old
 	}
 	r.Documents[path] = old.doc
@@ -252,3 +259,26 @@ func (p *Projector) news(v *view) string {
 
 // Published notes that the last report is on the status branch.
 func (p *Projector) Published() { p.shown, p.files = p.told, p.written }
+
+// versioned is a document's record with its version.
+type versioned interface{ version() *model.Version }
+
+// unlessSame is the document of an object, or the one before if only the version of its
+// record is another: that is no news, and of both copies either is as good.
+func unlessSame(before *model.Document, now any) *model.Document {
+	if before == nil || before.Object == nil || reflect.TypeOf(before.Object) != reflect.TypeOf(now) {
+		return &model.Document{Object: now}
+	}
+	old, isOld := before.Object.(versioned)
+	fresh, isFresh := now.(versioned)
+	if !isOld || !isFresh || old.version() == nil || fresh.version() == nil {
+		return &model.Document{Object: now}
+	}
+	v := *fresh.version()
+	*fresh.version() = *old.version()
+	if reflect.DeepEqual(before.Object, now) {
+		return before
+	}
+	*fresh.version() = v
+	return &model.Document{Object: now}
+}

@@ -23,15 +23,29 @@ func TestRandomHistoriesBreakNoLaw(t *testing.T) {
 
 // history is a random life of a fleet.
 type history struct {
-	rnd *rand.Rand
-	w   *world
-	log []string
-	// released are the claims that left Git, asked how often each claim was asked
-	// anew to be installed.
-	released map[model.ClaimName]bool
-	asked    map[model.ClaimName]int
-	disks    map[model.ServerName]string // as of the last look
-	owner    map[model.ServerName]model.ClaimName
+	rnd   *rand.Rand
+	w     *world
+	log   []string
+	looks int // how often was looked
+	// removed is before which look each claim last left Git, again before which it was
+	// last asked anew to be installed, and asked how often it was.
+	removed, again map[model.ClaimName]int
+	asked          map[model.ClaimName]int
+	disks          map[model.ServerName]seenDisk
+	owner          map[model.ServerName]seenOwner
+}
+
+// seenDisk is what a disk holds, and at which look that was first seen.
+type seenDisk struct {
+	holds string
+	since int
+}
+
+// seenOwner is whom a server was bound to last, and at which look that was first seen.
+type seenOwner struct {
+	claim model.ClaimName
+	at    time.Time
+	since int
 }
 
 // newHistory returns a life that nothing has happened in. Each kind of lives has its
@@ -39,8 +53,8 @@ type history struct {
 func newHistory(w *world, seed, kind uint64) *history {
 	return &history{
 		rnd: rand.New(rand.NewPCG(seed, kind)), w: w,
-		released: make(map[model.ClaimName]bool), asked: make(map[model.ClaimName]int),
-		disks: make(map[model.ServerName]string), owner: make(map[model.ServerName]model.ClaimName),
+		removed: make(map[model.ClaimName]int), again: make(map[model.ClaimName]int), asked: make(map[model.ClaimName]int),
+		disks: make(map[model.ServerName]seenDisk), owner: make(map[model.ServerName]seenOwner),
 	}
 }
 
@@ -93,14 +107,19 @@ func (h *history) event() {
 		})
 	case 2:
 		h.say("release %s", name)
-		w.commit(func(d *model.Desired) { delete(d.Claims, key) })
-		h.released[key] = true
+		w.commit(func(d *model.Desired) {
+			if d.Claims[key] != nil {
+				delete(d.Claims, key)
+				h.removed[key] = h.looks + 1
+			}
+		})
 	case 3:
 		h.say("new image and reprovision of %s", name)
 		w.commit(func(d *model.Desired) {
 			if old := d.Claims[key]; old != nil {
 				c := *old
 				h.asked[key]++
+				h.again[key] = h.looks + 1
 				c.Spec.Image = fmt.Sprint("os:", h.asked[key])
 				c.Annotations = map[string]string{model.AnnotationReprovision: fmt.Sprint(h.asked[key])}
 				d.Add(&c)
@@ -129,9 +148,9 @@ func (h *history) event() {
 		})
 	case 8:
 		h.say("store lost and read back from the status branch")
-		files := rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1))
+		files := rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.stop()
-		recs, _ := Restore(files, time.Now())
+		recs, _ := restored(files)
 		w.mu.Lock()
 		o := model.NewObserved()
 		o.Records = recs
@@ -147,6 +166,7 @@ func (h *history) check() {
 	w := h.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	h.looks++
 	bound := make(map[model.ClaimName]model.ServerName)
 	for name, rec := range w.observed.Servers {
 		if rec.Claim == "" {
@@ -159,12 +179,14 @@ func (h *history) check() {
 	}
 	for _, m := range w.machines {
 		rec := w.observed.Servers[m.name]
-		if old := h.disks[m.name]; old != "" && m.disk != old && !h.allowed(m.name) {
-			h.fail("the disk of %s changed from %.15s to %.15s though Git did not ask for it", m.name, old, m.disk)
+		if old := h.disks[m.name]; m.disk != old.holds {
+			if old.holds != "" && !h.allowed(m.name) {
+				h.fail("the disk of %s changed from %.15s to %.15s though Git did not ask for it", m.name, old.holds, m.disk)
+			}
+			h.disks[m.name] = seenDisk{m.disk, h.looks}
 		}
-		h.disks[m.name] = m.disk
-		if rec != nil && rec.Claim != "" {
-			h.owner[m.name] = rec.Claim
+		if old := h.owner[m.name]; rec != nil && rec.Claim != "" && (rec.Claim != old.claim || !rec.ClaimedAt.Equal(old.at)) {
+			h.owner[m.name] = seenOwner{rec.Claim, rec.ClaimedAt, h.looks}
 		}
 		h.checkTicket(rec)
 	}
@@ -172,7 +194,7 @@ func (h *history) check() {
 
 // checkTicket looks whether a ticket is open for longer than it is of use.
 func (h *history) checkTicket(rec *model.ServerRecord) {
-	if rec == nil || !rec.Ticket.Open() || rec.Restored || h.w.loop == nil || h.w.suspended(rec) {
+	if rec == nil || !rec.Ticket.Open() || rec.Doubt != nil || h.w.loop == nil || h.w.suspended(rec) {
 		return
 	}
 	t, from := rec.Ticket, rec.Ticket.ArmedAt
@@ -194,10 +216,15 @@ func (w *world) suspended(*model.ServerRecord) bool {
 	return newFleet(in).observeOnly.Reason != ""
 }
 
-// allowed reports whether Git asked for the disk of a server to change.
+// allowed reports whether Git asked for the disk of a server to change: its claim left
+// Git since the server was bound to it, or was asked to be installed anew since the disk
+// holds what it does. That it did so once, for another binding or another install, is no
+// leave for ever.
 func (h *history) allowed(name model.ServerName) bool {
-	c := h.owner[name]
-	return h.released[c] || h.asked[c] > 0
+	o := h.owner[name]
+	removed, wasRemoved := h.removed[o.claim]
+	again, wasAsked := h.again[o.claim]
+	return wasRemoved && removed >= o.since || wasAsked && again >= h.disks[name].since
 }
 
 // atRest looks whether all is where Git wants it.
@@ -226,7 +253,7 @@ func (h *history) atRest() {
 		m := w.machines[s.rec.SystemURI]
 		switch s.rec.State {
 		case model.StateReserved:
-			if m.power != model.PowerOn || m.disk == "" {
+			if m.power != model.PowerOn || m.disk == "" && !installUnknown(s.rec) {
 				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.name, s.rec.Claim, m.power, m.disk, v.whys[i])
 			}
 		case model.StateAvailable:

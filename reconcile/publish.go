@@ -2,100 +2,258 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"ingot/model"
 )
 
-// Sink takes reports to the status branch and returns the commit that shows
-// them, "" if there was nothing to change.
+// ErrFenced is what a Sink returns once somebody with a newer fencing number has
+// written the status branch: this Ingot's lead is over.
+var ErrFenced = errors.New("a newer Ingot writes the status branch")
+
+// Postponed is an error of a Sink whose server wants no push for a while.
+type Postponed interface {
+	error
+	RetryAfter() time.Duration
+}
+
+// Sink takes reports to the status branch.
 type Sink interface {
-	Publish(ctx context.Context, r *model.Report) (commit string, err error)
+	Publish(ctx context.Context, r *model.Report) (Publication, error)
 }
 
-// Publisher keeps the status branch in step with the loop: one commit a batch of
-// changes, at most one an interval, none without a change.
+// Publication is what became of a report.
+type Publication struct {
+	Head      string // the commit that shows it
+	Committed bool   // it is new
+	// Skipped are the servers whose record it does not show.
+	Skipped []model.ServerName
+	// Incomplete is set when what is only told was left out, and is to be told later.
+	Incomplete bool
+}
+
+// toldLater is when a report is published again of which something was left out.
+const toldLater = 5 * time.Minute
+
+// Publisher keeps the status branch in step with the store: one commit a batch of
+// changes, at once when a decision waits for it, else at most one an interval, none
+// without a change.
 type Publisher struct {
-	Loop     *Loop
-	Sink     Sink
-	Fence    func() uint64
+	Loop   *Loop
+	Sink   Sink
+	Fence  func() uint64
+	Holder model.Holder
+	// Note keeps what the branch shows in the store; nil = nobody does.
+	Note     func(context.Context, model.Published) error
 	Interval time.Duration
-	Log      *slog.Logger
+	// Unlimited pushes as often as there is something to tell, for tests and the demo.
+	Unlimited bool
+	Log       *slog.Logger
+
+	limiter PushLimiter
+	mu      sync.Mutex // guards what is below
+	since   time.Time  // since when the branch cannot be pushed; zero = it can
+	err     error
 }
 
-// publishRetry is the pause after a failure; it grows up to publishRetryMax.
+// The pauses after a failure: they grow from the least, to the most that fits who
+// waits.
 const (
-	publishRetry    = 2 * time.Second
-	publishRetryMax = 5 * time.Minute
+	publishRetry          = 2 * time.Second
+	publishRetryUrgentMax = 30 * time.Second
+	publishRetryMax       = 5 * time.Minute
 )
 
-// Run publishes until ctx ends, and then once more what is not published yet.
+// Failing returns since when the status branch cannot be pushed, and why; zero and nil
+// when it can.
+func (p *Publisher) Failing() (since time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.since, p.err
+}
+
+func (p *Publisher) note(since time.Time, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since, p.err = since, err
+}
+
+// Run publishes until ctx ends, and then once more what is not published yet. It fails
+// with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
 	projector := NewProjector()
 	var last time.Time // of the last commit
-	failures, dirty := 0, false
+	failures, dirty, urgent := 0, false, false
 	for {
-		if !dirty {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-p.Loop.dirty:
-				dirty = true
-			}
+		now := p.Loop.Clock()
+		due := now
+		if !p.Unlimited {
+			due = p.limiter.Next(now, urgent)
 		}
-		since := p.Loop.Clock()
-		if !sleep(ctx, last.Add(p.Interval).Sub(since)) {
-			return p.farewell(ctx, projector)
+		if regular := last.Add(p.Interval); !urgent && regular.After(due) {
+			due = regular
+		}
+		if failures > 0 {
+			due = now.Add(p.pause(failures, urgent))
+		}
+		if !dirty && !urgent {
+			due = time.Time{} // nothing to say
+		}
+		switch p.wait(ctx, due, urgent) {
+		case ended:
+			return p.farewell(ctx, projector, dirty || urgent)
+		case becameDirty:
+			dirty = true
+			continue
+		case becameUrgent:
+			urgent = true
+			continue
+		case isDue:
 		}
 		drain(p.Loop.dirty)
-		committed, err := p.once(ctx, projector)
+		drain(p.Loop.urgent)
+		done, err := p.unhurried(ctx, projector)
 		switch {
+		case errors.Is(err, ErrFenced):
+			return err
 		case ctx.Err() != nil:
-			return p.farewell(ctx, projector)
+			return p.farewell(ctx, projector, true)
 		case err != nil:
 			failures++
+			p.note(p.Loop.Unannounced(p.Loop.Clock()), err)
 			p.Loop.Metrics.published("error", 0)
 			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
-			if !sleep(ctx, min(publishRetry<<min(failures-1, 10), publishRetryMax)) {
-				return nil
-			}
 		default:
-			failures, dirty = 0, false
-			if committed {
+			failures, dirty, urgent = 0, done.Incomplete, false
+			p.note(time.Time{}, nil)
+			if done.Incomplete {
+				last = p.Loop.Clock().Add(toldLater)
+			} else if done.Committed {
 				last = p.Loop.Clock()
-				p.Loop.Metrics.published("success", last.Sub(since))
+				p.Loop.Metrics.published("success", last.Sub(now))
 			}
 		}
 	}
 }
 
+// moment is what wait ended with.
+type moment int
+
+const (
+	isDue moment = iota
+	becameDirty
+	becameUrgent
+	ended
+)
+
+// wait waits until due, for ever if that is zero, or until there is more to publish.
+func (p *Publisher) wait(ctx context.Context, due time.Time, urgent bool) moment {
+	var timer <-chan time.Time
+	dirty, hurry := p.Loop.dirty, p.Loop.urgent
+	if !due.IsZero() {
+		t := time.NewTimer(max(due.Sub(p.Loop.Clock()), 0))
+		defer t.Stop()
+		timer, dirty = t.C, nil
+	}
+	if urgent {
+		hurry = nil
+	}
+	select {
+	case <-ctx.Done():
+		return ended
+	case <-dirty:
+		return becameDirty
+	case <-hurry:
+		return becameUrgent
+	case <-timer:
+		return isDue
+	}
+}
+
+// pause is how long to wait after so many failures in a row.
+func (p *Publisher) pause(failures int, urgent bool) time.Duration {
+	most := publishRetryMax
+	if urgent {
+		most = publishRetryUrgentMax
+	}
+	return min(publishRetry<<min(failures-1, 10), most)
+}
+
 // farewell publishes what became known last, with a deadline of its own.
-func (p *Publisher) farewell(ctx context.Context, projector *Projector) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
-	defer cancel()
-	if _, err := p.once(ctx, projector); err != nil {
+func (p *Publisher) farewell(ctx context.Context, projector *Projector, news bool) error {
+	if !news {
+		select {
+		case <-p.Loop.dirty:
+		default:
+			return nil
+		}
+	}
+	if _, err := p.unhurried(ctx, projector); err != nil {
 		p.Log.Warn("last status not published", "err", err)
 	}
 	return nil
 }
 
-// once publishes the present state and reports whether that made a commit.
-func (p *Publisher) once(ctx context.Context, projector *Projector) (bool, error) {
-	in := p.Loop.Input(p.Loop.Clock())
+// lastPush is how long a push may go on once Ingot is to stop.
+const lastPush = 10 * time.Second
+
+// unhurried is once, not cut off at once when ctx ends: a push that is cut off may leave
+// the branch locked in a repository on this machine.
+func (p *Publisher) unhurried(ctx context.Context, projector *Projector) (Publication, error) {
+	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
+	defer stop()
+	return p.once(patient, projector)
+}
+
+// once publishes the present state of the store and returns what became of it.
+func (p *Publisher) once(ctx context.Context, projector *Projector) (Publication, error) {
+	in := p.Loop.Stored(p.Loop.Clock())
 	if in == nil {
-		return false, nil
+		return Publication{}, nil
 	}
-	commit, err := p.Sink.Publish(ctx, projector.Report(in, p.Fence()))
+	fence := p.Fence()
+	if fence == 0 {
+		return Publication{}, fmt.Errorf("%w: this Ingot does not lead any more", ErrFenced)
+	}
+	if leading := p.Loop.Leading; leading != nil && !leading() {
+		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
+	}
+	r := projector.Report(in, fence, p.Holder)
+	done, err := p.Sink.Publish(ctx, r)
 	if err != nil {
-		return false, err
+		p.limiter.Pushed(p.Loop.Clock())
+		if later, ok := errors.AsType[Postponed](err); ok {
+			p.limiter.Postpone(p.Loop.Clock(), later.RetryAfter())
+		}
+		return Publication{}, err
 	}
 	projector.Published()
-	p.Loop.Mirrored(in)
-	if commit != "" {
-		p.Log.Info("status published", "commit", commit, "revision", in.Desired.Revision)
+	if done.Committed {
+		p.limiter.Pushed(p.Loop.Clock())
+		p.Log.Info("status published", "commit", done.Head, "revision", in.Desired.Revision)
 	}
-	return commit != "", nil
+	if err := p.noted(ctx, in, model.Published{Commit: done.Head, Version: r.Version, Fence: fence, Holder: p.Holder}); err != nil {
+		return done, err
+	}
+	p.Loop.Announced(r.Version, done.Skipped)
+	return done, nil
+}
+
+// noted keeps in the store what the branch shows, if that is news.
+func (p *Publisher) noted(ctx context.Context, in *Input, now model.Published) error {
+	if p.Note == nil || in.Observed.Published == now {
+		return nil
+	}
+	if err := p.Note(ctx, now); err != nil {
+		return fmt.Errorf("note what the status branch shows: %w", err)
+	}
+	return nil
 }
 
 func drain(c chan struct{}) {

@@ -26,19 +26,26 @@ type branch struct {
 	failing  bool
 }
 
-func (b *branch) Publish(_ context.Context, r *model.Report) (string, error) {
+func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.failing {
-		return "", errors.New("remote hung up")
+		return Publication{}, errors.New("remote hung up")
 	}
 	files := rendered(b.t, r)
 	if cmp.Equal(files, b.files) {
-		return "", nil
+		return Publication{Head: "c"}, nil
 	}
 	b.files = files
 	b.subjects, b.at = append(b.subjects, r.Subject), append(b.at, time.Now())
-	return "c", nil
+	return Publication{Head: "c", Committed: true}, nil
+}
+
+// fail has pushes fail from now on, or succeed again.
+func (b *branch) fail(how bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failing = how
 }
 
 // published runs a world with a publisher.
@@ -140,17 +147,14 @@ func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
-		got, problems := Restore(rendered(t, NewProjector().Report(in, 7)), in.Now)
+		branch, problems := ReadBranch(rendered(t, NewProjector().Report(in, 7, model.Holder{})))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		want := in.Observed.Records
-		want.Fleet.Restored = in.Now
+		got, want := branch.Records, in.Observed.Records
 		servers := make(map[model.ServerName]*model.ServerRecord)
 		for name, rec := range want.Servers {
-			m := mirror(rec)
-			m.Restored = true
-			servers[name] = m
+			servers[name] = mirror(rec)
 		}
 		want.Servers = servers
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -168,8 +172,8 @@ func TestABrokenFileOfTheStatusBranchLosesOnlyItself(t *testing.T) {
 		"revision.yaml":    []byte("record: {applied: main@sha1:1, sequence: 4}"),
 		"endpoints/x.yaml": []byte("spec: {}"),
 	}
-	r, problems := Restore(files, time.Unix(1, 0))
-	if len(problems) != 2 || len(r.Servers) != 1 || !r.Servers["a"].Restored || r.Fleet.Sequence != 4 {
+	r, problems := restored(files)
+	if len(problems) != 2 || len(r.Servers) != 1 || r.Servers["a"].Doubt == nil || r.Fleet.Sequence != 4 {
 		t.Errorf("got %d problems %v, servers %v, fleet %+v", len(problems), problems, r.Servers, r.Fleet)
 	}
 }
@@ -187,7 +191,7 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
 		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Token(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
-		for path, data := range rendered(t, NewProjector().Report(in, 1)) {
+		for path, data := range rendered(t, NewProjector().Report(in, 1, model.Holder{})) {
 			for _, secret := range []string{password, ignition, token} {
 				if bytes.Contains(data, []byte(secret)) {
 					t.Errorf("%s shows %q", path, secret)
@@ -200,10 +204,10 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 func TestUnchangedDocumentsAreTheSame(t *testing.T) {
 	in := bigFleet(50, 10)
 	p := NewProjector()
-	first := p.Report(in, 1)
+	first := p.Report(in, 1, model.Holder{})
 	p.Published()
 	in.inState(3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
-	second := p.Report(in, 1)
+	second := p.Report(in, 1, model.Holder{})
 	var changed []string
 	for path, d := range second.Documents {
 		if first.Documents[path] != d {

@@ -25,6 +25,7 @@ func (v *view) readme() string {
 	v.readmeCounts(&b)
 	v.readmePools(&b)
 	v.readmeGuard(&b)
+	v.readmeAbsent(&b)
 	v.readmeClaims(&b)
 	v.readmeServers(&b)
 	v.readmeBMCs(&b)
@@ -68,14 +69,30 @@ func (v *view) readmePools(b *strings.Builder) {
 }
 
 func (v *view) readmeGuard(b *strings.Builder) {
-	g := v.in.Observed.Fleet.Guard
-	if g == nil {
+	for i, g := range v.in.Observed.Fleet.Holds {
+		if i == 0 {
+			b.WriteString("## Waiting for approval\n\n")
+		}
+		fmt.Fprintf(b, "The guard holds back %s. To let them happen, make a commit whose message ends with\n\n    %s\n\n| step | server | claim |\n|---|---|---|\n",
+			guardText(&g), approveLine(g.Token))
+		for _, s := range g.Steps[:min(len(g.Steps), maxRows)] {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", s.Action, s.Server, s.Claim)
+		}
+		b.WriteString("\n")
+	}
+}
+
+// readmeAbsent lists what is in force though Git lacks it.
+func (v *view) readmeAbsent(b *strings.Builder) {
+	f := &v.in.Observed.Fleet
+	n := len(f.Absent) + f.AbsentMore
+	if n == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## Waiting for approval\n\nThe guard holds back %s, more than %d at once. To let them happen, make a commit whose message ends with\n\n    Ingot-Approve: %s\n\n| step | server | claim |\n|---|---|---|\n",
-		plural(len(g.Steps), "step"), g.Limit, g.Hash)
-	for _, s := range g.Steps[:min(len(g.Steps), maxRows)] {
-		fmt.Fprintf(b, "| %s | %s | %s |\n", s.Action, s.Server, s.Claim)
+	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or let them go by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n| object | since | cause | approve |\n|---|---|---|---|\n",
+		absentText(n), approveLine(f.AbsentToken))
+	for _, a := range f.Absent[:min(len(f.Absent), maxRows)] {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", plain(a.Identity.String()), clock(a.Since), a.Cause, approveLine(a.Token))
 	}
 	b.WriteString("\n")
 }

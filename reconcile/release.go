@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -8,20 +10,41 @@ import (
 
 // withheld says why a server whose claim is gone is not released.
 func (s *server) withheld() Why {
+	id := claimIdentity(s.rec.Claim)
+	absent, listed := s.fleet.absence(id)
 	switch {
-	case s.fleet.held[s.name]:
-		return s.whySince("GuardHeld", "the guard holds its release back until a commit approves it; see "+model.ReportRevision, RackOperator)
+	case len(s.fleet.held[s.name]) > 0:
+		return s.guardHeld(s.fleet.held[s.name][0])
+	case s.fleet.in.Desired.Quarantined[id]:
+		return s.whySince("ClaimQuarantined", "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
+	case listed:
+		return absentWhy("its claim "+string(s.rec.Claim), absent)
 	case s.fleet.in.Desired.Incomplete:
 		return s.whySince("SourceIncomplete", "its claim is not in Git, but a file that cannot be read may hold it; see "+model.ReportProblems, Tenant)
 	}
-	return s.whySince("ClaimQuarantined", "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
+	return s.whySince(AbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
+}
+
+// guardHeld says that the guard holds a step back.
+func (s *server) guardHeld(d model.Disruption) Why {
+	for _, h := range s.fleet.in.Observed.Fleet.Holds {
+		if !slices.ContainsFunc(h.Steps, d.Same) {
+			continue
+		}
+		why := Why{"GuardHeld", fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
+		if !h.Until.IsZero() {
+			why.Message += ", or wait until " + clock(h.Until)
+		}
+		return why
+	}
+	return s.whySince("GuardHeld", "the guard holds its "+d.Action+" back; see "+model.ReportRevision, RackOperator)
 }
 
 // decideRelease takes the decision to release, which needs no BMC: the boot
 // ticket is revoked at once, whatever else the server waits for.
 func (s *server) decideRelease() (Step, bool) {
 	switch {
-	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" || s.rec.Restored:
+	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" || s.doubted():
 		return Step{}, false
 	case s.rec.Release != nil && s.claim != nil && s.rec.Installed != "":
 		s.edit().Release = nil // the claim is back before anything was done
@@ -31,10 +54,12 @@ func (s *server) decideRelease() (Step, bool) {
 			s.rec.Ticket = &again
 		}
 		return s.stay(), true
-	case s.rec.Release != nil || !s.fleet.toRelease[s.name]:
+	case s.rec.Release != nil || !s.may(stepRelease) && !s.may(stepRetain):
 		return Step{}, false
 	}
 	rec := s.edit()
+	s.announce(model.IntentRelease, string(rec.Claim))
+	rec.Doubt = nil // what runs on it is to go
 	rec.Release = &model.Release{Revision: s.fleet.in.Desired.Revision, At: s.now(), Claim: rec.Claim}
 	s.revoke()
 	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
@@ -47,7 +72,7 @@ func (s *server) releasing() Step {
 	if !done {
 		return st
 	}
-	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) {
+	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) && !s.fleet.removed(serverIdentity(s.name)) {
 		return s.rest(s.why("ManifestUnreadable", "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
@@ -55,7 +80,7 @@ func (s *server) releasing() Step {
 	if s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain {
 		return s.enter(model.StateReleased)
 	}
-	rec.Claim, rec.Installed = "", ""
+	rec.Claim, rec.Installed, rec.WantPower = "", "", ""
 	return s.enter(model.StateCleanup)
 }
 
@@ -65,11 +90,12 @@ func (s *server) released() Step {
 	case s.claim != nil:
 		s.edit().Release = nil
 		return s.enter(model.StateReserved)
-	case s.spec != nil && s.spec.Spec.ReclaimPolicy != model.ReclaimRetain && s.fleet.toRelease[s.name]:
+	case s.spec != nil && s.spec.Spec.ReclaimPolicy != model.ReclaimRetain && s.may(stepWipe):
 		rec := s.edit()
-		rec.Claim, rec.Installed = "", ""
+		s.announce(model.IntentWipe, string(rec.Claim))
+		rec.Claim, rec.Installed, rec.WantPower = "", "", ""
 		return s.enter(model.StateCleanup)
-	case s.fleet.held[s.name]:
+	case len(s.fleet.held[s.name]) > 0:
 		return s.rest(s.withheld())
 	}
 	return s.rest(s.whySince("Retained", "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))

@@ -16,18 +16,22 @@ func (s *server) reserved() Step {
 	case s.rec.Release != nil:
 		return s.releasing()
 	case s.claim == nil:
-		return s.rest(s.withheld())
-	case s.fleet.in.Policy.MirrorFirst && s.fleet.in.Mirrored[s.name] != s.rec.Claim:
-		return s.rest(s.why("WaitingForStatusBranch", "waiting for the binding to stand on the status branch, for the store is not durable"))
+		return s.keepAbsent()
 	}
 	if why := s.fleet.unready(s.claim); why.Reason == "Ignored" {
 		return s.rest(s.whySince(why.Reason, why.Message, why.Actor))
 	}
-	if s.claim.Spec.Power == model.PowerOff {
+	if st, ok := s.wantPower(); ok {
+		return st
+	}
+	if s.rec.WantPower == model.PowerOff {
 		return s.keepOff()
 	}
 	if st, ok := s.startReprovision(); ok {
 		return st
+	}
+	if installUnknown(s.rec) {
+		return s.awaitInstall()
 	}
 	if s.rec.Installed == "" {
 		return s.install()
@@ -51,11 +55,20 @@ func (s *server) keepOff() Step {
 func (s *server) keepRunning() Step {
 	if s.power() == model.PowerOff {
 		if t := s.rec.Ticket; t != nil && t.Always && t.MayBoot(s.progress()) {
-			return s.netBoot(nil)
+			return heals(s.netBoot(nil))
 		}
-		return s.diskBoot()
+		return heals(s.diskBoot())
 	}
 	return s.restOrSave(s.pendingReprovision())
+}
+
+// keepAbsent keeps a server as it was whose claim Git lacks, though no commit took it
+// away.
+func (s *server) keepAbsent() Step {
+	if s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && (s.rec.Installed != "" || installUnknown(s.rec)) {
+		return heals(s.diskBoot())
+	}
+	return s.rest(s.withheld())
 }
 
 // restOrSave rests, unless the record was changed on the way and is to be saved.
@@ -86,6 +99,9 @@ func (s *server) install() Step {
 	case under && booted != nil && booted.Ticket == t.ID,
 		under && state == model.TicketIgnitionServed && !s.now().Before(t.IgnitionAt.Add(p.BootGrace)):
 		return s.installed()
+	case under && s.stranded():
+		s.end(model.TicketSpent) // nobody was there to answer: it counts as no attempt
+		return s.stay()
 	case under && state == model.TicketIgnitionServed && s.power() == model.PowerOff:
 		return s.diskBoot() // what it installs may have powered it off
 	case under && state == model.TicketIgnitionServed:
@@ -131,6 +147,7 @@ func (s *server) awaitBoot() Step {
 func (s *server) installed() Step {
 	rec := s.edit()
 	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
+	s.noteBootsAfter()
 	s.end(model.TicketBooted)
 	if rec.BootRung == RungContinuous && !rec.Ticket.Always {
 		return s.stay(ClearBoot{})
@@ -142,7 +159,7 @@ func (s *server) installed() Step {
 // the new boot is armed, and only once that is there is the server taken from what it
 // runs.
 func (s *server) startReprovision() (Step, bool) {
-	if s.rec.Reprovision == "" || s.rec.Installed == "" || s.fleet.reprovisions <= 0 {
+	if s.rec.Reprovision == "" || s.rec.Installed == "" && !installUnknown(s.rec) || s.fleet.reprovisions <= 0 {
 		return Step{}, false
 	}
 	boot, why := s.claimBoot()
@@ -154,7 +171,8 @@ func (s *server) startReprovision() (Step, bool) {
 	}
 	s.fleet.reprovisions--
 	if s.holds(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
-		s.edit().Installed = ""
+		rec := s.edit()
+		rec.Installed, rec.Doubt = "", nil
 		return Step{}, false
 	}
 	boot.Ticket.Held = true

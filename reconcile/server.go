@@ -35,9 +35,23 @@ type Step struct {
 }
 
 // step returns the server's next step, and has it looked at again when its ticket
-// is over.
+// is over. A step that touches the machine waits while it must not be taken yet, and
+// is then thought over again.
 func (s *server) step() Step {
+	before, powerOns, reprovisions := *s, s.fleet.powerOns, s.fleet.reprovisions
 	st := s.next()
+	if st.Move != nil && st.Move.touches() {
+		if why := before.mustWait(st.Move); why.Reason != "" {
+			*s, s.fleet.powerOns, s.fleet.reprovisions = before, powerOns, reprovisions
+			st = s.rest(why)
+		}
+	}
+	if held := s.fleet.held[s.name]; len(held) > 0 && st.Why.Reason == "" && st.Move == nil {
+		st.Why = s.guardHeld(held[0])
+	}
+	if end := s.strandedEnd(); end.After(s.now()) {
+		st = st.wakeBy(end)
+	}
 	if _, end := s.window(); end.After(s.now()) {
 		return st.wakeBy(end)
 	}
@@ -50,6 +64,9 @@ func (s *server) next() Step {
 	if s.fleet.in.Observed.Servers[s.name] == nil {
 		s.edit()
 		return s.stay() // known for good before anything is done to it
+	}
+	if st, ok := s.rename(); ok {
+		return st
 	}
 	if st, ok := s.decideRelease(); ok {
 		return st
@@ -75,12 +92,15 @@ func (s *server) next() Step {
 		return Step{Why: s.unreachable(), Wake: s.reading.NotBefore}
 	case s.reading.At.IsZero() || s.reading.Failures > 0:
 		return s.stay(Inspect{Inventory: s.facts.Inventory == nil})
-	case s.rec.Restored:
-		return s.restored()
+	case s.doubted():
+		return s.doubt()
 	case s.fleet.observeOnly.Reason != "":
-		return s.rest(s.fleet.observeOnly)
+		return s.observe()
 	case !s.power().Settled():
 		return s.look(s.nextLook(), s.why(WaitingForPower, "power state is "+string(s.power())))
+	}
+	if st, ok := s.meanwhile(); ok {
+		return st
 	}
 	if st, ok := s.operation(); ok {
 		return st
@@ -109,7 +129,7 @@ func (s *server) live() Step {
 	case model.StateMaintenance:
 		return s.maintained()
 	case model.StateError:
-		return s.rest(s.whySince(s.rec.Reason, s.rec.Message, RackOperator))
+		return s.erroneous()
 	default:
 		return s.rest(s.whySince("UnknownState", "its record has the unknown state "+string(s.rec.State), RackOperator))
 	}
@@ -130,6 +150,8 @@ func (s *server) initial() Step {
 		return s.enter(model.StateDiscovery) // powered on by us, and then cut off
 	case on && !s.discoverAsked():
 		return s.rest(s.foundRunning())
+	case on && !s.intends(model.IntentDiscover, s.annotation(model.AnnotationDiscover)):
+		return s.decideDiscover()
 	case !on && s.reading.Offs < p.OffReadings && !s.starting():
 		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(WaitingForPowerOff, "making sure that the server is off"))
 	case s.rec.Attempts >= p.DiscoveryAttempts:
@@ -153,7 +175,7 @@ func (s *server) discovery() Step {
 	p := s.fleet.in.Policy
 	report := s.fleet.in.Observed.Probes[s.name]
 	reported := report != nil && s.opened(model.PurposeDiscovery) && report.Ticket == s.rec.Ticket.ID
-	late := !s.opened(model.PurposeDiscovery) || !s.now().Before(s.rec.Since.Add(p.DiscoveryTimeout))
+	late := !s.opened(model.PurposeDiscovery) || s.over(s.rec.Since, p.DiscoveryTimeout) || s.stranded()
 	switch {
 	case reported && complete(report):
 		st, done := s.off(probeGrace)
@@ -161,7 +183,8 @@ func (s *server) discovery() Step {
 			return st
 		}
 		rec := s.edit()
-		rec.Attempts = 0
+		rec.Attempts, rec.Intent = 0, nil
+		s.noteBootsAfter()
 		s.end(model.TicketBooted)
 		return s.enter(model.StateAvailable)
 	case reported && !late:
@@ -202,7 +225,8 @@ func (s *server) available() Step {
 		return st
 	case s.bind != nil:
 		rec := s.edit()
-		rec.Claim, rec.ClaimedAt = s.bind.ClaimName(), s.now()
+		rec.Claim, rec.ClaimedAt, rec.WantPower = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
+		s.announce(model.IntentBind, string(rec.Claim))
 		handleAnew(rec, askedReprovision, s.bind.Annotations[model.AnnotationReprovision])
 		rec.Installed, rec.Reprovision, rec.Attempts, rec.Release = "", "", 0, nil
 		return s.enter(model.StateReserved)
@@ -229,9 +253,11 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 		return s.ask(model.ResetGracefulOff), false
 	case !under:
 		return s.ask(model.ResetForceOff), false
-	case asked.Reset == model.ResetGracefulOff && !s.now().Before(asked.At.Add(grace)):
+	case asked.Unsure:
+		return s.askAgain(why), false
+	case asked.Reset == model.ResetGracefulOff && s.over(asked.At, grace):
 		return s.ask(model.ResetForceOff), false
-	case asked.Reset == model.ResetForceOff && !s.now().Before(asked.At.Add(p.PowerOnLimit)):
+	case asked.Reset == model.ResetForceOff && s.over(asked.At, p.PowerOnLimit):
 		return s.ask(model.ResetForceOff), false
 	}
 	return s.look(s.nextLook(), why), false
@@ -247,15 +273,25 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 	if s.settling() {
 		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
 	}
+	if s.starting() && s.reading.At.Before(s.rec.Asked.At) {
+		return s.look(s.reading.At, s.why(WaitingForPower, "looking whether the server powered on")) // before it is asked again
+	}
 	if s.fleet.powerOns <= 0 {
 		return s.rest(s.why("PowerOnsLimited", "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
+	}
+	tries := 0
+	if a := s.rec.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {
+		if a.Tries >= s.fleet.in.Policy.UnsureTries {
+			return s.powerUnknown()
+		}
+		tries = a.Tries
 	}
 	s.fleet.powerOns--
 	rec := s.edit()
 	if then != nil {
 		then(rec)
 	}
-	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now()}
+	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1}
 	return s.stay(append(before, SetPower{model.ResetOn})...)
 }
 
@@ -265,8 +301,24 @@ func (s *server) ask(reset model.ResetKind, before ...Action) Step {
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
 	}
-	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now()}
+	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: 1}
 	return s.stay(append(before, SetPower{reset})...)
+}
+
+// askAgain makes a power request once more of which nobody knows whether it was
+// carried out, after a look that showed no effect.
+func (s *server) askAgain(why Why) Step {
+	p, asked := s.fleet.in.Policy, s.rec.Asked
+	switch {
+	case s.now().Before(asked.At.Add(p.UnsureAfter)) || s.reading.At.Before(asked.At):
+		return s.look(s.nextLook(), why)
+	case asked.Tries >= p.UnsureTries:
+		return s.powerUnknown()
+	}
+	again := *asked
+	again.At, again.Tries = s.now(), asked.Tries+1
+	s.edit().Asked = &again
+	return s.stay(SetPower{asked.Reset})
 }
 
 // starting reports whether a power-on was asked for that was not seen to take effect.
@@ -282,7 +334,15 @@ func (s *server) reached() bool {
 
 // settling reports whether a power-on was asked for and may still take effect.
 func (s *server) settling() bool {
-	return s.starting() && !s.rec.Asked.At.After(s.now()) && s.now().Before(s.rec.Asked.At.Add(s.fleet.in.Policy.PowerOnLimit))
+	p := s.fleet.in.Policy
+	if !s.starting() || s.rec.Asked.At.After(s.now()) {
+		return false
+	}
+	limit := p.PowerOnLimit
+	if s.rec.Asked.Unsure {
+		limit = p.UnsureAfter
+	}
+	return s.now().Before(s.rec.Asked.At.Add(limit))
 }
 
 // nextLook is when to read a power state that is about to change: soon after it

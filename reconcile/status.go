@@ -72,7 +72,7 @@ func (v *view) serverDocument(i int) *document {
 }
 
 // mirror is what the status branch keeps of a record: all but the marks of
-// attempts, which would make a commit of every failure.
+// attempts, which would make a commit of every failure. Texts are bounded.
 func mirror(rec *model.ServerRecord) *model.ServerRecord {
 	m := *rec
 	m.Asked, m.Failures, m.LastError = nil, 0, ""
@@ -80,8 +80,25 @@ func mirror(rec *model.ServerRecord) *model.ServerRecord {
 	if rec.BootProblem != nil {
 		p := *rec.BootProblem
 		p.Failures, p.NotBefore = 0, time.Time{}
+		p.Message = shownText(p.Message)
 		m.BootProblem = &p
 	}
+	if rec.NoDiskBoot != nil {
+		n := *rec.NoDiskBoot
+		n.Message = shownText(n.Message)
+		m.NoDiskBoot = &n
+	}
+	if rec.Operation != nil {
+		o := *rec.Operation
+		o.Message = shownText(o.Message)
+		m.Operation = &o
+	}
+	if rec.Doubt != nil {
+		d := *rec.Doubt
+		d.Message = shownText(d.Message)
+		m.Doubt = &d
+	}
+	m.Message, m.Wiped = shownText(m.Message), shownWipes(m.Wiped)
 	return &m
 }
 
@@ -111,19 +128,22 @@ func (v *view) serverStatus(s *server, why Why) serverStatus {
 	st := serverStatus{
 		State: s.rec.State, PowerState: s.power(), Conditions: v.serverConditions(s, why), BootTimeline: s.bootFacts().timeline(),
 	}
+	var b bounds
+	var nics []model.NetworkInterface
 	if inv := s.facts.Inventory; inv != nil {
-		st.Manufacturer, st.Model, st.SKU = inv.Manufacturer, inv.Model, inv.SKU
-		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = inv.SerialNumber, inv.BIOSVersion, inv.IndicatorLED
+		st.Manufacturer, st.Model, st.SKU = shownText(inv.Manufacturer), shownText(inv.Model), shownText(inv.SKU)
+		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = shownText(inv.SerialNumber), shownText(inv.BIOSVersion), shownText(inv.IndicatorLED)
 		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
-		st.Processors, st.Storages = inv.Processors, storageStatuses(inv.Storages)
-		st.NetworkInterfaces = inv.NetworkInterfaces
+		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
+		nics = inv.NetworkInterfaces
 	}
 	if s.rec.State == model.StateCleanup {
-		st.Cleanup = cleanupOf(s.wiping())
+		st.Cleanup = b.cleanup(cleanupOf(s.wiping()))
 	}
 	if p := v.in.Observed.Probes[s.name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
-		st.NetworkInterfaces = probedInterfaces(&p.Data)
+		nics = probedInterfaces(&p.Data)
 	}
+	st.NetworkInterfaces, st.LeftOut = b.interfaces(nics), b.leftOut
 	return st
 }
 
@@ -151,6 +171,9 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 	if no := s.rec.NoDiskBoot; no != nil {
 		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.name, no), no.Since))
 	}
+	if c, failed := s.operationCondition(); failed {
+		conds = append(conds, c)
+	}
 	if c, misused := s.misuse(); misused {
 		conds = append(conds, c)
 	}
@@ -158,6 +181,27 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 		conds = append(conds, c)
 	}
 	return conds
+}
+
+// operationCondition says that the power operation that was asked for last was not done,
+// or that nobody knows.
+func (s *server) operationCondition() (c metav1.Condition, failed bool) {
+	op := s.rec.Operation
+	if op == nil {
+		return metav1.Condition{}, false
+	}
+	text, since := op.Value+": "+op.Message, op.AskedAt
+	switch op.Outcome {
+	case "", model.OutcomeDone:
+		return metav1.Condition{}, false
+	case model.OutcomeUnknown:
+		text += "; it is not repeated: look at the machine, and give the annotation a new value if it is still wanted"
+	case model.OutcomeRefused, model.OutcomeExpired:
+	}
+	if since.IsZero() {
+		since = op.NotedAt
+	}
+	return condition("Operation", false, "Outcome"+string(op.Outcome), text, since), true
 }
 
 // wipedCondition says how the last wipe went, if there was one.
@@ -247,6 +291,7 @@ func (v *view) bmcDocument(b *bmcView) *document {
 	}
 	rec := *b.rec
 	rec.Failures, rec.NotBefore = 0, time.Time{}
+	rec.LastError = shownText(rec.LastError)
 	d.Status, d.Record = st, &rec
 	return d
 }
@@ -275,7 +320,8 @@ func (v *view) endpointDocument(e *endpointView) *document {
 		why := e.addressLost()
 		st.Conditions = append(st.Conditions, condition("Reachable", false, why.Reason, why.text(), why.Since))
 	}
-	d.Status, d.Record = st, e.rec
+	own := *e.rec
+	d.Status, d.Record = st, &own
 	return d
 }
 
@@ -298,20 +344,53 @@ func (v *view) claimDocument(name model.ClaimName, c *model.ServerClaim) *docume
 	d := newDocument(model.KindServerClaim, c.Name)
 	d.Metadata.Namespace, d.Metadata.Labels = c.Namespace, c.Labels
 	d.Spec = c.Spec
-	rec := v.claimRecord(name)
-	d.Record = rec
+	rec := *v.claimRecord(name)
+	d.Record = &rec
 	s := v.byName[v.served[name]]
+	var st claimStatus
 	if s == nil {
 		why := v.unbound(c)
 		if why.Since.IsZero() {
 			why.Since = rec.FirstSeen
 		}
-		d.Status = claimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
+		st = claimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
 			condition("Bound", false, why.Reason, why.text(), rec.FirstSeen),
 		}}
-		return d
+	} else {
+		st = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s)}
 	}
-	d.Status = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s)}
+	if a, listed := v.absence(claimIdentity(name)); listed {
+		why := absentWhy("the claim", a)
+		st.Conditions = append(st.Conditions, condition(AbsentWithoutCommit, true, string(a.Cause), why.text(), a.Since))
+	}
+	d.Status = st
+	return d
+}
+
+// heldClaim reports whether the server is kept for a claim of which nothing but the name
+// is known, and how that is listed.
+func (v *view) heldClaim(s *server) (model.Absence, bool) {
+	if s.rec.Claim == "" || v.in.Desired.Claims[s.rec.Claim] != nil || s.rec.Release != nil {
+		return model.Absence{}, false
+	}
+	return v.absence(claimIdentity(s.rec.Claim))
+}
+
+// heldClaimDocument shows a claim that Git lacks though no commit took it away.
+func (v *view) heldClaimDocument(s *server, a model.Absence) *document {
+	ns, name := model.SplitName(s.rec.Claim)
+	d := newDocument(model.KindServerClaim, name)
+	d.Metadata.Namespace = ns
+	why := absentWhy("the claim", a)
+	d.Status = claimStatus{Phase: "Bound", Server: s.name, Conditions: []metav1.Condition{
+		condition("Bound", true, "Bound", "bound to server "+string(s.name), s.rec.ClaimedAt),
+		condition("Ready", false, AbsentWithoutCommit, why.text(), a.Since),
+		condition(AbsentWithoutCommit, true, string(a.Cause), why.text(), a.Since),
+	}}
+	if rec := v.in.Observed.Claims[s.rec.Claim]; rec != nil {
+		own := *rec
+		d.Record = &own
+	}
 	return d
 }
 
@@ -361,22 +440,50 @@ func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *doc
 	return d
 }
 
-func (v *view) revisionDocument() *revisionDocument {
-	d := v.in.Desired
+// approveLine is what a commit message ends with to have something let happen.
+func approveLine(token string) string { return "Ingot-Approve: " + token }
+
+func (v *view) revisionDocument(r *model.Report) *revisionDocument {
+	d, fleet := v.in.Desired, v.in.Observed.Fleet
 	doc := &revisionDocument{
-		Observed: d.Source.Observed, Applied: v.in.Observed.Fleet.Applied.Revision(), Record: v.in.Observed.Fleet, Pools: exhausted(v.in.Pools),
+		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Record: mirrorFleet(fleet), Pools: exhausted(v.in.Pools),
+		Fence: r.Fence, Holder: r.Holder, MirrorFirst: v.in.Policy.MirrorFirst,
 	}
 	if doc.Observed == "" {
 		doc.Observed = d.Revision
 	}
 	if d.Source.Reason != "" {
-		doc.Source = &sourceDocument{d.Source.Reason, d.Source.Message, d.Source.Since}
+		doc.Source = &sourceDocument{d.Source.Reason, shownText(d.Source.Message), d.Source.Since}
 	}
-	if g := v.in.Observed.Fleet.Guard; g != nil {
-		doc.Guard = &guardDocument{
-			Message: fmt.Sprintf("%s wait for approval: revision %s asks for more than the limit of %d at once", plural(len(g.Steps), "step"), g.Revision, g.Limit),
-			Approve: "Ingot-Approve: " + g.Hash, Limit: g.Limit, Since: g.Since, Steps: g.Steps,
+	for i, g := range fleet.Holds {
+		shown := doc.Record.Holds[i].Steps
+		gd := guardDocument{
+			Message: guardText(&g), Approve: approveLine(g.Token), Limit: g.Limit, Since: g.Since, Until: g.Until, Steps: shown,
 		}
+		if more := len(g.Steps) - len(shown); more > 0 {
+			gd.LeftOut = plural(more, "step")
+		}
+		doc.Guard = append(doc.Guard, gd)
+	}
+	if n := len(fleet.Absent) + fleet.AbsentMore; n > 0 {
+		doc.Absent = &absenceDocument{Message: absentText(n), Approve: approveLine(fleet.AbsentToken), Count: n}
 	}
 	return doc
+}
+
+// guardText says what a list waits for.
+func guardText(g *model.GuardHold) string {
+	what := "the fleet"
+	if g.Scope != "" {
+		what = "namespace " + g.Scope
+	}
+	text := fmt.Sprintf("%s of revision %s would be more than the limit of %d within the guard's window for %s", plural(len(g.Steps), "step"), g.Revision, g.Limit, what)
+	if !g.Until.IsZero() {
+		text += "; there is room at " + clock(g.Until)
+	}
+	return text
+}
+
+func absentText(n int) string {
+	return fmt.Sprintf("%s in force though Git lacks them or has them otherwise, and no commit that follows on the revision applied says so", plural(n, "object"))
 }

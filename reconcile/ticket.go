@@ -96,7 +96,7 @@ func (s *server) revoke() {
 // That needs no BMC.
 func (s *server) forOnce() (Step, bool) {
 	t := s.rec.Ticket
-	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.State != model.StateReserved || s.rec.Restored ||
+	if t == nil || !t.Always || t.Purpose != model.PurposeClaim || s.rec.State != model.StateReserved || s.doubted() ||
 		s.fleet.observeOnly.Reason != "" || s.claim == nil || t.Claim != s.rec.Claim || s.claim.Annotations[model.AnnotationBoot] == "always" {
 		return Step{}, false
 	}
@@ -147,7 +147,11 @@ func (s *server) window() (length time.Duration, end time.Time) {
 			return length, earliest(w.ReceivedAt.Add(length), from.Add(wipeMost*length))
 		}
 	}
-	return length, from.Add(length)
+	end = from.Add(length)
+	if start := s.fleet.in.Started.Add(s.fleet.in.Policy.StartGrace); from.Before(s.fleet.in.Started) && end.Before(start) {
+		end = start // it was noted by a clock that may have been another
+	}
+	return length, end
 }
 
 func earliest(a, b time.Time) time.Time {
@@ -162,11 +166,11 @@ func earliest(a, b time.Time) time.Time {
 func (s *server) expire() (Step, bool) {
 	length, end := s.window()
 	switch {
-	case end.IsZero() || s.now().Before(end) || s.fleet.observeOnly.Reason != "" || s.rec.Restored:
+	case end.IsZero() || s.now().Before(end) || s.fleet.observeOnly.Reason != "" || s.doubted():
 		return Step{}, false
 	case s.bootFacts().ended():
 		return Step{}, false // it is seen to next
-	case s.opened(model.PurposeClaim) && !s.rec.Ticket.Held && s.claim != nil && s.claim.Spec.Power != model.PowerOff:
+	case s.opened(model.PurposeClaim) && !s.rec.Ticket.Held && s.claim != nil && s.rec.WantPower != model.PowerOff:
 		s.bootFailed(length)
 	}
 	s.end(model.TicketSpent)

@@ -145,7 +145,9 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		},
 		"of a claim that wants its server off, which is nobody's fault": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,
-			change: func(in *Input, rec *model.ServerRecord) { in.Desired.Claims[rec.Claim].Spec.Power = model.PowerOff },
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Desired.Claims[rec.Claim].Spec.Power, rec.WantPower = model.PowerOff, model.PowerOff
+			},
 		},
 		"of one that waits for the server to be off, which is no boot": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,

@@ -97,7 +97,7 @@ func shortList(texts []string, separator string) string {
 
 // disarm closes a ticket with which another machine could be booted.
 func (s *server) disarm() (Step, bool) {
-	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || s.rec.Restored || !s.rec.Ticket.Open() || s.bootFacts().ended() {
+	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || s.doubted() || !s.rec.Ticket.Open() || s.bootFacts().ended() {
 		return Step{}, false
 	}
 	switch s.rec.Ticket.State(s.progress()) {

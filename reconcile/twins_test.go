@@ -145,7 +145,7 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	in.twinOf(0)
 	in.manifest(1, model.ServerSpec{Unclaimable: true})
 	p := NewProjector()
-	r := p.Report(in, 1)
+	r := p.Report(in, 1, model.Holder{})
 	const uuid = "00000000-0000-4000-8000-000000000001"
 	got := map[string]string{}
 	for _, path := range []string{"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml"} {
@@ -170,7 +170,7 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 		t.Errorf("the claim says %+v", why)
 	}
 	delete(in.Desired.BMCs, "twin")
-	r = p.Report(in, 1)
+	r = p.Report(in, 1, model.Holder{})
 	if got := conditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*document).Status.(serverStatus).Conditions, DuplicateUUID); got != "" {
 		t.Errorf("once the twin is gone it still says %s", got)
 	}

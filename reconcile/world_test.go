@@ -27,20 +27,23 @@ type world struct {
 	stored   chan struct{}
 	machines map[string]*machine // by system URI
 	saves    int
-	delay    time.Duration   // of power changes, and of boots
-	slow     time.Duration   // of setting the boot override
-	setting  int             // overrides being set now
-	most     int             // that were set at the same time
-	limit    int             // of concurrent power-ons, 0 = the default
-	mirror   bool            // bindings wait for the status branch
-	deposed  atomic.Bool     // another leads
-	cut      int             // how many of the next saves of server records fail
-	hangs    bool            // BMCs do not answer Discover until it is given up
-	asks     int             // Discovers begun
-	arms     int             // Arms begun
-	broken   bool            // no image can be booted
-	tickets  []*model.Ticket // that were saved, each as it was last
-	loaders  []string        // architectures of UEFI boot loaders; nil = not known
+	seq      uint64
+	may      State                   // what the process may do
+	hidden   map[model.Identity]bool // gone in a revision of which something cannot be read
+	delay    time.Duration           // of power changes, and of boots
+	slow     time.Duration           // of setting the boot override
+	setting  int                     // overrides being set now
+	most     int                     // that were set at the same time
+	limit    int                     // of concurrent power-ons, 0 = the default
+	mirror   bool                    // bindings wait for the status branch
+	deposed  atomic.Bool             // another leads
+	cut      int                     // how many of the next saves of server records fail
+	hangs    bool                    // BMCs do not answer Discover until it is given up
+	asks     int                     // Discovers begun
+	arms     int                     // Arms begun
+	broken   bool                    // no image can be booted
+	tickets  []*model.Ticket         // that were saved, each as it was last
+	loaders  []string                // architectures of UEFI boot loaders; nil = not known
 	loop     *Loop
 	stop     func()
 
@@ -96,11 +99,18 @@ type machine struct {
 	boots     []string
 }
 
-var errDead = errors.New("connection refused")
+var errDead = refusal("connection refused")
+
+// refusal is an error after which it is certain that nothing was done.
+type refusal string
+
+func (e refusal) Error() string       { return string(e) }
+func (e refusal) NotCarriedOut() bool { return true }
 
 func newWorld(t *testing.T, servers int) *world {
 	w := &world{
 		t: t, desired: model.NewDesired(), changed: make(chan struct{}, 1), observed: model.NewObserved(),
+		hidden: make(map[model.Identity]bool),
 		stored: make(chan struct{}, 1), machines: make(map[string]*machine), delay: 2 * time.Second,
 	}
 	w.desired.Revision = "main@sha1:1"
@@ -143,6 +153,7 @@ func (w *world) start() {
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
 		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
+		State: func() State { return w.may },
 	})
 	done := make(chan struct{})
 	go func() {
@@ -167,12 +178,67 @@ func (w *world) Desired() *model.Desired {
 func (w *world) commit(change func(d *model.Desired)) {
 	w.mu.Lock()
 	d := w.desired.Clone()
-	d.Approvals = nil
+	d.Removed = maps.Clone(d.Removed)
 	change(d)
 	d.Revision += "1"
+	w.removals(d)
 	w.desired = d
 	w.mu.Unlock()
 	signal(w.changed)
+}
+
+// tokens are what people approve the guard's lists by.
+func (w *world) tokens() []string {
+	var all []string
+	for _, h := range w.Observed().Fleet.Holds {
+		all = append(all, h.Token)
+	}
+	return all
+}
+
+// removals notes in a revision what it took away, as the source does: what cannot be
+// read is not removed.
+func (w *world) removals(d *model.Desired) {
+	if d.Removed == nil {
+		d.Removed = make(map[model.Identity]model.Removal)
+	}
+	gone := func(id model.Identity, before, after bool) {
+		switch {
+		case after:
+			delete(d.Removed, id)
+		case before && (d.Incomplete || d.Quarantined[id]):
+			w.hidden[id] = true
+		case before:
+			d.Removed[id] = model.Removal{Revision: d.Revision, At: time.Now()}
+		}
+	}
+	for id := range w.hidden {
+		if !d.Incomplete && !d.Quarantined[id] {
+			delete(w.hidden, id)
+			gone(id, true, false)
+		}
+	}
+	for name := range w.desired.Claims {
+		gone(claimIdentity(name), true, d.Claims[name] != nil)
+	}
+	for name := range d.Claims {
+		gone(claimIdentity(name), false, true)
+	}
+	for name := range w.desired.Servers {
+		gone(serverIdentity(name), true, d.Servers[name] != nil)
+	}
+	for name := range d.Servers {
+		gone(serverIdentity(name), false, true)
+	}
+	for name := range w.desired.Maintenances {
+		gone(maintenanceIdentity(name), true, d.Maintenances[name] != nil)
+	}
+	for name := range d.Maintenances {
+		gone(maintenanceIdentity(name), false, true)
+	}
+	for id := range d.Renamed {
+		delete(d.Removed, claimIdentity(id))
+	}
 }
 
 func (w *world) Observed() *model.Observed {
@@ -191,6 +257,18 @@ func (w *world) snapshot() *model.Observed {
 	return &o
 }
 
+// stamped is a server's record as the store keeps it.
+func stamped(r *model.ServerRecord, v model.Version) *model.ServerRecord {
+	c := *r
+	c.Version = v
+	if c.Intent != nil && c.Intent.At.IsZero() {
+		i := *c.Intent
+		i.At = v
+		c.Intent = &i
+	}
+	return &c
+}
+
 func (w *world) Changed() <-chan struct{} { return w.stored }
 
 func (w *world) Save(_ context.Context, c Changes) error {
@@ -201,10 +279,14 @@ func (w *world) Save(_ context.Context, c Changes) error {
 		w.cut--
 		return errors.New("killed before the record was saved")
 	}
+	w.seq++
+	v := model.Version{Fence: 1, Seq: w.seq}
 	if c.Fleet != nil {
 		w.observed.Fleet = *c.Fleet
+		w.observed.Fleet.Version = v
 	}
 	for _, r := range c.Servers {
+		r = stamped(r, v)
 		w.letsBoot(w.observed.Servers[r.Name], r)
 		w.observed.Servers[r.Name] = r
 		if n := len(w.tickets); r.Ticket != nil && n > 0 && w.tickets[n-1].ID == r.Ticket.ID {
@@ -419,7 +501,7 @@ func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind
 		return err
 	}
 	if m.refuses[r] {
-		return errors.New("the machine does not allow " + string(r))
+		return refusal("the machine does not allow " + string(r))
 	}
 	if r == model.ResetForceOff {
 		m.forced++
@@ -566,4 +648,12 @@ func (w *world) expect(after time.Duration, server int, want string) {
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
+}
+
+// restored are the records that a lost store is filled with from the status branch.
+func restored(files map[string][]byte) (model.Records, []error) {
+	b, problems := ReadBranch(files)
+	none := model.NewObserved().Records
+	r := Merge(MergeInput{Store: &none, Branch: &b, Now: time.Now(), Seed: "seed"})
+	return r.Records, problems
 }

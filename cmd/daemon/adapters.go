@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,11 +55,24 @@ func (b bmcs) Power(ctx context.Context, t model.SystemTarget) (model.Power, err
 // powered off in the only way that it has.
 func (b bmcs) Reset(ctx context.Context, t model.SystemTarget, k model.ResetKind) error {
 	err := b.pool.Reset(ctx, t, k)
-	if k == model.ResetGracefulOff && errors.Is(err, bmc.ErrUnsupported) {
+	if k == model.ResetGracefulOff && errors.Is(err, bmc.ErrUnsupported) && bmc.NotCarriedOut(err) {
 		err = b.pool.Reset(ctx, t, model.ResetForceOff)
 	}
-	return reasoned(err)
+	if err == nil {
+		return nil
+	}
+	return &resetError{reasoned(err), bmc.NotCarriedOut(err)}
 }
+
+// resetError is a power request that failed, and whether it is certain that it had no
+// effect.
+type resetError struct {
+	error
+	undone bool
+}
+
+func (e *resetError) NotCarriedOut() bool { return e.undone }
+func (e *resetError) Unwrap() error       { return e.error }
 
 func (b bmcs) ClearBootOverride(ctx context.Context, t model.SystemTarget) error {
 	return reasoned(b.pool.ClearBootOverride(ctx, t))
@@ -306,23 +320,71 @@ func (b *boots) janitor(ctx context.Context, every time.Duration, log *slog.Logg
 }
 
 // sink is the status branch as reconcile knows it.
-type sink struct {
-	branch *gitsource.StatusBranch
-	log    *slog.Logger
-}
+type sink struct{ *daemon }
 
-func (s sink) Publish(ctx context.Context, r *model.Report) (string, error) {
-	p, err := s.branch.Publish(ctx, r)
-	if err != nil {
-		return "", err
+func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
+	p, err := s.status.Publish(ctx, r)
+	switch {
+	case errors.Is(err, gitsource.ErrFenced):
+		s.registry.EndLead() // before the next request to a BMC
+		return reconcile.Publication{}, fmt.Errorf("%w: %w", reconcile.ErrFenced, err)
+	case err != nil:
+		if after, ok := gitsource.RetryAfter(err); ok {
+			err = &later{err, after}
+		}
+		return reconcile.Publication{}, err
 	}
+	s.sighted()
 	if p.Foreign != nil {
 		s.log.Warn("commit of somebody else on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
 	}
-	if !p.New {
-		return "", nil
+	if p.SetBack {
+		s.log.Warn("the status branch was set back, and is written again", "reason", "StatusBranchSetBack", "commit", p.Commit)
 	}
-	return p.Commit, nil
+	if p.Bare {
+		s.log.Warn("the server refuses the status branch as it is, so it is published without free text")
+	}
+	done := reconcile.Publication{Head: p.Commit, Committed: p.New, Incomplete: p.Bare}
+	for path := range p.Skipped {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "servers/"); ok {
+			done.Skipped = append(done.Skipped, model.ServerName(name))
+		}
+	}
+	return done, nil
+}
+
+// later is an error of a server that said when to come back.
+type later struct {
+	error
+	after time.Duration
+}
+
+func (e *later) RetryAfter() time.Duration { return e.after }
+func (e *later) Unwrap() error             { return e.error }
+
+// sessions are the sessions of BMCs that outlive this process, as the BMC clients know
+// them.
+type sessions struct{ registry *registry.Registry }
+
+// Kept implements bmc.Sessions.
+func (s sessions) Kept(name model.BMCName) []bmc.Session {
+	var kept []bmc.Session
+	for _, k := range s.registry.Sessions() {
+		if k.BMC == name {
+			kept = append(kept, bmc.Session{URI: k.URI, Token: k.Token})
+		}
+	}
+	return kept
+}
+
+// Keep implements bmc.Sessions.
+func (s sessions) Keep(ctx context.Context, name model.BMCName, session bmc.Session) error {
+	return s.registry.SaveSession(ctx, name, session.URI, session.Token)
+}
+
+// Drop implements bmc.Sessions.
+func (s sessions) Drop(ctx context.Context, name model.BMCName, uri string) error {
+	return s.registry.DropSession(ctx, name, uri)
 }
 
 // certificates reads a file of authorities, nil for none.

@@ -88,7 +88,7 @@ func TestTheStatusIsReadBackAsItWas(t *testing.T) {
 	want := Summary{
 		Revision: "main@sha1:0123",
 		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
-		Guard:    &model.GuardHold{Hash: "abc", Since: since, Limit: 3, Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}}},
+		Guard:    []model.GuardHold{{Token: "abc", Since: since, Limit: 3, Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}}}},
 		Servers:  []ServerSummary{{Name: "s1", State: model.StateReserved, Power: model.PowerOn, Claim: "default/web", Since: since, Why: "waits (to act: tenant)"}},
 		Claims:   []ClaimSummary{{Name: "default/web", State: ClaimBooted, Server: "s1", Since: since}},
 		BMCs:     []BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},

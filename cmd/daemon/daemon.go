@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -25,6 +27,7 @@ import (
 	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -83,12 +86,23 @@ type daemon struct {
 
 	glance    sync.Mutex // guards projector
 	projector *reconcile.Projector
+
+	clock   func() time.Time
+	holder  model.Holder
+	name    io.Closer     // tells other processes of this machine that holder lives
+	healing func()        // ends the healing of power while the status branch is unread
+	begun   model.Applied // what the source began with
+
+	mu      sync.Mutex // guards what is below
+	state   reconcile.State
+	serving time.Time // since when machines that boot can reach this process
+	seenAt  time.Time // when the status branch was last seen to be ours
 }
 
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector()}
+	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector(), clock: steadyClock()}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -109,6 +123,12 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 	if err != nil {
 		return d, fmt.Errorf("registry.url: %w", err)
 	}
+	if d.holder, err = holder.ThisHolder(opts.Git.Interval, opts.Status.TakeOverAfter); err != nil {
+		return d, err
+	}
+	if d.name, err = holder.HoldName(d.holder.ID); err != nil {
+		return d, err
+	}
 	if err = d.openRegistry(ctx); err != nil {
 		return d, err
 	}
@@ -123,23 +143,36 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 	if err != nil {
 		return d, err
 	}
+	var patience time.Duration // with one request; the pool's default
+	if opts.Tuning.Fast {
+		patience = 10 * time.Second
+	}
 	d.pool = bmc.NewPool(bmc.Options{
+		Timeout:           patience,
 		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca,
-		Log: d.log, Registerer: d.metrics,
+		Permit: d.permit, Sessions: sessions{d.registry}, Log: d.log, Registerer: d.metrics,
 	})
-	rules := policy(opts, !d.registry.Durable(), d.loaders.UEFI())
+	if how := d.registry.Durability(); how != registry.DurableAlways && !opts.Status.MirrorFirst {
+		d.log.Warn("the store may lose what it took, and status.mirrorFirst is false: have Redis write each change before it answers (appendonly yes, appendfsync always)", "reason", "StoreNotDurable", "durable", how.String())
+	}
+	rules := policy(opts, d.loaders.UEFI())
 	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
 		return d, err
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
 		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: store{d.registry},
-		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, Pools: d.pools, Policy: rules, Log: d.log, Metrics: counts,
+		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools,
+		Policy: rules, Clock: d.clock, Log: d.log, Metrics: counts,
 	})
-	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(time.Now()) }))
+	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(d.clock()) }))
 	d.publisher = &reconcile.Publisher{
-		Loop: d.loop, Sink: sink{d.status, d.log}, Fence: d.registry.Fence, Interval: opts.Status.Interval, Log: d.log,
+		Loop: d.loop, Sink: sink{d}, Fence: d.registry.Fence, Holder: d.holder, Note: d.registry.SavePublished,
+		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
+	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ingot_status_unpublished_seconds", Help: "For how long the status branch cannot be pushed; 0 when it can.",
+	}, d.unpublished))
 	return d, d.makeNetworks(ctx)
 }
 
@@ -252,18 +285,19 @@ func (d *daemon) openCache() (err error) {
 }
 
 // policy is the configuration in the words of the plan.
-func policy(o Options, mirrorFirst bool, loaders []string) reconcile.Policy {
+func policy(o Options, loaders []string) reconcile.Policy {
 	p := reconcile.DefaultPolicy()
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
 	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
-	p.MaxDisruptions = o.Guard.MaxDisruptions
+	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
-	p.MirrorFirst = mirrorFirst
+	p.MirrorFirst = o.Status.MirrorFirst
 	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
 	p.LeaseNetworks = o.leaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
+		p.UnsureAfter, p.StrandedAfter, p.StartGrace = time.Second, 2*time.Second, time.Second
 	}
 	return p
 }
@@ -281,28 +315,65 @@ func (d *daemon) run(ctx context.Context) error {
 			}
 			return fmt.Errorf("take the lead: %w", err)
 		}
-		if err := d.restore(ctx); err != nil {
+		parts.Go(func() error { return d.registry.Run(ctx) })
+		leased := d.startDHCP(ctx, parts)
+		if err := d.takeOver(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
 			return err
 		}
 		close(d.ready)
-		parts.Go(func() error { return d.registry.Run(ctx) })
 		parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
 		parts.Go(func() error { return d.publisher.Run(ctx) })
+		parts.Go(func() error { return d.watch(ctx) })
 		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
 		parts.Go(func() error { return d.stages.run(ctx) })
-		if d.dhcp != nil {
-			known := make(chan struct{})
-			parts.Go(func() error { return d.reserve(ctx, known) })
-			parts.Go(func() error { return d.serveDHCP(ctx, known, 10*time.Second) })
-		} else {
-			close(d.leased)
-		}
 		if d.tftp != nil {
 			parts.Go(func() error { return d.tftp.Run(ctx) })
 		}
+		select {
+		case <-leased:
+			d.serves()
+			close(d.leased)
+		case <-ctx.Done():
+		}
 		return nil
 	})
-	return parts.Wait()
+	return d.ended(parts.Wait())
+}
+
+// ended is why Run ends. A newer Ingot on the status branch that does not share our
+// store is one that a restart would fight with.
+func (d *daemon) ended(err error) error {
+	if errors.Is(err, reconcile.ErrFenced) && d.opts.Redis.URL == "" {
+		return fmt.Errorf("%w: %w; this one has ended its lead", ErrAnotherIngot, err)
+	}
+	return err
+}
+
+// startDHCP gives leases out, from before anything else is known: the forge may need
+// them. The channel that it returns is closed once the leases are known by which
+// machines are told apart.
+func (d *daemon) startDHCP(ctx context.Context, parts *errgroup.Group) (leased chan struct{}) {
+	leased = make(chan struct{})
+	if d.dhcp == nil {
+		close(leased)
+		return leased
+	}
+	known := make(chan struct{})
+	parts.Go(func() error { return d.reserve(ctx, known) })
+	parts.Go(func() error { return d.serveDHCP(ctx, known, leased, 10*time.Second) })
+	return leased
+}
+
+// unpublished is for how many seconds the status branch cannot be pushed.
+func (d *daemon) unpublished() float64 {
+	since, _ := d.publisher.Failing()
+	if since.IsZero() {
+		return 0
+	}
+	return d.clock().Sub(since).Seconds()
 }
 
 // wakeSource has the repository looked at whenever somebody asks for it.
@@ -366,61 +437,31 @@ func (d *daemon) hold(next http.Handler) http.Handler {
 	})
 }
 
-// restore reads the records back from the status branch when the store is empty
-// (law 3). Without knowing what the status branch holds nothing may begin, so it
-// is tried until it answers.
-func (d *daemon) restore(ctx context.Context) error {
-	if !d.registry.Empty() {
-		return nil
-	}
-	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
-		files, err := d.status.Read(ctx)
-		if err == nil {
-			return d.restoreFrom(ctx, files)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		d.log.Error("the store is empty and the status branch cannot be read, so nothing is done yet", "err", err)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause):
-		}
-	}
-}
-
-func (d *daemon) restoreFrom(ctx context.Context, files map[string][]byte) error {
-	if len(files) == 0 {
-		d.source.NewFleet()
-		return nil
-	}
-	records, problems := reconcile.Restore(files, time.Now())
-	if len(problems) > 0 {
-		return fmt.Errorf("%w; the store is empty, and without this record its server would be taken for a new one: mend the file on the status branch, or remove it if that is what you want", errors.Join(problems...))
-	}
-	d.log.Warn("the store was empty: records restored from the status branch", "servers", len(records.Servers), "claims", len(records.Claims))
-	if err := d.registry.Restore(ctx, records); err != nil && ctx.Err() == nil {
-		return fmt.Errorf("restore records from the status branch: %w", err)
-	}
-	return nil
-}
-
 // checks say whether each part is ready.
 func (d *daemon) checks() []check {
 	return []check{
 		{"store", func(context.Context) error { return d.registry.Healthy() }},
 		{"leadership", func(context.Context) error {
-			if !d.registry.Leading() {
-				return errors.New("another ingot leads; this one stands by")
+			switch state, why := d.registry.LeadState(); state {
+			case registry.Leads:
+				return nil
+			case registry.Follows:
+				return fmt.Errorf("this one stands by: %w", why)
+			case registry.StoreSilent:
+				return fmt.Errorf("nobody knows who leads, for the store does not answer: %w", why)
+			default:
+				return why
 			}
-			return nil
 		}},
+		{"status", d.statusReady},
 		{"records", func(context.Context) error {
 			select {
 			case <-d.ready:
 				return nil
 			default:
+				if s := d.present(); cmp.Or(s.ObserveOnly, s.HealOnly) != "" {
+					return errors.New(cmp.Or(s.ObserveOnly, s.HealOnly))
+				}
 				return errors.New("records were not read yet: waiting for the lead, or for the status branch")
 			}
 		}},
@@ -437,6 +478,15 @@ func (d *daemon) checks() []check {
 	}
 }
 
+// statusReady says since when the status branch cannot be pushed, if so.
+func (d *daemon) statusReady(context.Context) error {
+	since, err := d.publisher.Failing()
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("the status branch cannot be pushed since %s, so nothing disruptive begins: %w", since.UTC().Format(time.RFC3339), err)
+}
+
 // networksReady says which network cannot be served, if any.
 func (d *daemon) networksReady(context.Context) error {
 	if d.dhcp == nil {
@@ -447,14 +497,14 @@ func (d *daemon) networksReady(context.Context) error {
 
 // summary is the fleet at a glance.
 func (d *daemon) summary() Summary {
-	in := d.loop.Input(time.Now())
+	in := d.loop.Input(d.clock())
 	if in == nil {
 		state := d.source.State()
 		return Summary{Source: &state}
 	}
 	d.glance.Lock()
 	defer d.glance.Unlock()
-	s, err := summaryOf(d.projector.Report(in, d.registry.Fence()))
+	s, err := summaryOf(d.projector.Report(in, d.registry.Fence(), d.holder))
 	if err != nil {
 		d.log.Error("fleet not summed up", "err", err)
 	}
@@ -463,13 +513,13 @@ func (d *daemon) summary() Summary {
 
 // explain explains one object.
 func (d *daemon) explain(kind, name string) (Explanation, error) {
-	in := d.loop.Input(time.Now())
+	in := d.loop.Input(d.clock())
 	if in == nil {
 		return Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, ErrUnknownObject)
 	}
 	d.glance.Lock()
 	defer d.glance.Unlock()
-	e, err := explainReport(d.projector.Report(in, d.registry.Fence()), kind, name)
+	e, err := explainReport(d.projector.Report(in, d.registry.Fence(), d.holder), kind, name)
 	e.addUses(func(server model.ServerName) []string { return reconcile.TicketUses(in.Observed.Progress[server]) })
 	return e, err
 }
@@ -494,6 +544,9 @@ func (d *daemon) close() {
 	}
 	if d.status != nil {
 		d.status.Close()
+	}
+	if d.name != nil {
+		_ = d.name.Close()
 	}
 	if d.cache != nil {
 		d.cache.Close()

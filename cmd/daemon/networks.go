@@ -221,14 +221,14 @@ func (d *daemon) sawTFTP(client netip.Addr, _ string) {
 	}
 }
 
-// serveDHCP reads the leases, and serves them once the reservations in Git are known: a
+// serveDHCP reads the leases, closes leased, and serves them once the reservations in Git are known: a
 // device must not be given another address because we had just begun. While Git cannot
 // be read they are not waited for longer than patience.
-func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, patience time.Duration) error {
+func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, leased chan<- struct{}, patience time.Duration) error {
 	if !d.dhcp.Load(ctx) {
 		return nil
 	}
-	close(d.leased)
+	close(leased)
 	select {
 	case <-ctx.Done():
 		return nil

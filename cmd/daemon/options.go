@@ -36,6 +36,9 @@ type Options struct {
 	// Resync is how often at least everything is looked at anew.
 	Resync time.Duration `json:"resync"`
 
+	// TakeOver takes over from another Ingot without asking it whether it lives. It is
+	// set on the command line, for one start.
+	TakeOver bool `json:"-"`
 	// Tuning is set by the demo and by tests, never by a file.
 	Tuning Tuning `json:"-"`
 }
@@ -70,8 +73,13 @@ type GitVerify struct {
 
 // StatusOptions say how the status branch is written.
 type StatusOptions struct {
-	Branch         string        `json:"branch"`
-	Interval       time.Duration `json:"interval"` // at most one commit per interval
+	Branch   string        `json:"branch"`
+	Interval time.Duration `json:"interval"` // at most one commit per interval, but for what waits for it
+	// MirrorFirst makes what touches a bound server wait until the branch shows it.
+	MirrorFirst bool `json:"mirrorFirst"`
+	// TakeOverAfter is how long this Ingot must have been silent before another one may
+	// take over from it unasked; 0 = never.
+	TakeOverAfter  time.Duration `json:"takeOverAfter"`
 	AuthorName     string        `json:"authorName"`
 	AuthorEmail    string        `json:"authorEmail"`
 	SigningKeyFile string        `json:"signingKeyFile"`
@@ -113,11 +121,15 @@ type CleanupOptions struct {
 	Image string `json:"image"` // OCI reference; discovery.image when empty
 }
 
-// GuardOptions bound what one commit may do to the fleet.
+// GuardOptions bound what commits may do to the fleet within a time.
 type GuardOptions struct {
-	MaxDisruptions            int `json:"maxDisruptions"`
-	MaxConcurrentReprovisions int `json:"maxConcurrentReprovisions"`
-	MaxConcurrentPowerOns     int `json:"maxConcurrentPowerOns"`
+	MaxDisruptions int `json:"maxDisruptions"`
+	// MaxPowerDisruptions is how many bound servers may be powered off or restarted.
+	MaxPowerDisruptions int `json:"maxPowerDisruptions"`
+	// Window is the time within which both are counted.
+	Window                    time.Duration `json:"window"`
+	MaxConcurrentReprovisions int           `json:"maxConcurrentReprovisions"`
+	MaxConcurrentPowerOns     int           `json:"maxConcurrentPowerOns"`
 }
 
 // BootOptions are those of the service that machines meet when they boot.
@@ -185,12 +197,12 @@ type Tuning struct {
 func DefaultOptions() Options {
 	return Options{
 		Git:       GitOptions{Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}},
-		Status:    StatusOptions{Branch: "status", Interval: 10 * time.Second, AuthorName: "Ingot", AuthorEmail: "ingot@localhost"},
+		Status:    StatusOptions{Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost"},
 		State:     StateOptions{Dir: "/var/lib/ingot"},
 		BMC:       BMCOptions{RequestsPerSecond: 5, MaxInFlight: 2, PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute},
 		Discovery: DiscoveryOptions{Timeout: 30 * time.Minute, Attempts: 3},
 		Cleanup:   CleanupOptions{Mode: "quick"},
-		Guard:     GuardOptions{MaxDisruptions: 3, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
+		Guard:     GuardOptions{MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
 		Boot: BootOptions{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
 			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "leases",

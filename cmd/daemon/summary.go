@@ -20,12 +20,22 @@ type Summary struct {
 	Revision model.Revision `json:"revision,omitempty"`
 	// Source says what is wrong with the watched branch as a whole; nil when all is well.
 	Source *model.SourceState `json:"source,omitempty"`
-	// Guard is what waits for an approval, nil when nothing does.
-	Guard    *model.GuardHold `json:"guard,omitempty"`
-	Servers  []ServerSummary  `json:"servers"`
-	Claims   []ClaimSummary   `json:"claims"`
-	BMCs     []BMCSummary     `json:"bmcs"`
-	Problems []model.Problem  `json:"problems"`
+	// Guard are the lists that wait for an approval, or for room in the guard's window.
+	Guard []model.GuardHold `json:"guard,omitempty"`
+	// Absent is what is in force though Git lacks it, nil when there is nothing.
+	Absent   *AbsentSummary  `json:"absent,omitempty"`
+	Servers  []ServerSummary `json:"servers"`
+	Claims   []ClaimSummary  `json:"claims"`
+	BMCs     []BMCSummary    `json:"bmcs"`
+	Problems []model.Problem `json:"problems"`
+}
+
+// AbsentSummary is what is in force though Git lacks it, or has it otherwise, and no
+// commit that follows on the revision applied says so.
+type AbsentSummary struct {
+	Objects []model.Absence `json:"objects"`
+	More    int             `json:"more,omitempty"` // than are listed
+	Token   string          `json:"token"`          // approves all of them
 }
 
 // ServerSummary is one server at a glance.
@@ -105,7 +115,10 @@ type revisionDocument struct {
 	Applied model.Revision     `json:"lastAppliedRevision"`
 	Source  *model.SourceState `json:"source"`
 	Record  struct {
-		Guard *model.GuardHold `json:"guard"`
+		Holds       []model.GuardHold `json:"holds"`
+		Absent      []model.Absence   `json:"absent"`
+		AbsentMore  int               `json:"absentMore"`
+		AbsentToken string            `json:"absentToken"`
 	} `json:"record"`
 }
 
@@ -133,7 +146,10 @@ func (s *Summary) add(path string, decode func(into any) error) error {
 	case model.ReportRevision:
 		var d revisionDocument
 		err := decode(&d)
-		s.Revision, s.Source, s.Guard = d.Applied, d.Source, d.Record.Guard
+		s.Revision, s.Source, s.Guard = d.Applied, d.Source, d.Record.Holds
+		if len(d.Record.Absent) > 0 {
+			s.Absent = &AbsentSummary{d.Record.Absent, d.Record.AbsentMore, d.Record.AbsentToken}
+		}
 		return err
 	case model.ReportProblems:
 		var d problemsDocument

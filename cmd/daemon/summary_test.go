@@ -17,11 +17,11 @@ var branch = map[string][]byte{
 observedRevision: main@sha1:bbbb
 lastAppliedRevision: main@sha1:aaaa
 source: {reason: FetchFailed, message: connection refused, since: "2026-11-21T08:00:00Z"}
-guard: {message: 4 steps wait, approve: "Ingot-Approve: 1234", limit: 3, since: "2026-11-21T07:00:00Z"}
+guard: [{message: 4 steps wait, approve: "Ingot-Approve: 1234", limit: 3, since: "2026-11-21T07:00:00Z"}]
 record:
-  guard:
-    revision: main@sha1:bbbb
-    hash: "1234"
+  holds:
+  - revision: main@sha1:bbbb
+    token: "1234"
     since: "2026-11-21T07:00:00Z"
     limit: 3
     steps: [{action: release, server: s1, claim: default/web}]
@@ -101,10 +101,10 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 	want := Summary{
 		Revision: "main@sha1:aaaa",
 		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: clock(8, 0)},
-		Guard: &model.GuardHold{
-			Revision: "main@sha1:bbbb", Hash: "1234", Since: clock(7, 0), Limit: 3,
+		Guard: []model.GuardHold{{
+			Revision: "main@sha1:bbbb", Token: "1234", Since: clock(7, 0), Limit: 3,
 			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},
-		},
+		}},
 		Servers: []ServerSummary{
 			{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: clock(6, 0)},
 			{Name: "s2", State: model.StateInitial, BMC: "b1", Since: clock(6, 30), Why: "found running (to act: rack operator)"},

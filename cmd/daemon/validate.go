@@ -111,6 +111,8 @@ func (c *checks) numbers(o *Options) {
 	c.atLeast("boot.maxConcurrentDownloads", o.Boot.MaxConcurrentDownloads, 1)
 	c.atLeast("discovery.attempts", o.Discovery.Attempts, 1)
 	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
+	c.atLeast("guard.maxPowerDisruptions", o.Guard.MaxPowerDisruptions, 0)
+	c.positive("guard.window", o.Guard.Window)
 	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
 	c.atLeast("guard.maxConcurrentPowerOns", o.Guard.MaxConcurrentPowerOns, 1)
 	// written so that NaN is refused as well

@@ -2,25 +2,30 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
 	"ingot/bmc/sim"
+	"ingot/cmd/daemon"
 )
 
 // The exit codes. 2 and 3 are what `ingot plan` will answer.
 const (
 	exitFine   = 0
 	exitFailed = 1
+	// exitAnother is for a daemon beside which another one acts: to start it again is of
+	// no use.
+	exitAnother = 4
 )
 
 const description = `Ingot runs bare metal from a Git repository, without Kubernetes.
 
 Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows stands on the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are kept for plans.
+Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are kept for plans; 4 another Ingot acts for the repository.
 
 Examples:
 
@@ -80,6 +85,9 @@ func execute(ctx context.Context, args []string, c *console) int {
 func (c *console) fail(err error) int {
 	for line := range strings.SplitSeq(strings.TrimSpace(err.Error()), "\n") {
 		fmt.Fprintf(c.err, "ingot: %s\n", line)
+	}
+	if errors.Is(err, daemon.ErrAnotherIngot) {
+		return exitAnother
 	}
 	return exitFailed
 }

@@ -17,8 +17,9 @@ import (
 const gcPercent = 50
 
 type runCommand struct {
-	Config string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
-	Fast   bool   `hidden:"" help:"Without the waits that are there out of care for real machines; for tests and the demo."`
+	Config   string `short:"c" env:"INGOT_CONFIG" placeholder:"FILE" help:"The configuration file. Without one, all settings come from the environment."`
+	TakeOver bool   `help:"Take over from another Ingot that wrote the status branch, without asking whether it lives. Only when you are certain that it does not."`
+	Fast     bool   `hidden:"" help:"Without the waits that are there out of care for real machines; for tests and the demo."`
 }
 
 // Help implements kong.HelpProvider.
@@ -28,6 +29,8 @@ func (runCommand) Help() string {
 Every key of the file is a variable too: bmc.pollInterval is INGOT_BMC_POLL_INTERVAL. A variable wins over the file. Secrets stand in files of their own, which the settings name.
 
 SIGHUP has the repository looked at now, not only at git.interval: send it from whatever learns of a push.
+
+One Ingot acts for a repository. Started beside another one that does not share its store, it asks that one by way of the repository whether it lives, refuses to start if it does or cannot say, and exits with code 4; --take-over skips the question.
 
 The least configuration:
 
@@ -51,7 +54,7 @@ func (r runCommand) Run(ctx context.Context, c *console) error {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
-	opts.Tuning.Fast = r.Fast
+	opts.Tuning.Fast, opts.TakeOver = r.Fast, r.TakeOver
 	return daemon.Run(ctx, opts, daemon.Environment{
 		Log:  c.log,
 		Wake: hangup,

@@ -104,14 +104,17 @@ func readStatusBranch(ctx context.Context, c *console, repository, name string, 
 		return nil, err
 	}
 	defer branch.Close()
-	files, err := branch.Read(ctx)
+	snapshot, err := branch.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the status branch: %w", err)
 	}
-	if files == nil {
+	if !snapshot.Exists {
 		return nil, fmt.Errorf("%s has no branch %s: the daemon writes it once it runs with this repository", repository, name)
 	}
-	return files, nil
+	for path, err := range snapshot.Skipped {
+		c.log.Warn("file of the status branch cannot be read", "path", path, "err", err)
+	}
+	return snapshot.Files, nil
 }
 
 // repositoryURL makes the path of a folder absolute, as what reads it may stand
@@ -189,6 +192,7 @@ func printSummary(c *console, s daemon.Summary, whole bool, now time.Time) {
 	}
 	printProblems(c, s.Problems)
 	printGuard(c, s.Guard, now)
+	printAbsent(c, s.Absent, now)
 }
 
 func printSource(c *console, s daemon.Summary, now time.Time) {
@@ -256,16 +260,31 @@ func printProblems(c *console, problems []model.Problem) {
 	}
 }
 
-func printGuard(c *console, g *model.GuardHold, now time.Time) {
-	if g == nil {
+func printGuard(c *console, holds []model.GuardHold, now time.Time) {
+	for _, g := range holds {
+		c.printf("\n%s\n", c.paint(printable(fmt.Sprintf("%s wait for approval since %s, with them %s would go beyond the guard's limit of %d:",
+			plural(len(g.Steps), "step"), age(g.Since, now), g.Revision, g.Limit)), yellow))
+		for _, step := range g.Steps {
+			c.printf("%s\n", printable(fmt.Sprintf("  %s %s of claim %s", step.Action, step.Server, step.Claim)))
+		}
+		if !g.Until.IsZero() {
+			c.printf("There is room for them at %s.\n", g.Until.Format(time.RFC3339))
+		}
+		c.printf("Approve them with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
+	}
+}
+
+// printAbsent lists what is in force though Git lacks it.
+func printAbsent(c *console, a *daemon.AbsentSummary, now time.Time) {
+	if a == nil {
 		return
 	}
-	c.printf("\n%s\n", c.paint(printable(fmt.Sprintf("%s wait for approval since %s, more than %d at once are asked for by %s:",
-		plural(len(g.Steps), "step"), age(g.Since, now), g.Limit, g.Revision)), yellow))
-	for _, step := range g.Steps {
-		c.printf("%s\n", printable(fmt.Sprintf("  %s %s of claim %s", step.Action, step.Server, step.Claim)))
+	c.printf("\n%s\n", c.paint(fmt.Sprintf("%s in force though Git lacks them or has them otherwise, and no commit that follows on the revision applied says so:",
+		plural(len(a.Objects)+a.More, "object")), yellow))
+	for _, o := range a.Objects {
+		c.printf("%s\n", printable(fmt.Sprintf("  %s, since %s, %s, Ingot-Approve: %s", o.Identity, age(o.Since, now), o.Cause, o.Token)))
 	}
-	c.printf("Approve them with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Hash))
+	c.printf("Put them back, or let all of them go with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
 }
 
 // age says how long ago t was, in its largest units, or "-" if it never was.

@@ -31,10 +31,10 @@ func ago(d time.Duration) time.Time { return exampleNow.Add(-d) }
 var exampleSummary = daemon.Summary{
 	Revision: "main@sha1:aaaa",
 	Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
-	Guard: &model.GuardHold{
-		Revision: "main@sha1:bbbb", Hash: "1234abcd", Since: ago(time.Hour), Limit: 3,
+	Guard: []model.GuardHold{{
+		Revision: "main@sha1:bbbb", Token: "1234abcd", Since: ago(time.Hour), Limit: 3,
 		Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}, {Action: "release", Server: "s3", Claim: "default/db"}},
-	},
+	}},
 	Servers: []daemon.ServerSummary{
 		{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: ago(49 * time.Hour)},
 		{Name: "server-2", State: model.StateInitial, BMC: "b1", Since: ago(10 * time.Second), Why: "found running\n\x1b[2Jby hand"},
@@ -64,7 +64,7 @@ b1   Enabled  10.0.0.1:443  -
 PROBLEMS
 a.yaml:3:5: unknown field
 
-2 steps wait for approval since 1h00m, more than 3 at once are asked for by main@sha1:bbbb:
+2 steps wait for approval since 1h00m, with them main@sha1:bbbb would go beyond the guard's limit of 3:
   release s1 of claim default/web
   release s3 of claim default/db
 Approve them with a commit whose message ends in the line

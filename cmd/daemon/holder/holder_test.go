@@ -1,0 +1,187 @@
+package holder
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+func TestJudge(t *testing.T) {
+	ours := model.Holder{ID: "us", Host: "h1", Machine: "m1", Boot: "b1", Namespace: "n1"}
+	like := func(change func(*model.Holder)) model.Holder {
+		h := ours
+		h.ID = "them"
+		change(&h)
+		return h
+	}
+	same := like(func(*model.Holder) {})
+	elsewhere := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "h2", "m2", "b2", "n2" })
+	container := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "c0ffee", "", "b1", "n2" })
+	lastOn := func(machine string) model.Holder { return model.Holder{ID: "them", Machine: machine} }
+	nobody, other := model.Holder{}, model.Holder{ID: "other", Machine: "m1"}
+
+	tests := map[string]struct {
+		theirs, last model.Holder
+		name         Name
+		want         Life
+	}{
+		"a branch that nobody wrote":                               {model.Holder{}, nobody, NameUnknown, Dead},
+		"this process itself":                                      {ours, nobody, NameUnknown, Dead},
+		"one on another machine":                                   {elsewhere, nobody, NameUnknown, PerhapsAlive},
+		"one on another machine, while our store had another":      {elsewhere, other, NameUnknown, PerhapsAlive},
+		"the store's last one":                                     {same, lastOn("m1"), NameFree, Dead},
+		"the store's last one, in another container":               {container, lastOn(""), NameUnknown, Dead},
+		"the last one of a store that was copied to this machine":  {elsewhere, lastOn("m2"), NameUnknown, PerhapsAlive},
+		"the last one of a store that was copied on this machine":  {same, lastOn("m1"), NameTaken, Alive},
+		"one before this machine lost power":                       {like(func(h *model.Holder) { h.Boot = "b0" }), nobody, NameUnknown, Dead},
+		"one on a machine that has the same image as ours":         {like(func(h *model.Holder) { h.Host, h.Boot = "h2", "b2" }), nobody, NameUnknown, PerhapsAlive},
+		"one whose boot is not known":                              {like(func(h *model.Holder) { h.Boot = "" }), nobody, NameFree, PerhapsAlive},
+		"one whose machine is not known":                           {like(func(h *model.Holder) { h.Machine = "" }), nobody, NameFree, PerhapsAlive},
+		"one in another network namespace":                         {like(func(h *model.Holder) { h.Namespace = "n2" }), nobody, NameFree, PerhapsAlive},
+		"one whose name is free":                                   {same, nobody, NameFree, Dead},
+		"one whose name could not be asked for":                    {same, nobody, NameUnknown, PerhapsAlive},
+		"one whose name is taken":                                  {same, nobody, NameTaken, Alive},
+		"a name that is taken where it says nothing of the holder": {elsewhere, nobody, NameTaken, PerhapsAlive},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, why := Judge(test.theirs, ours, test.last, test.name)
+			if got != test.want || why == "" {
+				t.Errorf("judged %d, %q, want %d", got, why, test.want)
+			}
+		})
+	}
+}
+
+func TestThisHolder(t *testing.T) {
+	a, err := ThisHolder(time.Minute, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := ThisHolder(time.Minute, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.ID == b.ID || a.Interval != time.Minute || a.TakeOverAfter != time.Hour || a.Host == "" {
+		t.Errorf("holders %+v and %+v", a, b)
+	}
+	a.ID = b.ID
+	if a != b {
+		t.Errorf("two processes of one machine: %+v and %+v", a, b)
+	}
+	shown, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{machineFile, bootFile} {
+		raw, err := os.ReadFile(file)
+		if secret := strings.TrimSpace(string(raw)); err == nil && secret != "" && strings.Contains(string(shown), secret) {
+			t.Errorf("%s shows what %s says", shown, file)
+		}
+	}
+}
+
+func TestDigestOfWhatIsNotKnown(t *testing.T) {
+	for _, text := range []string{"", "uninitialized"} {
+		if got := digest("machine", text); got != "" {
+			t.Errorf("digest of %q is %q", text, got)
+		}
+	}
+	if digest("machine", "x") == digest("boot", "x") || len(digest("machine", "x")) != 32 {
+		t.Error("digests of two kinds are the same, or of another length")
+	}
+}
+
+// nameVariable has this test's program hold a name until it is killed.
+const nameVariable = "INGOT_TEST_HOLD_NAME"
+
+func TestMain(m *testing.M) {
+	if id := os.Getenv(nameVariable); id != "" {
+		if _, err := HoldName(id); err != nil {
+			os.Exit(1)
+		}
+		_, _ = os.Stdout.WriteString("held\n")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func TestANameEndsWithItsProcess(t *testing.T) {
+	us, err := ThisHolder(time.Minute, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	them := us
+	them.ID = strings.Repeat("a", 10) + us.ID
+	held := func(want bool) {
+		t.Helper()
+		if got, err := NameHeld(them.ID); got != want || err != nil {
+			t.Errorf("held: %t, %v, want %t", got, err, want)
+		}
+	}
+	held(false)
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), nameVariable+"="+them.ID)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 8)); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		held(true)
+	}
+	if us.Machine != "" && us.Boot != "" && us.Namespace != "" {
+		if may, why := MayLive(them, us, model.Holder{}); !may {
+			t.Errorf("taken for dead: %s", why)
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	held(false)
+	if us.Machine != "" && us.Boot != "" && us.Namespace != "" {
+		if may, why := MayLive(them, us, model.Holder{}); may {
+			t.Errorf("taken for alive: %s", why)
+		}
+	}
+}
+
+func TestANameIsHeldOnce(t *testing.T) {
+	us, err := ThisHolder(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, err := HoldName(us.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := HoldName(us.ID); err == nil {
+		second.Close()
+		t.Error("held twice")
+	}
+	if err := name.Close(); err != nil {
+		t.Error(err)
+	}
+	if held, err := NameHeld(us.ID); held || err != nil {
+		t.Errorf("held after it was closed: %t, %v", held, err)
+	}
+}
+
+func TestWhatIsNoID(t *testing.T) {
+	for _, id := range []string{"", "A", "a b", "a/b", "a\x00b", strings.Repeat("a", maxID+1)} {
+		if _, err := NameHeld(id); err == nil {
+			t.Errorf("%q was looked for", id)
+		}
+	}
+}

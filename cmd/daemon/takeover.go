@@ -1,0 +1,380 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"ingot/cmd/daemon/holder"
+	"ingot/gitsource"
+	"ingot/model"
+	"ingot/reconcile"
+)
+
+// ErrAnotherIngot is returned by Run when another Ingot that does not share the store
+// acts for the same repository.
+var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
+
+// takeOver makes this process the one that acts, and what it knows the newest that is
+// known anywhere: nothing is done to any machine before. It waits for as long as the
+// status branch cannot be read.
+func (d *daemon) takeOver(ctx context.Context) error {
+	snapshot, err := d.readBranch(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.challenge(ctx, snapshot); err != nil {
+		return err
+	}
+	if err := d.registry.RaiseFence(ctx, snapshot.Fence); err != nil {
+		return fmt.Errorf("take a fencing number above %d, which the status branch shows: %w", snapshot.Fence, err)
+	}
+	if err := d.merge(ctx, snapshot); err != nil {
+		return err
+	}
+	if d.healing != nil && d.registry.Observed().Fleet.Applied != d.begun {
+		return errors.New("the status branch knows a newer revision than the one that power was healed by: starting anew")
+	}
+	d.begin()
+	d.setState(reconcile.State{})
+	return nil
+}
+
+// readBranch reads the status branch, and tries again until it answers: without it
+// nobody knows whether what the store says is the newest.
+func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
+	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
+		snapshot, err := d.status.Read(ctx)
+		if err == nil || ctx.Err() != nil {
+			d.stopHealing()
+			return snapshot, ctx.Err()
+		}
+		why := fmt.Sprintf("the status branch cannot be read, so nobody knows whether the store is up to date: %v", err)
+		d.log.Error("nothing is done yet", "err", err)
+		if d.opts.Status.MirrorFirst || d.registry.Empty() {
+			d.setState(reconcile.State{ObserveOnly: why})
+		} else {
+			d.heal(ctx, why)
+		}
+		if err := sleep(ctx, pause); err != nil {
+			d.stopHealing()
+			return snapshot, err
+		}
+	}
+}
+
+// heal has the power brought back of what is bound while the status branch cannot be
+// read, where status.mirrorFirst is false: the forge may run on it.
+func (d *daemon) heal(ctx context.Context, why string) {
+	d.setState(reconcile.State{HealOnly: why})
+	if d.healing != nil {
+		return
+	}
+	d.begin()
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := d.loop.Run(ctx, d.opts.Resync); err != nil {
+			d.log.Error("power is not healed", "err", err)
+		}
+	}()
+	d.healing = func() { cancel(); <-done }
+}
+
+// stopHealing ends what heal began, and waits for it.
+func (d *daemon) stopHealing() {
+	if d.healing != nil {
+		d.healing()
+	}
+}
+
+// sleep pauses for d and returns why it was cut short, nil if it was not.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// merge brings the store's records up to the newest of store and status branch.
+func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
+	observed := d.registry.Observed()
+	in := reconcile.MergeInput{
+		Store: &observed.Records, Published: observed.Published, Now: d.clock(), Seed: rand.Text(),
+	}
+	for _, damage := range d.registry.Damage() {
+		d.log.Error("the store has lost something", "err", damage)
+		if damage.Name != "" {
+			in.StoreUnreadable = append(in.StoreUnreadable, reconcile.RecordName{Kind: reconcile.RecordKind(damage.Bucket), Name: damage.Name})
+		}
+	}
+	if snapshot.Exists {
+		in.Branch = d.branchRecords(snapshot)
+	}
+	result := reconcile.Merge(in)
+	for _, e := range result.Events {
+		d.log.Warn("records of store and status branch were compared", "reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
+	}
+	records := result.Records
+	if !result.FleetChanged {
+		records.Fleet = observed.Fleet
+	}
+	records.Fleet.Unreadable = d.unreadable(records.Fleet.Unreadable, result.Unreadable, snapshot.Files)
+	if err := d.registry.Restore(ctx, records); err != nil {
+		return fmt.Errorf("save the newest records of store and status branch: %w", err)
+	}
+	d.status.Expect(observed.Published.Commit)
+	return nil
+}
+
+// branchRecords decodes the status branch. What is wrong with a file is logged, and
+// concerns its own object only.
+func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *reconcile.BranchRecords {
+	branch, problems := reconcile.ReadBranch(snapshot.Files)
+	for _, p := range problems {
+		d.log.Error("file of the status branch cannot be used", "err", p)
+	}
+	for path, err := range snapshot.Skipped {
+		d.log.Error("file of the status branch cannot be read", "path", path, "err", err)
+		branch.Unreadable = append(branch.Unreadable, path)
+	}
+	branch.Head = snapshot.Head
+	branch.Fence = max(branch.Fence, snapshot.Fence)
+	if snapshot.Holder.ID != "" {
+		branch.Holder = snapshot.Holder
+	}
+	if snapshot.Version.After(branch.Version) {
+		branch.Version = snapshot.Version
+	}
+	return &branch
+}
+
+// unreadable adds servers whose records cannot be read to those known before, each with
+// the claim whose own file names it.
+func (d *daemon) unreadable(known []model.UnreadableRecord, servers []model.ServerName, files map[string][]byte) []model.UnreadableRecord {
+	seen := make(map[model.ServerName]bool)
+	for _, u := range known {
+		seen[u.Server] = true
+	}
+	var claims map[model.ServerName]model.ClaimName
+	for _, name := range servers {
+		if seen[name] {
+			continue
+		}
+		if claims == nil {
+			claims = claimsOf(files)
+		}
+		known = append(known, model.UnreadableRecord{
+			Server: name, Claim: claims[name], Since: d.clock(), Token: strings.ToLower(rand.Text()),
+		})
+	}
+	return known
+}
+
+// claimsOf are the claims that say on the status branch which server they have.
+func claimsOf(files map[string][]byte) map[model.ServerName]model.ClaimName {
+	claims := make(map[model.ServerName]model.ClaimName)
+	for path, data := range files {
+		name, isClaim := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "serverclaims/")
+		if !isClaim {
+			continue
+		}
+		var doc struct {
+			Status struct {
+				Server model.ServerName `json:"server"`
+			} `json:"status"`
+		}
+		if yaml.Unmarshal(data, &doc) == nil && doc.Status.Server != "" {
+			claims[doc.Status.Server] = model.ClaimName(name)
+		}
+	}
+	return claims
+}
+
+// begin tells the source which revision was applied last and what depends on it.
+func (d *daemon) begin() {
+	observed := d.registry.Observed()
+	b := gitsource.Beginning{
+		Applied: observed.Fleet.Applied, Absent: observed.Fleet.Absent, AbsentToken: observed.Fleet.AbsentToken,
+	}
+	gone := make(map[model.Identity]bool)
+	for _, r := range observed.Fleet.Removed {
+		gone[r.Identity] = true
+	}
+	need := func(id model.Identity) {
+		if !gone[id] {
+			gone[id] = true // once is enough
+			b.Bound = append(b.Bound, id)
+		}
+	}
+	for _, rec := range observed.Servers {
+		if rec.Claim != "" {
+			ns, name := model.SplitName(rec.Claim)
+			need(model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: name})
+		}
+		switch by := rec.MaintainedBy; by {
+		case "":
+		case model.OperationPark:
+			need(model.Identity{Kind: model.KindServer, Name: string(rec.Name)})
+		default:
+			need(model.Identity{Kind: model.KindServerMaintenance, Name: by})
+		}
+	}
+	d.begun = observed.Fleet.Applied
+	d.source.Begin(b)
+}
+
+// challenge makes sure that the Ingot which wrote the status branch last is not alive.
+func (d *daemon) challenge(ctx context.Context, snapshot gitsource.Snapshot) error {
+	theirs := snapshot.Holder
+	if theirs.ID == "" || theirs.ID == d.holder.ID {
+		return nil
+	}
+	last := d.registry.Observed().Published.Holder
+	if d.opts.Redis.URL != "" {
+		last.Machine = d.holder.Machine // who led with this Redis does not any more, wherever it ran
+	}
+	may, why := holder.MayLive(theirs, d.holder, last)
+	switch {
+	case !may:
+		return nil
+	case d.opts.TakeOver:
+		d.log.Warn("taking over from another Ingot without asking it", "holder", theirs.ID, "host", theirs.Host)
+		return nil
+	}
+	d.log.Warn("another Ingot wrote the status branch and may be alive: it is asked", "holder", theirs.ID, "host", theirs.Host, "because", why)
+	return d.askHolder(ctx, theirs)
+}
+
+// askHolder asks the Ingot that wrote the status branch last whether it lives, and fails
+// unless it may be taken for dead.
+func (d *daemon) askHolder(ctx context.Context, theirs model.Holder) error {
+	refuse := func(said string) error {
+		return fmt.Errorf("%w: that on host %s %s. Stop it, or give both the same Redis; if you are certain that it does not run any more, start this one with --take-over",
+			ErrAnotherIngot, theirs.Host, said)
+	}
+	if alive, err := holder.NameHeld(theirs.ID); err == nil && alive {
+		return refuse("runs on this machine")
+	}
+	if err := d.status.Challenge(ctx, d.holder.ID); err != nil {
+		return refuse(fmt.Sprintf("may be alive, and cannot be asked (%v)", err))
+	}
+	defer func() {
+		if err := d.status.Withdraw(context.WithoutCancel(ctx)); err != nil {
+			d.log.Warn("the question to the other Ingot was not taken back", "err", err)
+		}
+	}()
+	wait := max(2*theirs.Interval, theirs.TakeOverAfter)
+	deadline := time.Now().Add(wait)
+	d.setState(reconcile.State{ObserveOnly: fmt.Sprintf("waiting until %s for the Ingot on host %s to say whether it lives", deadline.Format(time.RFC3339), theirs.Host)})
+	for pause := min(time.Second, wait/10+time.Millisecond); ; {
+		switch who, answered, err := d.status.Answered(ctx); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			d.log.Warn("cannot look for the other Ingot's answer, it is tried again", "err", err)
+		case answered:
+			theirs.Host = who.Host
+			return refuse("is alive: it answered")
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+	}
+	if theirs.TakeOverAfter > 0 {
+		d.log.Warn("the other Ingot gave no answer for as long as its status.takeOverAfter says: taking over", "host", theirs.Host, "after", wait)
+		return nil
+	}
+	return refuse(fmt.Sprintf("gave no answer within %s, which does not say that it is dead", wait))
+}
+
+// watch looks at the status branch now and then: an Ingot with a newer fencing number
+// ends this one's lead, and one that asks whether this one lives is answered.
+func (d *daemon) watch(ctx context.Context) error {
+	for sleep(ctx, d.opts.Git.Interval) == nil {
+		seen, err := d.status.Look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			d.log.Warn("status branch cannot be looked at", "err", err)
+			continue
+		case d.newer(seen):
+			d.registry.EndLead()
+			return fmt.Errorf("%w: the one on host %s has written the status branch with fencing number %d", reconcile.ErrFenced, seen.Holder.Host, seen.Fence)
+		case seen.Challenger != "" && seen.Challenger != d.holder.ID:
+			d.log.Warn("another Ingot asks whether this one is alive", "challenger", seen.Challenger)
+			if err := d.status.Answer(ctx, d.holder); err != nil {
+				d.log.Error("the other Ingot was not answered, it is tried again", "err", err)
+			}
+		}
+		d.sighted()
+	}
+	return nil
+}
+
+// newer reports whether somebody has written the branch after this process.
+func (d *daemon) newer(seen gitsource.Sighting) bool {
+	fence := d.registry.Fence()
+	return seen.Fence > fence || seen.Fence == fence && seen.Holder.ID != "" && seen.Holder.ID != d.holder.ID
+}
+
+// setState has the plan know what this process may do.
+func (d *daemon) setState(s reconcile.State) {
+	d.mu.Lock()
+	d.state = s
+	d.mu.Unlock()
+	d.loop.Wake()
+}
+
+// present is what the plan has to know of this process now. One that may be taken over
+// from when it is silent stops before another may begin.
+func (d *daemon) present() reconcile.State {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.state
+	s.Serving = d.serving
+	if after := d.opts.Status.TakeOverAfter; after > 0 && !d.seenAt.IsZero() && d.clock().Sub(d.seenAt) > after/2 {
+		s.ObserveOnly = fmt.Sprintf("the status branch was not seen since %s, and another Ingot may take over after %s of silence", d.seenAt.Format(time.RFC3339), after)
+	}
+	return s
+}
+
+// sighted notes that the status branch was seen to be this Ingot's.
+func (d *daemon) sighted() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seenAt = d.clock()
+}
+
+// serves notes that machines that boot can reach this process from now on.
+func (d *daemon) serves() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.serving.IsZero() {
+		d.serving = d.clock()
+	}
+}
+
+// permit is asked before each request that changes a machine: nothing is asked for by
+// an Ingot that may not lead any more, or that could not record what it does.
+func (d *daemon) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
+	if err := d.registry.Healthy(); err != nil {
+		return fmt.Errorf("nothing is asked for while the store is not healthy: %w", err)
+	}
+	if !d.registry.Leading() {
+		return errors.New("nothing is asked for by an Ingot that does not lead")
+	}
+	return d.registry.Confirm(ctx)
+}

@@ -1,0 +1,230 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The embedded store, and what it keeps records of servers in; Redis has a hash for that.
+const (
+	storeFile   = "ingot.db"
+	serverTable = "server"
+	serverHash  = "{ingot}:data:server"
+)
+
+// storeFiles is where the store is on disk, and where a copy of it is put.
+func (w *world) storeFiles() (store, copied string) {
+	if w.redis != nil {
+		return filepath.Join(w.dir, "appendonlydir"), filepath.Join(w.dir, "copied")
+	}
+	return filepath.Join(w.stateDir(), storeFile), filepath.Join(w.dir, "copied")
+}
+
+// copyStore copies the store while nobody uses it.
+func copyStore(ctx context.Context) error {
+	w := worldOf(ctx)
+	return w.whileStopped(func() error { return w.withoutRedis(w.takeCopy) })
+}
+
+// withoutRedis does something while redis-server is down, if that is the store.
+func (w *world) withoutRedis(do func() error) (err error) {
+	if w.redis == nil {
+		return do()
+	}
+	address := w.redis.address
+	if err := errors.Join(w.redis.end(), do()); err != nil {
+		return err
+	}
+	w.redis, err = tryRedis(w.dir, address)
+	return err
+}
+
+func (w *world) takeCopy() error {
+	store, copied := w.storeFiles()
+	return errors.Join(os.RemoveAll(copied), replicate(store, copied))
+}
+
+func (w *world) putCopyBack() error {
+	store, copied := w.storeFiles()
+	return errors.Join(os.RemoveAll(store), replicate(copied, store))
+}
+
+// replicate copies a file or a folder.
+func replicate(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return os.CopyFS(to, os.DirFS(from))
+	}
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}
+
+func putStoreBack(ctx context.Context) error {
+	w := worldOf(ctx)
+	return w.whileDead(func() error { return w.withoutRedis(w.putCopyBack) })
+}
+
+func damageRecord(ctx context.Context, how, server string) error {
+	w := worldOf(ctx)
+	return w.whileDead(func() error { return w.damage(how, server) })
+}
+
+// damage has the store lose or garble what it knows of a server, while Ingot is down.
+func (w *world) damage(how, server string) error {
+	if w.redis != nil && how == "loses" {
+		return w.redis.do("HDEL "+serverHash+" "+server, ":1")
+	}
+	if w.redis != nil {
+		return w.redis.do("HSET "+serverHash+" "+server+" {garbled", ":0")
+	}
+	return w.editStore(func(tx *bolt.Tx) error {
+		b := tx.Bucket([]byte(serverTable))
+		if b == nil || b.Get([]byte(server)) == nil {
+			return fmt.Errorf("the store knows nothing of server %s", server)
+		}
+		if how == "loses" {
+			return b.Delete([]byte(server))
+		}
+		return b.Put([]byte(server), []byte("{garbled"))
+	})
+}
+
+func (w *world) editStore(change func(*bolt.Tx) error) error {
+	file, _ := w.storeFiles()
+	db, err := bolt.Open(file, 0o600, &bolt.Options{Timeout: 5 * time.Second})
+	if err != nil {
+		return err
+	}
+	return errors.Join(db.Update(change), db.Close())
+}
+
+func loseServers(ctx context.Context) error {
+	w := worldOf(ctx)
+	return w.whileDead(func() error {
+		if w.redis != nil {
+			return w.redis.do("DEL "+serverHash, ":1")
+		}
+		return w.editStore(func(tx *bolt.Tx) error { return tx.DeleteBucket([]byte(serverTable)) })
+	})
+}
+
+// damageFile writes over the second half of the embedded store's file.
+func damageFile(ctx context.Context) error {
+	w := worldOf(ctx)
+	return w.whileDead(func() error {
+		file, _ := w.storeFiles()
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		copy(data[len(data)/2:], bytes.Repeat([]byte("damaged "), len(data)/16))
+		return os.WriteFile(file, data, 0o600)
+	})
+}
+
+func makeHole(ctx context.Context, server string) error {
+	return worldOf(ctx).damage("loses", server)
+}
+
+func replaceKey(ctx context.Context) error {
+	w := worldOf(ctx)
+	return w.redis.do("SET "+serverHash+" mine", "+OK")
+}
+
+// dieTogether loses the leader and what Redis had since it was copied.
+func dieTogether(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := w.kill(); err != nil {
+		return err
+	}
+	if err := w.withoutRedis(w.putCopyBack); err != nil {
+		return err
+	}
+	w.ingot, w.second = w.second, nil
+	w.admit()
+	return nil
+}
+
+// manyNeighbours has probes report more than a switch has ports.
+func manyNeighbours(ctx context.Context) error {
+	worldOf(ctx).report.alter(func(path string, body []byte) []byte {
+		var sent map[string]any
+		if !strings.HasSuffix(path, "/register") || json.Unmarshal(body, &sent) != nil {
+			return body
+		}
+		data, ok := sent["data"].(map[string]any)
+		if !ok {
+			return body
+		}
+		var neighbors []any
+		for i := range 1500 {
+			neighbors = append(neighbors, map[string]any{
+				"chassisId": fmt.Sprintf("chassis-%04d", i), "portId": "port", "systemName": "switch", "systemDescription": strings.Repeat("x", 600),
+			})
+		}
+		var seen []any // by each of its cards
+		cards, _ := data["networkInterfaces"].([]any)
+		for _, c := range cards {
+			card, _ := c.(map[string]any)
+			seen = append(seen, map[string]any{"name": card["name"], "neighbors": neighbors})
+		}
+		data["lldp"] = seen
+		altered, err := json.Marshal(sent)
+		if err != nil {
+			return body
+		}
+		return altered
+	})
+	return nil
+}
+
+// killOnceWithoutStore kills Ingot at a moment that follows from a commit, and loses
+// its store.
+func killOnceWithoutStore(ctx context.Context, claim, what, moment string) error {
+	w := worldOf(ctx)
+	if err := w.killAt(ctx, claim, what, moment); err != nil {
+		return err
+	}
+	if err := w.emptyStore(); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+// protectOnce protects the status branch while a machine waits for its Ignition.
+func protectOnce(ctx context.Context, claim string) error {
+	w := worldOf(ctx)
+	protected := make(chan error, 1)
+	var once sync.Once
+	w.boot.onPass(func(e exchange) {
+		if e.claim != "" {
+			once.Do(func() { protected <- protectStatus(ctx) })
+		}
+	})
+	defer w.boot.onPass(nil)
+	if err := w.edit(ctx, claim, "committed"); err != nil {
+		return err
+	}
+	select {
+	case err := <-protected:
+		return err
+	case <-time.After(2 * patience):
+		return errors.New("no Ignition is served")
+	}
+}

@@ -1,0 +1,213 @@
+package features
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ingot/cmd/daemon"
+	"ingot/features/internal/rig"
+)
+
+// outage is how long Ingot is down once it was killed: long enough for a machine to
+// meet closed ports.
+const outage = time.Second
+
+// sampledPoints is how many kill points are tried with each store unless all are asked
+// for by KILLPOINTS=all.
+const sampledPoints = 6
+
+// faultProgram is the program under test with points at which it can be killed, see
+// ingot/model/fault. It is built once.
+var faultProgram = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(ingotProgram), "ingot-faultpoints")
+	return path, rig.Build(path, "ingot/cmd/ingot", "-tags", "faultpoints")
+})
+
+func TestKillPointsOnEmbeddedStore(t *testing.T) { killPoints(t, embeddedStore) }
+
+func TestKillPointsOnRedis(t *testing.T) { killPoints(t, redisStore) }
+
+// killPoints takes a server through the life of a claim, once to count the points at
+// which Ingot can be killed, and then once for each of them.
+func killPoints(t *testing.T, store storeKind) {
+	t.Parallel()
+	path, err := faultProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := filepath.Join(t.TempDir(), "points")
+	if err := lifeOfClaim(store, path, "INGOT_FAULT_LOG="+counted); err != nil {
+		t.Fatal(err)
+	}
+	points, err := readPoints(counted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(points) == 0 {
+		t.Skip("SKIPPED, AND NOTHING IS PROVED: no package has a point at which the program can be killed")
+	}
+	t.Logf("%d points on %s", len(points), store)
+	slots := make(chan struct{}, concurrency)
+	for _, n := range chosen(len(points), os.Getenv("KILLPOINTS")) {
+		t.Run(fmt.Sprintf("%03d %s", n, points[n-1]), func(t *testing.T) {
+			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			if err := lifeOfClaim(store, path, "INGOT_FAULT_KILL="+strconv.Itoa(n)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// chosen are the points that are tried, from 1: all, the one that is named, or a sample.
+func chosen(points int, which string) (all []int) {
+	if n, err := strconv.Atoi(which); err == nil {
+		return []int{min(n, points)}
+	}
+	step := max(1, points/sampledPoints)
+	if which == "all" {
+		step = 1
+	}
+	for n := 1 + step/2; n <= points; n += step {
+		all = append(all, n)
+	}
+	return all
+}
+
+// readPoints are the kinds of the points that were passed, in order.
+func readPoints(file string) (kinds []string, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	for line := range strings.Lines(string(data)) {
+		_, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		kinds = append(kinds, kind)
+	}
+	return kinds, err
+}
+
+// lifeOfClaim claims a server and releases it, with a program that may kill itself once
+// and is started again then.
+func lifeOfClaim(store storeKind, program, variable string) (err error) {
+	ctx := context.Background()
+	w, err := newWorld(store)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithValue(ctx, worldKey{}, w)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w\n%s", err, w.evidence())
+		}
+		err = errors.Join(err, w.end())
+	}()
+	if err := usualIntervals(ctx); err != nil {
+		return err
+	}
+	if err := w.inhabit(ctx, []map[string]string{{"SERVER": "s1"}}); err != nil {
+		return err
+	}
+	if err := restartAs(w, program, variable); err != nil {
+		return err
+	}
+	if err := w.claim(map[string]string{"CLAIM": "web"}); err != nil {
+		return err
+	}
+	if err := w.commitClaims("web"); err != nil {
+		return err
+	}
+	m := w.machines["s1"]
+	if err := w.untilRevived(ctx, func(s daemon.Summary) error {
+		c, err := claimIn(s, "web")
+		if err == nil && (c.State != daemon.ClaimBooted || m.Disk() == nil) {
+			err = fmt.Errorf("claim web is %s: %s; the disk of its server holds %+v", c.State, c.Why, m.Disk())
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	if err := removeClaims(ctx, "web"); err != nil {
+		return err
+	}
+	if err := w.untilRevived(ctx, func(s daemon.Summary) error {
+		if len(s.Claims) > 0 || m.Disk() != nil {
+			return fmt.Errorf("there are claims %+v; the disk of s1 holds %+v", s.Claims, m.Disk())
+		}
+		return errors.Join(serverIn(s, "s1", "Available"), servedOnce("Ingot", s))
+	}); err != nil {
+		return err
+	}
+	return w.audit()
+}
+
+// restartAs stops Ingot, and starts another build of it in another environment.
+func restartAs(w *world, program string, environment ...string) error {
+	w.boot.open("")
+	w.report.open("")
+	if err := w.ingot.stop(); err != nil {
+		return err
+	}
+	w.program, w.environment = program, environment
+	if err := w.start(); err != nil {
+		return w.revive()
+	}
+	return nil
+}
+
+// revive starts Ingot again if it was killed.
+func (w *world) revive() error {
+	if w.ingot != nil && w.ingot.running() {
+		return nil
+	}
+	w.boot.open("")
+	w.report.open("")
+	time.Sleep(outage)
+	w.environment = nil
+	return w.start()
+}
+
+// untilRevived is eventually with an Ingot that may be killed meanwhile.
+func (w *world) untilRevived(ctx context.Context, check func(daemon.Summary) error) error {
+	return rig.Within(2*patience, func() error {
+		if err := w.revive(); err != nil {
+			return err
+		}
+		s, err := w.ingot.summary(ctx)
+		if err != nil {
+			return err
+		}
+		return check(s)
+	})
+}
+
+func TestKillPointsAreCountedByTheBuildForTests(t *testing.T) {
+	path, err := faultProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := os.ReadFile(ingotProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A point that nobody calls is left out by the linker, and the variable with it.
+	if variable := []byte("INGOT_FAULT_KILL"); bytes.Contains(plain, variable) {
+		t.Error("the program that people run can be told to kill itself")
+	} else if !bytes.Contains(data, variable) {
+		t.Log("no package has a point yet at which the program can be killed")
+	}
+}

@@ -1,0 +1,58 @@
+Feature: What a commit asks for once is done at most once
+  (law 1) An answer that was lost means unknown: Ingot looks, and repeats no restart.
+
+  Background:
+    Given BMCs may lie
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+
+  Scenario Outline: a restart is not repeated when the BMC carries out resets and <LIE>
+    Given the BMC of "s1" carries out resets and <LIE>
+    When the servers are committed
+      | SERVER | OPERATION             |
+      | s1     | hard-restart-server#1 |
+    Then "s1" was restarted once
+    And the status branch says of server "s1": "OutcomeUnknown"
+
+    Examples:
+      | LIE                   |
+      | answers them with 500 |
+      | drops its answers     |
+      | never answers them    |
+
+  Scenario: nor when Ingot is killed while the BMC has the request
+    Given the BMC of "s1" carries out resets and never answers them
+    And the servers are committed
+      | SERVER | OPERATION             |
+      | s1     | hard-restart-server#1 |
+    And "s1" was restarted once
+    When Ingot is killed and started again
+    And the BMC of "s1" tells the truth again
+    Then "s1" was restarted once
+
+  Scenario: nor when the store is lost after it
+    Given the servers are committed
+      | SERVER | OPERATION             |
+      | s1     | hard-restart-server#1 |
+    And "s1" was restarted once
+    When Ingot is killed, the store is emptied, and Ingot is started again
+    Then "s1" was restarted once
+    And claim "web" is Booted on "s1"
+
+  Scenario: the next value is another request
+    Given the servers are committed
+      | SERVER | OPERATION             |
+      | s1     | hard-restart-server#1 |
+    And "s1" was restarted once
+    When the servers are committed
+      | SERVER | OPERATION             |
+      | s1     | hard-restart-server#2 |
+    Then "s1" was restarted 2 times
+
+  Scenario: a power cut that the BMC only claims switches nothing off
+    When the BMC of "s1" says 6 times that it is Off
+    Then claim "web" is Booted on "s1"
+    And the disk of "s1" is as it was
+    And "s1" was restarted 0 times

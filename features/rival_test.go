@@ -1,0 +1,97 @@
+package features
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// rival starts an Ingot for the same repository with a file of its own as its store.
+func (w *world) rival(arguments ...string) (*program, error) {
+	dir := filepath.Join(w.dir, fmt.Sprintf("rival-%d", len(w.launched)))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	redis, before := w.redis, w.arguments
+	defer func() { w.redis, w.arguments = redis, before }()
+	w.redis, w.arguments = nil, arguments
+	return w.launch(filepath.Base(dir)+".yaml", dir)
+}
+
+func startRival(ctx context.Context) error {
+	w := worldOf(ctx)
+	w.second, w.rivalEnd = w.rival()
+	return nil
+}
+
+// rivalEnds waits until the second Ingot has ended, which it may have before it
+// listened.
+func rivalEnds(ctx context.Context, code int, says string) error {
+	w := worldOf(ctx)
+	if w.second != nil {
+		var err error
+		if w.rivalEnd, err = w.second.awaitEnd(); err != nil {
+			return err
+		}
+	}
+	if err := endedWith(w.rivalEnd, code); err != nil {
+		return err
+	}
+	if !strings.Contains(w.log.text(), says) {
+		return fmt.Errorf("its log does not say %q", says)
+	}
+	return nil
+}
+
+// awaitEnd waits until a program ends and returns how it did.
+func (p *program) awaitEnd() (how, err error) {
+	select {
+	case <-p.ended:
+		return p.err, nil
+	case <-time.After(patience):
+		return nil, errors.New("ingot goes on")
+	}
+}
+
+func endedWith(how error, code int) error {
+	exit, ok := errors.AsType[*exec.ExitError](how)
+	if !ok || exit.ExitCode() != code {
+		return fmt.Errorf("ingot did not end with exit code %d: %w", code, cmp.Or(how, errors.New("it ended without an error")))
+	}
+	return nil
+}
+
+// takeOver starts an Ingot that is told to take over, and sends machines to it.
+func takeOver(ctx context.Context) error {
+	w := worldOf(ctx)
+	p, err := w.rival("--take-over")
+	if err != nil {
+		return err
+	}
+	w.first, w.ingot = w.ingot, p
+	w.admit()
+	return nil
+}
+
+func firstEnds(ctx context.Context, code int) error {
+	how, err := worldOf(ctx).first.awaitEnd()
+	if err != nil {
+		return err
+	}
+	return endedWith(how, code)
+}
+
+func suspend(ctx context.Context) error {
+	return worldOf(ctx).ingot.command.Process.Signal(syscall.SIGSTOP)
+}
+
+func resume(ctx context.Context) error {
+	return worldOf(ctx).first.command.Process.Signal(syscall.SIGCONT)
+}

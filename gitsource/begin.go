@@ -1,0 +1,244 @@
+package gitsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+
+	"ingot/model"
+)
+
+// Beginning is what the records say of the watched branch. The folder of the Source
+// is but a cache: what is in force and what was removed follows from this.
+type Beginning struct {
+	// Applied is the revision last planned with; zero = none ever was.
+	Applied model.Applied
+	// Absent is what was listed with it, AbsentToken what approves it all.
+	Absent      []model.Absence
+	AbsentToken string
+	// Bound are the objects that records depend on, bound claims above all. One that
+	// Git lacks is listed as absent: what is recorded as removed does not belong here,
+	// nor do Servers that came to be by discovery alone.
+	Bound []model.Identity
+}
+
+// Begin hands over what the records say. Until then revisions are fetched, and none
+// is judged. Only the first call counts.
+func (s *Source) Begin(b Beginning) {
+	b.Applied = s.known(b.Applied)
+	if s.beginning.CompareAndSwap(nil, &b) {
+		s.Wake()
+	}
+}
+
+// NewFleet is Begin where nothing was ever done for this repository.
+func (s *Source) NewFleet() { s.Begin(Beginning{}) }
+
+// known completes a revision that was recorded when there was a branch and a commit
+// alone.
+func (s *Source) known(a model.Applied) model.Applied {
+	if a.URL == "" && a.Path == "" && a.Branch == s.opts.Branch && a.Commit != "" {
+		a.URL, a.Path = s.source().URL, s.opts.Path
+	}
+	return a
+}
+
+// source is where the watched branch comes from.
+func (s *Source) source() model.Applied {
+	return model.Applied{URL: model.CanonicalURL(s.opts.URL), Branch: s.opts.Branch, Path: s.opts.Path}
+}
+
+// appliedHash is the commit that was applied, zero if there is none.
+func (b *Beginning) appliedHash() plumbing.Hash {
+	if b == nil || !plumbing.IsHash(b.Applied.Commit) {
+		return plumbing.ZeroHash
+	}
+	return plumbing.NewHash(b.Applied.Commit)
+}
+
+// beginCached puts the revision applied in force if the store holds it. A store that
+// does not is of no use, or damaged.
+func (s *Source) beginCached(b *Beginning) error {
+	switch {
+	case s.begun:
+		return nil
+	case b.appliedHash().IsZero():
+		s.beginUnknown(b)
+		return nil
+	case s.beginAt(b) == nil:
+		return nil
+	}
+	st, err := s.store.renewed()
+	if err != nil {
+		return err
+	}
+	s.store = st
+	return nil
+}
+
+// beginLate is for a store that did not hold the revision applied before the fetch.
+func (s *Source) beginLate(ctx context.Context, b *Beginning, way ancestry) error {
+	if s.begun || s.beginAt(b) == nil {
+		return nil
+	}
+	switch err := s.obtain(ctx, b, way); {
+	case err != nil && s.again(err):
+		return fmt.Errorf("look for the revision applied: %w", err)
+	case err == nil && s.beginAt(b) == nil:
+		return nil
+	}
+	s.log.Warn("the revision applied cannot be had any more: what depends on it and is not in Git stays until it is approved",
+		"revision", b.Applied.Revision())
+	s.beginUnknown(b)
+	return nil
+}
+
+// beginAt puts the revision applied in force, with what was held and listed then.
+func (s *Source) beginAt(b *Beginning) error {
+	head := b.appliedHash()
+	c, err := s.store.commit(head)
+	if err != nil {
+		return err
+	}
+	path := b.Applied.Path
+	if b.Applied.URL == "" {
+		path = s.opts.Path
+	}
+	if path == "" {
+		path = "."
+	}
+	files, err := s.reader.read(s.store, c.TreeHash, path)
+	if err != nil && !errors.Is(err, errPathMissing) {
+		return err
+	}
+	s.begun = true
+	s.cause = ""
+	s.evaluated = head
+	if !b.Applied.SameSource(s.source()) {
+		s.cause, s.evaluated = model.AbsentSourceChanged, plumbing.ZeroHash
+	}
+	s.approvals = newest(s.store.approvals(c, nil))
+	if s.state.head() == b.Applied {
+		s.approvals = newest(s.state.Approvals, s.approvals)
+	}
+	out := assemble(change{
+		prev: baseForce(*b, s.state.held(b.Applied, s.reader.parse), files), files: files, lineage: same,
+		revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
+	}, s.rules())
+	s.head, s.at, s.force = head, b.Applied, out.force
+	s.verdict = model.SourceState{Observed: b.Applied.Revision()}
+	s.takeOver(out, len(files), true)
+	s.log.Info("revision restored", "revision", b.Applied.Revision())
+	return nil
+}
+
+// beginUnknown begins where nothing was applied, or nobody knows what.
+func (s *Source) beginUnknown(b *Beginning) {
+	s.begun = true
+	s.force = baseForce(*b, s.state.held(b.Applied, s.reader.parse), nil)
+	if !b.Applied.IsZero() || !s.force.isEmpty() {
+		s.cause = model.AbsentAppliedUnknown
+	}
+}
+
+// baseForce is what the records and the cache know to be in force beside the files
+// of the revision applied.
+func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) force {
+	f := newForce()
+	f.token = b.AbsentToken
+	seed := func(id model.Identity) {
+		p, ok := held[id]
+		if !ok {
+			p = placed{held: true, since: b.Applied.Revision()}
+		}
+		f.objects[id] = p
+	}
+	for _, id := range b.Bound {
+		seed(id)
+	}
+	for _, e := range b.Absent {
+		f.absent[e.Identity] = e
+		_, cached := held[e.Identity]
+		if cached || e.Blob == "" || e.Identity.Kind == model.KindServerClaim {
+			seed(e.Identity)
+		}
+	}
+	faulty, defined := make(map[string]bool), make(map[model.Identity]bool)
+	for _, file := range files {
+		if file.faulty() || !isManifest(file.path) {
+			faulty[file.path] = true
+		}
+		for _, o := range file.objects {
+			defined[o.Identity()] = true
+		}
+	}
+	for id, p := range held {
+		behind := false
+		for _, file := range p.hiders() {
+			behind = behind || below(faulty, file)
+		}
+		if behind || defined[id] {
+			seed(id)
+		}
+	}
+	return f
+}
+
+// obtain fetches the commit that was applied: by its name where the server allows it,
+// else from the branch it was on, else from far back.
+func (s *Source) obtain(ctx context.Context, b *Beginning, way ancestry) error {
+	parent := ctx
+	ctx, cancel := s.remote.within(ctx)
+	defer cancel()
+	session, err := s.remote.uploadSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeSession(session)
+	adv, _, err := s.remote.advertised(ctx, session)
+	if err != nil {
+		return err
+	}
+	w := wanted{commit: b.appliedHash(), depth: 1}
+	byName := adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
+	for _, tip := range adv.References {
+		byName = byName || tip == w.commit
+	}
+	old, exists := adv.References[plumbing.NewBranchReferenceName(b.Applied.Branch).String()]
+	switch {
+	case byName:
+	case exists && b.Applied.Branch != s.opts.Branch:
+		w = wanted{commit: old, depth: searchDepth}
+	case way.lineage == descends:
+		closeSession(session)
+		_, err := s.bring(parent, adv.References[s.remote.ref().String()], wholeDepth)
+		return err
+	default:
+		return fmt.Errorf("the server does not give commit %s", w.commit)
+	}
+	w.have = s.store.newest(s.head, fetchDepth)
+	return s.remote.explained(ctx, fetchWanted(ctx, session, adv, s.store.storage, w))
+}
+
+// again reports whether an attempt that failed is to be repeated before its question
+// counts as one that nobody can answer.
+func (s *Source) again(err error) bool {
+	switch kindOf(err) {
+	case failureNetwork, failureBusy, failureAuth, failureTLS, failureHostKey, failureRepository, failureBranch, failureEmpty:
+		s.attempts++
+	default:
+		s.attempts = maxAttempts
+	}
+	if s.attempts < maxAttempts {
+		return true
+	}
+	s.attempts = 0
+	return false
+}
+
+// maxAttempts is how often something is looked for in the repository that the server
+// fails to give.
+const maxAttempts = 3

@@ -1,0 +1,421 @@
+package gitsource
+
+import (
+	"bytes"
+	stdcmp "cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
+	w := newWatch(t, nil)
+	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
+	w.look()
+	b := records(w.d)
+	w.s.close()
+	take("web.yaml")(w)
+	put(map[string]string{"db.yaml": claimYAML("db", "b")})(w)
+	w.s = notBegun(t, w.opts)
+	if d := mustSync(t, w.s); d != nil {
+		t.Fatalf("in force before Begin: %v", claims(d))
+	}
+	w.s.Begin(b)
+	w.s.Begin(Beginning{})
+	w.look()
+	want := seen{Claims: map[string]string{"db": "b"}, Removed: []string{"ServerClaim default/web"}}
+	if diff := cmp.Diff(want, see(w.d)); diff != "" {
+		t.Errorf("after Begin (-want +got):\n%s", diff)
+	}
+	if got := w.d.Removed[claimIdentity("default/web")]; got.Revision != w.d.Revision || got.At.IsZero() || got.Approved {
+		t.Errorf("removal %+v, want it by %s", got, w.d.Revision)
+	}
+	if got := w.d.Applied(); got.URL != model.CanonicalURL(w.opts.URL) || got.Path != "." || got.Branch != "main" || got.Commit != w.repo.Head("main") {
+		t.Errorf("applied %+v", got)
+	}
+}
+
+func TestTheFolderIsButACache(t *testing.T) {
+	file := func(name string) func(*testing.T, Options) string {
+		return func(_ *testing.T, o Options) string { return filepath.Join(o.Dir, name) }
+	}
+	overwrite := func(name, content string) act {
+		return func(w *watch) {
+			if err := os.WriteFile(file(name)(w.T, w.opts), []byte(content), 0o600); err != nil {
+				w.Fatal(err)
+			}
+		}
+	}
+	tests := map[string]act{
+		"a state of the layout before":  overwrite("state.json", `{"version":1,"url":"x","branch":"main","head":"`+strings.Repeat("1", 40)+`","held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"vanished":true}],"forgotten":true}`),
+		"a state that is no JSON":       overwrite("state.json", `{`),
+		"a state of another repository": overwrite("state.json", `{"version":2,"heads":[{"url":"x","branch":"y","path":".","commit":"`+strings.Repeat("1", 40)+`"}],"held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"path":"old.yaml","blob":"1"}],"blobs":{"1":""}}`),
+		"no folder":                     func(w *watch) { _ = os.RemoveAll(w.opts.Dir) },
+	}
+	for name, change := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, nil)
+			put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")})(w)
+			w.look()
+			w.s.close()
+			change(w)
+			take("web.yaml")(w)
+			restart(w)
+			w.look()
+			want := seen{Claims: map[string]string{"db": "a"}, Removed: []string{"ServerClaim default/web"}}
+			if diff := cmp.Diff(want, see(w.d)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTokensStayValidAndAreNeverReused(t *testing.T) {
+	w := newWatch(t, nil)
+	put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")})(w)
+	w.look()
+	rewrite(map[string]string{"db.yaml": claimYAML("db", "a")})(w)
+	w.look()
+	first, list := w.d.Absent[0], w.d.AbsentToken
+	if len(first.Token) < 20 || len(list) < 20 || first.Token == list || first.Since.IsZero() {
+		t.Fatalf("absence %+v, list %q", first, list)
+	}
+	lose(w)
+	w.look()
+	if diff := cmp.Diff([]model.Absence{first}, w.d.Absent); diff != "" || w.d.AbsentToken != list {
+		t.Errorf("after a restart elsewhere the list is %q (-want +got):\n%s", w.d.AbsentToken, diff)
+	}
+	rewrite(map[string]string{"x.yaml": claimYAML("x", "a")})(w)
+	w.look()
+	if len(w.d.Absent) != 2 || w.d.AbsentToken == list || w.d.Absent[1].Token != first.Token {
+		t.Errorf("a list that grew has token %q as before: %+v", w.d.AbsentToken, w.d.Absent)
+	}
+}
+
+func TestAnotherSource(t *testing.T) {
+	web, db := claimYAML("web", "a"), claimYAML("db", "b")
+	files := map[string]string{"fleet/web.yaml": web, "fleet/db.yaml": db}
+	all := map[string]string{"web": "a", "db": "b"}
+	changed := []string{"ServerClaim default/web: SourceChanged"}
+	justDB := map[string]string{"db": "b"}
+	tests := map[string]struct {
+		change func(w *watch)
+		want   seen
+	}{
+		"another branch with the same content asks nothing": {func(w *watch) {
+			ok[string](w.T)(w.repo.CommitTo("master", files, "master"))
+			w.opts.Branch = "master"
+		}, seen{Claims: all}},
+		"the same commit under another branch asks nothing": {func(w *watch) {
+			if err := w.repo.SetBranch("master", w.repo.Head("main")); err != nil {
+				w.Fatal(err)
+			}
+			w.opts.Branch = "master"
+		}, seen{Claims: all}},
+		"another branch that lacks a claim takes nothing away": {func(w *watch) {
+			ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
+			w.opts.Branch = "master"
+		}, seen{Claims: all, Absent: changed}},
+		"another branch takes nothing away though it descends": {func(w *watch) {
+			main := w.repo.Head("main")
+			take("fleet/web.yaml")(w)
+			if err := w.repo.SetBranch("master", w.repo.Head("main")); err != nil {
+				w.Fatal(err)
+			}
+			if err := w.repo.SetBranch("main", main); err != nil {
+				w.Fatal(err)
+			}
+			w.opts.Branch = "master"
+		}, seen{Claims: all, Absent: changed}},
+		"another path takes nothing away": {func(w *watch) {
+			put(map[string]string{"other/db.yaml": db})(w)
+			w.opts.Path = "other"
+		}, seen{Claims: all, Absent: changed}},
+		"another path in the same commit takes nothing away": {func(w *watch) { w.opts.Path = "sub" }, seen{
+			Claims: map[string]string{"web": "a", "db": "b", "sub": "a"},
+			Absent: []string{"ServerClaim default/db: SourceChanged", changed[0]},
+		}},
+		"another URL takes nothing away": {func(w *watch) {
+			other := gittest.NewRepo(w.T)
+			ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
+			w.opts.URL = other.URL()
+		}, seen{Claims: all, Absent: changed}},
+		"another URL takes nothing away on another machine": {func(w *watch) {
+			other := gittest.NewRepo(w.T)
+			ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
+			w.opts.URL, w.opts.Dir = other.URL(), filepath.Join(w.TempDir(), "git")
+		}, seen{Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"}}},
+		"another way to the same repository is no other source": {func(w *watch) {
+			w.opts.URL = strings.TrimPrefix(w.opts.URL, "file://")
+			take("fleet/web.yaml")(w)
+		}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		"a revision recorded without URL and path is of the configured ones": {func(w *watch) {
+			w.d.URL, w.d.Path = "", ""
+			take("fleet/web.yaml")(w)
+		}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		"a revision recorded without URL and path is of another source if the branch differs": {func(w *watch) {
+			w.d.URL, w.d.Path = "", ""
+			ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
+			w.opts.Branch = "master"
+		}, seen{Claims: all, Absent: changed}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, func(o *Options) { o.Path = "fleet" })
+			put(files)(w)
+			put(map[string]string{"sub/sub.yaml": claimYAML("sub", "a")})(w)
+			w.look()
+			d := *w.d
+			w.d = &d
+			tt.change(w)
+			restart(w)
+			w.look()
+			if diff := cmp.Diff(tt.want, see(w.d)); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+			if want := w.repo.Head(stdcmp.Or(w.opts.Branch, DefaultBranch)); w.opts.URL == w.repo.URL() && w.d.Applied().Commit != want {
+				t.Errorf("in force is %s, want %s", w.d.Revision, want)
+			}
+			restart(w)
+			w.look()
+			if got := see(w.d); !slices.Equal(got.Absent, tt.want.Absent) || got.Removed != nil {
+				t.Errorf("after a restart %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTheSourceThatWasAppliedComesBack(t *testing.T) {
+	w := newWatch(t, nil)
+	put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
+	w.look()
+	ok[string](t)(w.repo.CommitTo("master", map[string]string{"db.yaml": claimYAML("db", "b")}, "master"))
+	w.opts.Branch = "master"
+	restart(w)
+	w.look()
+	w.opts.Branch = "main"
+	restart(w)
+	w.look()
+	if diff := cmp.Diff(seen{Claims: map[string]string{"web": "a", "db": "b"}}, see(w.d)); diff != "" || w.d.Source.Reason != "" {
+		t.Errorf("%+v (-want +got):\n%s", w.d.Source, diff)
+	}
+}
+
+func TestAServerThatIsAskedForItsPastGivesIt(t *testing.T) {
+	w := newWatch(t, nil)
+	if _, err := w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"); err != nil {
+		t.Fatal(err)
+	}
+	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
+	w.look()
+	if err := w.repo.SetBranch("keep", w.repo.Head("main")); err != nil {
+		t.Fatal(err)
+	}
+	ok[string](t)(w.repo.CommitTo("keep", nil, "keeps the old history"))
+	rewrite(map[string]string{"db.yaml": claimYAML("db", "b")})(w)
+	lose(w)
+	w.look()
+	want := seen{Claims: map[string]string{"web": "a", "db": "b"}, Absent: []string{webGone}}
+	if diff := cmp.Diff(want, see(w.d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// grow adds n commits to the branch that change no manifest.
+func grow(t *testing.T, repo *gittest.Repo, n int) {
+	t.Helper()
+	var in bytes.Buffer
+	from := "from " + repo.Head("main") + "\n"
+	for i := range n {
+		fmt.Fprintf(&in, "commit refs/heads/main\ncommitter A <a@example.com> %d +0000\ndata 5\ngrow\n\n%sM 644 inline n.txt\ndata <<E\n%d\nE\n\n", 1800000000+i, from, i)
+		from = ""
+	}
+	cmd := exec.CommandContext(t.Context(), "git", "-C", repo.Dir, "fast-import", "--quiet")
+	cmd.Stdin = &in
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+func TestDescentIsFoundFarBack(t *testing.T) {
+	for name, filter := range map[string]string{"by commits alone": "true", "by a server without filters": "false"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, nil)
+			if _, err := w.repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
+				t.Fatal(err)
+			}
+			w.opts.URL = serveHTTP(t, w.repo, gittest.HTTPOptions{}).URL
+			w.s = newSource(t, w.opts)
+			put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
+			w.look()
+			take("web.yaml")(w)
+			grow(t, w.repo, 1500)
+			w.look()
+			want := seen{Claims: map[string]string{"db": "b"}, Removed: []string{"ServerClaim default/web"}}
+			if diff := cmp.Diff(want, see(w.d)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if _, err := os.Stat(filepath.Join(w.opts.Dir, "commits.git")); err == nil {
+				t.Error("the store of the search was left behind")
+			}
+		})
+	}
+}
+
+func TestAHistoryRewrittenFarBackIsNoDescent(t *testing.T) {
+	w := newWatch(t, nil)
+	if _, err := w.repo.Git("config", "uploadpack.allowFilter", "true"); err != nil {
+		t.Fatal(err)
+	}
+	put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
+	w.look()
+	rewrite(map[string]string{"db.yaml": claimYAML("db", "b")})(w)
+	grow(t, w.repo, 1500)
+	w.look()
+	want := seen{Claims: map[string]string{"web": "a", "db": "b"}, Absent: []string{webGone}}
+	if diff := cmp.Diff(want, see(w.d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestServersThatGitNeverHadAreNotMissing(t *testing.T) {
+	w := realWatch(t)
+	put(map[string]string{"web.yaml": realClaim("web", "web")})(w)
+	w.look()
+	b := records(w.d)
+	b.Bound = append(b.Bound, model.Identity{Kind: model.KindServer, Name: "s1"}, model.Identity{Kind: model.KindServerMaintenance, Name: "m1"})
+	w.s.close()
+	w.s = begun(t, w.opts, b)
+	w.look()
+	if diff := cmp.Diff([]string{"ServerMaintenance m1: AppliedUnknown"}, see(w.d).Absent); diff != "" {
+		t.Errorf("absent (-want +got):\n%s", diff)
+	}
+}
+
+const realHead = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: "
+
+func realServer(taint string) string {
+	return realHead + "Server\nmetadata: {name: s1}\nspec:\n  systemUUID: 123e4567-e89b-12d3-a456-426614174000\n  taints: [{key: " + taint + ", effect: NoBind}]\n"
+}
+
+func realMaintenance(name string) string {
+	return realHead + "ServerMaintenance\nmetadata: {name: " + name + "}\nspec: {serverRef: {name: s1}}\n"
+}
+
+func realSecret(name, value string) string {
+	return "apiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: default}\nstringData: {ignition: " + value + "}\n"
+}
+
+func realClaim(name, secret string) string {
+	return realHead + "ServerClaim\nmetadata: {name: " + name + ", namespace: default}\nspec: {power: \"On\", image: ghcr.io/x/y:1, serverRef: {name: s1}, ignitionSecretRef: {name: " + secret + "}}\n"
+}
+
+func realWatch(t *testing.T) *watch {
+	return newWatch(t, func(o *Options) {
+		o.Decode, o.Validate, o.CrossCheck, o.AllowPlaintextSecrets = nil, nil, nil, true
+	})
+}
+
+func TestARewrittenHistoryLeavesServersAndMaintenancesAlone(t *testing.T) {
+	w := realWatch(t)
+	put(map[string]string{"s1.yaml": realServer("a"), "m.yaml": realMaintenance("m1"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"})(w)
+	w.look()
+	rewrite(map[string]string{"s1.yaml": realServer("b"), "m.yaml": realMaintenance("m2"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.2}\n"})(w)
+	look := func(what string, maintenances []string, absent []string) {
+		t.Helper()
+		w.look()
+		var names []string
+		for name := range w.d.Maintenances {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		if got := see(w.d).Absent; !slices.Equal(names, maintenances) || !slices.Equal(got, absent) || w.d.Endpoints["e1"].Spec.IP != "10.0.0.2" {
+			t.Errorf("%s: maintenances %v, absent %q, problems %s", what, names, got, messages(w.d))
+		}
+	}
+	absent := []string{"Server s1: HistoryRewritten, otherwise", "ServerMaintenance m1: HistoryRewritten", "ServerMaintenance m2: HistoryRewritten, otherwise"}
+	look("rewritten", []string{"m1"}, absent)
+	if got := w.d.Servers["s1"].Spec.Taints[0].Key; got != "a" {
+		t.Errorf("the server's taint is %q, want the one in force", got)
+	}
+	restart(w)
+	look("after a restart", []string{"m1"}, absent)
+	approve("ServerMaintenance m2")(w)
+	look("m2 approved", []string{"m1", "m2"}, absent[:2])
+	approve("ServerMaintenance m1")(w)
+	look("m1 approved", []string{"m2"}, absent[:1])
+	put(map[string]string{"s1.yaml": realServer("c")})(w)
+	look("s1 changed by a commit", []string{"m2"}, nil)
+	if got := w.d.Servers["s1"].Spec.Taints[0].Key; got != "c" {
+		t.Errorf("the server's taint is %q, want the commit's", got)
+	}
+}
+
+func TestARenamedClaimHasTheSameSecret(t *testing.T) {
+	tests := map[string]struct {
+		files map[string]string
+		want  map[model.ClaimName]model.ClaimName
+	}{
+		"the same Secret":             {map[string]string{"web.yaml": realClaim("web2", "web")}, map[model.ClaimName]model.ClaimName{"default/web": "default/web2"}},
+		"a Secret renamed along":      {map[string]string{"web.yaml": realClaim("web2", "web2"), "secret.yaml": realSecret("web2", "x")}, map[model.ClaimName]model.ClaimName{"default/web": "default/web2"}},
+		"a Secret with other content": {map[string]string{"web.yaml": realClaim("web2", "web"), "secret.yaml": realSecret("web", "y")}, map[model.ClaimName]model.ClaimName{}},
+		"a Secret that is not there":  {map[string]string{"web.yaml": realClaim("web2", "web2")}, map[model.ClaimName]model.ClaimName{}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := realWatch(t)
+			put(map[string]string{"web.yaml": realClaim("web", "web"), "secret.yaml": realSecret("web", "x")})(w)
+			w.look()
+			if len(w.d.Claims) != 1 || len(w.d.Secrets) != 1 {
+				t.Fatalf("problems: %s", messages(w.d))
+			}
+			put(tt.files)(w)
+			w.look()
+			if diff := cmp.Diff(tt.want, w.d.Renamed); diff != "" {
+				t.Errorf("renamed (-want +got):\n%s", diff)
+			}
+			if _, removed := w.d.Removed[claimIdentity("default/web")]; removed == (len(tt.want) > 0) {
+				t.Errorf("removed: %v", w.d.Removed)
+			}
+		})
+	}
+}
+
+func TestStoreIsBoundedWhileEachLookFindsACommit(t *testing.T) {
+	w := newWatch(t, nil)
+	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
+	w.look()
+	w.s.keep = 20
+	begin := descriptors(t)
+	for i := range 60 {
+		put(map[string]string{"web.yaml": claimYAML("web", fmt.Sprint("image", i))})(w)
+		w.look()
+		if n := w.s.store.packs(); n > w.s.keep {
+			t.Fatalf("round %d: %d packs, want at most %d", i, n, w.s.keep)
+		}
+	}
+	if n := descriptors(t); n > begin+maxDescriptors {
+		t.Errorf("%d descriptors are open, %d at the beginning", n, begin)
+	}
+	if w.d.Source.Reason != "" || claims(w.d)["web"] != "image59" {
+		t.Errorf("in force: %v %+v", claims(w.d), w.d.Source)
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("no /proc")
+	}
+	return len(list)
+}

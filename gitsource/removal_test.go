@@ -1,0 +1,358 @@
+package gitsource
+
+import (
+	"fmt"
+
+	"os"
+
+	"slices"
+
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+// watch is a Source with the records that its daemon keeps.
+type watch struct {
+	*testing.T
+	repo   *gittest.Repo
+	opts   Options
+	s      *Source
+	d      *model.Desired
+	before *model.Desired // what was in force before the last look
+}
+
+func newWatch(t *testing.T, opts func(*Options)) *watch {
+	t.Helper()
+	w := &watch{T: t, repo: gittest.NewRepo(t)}
+	w.opts = testOptions(t, w.repo.URL())
+	if opts != nil {
+		opts(&w.opts)
+	}
+	w.s = newSource(t, w.opts)
+	return w
+}
+
+func (w *watch) look() {
+	w.Helper()
+	w.before, w.d = w.d, mustSync(w.T, w.s)
+}
+
+// act changes the repository, or the world.
+type act func(w *watch)
+
+func put(files map[string]string) act {
+	return func(w *watch) { ok[string](w.T)(w.repo.Commit(files, "put")) }
+}
+
+func take(paths ...string) act {
+	return func(w *watch) { ok[string](w.T)(w.repo.Remove("take", paths...)) }
+}
+
+func rewrite(files map[string]string) act {
+	return func(w *watch) { ok[string](w.T)(w.repo.ForcePush(files, "rewrite")) }
+}
+
+// restart is a new process that finds the records of the last revision.
+func restart(w *watch) {
+	w.s.close()
+	w.s = begun(w.T, w.opts, records(w.d))
+}
+
+// lose is a new process on another machine.
+func lose(w *watch) {
+	if err := os.RemoveAll(w.opts.Dir); err != nil {
+		w.Fatal(err)
+	}
+	restart(w)
+}
+
+// late is a new process whose records are of the revision before the last.
+func late(w *watch) {
+	w.s.close()
+	w.s = begun(w.T, w.opts, records(w.before))
+	w.d = w.before
+}
+
+func approve(id string) act {
+	return func(w *watch) {
+		token := w.d.AbsentToken
+		for _, e := range w.d.Absent {
+			if e.Identity.String() == id {
+				token = e.Token
+			}
+		}
+		ok[string](w.T)(w.repo.Commit(nil, "approve\n\nIngot-Approve: "+token))
+	}
+}
+
+// seen is what a step comes to.
+type seen struct {
+	Claims      map[string]string
+	Removed     []string
+	Renamed     []string
+	Absent      []string
+	Quarantined []string
+}
+
+func see(d *model.Desired) seen {
+	s := seen{Claims: claims(d)}
+	for id, r := range d.Removed {
+		text := id.String()
+		if r.Approved {
+			text += " (approved)"
+		}
+		s.Removed = append(s.Removed, text)
+	}
+	for old, now := range d.Renamed {
+		s.Renamed = append(s.Renamed, fmt.Sprint(old, " > ", now))
+	}
+	for _, e := range d.Absent {
+		text := e.Identity.String() + ": " + string(e.Cause)
+		if e.Blob != "" {
+			text += ", otherwise"
+		}
+		s.Absent = append(s.Absent, text)
+	}
+	for id := range d.Quarantined {
+		s.Quarantined = append(s.Quarantined, id.String())
+	}
+	slices.Sort(s.Removed)
+	slices.Sort(s.Renamed)
+	slices.Sort(s.Quarantined)
+	return s
+}
+
+// chapter is some acts and what is seen after a look.
+type chapter struct {
+	acts []act
+	want seen
+}
+
+const (
+	webGone      = "ServerClaim default/web: HistoryRewritten"
+	webOtherwise = "ServerClaim default/web: HistoryRewritten, otherwise"
+)
+
+func TestRemovals(t *testing.T) {
+	web, db := claimYAML("web", "a"), claimYAML("db", "b")
+	both := map[string]string{"web.yaml": web, "db.yaml": db}
+	onlyDB := map[string]string{"db.yaml": db}
+	all := map[string]string{"web": "a", "db": "b"}
+	justDB := map[string]string{"db": "b"}
+	readme := put(map[string]string{"README.md": "hello"})
+	tests := map[string][]chapter{
+		"a removal is named, also to one who missed the revision": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{[]act{readme}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{[]act{late}, seen{Claims: justDB, Removed: nil}},
+		},
+		"a removal that was not applied is found again, whatever the folder says": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{[]act{late}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a removal is found with another machine's folder": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{lose, take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"what comes back was not removed": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{[]act{put(both)}, seen{Claims: all}},
+		},
+		"a file that moves takes nothing away": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"sub/web.yaml": web}), take("web.yaml")}, seen{Claims: all}},
+		},
+		"a rewritten history takes nothing away, nor does the commit after it, nor a restart, nor another machine": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{readme}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{restart}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{put(map[string]string{"README.md": "more"})}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{lose}, seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}}},
+			{[]act{put(map[string]string{"README.md": "and more"})}, seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}}},
+			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all}},
+			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a folder that was lost after a rewritten history takes nothing away": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(onlyDB), lose}, seen{
+				Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"},
+			}},
+			{[]act{restart}, seen{
+				Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"},
+			}},
+			{[]act{approve("ServerClaim default/web")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
+		},
+		"an absence ends by approval of its token": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{restart, approve("ServerClaim default/web")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
+			{[]act{readme}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
+		},
+		"an absence ends by approval of the list": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})}, seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}}},
+			{[]act{approve("list")}, seen{Claims: map[string]string{"web": "c"}, Removed: []string{"ServerClaim default/db (approved)"}}},
+		},
+		"an approval of one entry leaves the others": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})}, seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}}},
+			{[]act{approve("ServerClaim default/web")}, seen{Claims: map[string]string{"web": "c", "db": "b"}, Absent: []string{"ServerClaim default/db: HistoryRewritten"}}},
+		},
+		"an approval does not cover what Git says by then": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{
+				func(w *watch) {
+					ok[string](w.T)(w.repo.ForcePush(map[string]string{"web.yaml": claimYAML("web", "d"), "db.yaml": db}, "again"))
+				},
+			}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{func(w *watch) {
+				ok[string](w.T)(w.repo.Commit(nil, "approve\n\nIngot-Approve: "+w.before.Absent[0].Token+"\nIngot-Approve: "+w.before.AbsentToken))
+			}}, seen{Claims: all, Absent: []string{webOtherwise}}},
+		},
+		"what a rewritten history has otherwise stays until a commit changes it": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{restart}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"web.yaml": claimYAML("web", "d")})}, seen{Claims: map[string]string{"web": "d", "db": "b"}}},
+		},
+		"what a rewritten history has otherwise is removed by a commit": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{restart, take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a change to another object of the file says nothing about the one that is listed": {
+			{[]act{put(map[string]string{"all.yaml": web + "---\n" + db})}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + claimYAML("db", "e")})}, seen{
+				Claims: map[string]string{"web": "a", "db": "e"}, Absent: []string{webOtherwise},
+			}},
+			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "f") + "---\n" + claimYAML("db", "e")})}, seen{Claims: map[string]string{"web": "f", "db": "e"}}},
+		},
+		"a rewritten history with the same content passes in silence": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"all.yaml": web + "---\n" + db})}, seen{Claims: all}},
+			{[]act{take("all.yaml"), put(onlyDB)}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a rewritten history that has it again ends the list": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{rewrite(both)}, seen{Claims: all}},
+		},
+		"a new claim of a rewritten history is taken": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": web, "db.yaml": db, "new.yaml": claimYAML("new", "c")})}, seen{Claims: map[string]string{"web": "a", "db": "b", "new": "c"}}},
+		},
+		"a file that is no manifest holds up no removal": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"notes.yaml": "[hello\n"}), take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a broken file that hides nothing holds up no later removal": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": broken})}, seen{Claims: all}},
+			{[]act{restart, take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a new broken file holds what vanished along with its coming": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
+			{[]act{restart}, seen{Claims: all}},
+			{[]act{readme}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": claimYAML("x", "c")})}, seen{Claims: map[string]string{"db": "b", "x": "c"}, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a broken file that moves takes along what it held": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all}},
+			{[]act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
+			{[]act{restart, readme}, seen{Claims: all}},
+			{[]act{take("sub")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a broken file in a rewritten history holds nothing that another file had": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"db.yaml": db, "x.yaml": broken})}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{take("x.yaml")}, seen{Claims: all, Absent: []string{webGone}}},
+		},
+		"a file that names an object holds it, whatever becomes of the file": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": brokenClaim("web")}), take("web.yaml")}, seen{Claims: all}},
+			{[]act{restart, put(map[string]string{"x.yaml": "[hello\n"})}, seen{Claims: all}},
+			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a last good version that cannot be had any more is no removal": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": brokenClaim("web")})}, seen{Claims: all}},
+			{[]act{lose}, seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}}},
+			{[]act{readme}, seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}}},
+			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a file that nobody can read and whose last good version is lost is no removal": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all}},
+			{[]act{lose}, seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}, Absent: []string{"ServerClaim default/web: AppliedUnknown"}}},
+			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all}},
+		},
+		"a claim with another name and the same content is renamed": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{[]act{readme}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{[]act{put(map[string]string{"web.yaml": claimYAML("web3", "a")})}, seen{
+				Claims: map[string]string{"web3": "a", "db": "b"}, Renamed: []string{"default/web > default/web3", "default/web2 > default/web3"},
+			}},
+			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web", "ServerClaim default/web2", "ServerClaim default/web3"}}},
+		},
+		"a renaming that was not applied is found again": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{[]act{late}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+		},
+		"a renaming that is taken back": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all, Renamed: []string{"default/web2 > default/web"}}},
+		},
+		"another name and another content is another claim": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "c")})}, seen{Claims: map[string]string{"web2": "c", "db": "b"}, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"of several with the same content the one in the same file is the renamed one": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": claimYAML("x", "a"), "web.yaml": claimYAML("web2", "a")})}, seen{
+				Claims: map[string]string{"web2": "a", "x": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"},
+			}},
+		},
+		"several with the same content in other files are no renaming": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{take("web.yaml"), put(map[string]string{"x.yaml": claimYAML("x", "a"), "y.yaml": claimYAML("y", "a")})}, seen{
+				Claims: map[string]string{"x": "a", "y": "a", "db": "b"}, Removed: []string{"ServerClaim default/web"},
+			}},
+		},
+		"a renaming in a rewritten history is an absence": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web2", "a"), "db.yaml": db})}, seen{
+				Claims: map[string]string{"web": "a", "web2": "a", "db": "b"}, Absent: []string{webGone},
+			}},
+		},
+	}
+	for name, chapters := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, nil)
+			for i, c := range chapters {
+				for _, do := range c.acts {
+					do(w)
+				}
+				w.look()
+				if diff := cmp.Diff(c.want, see(w.d)); diff != "" {
+					t.Fatalf("chapter %d (-want +got):\n%s", i, diff)
+				}
+			}
+		})
+	}
+}

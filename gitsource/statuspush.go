@@ -1,0 +1,137 @@
+package gitsource
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"ingot/model"
+	"ingot/model/fault"
+)
+
+// push sends what the server lacks, and makes it move the branch if that is where
+// we believe it to be.
+func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
+	pack := newPackWriter()
+	content := encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report))
+	commit := hashObject("commit", content)
+	pack.add(packCommit, content)
+	if err := b.tree.pack(pack, !adv.Capabilities.Supports("no-thin")); err != nil {
+		return Published{}, false, err
+	}
+	packed := pack.bytes()
+	fault.Point(fault.BeforePush)
+	said, err := b.send(ctx, s, adv, &packp.Command{Name: b.remote.ref(), Old: b.head, New: commit}, packed)
+	if err != nil {
+		return b.refused(ctx, commit, said, err)
+	}
+	fault.Point(fault.AfterPush)
+	b.landed(commit, report)
+	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
+}
+
+// landed notes that the branch holds the tree in commit.
+func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
+	b.tree.acknowledge()
+	b.shown = writer{report.Fence, report.Holder, report.Version}
+	b.highest = b.shown
+	b.sighted = sighted{commit, b.shown, true}
+	b.known, b.head, b.checked = true, commit, b.opts.Clock()
+}
+
+// send asks for one ref to be moved, and returns what the server said beside its
+// verdict.
+func (b *StatusBranch) send(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, cmd *packp.Command, pack []byte) (string, error) {
+	req := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
+	var said excerpt
+	if adv.Capabilities.Supports(capability.Sideband64k) {
+		if err := req.Capabilities.Set(capability.Sideband64k); err != nil {
+			return "", err
+		}
+		req.Progress = &said
+	}
+	req.Commands = []*packp.Command{cmd}
+	if pack != nil {
+		req.Packfile = io.NopCloser(bytes.NewReader(pack))
+	}
+	status, err := s.ReceivePack(ctx, req)
+	if err == nil && status != nil {
+		err = status.Error()
+	}
+	return said.String(), err
+}
+
+// refused decides by what the branch is now what to make of a push that failed:
+// the text of an error says little, and a push whose answer was lost may have
+// succeeded.
+func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said string, err error) (Published, bool, error) {
+	why := b.remote.explain(ctx, err)
+	if unwell(err) {
+		b.known = false
+		return Published{}, false, why
+	}
+	switch kindOf(why) {
+	case failureAuth, failureHostKey, failureTLS, failureNetwork, failureBusy, failureRepository:
+		// The next attempt looks at the branch anew, and knows our commit by its
+		// author and tree if it got there.
+		b.known = false
+		return Published{}, false, why
+	default:
+	}
+	session, openErr := b.remote.uploadSession(ctx)
+	if openErr != nil {
+		b.known = false
+		return Published{}, false, why
+	}
+	defer closeSession(session)
+	_, head, lookErr := b.advertised(ctx, session)
+	switch {
+	case lookErr != nil:
+		b.known = false
+		return Published{}, false, why
+	case head == commit:
+		b.known = false // read back what is there
+		return Published{}, true, why
+	case head != b.head, locked(err):
+		return Published{}, true, why
+	}
+	text := message(err)
+	if said != "" {
+		text += ": " + said
+	}
+	if strings.Contains(text, "unpack") || strings.Contains(text, "missing") {
+		b.tree.assume(nil, nil) // the server lacks objects that it is believed to hold
+		b.bare.until, b.bare.notBefore = time.Time{}, b.opts.Clock().Add(recheckAfter)
+	}
+	return Published{}, false, &failure{failureRejected, fmt.Errorf("%w: %s", ErrRejected, shorten(text))}
+}
+
+// unwell reports whether the server had trouble of its own, which is no verdict.
+func unwell(err error) bool { return strings.Contains(err.Error(), "status code: 5") }
+
+// locked reports whether somebody else was moving the ref at the same time.
+func locked(err error) bool {
+	return strings.Contains(err.Error(), "lock") || strings.Contains(err.Error(), "failed to update ref")
+}
+
+// excerpt keeps the beginning of what a server says.
+type excerpt struct{ b strings.Builder }
+
+// Write implements io.Writer.
+func (e *excerpt) Write(p []byte) (int, error) {
+	if room := 2*maxMessage - e.b.Len(); room > 0 {
+		e.b.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}
+
+// String returns it in one line.
+func (e *excerpt) String() string { return oneLine(e.b.String()) }

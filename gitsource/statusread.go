@@ -1,0 +1,225 @@
+package gitsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/packfile"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"ingot/model"
+)
+
+// Limits of the status branch as it is read. No file above maxStatusFile is written.
+const (
+	maxStatusFiles = 200_000
+	maxStatusFile  = 1 << 20 // bytes
+	maxStatusTotal = 1 << 30 // bytes
+)
+
+// Snapshot is the status branch at one commit.
+type Snapshot struct {
+	// Exists is false when there is no branch.
+	Exists bool
+	Head   string            // the commit
+	Files  map[string][]byte // by path
+	// Skipped are the files, and folders with all that is below them, that could not
+	// be read, with why.
+	Skipped map[string]error
+	// Fence and Holder are of the Ingot that wrote it last, Version is the newest of a
+	// record in it. A commit that a person put on top does not change them.
+	Fence   uint64
+	Holder  model.Holder
+	Version model.Version
+}
+
+// Read returns the branch as it is now. What is wrong with one file is no error: it
+// is named, and the others are returned.
+func (b *StatusBranch) Read(ctx context.Context) (Snapshot, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, cancel := b.remote.within(ctx)
+	defer cancel()
+	snap := Snapshot{Files: make(map[string][]byte), Skipped: make(map[string]error)}
+	err := b.fetched(ctx, shallow(filterLarge), func(s *store, head plumbing.Hash) error {
+		c, err := s.commit(head)
+		if err != nil {
+			return fmt.Errorf("read commit %s: %w", head, err)
+		}
+		files, _ := listing(s, c.TreeHash, snap.Skipped)
+		contents(s, files, &snap)
+		w := s.writerOf(c, files)
+		snap.Exists, snap.Head = true, head.String()
+		snap.Fence, snap.Holder, snap.Version = w.fence, w.holder, w.version
+		return nil
+	})
+	switch kind := kindOf(err); {
+	case err == nil:
+	case kind == failureBranch, kind == failureEmpty:
+		return Snapshot{}, nil
+	default:
+		return Snapshot{}, b.postponed(fmt.Errorf("read branch %s: %w", b.opts.Branch, err))
+	}
+	if snap.Fence == 0 {
+		former := b.former(ctx)
+		snap.Fence, snap.Holder = former.fence, former.holder
+	}
+	return snap, nil
+}
+
+// former looks for the Ingot that wrote before those who left no trace of it in the
+// head: a person's commits. It is not worth an error.
+func (b *StatusBranch) former(ctx context.Context) writer {
+	var w writer
+	err := b.fetched(ctx, fetchPlan{depth: fetchDepth, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
+		w = s.formerWriter(head)
+		return nil
+	})
+	if err != nil {
+		b.log.WarnContext(ctx, "nobody knows who wrote the status branch before its last commit", "err", message(err))
+	}
+	return w
+}
+
+// fetchPlan is how much of the branch is fetched.
+type fetchPlan struct {
+	// depth is in commits; at most fetchDepth of them come from a server that cannot
+	// leave out what filter does, for each brings its tree along.
+	depth  int
+	filter packp.Filter
+}
+
+// Filters of fetches, see git-rev-list(1), "--filter".
+var (
+	filterLarge = packp.FilterBlobLimit(maxStatusFile+1, packp.BlobLimitPrefixNone) // files that are not read anyway
+	filterTrees = packp.FilterTreeDepth(0)                                          // all but commits
+)
+
+func shallow(filter packp.Filter) fetchPlan { return fetchPlan{depth: 1, filter: filter} }
+
+// fetched brings the branch's head into a store that lasts as long as fn.
+func (b *StatusBranch) fetched(ctx context.Context, plan fetchPlan, fn func(*store, plumbing.Hash) error) error {
+	session, err := b.remote.uploadSession(ctx)
+	if err != nil {
+		return err
+	}
+	defer closeSession(session)
+	adv, head, err := b.remote.advertised(ctx, session)
+	if err != nil {
+		return err
+	}
+	return b.unpacked(ctx, session, adv, plan, []plumbing.Hash{head}, func(s *store) error { return fn(s, head) })
+}
+
+// unpacked fetches the commits wanted into a store that lasts as long as fn.
+func (b *StatusBranch) unpacked(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, plan fetchPlan, want []plumbing.Hash, fn func(*store) error) error {
+	if b.opts.Dir != "" {
+		if err := os.MkdirAll(b.opts.Dir, 0o700); err != nil {
+			return fmt.Errorf("make directory: %w", err)
+		}
+	}
+	dir, err := os.MkdirTemp(b.opts.Dir, "status-*")
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	st, err := openStore(dir)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	if err := plan.fetch(ctx, session, adv, st, want); err != nil {
+		return b.remote.explain(ctx, err)
+	}
+	return fn(st)
+}
+
+// fetch brings what is wanted into an empty store.
+func (p fetchPlan) fetch(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, st *store, want []plumbing.Hash) error {
+	w := wanted{commit: want[0], depth: p.depth, filter: p.filter}
+	if !adv.Capabilities.Supports(capability.Filter) {
+		w.depth, w.filter = min(w.depth, fetchDepth), ""
+	}
+	req, err := uploadRequest(adv, st.storage, w)
+	if err != nil {
+		return err
+	}
+	req.Wants = want
+	res, err := session.UploadPack(ctx, req)
+	if err != nil {
+		return err
+	}
+	if err := moveBoundary(st.storage, res.Shallows, res.Unshallows); err != nil {
+		return errors.Join(err, res.Close())
+	}
+	err = packfile.UpdateObjectStorage(st.storage, &limited{in: demuxed(req.Capabilities, res), left: maxPack})
+	return errors.Join(err, res.Close())
+}
+
+// listing returns the hash of each file and of each folder by path, the root's
+// being "". What is neither, or cannot be read, is named in skipped.
+func listing(s *store, root plumbing.Hash, skipped map[string]error) (files, folders map[string]plumbing.Hash) {
+	files, folders = make(map[string]plumbing.Hash), make(map[string]plumbing.Hash)
+	var walk func(path string, tree plumbing.Hash, depth int)
+	walk = func(path string, tree plumbing.Hash, depth int) {
+		if depth > maxFolders {
+			skipped[path] = fmt.Errorf("it lies more than %d folders deep", maxFolders)
+			return
+		}
+		entries, err := s.tree(tree)
+		if err != nil {
+			skipped[path] = err
+			return
+		}
+		folders[path] = tree
+		for _, e := range entries {
+			name := strings.TrimPrefix(path+"/"+e.Name, "/")
+			switch {
+			case len(files)+len(folders)+len(skipped) > maxStatusFiles:
+				skipped[path] = fmt.Errorf("the branch holds more than %d files: %s and what follows is not read", maxStatusFiles, e.Name)
+				return
+			case e.Mode == filemode.Dir:
+				walk(name, e.Hash, depth+1)
+			case e.Mode == filemode.Regular:
+				files[name] = e.Hash
+			default: // not ours, and gone with the next commit
+				skipped[name] = fmt.Errorf("it is no ordinary file: its mode is %s", e.Mode)
+			}
+		}
+	}
+	walk("", root, 0)
+	return files, folders
+}
+
+// contents reads the files into snap.
+func contents(s *store, files map[string]plumbing.Hash, snap *Snapshot) {
+	var total int64
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		size, err := s.size(files[path])
+		switch {
+		case err != nil && errors.Is(err, plumbing.ErrObjectNotFound):
+			err = fmt.Errorf("it has more than %d bytes, or the server does not have it", maxStatusFile)
+		case err != nil:
+		case size > maxStatusFile:
+			err = fmt.Errorf("it has %d bytes, at most %d are read", size, maxStatusFile)
+		case total+size > maxStatusTotal:
+			err = fmt.Errorf("all files together have more than %d bytes", maxStatusTotal)
+		default:
+			total += size
+			snap.Files[path], err = s.blob(files[path])
+		}
+		if err != nil {
+			snap.Skipped[path] = err
+			delete(snap.Files, path)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package gitsource
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"ingot/gitsource/gittest"
+	"ingot/model"
+)
+
+func TestReadSkipsWhatCannotBeRead(t *testing.T) {
+	for _, filter := range []bool{false, true} {
+		t.Run(fmt.Sprintf("filter=%t", filter), func(t *testing.T) {
+			repo := gittest.NewRepo(t)
+			if _, err := repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)); err != nil {
+				t.Fatal(err)
+			}
+			b := newStatus(t, repo.URL(), Auth{})
+			r := held(5, "a", fleet)
+			ok[Published](t)(b.Publish(t.Context(), r))
+			deep := strings.Repeat("d/", maxFolders+1) + "x"
+			putCommit(map[string]string{
+				"servers/large.yaml": strings.Repeat("x", maxStatusFile+1), "servers/full.yaml": strings.Repeat("x", maxStatusFile), deep: "x",
+			}, "mine")(t, repo)
+			head := symlink(t, repo, "servers/link.yaml")
+
+			snap := ok[Snapshot](t)(b.Read(t.Context()))
+			want := slices.Sorted(maps.Keys(with(with(fleet, "servers/full.yaml", "x"), model.ReportRevision, "x")))
+			if diff := cmp.Diff(want, slices.Sorted(maps.Keys(snap.Files))); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			skipped := []string{strings.TrimSuffix(deep, "/x"), "servers/large.yaml", "servers/link.yaml"}
+			if diff := cmp.Diff(skipped, slices.Sorted(maps.Keys(snap.Skipped))); diff != "" {
+				t.Errorf("skipped (-want +got):\n%s", diff)
+			}
+			snap.Files, snap.Skipped = nil, nil
+			if diff := cmp.Diff(Snapshot{Exists: true, Head: head, Fence: 5, Holder: r.Holder, Version: r.Version}, snap); diff != "" {
+				t.Errorf("snapshot (-want +got):\n%s", diff)
+			}
+			// What is not ours does not stay.
+			ok[Published](t)(b.Publish(t.Context(), held(5, "a", with(fleet, "README.md", "new\n"))))
+			got := ok[Snapshot](t)(b.Read(t.Context()))
+			if len(got.Files) != len(fleet)+1 || len(got.Skipped) != 0 {
+				t.Errorf("read %v, skipped %v", slices.Sorted(maps.Keys(got.Files)), got.Skipped)
+			}
+		})
+	}
+}
+
+// symlink puts a symbolic link on the status branch and returns the commit.
+func symlink(t *testing.T, r *gittest.Repo, path string) string {
+	t.Helper()
+	hash := ok[string](t)(r.Git("rev-parse", "status:README.md"))
+	index := writeFile(t, nil) + ".index"
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := r.Git(append([]string{"-c", "core.bare=false", "-c", "user.name=x", "-c", "user.email=x@example.com"}, args...)...)
+		if err != nil {
+			t.Fatal(args, err, out)
+		}
+		return strings.TrimSpace(out)
+	}
+	t.Setenv("GIT_INDEX_FILE", index)
+	git("read-tree", "status")
+	git("update-index", "--add", "--cacheinfo", "120000,"+strings.TrimSpace(hash)+","+path)
+	commit := git("commit-tree", git("write-tree"), "-p", "status", "-m", "mine")
+	if err := r.SetBranch("status", commit); err != nil {
+		t.Fatal(err)
+	}
+	return commit
+}
+
+func TestAFolderThatCannotBeReadIsNamed(t *testing.T) {
+	st := ok[*store](t)(openStore(t.TempDir()))
+	defer st.close()
+	skipped := make(map[string]error)
+	files, folders := listing(st, hashObject("tree", []byte("not there")), skipped)
+	if len(files)+len(folders) != 0 || len(skipped) != 1 || skipped[""] == nil {
+		t.Errorf("files %v, folders %v, skipped %v: want the root named", files, folders, skipped)
+	}
+}
+
+func TestAPersonsCommitsDoNotHideWhoWroteBefore(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet)))
+	putMany(3)(t, repo)
+	snap := ok[Snapshot](t)(newStatus(t, repo.URL(), Auth{}).Read(t.Context()))
+	if snap.Fence != 5 || snap.Holder.ID != "a" {
+		t.Errorf("fence %d of %q, want that of the newest commit that has one", snap.Fence, snap.Holder.ID)
+	}
+}
+
+func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	b := newStatus(t, repo.URL(), Auth{})
+	large := strings.Repeat("x", maxStatusFile)
+	type object map[string]any
+	r := report(1, fleet)
+	r.Documents["servers/s3.yaml"] = &model.Document{Object: object{"kind": "Server", "status": large, "record": object{"name": "s3", "claim": "default/web"}}}
+	r.Documents["servers/s4.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "x", "record": large}}
+	r.Documents["servers/s5.yaml"] = &model.Document{Object: object{"status": large}}
+	r.Documents["servers/s1.yaml"] = text(large + "x")
+	for i, want := range []int{4, 3} { // what cannot be written is named each time
+		p := ok[Published](t)(b.Publish(t.Context(), r))
+		if len(p.Skipped) != want {
+			t.Errorf("publication %d: skipped %v", i, p.Skipped)
+		}
+	}
+	snap := ok[Snapshot](t)(b.Read(t.Context()))
+	if len(snap.Skipped) != 0 {
+		t.Errorf("skipped when read: %v", snap.Skipped)
+	}
+	if diff := cmp.Diff("kind: Server\nrecord:\n  claim: default/web\n  name: s3\n", string(snap.Files["servers/s3.yaml"])); diff != "" {
+		t.Errorf("file (-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"servers/s1.yaml", "servers/s4.yaml", "servers/s5.yaml"} {
+		if snap.Files[path] != nil {
+			t.Errorf("%s was written", path)
+		}
+	}
+	r.Documents["servers/s3.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "small", "record": object{"name": "s3"}}}
+	ok[Published](t)(b.Publish(t.Context(), r))
+	got := ok[Snapshot](t)(b.Read(t.Context())).Files["servers/s3.yaml"]
+	var doc object
+	if err := yaml.Unmarshal(got, &doc); err != nil || doc["status"] != "small" {
+		t.Errorf("file %q, %v", got, err)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	var header string
+	code := http.StatusOK
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if code == http.StatusOK {
+				h.ServeHTTP(w, r)
+				return
+			}
+			if header != "" {
+				w.Header().Set("Retry-After", header)
+			}
+			w.WriteHeader(code)
+		})
+	}})
+	tests := map[string]struct {
+		code   int
+		header string
+		want   time.Duration
+	}{
+		"a server that is asked too often":        {http.StatusTooManyRequests, "90", 90 * time.Second},
+		"a server that is busy":                   {http.StatusServiceUnavailable, "30", 30 * time.Second},
+		"a forge whose limit is met":              {http.StatusForbidden, "60", time.Minute},
+		"a server that asks for too much":         {http.StatusTooManyRequests, "86400", maxRetryAfter},
+		"a server that is busy and says no more":  {http.StatusServiceUnavailable, "", 0},
+		"a server that does not know credentials": {http.StatusUnauthorized, "", 0},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newStatus(t, server.URL, Auth{})
+			code, header = test.code, test.header
+			_, publish := b.Publish(t.Context(), report(1, fleet))
+			_, look := b.Look(t.Context())
+			_, read := b.Read(t.Context())
+			for what, err := range map[string]error{"publish": publish, "look": look, "read": read} {
+				if got, said := RetryAfter(err); err == nil || got != test.want || said != (test.want > 0) {
+					t.Errorf("%s: %v: %s, %t, want %s", what, err, got, said, test.want)
+				}
+			}
+			code = http.StatusOK
+			if _, err := b.Look(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,260 @@
+package reconcile
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// AbsentWithoutCommit is the reason of what is in force though Git lacks it, and no
+// commit that descends from the revision applied took it away.
+const AbsentWithoutCommit = "AbsentWithoutCommit"
+
+// claimIdentity is the identity of a claim's manifest.
+func claimIdentity(name model.ClaimName) model.Identity {
+	ns, n := model.SplitName(name)
+	return model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: n}
+}
+
+func serverIdentity(name model.ServerName) model.Identity {
+	return model.Identity{Kind: model.KindServer, Name: string(name)}
+}
+
+func maintenanceIdentity(name string) model.Identity {
+	return model.Identity{Kind: model.KindServerMaintenance, Name: name}
+}
+
+// removal is the commit that took an object away, if one did: what Git merely lacks
+// stays in force (law 1).
+func (f *fleet) removal(id model.Identity) (model.Removal, bool) {
+	if r, ok := f.in.Desired.Removed[id]; ok {
+		return r, true
+	}
+	if name := model.Named[model.ClaimName](id.Namespace, id.Name); id.Kind == model.KindServerClaim && f.outrun[name] {
+		return model.Removal{Revision: f.in.Desired.Revision, At: f.in.Now}, true
+	}
+	for _, r := range f.in.Observed.Fleet.Removed {
+		if r.Identity == id {
+			return r.Removal, true
+		}
+	}
+	return model.Removal{}, false
+}
+
+// removed reports whether a commit took an object away.
+func (f *fleet) removed(id model.Identity) bool {
+	_, ok := f.removal(id)
+	return ok
+}
+
+// noteRemovals records, with the revision applied, which commits took away what
+// servers depend on. What was noted is forgotten once nothing depends on it, or it is
+// back.
+func (f *fleet) noteRemovals() {
+	if f.observeOnly.Reason != "" {
+		return
+	}
+	var noted []model.RemovedObject
+	note := func(id model.Identity) {
+		if r, ok := f.removal(id); ok && !slices.ContainsFunc(noted, func(n model.RemovedObject) bool { return n.Identity == id }) {
+			noted = append(noted, model.RemovedObject{Identity: id, Removal: r})
+		}
+	}
+	for _, s := range f.servers {
+		if s.rec.Claim != "" && s.claim == nil {
+			note(claimIdentity(s.rec.Claim))
+		}
+		if by := s.rec.MaintainedBy; by != "" && by != model.OperationPark && f.in.Desired.Maintenances[by] == nil {
+			note(maintenanceIdentity(by))
+		}
+		if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {
+			note(serverIdentity(s.name))
+		}
+	}
+	slices.SortFunc(noted, func(a, b model.RemovedObject) int {
+		return cmp.Compare(a.Identity.String(), b.Identity.String())
+	})
+	f.record.Removed = noted
+}
+
+// noteAbsences records what the source keeps in force though Git lacks it, with the
+// tokens that people approve it by.
+func (f *fleet) noteAbsences() {
+	if f.observeOnly.Reason != "" {
+		return
+	}
+	absent := f.in.Desired.Absent
+	f.record.AbsentMore = max(0, len(absent)-model.MaxAbsent)
+	f.record.AbsentToken = f.in.Desired.AbsentToken
+	f.record.Absent = absent[:min(len(absent), model.MaxAbsent)]
+}
+
+// absence is how an object is listed that Git lacks without a commit, if it is.
+func (f *fleet) absence(id model.Identity) (model.Absence, bool) {
+	i, found := slices.BinarySearchFunc(f.in.Desired.Absent, id.String(), func(a model.Absence, id string) int {
+		return cmp.Compare(a.Identity.String(), id)
+	})
+	if !found {
+		return model.Absence{}, false
+	}
+	return f.in.Desired.Absent[i], true
+}
+
+// absentWhy says that an object is absent without a commit, and what to do.
+func absentWhy(what string, a model.Absence) Why {
+	text := what + " is not in Git, and no commit that follows on the revision applied took it away"
+	if a.Blob != "" {
+		text = what + " stands otherwise in Git, and no commit that follows on the revision applied says so"
+	}
+	switch a.Cause {
+	case model.AbsentHistoryRewritten:
+		text += " (the history of the branch was rewritten)"
+	case model.AbsentSourceChanged:
+		text += " (git.url, git.branch or git.path is another)"
+	case model.AbsentAppliedUnknown:
+		text += " (the revision applied cannot be had any more)"
+	}
+	text += ": it stays in force; put it back, or make a commit whose message ends with Ingot-Approve: " + a.Token
+	return Why{AbsentWithoutCommit, text, a.Since, RackOperator}
+}
+
+// followRenames finds the servers whose claim has another name now, and keeps them
+// for it.
+func (f *fleet) followRenames() {
+	if len(f.in.Desired.Renamed) == 0 {
+		return
+	}
+	for _, s := range f.servers {
+		if s.rec.Claim == "" || s.claim != nil {
+			continue
+		}
+		name := f.newName(s.rec.Claim)
+		c := f.in.Desired.Claims[name]
+		if c == nil {
+			continue
+		}
+		if other := f.byName[f.served[name]]; other != nil && other.rec.Release == nil {
+			f.outrun[s.rec.Claim] = true // that name has a server: this one is merely given up
+			continue
+		} else if other != nil {
+			other.claim = nil // it was of the claim that had this name before, and goes on being released
+		}
+		f.renamed[s.name], f.served[name] = c, s.name
+	}
+}
+
+// newName is what a claim is called now.
+func (f *fleet) newName(name model.ClaimName) model.ClaimName {
+	for range len(f.in.Desired.Renamed) {
+		next, ok := f.in.Desired.Renamed[name]
+		if !ok {
+			break
+		}
+		name = next
+	}
+	return name
+}
+
+// formerName is the recorded claim that became this one, "" if none did.
+func (f *fleet) formerName(name model.ClaimName) model.ClaimName {
+	for old := range f.in.Desired.Renamed {
+		if f.in.Observed.Claims[old] != nil && f.newName(old) == name {
+			return old
+		}
+	}
+	return ""
+}
+
+// renameWaits reports whether a server's claim is to get another name and cannot yet:
+// the revision that says so is not applied before, or it would be forgotten.
+func (f *fleet) renameWaits() bool {
+	for name := range f.renamed {
+		if f.in.Busy[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// rename has the record say what the claim is called now. It touches nothing.
+func (s *server) rename() (Step, bool) {
+	c := s.fleet.renamed[s.name]
+	if c == nil || s.fleet.observeOnly.Reason != "" || s.claim != nil {
+		return Step{}, false
+	}
+	rec, old := s.edit(), s.rec.Claim
+	rec.Claim, s.claim = c.ClaimName(), c
+	if i := rec.Intent; i != nil && i.Value == string(old) {
+		renamed := *i
+		renamed.Value = string(rec.Claim)
+		rec.Intent = &renamed
+	}
+	if rec.Ticket != nil && rec.Ticket.Claim != "" {
+		t := *rec.Ticket
+		t.Claim = rec.Claim
+		rec.Ticket = &t
+	}
+	return s.stay(), true
+}
+
+// unknownFleet says why a claim of the very first revision waits: nothing is known of
+// the fleet, though some of its servers run, and perhaps for it.
+func (f *fleet) unknownFleet(name model.ClaimName) Why {
+	if f.record.UnknownToken == "" || f.claimRecord(name).Sequence > 1 {
+		return Why{}
+	}
+	why := Why{Reason: "FleetUnknown", Since: f.record.Unknown, Actor: RackOperator}
+	for _, b := range f.bmcs {
+		if b.target.Address != "" && b.facts == nil && b.rec.Reason == "" {
+			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; next "+string(b.name), Nobody
+			return why
+		}
+	}
+	for _, s := range f.servers {
+		if s.rec.State == model.StateInitial && s.power() == model.PowerOn && !s.opened(model.PurposeDiscovery) {
+			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with Ingot-Approve: %s", s.name, f.in.Observed.Fleet.UnknownToken)
+			return why
+		}
+	}
+	return Why{}
+}
+
+// noteUnknown has the claims of the first revision of all wait for the servers that
+// may serve them already, until all were seen and none ran, or somebody approves.
+func (f *fleet) noteUnknown() {
+	switch {
+	case f.observeOnly.Reason != "":
+	case f.record.Applied.IsZero() && f.record.UnknownToken == "" && len(f.in.Desired.Claims) > 0:
+		f.record.Unknown, f.record.UnknownToken = f.in.Now, f.token("fleet")
+	case f.record.UnknownToken == "":
+	case slices.Contains(f.in.Desired.Approvals, f.record.UnknownToken), !f.record.Applied.IsZero() && f.allOff():
+		f.record.Unknown, f.record.UnknownToken = time.Time{}, ""
+	}
+}
+
+// allOff reports whether every BMC has shown its servers, and none was found running.
+func (f *fleet) allOff() bool {
+	for _, b := range f.bmcs {
+		if b.facts == nil {
+			return false
+		}
+	}
+	for _, s := range f.servers {
+		if s.rec.State == model.StateInitial && s.power() != model.PowerOff && !s.opened(model.PurposeDiscovery) {
+			return false
+		}
+	}
+	return len(f.servers) > 0
+}
+
+// token is a fresh random word for people to approve something by.
+func (f *fleet) token(of string) string {
+	sum := sha256.Sum256([]byte(f.in.Nonce + "\x00" + of))
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))[:20]
+}

@@ -1,0 +1,209 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// doubted reports whether the server's record may not be what was decided last, so
+// that nothing may be decided by it.
+func (s *server) doubted() bool {
+	d := s.rec.Doubt
+	return d != nil && d.Reason != model.DoubtInstallUnknown
+}
+
+// installUnknown reports whether nobody knows if a bound server was installed.
+func installUnknown(rec *model.ServerRecord) bool {
+	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
+}
+
+// trustedOff is for how long a server must have been off, if its record comes from the
+// status branch, until it counts as running nothing.
+const trustedOff = 5 * time.Minute
+
+// doubt is the step of a server whose record may not be what was decided last: the
+// status branch may lag behind what the lost store knew, so a server that runs though
+// it should be off may run a tenant's system, and is left alone.
+func (s *server) doubt() Step {
+	d := s.rec.Doubt
+	switch {
+	case d.Reason == model.DoubtDisputed:
+		return s.disputed()
+	case d.Reason != model.DoubtFromStatusBranch:
+		return s.rest(s.whySince(string(d.Reason), d.Message, RackOperator))
+	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
+		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to show it", d.Since, RackOperator})
+	}
+	switch s.rec.State {
+	case model.StateReserved:
+		if s.rec.Installed == "" || s.rec.Reprovision != "" {
+			return s.doubtInstall()
+		}
+	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
+		switch {
+		case s.power() != model.PowerOff && !s.reports() && !s.discoverAsked():
+			return s.rest(s.foundRunning())
+		case s.power() == model.PowerOff && (s.reading.OffSince.IsZero() || s.now().Before(s.reading.OffSince.Add(s.trustedOff()))):
+			due := s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery)
+			if s.reading.Offs >= s.fleet.in.Policy.OffReadings {
+				due = s.reading.At.Add(s.trustedOff() / 10)
+			}
+			return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, Nobody})
+		}
+	case model.StateReleased, model.StateMaintenance, model.StateError:
+	}
+	return s.trust()
+}
+
+// trustedOff is how long a server must have been off to count as running nothing.
+func (s *server) trustedOff() time.Duration {
+	return min(trustedOff, s.fleet.in.Policy.StartGrace)
+}
+
+// reports reports whether what the server runs has reported with its open ticket, so
+// that it is Ingot's own.
+func (s *server) reports() bool {
+	o := s.fleet.in.Observed
+	switch {
+	case s.opened(model.PurposeDiscovery):
+		r := o.Probes[s.name]
+		return r != nil && r.Ticket == s.rec.Ticket.ID
+	case s.opened(model.PurposeCleanup):
+		r := o.Wipes[s.name]
+		return r != nil && r.Ticket == s.rec.Ticket.ID
+	}
+	return false
+}
+
+// trust has the record count again.
+func (s *server) trust() Step {
+	rec := s.edit()
+	if rec.Doubt.Unannounced {
+		s.handleAll()
+	}
+	rec.Doubt = nil
+	handle(rec, askedDiscover, s.annotation(model.AnnotationDiscover))
+	return s.stay()
+}
+
+// handleAll notes what stands in Git as handled: where it may have been done before the
+// status branch said so, it is not done again.
+func (s *server) handleAll() {
+	rec := s.edit()
+	if name, value := s.requested(); resets[name] != "" {
+		handle(rec, askedOperation, value)
+	}
+	if s.claim != nil {
+		if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
+			handle(rec, askedReprovision, v)
+		}
+	}
+}
+
+// doubtInstall is the step of a server whose binding was shown, and of which nothing
+// shows that it was installed: it may have been meanwhile.
+func (s *server) doubtInstall() Step {
+	rec := s.edit()
+	if rec.Doubt.Unannounced {
+		s.handleAll()
+	}
+	rec.Reprovision = "" // it may have been done
+	rec.Doubt = &model.Doubt{
+		Reason: model.DoubtInstallUnknown, Since: s.now(),
+		Message: "it was bound before the store was lost, and nothing shows whether it was installed since",
+	}
+	return s.stay()
+}
+
+// awaitInstall leaves a server alone that may be installed or not: it is neither served
+// its boot again nor powered off, and starts from its disk when it is off.
+func (s *server) awaitInstall() Step {
+	booted := s.fleet.in.Observed.BootStates[s.name]
+	switch {
+	case booted != nil && s.rec.Ticket != nil && booted.Ticket == s.rec.Ticket.ID && s.rec.Ticket.Purpose == model.PurposeClaim:
+		rec := s.edit()
+		rec.Doubt, rec.Installed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, 0, nil
+		s.end(model.TicketBooted)
+		return s.stay()
+	case s.rec.Ticket.Open() && s.rec.Ticket.Held:
+		s.end(model.TicketSpent)
+		return s.stay()
+	case s.rec.Ticket.Open() && s.rec.Ticket.IgnitionAt.IsZero():
+		// Nothing more is served with it, but what took it may still report.
+		t := *s.rec.Ticket
+		t.IgnitionAt = s.now()
+		s.edit().Ticket = &t
+		return s.stay()
+	case s.power() == model.PowerOff:
+		return heals(s.diskBoot())
+	}
+	return s.rest(s.installUnknownWhy())
+}
+
+func (s *server) installUnknownWhy() Why {
+	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
+		s.rec.Doubt.Message, s.rec.Claim, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), s.rec.Doubt.Since, RackOperator}
+}
+
+// disputed waits until a commit chooses between the copies of the record.
+func (s *server) disputed() Step {
+	d := s.rec.Doubt
+	for _, a := range d.Alternatives {
+		if slices.Contains(s.fleet.in.Desired.Approvals, a.Token) {
+			return s.choose(a)
+		}
+	}
+	lines := make([]string, len(d.Alternatives))
+	for i, a := range d.Alternatives {
+		what := string(a.State)
+		if a.Claim != "" {
+			what += " for " + string(a.Claim)
+		}
+		lines[i] = fmt.Sprintf("%s (%s): Ingot-Approve: %s", what, a.From, a.Token)
+	}
+	return s.rest(Why{string(d.Reason), d.Message + "; choose by a commit whose message ends with one of " + strings.Join(lines, ", "), d.Since, RackOperator})
+}
+
+// choose takes one copy's word. What the machine runs is not known, so it is treated as
+// one that was read back from the status branch.
+func (s *server) choose(a model.Alternative) Step {
+	rec := s.edit()
+	if rec.Claim != a.Claim {
+		rec.Installed, rec.Reprovision, rec.WantPower, rec.Release = "", "", "", nil
+	}
+	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}
+	s.end(model.TicketSpent)
+	return s.enter(a.State)
+}
+
+// heals marks a step that does nothing but bring back the power of what is bound.
+func heals(st Step) Step {
+	if st.Move != nil {
+		st.Move.Heals = true
+	}
+	return st
+}
+
+// noteUnreadable forgets the records that cannot be read once a person says so, or the
+// server is known again.
+func (f *fleet) noteUnreadable() {
+	if f.observeOnly.Reason != "" {
+		return
+	}
+	f.record.Unreadable = slices.DeleteFunc(slices.Clone(f.record.Unreadable), func(u model.UnreadableRecord) bool {
+		return f.in.Observed.Servers[u.Server] != nil || slices.Contains(f.in.Desired.Approvals, u.Token)
+	})
+}
+
+// unreadableText says why a system is not taken for a new server.
+func unreadableText(uri string, all []model.UnreadableRecord) string {
+	lines := make([]string, len(all))
+	for i, u := range all {
+		lines[i] = fmt.Sprintf("%s (%s)", u.Server, approveLine(u.Token))
+	}
+	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is given up", uri, shortList(lines, ", "))
+}

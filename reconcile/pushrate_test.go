@@ -1,0 +1,89 @@
+package reconcile
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+func TestPushLimiter(t *testing.T) {
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		pushes int // made at start
+		after  time.Duration
+		urgent bool
+		wait   time.Duration
+	}{
+		"the first is made at once":                        {0, 0, false, 0},
+		"the third is made at once":                        {2, 0, false, 0},
+		"the fourth waits, for three are for what waits":   {3, 0, false, 10 * time.Second},
+		"an urgent fourth is made at once":                 {3, 0, true, 0},
+		"an urgent sixth is made at once":                  {5, 0, true, 0},
+		"an urgent seventh waits":                          {6, 0, true, 10 * time.Second},
+		"what is not urgent waits until there is room":     {6, 0, false, 40 * time.Second},
+		"room comes back with time":                        {6, 35 * time.Second, false, 5 * time.Second},
+		"an urgent one finds the first room":               {6, 10 * time.Second, true, 0},
+		"after a minute all of it is there":                {6, time.Minute, false, 0},
+		"a clock that was set back holds up only so long":  {6, -time.Hour, true, 10 * time.Second},
+		"more pushes than allowed are not held against it": {60, 0, true, 10 * time.Second},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var l PushLimiter
+			for range test.pushes {
+				l.Pushed(start)
+			}
+			now := start.Add(test.after)
+			if got := l.Next(now, test.urgent).Sub(now); got != test.wait {
+				t.Errorf("waits %s, want %s", got, test.wait)
+			}
+		})
+	}
+}
+
+func TestPushLimiterObeysTheServer(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var l PushLimiter
+	l.Postpone(now, 2*time.Minute)
+	for after, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, time.Minute: time.Minute, 3 * time.Minute: 0} {
+		if got := l.Next(now.Add(after), true).Sub(now.Add(after)); got != want {
+			t.Errorf("after %s an urgent push waits %s, want %s", after, got, want)
+		}
+	}
+	l.Postpone(now, 24*time.Hour)
+	if got := l.Next(now, true).Sub(now); got != maxPostponed {
+		t.Errorf("waits %s for a server that asks for too much, want %s", got, maxPostponed)
+	}
+	if got := l.Next(now.Add(-24*time.Hour), true).Sub(now.Add(-24 * time.Hour)); got != maxPostponed {
+		t.Errorf("waits %s after the clock was set back, want %s", got, maxPostponed)
+	}
+}
+
+// However pushes come, a minute never sees more than the burst and what comes back.
+func TestPushLimiterInTheLongRun(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	var l PushLimiter
+	var made []time.Time
+	for now := start; now.Before(start.Add(time.Hour)); now = now.Add(time.Duration(random.IntN(8000)) * time.Millisecond) {
+		if l.Next(now, random.IntN(2) == 0).After(now) {
+			continue
+		}
+		l.Pushed(now)
+		made = append(made, now)
+	}
+	for i, from := range made {
+		n := 0
+		for _, at := range made[i:] {
+			if at.Sub(from) < time.Minute {
+				n++
+			}
+		}
+		if n > pushBurst+int(time.Minute/pushEvery) {
+			t.Fatalf("%d pushes in the minute from %s", n, from)
+		}
+	}
+	if least := int(time.Hour/pushEvery) * 9 / 10; len(made) < least {
+		t.Errorf("%d pushes in an hour, want at least %d", len(made), least)
+	}
+}

@@ -1,0 +1,540 @@
+package reconcile
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+// TestTheWalkBreaksNoLaw takes the pure decisions, the plan and the merge, through random
+// histories of a fleet whose machines do at once what they are asked for: commits and
+// rewritten histories, a status branch that takes no pushes or is set back, stores that
+// are lost, older than they were or have holes, answers that are lost, and a process that
+// is killed at any effect or save. HISTORIES says how many, 500 unless it is set.
+func TestTheWalkBreaksNoLaw(t *testing.T) {
+	n := 500
+	if text := os.Getenv("HISTORIES"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("HISTORIES: %v", err)
+		}
+	}
+	first := uint64(0)
+	if text := os.Getenv("HISTORY"); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			t.Fatalf("HISTORY: %v", err)
+		}
+		first, n = seed, 1
+	}
+	var mu sync.Mutex
+	total := make(map[string]int)
+	var walkers sync.WaitGroup
+	shards := uint64(runtime.GOMAXPROCS(0))
+	for shard := range shards {
+		walkers.Go(func() {
+			for seed := first + shard; seed < first+uint64(n) && !t.Failed(); seed += shards {
+				w := newWalk(t, seed)
+				w.run()
+				mu.Lock()
+				for what, times := range w.did {
+					total[what] += times
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	walkers.Wait()
+	for _, what := range []string{"install", "wipe", "restart", "shutdown", "heal", "crash"} {
+		if n >= 100 && total[what] == 0 {
+			t.Errorf("in %d histories nothing came to %q: the walk proves nothing", n, what)
+		}
+	}
+	t.Logf("%d histories: %v", n, total)
+}
+
+// walked is a machine as it really is, and what Git ever asked for it.
+type walked struct {
+	name  model.ServerName
+	power model.Power
+	disk  model.ClaimName // whose system is on it, "" = empty
+	// ticket is what a network boot would be served.
+	booted string
+	// asks are what commits asked for that takes something from the machine's user, and
+	// that has not been done yet.
+	asks map[string]int
+}
+
+// walk is one history. The book in it knows only what commits asked for and what the
+// machines really did.
+type walk struct {
+	t   *testing.T
+	rnd *rand.Rand
+	log []string
+	did map[string]int
+
+	now      time.Time
+	desired  *model.Desired
+	observed *model.Observed // the store
+	branch   *model.Records  // what the status branch shows
+	copied   *model.Observed // an older copy of the store
+	blocked  bool            // the branch takes no pushes
+	readings map[model.ServerName]Reading
+	bmcRead  map[model.BMCName]time.Time
+	machines []*walked
+	seq      uint64
+	fence    uint64
+	shown    model.Version // what this process has pushed
+	commits  int
+	values   int
+	started  time.Time
+}
+
+func newWalk(t *testing.T, seed uint64) *walk {
+	in := bigFleet(3, 0)
+	w := &walk{
+		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
+		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
+	}
+	w.say("seed %d", seed)
+	w.desired.Removed = make(map[model.Identity]model.Removal)
+	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
+		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, asks: make(map[string]int)})
+	}
+	w.save(Changes{})
+	w.publish()
+	w.copied = w.copyStore()
+	return w
+}
+
+func (w *walk) say(format string, args ...any) { w.log = append(w.log, fmt.Sprintf(format, args...)) }
+
+func (w *walk) fail(format string, args ...any) {
+	w.t.Helper()
+	for i, l := range w.log {
+		w.t.Logf("%d. %s", i, l)
+	}
+	w.t.Errorf(format, args...)
+}
+
+func (w *walk) run() {
+	for range 40 {
+		w.event()
+		for range 8 {
+			w.step()
+			if w.t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+// policy is the real one, but for what would only take time.
+func (w *walk) policy() Policy {
+	p := DefaultPolicy()
+	p.DiscoveryImage, p.MirrorFirst = "probe", true
+	p.MaxDisruptions, p.MaxPowerDisruptions = 100, 100 // the guard has a walk of its own
+	return p
+}
+
+// event is something that people or chance do.
+func (w *walk) event() {
+	name := fmt.Sprint("c", w.rnd.IntN(2))
+	key := model.ClaimName("default/" + name)
+	w.values++
+	value := fmt.Sprint(w.values)
+	switch w.rnd.IntN(16) {
+	case 0, 1, 2:
+		w.commit("claim "+name, func(d *model.Desired) {
+			if d.Claims[key] == nil {
+				d.Add(claim(name))
+			}
+		})
+	case 3:
+		w.commit("remove "+name, func(d *model.Desired) {
+			if d.Claims[key] != nil {
+				w.ask(key, "end")
+				delete(d.Claims, key)
+				d.Removed[claimIdentity(key)] = model.Removal{Revision: d.Revision, At: w.now}
+			}
+		})
+	case 4:
+		w.commit("reprovision "+name, func(d *model.Desired) {
+			if old := d.Claims[key]; old != nil {
+				c := *old
+				c.Annotations = map[string]string{model.AnnotationReprovision: value}
+				d.Add(&c)
+				w.ask(key, "install")
+			}
+		})
+	case 5:
+		w.commit("power cycle", func(d *model.Desired) {
+			m := w.machines[w.rnd.IntN(len(w.machines))]
+			d.Add(&model.Server{Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}}})
+			m.asks["restart"]++
+		})
+	case 6:
+		w.commit("maintenance begins or ends", func(d *model.Desired) {
+			m := w.machines[w.rnd.IntN(len(w.machines))]
+			if d.Maintenances["m"] != nil {
+				delete(d.Maintenances, "m")
+				d.Removed[maintenanceIdentity("m")] = model.Removal{Revision: d.Revision, At: w.now}
+				return
+			}
+			delete(d.Removed, maintenanceIdentity("m"))
+			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}})
+			m.asks["shutdown"] += 3
+		})
+	case 7:
+		w.commit("power of "+name+" changes", func(d *model.Desired) {
+			if old := d.Claims[key]; old != nil {
+				c := *old
+				if c.Spec.Power = model.PowerOff; old.Spec.Power == model.PowerOff {
+					c.Spec.Power = model.PowerOn
+				}
+				d.Add(&c)
+				w.ask(key, "shutdown")
+			}
+		})
+	case 8:
+		w.commit("another commit, which says nothing", func(*model.Desired) {})
+	case 9:
+		w.say("the claims vanish without a commit that takes them away")
+		d := w.desired.Clone()
+		w.commits++
+		d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))
+		clear(d.Claims)
+		w.desired = d
+	case 10:
+		w.say("a power cut at %s", w.machines[0].name)
+		w.machines[0].power = model.PowerOff
+	case 11:
+		w.blocked = !w.blocked
+		w.say("the status branch takes pushes: %t", !w.blocked)
+	case 12:
+		w.say("the store is copied")
+		w.copied = w.copyStore()
+	case 13:
+		w.say("killed, and the store put back as it was copied")
+		w.observed = w.copied
+		w.copied = w.copyStore()
+		w.restart()
+	case 14:
+		w.say("killed, and the store lost")
+		w.observed = w.without()
+		w.restart()
+	case 15:
+		for name := range w.observed.Servers {
+			w.say("killed, and the store lost %s", name)
+			o := w.copyStore()
+			delete(o.Servers, name)
+			w.observed = o
+			break
+		}
+		w.restart()
+	}
+}
+
+// ask notes that a commit asks for something that takes a claim's server from its user.
+func (w *walk) ask(claim model.ClaimName, what string) {
+	for _, m := range w.machines {
+		if m.disk == claim || w.observed.Servers[m.name] != nil && w.observed.Servers[m.name].Claim == claim {
+			m.asks[what]++
+		}
+	}
+}
+
+func (w *walk) commit(what string, change func(*model.Desired)) {
+	w.say("%s", what)
+	d := w.desired.Clone()
+	d.Removed = maps.Clone(d.Removed)
+	w.commits++
+	d.Revision = model.Revision(fmt.Sprint("main@sha1:", w.commits))
+	change(d)
+	for name := range d.Claims {
+		delete(d.Removed, claimIdentity(name))
+	}
+	w.desired = d
+}
+
+// copyStore is a copy of the records, without what is only observed.
+func (w *walk) copyStore() *model.Observed {
+	o := *w.observed
+	o.Servers, o.Claims, o.BMCs = maps.Clone(o.Servers), maps.Clone(o.Claims), maps.Clone(o.BMCs)
+	o.ServerFacts, o.BMCFacts = maps.Clone(o.ServerFacts), maps.Clone(o.BMCFacts)
+	o.Progress, o.BootStates, o.Wipes = maps.Clone(o.Progress), maps.Clone(o.BootStates), maps.Clone(o.Wipes)
+	return &o
+}
+
+// without is a store that lost everything, but that BMCs were read again.
+func (w *walk) without() *model.Observed {
+	o := model.NewObserved()
+	o.BMCFacts = w.observed.BMCFacts
+	return o
+}
+
+// restart begins a new process, which merges what store and status branch say.
+func (w *walk) restart() {
+	w.did["crash"]++
+	var branch *BranchRecords
+	if w.branch != nil {
+		branch = &BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
+	}
+	w.fence++
+	r := Merge(MergeInput{Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq)})
+	o := w.copyStore()
+	maps.Copy(o.Servers, r.Records.Servers)
+	maps.Copy(o.Claims, r.Records.Claims)
+	maps.Copy(o.BMCs, r.Records.BMCs)
+	if r.FleetChanged {
+		o.Fleet = r.Records.Fleet
+	}
+	w.seq = max(w.seq, o.Newest().Seq)
+	w.observed, w.shown, w.readings, w.started = o, model.Version{}, make(map[model.ServerName]Reading), w.now
+	// The source begins with the revision applied: what a commit took away since counts.
+	w.publish()
+}
+
+// publish pushes what the store holds to the status branch, if that takes it.
+func (w *walk) publish() {
+	if w.blocked {
+		return
+	}
+	now := w.copyStore().Records
+	for name, rec := range now.Servers {
+		now.Servers[name] = mirror(rec)
+	}
+	w.branch = &now
+	w.shown = now.Newest()
+	o := w.copyStore()
+	o.Published = model.Published{Commit: "h", Version: w.shown, Fence: w.fence}
+	w.observed = o
+}
+
+// save writes to the store, and stamps as it does.
+func (w *walk) save(c Changes) {
+	w.seq++
+	v := model.Version{Fence: w.fence, Seq: w.seq}
+	o := w.copyStore()
+	if c.Fleet != nil {
+		o.Fleet = *c.Fleet
+		o.Fleet.Version = v
+	}
+	for _, rec := range c.Servers {
+		o.Servers[rec.Name] = stamped(rec, v)
+	}
+	for _, rec := range c.Claims {
+		own := *rec
+		own.Version = v
+		o.Claims[rec.Name] = &own
+	}
+	for _, name := range c.DropClaims {
+		delete(o.Claims, name)
+	}
+	w.observed = o
+}
+
+// killed is chance having the process killed.
+func (w *walk) killed() bool {
+	if w.rnd.IntN(60) != 0 {
+		return false
+	}
+	w.say("killed")
+	w.restart()
+	return true
+}
+
+// step plans once and carries out what comes of it, one server after the other.
+func (w *walk) step() {
+	w.now = w.now.Add(time.Duration(1+w.rnd.IntN(120)) * time.Second)
+	in := &Input{
+		Desired: w.desired, Observed: w.observed, Readings: maps.Clone(w.readings), BMCRead: w.bmcRead, Policy: w.policy(), Now: w.now,
+		Announced: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
+	}
+	r := Plan(in)
+	c := Changes{Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims}
+	for _, m := range r.Servers {
+		if len(m.Do) == 0 {
+			c.Servers = append(c.Servers, m.Then)
+		}
+	}
+	if c.Fleet != nil || len(c.Servers)+len(c.Claims)+len(c.DropClaims) > 0 {
+		if w.killed() {
+			return
+		}
+		w.save(c)
+		if w.killed() {
+			return
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Servers)) {
+		if m := r.Servers[name]; len(m.Do) > 0 && w.carryOut(name, m) {
+			return // killed
+		}
+	}
+	if w.rnd.IntN(3) > 0 {
+		w.publish()
+	}
+}
+
+// carryOut does a server's move as the loop does, and reports whether the process was
+// killed on the way.
+func (w *walk) carryOut(name model.ServerName, move *Move) (killed bool) {
+	i := slices.IndexFunc(w.machines, func(m *walked) bool { return m.name == name })
+	m, rec, old := w.machines[i], *move.Then, w.observed.Servers[name]
+	reading, decided := w.readings[name], move.Then != old
+	for _, a := range move.Do {
+		switch a := a.(type) {
+		case Inspect:
+			o := w.copyStore()
+			o.ServerFacts[name] = &model.ServerFacts{Name: name, Power: m.power, Inventory: &model.Inventory{}}
+			w.observed = o
+			reading = reading.Saw(m.power, rec.Asked, w.now)
+			if asked := rec.Asked; reading.Reached && asked != nil && !asked.Reached {
+				reached := *asked
+				reached.Reached = true
+				rec.Asked, decided = &reached, true
+			}
+		case Arm:
+			t := a.Boot.Ticket
+			t.Image = model.PinnedImage{Ref: a.Boot.Image}
+			rec.Ticket, decided = &t, true
+			rec.Serial++
+		case BootOnce:
+			m.booted = "network"
+		case DiskOnce:
+			m.booted = "disk"
+		case ClearBoot:
+			m.booted = ""
+		case SetPower:
+			before := aboutToAsk(old, &rec)
+			if w.killed() {
+				return true
+			}
+			w.save(Changes{Servers: []*model.ServerRecord{&before}})
+			if w.killed() {
+				return true
+			}
+			w.reset(m, a.Reset, &rec)
+			if w.killed() {
+				return true
+			}
+			reading = reading.Asked()
+			if w.rnd.IntN(20) == 0 {
+				w.say("the answer of %s to %s is lost", name, a.Reset)
+				w.readings[name] = reading
+				lost := *w.observed.Servers[name]
+				w.save(Changes{Servers: []*model.ServerRecord{unsure(lost, fmt.Errorf("no answer"))}})
+				return false
+			}
+			if rec.Operation != nil && rec.Operation.Outcome == "" && !rec.Operation.AskedAt.IsZero() {
+				done := *rec.Operation
+				done.Outcome = model.OutcomeDone
+				rec.Operation = &done
+			}
+		}
+	}
+	w.readings[name] = reading
+	if decided {
+		rec.Failures, rec.LastError = 0, ""
+		w.save(Changes{Servers: []*model.ServerRecord{&rec}})
+	}
+	return false
+}
+
+// reset is what a machine does, and the book's judgement of it.
+func (w *walk) reset(m *walked, reset model.ResetKind, rec *model.ServerRecord) {
+	w.say("  %s of %s (%s for %s, %s, disk %q, asks %v)", reset, m.name, rec.State, rec.Claim, m.power, m.disk, m.asks)
+	ran := m.disk != "" && m.power == model.PowerOn
+	switch reset {
+	case model.ResetGracefulOff, model.ResetForceOff:
+		c := w.desired.Claims[m.disk]
+		wantsOff := c != nil && c.Spec.Power == model.PowerOff // and was powered on by an operation
+		for _, out := range w.desired.Maintenances {
+			wantsOff = wantsOff || out.Spec.ServerRef.Name == string(m.name)
+		}
+		if ran && m.asks["install"] == 0 && !wantsOff && !w.spend(m, "end", "shutdown") {
+			w.fail("%s of claim %s was shut down, and no commit asked for that", m.name, m.disk)
+		}
+		if ran {
+			w.did["shutdown"]++
+		}
+		m.power = model.PowerOff
+	case model.ResetPowerCycle, model.ResetForceRestart, model.ResetGracefulRestart:
+		if ran && !w.spend(m, "restart") {
+			w.fail("%s of claim %s was restarted, and no commit asked for that", m.name, m.disk)
+		}
+		if ran {
+			w.did["restart"]++
+		}
+		m.power = model.PowerOn
+	case model.ResetOn:
+		if m.power == model.PowerOff {
+			m.power = model.PowerOn
+			w.boot(m, rec)
+		}
+	}
+}
+
+// spend takes one of the asks that would explain what is done. An end explains all that
+// follows on it until the machine has another owner.
+func (w *walk) spend(m *walked, which ...string) bool {
+	for _, what := range which {
+		if m.asks[what] > 0 {
+			if what != "end" {
+				m.asks[what]--
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// boot is what comes of a power-on.
+func (w *walk) boot(m *walked, rec *model.ServerRecord) {
+	by := m.booted
+	m.booted = ""
+	t := rec.Ticket
+	w.say("  %s boots from %s with ticket %+v", m.name, by, t)
+	if by != "network" || !t.MayBoot(w.observed.Progress[m.name]) {
+		if m.disk != "" {
+			w.did["heal"]++
+		}
+		return
+	}
+	o := w.copyStore()
+	o.Progress[m.name] = &model.Progress{Ticket: t.ID, ScriptAt: w.now, IgnitionAt: w.now}
+	switch t.Purpose {
+	case model.PurposeDiscovery: // the fleet was discovered before
+	case model.PurposeCleanup:
+		w.did["wipe"]++
+		if m.disk != "" && m.asks["end"] == 0 {
+			w.fail("the disk of %s with claim %s was wiped, and no commit asked for that", m.name, m.disk)
+		}
+		m.disk = ""
+		o.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: w.now}
+	case model.PurposeClaim:
+		w.did["install"]++
+		if m.disk != "" && !(m.disk == t.Claim && w.spend(m, "install")) {
+			w.fail("%s with claim %s was installed for %s, and no commit asked for that", m.name, m.disk, t.Claim)
+		}
+		for _, other := range w.machines {
+			if other != m && other.disk == t.Claim && other.asks["end"] == 0 {
+				w.fail("claim %s is on %s and %s", t.Claim, other.name, m.name)
+			}
+		}
+		m.disk = t.Claim
+		clear(m.asks)
+		o.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: w.now}
+	}
+	w.observed = o
+}
