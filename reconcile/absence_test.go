@@ -176,3 +176,15 @@ func maintenanceOf(name string, i int) *model.ServerMaintenance {
 		Meta: model.Meta{Name: name}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: serverFile(i).Name}},
 	}
 }
+
+func TestARenamedClaimIsShownBeforeItsServerSaysSo(t *testing.T) {
+	in := bigFleet(1, 1)
+	in.Desired.Renamed = map[model.ClaimName]model.ClaimName{"default/c00000": "default/shop"}
+	delete(in.Desired.Claims, "default/c00000")
+	in.Desired.Add(claim("shop"))
+	r := NewProjector().Report(in, 1, model.Holder{})
+	shown := string(rendered(t, r)["serverclaims/default/shop.yaml"])
+	if !strings.Contains(shown, "phase: Bound") {
+		t.Errorf("it shows\n%s", shown)
+	}
+}

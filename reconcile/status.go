@@ -357,7 +357,7 @@ func (v *view) claimDocument(name model.ClaimName, c *model.ServerClaim) *docume
 			condition("Bound", false, why.Reason, why.text(), rec.FirstSeen),
 		}}
 	} else {
-		st = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s)}
+		st = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s, c)}
 	}
 	if a, listed := v.absence(claimIdentity(name)); listed {
 		why := absentWhy("the claim", a)
@@ -395,12 +395,12 @@ func (v *view) heldClaimDocument(s *server, a model.Absence) *document {
 }
 
 // boundConditions says how far a bound claim's server is.
-func (v *view) boundConditions(s *server) []metav1.Condition {
+func (v *view) boundConditions(s *server, c *model.ServerClaim) []metav1.Condition {
 	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.name), s.rec.ClaimedAt)}
 	why := v.whyOf(s)
 	booted := s.rec.Installed != ""
 	switch {
-	case why.Reason == "" && s.claim.Spec.Power == model.PowerOff:
+	case why.Reason == "" && c.Spec.Power == model.PowerOff:
 		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.rec.ClaimedAt))
 	case booted && why.Reason == "":
 		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)))
