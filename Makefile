@@ -42,7 +42,7 @@ test-long: setup ## The long proofs: lives of machines of qemu, all kill points,
 	go test -count=1 -timeout 10m -v ./features/life
 	HISTORIES=$(HISTORIES) go test -count=1 -timeout 15m -v -run TestTheWalkBreaksNoLaw ./reconcile
 	KILLPOINTS=all go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
-	WALK=$(WALK) go test -count=1 -timeout 25m -parallel 8 -v -run 'Walk' ./features
+	WALK=$(WALK) go test -count=1 -timeout 25m -parallel 12 -v -run 'Walk' ./features
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }

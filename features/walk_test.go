@@ -23,7 +23,7 @@ import (
 const (
 	walkHistories = 4
 	walkSteps     = 14
-	walkParallel  = 8
+	walkParallel  = 12
 	// A history is at rest when nothing happened to a machine for a while; it is judged
 	// then, or when the limit is reached.
 	walkQuiet = 3 * time.Second

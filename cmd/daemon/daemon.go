@@ -346,7 +346,8 @@ func (d *daemon) run(ctx context.Context) error {
 // ended is why Run ends. A newer Ingot on the status branch that does not share our
 // store is one that a restart would fight with.
 func (d *daemon) ended(err error) error {
-	if errors.Is(err, reconcile.ErrFenced) && d.opts.Redis.URL == "" {
+	fenced := errors.Is(err, reconcile.ErrFenced) || errors.Is(err, registry.ErrLeadershipLost)
+	if fenced && d.opts.Redis.URL == "" {
 		return fmt.Errorf("%w: %w; this one has ended its lead", ErrAnotherIngot, err)
 	}
 	return err

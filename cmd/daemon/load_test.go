@@ -46,13 +46,13 @@ func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
 git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
            auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
            verify: {mode: none, keys: ""}, strict: false, allowPlaintextSecrets: false, ageKeyFile: ""}
-status:   {branch: status, interval: 10s, authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
+status:   {branch: status, interval: 30s, mirrorFirst: true, takeOverAfter: 0s, authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
 redis:    {url: "", sealKeyFile: ""}
 state:    {dir: /var/lib/ingot}
 bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, pollInterval: 60s}
 discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, attempts: 3, macPrefixesFile: ""}
 cleanup:  {mode: quick, image: ""}
-guard:    {maxDisruptions: 3, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
+guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
 boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB}
 registry: {listen: ":10000", url: "", requireToken: true}
 metadata: {listen: ""}
