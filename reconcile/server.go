@@ -273,7 +273,7 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 	if s.settling() {
 		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
 	}
-	if s.starting() && s.reading.At.Before(s.rec.Asked.At) {
+	if s.starting() && s.reading.At.Before(s.rec.Asked.At) && !s.rec.Asked.At.After(s.now()) {
 		return s.look(s.reading.At, s.why(WaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
 	if s.fleet.powerOns <= 0 {
@@ -310,7 +310,7 @@ func (s *server) ask(reset model.ResetKind, before ...Action) Step {
 func (s *server) askAgain(why Why) Step {
 	p, asked := s.fleet.in.Policy, s.rec.Asked
 	switch {
-	case s.now().Before(asked.At.Add(p.UnsureAfter)) || s.reading.At.Before(asked.At):
+	case !asked.At.After(s.now()) && (s.now().Before(asked.At.Add(p.UnsureAfter)) || s.reading.At.Before(asked.At)):
 		return s.look(s.nextLook(), why)
 	case asked.Tries >= p.UnsureTries:
 		return s.powerUnknown()

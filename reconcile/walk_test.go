@@ -19,9 +19,9 @@ import (
 // histories of a fleet whose machines do at once what they are asked for: commits and
 // rewritten histories, a status branch that takes no pushes or is set back, stores that
 // are lost, older than they were or have holes, answers that are lost, and a process that
-// is killed at any effect or save. HISTORIES says how many, 500 unless it is set.
+// is killed at any effect or save. HISTORIES says how many, 200 unless it is set.
 func TestTheWalkBreaksNoLaw(t *testing.T) {
-	n := 500
+	n := 200
 	if text := os.Getenv("HISTORIES"); text != "" {
 		var err error
 		if n, err = strconv.Atoi(text); err != nil {
