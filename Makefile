@@ -5,6 +5,7 @@ IMAGE    ?= ingot:$(VERSION)
 FUZZTIME ?= 60s
 WALK ?= 200
 HISTORIES ?= 10000
+KILLPOINTS ?= all
 
 GOLANGCI_LINT         := $(shell go env GOPATH)/bin/golangci-lint
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -41,7 +42,7 @@ test: setup vet race features ## What must pass before a push, in minutes: vet, 
 test-long: setup ## The long proofs: lives of machines of qemu, all kill points, random histories of the plan and (WALK, 200) of the program
 	go test -count=1 -timeout 10m -v ./features/life
 	HISTORIES=$(HISTORIES) go test -count=1 -timeout 15m -v -run TestTheWalkBreaksNoLaw ./reconcile
-	KILLPOINTS=all go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
+	KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
 	WALK=$(WALK) go test -count=1 -timeout 25m -parallel 12 -v -run 'Walk' ./features
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
