@@ -14,7 +14,7 @@ GOLANGCI_LINT_VERSION := v2.15.0
 UNITS = $(shell go list ./... | grep -v '^ingot/features')
 
 # What of the features takes minutes, not tens of them.
-FEATURES_FAST = $(shell go list ./features/... | grep -v '/features/life$$')
+FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
 .PHONY: help setup build vet race features test test-long test-e2e lint fmt bench fuzz image probe-image demo clean
@@ -36,6 +36,7 @@ race: setup ## Run the unit tests with the race detector
 
 features: setup ## Run the features against the real program, with samples of the long proofs
 	go test -count=1 -timeout 15m -v $(FEATURES_FAST)
+	go test -count=1 -timeout 15m -v ./features/lab # alone: its machines of qemu keep the processors busy
 
 test: setup vet race features ## What must pass before a push, in minutes: vet, unit tests, features
 
