@@ -6,6 +6,12 @@ FUZZTIME ?= 60s
 WALK ?= 200
 HISTORIES ?= 10000
 KILLPOINTS ?= all
+# When long proofs leave out what they can, in seconds since 1970; empty = never.
+PROOFS_UNTIL ?=
+
+# One set of flags, so that what one target compiled no other compiles again.
+export CGO_ENABLED = 0
+export GOFLAGS += -trimpath
 
 GOLANGCI_LINT         := $(shell go env GOPATH)/bin/golangci-lint
 GOLANGCI_LINT_VERSION := v2.15.0
@@ -17,7 +23,7 @@ UNITS = $(shell go list ./... | grep -v '^ingot/features')
 FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet race features test test-long test-e2e lint fmt bench fuzz image probe-image demo clean
+.PHONY: help setup build vet race features machines test test-long test-e2e lint fmt bench fuzz image probe-image demo clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,25 +32,32 @@ setup: ## Install what tests need: git, redis-server, gcc (Debian, Ubuntu)
 	@.ci/setup
 
 build: ## Build ingot and metalprobe into bin/
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/ingot ./cmd/metalprobe
+	go build -ldflags "-s -w -X main.version=$(VERSION)" -o bin/ ./cmd/ingot ./cmd/metalprobe
 
 vet: ## Run go vet
 	go vet ./...
 
-race: setup ## Run the unit tests with the race detector
-	go test -race -timeout 15m $(UNITS)
+race: setup ## Run the unit tests with the race detector, but those that boot machines
+	CGO_ENABLED=1 go test -race -short -vet=off -ldflags=-w -p 4 -timeout 15m $(UNITS)
+
+# Where the features keep repositories and stores: in memory if there is room, for making
+# thousands of small files on disk is most of what they wait for.
+FEATURES_TMP := $(shell [ -w /dev/shm ] && [ "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 features: setup ## Run the features against the real program, with samples of the long proofs
-	go test -count=1 -timeout 15m -v $(FEATURES_FAST)
-	go test -count=1 -timeout 15m -v ./features/lab # alone: its machines of qemu keep the processors busy
+	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 20m -parallel 12 $(FEATURES_FAST)
 
 test: setup vet race features ## What must pass before a push, in minutes: vet, unit tests, features
 
-test-long: setup ## The long proofs: lives of machines of qemu, all kill points, random histories of the plan and (WALK, 200) of the program
+machines: setup ## Boot the discovery image, firmware and whole lives on machines of qemu (lab and lives as root)
+	go test -count=1 -timeout 15m ./cmd/probeimage # one after the other: they keep the processors busy
+	go test -count=1 -timeout 15m -v ./features/lab
 	go test -count=1 -timeout 10m -v ./features/life
-	HISTORIES=$(HISTORIES) go test -count=1 -timeout 15m -v -run TestTheWalkBreaksNoLaw ./reconcile
-	KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
-	WALK=$(WALK) go test -count=1 -timeout 25m -parallel 12 -v -run 'Walk' ./features
+
+test-long: setup machines ## The long proofs: machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and WALK (200) of the program; less after PROOFS_UNTIL
+	HISTORIES=$(HISTORIES) go test -count=1 -timeout 15m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
+	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
+	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 25m -parallel 16 -v -run 'Walk' ./features
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }

@@ -62,24 +62,22 @@ const (
 //
 // ErrUnsupported: the machine has no boot override, or none by such a method.
 // ErrOverrideNotKept: no rung was kept; the error says what was asked and read.
+// ErrOtherMachine, ErrNoIdentity: it is not the machine that is meant, as of Reset.
 func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
-	c, err := p.client(ctx, t.BMC)
+	var name string
+	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, _ SystemState) (err error) {
+		name, err = c.bootOnce(ctx, t, method)
+		return err
+	})
 	if err != nil {
-		return "", err
-	}
-	ctx, judge := changing(ctx)
-	name, err := c.bootOnce(ctx, t.URI, method)
-	if err := judge(err); err != nil {
 		return "", fmt.Errorf("set boot override %s: %w", method, err)
 	}
 	return name, nil
 }
 
-func (c *client) bootOnce(ctx context.Context, uri string, method model.BootMethod) (string, error) {
-	s, err := c.known(ctx, uri)
-	if err != nil {
-		return "", err
-	}
+func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
+	uri := t.URI
+	s := c.state(uri)
 	target, err := s.bootTarget(method)
 	if err != nil {
 		return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrUnsupported, Detail: err.Error()}
@@ -92,6 +90,9 @@ func (c *client) bootOnce(ctx context.Context, uri string, method model.BootMeth
 		}
 		read, err := c.try(ctx, uri, r)
 		if err != nil && !refusedWrite(err) {
+			return "", err
+		}
+		if err := c.meant(t, c.state(uri).shown); err != nil {
 			return "", err
 		}
 		if err == nil && r.want.keptIn(read) {
@@ -347,24 +348,21 @@ func (b boot) String() string {
 // ClearBootOverride makes the next boot one from where the boot order says. It
 // writes only what is not so already: one GET in the usual case.
 func (p *Pool) ClearBootOverride(ctx context.Context, t model.SystemTarget) error {
-	c, err := p.client(ctx, t.BMC)
+	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, _ SystemState) error { return c.clearBoots(ctx, t.URI) })
 	if err != nil {
-		return err
-	}
-	ctx, judge := changing(ctx)
-	if err := judge(c.clearBoots(ctx, t.URI)); err != nil {
 		return fmt.Errorf("clear boot override: %w", err)
 	}
 	return nil
 }
 
-// clearBoots clears the override wherever it may have been written.
+// clearBoots clears the override of a system that was just read, wherever it may have
+// been written.
 func (c *client) clearBoots(ctx context.Context, system string) error {
-	s, err := c.known(ctx, system)
-	if err != nil {
-		return err
+	s := c.state(system)
+	var uris []string
+	if !s.boot.idle() {
+		uris = append(uris, system)
 	}
-	uris := []string{system}
 	for _, last := range []rung{s.rung, s.diskRung} {
 		if last.name == rungSettings && !slices.Contains(uris, last.uri) {
 			uris = append(uris, last.uri) // what is written there may not have come to effect

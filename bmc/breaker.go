@@ -31,6 +31,7 @@ type breaker struct {
 	mu       sync.Mutex
 	accepted map[digest]bool
 	refused  map[refusedKey]time.Time // until when
+	again    map[refusedKey]bool      // that are tried once more all the same
 }
 
 // refusedKey is credentials at one BMC, or at any for an empty name.
@@ -40,13 +41,16 @@ type refusedKey struct {
 }
 
 func newBreaker(now func() time.Time) *breaker {
-	return &breaker{now: now, accepted: make(map[digest]bool), refused: make(map[refusedKey]time.Time)}
+	return &breaker{now: now, accepted: make(map[digest]bool), refused: make(map[refusedKey]time.Time), again: make(map[refusedKey]bool)}
 }
 
 // open reports whether the credentials are not to be tried on the BMC.
 func (b *breaker) open(d digest, name model.BMCName, isDefault bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.again[refusedKey{d, name}] {
+		return false
+	}
 	now := b.now()
 	return now.Before(b.refused[refusedKey{d, name}]) || !isDefault && now.Before(b.refused[refusedKey{creds: d}])
 }
@@ -55,6 +59,7 @@ func (b *breaker) open(d digest, name model.BMCName, isDefault bool) bool {
 func (b *breaker) refuse(d digest, name model.BMCName, isDefault bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	delete(b.again, refusedKey{d, name})
 	until := b.now().Add(breakFor)
 	b.refused[refusedKey{d, name}] = until
 	if !b.accepted[d] && !isDefault {
@@ -63,11 +68,20 @@ func (b *breaker) refuse(d digest, name model.BMCName, isDefault bool) {
 	b.sweep()
 }
 
+// retry has the credentials tried on the BMC once more, whatever it, or another, said of
+// them: a person says that the account is in order.
+func (b *breaker) retry(d digest, name model.BMCName) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.again[refusedKey{d, name}] = true
+}
+
 // accept notes that the BMC accepted the credentials.
 func (b *breaker) accept(d digest, name model.BMCName) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.accepted[d] = true
+	delete(b.again, refusedKey{d, name})
 	delete(b.refused, refusedKey{d, name})
 	delete(b.refused, refusedKey{creds: d})
 }

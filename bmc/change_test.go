@@ -83,6 +83,7 @@ func TestUnknownOutcome(t *testing.T) {
 		"half an answer":    raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"),
 		"a 4xx cut short":   raw("HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\n{"),
 	}
+	timeouts := map[string]time.Duration{"no answer in time": 2 * time.Second}
 	for name, answer := range answers {
 		for _, kind := range []model.ResetKind{model.ResetForceRestart, model.ResetOn, model.ResetForceOff, model.ResetGracefulRestart} {
 			t.Run(fmt.Sprintf("%s after %s", name, kind), func(t *testing.T) {
@@ -93,11 +94,11 @@ func TestUnknownOutcome(t *testing.T) {
 					f.resources[sysURI]["PowerState"] = "Off"
 				}
 				n := executed(f, answer)
-				p := newPool(t, Options{Timeout: 300 * time.Millisecond})
+				p := newPool(t, Options{Timeout: timeouts[name]})
 				if _, err := p.Power(t.Context(), f.system1()); err != nil { // a connection is kept
 					t.Fatal(err)
 				}
-				err := p.Reset(t.Context(), f.system1(), kind)
+				err := errOf(p.Reset(t.Context(), f.system1(), kind, ""))
 				if err == nil || NotCarriedOut(err) {
 					t.Errorf("got %v, not carried out %t; want an error with an unknown outcome", err, NotCarriedOut(err))
 				}
@@ -151,7 +152,7 @@ func TestNotCarriedOut(t *testing.T) {
 				tt.prepare(f)
 			}
 			p := newPool(t, tt.opts)
-			if _, _, err := p.PowerAndUUID(t.Context(), f.system1()); (err != nil) != (tt.prepare != nil) {
+			if _, err := p.Power(t.Context(), f.system1()); (err != nil) != (tt.prepare != nil) {
 				t.Fatal(err)
 			}
 			if _, err := p.Inventory(t.Context(), f.system1()); (err != nil) != (tt.prepare != nil) {
@@ -162,7 +163,7 @@ func TestNotCarriedOut(t *testing.T) {
 				_, _ = p.Power(t.Context(), f.system1())
 			}
 			f.requests()
-			err := p.Reset(t.Context(), f.system1(), model.ResetForceRestart)
+			err := errOf(p.Reset(t.Context(), f.system1(), model.ResetForceRestart, ""))
 			if !NotCarriedOut(err) || !errors.Is(err, tt.is) && tt.is != nil {
 				t.Errorf("got %v, not carried out %t; want one that was not, for %v", err, NotCarriedOut(err), tt.is)
 			}
@@ -175,7 +176,7 @@ func TestNotCarriedOut(t *testing.T) {
 		f := newFake(t, secure)
 		s := f.system1()
 		s.BMC.Fingerprint = strings.Repeat("0", 64)
-		if err := newPool(t, Options{}).Reset(t.Context(), s, model.ResetOn); !NotCarriedOut(err) || !errors.Is(err, ErrCertificateChanged) {
+		if err := errOf(newPool(t, Options{}).Reset(t.Context(), s, model.ResetOn, "")); !NotCarriedOut(err) || !errors.Is(err, ErrCertificateChanged) {
 			t.Errorf("got %v, not carried out %t", err, NotCarriedOut(err))
 		}
 	})
@@ -184,6 +185,37 @@ func TestNotCarriedOut(t *testing.T) {
 			t.Error("nothing is known of it")
 		}
 	})
+}
+
+// Of several requests of one call each may have changed something, not the last alone.
+func TestOneOfSeveralRequestsMayHaveHadAnEffect(t *testing.T) {
+	f := newFake(t, plain)
+	patches := 0
+	f.store = func(string, object) int { // the first is accepted, but not kept
+		if patches++; patches == 1 {
+			return http.StatusNoContent
+		}
+		return http.StatusBadRequest
+	}
+	_, err := newPool(t, Options{}).BootOnce(t.Context(), f.system1(), model.BootPXE)
+	if !errors.Is(err, ErrOverrideNotKept) || NotCarriedOut(err) || patches < 2 {
+		t.Errorf("got %v after %d requests, not carried out %t", err, patches, NotCarriedOut(err))
+	}
+}
+
+// Another type of reset is tried only where the first was certainly refused.
+func TestNoOtherResetAfterAnUnknownOutcome(t *testing.T) {
+	for status, want := range map[int]int{http.StatusBadRequest: 3, http.StatusRequestTimeout: 1, http.StatusInternalServerError: 1} {
+		f := newFake(t, plain)
+		f.resources[sysURI]["PowerState"] = "On"
+		reset := f.resources[sysURI]["Actions"].(object)["#ComputerSystem.Reset"].(object)
+		delete(reset, "ResetType@Redfish.AllowableValues")
+		refusing(status, "Base.1.0.ActionParameterNotSupported")(f)
+		err := errOf(newPool(t, Options{}).Reset(t.Context(), f.system1(), model.ResetForceRestart, ""))
+		if got := counted(f.requests(), "POST "+sysURI); err == nil || got != want || NotCarriedOut(err) != (want > 1) {
+			t.Errorf("%d: %d requests, want %d; got %v, not carried out %t", status, got, want, err, NotCarriedOut(err))
+		}
+	}
 }
 
 func refusing(code int, id string) func(*fake) {
@@ -200,12 +232,19 @@ func TestResetWithAnEndedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := executed(f, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	carryOut := f.answer
+	f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/Actions/ComputerSystem.Reset") && asked == 1 {
+			f.dropSessions()
+		}
+		return carryOut(w, r)
+	})
 	f.dropSessions()
 	if _, err := p.Inventory(t.Context(), f.system1()); err != nil {
 		t.Fatal(err)
 	}
 	f.dropSessions()
-	if err := p.Reset(t.Context(), f.system1(), model.ResetForceRestart); err != nil || n.Load() != 1 || asked != 2 {
+	if err := errOf(p.Reset(t.Context(), f.system1(), model.ResetForceRestart, "")); err != nil || n.Load() != 1 || asked != 2 {
 		t.Errorf("got %v, %d resets and %d requests for permission; want 1 and 2", err, n.Load(), asked)
 	}
 }
@@ -217,7 +256,7 @@ func TestPermit(t *testing.T) {
 	f := newFake(t, plain)
 	var p *Pool
 	var asked []string
-	p = NewPool(Options{Permit: func(_ context.Context, target model.BMCTarget, uri string) error {
+	p = NewPool(Options{Networks: loopback, Permit: func(_ context.Context, target model.BMCTarget, uri string) error {
 		p.mu.Lock()
 		c := p.clients[target.Name]
 		p.mu.Unlock()
@@ -232,7 +271,7 @@ func TestPermit(t *testing.T) {
 	for _, do := range []func() error{
 		func() error { _, err := p.Discover(t.Context(), f.target()); return err },
 		func() error { _, err := p.BootOnce(t.Context(), f.system1(), model.BootPXE); return err },
-		func() error { f.requests(); return p.Reset(t.Context(), f.system1(), model.ResetOn) },
+		func() error { f.requests(); return errOf(p.Reset(t.Context(), f.system1(), model.ResetOn, "")) },
 		func() error { f.requests(); return p.ClearBootOverride(t.Context(), f.system1()) },
 		func() error { return p.Close(t.Context()) },
 	} {
@@ -259,12 +298,30 @@ func TestLatePermission(t *testing.T) {
 		cancel()
 		return nil
 	}})
-	err := p.Reset(ctx, f.system1(), model.ResetForceRestart)
+	err := errOf(p.Reset(ctx, f.system1(), model.ResetForceRestart, ""))
 	if !errors.Is(err, context.Canceled) || !NotCarriedOut(err) {
 		t.Errorf("got %v, not carried out %t", err, NotCarriedOut(err))
 	}
 	if _, err := p.Power(t.Context(), f.system1()); err != nil || n.Load() != 0 {
 		t.Errorf("got %v; the machine was reset %d times, want never", err, n.Load())
+	}
+}
+
+// What was given up is not written, however late its connection or its permission comes.
+func TestAChangeThatWasGivenUp(t *testing.T) {
+	early := &change{permit: func() error { return nil }}
+	if written, refused := early.end(); written || refused != nil {
+		t.Errorf("never begun: written %t, refused %v", written, refused)
+	}
+	var late *change
+	late = &change{permit: func() error { late.end(); return nil }}
+	for name, ch := range map[string]*change{"before it was begun": early, "while it waited for permission": late} {
+		if err := ch.begin(); !errors.Is(err, errOver) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if written, _ := ch.end(); written {
+			t.Errorf("%s: it counts as written", name)
+		}
 	}
 }
 
@@ -278,7 +335,7 @@ func TestChangeOnAFreshConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := p.Stats("bmc-1").Connections
-	if err := p.Reset(t.Context(), f.system1(), model.ResetOn); err != nil {
+	if err := errOf(p.Reset(t.Context(), f.system1(), model.ResetOn, "")); err != nil {
 		t.Fatal(err)
 	}
 	if now := p.Stats("bmc-1").Connections; now != before+1 || asked != 1 {
@@ -300,6 +357,16 @@ func TestOverrideKeptWithAnError(t *testing.T) {
 	}
 	if n := counted(f.requests(), "PATCH"); n != 1 {
 		t.Errorf("%d PATCHes, want 1", n)
+	}
+}
+
+// One that the BMC fails at and does not keep is told of as what it is.
+func TestOverrideFailed(t *testing.T) {
+	f := newFake(t, plain)
+	f.store = func(string, object) int { return http.StatusInternalServerError }
+	_, err := newPool(t, Options{}).BootOnce(t.Context(), f.system1(), model.BootPXE)
+	if !errors.Is(err, ErrOverrideNotKept) || NotCarriedOut(err) || !strings.Contains(err.Error(), rungDefault+": asked Once Pxe, refused with 500") {
+		t.Errorf("got %v, not carried out %t", err, NotCarriedOut(err))
 	}
 }
 
@@ -343,4 +410,20 @@ func TestOverrideByTask(t *testing.T) {
 			}
 		})
 	}
+	t.Run("that waits for the next start is not waited for", func(t *testing.T) {
+		f := newFake(t, plain)
+		f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method != http.MethodPatch {
+				return false
+			}
+			f.change(func() { f.keep(sysURI, object{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}) })
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = io.WriteString(w, `{"TaskMonitor": "`+monitor+`", "TaskState": "Pending"}`)
+			return true
+		}
+		rung, err := newPool(t, Options{taskPoll: time.Millisecond}).BootOnce(t.Context(), f.system1(), model.BootPXE)
+		if asked := counted(f.requests(), "GET "+monitor); rung != rungDefault || err != nil || asked != 0 {
+			t.Errorf("got %q, %v, asked %d times for the task", rung, err, asked)
+		}
+	})
 }

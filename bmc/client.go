@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -48,8 +47,9 @@ type client struct {
 	resumed bool         // the sessions kept of an earlier process were looked at; guarded by login
 
 	mu      sync.Mutex
-	denied  map[string]time.Time    // paths that answer 401 to a fresh session, until when that is believed
-	systems map[string]*systemState // by URI
+	denied  map[string]time.Time     // paths that answer 401 to a fresh session, until when that is believed
+	systems map[string]*systemState  // by URI
+	turns   map[string]chan struct{} // by URI; held by who changes the system
 
 	requests, connections, sessions atomic.Uint64
 }
@@ -77,12 +77,11 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		login:   make(chan struct{}, 1),
 		denied:  make(map[string]time.Time),
 		systems: make(map[string]*systemState),
+		turns:   make(map[string]chan struct{}),
 	}
-	dialer := &net.Dialer{Timeout: min(p.opts.Timeout, 15*time.Second), KeepAlive: 30 * time.Second}
-	dial := c.dial(dialer)
 	c.wire = &http.Transport{
-		DialContext:         dialPlain(dial),
-		DialTLSContext:      dialTLS(dial, c.pin.tlsConfig(p.opts.CA, t.Address), min(p.opts.Timeout, 30*time.Second)),
+		DialContext:         dialPlain(c.dial(c.dialer("http"))),
+		DialTLSContext:      dialTLS(c.dial(c.dialer("https")), c.pin.tlsConfig(p.opts.CA, t.Address), min(p.opts.Timeout, 30*time.Second)),
 		MaxConnsPerHost:     min(p.opts.MaxInFlight, 2),
 		MaxIdleConnsPerHost: min(p.opts.MaxInFlight, 2),
 		IdleConnTimeout:     idleConnsKept,
@@ -138,9 +137,19 @@ func (a *answer) etag(fromBody string) string {
 // header is one request header.
 type header struct{ key, value string }
 
-// get reads a resource.
+// get reads a resource. An answer that is none, though its status says that it is, is
+// an error.
 func (c *client) get(ctx context.Context, uri string, headers ...header) (*answer, error) {
-	return c.do(ctx, http.MethodGet, uri, nil, headers...)
+	a, err := c.do(ctx, http.MethodGet, uri, nil, headers...)
+	switch {
+	case err != nil || a.status == http.StatusNotModified:
+		return a, err
+	case isError(a.body):
+		return nil, c.refusal(http.MethodGet, uri, a)
+	case !isObject(a.body):
+		return nil, c.halfAnswer(uri, "no JSON object")
+	}
+	return a, nil
 }
 
 // do sends one request and returns the answer, or an *Error when it is not 2xx or

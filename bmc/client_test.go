@@ -211,7 +211,7 @@ func TestRedirect(t *testing.T) {
 		s := f.system1()
 		s.BMC.Scheme, s.BMC.Address = "http", strings.TrimPrefix(old.URL, "http://")
 		p := newPool(t, Options{})
-		if err := p.Reset(context.Background(), s, model.ResetOn); err != nil {
+		if err := errOf(p.Reset(context.Background(), s, model.ResetOn, "")); err != nil {
 			t.Fatal(err)
 		}
 		if len(asked) != 1 || asked[0] != "GET /redfish/v1/" {

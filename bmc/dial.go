@@ -6,11 +6,37 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"syscall"
 	"time"
 )
 
 // dialFunc makes connections, as http.Transport wants them made.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// notAllowed is why Options.Networks keeps a connection from being made.
+type notAllowed struct{ error }
+
+// Unwrap returns what Options.Networks said.
+func (e *notAllowed) Unwrap() error { return e.error }
+
+// dialer makes connections for requests of scheme, to addresses that BMCs may have. It
+// looks at what a name was resolved to, for a name may lead anywhere.
+func (c *client) dialer(scheme string) *net.Dialer {
+	return &net.Dialer{
+		Timeout: min(c.opts.Timeout, 15*time.Second), KeepAlive: 30 * time.Second,
+		Control: func(_, resolved string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(resolved)
+			if err == nil {
+				err = c.opts.Networks.Refuse(at.Addr(), scheme)
+			}
+			if err != nil {
+				return &notAllowed{err}
+			}
+			return nil
+		},
+	}
+}
 
 // dial counts the connections.
 func (c *client) dial(d *net.Dialer) dialFunc {

@@ -9,9 +9,12 @@ import (
 	"log"
 	"net"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 // A thousand kept connections must not keep a certificate each.
@@ -81,5 +84,36 @@ func TestServerNameOfAnAddressWithoutPort(t *testing.T) {
 		if got := named(new(pin).tlsConfig(nil, target), dialled).ServerName; got != want {
 			t.Errorf("%s: server name %q, want %q", target, got, want)
 		}
+	}
+}
+
+// A BMC is asked for nothing at an address that BMCs do not have, whatever name leads
+// there, and no password is shown where everybody can read it.
+func TestNothingIsSentToOtherAddresses(t *testing.T) {
+	f := newFake(t, plain)
+	_, port, err := net.SplitHostPort(f.target().Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent := model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, {Prefix: netip.MustParsePrefix("::1/128")}}
+	for name, c := range map[string]struct {
+		networks model.BMCNetworks
+		host     string
+	}{
+		"this machine, which nothing names": {model.BMCNetworks{}, "127.0.0.1"},
+		"this machine by a name":            {model.BMCNetworks{}, "localhost"},
+		"http, where it is not said":        {silent, "127.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := f.system1()
+			s.BMC.Address = net.JoinHostPort(c.host, port)
+			_, err := newPool(t, Options{Networks: c.networks}).Reset(t.Context(), s, model.ResetOn, "")
+			if !errors.Is(err, ErrNotAllowed) || !NotCarriedOut(err) || !strings.Contains(err.Error(), "bmc.networks") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	if asked := f.requests(); len(asked) > 0 {
+		t.Errorf("asked for %v", asked)
 	}
 }

@@ -31,6 +31,9 @@ func (p *Pool) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts
 	if err != nil {
 		return nil, err
 	}
+	if t.Retry {
+		p.breaker.retry(c.creds, t.Name)
+	}
 	svc, err := c.root(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("discover: %w", err)
@@ -63,20 +66,24 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		facts.Problems = append(facts.Problems, "the BMC has no collection of systems")
 		return nil, nil
 	}
-	members, problems, err := c.members(ctx, svc.systems, 1)
-	if err != nil {
-		return nil, err
+	// What is listed and cannot be read may be any machine, so that none is gone for it.
+	unread := func(uri string, err error) {
+		facts.Problems = append(facts.Problems, fmt.Sprintf("%s: cannot be read: %v", uri, err))
+		facts.Systems = append(facts.Systems, model.SystemFact{URI: uri, Power: model.PowerUnknown, Unread: true})
 	}
-	facts.Problems = append(facts.Problems, problems...)
 	var machines []system
-	for _, m := range members {
-		sys, odd, err := decode[system](m.raw)
+	err := c.eachMember(ctx, svc.systems, 1, func(m member, err error) bool {
 		if err != nil {
-			facts.Problems = append(facts.Problems, fmt.Sprintf("%s: cannot be read: %v", m.uri, err))
-			continue
+			unread(m.uri, err)
+			return true
 		}
-		if !sys.isMachine() {
-			continue
+		sys, odd, err := decode[system](m.raw)
+		switch {
+		case err != nil:
+			unread(m.uri, err)
+			return true
+		case !sys.isMachine():
+			return true
 		}
 		sys.ID = m.uri
 		if len(odd) > 0 {
@@ -84,6 +91,10 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		}
 		machines = append(machines, sys)
 		c.learnSystem(m.uri, cmp.Or(m.etag, sys.ETag), &sys)
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(machines, func(a, b system) int { return strings.Compare(a.ID, b.ID) })
 	for _, sys := range machines {
@@ -93,6 +104,7 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		}
 		facts.Systems = append(facts.Systems, model.SystemFact{URI: sys.ID, UUID: uuid, Power: powerOf(sys.PowerState)})
 	}
+	slices.SortFunc(facts.Systems, func(a, b model.SystemFact) int { return strings.Compare(a.URI, b.URI) })
 	return machines, nil
 }
 
@@ -215,40 +227,63 @@ func (c *client) members(ctx context.Context, uri string, levels int) (all []mem
 // eachMember calls use with each resource of a collection, or with why it could
 // not be read, until use returns false. Where the service expands collections,
 // one request brings them all, and levels of what they link to. Members that are
-// gone since the collection was read are passed over (B26).
+// gone since the collection was read are passed over (B26). A collection that lacks
+// members is an error, after use has had those that it shows.
 func (c *client) eachMember(ctx context.Context, uri string, levels int, use func(member, error) bool) error {
+	list, short := c.listed(ctx, uri, levels)
+	if list == nil && short != nil {
+		return short
+	}
 	seen := make(map[string]bool)
-	for page := 0; uri != "" && page < maxPages; page++ {
-		list, err := c.collection(ctx, uri, levels)
-		if err != nil {
+	for _, raw := range list {
+		m, whole := asMember(raw)
+		if m.uri == "" || seen[m.uri] || len(seen) >= maxMembers {
+			continue
+		}
+		seen[m.uri] = true
+		var err error
+		if !whole {
+			at := m.uri
+			if m, err = c.member(ctx, at); err != nil {
+				m.uri = at
+			}
+		}
+		if statusOf(err) == http.StatusNotFound {
+			continue
+		}
+		if err != nil && final(err) {
 			return err
 		}
+		if !use(m, err) {
+			return nil
+		}
+	}
+	return short
+}
+
+// listed returns what a collection has on all its pages. A BMC that is busy or starting
+// shows fewer members than it says that there are: then there is an error, too.
+func (c *client) listed(ctx context.Context, uri string, levels int) (all []json.RawMessage, err error) {
+	named, count := 0, 0
+	for page, next := 0, uri; next != "" && page < maxPages && len(all) < maxMembers; page++ {
+		list, err := c.collection(ctx, next, levels)
+		if err != nil {
+			return nil, err
+		}
+		if list.Members == nil {
+			return nil, c.halfAnswer(next, "a collection with no Members")
+		}
 		for _, raw := range list.Members {
-			m, whole := asMember(raw)
-			if m.uri == "" || seen[m.uri] || len(seen) >= maxMembers {
-				continue
-			}
-			seen[m.uri] = true
-			var err error
-			if !whole {
-				at := m.uri
-				if m, err = c.member(ctx, at); err != nil {
-					m.uri = at
-				}
-			}
-			if statusOf(err) == http.StatusNotFound {
-				continue
-			}
-			if err != nil && final(err) {
-				return err
-			}
-			if !use(m, err) {
-				return nil
+			if m, _ := asMember(raw); m.uri != "" {
+				named++
 			}
 		}
-		uri = path(list.Next)
+		all, count, next = append(all, list.Members...), list.Count, path(list.Next)
 	}
-	return nil
+	if named < min(count, maxMembers) {
+		return all, c.halfAnswer(uri, fmt.Sprintf("the collection shows %d of %d members", named, count))
+	}
+	return all, nil
 }
 
 // collection reads one page of a collection.

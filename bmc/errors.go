@@ -1,6 +1,7 @@
 package bmc
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,19 @@ var (
 	ErrOverrideNotKept = errors.New("the BMC does not keep the boot override")
 	// ErrCertificateChanged: the BMC shows another certificate than the pinned one.
 	ErrCertificateChanged = errors.New("the BMC's certificate has changed")
+	// ErrNotAllowed: BMCs do not have such an address, says Options.Networks; nothing was
+	// sent there.
+	ErrNotAllowed = errors.New("the address is not allowed")
+	// ErrHalfAnswer: what came with 200 is no resource, or a collection that lacks members.
+	ErrHalfAnswer = errors.New("the BMC answers, but not with what was asked for")
+	// ErrOtherMachine: another machine is there than the one that is meant. Nothing was
+	// done to it.
+	ErrOtherMachine = errors.New("the BMC shows another machine")
+	// ErrNoIdentity: the BMC no longer says which machine is there. Nothing was done to it.
+	ErrNoIdentity = errors.New("the BMC does not say which machine it shows")
+	// ErrOtherPower: the machine is in another power state than the request is for. It was
+	// not made.
+	ErrOtherPower = errors.New("the machine's power has changed")
 	// ErrNotFound: the BMC knows no such resource.
 	ErrNotFound = errors.New("the BMC knows no such resource")
 )
@@ -123,7 +137,10 @@ func (c *client) noAnswer(ctx context.Context, method, uri string, err error) er
 	}
 	e := &Error{BMC: c.name, Method: method, URI: uri, Detail: c.scrub(err.Error())}
 	refused, notPermitted := errors.AsType[*notPermitted](err)
+	elsewhere, notAllowed := errors.AsType[*notAllowed](err)
 	switch {
+	case notAllowed:
+		e.Kind, e.Detail = ErrNotAllowed, elsewhere.Error()
 	case notPermitted:
 		e.Detail, e.Err = "not sent: "+c.scrub(refused.Error()), refused
 	case errors.Is(err, ErrCertificateChanged):
@@ -158,6 +175,8 @@ func (c *client) refusal(method, uri string, a *answer) *Error {
 		e.Kind = ErrBusy
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
 		e.Kind = ErrUnreachable
+	case http.StatusOK:
+		e.Kind = ErrHalfAnswer
 	}
 	// iLO answers 400 where others answer 503.
 	if e.says("ResourceNotReadyRetry", "ResourceInUse", "ServiceTemporarilyUnavailable", "SessionLimitExceeded") {
@@ -188,6 +207,36 @@ func messages(status int, body []byte) (ids []string, text string) {
 		}
 	}
 	return ids, printable(text, maxDetail)
+}
+
+// halfAnswer is the error for an answer that says less than it should.
+func (c *client) halfAnswer(uri, detail string) error {
+	return &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Kind: ErrHalfAnswer, Detail: detail}
+}
+
+// isObject reports whether an answer looks like a resource, which is a JSON object
+// (DSP0266 §9.1).
+func isObject(body []byte) bool {
+	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
+	return len(body) > 0 && body[0] == '{'
+}
+
+// isError reports whether an answer is an error (DSP0266 §8.6), whatever its status.
+// Some BMCs serve errors with 200 while they start.
+func isError(body []byte) bool {
+	if !bytes.Contains(body, []byte(`"error"`)) { // or each large answer would be read twice
+		return false
+	}
+	var answer map[string]json.RawMessage
+	if json.Unmarshal(body, &answer) != nil {
+		return false
+	}
+	var e struct {
+		Code, Message *string
+		Info          json.RawMessage `json:"@Message.ExtendedInfo"`
+	}
+	return isObject(answer["error"]) && json.Unmarshal(answer["error"], &e) == nil &&
+		(e.Code != nil || e.Message != nil || e.Info != nil)
 }
 
 // oneToMany makes a list of an error's @Message.ExtendedInfo that is one object,

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -88,16 +89,20 @@ func newFake(t *testing.T, start func(*httptest.Server)) *fake {
 func plain(s *httptest.Server)  { s.Start() }
 func secure(s *httptest.Server) { s.StartTLS() }
 
+// linked is a link to a resource, listed a collection of resources.
+func linked(uri string) object { return object{"@odata.id": uri} }
+
+func listed(uris ...string) object {
+	members := []any{}
+	for _, uri := range uris {
+		members = append(members, linked(uri))
+	}
+	return object{"Name": "Collection", "Members": members}
+}
+
 // tree is a well-behaved service with one machine.
 func tree() map[string]object {
-	link := func(uri string) object { return object{"@odata.id": uri} }
-	list := func(uris ...string) object {
-		members := []any{}
-		for _, uri := range uris {
-			members = append(members, link(uri))
-		}
-		return object{"Name": "Collection", "Members": members}
-	}
+	link, list := linked, listed
 	return map[string]object{
 		"/redfish/v1/": {
 			"Name": "Root", "UUID": "92384634-2938-2342-8820-489239905423", "Vendor": "Contoso",
@@ -149,11 +154,16 @@ func tree() map[string]object {
 		sysURI + "/Storage/RAID/Drives/0": {
 			"Id": "0", "Name": "Drive 0", "MediaType": "SSD", "Protocol": "NVMe", "CapacityBytes": 960197124096,
 			"Manufacturer": "Samsung", "Model": "PM", "SerialNumber": "S0", "Status": object{"State": "Enabled"},
+			"Identifiers": []any{
+				object{"DurableName": "EUI.0025385B71B00001", "DurableNameFormat": "EUI"}, object{"DurableName": "S0", "DurableNameFormat": "iQN"},
+			},
 		},
-		sysURI + "/Storage/RAID/Drives/1":  {"Id": "1", "Name": "Drive 1", "SerialNumber": "S1"},
-		sysURI + "/Storage/RAID/Volumes":   list(sysURI + "/Storage/RAID/Volumes/1"),
-		sysURI + "/Storage/RAID/Volumes/1": {"Id": "1", "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1", "Status": object{"State": "Enabled"}},
-		sysURI + "/EthernetInterfaces":     list(sysURI + "/EthernetInterfaces/NIC1"),
+		sysURI + "/Storage/RAID/Drives/1": {"Id": "1", "Name": "Drive 1", "SerialNumber": "S1"},
+		sysURI + "/Storage/RAID/Volumes":  list(sysURI + "/Storage/RAID/Volumes/1"),
+		sysURI + "/Storage/RAID/Volumes/1": {"Id": "1", "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1", "Status": object{"State": "Enabled"},
+			"Identifiers": []any{object{"DurableName": "600508b1-001c-1234-5678-9abcdef01234", "DurableNameFormat": "NAA"}},
+			"Links":       object{"Drives": []any{link(sysURI + "/Storage/RAID/Drives/0"), link(sysURI + "/Storage/RAID/Drives/7")}}},
+		sysURI + "/EthernetInterfaces": list(sysURI + "/EthernetInterfaces/NIC1"),
 		sysURI + "/EthernetInterfaces/NIC1": {
 			"Id": "NIC1", "Name": "Ethernet", "MACAddress": "12-44-6A-3B-04-11", "LinkStatus": "LinkUp",
 			"IPv4Addresses": []any{object{"Address": "192.0.2.10"}, object{"Address": "0.0.0.0"}},
@@ -174,6 +184,13 @@ func tree() map[string]object {
 		"/redfish/v1/UpdateService/FirmwareInventory/BMC":          {"Id": "BMC", "Name": "Contoso BMC", "Version": "1.45"},
 		"/redfish/v1/UpdateService/FirmwareInventory/Previous-BMC": {"Id": "Previous-BMC", "Name": "Contoso BMC", "Version": "1.44"},
 	}
+}
+
+// answers has requests be answered in another way while the fake is in use; nil = its own.
+func (f *fake) answers(answer func(http.ResponseWriter, *http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
 }
 
 // ServeHTTP implements http.Handler.
@@ -390,9 +407,15 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+// loopback is where the BMCs of tests are.
+var loopback = model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8"), Plain: true}, {Prefix: netip.MustParsePrefix("::1/128"), Plain: true}}
+
 // newPool returns a pool that is closed at the end of the test.
 func newPool(t testing.TB, o Options) *Pool {
 	t.Helper()
+	if o.Networks == nil {
+		o.Networks = loopback
+	}
 	p := NewPool(o)
 	t.Cleanup(func() {
 		if err := p.Close(context.Background()); err != nil {
@@ -420,3 +443,6 @@ func after(requests []string) []string {
 	i := slices.IndexFunc(requests, func(r string) bool { return strings.HasPrefix(r, login) })
 	return requests[i+1:]
 }
+
+// errOf is what came of a reset, where it does not matter what was read before it.
+func errOf(_ model.ResetResult, err error) error { return err }

@@ -28,15 +28,19 @@ func (p *Pool) Inventory(ctx context.Context, t model.SystemTarget) (*model.Serv
 	if err != nil {
 		return nil, err
 	}
-	facts, err := c.inventory(ctx, t.URI)
+	facts, err := c.inventory(ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("read inventory: %w", err)
 	}
 	return facts, nil
 }
 
-func (c *client) inventory(ctx context.Context, uri string) (*model.ServerFacts, error) {
+func (c *client) inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+	uri := t.URI
 	sys, odd, err := c.readSystem(ctx, uri)
+	if err == nil {
+		err = c.meant(t, sys.shown())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -53,6 +57,7 @@ func (c *client) inventory(ctx context.Context, uri string) (*model.ServerFacts,
 		{"memory", func() error { return r.memory(path(sys.Memory.ID)) }},
 		{"storage", func() error { return r.storages(sys) }},
 		{"network interfaces", func() error { return r.networkInterfaces(path(sys.EthernetInterfaces.ID)) }},
+		{"network cards", func() error { return r.networkCards(path(sys.NetworkInterfaces.ID)) }},
 		{"firmware", r.firmware},
 	}
 	unreachable := 0
@@ -222,8 +227,8 @@ func (r *reading) memory(uri string) error {
 }
 
 func (r *reading) networkInterfaces(uri string) error {
-	return each(r, uri, 1, func(_ member, e *schemas.EthernetInterface) {
-		if isAbsent(e.Status.State) {
+	return each(r, uri, 1, func(m member, e *schemas.EthernetInterface) {
+		if isAbsent(e.Status.State) || isHostInterface(m, e) {
 			return
 		}
 		n := model.NetworkInterface{
@@ -235,6 +240,7 @@ func (r *reading) networkInterfaces(uri string) error {
 				n.MACAddress = mac
 			}
 		}
+		r.notePermanent(n.MACAddress, e.PermanentMACAddress)
 		for _, a := range e.IPv4Addresses {
 			n.IPs = addIP(n.IPs, a.Address)
 		}

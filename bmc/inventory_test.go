@@ -3,7 +3,9 @@ package bmc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +13,22 @@ import (
 
 	"ingot/model"
 )
+
+const cards = sysURI + "/NetworkInterfaces"
+
+// cards gives the machine a network card with functions.
+func (f *fake) cards(functions ...object) {
+	f.resources[sysURI]["NetworkInterfaces"] = linked(cards)
+	f.resources[cards] = listed(cards + "/1")
+	f.resources[cards+"/1"] = object{"Id": "1", "Name": "1", "NetworkDeviceFunctions": linked(cards + "/1/NetworkDeviceFunctions")}
+	var uris []string
+	for i, function := range functions {
+		uri := cards + "/1/NetworkDeviceFunctions/" + strconv.Itoa(i)
+		f.resources[uri] = function
+		uris = append(uris, uri)
+	}
+	f.resources[cards+"/1/NetworkDeviceFunctions"] = listed(uris...)
+}
 
 // One odd field, item or collection costs nothing but itself.
 func TestInventoryOfOddShapes(t *testing.T) {
@@ -66,6 +84,8 @@ func TestInventoryOfOddShapes(t *testing.T) {
 		"a list of processors that is null (B27)": {
 			prepare: func(f *fake) { f.resources[sysURI+"/Processors"]["Members"] = nil },
 			change:  func(i *model.Inventory) { i.Processors = nil },
+			problems: []string{"processors: bmc bmc-1: GET " + sysURI +
+				"/Processors: the BMC answers, but not with what was asked for: a collection with no Members"},
 		},
 		"a collection that fails": {
 			prepare: failing(sysURI+"/Memory", http.StatusInternalServerError, "Base.1.0.InternalError"),
@@ -81,6 +101,26 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			change: func(i *model.Inventory) { i.Storages = nil },
 			problems: []string{sysURI + "/Storage/RAID: bmc bmc-1: GET " + sysURI +
 				"/Storage/RAID: 400 Bad Request: the BMC is busy: A general error. This is iLO.2.25.ResourceNotReadyRetry."},
+		},
+		"a drive that is part of more volumes than there are": {
+			prepare: func(f *fake) {
+				var all []any
+				for n := range maxVolumes + 1 {
+					uri := sysURI + "/Storage/RAID/Volumes/" + strconv.Itoa(n)
+					f.resources[uri] = object{"Id": strconv.Itoa(n), "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1", "Status": object{"State": "Enabled"},
+						"Links": object{"Drives": []any{object{"@odata.id": sysURI + "/Storage/RAID/Drives/0"}}}}
+					all = append(all, object{"@odata.id": uri})
+				}
+				f.resources[sysURI+"/Storage/RAID/Volumes"] = object{"Members": all, "Members@odata.count": len(all)}
+			},
+			change: func(i *model.Inventory) {
+				volumes := make([]model.Volume, maxVolumes+1)
+				for n := range volumes {
+					volumes[n] = i.Storages[0].Volumes[0]
+				}
+				i.Storages[0].Volumes, i.Storages[0].Drives[0].Volumes = volumes, nil
+			},
+			problems: []string{sysURI + "/Storage/RAID: drive Drive 0 is part of more than 64 volumes"},
 		},
 		"memory that is summed up nowhere": {
 			prepare: func(f *fake) { delete(f.resources[sysURI], "MemorySummary") },
@@ -101,6 +141,72 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			prepare: func(f *fake) {
 				f.resources[nic]["MACAddress"] = ""
 				f.resources[nic]["PermanentMACAddress"] = "12446A3B0411"
+			},
+		},
+		"a permanent MAC address beside another one": {
+			prepare: func(f *fake) { f.resources[nic]["PermanentMACAddress"] = "12446A3B8890" },
+			change:  func(i *model.Inventory) { i.MACAddresses = []string{"12:44:6a:3b:88:90"} },
+		},
+		"an interface that leads to the BMC, as of a Lenovo": {
+			prepare: func(f *fake) {
+				f.resources[sysURI+"/EthernetInterfaces"] = listed(sysURI+"/EthernetInterfaces/Host", nic)
+				f.resources[sysURI+"/EthernetInterfaces/Host"] = object{
+					"Id": "Host", "Name": "Host Ethernet Interface", "MACAddress": "0a:8f:c3:a5:8a:71",
+					"Links": object{"HostInterface": linked("/redfish/v1/Managers/BMC/HostInterfaces/1")},
+				}
+			},
+		},
+		"one that leads to the BMC and only its name says so": {
+			prepare: func(f *fake) {
+				f.resources[sysURI+"/EthernetInterfaces"] = listed(sysURI+"/EthernetInterfaces/ToManager", nic)
+				f.resources[sysURI+"/EthernetInterfaces/ToManager"] = object{"Id": "ToManager", "Name": "Host", "MACAddress": "0a:8f:c3:a5:8a:71"}
+			},
+		},
+		"network cards that are no interfaces, as of a UCS X210c": {
+			prepare: func(f *fake) {
+				f.cards(object{"Id": "1", "Name": "1", "Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"}},
+					object{"Id": "2", "Name": "2", "Ethernet": object{"MACAddress": "00:00:00:00:00:00", "PermanentMACAddress": "2C:5A:0F:6F:6C:00"}},
+					object{"Id": "3", "Name": "3", "NetDevFuncType": "FibreChannel"})
+			},
+			change: func(i *model.Inventory) {
+				i.MACAddresses = []string{"2c:5a:0f:6f:6c:00", "2c:5a:0f:6f:6c:01", "2c:5a:0f:6f:6c:02"}
+			},
+		},
+		"a network card that shows its MAC addresses by port": {
+			prepare: func(f *fake) {
+				f.cards(object{"Id": "1", "Name": "1"})
+				f.resources[cards+"/1"]["Ports"] = linked(cards + "/1/Ports")
+				f.resources[cards+"/1/Ports"] = listed(cards+"/1/Ports/1", cards+"/1/Ports/2")
+				f.resources[cards+"/1/Ports/1"] = object{"Id": "1", "Name": "1", "AssociatedNetworkAddresses": []any{"51:40:2E:C0:20:89:B2:A2", "58:a2:e1:48:93:af"}}
+				f.resources[cards+"/1/Ports/2"] = object{"Id": "2", "Name": "2", "Ethernet": object{"AssociatedMACAddresses": []any{"58:a2:e1:48:93:ae"}}}
+			},
+			change: func(i *model.Inventory) { i.MACAddresses = []string{"58:a2:e1:48:93:ae", "58:a2:e1:48:93:af"} },
+		},
+		"a network card that shows them by port, as of older BMCs": {
+			prepare: func(f *fake) {
+				f.cards()
+				delete(f.resources, cards+"/1/NetworkDeviceFunctions")
+				f.resources[cards+"/1"]["NetworkPorts"] = linked(cards + "/1/NetworkPorts")
+				f.resources[cards+"/1/NetworkPorts"] = listed(cards + "/1/NetworkPorts/1")
+				f.resources[cards+"/1/NetworkPorts/1"] = object{"Id": "1", "Name": "1", "AssociatedNetworkAddresses": []any{"00620B4C2851"}}
+			},
+			change: func(i *model.Inventory) { i.MACAddresses = []string{"00:62:0b:4c:28:51"} },
+		},
+		"a link to network cards that leads nowhere": {
+			prepare: func(f *fake) { f.resources[sysURI]["NetworkInterfaces"] = linked(cards) },
+		},
+		"more network functions than any machine has": {
+			prepare: func(f *fake) {
+				var all []object
+				for n := range model.MaxServerMACs + 5 {
+					all = append(all, object{"Id": strconv.Itoa(n), "Name": "f", "Ethernet": object{"MACAddress": fmt.Sprintf("02:00:00:00:00:%02x", n)}})
+				}
+				f.cards(all...)
+			},
+			change: func(i *model.Inventory) {
+				for n := range model.MaxServerMACs {
+					i.MACAddresses = append(i.MACAddresses, fmt.Sprintf("02:00:00:00:00:%02x", n))
+				}
 			},
 		},
 		"a firmware inventory elsewhere": {

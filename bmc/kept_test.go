@@ -50,6 +50,7 @@ func (m *memory) Drop(_ context.Context, name model.BMCName, uri string) error {
 // as one of a process that is killed.
 func killed(t *testing.T, f *fake, o Options) *Pool {
 	t.Helper()
+	o.Networks = loopback
 	p := NewPool(o)
 	if _, err := p.Power(t.Context(), f.system1()); err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func TestKeptSessions(t *testing.T) {
 	})
 	t.Run("who logs out keeps none", func(t *testing.T) {
 		f, m := newFake(t, plain), newMemory()
-		p := NewPool(Options{Sessions: m})
+		p := NewPool(Options{Networks: loopback, Sessions: m})
 		if _, err := p.Power(t.Context(), f.system1()); err != nil {
 			t.Fatal(err)
 		}
@@ -149,6 +150,35 @@ func TestKeptSessions(t *testing.T) {
 		}
 		if kept := m.Kept("bmc-1"); len(kept) != 1 || f.open() != 1 {
 			t.Errorf("kept %v, %d open", kept, f.open())
+		}
+	})
+	t.Run("credentials that are tried do not use a kept one", func(t *testing.T) {
+		f, m := newFake(t, plain), newMemory()
+		killed(t, f, Options{Sessions: m})
+		s := f.system1()
+		s.BMC.Trial, s.BMC.Password = true, model.NewSensitive("wrong")
+		if _, err := newPool(t, Options{Sessions: m}).Power(t.Context(), s); !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("got %v, want ErrUnauthorized", err)
+		}
+	})
+	t.Run("while the BMC does not answer none is opened and none forgotten", func(t *testing.T) {
+		f, m := newFake(t, plain), newMemory()
+		killed(t, f, Options{Sessions: m})
+		f.requests()
+		f.answers(func(w http.ResponseWriter, r *http.Request) bool {
+			if r.URL.Path == "/redfish/v1/" || r.Method != http.MethodGet {
+				return false
+			}
+			drop(w, r)
+			return true
+		})
+		p := newPool(t, Options{Sessions: m})
+		if _, err := p.Power(t.Context(), f.system1()); !errors.Is(err, ErrUnreachable) || len(m.Kept("bmc-1")) != 1 {
+			t.Errorf("got %v, kept %v", err, m.Kept("bmc-1"))
+		}
+		f.answers(nil)
+		if _, err := p.Power(t.Context(), f.system1()); err != nil || counted(f.requests(), login) != 0 {
+			t.Errorf("once it answers: %v, or another session", err)
 		}
 	})
 	t.Run("other credentials do not use a session of the last ones", func(t *testing.T) {

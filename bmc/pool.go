@@ -29,6 +29,8 @@ type Options struct {
 	Timeout time.Duration
 	// CA verifies the BMCs' certificates. Without it they are pinned on first contact.
 	CA *x509.CertPool
+	// Networks are where BMCs are. Nothing is sent to any other address.
+	Networks model.BMCNetworks
 	// Permit is asked before each request that changes a machine, after the request has
 	// waited for its turn and its connection, and as the last thing before it is
 	// written. An error keeps it from being sent and is returned. nil = always allowed.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -19,31 +20,33 @@ const trustETag = 5 * time.Minute
 type SystemState struct {
 	Power model.Power
 	UUID  string // canonical, "" when the BMC shows none that tells it from others
+	// Serial and Model are the machine's, "" when the BMC does not say.
+	Serial, Model string
 	// LastReset is when the machine was last reset, zero when the BMC does not say. Not
 	// every BMC counts a loss of power.
 	LastReset time.Time
+	// POST: its firmware still tests and sets up the machine (BootProgress), as far as the
+	// BMC says.
+	POST bool
 }
 
-// Power reads the power state by exactly one GET, once there is a session.
+// Power reads the power state as State does.
 func (p *Pool) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
 	s, err := p.State(ctx, t)
 	return s.Power, err
 }
 
-// PowerAndUUID reads by the same GET which machine is behind the BMC and whether it is
-// on, for what is known from an earlier reading may be of a machine that was swapped.
-func (p *Pool) PowerAndUUID(ctx context.Context, t model.SystemTarget) (model.Power, string, error) {
-	s, err := p.State(ctx, t)
-	return s.Power, s.UUID, err
-}
-
 // State reads what changes of a machine by exactly one GET, once there is a session.
+// ErrOtherMachine, ErrNoIdentity: what was read is not of the machine that is meant.
 func (p *Pool) State(ctx context.Context, t model.SystemTarget) (SystemState, error) {
 	c, err := p.client(ctx, t.BMC)
 	if err != nil {
 		return SystemState{}, err
 	}
 	s, err := c.poll(ctx, t.URI)
+	if err == nil {
+		err = c.meant(t, s)
+	}
 	if err != nil {
 		return SystemState{}, fmt.Errorf("read power state: %w", err)
 	}
@@ -92,20 +95,40 @@ func (c *client) poll(ctx context.Context, uri string) (SystemState, error) {
 type changeable struct {
 	PowerState    string
 	UUID          any
+	SerialNumber  any
+	Model         any
 	LastResetTime any
+	BootProgress  any
+}
+
+// postStates are the values of BootProgress.LastState (DSP2046, ComputerSystem) of a machine
+// that has not come to its boot order yet.
+var postStates = []string{
+	"PrimaryProcessorInitializationStarted", "BusInitializationStarted", "MemoryInitializationStarted",
+	"SecondaryProcessorInitializationStarted", "PCIResourceConfigStarted", "SetupEntered",
 }
 
 func (c changeable) shown() SystemState {
 	s := SystemState{Power: powerOf(c.PowerState)}
+	if progress, ok := c.BootProgress.(map[string]any); ok {
+		s.POST = slices.Contains(postStates, text(progress["LastState"]))
+	}
 	if uuid, ok := c.UUID.(string); ok {
 		s.UUID, _ = usableUUID(uuid)
 	}
+	s.Serial, s.Model = text(c.SerialNumber), text(c.Model)
 	if text, ok := c.LastResetTime.(string); ok {
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			s.LastReset = at.UTC()
 		}
 	}
 	return s
+}
+
+// text is a value that should be one, "" if it is none.
+func text(v any) string {
+	s, _ := v.(string)
+	return clip(s)
 }
 
 // mayAskETag reports whether "not modified" can be believed to mean that the

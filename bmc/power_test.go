@@ -75,12 +75,16 @@ func TestPower(t *testing.T) {
 		f.etag = func(object) string { return `"same"` }
 		p := newPool(t, Options{})
 		poll(t, p, f)
-		f.change(func() { f.lag = 2 })
-		if err := p.Reset(ctx, f.system1(), model.ResetOn); err != nil {
+		f.reset = func(resetType string) (int, string) {
+			f.setPower(resetType)
+			f.lag = 1
+			return http.StatusNoContent, ""
+		}
+		if err := errOf(p.Reset(ctx, f.system1(), model.ResetOn, "")); err != nil {
 			t.Fatal(err)
 		}
 		got := []model.Power{poll(t, p, f), poll(t, p, f)}
-		if diff := cmp.Diff([]model.Power{"Off", "On"}, got); diff != "" { // the reset itself had read once
+		if diff := cmp.Diff([]model.Power{"Off", "On"}, got); diff != "" {
 			t.Errorf("power (-want +got):\n%s", diff)
 		}
 	})
@@ -162,8 +166,14 @@ func TestReset(t *testing.T) {
 		"a machine without a reset action": {power: "On", kind: model.ResetForceOff, err: ErrUnsupported, prepare: func(f *fake) {
 			f.resources[sysURI]["Actions"] = object{}
 		}},
-		"On of a machine that is on is no error": {
-			power: "On", kind: model.ResetOn, want: []string{"On"}, prepare: refuse(http.StatusBadRequest, "iLO.2.25.InvalidOperationForSystemState"),
+		"On of a machine that is on is not asked for": {power: "On", kind: model.ResetOn},
+		"On of a machine that has come on is no error": {
+			power: "On", kind: model.ResetOn, want: []string{"On"}, prepare: func(f *fake) {
+				f.lag = 1
+				f.reset = func(string) (int, string) {
+					return http.StatusBadRequest, "iLO.2.25.InvalidOperationForSystemState"
+				}
+			},
 		},
 		"ForceOff of a machine that is off is no error": {
 			power: "Off", kind: model.ResetForceOff, want: []string{"ForceOff"}, prepare: refuse(http.StatusConflict, "IDRAC.2.8.PSU502"),
@@ -193,7 +203,7 @@ func TestReset(t *testing.T) {
 			var asked []string
 			inner := f.reset
 			f.reset = func(resetType string) (int, string) { asked = append(asked, resetType); return inner(resetType) }
-			err := newPool(t, Options{}).Reset(context.Background(), f.system1(), tt.kind)
+			err := errOf(newPool(t, Options{}).Reset(context.Background(), f.system1(), tt.kind, ""))
 			if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
 				t.Errorf("got %v, want %v", err, tt.err)
 			}
@@ -218,7 +228,7 @@ func TestBusyResetSaysWhen(t *testing.T) {
 		fail(w, http.StatusConflict, "Base.1.0.ResourceInUse")
 		return true
 	}
-	err := newPool(t, Options{}).Reset(context.Background(), f.system1(), model.ResetOn)
+	err := errOf(newPool(t, Options{}).Reset(context.Background(), f.system1(), model.ResetOn, ""))
 	if after, ok := RetryAfter(err); !errors.Is(err, ErrBusy) || !ok || after != 7*time.Second {
 		t.Errorf("got %v, want ErrBusy for 7 s (B12)", err)
 	}

@@ -14,36 +14,47 @@ import (
 )
 
 // Reset asks for a power change by one POST and does not wait for its effect: that
-// the BMC accepted it is enough. A machine that already is On or Off as asked is no
-// error. ErrUnsupported: the machine allows no reset type that does this; for
-// ResetGracefulOff the next step is ResetForceOff. ErrBusy: it is about to change; see
-// RetryAfter. After an error for which NotCarriedOut is false the machine may have been
-// reset. No call resets it twice.
-func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind) error {
-	c, err := p.client(ctx, t.BMC)
-	if err != nil {
+// the BMC accepted it is enough. It reads the machine first, and asks for nothing if that
+// is another one than is meant (ErrOtherMachine, ErrNoIdentity), or in another power state
+// than from, unless that is "" (ErrOtherPower), or is to be On and is.
+// A machine that already is Off as asked is no error. ErrUnsupported: the machine allows
+// no reset type that does this; for ResetGracefulOff the next step is ResetForceOff.
+// ErrBusy: it is about to change; see RetryAfter. After an error for which NotCarriedOut
+// is false the machine may have been reset. No call resets it twice.
+func (p *Pool) Reset(ctx context.Context, t model.SystemTarget, kind model.ResetKind, from model.Power) (model.ResetResult, error) {
+	var r model.ResetResult
+	err := p.changeSystem(ctx, t, func(ctx context.Context, c *client, s SystemState) (err error) {
+		r.Before = s.Power
+		switch {
+		case from != "" && s.Power != from:
+			return c.notMeant(t.URI, ErrOtherPower, fmt.Sprintf("it is %s, not %s", s.Power, from))
+		case kind == model.ResetOn && s.Power == model.PowerOn:
+			return nil
+		}
+		r.Did, err = c.reset(ctx, t.URI, kind, s.Power)
 		return err
+	})
+	if err != nil {
+		return r, fmt.Errorf("reset %s: %w", kind, err)
 	}
-	ctx, judge := changing(ctx)
-	if err := judge(c.reset(ctx, t.URI, kind)); err != nil {
-		return fmt.Errorf("reset %s: %w", kind, err)
-	}
-	return nil
+	return r, nil
 }
 
-func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind) error {
+// reset asks a machine whose power is known for a change, and returns what for.
+func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind, power model.Power) (model.ResetKind, error) {
 	s, err := c.resettable(ctx, uri)
 	if err != nil {
-		return err
+		return "", err
 	}
 	types := resetTypes(kind, s.resets)
 	if s.resetURI == "" || len(types) == 0 {
-		return &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Kind: ErrUnsupported, Detail: "of reset types the machine allows only: " + strings.Join(s.resets, ", ")}
+		return "", &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Kind: ErrUnsupported, Detail: "of reset types the machine allows only: " + strings.Join(s.resets, ", ")}
 	}
-	if types[0] == pushButton {
-		if there, err := c.mayPush(ctx, uri, kind); there || err != nil {
-			return err
-		}
+	if types[0] == pushButton && power == wanted(kind) {
+		return kind, nil // it is there, and a press would lead away
+	}
+	if types[0] == pushButton && !power.Settled() {
+		return "", &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Kind: ErrBusy, Detail: fmt.Sprintf("the power button is not pressed while the machine is %s", power)}
 	}
 	for _, resetType := range types {
 		err = c.postReset(ctx, s.resetURI, resetType)
@@ -56,22 +67,7 @@ func (c *client) reset(ctx context.Context, uri string, kind model.ResetKind) er
 	if status := statusOf(err); status == http.StatusBadRequest || status == http.StatusConflict {
 		return c.afterRefusedReset(ctx, uri, s, kind, err)
 	}
-	return err
-}
-
-// mayPush looks whether a press of the power button leads to what is asked for.
-// there: the machine is there already.
-func (c *client) mayPush(ctx context.Context, uri string, kind model.ResetKind) (there bool, err error) {
-	power, err := c.power(ctx, uri)
-	switch {
-	case err != nil:
-		return false, err
-	case power == wanted(kind):
-		return true, nil
-	case !power.Settled():
-		return false, &Error{BMC: c.name, Method: http.MethodPost, URI: uri, Kind: ErrBusy, Detail: fmt.Sprintf("the power button is not pressed while the machine is %s", power)}
-	}
-	return false, nil
+	return kind, err
 }
 
 // postReset sends the action.
@@ -81,23 +77,23 @@ func (c *client) postReset(ctx context.Context, uri, resetType string) error {
 }
 
 // afterRefusedReset looks at the machine to tell why it refused: it may be there
-// already, or be off and cannot be restarted (B11).
-func (c *client) afterRefusedReset(ctx context.Context, uri string, s systemState, kind model.ResetKind, refusal error) error {
+// already, or be off and cannot be restarted (B11). Then it is switched on instead.
+func (c *client) afterRefusedReset(ctx context.Context, uri string, s systemState, kind model.ResetKind, refusal error) (model.ResetKind, error) {
 	power, err := c.power(ctx, uri)
 	if err != nil {
-		return errors.Join(refusal, err)
+		return kind, errors.Join(refusal, err)
 	}
 	switch {
 	case power == wanted(kind):
-		return nil
+		return kind, nil
 	case power == model.PowerOff && wanted(kind) == "":
 		types := resetTypes(model.ResetOn, s.resets)
 		if len(types) == 0 {
-			return refusal
+			return kind, refusal
 		}
-		return c.postReset(ctx, s.resetURI, types[0])
+		return model.ResetOn, c.postReset(ctx, s.resetURI, types[0])
 	}
-	return refusal
+	return kind, refusal
 }
 
 // wanted is the power state that a reset leads to for good, or "" for restarts.

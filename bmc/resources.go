@@ -20,12 +20,13 @@ type system struct {
 	LocationIndicatorActive *bool
 	PowerState              string
 	LastResetTime           string
+	BootProgress            any
 	MemorySummary           struct{ TotalSystemMemoryGiB float64 }
 	Boot                    boot
 	Actions                 struct {
 		Reset *resetAction `json:"#ComputerSystem.Reset"`
 	}
-	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces link
+	Processors, Memory, Storage, SimpleStorage, EthernetInterfaces, NetworkInterfaces link
 
 	Settings struct{ SettingsObject link } `json:"@Redfish.Settings"`
 	Links    struct{ ManagedBy []link }
@@ -33,7 +34,7 @@ type system struct {
 
 // shown is what of the system changes.
 func (s *system) shown() SystemState {
-	return changeable{PowerState: s.PowerState, UUID: s.UUID, LastResetTime: s.LastResetTime}.shown()
+	return changeable{PowerState: s.PowerState, UUID: s.UUID, SerialNumber: s.SerialNumber, Model: s.Model, LastResetTime: s.LastResetTime, BootProgress: s.BootProgress}.shown()
 }
 
 // boot is ComputerSystem.Boot. Pointers are nil for what the BMC does not have.
@@ -60,8 +61,9 @@ func (s *system) isMachine() bool {
 
 // collection is any resource collection, expanded or not.
 type collection struct {
-	Members []json.RawMessage
-	Next    string `json:"Members@odata.nextLink"`
+	Members []json.RawMessage // nil when there are none, not even an empty list
+	Count   int               `json:"Members@odata.count"` // on all pages; 0 where it is left out
+	Next    string            `json:"Members@odata.nextLink"`
 }
 
 // storage is a Storage resource: its drives and volumes, expanded or not.

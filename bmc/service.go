@@ -96,8 +96,13 @@ func (c *client) connect(ctx context.Context) (*service, error) {
 		c.safer.Store(k.url)
 	}
 	links, _, err := decode[rootLinks](k.answer.body)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("bmc %s: read service root: %w", c.name, err)
+	case isError(k.answer.body):
+		return nil, c.refusal(http.MethodGet, uri, k.answer)
+	case links.none():
+		return nil, &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Status: k.answer.status, Kind: ErrUnsupported, Detail: "not a Redfish service root: it leads nowhere"}
 	}
 	return newService(api.Service, links), nil
 }
@@ -107,6 +112,11 @@ type rootLinks struct {
 	Systems, Managers, UpdateService link
 	Links                            struct{ Sessions link }
 	Oem                              map[string]json.RawMessage
+}
+
+// none reports whether the root leads nowhere.
+func (l *rootLinks) none() bool {
+	return l.Systems.ID == "" && l.Managers.ID == "" && l.UpdateService.ID == "" && l.Links.Sessions.ID == ""
 }
 
 func newService(s *gofish.Service, l rootLinks) *service {

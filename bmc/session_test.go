@@ -47,9 +47,17 @@ func TestSessionLost(t *testing.T) {
 		},
 		"a write keeps its body (B15)": {
 			do: func(p *Pool, f *fake) error {
-				return p.Reset(context.Background(), f.system1(), model.ResetForceOff)
+				f.answers(func(_ http.ResponseWriter, r *http.Request) bool {
+					if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "Reset") {
+						f.answers(nil)
+						f.dropSessions()
+					}
+					return false
+				})
+				return errOf(p.Reset(context.Background(), f.system1(), model.ResetForceOff, ""))
 			},
 			want: []string{
+				poll, "GET /redfish/v1/", login, poll,
 				"POST " + sysURI + "/Actions/ComputerSystem.Reset", "GET /redfish/v1/", login,
 				"POST " + sysURI + "/Actions/ComputerSystem.Reset",
 			},
@@ -360,7 +368,7 @@ func TestWrongPassword(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	f := newFake(t, plain)
-	p := NewPool(Options{})
+	p := NewPool(Options{Networks: loopback})
 	if _, err := p.Power(context.Background(), f.system1()); err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +395,7 @@ func TestClose(t *testing.T) {
 
 func TestForgetLogsOut(t *testing.T) {
 	f := newFake(t, plain)
-	p := NewPool(Options{})
+	p := NewPool(Options{Networks: loopback})
 	if _, err := p.Power(context.Background(), f.system1()); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/stmcginnis/gofish/schemas"
 
@@ -34,14 +35,25 @@ func (r *reading) storages(s *system) error {
 // storage reads one subsystem.
 func (r *reading) storage(m member, s *storage) {
 	out := model.Storage{Name: clip(cmp.Or(s.Name, s.Short)), State: clip(s.Status.State)}
+	var uris []string // of the drives
 	for _, d := range r.linked(m.uri, r.expanded(m.uri, s)) {
 		if drive := read[schemas.Drive](r, d.uri, d.raw); drive != nil && !isAbsent(drive.Status.State) {
 			out.Drives = append(out.Drives, driveOf(drive))
+			uris = append(uris, d.uri)
 		}
 	}
 	for _, v := range r.volumes(s.Volumes) {
 		if volume := read[schemas.Volume](r, v.uri, v.raw); volume != nil {
 			out.Volumes = append(out.Volumes, volumeOf(volume))
+			for _, i := range drivesOf(v.raw, uris) {
+				out.Drives[i].Volumes = append(out.Drives[i].Volumes, diskVolume(volume))
+			}
+		}
+	}
+	for i := range out.Drives {
+		if len(out.Drives[i].Volumes) > maxVolumes {
+			r.problem(fmt.Sprintf("%s: drive %s is part of more than %d volumes", m.uri, out.Drives[i].Name, maxVolumes))
+			out.Drives[i].Volumes = nil // so that no wipe of volumes is taken for one of the drive
 		}
 	}
 	r.inv.Storages = append(r.inv.Storages, out)
@@ -57,6 +69,8 @@ func driveOf(d *schemas.Drive) model.Drive {
 		Model:        clip(d.Model),
 		SerialNumber: clip(d.SerialNumber),
 		State:        clip(string(d.Status.State)),
+		IDs:          worldWideNames(d.Identifiers),
+		Bay:          clip(d.ODataID),
 	}
 }
 
@@ -68,6 +82,43 @@ func volumeOf(v *schemas.Volume) model.Volume {
 		RAIDType:    clip(string(v.RAIDType)),
 		VolumeUsage: clip(string(v.VolumeUsage)),
 	}
+}
+
+// diskVolume is a volume as the system sees it.
+func diskVolume(v *schemas.Volume) model.DiskVolume {
+	return model.DiskVolume{Name: clip(cmp.Or(v.Name, v.ID)), IDs: worldWideNames(v.Identifiers), Bytes: uint64(size(v.CapacityBytes))}
+}
+
+// maxVolumes is how many volumes a drive is part of, at most.
+const maxVolumes = 64
+
+// maxNames is how many world-wide names of a drive or volume are kept.
+const maxNames = 4
+
+// worldWideNames are those among durable names: the others mean nothing to who sees the
+// disk from its system.
+func worldWideNames(all []schemas.Identifier) (names []string) {
+	for _, id := range all {
+		if name := model.WorldWideName(id.DurableName); name != "" && !slices.Contains(names, name) && len(names) < maxNames {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drivesOf are the drives that a volume is on, as indices of their URIs: the library
+// keeps the links to itself.
+func drivesOf(volume []byte, uris []string) (drives []int) {
+	v, _, err := decode[struct{ Links struct{ Drives []link } }](volume)
+	if err != nil {
+		return nil
+	}
+	for _, l := range v.Links.Drives[:min(len(v.Links.Drives), maxMembers)] {
+		if i := slices.Index(uris, path(l.ID)); i >= 0 {
+			drives = append(drives, i)
+		}
+	}
+	return drives
 }
 
 // expanded returns the subsystem's drives. A service that expands by one level only
@@ -99,6 +150,9 @@ func (r *reading) linked(of string, list []json.RawMessage) []member {
 	for _, raw := range list[:min(len(list), maxMembers)] {
 		m, whole := asMember(raw)
 		if m.uri == "" {
+			if isError(raw) {
+				r.problem(of + ": a part cannot be read, as an error is in its place")
+			}
 			continue
 		}
 		if !whole {

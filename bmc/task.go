@@ -28,7 +28,7 @@ func (c *client) followTask(ctx context.Context, a *answer) {
 			return
 		}
 		var err error
-		if a, err = c.get(ctx, monitor); err != nil {
+		if a, err = c.do(ctx, http.MethodGet, monitor, nil); err != nil { // it may answer without a body
 			return
 		}
 	}

@@ -76,3 +76,37 @@ func TestADefaultPasswordIsRefusedByOneBMCForItselfAlone(t *testing.T) {
 		t.Errorf("the BMCSecret again: got %v, want ErrCircuitOpen", err)
 	}
 }
+
+// A person who has put an account in order has its credentials tried at once, on the BMC
+// that is named and once: what it refuses again is left alone as before.
+func TestARetryTriesRefusedCredentialsOnce(t *testing.T) {
+	ctx := context.Background()
+	f, other := newFake(t, plain), newFake(t, plain)
+	f.password, other.password = "changed", "changed"
+	p := newPool(t, Options{})
+	here, there := f.target(), other.target()
+	there.Name = "bmc-2"
+	discover := func(retry bool) error {
+		here.Retry = retry
+		_, err := p.Discover(ctx, here)
+		return err
+	}
+	if err := discover(false); !errors.Is(err, ErrUnauthorized) {
+		t.Fatalf("got %v, want ErrUnauthorized", err)
+	}
+	for range 2 {
+		if err := discover(false); !errors.Is(err, ErrCircuitOpen) {
+			t.Fatalf("the same again: got %v, want ErrCircuitOpen", err)
+		}
+		if err := discover(true); !errors.Is(err, ErrUnauthorized) {
+			t.Fatalf("a retry: got %v, want ErrUnauthorized", err)
+		}
+	}
+	if _, err := p.Discover(ctx, there); !errors.Is(err, ErrCircuitOpen) {
+		t.Errorf("elsewhere: got %v, want ErrCircuitOpen", err)
+	}
+	f.change(func() { f.password = password })
+	if err := discover(true); err != nil {
+		t.Errorf("a retry with what is right: %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package bootsvc
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"ingot/model"
 )
@@ -14,17 +15,20 @@ const (
 	maxFormer = 4
 )
 
-// boot is what a ticket amounts to, worked out of it once since it does not change.
+// boot is what a ticket amounts to in one boot, worked out of it once since it does not
+// change.
 type boot struct {
 	ticket *model.Ticket
+	number int // as Progress counts boots
 	token  model.Sensitive
 	err    error // why the ticket cannot stand in a boot script, if it cannot
 	// manner is what its payload means for the script, once that was looked at.
 	manner atomic.Pointer[manner]
 	// script is the one that was served last.
 	script atomic.Pointer[servedScript]
-	// former are the tickets that the server had before, as far as they were asked for
-	// here: only so can a token that was good once be told from one that never was.
+	// former are the boots that the server had before, with this ticket and others, as far
+	// as they were asked for here: only so can a token that was good once be told from one
+	// that never was.
 	former []*boot
 }
 
@@ -39,16 +43,17 @@ func newBoot(t *model.Ticket, token model.Sensitive) *boot {
 	return &boot{ticket: t, token: token, err: checkTicket(t, token)}
 }
 
-// bootOf returns what a server's present ticket amounts to.
-func (s *Server) bootOf(t *model.Ticket) *boot {
+// bootOf returns what a server's present ticket amounts to in a boot.
+func (s *Server) bootOf(t *model.Ticket, number int) *boot {
 	was, _ := s.boots.get(t.UUID)
-	if was != nil && was.ticket == t {
+	if was != nil && was.ticket == t && was.number == number {
 		return was
 	}
-	b := newBoot(t, s.token(t))
+	b := newBoot(t, s.token(t, number))
+	b.number = number
 	switch {
 	case was == nil:
-	case was.ticket.ID == t.ID: // written anew, which leaves what it gives as it is
+	case was.ticket.ID == t.ID && was.number == number: // written anew, which leaves what it gives as it is
 		b.former = was.former
 		b.manner.Store(was.manner.Load())
 	default:
@@ -58,7 +63,31 @@ func (s *Server) bootOf(t *model.Ticket) *boot {
 	return b
 }
 
+// presentBoot is the number of the boot that a server is in, as far as it was told its token.
+func presentBoot(o model.Offer) int {
+	if p := o.Progress; p != nil && p.Ticket == o.Ticket.ID {
+		return p.Boots
+	}
+	return 0
+}
+
+// nextBoot is the number of the boot that the server begins that is served its script now.
+func nextBoot(o model.Offer) int {
+	if !configured(o).IsZero() {
+		return presentBoot(o) + 1
+	}
+	return presentBoot(o)
+}
+
+// configured is when the server's configuration was fetched in its present boot.
+func configured(o model.Offer) time.Time {
+	if p := o.Progress; p != nil && p.Ticket == o.Ticket.ID {
+		return p.Configured()
+	}
+	return time.Time{}
+}
+
 // hadPinned reports whether an older ticket of t's server pinned a layer.
-func (s *Server) hadPinned(t *model.Ticket, name, sum string) bool {
-	return slices.ContainsFunc(s.bootOf(t).former, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
+func (s *Server) hadPinned(o model.Offer, name, sum string) bool {
+	return slices.ContainsFunc(s.bootOf(o.Ticket, presentBoot(o)).former, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
 }

@@ -47,7 +47,7 @@ func (i *Images) fetch(ref Reference, layer *model.Layer) imagecache.Fetch {
 	return func(ctx context.Context, offset int64) (io.ReadCloser, error) {
 		body, err := i.openAt(ctx, ref, layer, offset)
 		if err != nil && !errors.Is(err, imagecache.ErrNoOffset) {
-			return nil, i.explain(ref.String(), err)
+			return nil, i.told(ref.String(), i.explain(ref.String(), &askError{err}))
 		}
 		return body, err
 	}

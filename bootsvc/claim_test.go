@@ -308,7 +308,7 @@ func TestAClaimsOwnScriptIsServed(t *testing.T) {
 	if w := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1); w.Body.String() != diskScript(uuid1, DiskExit) {
 		t.Errorf("law 1: asked again it gets\n%s", w.Body)
 	}
-	token := key.Token(scriptTicket()).Reveal()
+	token := tokenOf(scriptTicket()).Reveal()
 	if w := ask(s.Handler(), http.MethodGet, "/ignition/"+uuid1+"/"+token); w.Code != http.StatusNotFound {
 		t.Errorf("Ignition that there is not: %d", w.Code)
 	}
@@ -336,7 +336,7 @@ func TestKernelArgumentsAreServed(t *testing.T) {
 			t.Errorf("the script is\n%s", got)
 		}
 	}
-	token := key.Token(scriptTicket()).Reveal()
+	token := tokenOf(scriptTicket()).Reveal()
 	w := ask(s.Handler(), http.MethodGet, "/ignition/"+uuid1+"/"+token)
 	if w.Code != http.StatusOK || ignitionVersion(w.Body.String()) != "3.3.0" {
 		t.Errorf("Ignition: %d, %q", w.Code, w.Body)

@@ -142,7 +142,7 @@ func TestTheReportScriptReports(t *testing.T) {
 func TestNoCloudIsServedToItsMachine(t *testing.T) {
 	d := claimDesk(t, cloudBoot("user-data", "#cloud-config\n"))
 	s := newServer(t, d, nil)
-	token := key.Token(scriptTicket()).Reveal()
+	token := tokenOf(scriptTicket()).Reveal()
 	script := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1).Body.String()
 	golden(t, "nocloud.ipxe", strings.ReplaceAll(script, token, "TOKEN"))
 	_, seed, _ := strings.Cut(script, "ds=nocloud;s=http://boot.example:8082")

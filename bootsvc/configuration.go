@@ -17,7 +17,7 @@ func (s *Server) serveIgnition(r *request) {
 }
 
 // serveNoToken answers with Ignition to a machine that cannot know its token, for it
-// booted a UKI or asks by DHCP: it must ask from the address that it holds the lease on.
+// booted a UKI or asks by DHCP: it must be the server beyond doubt.
 func (s *Server) serveNoToken(r *request) {
 	var offer model.Offer
 	id, known := machineID(r.args[0])
@@ -37,16 +37,19 @@ func (s *Server) serveNoToken(r *request) {
 
 // judgeNoToken returns why who shows no token is not served.
 func (s *Server) judgeNoToken(o model.Offer, r *request) refusal {
-	asker, leased := s.bindings.At(r.client)
+	v := s.bindings.JudgeMachine(o, r.client)
+	r.by = v.By
 	switch t := o.Ticket; {
-	case !leased || asker.Server != o.Server:
-		return refusedStranger
+	case v.Refusal != "":
+		return refusal{v.Refusal, missingToken}
 	case t == nil:
 		return refusedNoToken
 	case !netboot.InUse(t):
 		return refusedSpent
 	case !netboot.WithoutToken(t):
 		return refusedNoToken
+	case !t.Always && s.late(o): // nothing tells the boots of others apart
+		return refusedLate
 	}
 	return refusal{}
 }

@@ -47,7 +47,7 @@ func fleetPath(what string, n int) string {
 	if what == "script" {
 		return "/ipxe/" + fleetUUID(n)
 	}
-	return "/ignition/" + fleetUUID(n) + "/" + key.Token(fleetTicket(n)).Reveal()
+	return "/ignition/" + fleetUUID(n) + "/" + tokenOf(fleetTicket(n)).Reveal()
 }
 
 // fleet is a Tickets, and a lease table, that does for each request what the daemon's
@@ -110,7 +110,7 @@ func newFleet(size int, what string, payload func(*model.Ticket) string) (*fleet
 		f.held[fleetAddr(n)] = fleetLease{mac, time.Now().Add(time.Hour)}
 		p := &model.Progress{Ticket: t.ID, ScriptAt: armed, KernelAt: armed}
 		if what == "ignition" {
-			p.IgnitionAt = armed
+			p.IgnitionAt = time.Now() // not so long ago that it is given no more
 		}
 		f.progress[t.Server] = p
 	}
@@ -180,11 +180,11 @@ func (f *fleet) Note(_ context.Context, t *model.Ticket, stage model.BootStage, 
 }
 
 // Use implements Tickets.
-func (f *fleet) Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refused model.TicketRefusal) {
+func (f *fleet) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refused model.TicketRefusal) {
 	now := time.Now()
 	f.counting.Lock()
 	defer f.counting.Unlock()
-	key := fleetUse{t.ID, what, client, refused}
+	key := fleetUse{t.ID, what, by.Client, refused}
 	u := f.uses[key]
 	if u == nil {
 		u = &model.TicketUse{First: now}
@@ -214,7 +214,6 @@ func (f *fleet) Holder(a netip.Addr) (string, bool) {
 }
 
 // Leased implements netboot.Leases.
-func (f *fleet) Leased(string) []netip.Addr { return nil }
 
 // runChild serves a fleet until it is killed, and prints where.
 func runChild() error {
@@ -274,7 +273,7 @@ func childServer(name, what string, size int) (*http.Server, error) {
 		return nil, err
 	}
 	s, err := NewServer(Options{
-		URL: fleetBase, Tickets: f, Token: key.Token, Bindings: netboot.Bindings{Leases: f, Servers: f},
+		URL: fleetBase, Tickets: f, Token: key.Config, Bindings: netboot.Bindings{Evidence: netboot.Evidence{Leases: f}, Servers: f},
 		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
@@ -284,7 +283,7 @@ func childServer(name, what string, size int) (*http.Server, error) {
 }
 
 func fleetBoot(t *model.Ticket) ClaimBoot {
-	return ClaimBoot{UUID: t.UUID, BootStateURL: "http://boot.example:10000/r/" + key.Token(t).Reveal() + "/bootstate"}
+	return ClaimBoot{UUID: t.UUID, BootStateURL: "http://boot.example:10000/r/" + tokenOf(t).Reveal() + "/bootstate"}
 }
 
 // bareServer is the yardstick: what a program of nothing but net/http, a map and
@@ -293,7 +292,7 @@ func bareServer(what string, size int, payload func(*model.Ticket) string) (*htt
 	first := fleetTicket(0)
 	text := payload(first)
 	if what == "script" {
-		script, err := ticketScript(fleetBase, newBoot(first, key.Token(first)), manner{})
+		script, err := ticketScript(fleetBase, newBoot(first, tokenOf(first)), manner{})
 		if err != nil {
 			return nil, err
 		}
@@ -302,7 +301,7 @@ func bareServer(what string, size int, payload func(*model.Ticket) string) (*htt
 	fields := func(t *model.Ticket) map[string]string {
 		img := &t.Image
 		return map[string]string{
-			"Base": fleetBase, "UUID": t.UUID, "Token": key.Token(t).Reveal(), "Kernel": img.Kernel.Digest[7:],
+			"Base": fleetBase, "UUID": t.UUID, "Token": tokenOf(t).Reveal(), "Kernel": img.Kernel.Digest[7:],
 			"Initrd": img.Initrd.Digest[7:], "Squashfs": img.Squashfs.Digest[7:], "Image": img.Digest[7:],
 		}
 	}

@@ -21,7 +21,7 @@ type bootDocument struct {
 }
 
 // serveHTTPBoot answers /httpboot with the bootDocument of the machine that asks.
-// It is known by the lease on the address of the connection itself. X-Forwarded-For,
+// It is known by the address of the connection itself. X-Forwarded-For,
 // a list of IP and MAC addresses, is heeded from this machine alone, where a DHCP
 // server or a proxy may ask for others: anybody else could ask for anybody.
 func (s *Server) serveHTTPBoot(r *request) {
@@ -34,13 +34,13 @@ func (s *Server) serveHTTPBoot(r *request) {
 		}
 	}
 	r.json(http.StatusNotFound, map[string]string{
-		"error": "no server with an open boot ticket holds a lease on " + strings.Join(who, ", "),
+		"error": "no server with an open boot ticket is known to be at " + strings.Join(who, ", "),
 	})
 }
 
 // bootDocument returns the document of the server with an IP or MAC address.
 func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
-	offer, ok := s.offerOf(id)
+	offer, ok := s.offerOf(r, id)
 	if !ok || offer.Ticket == nil {
 		return bootDocument{}, false
 	}
@@ -54,11 +54,17 @@ func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
 }
 
 // offerOf returns the boot ticket of the server with an IP or MAC address.
-func (s *Server) offerOf(id string) (model.Offer, bool) {
-	if addr, err := netip.ParseAddr(id); err == nil {
-		return s.bindings.At(addr)
+func (s *Server) offerOf(r *request, id string) (model.Offer, bool) {
+	addr, err := netip.ParseAddr(id)
+	if err != nil {
+		return s.tickets.Offer(id)
 	}
-	return s.tickets.Offer(id)
+	offer, known := s.bindings.At(addr)
+	if !known {
+		_ = r
+		offer, known = s.bindings.At(addr)
+	}
+	return offer, known
 }
 
 // identifiers returns the IP and MAC addresses that r is about, in canonical form.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -61,6 +62,12 @@ type ImageOptions struct {
 	// link-local and cloud metadata addresses are refused, and this machine itself
 	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
 	AllowedRegistries []string
+	// Own are the images that the configuration itself names: their registries may be
+	// where only AllowedRegistries may.
+	Own []string
+	// Inside reports whether an address belongs to BMCs, where as on this machine no
+	// registry is but those of AllowedRegistries; nil = none does.
+	Inside func(netip.Addr) bool
 	// PlainHTTP are the registries, compared as AllowedRegistries are, that are spoken
 	// to without TLS. Those on this machine always are.
 	PlainHTTP []string
@@ -79,6 +86,8 @@ type ImageOptions struct {
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
+
+	open bool // any registry is as if the configuration named it
 }
 
 // Images resolves image references and fetches layers from their registries. It
@@ -89,6 +98,7 @@ type Images struct {
 	before    func(ref, architecture string) (model.PinnedImage, bool)
 	timeout   time.Duration
 	log       *slog.Logger
+	fence     fence
 	transport *http.Transport
 	login     *login
 	metrics   imageMetrics
@@ -126,8 +136,9 @@ func NewImages(o ImageOptions) (*Images, error) {
 	if err := credentials.check(); err != nil {
 		return nil, err
 	}
-	i.transport = newTransport(i.timeout)
-	i.login = newLogin(patient{guard{i.transport}, i.timeout, 250 * time.Millisecond}, credentials)
+	i.fence = fence{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
+	i.transport = newTransport(i.timeout, i.fence)
+	i.login = newLogin(patient{guard{i.transport, i.fence}, i.timeout, 250 * time.Millisecond}, credentials)
 	return i, nil
 }
 
@@ -142,7 +153,12 @@ func (i *Images) Close() { i.transport.CloseIdleConnections() }
 func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
 	img, err := i.resolve(ctx, ref, architecture)
 	if err != nil && ctx.Err() == nil {
-		img, err = i.recall(ref, architecture, i.explain(ref, err))
+		var why *ImageError
+		if img, why = i.recall(ref, architecture, i.explain(ref, err)); why != nil {
+			err = i.told(ref, why)
+		} else {
+			err = nil
+		}
 	}
 	i.metrics.resolved(err)
 	if err != nil {
@@ -177,7 +193,7 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 
 // recall returns what a reference meant last, when why is that its registry cannot be
 // reached: a rack boots on while its registry is down.
-func (i *Images) recall(ref, architecture string, why *ImageError) (model.PinnedImage, error) {
+func (i *Images) recall(ref, architecture string, why *ImageError) (model.PinnedImage, *ImageError) {
 	r, err := ParseReference(ref)
 	if err != nil || why.Reason != ReasonUnreachable {
 		return model.PinnedImage{}, why
@@ -201,7 +217,11 @@ func (i *Images) allow(r Reference) error {
 			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
 	}
 	host := hostname(r.Registry)
-	if err := checkHost(host, loopbackHost(host)); err != nil {
+	err := checkHost(host, loopbackHost(host))
+	if addr, literal := hostAddr(host); err == nil && literal == nil {
+		err = i.fence.check(addr, i.base(r).Host)
+	}
+	if err != nil {
 		return &ImageError{Reason: ReasonForbidden, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
 	}
 	return nil
@@ -221,7 +241,7 @@ func (i *Images) walk(ctx context.Context, r Reference, architecture string) (mo
 	for depth := 0; ; depth++ {
 		m, sum, err := i.manifest(ctx, r, at)
 		if err != nil {
-			return model.PinnedImage{}, err
+			return model.PinnedImage{}, &askError{err}
 		}
 		if !m.index() {
 			img, err := m.pin()
@@ -281,6 +301,8 @@ func unreachable(who string, err error) *ImageError {
 	switch {
 	case errors.Is(err, errForbiddenAddress):
 		e.Reason, e.Message = ReasonForbidden, who+": "+errForbiddenAddress.Error()
+	case errors.Is(err, errInside):
+		e.Reason, e.Message = ReasonForbidden, who+": "+errInside.Error()
 	case errors.Is(err, http.ErrSchemeMismatch):
 		e.Message = who + " answers without TLS: list it in boot.insecureRegistries, if the network on the way to it can be trusted"
 	case errors.As(err, &link):
@@ -302,4 +324,15 @@ func logger(log *slog.Logger) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return log
+}
+
+// registriesOf returns the registries of references; what is none is left out.
+func registriesOf(refs []string) []string {
+	var all []string
+	for _, ref := range refs {
+		if r, err := ParseReference(ref); err == nil {
+			all = append(all, r.Registry)
+		}
+	}
+	return all
 }

@@ -275,7 +275,7 @@ func TestForbiddenAddresses(t *testing.T) {
 	if loopbackHost("localhost.") || loopbackHost("localhost.evil.example") {
 		t.Error("a name is taken for this machine")
 	}
-	if c, err := dial(t.Context(), "tcp", "169.254.169.254:80"); !errors.Is(err, errForbiddenAddress) {
+	if c, err := (fence{}).dial(t.Context(), "tcp", "169.254.169.254:80"); !errors.Is(err, errForbiddenAddress) {
 		if err == nil {
 			c.Close()
 		}

@@ -65,10 +65,11 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || !sameOrigin(req.URL, resp.Request.URL) {
 		return resp, err
 	}
+	registry := isRegistry(resp)
 	resp.Body.Close()
 	g, err := l.grant(req, r, challenges(resp.Header))
 	if err != nil {
-		return nil, err
+		return nil, &loginError{err, registry}
 	}
 	again := req.Clone(req.Context())
 	again.Header.Set("Authorization", g.authorization.Reveal())
@@ -77,11 +78,12 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 		l.grants.put(r.Name(), g, 1)
 		return resp, err
 	}
+	registry = isRegistry(resp)
 	resp.Body.Close()
 	if g.anonymous {
-		return nil, unauthorized("the image does not exist, or credentials are needed to see it: %s", l.credentials.lacks(r))
+		return nil, &loginError{unauthorized("the image does not exist, or credentials are needed to see it: %s", l.credentials.lacks(r)), registry}
 	}
-	return nil, unauthorized("the registry refuses the credentials that boot.credentialsFile has for it")
+	return nil, &loginError{unauthorized("the registry refuses the credentials that boot.credentialsFile has for it"), registry}
 }
 
 // unauthorized returns an ImageError for credentials that do not do.

@@ -24,13 +24,16 @@ const dockerHubHost = "registry-1.docker.io"
 
 // statusError is an answer of a registry that is not what was asked for.
 type statusError struct {
-	code  int
+	code  int    // 0 = it is not told
 	kind  string // the registry's own word for it, or ""
 	plain bool   // it was asked without TLS
 }
 
 // Error implements error.
 func (e *statusError) Error() string {
+	if e.code == 0 {
+		return "the registry answered " + e.kind
+	}
 	text := fmt.Sprintf("the registry answered %d %s", e.code, http.StatusText(e.code))
 	if e.kind != "" {
 		text += " (" + e.kind + ")"

@@ -114,11 +114,11 @@ const unpinned = "no open boot ticket pins this layer"
 type layerAsker struct {
 	offer model.Offer
 	named bool // by the URL, as any client can
-	known bool // by the URL, or by the lease on the address that asks
+	known bool // by the URL, or by the address that asks
 }
 
-// layerAsker returns the server that the URL names, else the one that holds the lease on
-// the address that asks. Firmware that was told a UKI's path by somebody else's DHCP
+// layerAsker returns the server that the URL names, else the one that is at the address
+// that asks. Firmware that was told a UKI's path by somebody else's DHCP
 // server is neither.
 func (s *Server) layerAsker(r *request) layerAsker {
 	if id, ok := machineID(r.URL.Query().Get("uuid")); ok {
@@ -140,7 +140,7 @@ func (s *Server) judgeAsker(a layerAsker, r *request) refusal {
 // judgeLayer returns the ticket that a request for a layer bears on which the asker's own
 // ticket does not give it, and why it is refused.
 func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.Offer, refusal) {
-	if own := a.offer.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(own, name, sum)) {
+	if own := a.offer.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(a.offer, name, sum)) {
 		return a.offer, refusedSpent
 	}
 	t, ok := s.tickets.Pinned(name, sum)

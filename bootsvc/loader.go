@@ -29,8 +29,8 @@ func (s *Server) serveLoader(r *request) {
 	http.ServeContent(&r.w, r.Request, "", time.Time{}, f)
 }
 
-// noteLoader notes that a server's firmware fetched its boot loader, if the address
-// that asks is leased to one that may boot.
+// noteLoader notes that a server's firmware fetched its boot loader, if one is at
+// the address that asks that may boot.
 func (s *Server) noteLoader(r *request) {
 	if own, ok := s.bindings.At(r.client); ok && own.Ticket.MayBoot(own.Progress) {
 		r.id = own.Ticket.UUID

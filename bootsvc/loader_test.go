@@ -156,13 +156,13 @@ func TestHTTPBootDocument(t *testing.T) {
 	}{
 		"a machine is known by its lease":                {uki, asking, nil, 200, found(asking, ukiURL)},
 		"without a UKI it goes by way of iPXE":           {scriptTicket(), asking, nil, 200, found(asking, "http://boot.example:8082/loader/ipxe.efi")},
-		"a machine without a lease is not known":         {uki, "10.1.2.4", nil, 404, `{"error":"no server with an open boot ticket holds a lease on 10.1.2.4"}`},
-		"a machine without a ticket has nothing":         {nil, asking, nil, 404, `{"error":"no server with an open boot ticket holds a lease on 10.1.2.3"}`},
-		"Y01: nobody asks for another":                   {uki, "10.1.2.4", []string{"X-Forwarded-For", asking}, 404, `{"error":"no server with an open boot ticket holds a lease on 10.1.2.4"}`},
+		"a machine without a lease is not known":         {uki, "10.1.2.4", nil, 404, `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`},
+		"a machine without a ticket has nothing":         {nil, asking, nil, 404, `{"error":"no server with an open boot ticket is known to be at 10.1.2.3"}`},
+		"Y01: nobody asks for another":                   {uki, "10.1.2.4", []string{"X-Forwarded-For", asking}, 404, `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`},
 		"a DHCP server on this machine does":             {uki, "127.0.0.1", []string{"X-Forwarded-For", asking}, 200, found("127.0.0.1,"+asking, ukiURL)},
 		"it does by MAC address":                         {uki, "::1", []string{"X-Forwarded-For", "10.9.9.9, 52-54-00-AA-BB-CC"}, 200, found("::1,10.9.9.9,"+mac1, ukiURL)},
-		"what is no address is passed over":              {uki, "127.0.0.1", []string{"X-Forwarded-For", `",evil<script>,` + uuid1}, 404, `{"error":"no server with an open boot ticket holds a lease on 127.0.0.1"}`},
-		"of very many addresses the first are looked at": {uki, "127.0.0.1", []string{"X-Forwarded-For", strings.Repeat("10.9.9.9,", 15) + asking}, 404, `{"error":"no server with an open boot ticket holds a lease on 127.0.0.1` + strings.Repeat(", 10.9.9.9", 15) + `"}`},
+		"what is no address is passed over":              {uki, "127.0.0.1", []string{"X-Forwarded-For", `",evil<script>,` + uuid1}, 404, `{"error":"no server with an open boot ticket is known to be at 127.0.0.1"}`},
+		"of very many addresses the first are looked at": {uki, "127.0.0.1", []string{"X-Forwarded-For", strings.Repeat("10.9.9.9,", 15) + asking}, 404, `{"error":"no server with an open boot ticket is known to be at 127.0.0.1` + strings.Repeat(", 10.9.9.9", 15) + `"}`},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()

@@ -117,10 +117,10 @@ func (d *desk) Note(_ context.Context, t *model.Ticket, stage model.BootStage, c
 	return nil
 }
 
-func (d *desk) Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refused model.TicketRefusal) {
+func (d *desk) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refused model.TicketRefusal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	use := string(t.ID) + " " + string(what) + " " + client.String()
+	use := string(t.ID) + " " + string(what) + " " + by.Client.String()
 	if refused != "" {
 		use += " " + string(refused)
 	}
@@ -185,24 +185,21 @@ func (l leaseTable) Holder(addr netip.Addr) (string, bool) {
 	return mac, ok
 }
 
-func (l leaseTable) Leased(mac string) (all []netip.Addr) {
-	for addr, holder := range l {
-		if holder == mac {
-			all = append(all, netip.MustParseAddr(addr))
-		}
-	}
-	return all
-}
-
 // bind binds tickets to the leases of a table.
 func (l leaseTable) bind(o *Options) {
-	o.Bindings = netboot.Bindings{Leases: l, Servers: o.Tickets.(netboot.Servers)}
+	o.Bindings = netboot.Bindings{Evidence: netboot.Evidence{Leases: l}, Servers: o.Tickets.(netboot.Servers)}
 }
 
 var key = model.NewTokenKey([]byte(strings.Repeat("k", 32)))
 
+// tokenOf is the token of a ticket's configuration in the first boot.
+func tokenOf(t *model.Ticket) model.Sensitive { return key.Config(t, 0) }
+
+// newImages returns Images for which a registry on this machine is one like others,
+// unless the configuration names registries.
 func newImages(t *testing.T, o ImageOptions) *Images {
 	t.Helper()
+	o.open = len(o.AllowedRegistries) == 0 && o.Inside == nil
 	i, err := NewImages(o)
 	if err != nil {
 		t.Fatal(err)

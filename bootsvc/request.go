@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"ingot/model"
 )
 
 // request is one request on its way through a handler.
@@ -14,9 +16,10 @@ type request struct {
 	*http.Request
 	w      answer
 	at     route
-	args   []string   // the elements of the path behind its first
-	client netip.Addr // who asks
-	id     string     // the UUID or MAC address that the request is for, for the log
+	args   []string    // the elements of the path behind its first
+	client netip.Addr  // who asks
+	by     model.Asker // likewise, as far as that was judged
+	id     string      // the UUID or MAC address that the request is for, for the log
 }
 
 // newRequest returns a request for a route. Who asks is known from the connection itself,
@@ -24,6 +27,7 @@ type request struct {
 func newRequest(w http.ResponseWriter, r *http.Request, stall time.Duration) *request {
 	from, _ := netip.ParseAddrPort(r.RemoteAddr) // the zero value is an address that nobody has
 	req := &request{Request: r, w: answer{ResponseWriter: w, stall: stall}, client: from.Addr().Unmap()}
+	req.by.Client = req.client
 	req.at, req.args = find(r.URL.Path)
 	return req
 }

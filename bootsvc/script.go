@@ -23,7 +23,7 @@ func (s *Server) serveScript(r *request) {
 	}
 	// also a machine that is only sent on to its disk: whether a server has a ticket is
 	// nobody else's business
-	if why := s.judgeScript(offer, r); why.refused() {
+	if why := s.judgeAddress(offer, r); why.refused() {
 		s.deny(r, offer, model.ThingScript, why)
 		return
 	}
@@ -81,7 +81,7 @@ func replay(o model.Offer) refusal {
 // sees nothing more of the boot, so then it is noted as the last thing served: asked
 // again, the machine boots from its disk.
 func (s *Server) serveTicketScript(r *request, o model.Offer) {
-	b := s.bootOf(o.Ticket)
+	b := s.bootOf(o.Ticket, nextBoot(o))
 	m, ok := s.mannerOf(r, b)
 	if !ok {
 		return

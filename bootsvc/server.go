@@ -42,11 +42,11 @@ type Tickets interface {
 	// bytes until the ticket ends.
 	Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, error)
 	// Note records durably that a server reached a stage; client is who asked. It is not
-	// called for a script or Ignition that Offer's progress shows already.
+	// called for a script or Ignition that Offer's progress shows already of this boot.
 	Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error
-	// Use tells that a client asked for a thing that a ticket stands for, and was served
+	// Use tells that somebody asked for a thing that a ticket stands for, and was served
 	// it or refused for a reason. It neither blocks nor fails.
-	Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refused model.TicketRefusal)
+	Use(t *model.Ticket, what model.TicketThing, by model.Asker, refused model.TicketRefusal)
 	// Pinned returns a ticket that is in use and pins a layer of a repository.
 	Pinned(repository, digest string) (*model.Ticket, bool)
 }
@@ -60,8 +60,9 @@ type Options struct {
 	// networks than one.
 	URLFromHost bool
 	Tickets     Tickets
-	// Token returns a ticket's token.
-	Token  func(*model.Ticket) model.Sensitive
+	// Token returns the token that a ticket's configuration is fetched with in one of the
+	// boots that Progress counts.
+	Token  func(t *model.Ticket, boot int) model.Sensitive
 	Images *Images
 	// Cache keeps layers on disk, and bounds their fetches; nil streams each layer
 	// from its registry to each client.
@@ -72,9 +73,13 @@ type Options struct {
 	Downloads int
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
-	// Bindings say from which addresses servers may use their tickets, and which server
-	// holds the lease on an address; the zero value knows no leases.
+	// Bindings say who may use the servers' tickets, and which server is at an address;
+	// the zero value knows nobody.
 	Bindings netboot.Bindings
+	// Settle waits, for a bounded time, until what DHCP heard before it was called is
+	// written down: a network card that is known by that alone may ask here within
+	// milliseconds. nil means that there is nothing to wait for.
+	Settle func(context.Context)
 	// DiskBoot says how a server is sent on to its disk; nil means DiskExit for all.
 	DiskBoot func(model.ServerName) DiskBoot
 
@@ -88,11 +93,12 @@ type Server struct {
 	base       string
 	fromHost   bool
 	tickets    Tickets
-	token      func(*model.Ticket) model.Sensitive
+	token      func(*model.Ticket, int) model.Sensitive
 	images     *Images
 	cache      *imagecache.Cache
 	loaders    *netboot.Loaders
 	bindings   netboot.Bindings
+	settle     func(context.Context)
 	diskBoot   func(model.ServerName) DiskBoot
 	boots      *lru[string, *boot] // by UUID
 	scripts    *netboot.Guard
@@ -122,6 +128,7 @@ func NewServer(o Options) (*Server, error) {
 		cache:      o.Cache,
 		loaders:    o.Loaders,
 		bindings:   o.Bindings,
+		settle:     o.Settle,
 		diskBoot:   o.DiskBoot,
 		boots:      newLRU[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptGuard(),
@@ -137,13 +144,17 @@ func NewServer(o Options) (*Server, error) {
 	if o.Downloads > 0 {
 		s.downloads = make(chan struct{}, o.Downloads)
 	}
+	if s.settle == nil {
+		s.settle = func(context.Context) {}
+	}
 	if s.clock == nil {
 		s.clock = time.Now
 	}
 	return s, nil
 }
 
-// NewHTTPServer returns an http.Server with limits that fit machines that boot.
+// NewHTTPServer returns an http.Server with limits that fit machines that boot. They are
+// part of what neighbour.Memory must be longer than.
 // It has no limit on a whole answer: the handler's write deadline moves on with
 // progress. A request has no body to wait for: who takes one gives it a deadline of
 // its own.
@@ -152,7 +163,7 @@ func NewHTTPServer(h http.Handler) *http.Server {
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       10 * time.Second,
-		IdleTimeout:       time.Minute,
+		IdleTimeout:       20 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 	}
 }

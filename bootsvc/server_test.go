@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/ocitest"
 	"ingot/model"
 )
@@ -41,11 +42,15 @@ func scriptTicket() *model.Ticket {
 	}
 }
 
+// newServer makes a server that serves everybody, unless the test is about that.
 func newServer(t testing.TB, d Tickets, change func(*Options)) *Server {
 	t.Helper()
-	o := Options{URL: "http://boot.example:8082/", Tickets: d, Token: key.Token}
+	o := Options{URL: "http://boot.example:8082/", Tickets: d, Token: key.Config, Clock: func() time.Time { return armed.Add(time.Second) }}
 	if change != nil {
 		change(&o)
+	}
+	if o.Bindings.Servers == nil {
+		o.Bindings.Binding = netboot.BindNothing
 	}
 	s, err := NewServer(o)
 	if err != nil {
@@ -141,8 +146,8 @@ func with(d *desk, ended model.TicketState, always bool, p *model.Progress) {
 }
 
 func TestWhoIsGivenWhat(t *testing.T) {
-	token := key.Token(scriptTicket()).Reveal()
-	foreign := key.Token(&model.Ticket{ID: "other", UUID: uuid1}).Reveal()
+	token := tokenOf(scriptTicket()).Reveal()
+	foreign := tokenOf(&model.Ticket{ID: "other", UUID: uuid1}).Reveal()
 	script := func(d *desk) { with(d, "", false, &model.Progress{ScriptAt: armed}) }
 	ignition := func(d *desk) { with(d, "", false, &model.Progress{ScriptAt: armed, IgnitionAt: armed}) }
 	const (
@@ -268,7 +273,7 @@ func TestContentTypes(t *testing.T) {
 	for target, want := range map[string]string{
 		"/ipxe":          "text/plain; charset=utf-8",
 		"/ipxe/" + uuid1: "text/plain; charset=utf-8",
-		"/ignition/" + uuid1 + "/" + key.Token(scriptTicket()).Reveal(): "application/vnd.coreos.ignition+json",
+		"/ignition/" + uuid1 + "/" + tokenOf(scriptTicket()).Reveal(): "application/vnd.coreos.ignition+json",
 	} {
 		if got := ask(h, http.MethodGet, target).Header().Get("Content-Type"); got != want {
 			t.Errorf("%s is %s, want %s", target, got, want)
@@ -724,7 +729,7 @@ func FuzzScriptPath(f *testing.F) {
 	d := newDesk()
 	d.arm(scriptTicket(), "{}")
 	h := newServer(f, d, nil).Handler()
-	token := key.Token(scriptTicket()).Reveal()
+	token := tokenOf(scriptTicket()).Reveal()
 	f.Fuzz(func(t *testing.T, target string) {
 		w := ask(h, http.MethodGet, target)
 		if w.Code != 200 && w.Code != 404 && w.Code != 403 {

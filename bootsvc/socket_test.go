@@ -65,7 +65,7 @@ func everyRoute(t *testing.T) (*rack, []string) {
 	}
 	r.desk.arm(r.ticket, payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.seal().Reveal())
 	r.desk.offers[mac1] = r.desk.offers[uuid1]
-	token := key.Token(r.ticket).Reveal()
+	token := tokenOf(r.ticket).Reveal()
 	return r, []string{
 		"/httpboot", "/loader/ipxe.efi", "/ipxe", "/ipxe/" + uuid1, "/ipxe/" + mac1, layerPath(r.ticket, r.ticket.Image.Kernel), netboot.UKIPath(r.ticket),
 		"/ignition/" + uuid1, "/ignition/" + uuid1 + "/" + token, "/nocloud/" + uuid1 + "/" + token + "/user-data", "/nothing",
@@ -101,7 +101,7 @@ func TestOddRequestsOverSockets(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	r, _ := everyRoute(t)
 	addr := r.Listener.Addr().String()
-	ignition := "/ignition/" + strings.ToUpper(uuid1) + "/" + key.Token(r.ticket).Reveal()
+	ignition := "/ignition/" + strings.ToUpper(uuid1) + "/" + tokenOf(r.ticket).Reveal()
 	kernel := layerPath(r.ticket, r.ticket.Image.Kernel)
 	for title, tc := range map[string]struct {
 		path, header string
@@ -261,7 +261,7 @@ func aThousandMachines(t *testing.T, slots, again int64, options func(*Options),
 		clients.Go(func() {
 			<-start
 			ticket := model.Ticket{ID: fmt.Sprint(n), UUID: crowdUUID(n), Image: r.ticket.Image}
-			for _, path := range []string{"/ipxe/" + ticket.UUID, "/ignition/" + ticket.UUID + "/" + key.Token(&ticket).Reveal()} {
+			for _, path := range []string{"/ipxe/" + ticket.UUID, "/ignition/" + ticket.UUID + "/" + tokenOf(&ticket).Reveal()} {
 				if resp, body := speakPatiently(addr, path); resp == nil || resp.StatusCode != http.StatusOK || len(body) == 0 {
 					t.Errorf("T11: %s: %v", path, resp)
 				}

@@ -29,17 +29,21 @@ func (f refusal) refused() bool { return f.reason != "" }
 // The refusals for what is shown, and for the ticket's own state; those for addresses
 // are netboot's.
 var (
-	refusedToken    = refusal{model.RefusedToken, "the token is not that of this server's boot ticket: it stands in the boot script that the server is served"}
-	refusedNoToken  = refusal{model.RefusedToken, missingToken}
-	refusedStranger = refusal{model.RefusedAddress, missingToken}
-	refusedSpent    = refusal{model.RefusedSpent, "the boot ticket that this was for has ended, by success, by timeout or by a newer one: a server is served again once its next ticket is armed, see ingot explain server"}
-	refusedLayer    = refusal{model.RefusedAddress, "the boot ticket of the server that asks does not pin this layer"}
-	refusedReplay   = refusal{reason: model.RefusedReplay} // it is told to boot from disk
+	refusedToken   = refusal{model.RefusedToken, "the token is not that of this server's boot ticket: it stands in the boot script that the server is served"}
+	refusedNoToken = refusal{model.RefusedToken, missingToken}
+	refusedSpent   = refusal{model.RefusedSpent, "the boot ticket that this was for has ended, by success, by timeout or by a newer one: a server is served again once its next ticket is armed, see ingot explain server"}
+	refusedLate    = refusal{model.RefusedSpent, "the configuration was fetched more than 5 minutes ago, and is not given again in this boot"}
+	refusedLayer   = refusal{model.RefusedAddress, "the boot ticket of the server that asks does not pin this layer"}
+	refusedReplay  = refusal{reason: model.RefusedReplay} // it is told to boot from disk
 )
+
+// configLife is for how long the configuration can be fetched again: the token for it
+// stays on the kernel's command line for as long as the machine runs.
+const configLife = 5 * time.Minute
 
 // missingToken is said in the same words to whoever asks without a token, so that they
 // tell a stranger nothing about the server.
-const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; without it only the machine itself is served, at the address that Ingot leased to it"
+const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; without it only the machine itself is served"
 
 // offer returns the boot ticket of the server with a UUID in any case, or a MAC address.
 func (s *Server) offer(r *request, id string) (offer model.Offer, known bool) {
@@ -68,17 +72,26 @@ func (s *Server) bearer(r *request, what model.TicketThing) (model.Offer, bool) 
 }
 
 // judgeBearer returns why who shows a token is not served. The address comes first, so
-// that nobody learns at another server's address whether a token is right.
+// that nobody else learns whether a token is right.
 func (s *Server) judgeBearer(o model.Offer, r *request, shown string) refusal {
-	if why := s.judgeAddress(o, r); why.refused() {
-		return why
+	misplaced, wrong := s.judgeAddress(o, r), s.judgeToken(o, shown)
+	r.by.Token = !wrong.refused()
+	if misplaced.refused() {
+		return misplaced
 	}
+	return wrong
+}
+
+// judgeToken returns why a token is not good.
+func (s *Server) judgeToken(o model.Offer, shown string) refusal {
 	if o.Ticket == nil {
 		return refusedToken
 	}
-	b := s.bootOf(o.Ticket)
+	b := s.bootOf(o.Ticket, presentBoot(o))
 	isShown := func(b *boot) bool { return sameToken(b.token, shown) }
 	switch {
+	case isShown(b) && netboot.InUse(o.Ticket) && s.late(o):
+		return refusedLate
 	case isShown(b) && netboot.InUse(o.Ticket):
 		return refusal{}
 	case isShown(b), slices.ContainsFunc(b.former, isShown):
@@ -87,17 +100,22 @@ func (s *Server) judgeBearer(o model.Offer, r *request, shown string) refusal {
 	return refusedToken
 }
 
-// judgeAddress returns why a server's ticket may not be used from where r comes from.
-func (s *Server) judgeAddress(o model.Offer, r *request) refusal {
-	reason, told := s.bindings.Refusal(o, r.client)
-	return refusal{reason, told}
+// late reports whether a server's configuration was fetched so long ago that nobody needs
+// it any more for the present boot.
+func (s *Server) late(o model.Offer) bool {
+	at := configured(o)
+	return !at.IsZero() && !s.clock().Before(at.Add(configLife))
 }
 
-// judgeScript returns why a server's script, which tells its token, may not be given to
-// where r comes from.
-func (s *Server) judgeScript(o model.Offer, r *request) refusal {
-	reason, told := s.bindings.ScriptRefusal(o, r.client)
-	return refusal{reason, told}
+// judgeAddress returns why a server's ticket may not be used from where r comes from.
+func (s *Server) judgeAddress(o model.Offer, r *request) refusal {
+	v := s.bindings.Judge(o, r.client)
+	if v.Refusal == model.RefusedUnknown && o.Ticket != nil && o.Ticket.Purpose == model.PurposeDiscovery {
+		_ = r
+		v = s.bindings.Judge(o, r.client)
+	}
+	r.by = v.By
+	return refusal{v.Refusal, v.Told}
 }
 
 // sameToken compares in constant time.
@@ -115,11 +133,11 @@ func (s *Server) deny(r *request, o model.Offer, what model.TicketThing, why ref
 func (s *Server) noteRefusal(r *request, o model.Offer, what model.TicketThing, reason model.TicketRefusal) {
 	s.metrics.refusals.WithLabelValues(string(what), string(reason)).Inc()
 	if o.Ticket != nil {
-		s.tickets.Use(o.Ticket, what, r.client, reason)
+		s.tickets.Use(o.Ticket, what, r.by, reason)
 	}
 	if s.complaints.due(complaint{o.Server, reason}, s.clock()) {
 		s.log.LogAttrs(r.Context(), levelOf(reason), "boot request refused", slog.String("server", string(o.Server)),
-			slog.String("what", string(what)), slog.String("reason", string(reason)), slog.String("client", r.client.String()))
+			slog.String("what", string(what)), slog.String("reason", string(reason)), slog.String("client", r.client.String()), slog.String("mac", r.by.MAC))
 	}
 }
 
@@ -135,7 +153,7 @@ func levelOf(reason model.TicketRefusal) slog.Level {
 // served tells a ticket's history that a client was given a thing. A HEAD gives nothing.
 func (s *Server) served(r *request, t *model.Ticket, what model.TicketThing) {
 	if r.Method == http.MethodGet {
-		s.tickets.Use(t, what, r.client, "")
+		s.tickets.Use(t, what, r.by, "")
 	}
 }
 
@@ -143,13 +161,17 @@ func (s *Server) served(r *request, t *model.Ticket, what model.TicketThing) {
 // itself when that cannot be. A stage is recorded once.
 func (s *Server) note(r *request, o model.Offer, stage model.BootStage) bool {
 	t := o.Ticket
-	if reached(o, stage) {
+	again := reached(o, stage)
+	if again && !beginsAnew(o, stage) {
 		return true
 	}
 	if err := s.tickets.Note(r.Context(), t, stage, r.client); err != nil {
 		s.log.Error("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
 		r.unavailable("boot progress cannot be recorded at present")
 		return false
+	}
+	if again {
+		return true
 	}
 	s.log.LogAttrs(r.Context(), slog.LevelInfo, "server boots", slog.String("server", string(t.Server)),
 		slog.String("uuid", t.UUID), slog.String("purpose", string(t.Purpose)), slog.String("stage", string(stage)))
@@ -167,6 +189,14 @@ func reached(o model.Offer, stage model.BootStage) bool {
 		return !p.ScriptAt.IsZero()
 	}
 	return stage == model.StageIgnition && !p.IgnitionAt.IsZero()
+}
+
+// beginsAnew reports whether a stage that was reached before is of another boot.
+func beginsAnew(o model.Offer, stage model.BootStage) bool {
+	if stage == model.StageScript {
+		return !configured(o).IsZero()
+	}
+	return configured(o).IsZero()
 }
 
 // tryNote notes a stage that a boot does not depend on.

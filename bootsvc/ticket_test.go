@@ -2,10 +2,10 @@ package bootsvc
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +54,7 @@ func newSegment(t *testing.T) *segment {
 	s.desk.arm(&other, `{"ignition":{"version":"3.3.0"}}`)
 	s.desk.offers["02:00:00:00:00:02"] = s.desk.offers[uuid2]
 	s.arm(s.ticket)
-	token := key.Token(&ticket).Reveal()
+	token := tokenOf(&ticket).Reveal()
 	uki := netboot.UKIPath(&ticket)
 	bareUKI, _, _ := strings.Cut(uki, "?")
 	bareKernel, _, _ := strings.Cut(layerPath(&ticket, ticket.Image.Kernel), "&uuid=")
@@ -79,13 +79,6 @@ func (s *segment) arm(t *model.Ticket) {
 	s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
 }
 
-// unseen has no lease known of some addresses.
-func (s *segment) unseen(all ...string) {
-	for _, a := range all {
-		delete(s.leases, a)
-	}
-}
-
 // fetch asks for what s1's ticket stands for, which was not used so far, and returns
 // the status code and what was told of uses.
 func (s *segment) fetch(from, what string) string {
@@ -99,32 +92,28 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 	all := []string{"script", "script by MAC", "Ignition", "Ignition, tokenless", "user-data", "meta-data", "kernel", "UKI"}
 	unnamed := []string{"kernel, unnamed", "UKI, unnamed"}
 	every := append(append([]string{}, all...), unnamed...)
-	leasing := func(netip.Addr) bool { return true }
+	discovery := func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }
+	binding := func(b netboot.Binding) func(*segment) {
+		return func(s *segment) { s.service.bindings.Binding = b }
+	}
 	for title, tc := range map[string]struct {
-		world  func(*segment)
-		from   []string
-		what   []string
-		served bool
+		world   func(*segment)
+		from    []string
+		what    []string
+		refusal model.TicketRefusal
 	}{
-		"at its own addresses":                                      {nil, []string{own, own6}, every, true},
-		"Y01: not at the address of another server":                 {nil, []string{other}, every, false},
-		"at no interface that is not known":                         {nil, []string{guest}, all, false},
-		"not without a lease while it has one":                      {nil, []string{stranger, "fd00::9"}, all, false},
-		"firmware that is not known is served images":               {nil, []string{guest, stranger, "127.0.0.1"}, unnamed, true},
-		"an unknown interface, for its discovery":                   {func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }, []string{guest}, []string{"script", "Ignition", "kernel"}, true},
-		"not without a token there, even so":                        {func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }, []string{guest}, []string{"Ignition, tokenless"}, false},
-		"anywhere in a network whose leases are not seen":           {func(s *segment) { s.unseen(own, own6) }, []string{stranger, "127.0.0.1"}, []string{"script", "Ignition", "meta-data", "kernel", "UKI"}, true},
-		"a script is for nobody without a lease where Ingot leases": {func(s *segment) { s.unseen(own, own6); s.service.bindings.Leasing = leasing }, []string{stranger, "fe80::1234"}, []string{"script", "script by MAC"}, false},
-		"nor is that of a discovery": {func(s *segment) {
-			s.unseen(own, own6)
-			s.service.bindings.Leasing = leasing
-			s.ticket.Purpose = model.PurposeDiscovery
-		}, []string{stranger}, []string{"script"}, false},
-		"it is for its lease there":                  {func(s *segment) { s.service.bindings.Leasing = leasing }, []string{own, own6}, []string{"script"}, true},
-		"and what shows the token is for who has it": {func(s *segment) { s.unseen(own, own6); s.service.bindings.Leasing = leasing }, []string{stranger}, []string{"Ignition", "meta-data"}, true},
-		"not without a token in such a network":      {func(s *segment) { s.unseen(own, own6) }, []string{stranger, "127.0.0.1"}, []string{"Ignition, tokenless"}, false},
-		"not at another server's, even there":        {func(s *segment) { s.unseen(own, own6); s.service.bindings.Binding = netboot.BindNothing }, []string{other}, every, false},
-		"anywhere where nothing is bound":            {func(s *segment) { s.service.bindings.Binding = netboot.BindNothing }, []string{guest, stranger}, []string{"script", "Ignition", "kernel"}, true},
+		"at its own addresses":                           {nil, []string{own, own6}, every, ""},
+		"Y01: not at the address of another server":      {nil, []string{other}, all, model.RefusedOther},
+		"nor what other tickets pin":                     {nil, []string{other}, unnamed, model.RefusedAddress},
+		"at no interface that is not known":              {nil, []string{guest}, all, model.RefusedUnknown},
+		"nor for its discovery":                          {discovery, []string{guest}, all, model.RefusedUnknown},
+		"not where nobody can be told apart":             {nil, []string{stranger, "fd00::9", "127.0.0.1", "fe80::ff:fe00:1"}, all, model.RefusedCannotTell},
+		"nor for its discovery there":                    {discovery, []string{stranger}, all, model.RefusedCannotTell},
+		"firmware that is not known is served images":    {nil, []string{guest, stranger, "127.0.0.1"}, unnamed, ""},
+		"not at another server's whatever is bound":      {binding(netboot.BindNothing), []string{other}, all, model.RefusedOther},
+		"anywhere where nothing is bound":                {binding(netboot.BindNothing), []string{guest, stranger}, []string{"script", "Ignition", "kernel"}, ""},
+		"not without a token there, where it is unknown": {binding(netboot.BindNothing), []string{guest}, []string{"Ignition, tokenless"}, model.RefusedUnknown},
+		"nor where it cannot be told":                    {binding(netboot.BindFirst), []string{stranger}, []string{"Ignition, tokenless"}, model.RefusedCannotTell},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s := newSegment(t)
@@ -136,17 +125,18 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 					s.arm(s.ticket) // nothing was fetched yet
 					s.service.scripts = netboot.NewScriptGuard()
 					s.desk.unnote()
-					want := "403, s1-1 " + thing(what) + " " + from + " WrongAddress"
+					served := tc.refusal == ""
+					want := "403, s1-1 " + thing(what) + " " + from + " " + string(tc.refusal)
 					switch {
-					case tc.served && strings.HasSuffix(what, "unnamed") && from != own && from != own6:
+					case served && strings.HasSuffix(what, "unnamed") && from != own && from != own6:
 						want = "200" // whose use that is, is not known
-					case tc.served:
+					case served:
 						want = "200, s1-1 " + thing(what) + " " + from
 					}
 					if got := s.fetch(from, what); got != want {
 						t.Errorf("%s at %s: got %q, want %q", what, from, got, want)
 					}
-					if !tc.served && s.desk.notes() != nil {
+					if !served && s.desk.notes() != nil {
 						t.Errorf("%s at %s was refused, and noted: %v", what, from, s.desk.notes())
 					}
 				}
@@ -168,6 +158,31 @@ func thing(what string) string {
 	return "image"
 }
 
+// A board whose BMC shows no MAC address is known by the card that asked DHCP, which asks
+// for more before that is written down.
+func TestACardIsKnownByWhatDHCPHeardOfItAMomentAgo(t *testing.T) {
+	const card, at = "02:00:00:00:00:03", "10.0.0.3"
+	for title, tc := range map[string]struct {
+		purpose model.TicketPurpose
+		path    string
+		want    int
+	}{
+		"its script, in discovery":            {model.PurposeDiscovery, "/ipxe/" + uuid1, http.StatusOK},
+		"what UEFI boots by HTTP":             {model.PurposeDiscovery, "/httpboot", http.StatusOK},
+		"but nobody is known by that in vain": {model.PurposeClaim, "/ipxe/" + uuid1, http.StatusForbidden},
+	} {
+		t.Run(title, func(t *testing.T) {
+			s := newSegment(t)
+			s.ticket.Purpose = tc.purpose
+			s.arm(s.ticket)
+			s.service.settle = func(context.Context) { s.desk.offers[card] = s.desk.offers[uuid1] }
+			if w := askFrom(s.service.Handler(), at, "boot.example", tc.path); w.Code != tc.want {
+				t.Errorf("answered %d, want %d: %s", w.Code, tc.want, w.Body)
+			}
+		})
+	}
+}
+
 func TestTheFirstClientIsTheOnlyOne(t *testing.T) {
 	s := newSegment(t)
 	delete(s.leases, "10.0.0.1")
@@ -176,7 +191,7 @@ func TestTheFirstClientIsTheOnlyOne(t *testing.T) {
 		{"10.9.9.9", "script", "200, s1-1 iPXE script 10.9.9.9"},
 		{"10.9.9.8", "Ignition", "403, s1-1 Ignition 10.9.9.8 WrongAddress"},
 		{"10.9.9.9", "Ignition", "200, s1-1 Ignition 10.9.9.9"},
-		{"10.0.0.2", "Ignition", "403, s1-1 Ignition 10.0.0.2 WrongAddress"},
+		{"10.0.0.2", "Ignition", "403, s1-1 Ignition 10.0.0.2 OtherServer"},
 		{"fd00::1", "Ignition", "200, s1-1 Ignition fd00::1"},
 	} {
 		if got := s.fetch(step.from, step.what); got != step.want {
@@ -273,13 +288,13 @@ func TestTheTokenOfAnOlderTicket(t *testing.T) {
 
 func TestAWrongTokenIsTold(t *testing.T) {
 	s := newSegment(t)
-	other := key.Token(s.desk.offers[uuid2].Ticket).Reveal()
+	other := tokenOf(s.desk.offers[uuid2].Ticket).Reveal()
 	for title, tc := range map[string]struct{ path, want string }{
 		"another server's":      {"/ignition/" + uuid1 + "/" + other, "403, s1-1 Ignition 10.0.0.1 WrongToken"},
 		"for cloud-init's data": {"/nocloud/" + uuid1 + "/" + other + "/user-data", "403, s1-1 cloud-init data 10.0.0.1 WrongToken"},
-		"its first half":        {"/ignition/" + uuid1 + "/" + key.Token(s.ticket).Reveal()[:13], "403, s1-1 Ignition 10.0.0.1 WrongToken"},
-		"one letter too many":   {"/ignition/" + uuid1 + "/" + key.Token(s.ticket).Reveal() + "a", "403, s1-1 Ignition 10.0.0.1 WrongToken"},
-		"in capitals":           {"/ignition/" + uuid1 + "/" + strings.ToUpper(key.Token(s.ticket).Reveal()), "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"its first half":        {"/ignition/" + uuid1 + "/" + tokenOf(s.ticket).Reveal()[:13], "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"one letter too many":   {"/ignition/" + uuid1 + "/" + tokenOf(s.ticket).Reveal() + "a", "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"in capitals":           {"/ignition/" + uuid1 + "/" + strings.ToUpper(tokenOf(s.ticket).Reveal()), "403, s1-1 Ignition 10.0.0.1 WrongToken"},
 	} {
 		s.paths[title] = tc.path
 		if got := s.fetch("10.0.0.1", title); got != tc.want {
@@ -308,7 +323,7 @@ func TestAStrangerLearnsNothing(t *testing.T) {
 			func() { s.desk.offers[uuid1] = &model.Offer{Server: "s1"} },
 			func() {
 				s.arm(s.ticket)
-				s.paths[what] = strings.Replace(s.paths[what], key.Token(s.ticket).Reveal(), testToken, 1)
+				s.paths[what] = strings.Replace(s.paths[what], tokenOf(s.ticket).Reveal(), testToken, 1)
 			},
 		} {
 			world()
@@ -326,12 +341,12 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	lines := func() int { return strings.Count(s.log.String(), `level=WARN msg="boot request refused"`) }
 	for range 50 {
 		_ = s.fetch("10.0.0.2", "Ignition")
-		_ = s.fetch("10.0.0.3", "kernel")
+		_ = s.fetch("10.0.0.2", "kernel")
 	}
 	if lines() != 1 {
 		t.Errorf("%d lines in the first minute:\n%s", lines(), s.log.String())
 	}
-	want := `server=s1 what=Ignition reason=WrongAddress client=10.0.0.2`
+	want := `server=s1 what=Ignition reason=OtherServer client=10.0.0.2 mac=02:00:00:00:00:02`
 	if !strings.Contains(s.log.String(), want) {
 		t.Errorf("no %s in\n%s", want, s.log.String())
 	}
@@ -350,7 +365,7 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	if lines() != 3 {
 		t.Errorf("a minute later there are %d lines", lines())
 	}
-	if strings.Contains(s.log.String(), key.Token(s.ticket).Reveal()) {
+	if strings.Contains(s.log.String(), tokenOf(s.ticket).Reveal()) {
 		t.Error("Y06: the log shows a token")
 	}
 	c := newComplaints()
@@ -402,5 +417,59 @@ func TestFirmwareThatIsNotKnownIsSaidToHaveReachedNothing(t *testing.T) {
 		if diff := cmp.Diff(want, s.desk.notes()); diff != "" {
 			t.Errorf("%s: noted (-want +got):\n%s", from, diff)
 		}
+	}
+}
+
+// TestATokenIsWorthNothingSoonAfterTheBoot: it stays on the kernel's command line, which
+// every program of the machine may read.
+func TestATokenIsWorthNothingSoonAfterTheBoot(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	const late = "403, s1-1 Ignition 10.0.0.1 Spent"
+	const served = "200, s1-1 Ignition 10.0.0.1"
+	for _, always := range []bool{false, true} {
+		t.Run(fmt.Sprintf("for always: %t", always), func(t *testing.T) {
+			s := newSegment(t)
+			ticket := *s.ticket
+			ticket.Always = always
+			s.arm(&ticket)
+			script := func() {
+				t.Helper()
+				w := askFrom(s.service.Handler(), "10.0.0.1", "boot.example", s.paths["script"])
+				_, rest, _ := strings.Cut(w.Body.String(), "/nocloud/"+uuid1+"/")
+				token, _, ok := strings.Cut(rest, "/ ")
+				if !ok {
+					t.Fatalf("the script has no token:\n%s", w.Body)
+				}
+				s.paths["Ignition"] = "/ignition/" + uuid1 + "/" + token
+				s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
+				s.desk.used()
+			}
+			check := func(what, path, want string) {
+				t.Helper()
+				s.paths["asked"] = path
+				if got := s.fetch("10.0.0.1", "asked"); got != want {
+					t.Errorf("%s: %s, want %s", what, got, want)
+				}
+			}
+			script()
+			first := s.paths["Ignition"]
+			s.now = s.now.Add(time.Hour)
+			check("before it is fetched", first, served)
+			s.now = s.ticket.ArmedAt.Add(configLife) // the desk notes the second after arming
+			check("soon after", first, served)
+			s.now = s.now.Add(2 * time.Second)
+			check("five minutes later", first, late)
+			if !always {
+				check("without a token", s.paths["Ignition, tokenless"], late)
+				return
+			}
+			check("without a token", s.paths["Ignition, tokenless"], served)
+			script()
+			second := s.paths["Ignition"]
+			check("in the next boot with the token of before", first, late)
+			check("in the next boot", second, served)
+			s.now = s.now.Add(configLife)
+			check("five minutes later again", second, late)
+		})
 	}
 }

@@ -33,6 +33,78 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     Then claim "web" is Booted on "s1"
     And "s1" was powered on once, installed once and wiped 0 times
 
+  Scenario Outline: a BMC that cannot be read, by <FAULT>, leaves its server's claim Booted
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+    When BMC "bmc-s1" suffers from "<FAULT>"
+    Then the status branch says of claim "web": "type: BMCReadable"
+    And claim "web" is Booted on "s1"
+    When Ingot is stopped and started again
+    Then the status branch says of claim "web": "type: BMCReadable"
+    And claim "web" is Booted on "s1"
+
+    Examples:
+      | FAULT           |
+      | refuse          |
+      | unauthorized    |
+      | new-certificate |
+
+  Scenario Outline: a BMC that shows no systems, by <FAULT>, makes its server nothing else
+    (a reading that lacks what is there is no reading)
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+    And BMC "bmc-s1" suffers from "<FAULT>"
+    When Ingot is stopped and started again
+    Then the status branch says of <OBJECT>: "<REASON>"
+    And "s1" is Reserved
+    When BMC "bmc-s1" no longer suffers from "<FAULT>"
+    And the power of "s1" is cut
+    Then "s1" runs from its disk again
+    And "s1" was powered on once, installed 0 times and wiped 0 times
+
+    Examples:
+      | FAULT            | OBJECT       | REASON        |
+      | ok-error         | BMC "bmc-s1" | HalfAnswer    |
+      | collection-empty | BMC "bmc-s1" | HalfAnswer    |
+      | no-systems       | server "s1"  | SystemMissing |
+
+  Scenario: of swapped blades, each is what it was
+    (a server is its machine, wherever that is plugged in)
+    Given the servers
+      | SERVER | BMC | STATE     |
+      | s1     | b   | Available |
+      | s2     | b   | Available |
+    And claims "one, two" run on "s1, s2"
+    And BMC "b" suffers from "blades-swapped"
+    When claim "one" is removed
+    Then "s1" is Available
+    And the disk of "s1" is empty
+    And claim "two" is Booted on "s2"
+    And "s2" was powered on 0 times, installed 0 times and wiped 0 times
+
+  Scenario Outline: a server whose BMC shows another machine in its place, or does not say which, is left alone
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And claim "web" runs on "s1"
+    And "s1" suffers from "<FAULT>"
+    When claim "web" is removed
+    Then the status branch says of server "s1": "<REASON>"
+    And nothing happens to "s1"
+    When "s1" no longer suffers from "<FAULT>"
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
+    Examples:
+      | FAULT        | REASON           |
+      | uuid-swapped | IdentityMismatch |
+      | uuid-missing | IdentityUnknown  |
+
   Scenario: a BMC that refuses its password is not asked again and again
     (or its account would be locked)
     Given the machines
@@ -52,6 +124,19 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | s1     | Available |
     And BMC "bmc-s1" suffers from "drop-sessions"
     When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on once, installed once and wiped 0 times
+
+  Scenario: an Ingot that is killed again and again leaves no sessions behind
+    (or the BMC would soon have none left for it)
+    Given a BMC keeps 3 sessions
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    When Ingot is killed and started again 5 times, each time once it has asked each BMC
+    And the claims are committed
       | CLAIM |
       | web   |
     Then claim "web" is Booted on "s1"
@@ -112,8 +197,7 @@ Feature: A BMC that misbehaves delays nobody but its own servers
     And the disk of "s1" is as it was
 
   Scenario: a power-on that is carried out and answered with an error is not repeated
-    Given BMCs may lie
-    And the machines
+    Given the machines
       | SERVER        | BMC  |
       | bmc1-system-0 | bmc1 |
     And the BMC of "bmc1-system-0" carries out resets and answers them with 500

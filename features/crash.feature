@@ -1,4 +1,6 @@
 Feature: Ingot may be killed at any moment and ends where it would have
+  (the points within Ingot, at each effect and each save, are enumerated by the test of
+  kill points; here are moments of the machine)
 
   Background:
     Given Ingot keeps its default intervals
@@ -13,15 +15,13 @@ Feature: Ingot may be killed at any moment and ends where it would have
 
     Examples:
       | MOMENT                       |
-      | its binding is stored        |
-      | its image is looked up       |
-      | the boot override is set     |
-      | power-on is asked for        |
       | the boot script is served    |
-      | the kernel is served         |
       | Ignition is served           |
-      | the boot state is reported   |
-      | it is Booted                 |
+
+  Scenario: killed when its server is powered on, which then meets a closed port
+    When claim "web" is committed, Ingot is killed once power-on is asked for, and started again once "s1" stands there
+    Then claim "web" is Booted on "s1"
+    And "s1" was powered on 2 times, installed once and wiped 0 times
 
   Scenario Outline: killed in a release, once <MOMENT>
     Given claim "web" runs on "s1"
@@ -33,13 +33,7 @@ Feature: Ingot may be killed at any moment and ends where it would have
 
     Examples:
       | MOMENT                    |
-      | the release is decided    |
-      | power-off is asked for    |
-      | Cleanup has begun         |
-      | the boot override is set  |
-      | power-on is asked for     |
       | the boot script is served |
-      | Ignition is served        |
       | the wipe is reported      |
 
   Scenario: killed again and again in a claim

@@ -12,7 +12,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/cmd/daemon"
-	"ingot/model"
+	"ingot/features/internal/rig"
 )
 
 // edit commits or removes a claim for any server.
@@ -30,6 +30,29 @@ func (w *world) edit(ctx context.Context, claim, what string) error {
 func killOnce(ctx context.Context, claim, what, moment string) error {
 	w := worldOf(ctx)
 	if err := w.killAt(ctx, claim, what, moment); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+// killUntilStranded is killOnce that starts Ingot only once a machine has met a closed port,
+// and has given up.
+func killUntilStranded(ctx context.Context, claim, what, moment, machine string) error {
+	w := worldOf(ctx)
+	m, err := w.machine(machine)
+	if err != nil {
+		return err
+	}
+	before := m.stranded()
+	if err := w.killAt(ctx, claim, what, moment); err != nil {
+		return err
+	}
+	if err := rig.Within(patience, func() error {
+		if m.stranded() == before {
+			return fmt.Errorf("%s has not given up", machine)
+		}
+		return nil
+	}); err != nil {
 		return err
 	}
 	return w.start()
@@ -64,21 +87,14 @@ func (w *world) killAt(ctx context.Context, claim, what, moment string) error {
 // and returns what says when it was done.
 var moments = map[string]func(*world, *machine) <-chan error{
 	"its binding is stored":      shown(func(s daemon.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State != daemon.ClaimUnbound }),
-	"its image is looked up":     served((*world).imageGate, "/manifests/"),
-	"the boot override is set":   overridden,
 	"power-on is asked for":      asked("On", "ForceOn"),
 	"the boot script is served":  served((*world).bootGate, "/ipxe/"),
-	"the kernel is served":       served((*world).bootGate, "/image"),
 	"Ignition is served":         served((*world).bootGate, "/ignition/"),
 	"the boot state is reported": served((*world).reportGate, "/bootstate"),
 	"it is Booted":               shown(func(s daemon.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State == daemon.ClaimBooted }),
-	"the release is decided":     shown(func(s daemon.Summary) bool { return len(s.Claims) == 0 }),
-	"power-off is asked for":     asked("GracefulShutdown", "ForceOff"),
-	"Cleanup has begun":          shown(func(s daemon.Summary) bool { return s.Servers[0].State == model.StateCleanup }),
 	"the wipe is reported":       served((*world).reportGate, "/wipe"),
 }
 
-func (w *world) imageGate() *gate  { return w.imagesSeen }
 func (w *world) bootGate() *gate   { return w.boot }
 func (w *world) reportGate() *gate { return w.report }
 
@@ -95,11 +111,6 @@ func served(by func(*world) *gate, path string) func(*world, *machine) <-chan er
 		})
 		return killed
 	}
-}
-
-// overridden is the moment when the BMC has the boot override.
-func overridden(w *world, m *machine) <-chan error {
-	return w.killWhen(func() bool { enabled, _, _ := m.Override(); return enabled == "Once" })
 }
 
 // asked is the moment when the BMC was asked for one of some resets.

@@ -65,3 +65,35 @@ Feature: A BMC is opened by what the MAC prefix database says, and by nothing mo
     When a BMCSecret for BMC "bmc1" is committed
     Then "bmc1-system-0" is Available
     And one password was refused by BMC "bmc1"
+
+  Scenario Outline: nothing is sent to a BMC <WHERE>, and its status says which line would change that
+    (or a manifest could lead the password of a BMC to a host of its author's own)
+    Given BMCs are in network "127.0.0.1/32" alone
+    And the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And a stranger listens at "<HOST>"
+    When BMC "own" by <SCHEME> at "<HOST>" is committed, with the secret of BMC "bmc-s1"
+    Then the status branch says of BMC "own": "<LINE>"
+    And the stranger was told nothing
+    And nothing happens to "s1"
+
+    Examples:
+      | WHERE                    | SCHEME | HOST      | LINE                                            |
+      | outside the BMC networks | https  | 127.0.0.9 | add 127.0.0.9/32 to bmc.networks                |
+      | by http                  | http   | 127.0.0.1 | add {prefix: 127.0.0.1/32, plain: true} to bmc. |
+
+  Scenario Outline: <WHAT> is no BMC unless it is named
+    Given BMCs may have any address
+    And the machines
+      | SERVER | BMC  |
+      | s1     | bmc1 |
+    And a stranger listens at "127.0.0.9"
+    When BMC "own" by https at "<HOST>" is committed, with the secret of BMC "bmc1"
+    Then the status branch says of BMC "own": "write bmc.networks: [0.0.0.0/0, 0::/0, <HOST>/32]"
+    And the stranger was told nothing
+
+    Examples:
+      | WHAT                    | HOST            |
+      | this machine            | 127.0.0.9       |
+      | a cloud's metadata host | 169.254.169.254 |

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+
+	"ingot/bmc/sim"
 )
 
 // The embedded store, and what it keeps records of servers in; Redis has a hash for that.
@@ -145,6 +148,57 @@ func makeHole(ctx context.Context, server string) error {
 func replaceKey(ctx context.Context) error {
 	w := worldOf(ctx)
 	return w.redis.do("SET "+serverHash+" mine", "+OK")
+}
+
+// storeTakesNoMore has each change of the store refused: Redis has no memory for it, or
+// the file system no room.
+func storeTakesNoMore(ctx context.Context) error {
+	w := worldOf(ctx)
+	w.changes = w.changesAsked()
+	if w.redis != nil {
+		return w.redis.do("CONFIG SET maxmemory 1", "+OK")
+	}
+	const room = 8 << 10 // a commit still fits, but no page of the embedded store
+	return w.ingot.limitFiles(room)
+}
+
+func storeTakesMore(ctx context.Context) error {
+	w := worldOf(ctx)
+	if w.redis != nil {
+		return w.redis.do("CONFIG SET maxmemory 0", "+OK")
+	}
+	return w.ingot.limitFiles(unix.RLIM_INFINITY)
+}
+
+// limitFiles lets the program write nothing beyond so many bytes of a file.
+func (p *program) limitFiles(bytes uint64) error {
+	return unix.Prlimit(p.command.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}, nil)
+}
+
+func keepNothing(ctx context.Context) error {
+	return worldOf(ctx).redis.do("CONFIG SET appendonly no", "+OK")
+}
+
+// nothingAsked watches that no BMC is asked to change anything once the store takes no
+// more.
+func nothingAsked(ctx context.Context) error {
+	w := worldOf(ctx)
+	return watch(func() error {
+		if n := w.changesAsked() - w.changes; n > 0 {
+			return fmt.Errorf("BMCs were asked %d times to change something", n)
+		}
+		return nil
+	})
+}
+
+// changesAsked counts the requests of BMCs to change something.
+func (w *world) changesAsked() (n int) {
+	for _, e := range w.rack.Events() {
+		if e.Kind == sim.EventRequest {
+			n++
+		}
+	}
+	return n
 }
 
 // dieTogether loses the leader and what Redis had since it was copied.

@@ -41,6 +41,41 @@ Feature: Machines become known without anybody typing
     Then "s1" is Available
     And "s1" is powered Off
 
+  Scenario: a server found running is not taken for off by a moment's Off
+    (law 1: some BMCs say so for seconds)
+    Given the servers
+      | SERVER | RUNS            | STATE   |
+      | s1     | somebody's work | Initial |
+    And the status branch says of server "s1": "FoundRunning"
+    When the BMC of "s1" says 3 times that it is Off
+    Then nothing happens to "s1"
+    And "s1" is Initial
+    And the status branch says of server "s1": "FoundRunning"
+
+  Scenario: a server found running that does not shut down is not forced off
+    Given the servers
+      | SERVER | RUNS            | STATE   |
+      | s1     | somebody's work | Initial |
+    And "s1" suffers from "graceful-ignored"
+    When the servers are committed
+      | SERVER | DISCOVER |
+      | s1     | please   |
+    Then the status branch says of server "s1": "it is not forced off"
+    And "s1" was powered on 0 times, installed 0 times and wiped 0 times
+    And "s1" is powered On
+
+  Scenario: a server that a person switches on is not Ingot's to discover
+    Given the machines
+      | SERVER        | BMC  | FAULT             |
+      | bmc1-system-0 | bmc1 | override-not-kept |
+    When BMC "bmc1" is committed
+    Then the status branch says of server "bmc1-system-0": "override"
+    When the power button of "bmc1-system-0" is pressed
+    Then the status branch says of server "bmc1-system-0": "FoundRunning"
+    And "bmc1-system-0" is Initial
+    And "bmc1-system-0" was powered on once, installed 0 times and wiped 0 times
+    And "bmc1-system-0" is powered On
+
   Scenario: a server whose name is in Git bears that name
     Given the servers
       | SERVER | RACK | STATE     |

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -19,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 204, redisStore: 210}
+var scenarios = map[storeKind]int{embeddedStore: 254, redisStore: 263}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -50,7 +51,25 @@ func buildAndRun(m *testing.M) (code int, err error) {
 	if err := rig.Build(ingotProgram, "ingot/cmd/ingot"); err != nil {
 		return 1, err
 	}
-	return m.Run(), nil
+	code = m.Run()
+	sayFailed()
+	return code, nil
+}
+
+// failed are the scenarios that failed, and why.
+var failed struct {
+	sync.Mutex
+	why []string
+}
+
+// sayFailed says last of all which scenarios failed: of a long log often only the end
+// is kept.
+func sayFailed() {
+	failed.Lock()
+	defer failed.Unlock()
+	for _, why := range failed.why {
+		fmt.Fprintf(os.Stderr, "FAILED: %.2000s\n", why)
+	}
 }
 
 func TestFeaturesOnEmbeddedStore(t *testing.T) { run(t, embeddedStore) }
@@ -72,18 +91,20 @@ func run(t *testing.T, store storeKind) {
 	suite := godog.TestSuite{
 		Name: "features on " + string(store),
 		ScenarioInitializer: func(sc *godog.ScenarioContext) {
-			sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
+			sc.Before(func(ctx context.Context, scenario *godog.Scenario) (context.Context, error) {
 				began.Add(1)
-				w, err := newWorld(store)
+				w, err := newWorld(scenario.Name, store)
 				return context.WithValue(ctx, worldKey{}, w), err
 			})
 			sc.StepContext().Before(noteBeforeAction)
 			sc.After(endScenario)
 			defineSteps(sc)
 			defineLaws(sc)
+			defineTenants(sc)
+			defineMACs(sc)
 		},
 		Options: &godog.Options{
-			Format: "progress", Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),
+			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),
 			Strict: true, Concurrency: concurrency, TestingT: t,
 		},
 	}

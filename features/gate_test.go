@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -41,9 +43,11 @@ type exchange struct {
 	uuid  string // of the machine, "" when the request does not say
 	code  int
 	disk  string // serial number of the first disk that a probe registered
-	// claim is whose Ignition the answer was, sum the SHA-256 of that.
-	claim model.ClaimName
-	sum   string
+	// claim is whose Ignition the answer was, sum the SHA-256 of that, and report the token
+	// in it that the machine reports with.
+	claim  model.ClaimName
+	sum    string
+	report string
 }
 
 func newGate() *gate {
@@ -132,7 +136,10 @@ func (g *gate) forward(r *http.Request, body []byte) (*http.Response, []byte, er
 		return nil, nil, err
 	}
 	req.Header = r.Header.Clone()
-	resp, err := straight.RoundTrip(req)
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // the gate listens on 127.0.0.1, where there is always one
+	web := webFrom(from.Addr())
+	defer web.CloseIdleConnections()
+	resp, err := web.RoundTrip(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,6 +152,17 @@ var (
 	tokenInPath = regexp.MustCompile(`/([a-z2-7]{26})(/|$)`)
 	uuidInPath  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 )
+
+// In a claim's Ignition the address stands in a data URL (RFC 2397), with escapes.
+var tokenInIgnition = regexp.MustCompile(`(?:/|%2[Ff])r(?:/|%2[Ff])([a-z2-7]{26})(?:/|%2[Ff]|\b)`)
+
+// reportToken is the token in an Ignition that the machine reports with, "" without one.
+func reportToken(ignition []byte) string {
+	if m := tokenInIgnition.FindSubmatch(ignition); m != nil {
+		return string(m[1])
+	}
+	return ""
+}
 
 // note remembers an exchange and tells who watches.
 func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) {
@@ -167,6 +185,7 @@ func (g *gate) note(r *http.Request, body []byte, code int, answer []byte) {
 	if code == http.StatusOK && strings.Contains(e.path, "/ignition/") {
 		sum := sha256.Sum256(answer)
 		e.claim, e.sum = ignitionOwner(answer), hex.EncodeToString(sum[:])
+		e.report = reportToken(answer)
 	}
 	g.mu.Lock()
 	g.passed = append(g.passed, e)
@@ -182,10 +201,17 @@ func (g *gate) tokens() []string {
 	var all []string
 	for _, e := range g.exchanges(func(e exchange) bool { return e.token != "" }) {
 		all = append(all, e.token)
+		if e.report != "" {
+			all = append(all, e.report)
+		}
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// straight passes answers on as they are.
-var straight = &http.Transport{DisableCompression: true}
+// webFrom makes requests from an address of this machine, and returns answers as they are.
+// Its idle connections are the caller's to close.
+func webFrom(from netip.Addr) *http.Transport {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(from.AsSlice())}}
+	return &http.Transport{DialContext: dialer.DialContext, DisableCompression: true}
+}

@@ -17,6 +17,16 @@ Feature: What is wrong in Git stays where it is wrong
     And the status branch says of the problems: "claims/db.yaml"
     And nothing happens to "s1"
 
+  Scenario: large files delay nobody else, and are never held in memory
+    (law 4)
+    When a file of 1000 MB and a manifest of 2 MB are committed along with the claims
+      | CLAIM | SERVER |
+      | shop  | s2     |
+    Then claim "shop" is Booted on "s2"
+    And the status branch says of the problems: "is larger than 1 MiB"
+    And nothing happens to "s1"
+    And Ingot never held more than 300 MB in memory
+
   Scenario: a claim whose manifest breaks keeps its server
     (law 1: it is no deletion)
     When a manifest of claim "web" that is broken is committed

@@ -127,6 +127,7 @@ func (w *world) wire(all []map[string]string) error {
 // bmcFaults are the faults that are a BMC's own, not one of its servers'.
 var bmcFaults = []sim.Fault{
 	sim.FaultRefuse, sim.FaultHang, sim.FaultUnauthorized, sim.FaultDropSessions, sim.FaultSessionLimit, sim.FaultSlow, sim.FaultServerError,
+	sim.FaultOKError, sim.FaultNoSystems, sim.FaultCollectionEmpty, sim.FaultBladesSwapped,
 }
 
 func (w *world) suffer(name string, fault sim.Fault) error {
@@ -170,6 +171,11 @@ func recoverFrom(ctx context.Context, name, fault string) error {
 	return m.ClearFault(sim.Fault(fault))
 }
 
+func keepSessions(ctx context.Context, n int) error {
+	worldOf(ctx).sessions = n
+	return nil
+}
+
 func networkFirst(ctx context.Context, name string) error {
 	m, err := worldOf(ctx).machine(name)
 	if err == nil {
@@ -182,6 +188,14 @@ func powerCut(ctx context.Context, name string) error {
 	m, err := worldOf(ctx).machine(name)
 	if err == nil {
 		m.PowerCut()
+	}
+	return err
+}
+
+func pressPower(ctx context.Context, name string) error {
+	m, err := worldOf(ctx).machine(name)
+	if err == nil {
+		m.PressPower()
 	}
 	return err
 }

@@ -62,3 +62,15 @@ Feature: An image that cannot be booted is found out before power-on
       | web   | s1     |
     Then the status branch says of claim "web": "line 5"
     And nothing happens to "s1"
+
+  Scenario: an image at a port of this machine that the configuration does not name is not asked for
+    (or a claim could find out what listens there)
+    Given a stranger listens at "127.0.0.9"
+    And image "bad" is at the stranger's port
+    When the claims are committed
+      | CLAIM | SERVER | IMAGE |
+      | web   | s1     | bad   |
+    Then the status branch says of boot configuration "web": "RegistryNotAllowed"
+    And the status branch says of claim "web": "boot.allowedRegistries must name it"
+    And the stranger was told nothing
+    And nothing happens to "s1"

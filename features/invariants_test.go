@@ -17,19 +17,22 @@ import (
 
 // endScenario checks what holds after every scenario, and takes its world down.
 // When anything failed it shows what is needed to find out why.
-func endScenario(ctx context.Context, sc *godog.Scenario, failed error) (context.Context, error) {
+func endScenario(ctx context.Context, sc *godog.Scenario, stepErr error) (context.Context, error) {
 	w, _ := ctx.Value(worldKey{}).(*world)
 	if w == nil {
 		return ctx, nil
 	}
 	var err error
-	if failed == nil {
+	if stepErr == nil {
 		err = w.invariants(ctx)
 	} else {
 		err = w.audit() // what was expected may fail because of what was done
 	}
-	if failed != nil || err != nil {
-		fmt.Fprintf(os.Stderr, "\n%s (on %s, seed %d): %v\n%s\n", sc.Name, w.store, w.seed, errors.Join(failed, err), w.evidence())
+	if why := errors.Join(stepErr, err); why != nil {
+		fmt.Fprintf(os.Stderr, "\n%s (on %s, seed %d): %v\n%s\n", sc.Name, w.store, w.seed, why, w.evidence())
+		failed.Lock()
+		failed.why = append(failed.why, fmt.Sprintf("%s: %s (on %s, seed %d): %v", sc.Uri, sc.Name, w.store, w.seed, why))
+		failed.Unlock()
 	}
 	return ctx, errors.Join(err, w.end())
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/cucumber/godog"
 	"sigs.k8s.io/yaml"
 
+	"ingot/bmc/sim"
 	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/model"
@@ -52,6 +53,10 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^Ingot is killed, the store loses all servers, and Ingot is started again$`:            loseServers,
 		`^Ingot is killed, the store's file is damaged, and Ingot is started again$`:            damageFile,
 		`^the store loses ` + name + `$`:                                                    makeHole,
+		`^the store takes no more$`:                                                         storeTakesNoMore,
+		`^the store takes more again$`:                                                      storeTakesMore,
+		`^Redis keeps nothing on disk$`:                                                     keepNothing,
+		`^no BMC was asked to change anything since$`:                                       nothingAsked,
 		`^a key of the store is made something else$`:                                       replaceKey,
 		`^Redis and the Ingot that leads die together, and Redis comes back from its copy$`: dieTogether,
 		`^the probe of a server reports 1500 neighbours$`:                                   manyNeighbours,
@@ -65,11 +70,22 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^claim ` + name + ` is not Unbound$`:                                                                            claimNotUnbound,
 		`^` + name + ` was restarted (once|\d+ times)$`:                                                                  wasRestarted,
 		`^Ingot is not ready because of its ` + name + `$`:                                                               notReadyFor,
+		`^Ingot is not ready because of its ` + name + `, and says ` + name + `$`:                                        notReadyAndSays,
+		`^the Ingot that stands by is not ready because of its ` + name + `, and says ` + name + `$`:                     standsByAndSays,
+		`^the log says ` + name + `$`:                                                                                    logSays,
 		`^Ingot says of server ` + name + `: ` + name + `$`:                                                              ingotSays,
 		`^the metrics say since when the status branch is not written$`:                                                  metricsSayUnpublished,
 
+		// what is larger than it should be
+		`^a file of (\d+) MB and a manifest of (\d+) MB are committed along with the claims$`: commitLarge,
+		`^Ingot never held more than (\d+) MB in memory$`:                                     neverHeld,
+
+		// what the status branch says of secrets
+		`^what claims? ` + name + ` boots? is shown by no digest that others could compute$`: shownKeyed,
+		`^claims? ` + name + ` asks? for nothing but what is installed$`:                     askForNothingElse,
+		`^Ingot is killed, the store and the seal key are lost, and Ingot is started again$`: killAndLoseKey,
+
 		// BMCs
-		`^BMCs may lie$`: mayLie,
 		`^the BMC of ` + name + ` carries out resets and (answers them with 500|drops its answers|never answers them)$`: liesOfResets,
 		`^the BMC of ` + name + ` tells the truth again$`:                                                               tellsTheTruth,
 		`^the BMC of ` + name + ` says (\d+) times that it is Off$`:                                                     saysOff,
@@ -311,7 +327,7 @@ func (w *world) heldBy(claim string) (machines []string, err error) {
 		return nil, err
 	}
 	for _, name := range sortedKeys(w.machines) {
-		if book.Disk(w.machines[name].UUID()) == model.ClaimName("default/"+claim) {
+		if book.Disk(w.machines[name].UUID()) == claimName(claim) {
 			machines = append(machines, name)
 		}
 	}
@@ -382,8 +398,8 @@ func wasRestarted(ctx context.Context, name, times string) error {
 	}
 	restarts := func() error {
 		n := 0
-		for _, h := range w.truth.all() {
-			if h.machine == string(m.Name()) && (strings.HasPrefix(h.what, "restarted by ") || h.what == "power cycled") {
+		for _, e := range m.Events() {
+			if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {
 				n++
 			}
 		}
@@ -395,19 +411,26 @@ func wasRestarted(ctx context.Context, name, times string) error {
 	if err := rig.Within(patience, restarts); err != nil {
 		return err
 	}
-	for end := time.Now().Add(watched); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if err := restarts(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return watch(restarts)
 }
 
-// notReadyFor waits until a check of /readyz fails, and no other.
+// notReadyFor waits until a check of /readyz fails.
 func notReadyFor(ctx context.Context, check string) error {
-	w := worldOf(ctx)
+	return notReadyAndSays(ctx, check, "")
+}
+
+func notReadyAndSays(ctx context.Context, check, says string) error {
+	return worldOf(ctx).ingot.notReady(ctx, check, says)
+}
+
+func standsByAndSays(ctx context.Context, check, says string) error {
+	return worldOf(ctx).second.notReady(ctx, check, says)
+}
+
+// notReady waits until a check of /readyz fails, with a text in its error.
+func (p *program) notReady(ctx context.Context, check, says string) error {
 	return rig.Within(patience, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.ingot.where.Admin+"/readyz", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.where.Admin+"/readyz", nil)
 		if err != nil {
 			return err
 		}
@@ -423,11 +446,33 @@ func notReadyFor(ctx context.Context, check string) error {
 		if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(ready.Checks, func(c struct{ Name, Error string }) bool { return c.Name == check && c.Error != "" }) {
-			return fmt.Errorf("/readyz does not fail for want of %s: %+v", check, ready.Checks)
+		if !slices.ContainsFunc(ready.Checks, func(c struct{ Name, Error string }) bool {
+			return c.Name == check && c.Error != "" && strings.Contains(c.Error, says)
+		}) {
+			return fmt.Errorf("/readyz does not fail for want of %s with %q: %+v", check, says, ready.Checks)
 		}
 		return nil
 	})
+}
+
+func logSays(ctx context.Context, want string) error {
+	return rig.Within(patience, func() error {
+		if !strings.Contains(worldOf(ctx).log.text(), want) {
+			return fmt.Errorf("the log does not say %q", want)
+		}
+		return nil
+	})
+}
+
+// watch looks for a while whether check finds something wrong: that nothing happens has
+// no event to wait for.
+func watch(check func() error) error {
+	for end := time.Now().Add(watched); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func ingotSays(ctx context.Context, server, want string) error {

@@ -28,6 +28,20 @@ func killIngot(ctx context.Context) error {
 	return w.start()
 }
 
+// killOften kills Ingot while it has a session with each BMC, as each start has.
+func killOften(ctx context.Context, times int) error {
+	w := worldOf(ctx)
+	for range times {
+		if err := killIngot(ctx); err != nil {
+			return err
+		}
+		if err := w.lookedAt(sortedKeys(w.bmcs)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func killAndEmpty(ctx context.Context) error {
 	w := worldOf(ctx)
 	if err := w.kill(); err != nil {
@@ -37,6 +51,19 @@ func killAndEmpty(ctx context.Context) error {
 		return err
 	}
 	return w.start()
+}
+
+// loseReports has nobody answer what machines report, or again.
+func loseReports(ctx context.Context, what string) error {
+	w, err := begun(ctx)
+	if err != nil {
+		return err
+	}
+	w.report.open("")
+	if what == "arrives again" {
+		w.report.open(w.ingot.where.Registry)
+	}
+	return nil
 }
 
 func emptyStore(ctx context.Context) error { return worldOf(ctx).emptyStore() }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,7 +70,7 @@ func text(objects ...map[string]any) string {
 // bmcFile is the manifest of a BMC and its credentials.
 func (w *world) bmcFile(name string, labels map[string]any) string {
 	b := w.bmcs[name]
-	host, port := splitAddress(w.bmcAddress(name))
+	host, port, _ := net.SplitHostPort(b.Addr())
 	number, _ := strconv.Atoi(port)
 	o := object(model.KindBMC, name, labels)
 	s := spec(o)
@@ -110,6 +111,13 @@ func (w *world) describe(row map[string]string) error {
 			}
 		case "OPERATION":
 			annotate(o, model.AnnotationOperation, value)
+		case "DISKS":
+			annotate(o, model.AnnotationDisksAccepted, value)
+		case "MACS":
+			if value == "its own" {
+				value = m.MAC(0)
+			}
+			annotate(o, model.AnnotationMACAddresses, value)
 		case "DISCOVER":
 			annotate(o, model.AnnotationDiscover, value)
 		}
@@ -125,16 +133,25 @@ func annotate(o map[string]any, key, value string) {
 	}
 }
 
+// claimName is the name of a claim in full: a scenario leaves out the namespace default.
+func claimName(name string) model.ClaimName {
+	if !strings.Contains(name, "/") {
+		name = "default/" + name
+	}
+	return model.ClaimName(name)
+}
+
 // claim changes what Git says of a claim by the row of a table. A claim is on
 // and for the image linux if the table does not say otherwise.
 func (w *world) claim(row map[string]string) error {
 	name := row["CLAIM"]
 	o := w.claims[name]
 	if o == nil {
-		o = object(model.KindServerClaim, name, nil)
-		o["metadata"].(map[string]any)["namespace"] = "default"
+		namespace, short := model.SplitName(claimName(name))
+		o = object(model.KindServerClaim, short, nil)
+		o["metadata"].(map[string]any)["namespace"] = namespace
 		spec(o)["power"], spec(o)["image"] = "On", w.image["linux"]
-		spec(o)["ignitionSecretRef"] = map[string]any{"name": name}
+		spec(o)["ignitionSecretRef"] = map[string]any{"name": short}
 		w.claims[name] = o
 	}
 	for column, value := range row {
@@ -154,6 +171,8 @@ func (w *world) claim(row map[string]string) error {
 			annotate(o, model.AnnotationPriority, value)
 		case "REPROVISION":
 			annotate(o, model.AnnotationReprovision, value)
+		case "BOOTED":
+			annotate(o, model.AnnotationBooted, value)
 		case "IMAGE":
 			if w.image[value] == "" {
 				return fmt.Errorf("there is no image %q", value)
@@ -166,9 +185,10 @@ func (w *world) claim(row map[string]string) error {
 
 // ignitionOf is the secret that a claim hands to its server.
 func (w *world) ignitionOf(claim string) map[string]any {
-	o := object("Secret", claim, nil)
+	namespace, short := model.SplitName(claimName(claim))
+	o := object("Secret", short, nil)
 	o["apiVersion"] = "v1"
-	o["metadata"].(map[string]any)["namespace"] = "default"
+	o["metadata"].(map[string]any)["namespace"] = namespace
 	delete(o, "spec")
 	o["stringData"] = map[string]any{"ignition": cmp.Or(w.ignition[claim], fmt.Sprintf(
 		`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret))}

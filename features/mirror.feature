@@ -3,7 +3,6 @@ Feature: What is asked for is written down before a machine is touched
 
   Background:
     Given Ingot keeps its default intervals
-    And BMCs may lie
     And the servers
       | SERVER | STATE     |
       | s1     | Available |

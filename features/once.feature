@@ -2,8 +2,7 @@ Feature: What a commit asks for once is done at most once
   (law 1) An answer that was lost means unknown: Ingot looks, and repeats no restart.
 
   Background:
-    Given BMCs may lie
-    And the servers
+    Given the servers
       | SERVER | STATE     |
       | s1     | Available |
     And claim "web" runs on "s1"
@@ -40,6 +39,14 @@ Feature: What a commit asks for once is done at most once
     When Ingot is killed, the store is emptied, and Ingot is started again
     Then "s1" was restarted once
     And claim "web" is Booted on "s1"
+
+  Scenario: nothing is asked of a BMC that could not be written down before
+    When the store takes no more
+    And the power of "s1" is cut
+    Then Ingot is not ready because of its "store"
+    And no BMC was asked to change anything since
+    When the store takes more again
+    Then "s1" runs from its disk again
 
   Scenario: the next value is another request
     Given the servers are committed

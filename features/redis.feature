@@ -25,6 +25,21 @@ Feature: Redis may be away for a while, and may be shared
     And "s2" was powered on once, installed once and wiped 0 times
     And nothing happens to "s1"
 
+  Scenario: an Ingot that is cut off from Redis does not claim that another leads
+    When the store goes down
+    Then Ingot is not ready because of its "leadership", and says "nobody knows who leads"
+    When the store comes back
+    Then nothing happens to "s1, s2"
+
+  Scenario: an Ingot that stands by says who leads
+    When another Ingot stands by
+    Then the Ingot that stands by is not ready because of its "leadership", and says "this one stands by: another ingot leads"
+
+  Scenario: Redis that may lose what it took is named where nothing else would remember
+    Given Redis keeps nothing on disk
+    When the status branch need not be written first
+    Then the log says "StoreNotDurable"
+
   Scenario: an Ingot that stands by takes over
     Given another Ingot stands by
     When the Ingot that leads is killed

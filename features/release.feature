@@ -34,6 +34,33 @@ Feature: A server whose claim leaves Git is wiped before anybody else has it
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  Scenario: a disk that the wipe does not see is an Error, though the wipe reports no failure
+    Given "s1" suffers from "disk-hidden"
+    When claim "web" is removed
+    And the claims are committed
+      | CLAIM | SERVER |
+      | db    | s1     |
+    Then "s1" is in Error, and its status names the disk
+    And claim "db" is Unbound
+
+  Scenario: nor does asking for another wipe let it pass
+    Given "s1" suffers from "disk-hidden"
+    And claim "web" is removed
+    And "s1" is in Error, and its status names the disk
+    When the servers are committed
+      | SERVER | OPERATION |
+      | s1     | retry#1   |
+    Then "s1" is wiped again, and is in Error
+
+  Scenario: a person may say that it is to be passed over
+    Given "s1" suffers from "disk-hidden"
+    And claim "web" is removed
+    And "s1" is in Error, and its status names the disk
+    When the servers are committed
+      | SERVER | DISKS       |
+      | s1     | as-reported |
+    Then "s1" is Available
+
   Scenario: a wipe says how far it is
     Given "s1" suffers from "wipe-hangs"
     When claim "web" is removed

@@ -16,14 +16,14 @@ func sendReport(ctx context.Context, server, flaw string) error {
 		return err
 	}
 	token, body := "", fmt.Sprintf(`{"systemUUID": %q, "data": {}}`, m.UUID())
-	current, err := w.tokenOf(server, "/ignition/")
+	current, err := w.reportTokenOf(server)
 	if err != nil {
 		return err
 	}
 	switch flaw {
 	case "bears no token":
 	case `bears the token of "s2"`:
-		token, err = w.tokenOf("s2", "/ignition/")
+		token, err = w.reportTokenOf("s2")
 	case "bears the token of its discovery":
 		token, err = w.tokenOf(server, "/register")
 	case "bears a token that was made up":
@@ -42,7 +42,7 @@ func sendReport(ctx context.Context, server, flaw string) error {
 	if token != "" {
 		path = "/r/" + token + path
 	}
-	return w.send(ctx, http.MethodPost, w.report.server.URL+path, body)
+	return w.send(ctx, m, http.MethodPost, w.report.server.URL+path, body)
 }
 
 // tokenOf is the newest token that a machine was seen to use in a kind of path.
@@ -59,6 +59,19 @@ func (w *world) tokenOf(server, path string) (string, error) {
 	return all[len(all)-1].token, nil
 }
 
+// reportTokenOf is the newest token that a machine was given to report with.
+func (w *world) reportTokenOf(server string) (string, error) {
+	m, err := w.machine(server)
+	if err != nil {
+		return "", err
+	}
+	all := w.boot.exchanges(func(e exchange) bool { return e.report != "" && e.uuid == m.UUID() })
+	if len(all) == 0 {
+		return "", fmt.Errorf("%s was never given a token to report with", server)
+	}
+	return all[len(all)-1].report, nil
+}
+
 func askIgnition(ctx context.Context, server, other string) error {
 	w := worldOf(ctx)
 	m, err := w.machine(server)
@@ -69,18 +82,20 @@ func askIgnition(ctx context.Context, server, other string) error {
 	if err != nil {
 		return err
 	}
-	return w.send(ctx, http.MethodGet, w.boot.server.URL+"/ignition/"+m.UUID()+"/"+token, "")
+	return w.send(ctx, m, http.MethodGet, w.boot.server.URL+"/ignition/"+m.UUID()+"/"+token, "")
 }
 
-// send makes a request and keeps the status code of the answer.
-func (w *world) send(ctx context.Context, method, url, body string) error {
+// send makes a request from a machine's address, and keeps the status code of the answer.
+func (w *world) send(ctx context.Context, from *machine, method, url, body string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader([]byte(body)))
 	if err != nil {
 		return err
 	}
-	resp, err := straight.RoundTrip(req)
+	web := webFrom(from.HostAddress())
+	defer web.CloseIdleConnections()
+	resp, err := web.RoundTrip(req)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,27 @@ func inError(ctx context.Context, name string) error {
 	if len(seen) == 0 {
 		return fmt.Errorf("the probe of %s never named a disk", name)
 	}
-	return w.statusHolds("servers/"+name+".yaml", "(serial "+seen[0].disk+")")
+	return w.statusHolds("servers/"+name+".yaml", "(serial "+seen[0].disk)
+}
+
+// wipedAgain waits for the report of a second wipe, which changes nothing.
+func wipedAgain(ctx context.Context, name string) error {
+	w := worldOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	err = rig.Within(patience, func() error {
+		seen := w.report.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && strings.HasSuffix(e.path, "/wipe") })
+		if len(seen) < 2 {
+			return fmt.Errorf("%s reported %d wipes", name, len(seen))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return inError(ctx, name)
 }
 
 func claimIsOn(ctx context.Context, claim, state, server string) error {
@@ -66,7 +86,7 @@ func claimIsOn(ctx context.Context, claim, state, server string) error {
 
 func claimIn(s daemon.Summary, name string) (daemon.ClaimSummary, error) {
 	for _, c := range s.Claims {
-		if c.Name == model.ClaimName("default/"+name) {
+		if c.Name == claimName(name) {
 			return c, nil
 		}
 	}
@@ -101,9 +121,21 @@ func eachBooted(ctx context.Context, n int) error {
 		return nil
 	})
 	for name, m := range w.machines {
-		err = errors.Join(err, w.expect(name, m, facts{PowerOns: 1, Installs: 1}))
+		err = errors.Join(err, w.expect(name, m, facts{PowerOns: 1 + m.stranded(), Installs: 1}))
 	}
 	return err
+}
+
+// stranded counts the boots that came to nothing, as while Ingot is down: each is made
+// good by another power-on.
+func (m *machine) stranded() int {
+	n := 0
+	for _, e := range m.Events() {
+		if e.Kind == sim.EventNoDevice || strings.HasPrefix(e.What, "boot: failed") {
+			n++
+		}
+	}
+	return n
 }
 
 // nothingHappens waits until Ingot has acted upon another commit and has looked
@@ -305,9 +337,9 @@ func reportsRefused(ctx context.Context, name string) error {
 		return err
 	}
 	return rig.Within(patience, func() error {
-		given := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && e.token != "" })
+		given := w.boot.exchanges(func(e exchange) bool { return e.uuid == m.UUID() && e.report != "" })
 		refused := w.report.exchanges(func(e exchange) bool {
-			return e.code == 403 && slices.ContainsFunc(given, func(g exchange) bool { return g.token == e.token })
+			return e.code == 403 && slices.ContainsFunc(given, func(g exchange) bool { return g.report == e.token })
 		})
 		if len(refused) < 2 {
 			return fmt.Errorf("%d reports of %s were refused", len(refused), name)

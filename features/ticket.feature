@@ -20,8 +20,8 @@ Feature: A server is given what its own boot ticket stands for
   Scenario Outline: another server's <THING> is refused
     When "s2" asks for the <THING> of "s1"
     Then it is refused with 403
-    And the status branch says of server "s1": "the address is leased to another machine"
-    And the metrics count a refused <THING> for "WrongAddress"
+    And the status branch says of server "s1": "its MAC address is another server's"
+    And the metrics count a refused <THING> for "OtherServer"
     When "s1" asks for the <THING> of "s1"
     Then it is answered
 
@@ -39,12 +39,19 @@ Feature: A server is given what its own boot ticket stands for
   Scenario: who asked is told by name
     When "s2" asks for the Ignition of "s1"
     Then it is refused with 403
-    And "ingot explain" says of server "s1": "refused: the address is leased to another machine"
+    And "ingot explain" says of server "s1": "refused: its MAC address is another server's"
 
   Scenario: a token that was made up is refused, and counted
     When "s1" asks for the Ignition of "s1", with a token that was made up
     Then it is refused with 403
     And the metrics count a refused Ignition for "WrongToken"
+
+  Scenario: the token on a kernel's command line fetches, and reports nothing
+    When "s1" asks for the boot state of "s1", with the token of its command line
+    Then it is refused with 403
+    And the metrics count a refused boot state for "WrongToken"
+    When "s1" asks for the Ignition of "s1"
+    Then it is answered
 
   Scenario: what a ticket gave is not given once it is spent
     Given "s1" knows what it is to boot

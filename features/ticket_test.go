@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"regexp"
@@ -13,12 +12,13 @@ import (
 	"time"
 
 	"ingot/features/internal/rig"
+	"ingot/features/ledger"
 	"ingot/model"
 )
 
 // things are what servers ask for, as the scenarios call it, and as metrics do.
 var things = map[string]model.TicketThing{
-	"iPXE script": model.ThingScript, "Ignition": model.ThingIgnition, "image": model.ThingImage, "boot state": model.ThingBootState,
+	"iPXE script": model.ThingScript, "Ignition": model.ThingIgnition, "image": model.ThingImage, "boot state": model.ThingBootState, "wipe result": model.ThingWipe,
 }
 
 // answer is what a request of a scenario's was answered with.
@@ -27,12 +27,8 @@ type answer struct {
 	body string
 }
 
-// The addresses of who asks without a lease: the gate that machines ask through, and
-// somebody else.
-var (
-	gateAddress     = netip.MustParseAddr("127.0.0.1")
-	strangerAddress = netip.MustParseAddr("127.0.0.99")
-)
+// strangerAddress is that of somebody of whom nobody knows anything.
+var strangerAddress = netip.MustParseAddr("127.0.0.99")
 
 // askFrom makes a request from the address that a device holds, to Ingot itself and
 // not through a gate.
@@ -46,8 +42,9 @@ func (w *world) askFrom(ctx context.Context, name, method, url, body string, hea
 
 // ask makes a request from an address of this machine.
 func ask(ctx context.Context, from netip.Addr, method, url, body string, header http.Header) (answer, error) {
-	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(from.AsSlice())}}
-	client := &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}, Timeout: patience}
+	web := webFrom(from)
+	defer web.CloseIdleConnections()
+	client := &http.Client{Transport: web, Timeout: patience}
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -63,7 +60,7 @@ func ask(ctx context.Context, from netip.Addr, method, url, body string, header 
 }
 
 // handout is what a server's boot script tells it.
-type handout struct{ script, ignition, token, image string }
+type handout struct{ script, ignition, token, image, report string }
 
 var (
 	ignitionInScript = regexp.MustCompile(`ignition\.config\.url=\S*(/ignition/\S+/([a-z2-7]{26}))`)
@@ -102,22 +99,76 @@ func (w *world) handoutAt(ctx context.Context, server string, from netip.Addr) (
 // one knows.
 func askThing(ctx context.Context, asks, thing, of string) error {
 	w := worldOf(ctx)
-	h, err := w.handoutOf(ctx, of)
+	if w.handout.report == "" { // who has fetched that is given no script any more
+		h, err := w.handoutOf(ctx, of)
+		if err != nil {
+			return err
+		}
+		w.handout = h
+	}
+	if things[thing] == model.ThingBootState && w.handout.report == "" {
+		if err := w.fetchReportToken(ctx, of); err != nil {
+			return err
+		}
+	}
+	return w.askWith(ctx, asks, thing, of, w.handout)
+}
+
+// fetchReportToken reads the token that a server reports with out of its Ignition, from
+// its own address.
+func (w *world) fetchReportToken(ctx context.Context, server string) error {
+	a, err := w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+w.handout.ignition, "", nil)
 	if err != nil {
 		return err
 	}
-	w.handout = h
-	return w.askWith(ctx, asks, thing, of, h)
+	if w.handout.report = reportToken([]byte(a.body)); w.handout.report == "" {
+		return fmt.Errorf("the Ignition of %s has no token to report with (%d):\n%s", server, a.code, a.body)
+	}
+	return nil
 }
 
 // strangerAsks has somebody ask who has no lease, and knows all that a server knows.
 func strangerAsks(ctx context.Context, thing, of string) error {
+	return worldOf(ctx).askKnowing(ctx, strangerAddress, thing, of)
+}
+
+// neighbourAsks has a server ask for what another one boots, knowing all that the other
+// one knows.
+func neighbourAsks(ctx context.Context, asks, thing, of string) error {
 	w := worldOf(ctx)
-	h, err := w.handoutAt(ctx, of, gateAddress)
+	m, err := w.machine(asks)
 	if err != nil {
 		return err
 	}
-	return w.askAt(ctx, strangerAddress, thing, of, h)
+	return w.askKnowing(ctx, m.HostAddress(), thing, of)
+}
+
+// strangerWipes has somebody say of a server that all its disks are wiped, with the token
+// that the server has.
+func strangerWipes(ctx context.Context, of string) error {
+	return worldOf(ctx).askKnowing(ctx, strangerAddress, "wipe result", of)
+}
+
+// askKnowing asks for what a server boots, knowing all that the server knows.
+func (w *world) askKnowing(ctx context.Context, from netip.Addr, thing, of string) error {
+	m, err := w.machine(of)
+	if err != nil {
+		return err
+	}
+	h, err := w.handoutAt(ctx, of, m.HostAddress())
+	if err != nil {
+		return err
+	}
+	if what := things[thing]; what == model.ThingBootState || what == model.ThingWipe {
+		a, err := ask(ctx, m.HostAddress(), http.MethodGet, "http://"+w.ingot.where.Boot+h.ignition, "", nil)
+		if err != nil {
+			return err
+		}
+		if h.report = reportToken([]byte(a.body)); h.report == "" {
+			return fmt.Errorf("the Ignition of %s has no token to report with (%d):\n%s", of, a.code, a.body)
+		}
+	}
+	return w.askAt(ctx, from, thing, of, h)
 }
 
 // askWhileStarting has a server ask for what another one boots from before Ingot listens
@@ -153,12 +204,17 @@ func askWhileStarting(ctx context.Context, asks, of string) error {
 func askWithToken(ctx context.Context, asks, thing, of, which string) error {
 	w := worldOf(ctx)
 	h := w.handout
-	if which == "that was made up" {
+	if which != "that it had" {
 		var err error
 		if h, err = w.handoutOf(ctx, of); err != nil {
 			return err
 		}
+	}
+	switch which {
+	case "that was made up":
 		h.ignition = strings.Replace(h.ignition, h.token, strings.Repeat("a", len(h.token)), 1)
+	case "of its command line":
+		h.report = h.token
 	}
 	return w.askWith(ctx, asks, thing, of, h)
 }
@@ -185,20 +241,82 @@ func (w *world) askAt(ctx context.Context, from netip.Addr, thing, of string, h 
 	case model.ThingImage:
 		url += h.image
 	case model.ThingBootState:
-		method, url = http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+h.token+"/bootstate"
+		method, url = http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+h.report+"/bootstate"
 		body = fmt.Sprintf(`{"systemUUID": %q, "booted": false}`, m.UUID())
+	case model.ThingWipe:
+		method, url = http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+h.report+"/wipe"
+		body = fmt.Sprintf(`{"systemUUID": %q, "mode": "quick", "disks": []}`, m.UUID())
 	default:
 		return fmt.Errorf("nobody asks for %q", thing)
 	}
 	a, err := ask(ctx, from, method, url, body, nil)
 	w.refused = a.code
+	if things[thing] == model.ThingIgnition && a.code == http.StatusOK {
+		w.given = append(w.given, ledger.Event{At: time.Now(), Machine: w.machineAt(from), Kind: ledger.Ignition, Claim: ignitionOwner([]byte(a.body))})
+	}
 	return err
 }
 
-// boundToFirst has Ingot bind tickets to who uses them first, once it is started.
-func boundToFirst(ctx context.Context) error {
-	worldOf(ctx).bindTickets = "first-client"
+// machineAt is the UUID of the machine that asks from an address, or else the address.
+func (w *world) machineAt(from netip.Addr) string {
+	for name, d := range w.devices {
+		if m := w.machines[name]; m != nil && d.address == from {
+			return m.UUID()
+		}
+	}
+	return from.String()
+}
+
+// bindTickets has Ingot bind tickets to who uses them first, or to nothing, once it is
+// started.
+func bindTickets(ctx context.Context, to string) error {
+	worldOf(ctx).bindTickets = map[string]string{"their first client": "first-client", "nothing": "nothing"}[to]
 	return nil
+}
+
+// loseRequests has nobody answer what machines ask for when they boot, or again.
+func loseRequests(ctx context.Context, what string) error {
+	w, err := begun(ctx)
+	if err != nil {
+		return err
+	}
+	w.boot.open("")
+	if what == "arrives again" {
+		w.boot.open(w.ingot.where.Boot)
+	}
+	return nil
+}
+
+// takeBoot has a device ask for script and Ignition of a server's next boot, as soon as
+// there are any.
+func takeBoot(ctx context.Context, device, of string) error {
+	w := worldOf(ctx)
+	d, err := w.device(device)
+	if err != nil {
+		return err
+	}
+	return rig.Within(patience, func() error {
+		h, err := w.handoutAt(ctx, of, d.address)
+		if err != nil {
+			return err
+		}
+		a, err := ask(ctx, d.address, http.MethodGet, "http://"+w.ingot.where.Boot+h.ignition, "", nil)
+		if err == nil && a.code != http.StatusOK {
+			err = fmt.Errorf("%s is answered %d", device, a.code)
+		}
+		return err
+	})
+}
+
+// firmwareAsks has a server's firmware ask for its script, from the address that it has.
+func firmwareAsks(ctx context.Context, server string) error {
+	w := worldOf(ctx)
+	m, err := w.machine(server)
+	if err != nil {
+		return err
+	}
+	_, err = w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+"/ipxe/"+m.UUID(), "", nil)
+	return err
 }
 
 func isAnswered(ctx context.Context) error { return refusedWith(ctx, http.StatusOK) }
@@ -213,7 +331,7 @@ func keepHandout(ctx context.Context, server string) (err error) {
 // metricsCount looks for refusals in the metrics.
 func metricsCount(ctx context.Context, thing, reason string) error {
 	name := "ingot_boot_ticket_refusals_total"
-	if things[thing] == model.ThingBootState {
+	if things[thing] == model.ThingBootState || things[thing] == model.ThingWipe {
 		name = "ingot_report_refusals_total"
 	}
 	return worldOf(ctx).metricIsSet(ctx, name, fmt.Sprintf("what=%q", things[thing]), fmt.Sprintf("reason=%q", reason))

@@ -2,18 +2,17 @@ package features
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"ingot/bmc/sim"
@@ -22,118 +21,59 @@ import (
 	"ingot/model"
 )
 
-// truth is what really happened to the machines of a rack. It implements slog.Handler:
-// the rack says there what happens to its machines, each thing once and in order,
-// whereas a machine itself remembers the newest only.
-type truth struct {
-	mu     sync.Mutex
-	events []happened
-}
-
-// happened is one thing that happened to a machine.
-type happened struct {
-	at      time.Time
-	machine string // the rack's name for it
-	what    string
-}
-
-// Enabled implements slog.Handler.
-func (*truth) Enabled(context.Context, slog.Level) bool { return true }
-
-// WithAttrs and WithGroup implement slog.Handler; the rack uses neither.
-func (t *truth) WithAttrs([]slog.Attr) slog.Handler { return t }
-
-func (t *truth) WithGroup(string) slog.Handler { return t }
-
-// Handle implements slog.Handler.
-func (t *truth) Handle(_ context.Context, r slog.Record) error {
-	e := happened{at: r.Time}
-	r.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
-		case "server":
-			e.machine = a.Value.String()
-		case "event":
-			e.what = a.Value.String()
-		}
-		return true
-	})
-	if e.what == "" {
-		return nil
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.events = append(t.events, e)
-	return nil
-}
-
-func (t *truth) all() []happened {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return append([]happened(nil), t.events...)
-}
-
-// kindOf is what the bookkeeper calls what the rack says of a machine.
-func kindOf(what string) ledger.Kind {
+// happened is what the bookkeeper calls an event of the rack; ok is false for what is
+// none of its business.
+func happened(e sim.RackEvent) (_ ledger.Event, ok bool) {
+	h := ledger.Event{At: e.At, Machine: e.Server.UUID(), ByHand: e.Cause == sim.CauseButton}
 	switch {
-	case what == "power PoweringOn":
-		return ledger.PowerOn
-	case what == "forced off", what == "power cycled", what == "shut down":
-		return ledger.PowerOff
-	case what == "power failed":
-		return ledger.PowerLost
-	case strings.HasPrefix(what, "restarted by "):
-		return ledger.Restart
-	case strings.HasPrefix(what, "runs from disk "):
-		return ledger.DiskBoot
-	case strings.HasPrefix(what, "runs "):
-		return ledger.Found
-	case what == "fetched kernel":
-		return ledger.NetBoot
-	case what == "boot: installed":
-		return ledger.Install
-	case what == "disk erased":
-		return ledger.Wipe
+	case e.Kind == sim.EventInstalled && e.Cause == sim.CauseTest:
+		h.Kind = ledger.Found
+	case e.Kind == sim.EventInstalled:
+		h.Kind = ledger.Install
+	case e.Kind == sim.EventPowerOn && e.Cause != sim.CauseTest:
+		h.Kind = ledger.PowerOn
+	case e.Kind == sim.EventPowerOff && e.Cause == sim.CauseLoss:
+		h.Kind = ledger.PowerLost
+	case e.Kind == sim.EventPowerOff:
+		h.Kind = ledger.PowerOff
+	case e.Kind == sim.EventRestart:
+		h.Kind = ledger.Restart
+	case e.Kind == sim.EventFetched && e.Stage == model.StageKernel:
+		h.Kind = ledger.NetBoot
+	case e.Kind == sim.EventFetched && e.Stage == model.StageIgnition:
+		h.Kind = ledger.Ignition // whoever's it is
+	case e.Kind == sim.EventDiskBoot:
+		h.Kind = ledger.DiskBoot
+	case e.Kind == sim.EventWiped:
+		h.Kind, h.Left = ledger.Wipe, e.Left
 	}
-	return ""
+	return h, h.Kind != ""
 }
 
-// happenings is the rack's truth as the bookkeeper takes it.
-func (w *world) happenings() (events []ledger.Event) {
+// happenings is the rack's ground truth as the bookkeeper takes it, after what happened
+// before the rack was made.
+func (w *world) happenings() []ledger.Event {
+	events := slices.Clone(w.past)
 	if w.rack == nil {
-		return nil
-	}
-	uuids := make(map[string]string)
-	installs := make(map[string][]sim.Install)
-	for _, s := range w.rack.Servers() {
-		uuids[string(s.Name())], installs[s.UUID()] = s.UUID(), s.Installs()
+		return events
 	}
 	claims := make(map[string]model.ClaimName) // by the SHA-256 of their Ignition
 	for _, e := range w.boot.exchanges(func(e exchange) bool { return e.claim != "" }) {
 		claims[e.sum] = e.claim
 		events = append(events, ledger.Event{At: e.at, Machine: e.uuid, Kind: ledger.Ignition, Claim: e.claim})
 	}
-	for _, h := range w.truth.all() {
-		e := ledger.Event{At: h.at, Machine: uuids[h.machine], Kind: kindOf(h.what)}
-		if e.Kind == "" {
+	events = append(events, w.given...)
+	for _, e := range w.rack.Events() {
+		h, ok := happened(e)
+		if !ok {
 			continue
 		}
-		if left := installs[e.Machine]; e.Kind == ledger.Install && len(left) > 0 {
-			e.Claim, installs[e.Machine] = claims[left[0].IgnitionSHA256], left[1:]
+		if h.Kind == ledger.Install || h.Kind == ledger.Ignition {
+			h.Claim = claims[cmp.Or(e.IgnitionSHA256, strings.TrimPrefix(e.Digest, "sha256:"))]
 		}
-		e.ByHand = w.byHand(e)
-		events = append(events, e)
+		events = append(events, h)
 	}
 	return events
-}
-
-// byHand reports whether a person pressed the button when an event took place.
-func (w *world) byHand(e ledger.Event) bool {
-	for _, p := range w.pressed {
-		if since := e.At.Sub(p.At); p.Machine == e.Machine && since >= 0 && since < 200*time.Millisecond {
-			return true
-		}
-	}
-	return false
 }
 
 // books has the bookkeeper read all that happened until now.
@@ -218,12 +158,12 @@ func shownBy(text string) ledger.Shown {
 }
 
 // markerOf is the name of the claim in whose Ignition a text is.
-var markerOf = regexp.MustCompile(`([a-z0-9-]+)-` + regexp.QuoteMeta(claimSecret))
+var markerOf = regexp.MustCompile(`((?:[a-z0-9-]+/)?[a-z0-9-]+)-` + regexp.QuoteMeta(claimSecret))
 
 // ignitionOwner is the claim whose Ignition a document is, or draws in; "" if it is none's.
 func ignitionOwner(document []byte) model.ClaimName {
 	if m := markerOf.FindSubmatch(document); m != nil {
-		return model.ClaimName("default/" + string(m[1]))
+		return claimName(string(m[1]))
 	}
 	var v any
 	if json.Unmarshal(document, &v) != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/cmd/daemon"
+	"ingot/features/internal/rig"
 	"ingot/model"
 )
 
@@ -24,7 +25,7 @@ func commitBMC(ctx context.Context, name, what string) error {
 }
 
 func commitServers(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "SERVER", "RACK", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER"); err != nil {
+	if err := known(table, "SERVER", "RACK", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS"); err != nil {
 		return err
 	}
 	w := worldOf(ctx)
@@ -53,7 +54,7 @@ func (w *world) applied(ctx context.Context, commit string) error {
 }
 
 func commitClaims(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "IMAGE"); err != nil {
+	if err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE"); err != nil {
 		return err
 	}
 	w := worldOf(ctx)
@@ -154,22 +155,36 @@ const (
 	statusBranch = "status"
 )
 
+// approveHeld approves with the line that the status branch shows. It may come a
+// moment after the servers' files say that they are held.
 func approveHeld(ctx context.Context) error {
 	w := worldOf(ctx)
-	if a, err := w.approvals(); err == nil && len(a.Record.Holds) > 0 {
-		return approve(ctx, a.Record.Holds[0].Token)
-	}
-	// the line as a person would copy it
-	files, err := w.statusBranch()
+	var token string
+	err := rig.Within(patience, func() error {
+		files, err := w.statusBranch()
+		if err != nil {
+			return err
+		}
+		var found bool
+		if token, found = approvalLine(files[model.ReportRevision]); !found {
+			return fmt.Errorf("the status branch shows no line to approve with:\n%s", files[model.ReportRevision])
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	for line := range strings.Lines(files[model.ReportRevision]) {
-		if _, hash, ok := strings.Cut(line, "Ingot-Approve: "); ok {
-			return approve(ctx, strings.Trim(strings.TrimSpace(hash), `"'`))
+	return approve(ctx, token)
+}
+
+// approvalLine is the token of the first line to approve with, as a person would copy it.
+func approvalLine(text string) (token string, found bool) {
+	for line := range strings.Lines(text) {
+		if _, token, found = strings.Cut(line, "Ingot-Approve: "); found {
+			return strings.Trim(strings.TrimSpace(token), `"'`), true
 		}
 	}
-	return fmt.Errorf("the status branch shows no line to approve with:\n%s", files[model.ReportRevision])
+	return "", false
 }
 
 func approve(ctx context.Context, hash string) error {

@@ -1,14 +1,13 @@
 package features
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,7 +28,7 @@ import (
 )
 
 // patience is how long what is promised may take to come true.
-const patience = 20 * time.Second
+const patience = 45 * time.Second
 
 // storeKind is where Ingot keeps its records.
 type storeKind string
@@ -59,9 +58,14 @@ const (
 type world struct {
 	protected atomic.Bool // the status branch takes no pushes
 
+	name     string      // what happens in it
+	overdue  *time.Timer // ends the tests if it is still there too late
 	store    storeKind
 	dir      string
 	rack     *sim.Rack
+	rackAt   rackPlace
+	firmware []func()   // what asks DHCP when a machine asks for its boot script
+	sessions int        // that a BMC keeps, 0 = the usual number
 	racked   chan error // what the rack's Run returns
 	repo     *gittest.Repo
 	remote   string // the repository's URL, as Ingot is told
@@ -73,7 +77,6 @@ type world struct {
 	boot     *gate // between machines and boot service
 	report   *gate // between probes and the endpoint that they report to
 	log      *logTail
-	truth    *truth     // what happens to machines
 	ingot    *program   // nil before it is first started
 	second   *program   // one that stands by, or nil
 	launched []*program // every one that was started
@@ -86,10 +89,13 @@ type world struct {
 	claims     map[string]map[string]any // what Git says of each claim, by name
 	servers    map[string]map[string]any // what Git says of each server
 	followed   []ledger.Configuration    // what each Ingot that was started follows
-	pressed    []ledger.Event            // power buttons
+	past       []ledger.Event            // what happened to machines before the rack was made
+	given      []ledger.Event            // Ignition that a scenario's own requests were answered with
 	noted      map[string]facts          // of each machine, before the scenario's first When
+	stranger   *stranger                 // who is none of the fleet, or nil
 	clients    []func()                  // to be closed at the end
 	statusHead string                    // of the status branch, when a step noted it
+	changes    int                       // that BMCs had been asked for when a step noted it
 	imagesSeen *gate                     // between Ingot and the image registry
 	refused    int                       // status code of the last report that a step sent
 	seed       int64                     // of what is left to chance
@@ -101,16 +107,17 @@ type world struct {
 	found    map[string]string // Ingot's names of BMCs and devices that nobody typed
 	told     *dhcpv4.DHCPv4    // what a machine was last told to boot
 
-	bindTickets string // boot.bindTickets, if it is not the usual one
+	tenants     []tenant // besides the operator, who has the rest of the repository
+	bmcNetworks string   // the setting bmc.networks, if there is one
+	bindTickets string   // boot.bindTickets, if it is not the usual one
 	intervals   intervals
-	program     string           // the program under test
-	arguments   []string         // of the program, further ones
-	environment []string         // of the program
-	liars       map[string]*liar // before BMCs, nil where none may lie
-	branch      string           // that Ingot follows
-	folder      string           // in it
-	guard       string           // further settings of the guard
-	mirrorLate  bool             // status.mirrorFirst is false
+	program     string   // the program under test
+	arguments   []string // of the program, further ones
+	environment []string // of the program
+	branch      string   // that Ingot follows
+	folder      string   // in it
+	guard       string   // further settings of the guard
+	mirrorLate  bool     // status.mirrorFirst is false
 
 	handout  handout           // what a server was told last by its boot script
 	heard    answer            // what the metadata service said last
@@ -123,19 +130,27 @@ type machine struct {
 	bmc string
 }
 
+// loopback is where simulated BMCs are.
+const loopback = `networks: ["127.0.0.0/8", "::1/128"], `
+
 type worldKey struct{}
 
 func worldOf(ctx context.Context) *world { return ctx.Value(worldKey{}).(*world) }
 
-func newWorld(store storeKind) (*world, error) {
+func newWorld(name string, store storeKind) (*world, error) {
 	w := &world{
-		store: store, log: &logTail{}, truth: &truth{}, program: ingotProgram, intervals: hurried, branch: gitBranch, folder: ".", boot: newGate(), report: newGate(), imagesSeen: newGate(),
+		name: name, store: store, log: &logTail{}, program: ingotProgram, intervals: hurried, branch: gitBranch, folder: ".", bmcNetworks: loopback, boot: newGate(), report: newGate(), imagesSeen: newGate(),
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
 		ignition: make(map[string]string), seed: seed(),
 	}
-	return w, w.furnish()
+	w.overdue = w.dieIfOverdue()
+	if err := w.furnish(); err != nil {
+		w.overdue.Stop()
+		return w, err
+	}
+	return w, nil
 }
 
 // seed is that of FEATURES_SEED, to repeat what failed, or a new one.
@@ -198,18 +213,45 @@ func kernelDigest(image string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// rackPlace is where a rack is that has been there before: where its BMCs listen, and
+// the folder that it kept. The zero value is one that nobody knows.
+type rackPlace struct {
+	host string
+	port int
+	dir  string
+}
+
 // assemble makes the rack.
 func (w *world) assemble(bmcs, perBMC int) (err error) {
 	w.rack, err = sim.New(sim.Options{
 		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
-		Log: slog.New(w.truth),
+		SessionLimit: w.sessions, Host: w.rackAt.host, Port: w.rackAt.port, StateDir: w.rackAt.dir, HostNetwork: hostNetwork,
 	})
 	if err != nil {
+		return err
+	}
+	if err := w.placeMachines(); err != nil {
 		return err
 	}
 	w.racked = make(chan error, 1)
 	go func() { w.racked <- w.rack.Run(context.Background()) }()
 	return nil
+}
+
+// hostNetwork is where machines ask from, each from an address of its own. All of it is
+// this machine's, so nothing but Endpoints tells Ingot who is where.
+var hostNetwork = netip.MustParsePrefix("127.64.0.0/16")
+
+// placeMachines has Git say at which address each machine is.
+func (w *world) placeMachines() error {
+	files := make(map[string]string)
+	for _, m := range w.rack.Servers() {
+		e := object(model.KindEndpoint, string(m.Name()), nil)
+		spec(e)["macAddress"], spec(e)["ip"] = m.MAC(0), m.HostAddress().String()
+		files[filepath.Join(w.folder, "endpoints", string(m.Name())+".yaml")] = text(e)
+	}
+	_, err := w.repo.Commit(files, "say where the machines are")
+	return err
 }
 
 // configuration is Ingot's, for this world, with a state folder of its own.
@@ -219,18 +261,26 @@ func (w *world) configuration(stateDir string) string {
 		redis = "redis://" + w.redis.address + "/0"
 	}
 	return fmt.Sprintf(`
-git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: true%s}
+git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: true%s%s}
 status: {interval: %s%s}
 redis: {url: %q}
 state: {dir: %q}
-bmc: {requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
+bmc: {%srequestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
 discovery: {image: %q, macPrefixesFile: %q}
 guard: {maxConcurrentPowerOns: 200%s}
-boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB, loaderDirs: [%q], bindTickets: %q}
+boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s, loaderDirs: [%q]%s}
 registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {listen: "127.0.0.1:0"}
-%s`, w.remote, w.branch, w.folder, w.intervals.git, w.auth, w.intervals.status, w.mirroring(), redis, stateDir, w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.loaderDir(), cmp.Or(w.bindTickets, "leases"), w.report.server.URL, w.networkSettings())
+%s`, w.remote, w.branch, w.folder, w.intervals.git, w.auth, w.tenantSettings(), w.intervals.status, w.mirroring(), redis, stateDir, w.bmcNetworks, w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(), w.report.server.URL, w.networkSettings())
+}
+
+// bindingSettings are none as a rule, so that the default is what scenarios are about.
+func (w *world) bindingSettings() string {
+	if w.bindTickets == "" {
+		return ""
+	}
+	return fmt.Sprintf(", bindTickets: %q", w.bindTickets)
 }
 
 func (w *world) stateDir() string { return filepath.Join(w.dir, "state") }
@@ -250,7 +300,7 @@ func (w *world) launch(config, stateDir string) (*program, error) {
 	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
 		return nil, err
 	}
-	w.followed = append(w.followed, ledger.Configuration{At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote})
+	w.followed = append(w.followed, ledger.Configuration{At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote, Folders: w.folders()})
 	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
 	if p != nil {
 		w.launched = append(w.launched, p)
@@ -335,11 +385,11 @@ func (m *machine) facts() facts {
 	return f
 }
 
-// wipes counts how often the machine's disk was erased.
+// wipes counts how often the machine's disks were all erased.
 func (m *machine) wipes() int {
 	n := 0
 	for _, e := range m.Events() {
-		if e.What == "disk erased" {
+		if e.Kind == sim.EventWiped && len(e.Left) == 0 {
 			n++
 		}
 	}
@@ -360,6 +410,7 @@ func noteBeforeAction(ctx context.Context, step *godog.Step) (context.Context, e
 
 // end takes everything down.
 func (w *world) end() error {
+	defer w.overdue.Stop()
 	var errs []error
 	for _, p := range w.launched {
 		errs = append(errs, p.end())
@@ -367,9 +418,6 @@ func (w *world) end() error {
 	w.pushed.end()
 	w.boot.server.CloseClientConnections()
 	w.report.server.CloseClientConnections()
-	for _, l := range w.liars {
-		l.close()
-	}
 	if w.rack != nil {
 		w.rack.Close()
 		errs = append(errs, <-w.racked)

@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"maps"
@@ -29,8 +30,11 @@ func (a *assembler) approved(e model.Absence) bool {
 // lists it then: no commit that descends from the revision in force made it so.
 func (a *assembler) listed(id model.Identity, now placed) bool {
 	e, was := a.prev.absent[id]
+	before, known := a.prev.offered[id]
+	blob := now.blob.String()
+	read := was && (e.Blob == blob || known && sameContent(before.object, now.object))
 	switch {
-	case was && a.approved(e):
+	case read && a.approved(e):
 		return false
 	case a.lineage == rewritten:
 		if !a.differs(id, now) {
@@ -39,12 +43,10 @@ func (a *assembler) listed(id model.Identity, now placed) bool {
 	case !was || e.Blob == "" || a.lineage == descends && !a.unchanged(id, e, now):
 		return false
 	}
-	before, known := a.prev.offered[id]
-	blob := now.blob.String()
 	switch {
 	case !was:
 		e = a.absence(id)
-	case e.Blob != blob && !(known && sameContent(before.object, now.object)):
+	case !read:
 		e.Token = a.token() // it would approve what nobody has read
 	}
 	e.Blob = blob
@@ -76,7 +78,7 @@ func (a *assembler) unchanged(id model.Identity, e model.Absence, now placed) bo
 		return true
 	}
 	before, known := a.prev.offered[id]
-	return known && a.size[now.path] > 1 && sameContent(before.object, now.object)
+	return known && (before.shared || now.shared) && sameContent(before.object, now.object)
 }
 
 // absence is a new entry of the list.
@@ -88,12 +90,28 @@ func (a *assembler) absence(id model.Identity) model.Absence {
 	return model.Absence{Identity: id, Since: a.at, Cause: cause, Token: a.token()}
 }
 
-// keepAbsent lists an object, which stays in force if it is.
-func (a *assembler) keepAbsent(id model.Identity, e model.Absence) {
+// keepAbsent lists an object, which stays in force if it is, with the faulty files
+// that may hold what Git has in its place.
+func (a *assembler) keepAbsent(id model.Identity, e model.Absence, behind ...string) {
 	if _, inForce := a.prev.objects[id]; inForce {
 		a.hold(id)
 	}
+	a.list(id, e, behind...)
+}
+
+// list keeps an entry of the list, with what Git has in the place of the object as it
+// was last read.
+func (a *assembler) list(id model.Identity, e model.Absence, behind ...string) {
 	a.force.absent[id] = e
+	offered, known := a.prev.offered[id]
+	if e.Blob == "" || !known && len(behind) == 0 {
+		delete(a.force.offered, id)
+		return
+	}
+	if len(behind) > 0 {
+		offered.behind = behind
+	}
+	a.force.offered[id] = offered
 }
 
 // settleVanished decides what becomes of the objects that the revision lacks.
@@ -111,36 +129,56 @@ func (a *assembler) settleVanished() {
 			// Records know it from discovery: Git had none of its name.
 		case a.lineage != descends:
 			a.keepAbsent(id, a.absence(id))
-		case len(a.fresh) > 0:
-			a.hold(id, a.fresh...)
+		case len(a.freshOf(p)) > 0:
+			a.hold(id, a.freshOf(p)...)
 		default:
-			a.gone[id] = model.Removal{Revision: a.revision, At: a.at}
+			a.remove(id, false)
 		}
 	}
 }
 
+// freshOf are the files that cannot be read and may have what an object's file had. One
+// that is known by name alone may be anybody's by now: the records name a tenant of before
+// the restart.
+func (a *assembler) freshOf(p placed) []string {
+	if p.object != nil {
+		return a.fresh[p.owner()]
+	}
+	var all []string
+	for _, owner := range slices.Sorted(maps.Keys(a.fresh)) {
+		all = append(all, a.fresh[owner]...)
+	}
+	return bounded(all)
+}
+
 // settleAbsent decides what becomes of an object that was listed and that the
-// revision lacks.
+// revision lacks. Who approved what Git had in its place did not approve its removal.
 func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
-	_, inForce := a.prev.objects[id]
-	offered := a.prev.offered[id].path
+	before, inForce := a.prev.objects[id]
+	offered := a.prev.offered[id]
+	behind, fresh := a.mayHold(offered), a.fresh[cmp.Or(offered.owner(), before.owner())]
 	switch {
-	case a.approved(e):
-		if inForce {
-			a.gone[id] = model.Removal{Revision: a.revision, At: a.at, Approved: true}
-		}
-	case e.Blob == "" || a.lineage == descends && offered != "" && below(a.faulty, offered):
+	case e.Blob == "" && a.approved(e):
+		a.remove(id, true)
+	case e.Blob == "":
+		a.keepAbsent(id, e)
+	case a.lineage != descends && inForce:
+		e.Blob, e.Token = "", a.token()
 		a.keepAbsent(id, e)
 	case a.lineage != descends:
-		if inForce {
-			e.Blob, e.Token = "", a.token()
-			a.keepAbsent(id, e)
-		}
-	case len(a.fresh) > 0:
-		a.keepAbsent(id, e)
-	case inForce:
+		// Neither in force nor in Git any more.
+	case len(behind)+len(fresh) > 0:
+		a.keepAbsent(id, e, bounded(slices.Concat(behind, fresh))...)
+	default:
 		// The revision in force had it, if otherwise, and a commit took it away.
-		a.gone[id] = model.Removal{Revision: a.revision, At: a.at}
+		a.remove(id, false)
+	}
+}
+
+// remove notes that the revision took an object away, if it was in force.
+func (a *assembler) remove(id model.Identity, approved bool) {
+	if _, inForce := a.prev.objects[id]; inForce {
+		a.gone[id] = model.Removal{Revision: a.revision, At: a.at, Approved: approved, Tenant: a.prev.objects[id].owner()}
 	}
 }
 
@@ -148,21 +186,24 @@ func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
 // missed a revision finds it all the same.
 func (a *assembler) follow() {
 	pairs := a.renames()
+	a.succeed(pairs)
 	removed, renamed := a.force.removed, a.force.renamed
 	maps.Copy(removed, a.prev.removed)
 	maps.Copy(removed, a.gone)
-	for id := range a.force.objects {
-		delete(removed, id)
+	for id, p := range a.force.objects {
+		if by := removed[id].Tenant; by == "" || by == p.owner() { // else it is another object
+			delete(removed, id)
+		}
 	}
 	for old := range pairs {
-		delete(removed, claimIdentity(old))
+		delete(removed, old.Identity())
 	}
 	for old, now := range a.prev.renamed {
 		if further, again := pairs[now]; again {
 			now = further
 		}
-		if r, gone := removed[claimIdentity(now)]; gone {
-			removed[claimIdentity(old)] = r
+		if r, gone := removed[now.Identity()]; gone {
+			removed[old.Identity()] = r
 			continue
 		}
 		renamed[old] = now
@@ -201,35 +242,17 @@ func sameContent(a, b model.Object) bool { return reflect.DeepEqual(content(a), 
 
 // content is an object without its place.
 func content(o model.Object) model.Object {
-	switch o := o.(type) {
-	case *model.ServerClaim:
-		c := *o
-		c.Source = ""
-		return &c
-	case *model.Server:
-		c := *o
-		c.Source = ""
-		return &c
-	case *model.ServerMaintenance:
-		c := *o
-		c.Source = ""
-		return &c
-	case *model.Secret:
-		c := *o
-		c.Source = ""
-		return &c
-	}
-	return o
+	c := reflect.New(reflect.TypeOf(o).Elem())
+	c.Elem().Set(reflect.ValueOf(o).Elem())
+	bare := c.Interface().(model.Object)
+	m := bare.Metadata()
+	m.Source, m.Tenant, m.Refused = "", "", ""
+	return bare
 }
 
 // claimName is the name of a claim's identity.
 func claimName(id model.Identity) model.ClaimName {
 	return model.Named[model.ClaimName](id.Namespace, id.Name)
-}
-
-func claimIdentity(name model.ClaimName) model.Identity {
-	namespace, n := model.SplitName(name)
-	return model.Identity{Kind: model.KindServerClaim, Namespace: namespace, Name: n}
 }
 
 // rewriteText says what the list of absences means and how it ends.

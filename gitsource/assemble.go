@@ -26,8 +26,20 @@ type placed struct {
 	held bool
 	// since is the revision with which it began to be held.
 	since model.Revision
-	// behind are the faulty files that may hold it; empty is path alone.
+	// behind are the faulty files that may hold it, or anywhere; empty is path alone.
 	behind []string
+	// shared is set when its file defines other objects too.
+	shared bool
+	// tenant is whose the object is while its content cannot be had.
+	tenant string
+}
+
+// owner is the tenant whose the object is.
+func (p placed) owner() string {
+	if p.object != nil {
+		return p.object.Metadata().Tenant
+	}
+	return p.tenant
 }
 
 // sameAs reports whether both come from the same content.
@@ -83,6 +95,7 @@ type rules struct {
 	validate   func(before, after model.Object) []model.Problem
 	crossCheck func(*model.Desired) []model.Problem
 	token      func() string
+	tenants    model.Tenants
 }
 
 // change is one step from what was in force to a revision.
@@ -104,12 +117,20 @@ type assembler struct {
 	outcome
 	// candidates are the objects of the revision, by identity.
 	candidates map[model.Identity][]placed
-	// faulty are the files that cannot be read in whole; fresh are those of them that
-	// may hold objects nobody knows of and whose content came with this revision.
+	// heirs are those that come into force once the tenant who had the object first has
+	// removed his; contested are the objects that have some.
+	heirs     map[model.Identity][]placed
+	contested map[model.Identity]bool
+	// refused are those that do not count where they stand.
+	refused map[model.Identity][]placed
+	// faulty are the files that may hide objects; fresh are those of them that
+	// may hold objects nobody knows of and whose content came with this revision, by the
+	// tenant whose those are.
 	faulty map[string]bool
-	fresh  []string
-	// size is how many objects each file defines.
-	size map[string]int
+	fresh  map[string][]string
+	// twins are the faulty files, by their content: what may be in one of them may be
+	// in the others, wherever it was moved or copied from.
+	twins map[plumbing.Hash][]string
 	// gone is what a commit took away.
 	gone map[model.Identity]model.Removal
 }
@@ -126,13 +147,19 @@ func assemble(c change, r rules) outcome {
 			quarantined: make(map[model.Identity]bool),
 		},
 		candidates: make(map[model.Identity][]placed, len(c.prev.objects)),
+		heirs:      make(map[model.Identity][]placed),
+		contested:  make(map[model.Identity]bool),
+		refused:    make(map[model.Identity][]placed),
 		faulty:     make(map[string]bool),
-		size:       make(map[string]int, len(c.files)),
+		fresh:      make(map[string][]string),
+		twins:      make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
 	}
 	a.collect()
+	a.tellApart()
 	a.choose()
 	a.keepFromFaultyFiles()
+	a.keepRefused()
 	a.quarantine()
 	a.settleVanished()
 	a.settleClashes()
@@ -149,20 +176,46 @@ func (a *assembler) collect() {
 	}
 	for _, f := range a.files {
 		a.force.blobs[f.path] = f.blob
-		a.size[f.path] = len(f.objects)
-		a.problems = append(a.problems, f.problems...)
+		a.problems = append(a.problems, a.problemsOf(f)...)
 		for _, o := range f.objects {
-			id := o.Identity()
-			a.candidates[id] = append(a.candidates[id], placed{object: o, path: f.path, blob: f.blob})
+			id, p := o.Identity(), placed{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
+			if o.Metadata().Refused != "" {
+				a.refused[id] = append(a.refused[id], p)
+				continue
+			}
+			a.candidates[id] = append(a.candidates[id], p)
 		}
-		// A folder may have become a submodule or a link: what lay below counts too.
-		if f.faulty() || !isManifest(f.path) {
+		if f.hides() {
 			a.faulty[f.path] = true
+			a.twins[f.blob] = append(a.twins[f.blob], f.path)
 		}
 		if f.opaque && !known[f.blob] {
-			a.fresh = append(a.fresh, f.path)
+			owner := a.tenants.Owner(f.path)
+			a.fresh[owner] = append(a.fresh[owner], f.path)
 		}
 	}
+	for owner, files := range a.fresh {
+		a.fresh[owner] = bounded(files)
+	}
+	for blob, files := range a.twins {
+		a.twins[blob] = bounded(files)
+	}
+}
+
+// maxBehind bounds the files that are named for one object, as a commit may break or
+// move all manifests at once. Of more than these it is said that they are anywhere.
+const maxBehind = 100
+
+// anywhere stands for any faulty file.
+const anywhere = "*"
+
+// bounded returns the files in order, each once.
+func bounded(files []string) []string {
+	files = slices.Compact(slices.Sorted(slices.Values(files)))
+	if len(files) > maxBehind || slices.Contains(files, anywhere) {
+		return []string{anywhere}
+	}
+	return files
 }
 
 // choose takes each object that stands once, may follow the one in force and is
@@ -178,7 +231,11 @@ func (a *assembler) choose() {
 		case before.object != nil && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
 			a.hold(id)
 		default:
-			a.force.objects[id] = c[0]
+			now := c[0]
+			if a.contested[id] { // or a restart could not tell whose it is
+				now.held, now.since = true, cmp.Or(before.since, a.revision)
+			}
+			a.force.objects[id] = now
 		}
 	}
 }
@@ -199,8 +256,9 @@ func (a *assembler) mayFollow(before model.Object, after placed) bool {
 // are others than before; without an object in force its identity is quarantined.
 func (a *assembler) hold(id model.Identity, behind ...string) {
 	p, ok := a.prev.objects[id]
+	behind = bounded(behind)
 	if e, absent := a.prev.absent[id]; absent {
-		a.force.absent[id] = e
+		a.list(id, e, behind...)
 	}
 	if !ok {
 		a.quarantined[id] = true
@@ -210,7 +268,7 @@ func (a *assembler) hold(id model.Identity, behind ...string) {
 		p.held, p.since = true, a.revision
 	}
 	if len(behind) > 0 {
-		p.behind = slices.Compact(slices.Sorted(slices.Values(behind)))
+		p.behind = behind
 	}
 	a.force.objects[id] = p
 }
@@ -225,54 +283,64 @@ func (a *assembler) settled(id model.Identity) bool {
 // keepFromFaultyFiles holds the objects of files that cannot be read in whole, also
 // when such a file moved.
 func (a *assembler) keepFromFaultyFiles() {
-	if len(a.faulty) == 0 {
-		return
-	}
-	moved := a.moved()
 	for id, p := range a.prev.objects {
 		if _, absent := a.prev.absent[id]; absent || a.candidates[id] != nil {
 			continue
 		}
-		var behind []string
-		for _, file := range p.hiders() {
-			if below(a.faulty, file) {
-				behind = append(behind, file)
-			}
-			behind = append(behind, moved[file]...)
-		}
-		if len(behind) > 0 {
+		if behind := a.mayHold(p); len(behind) > 0 {
 			a.hold(id, behind...)
 		}
 	}
 }
 
-// moved returns, for files that are gone, the new and faulty ones with the same
-// content.
-func (a *assembler) moved() map[string][]string {
-	arrived := make(map[plumbing.Hash][]string)
-	for file := range a.faulty {
-		if _, was := a.prev.blobs[file]; !was {
-			arrived[a.force.blobs[file]] = append(arrived[a.force.blobs[file]], file)
-		}
+// mayHold returns the faulty files of this revision that may hold an object: those
+// that held it before, or that took the place of its folder, and all with the same
+// content as one of them has now or had before.
+func (a *assembler) mayHold(p placed) []string {
+	if len(a.faulty) == 0 {
+		return nil
 	}
-	to := make(map[string][]string)
-	for file, blob := range a.prev.blobs {
-		if _, stays := a.force.blobs[file]; !stays && len(arrived[blob]) > 0 {
-			to[file] = arrived[blob]
+	var behind []string
+	for _, file := range p.hiders() {
+		if file == anywhere {
+			return a.anywhereOf(p.owner())
 		}
+		if top, found := above(a.faulty, file); found {
+			behind = append(behind, file, top)
+			behind = append(behind, a.ownTwins(p, a.force.blobs[top])...)
+		}
+		behind = append(behind, a.ownTwins(p, a.prev.blobs[file])...)
 	}
-	return to
+	return behind
 }
 
-// below reports whether file or a folder above it is among paths.
-func below(paths map[string]bool, file string) bool {
+// anywhereOf is anywhere while a tenant has a faulty file.
+func (a *assembler) anywhereOf(owner string) []string {
+	for file := range a.faulty {
+		if a.tenants.Owner(file) == owner {
+			return []string{anywhere}
+		}
+	}
+	return nil
+}
+
+// ownTwins are the faulty files of a content that belong to the tenant whose p is:
+// what another one cannot define is not in his files.
+func (a *assembler) ownTwins(p placed, blob plumbing.Hash) []string {
+	return slices.DeleteFunc(slices.Clone(a.twins[blob]), func(file string) bool {
+		return file != anywhere && a.tenants.Owner(file) != p.owner()
+	})
+}
+
+// above returns which of paths is the file or a folder that it lies in.
+func above(paths map[string]bool, file string) (string, bool) {
 	for {
 		if paths[file] {
-			return true
+			return file, true
 		}
 		i := strings.LastIndexByte(file, '/')
 		if i < 0 {
-			return false
+			return "", false
 		}
 		file = file[:i]
 	}
@@ -282,7 +350,7 @@ func below(paths map[string]bool, file string) bool {
 // in this revision.
 func (a *assembler) quarantine() {
 	for _, p := range a.problems {
-		if id, ok := named(p); ok && isError(p) && !a.settled(id) {
+		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) {
 			a.hold(id, p.File)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
@@ -23,6 +25,43 @@ type Beginning struct {
 	// Git lacks is listed as absent: what is recorded as removed does not belong here,
 	// nor do Servers that came to be by discovery alone.
 	Bound []model.Identity
+	// Owners are the tenants whose those are, as far as the records say.
+	Owners map[model.Identity]string
+}
+
+// BeginningOf is what records say of the watched branch.
+func BeginningOf(observed *model.Observed) Beginning {
+	b := Beginning{
+		Applied: observed.Fleet.Applied, Absent: observed.Fleet.Absent, AbsentToken: observed.Fleet.AbsentToken,
+		Owners: make(map[model.Identity]string),
+	}
+	removed, needed := make(map[model.Identity][]model.RemovedObject), make(map[model.Identity]bool)
+	for _, r := range observed.Fleet.Removed {
+		removed[r.Identity] = append(removed[r.Identity], r)
+	}
+	need := func(id model.Identity, tenant string) bool {
+		gone := slices.ContainsFunc(removed[id], func(r model.RemovedObject) bool { return r.IsOf(tenant) })
+		if gone || needed[id] {
+			return false
+		}
+		needed[id] = true
+		b.Bound = append(b.Bound, id)
+		return true
+	}
+	for _, name := range slices.Sorted(maps.Keys(observed.Servers)) {
+		rec := observed.Servers[name]
+		if id := rec.Claim.Identity(); rec.Claim != "" && need(id, rec.Tenant) {
+			b.Owners[id] = rec.Tenant
+		}
+		switch by := rec.MaintainedBy; by {
+		case "":
+		case model.OperationPark:
+			need(rec.Name.Identity(), "")
+		default:
+			need(model.MaintenanceIdentity(by), "")
+		}
+	}
+	return b
 }
 
 // Begin hands over what the records say. Until then revisions are fetched, and none
@@ -152,7 +191,7 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 	seed := func(id model.Identity) {
 		p, ok := held[id]
 		if !ok {
-			p = placed{held: true, since: b.Applied.Revision()}
+			p = placed{held: true, since: b.Applied.Revision(), tenant: b.Owners[id]}
 		}
 		f.objects[id] = p
 	}
@@ -168,7 +207,7 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 	}
 	faulty, defined := make(map[string]bool), make(map[model.Identity]bool)
 	for _, file := range files {
-		if file.faulty() || !isManifest(file.path) {
+		if file.hides() {
 			faulty[file.path] = true
 		}
 		for _, o := range file.objects {
@@ -176,10 +215,10 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 		}
 	}
 	for id, p := range held {
-		behind := false
-		for _, file := range p.hiders() {
-			behind = behind || below(faulty, file)
-		}
+		behind := slices.ContainsFunc(p.hiders(), func(file string) bool {
+			_, found := above(faulty, file)
+			return found || file == anywhere && len(faulty) > 0
+		})
 		if behind || defined[id] {
 			seed(id)
 		}
@@ -202,32 +241,33 @@ func (s *Source) obtain(ctx context.Context, b *Beginning, way ancestry) error {
 	if err != nil {
 		return err
 	}
-	w := wanted{commit: b.appliedHash(), depth: 1}
+	applied := b.appliedHash()
+	w := wanted{commits: []plumbing.Hash{applied}, depth: 1}
 	byName := adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
 	for _, tip := range adv.References {
-		byName = byName || tip == w.commit
+		byName = byName || tip == applied
 	}
 	old, exists := adv.References[plumbing.NewBranchReferenceName(b.Applied.Branch).String()]
 	switch {
 	case byName:
 	case exists && b.Applied.Branch != s.opts.Branch:
-		w = wanted{commit: old, depth: searchDepth}
+		w = wanted{commits: []plumbing.Hash{old}, depth: searchDepth}
 	case way.lineage == descends:
 		closeSession(session)
 		_, err := s.bring(parent, adv.References[s.remote.ref().String()], wholeDepth)
 		return err
 	default:
-		return fmt.Errorf("the server does not give commit %s", w.commit)
+		return fmt.Errorf("the server does not give commit %s", applied)
 	}
 	w.have = s.store.newest(s.head, fetchDepth)
-	return s.remote.explained(ctx, fetchWanted(ctx, session, adv, s.store.storage, w))
+	return s.remote.explained(ctx, fetchWanted(ctx, session, adv, s.store, w))
 }
 
 // again reports whether an attempt that failed is to be repeated before its question
 // counts as one that nobody can answer.
 func (s *Source) again(err error) bool {
-	switch kindOf(err) {
-	case failureNetwork, failureBusy, failureAuth, failureTLS, failureHostKey, failureRepository, failureBranch, failureEmpty:
+	switch kind := kindOf(err); {
+	case kind != failureOther, unwell(err):
 		s.attempts++
 	default:
 		s.attempts = maxAttempts

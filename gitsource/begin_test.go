@@ -4,6 +4,8 @@ import (
 	"bytes"
 	stdcmp "cmp"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,11 +38,48 @@ func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
 	if diff := cmp.Diff(want, see(w.d)); diff != "" {
 		t.Errorf("after Begin (-want +got):\n%s", diff)
 	}
-	if got := w.d.Removed[claimIdentity("default/web")]; got.Revision != w.d.Revision || got.At.IsZero() || got.Approved {
+	if got := w.d.Removed[model.ClaimName("default/web").Identity()]; got.Revision != w.d.Revision || got.At.IsZero() || got.Approved {
 		t.Errorf("removal %+v, want it by %s", got, w.d.Revision)
 	}
 	if got := w.d.Applied(); got.URL != model.CanonicalURL(w.opts.URL) || got.Path != "." || got.Branch != "main" || got.Commit != w.repo.Head("main") {
 		t.Errorf("applied %+v", got)
+	}
+}
+
+func TestWhatDependsOnTheBranch(t *testing.T) {
+	web := model.ClaimName("default/web").Identity()
+	rec := func(name model.ServerName, tenant string) *model.ServerRecord {
+		return &model.ServerRecord{Name: name, Claim: "default/web", Tenant: tenant}
+	}
+	removed := func(id model.Identity, tenant string) model.RemovedObject {
+		return model.RemovedObject{Identity: id, Removal: model.Removal{Tenant: tenant}}
+	}
+	m, s1 := model.MaintenanceIdentity("m"), model.ServerName("s1").Identity()
+	for name, c := range map[string]struct {
+		servers []*model.ServerRecord
+		removed []model.RemovedObject
+		bound   []model.Identity
+		owners  map[model.Identity]string
+	}{
+		"a claim":                        {[]*model.ServerRecord{rec("s1", "a")}, nil, []model.Identity{web}, map[model.Identity]string{web: "a"}},
+		"a claim that was removed":       {[]*model.ServerRecord{rec("s1", "a")}, []model.RemovedObject{removed(web, "a")}, nil, nil},
+		"one that was before":            {[]*model.ServerRecord{rec("s1", "")}, []model.RemovedObject{removed(web, "a")}, nil, nil},
+		"another's was removed":          {[]*model.ServerRecord{rec("s1", "a")}, []model.RemovedObject{removed(web, "b")}, []model.Identity{web}, map[model.Identity]string{web: "a"}},
+		"one of two of a name":           {[]*model.ServerRecord{rec("s1", "b"), rec("s2", "a"), rec("s3", "b")}, []model.RemovedObject{removed(web, "b")}, []model.Identity{web}, map[model.Identity]string{web: "a"}},
+		"a maintenance and a parked one": {[]*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}}, nil, []model.Identity{s1, m}, nil},
+		"those that were removed":        {[]*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}}, []model.RemovedObject{removed(s1, ""), removed(m, "a")}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			observed := model.NewObserved()
+			observed.Fleet.Removed = c.removed
+			for _, r := range c.servers {
+				observed.Servers[r.Name] = r
+			}
+			b := BeginningOf(observed)
+			if !slices.Equal(b.Bound, c.bound) || !maps.Equal(b.Owners, c.owners) {
+				t.Errorf("got %v of %v, want %v of %v", b.Bound, b.Owners, c.bound, c.owners)
+			}
+		})
 	}
 }
 
@@ -230,6 +269,43 @@ func TestAServerThatIsAskedForItsPastGivesIt(t *testing.T) {
 	}
 }
 
+func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
+	w := newWatch(t, nil)
+	if _, err := w.repo.Git("config", "uploadpack.allowReachableSHA1InWant", "true"); err != nil {
+		t.Fatal(err)
+	}
+	posts := 0
+	server := serveHTTP(t, w.repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				if posts++; posts == 2 { // the first is for the head
+					out.WriteHeader(http.StatusBadGateway)
+					return
+				}
+			}
+			h.ServeHTTP(out, r)
+		})
+	}})
+	w.opts.URL = server.URL
+	w.s = newSource(t, w.opts)
+	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)
+	w.look()
+	if err := w.repo.SetBranch("keep", w.repo.Head("main")); err != nil {
+		t.Fatal(err)
+	}
+	rewrite(map[string]string{"db.yaml": claimYAML("db", "b")})(w)
+	posts = 0
+	lose(w)
+	if err := w.s.Sync(t.Context()); err == nil || w.s.Desired() != nil {
+		t.Fatalf("error %v, in force: %v, want an error first", err, w.s.Desired())
+	}
+	w.look()
+	want := seen{Claims: map[string]string{"web": "a", "db": "b"}, Absent: []string{webGone}}
+	if diff := cmp.Diff(want, see(w.d)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // grow adds n commits to the branch that change no manifest.
 func grow(t *testing.T, repo *gittest.Repo, n int) {
 	t.Helper()
@@ -383,7 +459,7 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 			if diff := cmp.Diff(tt.want, w.d.Renamed); diff != "" {
 				t.Errorf("renamed (-want +got):\n%s", diff)
 			}
-			if _, removed := w.d.Removed[claimIdentity("default/web")]; removed == (len(tt.want) > 0) {
+			if _, removed := w.d.Removed[model.ClaimName("default/web").Identity()]; removed == (len(tt.want) > 0) {
 				t.Errorf("removed: %v", w.d.Removed)
 			}
 		})

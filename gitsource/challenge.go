@@ -32,7 +32,9 @@ type challenge struct {
 	self string // our ID while we are the challenger
 	// rival is the branch's head when we challenged: one who moves it is alive.
 	rival plumbing.Hash
-	seen  map[plumbing.ReferenceName]question
+	// left are the commits that were there before: what they say is no answer to us.
+	left map[plumbing.Hash]bool
+	seen map[plumbing.ReferenceName]question
 }
 
 // question is what one of the challengeRefs says.
@@ -90,11 +92,29 @@ func readQuestion(hash plumbing.Hash, message string) question {
 // open returns the challenger that has no answer yet, "" if there is none but us.
 func (c *challenge) open() string {
 	for _, ref := range challengeRefs {
-		if q := c.seen[ref]; q.answer.ID == "" && q.challenger != c.self {
+		if q := c.seen[ref]; q.answer.ID == "" && q.challenger != "" && q.challenger != c.self {
 			return q.challenger
 		}
 	}
 	return ""
+}
+
+// answer returns who answered since we are the challenger.
+func (c *challenge) answer() (model.Holder, bool) {
+	for _, ref := range challengeRefs {
+		if q := c.seen[ref]; q.answer.ID != "" && !c.left[q.commit] {
+			return q.answer, true
+		}
+	}
+	return model.Holder{}, false
+}
+
+// begin makes us the challenger of whoever wrote head.
+func (c *challenge) begin(self string, head plumbing.Hash) {
+	c.self, c.rival, c.left = self, head, make(map[plumbing.Hash]bool)
+	for _, q := range c.seen {
+		c.left[q.commit] = true
+	}
 }
 
 // Challenge asks whether the Ingot that writes the status branch is alive; id is that
@@ -106,7 +126,7 @@ func (b *StatusBranch) Challenge(ctx context.Context, id string) error {
 	defer cancel()
 	head, _, err := b.newCommits(ctx)
 	if err == nil {
-		b.challenge.self, b.challenge.rival = clipped(id), head
+		b.challenge.begin(clipped(id), head)
 		err = b.ask(ctx)
 	}
 	if err != nil {
@@ -140,14 +160,6 @@ func (b *StatusBranch) shows(ctx context.Context, ref plumbing.ReferenceName) er
 		return &failure{failureRejected, fmt.Errorf("%w: ref %s is not shown", ErrRejected, ref)}
 	}
 	return nil
-}
-
-// Challenged returns the ID of another Ingot that asks whether the one that writes the
-// branch is alive, and has no answer yet. It is Look for those who want to know only
-// this.
-func (b *StatusBranch) Challenged(ctx context.Context) (id string, ok bool, err error) {
-	s, err := b.Look(ctx)
-	return s.Challenger, s.Challenger != "", err
 }
 
 // Answer tells all challengers that holder is alive.
@@ -189,10 +201,8 @@ func (b *StatusBranch) answered(ctx context.Context) (model.Holder, error) {
 	if err != nil {
 		return model.Holder{}, err
 	}
-	for _, q := range b.challenge.seen {
-		if q.answer.ID != "" {
-			return q.answer, nil
-		}
+	if holder, answered := b.challenge.answer(); answered {
+		return holder, nil
 	}
 	if s.Head != "" && s.Head != b.challenge.rival.String() && s.Holder.ID != b.challenge.self && b.sighted.ingot {
 		return s.Holder, nil

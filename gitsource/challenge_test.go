@@ -86,14 +86,9 @@ func TestALookIsOneRequestWhileThereIsNothingNew(t *testing.T) {
 }
 
 func TestChallenge(t *testing.T) {
-	refuse := `while read -r old new ref; do case $ref in refs/ingot/*) echo "no such namespace" >&2; exit 1;; esac; done`
 	tests := map[string]func(t *testing.T, r *gittest.Repo){
-		"a server that takes any ref": func(*testing.T, *gittest.Repo) {},
-		"a server that takes only branches": func(t *testing.T, r *gittest.Repo) {
-			if err := r.Hook("pre-receive", refuse); err != nil {
-				t.Fatal(err)
-			}
-		},
+		"a server that takes any ref":       func(*testing.T, *gittest.Repo) {},
+		"a server that takes only branches": refuseRefs,
 		"a server that does not show other refs": func(t *testing.T, r *gittest.Repo) {
 			if out, err := r.Git("config", "uploadpack.hideRefs", "refs/ingot"); err != nil {
 				t.Fatal(err, out)
@@ -120,9 +115,6 @@ func TestChallenge(t *testing.T) {
 				looks(t, challenger, Sighting{Head: p.Commit, Fence: 5, Holder: r.Holder})
 				notAnswered(t, challenger)
 				looks(t, holder, Sighting{Head: p.Commit, Fence: 5, Holder: r.Holder, Challenger: "b"})
-				if id, challenged, err := holder.Challenged(t.Context()); id != "b" || !challenged || err != nil {
-					t.Errorf("challenged: %q, %t, %v", id, challenged, err)
-				}
 				if err := holder.Answer(t.Context(), r.Holder); err != nil {
 					t.Fatal(err)
 				}
@@ -157,6 +149,69 @@ func answeredBy(t *testing.T, b *StatusBranch, want model.Holder) {
 	if holder, answered, err := b.Answered(t.Context()); !answered || err != nil || holder != want {
 		t.Errorf("answered by %+v: %t, %v, want %+v", holder, answered, err, want)
 	}
+}
+
+// refuseRefs has the server take only branches from now on.
+func refuseRefs(t *testing.T, r *gittest.Repo) {
+	t.Helper()
+	if err := r.Hook("pre-receive", `while read -r old new ref; do case $ref in refs/ingot/*) echo "no such namespace" >&2; exit 1;; esac; done`); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWhatWasLeftOnAServerIsNoQuestionAndNoAnswer(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	holder, challenger := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
+	r := held(5, "a", fleet)
+	p := ok[Published](t)(holder.Publish(t.Context(), r))
+	challenge := func(id string) {
+		t.Helper()
+		if err := challenger.Challenge(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	challenge("b")
+	looks(t, holder, Sighting{Head: p.Commit, Fence: 5, Holder: r.Holder, Challenger: "b"})
+	if err := holder.Answer(t.Context(), r.Holder); err != nil {
+		t.Fatal(err)
+	}
+	answeredBy(t, challenger, model.Holder{ID: "a", Host: "host-a"})
+
+	refuseRefs(t, repo)
+	challenger = newStatus(t, repo.URL(), Auth{})
+	challenge("c")
+	notAnswered(t, challenger)
+
+	if _, err := repo.Git("update-ref", "refs/ingot/challenge", p.Commit); err != nil { // says nothing
+		t.Fatal(err)
+	}
+	looks(t, holder, Sighting{Head: p.Commit, Fence: 5, Holder: r.Holder, Challenger: "c"})
+}
+
+func TestALookThatCannotTellWhoWroteFails(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	posts, fail := 0, 0
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				if posts++; posts == fail {
+					w.WriteHeader(http.StatusBadGateway)
+					return
+				}
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	a, b := newStatus(t, server.URL, Auth{}), newStatus(t, repo.URL(), Auth{})
+	ok[Published](t)(a.Publish(t.Context(), held(5, "a", fleet)))
+	r := held(6, "b", fleet)
+	ok[Published](t)(b.Publish(t.Context(), r))
+	putCommit(map[string]string{"x": "y"}, "a person's")(t, repo)
+	posts, fail = 0, 2 // the files of the head
+	if s, err := a.Look(t.Context()); err == nil {
+		t.Errorf("looked at %+v, want an error", s)
+	}
+	looks(t, a, Sighting{Head: repo.Head("status"), Fence: 6, Holder: r.Holder})
 }
 
 func TestTwoChallengersAreAnsweredBoth(t *testing.T) {
@@ -264,6 +319,31 @@ func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
 	p = publish("all is well", "a: 3\n")
 	if got := branch(); p.Bare || got["README.md"] != "all is well" || got["problems.yaml"] != "problems: [hunter2]\n" {
 		t.Errorf("published %+v, the branch holds %v", p, got)
+	}
+}
+
+func TestWhatPeopleWroteIsInNoPartOfABareReport(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	scanner := `while read -r old new ref; do if git grep -q hunter2 "$new"; then echo "secret scanner: no" >&2; exit 1; fi; done`
+	if err := repo.Hook("pre-receive", scanner); err != nil {
+		t.Fatal(err)
+	}
+	r := report(1, map[string]string{"README.md": "fine"})
+	type part struct {
+		Message   string            `json:"message,omitempty"`
+		LastError string            `json:"lastError,omitempty"`
+		Labels    map[string]string `json:"labels,omitempty"`
+		Serial    int64             `json:"serial"`
+		Parts     []part            `json:"parts,omitempty"`
+	}
+	wrote := part{"hunter2", "hunter2", map[string]string{"a": "hunter2"}, 1795378950542643738, nil}
+	whole := wrote
+	whole.Parts = []part{wrote}
+	r.Documents["servers/s1.yaml"] = &model.Document{Object: whole}
+	p := ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), r))
+	const want = "parts:\n- serial: 1795378950542643738\nserial: 1795378950542643738\n"
+	if got := ok[map[string]string](t)(repo.ReadBranch("status"))["servers/s1.yaml"]; !p.Bare || got != want {
+		t.Errorf("published %+v, the file holds\n%s\nwant\n%s", p, got, want)
 	}
 }
 

@@ -10,6 +10,13 @@ func withModel(opts Options) Options {
 			return model.Decode(file, data, decode)
 		}
 	}
+	if decode := opts.Decode; len(opts.Tenants) > 0 {
+		opts.Decode = func(file string, data []byte) ([]model.Object, []model.Problem) {
+			objects, problems := decode(file, data)
+			opts.Tenants.Place(file, objects)
+			return objects, problems
+		}
+	}
 	if opts.Validate == nil {
 		opts.Validate = model.ValidateUpdate
 	}

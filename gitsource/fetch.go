@@ -33,24 +33,18 @@ const (
 	wholeDepth  = 5000
 )
 
-// wanted is what to fetch: a commit and depth-1 generations behind it, less what have
+// wanted is what to fetch: commits and depth-1 generations behind them, less what have
 // leads to. A filter leaves out files or folders, see git rev-list --filter.
 type wanted struct {
-	commit plumbing.Hash
-	have   []plumbing.Hash
-	depth  int
-	filter packp.Filter
+	commits []plumbing.Hash
+	have    []plumbing.Hash
+	depth   int
+	filter  packp.Filter
 }
 
-// fetchPack brings the commit want, and depth-1 generations behind it, into st.
-// The server is told of the commits in have.
-func fetchPack(ctx context.Context, s transport.UploadPackSession, adv *packp.AdvRefs, st storage.Storer, want plumbing.Hash, have []plumbing.Hash, depth int) error {
-	return fetchWanted(ctx, s, adv, st, wanted{commit: want, have: have, depth: depth})
-}
-
-// fetchWanted brings what is wanted into st.
-func fetchWanted(ctx context.Context, s transport.UploadPackSession, adv *packp.AdvRefs, st storage.Storer, w wanted) error {
-	req, err := uploadRequest(adv, st, w)
+// fetchWanted brings what is wanted into st, without what is too large to be read.
+func fetchWanted(ctx context.Context, s transport.UploadPackSession, adv *packp.AdvRefs, st *store, w wanted) error {
+	req, err := uploadRequest(adv, st.storage, w)
 	if err != nil {
 		return err
 	}
@@ -63,14 +57,14 @@ func fetchWanted(ctx context.Context, s transport.UploadPackSession, adv *packp.
 	}
 	// The boundary is written before the objects: a boundary too many costs bytes,
 	// one too few lets the server believe that we have what lies behind it.
-	if err := moveBoundary(st, res.Shallows, res.Unshallows); err != nil {
+	if err := moveBoundary(st.storage, res.Shallows, res.Unshallows); err != nil {
 		return errors.Join(err, res.Close())
 	}
-	err = packfile.UpdateObjectStorage(st, &limited{in: demuxed(req.Capabilities, res), left: maxPack})
+	left, err := unpack(ctx, st.dir, &st.storage.ObjectStorage, &limited{in: demuxed(req.Capabilities, res), left: maxPack})
 	if errors.Is(err, packfile.ErrEmptyPackfile) {
 		err = nil
 	}
-	return errors.Join(err, res.Close())
+	return errors.Join(err, st.leaveOut(left), res.Close())
 }
 
 func uploadRequest(adv *packp.AdvRefs, st storage.Storer, w wanted) (*packp.UploadPackRequest, error) {
@@ -97,7 +91,7 @@ func uploadRequest(adv *packp.AdvRefs, st storage.Storer, w wanted) (*packp.Uplo
 		req.Filter = w.filter
 	}
 	req.Depth = packp.DepthCommits(w.depth)
-	req.Wants = []plumbing.Hash{w.commit}
+	req.Wants = w.commits
 	req.Haves = w.have
 	return req, nil
 }

@@ -142,9 +142,10 @@ func records(d *model.Desired) Beginning {
 	if d == nil {
 		return Beginning{}
 	}
-	b := Beginning{Applied: d.Applied(), Absent: d.Absent, AbsentToken: d.AbsentToken}
-	for name := range d.Claims {
-		b.Bound = append(b.Bound, claimIdentity(name))
+	b := Beginning{Applied: d.Applied(), Absent: d.Absent, AbsentToken: d.AbsentToken, Owners: make(map[model.Identity]string)}
+	for name, c := range d.Claims {
+		b.Bound = append(b.Bound, name.Identity())
+		b.Owners[name.Identity()] = c.Tenant
 	}
 	return b
 }

@@ -2,7 +2,6 @@ package gitsource
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -58,7 +57,9 @@ func (b *StatusBranch) look(ctx context.Context) (Sighting, error) {
 		w := trailerWriter(commits[head].Message)
 		ingot := w.holder.ID != ""
 		if w.fence == 0 || w.outranks(b.highest.fence, b.highest.holder.ID) {
-			w = b.whole(ctx, head, w)
+			if w, err = b.whole(ctx, head); err != nil {
+				return Sighting{}, err
+			}
 		}
 		b.sighted = sighted{head, w, ingot}
 		b.highest = b.highest.later(w)
@@ -104,10 +105,10 @@ func (b *StatusBranch) newCommits(ctx context.Context) (plumbing.Hash, map[plumb
 	return head, commits, nil
 }
 
-// whole looks into the files of the head for what its trailers, which said w, leave
-// out: who wrote it, if a person put a commit on top, or on which host.
-func (b *StatusBranch) whole(ctx context.Context, head plumbing.Hash, w writer) writer {
-	err := b.fetched(ctx, shallow(filterLarge), func(s *store, at plumbing.Hash) error {
+// whole looks into the files of the head for what its trailers leave out: who wrote it,
+// if a person put a commit on top, or on which host.
+func (b *StatusBranch) whole(ctx context.Context, head plumbing.Hash) (w writer, err error) {
+	err = b.fetched(ctx, shallow(filterLarge), func(s *store, at plumbing.Hash) error {
 		if at != head {
 			return errMoved
 		}
@@ -119,8 +120,5 @@ func (b *StatusBranch) whole(ctx context.Context, head plumbing.Hash, w writer) 
 		w = s.writerOf(c, files)
 		return nil
 	})
-	if err != nil && !errors.Is(err, errMoved) {
-		b.log.WarnContext(ctx, "files of the status branch not looked at", "err", message(err))
-	}
-	return w
+	return w, err
 }

@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -18,9 +19,11 @@ import (
 
 // Limits of a revision.
 const (
-	maxManifest  = 1 << 20 // bytes of one file
+	maxManifest  = maxBlob
 	maxManifests = 100_000 // files
 	maxFolders   = 50      // one within the other
+	// maxRead is how many bytes all manifests together may have.
+	maxRead = 256 << 20
 )
 
 // entry is one entry of the tree that concerns us.
@@ -43,16 +46,22 @@ type decoded struct {
 	problems []model.Problem
 	// opaque is set when the blob may define objects that nobody can name.
 	opaque bool
+	size   int64 // bytes that were read
 }
 
 // faulty reports whether any problem of the file is an error.
 func (d *decoded) faulty() bool { return model.HasErrors(d.problems) }
+
+// hides reports whether objects may be in the file that cannot be read: it is wrong, or
+// a submodule or a link where a folder may have been.
+func (m manifest) hides() bool { return m.faulty() || !isManifest(m.path) }
 
 func isError(p model.Problem) bool { return p.Severity == model.SeverityError }
 
 var (
 	errPathMissing      = errors.New("path is missing")
 	errTooManyManifests = fmt.Errorf("more than %d manifests", maxManifests)
+	errTooMuchToRead    = fmt.Errorf("manifests of more than %d bytes together", maxRead)
 )
 
 // reader reads revisions out of a store and keeps what it read for the next one:
@@ -61,6 +70,7 @@ var (
 type reader struct {
 	decode func(file string, data []byte) ([]model.Object, []model.Problem)
 	count  func() // called for each blob that is decoded
+	most   int64  // bytes that are read at most; 0 is maxRead
 
 	folders map[folderKey][]entry
 	blobs   map[blobKey]*decoded
@@ -79,13 +89,14 @@ type (
 )
 
 // read returns the manifests below dir in a tree, in order of path. It fails with
-// errPathMissing, errTooManyManifests or errNotReadable.
+// errPathMissing, errTooManyManifests, errTooMuchToRead, errTreeTooLarge or
+// errNotReadable.
 func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, error) {
 	top, err := folder(s, root, dir)
 	if err != nil {
 		return nil, err
 	}
-	l := lister{store: s, old: r.folders, new: make(map[folderKey][]entry)}
+	l := lister{store: s, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
 	entries, err := l.list(dir, top, 0)
 	if err != nil {
 		return nil, err
@@ -96,6 +107,7 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, err
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	blobs := make(map[blobKey]*decoded, len(entries))
 	manifests := make([]manifest, 0, len(entries))
+	var size int64
 	for _, e := range entries {
 		key := blobKey(e)
 		d := r.blobs[key]
@@ -103,6 +115,9 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, err
 			if d, err = r.open(s, e); err != nil {
 				return nil, err
 			}
+		}
+		if size += d.size; size > cmp.Or(r.most, maxRead) {
+			return nil, errTooMuchToRead
 		}
 		blobs[key] = d
 		manifests = append(manifests, manifest{e.path, e.hash, d})
@@ -128,13 +143,15 @@ func (r *reader) open(s *store, e entry) (*decoded, error) {
 		return nil, err
 	}
 	if size > maxManifest {
-		return refused(e.path, model.SeverityError, fmt.Sprintf("has %d bytes; a manifest may have %d at most: split it", size, maxManifest)), nil
+		return refused(e.path, model.SeverityError, "is larger than 1 MiB, which is all that a manifest may have: split it"), nil
 	}
 	content, err := s.blob(e.hash)
 	if err != nil {
 		return nil, err
 	}
-	return r.parse(e.path, content), nil
+	d := r.parse(e.path, content)
+	d.size = size
+	return d, nil
 }
 
 // lfsPointer begins every pointer of Git LFS, see its specification.
@@ -194,12 +211,18 @@ type lister struct {
 	store    *store
 	old, new map[folderKey][]entry
 	found    int
+	// barren are the folders without entries that concern us, by content: one that
+	// holds another ten times, and so on, is listed once.
+	barren map[plumbing.Hash]bool
 }
 
 // list returns all entries below a folder that concern us.
 func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error) {
 	if depth > maxFolders || l.found > maxManifests {
 		return nil, errTooManyManifests
+	}
+	if l.barren[hash] {
+		return nil, nil
 	}
 	key := folderKey{dir, hash}
 	own, ok := l.old[key]
@@ -222,6 +245,9 @@ func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error
 			return nil, err
 		}
 		all = append(all, below...)
+	}
+	if len(all) == 0 {
+		l.barren[hash] = true
 	}
 	return all, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,10 +18,11 @@ import (
 
 // Object types in a pack, see gitformat-pack(5).
 const (
-	packCommit   = 1
-	packTree     = 2
-	packBlob     = 3
-	packRefDelta = 7
+	packCommit      = 1
+	packTree        = 2
+	packBlob        = 3
+	packOffsetDelta = 6
+	packRefDelta    = 7
 )
 
 // hashObject returns the name of an object.
@@ -79,6 +81,18 @@ func (p *packWriter) header(kind byte, size int) {
 	}
 	p.buf.WriteByte(b)
 	p.objects++
+}
+
+// offset writes how far back the object lies that a delta is of: seven bits a byte, the
+// highest first, each continuation one less than it says.
+func (p *packWriter) offset(back int64) {
+	digits := []byte{byte(back & 0x7f)}
+	for back >>= 7; back > 0; back >>= 7 {
+		back--
+		digits = append(digits, 0x80|byte(back&0x7f))
+	}
+	slices.Reverse(digits)
+	p.buf.Write(digits)
 }
 
 func (p *packWriter) deflate(content []byte) {

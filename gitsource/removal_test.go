@@ -2,11 +2,9 @@ package gitsource
 
 import (
 	"fmt"
-
 	"os"
-
 	"slices"
-
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -54,6 +52,10 @@ func take(paths ...string) act {
 
 func rewrite(files map[string]string) act {
 	return func(w *watch) { ok[string](w.T)(w.repo.ForcePush(files, "rewrite")) }
+}
+
+func submodule(path string) act {
+	return func(w *watch) { ok[string](w.T)(w.repo.Link(path, "160000", strings.Repeat("1", 40), "submodule")) }
 }
 
 // restart is a new process that finds the records of the last revision.
@@ -332,6 +334,76 @@ func TestRemovals(t *testing.T) {
 			{[]act{put(both)}, seen{Claims: all}},
 			{[]act{take("web.yaml"), put(map[string]string{"x.yaml": claimYAML("x", "a"), "y.yaml": claimYAML("y", "a")})}, seen{
 				Claims: map[string]string{"x": "a", "y": "a", "db": "b"}, Removed: []string{"ServerClaim default/web"},
+			}},
+		},
+		"a file that breaks keeps what a rewritten history has otherwise, also in the commits after it": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{take("sub")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"what a rewritten history has otherwise and a commit breaks by name is kept when its file breaks as a whole": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"web.yaml": brokenClaim("web")})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
+		},
+		"what a rewritten history has otherwise and moves into a broken file is kept": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{take("web.yaml"), put(map[string]string{"x.yaml": broken})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"the end of another object of the file says nothing about the one that is listed": {
+			{[]act{put(map[string]string{"all.yaml": web + "---\n" + db})}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "c")})}, seen{
+				Claims: map[string]string{"web": "a"}, Absent: []string{webOtherwise}, Removed: []string{"ServerClaim default/db"},
+			}},
+		},
+		"an approval in a history written anew does not cover what nobody has read": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "d"), "db.yaml": db}), approve("ServerClaim default/web")}, seen{
+				Claims: all, Absent: []string{webOtherwise},
+			}},
+			{[]act{rewrite(onlyDB), approve("list")}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "e"), "db.yaml": db}), approve("list")}, seen{
+				Claims: all, Absent: []string{webOtherwise},
+			}},
+			{[]act{rewrite(map[string]string{"all.yaml": claimYAML("web", "e") + "---\n" + db}), approve("list")}, seen{
+				Claims: map[string]string{"web": "e", "db": "b"},
+			}},
+		},
+		"a broken file that moves over another takes along what it held": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
+			{[]act{readme}, seen{Claims: all}},
+			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a broken file that changes places with another takes along what it held": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, seen{Claims: all}},
+			{[]act{put(map[string]string{"x.yaml": broken, "web.yaml": "# nothing\n"})}, seen{Claims: all}},
+			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"a submodule that moves takes along what its folder held": {
+			{[]act{put(map[string]string{"d/web.yaml": web, "db.yaml": db})}, seen{Claims: all}},
+			{[]act{take("d"), submodule("d")}, seen{Claims: all}},
+			{[]act{restart, take("d"), submodule("e")}, seen{Claims: all}},
+			{[]act{readme}, seen{Claims: all}},
+			{[]act{take("e")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+		},
+		"who approves that a claim is gone does not rename it": {
+			{[]act{put(both)}, seen{Claims: all}},
+			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
+			{[]act{put(map[string]string{"web2.yaml": claimYAML("web2", "a")}), approve("ServerClaim default/web")}, seen{
+				Claims: map[string]string{"web2": "a", "db": "b"}, Removed: []string{"ServerClaim default/web (approved)"},
 			}},
 		},
 		"a renaming in a rewritten history is an absence": {

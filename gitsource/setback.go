@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -18,10 +19,11 @@ func (b *StatusBranch) Expect(commit string) {
 }
 
 // setBack reports whether the branch, whose head is c, written by w, lacks the commit
-// that was published last: somebody set it back, or wrote its history anew.
-func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) bool {
+// that was published last: somebody set it back, or wrote its history anew. It fails
+// with errMoved if the branch has another head by now.
+func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) (bool, error) {
 	if b.last.IsZero() || c.Hash == b.last || slices.Contains(c.ParentHashes, b.last) {
-		return false
+		return false, nil
 	}
 	var a ancestry
 	err := b.fetched(ctx, fetchPlan{depth: searchDepth, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
@@ -32,11 +34,13 @@ func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) 
 		return nil
 	})
 	switch {
+	case errors.Is(err, errMoved):
+		return false, err
 	case err == nil && a.lineage == descends:
-		return false
+		return false, nil
 	case err == nil && !a.truncated:
-		return true
+		return true, nil
 	}
 	// Further back than can be seen: many commits came since, or it was set back.
-	return b.lastVersion.IsZero() || !w.version.After(b.lastVersion)
+	return b.lastVersion.IsZero() || !w.version.After(b.lastVersion), nil
 }

@@ -47,6 +47,9 @@ type Options struct {
 	// AllowPlaintextSecrets is handed to the decoder.
 	AllowPlaintextSecrets bool
 
+	// Tenants say what files may define; none = one operator owns all.
+	Tenants model.Tenants
+
 	// Dir is a directory that belongs to the Source alone.
 	Dir string
 
@@ -403,8 +406,8 @@ func (s *Source) searchCommits(ctx context.Context, known, head plumbing.Hash) (
 		return ancestry{}, err
 	}
 	defer func() { err = errors.Join(err, commits.discard()) }()
-	w := wanted{commit: head, depth: commitDepth, filter: packp.FilterTreeDepth(0)}
-	if err := fetchWanted(ctx, session, adv, commits.storage, w); err != nil {
+	w := wanted{commits: []plumbing.Hash{head}, depth: commitDepth, filter: packp.FilterTreeDepth(0)}
+	if err := fetchWanted(ctx, session, adv, commits, w); err != nil {
 		return ancestry{}, s.remote.explain(ctx, err)
 	}
 	return commits.relate(known, head), nil
@@ -427,9 +430,16 @@ func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (pl
 	if head != deepen && (head == s.evaluated || s.store.has(head)) {
 		return head, nil
 	}
-	have := slices.Concat(s.store.newest(s.head, fetchDepth), s.store.newest(s.evaluated, fetchDepth))
-	if err := fetchPack(ctx, session, adv, s.store.storage, head, have, depth); err != nil {
+	w := wanted{commits: []plumbing.Hash{head}, depth: depth}
+	if adv.Capabilities.Supports(capability.Filter) {
+		w.filter = filterLarge
+	}
+	w.have = slices.Concat(s.store.newest(s.head, fetchDepth), s.store.newest(s.evaluated, fetchDepth))
+	if err := fetchWanted(ctx, session, adv, s.store, w); err != nil {
 		return plumbing.ZeroHash, s.remote.explain(ctx, err)
+	}
+	if size, left := s.store.left[head]; left {
+		return plumbing.ZeroHash, fmt.Errorf("commit %s has %d bytes, of at most %d: shorten its message", head, size, maxCommit)
 	}
 	if !s.store.has(head) {
 		return plumbing.ZeroHash, fmt.Errorf("%w: commit %s did not arrive", errNotReadable, head)
@@ -490,8 +500,11 @@ func (s *Source) judge(head plumbing.Hash, way ancestry) error {
 	case errors.Is(err, errPathMissing):
 		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.revision(head), s.stays()))
 		return nil
-	case errors.Is(err, errTooManyManifests):
+	case errors.Is(err, errTooManyManifests), errors.Is(err, errTooMuchToRead):
 		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.revision(head), err, s.stays()))
+		return nil
+	case errors.Is(err, errTreeTooLarge):
+		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s cannot be read: %s; %s", s.revision(head), err, s.stays()))
 		return nil
 	case err != nil:
 		return err
@@ -537,7 +550,9 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 	return step
 }
 
-func (s *Source) rules() rules { return rules{s.opts.Validate, s.opts.CrossCheck, newToken} }
+func (s *Source) rules() rules {
+	return rules{s.opts.Validate, s.opts.CrossCheck, newToken, s.opts.Tenants}
+}
 
 // stays says what is in force instead of a revision that is not taken.
 func (s *Source) stays() string {

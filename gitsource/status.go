@@ -319,13 +319,17 @@ func (b *StatusBranch) learn(ctx context.Context, head plumbing.Hash) error {
 	if err != nil {
 		return fmt.Errorf("look at the branch: %w", err)
 	}
+	setBack, err := b.setBack(ctx, c, w)
+	if err != nil {
+		return fmt.Errorf("look for the commit published last: %w", err)
+	}
+	b.wasSetBack = b.wasSetBack || setBack
 	if w.fence == 0 && b.highest.fence == 0 {
 		b.highest = b.former(ctx)
 	}
 	b.tree.assume(files, folders)
 	b.known, b.head, b.shown, b.highest = true, head, w, b.highest.later(w)
 	b.sighted = sighted{head, w, trailerWriter(c.Message).holder.ID != ""}
-	b.wasSetBack = b.wasSetBack || b.setBack(ctx, c, w)
 	if c.Author.Email != b.opts.AuthorEmail {
 		b.foreign = &Foreign{Author: c.Author.Name + " <" + c.Author.Email + ">", Commit: head.String()}
 		b.log.WarnContext(ctx, "status branch was written by somebody else", "author", b.foreign.Author, "revision", b.foreign.Commit)

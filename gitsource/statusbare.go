@@ -1,9 +1,10 @@
 package gitsource
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
-	"maps"
 	"time"
 
 	"ingot/model"
@@ -49,11 +50,54 @@ func (b *StatusBranch) publishOrBare(ctx context.Context, report *model.Report, 
 func bareOf(r *model.Report) *model.Report {
 	c := *r
 	c.Subject, c.Body = "", nil
-	c.Documents = maps.Clone(r.Documents)
-	for path, doc := range map[string]*model.Document{model.ReportReadme: bareReadme, model.ReportProblems: bareProblems} {
-		if c.Documents[path] != nil {
-			c.Documents[path] = doc
+	c.Documents = make(map[string]*model.Document, len(r.Documents))
+	for path, doc := range r.Documents {
+		switch {
+		case path == model.ReportReadme:
+			doc = bareReadme
+		case path == model.ReportProblems:
+			doc = bareProblems
+		case doc != nil && doc.Object != nil:
+			doc = withoutTexts(doc)
 		}
+		c.Documents[path] = doc
 	}
 	return &c
+}
+
+// textFields are the fields of documents that quote what people, BMCs and servers wrote,
+// and that no record is restored by.
+var textFields = []string{"message", "lastError", "labels"}
+
+// withoutTexts returns a document without its textFields. One that cannot be read as an
+// object stays as it is.
+func withoutTexts(d *model.Document) *model.Document {
+	raw, err := json.Marshal(d.Object)
+	if err != nil {
+		return d
+	}
+	var object map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if decoder.Decode(&object) != nil {
+		return d
+	}
+	dropTexts(object)
+	return &model.Document{Object: object}
+}
+
+func dropTexts(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, name := range textFields {
+			delete(v, name)
+		}
+		for _, part := range v {
+			dropTexts(part)
+		}
+	case []any:
+		for _, part := range v {
+			dropTexts(part)
+		}
+	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
-	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -22,7 +21,7 @@ import (
 // Limits of the status branch as it is read. No file above maxStatusFile is written.
 const (
 	maxStatusFiles = 200_000
-	maxStatusFile  = 1 << 20 // bytes
+	maxStatusFile  = maxBlob
 	maxStatusTotal = 1 << 30 // bytes
 )
 
@@ -100,8 +99,8 @@ type fetchPlan struct {
 
 // Filters of fetches, see git-rev-list(1), "--filter".
 var (
-	filterLarge = packp.FilterBlobLimit(maxStatusFile+1, packp.BlobLimitPrefixNone) // files that are not read anyway
-	filterTrees = packp.FilterTreeDepth(0)                                          // all but commits
+	filterLarge = packp.FilterBlobLimit(maxBlob+1, packp.BlobLimitPrefixNone) // files that are not read anyway
+	filterTrees = packp.FilterTreeDepth(0)                                    // all but commits
 )
 
 func shallow(filter packp.Filter) fetchPlan { return fetchPlan{depth: 1, filter: filter} }
@@ -137,32 +136,14 @@ func (b *StatusBranch) unpacked(ctx context.Context, session transport.UploadPac
 		return err
 	}
 	defer st.close()
-	if err := plan.fetch(ctx, session, adv, st, want); err != nil {
-		return b.remote.explain(ctx, err)
-	}
-	return fn(st)
-}
-
-// fetch brings what is wanted into an empty store.
-func (p fetchPlan) fetch(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, st *store, want []plumbing.Hash) error {
-	w := wanted{commit: want[0], depth: p.depth, filter: p.filter}
+	w := wanted{commits: want, depth: plan.depth, filter: plan.filter}
 	if !adv.Capabilities.Supports(capability.Filter) {
 		w.depth, w.filter = min(w.depth, fetchDepth), ""
 	}
-	req, err := uploadRequest(adv, st.storage, w)
-	if err != nil {
-		return err
+	if err := fetchWanted(ctx, session, adv, st, w); err != nil {
+		return b.remote.explain(ctx, err)
 	}
-	req.Wants = want
-	res, err := session.UploadPack(ctx, req)
-	if err != nil {
-		return err
-	}
-	if err := moveBoundary(st.storage, res.Shallows, res.Unshallows); err != nil {
-		return errors.Join(err, res.Close())
-	}
-	err = packfile.UpdateObjectStorage(st.storage, &limited{in: demuxed(req.Capabilities, res), left: maxPack})
-	return errors.Join(err, res.Close())
+	return fn(st)
 }
 
 // listing returns the hash of each file and of each folder by path, the root's

@@ -30,6 +30,11 @@ const maxDescriptors = 16
 type store struct {
 	dir     string
 	storage *filesystem.Storage
+	// left are the sizes of objects that were too large to be stored.
+	left map[plumbing.Hash]int64
+	// fresh is set while all that is in the store was fetched by this process: a file that
+	// is missing then was left out by the server, which is asked to where it can.
+	fresh bool
 }
 
 // openStore opens the store in dir, or makes one.
@@ -42,7 +47,9 @@ func openStore(dir string) (*store, error) {
 	if err := st.Init(); err != nil {
 		return nil, fmt.Errorf("make object store: %w", err)
 	}
-	return &store{dir: dir, storage: st}, nil
+	s := &store{dir: dir, storage: st, left: make(map[plumbing.Hash]int64)}
+	s.fresh = s.packs() == 0
+	return s, s.readLeft()
 }
 
 // renewed closes and deletes the store and returns an empty one in its place.
@@ -64,7 +71,11 @@ func (s *store) replacedBy(other *store) (*store, error) {
 	if err := os.Rename(other.dir, s.dir); err != nil {
 		return nil, fmt.Errorf("replace object store: %w", err)
 	}
-	return openStore(s.dir)
+	st, err := openStore(s.dir)
+	if err == nil {
+		st.fresh = other.fresh
+	}
+	return st, err
 }
 
 // discard closes and deletes the store.
@@ -134,8 +145,14 @@ func (s *store) visit(head plumbing.Hash, fn func(*object.Commit) bool) (whole b
 // fetched afresh.
 var errNotReadable = errors.New("object store is damaged")
 
+// errTreeTooLarge is a folder with more in it than is read.
+var errTreeTooLarge = fmt.Errorf("a folder's list has more than %d bytes", maxTree)
+
 // tree returns the entries of tree h.
 func (s *store) tree(h plumbing.Hash) ([]object.TreeEntry, error) {
+	if _, left := s.left[h]; left {
+		return nil, fmt.Errorf("%w: tree %s", errTreeTooLarge, h)
+	}
 	t, err := object.GetTree(s.storage, h)
 	if err != nil {
 		return nil, fmt.Errorf("%w: read tree %s: %w", errNotReadable, h, err)
@@ -143,9 +160,15 @@ func (s *store) tree(h plumbing.Hash) ([]object.TreeEntry, error) {
 	return t.Entries, nil
 }
 
-// size returns the size of blob h in bytes.
+// size returns the size of blob h in bytes, also of one that is too large to be stored.
 func (s *store) size(h plumbing.Hash) (int64, error) {
+	if n, left := s.left[h]; left {
+		return n, nil
+	}
 	n, err := s.storage.EncodedObjectSize(h)
+	if s.fresh && errors.Is(err, plumbing.ErrObjectNotFound) {
+		return maxBlob + 1, s.leaveOut(map[plumbing.Hash]int64{h: maxBlob + 1})
+	}
 	if err != nil {
 		return 0, fmt.Errorf("%w: read blob %s: %w", errNotReadable, h, err)
 	}

@@ -3,6 +3,7 @@ package gitsource
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -198,6 +199,31 @@ func TestSetBackIsReportedOnce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+func TestABranchThatMovesWhileItIsSearchedIsNotSetBack(t *testing.T) {
+	repo := gittest.NewRepo(t)
+	lists := 0
+	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet && r.URL.Query().Get("service") == "git-upload-pack" {
+				if lists++; lists == 2 { // after the head, to find what was published last
+					putCommit(map[string]string{"x": "y"}, "mine")(t, repo)
+				}
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	b := newStatus(t, repo.URL(), Auth{})
+	first := ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet)))
+	for i := range 3 {
+		putCommit(map[string]string{"x": fmt.Sprint(i)}, "mine")(t, repo)
+	}
+	b = newStatus(t, server.URL, Auth{})
+	b.Expect(first.Commit)
+	if p := ok[Published](t)(b.Publish(t.Context(), held(6, "b", fleet))); p.SetBack || lists < 4 {
+		t.Errorf("published %+v after %d lists of refs, want no set back", p, lists)
 	}
 }
 

@@ -14,13 +14,14 @@ import (
 func CrossCheck(d *Desired) []Problem {
 	c := crossCheck{desired: d}
 	endpoints, bmcs, servers := sorted(d.Endpoints), sorted(d.BMCs), sorted(d.Servers)
-	clashes(&c, endpoints, "spec.macAddress", "has the MAC address %s of", func(e *Endpoint) string { return e.Spec.MACAddress })
-	clashes(&c, bmcs, "spec", "has the address %s of", c.address)
-	clashes(&c, servers, "spec.systemUUID", "has the system UUID %s of", func(s *Server) string { return anyOrder(s.Spec.SystemUUID) })
+	clashes(&c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
+	clashes(&c, bmcs, "spec", "has the address %s of", one(c.address))
+	clashes(&c, servers, "spec.systemUUID", "has the system UUID %s of", one(func(s *Server) string { return anyOrder(s.Spec.SystemUUID) }))
+	clashes(&c, servers, "metadata.annotations["+AnnotationMACAddresses+"]", "has the MAC address %s of", (*Server).MACAddresses)
 
-	clashes(&c, d.objects(), "metadata.name", "differs only by upper and lower case from", func(o Object) string {
+	clashes(&c, d.objects(), "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
 		return strings.ToLower(o.Identity().String())
-	})
+	}))
 	SortProblems(c.problems)
 	return c.problems
 }
@@ -30,12 +31,22 @@ type crossCheck struct {
 	problems []Problem
 }
 
-// clashes reports the objects that share a key. What says how one stands to the
-// other, with %s for the key.
-func clashes[O Object](c *crossCheck, objects []O, field, what string, key func(O) string) {
+// one makes a list of a key, none of one that is empty.
+func one[O Object](key func(O) string) func(O) []string {
+	return func(o O) []string {
+		if k := key(o); k != "" {
+			return []string{k}
+		}
+		return nil
+	}
+}
+
+// clashes reports the objects that share a key, of which no object has one twice. What
+// says how one stands to the other, with %s for the key.
+func clashes[O Object](c *crossCheck, objects []O, field, what string, keys func(O) []string) {
 	byKey := make(map[string][]O)
 	for _, o := range objects {
-		if k := key(o); k != "" {
+		for _, k := range keys(o) {
 			byKey[k] = append(byKey[k], o)
 		}
 	}

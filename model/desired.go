@@ -36,9 +36,6 @@ type Desired struct {
 	// Quarantined are objects that stand in Git but cannot be used, and of which
 	// no last good version is known. Their absence is no deletion.
 	Quarantined map[Identity]bool
-	// Incomplete is set when a file cannot be read at all and nobody knows which
-	// objects it held. While it is, no absence is a deletion.
-	Incomplete bool
 	// Restored is set while the revision is one that was kept over a restart and the
 	// branch has not been looked at since: a newer one may have been acted upon.
 	Restored bool

@@ -15,15 +15,30 @@ type BMCTarget struct {
 	// Trial is set while the credentials are only being tried: a refusal is taken at
 	// its word, for each further attempt brings the account nearer to being locked.
 	Trial bool
+	// Retry is set when a person asks for refused credentials to be tried once more.
+	Retry bool
 	// Default is set for credentials of the MAC prefix database, which many BMCs share
 	// that have nothing else in common: a refusal says nothing of the other BMCs.
 	Default bool
 }
 
-// SystemTarget is one ComputerSystem behind a BMC.
+// SystemTarget is one ComputerSystem behind a BMC, and the machine that has to be there
+// for anything to be made of what is read, or to be done to it.
 type SystemTarget struct {
-	BMC BMCTarget
-	URI string // /redfish/v1/Systems/1
+	BMC  BMCTarget
+	URI  string // /redfish/v1/Systems/1
+	UUID string // canonical; "" = its BMC never showed one
+	// Serial and Model tell it where there is no UUID; "" = it is not known.
+	Serial, Model string
+}
+
+// ResetResult is what became of a request for a power change.
+type ResetResult struct {
+	// Before is the power state that was read right before.
+	Before Power
+	// Did is what the BMC was asked for: another kind than was wanted where the machine
+	// does not have that one. It is "" if nothing was asked for, as it was On already.
+	Did ResetKind
 }
 
 // BMCFacts is what a BMC says of itself and of the systems behind it.
@@ -49,6 +64,14 @@ type SystemFact struct {
 	URI   string `json:"uri"`
 	UUID  string `json:"uuid,omitempty"` // canonical; empty when the BMC has none that can be used
 	Power Power  `json:"powerState,omitempty"`
+	// Unread is set for a system that is listed and could not be read: it may be any.
+	Unread bool `json:"unread,omitempty"`
+}
+
+// MachineState is what one reading of a machine says.
+type MachineState struct {
+	Power Power
+	POST  bool // its firmware still tests and sets up the machine, as far as the BMC says
 }
 
 // ServerFacts is what was read of one server through its BMC.
@@ -73,8 +96,11 @@ type Inventory struct {
 	Memory            []MemoryModule     `json:"memory,omitempty"`
 	Storages          []Storage          `json:"storages,omitempty"`
 	NetworkInterfaces []NetworkInterface `json:"networkInterfaces,omitempty"`
-	Firmware          []Firmware         `json:"firmware,omitempty"`
-	BootTargets       []string           `json:"bootTargets,omitempty"` // allowed one-time boot targets
+	// MACAddresses are MAC addresses of its network cards beside those of
+	// NetworkInterfaces, canonical: see Inventory.MACs.
+	MACAddresses []string   `json:"macAddresses,omitempty"`
+	Firmware     []Firmware `json:"firmware,omitempty"`
+	BootTargets  []string   `json:"bootTargets,omitempty"` // allowed one-time boot targets
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
 }
@@ -130,6 +156,11 @@ type Drive struct {
 	Model        string `json:"model,omitempty"`
 	SerialNumber string `json:"serialNumber,omitempty"`
 	State        string `json:"state,omitempty"`
+	// IDs are its world-wide names, Volumes those of the subsystem that it is part of.
+	IDs     []string     `json:"ids,omitempty"`
+	Volumes []DiskVolume `json:"volumes,omitempty"`
+	// Bay is the path of its resource: that of the place where it is, as a rule.
+	Bay string `json:"bay,omitempty"`
 }
 
 // NetworkInterface is one network interface, from Redfish or from the probe.
@@ -194,9 +225,21 @@ type DiskWipe struct {
 	Serial    string `json:"serial,omitempty"`
 	Model     string `json:"model,omitempty"`
 	SizeBytes uint64 `json:"sizeBytes,omitempty"`
+	WWID      string `json:"wwid,omitempty"`   // as Linux has it
 	Method    string `json:"method,omitempty"` // blkdiscard, overwrite, nvme-format …
 	Result    string `json:"result"`           // wiped, failed or skipped
-	Error     string `json:"error,omitempty"`
+	// Reason says in one word why a disk was skipped.
+	Reason string `json:"reason,omitempty"`
+	Error  string `json:"error,omitempty"`
+}
+
+// Disk returns the disk that was wiped, or was not.
+func (w DiskWipe) Disk() Disk {
+	d := Disk{Name: w.Name, Serial: w.Serial, Model: w.Model, Bytes: w.SizeBytes}
+	if id := WorldWideName(w.WWID); id != "" {
+		d.IDs = []string{id}
+	}
+	return d
 }
 
 // WipeProgress is how far a wipe is, disk by disk.
@@ -226,6 +269,14 @@ const (
 	WipeDone    = "wiped"
 	WipeFailed  = "failed"
 	WipeSkipped = "skipped"
+)
+
+// Why a disk is not wiped and need not be.
+const (
+	SkipMode         = "ModeNone"     // the cleanup leaves disks as they are
+	SkipNoMedium     = "NoMedium"     // nothing is in the drive
+	SkipVirtualMedia = "VirtualMedia" // the BMC lends it
+	SkipRemote       = "Remote"       // it is on a storage network
 )
 
 // Cleanup modes.

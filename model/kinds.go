@@ -1,6 +1,9 @@
 package model
 
 import (
+	"strconv"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -44,15 +47,38 @@ const (
 	// AnnotationBoot, on a ServerClaim, is "once" (boot the image once, then from
 	// disk) or "always" (serve the same pinned image on each boot).
 	AnnotationBoot = "ingot/boot"
+	// AnnotationBooted, on a ServerClaim, is what it counts as Booted by where nothing on
+	// its server reports: BootedServed or BootedKernel.
+	AnnotationBooted = "ingot/booted"
 	// AnnotationCleanup, on a Server, overrides cleanup.mode: none,
 	// quick or secure.
 	AnnotationCleanup = "ingot/cleanup"
+	// AnnotationDisksAccepted, on a Server, names disks, by serial number or else by name,
+	// that the next wipe need not account for: "S1, S2"; or DisksNone, or DisksAsReported.
+	// Each new value counts once; a suffix after "#" makes a value new.
+	AnnotationDisksAccepted = "ingot/disks-accepted"
+	// AnnotationMACAddresses, on a Server, are MAC addresses of its network cards,
+	// separated by commas, beside those that its BMC shows.
+	AnnotationMACAddresses = "ingot/mac-addresses"
 	// AnnotationKernelArguments, on a ServerClaim, adds kernel arguments to those of
 	// Ingot.
 	AnnotationKernelArguments = "ingot/kernel-arguments"
 	// AnnotationBootFromDisk, on a Server, is how iPXE sends it on to its disk: exit,
 	// sanboot or http-404.
 	AnnotationBootFromDisk = "ingot/boot-from-disk"
+)
+
+// Values of AnnotationBooted: a server counts as booted once it is On and has asked for no
+// network boot for a while since it was served.
+const (
+	BootedServed = "served" // its Ignition, or whatever configures it
+	BootedKernel = "kernel" // its kernel, which is all that it fetches from Ingot
+)
+
+// Values of AnnotationDisksAccepted beside serial numbers.
+const (
+	DisksNone       = "none"        // it has no disk
+	DisksAsReported = "as-reported" // all disks that the server's message names are accepted
 )
 
 // Operations, as values of AnnotationOperation.
@@ -86,6 +112,20 @@ type Meta struct {
 
 	// Source is where the object stands in Git, "path:line".
 	Source string `json:"-"`
+	// Tenant is the path of the tenant whose it is, "" where there are none; Refused is
+	// why it does not count, "" if it does. See Tenants.
+	Tenant  string `json:"-"`
+	Refused string `json:"-"`
+}
+
+// Position is Source taken apart; line is 0 if it is not known.
+func (m *Meta) Position() (file string, line int) {
+	if i := strings.LastIndexByte(m.Source, ':'); i >= 0 {
+		if n, err := strconv.Atoi(m.Source[i+1:]); err == nil {
+			return m.Source[:i], n
+		}
+	}
+	return m.Source, 0
 }
 
 // Metadata implements Object for every kind that embeds Meta.

@@ -127,11 +127,14 @@ var annotations = map[string]annotation{
 	AnnotationPriority:    {kinds: []Kind{KindServerClaim}},
 	AnnotationDiscover:    {kinds: []Kind{KindServer}},
 	AnnotationBoot:        {kinds: []Kind{KindServerClaim}, values: []string{"once", "always"}},
+	AnnotationBooted:      {kinds: []Kind{KindServerClaim}, values: []string{BootedServed, BootedKernel}},
 	AnnotationCleanup: {
 		kinds:  []Kind{KindServerClaim, KindServer},
 		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
 	},
 	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim}},
+	AnnotationDisksAccepted:   {kinds: []Kind{KindServer}},
+	AnnotationMACAddresses:    {kinds: []Kind{KindServer}},
 	AnnotationBootFromDisk:    {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 }
 

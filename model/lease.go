@@ -42,6 +42,9 @@ type Lease struct {
 	// Declined is set when somebody else was found to use the address (RFC 2131
 	// §4.3.3): nobody is given it before Expires.
 	Declined bool `json:"declined,omitempty"`
+	// Unproven is set when the client alone said that MAC is its own, in a packet that a
+	// relay passed on which does not say what it saw (RFC 6939).
+	Unproven bool `json:"unproven,omitempty"`
 }
 
 // EndpointFacts is what leases say of one device on a bmc network. DHCP alone

@@ -31,6 +31,20 @@ func SplitName[N ~string](n N) (namespace, name string) {
 	return namespace, name
 }
 
+// Identity is the identity of a Server's manifest.
+func (n ServerName) Identity() Identity { return Identity{Kind: KindServer, Name: string(n)} }
+
+// Identity is the identity of a ServerClaim's manifest.
+func (n ClaimName) Identity() Identity {
+	namespace, name := SplitName(n)
+	return Identity{Kind: KindServerClaim, Namespace: namespace, Name: name}
+}
+
+// MaintenanceIdentity is the identity of a ServerMaintenance's manifest.
+func MaintenanceIdentity(name string) Identity {
+	return Identity{Kind: KindServerMaintenance, Name: name}
+}
+
 // Identity is what makes an object in Git that object and no other. Namespace
 // is empty for kinds that have none.
 type Identity struct {

@@ -83,6 +83,8 @@ func newDecodeFunc(t reflect.Type) decodeFunc {
 		return decodeDuration
 	case t == reflect.TypeFor[Sensitive]():
 		return decodeSensitive
+	case reflect.PointerTo(t).Implements(textUnmarshaler) && hasKeys(t):
+		return newDecodeTextOrKeys(t)
 	case reflect.PointerTo(t).Implements(textUnmarshaler):
 		return decodeText
 	}
@@ -154,6 +156,24 @@ func decodeText(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
 		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
 			d.fail(n, err.Error())
 		}
+	}
+}
+
+// hasKeys reports whether a type is a struct with keys in files.
+func hasKeys(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && t.NumField() > 0 && t.Field(0).Tag.Get("json") != ""
+}
+
+// newDecodeTextOrKeys decodes a type that has a short form: it is written as a scalar,
+// or with its keys.
+func newDecodeTextOrKeys(t reflect.Type) decodeFunc {
+	keys := newStructPlan(t)
+	return func(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
+		if n.Kind == yaml.MappingNode {
+			keys.decode(d, n, v)
+			return
+		}
+		decodeText(d, n, v)
 	}
 }
 

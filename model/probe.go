@@ -130,6 +130,9 @@ type ProbeDisk struct {
 	HWSectorSize      uint64 `json:"hWSectorSize"`
 	SizeBytes         uint64 `json:"sizeBytes"`
 	NUMANodeID        int    `json:"numaNodeID"`
+	// Remote is set for a disk that is not in the machine, but on a storage network.
+	// Probes of before do not tell.
+	Remote bool `json:"remote,omitempty"`
 }
 
 // ProbeMemory is one memory device (DSP0134 §7.18).

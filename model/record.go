@@ -43,11 +43,15 @@ type ServerRecord struct {
 	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
 	// OperationPark.
 	MaintainedBy string `json:"maintainedBy,omitempty"`
+	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
+	ServicedAt time.Time `json:"servicedAt,omitzero"`
 
 	// Claim is the claim that the server is bound to, or was when it was Released
 	// with policy Retain; ClaimedAt when it was bound.
 	Claim     ClaimName `json:"claim,omitempty"`
 	ClaimedAt time.Time `json:"claimedAt,omitzero"`
+	// Tenant is whose claim it is, see Tenants; "" is not known, or there were none.
+	Tenant string `json:"tenant,omitempty"`
 	// Intent is the newest decision that the status branch has to show before it is
 	// acted upon; nil = there was none.
 	Intent *Intent `json:"intent,omitempty"`
@@ -60,8 +64,13 @@ type ServerRecord struct {
 	// Ticket is the newest boot ticket, open or ended; Serial counts them.
 	Ticket *Ticket `json:"ticket,omitempty"`
 	Serial int     `json:"serial,omitempty"`
-	// Installed is the digest of what the claim's boot ticket installed.
-	Installed string `json:"installed,omitempty"`
+	// Installed is the digest of what the claim's boot ticket installed. Unconfirmed is
+	// since when that is taken to be installed though nothing has said so; zero = it has.
+	Installed   string    `json:"installed,omitempty"`
+	Unconfirmed time.Time `json:"unconfirmed,omitzero"`
+
+	// Theft is how a ticket of the server was last used up by somebody else; nil = none was.
+	Theft *Theft `json:"theft,omitempty"`
 
 	// Reprovision is the value of AnnotationReprovision that was decided upon and
 	// is not yet installed.
@@ -78,6 +87,9 @@ type ServerRecord struct {
 	// BootsAfter is how long the server took, when it was last seen to, from its
 	// power-on to its first request to the network.
 	BootsAfter time.Duration `json:"bootsAfter,omitempty"`
+	// FoundRunning is when the server, in Initial, was found to run what Ingot did not
+	// start; zero = it was not, or that is not known.
+	FoundRunning time.Time `json:"foundRunning,omitzero"`
 	// Attempts counts the discoveries begun since the server was last Available, or the
 	// boots for its claim that came to nothing.
 	Attempts int `json:"attempts,omitempty"`
@@ -86,14 +98,24 @@ type ServerRecord struct {
 	BootProblem *BootProblem `json:"bootProblem,omitempty"`
 	// Wiped is the outcome of the last wipe.
 	Wiped []DiskWipe `json:"wiped,omitempty"`
-	// Missing are disks that the server was discovered with and that the report of the
-	// last wipe lacks.
+	// MACs are the MAC addresses that count as the server's, by address. Identified is not
+	// set in records from the time in which the probe's report counted, until one is noted
+	// or the server enters another state.
+	MACs       []ServerMAC `json:"macAddresses,omitempty"`
+	Identified bool        `json:"identified,omitempty"`
+	// Disks are all that the server is known to have, or to have had: a wipe has to
+	// account for each. DisksAt is when a probe told of them first, or a person accepted
+	// what a wipe reported; zero = never.
+	Disks   []Disk    `json:"disks,omitempty"`
+	DisksAt time.Time `json:"disksAt,omitzero"`
+	// Missing are those of them that the report of the last wipe does not account for.
 	Missing []MissingDisk `json:"missing,omitempty"`
 
 	// Handled values of annotations that ask for something once.
 	HandledOperation   string `json:"handledOperation,omitempty"`
 	HandledReprovision string `json:"handledReprovision,omitempty"`
 	HandledDiscover    string `json:"handledDiscover,omitempty"`
+	HandledDisks       string `json:"handledDisks,omitempty"`
 	// HandledBefore are values that were handled before those, as "annotation=value",
 	// newest last: going back to one asks for nothing (law 1).
 	HandledBefore []string `json:"handledBefore,omitempty"`
@@ -111,6 +133,21 @@ type ServerRecord struct {
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
+}
+
+// SoughtFrom returns when the server was powered on to be discovered with its newest ticket,
+// zero if it was not: from then on its firmware asks under its UUID.
+func (r *ServerRecord) SoughtFrom() time.Time {
+	t, a := r.Ticket, r.Asked
+	switch {
+	case t == nil || t.Purpose != PurposeDiscovery:
+		return time.Time{}
+	case a != nil && a.Want == PowerOn && !a.At.Before(t.ArmedAt):
+		return a.At
+	case r.State == StateDiscovery && !r.Since.Before(t.ArmedAt):
+		return r.Since // it was asked to go off since
+	}
+	return time.Time{}
 }
 
 // BootProblem says why a boot cannot be had: its image or the source of its
@@ -140,14 +177,33 @@ type NoDiskBoot struct {
 	Firmware string `json:"firmware,omitempty"`
 }
 
-// MissingDisk is a disk that is not where it was. Name, Serial and Model are as a
-// probe once reported them, and bounded.
+// Theft is how a ticket was used up by somebody else than its server.
+type Theft struct {
+	Purpose TicketPurpose `json:"purpose"`
+	Claim   ClaimName     `json:"claim,omitempty"`
+	// Secret is the digest of the claim's Secret that was served.
+	Secret string    `json:"secret,omitempty"`
+	Client string    `json:"client,omitempty"` // IP address
+	MAC    string    `json:"mac"`
+	At     time.Time `json:"at"`
+	// Count is how often in a row it came to that.
+	Count int `json:"count"`
+}
+
+// MissingDisk is a disk that no wipe accounts for. Name, Serial and Model are as it was
+// once told of, and bounded.
 type MissingDisk struct {
 	Name   string `json:"name"`
 	Serial string `json:"serial,omitempty"`
 	Model  string `json:"model,omitempty"`
-	// Gone is set once a person, who was told of it, asked for the wipe all the same.
-	Gone bool `json:"gone,omitempty"`
+	// FromBMC is set for a drive that only the BMC shows, and NotWiped for a disk that
+	// the wipe saw and left alone.
+	FromBMC  bool `json:"fromBMC,omitempty"`
+	NotWiped bool `json:"notWiped,omitempty"`
+	// Gone is set once a person accepted that, see AnnotationDisksAccepted, or if a
+	// ServerMaintenance left another drive in its place: ReplacedBy is its serial number.
+	Gone       bool   `json:"gone,omitempty"`
+	ReplacedBy string `json:"replacedBy,omitempty"`
 }
 
 // Release is a decided release.
@@ -162,6 +218,9 @@ type PowerAsked struct {
 	Reset ResetKind `json:"reset"`
 	Want  Power     `json:"want"` // the state that will show that it took effect
 	At    time.Time `json:"at"`
+	// Before is the power state that was read right before the request was sent; "" =
+	// that is not known.
+	Before Power `json:"before,omitempty"`
 	// Reached is set once Want was read: after a restart nobody waits for it again.
 	Reached bool `json:"reached,omitempty"`
 	// Unsure is set before the request is sent, and until its answer has come: whether
@@ -177,6 +236,15 @@ type Removal struct {
 	// Approved is set when no commit that descends from the revision in force took it
 	// away, but a person approved that it is gone.
 	Approved bool `json:"approved,omitempty"`
+	// Tenant is the path of whose it was, see Tenants. One of the same name that is
+	// somebody else's is another object.
+	Tenant string `json:"tenant,omitempty"`
+}
+
+// IsOf reports whether what was taken away was a tenant's, as far as is known: nobody
+// takes away what is called the same and is somebody else's.
+func (r Removal) IsOf(tenant string) bool {
+	return r.Tenant == "" || tenant == "" || r.Tenant == tenant
 }
 
 // RemovedObject is an object that a commit took away.

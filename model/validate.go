@@ -80,7 +80,7 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		size += len(key) + len(value)
 		d.fault(key, key, keyFault(strings.ToLower(key)))
 		switch key {
-		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover:
+		case AnnotationOperation, AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted:
 			d.checkAsked(key, value)
 		}
 		switch {
@@ -131,6 +131,34 @@ func (d *nodeDecoder) checkOwnAnnotation(kind Kind, key, value string) {
 		if _, err := strconv.Atoi(value); err != nil {
 			d.bad(key, "found "+show(value)+", want a whole number in quotes, higher is served first")
 		}
+	case key == AnnotationMACAddresses:
+		d.checkMACAddresses(value)
+	}
+}
+
+// checkMACAddresses checks a list of a server's MAC addresses.
+func (d *nodeDecoder) checkMACAddresses(value string) {
+	list := strings.Split(value, ",")
+	if len(list) > MaxServerMACs {
+		d.bad(AnnotationMACAddresses, "found "+strconv.Itoa(len(list))+" MAC addresses, at most "+strconv.Itoa(MaxServerMACs)+" are allowed")
+		return
+	}
+	var known []string
+	for _, text := range list {
+		text = strings.TrimSpace(text)
+		mac, err := CanonicalMAC(text)
+		switch {
+		case err != nil:
+			d.bad(AnnotationMACAddresses, "found "+show(text)+", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas")
+			return
+		case !isStationMAC(mac):
+			d.bad(AnnotationMACAddresses, "found "+show(text)+", want the address of one device")
+			return
+		case slices.Contains(known, mac):
+			d.bad(AnnotationMACAddresses, "found "+mac+" twice")
+			return
+		}
+		known = append(known, mac)
 	}
 }
 
@@ -434,12 +462,15 @@ func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 	switch {
 	case err != nil:
 		d.bad(name, err.Error())
-	case canonical == "00:00:00:00:00:00" || isGroupMAC(canonical):
+	case !isStationMAC(canonical):
 		d.bad(name, "found "+show(*mac)+", want the address of one device")
 	default:
 		*mac = canonical
 	}
 }
+
+// isStationMAC reports whether a canonical MAC address can be one device's.
+func isStationMAC(mac string) bool { return mac != "00:00:00:00:00:00" && !isGroupMAC(mac) }
 
 // isGroupMAC reports whether a canonical MAC address stands for many devices
 // (IEEE 802, the lowest bit of the first octet).

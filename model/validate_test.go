@@ -144,6 +144,9 @@ func TestWhatMayNotChange(t *testing.T) {
 
 func TestCrossCheck(t *testing.T) {
 	at := func(name, source string) Meta { return Meta{Name: name, Source: source} }
+	macs := func(name, source, list string) Meta {
+		return Meta{Name: name, Source: source, Annotations: map[string]string{AnnotationMACAddresses: list}}
+	}
 	access := func(ip string, port int32) BMCSpec {
 		return BMCSpec{Access: &InlineEndpoint{IP: ip}, Protocol: Protocol{Port: port}}
 	}
@@ -180,6 +183,13 @@ b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them
 			&Server{at("b", "b:1"), ServerSpec{SystemUUID: "44454c4c-4200-1030-8057-b5c04f4e3532"}},
 		}, `a:1: Server a: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server b (b:1): only one of them can have it
 b:1: Server b: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server a (a:1): only one of them can have it
+`},
+		"one MAC address of two Servers, in two spellings": {[]Object{
+			&Server{macs("a", "a:1", "02:00:00:00:00:01, 02:00:00:00:00:02"), ServerSpec{}},
+			&Server{macs("b", "b:1", "020000000003,02-00-00-00-00-02"), ServerSpec{}},
+			&Server{macs("c", "c:1", "02:00:00:00:00:04"), ServerSpec{}},
+		}, `a:1: Server a: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server b (b:1): only one of them can have it
+b:1: Server b: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server a (a:1): only one of them can have it
 `},
 		"names that differ by case": {[]Object{
 			&ServerClaim{Meta{Name: "web", Namespace: "x", Source: "a:1"}, ServerClaimSpec{}},

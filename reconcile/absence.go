@@ -2,11 +2,8 @@ package reconcile
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/base32"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ingot/model"
@@ -16,31 +13,26 @@ import (
 // commit that descends from the revision applied took it away.
 const AbsentWithoutCommit = "AbsentWithoutCommit"
 
-// claimIdentity is the identity of a claim's manifest.
-func claimIdentity(name model.ClaimName) model.Identity {
-	ns, n := model.SplitName(name)
-	return model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: n}
-}
-
-func serverIdentity(name model.ServerName) model.Identity {
-	return model.Identity{Kind: model.KindServer, Name: string(name)}
-}
-
-func maintenanceIdentity(name string) model.Identity {
-	return model.Identity{Kind: model.KindServerMaintenance, Name: name}
-}
-
 // removal is the commit that took an object away, if one did: what Git merely lacks
 // stays in force (law 1).
-func (f *fleet) removal(id model.Identity) (model.Removal, bool) {
-	if r, ok := f.in.Desired.Removed[id]; ok {
+func (f *fleet) removal(id model.Identity) (model.Removal, bool) { return f.removalOf(id, "") }
+
+// claimRemoval is the commit that took a server's claim away, if one did: not one that
+// took away another tenant's of that name.
+func (f *fleet) claimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
+	return f.removalOf(rec.Claim.Identity(), rec.Tenant)
+}
+
+// removalOf is the commit that took a tenant's object away, if one did; "" is whoever's.
+func (f *fleet) removalOf(id model.Identity, tenant string) (model.Removal, bool) {
+	if r, ok := f.in.Desired.Removed[id]; ok && r.IsOf(tenant) {
 		return r, true
 	}
 	if name := model.Named[model.ClaimName](id.Namespace, id.Name); id.Kind == model.KindServerClaim && f.outrun[name] {
 		return model.Removal{Revision: f.in.Desired.Revision, At: f.in.Now}, true
 	}
 	for _, r := range f.in.Observed.Fleet.Removed {
-		if r.Identity == id {
+		if r.Identity == id && r.IsOf(tenant) {
 			return r.Removal, true
 		}
 	}
@@ -61,24 +53,25 @@ func (f *fleet) noteRemovals() {
 		return
 	}
 	var noted []model.RemovedObject
-	note := func(id model.Identity) {
-		if r, ok := f.removal(id); ok && !slices.ContainsFunc(noted, func(n model.RemovedObject) bool { return n.Identity == id }) {
+	note := func(id model.Identity, tenant string) {
+		same := func(n model.RemovedObject) bool { return n.Identity == id && n.IsOf(tenant) }
+		if r, ok := f.removalOf(id, tenant); ok && !slices.ContainsFunc(noted, same) {
 			noted = append(noted, model.RemovedObject{Identity: id, Removal: r})
 		}
 	}
 	for _, s := range f.servers {
 		if s.rec.Claim != "" && s.claim == nil {
-			note(claimIdentity(s.rec.Claim))
+			note(s.rec.Claim.Identity(), s.rec.Tenant)
 		}
-		if by := s.rec.MaintainedBy; by != "" && by != model.OperationPark && f.in.Desired.Maintenances[by] == nil {
-			note(maintenanceIdentity(by))
+		if by := s.rec.MaintainedBy; by != "" && by != model.OperationPark && (f.in.Desired.Maintenances[by] == nil || f.namesake(f.in.Desired.Maintenances[by])) {
+			note(model.MaintenanceIdentity(by), "")
 		}
 		if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {
-			note(serverIdentity(s.name))
+			note(s.name.Identity(), "")
 		}
 	}
 	slices.SortFunc(noted, func(a, b model.RemovedObject) int {
-		return cmp.Compare(a.Identity.String(), b.Identity.String())
+		return cmp.Or(cmp.Compare(a.Identity.String(), b.Identity.String()), cmp.Compare(a.Tenant, b.Tenant))
 	})
 	f.record.Removed = noted
 }
@@ -136,7 +129,7 @@ func (f *fleet) followRenames() {
 		}
 		name := f.newName(s.rec.Claim)
 		c := f.in.Desired.Claims[name]
-		if c == nil {
+		if c == nil || f.otherTenants(s.rec, c) {
 			continue
 		}
 		if other := f.byName[f.served[name]]; other != nil && other.rec.Release == nil {
@@ -231,7 +224,7 @@ func (f *fleet) noteUnknown() {
 	switch {
 	case f.observeOnly.Reason != "":
 	case f.record.Applied.IsZero() && f.record.UnknownToken == "" && len(f.in.Desired.Claims) > 0:
-		f.record.Unknown, f.record.UnknownToken = f.in.Now, f.token("fleet")
+		f.record.Unknown, f.record.UnknownToken = f.in.Now, randomToken(f.in.Nonce, "fleet", tokenLength)
 	case f.record.UnknownToken == "":
 	case slices.Contains(f.in.Desired.Approvals, f.record.UnknownToken), !f.record.Applied.IsZero() && f.allOff():
 		f.record.Unknown, f.record.UnknownToken = time.Time{}, ""
@@ -251,10 +244,4 @@ func (f *fleet) allOff() bool {
 		}
 	}
 	return len(f.servers) > 0
-}
-
-// token is a fresh random word for people to approve something by.
-func (f *fleet) token(of string) string {
-	sum := sha256.Sum256([]byte(f.in.Nonce + "\x00" + of))
-	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))[:20]
 }

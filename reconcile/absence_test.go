@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -10,14 +11,13 @@ import (
 	"ingot/model"
 )
 
-// vanish has claims be gone from Git without a commit that takes them away.
-func (w *world) vanish(names ...model.ClaimName) {
+// rewrite makes a new revision that does not descend from the one before: what it lacks
+// is merely absent.
+func (w *world) rewrite(change func(d *model.Desired)) {
 	w.mu.Lock()
 	d := w.desired.Clone()
 	d.Revision += "1"
-	for _, name := range names {
-		delete(d.Claims, name)
-	}
+	change(d)
 	w.desired = d
 	w.mu.Unlock()
 	signal(w.changed)
@@ -26,7 +26,7 @@ func (w *world) vanish(names ...model.ClaimName) {
 func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
 		w.serve("web")
-		w.vanish("default/web")
+		w.rewrite(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		w.set(w.machine(0), model.PowerOff) // power cut
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
@@ -40,39 +40,145 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 		w.commit(func(*model.Desired) {})
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) {
-			d.Removed[claimIdentity("default/web")] = model.Removal{Revision: d.Revision, Approved: true}
+			d.Removed[model.ClaimName("default/web").Identity()] = model.Removal{Revision: d.Revision, Approved: true}
 		})
 		w.expect(10*time.Minute, 0, "Available Off")
 	})
 }
 
+// begin has Ingot start anew, and its source with the revision applied.
+func (w *world) begin() {
+	w.stop()
+	w.mu.Lock()
+	d := w.desired.Clone()
+	d.Removed = nil
+	w.desired = d
+	w.mu.Unlock()
+	w.start()
+}
+
 func TestARemovalIsRememberedOverARestart(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
-		w.serve("web")
-		w.change(0, func(m *machine) { m.dead = true })
-		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
-		pass(time.Minute)
-		w.stop()
-		w.mu.Lock()
-		d := w.desired.Clone()
-		d.Removed = nil // the source begins anew with the revision applied
-		w.desired = d
-		w.mu.Unlock()
-		w.start()
-		w.change(0, func(m *machine) { m.dead = false })
-		w.expect(20*time.Minute, 0, "Available Off")
+	t.Run("of claims whose releases the guard holds", func(t *testing.T) {
+		live(t, 5, func(t *testing.T, w *world) {
+			w.serve("a", "b", "c", "d", "e")
+			w.commit(func(d *model.Desired) { clear(d.Claims) })
+			w.expect(2*time.Minute, 4, "Reserved On default/e")
+			w.begin()
+			tokens := w.tokens()
+			w.commit(func(d *model.Desired) { d.Approvals = tokens })
+			for i := range 5 {
+				w.expect(20*time.Minute, i, "Available Off")
+			}
+			if noted := w.Observed().Fleet.Removed; len(noted) > 0 {
+				t.Errorf("nothing depends on them any more, and noted are %v", noted)
+			}
+		})
 	})
+	for name, ask := range map[string]model.Object{
+		"of a maintenance":                maintenanceOf("m", 0),
+		"of a server that is kept parked": serverFile(0, operation1(model.OperationPark)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 1, func(t *testing.T, w *world) {
+				w.serve("web")
+				w.commit(func(d *model.Desired) { d.Add(ask) })
+				w.expect(10*time.Minute, 0, "Maintenance Off default/web")
+				w.change(0, func(m *machine) { m.dead = true })
+				w.commit(func(d *model.Desired) {
+					clear(d.Maintenances)
+					clear(d.Servers)
+				})
+				pass(time.Minute)
+				w.begin()
+				w.change(0, func(m *machine) { m.dead = false })
+				w.expect(20*time.Minute, 0, "Reserved On default/web")
+			})
+		})
+	}
+}
+
+func TestARemovalThatWasTakenBackIsForgotten(t *testing.T) {
+	live(t, 5, func(t *testing.T, w *world) {
+		w.serve("a", "b", "c", "d", "e")
+		claims := w.Desired().Claims
+		w.commit(func(d *model.Desired) { d.Claims = map[model.ClaimName]*model.ServerClaim{} })
+		w.expect(2*time.Minute, 4, "Reserved On default/e")
+		w.commit(func(d *model.Desired) { d.Claims["default/e"] = claims["default/e"] })
+		w.begin()
+		w.rewrite(func(d *model.Desired) { delete(d.Claims, "default/e") }) // and this time no commit takes it away
+		w.expect(2*time.Hour, 4, "Reserved On default/e")
+	})
+}
+
+// renamed has a commit give a claim another name.
+func renamed(from, to string) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		delete(d.Claims, model.ClaimName("default/"+from))
+		d.Add(claim(to))
+		d.Renamed = map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
+	}
+}
+
+func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
+	t.Run("and has a server: the other one is released", func(t *testing.T) {
+		live(t, 2, func(t *testing.T, w *world) {
+			w.serve("shop", "web")
+			before := w.seen(0)
+			w.commit(renamed("web", "shop"))
+			w.expect(10*time.Minute, 1, "Available Off")
+			w.expect(time.Hour, 0, "Reserved On default/shop")
+			if m := w.seen(0); len(m.boots) != len(before.boots) || m.offs != before.offs {
+				t.Errorf("the server of that name was touched: %+v, and was %+v", m, before)
+			}
+		})
+	})
+	t.Run("and whose server is being released: that goes on", func(t *testing.T) {
+		live(t, 2, func(t *testing.T, w *world) {
+			w.serve("shop", "web")
+			before := w.seen(1)
+			w.change(0, func(m *machine) { m.dead = true })
+			w.commit(func(d *model.Desired) { delete(d.Claims, "default/shop") })
+			pass(time.Minute)
+			w.commit(renamed("web", "shop"))
+			pass(time.Minute)
+			w.change(0, func(m *machine) { m.dead = false })
+			w.expect(20*time.Minute, 0, "Available Off")
+			w.expect(0, 1, "Reserved On default/shop")
+			if m := w.seen(1); len(m.boots) != len(before.boots) || m.offs != before.offs {
+				t.Errorf("the renamed claim's server was touched: %+v, and was %+v", m, before)
+			}
+		})
+	})
+}
+
+func TestARenameIsPartOfTheServersRecord(t *testing.T) {
+	const name = model.ServerName("bmc00000-system-0")
+	in := bigFleet(1, 1)
+	in.Desired.Revision = "main@sha1:2"
+	renamed("c00000", "shop")(in.Desired)
+	in.inState(0, func(rec *model.ServerRecord) {
+		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/c00000"}
+		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
+	})
+	in.Busy = map[model.ServerName]bool{name: true}
+	if r := Plan(in); r.Fleet != nil && r.Fleet.Applied == in.Desired.Applied() {
+		t.Error("the revision is applied before the record of a busy server says so")
+	}
+	in.Busy = nil
+	m := Plan(in).Servers[name]
+	if m == nil || len(m.Do) > 0 {
+		t.Fatalf("the move is %+v, want a change of the record alone", m)
+	}
+	if rec := m.Then; rec.Claim != "default/shop" || rec.Intent.Value != "default/shop" || rec.Ticket.Claim != "default/shop" {
+		t.Errorf("claim %s, intent %+v, ticket %+v", rec.Claim, rec.Intent, rec.Ticket)
+	}
 }
 
 func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *world) {
 		w.serve("web")
 		before := w.seen(0)
-		w.commit(func(d *model.Desired) {
-			delete(d.Claims, "default/web")
-			d.Add(claim("shop"))
-			d.Renamed = map[model.ClaimName]model.ClaimName{"default/web": "default/shop"}
-		})
+		w.commit(renamed("web", "shop"))
 		w.expect(time.Hour, 0, "Reserved On default/shop")
 		w.expect(0, 1, "Available Off")
 		if m := w.seen(0); m.installs != before.installs || m.ons != before.ons || len(m.boots) != len(before.boots) {
@@ -105,6 +211,46 @@ func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 		})
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 	})
+}
+
+func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
+	in := bigFleet(2, 0).waiting(1, nil)
+	in.Observed.Fleet = model.FleetRecord{Unknown: in.Now, UnknownToken: "t"}
+	delete(in.Observed.BMCFacts, "bmc00001")
+	delete(in.Observed.Servers, "bmc00001-system-0")
+	claim := in.Desired.Claims["default/w00000"]
+	if why := newFleet(in).unbound(claim); why.Reason != "FleetUnknown" || !strings.Contains(why.Message, "bmc00001") {
+		t.Errorf("while a BMC was not read, it says %+v", why)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		w.desired.Add(claim)
+		w.start()
+		defer w.stop()
+		pass(2 * time.Minute)
+		o := w.Observed()
+		if s := o.Servers; s["bmc00-system-0"].Claim == "" && s["bmc01-system-0"].Claim == "" {
+			t.Error("the claim has no server")
+		}
+		if f := o.Fleet; f.UnknownToken != "" || !f.Unknown.IsZero() {
+			t.Errorf("it is still unknown since %s, by token %s", f.Unknown, f.UnknownToken)
+		}
+	})
+}
+
+func TestNothingIsTouchedBeforeTheFirstPublication(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.expect(time.Hour, 0, "Initial Off")
+		b.fail(false)
+		w.expect(10*time.Minute, 0, "Available Off")
+		b.set(func(b *branch) { b.skips = []model.ServerName{w.machine(0).name} })
+		before := w.seen(0)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Hour, 0, "Reserved Off default/web")
+		if m := w.seen(0); m.ons != before.ons {
+			t.Error("it was powered on though the branch does not show its record")
+		}
+	}, func(w *world) { w.mirror, w.protected = true, true })
 }
 
 func TestNothingIsDoneWhileObserving(t *testing.T) {
@@ -177,11 +323,28 @@ func maintenanceOf(name string, i int) *model.ServerMaintenance {
 	}
 }
 
+func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
+	for _, n := range []int{0, 1, model.MaxAbsent, model.MaxAbsent + 3} {
+		in := bigFleet(1, 0)
+		for i := range n {
+			in.Desired.Absent = append(in.Desired.Absent, model.Absence{
+				Identity: model.ClaimName(fmt.Sprintf("default/c%05d", i)).Identity(), Token: fmt.Sprint(i),
+			})
+		}
+		in.Desired.AbsentToken = "all"
+		rec := Plan(in).Fleet
+		if rec == nil {
+			t.Fatalf("%d: nothing is recorded", n)
+		}
+		if kept := min(n, model.MaxAbsent); len(rec.Absent) != kept || rec.AbsentMore != n-kept || rec.AbsentToken != "all" {
+			t.Errorf("of %d absences %d are recorded and %d counted, with token %q", n, len(rec.Absent), rec.AbsentMore, rec.AbsentToken)
+		}
+	}
+}
+
 func TestARenamedClaimIsShownBeforeItsServerSaysSo(t *testing.T) {
 	in := bigFleet(1, 1)
-	in.Desired.Renamed = map[model.ClaimName]model.ClaimName{"default/c00000": "default/shop"}
-	delete(in.Desired.Claims, "default/c00000")
-	in.Desired.Add(claim("shop"))
+	renamed("c00000", "shop")(in.Desired)
 	r := NewProjector().Report(in, 1, model.Holder{})
 	shown := string(rendered(t, r)["serverclaims/default/shop.yaml"])
 	if !strings.Contains(shown, "phase: Bound") {

@@ -28,7 +28,14 @@ type (
 	// ClearBoot takes back a boot override that does not end by itself.
 	ClearBoot struct{}
 	// SetPower asks for a power change and does not wait for it.
-	SetPower struct{ Reset model.ResetKind }
+	SetPower struct {
+		Reset model.ResetKind
+		// From is the power state that has to be read right before, or nothing is asked
+		// for; "" = whichever.
+		From model.Power
+		// Gently forbids that a machine which knows no graceful shutdown is forced off.
+		Gently bool
+	}
 )
 
 func (Inspect) action()   {}

@@ -97,7 +97,10 @@ func (f *fleet) withheldClaim(name model.ClaimName) Why {
 			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s that it is given up", u.Server, approveLine(u.Token)), u.Since, RackOperator}
 		}
 	}
-	if a, listed := f.absence(claimIdentity(name)); listed && a.Blob == "" {
+	if s := f.disputed[name]; s != nil {
+		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
+	}
+	if a, listed := f.absence(name.Identity()); listed && a.Blob == "" {
 		return absentWhy("claim "+string(name), a)
 	}
 	return f.unknownFleet(name)
@@ -106,9 +109,10 @@ func (f *fleet) withheldClaim(name model.ClaimName) Why {
 // asks is a text that is equal for claims that ask for the same servers.
 func (f *fleet) asks(c *model.ServerClaim) string {
 	if c.Spec.ServerRef == nil && c.Spec.ServerSelector == nil && len(c.Spec.Tolerations) == 0 {
-		return ""
+		return c.Tenant
 	}
 	var b strings.Builder
+	b.WriteString(c.Tenant + "\x00")
 	if c.Spec.ServerRef != nil {
 		b.WriteString(string(f.resolve(c.Spec.ServerRef.Name)))
 	}
@@ -236,7 +240,7 @@ func (f *fleet) unfree(s *server) string {
 		return string(s.rec.State)
 	case s.spec != nil && s.spec.Spec.Unclaimable:
 		return "cordoned"
-	case s.spec == nil && f.in.Desired.Quarantined[model.Identity{Kind: model.KindServer, Name: string(s.name)}]:
+	case s.spec == nil && f.in.Desired.Quarantined[s.name.Identity()]:
 		return "without a manifest that can be read"
 	case maintained:
 		return "about to enter Maintenance"
@@ -257,6 +261,9 @@ func (s *server) putOff() bool { return s.now().Before(s.rec.NotBefore) || s.dou
 
 // mismatch is why a claim does not match a server, whatever its state; "" if it does.
 func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
+	if why := f.barred(c, f.serverLabels(s)); why != "" {
+		return why
+	}
 	if c.Spec.ServerSelector != nil && !c.Matches(f.serverLabels(s)) {
 		return "lack label " + c.Unmet(f.serverLabels(s))
 	}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ type bmcView struct {
 	why      Why
 	problems []string // of systems that cannot become servers
 	twins    []string // systems that have the UUID of a server that is elsewhere
+	lacks    bool     // it does not show a server where that is recorded to be
+	asked    bool     // a server's Off counts only once it was read
+	swapped  bool     // it shows another machine in the place of a server since it was read
 
 	endpoint *endpointView // the device that it is, if it is known
 	found    bool          // it was recognised by the MAC prefix database
@@ -91,6 +95,9 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	if why.Reason != "" {
 		return t, why
 	}
+	if why := f.mayBe(b, ip, t.Scheme, since); why.Reason != "" {
+		return t, why
+	}
 	t.Address = net.JoinHostPort(ip, strconv.Itoa(int(b.spec.Spec.Protocol.Port)))
 	if why := f.credentials(b, &t); why.Reason != "" {
 		return t, why
@@ -106,6 +113,26 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 		return t, Why{"Pending", fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, Nobody}
 	}
 	return t, Why{}
+}
+
+// AddressNotAllowed is the condition reason of a BMC at an address that BMCs do not
+// have: it is sent nothing.
+const AddressNotAllowed = "AddressNotAllowed"
+
+// mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
+// looked at once they are resolved, by who speaks with the BMC.
+func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) Why {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return Why{}
+	}
+	if err = f.in.Policy.BMCNetworks.Refuse(addr, scheme); err == nil {
+		err = f.mayReach(b, addr)
+	}
+	if err != nil {
+		return Why{AddressNotAllowed, err.Error(), since, RackOperator}
+	}
+	return Why{}
 }
 
 // ip is where the BMC is.
@@ -155,7 +182,7 @@ func (f *fleet) planBMCs(r *Result) {
 		}
 		rec := b.retried()
 		target := b.target
-		target.Fingerprint = rec.Fingerprint
+		target.Fingerprint, target.Retry = rec.Fingerprint, b.retryAsked()
 		rec.Address = target.Address
 		m := &BMCMove{Target: target, Then: rec, Credential: b.trial}
 		if b.trial != "" {
@@ -168,15 +195,23 @@ func (f *fleet) planBMCs(r *Result) {
 	}
 }
 
-// bmcDue is when the BMC's own facts are to be read next.
+// bmcDue is when the BMC's own facts are to be read next. What contradicts what is
+// recorded of its servers is looked at again within seconds, and for as long as it does
+// as often as servers are.
 func (f *fleet) bmcDue(b *bmcView) time.Time {
+	again, unconfirmed := f.in.Unconfirmed[b.name]
+	again = again.Add(f.in.Policy.SettleMax)
 	switch {
 	case b.rec.Reason != "" && f.remedied(b):
 		return f.in.Now
-	case b.rec.Reason != "":
+	case b.rec.Reason != "" && again.Before(b.rec.NotBefore):
 		return b.rec.NotBefore
-	case b.facts == nil || b.rec.Address != b.target.Address:
+	case unconfirmed:
+		return again
+	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address:
 		return f.in.Now
+	case b.lacks:
+		return f.in.BMCRead[b.name].Add(f.in.Policy.PollInterval)
 	}
 	every := f.in.Policy.RefreshInterval
 	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))

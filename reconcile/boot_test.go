@@ -49,7 +49,7 @@ func TestWhatABootIsKnownBy(t *testing.T) {
 		}
 		seen[sum] = title
 		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: sum}
-		if again, same := BootOf(d, ticket); !same || again.KernelArguments != pairs[0] {
+		if again, same := BootOf(d, ticket, model.DigestKey{}); !same || again.KernelArguments != pairs[0] {
 			t.Errorf("%s is not found again for its ticket", title)
 		}
 	}

@@ -206,6 +206,10 @@ func mirrorFleet(rec model.FleetRecord) model.FleetRecord {
 	rec.Absent = kept(rec.Absent, func(a *model.Absence) bool {
 		return r.takes(entryOverhead + len(a.Blob) + len(a.Token) + len(a.Identity.String()))
 	})
+	r = room{maxShownProblemBytes} // as long as one is listed, no server is taken for new
+	rec.Unreadable = kept(rec.Unreadable, func(u *model.UnreadableRecord) bool {
+		return r.takes(entryOverhead + len(u.Server) + len(u.Claim) + len(u.Token))
+	})
 	r = room{maxShownProblemBytes} // one that is left out is merely absent after a lost store
 	rec.Removed = kept(rec.Removed, func(o *model.RemovedObject) bool {
 		return r.takes(entryOverhead + len(o.Identity.String()) + len(o.Revision))

@@ -120,6 +120,22 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 				})
 			}
 		}, model.ReportRevision, "steps"},
+		"removals of a whole fleet": {func(in *Input, _ *model.ServerRecord) {
+			for i := range 10_000 {
+				in.Observed.Fleet.Removed = append(in.Observed.Fleet.Removed, model.RemovedObject{
+					Identity: model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprintf("claim-%05d", i)},
+					Removal:  model.Removal{Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)), At: time.Now()},
+				})
+			}
+		}, model.ReportRevision, ""},
+		"a fleet whose records cannot be read": {func(in *Input, _ *model.ServerRecord) {
+			for i := range 10_000 {
+				in.Observed.Fleet.Unreadable = append(in.Observed.Fleet.Unreadable, model.UnreadableRecord{
+					Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)), Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
+					Since: time.Now(), Token: strings.Repeat("t", 20),
+				})
+			}
+		}, model.ReportRevision, ""},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {

@@ -51,6 +51,8 @@ type BranchRecords struct {
 	// MirrorFirst says that whoever wrote it did nothing disruptive that it did not show
 	// before.
 	MirrorFirst bool
+	// Serves says of servers which claim they serve, by the claims' own files.
+	Serves map[model.ServerName]model.ClaimName
 	// Unreadable are the paths of files that cannot be read. Their objects are unknown,
 	// which is not the same as gone.
 	Unreadable []string
@@ -62,7 +64,7 @@ const maxBranchFile = 8 << 20
 // ReadBranch reads the records back from the files of the status branch. One bad file
 // is named, and the others are used.
 func ReadBranch(files map[string][]byte) (BranchRecords, []error) {
-	b := BranchRecords{Records: model.NewObserved().Records}
+	b := BranchRecords{Records: model.NewObserved().Records, Serves: make(map[model.ServerName]model.ClaimName)}
 	var problems []error
 	bad := func(path string, err error) {
 		b.Unreadable = append(b.Unreadable, path)
@@ -82,7 +84,7 @@ func ReadBranch(files map[string][]byte) (BranchRecords, []error) {
 	if _, ok := files[model.ReportRevision]; recorded && !ok {
 		bad(model.ReportRevision, errors.New("it is missing"))
 	}
-	b.Version = newestVersion(b.Version, &b.Records)
+	b.Version = slices.MaxFunc(append(b.Versions(), b.Version), model.Version.Compare)
 	b.Fence = max(b.Fence, b.Version.Fence)
 	return b, problems
 }
@@ -112,44 +114,56 @@ func (b *BranchRecords) read(name RecordName, data []byte) error {
 	if len(data) > maxBranchFile {
 		return fmt.Errorf("it has %d bytes, of at most %d", len(data), maxBranchFile)
 	}
+	var doc objectFile
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return err
+	}
 	switch name.Kind {
 	case RecordFleet:
 		return b.readRevision(data)
 	case RecordServer:
-		return b.readServer(name.Name, data)
+		return b.readServer(name.Name, doc.Record)
 	case RecordBMC:
-		return readInto(b.BMCs, name.Name, data, func(r *model.BMCRecord) string { return string(r.Name) })
+		return readInto(b.BMCs, name.Name, doc.Record, func(r *model.BMCRecord) string { return string(r.Name) })
 	case RecordClaim:
-		return readInto(b.Claims, name.Name, data, func(r *model.ClaimRecord) string { return string(r.Name) })
+		b.noteServed(model.ClaimName(name.Name), doc.Status)
+		return readInto(b.Claims, name.Name, doc.Record, func(r *model.ClaimRecord) string { return string(r.Name) })
 	case RecordEndpoint:
-		return readInto(b.Endpoints, name.Name, data, func(r *model.EndpointRecord) string { return r.Name })
+		return readInto(b.Endpoints, name.Name, doc.Record, func(r *model.EndpointRecord) string { return r.Name })
 	}
 	panic("no record is of kind " + string(name.Kind))
+}
+
+// objectFile is what is read of a file that is of one object.
+type objectFile struct {
+	Record json.RawMessage `json:"record"`
+	Status json.RawMessage `json:"status"`
 }
 
 // readRevision reads the fleet's record, and who wrote it.
 func (b *BranchRecords) readRevision(data []byte) error {
 	var doc struct {
-		Fence       uint64        `json:"fence"`
-		Holder      model.Holder  `json:"holder"`
-		Sequence    model.Version `json:"sequence"`
-		MirrorFirst bool          `json:"mirrorFirst"`
+		Fence       uint64          `json:"fence"`
+		Holder      model.Holder    `json:"holder"`
+		Sequence    model.Version   `json:"sequence"`
+		MirrorFirst bool            `json:"mirrorFirst"`
+		Record      json.RawMessage `json:"record"`
 	}
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return err
 	}
 	b.Fence, b.Holder, b.Version, b.MirrorFirst = doc.Fence, doc.Holder, doc.Sequence, doc.MirrorFirst
 	var fleet model.FleetRecord
-	if err := decodeRecord(data, &fleet); err != nil {
+	if err := decodeRecord(doc.Record, &fleet); err != nil {
 		return err
 	}
 	b.Fleet = fleet
 	return nil
 }
 
-func (b *BranchRecords) readServer(name string, data []byte) error {
+func (b *BranchRecords) readServer(name string, raw json.RawMessage) error {
 	var rec model.ServerRecord
-	switch err := decodeRecord(data, &rec); {
+	switch err := decodeRecord(raw, &rec); {
 	case err != nil:
 		return err
 	case string(rec.Name) != name:
@@ -161,11 +175,22 @@ func (b *BranchRecords) readServer(name string, data []byte) error {
 	return nil
 }
 
+// noteServed notes which server a claim's status says that it has. That is no record,
+// and counts even if the record beside it cannot be read.
+func (b *BranchRecords) noteServed(claim model.ClaimName, status json.RawMessage) {
+	var st struct {
+		Server model.ServerName `json:"server"`
+	}
+	if json.Unmarshal(status, &st) == nil && st.Server != "" {
+		b.Serves[st.Server] = claim
+	}
+}
+
 // readInto reads a record of a kind that may have none: nothing was decided about the
 // object yet.
-func readInto[N ~string, R any](records map[N]*R, name string, data []byte, nameOf func(*R) string) error {
+func readInto[N ~string, R any](records map[N]*R, name string, raw json.RawMessage, nameOf func(*R) string) error {
 	rec := new(R)
-	err := decodeRecord(data, rec)
+	err := decodeRecord(raw, rec)
 	switch {
 	case errors.Is(err, errWithoutRecord):
 		return nil
@@ -179,25 +204,9 @@ func readInto[N ~string, R any](records map[N]*R, name string, data []byte, name
 }
 
 // decodeRecord decodes the record of a document into rec.
-func decodeRecord(data []byte, rec any) error {
-	var doc struct {
-		Record json.RawMessage `json:"record"`
-	}
-	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return err
-	}
-	if len(doc.Record) == 0 || string(doc.Record) == "null" {
+func decodeRecord(raw json.RawMessage, rec any) error {
+	if len(raw) == 0 || string(raw) == "null" {
 		return errWithoutRecord
 	}
-	return json.Unmarshal(doc.Record, rec)
-}
-
-// newestVersion is the highest of v and the versions of all records.
-func newestVersion(v model.Version, r *model.Records) model.Version {
-	for _, of := range r.Versions() {
-		if of.After(v) {
-			v = of
-		}
-	}
-	return v
+	return json.Unmarshal(raw, rec)
 }

@@ -20,6 +20,14 @@ const maxTried = 64
 func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) Why {
 	name := b.spec.Spec.BMCSecretRef.Name
 	secret := f.in.Desired.BMCSecrets[name]
+	if b.found {
+		secret = f.foundSecret(string(b.name))
+	}
+	if secret != nil && !b.found {
+		if why := f.strangers(b, secret); why != "" {
+			return Why{"SecretMissing", why, b.rec.Since, RackOperator}
+		}
+	}
 	switch {
 	case secret != nil:
 		t.Username, t.Password = secret.Values["username"].Reveal(), secret.Values["password"]

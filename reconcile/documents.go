@@ -128,7 +128,8 @@ type claimStatus struct {
 }
 
 type maintenanceStatus struct {
-	State string `json:"state"` // Pending, InMaintenance
+	State   string `json:"state"`             // Pending, InMaintenance
+	Message string `json:"message,omitempty"` // what it is pending for
 }
 
 // version is that of the document's record, nil if it has none. The record is the
@@ -154,6 +155,8 @@ type revisionDocument struct {
 	Guard    []guardDocument  `json:"guard,omitempty"`
 	Absent   *absenceDocument `json:"absentWithoutCommit,omitempty"`
 	Pools    []poolDocument   `json:"exhaustedPools,omitempty"`
+	// Tenants are git.tenants, for those who check manifests before they are merged.
+	Tenants model.Tenants `json:"tenants,omitempty"`
 	// Fence and Holder say who wrote the branch, beside the trailers of its commits:
 	// those a person's commit does not have. MirrorFirst says whether decisions
 	// are written before they are acted upon.

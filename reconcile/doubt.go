@@ -21,15 +21,11 @@ func installUnknown(rec *model.ServerRecord) bool {
 	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
 }
 
-// trustedOff is for how long a server must have been off, if its record comes from the
-// status branch, until it counts as running nothing.
-const trustedOff = 5 * time.Minute
-
 // doubt is the step of a server whose record may not be what was decided last: the
 // status branch may lag behind what the lost store knew, so a server that runs though
 // it should be off may run a tenant's system, and is left alone.
 func (s *server) doubt() Step {
-	d := s.rec.Doubt
+	d, p := s.rec.Doubt, s.fleet.in.Policy
 	switch {
 	case d.Reason == model.DoubtDisputed:
 		return s.disputed()
@@ -38,30 +34,24 @@ func (s *server) doubt() Step {
 	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
 		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to show it", d.Since, RackOperator})
 	}
+	if settled(s.rec) == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != "") {
+		return s.doubtInstall() // also of one that is to come back to that
+	}
 	switch s.rec.State {
-	case model.StateReserved:
-		if s.rec.Installed == "" || s.rec.Reprovision != "" {
-			return s.doubtInstall()
-		}
 	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
 		switch {
 		case s.power() != model.PowerOff && !s.reports() && !s.discoverAsked():
 			return s.rest(s.foundRunning())
-		case s.power() == model.PowerOff && (s.reading.OffSince.IsZero() || s.now().Before(s.reading.OffSince.Add(s.trustedOff()))):
-			due := s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery)
-			if s.reading.Offs >= s.fleet.in.Policy.OffReadings {
-				due = s.reading.At.Add(s.trustedOff() / 10)
+		case s.power() == model.PowerOff && (s.reading.OffSince.IsZero() || s.now().Before(s.reading.OffSince.Add(p.TrustedOff))):
+			due := s.reading.At.Add(p.ConfirmEvery)
+			if s.reading.Offs >= p.OffReadings {
+				due = s.reading.At.Add(p.TrustedOff / 10)
 			}
 			return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, Nobody})
 		}
-	case model.StateReleased, model.StateMaintenance, model.StateError:
+	case model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
 	return s.trust()
-}
-
-// trustedOff is how long a server must have been off to count as running nothing.
-func (s *server) trustedOff() time.Duration {
-	return min(trustedOff, s.fleet.in.Policy.StartGrace)
 }
 
 // reports reports whether what the server runs has reported with its open ticket, so
@@ -122,11 +112,10 @@ func (s *server) doubtInstall() Step {
 // awaitInstall leaves a server alone that may be installed or not: it is neither served
 // its boot again nor powered off, and starts from its disk when it is off.
 func (s *server) awaitInstall() Step {
-	booted := s.fleet.in.Observed.BootStates[s.name]
 	switch {
-	case booted != nil && s.rec.Ticket != nil && booted.Ticket == s.rec.Ticket.ID && s.rec.Ticket.Purpose == model.PurposeClaim:
+	case s.reportedBooted():
 		rec := s.edit()
-		rec.Doubt, rec.Installed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, 0, nil
+		rec.Doubt, rec.Installed, rec.Unconfirmed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, time.Time{}, 0, nil
 		s.end(model.TicketBooted)
 		return s.stay()
 	case s.rec.Ticket.Open() && s.rec.Ticket.Held:
@@ -173,8 +162,9 @@ func (s *server) disputed() Step {
 func (s *server) choose(a model.Alternative) Step {
 	rec := s.edit()
 	if rec.Claim != a.Claim {
-		rec.Installed, rec.Reprovision, rec.WantPower, rec.Release = "", "", "", nil
+		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
 	}
+	rec.Tenant = "" // as its claim says
 	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}
 	s.end(model.TicketSpent)
 	return s.enter(a.State)
@@ -186,24 +176,4 @@ func heals(st Step) Step {
 		st.Move.Heals = true
 	}
 	return st
-}
-
-// noteUnreadable forgets the records that cannot be read once a person says so, or the
-// server is known again.
-func (f *fleet) noteUnreadable() {
-	if f.observeOnly.Reason != "" {
-		return
-	}
-	f.record.Unreadable = slices.DeleteFunc(slices.Clone(f.record.Unreadable), func(u model.UnreadableRecord) bool {
-		return f.in.Observed.Servers[u.Server] != nil || slices.Contains(f.in.Desired.Approvals, u.Token)
-	})
-}
-
-// unreadableText says why a system is not taken for a new server.
-func unreadableText(uri string, all []model.UnreadableRecord) string {
-	lines := make([]string, len(all))
-	for i, u := range all {
-		lines[i] = fmt.Sprintf("%s (%s)", u.Server, approveLine(u.Token))
-	}
-	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is given up", uri, shortList(lines, ", "))
 }

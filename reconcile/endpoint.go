@@ -280,7 +280,7 @@ func (f *fleet) endpointRecord(v *endpointView) *model.EndpointRecord {
 	if v.bmc && v.entry != nil {
 		rec.Prefix = v.entry.Prefix
 	}
-	if v.bmc && f.in.Desired.BMCSecrets[v.name] != nil {
+	if v.bmc && f.foundSecret(v.name) != nil {
 		rec.Credential = "" // what Git says is used from now on
 	}
 	if v.old == nil || rec.IP != v.ip {

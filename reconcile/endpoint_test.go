@@ -267,7 +267,6 @@ func TestADatabasesPasswordIsNotTriedWhereGitMayNameAnother(t *testing.T) {
 			d.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: foundAs(0)}] = true
 		},
 		"a BMC is quarantined":               func(d *model.Desired) { d.Quarantined[model.Identity{Kind: model.KindBMC, Name: "x"}] = true },
-		"a file cannot be read":              func(d *model.Desired) { d.Incomplete = true },
 		"Git was not read since the restart": func(d *model.Desired) { d.Restored = true },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -345,7 +344,6 @@ func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
 
 func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 	network(t, 1, func(t *testing.T, w *world) {
-		w.plugIn(0, "calvin")
 		w.commit(func(d *model.Desired) {
 			b := bmcFile("rack7", 0)
 			b.Spec.Access, b.Spec.EndpointRef = nil, &model.LocalRef{Name: foundAs(0)}
@@ -353,6 +351,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 			d.Add(secretFor("s", "calvin"))
 		})
 		w.rename(0, "rack7-system-0")
+		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
 		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
 		w.loseStore(files)

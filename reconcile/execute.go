@@ -1,9 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,10 +44,12 @@ type job struct {
 	rec     model.ServerRecord  // what the record will be
 	facts   *model.ServerFacts  // as known
 	reading Reading
-	round   uint64              // of the plan that wanted the move
-	asked   *model.ServerRecord // what was saved before the last power request
-	learned bool                // facts are new
-	decided bool                // the record is to be saved, not only what was read
+	// bmcReset is when its BMC was restarted last, as far as is known.
+	bmcReset time.Time
+	round    uint64              // of the plan that wanted the move
+	asked    *model.ServerRecord // what was saved before the last power request
+	learned  bool                // facts are new
+	decided  bool                // the record is to be saved, not only what was read
 }
 
 // start begins a move unless one is under way.
@@ -53,6 +57,9 @@ func (l *Loop) start(ctx context.Context, in *Input, name model.ServerName, m *M
 	j := &job{
 		name: name, target: m.Target, old: in.Observed.Servers[name], rec: *m.Then,
 		facts: in.Observed.ServerFacts[name], reading: in.Readings[name],
+	}
+	if b := in.Observed.BMCFacts[m.Then.BMC]; b != nil {
+		j.bmcReset = b.LastResetTime
 	}
 	j.decided = m.Then != j.old
 	l.mu.Lock()
@@ -139,7 +146,7 @@ func (l *Loop) do(ctx context.Context, j *job, a Action) error {
 		}
 		return err
 	case SetPower:
-		return l.setPower(ctx, j, a.Reset)
+		return l.setPower(ctx, j, a)
 	default:
 		panic(fmt.Sprintf("unhandled action %T", a))
 	}
@@ -147,23 +154,59 @@ func (l *Loop) do(ctx context.Context, j *job, a Action) error {
 
 // setPower makes one power request, which is recorded before it is made: whoever finds
 // the record after a crash knows that it may have been carried out.
-func (l *Loop) setPower(ctx context.Context, j *job, reset model.ResetKind) error {
+func (l *Loop) setPower(ctx context.Context, j *job, a SetPower) error {
 	before := aboutToAsk(j.old, &j.rec)
 	if err := l.Store.Save(ctx, Changes{Servers: []*model.ServerRecord{&before}}); err != nil {
 		return fmt.Errorf("%w: %w", errNotSaved, err)
 	}
-	l.Log.Info("power request", "server", j.name, "action", reset, "state", j.rec.State, "claim", j.rec.Claim)
-	err := l.BMCs.Reset(ctx, j.target, reset)
-	if err == nil || !notCarriedOut(err) {
+	l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.rec.State, "claim", j.rec.Claim)
+	r, err := l.reset(ctx, j, a)
+	switch {
+	case err == nil:
 		j.asked, j.reading = &before, j.reading.Asked()
-	}
-	if err == nil && j.rec.Operation != nil && j.rec.Operation.Outcome == "" && !j.rec.Operation.AskedAt.IsZero() {
-		done := *j.rec.Operation
-		done.Outcome = model.OutcomeDone
-		j.rec.Operation = &done
+		j.reset(a.Reset, r)
+	case !notCarriedOut(err):
+		j.asked, j.reading = &before, j.reading.Asked()
+	case a.From != "" && r.Before != "" && r.Before != a.From:
+		return &overtaken{err, r.Before}
 	}
 	return err
 }
+
+// reset asks for a power change. A machine that knows no graceful shutdown is powered
+// off in the only way that it has, unless that is forbidden.
+func (l *Loop) reset(ctx context.Context, j *job, a SetPower) (model.ResetResult, error) {
+	r, err := l.BMCs.Reset(ctx, j.target, a.Reset, a.From)
+	if a.Reset == model.ResetGracefulOff && !a.Gently && reasonOf(err) == "Unsupported" && notCarriedOut(err) {
+		return l.BMCs.Reset(ctx, j.target, model.ResetForceOff, a.From)
+	}
+	return r, err
+}
+
+// reset notes what a power request came to.
+func (j *job) reset(wanted model.ResetKind, r model.ResetResult) {
+	asked := *j.rec.Asked
+	asked.Before, asked.Reset = r.Before, cmp.Or(r.Did, wanted)
+	j.rec.Asked = &asked
+	if op := j.rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
+		done := *op
+		done.Outcome = model.OutcomeDone
+		if r.Did == model.ResetOn && wanted != model.ResetOn {
+			done.Message = "it was off, so it was switched on instead"
+		}
+		j.rec.Operation = &done
+	}
+}
+
+// overtaken is why a power request was not made: the machine is no longer in the power
+// state that it was for.
+type overtaken struct {
+	error
+	power model.Power
+}
+
+// Unwrap returns what the BMC said.
+func (e *overtaken) Unwrap() error { return e.error }
 
 // aboutToAsk is the record that is saved before a power request is made: old, with what
 // rec says of the request, and of what counts as done once it was.
@@ -200,7 +243,7 @@ func (l *Loop) arm(ctx context.Context, j *job, b Boot) error {
 
 // inspect reads power, and the inventory if it is asked for.
 func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
-	facts := &model.ServerFacts{Name: j.name}
+	facts, post := &model.ServerFacts{Name: j.name}, j.reading.POST
 	if a.Inventory {
 		read, err := l.BMCs.Inventory(ctx, j.target)
 		if err != nil {
@@ -208,11 +251,11 @@ func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
 		}
 		facts.Power, facts.Inventory = read.Power, merged(j.facts, read.Inventory)
 	} else {
-		p, err := l.BMCs.Power(ctx, j.target)
+		s, err := l.BMCs.Power(ctx, j.target)
 		if err != nil {
 			return err
 		}
-		facts.Power = p
+		facts.Power, post = s.Power, s.POST
 		if j.facts != nil {
 			facts.Inventory = j.facts.Inventory
 		}
@@ -220,7 +263,11 @@ func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
 	if j.facts == nil || a.Inventory || facts.Power != j.facts.Power {
 		j.facts, j.learned = facts, true
 	}
-	j.reading = j.reading.Saw(facts.Power, j.rec.Asked, l.Clock())
+	j.reading = j.reading.Under(j.bmcReset).Saw(facts.Power, j.rec.Asked, l.Clock())
+	j.reading.POST = post
+	if a.Inventory {
+		j.reading.InventoryAt = j.reading.At
+	}
 	if asked := j.rec.Asked; j.reading.Reached && asked != nil && !asked.Reached {
 		reached := *asked
 		reached.Reached = true
@@ -251,6 +298,11 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if len(m.NetworkInterfaces) == 0 {
 		m.NetworkInterfaces = known.NetworkInterfaces
 	}
+	if len(m.MACAddresses) == 0 {
+		m.MACAddresses = known.MACAddresses
+	} else if len(m.Problems) > 0 { // a card that was not read has not lost its addresses
+		m.MACAddresses = united(m.MACAddresses, known.MACAddresses)
+	}
 	if m.Manufacturer == "" {
 		m.Manufacturer, m.Model = known.Manufacturer, known.Model
 	}
@@ -258,6 +310,13 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 		m.BIOSVersion = known.BIOSVersion
 	}
 	return &m
+}
+
+// united are sorted texts of both lists, each once.
+func united(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // finish saves what became of a move. Decisions are kept after success only; a
@@ -304,12 +363,19 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) 
 // process, any other in the server's record.
 func (l *Loop) failed(j *job, err error, c *Changes) {
 	now := l.Clock()
+	if o, ok := errors.AsType[*overtaken](err); ok {
+		l.overtaken(j, o.power, c)
+		return
+	}
 	l.Metrics.failed()
-	if ae, ok := errors.AsType[*actionError](err); ok && ae.reads() {
+	if ae, ok := errors.AsType[*actionError](err); ok && (ae.reads() || j.asked == nil && mistaken(err)) {
 		next := j.reading.Failures + 1
-		j.reading = j.reading.Missed(err.Error(), now.Add(backoff(j.name, next, l.Policy)), now)
+		j.reading = j.reading.Missed(err.Error(), now.Add(backoff(j.name, next, l.Policy)), now).Because(err)
 		if next == 1 {
-			l.Log.Warn("BMC gives no answer", "server", j.name, "bmc", j.rec.BMC, "err", err)
+			l.Log.Warn("BMC gives no answer of use", "server", j.name, "bmc", j.rec.BMC, "err", err)
+		}
+		if !ae.reads() && j.old != nil {
+			c.Servers = append(c.Servers, j.old) // nothing was asked for
 		}
 		return
 	}
@@ -334,6 +400,37 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 		rec.LastError = err.Error()
 	}
 	c.Servers = append(c.Servers, &rec)
+}
+
+// overtaken notes that a machine's power has changed since the plan: nothing was asked
+// for, and what is to be done now is thought over again.
+func (l *Loop) overtaken(j *job, power model.Power, c *Changes) {
+	l.Log.Info("power has changed meanwhile, nothing is asked for", "server", j.name, "bmc", j.rec.BMC, "power", power)
+	facts := model.ServerFacts{Name: j.name}
+	if j.facts != nil {
+		facts = *j.facts
+	}
+	facts.Power = power
+	j.facts, j.learned = &facts, true
+	if j.old != nil {
+		j.reading = j.reading.Saw(power, j.old.Asked, l.Clock())
+		c.Servers = append(c.Servers, j.old)
+	}
+}
+
+// mistaken reports whether something failed because another machine is there than the
+// server's.
+func mistaken(err error) bool {
+	reason := reasonOf(err)
+	return reason == IdentityMismatch || reason == IdentityUnknown
+}
+
+// reasonOf is the condition reason of an error, "" if it has none.
+func reasonOf(err error) string {
+	if r, ok := errors.AsType[Reasoner](err); ok {
+		return r.Reason()
+	}
+	return ""
 }
 
 // unsure is the record after a power request of which nobody knows whether it was
@@ -389,13 +486,19 @@ func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *B
 		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
 		facts, err := l.BMCs.Discover(limited, m.Target)
-		if ctx.Err() == nil || err == nil {
+		believed := err != nil || l.confirmed(facts, l.Store.Observed())
+		if believed && (ctx.Err() == nil || err == nil) {
 			if l.finishBMC(ctx, old, m, facts, err) != nil {
 				sleep(ctx, l.Policy.BackoffMin) // what is not on record would be read again at once
 			}
 		}
 		l.mu.Lock()
-		if err == nil {
+		delete(l.sightings, name)
+		switch {
+		case !believed:
+			l.sightings[name] = sighting{l.Clock(), facts.Systems}
+			l.Log.Warn("BMC shows other systems than it did, it is read again", "bmc", name)
+		case err == nil:
 			l.bmcRead[name], l.bmcsSeen = l.Clock(), nil
 		}
 		delete(l.busyBMCs, name)
@@ -438,10 +541,7 @@ func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *BMCMove, 
 		rec = *old
 	}
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
-	reason := "ConnectionFailed"
-	if r, ok := errors.AsType[Reasoner](err); ok {
-		reason = r.Reason()
-	}
+	reason := cmp.Or(reasonOf(err), "ConnectionFailed")
 	rec.Failures++
 	rec.NotBefore = now.Add(backoff(rec.Name, rec.Failures, l.Policy))
 	if rec.Reason != reason {

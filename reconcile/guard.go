@@ -25,7 +25,14 @@ func (f *fleet) guard() {
 	if f.observeOnly.Reason != "" {
 		return
 	}
-	asked := f.disruptions()
+	var asked []model.Disruption
+	for _, d := range f.disruptions() {
+		if f.endApproved(d) {
+			f.allowed[d.Server] = append(f.allowed[d.Server], d)
+			continue
+		}
+		asked = append(asked, d)
+	}
 	r := judgeWindow(windowInput{
 		Asked: asked, Record: f.record, Bound: f.boundByNamespace(), Approvals: f.in.Desired.Approvals,
 		Limits: windowLimits{
@@ -105,10 +112,6 @@ func (s *server) disruptions() []model.Disruption {
 		return nil
 	}
 	if action := s.endAsked(); action != "" {
-		if s.fleet.endApproved(s) {
-			s.fleet.allowed[s.name] = append(s.fleet.allowed[s.name], model.Disruption{Action: action, Server: s.name, Claim: s.rec.Claim})
-			return nil
-		}
 		return []model.Disruption{{Action: action, Value: clock(s.rec.ClaimedAt)}}
 	}
 	var steps []model.Disruption
@@ -135,7 +138,8 @@ func (s *server) disruptions() []model.Disruption {
 
 // endAsked is how Git asks for the server to be taken from its claim, "" if it does not.
 func (s *server) endAsked() string {
-	gone := s.claim == nil && s.fleet.renamed[s.name] == nil && s.fleet.removed(claimIdentity(s.rec.Claim))
+	_, removed := s.fleet.claimRemoval(s.rec)
+	gone := removed && s.claim == nil && s.fleet.renamed[s.name] == nil
 	retained := s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain
 	switch {
 	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !retained:
@@ -150,11 +154,14 @@ func (s *server) endAsked() string {
 	return ""
 }
 
-// endApproved reports whether a person approved that the server's claim is gone: that is
-// an approval for the guard too.
-func (f *fleet) endApproved(s *server) bool {
-	r, _ := f.removal(claimIdentity(s.rec.Claim))
-	return r.Approved && s.rec.State == model.StateReserved
+// endApproved reports whether a step takes a server from a claim of which a person
+// approved that it is gone: that is an approval for the guard too.
+func (f *fleet) endApproved(d model.Disruption) bool {
+	if d.Action != stepRelease && d.Action != stepRetain || f.byName[d.Server].rec.State != model.StateReserved {
+		return false
+	}
+	r, _ := f.claimRemoval(f.byName[d.Server].rec)
+	return r.Approved
 }
 
 // reprovisionAsked reports whether the claim asks anew to be installed again.

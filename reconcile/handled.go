@@ -12,6 +12,7 @@ const (
 	askedOperation   = "operation"
 	askedReprovision = "reprovision"
 	askedDiscover    = "discover"
+	askedDisks       = "disks"
 )
 
 // maxHandled is how many values that were handled before are remembered.
@@ -26,6 +27,8 @@ func latest(rec *model.ServerRecord, asked string) *string {
 		return &rec.HandledReprovision
 	case askedDiscover:
 		return &rec.HandledDiscover
+	case askedDisks:
+		return &rec.HandledDisks
 	}
 	panic("nothing is handled that is called " + asked)
 }

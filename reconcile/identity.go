@@ -11,6 +11,10 @@ import (
 // and of a server whose BMC shows another machine.
 const IdentityMismatch = "IdentityMismatch"
 
+// IdentityUnknown is the reason of a server whose BMC does not say which machine it is,
+// though it did before.
+const IdentityUnknown = "IdentityUnknown"
+
 // identityError says that another BMC answers at an address than the one that was
 // looked for there.
 type identityError struct{ message string }

@@ -21,7 +21,7 @@ func (c *counted) Observed() *model.Observed {
 	return c.world.Observed()
 }
 
-func (c *counted) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
+func (c *counted) Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error) {
 	c.polls.Add(1)
 	return c.world.Power(ctx, t)
 }
@@ -65,7 +65,7 @@ type slow struct {
 	polled chan struct{}
 }
 
-func (s slow) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
+func (s slow) Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error) {
 	signal(s.polled)
 	time.Sleep(10 * time.Second)
 	return s.world.Power(ctx, t)

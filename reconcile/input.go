@@ -15,6 +15,9 @@ type Input struct {
 	Readings map[model.ServerName]Reading
 	// BMCRead is when each BMC's own facts were last read in this process.
 	BMCRead map[model.BMCName]time.Time
+	// Unconfirmed is when BMCs showed something for the first time that contradicts what
+	// is recorded of their servers, and that is not believed yet.
+	Unconfirmed map[model.BMCName]time.Time
 	// Busy are the servers and BMCs with a move under way. They are planned with as
 	// if their move were done, for their records in Observed say so, and they are
 	// not moved again.
@@ -39,8 +42,10 @@ type Input struct {
 	Pools []model.PoolFacts
 	// Digests are kept from one plan to the next; nil = none are.
 	Digests *Digests
-	Policy  Policy
-	Now     time.Time
+	// DigestKey makes the digests that records hold, zero = they are plain.
+	DigestKey model.DigestKey
+	Policy    Policy
+	Now       time.Time
 }
 
 // Reading is what was read of one server's power since this process began. It
@@ -51,6 +56,14 @@ type Reading struct {
 	// of them came.
 	Offs     int
 	OffSince time.Time
+	// BMCReset is when the BMC had been restarted last, as far as was known then.
+	BMCReset time.Time
+	// InventoryAt is when all parts were read last; zero = not since the start.
+	InventoryAt time.Time
+	// Ons counts the newest answers in a row that said On.
+	Ons int
+	// POST: the machine's firmware was not through with its test, as far as the BMC says.
+	POST bool
 	// Reached is set once the power state that was last asked for has been read.
 	Reached bool
 
@@ -58,6 +71,7 @@ type Reading struct {
 	// last one's error, Since when they began, NotBefore when to try again.
 	Failures  int
 	Err       string
+	Reason    string // of Err, "" = it has none
 	Since     time.Time
 	NotBefore time.Time
 	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
@@ -67,7 +81,7 @@ type Reading struct {
 
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
-	next := Reading{At: now, Unsaved: r.Unsaved, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
+	next := Reading{At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
 	// Off says nothing while a power-on has yet to take effect.
 	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
 	if p == model.PowerOff && !starting {
@@ -76,7 +90,29 @@ func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Read
 			next.OffSince = now
 		}
 	}
+	if p == model.PowerOn {
+		next.Ons = r.Ons + 1
+	}
 	return next
+}
+
+// Under is the reading as of a BMC that was restarted last at reset: what it said before
+// counts no more if it was restarted since.
+func (r Reading) Under(reset time.Time) Reading {
+	if restarted(r.BMCReset, reset) {
+		r.Offs, r.OffSince, r.Ons, r.BMCReset = 0, time.Time{}, 0, reset
+	}
+	return r
+}
+
+// resetJitter is by how much a BMC may differ on when it was restarted last: some reckon
+// that from their uptime, or set their clocks meanwhile.
+const resetJitter = 2 * time.Minute
+
+// restarted reports whether a BMC was restarted since it said when it was restarted last,
+// as far as it says.
+func restarted(before, now time.Time) bool {
+	return !now.IsZero() && (before.IsZero() || now.Sub(before).Abs() > resetJitter)
 }
 
 // Missed is the reading after an attempt that got no answer.
@@ -85,9 +121,20 @@ func (r Reading) Missed(err string, notBefore, now time.Time) Reading {
 		r.Since = now
 	}
 	r.Failures++
-	r.Offs, r.OffSince = 0, time.Time{}
-	r.Err, r.NotBefore = err, notBefore
+	r.Offs, r.OffSince, r.Ons = 0, time.Time{}, 0
+	r.Err, r.Reason, r.NotBefore = err, "", notBefore
 	return r
+}
+
+// Because is a reading that failed for a reason.
+func (r Reading) Because(err error) Reading {
+	r.Reason = reasonOf(err)
+	return r
+}
+
+// mistaken reports whether the newest answer was not of the server's machine.
+func (r Reading) mistaken() bool {
+	return r.Failures > 0 && (r.Reason == IdentityMismatch || r.Reason == IdentityUnknown)
 }
 
 // Lost is the reading after an attempt that could not be saved: it is put off for longer
@@ -99,13 +146,13 @@ func (r Reading) Lost(err string, name model.ServerName, p Policy, now time.Time
 
 // Asked is the reading after a power request: the power state is to be read anew.
 func (r Reading) Asked() Reading {
-	r.Offs, r.OffSince, r.Reached = 0, time.Time{}, false
+	r.Offs, r.OffSince, r.Ons, r.POST, r.Reached = 0, time.Time{}, 0, false, false
 	return r
 }
 
 // shown is what of the reading decides about what the status branch says.
 func (r Reading) shown(p Policy) Reading {
-	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Failures: min(r.Failures, 2), Err: r.Err}
+	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
 }
 
 // jitter is a number in [0, 1) that belongs to a name, so that fleets spread and

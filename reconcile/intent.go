@@ -105,5 +105,8 @@ func (s *server) decideDiscover() Step {
 		return s.rest(s.foundRunning())
 	}
 	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
+	if rec := s.edit(); s.stuckOn() {
+		rec.Asked, rec.Message = nil, "" // it is asked anew
+	}
 	return s.stay()
 }

@@ -88,7 +88,7 @@ func TestARetainedDiskSurvivesTheRemovalOfTheServersFile(t *testing.T) {
 		w.serve("web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Hour, 0, "Released Off default/web")
-		w.commit(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0"); d.Incomplete = true })
+		w.rewrite(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") })
 		w.expect(time.Hour, 0, "Released Off default/web")
 	})
 }
@@ -132,8 +132,16 @@ func TestTheGuardCountsWipesOfRetainedServers(t *testing.T) {
 	})
 }
 
-func TestMaintenanceLastsWhileItsFileCannotBeRead(t *testing.T) {
-	for _, how := range []string{"quarantined", "incomplete"} {
+func TestMaintenanceLastsUntilACommitEndsIt(t *testing.T) {
+	for how, gone := range map[string]func(w *world, change func(d *model.Desired)){
+		"quarantined": func(w *world, change func(d *model.Desired)) {
+			w.commit(func(d *model.Desired) {
+				change(d)
+				d.Quarantined[model.MaintenanceIdentity("m")] = true
+			})
+		},
+		"absent": (*world).rewrite,
+	} {
 		t.Run(how, func(t *testing.T) {
 			live(t, 1, func(t *testing.T, w *world) {
 				w.serve("web")
@@ -141,14 +149,7 @@ func TestMaintenanceLastsWhileItsFileCannotBeRead(t *testing.T) {
 					d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
 				})
 				w.expect(time.Minute, 0, "Maintenance Off default/web")
-				w.commit(func(d *model.Desired) {
-					delete(d.Maintenances, "m")
-					if how == "quarantined" {
-						d.Quarantined[model.Identity{Kind: model.KindServerMaintenance, Name: "m"}] = true
-					} else {
-						d.Incomplete = true
-					}
-				})
+				gone(w, func(d *model.Desired) { delete(d.Maintenances, "m") })
 				w.expect(time.Hour, 0, "Maintenance Off default/web")
 			})
 		})
@@ -185,6 +186,20 @@ func TestOneFalseOffDoesNotTakeARunningServer(t *testing.T) {
 		if m.forced > 0 || m.override || len(m.boots) > 0 {
 			t.Errorf("forced off %d times, override %v, boots %v", m.forced, m.override, m.boots)
 		}
+	})
+}
+
+func TestOneFalseOnDoesNotHaveAServerSwitchedOff(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		before := w.seen(0)
+		w.change(0, func(m *machine) { m.lies = 1 })
+		w.expect(time.Hour, 0, "Available Off")
+		if m := w.seen(0); m.lies > 0 || m.offs != before.offs {
+			t.Errorf("it was asked to go off %d times, with %d readings to come that are wrong", m.offs-before.offs, m.lies)
+		}
+		w.set(w.machine(0), model.PowerOn) // and now it is
+		w.expect(time.Hour, 0, "Available Off")
 	})
 }
 

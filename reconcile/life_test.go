@@ -57,7 +57,11 @@ func TestAServerFoundRunningIsLeftAlone(t *testing.T) {
 		w.commit(func(d *model.Desired) {
 			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationDiscover: "1"}}})
 		})
-		w.expect(2*time.Minute, 0, "Available Off")
+		w.expect(4*time.Minute, 0, "Initial Off")
+		w.expect(3*time.Minute, 0, "Available Off")
+		if m := w.machine(0); m.forced > 1 { // its probe was
+			t.Errorf("forced off %d times", m.forced)
+		}
 	})
 }
 

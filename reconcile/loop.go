@@ -12,12 +12,14 @@ import (
 	"ingot/model"
 )
 
-// BMCs reaches the machines.
+// BMCs reaches the machines. What is read of another machine than the target says, or
+// would be done to it, is an error with reason IdentityMismatch or IdentityUnknown.
 type BMCs interface {
 	Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error)
 	Inventory(ctx context.Context, t model.SystemTarget) (*model.ServerFacts, error)
-	Power(ctx context.Context, t model.SystemTarget) (model.Power, error)
-	Reset(ctx context.Context, t model.SystemTarget, reset model.ResetKind) error
+	Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error)
+	// Reset asks for a power change of a machine in power state from, "" = whichever.
+	Reset(ctx context.Context, t model.SystemTarget, reset model.ResetKind, from model.Power) (model.ResetResult, error)
 	// BootOnce returns the way of setting the override that the BMC kept;
 	// RungContinuous is one that does not end by itself.
 	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (rung string, err error)
@@ -78,11 +80,12 @@ type Options struct {
 	// State returns what the plan has to know of this process; nil = all may be done.
 	State func() State
 	// Pools returns those that DHCP gives addresses from; nil = there are none.
-	Pools   func() []model.PoolFacts
-	Policy  Policy
-	Clock   func() time.Time // nil = time.Now
-	Log     *slog.Logger     // nil = silent
-	Metrics *Metrics         // nil = none
+	Pools     func() []model.PoolFacts
+	Policy    Policy
+	DigestKey model.DigestKey  // makes the digests that records hold
+	Clock     func() time.Time // nil = time.Now
+	Log       *slog.Logger     // nil = silent
+	Metrics   *Metrics         // nil = none
 }
 
 // How much is begun at once. A move that takes long gives its place to others,
@@ -117,6 +120,8 @@ type Loop struct {
 	snapshot map[model.ServerName]Reading // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
 	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
+	// sightings are the newest readings of BMCs that are not believed yet.
+	sightings map[model.BMCName]sighting
 	// announced is the newest version that this process has pushed to the status branch,
 	// unannounced since when it cannot push.
 	announced   model.Version
@@ -141,8 +146,8 @@ func NewLoop(o Options) *Loop {
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
 		readings: make(map[model.ServerName]Reading),
-		bmcRead:  make(map[model.BMCName]time.Time),
-		started:  o.Clock(),
+		bmcRead:  make(map[model.BMCName]time.Time), sightings: make(map[model.BMCName]sighting),
+		started: o.Clock(),
 	}
 }
 
@@ -250,7 +255,7 @@ func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
 		Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims,
 		Endpoints: r.Endpoints, DropEndpoints: r.DropEndpoints, BMCs: r.RenamedBMCs,
 	}
-	urgent := r.Fleet != nil && len(r.Fleet.Removed) > 0
+	urgent := false
 	for name, m := range r.Servers {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
@@ -327,12 +332,14 @@ func (l *Loop) Stored(now time.Time) *Input {
 	return in
 }
 
+// stored is Stored, with the servers that a move is under way for and what their records
+// will be.
 func (l *Loop) stored(now time.Time) (in *Input, busy map[model.ServerName]*model.ServerRecord) {
 	d := l.Desired()
 	if d == nil {
 		return nil, nil
 	}
-	in = &Input{Desired: d, Digests: &l.digests, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
+	in = &Input{Desired: d, Digests: &l.digests, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
 	if l.State != nil {
 		st := l.State()
 		in.ObserveOnly, in.HealOnly, in.Serving = st.ObserveOnly, st.HealOnly, st.Serving
@@ -353,6 +360,10 @@ func (l *Loop) stored(now time.Time) (in *Input, busy map[model.ServerName]*mode
 		l.bmcsSeen = maps.Clone(l.bmcRead)
 	}
 	in.BMCRead = l.bmcsSeen
+	in.Unconfirmed = make(map[model.BMCName]time.Time, len(l.sightings))
+	for name, s := range l.sightings {
+		in.Unconfirmed[name] = s.at
+	}
 	in.Announced, in.Unannounced, in.Unshown = l.announced, l.unannounced, l.unshown
 	l.mu.Unlock()
 

@@ -46,8 +46,28 @@ func (s *server) maintained() Step {
 	}
 	rec := s.edit()
 	back := rec.Back
+	if by := rec.MaintainedBy; by != "" && by != model.OperationPark {
+		rec.ServicedAt = s.now()
+	}
 	rec.Back, rec.MaintainedBy, rec.Intent = "", "", nil
 	return s.enter(back, Inspect{Inventory: true})
+}
+
+// servicedLimit is how long a BMC may take to show what a ServerMaintenance changed.
+const servicedLimit = 15 * time.Minute
+
+// serviced looks what a ServerMaintenance changed, before anything else is done. Of a
+// BMC that does not show it in time nothing counts as changed.
+func (s *server) serviced() Step {
+	switch {
+	case s.over(s.rec.ServicedAt, servicedLimit):
+		s.edit().ServicedAt = time.Time{}
+		return s.stay()
+	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.rec.ServicedAt):
+		return s.stay(Inspect{Inventory: true})
+	}
+	s.noteReplaced()
+	return s.stay()
 }
 
 // maintenanceOver reports whether a commit took away what the server is in Maintenance
@@ -58,9 +78,12 @@ func (s *server) maintenanceOver() bool {
 	case "": // of before it was recorded
 		return !f.mayHide(model.KindServerMaintenance, "") && (s.spec != nil || !f.mayHide(model.KindServer, string(s.name)))
 	case model.OperationPark:
-		return s.spec != nil || f.removed(serverIdentity(s.name))
+		return s.spec != nil || f.removed(s.name.Identity())
 	}
-	return f.in.Desired.Maintenances[by] != nil || f.removed(maintenanceIdentity(by))
+	if m := f.in.Desired.Maintenances[by]; m != nil && !f.namesake(m) {
+		return f.resolve(m.Spec.ServerRef.Name) != s.name
+	}
+	return f.removed(model.MaintenanceIdentity(by))
 }
 
 // retry leaves Error, or drops the pause after a failure, when Git asks anew.
@@ -75,6 +98,7 @@ func (s *server) retry() (Step, bool) {
 		s.end(model.TicketSpent) // the next is one that the server is powered on for
 	}
 	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
+	s.forgetThefts()
 	if installUnknown(rec) {
 		rec.Doubt = nil // a person says that it is not installed
 		s.end(model.TicketSpent)
@@ -87,7 +111,7 @@ func (s *server) retry() (Step, bool) {
 		return s.stay(), true
 	}
 	back := rec.Back
-	rec.Back, rec.Missing = "", letGo(rec.Missing)
+	rec.Back = ""
 	return s.enter(back), true
 }
 
@@ -203,9 +227,11 @@ func (s *server) adopt() Step {
 	s.fleet.served[s.claim.ClaimName()] = s.name
 	rec := s.edit()
 	rec.Claim, rec.ClaimedAt, rec.WantPower = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
+	rec.Tenant = s.claim.Tenant
 	s.announce(model.IntentAdopt, string(rec.Claim))
 	handleAnew(rec, askedReprovision, s.claim.Annotations[model.AnnotationReprovision])
+	rec.FoundRunning = time.Time{}
 	boot, _ := s.claimBoot()
-	rec.Installed = bootDigest(boot)
+	rec.Installed, rec.Unconfirmed = s.digest(&boot), time.Time{}
 	return s.enter(model.StateReserved)
 }

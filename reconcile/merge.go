@@ -24,27 +24,16 @@ type MergeInput struct {
 	StoreUnreadable []RecordName
 	// Branch is what the status branch says, nil when there is none.
 	Branch *BranchRecords
-	// RunningHere is set when servers were seen to run: somebody uses them, even if
-	// nothing is known of the fleet.
-	RunningHere bool
-	Now         time.Time
+	Now    time.Time
 	// Seed is fresh for each merge, and nobody can guess it: tokens are made of it.
 	Seed string
 }
 
 // MergeResult is what the newest records are.
 type MergeResult struct {
-	// Records are those that the store is to take over, with their versions as they
-	// stand; its Fleet counts only if FleetChanged. They belong into one commit.
-	Records      model.Records
-	FleetChanged bool
-	// Fresh is set when nothing is known at all, as at the very first start.
-	Fresh bool
-	// SetBack is set when the status branch lacks what it is known to have shown.
-	SetBack bool
-	// Unreadable are the servers of which a record exists that no copy of can be read.
-	// While there are any, a system that is not known may be one of them.
-	Unreadable []model.ServerName
+	// Records are those that the store does not hold as they are, with their versions as
+	// they stand, and the fleet's in any case. They belong into one commit.
+	Records model.Records
 	// Events are for people, in a stable order.
 	Events []MergeEvent
 }
@@ -58,7 +47,6 @@ const (
 	MergeDisputed            MergeReason = "Disputed"            // neither copy is known to be the newer
 	MergeStatusBranchSetBack MergeReason = "StatusBranchSetBack" // it lacks what it showed before
 	MergeRecordUnreadable    MergeReason = "RecordUnreadable"    // no copy can be read
-	MergeFleetUnknown        MergeReason = "FleetUnknown"        // servers run, and nothing is known of them
 )
 
 // MergeEvent is one thing that a merge found.
@@ -83,20 +71,21 @@ const (
 // merged changes nothing.
 func Merge(in MergeInput) MergeResult {
 	m := newMerger(in)
-	m.result.SetBack = m.setBack()
-	servers := mergeKind(m, RecordServer, m.in.Store.Servers, m.branch.Servers, copies[model.ServerRecord]{
+	m.behind = m.setBack()
+	m.outdated = !m.behind && m.branch.Version.After(in.Store.Newest()) && m.branch.Version.After(in.Published.Version)
+	servers := mergeKind(m, RecordServer, in.Store.Servers, m.branch.Servers, copies[model.ServerRecord]{
 		version: func(r *model.ServerRecord) model.Version { return r.Version },
-		differ:  m.contradict, take: m.serverOfBranch, join: m.joinServers, keep: m.serverOfStore,
+		differ:  m.contradict, take: m.serverOfBranch, join: m.joinServers, keep: m.serverOfStore, alone: m.serverOfStoreAlone, alike: m.serverOfBoth,
 	})
 	m.settleClaims(servers)
 	m.result.Records.Servers = changed(in.Store.Servers, servers)
-	m.result.Records.BMCs = mergePlain(m, RecordBMC, m.in.Store.BMCs, m.branch.BMCs,
+	m.result.Records.BMCs = mergePlain(m, RecordBMC, in.Store.BMCs, m.branch.BMCs,
 		func(r *model.BMCRecord) model.Version { return r.Version })
-	m.result.Records.Claims = mergePlain(m, RecordClaim, m.in.Store.Claims, m.branch.Claims,
+	m.result.Records.Claims = mergePlain(m, RecordClaim, in.Store.Claims, m.branch.Claims,
 		func(r *model.ClaimRecord) model.Version { return r.Version })
-	m.result.Records.Endpoints = mergePlain(m, RecordEndpoint, m.in.Store.Endpoints, m.branch.Endpoints,
+	m.result.Records.Endpoints = mergePlain(m, RecordEndpoint, in.Store.Endpoints, m.branch.Endpoints,
 		func(r *model.EndpointRecord) model.Version { return r.Version })
-	m.mergeFleet()
+	m.result.Records.Fleet = m.mergeFleet()
 	return m.result
 }
 
@@ -105,20 +94,24 @@ type merger struct {
 	in     MergeInput
 	branch *BranchRecords // never nil
 	result MergeResult
+	// behind is set when the branch lacks what it is known to have shown.
+	behind bool
+	// outdated is set when the store is an older one: all of it was written before the
+	// newest record of the branch.
+	outdated bool
 	// shown is, by fencing number, the newest write of that leader that the branch shows:
 	// each publication is of the whole store, so it has all of the leader's before that.
 	shown map[uint64]uint64
 	// lost are the records that one of the two has and cannot read.
 	lostHere, lostThere map[RecordName]bool
+	// unread are the servers of which no copy of the record can be read.
+	unread []model.ServerName
 }
 
 func newMerger(in MergeInput) *merger {
 	m := &merger{
 		in: in, branch: in.Branch, shown: make(map[uint64]uint64),
 		lostHere: make(map[RecordName]bool), lostThere: make(map[RecordName]bool),
-	}
-	if m.in.Store == nil {
-		m.in.Store = &model.Records{}
 	}
 	if m.branch == nil {
 		m.branch = &BranchRecords{}
@@ -212,6 +205,8 @@ type copies[R any] struct {
 	version func(*R) model.Version
 	differ  func(store, branch *R) bool // of two copies of one version: they contradict each other
 	keep    func(store *R) *R
+	alone   func(store *R) *R // keep, of a record that the branch lacks; nil = keep
+	alike   func(store *R) *R // keep, of one that the branch has in the same version; nil = keep
 	take    func(branch *R) *R
 	join    func(store, branch *R) *R
 }
@@ -263,6 +258,8 @@ func mergeOne[R any](m *merger, name RecordName, store, branch *R, by copies[R])
 	case store == nil && branch == nil:
 		m.unreadable(name)
 		return nil
+	case branch == nil && by.alone != nil:
+		return by.alone(store)
 	case branch == nil:
 		return by.keep(store)
 	case store == nil:
@@ -272,8 +269,10 @@ func mergeOne[R any](m *merger, name RecordName, store, branch *R, by copies[R])
 	s, b := by.version(store), by.version(branch)
 	v := m.judge(s, b)
 	switch {
-	case v == parted || s == b && by.differ(store, branch) && !m.result.SetBack:
+	case v == parted || s == b && by.differ(store, branch) && !m.behind:
 		return by.join(store, branch)
+	case s == b && by.alike != nil:
+		return by.alike(store)
 	case v == takeBranch:
 		m.tell(MergeFromStatusBranch, name, "the store has it as of version %s, the status branch as of %s, which is newer", s, b)
 		return by.take(branch)
@@ -292,7 +291,7 @@ func (m *merger) lack(name RecordName) string {
 func (m *merger) unreadable(name RecordName) {
 	m.tell(MergeRecordUnreadable, name, "its record can be read neither from the store nor from the status branch")
 	if name.Kind == RecordServer {
-		m.result.Unreadable = append(m.result.Unreadable, model.ServerName(name.Name))
+		m.unread = append(m.unread, model.ServerName(name.Name))
 	}
 }
 
@@ -309,8 +308,11 @@ func changed[N ~string, R any](store, merged map[N]*R) map[N]*R {
 
 // token is a token that nobody can know before it is published.
 func (m *merger) token(of ...string) string {
-	return randomToken(m.in.Seed, strings.Join(of, "\x00"), 26)
+	return randomToken(m.in.Seed, strings.Join(of, "\x00"), tokenLength)
 }
+
+// tokenLength is of the tokens that a merge makes.
+const tokenLength = 26
 
 // randomToken makes a token of n letters and digits for what, out of a seed that nobody
 // can guess.
@@ -319,24 +321,19 @@ func randomToken(seed, what string, n int) string {
 	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:n])
 }
 
-// mergeFleet merges the fleet's record.
-func (m *merger) mergeFleet() {
-	s, b := m.in.Store.Fleet, m.branch.Fleet
-	here, there := known(s), known(b)
-	name := RecordName{Kind: RecordFleet}
-	rec := s
-	switch {
-	case !here && !there:
-		m.noFleet(&rec)
-	case !there:
-	case !here:
-		m.tell(MergeFromStatusBranch, name, "%s, so it is taken from the status branch as of version %s", m.lack(name), b.Version)
-		rec = b
-	case m.judge(s.Version, b.Version) == parted || s.Version.IsZero() && b.Version.IsZero():
-		rec = m.joinFleets(&s, &b)
-	case b.Version.After(s.Version):
-		m.tell(MergeFromStatusBranch, name, "the store has it as of version %s, the status branch as of %s, which is newer", s.Version, b.Version)
-		rec = b
+// mergeFleet merges the fleet's record, and notes in it what was found of the others.
+func (m *merger) mergeFleet() model.FleetRecord {
+	rec := m.in.Store.Fleet
+	if m.anyKnown() {
+		itself := func(r *model.FleetRecord) *model.FleetRecord { return r }
+		merged := mergeOne(m, RecordName{Kind: RecordFleet}, knownFleet(&rec), knownFleet(&m.branch.Fleet), copies[model.FleetRecord]{
+			version: func(r *model.FleetRecord) model.Version { return r.Version },
+			differ:  func(s, _ *model.FleetRecord) bool { return s.Version.IsZero() },
+			keep:    itself, take: itself, join: m.joinFleets,
+		})
+		if merged != nil {
+			rec = *merged
+		}
 	}
 	// Claims that come are behind those that came before.
 	for _, claims := range []map[model.ClaimName]*model.ClaimRecord{m.in.Store.Claims, m.result.Records.Claims} {
@@ -344,29 +341,29 @@ func (m *merger) mergeFleet() {
 			rec.Sequence = max(rec.Sequence, c.Sequence)
 		}
 	}
-	m.result.Records.Fleet, m.result.FleetChanged = rec, !reflect.DeepEqual(rec, s)
+	rec.Unreadable = joinUnreadable(rec.Unreadable, unreadableRecords(m.unread, m.branch.Serves, m.in.Now, m.in.Seed))
+	return rec
 }
 
-func known(r model.FleetRecord) bool { return !reflect.DeepEqual(r, model.FleetRecord{}) }
+// anyKnown reports whether there is a record of anything, though perhaps no copy of it
+// can be read. There is none at the very first start.
+func (m *merger) anyKnown() bool {
+	return knownFleet(&m.in.Store.Fleet) != nil || knownFleet(&m.branch.Fleet) != nil ||
+		len(m.in.Store.Versions())+len(m.branch.Versions()) > 2 || // the fleets' are always there
+		len(m.lostHere)+len(m.lostThere) > 0
+}
 
-// noFleet is when neither has a record of the fleet.
-func (m *merger) noFleet(rec *model.FleetRecord) {
-	r, s, b := &m.result, m.in.Store, &m.branch.Records
-	objects := len(s.Servers) + len(s.BMCs) + len(s.Claims) + len(s.Endpoints) + len(b.Servers) + len(b.BMCs) + len(b.Claims) + len(b.Endpoints)
-	name := RecordName{Kind: RecordFleet}
-	r.Fresh = objects+len(m.lostHere)+len(m.lostThere) == 0
-	if !r.Fresh {
-		m.unreadable(name)
+// knownFleet is a copy of the fleet's record, nil if there is none.
+func knownFleet(r *model.FleetRecord) *model.FleetRecord {
+	if reflect.ValueOf(*r).IsZero() {
+		return nil
 	}
-	if r.Fresh && m.in.RunningHere {
-		rec.Unknown, rec.UnknownToken = m.in.Now, m.token("fleet unknown")
-		m.tell(MergeFleetUnknown, name, "servers run, and neither the store nor the status branch knows of any: the claims of the first revision wait for approval")
-	}
+	return r
 }
 
 // joinFleets joins what two Ingots decided that did not know of each other: the newer's,
-// with the disruptions and the absences of both.
-func (m *merger) joinFleets(s, b *model.FleetRecord) model.FleetRecord {
+// with the disruptions, the absences and the unreadable records of both.
+func (m *merger) joinFleets(s, b *model.FleetRecord) *model.FleetRecord {
 	newer, older := *s, b
 	if b.Version.After(s.Version) {
 		m.tell(MergeFromStatusBranch, RecordName{Kind: RecordFleet}, "the store has it as of version %s, the status branch as of %s: both were changed since they parted, and are joined", s.Version, b.Version)
@@ -375,7 +372,8 @@ func (m *merger) joinFleets(s, b *model.FleetRecord) model.FleetRecord {
 	newer.Sequence = max(newer.Sequence, older.Sequence)
 	newer.Done = joinDone(newer.Done, older.Done)
 	m.joinAbsent(&newer, older)
-	return newer
+	newer.Unreadable = joinUnreadable(newer.Unreadable, older.Unreadable)
+	return &newer
 }
 
 func joinDone(to, from []model.Disruption) []model.Disruption {

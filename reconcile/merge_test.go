@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -46,7 +47,7 @@ var store5 = model.Published{Commit: "c5", Version: at(5, 100), Fence: 5, Holder
 // branchOf is a branch that the leader of fence wrote, whose ID is as store5's.
 func branchOf(fence uint64, servers ...*model.ServerRecord) *BranchRecords {
 	b := &BranchRecords{Records: recordsOf(servers...), Head: "head", Fence: fence, MirrorFirst: true, Holder: model.Holder{ID: fmt.Sprint("h", fence)}}
-	b.Version = newestVersion(at(5, 100), &b.Records)
+	b.Version = slices.MaxFunc(append(b.Versions(), at(5, 100)), model.Version.Compare)
 	return b
 }
 
@@ -59,10 +60,7 @@ func applied(store *model.Records, r MergeResult) *model.Records {
 		maps.Copy(out.Claims, from.Claims)
 		maps.Copy(out.Endpoints, from.Endpoints)
 	}
-	out.Fleet = store.Fleet
-	if r.FleetChanged {
-		out.Fleet = r.Records.Fleet
-	}
+	out.Fleet = r.Records.Fleet
 	return &out
 }
 
@@ -82,8 +80,8 @@ func again(t *testing.T, in MergeInput, r MergeResult) {
 	in.Store, in.Seed, in.Now = applied(in.Store, r), in.Seed+"!", in.Now.Add(time.Minute)
 	in.StoreUnreadable = nil
 	twice := Merge(in)
-	if n := len(twice.Records.Servers) + len(twice.Records.BMCs) + len(twice.Records.Claims) + len(twice.Records.Endpoints); n > 0 || twice.FleetChanged {
-		t.Errorf("merging again changes %d records (fleet: %t): %+v", n, twice.FleetChanged, twice.Events)
+	if n := len(twice.Records.Servers) + len(twice.Records.BMCs) + len(twice.Records.Claims) + len(twice.Records.Endpoints); n > 0 || !reflect.DeepEqual(twice.Records.Fleet, in.Store.Fleet) {
+		t.Errorf("merging again changes %d records, and the fleet's to %+v: %+v", n, twice.Records.Fleet, twice.Events)
 	}
 }
 
@@ -92,6 +90,21 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 	reserved, available, cleanup := model.StateReserved, model.StateAvailable, model.StateCleanup
 	unreadableThere := func(b *BranchRecords) *BranchRecords {
 		b.Unreadable = []string{"servers/s1.yaml"}
+		return b
+	}
+	// later is a branch that shows more than the store ever knew.
+	later := func(b *BranchRecords) *BranchRecords {
+		b.Version = at(6, 200)
+		return b
+	}
+	// setBack is a branch that shows less than it is known to have shown.
+	setBack := func(s1 *model.ServerRecord) *BranchRecords {
+		b := branchOf(4, s1)
+		b.Version = at(4, 12)
+		return b
+	}
+	by := func(holder string, b *BranchRecords) *BranchRecords {
+		b.Holder.ID = holder
 		return b
 	}
 	with := func(b *BranchRecords, more ...*model.ServerRecord) *BranchRecords {
@@ -141,6 +154,22 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			store: copyOf(at(5, 110), reserved, db), branch: with(branchOf(6, copyOf(at(6, 130), reserved, web)), other(at(5, 115))),
 			want: want{at(6, 130), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch"},
 		},
+		"what another Ingot changed and this one did not comes from the branch, however few its writes": {
+			store: copyOf(at(5, 90), available, ""), branch: branchOf(6, copyOf(at(6, 3), reserved, web)),
+			want: want{at(6, 3), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch"},
+		},
+		"what this Ingot changed and another did not stays as it was": {
+			store: copyOf(at(5, 110), reserved, web), branch: branchOf(6, copyOf(at(4, 90), available, "")),
+			want: want{state: reserved, claim: web},
+		},
+		"what the branch's writer saw is of its line, even if that record is gone": {
+			store: copyOf(at(8, 160), reserved, web), branch: func() *BranchRecords {
+				b := branchOf(9, copyOf(at(7, 130), available, ""))
+				b.Version = at(8, 165)
+				return b
+			}(),
+			want: want{state: reserved, claim: web},
+		},
 		"a leader that was killed before it noted its push goes on": {
 			store: copyOf(at(6, 160), reserved, web), branch: branchOf(6, copyOf(at(6, 130), available, "")),
 			want: want{state: reserved, claim: web},
@@ -154,11 +183,7 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			want: want{state: reserved, claim: web},
 		},
 		"a branch that does not say who wrote it is by the last that did": {
-			store: copyOf(at(5, 110), reserved, db), branch: func() *BranchRecords {
-				b := branchOf(5, copyOf(at(5, 130), reserved, web))
-				b.Holder = model.Holder{}
-				return b
-			}(),
+			store: copyOf(at(5, 110), reserved, db), branch: by("", branchOf(5, copyOf(at(5, 130), reserved, web))),
 			want: want{at(5, 130), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch"},
 		},
 		"a Disputed server stays so when the copies agree by chance": {
@@ -169,12 +194,7 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			want:   want{at(6, 3), reserved, web, model.DoubtDisputed, "Disputed"},
 		},
 		"a branch that was set back disputes nothing": {
-			store: copyOf(at(0, 0), reserved, web),
-			branch: func() *BranchRecords {
-				b := branchOf(4, copyOf(at(0, 0), available, ""))
-				b.Version = at(4, 12)
-				return b
-			}(),
+			store: copyOf(at(0, 0), reserved, web), branch: setBack(copyOf(at(0, 0), available, "")),
 			want: want{state: reserved, claim: web, told: "StatusBranchSetBack"},
 		},
 		"what the store has lost comes from the branch": {
@@ -192,6 +212,18 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 		"what cannot be read on the branch stays": {
 			store: copyOf(at(5, 90), reserved, web), branch: unreadableThere(branchOf(5)),
 			want: want{state: reserved, claim: web},
+		},
+		"what an older store has and the branch cannot be read for is disputed": {
+			store: copyOf(at(5, 90), available, ""), branch: later(unreadableThere(branchOf(6))),
+			want: want{at(5, 90), available, "", model.DoubtDisputed, "Disputed"},
+		},
+		"and so is what the branch lacks": {
+			store: copyOf(at(5, 90), reserved, web), branch: later(branchOf(6)),
+			want: want{at(5, 90), reserved, web, model.DoubtDisputed, "Disputed"},
+		},
+		"and what both have alike may be older than what is lost": {
+			store: copyOf(at(5, 90), reserved, web), branch: later(branchOf(5, copyOf(at(5, 90), reserved, web))),
+			want: want{at(5, 90), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch"},
 		},
 		"what neither can be read from is named": {
 			branch: unreadableThere(branchOf(5)), unreadable: true,
@@ -213,6 +245,10 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			store: copyOf(at(7, 110), reserved, web), branch: branchOf(6, copyOf(at(6, 3), available, "")),
 			want: want{at(7, 110), reserved, web, model.DoubtDisputed, "Disputed"},
 		},
+		"changed here and elsewhere to another state for one claim: disputed": {
+			store: copyOf(at(5, 110), reserved, web), branch: branchOf(6, copyOf(at(6, 3), model.StateReleased, web)),
+			want: want{at(6, 3), model.StateReleased, web, model.DoubtDisputed, "Disputed"},
+		},
 		"changed here and elsewhere to the same: the higher version in doubt": {
 			store: copyOf(at(5, 110), reserved, web), branch: branchOf(6, copyOf(at(6, 3), reserved, web)),
 			want: want{at(6, 3), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch"},
@@ -226,12 +262,12 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			branch: branchOf(6, copyOf(at(6, 3), reserved, web)),
 			want:   want{at(6, 3), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch"},
 		},
+		"another number is another leader, even if it does not say who it is": {
+			store: copyOf(at(5, 110), reserved, web), branch: by("", branchOf(6, copyOf(at(6, 3), reserved, db))),
+			want: want{at(6, 3), reserved, db, model.DoubtDisputed, "Disputed"},
+		},
 		"two leaders with one number are told apart by who they are": {
-			store: copyOf(at(5, 160), reserved, web), branch: func() *BranchRecords {
-				b := branchOf(5, copyOf(at(5, 130), reserved, db))
-				b.Holder.ID = "somebody else"
-				return b
-			}(),
+			store: copyOf(at(5, 160), reserved, web), branch: by("somebody else", branchOf(5, copyOf(at(5, 130), reserved, db))),
 			want: want{at(5, 160), reserved, web, model.DoubtDisputed, "Disputed"},
 		},
 		"two copies of one version that contradict each other are disputed": {
@@ -259,12 +295,7 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			want: want{at(5, 90), cleanup, "", model.DoubtFromStatusBranch, "FromStatusBranch"},
 		},
 		"a branch that was set back changes nothing": {
-			store: copyOf(at(5, 90), reserved, web),
-			branch: func() *BranchRecords {
-				b := branchOf(4, copyOf(at(4, 10), available, ""))
-				b.Version = at(4, 12)
-				return b
-			}(),
+			store: copyOf(at(5, 90), reserved, web), branch: setBack(copyOf(at(4, 10), available, "")),
 			want: want{state: reserved, claim: web, told: "StatusBranchSetBack"},
 		},
 		"a branch that is gone changes nothing": {
@@ -272,12 +303,8 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			want:  want{state: reserved, claim: web, told: "StatusBranchSetBack"},
 		},
 		"a branch that was set back fills a hole all the same": {
-			branch: func() *BranchRecords {
-				b := branchOf(4, copyOf(at(4, 10), reserved, web))
-				b.Version = at(4, 12)
-				return b
-			}(),
-			want: want{at(4, 10), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch StatusBranchSetBack"},
+			branch: setBack(copyOf(at(4, 10), reserved, web)),
+			want:   want{at(4, 10), reserved, web, model.DoubtFromStatusBranch, "FromStatusBranch StatusBranchSetBack"},
 		},
 	}
 	for name, tc := range tests {
@@ -289,18 +316,19 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 				in.StoreUnreadable = []RecordName{{RecordServer, "s1"}}
 			}
 			r := Merge(in)
-			if got := reasons(r); got != tc.want.told {
-				t.Errorf("told %q, want %q: %+v", got, tc.want.told, r.Events)
+			var unreadable []model.ServerName
+			for _, u := range r.Records.Fleet.Unreadable {
+				unreadable = append(unreadable, u.Server)
 			}
-			if !slices.Equal(r.Unreadable, tc.names) {
-				t.Errorf("unreadable: %v, want %v", r.Unreadable, tc.names)
+			if !slices.Equal(unreadable, tc.names) {
+				t.Errorf("unreadable: %v, want %v", unreadable, tc.names)
 			}
 			merged := applied(&store, r)
 			again(t, in, r)
 			got := merged.Servers["s1"]
 			if got == nil {
-				if tc.want.state != "" {
-					t.Fatal("there is no record")
+				if tc.want.state != "" || reasons(r) != tc.want.told {
+					t.Fatalf("there is no record, told %q: %+v", reasons(r), r.Events)
 				}
 				return
 			}
@@ -315,10 +343,49 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 			if got.Doubt != nil {
 				doubt = got.Doubt.Reason
 			}
-			if is := (want{version, got.State, got.Claim, doubt, tc.want.told}); is != (want{version, tc.want.state, tc.want.claim, tc.want.doubt, tc.want.told}) || got.Version != version {
-				t.Errorf("got %+v of version %s, want %+v of version %s", is, got.Version, tc.want, version)
+			wanted := tc.want
+			wanted.version = version
+			if is := (want{got.Version, got.State, got.Claim, doubt, reasons(r)}); is != wanted {
+				t.Errorf("got %+v, want %+v", is, wanted)
 			}
 		})
+	}
+}
+
+func TestABranchIsSetBackIfItLacksWhatItShowed(t *testing.T) {
+	published := model.Published{Commit: "c7", Version: at(5, 100), Fence: 7}
+	for name, tc := range map[string]struct {
+		fence   uint64
+		version model.Version
+		want    string
+	}{
+		"it is as it was":                           {7, at(5, 100), ""},
+		"it went on":                                {8, at(8, 120), ""},
+		"an earlier leader's head":                  {6, at(5, 100), "StatusBranchSetBack"},
+		"an older head of the same leader":          {7, at(5, 99), "StatusBranchSetBack"},
+		"a later leader that began with an old one": {8, at(4, 300), "StatusBranchSetBack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, b := recordsOf(), branchOf(tc.fence)
+			store.Fleet.Version, b.Version = at(5, 1), tc.version
+			if got := reasons(Merge(MergeInput{Store: &store, Published: published, Branch: b, Now: mergeNow})); got != tc.want {
+				t.Errorf("told %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAMergeSaysWhyItTakesTheBranchsCopy(t *testing.T) {
+	for want, lost := range map[string][]RecordName{
+		"the store has no record of it":          nil,
+		"its record in the store cannot be read": {{RecordServer, "s1"}},
+	} {
+		store := recordsOf()
+		store.Fleet.Version = at(5, 1)
+		r := Merge(MergeInput{Store: &store, Published: store5, StoreUnreadable: lost, Branch: branchOf(5, copyOf(at(5, 90), model.StateAvailable, "")), Now: mergeNow})
+		if len(r.Events) != 1 || !strings.HasPrefix(r.Events[0].Message, want+", so it is taken") {
+			t.Errorf("told %+v, want %q", r.Events, want)
+		}
 	}
 }
 
@@ -405,10 +472,23 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 			}
 		})
 	}
+	for state, why := range map[model.ServerState]model.DoubtReason{model.StateReserved: model.DoubtFromStatusBranch, model.StateReleased: model.DoubtDisputed} {
+		t.Run("what was changed here and elsewhere is unannounced as the branch is: "+string(why), func(t *testing.T) {
+			for _, version := range []model.Version{at(5, 110), at(7, 110)} {
+				store := recordsOf(copyOf(version, state, "default/web"))
+				b := branchOf(6, copyOf(at(6, 3), model.StateReserved, "default/web"))
+				b.MirrorFirst = false
+				got := Merge(MergeInput{Store: &store, Published: store5, Branch: b, Now: mergeNow}).Records.Servers["s1"].Doubt
+				if got.Reason != why || !got.Unannounced {
+					t.Errorf("store %s: got %+v", version, got)
+				}
+			}
+		})
+	}
 	t.Run("one that is Disputed stays so, with its tokens", func(t *testing.T) {
-		d := &model.Doubt{Reason: model.DoubtDisputed, Alternatives: []model.Alternative{{Token: "known"}}}
+		d := &model.Doubt{Reason: model.DoubtDisputed, Unannounced: true, Alternatives: []model.Alternative{{Token: "known"}}}
 		got := take(copyOf(at(5, 150), model.StateReserved, "default/web", func(r *model.ServerRecord) { r.Doubt = d }), true)
-		if !disputed(got) || got.Doubt.Alternatives[0].Token != "known" {
+		if !disputed(got) || !got.Doubt.Unannounced || got.Doubt.Alternatives[0].Token != "known" {
 			t.Errorf("got %+v", got.Doubt)
 		}
 	})
@@ -425,18 +505,21 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	store := recordsOf(copyOf(at(5, 110), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.HandledOperation, r.HandledReprovision, r.HandledBefore = "power-cycle#2", "1", []string{"operation=power-cycle"}
 		r.Serial, r.Missing = 7, []model.MissingDisk{{Name: "sdb", Serial: "B"}, {Name: "sdc", Serial: "C", Gone: true}}
+		r.Disks, r.DisksAt = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}, mergeNow
 		r.Operation = &model.Operation{Value: "power-cycle#2", AskedAt: mergeNow, Outcome: model.OutcomeDone}
 	}))
 	branch := branchOf(6, copyOf(at(6, 3), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.HandledOperation, r.HandledDiscover = "force-off", "x"
 		r.Serial, r.Missing = 4, []model.MissingDisk{{Name: "sda", Serial: "A"}}
+		r.Disks = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdd", Serial: "D"}}
+		r.HandledDisks = "D"
 		r.Operation = &model.Operation{Value: "power-cycle#2"}
 	}))
 	in := MergeInput{Store: &store, Published: store5, Branch: branch, Now: mergeNow, Seed: "seed"}
 	r := Merge(in)
 	got := r.Records.Servers["s1"]
 	for _, v := range []struct{ asked, value string }{
-		{askedOperation, "power-cycle"}, {askedOperation, "power-cycle#2"}, {askedOperation, "force-off"}, {askedReprovision, "1"}, {askedDiscover, "x"},
+		{askedOperation, "power-cycle"}, {askedOperation, "power-cycle#2"}, {askedOperation, "force-off"}, {askedReprovision, "1"}, {askedDiscover, "x"}, {askedDisks, "D"},
 	} {
 		if !wasHandled(got, v.asked, v.value) {
 			t.Errorf("%s %s is not handled: %+v", v.asked, v.value, got)
@@ -447,6 +530,14 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	}
 	if want := []model.MissingDisk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}; !slices.Equal(got.Missing, want) {
 		t.Errorf("missing are %+v, want %+v", got.Missing, want)
+	}
+	var serials []string
+	for _, d := range got.Disks {
+		serials = append(serials, d.Serial)
+	}
+	slices.Sort(serials)
+	if want := []string{"A", "B", "D"}; !slices.Equal(serials, want) || !got.DisksAt.Equal(mergeNow) {
+		t.Errorf("disks are %v, known at %s, want %v, at %s", serials, got.DisksAt, want, mergeNow)
 	}
 	again(t, in, r)
 
@@ -528,8 +619,8 @@ func TestTheFleetsRecordIsMerged(t *testing.T) {
 	}
 	t.Run("of one line the newer is taken as it is", func(t *testing.T) {
 		_, r := merge(fleet(at(5, 120), "x", some), fleet(at(5, 90), "y", others), 5)
-		if r.FleetChanged {
-			t.Errorf("the store's was changed to %+v", r.Records.Fleet)
+		if want := fleet(at(5, 120), "x", some); !reflect.DeepEqual(r.Records.Fleet, want) {
+			t.Errorf("got %+v, want %+v", r.Records.Fleet, want)
 		}
 		_, r = merge(fleet(at(5, 90), "x", some), fleet(at(5, 150), "y", others), 5)
 		if want := fleet(at(5, 150), "y", others); !reflect.DeepEqual(r.Records.Fleet, want) {
@@ -555,10 +646,60 @@ func TestTheFleetsRecordIsMerged(t *testing.T) {
 	})
 	t.Run("and merging again changes nothing if the store's is the newer", func(t *testing.T) {
 		in, r := merge(fleet(at(7, 120), "x", some), fleet(at(6, 3), "y", others), 6)
-		if !r.FleetChanged || r.Records.Fleet.Applied.Commit != "x" {
-			t.Errorf("got %+v", r.Records.Fleet)
+		if got := r.Records.Fleet; got.Applied.Commit != "x" || len(got.Done) != 3 || len(got.Absent) != 2 {
+			t.Errorf("got %+v", got)
 		}
 		again(t, in, r)
+	})
+	t.Run("the count of revisions is the higher one", func(t *testing.T) {
+		if _, r := merge(fleet(at(5, 120), "x", some), fleet(at(6, 3), "y", others), 6); r.Records.Fleet.Sequence != 4 || r.Records.Fleet.Applied.Commit != "y" {
+			t.Errorf("got %+v", r.Records.Fleet)
+		}
+	})
+	t.Run("of two from before there were versions the store's is taken, with what the other adds", func(t *testing.T) {
+		in, r := merge(fleet(at(0, 0), "x", some), fleet(at(0, 0), "y", others), 5)
+		if got := r.Records.Fleet; got.Applied.Commit != "x" || len(got.Done) != 3 || len(got.Absent) != 2 {
+			t.Errorf("got %+v", got)
+		}
+		again(t, in, r)
+	})
+	t.Run("the newest disruptions are remembered, as many as one window may have", func(t *testing.T) {
+		many := func(server string) func(*model.FleetRecord) {
+			return func(r *model.FleetRecord) {
+				for i := range maxDone {
+					r.Done = append(r.Done, step(server, i))
+				}
+			}
+		}
+		_, r := merge(fleet(at(5, 120), "x", many("s1")), fleet(at(6, 3), "y", many("s2")), 6)
+		if got := r.Records.Fleet.Done; len(got) != maxDone || !got[0].At.Equal(step("", maxDone/2).At) || !got[maxDone-1].At.Equal(step("", maxDone-1).At) {
+			t.Errorf("%d are remembered, from %v to %v", len(got), got[0].At, got[len(got)-1].At)
+		}
+	})
+	t.Run("a record that one of two lines cannot read stays listed, with its token, until it is known", func(t *testing.T) {
+		lost := func(tokens ...string) func(*model.FleetRecord) {
+			return func(r *model.FleetRecord) {
+				for _, token := range tokens {
+					r.Unreadable = append(r.Unreadable, model.UnreadableRecord{Server: model.ServerName("s-" + token), Token: token})
+				}
+			}
+		}
+		for _, newer := range []model.Version{at(6, 3), at(4, 3)} {
+			in, r := merge(fleet(at(5, 120), "x", lost("1", "2")), fleet(newer, "y", lost("2", "3")), 6)
+			if newer.Fence < 5 {
+				in.Published.Version = at(4, 1)
+				r = Merge(in)
+			}
+			var got []string
+			for _, u := range r.Records.Fleet.Unreadable {
+				got = append(got, u.Token)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, []string{"1", "2", "3"}) {
+				t.Errorf("listed are %q", got)
+			}
+			again(t, in, r)
+		}
 	})
 	t.Run("the list of absences is bounded", func(t *testing.T) {
 		many := func(prefix string) func(*model.FleetRecord) {
@@ -568,36 +709,43 @@ func TestTheFleetsRecordIsMerged(t *testing.T) {
 				}
 			}
 		}
-		in, r := merge(fleet(at(5, 120), "x", many("a")), fleet(at(6, 3), "y", many("b")), 6)
-		if got := r.Records.Fleet; len(got.Absent) != model.MaxAbsent || got.AbsentMore != model.MaxAbsent-2 {
-			t.Errorf("%d are listed and %d counted", len(got.Absent), got.AbsentMore)
+		for _, here := range []model.Version{at(5, 120), at(7, 120)} {
+			in, r := merge(fleet(here, "x", many("a")), fleet(at(6, 3), "y", many("b")), 6)
+			if got := r.Records.Fleet; len(got.Absent) != model.MaxAbsent || got.AbsentMore != model.MaxAbsent-2 {
+				t.Errorf("%d are listed and %d counted", len(got.Absent), got.AbsentMore)
+			}
+			again(t, in, r)
 		}
-		again(t, in, r)
 	})
 	t.Run("one that is lost counts on from its claims", func(t *testing.T) {
 		store := recordsOf()
 		store.Claims["default/c"] = &model.ClaimRecord{Name: "default/c", Sequence: 9}
 		r := Merge(MergeInput{Store: &store, Now: mergeNow})
-		if r.Fresh || !r.FleetChanged || r.Records.Fleet.Sequence != 9 || reasons(r) != "RecordUnreadable" {
-			t.Errorf("fresh %t, fleet %+v, told %q", r.Fresh, r.Records.Fleet, reasons(r))
+		if r.Records.Fleet.Sequence != 9 || reasons(r) != "RecordUnreadable" {
+			t.Errorf("fleet %+v, told %q", r.Records.Fleet, reasons(r))
 		}
 	})
 }
 
-func TestNothingKnownIsAFreshStart(t *testing.T) {
+func TestTheVeryFirstStartFindsNothing(t *testing.T) {
 	empty := recordsOf()
-	r := Merge(MergeInput{Store: &empty, Now: mergeNow})
-	if !r.Fresh || r.FleetChanged || len(r.Events) > 0 {
+	none := recordsOf()
+	if r := Merge(MergeInput{Store: &empty, Now: mergeNow}); !reflect.DeepEqual(r, MergeResult{Records: none}) {
 		t.Errorf("got %+v", r)
 	}
-	in := MergeInput{Store: &empty, RunningHere: true, Now: mergeNow, Seed: "seed"}
-	r = Merge(in)
-	if f := r.Records.Fleet; !r.Fresh || !r.FleetChanged || !f.Unknown.Equal(mergeNow) || len(f.UnknownToken) != 26 || reasons(r) != "FleetUnknown" {
-		t.Errorf("with servers that run: fresh %t, fleet %+v, told %q", r.Fresh, f, reasons(r))
-	}
-	again(t, in, r)
-	if r := Merge(MergeInput{Store: &empty, StoreUnreadable: []RecordName{{RecordServer, "s1"}}, RunningHere: true, Now: mergeNow}); r.Fresh || r.FleetChanged {
-		t.Errorf("a store that cannot be read is no fresh start: %+v", r)
+	for name, in := range map[string]MergeInput{
+		"a server's record that the store cannot read": {StoreUnreadable: []RecordName{{RecordServer, "s1"}}},
+		"a file that the branch cannot be read for":    {Branch: &BranchRecords{Unreadable: []string{"servers/s1.yaml"}}},
+		"a server's record in the store":               {Store: new(recordsOf(copyOf(at(1, 1), model.StateAvailable, "")))},
+		"a server's record on the branch":              {Branch: branchOf(1, copyOf(at(1, 1), model.StateAvailable, ""))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in.Store = cmp.Or(in.Store, &empty)
+			want := MergeEvent{MergeRecordUnreadable, RecordName{Kind: RecordFleet}, "its record can be read neither from the store nor from the status branch"}
+			if r := Merge(in); !slices.Contains(r.Events, want) {
+				t.Errorf("the fleet's record is not missed: %+v", r.Events)
+			}
+		})
 	}
 }
 
@@ -628,7 +776,7 @@ func (p *past) write() {
 	switch p.rnd.IntN(8) {
 	case 0:
 		b := &BranchRecords{Records: last, Fence: p.fence, Holder: model.Holder{ID: fmt.Sprint(p.fence)}, MirrorFirst: true, Head: v.String()}
-		b.Version = newestVersion(note.Version, &last)
+		b.Version = slices.MaxFunc(append(b.Versions(), note.Version), model.Version.Compare)
 		p.branches = append(p.branches, b)
 		if p.rnd.IntN(5) > 0 { // else it was killed before it noted that
 			note = model.Published{Commit: b.Head, Version: b.Version, Fence: b.Fence, Holder: b.Holder}
@@ -798,7 +946,8 @@ func TestReadingTheBranchSkipsWhatIsBad(t *testing.T) {
 		"servers/s4.yaml":                doc(&model.ServerRecord{Name: "s4", State: "Sleeping"}),
 		"servers/s5.yaml":                []byte("kind: Server\n"),
 		"servers/s6.yaml":                []byte("record: {name: s6, state: Reserved, version: 7}"),
-		"servers/s7.yaml":                make([]byte, maxBranchFile+1),
+		"servers/s7.yaml":                append(doc(&model.ServerRecord{Name: "s7", State: model.StateInitial}), "#"+strings.Repeat("x", maxBranchFile)...),
+		"servers/.yaml":                  []byte("{{{"),
 		"bmcs/b1.yaml":                   doc(&model.BMCRecord{Name: "b1", Address: "a"}),
 		"bmcs/b2.yaml":                   []byte("kind: BMC\n"),
 		"endpoints/e1.yaml":              doc(&model.EndpointRecord{Name: "e1"}),
@@ -830,7 +979,7 @@ func TestReadingTheBranchSkipsWhatIsBad(t *testing.T) {
 				delete(some, "revision.yaml")
 			}
 			b, _ := ReadBranch(some)
-			if !slices.Contains(b.Unreadable, "revision.yaml") || known(b.Fleet) || b.Servers["s1"] == nil || b.Version.Compare(at(7, 20)) < 0 || b.Fence < 7 {
+			if !slices.Contains(b.Unreadable, "revision.yaml") || knownFleet(&b.Fleet) != nil || b.Servers["s1"] == nil || b.Version.Compare(at(7, 20)) < 0 || b.Fence < 7 {
 				t.Errorf("unreadable %q, fleet %+v, version %s, fence %d", b.Unreadable, b.Fleet, b.Version, b.Fence)
 			}
 		})
@@ -849,5 +998,35 @@ func TestWhatIsWrittenOnTheBranchIsReadBack(t *testing.T) {
 	b, problems := ReadBranch(rendered(t, NewProjector().Report(in, 7, model.Holder{})))
 	if len(problems) > 0 || !reflect.DeepEqual(b.Servers["s1"], server) || b.Fleet.Sequence != 3 {
 		t.Errorf("got %+v and %+v, %v", b.Servers["s1"], b.Fleet, problems)
+	}
+}
+
+func TestWhatAnOlderStoreSaysOfAServerIsOneAlternativeOfSeveral(t *testing.T) {
+	store := recordsOf(copyOf(at(5, 90), model.StateAvailable, ""))
+	branch := &BranchRecords{
+		Records: recordsOf(), Fence: 6, Version: at(6, 200), MirrorFirst: true, Unreadable: []string{"servers/s1.yaml"},
+		Serves: map[model.ServerName]model.ClaimName{"s1": "default/web"},
+	}
+	rec := Merge(MergeInput{Store: &store, Branch: branch, Now: mergeNow, Seed: "seed"}).Records.Servers["s1"]
+	if rec == nil {
+		t.Fatal("it is taken as it is")
+	}
+	var says []string
+	for _, a := range rec.Doubt.Alternatives {
+		says = append(says, fmt.Sprintf("%s %s %s", a.From, a.State, a.Claim))
+	}
+	if want := []string{"store Available ", "status branch Reserved default/web", "neither Cleanup "}; !slices.Equal(says, want) {
+		t.Errorf("to be chosen from are %q, want %q", says, want)
+	}
+	in := bigFleet(1, 0)
+	in.Observed.Servers["s1"] = rec
+	in.Desired.Add(claim("web"))
+	in.Desired.Add(claim("db"))
+	r := Plan(in)
+	if m := r.Servers["bmc00000-system-0"]; m == nil || m.Then.Claim != "default/db" {
+		t.Errorf("the free server is planned %+v, want it for the claim that no other server may have", m)
+	}
+	if why := newFleet(in).unbound(in.Desired.Claims["default/web"]); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {
+		t.Errorf("the other claim waits for %+v", why)
 	}
 }

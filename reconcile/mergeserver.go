@@ -47,6 +47,35 @@ func (m *merger) serverOfStore(rec *model.ServerRecord) *model.ServerRecord {
 	return &c
 }
 
+// serverOfStoreAlone is a server that the branch has no copy of that can be read. If the
+// store is an older one, its copy may be older than the one that is lost.
+func (m *merger) serverOfStoreAlone(rec *model.ServerRecord) *model.ServerRecord {
+	if !m.outdated {
+		return m.serverOfStore(rec)
+	}
+	c := *rec
+	c.Restored = false
+	says := m.alternatives(rec, fromStore)
+	if claim := m.branch.Serves[rec.Name]; claim != "" {
+		says = append(slices.Clip(says), m.alternative(rec, fromBranch, model.StateReserved, claim))
+	}
+	says = append(slices.Clip(says), m.alternative(rec, fromNobody, model.StateCleanup, ""))
+	if !m.dispute(&c, says) {
+		return rec
+	}
+	return &c
+}
+
+// serverOfBoth is a server whose copies are the same. If the store is an older one, what
+// came after them may be lost.
+func (m *merger) serverOfBoth(rec *model.ServerRecord) *model.ServerRecord {
+	if !m.outdated || rec.Doubt != nil {
+		return m.serverOfStore(rec)
+	}
+	m.tell(MergeFromStatusBranch, RecordName{RecordServer, string(rec.Name)}, "the store is an older one, so what came after version %s may be lost", rec.Version)
+	return m.serverOfBranch(rec)
+}
+
 // serverOfBranch is a server that the store lacks, or has an older copy of. What the
 // branch does not show may have happened: a wipe that was begun is begun anew, and the
 // answer to a power operation is not known.
@@ -95,6 +124,7 @@ func (m *merger) joinServers(store, branch *model.ServerRecord) *model.ServerRec
 	rec.Restored = false
 	added := joinHandled(&rec, older)
 	added = joinMissing(&rec, older) || added
+	added = joinDisks(&rec, older) || added
 	added = joinOperation(&rec, older) || added
 	if older.Serial > rec.Serial {
 		rec.Serial, added = older.Serial, true
@@ -141,22 +171,31 @@ func joinHandled(to *model.ServerRecord, from *model.ServerRecord) bool {
 	return true
 }
 
-var allAsked = []string{askedOperation, askedReprovision, askedDiscover}
+var allAsked = []string{askedOperation, askedReprovision, askedDiscover, askedDisks}
 
 // joinMissing adds the disks that another copy knows to be missing, unless a person said
 // there that they are gone for good.
 func joinMissing(to *model.ServerRecord, from *model.ServerRecord) bool {
 	all := to.Missing
 	for _, d := range missed(from.Missing) {
-		there := slices.ContainsFunc(all, func(k model.MissingDisk) bool {
-			return serialKey(k.Serial) == serialKey(d.Serial) && (d.Serial != "" || k.Name == d.Name)
-		})
+		there := slices.ContainsFunc(all, func(k model.MissingDisk) bool { return sameMissing(k, d) })
 		if !there && len(all) < maxMissing {
 			all = append(slices.Clip(all), d)
 		}
 	}
 	added := len(all) > len(to.Missing)
 	to.Missing = all
+	return added
+}
+
+// joinDisks adds the disks that another copy knows of.
+func joinDisks(to *model.ServerRecord, from *model.ServerRecord) bool {
+	all := joined(to.Disks, from.Disks)
+	added := len(all) > len(to.Disks)
+	to.Disks = all
+	if to.DisksAt.IsZero() && !from.DisksAt.IsZero() {
+		to.DisksAt, added = from.DisksAt, true
+	}
 	return added
 }
 

@@ -139,25 +139,27 @@ type FleetCollector struct {
 	input                    func() *Input
 	state, power, condition  *prometheus.Desc
 	servers, claims, problem *prometheus.Desc
+	unconfirmed              *prometheus.Desc
 }
 
 // NewFleetCollector returns a collector of what input returns at each scrape.
 func NewFleetCollector(input func() *Input) *FleetCollector {
 	desc := prometheus.NewDesc
 	return &FleetCollector{
-		input:     input,
-		state:     desc("metal_server_state", "1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil),
-		power:     desc("metal_server_power_state", "1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil),
-		condition: desc("metal_server_condition_status", "Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil),
-		servers:   desc("ingot_servers", "Servers by state.", []string{"state"}, nil),
-		claims:    desc("ingot_claims", "Claims by phase.", []string{"phase"}, nil),
-		problem:   desc("ingot_guard_held", "Steps that the guard holds back.", nil, nil),
+		input:       input,
+		state:       desc("metal_server_state", "1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil),
+		power:       desc("metal_server_power_state", "1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil),
+		condition:   desc("metal_server_condition_status", "Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil),
+		servers:     desc("ingot_servers", "Servers by state.", []string{"state"}, nil),
+		claims:      desc("ingot_claims", "Claims by phase.", []string{"phase"}, nil),
+		problem:     desc("ingot_guard_held", "Steps that the guard holds back.", nil, nil),
+		unconfirmed: desc("ingot_claims_unconfirmed", "Claims whose server was served what installs it and did not say that it booted.", nil, nil),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.state, c.power, c.condition, c.servers, c.claims, c.problem} {
+	for _, d := range []*prometheus.Desc{c.state, c.power, c.condition, c.servers, c.claims, c.problem, c.unconfirmed} {
 		ch <- d
 	}
 }
@@ -176,9 +178,10 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
 	f := newView(in)
-	counts := make(map[model.ServerState]int)
+	counts, unconfirmed := make(map[model.ServerState]int), 0
 	for i, s := range f.servers {
 		counts[s.rec.State]++
+		unconfirmed += int(oneIf(s.unconfirmed()))
 		for _, st := range model.ServerStates {
 			gauge(c.state, oneIf(st == s.rec.State), string(s.name), string(st))
 		}
@@ -203,6 +206,7 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 		held += len(g.Steps)
 	}
 	gauge(c.problem, float64(held))
+	gauge(c.unconfirmed, float64(unconfirmed))
 }
 
 func oneIf(b bool) float64 {

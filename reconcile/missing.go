@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,54 +20,61 @@ const (
 	maxNamed = 8
 )
 
-// missing lists the disks that the server was discovered with and that are not among
-// those that the probe reports of a wipe, whatever became of them there. What is not
-// seen is not wiped, and the next tenant would find what is on it. A disk without a
-// serial number can be told from no other: it is missing when no disk at all was seen.
+// missing lists the disks that the report of a wipe does not account for: those that the
+// server is known to have had and that are not in it, or only in part, and those that
+// the wipe left alone. What is not wiped, the next tenant would find.
 func (s *server) missing(reported []model.DiskWipe) []model.MissingDisk {
-	probe := s.fleet.in.Observed.Probes[s.name]
-	if probe == nil {
-		return nil
-	}
-	seen := make(map[string]bool, len(reported))
-	for _, d := range reported {
-		seen[serialKey(d.Serial)] = true
-	}
+	all, a := s.disks(), newAccount(reported)
 	var list []model.MissingDisk
-	for _, d := range probe.Data.Storage {
-		serial := serialKey(d.Serial)
-		there := seen[serial] || serial == "" && len(reported) > 0
-		if there || d.Removable || d.SizeBytes == 0 || len(list) == maxMissing {
-			continue
+	add := func(d model.Disk, saw bool) {
+		m := model.MissingDisk{Name: clip(d.Name), Serial: clip(d.Serial), Model: clip(d.Model), FromBMC: d.FromBMC, NotWiped: saw}
+		if !saw {
+			m.ReplacedBy = d.ReplacedBy
 		}
-		if serial != "" {
-			seen[serial] = true // a disk with several paths is one
+		same := func(k model.MissingDisk) bool { return sameMissing(k, m) }
+		if len(list) < maxMissing && !slices.ContainsFunc(list, same) {
+			m.Gone = m.ReplacedBy != "" || s.gone(m) || accepts(s.acceptance(), m)
+			list = append(list, m)
 		}
-		m := model.MissingDisk{Name: clip(d.Name), Serial: clip(d.Serial), Model: clip(d.Model)}
-		m.Gone = s.gone(m)
-		list = append(list, m)
+	}
+	for _, w := range reported {
+		if w.Result == model.WipeSkipped && !needsNoWipe(w) {
+			add(w.Disk(), true)
+		}
+	}
+	for _, d := range all {
+		if !a.covers(d, all) && !slices.ContainsFunc(reported, func(w model.DiskWipe) bool { return w.Result == model.WipeFailed && d.Same(w.Disk()) }) {
+			add(d, slices.ContainsFunc(reported, func(w model.DiskWipe) bool { return d.Same(w.Disk()) }))
+		}
 	}
 	return list
 }
 
-// gone reports whether a person has said of a missing disk that it is gone for good.
+// sameMissing reports whether two entries are of one disk.
+func sameMissing(a, b model.MissingDisk) bool {
+	if a.Serial == "" || b.Serial == "" {
+		return a.Serial == b.Serial && a.Name == b.Name
+	}
+	return model.Disk{Serial: a.Serial, Model: a.Model}.Same(model.Disk{Serial: b.Serial, Model: b.Model})
+}
+
+// gone reports whether a person has said before that no wipe accounts for a disk.
 func (s *server) gone(m model.MissingDisk) bool {
 	return slices.ContainsFunc(s.rec.Missing, func(known model.MissingDisk) bool {
-		return known.Gone && serialKey(known.Serial) == serialKey(m.Serial) && (m.Serial != "" || known.Name == m.Name)
+		return known.Gone && known.ReplacedBy == "" && sameMissing(known, m)
 	})
 }
 
-// letGo takes missing disks to be gone for good: a person was told of them, and asks
-// for the wipe all the same.
-func letGo(missing []model.MissingDisk) []model.MissingDisk {
-	list := slices.Clone(missing)
-	for i := range list {
-		list[i].Gone = true
-	}
-	return list
+// remembered are the accepted disks that the next release does not ask for again: those
+// that are gone. What a BMC still shows, or a system sees, may hold what its next tenant
+// writes. Replaced ones are listed, and looked at anew each time.
+func remembered(missing []model.MissingDisk) []model.MissingDisk {
+	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool {
+		return m.ReplacedBy == "" && (m.FromBMC || m.NotWiped || m.Serial == "")
+	})
 }
 
-// missed are the missing disks of which nobody has said that they are gone for good.
+// missed are the missing disks that nobody accepted.
 func missed(missing []model.MissingDisk) []model.MissingDisk {
 	return slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool { return m.Gone })
 }
@@ -83,21 +91,56 @@ func clip(text string) string {
 
 // missingText says which disks are missing; "" = none.
 func missingText(missing []model.MissingDisk) string {
-	switch len(missing) {
-	case 0:
-		return ""
-	case 1:
-		return "disk " + disksText(missing) + " was there when the server was discovered and is not in the wipe's report"
+	var texts []string
+	for _, of := range []struct {
+		is  func(model.MissingDisk) bool
+		one string
+		all string
+	}{
+		{func(m model.MissingDisk) bool { return m.NotWiped }, "was seen by the wipe and not wiped, or not wholly", "were seen by the wipe and not wiped, or not wholly"},
+		{
+			func(m model.MissingDisk) bool { return m.FromBMC && !m.NotWiped },
+			"is shown by the BMC and is not in the wipe's report, nor are all volumes that it is part of",
+			"are shown by the BMC and are not in the wipe's report, nor are all volumes that they are part of",
+		},
+		{
+			func(m model.MissingDisk) bool { return !m.FromBMC && !m.NotWiped },
+			"was there before and is not in the wipe's report",
+			"were there before and are not in the wipe's report",
+		},
+	} {
+		disks := slices.DeleteFunc(slices.Clone(missing), func(m model.MissingDisk) bool { return !of.is(m) })
+		switch len(disks) {
+		case 0:
+		case 1:
+			texts = append(texts, "disk "+disksText(disks)+" "+of.one)
+		default:
+			texts = append(texts, "disks "+disksText(disks)+" "+of.all)
+		}
 	}
-	return "disks " + disksText(missing) + " were there when the server was discovered and are not in the wipe's report"
+	return strings.Join(texts, "; ")
 }
 
-// seatedText says what to look for.
-func seatedText(missing []model.MissingDisk) string {
-	if len(missing) == 1 {
-		return "look whether it is seated and its controller works; once it is there again, or if it was taken out for good,"
+// acceptText says how to accept missing disks.
+func (s *server) acceptText(missing []model.MissingDisk) string {
+	var names []string
+	for _, m := range missing {
+		names = append(names, cmp.Or(m.Serial, m.Name))
 	}
-	return "look whether they are seated and their controller works; once they are there again, or if they were taken out for good,"
+	value := strings.Join(names, ", ")
+	if len(missing) > maxNamed || strings.Contains(value, "#") || strings.Count(value, ",") != len(missing)-1 {
+		value = model.DisksAsReported
+	}
+	return fmt.Sprintf("annotation %s: %q on Server %s accepts that, and has it wiped again", model.AnnotationDisksAccepted, s.newAcceptance(value), s.name)
+}
+
+// newAcceptance is a value of the annotation that accepts something anew.
+func (s *server) newAcceptance(value string) string {
+	for n := 1; wasHandled(s.rec, askedDisks, value); n++ {
+		what, _, _ := strings.Cut(value, "#")
+		value = fmt.Sprintf("%s#%d", what, n+1)
+	}
+	return value
 }
 
 // disksText names disks, the first of them.

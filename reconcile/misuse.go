@@ -54,8 +54,11 @@ func (s *server) addresses() map[string]bool {
 
 // misuses are the refused uses of a ticket by others than its server, the newest
 // first. A server that comes too late, or again, is refused as well, and misuses
-// nothing: it is known by its addresses, and by having been served before. Images are
-// served to firmware that nobody knows as well, so they tell nothing of who asked.
+// nothing: it is known by its MAC address, else by its addresses, and by having been
+// served before. Images are served to firmware that nobody knows as well, so they tell
+// nothing of who asked, and boot files are noted of the server itself alone. Who is not
+// known at all may be the server, see bootRefused, unless it shows a token that only the
+// server was given.
 func misuses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	served := make(map[string]bool)
 	for _, u := range p.Uses {
@@ -65,14 +68,33 @@ func misuses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	}
 	var by []model.TicketUse
 	for _, u := range p.Uses {
-		if u.Refusal == model.RefusedAddress || !u.Served() && !served[u.Client] && !own[u.Client] {
-			by = append(by, u)
+		switch {
+		case u.What == model.ThingBootFile, u.Served(), u.Own && u.Refusal != model.RefusedAddress:
+			continue
+		case u.Refusal.Untold() && u.Refusal != model.RefusedOther && !u.Token:
+			continue
+		case !u.Refusal.Untold() && u.Refusal != model.RefusedAddress && (served[u.Client] || own[u.Client]):
+			continue
 		}
+		by = append(by, u)
 	}
 	slices.SortStableFunc(by, func(a, b model.TicketUse) int {
 		return cmp.Or(b.First.Compare(a.First), cmp.Compare(a.Client, b.Client))
 	})
 	return by
+}
+
+// who is who asked, as far as that was seen, "" for nothing.
+func who(u model.TicketUse) string {
+	text := u.Client
+	if u.MAC != "" {
+		text += " (" + u.MAC
+		if u.Port != "" {
+			text += " on relay port " + u.Port
+		}
+		text += ")"
+	}
+	return text
 }
 
 // misuseText is a refused use in a sentence.
@@ -81,15 +103,23 @@ func misuseText(u model.TicketUse) string {
 	switch u.What {
 	case model.ThingReport, model.ThingBootState, model.ThingWipe:
 		verb = "sent a "
-	case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage:
+	case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingBootFile:
 	}
-	return fmt.Sprintf("%s %s%s and was refused: %s", cmp.Or(u.Client, "somebody"), verb, u.What, refusalText(u.Refusal))
+	return fmt.Sprintf("%s %s%s and was refused: %s", cmp.Or(who(u), "somebody"), verb, u.What, refusalText(u.Refusal))
 }
 
 func refusalText(r model.TicketRefusal) string {
 	switch r {
 	case model.RefusedAddress:
-		return "the address is leased to another machine, or is none that the server may ask from"
+		return "the address is none that the server may ask from"
+	case model.RefusedUnknown:
+		return "its MAC address is no known server's"
+	case model.RefusedCannotTell:
+		return "nothing shows its MAC address"
+	case model.RefusedContested:
+		return "its address is, or was a moment ago, somebody else's too"
+	case model.RefusedOther:
+		return "its MAC address is another server's"
 	case model.RefusedToken:
 		return "it did not show the ticket's token"
 	case model.RefusedSpent:
@@ -116,7 +146,7 @@ func TicketUses(p *model.Progress) []string {
 		if u.Count > 1 {
 			times = fmt.Sprintf("%d times from %s to %s", u.Count, clock(u.First), clock(u.Last))
 		}
-		lines = append(lines, fmt.Sprintf("%s for %s, %s, %s", u.What, cmp.Or(u.Client, "an unknown address"), times, answer))
+		lines = append(lines, fmt.Sprintf("%s for %s, %s, %s", u.What, cmp.Or(who(u), "an unknown address"), times, answer))
 	}
 	return lines
 }

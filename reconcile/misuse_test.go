@@ -14,7 +14,11 @@ func TestMisuseOfATicket(t *testing.T) {
 	use := func(what model.TicketThing, client string, refusal model.TicketRefusal, minute int) model.TicketUse {
 		return model.TicketUse{What: what, Client: client, Refusal: refusal, First: at(minute), Last: at(minute), Count: 1}
 	}
-	const elsewhere = "the address is leased to another machine, or is none that the server may ask from"
+	const elsewhere = "the address is none that the server may ask from"
+	by := func(mac string, own, token bool, u model.TicketUse) model.TicketUse {
+		u.MAC, u.Own, u.Token = mac, own, token
+		return u
+	}
 	script := use(model.ThingScript, "10.0.0.5", "", 1)
 	tests := map[string]struct {
 		uses   []model.TicketUse
@@ -59,6 +63,21 @@ func TestMisuseOfATicket(t *testing.T) {
 				"10.0.0.9 asked for its iPXE script and was refused: the ticket is spent; " +
 				"10.0.0.8 asked for its iPXE script and was refused: it did not show the ticket's token; and others before",
 		},
+		"another server asked": {
+			uses: []model.TicketUse{script, by("m2", false, false, use(model.ThingScript, "10.0.0.9", model.RefusedOther, 2))},
+			want: "True OtherServer: 10.0.0.9 (m2) asked for its iPXE script and was refused: its MAC address is another server's",
+		},
+		"who is not known may be the server": {uses: []model.TicketUse{
+			by("m9", false, false, use(model.ThingScript, "10.0.0.9", model.RefusedUnknown, 2)), use(model.ThingScript, "10.0.0.9", model.RefusedCannotTell, 2),
+			by("m1", true, false, use(model.ThingScript, "10.0.0.9", model.RefusedContested, 2)),
+		}},
+		"who is not known had the server's token": {
+			uses: []model.TicketUse{script, by("m9", false, true, use(model.ThingIgnition, "10.0.0.9", model.RefusedUnknown, 2))},
+			want: "True UnknownInterface: 10.0.0.9 (m9) asked for its Ignition and was refused: its MAC address is no known server's",
+		},
+		"FN06: the server by an address that nobody knows": {uses: []model.TicketUse{
+			by("m1", true, false, use(model.ThingReport, "fe80::1%eth0", model.RefusedToken, 2)), by("m1", true, true, use(model.ThingReport, "fe80::1%eth0", model.RefusedSpent, 3)),
+		}},
 		"a former ticket does not count": {uses: []model.TicketUse{use(model.ThingIgnition, "10.0.0.9", model.RefusedAddress, 2)}, ticket: "old"},
 	}
 	for name, tc := range tests {

@@ -49,8 +49,10 @@ type fleet struct {
 	// back, by server.
 	allowed, held map[model.ServerName][]model.Disruption
 	guardNext     time.Time                               // when a list that is held may go; zero = none will by time
+	macHolders    map[string]int                          // how many servers have a MAC address; made when first needed
 	renamed       map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
 	outrun        map[model.ClaimName]bool                // claims whose new name another server has
+	disputed      map[model.ClaimName]*server             // claims that a Disputed server may have
 	record        *model.FleetRecord                      // with this plan's changes
 	observeOnly   Why
 	powerOns      int // that may still be begun
@@ -89,7 +91,7 @@ func Plan(in *Input) *Result {
 
 // target is how a server is reached.
 func (f *fleet) target(rec *model.ServerRecord) model.SystemTarget {
-	t := model.SystemTarget{URI: rec.SystemURI}
+	t := model.SystemTarget{URI: rec.SystemURI, UUID: rec.UUID}
 	if b := f.bmcBy[rec.BMC]; b != nil {
 		t.BMC = b.target
 	}
@@ -111,6 +113,7 @@ func newFleet(in *Input) *fleet {
 		held:       make(map[model.ServerName][]model.Disruption),
 		renamed:    make(map[model.ServerName]*model.ServerClaim),
 		outrun:     make(map[model.ClaimName]bool),
+		disputed:   make(map[model.ClaimName]*server),
 		maintained: make(map[model.ServerName]maintained),
 		labels:     make(map[model.ServerName]map[string]string),
 		noneFree:   make(map[string]Why),
@@ -156,15 +159,48 @@ func (f *fleet) loadServers() {
 		if s.facts == nil {
 			s.facts = &model.ServerFacts{Name: name}
 		}
-		if s.rec.Claim != "" {
-			s.claim = f.in.Desired.Claims[s.rec.Claim]
-			f.served[s.rec.Claim] = name
-		}
+		f.loadClaim(s)
+		f.noteDisputed(s)
 		s.blocked = f.blocked(s)
+		if b := f.bmcBy[s.rec.BMC]; b != nil && s.bmcToConfirm() {
+			b.asked = true
+		}
 		f.servers[i] = s
 		f.byName[name] = s
 	}
 	f.followRenames()
+}
+
+// noteDisputed notes the claims that a Disputed server may have.
+func (f *fleet) noteDisputed(s *server) {
+	if !disputed(s.rec) {
+		return
+	}
+	for _, a := range s.rec.Doubt.Alternatives {
+		if a.Claim != "" {
+			f.disputed[a.Claim] = s
+		}
+	}
+}
+
+// loadClaim finds the claim that a server is recorded to have. Of two servers of one
+// claim, one that is being released had the claim that was called so before.
+func (f *fleet) loadClaim(s *server) {
+	name := s.rec.Claim
+	if name == "" {
+		return
+	}
+	if f.otherTenants(s.rec, f.in.Desired.Claims[name]) {
+		return
+	}
+	other := f.byName[f.served[name]]
+	if other != nil && s.rec.Release != nil && other.rec.Release == nil {
+		return
+	}
+	if other != nil && other.rec.Release != nil {
+		other.claim = nil
+	}
+	s.claim, f.served[name] = f.in.Desired.Claims[name], s.name
 }
 
 // admitted returns the records of all servers: those known, and new ones for
@@ -189,6 +225,9 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 			continue
 		}
 		for i, sys := range b.facts.Systems {
+			if sys.Unread {
+				continue
+			}
 			if r := bySystem[system{b.name, sys.URI}]; r != nil && (sys.UUID == "" || r.UUID == sys.UUID) {
 				continue
 			}
@@ -232,7 +271,7 @@ func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 		return false
 	}
 	return !slices.ContainsFunc(old.facts.Systems, func(s model.SystemFact) bool {
-		return s.UUID == rec.UUID && (old != b || s.URI == rec.SystemURI)
+		return s.UUID == rec.UUID && (old != b || s.URI == rec.SystemURI) || s.Unread && s.URI == rec.SystemURI
 	})
 }
 
@@ -248,7 +287,7 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 	rec := &model.ServerRecord{
 		Name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
 		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
-		State: model.StateInitial, Since: f.in.Now,
+		State: model.StateInitial, Since: f.in.Now, Identified: true,
 	}
 	if name, ok := f.specNames()[sys.UUID]; ok {
 		rec.Name = name
@@ -320,16 +359,23 @@ func (f *fleet) blocked(s *server) Why {
 		return b.why
 	}
 	s.bmc = b.spec
-	for _, sys := range b.facts.Systems {
-		if sys.URI != s.rec.SystemURI {
-			continue
-		}
-		if sys.UUID != "" && sys.UUID != s.rec.UUID {
-			return Why{IdentityMismatch, fmt.Sprintf("its BMC now shows another machine (UUID %s, not %s)", sys.UUID, s.rec.UUID), since, RackOperator}
-		}
-		return Why{}
+	as := shownAs(b.facts, s.rec)
+	b.lacks = b.lacks || as != shownItself || s.reading.mistaken()
+	if s.reading.mistaken() && s.reading.Since.After(f.in.BMCRead[b.name]) {
+		b.swapped = true
 	}
-	return Why{"SystemMissing", fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+	switch as {
+	case shownNothing:
+		return Why{"SystemMissing", fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+	case shownUnread:
+		return Why{systemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be read", s.rec.SystemURI), since, RackOperator}
+	case shownUnnamed:
+		return Why{IdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one than %s", s.rec.UUID), since, RackOperator}
+	case shownOther:
+		return Why{IdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with UUID %s", s.rec.UUID), since, RackOperator}
+	case shownItself:
+	}
+	return Why{}
 }
 
 // orphaned says why a server is left as it is whose BMC is described no more.
@@ -411,22 +457,18 @@ func (f *fleet) claimRecord(name model.ClaimName) *model.ClaimRecord {
 
 // untrusted reports whether a claim's absence from Desired is no deletion.
 func (f *fleet) untrusted(name model.ClaimName) bool {
-	if f.in.Desired.Incomplete {
-		return true
-	}
-	ns, n := model.SplitName(name)
-	return f.in.Desired.Quarantined[model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: n}]
+	return f.in.Desired.Quarantined[name.Identity()]
 }
 
 // mayHide reports whether an object of this kind may stand in Git though Desired
-// has none: its name, or any if name is "", is quarantined, or a file is unread.
+// has none: an object of that name, or any if name is "", is quarantined.
 func (f *fleet) mayHide(kind model.Kind, name string) bool {
 	for id := range f.in.Desired.Quarantined {
 		if id.Kind == kind && (name == "" || id.Name == name) {
 			return true
 		}
 	}
-	return f.in.Desired.Incomplete
+	return false
 }
 
 func (f *fleet) loadMaintenances() {
@@ -436,7 +478,9 @@ func (f *fleet) loadMaintenances() {
 		if m.Spec.Reason != "" {
 			why += ": " + m.Spec.Reason
 		}
-		f.maintained[f.resolve(m.Spec.ServerRef.Name)] = maintained{name, why}
+		if server := f.resolve(m.Spec.ServerRef.Name); f.mayMaintain(m, server) {
+			f.maintained[server] = maintained{name, why}
+		}
 	}
 }
 

@@ -34,6 +34,12 @@ func bigFleet(servers, bound int) *Input {
 		in.Observed.BMCFacts[bmc] = &model.BMCFacts{Name: bmc, Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
 		in.BMCRead[bmc] = now
 		rec := &model.ServerRecord{Name: name, BMC: bmc, SystemURI: "/1", UUID: uuid, State: model.StateAvailable, Since: now.Add(-time.Hour)}
+		inv := &model.Inventory{}
+		for n := range 4 {
+			mac := fmt.Sprintf("02:00:00:%02x:%02x:%02x", i>>8, i&255, n)
+			inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{Name: fmt.Sprint("eth", n), MACAddress: mac})
+			rec.MACs = append(rec.MACs, model.ServerMAC{Address: mac, IdentifiedBy: model.MACByBMC})
+		}
 		power := model.PowerOff
 		if i < bound {
 			c := claim(fmt.Sprintf("c%05d", i))
@@ -43,7 +49,7 @@ func bigFleet(servers, bound int) *Input {
 			rec.Installed = bootDigest(Boot{Image: c.Spec.Image})
 		}
 		in.Observed.Servers[name] = rec
-		in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: power, Inventory: &model.Inventory{}}
+		in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: power, Inventory: inv}
 		in.Readings[name] = Reading{At: now.Add(-time.Second), Offs: 3, Reached: true}
 	}
 	return in

@@ -19,6 +19,10 @@ type Policy struct {
 	// how many must agree.
 	ConfirmEvery time.Duration
 	OffReadings  int
+	// FoundOffTime is for how long a server that was found running must be Off, in at
+	// least FoundOffReadings readings, before it is switched on.
+	FoundOffTime     time.Duration
+	FoundOffReadings int
 	// PowerOffGrace is how long a graceful shutdown may take before it is forced.
 	PowerOffGrace time.Duration
 	// PowerOnLimit is how long a power-on may take before it is asked for again.
@@ -30,7 +34,8 @@ type Policy struct {
 	DiscoveryAttempts int
 	// BootTimeout is how long a claimed server may take to fetch its Ignition before
 	// the boot is tried again, with at most BootAttempts power-ons; BootGrace how long
-	// after its Ignition was served it counts as booted without saying so itself.
+	// it may then take to report. One that does not is taken for installed, and
+	// Unconfirmed.
 	BootTimeout  time.Duration
 	BootAttempts int
 	BootGrace    time.Duration
@@ -57,6 +62,10 @@ type Policy struct {
 
 	// BackoffMin and BackoffMax bound the pause after failures.
 	BackoffMin, BackoffMax time.Duration
+	// BMCNetworks are where BMCs are; others are sent nothing.
+	BMCNetworks model.BMCNetworks
+	// Tenants say what the files below a folder may define and use.
+	Tenants model.Tenants
 	// MACPrefixes says how to reach BMCs that nobody wrote a manifest for; nil = none.
 	MACPrefixes *model.MACPrefixes
 	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that
@@ -82,6 +91,9 @@ type Policy struct {
 	// StartGrace is how long a process mistrusts times that were noted before it began:
 	// no time-out from them that forces or fails anything is over before.
 	StartGrace time.Duration
+	// TrustedOff is how long a server must have been off, if its record comes from the
+	// status branch, until it counts as running nothing.
+	TrustedOff time.Duration
 }
 
 // cleanupTimeout is CleanupTimeout of a mode.
@@ -98,6 +110,7 @@ func DefaultPolicy() Policy {
 		PollInterval: time.Minute, RefreshInterval: time.Hour,
 		Settle: 250 * time.Millisecond, SettleMax: 5 * time.Second,
 		ConfirmEvery: time.Second, OffReadings: 3,
+		FoundOffTime: 5 * time.Minute, FoundOffReadings: 5,
 		PowerOffGrace: 5 * time.Minute, PowerOnLimit: 2 * time.Minute,
 		DiscoveryTimeout: 30 * time.Minute, DiscoveryAttempts: 3,
 		BootTimeout: 15 * time.Minute, BootAttempts: 3, BootGrace: 30 * time.Minute,
@@ -108,7 +121,7 @@ func DefaultPolicy() Policy {
 		MaxDisruptions: 3, MaxPowerDisruptions: 10, GuardWindow: time.Hour,
 		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
 		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,
-		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute,
+		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
 		RefusedMost: 3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
 	}

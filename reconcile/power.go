@@ -27,6 +27,14 @@ func (s *server) erroneous() Step {
 		rec.Back, rec.LastError = "", ""
 		return s.enter(back)
 	}
+	if s.rec.Reason == MachineAmbiguous && s.identified() {
+		rec := s.edit()
+		rec.Back, rec.Attempts = "", 0
+		return s.enter(model.StateInitial)
+	}
+	if st, ok := s.accept(); ok {
+		return st
+	}
 	return s.rest(s.whySince(s.rec.Reason, s.rec.Message, RackOperator))
 }
 
@@ -54,15 +62,17 @@ func (s *server) over(from time.Time, length time.Duration) bool {
 }
 
 // stranded reports whether the server was powered on for its ticket while no Ingot
-// answered, so that its firmware has given up.
+// answered, so that its firmware has given up. One that is still in its power-on self-test
+// has not come to ask: that may take longer than anything else.
 func (s *server) stranded() bool {
 	end := s.strandedEnd()
-	return !end.IsZero() && s.power() == model.PowerOn && !s.now().Before(end)
+	return !end.IsZero() && s.power() == model.PowerOn && !s.reading.POST && !s.now().Before(end)
 }
 
 // strandedEnd is when a server that was powered on before this process could be reached
 // counts as stranded, if nothing is served to it before; zero = it does not. One that
-// is known to take long to its first request is waited for.
+// is known to take long to its first request is waited for. What was begun to be served
+// before may not have arrived.
 func (s *server) strandedEnd() time.Time {
 	in, t := s.fleet.in, s.rec.Ticket
 	if in.Serving.IsZero() || !t.Open() || t.Held || !s.begun() || !s.rec.Asked.At.Before(in.Serving) ||

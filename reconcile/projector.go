@@ -59,6 +59,7 @@ type serverInputs struct {
 	booted   *model.BootState
 	why      Why
 	twin     Why
+	shared   string // its MAC addresses that others show, too
 }
 
 // Report projects in onto what the status branch shows.
@@ -87,7 +88,7 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		from := serverInputs{
 			rec: s.rec, facts: v.in.Observed.ServerFacts[s.name], probe: boot.probe, spec: s.spec,
 			progress: boot.progress, wiping: boot.progressed, wipe: boot.wipe, booted: boot.booted, why: v.whys[i],
-			twin: s.duplicate(),
+			twin: s.duplicate(), shared: strings.Join(v.sharedMACs(s.rec.MACs), " "),
 		}
 		if b := v.bmcBy[s.rec.BMC]; b != nil && !b.found {
 			from.bmc = b.spec
@@ -153,7 +154,7 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 // claimInputs is all that a claim's document is made from.
 func (v *view) claimInputs(name model.ClaimName, c *model.ServerClaim) any {
 	rec := v.in.Observed.Claims[name]
-	absent, _ := v.absence(claimIdentity(name))
+	absent, _ := v.absence(name.Identity())
 	if s := v.byName[v.served[name]]; s != nil {
 		return [6]any{c, rec, s.rec, v.whyOf(s), v.in.Observed.BootStates[s.name], absent}
 	}
@@ -234,7 +235,7 @@ func short(r model.Revision) string {
 
 // newsKinds are the folders of the status branch as a commit's subject names them.
 var newsKinds = []struct{ folder, noun string }{
-	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {"endpoints/", "endpoint"}, {model.ReportProblems, "list of problem"},
+	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {"endpoints/", "endpoint"}, {model.ReportProblems, "problem file"},
 }
 
 // news says of what there is news though no server changed its state.

@@ -14,7 +14,7 @@ import (
 // dead BMCs, restarts and lost stores in random order, and after each step looks
 // whether a law was broken.
 func TestRandomHistoriesBreakNoLaw(t *testing.T) {
-	for seed := range uint64(40) {
+	for seed := range histories(10, 40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newHistory(newWorld(t, 4), seed, 1).live() })
 		})

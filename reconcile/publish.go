@@ -86,24 +86,15 @@ func (p *Publisher) note(since time.Time, err error) {
 // with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
 	projector := NewProjector()
-	var last time.Time // of the last commit
+	var last, again time.Time // of the last commit, and when what it left out is told
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Loop.Clock()
-		due := now
-		if !p.Unlimited {
-			due = p.limiter.Next(now, urgent)
+		due := again // nothing to say, or only that
+		if dirty || urgent {
+			due = p.due(now, last, failures, urgent)
 		}
-		if regular := last.Add(p.Interval); !urgent && regular.After(due) {
-			due = regular
-		}
-		if failures > 0 {
-			due = now.Add(p.pause(failures, urgent))
-		}
-		if !dirty && !urgent {
-			due = time.Time{} // nothing to say
-		}
-		switch p.wait(ctx, due, urgent) {
+		switch p.wait(ctx, due, dirty, urgent) {
 		case ended:
 			return p.farewell(ctx, projector, dirty || urgent)
 		case becameDirty:
@@ -123,21 +114,42 @@ func (p *Publisher) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return p.farewell(ctx, projector, true)
 		case err != nil:
-			failures++
+			failures, dirty = failures+1, true
 			p.note(p.Loop.Unannounced(p.Loop.Clock()), err)
 			p.Loop.Metrics.published("error", 0)
 			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
 		default:
-			failures, dirty, urgent = 0, done.Incomplete, false
+			failures, dirty, urgent, again = 0, false, false, time.Time{}
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
-				last = p.Loop.Clock().Add(toldLater)
-			} else if done.Committed {
+				again = p.Loop.Clock().Add(toldLater)
+			}
+			if done.Committed {
 				last = p.Loop.Clock()
 				p.Loop.Metrics.published("success", last.Sub(now))
 			}
 		}
 	}
+}
+
+// due is when to publish next what there is to tell, after so many failures in a row.
+func (p *Publisher) due(now, last time.Time, failures int, urgent bool) time.Time {
+	due := now
+	later := func(t time.Time) {
+		if t.After(due) {
+			due = t
+		}
+	}
+	if !p.Unlimited {
+		later(p.limiter.Next(now, urgent))
+	}
+	switch {
+	case failures > 0:
+		later(now.Add(p.pause(failures, urgent)))
+	case !urgent:
+		later(last.Add(p.Interval))
+	}
+	return due
 }
 
 // moment is what wait ended with.
@@ -151,13 +163,16 @@ const (
 )
 
 // wait waits until due, for ever if that is zero, or until there is more to publish.
-func (p *Publisher) wait(ctx context.Context, due time.Time, urgent bool) moment {
+func (p *Publisher) wait(ctx context.Context, due time.Time, dirty, urgent bool) moment {
 	var timer <-chan time.Time
-	dirty, hurry := p.Loop.dirty, p.Loop.urgent
 	if !due.IsZero() {
 		t := time.NewTimer(max(due.Sub(p.Loop.Clock()), 0))
 		defer t.Stop()
-		timer, dirty = t.C, nil
+		timer = t.C
+	}
+	news, hurry := p.Loop.dirty, p.Loop.urgent
+	if dirty || urgent {
+		news = nil
 	}
 	if urgent {
 		hurry = nil
@@ -165,7 +180,7 @@ func (p *Publisher) wait(ctx context.Context, due time.Time, urgent bool) moment
 	select {
 	case <-ctx.Done():
 		return ended
-	case <-dirty:
+	case <-news:
 		return becameDirty
 	case <-hurry:
 		return becameUrgent

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -24,28 +25,60 @@ type branch struct {
 	at       []time.Time
 	files    map[string][]byte
 	failing  bool
+	away     time.Duration      // for how long a push that fails asks for no other; 0 = it does not say
+	asked    []time.Time        // when pushes were tried
+	bare     bool               // reports are taken without texts alone
+	skips    []model.ServerName // whose record it does not take
 }
 
 func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failing {
+	b.asked = append(b.asked, time.Now())
+	switch {
+	case b.failing && b.away > 0:
+		return Publication{}, postponed{b.away}
+	case b.failing:
 		return Publication{}, errors.New("remote hung up")
 	}
 	files := rendered(b.t, r)
-	if cmp.Equal(files, b.files) {
-		return Publication{Head: "c"}, nil
+	if maps.EqualFunc(files, b.files, bytes.Equal) {
+		return Publication{Head: "c", Skipped: b.skips, Incomplete: b.bare}, nil
 	}
 	b.files = files
 	b.subjects, b.at = append(b.subjects, r.Subject), append(b.at, time.Now())
-	return Publication{Head: "c", Committed: true}, nil
+	return Publication{Head: "c", Committed: true, Skipped: b.skips, Incomplete: b.bare}, nil
+}
+
+// postponed is the error of a server that wants no push for a while.
+type postponed struct{ away time.Duration }
+
+func (p postponed) Error() string             { return "too many requests" }
+func (p postponed) RetryAfter() time.Duration { return p.away }
+
+// set changes how the branch behaves from now on, and forgets who asked it.
+func (b *branch) set(change func(b *branch)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.asked = nil
+	change(b)
 }
 
 // fail has pushes fail from now on, or succeed again.
-func (b *branch) fail(how bool) {
+func (b *branch) fail(how bool) { b.set(func(b *branch) { b.failing = how }) }
+
+// tried is how often a push was tried since the last change, taken how many reports the
+// branch has taken in all.
+func (b *branch) tried() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failing = how
+	return len(b.asked)
+}
+
+func (b *branch) taken() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.at)
 }
 
 // published runs a world with a publisher.
@@ -55,10 +88,12 @@ func published(t *testing.T, servers int, test func(w *world, b *branch), change
 		for _, f := range change {
 			f(w)
 		}
+		b.failing = w.protected
 		w.start()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		p := &Publisher{Loop: w.loop, Sink: b, Fence: func() uint64 { return 1 }, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
 		test(w, b)
 		cancel()
@@ -110,6 +145,24 @@ func TestCommitsAreAtLeastAnIntervalApartAndNoneIsWithoutChange(t *testing.T) {
 	})
 }
 
+func TestWhoCannotTellWhetherItLeadsPublishesNothing(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		pass(time.Minute)
+		w.deposed.Store(true)
+		b.set(func(*branch) {})
+		w.change(0, func(m *machine) { m.dead = true })
+		w.loop.changed()
+		pass(time.Hour)
+		if n := b.tried(); n > 0 {
+			t.Errorf("it was pushed %d times", n)
+		}
+		if _, err := w.publisher.Failing(); err == nil {
+			t.Error("nobody is told why")
+		}
+	})
+}
+
 func TestAFailedPushIsMadeUpFor(t *testing.T) {
 	published(t, 1, func(w *world, b *branch) {
 		b.mu.Lock()
@@ -126,17 +179,61 @@ func TestAFailedPushIsMadeUpFor(t *testing.T) {
 	})
 }
 
+func TestRecordsAreToldAsEverWhileTextsAreRefused(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		b.set(func(b *branch) { b.bare = true })
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+		pass(time.Minute)
+		before := b.taken()
+		w.commit(func(*model.Desired) {}) // that nothing waits for
+		pass(time.Minute)
+		if b.taken() == before {
+			t.Error("the new revision is not told within a minute")
+		}
+		b.set(func(b *branch) { b.bare = false })
+		pass(2 * toldLater)
+		if n := b.tried(); n != 1 {
+			t.Errorf("what was left out was offered again %d times, want once", n)
+		}
+	})
+}
+
+func TestTextsThatCannotBeToldLaterAreTriedWithPauses(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		b.set(func(b *branch) { b.bare = true })
+		w.commit(func(*model.Desired) {})
+		pass(time.Minute)
+		b.set(func(b *branch) { b.failing = true })
+		pass(toldLater + 20*time.Minute)
+		if n := b.tried(); n < 3 || n > 20 {
+			t.Errorf("within 20 min it was tried %d times, want a few", n)
+		}
+	})
+}
+
+func TestAServerThatWantsNoPushIsLeftAloneThatLong(t *testing.T) {
+	published(t, 1, func(w *world, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		pass(time.Minute)
+		b.set(func(b *branch) { b.failing, b.away = true, 10*time.Minute })
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		pass(25 * time.Minute)
+		if n := b.tried(); n != 3 {
+			t.Errorf("asked %d times within 25 min though it said to come again in 10 min, want 3", n)
+		}
+	})
+}
+
 func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
 	published(t, 1, func(w *world, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
-		b.mu.Lock()
-		b.failing = true
-		b.mu.Unlock()
+		b.fail(true)
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(5*time.Minute, 0, "Reserved Off default/web")
-		b.mu.Lock()
-		b.failing = false
-		b.mu.Unlock()
+		b.fail(false)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 	}, func(w *world) { w.mirror = true })
 }
@@ -190,7 +287,7 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 		})
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
-		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Token(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
+		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Report(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
 		for path, data := range rendered(t, NewProjector().Report(in, 1, model.Holder{})) {
 			for _, secret := range []string{password, ignition, token} {
 				if bytes.Contains(data, []byte(secret)) {

@@ -10,7 +10,7 @@ import (
 
 // withheld says why a server whose claim is gone is not released.
 func (s *server) withheld() Why {
-	id := claimIdentity(s.rec.Claim)
+	id := s.rec.Claim.Identity()
 	absent, listed := s.fleet.absence(id)
 	switch {
 	case len(s.fleet.held[s.name]) > 0:
@@ -19,8 +19,6 @@ func (s *server) withheld() Why {
 		return s.whySince("ClaimQuarantined", "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
 	case listed:
 		return absentWhy("its claim "+string(s.rec.Claim), absent)
-	case s.fleet.in.Desired.Incomplete:
-		return s.whySince("SourceIncomplete", "its claim is not in Git, but a file that cannot be read may hold it; see "+model.ReportProblems, Tenant)
 	}
 	return s.whySince(AbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
 }
@@ -48,9 +46,13 @@ func (s *server) decideRelease() (Step, bool) {
 		return Step{}, false
 	case s.rec.Release != nil && s.claim != nil && s.rec.Installed != "":
 		s.edit().Release = nil // the claim is back before anything was done
-		if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && s.claim.Annotations[model.AnnotationBoot] == "always" {
+		always := s.claim.Annotations[model.AnnotationBoot] == "always"
+		if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && !t.Held && (always || s.unconfirmed()) {
 			again := *t
-			again.Always, again.Ended = true, model.TicketBooted
+			again.Always, again.Ended = always, model.TicketBooted
+			if s.unconfirmed() {
+				again.Ended = "" // it may yet report
+			}
 			s.rec.Ticket = &again
 		}
 		return s.stay(), true
@@ -72,7 +74,7 @@ func (s *server) releasing() Step {
 	if !done {
 		return st
 	}
-	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) && !s.fleet.removed(serverIdentity(s.name)) {
+	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
 		return s.rest(s.why("ManifestUnreadable", "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
@@ -80,7 +82,7 @@ func (s *server) releasing() Step {
 	if s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain {
 		return s.enter(model.StateReleased)
 	}
-	rec.Claim, rec.Installed, rec.WantPower = "", "", ""
+	rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
 	return s.enter(model.StateCleanup)
 }
 
@@ -93,7 +95,7 @@ func (s *server) released() Step {
 	case s.spec != nil && s.spec.Spec.ReclaimPolicy != model.ReclaimRetain && s.may(stepWipe):
 		rec := s.edit()
 		s.announce(model.IntentWipe, string(rec.Claim))
-		rec.Claim, rec.Installed, rec.WantPower = "", "", ""
+		rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
 		return s.enter(model.StateCleanup)
 	case len(s.fleet.held[s.name]) > 0:
 		return s.rest(s.withheld())

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"time"
 
 	"ingot/model"
 )
@@ -53,13 +54,20 @@ func (s *server) keepOff() Step {
 
 // keepRunning heals the power of an installed server (law 1: from its disk).
 func (s *server) keepRunning() Step {
+	if s.unconfirmed() && s.confirmed() {
+		return s.installed()
+	}
 	if s.power() == model.PowerOff {
 		if t := s.rec.Ticket; t != nil && t.Always && t.MayBoot(s.progress()) {
 			return heals(s.netBoot(nil))
 		}
 		return heals(s.diskBoot())
 	}
-	return s.restOrSave(s.pendingReprovision())
+	why := s.pendingReprovision()
+	if s.unconfirmed() && why.Reason == "" {
+		return s.restOrSave(s.unconfirmedWhy()).wakeBy(s.quietEnd())
+	}
+	return s.restOrSave(why)
 }
 
 // keepAbsent keeps a server as it was whose claim Git lacks, though no commit took it
@@ -86,19 +94,19 @@ func (s *server) install() Step {
 	under := s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim
 	state := t.State(s.progress())
 	another := !under || state == model.TicketArmed && t.Digest != s.digest(&boot)
-	booted := s.fleet.in.Observed.BootStates[s.name]
 	switch {
 	case under && t.Held && state != model.TicketArmed:
 		s.end(model.TicketSpent) // what runs took it for its own, and it must not look booted
 		return s.stay()
 	case under && state == model.TicketIgnitionServed && t.IgnitionAt.IsZero():
 		served := *t
-		served.IgnitionAt = s.progress().IgnitionAt
+		served.IgnitionAt = t.ServedAt(s.progress())
 		s.edit().Ticket = &served
 		return s.stay()
-	case under && booted != nil && booted.Ticket == t.ID,
-		under && state == model.TicketIgnitionServed && !s.now().Before(t.IgnitionAt.Add(p.BootGrace)):
+	case under && s.confirmed():
 		return s.installed()
+	case under && state == model.TicketIgnitionServed && !s.now().Before(t.IgnitionAt.Add(p.BootGrace)):
+		return s.takeForInstalled()
 	case under && s.stranded():
 		s.end(model.TicketSpent) // nobody was there to answer: it counts as no attempt
 		return s.stay()
@@ -117,10 +125,10 @@ func (s *server) install() Step {
 		return s.arm(model.PurposeClaim, boot)
 	case another:
 		return s.arm(model.PurposeClaim, s.held(boot))
-	case t.Held && s.rec.Attempts > 0:
-		return s.letBoot(0) // it runs nothing that was served to it
+	case t.Held && (s.rec.Attempts > 0 || s.robbed()):
+		return s.letBoot(s.off(0)) // it runs nothing that was served to it
 	case t.Held:
-		return s.letBoot(p.PowerOffGrace)
+		return s.letBoot(s.off(p.PowerOffGrace))
 	case s.power() == model.PowerOff:
 		return s.netBoot(func(rec *model.ServerRecord) {
 			// What is asked for anew by now is part of this install.
@@ -146,9 +154,23 @@ func (s *server) awaitBoot() Step {
 // installed ends the ticket as Booted.
 func (s *server) installed() Step {
 	rec := s.edit()
-	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
-	s.noteBootsAfter()
+	st := s.stay()
+	if !s.unconfirmed() {
+		st = s.takeForInstalled()
+	}
+	rec.Unconfirmed = time.Time{}
+	s.forgetThefts()
 	s.end(model.TicketBooted)
+	return st
+}
+
+// takeForInstalled notes that the server holds what its ticket is for, as far as is known.
+// The ticket stays open, for the server may yet report.
+func (s *server) takeForInstalled() Step {
+	rec := s.edit()
+	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
+	rec.Unconfirmed = s.now()
+	s.noteBootsAfter()
 	if rec.BootRung == RungContinuous && !rec.Ticket.Always {
 		return s.stay(ClearBoot{})
 	}
@@ -170,9 +192,10 @@ func (s *server) startReprovision() (Step, bool) {
 		return s.stay(), true // the decision stands on record before anything is done
 	}
 	s.fleet.reprovisions--
+	s.forgetThefts() // it may run what it was served after them
 	if s.holds(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
 		rec := s.edit()
-		rec.Installed, rec.Doubt = "", nil
+		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
 		return Step{}, false
 	}
 	boot.Ticket.Held = true
@@ -212,13 +235,14 @@ const PendingReprovision = "PendingReprovision"
 // outdated reports whether the claim asks for something else than was installed.
 func (s *server) outdated() bool {
 	boot, why := s.claimBoot()
-	return s.rec.Installed != "" && why.Reason == "" && s.digest(&boot) != s.rec.Installed
+	return s.rec.Installed != "" && why.Reason == "" && !s.runs(&boot)
 }
 
 // claimBoot is what the claim has its server boot, or why that is not known.
 func (s *server) claimBoot() (Boot, Why) {
 	boot, why := bootOfClaim(s.fleet.in.Desired, s.claim)
 	boot.Ticket.Always = s.claim.Annotations[model.AnnotationBoot] == "always"
+	boot.Ticket.BootedBy = s.bootedBy()
 	why.Since = s.rec.Since
 	return boot, why
 }
@@ -239,6 +263,9 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	if secret == nil {
 		return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
 	}
+	if secret.Tenant != c.Tenant {
+		return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below another path of git.tenants", name), Actor: Tenant}
+	}
 	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
 		if !secret.Values[key].IsZero() {
 			boot.Secret, boot.secret = secret.Values, secret
@@ -250,7 +277,7 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 
 // bootDigest identifies what is booted: the image as it was asked for, the Secret and
 // the kernel arguments. The image's own digest is pinned in the ticket, so a tag that
-// moves does not ask for anything new.
+// moves does not ask for anything new. Records hold it under a key alone, see DigestKey.
 func bootDigest(b Boot) string {
 	h := sha256.New()
 	// What is neither Ignition nor there adds nothing: an install of before there was
@@ -272,7 +299,7 @@ func digestMore(h hash.Hash, key, value string) {
 // BootOf finds what a ticket boots in the desired state, for when what was kept
 // for it is lost. It is false when Git no longer holds what the ticket was armed
 // for.
-func BootOf(d *model.Desired, t *model.Ticket) (Boot, bool) {
+func BootOf(d *model.Desired, t *model.Ticket, key model.DigestKey) (Boot, bool) {
 	if t.Purpose != model.PurposeClaim {
 		return Boot{Ticket: *t, Image: t.Image.Ref, Architecture: t.Image.Architecture}, true
 	}
@@ -282,5 +309,5 @@ func BootOf(d *model.Desired, t *model.Ticket) (Boot, bool) {
 	}
 	b, why := bootOfClaim(d, c)
 	b.Ticket, b.Architecture = *t, t.Image.Architecture
-	return b, why.Reason == "" && bootDigest(b) == t.Digest
+	return b, why.Reason == "" && sameBoot(key, t.Digest, t, &b)
 }

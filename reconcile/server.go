@@ -62,16 +62,28 @@ func (s *server) step() Step {
 // precedence.
 func (s *server) next() Step {
 	if s.fleet.in.Observed.Servers[s.name] == nil {
-		s.edit()
+		s.edit().MACs = s.macs()
 		return s.stay() // known for good before anything is done to it
 	}
+	if st, ok := s.rekey(); ok {
+		return st
+	}
 	if st, ok := s.rename(); ok {
+		return st
+	}
+	if st, ok := s.noteMACs(); ok {
+		return st
+	}
+	if st, ok := s.inherit(); ok {
 		return st
 	}
 	if st, ok := s.decideRelease(); ok {
 		return st
 	}
 	if st, ok := s.forOnce(); ok {
+		return st
+	}
+	if st, ok := s.followBootedBy(); ok {
 		return st
 	}
 	if st, ok := s.retry(); ok {
@@ -90,14 +102,23 @@ func (s *server) next() Step {
 		return Step{Why: s.failing(), Wake: s.rec.NotBefore}
 	case s.now().Before(s.reading.NotBefore):
 		return Step{Why: s.unreachable(), Wake: s.reading.NotBefore}
+	case s.ranBefore():
+		return s.noteRunning("")
 	case s.reading.At.IsZero() || s.reading.Failures > 0:
 		return s.stay(Inspect{Inventory: s.facts.Inventory == nil})
+	case s.rec.Failures > 0 && s.reading.At.Before(s.rec.NotBefore):
+		return s.stay(Inspect{}) // its power may be another since that failed
+	case !s.rec.ServicedAt.IsZero():
+		return s.serviced()
 	case s.doubted():
 		return s.doubt()
 	case s.fleet.observeOnly.Reason != "":
 		return s.observe()
 	case !s.power().Settled():
 		return s.look(s.nextLook(), s.why(WaitingForPower, "power state is "+string(s.power())))
+	}
+	if s.cardsUnread() {
+		return s.stay(Inspect{Inventory: true})
 	}
 	if st, ok := s.meanwhile(); ok {
 		return st
@@ -113,6 +134,9 @@ func (s *server) next() Step {
 
 // live is the life of a server that can be reached and is to be acted upon.
 func (s *server) live() Step {
+	if st, ok := s.theft(); ok {
+		return st
+	}
 	switch s.rec.State {
 	case model.StateInitial:
 		return s.initial()
@@ -144,14 +168,20 @@ func (s *server) initial() Step {
 		return s.rest(s.duplicate())
 	case s.adoptable():
 		return s.adopt()
-	case held:
-		return s.letBoot(p.PowerOffGrace)
-	case on && s.opened(model.PurposeDiscovery):
+	case held && !s.rec.FoundRunning.IsZero():
+		return s.letBoot(s.shutDown())
+	case held && !on:
+		return s.letBoot(s.off(p.PowerOffGrace))
+	case on && !held && s.opened(model.PurposeDiscovery) && s.ours():
 		return s.enter(model.StateDiscovery) // powered on by us, and then cut off
-	case on && !s.discoverAsked():
-		return s.rest(s.foundRunning())
+	case on && (!s.discoverAsked() || s.rec.FoundRunning.IsZero() || s.opened(model.PurposeDiscovery)):
+		return s.leaveRunning()
 	case on && !s.intends(model.IntentDiscover, s.annotation(model.AnnotationDiscover)):
 		return s.decideDiscover()
+	case s.stuckOn():
+		return s.rest(s.foundRunning())
+	case !on && !s.rec.FoundRunning.IsZero() && !s.surelyOff():
+		return s.confirmOff()
 	case !on && s.reading.Offs < p.OffReadings && !s.starting():
 		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(WaitingForPowerOff, "making sure that the server is off"))
 	case s.rec.Attempts >= p.DiscoveryAttempts:
@@ -168,6 +198,7 @@ func (s *server) initial() Step {
 func (s *server) discover(rec *model.ServerRecord) {
 	handle(rec, askedDiscover, s.annotation(model.AnnotationDiscover))
 	rec.State, rec.Since, rec.BootProblem = model.StateDiscovery, s.now(), nil
+	rec.FoundRunning, rec.Message = time.Time{}, ""
 	rec.Attempts++
 }
 
@@ -175,25 +206,41 @@ func (s *server) discovery() Step {
 	p := s.fleet.in.Policy
 	report := s.fleet.in.Observed.Probes[s.name]
 	reported := report != nil && s.opened(model.PurposeDiscovery) && report.Ticket == s.rec.Ticket.ID
-	late := !s.opened(model.PurposeDiscovery) || s.over(s.rec.Since, p.DiscoveryTimeout) || s.stranded()
+	late := !s.opened(model.PurposeDiscovery) || s.over(s.rec.Since, p.DiscoveryTimeout)
 	switch {
+	case s.opened(model.PurposeDiscovery) && !reported && s.stranded():
+		s.end(model.TicketSpent) // nobody was there to answer: it counts as no attempt
+		rec := s.edit()
+		rec.Attempts = max(rec.Attempts-1, 0)
+		return s.stay()
 	case reported && complete(report):
 		st, done := s.off(probeGrace)
 		if !done {
 			return st
 		}
+		if text := s.ambiguous(&report.Data); text != "" {
+			return s.failAmbiguous(text)
+		}
 		rec := s.edit()
 		rec.Attempts, rec.Intent = 0, nil
+		s.forgetThefts()
+		rec.MACs = s.proven(&report.Data)
 		s.noteBootsAfter()
 		s.end(model.TicketBooted)
 		return s.enter(model.StateAvailable)
 	case reported && !late:
 		st := s.rest(s.whySince("ReportIncomplete", "the probe reported, but no network interface; it is asked until the time is up", RackOperator))
 		return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
+	case late && s.power() == model.PowerOn && !s.mayForceOff():
+		s.enter(model.StateInitial)
+		return s.noteRunning("it was switched on to be discovered, and asked for nothing of that: " + s.lastStage() + "; " + s.hint())
 	case late:
-		st, done := s.off(0)
+		st, done := s.off(s.lateGrace())
 		if !done {
 			return st
+		}
+		if text := s.ambiguous(nil); text != "" {
+			return s.failAmbiguous(text)
 		}
 		return s.rediscover()
 	case s.settling():
@@ -211,24 +258,35 @@ func (s *server) rediscover() Step {
 	rec.Message = s.lastStage()
 	rec.NotBefore = s.now().Add(backoff(s.name, rec.Attempts, s.fleet.in.Policy))
 	rec.LastError = "discovery ended without a report, " + s.lastStage()
+	if s.lockedOut() {
+		rec.Attempts = max(rec.Attempts-1, 0)
+		rec.LastError = "discovery ended without a report: who asked to boot could not be taken for the server, see its condition BootRefused"
+	}
 	s.end(model.TicketSpent)
 	return s.enter(model.StateInitial)
 }
+
+// onReadings is how often in a row a server that is to be off must be read On to be
+// switched off: some BMCs are wrong for seconds after a reset.
+const onReadings = 2
 
 func (s *server) available() Step {
 	switch {
 	case s.rec.Ticket.Open():
 		s.end(model.TicketSpent)
 		return s.stay()
+	case s.power() == model.PowerOn && s.reading.Ons < onReadings && !s.goingOff():
+		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(WaitingForPowerOff, "it is said to be on, though nobody switched it on: making sure"))
 	case s.power() == model.PowerOn || s.reading.Offs < s.fleet.in.Policy.OffReadings:
 		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
 		return st
 	case s.bind != nil:
 		rec := s.edit()
 		rec.Claim, rec.ClaimedAt, rec.WantPower = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
+		rec.Tenant = s.bind.Tenant
 		s.announce(model.IntentBind, string(rec.Claim))
 		handleAnew(rec, askedReprovision, s.bind.Annotations[model.AnnotationReprovision])
-		rec.Installed, rec.Reprovision, rec.Attempts, rec.Release = "", "", 0, nil
+		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil
 		return s.enter(model.StateReserved)
 	}
 	return s.rest(s.duplicate())
@@ -239,14 +297,14 @@ func (s *server) available() Step {
 func (s *server) off(grace time.Duration) (st Step, done bool) {
 	p, asked := s.fleet.in.Policy, s.rec.Asked
 	why := s.why(WaitingForPowerOff, "waiting for the server to power off")
-	under := asked != nil && asked.Want == model.PowerOff && !s.reached()
+	under := s.goingOff()
 	switch {
 	case s.power() == model.PowerOff && s.reading.Offs >= p.OffReadings:
 		return Step{}, true
 	case s.settling():
 		return s.look(s.nextLook(), why), false // it may yet come on
 	case s.power() == model.PowerOff && s.starting():
-		return s.ask(model.ResetForceOff), false // it did not come on, and must not later
+		return s.askFrom(model.PowerOff, model.ResetForceOff), false // it did not come on, and must not later
 	case s.power() == model.PowerOff:
 		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
 	case !under && grace > 0 && s.rec.Failures < 3: // a machine that refuses to shut down is forced
@@ -292,17 +350,22 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 		then(rec)
 	}
 	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1}
-	return s.stay(append(before, SetPower{model.ResetOn})...)
+	return s.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
 }
 
 // ask makes one power request.
 func (s *server) ask(reset model.ResetKind, before ...Action) Step {
+	return s.askFrom("", reset, before...)
+}
+
+// askFrom makes one power request of a server that is in power state from.
+func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Action) Step {
 	want := model.PowerOn
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
 	}
 	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: 1}
-	return s.stay(append(before, SetPower{reset})...)
+	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.FoundRunning.IsZero()})...)
 }
 
 // askAgain makes a power request once more of which nobody knows whether it was
@@ -318,13 +381,18 @@ func (s *server) askAgain(why Why) Step {
 	again := *asked
 	again.At, again.Tries = s.now(), asked.Tries+1
 	s.edit().Asked = &again
-	return s.stay(SetPower{asked.Reset})
+	return s.stay(SetPower{Reset: asked.Reset, Gently: !s.rec.FoundRunning.IsZero()})
 }
 
 // starting reports whether a power-on was asked for that was not seen to take effect.
 func (s *server) starting() bool {
 	a := s.rec.Asked
 	return a != nil && a.Want == model.PowerOn && !s.reached()
+}
+
+// goingOff reports whether the server was asked to go off and was not seen to do so.
+func (s *server) goingOff() bool {
+	return s.rec.Asked != nil && s.rec.Asked.Want == model.PowerOff && !s.reached()
 }
 
 // reached reports whether the power state that was last asked for was read since.
@@ -370,7 +438,8 @@ func (s *server) edit() *model.ServerRecord {
 // enter does actions and then is in state.
 func (s *server) enter(state model.ServerState, do ...Action) Step {
 	rec := s.edit()
-	rec.State, rec.Since, rec.BootProblem = state, s.now(), nil
+	s.noteDisks()
+	rec.State, rec.Since, rec.BootProblem, rec.Identified = state, s.now(), nil, true
 	if state != model.StateError {
 		rec.Reason, rec.Message = "", ""
 	}

@@ -174,7 +174,13 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 	if c, failed := s.operationCondition(); failed {
 		conds = append(conds, c)
 	}
+	if c, refused := s.refusedBoot(); refused {
+		conds = append(conds, c)
+	}
 	if c, misused := s.misuse(); misused {
+		conds = append(conds, c)
+	}
+	if c, telling := s.macsCondition(); telling {
 		conds = append(conds, c)
 	}
 	if c, wiped := s.wipedCondition(); wiped {
@@ -184,15 +190,20 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 }
 
 // operationCondition says that the power operation that was asked for last was not done,
-// or that nobody knows.
-func (s *server) operationCondition() (c metav1.Condition, failed bool) {
+// or in another way than asked for, or that nobody knows.
+func (s *server) operationCondition() (c metav1.Condition, telling bool) {
 	op := s.rec.Operation
 	if op == nil {
 		return metav1.Condition{}, false
 	}
 	text, since := op.Value+": "+op.Message, op.AskedAt
 	switch op.Outcome {
-	case "", model.OutcomeDone:
+	case model.OutcomeDone:
+		if op.Message == "" {
+			return metav1.Condition{}, false
+		}
+		return condition("Operation", true, "OutcomeDone", text, since), true
+	case "":
 		return metav1.Condition{}, false
 	case model.OutcomeUnknown:
 		text += "; it is not repeated: look at the machine, and give the annotation a new value if it is still wanted"
@@ -218,8 +229,12 @@ func (s *server) wipedCondition() (c metav1.Condition, wiped bool) {
 		return metav1.Condition{}, false
 	}
 	done := plural(len(s.rec.Wiped), "disk") + " done"
-	if len(s.rec.Missing) > 0 {
-		done += "; taken to be gone for good: " + disksText(s.rec.Missing)
+	replaced := func(m model.MissingDisk) bool { return m.ReplacedBy != "" }
+	if accepted := slices.DeleteFunc(slices.Clone(s.rec.Missing), replaced); len(accepted) > 0 {
+		done += "; accepted without a wipe: " + disksText(accepted)
+	}
+	if gone := slices.DeleteFunc(slices.Clone(s.rec.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
+		done += "; replaced under a ServerMaintenance and not wiped: " + disksText(gone)
 	}
 	return condition("Wiped", true, "WipeDone", done, s.rec.Since), true
 }
@@ -331,11 +346,14 @@ func (v *view) bmcWhy(b *bmcView) Why {
 		return b.why
 	}
 	for _, s := range v.behind[b.name] {
-		if s.reading.Failures > 1 {
-			w := s.unreachable()
-			w.Reason = "ConnectionFailed"
-			return w
+		if s.reading.Failures < 2 || s.reading.mistaken() {
+			continue
 		}
+		w := s.unreachable()
+		if w.Reason == BMCUnreachable {
+			w.Reason = "ConnectionFailed"
+		}
+		return w
 	}
 	return Why{}
 }
@@ -359,7 +377,7 @@ func (v *view) claimDocument(name model.ClaimName, c *model.ServerClaim) *docume
 	} else {
 		st = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s, c)}
 	}
-	if a, listed := v.absence(claimIdentity(name)); listed {
+	if a, listed := v.absence(name.Identity()); listed {
 		why := absentWhy("the claim", a)
 		st.Conditions = append(st.Conditions, condition(AbsentWithoutCommit, true, string(a.Cause), why.text(), a.Since))
 	}
@@ -373,7 +391,7 @@ func (v *view) heldClaim(s *server) (model.Absence, bool) {
 	if s.rec.Claim == "" || v.in.Desired.Claims[s.rec.Claim] != nil || s.rec.Release != nil {
 		return model.Absence{}, false
 	}
-	return v.absence(claimIdentity(s.rec.Claim))
+	return v.absence(s.rec.Claim.Identity())
 }
 
 // heldClaimDocument shows a claim that Git lacks though no commit took it away.
@@ -398,14 +416,24 @@ func (v *view) heldClaimDocument(s *server, a model.Absence) *document {
 func (v *view) boundConditions(s *server, c *model.ServerClaim) []metav1.Condition {
 	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.name), s.rec.ClaimedAt)}
 	why := v.whyOf(s)
-	booted := s.rec.Installed != ""
+	booted := s.rec.Installed != "" && !s.unconfirmed()
 	switch {
 	case why.Reason == "" && c.Spec.Power == model.PowerOff:
 		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.rec.ClaimedAt))
 	case booted && why.Reason == "":
 		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)))
+	case booted && s.ranWhenLastRead(why):
+		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)),
+			condition(bmcReadable, false, why.Reason, why.text(), why.Since))
 	default:
 		conds = append(conds, condition("Ready", false, why.Reason, why.text(), why.Since))
+	}
+	if s.unconfirmed() {
+		u := s.unconfirmedWhy()
+		conds = append(conds, condition(Unconfirmed, true, u.Reason, u.text(), u.Since))
+	}
+	if e, exposed := s.exposed(); exposed {
+		conds = append(conds, e)
 	}
 	if s.claim != nil && s.outdated() {
 		p := s.pendingReprovision()
@@ -432,11 +460,20 @@ func (v *view) bootedAt(s *server) time.Time {
 func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *document {
 	d := newDocument(model.KindServerMaintenance, name)
 	d.Spec = m.Spec
-	st := maintenanceStatus{State: "Pending"}
-	if s := v.byName[v.resolve(m.Spec.ServerRef.Name)]; s != nil && s.rec.State == model.StateMaintenance {
-		st.State = "InMaintenance"
+	server := v.resolve(m.Spec.ServerRef.Name)
+	s := v.byName[server]
+	switch {
+	case s == nil:
+		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("there is no server %s", m.Spec.ServerRef.Name)}
+	case s.rec.State == model.StateMaintenance && s.rec.MaintainedBy == name:
+		d.Status = maintenanceStatus{State: "InMaintenance"}
+	case !v.mayMaintain(m, server):
+		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", server, m.Tenant)}
+	case s.rec.State == model.StateMaintenance:
+		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("server %s is in Maintenance already, for %s", server, s.rec.MaintainedBy)}
+	default:
+		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("server %s is %s", server, s.rec.State)}
 	}
-	d.Status = st
 	return d
 }
 
@@ -448,6 +485,7 @@ func (v *view) revisionDocument(r *model.Report) *revisionDocument {
 	doc := &revisionDocument{
 		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Record: mirrorFleet(fleet), Pools: exhausted(v.in.Pools),
 		Fence: r.Fence, Holder: r.Holder, MirrorFirst: v.in.Policy.MirrorFirst,
+		Tenants: v.in.Policy.Tenants,
 	}
 	if doc.Observed == "" {
 		doc.Observed = d.Revision

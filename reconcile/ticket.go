@@ -58,11 +58,10 @@ func (s *server) held(b Boot) Boot {
 	return b
 }
 
-// letBoot powers off what the server runs, now that what replaces it is there, and
-// lets that be booted. That stands on record before the server is powered on again.
-func (s *server) letBoot(grace time.Duration) Step {
-	st, done := s.off(grace)
-	if !done {
+// letBoot lets what replaces the server's system be booted, once that is off. That
+// stands on record before the server is powered on again.
+func (s *server) letBoot(st Step, off bool) Step {
+	if !off {
 		return st
 	}
 	t := *s.rec.Ticket
@@ -106,6 +105,19 @@ func (s *server) forOnce() (Step, bool) {
 	return s.stay(), true
 }
 
+// followBootedBy has the open ticket say what the claim counts as Booted by. From then on
+// what was served may keep the server from being booted from the network again.
+func (s *server) followBootedBy() (Step, bool) {
+	if !s.opened(model.PurposeClaim) || s.rec.State != model.StateReserved || s.doubted() || s.fleet.observeOnly.Reason != "" ||
+		s.claim == nil || s.rec.Ticket.Claim != s.rec.Claim || s.rec.Ticket.BootedBy == s.bootedBy() {
+		return Step{}, false
+	}
+	t := *s.rec.Ticket
+	t.BootedBy = s.bootedBy()
+	s.edit().Ticket = &t
+	return s.stay(), true
+}
+
 // end closes the ticket.
 func (s *server) end(as model.TicketState) {
 	if s.rec.Ticket.Open() {
@@ -123,7 +135,7 @@ func (s *server) begun() bool {
 
 // window is how long the server may take with its open ticket, and when that is
 // over. The time runs anew from the power-on, and from each word of a wipe. There is
-// none once a claim's Ignition was served, for then it is BootGrace that counts.
+// none once a claim's server may be installed, for then it is BootGrace that counts.
 func (s *server) window() (length time.Duration, end time.Time) {
 	p, t := s.fleet.in.Policy, s.rec.Ticket
 	if !t.Open() {
@@ -185,7 +197,9 @@ func (s *server) bootFailed(length time.Duration) {
 		Message: fmt.Sprintf("it was not powered on within %s", length),
 	}
 	if s.begun() {
-		rec.Attempts++
+		if !s.lockedOut() {
+			rec.Attempts++
+		}
 		p.Message = fmt.Sprintf("it did not boot within %s, %s; %s", length, s.lastStage(), s.hint())
 	}
 	if old := rec.BootProblem; failedBoot(old) && old.Digest == p.Digest {

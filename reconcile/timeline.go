@@ -58,7 +58,7 @@ func (b bootFacts) timeline() []bootStage {
 	if b.progress != nil && b.progress.Ticket == id {
 		p = *b.progress
 	}
-	if p.IgnitionAt.IsZero() {
+	if p.IgnitionAt.IsZero() && b.ticket.BootedBy != model.BootedKernel {
 		p.IgnitionAt = b.ticket.IgnitionAt
 	}
 	if b.ticket.Config == model.ThingScript {

@@ -43,10 +43,11 @@ func (f *fleet) pairTwins(known map[model.ServerName]*model.ServerRecord, by map
 }
 
 // twin notes that BMC b shows a machine with the UUID of a server that is known to be
-// elsewhere. That it is still there is not known while its own BMC was never heard.
+// elsewhere. That it is still there is not known while its own BMC was never heard, or
+// shows nothing of it.
 func (f *fleet) twin(of *model.ServerRecord, b *bmcView, sys model.SystemFact) {
 	own := f.bmcBy[of.BMC]
-	if own != nil && own.facts == nil {
+	if own != nil && (own.facts == nil || shownAs(own.facts, of) == shownUnread) {
 		b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s, which is looked for behind BMC %s first", sys.URI, sys.UUID, of.Name, of.BMC))
 		return
 	}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -31,10 +32,14 @@ const (
 	WaitingForPower    = "WaitingForPower"
 	WaitingForPowerOff = "WaitingForPowerOff"
 	WaitingForReport   = "WaitingForReport"
+	CleanupFailed      = "CleanupFailed"
 	WaitingForBoot     = "WaitingForBoot"
 	NoDiscoveryImage   = "NoDiscoveryImage"
 	FoundRunning       = "FoundRunning"
 	BMCUnreachable     = "BMCUnreachable"
+	CertificateChanged = "CertificateChanged"
+	HalfAnswer         = "HalfAnswer"
+	systemUnreadable   = "SystemUnreadable"
 	Failing            = "Failing"
 )
 
@@ -58,9 +63,34 @@ func (s *server) failing() Why {
 	return s.whySince(Failing, s.rec.LastError+"; it is tried again", RackOperator)
 }
 
-// unreachable says why the BMC gives no answer.
+// tellingReasons are the reasons of failed readings that say more than that there was no
+// answer, and ask for something else to be done.
+var tellingReasons = []string{AuthenticationFailed, CertificateChanged, HalfAnswer, IdentityMismatch, IdentityUnknown}
+
+// bmcReadable is the condition of a claim whose server runs as far as is known, while its
+// BMC cannot be read.
+const bmcReadable = "BMCReadable"
+
+// ranWhenLastRead reports whether the server was On when it was last read, and why is
+// nothing but that it cannot be read now: what runs on it goes on without its BMC.
+func (s *server) ranWhenLastRead(why Why) bool {
+	if s.power() != model.PowerOn || why.Reason == "" {
+		return false
+	}
+	if s.blocked.Reason != "" {
+		b := s.fleet.bmcBy[s.rec.BMC]
+		return why == s.blocked && (why.Reason == systemUnreadable || b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == AuthenticationFailed))
+	}
+	return s.reading.Failures > 0 && !s.reading.mistaken() && why == s.unreachable()
+}
+
+// unreachable says why the BMC gives no answer, or none that is of use.
 func (s *server) unreachable() Why {
-	return Why{Reason: BMCUnreachable, Message: s.reading.Err, Since: s.reading.Since, Actor: RackOperator}
+	why := Why{Reason: BMCUnreachable, Message: s.reading.Err, Since: s.reading.Since, Actor: RackOperator}
+	if slices.Contains(tellingReasons, s.reading.Reason) {
+		why.Reason = s.reading.Reason
+	}
+	return why
 }
 
 // foundRunning says that a server is left alone because it may run something.
@@ -69,8 +99,12 @@ func (s *server) foundRunning() Why {
 	if v := s.annotation(model.AnnotationDiscover); v != "" {
 		now = fmt.Sprintf(" (now %q)", v)
 	}
-	return s.whySince(FoundRunning, fmt.Sprintf("found running, so it is left alone: power it off, or give Server %s a new value%s of annotation %s",
-		s.name, now, model.AnnotationDiscover), RackOperator)
+	found := "found running, so it is left alone"
+	if s.rec.Message != "" {
+		found += " (" + s.rec.Message + ")"
+	}
+	return s.whySince(FoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
+		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
 }
 
 // discoveryFailure says that discovery was given up.

@@ -152,31 +152,17 @@ func TestExpressionsAndTolerationsSelect(t *testing.T) {
 	}
 }
 
-func TestAbsenceIsNoDeletionWhileItIsNotTrusted(t *testing.T) {
-	for name, distrust := range map[string]func(d *model.Desired){
-		"a file cannot be read": func(d *model.Desired) { d.Incomplete = true },
-		"the claim is quarantined": func(d *model.Desired) {
-			d.Quarantined[model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: "web"}] = true
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			live(t, 1, func(t *testing.T, w *world) {
-				w.expect(time.Minute, 0, "Available Off")
-				w.commit(func(d *model.Desired) { d.Add(claim("web")) })
-				w.expect(time.Minute, 0, "Reserved On default/web")
-				w.commit(func(d *model.Desired) {
-					delete(d.Claims, "default/web")
-					distrust(d)
-				})
-				w.expect(time.Hour, 0, "Reserved On default/web")
-				w.commit(func(d *model.Desired) {
-					d.Incomplete = false
-					clear(d.Quarantined)
-				})
-				w.expect(2*time.Minute, 0, "Available Off")
-			})
+func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.serve("web")
+		w.commit(func(d *model.Desired) {
+			delete(d.Claims, "default/web")
+			d.Quarantined[model.ClaimName("default/web").Identity()] = true
 		})
-	}
+		w.expect(time.Hour, 0, "Reserved On default/web")
+		w.commit(func(d *model.Desired) { clear(d.Quarantined) })
+		w.expect(2*time.Minute, 0, "Available Off")
+	})
 }
 
 func TestNoMoreServersThanTheLimitPowerOnAtOnce(t *testing.T) {
@@ -215,14 +201,14 @@ func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 func TestDiscoveryThatNeverReportsEndsInErrorUntilRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.machine(0).liar = true
+		w.machine(0).silent = true
 		w.start()
 		defer w.stop()
 		w.expect(5*time.Hour, 0, "Error Off")
 		if got := w.machine(0).ons; got != 3 {
 			t.Errorf("powered on %d times, want 3", got)
 		}
-		w.machine(0).liar = false
+		w.machine(0).silent = false
 		w.commit(func(d *model.Desired) {
 			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"}}})
 		})

@@ -76,7 +76,7 @@ const (
 
 func kindOf(d model.Disruption) windowKind {
 	switch d.Action {
-	case "power-off", "operation", "discover":
+	case stepPowerOff, stepOperation, stepDiscover:
 		return takesPower
 	}
 	return takesServer

@@ -240,6 +240,40 @@ func TestGuardHasAWindow(t *testing.T) {
 				ask("maintenance c/2=m").wants("").holds("release a/1 release a/2: limit 3, 30m0s", "maintenance c/2=m: limit 3, 1h0m0s").
 				after(30 * time.Minute).wants("release a/1 release a/2")
 		},
+		"nor do those that would fit for now": func(g *guarded) {
+			g.ask("release a/1").wants("release a/1").drop("release a/1").after(10*time.Minute).
+				ask("release a/2 a/3 a/4").wants("").after(10*time.Minute).
+				ask("release a/5").wants("").holds("release a/2 release a/3 release a/4: limit 3, 40m0s", "release a/5: limit 3, 1h40m0s")
+		},
+		"the limit is never higher than what is remembered": func(g *guarded) {
+			g.limits.MaxDisruptions = maxDone + 1000
+			for i := range maxDone + 1 {
+				g.ask(fmt.Sprint("release a/", i))
+			}
+			if g.judge(); len(g.last.Allowed) > 0 || g.record.Holds[0].Limit != maxDone {
+				g.t.Errorf("%d are allowed, of at most %d", len(g.last.Allowed), maxDone)
+			}
+		},
+		"the next to go is the first of all lists": func(g *guarded) {
+			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(10*time.Minute).
+				ask("release a/3").wants("release a/3").drop("release a/3").
+				ask("release a/4").wants("").ask("release a/5 a/6").wants("").
+				holds("release a/4: limit 3, 50m0s", "release a/5 release a/6: limit 3, 1h0m0s")
+			if got := g.last.Next.Sub(g.now); got != 50*time.Minute {
+				g.t.Errorf("the next goes in %s", got)
+			}
+		},
+		"an approval for one claim's server is none for its next claim": func(g *guarded) {
+			g.limits.MaxPowerDisruptions, g.bound = 0, nil
+			g.ask("power-off a/1=Off").wants("").approve(0).wants("power-off a/1=Off")
+			g.asked[0].Claim = "a/9"
+			g.wants("").holds("power-off a/9=Off: limit 0, approval")
+		},
+		"a list without a token is approved by nothing": func(g *guarded) {
+			g.record.Holds = []model.GuardHold{{Steps: steps("release a/1")}}
+			g.approvals = []string{""}
+			g.ask("release a/1").wants("").holds("release a/1: limit 0, approval")
+		},
 		"another step on its servers may make room for a list": func(g *guarded) {
 			g.bound = map[string]int{"a": 5, "b": 5}
 			g.ask("release b/1 b/2").wants("release b/1 release b/2").drop("release b/1 b/2").
@@ -315,7 +349,7 @@ type begun struct {
 // random, and looks at each window at what was begun in it.
 func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 	waited := 0
-	for seed := range uint64(100) {
+	for seed := range histories(25, 100) {
 		rnd := rand.New(rand.NewPCG(seed, 77))
 		g := newGuarded(t)
 		g.bound = map[string]int{"a": 6, "b": 6, "c": rnd.IntN(2) * 6}

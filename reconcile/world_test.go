@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,38 +20,41 @@ import (
 // world is a rack in memory: machines whose power changes some time after it was
 // asked, that boot what their ticket offers, report, wipe and run.
 type world struct {
-	t        *testing.T
-	mu       sync.Mutex
-	desired  *model.Desired
-	changed  chan struct{}
-	observed *model.Observed
-	stored   chan struct{}
-	machines map[string]*machine // by system URI
-	saves    int
-	seq      uint64
-	may      State                   // what the process may do
-	hidden   map[model.Identity]bool // gone in a revision of which something cannot be read
-	delay    time.Duration           // of power changes, and of boots
-	slow     time.Duration           // of setting the boot override
-	setting  int                     // overrides being set now
-	most     int                     // that were set at the same time
-	limit    int                     // of concurrent power-ons, 0 = the default
-	mirror   bool                    // bindings wait for the status branch
-	deposed  atomic.Bool             // another leads
-	cut      int                     // how many of the next saves of server records fail
-	hangs    bool                    // BMCs do not answer Discover until it is given up
-	asks     int                     // Discovers begun
-	arms     int                     // Arms begun
-	broken   bool                    // no image can be booted
-	tickets  []*model.Ticket         // that were saved, each as it was last
-	loaders  []string                // architectures of UEFI boot loaders; nil = not known
-	loop     *Loop
-	stop     func()
+	t         *testing.T
+	mu        sync.Mutex
+	desired   *model.Desired
+	changed   chan struct{}
+	observed  *model.Observed
+	stored    chan struct{}
+	machines  map[string]*machine // by system URI
+	saves     int
+	seq       uint64
+	may       State                   // what the process may do
+	hidden    map[model.Identity]bool // gone in a revision of which something cannot be read
+	delay     time.Duration           // of power changes, and of boots
+	slow      time.Duration           // of setting the boot override
+	setting   int                     // overrides being set now
+	most      int                     // that were set at the same time
+	limit     int                     // of concurrent power-ons, 0 = the default
+	mirror    bool                    // bindings wait for the status branch
+	protected bool                    // the status branch takes nothing at first
+	publisher *Publisher              // nil = none
+	deposed   atomic.Bool             // another leads
+	cut       int                     // how many of the next saves of server records fail
+	hangs     bool                    // BMCs do not answer Discover until it is given up
+	asks      int                     // Discovers begun
+	arms      int                     // Arms begun
+	broken    bool                    // no image can be booted
+	tickets   []*model.Ticket         // that were saved, each as it was last
+	loaders   []string                // architectures of UEFI boot loaders; nil = not known
+	loop      *Loop
+	stop      func()
 
 	devices  map[string]*device // BMCs that are found by DHCP, by their IP address
 	database *model.MACPrefixes
 	networks []string          // that Ingot gives leases on; nil = all
 	pools    []model.PoolFacts // of DHCP
+	tenants  model.Tenants
 }
 
 // device is a BMC on the network.
@@ -82,17 +86,30 @@ type machine struct {
 	asked    int
 	sets     int  // boot overrides asked for
 	dead     bool // its BMC does not answer
+	hidden   int  // how many of the next readings of its BMC leave it out
+	unread   bool // its BMC lists it and shows nothing of it
 	liar     bool // its BMC accepts the override and forgets it
 	stubborn bool // its BMC keeps the override until it is cleared
 	wipeFail bool
+	silent   bool // what it boots to be discovered does not report
 	// wipeHangs is set while what wipes it comes to no result.
 	wipeHangs bool
 	disks     []model.ProbeDisk // that its probe sees, in discovery and in a wipe
 	noNotice  bool              // what it boots does not say that it is up
-	lies      int               // how many of the next power readings wrongly say Off
+	nics      []string          // MAC addresses that its BMC shows
+	cards     []string          // those that its probe finds
+	sights    []string          // those that ask DHCP when it boots from the network
+	refused   string            // the address of somebody who was refused what it asked for, then
+	readings  int               // of all its parts
+	lies      int               // how many of the next power readings say the opposite
 	noParts   bool              // its BMC does not show its inventory
 	refuses   map[model.ResetKind]bool
+	rude      bool // it knows no graceful shutdown
+	deaf      bool // what it runs does not hear that it is to shut down
+	bmcReset  time.Time
+	storages  []model.Storage
 	forced    int
+	offs      int    // requests to go off, of either kind
 	disk      string // digest of what is installed, "" = empty
 	ons       int
 	installs  int
@@ -144,6 +161,7 @@ func (w *world) policy() Policy {
 	}
 	p.MirrorFirst, p.LoaderArchitectures = w.mirror, w.loaders
 	p.MACPrefixes, p.LeaseNetworks = w.database, w.networks
+	p.Tenants = w.tenants
 	return p
 }
 
@@ -206,38 +224,38 @@ func (w *world) removals(d *model.Desired) {
 		switch {
 		case after:
 			delete(d.Removed, id)
-		case before && (d.Incomplete || d.Quarantined[id]):
+		case before && d.Quarantined[id]:
 			w.hidden[id] = true
 		case before:
 			d.Removed[id] = model.Removal{Revision: d.Revision, At: time.Now()}
 		}
 	}
 	for id := range w.hidden {
-		if !d.Incomplete && !d.Quarantined[id] {
+		if !d.Quarantined[id] {
 			delete(w.hidden, id)
 			gone(id, true, false)
 		}
 	}
 	for name := range w.desired.Claims {
-		gone(claimIdentity(name), true, d.Claims[name] != nil)
+		gone(name.Identity(), true, d.Claims[name] != nil)
 	}
 	for name := range d.Claims {
-		gone(claimIdentity(name), false, true)
+		gone(name.Identity(), false, true)
 	}
 	for name := range w.desired.Servers {
-		gone(serverIdentity(name), true, d.Servers[name] != nil)
+		gone(name.Identity(), true, d.Servers[name] != nil)
 	}
 	for name := range d.Servers {
-		gone(serverIdentity(name), false, true)
+		gone(name.Identity(), false, true)
 	}
 	for name := range w.desired.Maintenances {
-		gone(maintenanceIdentity(name), true, d.Maintenances[name] != nil)
+		gone(model.MaintenanceIdentity(name), true, d.Maintenances[name] != nil)
 	}
 	for name := range d.Maintenances {
-		gone(maintenanceIdentity(name), false, true)
+		gone(model.MaintenanceIdentity(name), false, true)
 	}
 	for id := range d.Renamed {
-		delete(d.Removed, claimIdentity(id))
+		delete(d.Removed, id.Identity())
 	}
 }
 
@@ -386,8 +404,17 @@ func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFact
 		if m.dead {
 			return nil, errDead
 		}
-		f.Systems = append(f.Systems, model.SystemFact{URI: uri, UUID: m.uuid, Power: m.power})
+		f.LastResetTime = m.bmcReset
+		switch {
+		case m.hidden > 0:
+			m.hidden--
+		case m.unread:
+			f.Systems = append(f.Systems, model.SystemFact{URI: uri, Unread: true})
+		default:
+			f.Systems = append(f.Systems, model.SystemFact{URI: uri, UUID: m.uuid, Power: m.power})
+		}
 	}
+	slices.SortFunc(f.Systems, func(a, b model.SystemFact) int { return strings.Compare(a.URI, b.URI) })
 	return f, nil
 }
 
@@ -422,8 +449,25 @@ func (w *world) at(t model.SystemTarget) (*machine, error) {
 	if m.dead {
 		return nil, errDead
 	}
+	if t.UUID != m.uuid {
+		return nil, otherMachine{}
+	}
 	return m, nil
 }
+
+// unsupported is what BMCs says of what a machine does not have.
+type unsupported struct{}
+
+func (unsupported) Error() string       { return "the machine knows no graceful shutdown" }
+func (unsupported) Reason() string      { return "Unsupported" }
+func (unsupported) NotCarriedOut() bool { return true }
+
+// otherMachine is what BMCs says of a machine that is not the one that is meant.
+type otherMachine struct{}
+
+func (otherMachine) Error() string       { return "the BMC shows another machine" }
+func (otherMachine) Reason() string      { return IdentityMismatch }
+func (otherMachine) NotCarriedOut() bool { return true }
 
 func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
 	w.mu.Lock()
@@ -435,21 +479,30 @@ func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.Serve
 	if m.noParts {
 		return nil, errDead
 	}
-	return &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{UUID: m.uuid, Manufacturer: "Sim"}}, nil
+	m.readings++
+	inv := &model.Inventory{UUID: m.uuid, Manufacturer: "Sim", Storages: m.storages}
+	for _, mac := range m.nics {
+		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{MACAddress: mac})
+	}
+	return &model.ServerFacts{Power: m.power, Inventory: inv}, nil
 }
 
-func (w *world) Power(_ context.Context, t model.SystemTarget) (model.Power, error) {
+func (w *world) Power(_ context.Context, t model.SystemTarget) (model.MachineState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
 	if err != nil {
-		return "", err
+		return model.MachineState{}, err
 	}
+	s := model.MachineState{Power: m.power}
 	if m.lies > 0 {
 		m.lies--
-		return model.PowerOff, nil
+		s.Power = model.PowerOff
+		if m.power == model.PowerOff {
+			s.Power = model.PowerOn
+		}
 	}
-	return m.power, nil
+	return s, nil
 }
 
 func (w *world) BootOnce(_ context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
@@ -493,15 +546,28 @@ func (w *world) ClearBootOverride(_ context.Context, t model.SystemTarget) error
 	return err
 }
 
-func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind) error {
+func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
 	if err != nil {
-		return err
+		return model.ResetResult{}, err
 	}
-	if m.refuses[r] {
-		return refusal("the machine does not allow " + string(r))
+	done := model.ResetResult{Before: m.power, Did: r}
+	switch {
+	case from != "" && m.power != from:
+		return done, refusal("it is " + string(m.power))
+	case m.rude && r == model.ResetGracefulOff:
+		return done, unsupported{}
+	case m.refuses[r]:
+		return done, refusal("the machine does not allow " + string(r))
+	case m.power == model.PowerOff && (r == model.ResetForceRestart || r == model.ResetPowerCycle):
+		done.Did = model.ResetOn
+	case r == model.ResetOn && m.power == model.PowerOn:
+		return model.ResetResult{Before: m.power}, nil
+	}
+	if r == model.ResetForceOff || r == model.ResetGracefulOff {
+		m.offs++
 	}
 	if r == model.ResetForceOff {
 		m.forced++
@@ -514,11 +580,14 @@ func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind
 			time.AfterFunc(delay, func() { w.boot(m) })
 		}
 	case model.ResetGracefulOff, model.ResetForceOff:
+		if m.deaf && r == model.ResetGracefulOff {
+			break
+		}
 		time.AfterFunc(delay, func() { w.set(m, model.PowerOff) })
 	case model.ResetForceRestart, model.ResetGracefulRestart, model.ResetPowerCycle:
 		time.AfterFunc(delay, func() { w.boot(m) })
 	}
-	return nil
+	return done, nil
 }
 
 func (w *world) set(m *machine, p model.Power) {
@@ -554,11 +623,21 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 	}
 	now := time.Now()
 	m.boots = append(m.boots, "network "+t.Image.Ref)
-	w.observed.Progress[m.name] = &model.Progress{Ticket: t.ID, ScriptAt: now, IgnitionAt: now}
+	progress := model.Progress{Ticket: t.ID, ScriptAt: now, IgnitionAt: now}
+	for _, mac := range m.sights {
+		progress, _ = progress.Sighted(mac, now)
+	}
+	if m.refused != "" {
+		progress, _ = progress.Used(model.ThingScript, m.refused, model.RefusedUnknown, now)
+	}
+	w.observed.Progress[m.name] = &progress
 	switch t.Purpose {
 	case model.PurposeDiscovery:
+		if m.silent {
+			return
+		}
 		w.observed.Probes[m.name] = &model.ProbeReport{Ticket: t.ID, ReceivedAt: now, Data: model.ProbeData{
-			NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}}, Storage: m.disks,
+			NetworkInterfaces: probed(m.cards), Storage: m.disks,
 		}}
 	case model.PurposeCleanup:
 		if m.wipeHangs {
@@ -566,7 +645,7 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 		}
 		wiped := make([]model.DiskWipe, len(m.disks))
 		for i, d := range m.disks {
-			wiped[i] = model.DiskWipe{Name: d.Name, Serial: d.Serial, Result: model.WipeDone}
+			wiped[i] = model.DiskWipe{Name: d.Name, Serial: d.Serial, SizeBytes: d.SizeBytes, Result: model.WipeDone}
 			if m.wipeFail && i == 0 {
 				wiped[i].Result, wiped[i].Error = model.WipeFailed, "I/O error"
 			}
@@ -581,6 +660,15 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 			w.observed.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: now}
 		}
 	}
+}
+
+// probed are the network interfaces that a probe finds.
+func probed(macs []string) []model.ProbeNetworkInterface {
+	all := []model.ProbeNetworkInterface{{Name: "lo0"}}
+	for _, mac := range macs {
+		all = append(all, model.ProbeNetworkInterface{Name: "eth", MACAddress: mac})
+	}
+	return all
 }
 
 func claim(name string, change ...func(*model.ServerClaim)) *model.ServerClaim {
@@ -608,6 +696,17 @@ func (w *world) state(i int) string {
 		s += " " + string(rec.Claim)
 	}
 	return s
+}
+
+// why is the reason for which the server of a machine is not where it should be.
+func (w *world) why(i int) string {
+	v := newView(w.loop.Input(time.Now()))
+	for j, s := range v.servers {
+		if s.name == w.machine(i).name {
+			return v.whys[j].Reason
+		}
+	}
+	return "unknown"
 }
 
 func (w *world) machine(i int) *machine {

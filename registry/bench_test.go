@@ -278,7 +278,7 @@ func BenchmarkLeases(b *testing.B) {
 func BenchmarkOfferByMAC(b *testing.B) {
 	r := benchRegistry(b, Options{Dir: b.TempDir()})
 	tenThousand(b, r)
-	save(b, r, Changes{ServerFacts: []*model.ServerFacts{withNICs(77, macOf(77))}})
+	save(b, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(77, model.PurposeDiscovery), model.MACByBMC, macOf(77))}})
 	for b.Loop() {
 		if _, ok := r.Offer(macOf(77)); !ok {
 			b.Fatal("no offer")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"ingot/model"
@@ -25,8 +26,9 @@ func (r *Registry) Offer(id string) (offer model.Offer, known bool) {
 	return offer, true
 }
 
-// MACs returns the MAC addresses of a server's network interfaces, canonical and
-// sorted, as its BMC and its probe told of them. They are not to be changed.
+// MACs returns the MAC addresses that count as a server's and as no other's, canonical:
+// those of its record, or, where that has none, those that asked under its UUID since it
+// was powered on to be discovered.
 func (r *Registry) MACs(server model.ServerName) []string { return r.memory.macsOf(server) }
 
 // identified returns the one server with a system UUID or MAC address.
@@ -43,7 +45,7 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 
 // Note records, durably before it returns, that a server reached a stage with a
 // ticket. Each stage is recorded once, and one of its firmware's only while no
-// later stage was reached. The client may be unknown: the zero value. The error is
+// later stage was reached; a script after the configuration begins another boot. The client may be unknown: the zero value. The error is
 // ErrTicketSpent when the ticket is no longer the server's or no longer to be booted
 // with.
 func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
@@ -64,6 +66,34 @@ func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.Bo
 		return fmt.Errorf("note the firmware of server %s: %w", t.Server, err)
 	}
 	return nil
+}
+
+// NoteSighting records, durably before it returns, that a network card asked for a boot
+// file under the UUID of the server that boots with a ticket, unless the card is known to
+// be that server's. The error is ErrTicketSpent as for Note.
+func (r *Registry) NoteSighting(ctx context.Context, t *model.Ticket, mac string) error {
+	if slices.Contains(r.recordedMACs(t.Server), mac) {
+		return nil
+	}
+	now := r.options.Clock().UTC()
+	err := r.write(ctx, func(d *draft) (batch, error) { return noteSighting(d, t, mac, now) })
+	if err != nil {
+		return fmt.Errorf("note that %s asked as server %s: %w", mac, t.Server, err)
+	}
+	return nil
+}
+
+// recordedMACs are the MAC addresses of a server's record.
+func (r *Registry) recordedMACs(server model.ServerName) []string {
+	rec, _ := r.memory.meaning(key{bucketServer, string(server)}).(*model.ServerRecord)
+	if rec == nil {
+		return nil
+	}
+	macs := make([]string, len(rec.MACs))
+	for i, mac := range rec.MACs {
+		macs[i] = mac.Address
+	}
+	return macs
 }
 
 // Pinned returns a ticket that lets its server fetch the layer or manifest with
@@ -103,6 +133,21 @@ func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error
 	progress.Firmware = &f
 	var e encoder
 	e.set(bucketProgress, string(t.Server), progress)
+	return e.batch, e.err
+}
+
+// noteSighting is the edit of NoteSighting.
+func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (batch, error) {
+	newest, progress := newestTicket(d, t.Server)
+	if newest == nil || newest.ID != t.ID || !usable(newest) {
+		return nil, ErrTicketSpent
+	}
+	next, isNew := progress.Sighted(mac, now)
+	if !isNew {
+		return nil, nil
+	}
+	var e encoder
+	e.set(bucketProgress, string(t.Server), next)
 	return e.batch, e.err
 }
 

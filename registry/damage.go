@@ -71,7 +71,8 @@ func (l *loaded) merge(held contents) {
 	l.ahead = l.ahead || l.behind
 	l.damage = slices.DeleteFunc(l.damage, func(d Damage) bool {
 		b := bucket(d.Bucket)
-		return d.Bucket != "" && len(l.contents[b]) >= l.want[b]
+		want, counted := l.want[b]
+		return counted && len(l.contents[b]) >= want
 	})
 }
 

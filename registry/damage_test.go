@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
@@ -117,6 +118,25 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 	}
 }
 
+// What cannot be read outlives that the store is written again.
+func TestUnreadableRecordsStayInALostStore(t *testing.T) {
+	m := miniredis.RunT(t)
+	o := Options{RedisURL: "redis://" + m.Addr()}
+	r := lead(t, o)
+	tenServers(t, r)
+	punch(t, r.store, batch{set(bucketBMC, "bmc-0", `[]`)})
+	_ = r.Close()
+	again := lead(t, o)
+	_ = m.Set("{ingot}:fence", "1")
+	if err := again.keep(t.Context()); err != nil || testutil.ToFloat64(again.metrics.lost) != 1 {
+		t.Fatalf("not written again: %v", err)
+	}
+	_ = again.Close()
+	if got := lead(t, o).Damage(); len(got) != 1 || got[0].Name != "bmc-0" {
+		t.Errorf("damage %v", got)
+	}
+}
+
 func TestARunningLeaderFillsHoles(t *testing.T) {
 	s := newRedisServer(t)
 	r := lead(t, Options{RedisURL: s.url(), LeaseTTL: 150 * time.Millisecond})
@@ -184,26 +204,33 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 
 // A process that has nothing in memory starts all the same, and says what is gone.
 func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
-	s := newRedisServer(t)
-	r := lead(t, Options{RedisURL: s.url()})
-	tenServers(t, r)
-	whole := r.Observed().Records
-	_ = r.Close()
-	c := s.client(t)
-	if err := errors.Join(c.Del(t.Context(), "{ingot}:data:server").Err(), c.Set(t.Context(), "{ingot}:data:server", "x", 0).Err()); err != nil {
-		t.Fatal(err)
-	}
-	again := lead(t, Options{RedisURL: s.url()})
-	if got := again.Damage(); len(got) == 0 || got[0].Bucket != "server" {
-		t.Errorf("damage %v", got)
-	}
-	if err := again.Restore(t.Context(), whole); err != nil || again.Damage() != nil {
-		t.Errorf("restored: %v, %v", err, again.Damage())
-	}
-	_ = again.Close()
-	last := lead(t, Options{RedisURL: s.url()})
-	if diff := cmp.Diff(whole, last.Observed().Records); diff != "" || last.Damage() != nil {
-		t.Errorf("damage %v, records (-before +after):\n%s", last.Damage(), diff)
+	for name, gone := range map[string][]string{
+		"of which is known how much it held": {"{ingot}:data:server"},
+		"of which nothing is known":          {"{ingot}:data:server", "{ingot}:counts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newRedisServer(t)
+			r := lead(t, Options{RedisURL: s.url()})
+			tenServers(t, r)
+			whole := r.Observed().Records
+			_ = r.Close()
+			c := s.client(t)
+			if err := errors.Join(c.Del(t.Context(), gone...).Err(), c.Set(t.Context(), "{ingot}:data:server", "x", 0).Err()); err != nil {
+				t.Fatal(err)
+			}
+			again := lead(t, Options{RedisURL: s.url()})
+			if got := again.Damage(); len(got) == 0 || got[0].Bucket != "server" {
+				t.Errorf("damage %v", got)
+			}
+			if err := again.Restore(t.Context(), whole); err != nil || again.Damage() != nil {
+				t.Errorf("restored: %v, %v", err, again.Damage())
+			}
+			_ = again.Close()
+			last := lead(t, Options{RedisURL: s.url()})
+			if diff := cmp.Diff(whole, last.Observed().Records); diff != "" || last.Damage() != nil {
+				t.Errorf("damage %v, records (-before +after):\n%s", last.Damage(), diff)
+			}
+		})
 	}
 }
 
@@ -460,6 +487,29 @@ func TestWhoLeads(t *testing.T) {
 	s.start(t)
 	eventually(t, "one leads", func() bool { return in(leader, Leads)() || in(standby, Leads)() })
 	eventually(t, "the other follows", func() bool { return in(leader, Follows)() || in(leader, LeadEnded)() || in(standby, Follows)() })
+}
+
+func TestLeadStates(t *testing.T) {
+	past := time.Now().Add(-time.Second)
+	for name, tt := range map[string]struct {
+		befalls func(*Registry)
+		want    LeadState
+		detail  error
+	}{
+		"the leader":                  {func(*Registry) {}, Leads, nil},
+		"whose lease has run out":     {func(r *Registry) { r.leaseEnd.Store(&past) }, StoreSilent, errLeaseUnsure},
+		"whom the store fenced":       {func(r *Registry) { r.judge(ErrFenced) }, LeadEnded, ErrLeadershipLost},
+		"whose store does not answer": {func(r *Registry) { r.judge(context.DeadlineExceeded) }, StoreSilent, context.DeadlineExceeded},
+		"whose lead was ended":        {(*Registry).EndLead, LeadEnded, ErrLeadershipLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := lead(t, Options{Dir: t.TempDir()})
+			tt.befalls(r)
+			if got, detail := r.LeadState(); got != tt.want || !errors.Is(detail, tt.detail) {
+				t.Errorf("got %s, %v; want %s, %v", got, detail, tt.want, tt.detail)
+			}
+		})
+	}
 }
 
 func TestDurabilityOfRedis(t *testing.T) {

@@ -124,6 +124,7 @@ type answer struct {
 func (e *endpoint) serve(what model.TicketThing, handle func(*request) (answer, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		q := &request{Request: req, writer: w, endpoint: e, registry: e.registry, client: clientOf(req)}
+		q.by.Client = q.client
 		a, err := handle(q)
 		if errors.Is(err, ErrTicketSpent) {
 			err = refuseToken(model.RefusedSpent)
@@ -157,6 +158,7 @@ type request struct {
 	endpoint *endpoint
 	registry *Registry
 	client   netip.Addr    // the zero value when it is not known
+	by       model.Asker   // who is there, as far as that was asked
 	ticket   *model.Ticket // of the server that the request names, nil before that is known
 }
 
@@ -178,9 +180,9 @@ func (q *request) note(what model.TicketThing, err error) {
 	switch {
 	case refused.reason != "":
 		q.registry.metrics.refusals.WithLabelValues(string(what), string(refused.reason)).Inc()
-		q.registry.Use(q.ticket, what, q.client, refused.reason)
+		q.registry.Use(q.ticket, what, q.by, refused.reason)
 	case err == nil && q.ticket.Open():
-		q.registry.Use(q.ticket, what, q.client, "")
+		q.registry.Use(q.ticket, what, q.by, "")
 	}
 }
 
@@ -234,7 +236,8 @@ type reporter struct {
 }
 
 // identify finds the server with a UUID, and checks the token, if there is one, and
-// the address that the request came from: that last, for it is told what is wrong.
+// the address that the request came from. What is wrong with the address is told to
+// who has the token only.
 func (q *request) identify(uuid string) (reporter, error) {
 	canonical, err := canonicalUUID(uuid)
 	if err != nil {
@@ -243,12 +246,14 @@ func (q *request) identify(uuid string) (reporter, error) {
 	offer, known := q.registry.Offer(canonical)
 	rep := reporter{canonical, offer, known}
 	q.ticket = offer.Ticket
+	misplaced := q.checkAddress(rep)
 	if token := q.PathValue("token"); token != "" {
 		if err := q.checkToken(rep, token); err != nil {
 			return reporter{}, err
 		}
+		q.by.Token = true
 	}
-	return rep, q.checkAddress(rep)
+	return rep, misplaced
 }
 
 // checkToken refuses tokens that are not of the server's newest ticket, or of one
@@ -258,7 +263,7 @@ func (q *request) checkToken(rep reporter, token string) error {
 	switch {
 	case !rep.known:
 		return q.refuseUnknown(rep.uuid, token)
-	case t == nil, !q.registry.tokens.Valid(t, token):
+	case t == nil, !q.registry.tokens.MayReport(t, token):
 		return refuseToken(model.RefusedToken)
 	case t.Ended == model.TicketSpent:
 		return refuseToken(model.RefusedSpent)
@@ -271,7 +276,7 @@ func (q *request) checkToken(rep reporter, token string) error {
 func (q *request) refuseUnknown(uuid, token string) error {
 	namesakes := q.registry.memory.namesakes(uuid)
 	for _, rec := range namesakes {
-		if rec.Ticket != nil && q.registry.tokens.Valid(rec.Ticket, token) {
+		if rec.Ticket != nil && q.registry.tokens.MayReport(rec.Ticket, token) {
 			return refuse(http.StatusNotFound, "%d servers have the system UUID %s, so nobody knows which one reports", len(namesakes), uuid)
 		}
 	}
@@ -287,7 +292,9 @@ func (q *request) checkAddress(rep reporter) error {
 	if bound == nil || !rep.known {
 		return nil
 	}
-	if reason, text := bound(rep.offer, q.client); reason != "" {
+	by, reason, text := bound(rep.offer, q.client)
+	q.by = by
+	if reason != "" {
 		return refusal{http.StatusForbidden, text, reason}
 	}
 	return nil
@@ -423,7 +430,11 @@ func (e *endpoint) system(q *request) (answer, error) {
 	if probe == nil {
 		return answer{}, missing
 	}
-	raw, err := json.Marshal(probe.Data)
+	data := probe.Data
+	if q.PathValue("token") != "" {
+		data.Storage = nil // by serial numbers a wipe is believed: they are told to nobody
+	}
+	raw, err := json.Marshal(data)
 	return answer{http.StatusOK, raw}, err
 }
 

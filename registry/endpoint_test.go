@@ -82,7 +82,7 @@ func newRig(t testing.TB, o Options) rig {
 
 // token is the token of the i-th server's first ticket.
 func (r rig) token(i int) string {
-	return r.TokenKey().Token(serverRecord(i, model.PurposeClaim).Ticket).Reveal()
+	return r.TokenKey().Report(serverRecord(i, model.PurposeClaim).Ticket).Reveal()
 }
 
 func (r rig) do(method, path, body string) *httptest.ResponseRecorder {
@@ -109,6 +109,11 @@ func TestEndpointWithToken(t *testing.T) {
 		return func(r rig) string { return "/r/" + r.token(i) + path }
 	}
 	plain := func(path string) func(rig) string { return func(rig) string { return path } }
+	config := func(i int, path string) func(rig) string {
+		return func(r rig) string {
+			return "/r/" + r.TokenKey().Config(serverRecord(i, model.PurposeClaim).Ticket, 0).Reveal() + path
+		}
+	}
 	cases := map[string]struct {
 		method string // POST if empty
 		path   func(rig) string
@@ -235,8 +240,15 @@ func TestEndpointWithToken(t *testing.T) {
 		"GET /wipe-progress is refused":        {method: "GET", path: at(cleaned, "/wipe-progress"), code: 405},
 
 		"a system that did not report is not found": {method: "GET", path: at(discovered, "/systems/"+uuidOf(discovered)), code: 404},
-		"another system is not shown":               {method: "GET", path: at(claimed, "/systems/"+uuidOf(discovered)), code: 403},
-		"nor whether there is one":                  {method: "GET", path: at(claimed, "/systems/"+uuidOf(99)), code: 403},
+		"a report with the token of the configuration is refused": {
+			path: config(discovered, "/register"), body: uuidBody(discovered, probed), code: 403},
+		"nor does that say that a server has booted": {
+			path: config(claimed, "/bootstate"), body: uuidBody(claimed, `,"booted":true`), code: 403},
+		"nor that a disk was wiped": {
+			path: config(cleaned, "/wipe"), body: wiping(`{"name":"sda"}`), code: 403},
+		"nor is it told of a system":  {method: "GET", path: config(discovered, "/systems/"+uuidOf(discovered)), code: 403},
+		"another system is not shown": {method: "GET", path: at(claimed, "/systems/"+uuidOf(discovered)), code: 403},
+		"nor whether there is one":    {method: "GET", path: at(claimed, "/systems/"+uuidOf(99)), code: 403},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -270,6 +282,23 @@ func wantStored(t *testing.T, o *model.Observed, want string) {
 	}
 	if got != want {
 		t.Errorf("stored %q, want %q", got, want)
+	}
+}
+
+func TestDisksAreToldToNobody(t *testing.T) {
+	r := newRig(t, Options{OpenEndpoint: true})
+	body := uuidBody(discovered, `,"data":{"lldp":[{"name":"eth0"}],"storage":[{"name":"sda","serial":"S-1"}]}`)
+	if w := r.do(http.MethodPost, "/r/"+r.token(discovered)+"/register", body); w.Code != http.StatusCreated {
+		t.Fatalf("%d: %s", w.Code, w.Body)
+	}
+	for path, told := range map[string]bool{"/r/" + r.token(discovered): false, "": true} {
+		w := r.do(http.MethodGet, path+"/systems/"+uuidOf(discovered), "")
+		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"eth0"`) || strings.Contains(w.Body.String(), "S-1") != told {
+			t.Errorf("GET %s/systems: %d %s", path, w.Code, w.Body)
+		}
+	}
+	if disks := r.Observed().Probes["server-0"]; disks == nil || len(disks.Data.Storage) != 1 {
+		t.Errorf("of the report is kept %+v", disks)
 	}
 }
 

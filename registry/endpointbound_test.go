@@ -14,15 +14,20 @@ import (
 	"ingot/model"
 )
 
-const wrongPlace = "192.0.2.99 is leased to another machine"
+const (
+	wrongPlace   = "192.0.2.99 is leased to another machine"
+	reportersMAC = "02:00:00:00:00:09"
+)
 
 // boundTo lets servers report from one address only.
-func boundTo(client string) func(model.Offer, netip.Addr) (model.TicketRefusal, string) {
-	return func(_ model.Offer, from netip.Addr) (model.TicketRefusal, string) {
+func boundTo(client string) func(model.Offer, netip.Addr) (model.Asker, model.TicketRefusal, string) {
+	return func(_ model.Offer, from netip.Addr) (model.Asker, model.TicketRefusal, string) {
+		by := model.Asker{Client: from, MAC: reportersMAC}
 		if from == netip.MustParseAddr(client) {
-			return "", ""
+			by.Own = true
+			return by, "", ""
 		}
-		return model.RefusedAddress, wrongPlace
+		return by, model.RefusedAddress, wrongPlace
 	}
 }
 
@@ -127,6 +132,11 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 			}
 			wantStored(t, r.Observed(), c.stored)
 			r.saveUses(t.Context(), everyTicket)
+			for i := range c.uses {
+				u := &c.uses[i]
+				u.MAC, u.Own = reportersMAC, c.from != wrong && c.from != "@"
+				u.Token = c.prefix(r) != "" && u.Refusal != model.RefusedToken && u.Refusal != model.RefusedSpent
+			}
 			wantUses(t, r.Registry, model.ServerName(fmt.Sprint("server-", c.server)), c.uses...)
 		})
 	}
@@ -135,9 +145,9 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 // The decision is made for the server that the UUID names, with its ticket.
 func TestBoundIsAskedForTheServer(t *testing.T) {
 	var got []model.Offer
-	r := newRig(t, Options{OpenEndpoint: true, Bound: func(o model.Offer, _ netip.Addr) (model.TicketRefusal, string) {
+	r := newRig(t, Options{OpenEndpoint: true, Bound: func(o model.Offer, _ netip.Addr) (model.Asker, model.TicketRefusal, string) {
 		got = append(got, o)
-		return "", ""
+		return model.Asker{}, "", ""
 	}})
 	r.do("POST", "/register", uuidBody(noTicket, probed))
 	r.do("POST", "/r/"+r.token(claimed)+"/bootstate", uuidBody(claimed, ""))

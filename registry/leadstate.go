@@ -60,11 +60,18 @@ func (r *Registry) EndLead() {
 	r.setFence(0)
 }
 
+// maxFence bounds the fencing numbers that are believed: they begin with the Unix time
+// and grow by one for each lead.
+const maxFence = 1 << 53
+
 // RaiseFence makes our fencing number higher than above, the one that the status branch
 // shows, in the store too. It is to be called after Lead and before anything is saved,
 // for a store that was rolled back or lost gives out numbers anew. Where ours is higher
 // already it does nothing.
 func (r *Registry) RaiseFence(ctx context.Context, above uint64) error {
+	if above > maxFence {
+		return fmt.Errorf("no fencing number is raised above %d: no Ingot wrote that; set the status branch back to a commit before", above)
+	}
 	if err := r.takeTurn(ctx); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ const (
 
 	leaseDeclined = 1 << 0
 	leaseHasMAC   = 1 << 1
+	leaseUnproven = 1 << 2
 
 	leaseRoleBMC  = 'b'
 	leaseRoleHost = 'h'
@@ -72,6 +73,9 @@ func encodeLease(l *model.Lease) ([]byte, error) {
 	raw = append(raw, leaseVersion, 0, role)
 	if l.Declined {
 		raw[1] |= leaseDeclined
+	}
+	if l.Unproven {
+		raw[1] |= leaseUnproven
 	}
 	if l.MAC != "" {
 		mac, ok := parseMAC(l.MAC)
@@ -166,10 +170,10 @@ func (in *leaseReader) readName(l *model.Lease) {
 func (in *leaseReader) readValue(l *model.Lease) {
 	head := in.take(3)
 	flags := head[1]
-	if !in.need(head[0] == leaseVersion && flags&^(leaseDeclined|leaseHasMAC) == 0) {
+	if !in.need(head[0] == leaseVersion && flags&^(leaseDeclined|leaseHasMAC|leaseUnproven) == 0) {
 		return
 	}
-	l.Declined = flags&leaseDeclined != 0
+	l.Declined, l.Unproven = flags&leaseDeclined != 0, flags&leaseUnproven != 0
 	switch head[2] {
 	case leaseRoleBMC:
 		l.Role = model.RoleBMC

@@ -1,119 +1,132 @@
 package registry
 
 import (
-	"bytes"
 	"slices"
 
 	"ingot/model"
 )
 
-// macIndex says which servers have a MAC address. A server is named once for each
-// source that says so, so that what one source no longer says can be taken out.
-type macIndex map[macAddress][]model.ServerName
+// macIndex says which servers have a MAC address.
+type macIndex map[macAddress][]macHolder
 
-func (x macIndex) add(server model.ServerName, macs []macAddress) {
-	for _, mac := range macs {
-		x[mac] = append(x[mac], server)
+// macHolder is a server that is said to have a MAC address.
+type macHolder struct {
+	server model.ServerName
+	by     model.MACSource
+}
+
+// heldMAC is a MAC address that a server is said to have.
+type heldMAC struct {
+	mac  macAddress
+	text string // canonical
+	by   model.MACSource
+}
+
+func (x macIndex) add(server model.ServerName, macs []heldMAC) {
+	for _, m := range macs {
+		x[m.mac] = append(x[m.mac], macHolder{server, m.by})
 	}
 }
 
-func (x macIndex) remove(server model.ServerName, macs []macAddress) {
-	for _, mac := range macs {
-		servers := x[mac]
-		if i := slices.Index(servers, server); i >= 0 {
-			servers = slices.Delete(servers, i, i+1)
-		}
-		if len(servers) == 0 {
-			delete(x, mac)
+func (x macIndex) remove(server model.ServerName, macs []heldMAC) {
+	for _, m := range macs {
+		left := slices.DeleteFunc(x[m.mac], func(h macHolder) bool { return h.server == server })
+		if len(left) == 0 {
+			delete(x, m.mac)
 			continue
 		}
-		x[mac] = servers
+		x[m.mac] = left
 	}
 }
 
-// only returns the one server that has a MAC address. Where several have it nobody
-// knows which is meant.
+// unprovenSighting is the source of a MAC address that asked under a server's UUID while it
+// is being discovered: nobody loses his own by it.
+const unprovenSighting model.MACSource = "unproven sighting"
+
+// weight is how much a source counts against another one: Git decides where several
+// systems show a MAC address.
+func weight(by model.MACSource) int {
+	switch by {
+	case model.MACByGit:
+		return 3
+	case model.MACByBMC:
+		return 2
+	case model.MACBySighting, model.MACByRecord:
+		return 1
+	}
+	return 0
+}
+
+// only returns the one server that has a MAC address. Where several are said to have it
+// by the same kind of source nobody knows which is meant.
 func (x macIndex) only(mac macAddress) (model.ServerName, bool) {
-	servers := x[mac]
-	if len(servers) == 0 || slices.ContainsFunc(servers, func(s model.ServerName) bool { return s != servers[0] }) {
-		return "", false
+	var found model.ServerName
+	best, alone := -1, false
+	for _, h := range x[mac] {
+		switch w := weight(h.by); {
+		case w > best:
+			found, best, alone = h.server, w, true
+		case w == best:
+			alone = alone && h.server == found
+		}
 	}
-	return servers[0], true
+	return found, alone
 }
 
-// indexed is a column whose values name the MAC addresses of a server.
-func indexed[V any](c column, macsOf func(*V) []macAddress) column {
-	put := c.put
-	c.put = func(m *memory, b bucket, name string, v any) {
-		server := model.ServerName(name)
-		if old, ok := c.get(&m.state, name).(*V); ok {
-			m.byMAC.remove(server, macsOf(old))
-		}
-		put(m, b, name, v)
-		if now, ok := v.(*V); ok {
-			m.byMAC.add(server, macsOf(now))
-		}
-		m.listMACs(server)
-	}
-	return c
-}
-
-// listMACs keeps the other direction of the index.
+// listMACs brings the index up to date with a server's record and progress.
 func (m *memory) listMACs(server model.ServerName) {
-	var all macSet
-	if facts := m.state.ServerFacts[server]; facts != nil {
-		all = append(all, inventoryMACs(facts)...)
+	old, now := m.macs[server], m.serverMACs(server)
+	if slices.Equal(old, now) {
+		return
 	}
-	if probe := m.state.Probes[server]; probe != nil {
-		all = append(all, probeMACs(probe)...)
-	}
-	if len(all) == 0 {
+	m.byMAC.remove(server, old)
+	m.byMAC.add(server, now)
+	if len(now) == 0 {
 		delete(m.macs, server)
 		return
 	}
-	macs := all.distinct()
-	names := make([]string, len(macs))
-	for i, mac := range macs {
-		names[i] = mac.String()
-	}
-	m.macs[server] = names
+	m.macs[server] = now
 }
 
-// inventoryMACs are the MAC addresses that a server's BMC knows.
-func inventoryMACs(f *model.ServerFacts) []macAddress {
-	if f.Inventory == nil {
+// serverMACs are the MAC addresses that a server is said to have: those of its record, or,
+// of a server that none is known of, the sightings that its discovery may prove right.
+func (m *memory) serverMACs(server model.ServerName) []heldMAC {
+	rec := m.state.Servers[server]
+	if rec == nil {
 		return nil
 	}
-	var macs macSet
-	for _, nic := range f.Inventory.NetworkInterfaces {
-		macs.add(nic.MACAddress)
+	var macs []heldMAC
+	add := func(text string, by model.MACSource) {
+		if mac, ok := parseMAC(text); ok && mac.isStation() {
+			macs = append(macs, heldMAC{mac, mac.String(), by})
+		}
 	}
-	return macs.distinct()
+	for _, mac := range rec.MACs {
+		add(mac.Address, mac.IdentifiedBy)
+	}
+	if len(rec.MACs) == 0 {
+		for _, s := range sightings(rec, m.state.Progress[server]) {
+			add(s.MAC, unprovenSighting)
+		}
+	}
+	return macs
 }
 
-// probeMACs are the MAC addresses that the probe on a server found: those of its
-// cards' ports, and of its interfaces where a probe knows no cards.
-func probeMACs(p *model.ProbeReport) []macAddress {
-	var macs macSet
-	for _, nic := range p.Data.NICs {
-		macs.add(nic.MAC)
+// sightings are those that were made since the server was powered on to be discovered.
+func sightings(rec *model.ServerRecord, p *model.Progress) []model.Sighting {
+	t, from := rec.Ticket, rec.SoughtFrom()
+	if p == nil || !t.Open() || p.Ticket != t.ID || from.IsZero() {
+		return nil
 	}
-	for _, i := range p.Data.NetworkInterfaces {
-		macs.add(i.MACAddress)
-	}
-	return macs.distinct()
+	return slices.DeleteFunc(slices.Clone(p.Sightings), func(s model.Sighting) bool { return s.Last.Before(from) })
 }
 
-// macSet collects MAC addresses that can be one machine's.
-type macSet []macAddress
-
-func (s *macSet) add(text string) {
-	if mac, ok := parseMAC(text); ok && mac.isStation() {
-		*s = append(*s, mac)
+// lists is a column whose values bear on the MAC addresses of the server of that name.
+func lists(c column) column {
+	put := c.put
+	c.put = func(m *memory, b bucket, name string, v any) {
+		put(m, b, name, v)
+		m.listMACs(model.ServerName(name))
 	}
-}
-
-func (s macSet) distinct() []macAddress {
-	slices.SortFunc(s, func(a, b macAddress) int { return bytes.Compare(a[:], b[:]) })
-	return slices.Compact(s)
+	return c
 }

@@ -1,34 +1,35 @@
 package registry
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
 )
 
-func withNICs(server int, macs ...string) *model.ServerFacts {
-	f := &model.ServerFacts{Name: model.ServerName(fmt.Sprint("server-", server)), Inventory: &model.Inventory{}}
+// withMACs is a server's record with MAC addresses that one source tells.
+func withMACs(rec *model.ServerRecord, by model.MACSource, macs ...string) *model.ServerRecord {
 	for _, mac := range macs {
-		f.Inventory.NetworkInterfaces = append(f.Inventory.NetworkInterfaces, model.NetworkInterface{MACAddress: mac})
+		rec.MACs = append(rec.MACs, model.ServerMAC{Address: mac, IdentifiedBy: by})
 	}
-	return f
+	return rec
 }
 
-func nicReport(nics, interfaces []string) *model.ProbeReport {
+// nicReport is the report of a probe that found network cards.
+func nicReport(macs ...string) *model.ProbeReport {
 	p := &model.ProbeReport{ReceivedAt: now}
-	for _, mac := range nics {
+	for _, mac := range macs {
 		p.Data.NICs = append(p.Data.NICs, model.ProbeNIC{MAC: mac})
-	}
-	for _, mac := range interfaces {
 		p.Data.NetworkInterfaces = append(p.Data.NetworkInterfaces, model.ProbeNetworkInterface{MACAddress: mac})
 	}
 	return p
@@ -49,27 +50,32 @@ func TestOfferByMAC(t *testing.T) {
 	r := lead(t, o)
 	bare := serverRecord(4, model.PurposeDiscovery)
 	bare.Ticket = nil
+	discovered := func(n int) *model.ServerRecord { return serverRecord(n, model.PurposeDiscovery) }
 	save(t, r, Changes{
 		Servers: []*model.ServerRecord{
-			serverRecord(1, model.PurposeDiscovery), serverRecord(2, model.PurposeDiscovery), serverRecord(3, model.PurposeDiscovery), bare,
-		},
-		ServerFacts: []*model.ServerFacts{
-			withNICs(1, macOf(1), macOf(10), macOf(10), "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "", "no MAC"),
-			withNICs(2, macOf(2), macOf(23)), withNICs(3), withNICs(4, macOf(4)), withNICs(9, macOf(9)),
+			withMACs(withMACs(discovered(1), model.MACByBMC, macOf(1), macOf(24), macOf(25)), model.MACByGit, macOf(10), "00:00:00:00:00:00", "01:00:5e:00:00:01", "no MAC"),
+			withMACs(discovered(2), model.MACByBMC, macOf(2), macOf(23), macOf(10)),
+			withMACs(discovered(3), model.MACByBMC, macOf(23), macOf(3)),
+			withMACs(bare, model.MACByBMC, macOf(4)),
+			withMACs(discovered(5), model.MACByRecord, macOf(5), macOf(24), macOf(26)),
+			withMACs(discovered(6), model.MACBySighting, macOf(26)),
+			discovered(7),
 		},
 	})
-	saveProbe(t, r, 1, nicReport([]string{strings.ToUpper(macOf(1)), macOf(11)}, []string{macOf(12)}))
-	saveProbe(t, r, 3, nicReport([]string{macOf(23), macOf(3)}, nil))
+	saveProbe(t, r, 1, nicReport(macOf(11)))
+	saveProbe(t, r, 7, nicReport(macOf(1), macOf(7)))
 	cases := map[string]struct{ id, want string }{
-		"an interface that the BMC and the probe know":    {macOf(1), "server-1-1"},
-		"an interface that the BMC knows twice":           {macOf(10), "server-1-1"},
-		"a card that the probe found":                     {macOf(11), "server-1-1"},
-		"an interface that the probe found":               {macOf(12), "server-1-1"},
+		"one that its BMC shows":                          {macOf(1), "server-1-1"},
+		"one that Git gives it, and another's BMC shows":  {macOf(10), "server-1-1"},
+		"one that a BMC shows, and another's probe told":  {macOf(24), "server-1-1"},
+		"a server of before whose BMC shows none":         {macOf(5), "server-5-1"},
+		"one that its probe alone reported":               {macOf(11), ""},
+		"one that only a report told":                     {macOf(7), ""},
 		"dashes, as iPXE writes them":                     {strings.ReplaceAll(macOf(2), ":", "-"), "server-2-1"},
 		"capitals":                                        {strings.ToUpper(macOf(3)), "server-3-1"},
-		"two servers have it":                             {macOf(23), ""},
+		"two systems show it":                             {macOf(23), ""},
+		"two servers are believed to have it":             {macOf(26), ""},
 		"a server without a ticket":                       {macOf(4), "server-4"},
-		"a server without a record":                       {macOf(9), ""},
 		"nobody has it":                                   {macOf(99), ""},
 		"all zeros, as of an interface without a card":    {"00:00:00:00:00:00", ""},
 		"everybody's":                                     {"ff:ff:ff:ff:ff:ff", ""},
@@ -105,57 +111,89 @@ func TestOfferByMAC(t *testing.T) {
 	}
 }
 
-func TestServersMACs(t *testing.T) {
-	o := Options{Dir: t.TempDir()}
-	r := lead(t, o)
-	save(t, r, Changes{
-		Servers: []*model.ServerRecord{serverRecord(1, model.PurposeDiscovery), serverRecord(2, model.PurposeDiscovery)},
-		ServerFacts: []*model.ServerFacts{
-			withNICs(1, macOf(3), strings.ToUpper(macOf(11)), "00:00:00:00:00:00", "no MAC"), withNICs(2),
-		},
-	})
-	saveProbe(t, r, 1, nicReport([]string{macOf(3), macOf(2)}, []string{macOf(1)}))
-	saveProbe(t, r, 3, nicReport(nil, []string{macOf(7)}))
-	want := map[model.ServerName][]string{
-		"server-1": {macOf(1), macOf(2), macOf(3), macOf(11)}, "server-2": nil, "server-3": {macOf(7)}, "server-9": nil,
-	}
-	check := func(when string, r *Registry) {
+// What no record has yet is believed of who asks under a server's UUID while it is
+// discovered: the discovery proves it or fails.
+func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	rec := serverRecord(1, model.PurposeDiscovery)
+	rec.State = model.StateInitial
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	ticket := rec.Ticket
+	sight := func(macs ...string) {
 		t.Helper()
-		for server, macs := range want {
-			if diff := cmp.Diff(macs, r.MACs(server)); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", when, server, diff)
+		for _, mac := range macs {
+			if err := r.NoteSighting(t.Context(), ticket, mac); err != nil {
+				t.Fatal(err)
 			}
 		}
 	}
-	check("saved", r)
-	_ = r.Close()
-	r = lead(t, o)
-	check("read again", r)
-	save(t, r, Changes{ServerFacts: []*model.ServerFacts{withNICs(1, macOf(5))}, DeleteServers: []model.ServerName{"server-3"}})
-	want["server-1"], want["server-3"] = []string{macOf(1), macOf(2), macOf(3), macOf(5)}, nil
-	check("another inventory", r)
+	check := func(when string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, r.MACs("server-1"), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	sight(macOf(1), macOf(2))
+	check("before it was powered on")
+	late := *rec
+	late.Asked = &model.PowerAsked{Want: model.PowerOn, At: time.Now().Add(time.Hour)}
+	save(t, r, Changes{Servers: []*model.ServerRecord{&late}})
+	check("when they asked before it was powered on")
+	on := *rec
+	on.Asked = &model.PowerAsked{Want: model.PowerOn, At: ticket.ArmedAt}
+	save(t, r, Changes{Servers: []*model.ServerRecord{&on}})
+	check("once it was powered on", macOf(1), macOf(2))
+	if offer, ok := r.Offer(macOf(2)); !ok || offer.Server != "server-1" {
+		t.Errorf("got %v %v, want its offer", offer, ok)
+	}
+	save(t, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(7, model.PurposeDiscovery), model.MACByRecord, macOf(2))}})
+	if offer, ok := r.Offer(macOf(2)); !ok || offer.Server != "server-7" {
+		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", offer, ok)
+	}
+	save(t, r, Changes{DeleteServers: []model.ServerName{"server-7"}})
+	off := on
+	off.State, off.Asked = model.StateDiscovery, &model.PowerAsked{Want: model.PowerOff, At: now}
+	save(t, r, Changes{Servers: []*model.ServerRecord{&off}})
+	check("while it goes off", macOf(1), macOf(2))
+	known := off
+	known.MACs = []model.ServerMAC{{Address: macOf(3), IdentifiedBy: model.MACByBMC}}
+	save(t, r, Changes{Servers: []*model.ServerRecord{&known}})
+	check("once its BMC showed one", macOf(3))
+	sight(macOf(3))
+	if n := len(r.Observed().Progress["server-1"].Sightings); n != 2 {
+		t.Errorf("%d sightings are kept, want 2 without the one that is known", n)
+	}
+	save(t, r, Changes{Servers: []*model.ServerRecord{&off}})
+	for n := range model.MaxSightings {
+		sight(macOf(10 + n))
+	}
+	if p := r.Observed().Progress["server-1"]; len(p.Sightings) != model.MaxSightings || !p.SightedMore {
+		t.Errorf("%d sightings are kept, more is %v; want %d and true", len(p.Sightings), p.SightedMore, model.MaxSightings)
+	}
+	ended, spent := off, *ticket
+	spent.Ended, ended.Ticket = model.TicketSpent, &spent
+	save(t, r, Changes{Servers: []*model.ServerRecord{&ended}})
+	check("after its ticket")
+	if err := r.NoteSighting(t.Context(), ticket, macOf(5)); !errors.Is(err, ErrTicketSpent) {
+		t.Errorf("got %v, want ErrTicketSpent", err)
+	}
 }
 
 // The index says what a look through everything says, after any history.
 func TestMACIndexIsAsEverythingSays(t *testing.T) {
+	sources := []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting, model.MACByRecord}
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 2))
-		some := func() (macs []string) {
-			for range random.IntN(4) {
-				macs = append(macs, macOf(random.IntN(8)))
-			}
-			return macs
-		}
 		m := newMemory()
 		for step := range 60 {
-			name := fmt.Sprint("server-", random.IntN(4))
-			ch := change{key: key{bucketServerFacts, name}}
-			var v any = withNICs(0, some()...)
-			if random.IntN(2) == 0 {
-				ch.bucket, v = bucketProbe, nicReport(some(), some())
+			n := random.IntN(4)
+			rec := serverRecord(n, model.PurposeDiscovery)
+			for range random.IntN(4) {
+				withMACs(rec, sources[random.IntN(len(sources))], macOf(random.IntN(8)))
 			}
+			ch := change{key: key{bucketServer, string(rec.Name)}}
 			if random.IntN(4) > 0 {
-				ch.value, _ = json.Marshal(v)
+				ch.value, _ = json.Marshal(rec)
 			}
 			if step%20 == 19 { // a standby loads everything again
 				all, err := m.all()
@@ -172,50 +210,31 @@ func TestMACIndexIsAsEverythingSays(t *testing.T) {
 
 func compareMACs(t *testing.T, m *memory) {
 	t.Helper()
-	want := make(map[macAddress]map[model.ServerName]bool)
-	note := func(server model.ServerName, text string) {
-		mac, _ := parseMAC(text)
-		if want[mac] == nil {
-			want[mac] = make(map[model.ServerName]bool)
-		}
-		want[mac][server] = true
-	}
-	for name, f := range m.state.ServerFacts {
-		for _, nic := range f.Inventory.NetworkInterfaces {
-			note(name, nic.MACAddress)
-		}
-	}
-	for name, p := range m.state.Probes {
-		for _, nic := range p.Data.NICs {
-			note(name, nic.MAC)
-		}
-		for _, i := range p.Data.NetworkInterfaces {
-			note(name, i.MACAddress)
+	by := make(map[macAddress]map[int][]model.ServerName) // by weight of the source
+	for name, rec := range m.state.Servers {
+		for _, held := range rec.MACs {
+			mac, _ := parseMAC(held.Address)
+			if by[mac] == nil {
+				by[mac] = make(map[int][]model.ServerName)
+			}
+			if w := weight(held.IdentifiedBy); !slices.Contains(by[mac][w], name) {
+				by[mac][w] = append(by[mac][w], name)
+			}
 		}
 	}
-	got := make(map[macAddress]map[model.ServerName]bool)
-	for mac, servers := range m.byMAC {
-		got[mac] = make(map[model.ServerName]bool)
-		for _, s := range servers {
-			got[mac][s] = true
-		}
+	if len(by) != len(m.byMAC) {
+		t.Fatalf("%d MAC addresses are indexed, want %d", len(m.byMAC), len(by))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Fatalf("index (-want +got):\n%s", diff)
-	}
-	macs := make(map[model.ServerName][]string)
-	for _, mac := range slices.SortedFunc(maps.Keys(want), func(a, b macAddress) int { return bytes.Compare(a[:], b[:]) }) {
-		for server := range want[mac] {
-			macs[server] = append(macs[server], mac.String())
-		}
-	}
-	if diff := cmp.Diff(macs, m.macs); diff != "" {
-		t.Fatalf("MAC addresses of servers (-want +got):\n%s", diff)
-	}
-	for mac, servers := range want {
+	for mac, servers := range by {
+		best := servers[slices.Max(slices.Collect(maps.Keys(servers)))]
 		only, ok := m.byMAC.only(mac)
-		if ok != (len(servers) == 1) || ok && !slices.Contains(slices.Collect(maps.Keys(servers)), only) {
+		if ok != (len(best) == 1) || ok && only != best[0] {
 			t.Fatalf("%s: %q %v of %v", mac, only, ok, servers)
+		}
+		for name := range m.state.Servers {
+			if has := slices.Contains(m.macsOf(name), mac.String()); has != (ok && only == name) {
+				t.Fatalf("%s is among the MAC addresses of %s: %v, of %v", mac, name, has, servers)
+			}
 		}
 	}
 }

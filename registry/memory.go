@@ -28,7 +28,7 @@ type memory struct {
 	byUUID map[string][]model.ServerName // by each of a server's spellings
 	byBlob map[blob]map[model.ServerName]*model.Ticket
 	byMAC  macIndex
-	macs   map[model.ServerName][]string // canonical, sorted
+	macs   map[model.ServerName][]heldMAC // what byMAC has of each
 
 	byIP    map[string]string   // MAC address of the endpoint facts with an IP
 	roaming map[string]struct{} // MAC addresses of those without
@@ -55,7 +55,7 @@ func (m *memory) clear() {
 	m.state, m.shared = *model.NewObserved(), make(map[bucket]bool)
 	m.byUUID = make(map[string][]model.ServerName)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
-	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]string)
+	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]heldMAC)
 	m.byIP, m.roaming = make(map[string]string), make(map[string]struct{})
 }
 
@@ -72,18 +72,18 @@ type column struct {
 // columns are the buckets whose values mean something to this package; the
 // others are sealed.
 var columns = map[bucket]column{
-	bucketFleet:        {decode[model.FleetRecord], getFleet, putFleet},
-	bucketServer:       {decode[model.ServerRecord], servers.get, putServer},
+	bucketFleet:        single(func(o *model.Observed) *model.FleetRecord { return &o.Fleet }),
+	bucketServer:       lists(column{decode[model.ServerRecord], servers.get, putServer}),
 	bucketBMC:          mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
 	bucketClaim:        mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
 	bucketBMCFacts:     mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
-	bucketServerFacts:  indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }), inventoryMACs),
-	bucketProbe:        indexed(mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }), probeMACs),
+	bucketServerFacts:  mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
+	bucketProbe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
 	bucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
 	bucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
 	bucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
-	bucketPublished:    {decode[model.Published], getPublished, putPublished},
-	bucketProgress:     mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress }),
+	bucketPublished:    single(func(o *model.Observed) *model.Published { return &o.Published }),
+	bucketProgress:     lists(mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress })),
 
 	bucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
 	bucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
@@ -117,30 +117,21 @@ func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
 	return column{decode[V], get, put}
 }
 
-// getFleet returns a copy, for the one in o is overwritten.
-func getFleet(o *model.Observed, _ string) any {
-	fleet := o.Fleet
-	return &fleet
-}
-
-func putFleet(m *memory, _ bucket, _ string, v any) {
-	m.state.Fleet = model.FleetRecord{}
-	if v != nil {
-		m.state.Fleet = *v.(*model.FleetRecord)
+// single is the column of a bucket with one value. Its get returns a copy, for the value
+// in model.Observed is overwritten.
+func single[V any](in func(*model.Observed) *V) column {
+	get := func(o *model.Observed, _ string) any {
+		v := *in(o)
+		return &v
 	}
-}
-
-// getPublished returns a copy, for the one in o is overwritten.
-func getPublished(o *model.Observed, _ string) any {
-	published := o.Published
-	return &published
-}
-
-func putPublished(m *memory, _ bucket, _ string, v any) {
-	m.state.Published = model.Published{}
-	if v != nil {
-		m.state.Published = *v.(*model.Published)
+	put := func(m *memory, _ bucket, _ string, v any) {
+		var value V
+		if v != nil {
+			value = *v.(*V)
+		}
+		*in(&m.state) = value
 	}
+	return column{decode[V], get, put}
 }
 
 var servers = mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers })
@@ -479,11 +470,18 @@ func (m *memory) serverWith(mac macAddress) (*model.ServerRecord, *model.Progres
 	return m.state.Servers[name], m.state.Progress[name]
 }
 
-// macsOf returns the MAC addresses of a server. Nobody changes them.
+// macsOf returns the MAC addresses that are one server's alone.
 func (m *memory) macsOf(server model.ServerName) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.macs[server]
+	held := m.macs[server]
+	macs := make([]string, 0, len(held))
+	for _, h := range held {
+		if only, ok := m.byMAC.only(h.mac); ok && only == server {
+			macs = append(macs, h.text)
+		}
+	}
+	return macs
 }
 
 // pinned returns a ticket that lets its server fetch b.

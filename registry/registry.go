@@ -46,10 +46,10 @@ type Options struct {
 	// OpenEndpoint lets probes report without a token in the path, as upstream's do
 	// (configuration registry.requireToken: false).
 	OpenEndpoint bool
-	// Bound says whether a server may report from an address: "" or why not, and a
-	// sentence for people. It is asked for servers that are known, before anything is
-	// told of them; nil lets everybody report.
-	Bound func(offer model.Offer, client netip.Addr) (model.TicketRefusal, string)
+	// Bound says who reports from an address, and whether a server may do so: "" or why
+	// not, and a sentence for people. It is asked for servers that are known, before
+	// anything is told of them; nil lets everybody report.
+	Bound func(offer model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string)
 	// MaxBody is the size of the largest report in bytes; default 4 MiB.
 	MaxBody int64
 
@@ -80,6 +80,7 @@ type Registry struct {
 	memory  *memory
 	sealer  sealer
 	tokens  model.TokenKey
+	digests model.DigestKey
 	// sealCheck is what the store keeps to tell other seal keys by.
 	sealCheck []byte
 	metrics   *metrics
@@ -124,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 		return nil, fmt.Errorf("open registry: %w", err)
 	}
 	r := &Registry{
-		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, sealCheck: keys.check,
+		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, digests: keys.digests, sealCheck: keys.check,
 		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(), uses: newPendingUses(),
 		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
@@ -218,6 +219,9 @@ func (r *Registry) Healthy() error {
 
 // TokenKey makes the tokens of boot tickets.
 func (r *Registry) TokenKey() model.TokenKey { return r.tokens }
+
+// DigestKey makes the digests of what machines boot.
+func (r *Registry) DigestKey() model.DigestKey { return r.digests }
 
 // Changes is what one Save does: all of it or nothing.
 type Changes struct {

@@ -24,9 +24,10 @@ const SealKeySize = 32
 
 // Labels of the keys that are derived from the seal key.
 const (
-	labelSeal  = "ingot: sealed values, AES-256-GCM"
-	labelToken = "ingot: tokens of boot tickets"
-	labelCheck = "ingot: check value of the seal key"
+	labelSeal   = "ingot: sealed values, AES-256-GCM"
+	labelToken  = "ingot: tokens of boot tickets"
+	labelCheck  = "ingot: check value of the seal key"
+	labelDigest = "ingot: digests of what is booted"
 )
 
 // LoadSealKey reads the key that secrets in the store are sealed with and that
@@ -106,9 +107,10 @@ type sealer struct{ aead cipher.AEAD }
 // derivedKeys are the keys in use, and check, which tells whether another seal key is
 // the same and says nothing of it otherwise.
 type derivedKeys struct {
-	sealer sealer
-	tokens model.TokenKey
-	check  []byte
+	sealer  sealer
+	tokens  model.TokenKey
+	digests model.DigestKey
+	check   []byte
 }
 
 // deriveKeys makes the keys in use from the seal key.
@@ -118,8 +120,9 @@ func deriveKeys(sealKey []byte) (derivedKeys, error) {
 	}
 	forSeals, errSeal := hkdf.Key(sha256.New, sealKey, nil, labelSeal, 32)
 	forTokens, errToken := hkdf.Key(sha256.New, sealKey, nil, labelToken, 32)
+	forDigests, errDigest := hkdf.Key(sha256.New, sealKey, nil, labelDigest, 32)
 	check, errCheck := hkdf.Key(sha256.New, sealKey, nil, labelCheck, 32)
-	if err := errors.Join(errSeal, errToken, errCheck); err != nil {
+	if err := errors.Join(errSeal, errToken, errDigest, errCheck); err != nil {
 		return derivedKeys{}, fmt.Errorf("derive keys: %w", err)
 	}
 	block, err := aes.NewCipher(forSeals)
@@ -130,7 +133,9 @@ func deriveKeys(sealKey []byte) (derivedKeys, error) {
 	if err != nil {
 		return derivedKeys{}, fmt.Errorf("derive keys: %w", err)
 	}
-	return derivedKeys{sealer{aead}, model.NewTokenKey(forTokens), []byte(hex.EncodeToString(check))}, nil
+	return derivedKeys{
+		sealer{aead}, model.NewTokenKey(forTokens), model.NewDigestKey(forDigests), []byte(hex.EncodeToString(check)),
+	}, nil
 }
 
 func (s sealer) seal(k key, plain []byte) []byte {

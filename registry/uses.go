@@ -28,16 +28,17 @@ const (
 	maxPendingRefused = maxPendingUses / 2
 )
 
-// Use notes that t was asked for something by a client, which may be unknown: the
-// zero value. It returns at once: Run writes what was noted about once a second.
+// Use notes that t was asked for something. Who asked may be unknown: the zero value. It
+// returns at once: Run writes what was noted about once a second.
 // Uses of a ticket that is not its server's newest any more are dropped, and so are
 // those for which there is no room.
-func (r *Registry) Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refusal model.TicketRefusal) {
+func (r *Registry) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refusal model.TicketRefusal) {
 	if t == nil {
 		return
 	}
 	now := r.options.Clock().UTC()
-	u := use{what: what, client: client.Unmap(), refusal: refusal, first: now, last: now, count: 1}
+	by.Client = by.Client.Unmap()
+	u := use{what: what, by: by, refusal: refusal, first: now, last: now, count: 1}
 	if !r.uses.add(ticketKey{t.Server, t.ID}, u, now) {
 		r.metrics.unnoted.Inc()
 	}
@@ -46,14 +47,14 @@ func (r *Registry) Use(t *model.Ticket, what model.TicketThing, client netip.Add
 // use is a model.TicketUse whose client needs no memory.
 type use struct {
 	what        model.TicketThing
-	client      netip.Addr
+	by          model.Asker
 	refusal     model.TicketRefusal
 	first, last time.Time
 	count       int
 }
 
 func (u *use) isLike(other *use) bool {
-	return u.what == other.what && u.client == other.client && u.refusal == other.refusal
+	return u.what == other.what && u.by == other.by && u.refusal == other.refusal
 }
 
 // join takes in a use that is like u.
@@ -71,7 +72,8 @@ func (u *use) isRefused() bool { return u.refusal != "" }
 
 func (u *use) shown() model.TicketUse {
 	return model.TicketUse{
-		What: u.what, Client: clientText(u.client), Refusal: u.refusal, First: u.first, Last: u.last, Count: u.count,
+		What: u.what, Client: clientText(u.by.Client), MAC: u.by.MAC, Own: u.by.Own, Token: u.by.Token, Port: u.by.Port,
+		Refusal: u.refusal, First: u.first, Last: u.last, Count: u.count,
 	}
 }
 
@@ -290,7 +292,9 @@ func joinUse(known []model.TicketUse, u model.TicketUse) (joined []model.TicketU
 // indexOf returns the place of the known use that is like u, -1 if there is none.
 func indexOf(known []model.TicketUse, u *model.TicketUse) int {
 	return slices.IndexFunc(known, func(k model.TicketUse) bool {
-		return k.What == u.What && k.Client == u.Client && k.Refusal == u.Refusal
+		like := *u
+		like.First, like.Last, like.Count = k.First, k.Last, k.Count
+		return k == like
 	})
 }
 

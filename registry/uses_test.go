@@ -65,17 +65,17 @@ func TestUsesAreKeptBesideTheStages(t *testing.T) {
 		rec := serverRecord(0, model.PurposeClaim)
 		save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 
-		r.Use(rec.Ticket, model.ThingScript, clientA, "")
-		r.Use(rec.Ticket, model.ThingScript, netip.MustParseAddr("::ffff:192.0.2.7"), "") // the same one
-		r.Use(rec.Ticket, model.ThingIgnition, clientB, model.RefusedAddress)
+		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
+		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: netip.MustParseAddr("::ffff:192.0.2.7")}, "") // the same one
+		r.Use(rec.Ticket, model.ThingIgnition, model.Asker{Client: clientB}, model.RefusedAddress)
 		r.saveUses(t.Context(), everyTicket)
 		c.add(time.Second)
 		if err := r.Note(t.Context(), rec.Ticket, model.StageScript, clientA); err != nil {
 			t.Fatal(err)
 		}
 		c.add(time.Second)
-		r.Use(rec.Ticket, model.ThingImage, netip.Addr{}, "")
-		r.Use(rec.Ticket, model.ThingScript, clientA, "")
+		r.Use(rec.Ticket, model.ThingImage, model.Asker{}, "")
+		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 		r.saveUses(t.Context(), everyTicket)
 
 		want := model.NewObserved()
@@ -120,7 +120,7 @@ func TestUsesOfTicketsThatAreNotTheNewestAreDropped(t *testing.T) {
 			rec := serverRecord(0, model.PurposeClaim)
 			rec.Ticket = c.newest
 			save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-			r.Use(c.used, model.ThingScript, clientA, "")
+			r.Use(c.used, model.ThingScript, model.Asker{Client: clientA}, "")
 			r.saveUses(t.Context(), everyTicket)
 			wantUses(t, r, "server-0", c.want...)
 			if r.uses.total != 0 || len(r.uses.tickets) != 0 {
@@ -135,12 +135,12 @@ func TestUsesBeginAnewWithATicket(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	rec := serverRecord(0, model.PurposeClaim)
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-	r.Use(rec.Ticket, model.ThingScript, clientA, "")
+	r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	next := serverRecord(0, model.PurposeClaim)
 	next.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
-	r.Use(next.Ticket, model.ThingIgnition, clientA, "")
+	r.Use(next.Ticket, model.ThingIgnition, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	want := &model.Progress{Ticket: "server-0-2", Uses: []model.TicketUse{
 		{What: model.ThingIgnition, Client: "192.0.2.7", First: now, Last: now, Count: 1},
@@ -152,7 +152,7 @@ func TestUsesBeginAnewWithATicket(t *testing.T) {
 
 func TestWhenUsesAreWritten(t *testing.T) {
 	script := func(client netip.Addr, refusal model.TicketRefusal) use {
-		return use{what: model.ThingScript, client: client, refusal: refusal, count: 1}
+		return use{what: model.ThingScript, by: model.Asker{Client: client}, refusal: refusal, count: 1}
 	}
 	shown := func(u use) model.TicketUse { return u.shown() }
 	var full []model.TicketUse
@@ -202,7 +202,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		began := time.Now().UTC()
 		stop, _ := run(t, r)
 		for range 600 {
-			r.Use(rec.Ticket, model.ThingScript, clientA, model.RefusedSpent)
+			r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(useCountEvery + useEvery)
@@ -219,7 +219,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		if again := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(bucketProgress))); again != writes {
 			t.Errorf("%v writes while nothing was used", again-writes)
 		}
-		r.Use(rec.Ticket, model.ThingScript, clientA, model.RefusedSpent)
+		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
 		want.Last, want.Count = time.Now().UTC(), 601
 		stop() // writes what waits
 		wantUses(t, r, "server-0", want)
@@ -234,7 +234,7 @@ func TestNewUseIsWrittenWithinASecond(t *testing.T) {
 		run(t, r)
 		time.Sleep(10 * time.Millisecond)
 		at := time.Now().UTC()
-		r.Use(rec.Ticket, model.ThingScript, clientA, "")
+		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 		time.Sleep(useEvery)
 		synctest.Wait()
 		wantUses(t, r, "server-0", model.TicketUse{What: model.ThingScript, Client: "192.0.2.7", First: at, Last: at, Count: 1})
@@ -252,11 +252,11 @@ func TestRefusalsLeaveRoomForTheServer(t *testing.T) {
 		if addr = addr.Next(); i%50 == 49 {
 			r.saveUses(t.Context(), everyTicket)
 		}
-		r.Use(rec.Ticket, model.ThingScript, addr, model.RefusedToken)
+		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: addr}, model.RefusedToken)
 	}
 	for range 10 * model.MaxTicketUses {
 		addr = addr.Next()
-		r.Use(rec.Ticket, model.ThingImage, addr, "")
+		r.Use(rec.Ticket, model.ThingImage, model.Asker{Client: addr}, "")
 	}
 	r.saveUses(t.Context(), everyTicket)
 	count := make(map[model.TicketRefusal]int)
@@ -274,8 +274,8 @@ func TestRefusalsLeaveRoomForTheServer(t *testing.T) {
 
 func TestPendingUsesAreBounded(t *testing.T) {
 	p := newPendingUses()
-	refused := use{what: model.ThingScript, client: clientA, refusal: model.RefusedToken, count: 1}
-	served := use{what: model.ThingScript, client: clientA, count: 1}
+	refused := use{what: model.ThingScript, by: model.Asker{Client: clientA}, refusal: model.RefusedToken, count: 1}
+	served := use{what: model.ThingScript, by: model.Asker{Client: clientA}, count: 1}
 	for i := range 3 * maxPendingUses {
 		p.add(ticketKey{model.ServerName(fmt.Sprint(i)), "t"}, refused, now)
 	}
@@ -316,10 +316,10 @@ func TestUsesWaitForAStoreThatDoesNotAnswer(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	s := &brokenStore{r.store, errors.New("no answer")}
 	r.store = s
-	r.Use(rec.Ticket, model.ThingScript, clientA, "")
+	r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	c.add(time.Second)
-	r.Use(rec.Ticket, model.ThingScript, clientA, "")
+	r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, "")
 	r.saveUses(t.Context(), everyTicket)
 	wantUses(t, r, "server-0")
 	s.broken = nil
@@ -337,7 +337,7 @@ func TestUsesAreCountedWhileTheyAreWritten(t *testing.T) {
 	for range users {
 		all.Go(func() {
 			for range each {
-				r.Use(rec.Ticket, model.ThingImage, clientA, "")
+				r.Use(rec.Ticket, model.ThingImage, model.Asker{Client: clientA}, "")
 			}
 		})
 	}

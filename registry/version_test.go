@@ -2,8 +2,11 @@ package registry
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"testing"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
@@ -216,6 +219,11 @@ func TestTheFenceIsRaised(t *testing.T) {
 		if err := r.RaiseFence(t.Context(), fence+1000); err != nil || r.Fence() != fence+1001 {
 			t.Errorf("above %d: %d, %v", fence+1000, r.Fence(), err)
 		}
+		for _, mad := range []uint64{maxFence + 1, math.MaxUint64} {
+			if err := r.RaiseFence(t.Context(), mad); err == nil || r.Fence() != fence+1001 {
+				t.Errorf("above %d: %d, %v", mad, r.Fence(), err)
+			}
+		}
 		save(t, r, everything())
 		if v := r.Observed().Fleet.Version; v.Fence != fence+1001 {
 			t.Errorf("saved with version %s", v)
@@ -224,9 +232,76 @@ func TestTheFenceIsRaised(t *testing.T) {
 		if err := r.RaiseFence(t.Context(), fence+2000); err != nil || r.Fence() != fence+2001 {
 			t.Errorf("in a lost store: %d, %v", r.Fence(), err)
 		}
+		if l, err := loadByTurn(t, r); err != nil || l.fresh || len(l.contents[bucketServer]) != 1 {
+			t.Errorf("the lost store was not written again: %v", err)
+		}
 		_ = r.Close()
 		if again := lead(t, b.options); again.Fence() <= fence+2001 {
 			t.Errorf("the next leader has %d", again.Fence())
+		}
+	})
+}
+
+// The answer to a raise can be lost. The number that it left in the store is ours for as
+// long as the lease is, and another's otherwise.
+func TestTheFenceIsRaisedOnceMore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lease string // who has it, "" if nobody does
+		want  error
+	}{
+		"after a lost answer":          {"us", nil},
+		"by another who leads":         {"another", ErrFenced},
+		"by another who leads no more": {"", ErrFenced},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := miniredis.RunT(t)
+			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
+			above := r.Fence() + 10
+			_ = m.Set("{ingot}:fence", fmt.Sprint(above+1))
+			switch tt.lease {
+			case "":
+				m.Del("{ingot}:lease")
+			case "another":
+				_ = m.Set("{ingot}:lease", tt.lease)
+			}
+			if err := r.RaiseFence(t.Context(), above); !errors.Is(err, tt.want) {
+				t.Fatalf("got %v, want %v", err, tt.want)
+			}
+			if want := map[error]uint64{nil: above + 1}[tt.want]; r.Fence() != want {
+				t.Errorf("fence %d, want %d", r.Fence(), want)
+			}
+		})
+	}
+}
+
+// A store may lose no more than a fencing number. It is written again, for numbers would
+// be given out anew.
+func TestALostFenceIsWrittenAgain(t *testing.T) {
+	for name, notice := range map[string]func(*Registry) error{
+		"by a commit":        func(r *Registry) error { return r.Save(t.Context(), everything()) },
+		"by a renewal":       func(r *Registry) error { return r.keep(t.Context()) },
+		"by a higher number": func(r *Registry) error { return r.RaiseFence(t.Context(), r.Fence()+1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := miniredis.RunT(t)
+			r := lead(t, Options{RedisURL: "redis://" + m.Addr()})
+			_ = m.Set("{ingot}:fence", "1")
+			if err := notice(r); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := m.Get("{ingot}:fence"); got != fmt.Sprint(r.Fence()) {
+				t.Errorf("the store shows %s, ours is %d", got, r.Fence())
+			}
+		})
+	}
+	t.Run("by who leads next", func(t *testing.T) {
+		m := miniredis.RunT(t)
+		o := Options{RedisURL: "redis://" + m.Addr()}
+		leader, standby := lead(t, o), open(t, o)
+		_ = m.Set("{ingot}:fence", "1")
+		m.Del("{ingot}:lease")
+		if err := standby.Lead(t.Context()); err != nil || standby.Fence() <= leader.Fence() {
+			t.Errorf("fence %d after %d, %v", standby.Fence(), leader.Fence(), err)
 		}
 	})
 }
@@ -235,16 +310,18 @@ func TestTheFenceIsRaised(t *testing.T) {
 func TestALeaderHasAHigherFenceThanAnyRecord(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		rec := &model.ClaimRecord{Name: "default/web", Version: model.Version{Fence: r.Fence() + 50, Seq: 3}}
-		if err := r.Restore(t.Context(), model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}); err != nil {
-			t.Fatal(err)
+		for _, more := range []uint64{1, 50} { // 1: that which the next leader would have
+			rec := &model.ClaimRecord{Name: "default/web", Version: model.Version{Fence: r.Fence() + more, Seq: 3}}
+			if err := r.Restore(t.Context(), model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}); err != nil {
+				t.Fatal(err)
+			}
+			_ = r.Close()
+			r = lead(t, b.options)
+			if r.Fence() <= rec.Version.Fence {
+				t.Errorf("fence %d, a record has %s", r.Fence(), rec.Version)
+			}
+			save(t, r, everything())
 		}
-		_ = r.Close()
-		again := lead(t, b.options)
-		if again.Fence() <= rec.Version.Fence {
-			t.Errorf("fence %d, a record has %s", again.Fence(), rec.Version)
-		}
-		save(t, again, everything())
 	})
 }
 
@@ -299,8 +376,21 @@ func TestALeadThatEndedDoesNotComeBack(t *testing.T) {
 		if err := r.Lead(t.Context()); !errors.Is(err, ErrLeadershipLost) {
 			t.Errorf("Lead: %v", err)
 		}
+		r.setFence(7) // as one who was about to when it ended
 		if state, _ := r.LeadState(); r.Leading() || r.Fence() != 0 || state != LeadEnded {
 			t.Errorf("leading %v, fence %d, %s", r.Leading(), r.Fence(), state)
 		}
 	})
+}
+
+// One that never led ends, too, rather than follow for ever.
+func TestAStandbyThatMayNotLeadEnds(t *testing.T) {
+	m := miniredis.RunT(t)
+	o := Options{RedisURL: "redis://" + m.Addr()}
+	lead(t, o)
+	standby := open(t, o)
+	standby.EndLead()
+	if err := standby.Run(t.Context()); !errors.Is(err, ErrLeadershipLost) {
+		t.Errorf("Run: %v", err)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"ingot/model"
@@ -163,6 +165,20 @@ func (b *BMC) unlisten() {
 	}
 }
 
+// reopenWithin is how long a closed door waits for its port: the kernel may have lent
+// it to somebody's outgoing connection.
+const reopenWithin = 10 * time.Second
+
+// reopen opens the closed door again, where it was.
+func (b *BMC) reopen() error {
+	for end := time.Now().Add(reopenWithin); ; time.Sleep(20 * time.Millisecond) {
+		err := b.listen(b.Addr())
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
 // renewCertificate replaces the certificate and drops the connections that were
 // made with the old one.
 func (b *BMC) renewCertificate() error {
@@ -172,7 +188,7 @@ func (b *BMC) renewCertificate() error {
 	}
 	b.certificate.Store(cert)
 	b.unlisten()
-	return b.listen(b.Addr())
+	return b.reopen()
 }
 
 // move makes the BMC listen on another port.

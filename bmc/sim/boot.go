@@ -26,11 +26,12 @@ const (
 	postTimeout   = 10 * time.Second
 )
 
-// Ignition asks again when it gets no answer or one from 500 on, more and more
-// rarely.
+// Ignition, and an initial RAM disk that fetches its system, asks again when it gets no
+// answer or one from 500 on, more and more rarely.
 const (
-	ignitionAttempts  = 6
+	ignitionAttempts  = 60
 	ignitionFirstWait = 100 * time.Millisecond
+	ignitionLastWait  = time.Second
 )
 
 // choice is what the firmware boots from, in order.
@@ -258,7 +259,7 @@ func (s *Server) get(ctx context.Context, address, agent string) (*http.Response
 	if agent == ignitionAgent {
 		req.Header.Set("Accept", "application/vnd.coreos.ignition+json;version=3.5.0, */*;q=0.1")
 	}
-	resp, err := s.rack().hosts.Do(req)
+	resp, err := s.web().Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("fetch: %w", err)
 	}
@@ -333,12 +334,12 @@ const ignitionAgent = "Ignition/2.26.0"
 // the SHA-256 of the Ignition, in hexadecimal.
 func (b *booting) userland(ctx context.Context, img image) (p program, sum string, err error) {
 	if address := img.argument("gl.url"); address != "" {
-		if _, err := b.load(ctx, stageSquashfs, address); err != nil {
+		if err := b.squashfs(ctx, address); err != nil {
 			return program{}, "", err
 		}
 	}
 	address := img.argument("ignition.config.url")
-	if address == "" {
+	if address == "" || b.faults.has(FaultConfiguresItself) {
 		return program{}, "", nil
 	}
 	raw, err := b.ignition(ctx, address)
@@ -371,7 +372,19 @@ func (b *booting) ignition(ctx context.Context, address string) ([]byte, error) 
 		case attempt == ignitionAttempts || !sleep(ctx, wait):
 			return nil, fmt.Errorf("fetch Ignition: no answer in %d attempts", attempt)
 		}
-		wait *= 2
+		wait = min(2*wait, ignitionLastWait)
+	}
+}
+
+// squashfs fetches the system that an initial RAM disk goes on with.
+func (b *booting) squashfs(ctx context.Context, address string) error {
+	wait := ignitionFirstWait
+	for attempt := 1; ; attempt++ {
+		_, err := b.load(ctx, stageSquashfs, address)
+		if err == nil || !passing(err) || attempt == ignitionAttempts || !sleep(ctx, wait) {
+			return err
+		}
+		wait = min(2*wait, ignitionLastWait)
 	}
 }
 

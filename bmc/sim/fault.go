@@ -32,8 +32,17 @@ const (
 	FaultServerError Fault = "server-error"
 	// FaultNewCertificate gives the BMC another certificate, at once and once.
 	FaultNewCertificate Fault = "new-certificate"
+	// FaultOKError makes the BMC answer reads with 200 and an error, but for those of the
+	// public resources.
+	FaultOKError Fault = "ok-error"
+	// FaultBladesSwapped puts the BMC's machines into each other's places, the first into
+	// that of the last.
+	FaultBladesSwapped Fault = "blades-swapped"
 	// FaultNoSystems makes the collection of systems empty.
 	FaultNoSystems Fault = "no-systems"
+	// FaultCollectionEmpty leaves the members out of each collection, but not how many
+	// they are.
+	FaultCollectionEmpty Fault = "collection-empty"
 	// FaultNewAddress moves the BMC to another port, at once and once.
 	FaultNewAddress Fault = "new-address"
 )
@@ -62,6 +71,8 @@ const (
 	FaultUUIDMissing Fault = "uuid-missing"
 	// FaultUUIDZero makes the ComputerSystem's UUID all zeros.
 	FaultUUIDZero Fault = "uuid-zero"
+	// FaultMACsHidden leaves the MAC addresses out of the EthernetInterfaces.
+	FaultMACsHidden Fault = "macs-hidden"
 	// FaultUUIDSwapped shows the UUID FaultArgs.UUID, or that of the next server of the
 	// rack, as when blades were swapped.
 	FaultUUIDSwapped Fault = "uuid-swapped"
@@ -81,6 +92,9 @@ const (
 	FaultWipeFails Fault = "wipe-fails"
 	// FaultWipeHangs makes a wipe come half way and no further.
 	FaultWipeHangs Fault = "wipe-hangs"
+	// FaultDiskHidden hides disk FaultArgs.Disk (from 0) from what runs on the server, as
+	// a controller does that fails; the BMC still shows it.
+	FaultDiskHidden Fault = "disk-hidden"
 	// FaultProbeSilent makes the probe run and never report.
 	FaultProbeSilent Fault = "probe-silent"
 	// FaultProbeOtherUUID makes the probe report as FaultArgs.UUID, or as a UUID
@@ -90,6 +104,9 @@ const (
 	FaultHangAfterScript Fault = "hang-after-script"
 	// FaultHangAfterKernel makes a boot hang once the kernel is fetched.
 	FaultHangAfterKernel Fault = "hang-after-kernel"
+	// FaultConfiguresItself has a kernel from the network install what it brings along,
+	// and ask for no Ignition, as installers do with a configuration of their own.
+	FaultConfiguresItself Fault = "configures-itself"
 	// FaultBootStateSilent keeps an installed system from posting its boot state.
 	FaultBootStateSilent Fault = "bootstate-silent"
 )
@@ -115,19 +132,20 @@ var faultScopes = map[Fault]scope{
 	FaultRefuse: scopeBMC, FaultHang: scopeBMC, FaultUnauthorized: scopeBMC, FaultDropSessions: scopeBMC,
 	FaultSessionLimit: scopeBMC, FaultSlow: scopeBMC, FaultServerError: scopeBMC,
 	FaultNewCertificate: scopeBMC, FaultNewAddress: scopeBMC, FaultNoSystems: scopeBMC,
+	FaultOKError: scopeBMC, FaultCollectionEmpty: scopeBMC, FaultBladesSwapped: scopeBMC,
 
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
 	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
-	FaultUUIDZero: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,
+	FaultUUIDZero: scopeServer, FaultMACsHidden: scopeServer, FaultDiskHidden: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,
 	FaultProbeOtherUUID: scopeServer, FaultHangAfterScript: scopeServer, FaultHangAfterKernel: scopeServer,
-	FaultBootStateSilent: scopeServer, FaultUUIDSwapped: scopeServer, FaultFalseOff: scopeServer,
+	FaultBootStateSilent: scopeServer, FaultConfiguresItself: scopeServer, FaultUUIDSwapped: scopeServer, FaultFalseOff: scopeServer,
 	FaultResetFails: scopeServer, FaultResetDropped: scopeServer, FaultResetHangs: scopeServer, FaultResetLate: scopeServer,
 }
 
 // pretendedFaults are those of what a pretended machine runs.
 var pretendedFaults = []Fault{
-	FaultWipeFails, FaultWipeHangs, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent,
+	FaultWipeFails, FaultWipeHangs, FaultDiskHidden, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent, FaultConfiguresItself,
 }
 
 // Faults are all faults there are, sorted.
@@ -266,7 +284,7 @@ func (b *BMC) ClearFault(fault Fault) error {
 	was := b.faults.has(fault)
 	b.faults.remove(fault)
 	if was && fault == FaultRefuse {
-		return b.listen(b.Addr())
+		return b.reopen()
 	}
 	return nil
 }
@@ -286,7 +304,7 @@ func (s *Server) SetFault(fault Fault, args ...FaultArgs) error {
 	if err := s.machine.suffers(fault); err != nil {
 		return err
 	}
-	if fault == FaultWipeFails && (a.Disk < 0 || a.Disk >= len(s.hardware.disks)) {
+	if (fault == FaultWipeFails || fault == FaultDiskHidden) && (a.Disk < 0 || a.Disk >= len(s.hardware.disks)) {
 		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.hardware.disks)-1, a.Disk)
 	}
 	s.rack().opts.Log.Info("fault set", "server", string(s.name), "fault", string(fault))

@@ -3,8 +3,10 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -50,6 +52,27 @@ func TestABMCThatRefusesConnectionsComesBackWhereItWas(t *testing.T) {
 	if b.Addr() != addr {
 		t.Errorf("moved from %s to %s", addr, b.Addr())
 	}
+}
+
+func TestABMCWaitsForAPortThatWasLentMeanwhile(t *testing.T) {
+	b := start(t, sim.Options{}).BMCs()[0]
+	set(t, b, sim.FaultRefuse)
+	other, err := net.Listen("tcp", b.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := make(chan error, 1)
+	go func() { back <- b.ClearFault(sim.FaultRefuse) }()
+	select {
+	case err := <-back:
+		t.Fatalf("it came back on a port that another holds: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	_ = other.Close()
+	if err := receive(t, back); err != nil {
+		t.Fatal(err)
+	}
+	dial(t, b).get(system)
 }
 
 func TestABMCThatHangsAnswersOnceItIsCleared(t *testing.T) {
@@ -305,6 +328,20 @@ func TestFaultsOfTheUUID(t *testing.T) {
 	unset(t, s, sim.FaultUUIDZero)
 	if got := c.get(s.URI())["UUID"]; got != s.UUID() {
 		t.Errorf("cleared: %v", got)
+	}
+}
+
+func TestFaultOfMACs(t *testing.T) {
+	s := start(t, sim.Options{}).Servers()[0]
+	c := dial(t, s.BMC())
+	nic := func() map[string]any { return c.get(s.URI() + "/EthernetInterfaces/NIC1") }
+	set(t, s, sim.FaultMACsHidden)
+	if mac, there := nic()["MACAddress"]; there {
+		t.Errorf("hidden: %v", mac)
+	}
+	unset(t, s, sim.FaultMACsHidden)
+	if got := nic()["MACAddress"]; got != strings.ToUpper(s.MAC(0)) {
+		t.Errorf("cleared: %v, want that of its card %s", got, s.MAC(0))
 	}
 }
 

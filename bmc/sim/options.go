@@ -29,7 +29,11 @@ type Options struct {
 	// BootURL is the boot service that the machines' firmware finds, as a real one
 	// learns it by DHCP: http://127.0.0.1:8082. SetBootURL sets it later.
 	BootURL string
-	Delays  Delays
+	// HostNetwork, a prefix of this machine's own addresses such as 127.64.0.0/16, has each
+	// pretended machine ask from an address of its own, HostAddress; without it they all
+	// ask from wherever this process does.
+	HostNetwork netip.Prefix
+	Delays      Delays
 	// Personality is one of Personalities, "generic" when empty.
 	Personality string
 	// SessionLimit is how many Redfish sessions a BMC keeps open, 16 when 0.
@@ -134,6 +138,9 @@ func (o Options) validate() error {
 	}
 	if o.BootURL != "" {
 		errs = append(errs, checkBootURL(o.BootURL))
+	}
+	if n := o.HostNetwork; n.IsValid() && (!n.Addr().Is4() || 1<<(32-n.Bits()) < o.BMCs*o.SystemsPerBMC+2) {
+		errs = append(errs, fmt.Errorf("host network %s: one of IPv4 with an address for each server is needed", n))
 	}
 	if len(o.QEMU) > 0 {
 		errs = append(errs, checkQEMU(o.QEMU, o.BMCs*o.SystemsPerBMC))

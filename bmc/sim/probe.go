@@ -3,10 +3,13 @@ package sim
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,6 +99,9 @@ func progressURL(reportURL string) string {
 func (b *booting) halfWiped(p probeRun) model.ProbeWipeProgress {
 	progress := model.ProbeWipeProgress{SystemUUID: b.reportedUUID(p), Mode: p.wipe}
 	for i, d := range b.hardware.disks {
+		if b.hidden(i) {
+			continue
+		}
 		progress.Disks = append(progress.Disks, model.DiskProgress{
 			Name: d.name, Serial: b.diskSerial(i), SizeBytes: d.bytes, Method: d.wipeMethod(p.wipe), Percent: 50,
 		})
@@ -103,33 +109,56 @@ func (b *booting) halfWiped(p probeRun) model.ProbeWipeProgress {
 	return progress
 }
 
-// wipe erases the disks and says disk by disk how it went. The system is on the
-// first one.
+// wipe erases the disks and says disk by disk how it went.
 func (b *booting) wipe(mode string) []model.DiskWipe {
 	args, fails := b.faults.get(FaultWipeFails)
 	var disks []model.DiskWipe
+	var left []string // serial numbers of those that keep what is on them
 	for i, d := range b.hardware.disks {
-		w := model.DiskWipe{Name: d.name, Serial: b.diskSerial(i), Model: d.model, SizeBytes: d.bytes, Method: d.wipeMethod(mode), Result: model.WipeDone}
+		if b.hidden(i) {
+			left = append(left, b.diskSerial(i))
+			continue
+		}
+		w := model.DiskWipe{Name: d.name, Serial: b.diskSerial(i), Model: d.model, SizeBytes: d.bytes, WWID: b.wwid(i), Method: d.wipeMethod(mode), Result: model.WipeDone}
 		switch {
 		case mode == model.CleanupNone:
-			w.Result = model.WipeSkipped
+			w.Result, w.Reason = model.WipeSkipped, model.SkipMode
 		case fails && args.Disk == i:
 			w.Result, w.Error = model.WipeFailed, "write: input/output error"
-		case i == 0:
-			b.erase()
+			left = append(left, w.Serial)
 		}
 		disks = append(disks, w)
+	}
+	if mode != model.CleanupNone && len(left) < len(b.hardware.disks) {
+		b.erase(left)
 	}
 	return disks
 }
 
-func (b *booting) erase() {
+// erase erases the disks but those with the serial numbers in left. The system is on the
+// first one.
+func (b *booting) erase(left []string) {
 	b.during(b.life, func() {
-		b.logDisk(EventWiped, "disk erased", "")
-		b.disk = nil
+		e := Event{Kind: EventWiped, What: "disks erased", Left: left}
+		if b.disk != nil {
+			e.Image, e.IgnitionSHA256 = b.disk.Image, b.disk.IgnitionSHA256
+		}
+		b.log(e)
+		if !slices.Contains(left, b.diskSerial(0)) {
+			b.disk = nil
+		}
 		b.keep()
 	})
 }
+
+// hidden reports whether what runs on the server does not see a disk.
+func (s *Server) hidden(disk int) bool {
+	args, hides := s.faults.get(FaultDiskHidden)
+	return hides && args.Disk == disk
+}
+
+// wwid is the i-th disk's world-wide name.
+func (s *Server) wwid(i int) string { return "eui." + s.identity().part(i+10) }
 
 // wipeMethod is how a disk of this kind is wiped.
 func (d disk) wipeMethod(mode string) string {
@@ -159,7 +188,7 @@ func (s *Server) post(ctx context.Context, address string, body any) error {
 		return errors.New("post: the URL cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := s.rack().hosts.Do(req)
+	resp, err := s.web().Do(req)
 	if err != nil {
 		return fmt.Errorf("post: %w", withoutURL(err))
 	}
@@ -170,9 +199,24 @@ func (s *Server) post(ctx context.Context, address string, body any) error {
 	return nil
 }
 
+// HostAddress is the address that a pretended machine asks from, if it has one of its own.
+func (s *Server) HostAddress() netip.Addr {
+	network := s.rack().opts.HostNetwork
+	if !network.IsValid() {
+		return netip.Addr{}
+	}
+	a := network.Masked().Addr().As4()
+	n := binary.BigEndian.Uint32(a[:]) + uint32((s.bmc.number-1)*s.rack().opts.SystemsPerBMC+s.index) + 1
+	binary.BigEndian.PutUint32(a[:], n)
+	return netip.AddrFrom4(a)
+}
+
 // ip is the address of the i-th NIC, in the network that the rack's hosts have.
 func (s *Server) ip(i int) string {
 	n := (s.bmc.number-1)*maxSystemsPerBMC + s.index
+	if own := s.HostAddress(); own.IsValid() && i == 0 {
+		return own.String()
+	}
 	return fmt.Sprintf("10.%d.%d.%d", 16*(i+1)+n>>14, n>>7&0x7f, n&0x7f+1)
 }
 
@@ -244,9 +288,12 @@ func (s *Server) probeNeighbors() []model.ProbeLLDP {
 func (s *Server) probeDisks() []model.ProbeDisk {
 	var disks []model.ProbeDisk
 	for i, d := range s.hardware.disks {
+		if s.hidden(i) {
+			continue
+		}
 		disks = append(disks, model.ProbeDisk{
 			Path: "/dev/" + d.name, Name: d.name, Rotational: d.rotational(), Vendor: d.vendor, Model: d.model,
-			Serial: s.diskSerial(i), WWID: "eui." + s.identity().part(i+10),
+			Serial: s.diskSerial(i), WWID: s.wwid(i),
 			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: d.bytes,
 		})
 	}

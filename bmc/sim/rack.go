@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -87,7 +89,8 @@ func (r *Rack) addBMC(i int) error {
 }
 
 // newHostClient returns the HTTP client that all machines share, for the sake of
-// kept connections; each request carries its own deadline.
+// kept connections; each request carries its own deadline. One that asks from an address
+// of its own keeps none.
 func newHostClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		MaxIdleConns:        256,
@@ -95,6 +98,20 @@ func newHostClient() *http.Client {
 		IdleConnTimeout:     30 * time.Second,
 		DisableCompression:  true,
 	}}
+}
+
+// newOwnClient returns an HTTP client that asks from an address.
+func newOwnClient(from netip.Addr) *http.Client {
+	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice()}}
+	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true}}
+}
+
+// web is what a server fetches and posts with.
+func (s *Server) web() *http.Client {
+	if s.own != nil {
+		return s.own
+	}
+	return s.rack().hosts
 }
 
 // Run serves Redfish and runs the machines until ctx is done or the rack is

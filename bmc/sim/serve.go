@@ -89,6 +89,11 @@ func (b *BMC) answer(r *http.Request, body []byte) reply {
 	if !found {
 		return notFound(r.URL.Path)
 	}
+	if !public && reads(r.Method) && b.faults.has(FaultOKError) {
+		rep := failure(http.StatusInternalServerError, newMessage(msgInternalError))
+		rep.status = http.StatusOK
+		return rep
+	}
 	if !acceptsJSON(r.Header.Get("Accept")) {
 		return failure(http.StatusNotAcceptable, newMessage(msgHeader, "Accept"))
 	}
@@ -284,6 +289,9 @@ func (b *BMC) read(v view, query string) reply {
 		return failure(problem.status, problem.message)
 	}
 	o := v.render()
+	if v.node.ids != nil && b.faults.has(FaultCollectionEmpty) {
+		o["Members"] = []object{}
+	}
 	if q.only {
 		v, o = b.only(v, o)
 	}

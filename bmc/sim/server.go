@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ type Server struct {
 	serial string
 	model  string
 	faults faults
-	build  // what it is made of
+	build               // what it is made of
+	own    *http.Client // that asks from HostAddress; nil = the rack's
 
 	machine machine
 
@@ -180,6 +182,9 @@ func newServer(b *BMC, index int) (*Server, error) {
 		id:   memberID(r.kind.system, index, r.opts.SystemsPerBMC),
 		name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
 	}
+	if from := s.HostAddress(); from.IsValid() {
+		s.own = newOwnClient(from)
+	}
 	id := r.identity(string(s.name))
 	s.uuid, s.serial = id.uuid(), id.serial()
 	if r.kind.macUUID {
@@ -238,7 +243,18 @@ func (s *Server) UUID() string { return s.uuid }
 func (s *Server) BMC() *BMC { return s.bmc }
 
 // URI is the path of the server's ComputerSystem.
-func (s *Server) URI() string { return "/redfish/v1/Systems/" + s.id }
+func (s *Server) URI() string { return "/redfish/v1/Systems/" + s.place() }
+
+// place is the ID of the ComputerSystem that the machine is now.
+func (s *Server) place() string { return s.bmc.inPlaceOf(s).id }
+
+// inPlaceOf is the machine that is where s was when the rack was made.
+func (b *BMC) inPlaceOf(s *Server) *Server {
+	if s == nil || !b.faults.has(FaultBladesSwapped) {
+		return s
+	}
+	return b.servers[len(b.servers)-1-slices.Index(b.servers, s)]
+}
 
 // SerialNumber is the serial number of the server, not of a disk.
 func (s *Server) SerialNumber() string { return s.serial }

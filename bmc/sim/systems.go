@@ -92,7 +92,7 @@ func getSystem(v view) object {
 	power := s.reportedPower()
 	boot := s.bootObject()
 	o := object{
-		"Id": s.id, "Name": string(s.name), "Description": "Simulated machine", "SystemType": "Physical",
+		"Id": s.place(), "Name": string(s.name), "Description": "Simulated machine", "SystemType": "Physical",
 		"Manufacturer": k.manufacturer, "Model": s.model, "SKU": k.sku, "SerialNumber": s.serial,
 		"PartNumber": k.sku, "BiosVersion": k.bios, "HostName": "", "PowerState": string(power), "Status": status(),
 		"Boot": boot,
@@ -406,11 +406,15 @@ func getMemory(v view) object {
 
 func getNIC(v view) object {
 	s := v.server()
-	mac := strings.ToUpper(s.MAC(v.index()))
-	return object{
+	nic := object{
 		"Id": v.id(), "Name": v.id(), "Description": s.hardware.nicModel, "InterfaceEnabled": true, "LinkStatus": "LinkUp",
-		"MACAddress": mac, "PermanentMACAddress": mac, "SpeedMbps": s.hardware.nicMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
+		"SpeedMbps": s.hardware.nicMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
 	}
+	if !s.faults.has(FaultMACsHidden) {
+		mac := strings.ToUpper(s.MAC(v.index()))
+		nic["MACAddress"], nic["PermanentMACAddress"] = mac, mac
+	}
+	return nic
 }
 
 func getStorage(v view) object {

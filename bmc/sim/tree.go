@@ -46,7 +46,7 @@ type view struct {
 func (v view) id() string { return v.ids[len(v.ids)-1] }
 
 // server is the server that the path goes through.
-func (v view) server() *Server { return v.bmc.byID[v.ids[0]] }
+func (v view) server() *Server { return v.bmc.inPlaceOf(v.bmc.byID[v.ids[0]]) }
 
 // link is a link to what is below the resource.
 func (v view) link(below string) object { return link(v.path + "/" + below) }

@@ -31,7 +31,7 @@ const (
 	EventInstalled    EventKind = "Installed"    // on the disk, and runs; with Image and IgnitionSHA256
 	EventDiskBoot     EventKind = "DiskBoot"     // what is on the disk runs; with Image and IgnitionSHA256
 	EventNoDevice     EventKind = "NoDevice"     // nothing to boot from: it stays so until it is restarted
-	EventWiped        EventKind = "Wiped"        // with Image and IgnitionSHA256 of what was on the disk, if anything was
+	EventWiped        EventKind = "Wiped"        // with Image and IgnitionSHA256 of what was on the disk, if anything was, and Left
 	EventRequest      EventKind = "Request"      // that changes something was answered; with Method, URI, Reset and Status
 	EventPowerPressed EventKind = "PowerPressed" // a person pressed the button on the front
 )
@@ -64,6 +64,8 @@ type Event struct {
 
 	Image          string `json:"image,omitempty"` // as Disk.Image
 	IgnitionSHA256 string `json:"ignitionSHA256,omitempty"`
+	// Left are the serial numbers of the disks that a wipe left as they were.
+	Left []string `json:"left,omitempty"`
 
 	Method string `json:"method,omitempty"`
 	URI    string `json:"uri,omitempty"`

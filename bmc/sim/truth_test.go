@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -157,9 +158,37 @@ func TestFalseReadings(t *testing.T) {
 	if got := c.get(s.URI())["UUID"]; got != "4c4c4544-0059-3110-8035-b4c04f4d4232" {
 		t.Errorf("UUID %v", got)
 	}
+	set(sim.FaultCollectionEmpty, sim.FaultArgs{})
+	if got := c.get("/redfish/v1/Systems"); got["Members@odata.count"] != float64(1) || len(got["Members"].([]any)) != 0 {
+		t.Errorf("%v", got)
+	}
+	set(sim.FaultOKError, sim.FaultArgs{})
+	if got := c.get(s.URI()); got["error"] == nil || got["PowerState"] != nil {
+		t.Errorf("%v", got)
+	}
+	unset(t, s.BMC(), sim.FaultOKError)
 	set(sim.FaultNoSystems, sim.FaultArgs{})
 	if got := c.get("/redfish/v1/Systems")["Members@odata.count"]; got != float64(0) {
 		t.Errorf("%v systems", got)
+	}
+}
+
+// Machines that are swapped are in each other's places, with all that is asked of them.
+func TestBladesSwapped(t *testing.T) {
+	rack := start(t, sim.Options{BMCs: 1, SystemsPerBMC: 2})
+	first, second := rack.Servers()[0], rack.Servers()[1]
+	place := first.URI()
+	c := dial(t, first.BMC())
+	if got := c.get(place)["UUID"]; got != first.UUID() {
+		t.Errorf("UUID %v, want %s", got, first.UUID())
+	}
+	set(t, first.BMC(), sim.FaultBladesSwapped)
+	if got := c.get(place); got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) || second.URI() != place {
+		t.Errorf("%v at %s, and the second machine at %s; want %s", got["UUID"], got["@odata.id"], second.URI(), second.UUID())
+	}
+	c.do("POST", place+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
+	if n := len(first.Resets()); n != 0 || len(second.Resets()) != 1 {
+		t.Errorf("%d resets of the first machine, %d of the second", n, len(second.Resets()))
 	}
 }
 

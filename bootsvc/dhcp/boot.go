@@ -18,9 +18,13 @@ func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netbo
 	site := n.server.site(n.Name, local)
 	a, ok := n.bootFile(c, site, now)
 	a.Arch = c.Arch
+	if c.Kind != netboot.KindProbe {
+		a.MAC = c.MAC
+	}
 	result := "told"
 	if !ok {
 		result = string(a.Reason)
+		n.noteInVain(c, a.Reason)
 	}
 	n.metrics.boot(family(c.V6), string(c.Kind), result)
 	return a, site, ok
@@ -47,6 +51,17 @@ func (n *network) offerTo(c netboot.Client) (model.Offer, bool) {
 		}
 	}
 	return n.server.offers.Offer(c.MAC)
+}
+
+// noteInVain says that the firmware of a server asked what to boot while its ticket lets
+// it boot nothing. A UUID is no secret, so it is the server's by its MAC address alone.
+func (n *network) noteInVain(c netboot.Client, reason netboot.Reason) {
+	if reason != netboot.ReasonNoTicket || c.Kind == netboot.KindProbe || n.server.inVain == nil {
+		return
+	}
+	if o, ok := n.server.offers.Offer(c.MAC); ok && o.Ticket.Open() {
+		n.server.inVain(o.Ticket, c.MAC)
+	}
 }
 
 // noteTold says what boot file a server was told.

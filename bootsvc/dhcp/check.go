@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
@@ -90,6 +91,9 @@ func (c *checker) network(path string, n Network) {
 		}
 	}
 	c.bootURL(path+".bootURL", n.BootURL)
+	if _, err := netboot.ParseBinding(n.BindTickets); err != nil {
+		c.say(path+".bindTickets", "%v", err)
+	}
 	for i, s := range n.Subnets {
 		c.subnet(fmt.Sprintf("%s.subnets[%d]", path, i), n, s)
 	}

@@ -146,8 +146,7 @@ func TestRenewalsWhileTheStoreIsAway(t *testing.T) {
 		if len(log.all) != 1 || !strings.Contains(log.all[0], "cannot be stored") {
 			t.Errorf("said %q, want one line", log.all)
 		}
-		until := s.table.leased(mac1, model.RoleHost, time.Now().Add(59*time.Minute))
-		if len(until) != 1 {
+		if holder, _ := s.table.holder(a, time.Now().Add(59*time.Minute)); holder != mac1 {
 			t.Errorf("%s was not prolonged in memory", a)
 		}
 
@@ -201,8 +200,8 @@ func TestMovesAreStoredWhole(t *testing.T) {
 		if len(all) != 1 || all[0].Address != addr("192.0.2.250") {
 			t.Errorf("stored %+v, want the new address alone", all)
 		}
-		if got := s.table.leased(mac1, model.RoleHost, time.Now()); len(got) != 1 || got[0] != addr("192.0.2.250") {
-			t.Errorf("it holds %v, want the new address alone", got)
+		if holder, _ := s.table.holder(addr("192.0.2.250"), time.Now()); holder != mac1 {
+			t.Errorf("%q holds the new address", holder)
 		}
 	})
 }

@@ -30,6 +30,9 @@ type Network struct {
 	// BootURL is boot.url as machines on this network reach it; boot.url when empty.
 	BootURL string   `json:"bootURL"`
 	Subnets []Subnet `json:"subnets"`
+	// BindTickets is boot.bindTickets for who asks from the subnets, or by the link-local
+	// addresses of the interface; boot.bindTickets when empty.
+	BindTickets string `json:"bindTickets"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address
 	// is served if MACAllow is empty or names it, and MACDeny does not.
 	MACAllow []string `json:"macAllow"`

@@ -12,24 +12,10 @@ func (t *table) holder(a netip.Addr, now time.Time) (mac string, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{a, 0}]
-	if e == nil || e.declined || !e.live(now) {
+	if e == nil || e.declined || e.unproven || !e.live(now) {
 		return "", false
 	}
 	return e.mac, true
-}
-
-// leased returns the addresses that a MAC address has live leases on, on networks of
-// a role.
-func (t *table) leased(mac string, role model.NetworkRole, now time.Time) []netip.Addr {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var all []netip.Addr
-	for _, e := range t.leases[mac] {
-		if e.kind() != kindPrefix && e.live(now) && e.pool.subnet.network.Role == role {
-			all = append(all, e.address)
-		}
-	}
-	return all
 }
 
 // leaseOf returns the live lease of who asks on its link, a prefix when bits is not

@@ -23,6 +23,7 @@ type entry struct {
 	index         int   // in pool.ending
 	iaid          uint32
 	declined      bool
+	unproven      bool        // mac is the client's own word
 	leaving       bool        // its client gave it back, which is not stored yet
 	asker         association // that it is held for, or was last
 	shares        []share     // that hold the lease beside iaid

@@ -35,6 +35,12 @@ type Options struct {
 	Site func(network string, local netip.Addr) netboot.Site
 	// Note notes that the server of a ticket was told its boot file. It must not block.
 	Note func(told netboot.Answer, client netip.Addr)
+	// Heard is told what clients ask other DHCP servers for, and on which ports relays
+	// hear them; nil = nobody is.
+	Heard *netboot.Heard
+	// InVain notes that the firmware of a ticket's server asked what to boot, and was
+	// told nothing: the ticket does not let it boot any more. It must not block.
+	InVain func(t *model.Ticket, mac string)
 	// Keep reports whether a MAC address is that of a Reserved server, whose address
 	// is not given to others even when its lease has ended. It must neither block nor
 	// call the Server.
@@ -59,6 +65,8 @@ type Server struct {
 	loaders   *netboot.Loaders
 	site      func(string, netip.Addr) netboot.Site
 	note      func(netboot.Answer, netip.Addr)
+	heard     *netboot.Heard
+	inVain    func(*model.Ticket, string)
 	guard     *netboot.Guard
 	limits    *limiter
 	metrics   metrics
@@ -78,7 +86,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, offers: o.Offers, loaders: o.Loaders, site: o.Site, note: o.Note,
+		store: o.Store, identity: o.Identity, offers: o.Offers, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
 		guard: netboot.NewLoaderGuard(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
@@ -222,15 +230,10 @@ func (s *Server) Close() {
 // is now reserved for another keeps it until its lease ends.
 func (s *Server) SetReservations(all []Reservation) { s.table.setReservations(all) }
 
-// Holder returns the MAC address that has a live lease on a.
+// Holder returns the MAC address that has a live lease on a, unless that is only the
+// client's own word.
 func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
 	return s.table.holder(a.Unmap().WithZone(""), s.clock())
-}
-
-// Leased returns the addresses, of both IP versions, that a MAC address in canonical
-// spelling has live leases on, on host networks.
-func (s *Server) Leased(mac string) []netip.Addr {
-	return s.table.leased(mac, model.RoleHost, s.clock())
 }
 
 // Pools returns how full the ranges are.

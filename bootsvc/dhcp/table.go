@@ -44,6 +44,7 @@ type query struct {
 	mac      string // canonical
 	clientID string // hexadecimal, for people
 	iaid     uint32
+	unproven bool       // mac is the client's own word
 	wish     netip.Addr // the address asked for; invalid = none
 	bits     int        // length of the prefix asked for, 0 = an address
 	now      time.Time
@@ -244,7 +245,7 @@ func (t *table) set(e *entry, l model.Lease) {
 		e.pool.declined++
 	}
 	e.shares = e.shared(l)
-	e.mac, e.clientID, e.iaid, e.declined = l.MAC, l.ClientID, l.IAID, l.Declined
+	e.mac, e.clientID, e.iaid, e.declined, e.unproven = l.MAC, l.ClientID, l.IAID, l.Declined, l.Unproven
 	e.since, e.renewed, e.expires, e.held = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
 	if e.index < 0 {
 		heap.Push(&e.pool.ending, e)
@@ -285,7 +286,7 @@ func (t *table) remove(e *entry) {
 func (t *table) lease(e *entry, q query) model.Lease {
 	now := q.now.Truncate(time.Second).UTC()
 	l := e.lease()
-	l.ClientID, l.IAID, l.Renewed = q.clientID, q.iaid, now
+	l.ClientID, l.IAID, l.Unproven, l.Renewed = q.clientID, q.iaid, q.unproven, now
 	l.Expires = now.Add(e.pool.subnet.LeaseTime)
 	if e.expires == 0 {
 		l.Since = now
@@ -298,7 +299,7 @@ func (e *entry) lease() model.Lease {
 	return model.Lease{
 		Network: e.pool.subnet.network.Name, Role: e.pool.subnet.network.Role,
 		MAC: e.mac, Address: e.address, Bits: e.pool.bits, ClientID: e.clientID, IAID: e.iaid,
-		Since: timeOf(e.since), Renewed: timeOf(e.renewed), Expires: timeOf(e.expires), Declined: e.declined,
+		Since: timeOf(e.since), Renewed: timeOf(e.renewed), Expires: timeOf(e.expires), Declined: e.declined, Unproven: e.unproven,
 	}
 }
 

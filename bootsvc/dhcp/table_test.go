@@ -628,57 +628,10 @@ func TestADeviceHasOneLeaseOnEachLink(t *testing.T) {
 				commitNow(t, s, l)
 			}
 			var got []string
-			for _, a := range s.Leased(mac1) {
-				got = append(got, a.String())
+			for _, e := range s.table.leases[mac1] {
+				got = append(got, e.address.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestLeased(t *testing.T) {
-	now := t0
-	bmcs := Network{Name: "oob", Interface: "eth1", Role: model.RoleBMC, Subnets: []Subnet{{
-		CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.10-198.51.100.12"),
-	}}}
-	hosts := hosts()
-	hosts.Subnets = append(hosts.Subnets, Subnet{
-		CIDR: netip.MustParsePrefix("fd00::/64"), Range: rangeOf("fd00::10-fd00::12"), LeaseTime: 2 * time.Hour,
-		Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: 64},
-	})
-	s := testServer(t, Options{Networks: []Network{hosts, bmcs}, Clock: func() time.Time { return now }})
-	give := func(network, subnet int, mac string, bits int) {
-		q := query{network: s.networks[network], subnets: s.networks[network].subnets[subnet:][:1], mac: mac, bits: bits, now: t0}
-		l, err := s.table.offer(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		commitNow(t, s, l)
-	}
-	give(0, 0, mac1, 0)
-	give(0, 1, mac1, 0)
-	give(0, 1, mac1, 64)
-	give(1, 0, mac1, 0)
-	give(0, 0, mac2, 0)
-	if _, err := s.table.offer(ask(s, mac3, "", t0)); err != nil {
-		t.Fatal(err)
-	}
-	both := []netip.Addr{addr("192.0.2.10"), addr("fd00::10")}
-	for name, tc := range map[string]struct {
-		mac   string
-		after time.Duration
-		want  []netip.Addr
-	}{
-		"both IP versions, neither prefixes nor a BMC's": {mac1, 0, both},
-		"not what has ended":                             {mac1, time.Hour, both[1:]},
-		"not what is only offered":                       {mac3, 0, nil},
-		"nothing of one that nobody knows":               {"02:00:00:00:00:99", 0, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			now = t0.Add(tc.after)
-			if diff := cmp.Diff(tc.want, s.Leased(tc.mac), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

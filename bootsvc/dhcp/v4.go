@@ -1,6 +1,7 @@
 package dhcp
 
 import (
+	"bytes"
 	"encoding/hex"
 	"net"
 	"net/netip"
@@ -30,6 +31,7 @@ type relay4 struct {
 	address  netip.Addr // giaddr
 	link     netip.Addr // sub-option 5 (RFC 3527), else giaddr: the client's link
 	server   netip.Addr // sub-option 11 (RFC 5107): what clients take for the server
+	port     string     // sub-option 1 (RFC 3046): where it heard the client
 	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
 }
 
@@ -152,7 +154,11 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 		return p, drop4NotReady
 	}
 	p.relay = relayOf(parsed)
-	return p, n.route4(p)
+	drop := n.route4(p)
+	if drop == drop4None {
+		n.server.heard.On(p.mac, p.relay.port)
+	}
+	return p, drop
 }
 
 // validMAC reports whether mac is an Ethernet address that a client can have.
@@ -197,11 +203,25 @@ func relayOf(p *dhcpv4.DHCPv4) relay4 {
 		return r
 	}
 	r.link, r.server = address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
+	r.port = readable(info[uint8(dhcpv4.AgentCircuitIDSubOption.Code())])
 	_, r.fromPort = info[uint8(dhcpv4.RelaySourcePortSubOption.Code())]
 	if !r.link.IsValid() {
 		r.link = r.address
 	}
 	return r
+}
+
+// maxPort bounds what is shown of a circuit ID.
+const maxPort = 64
+
+// readable returns a circuit ID as people know it: as text if it is some, else in
+// hexadecimal.
+func readable(id []byte) string {
+	id = clipped(id, maxPort)
+	if bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return hex.EncodeToString(id)
+	}
+	return string(id)
 }
 
 // address4 returns the address in b, invalid when it is none or 0.0.0.0.
@@ -300,6 +320,15 @@ func (p packet4) forUs() bool {
 		slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Addr() == id })
 }
 
+// wish returns the address that a request is about: the one that its client was offered
+// or had, or that it has (RFC 2131 §4.3.2). It may be none.
+func (p packet4) wish() netip.Addr {
+	if requested := address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)); requested.IsValid() {
+		return requested
+	}
+	return address4(p.ClientIPAddr)
+}
+
 // discover4 offers an address (RFC 2131 §4.3.1).
 func (n *network) discover4(p packet4, now time.Time) answer4 {
 	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
@@ -314,13 +343,10 @@ func (n *network) discover4(p packet4, now time.Time) answer4 {
 
 // request4 leases, confirms or renews an address (RFC 2131 §4.3.2).
 func (n *network) request4(p packet4, now time.Time) answer4 {
+	wish := p.wish()
 	if !p.forUs() {
+		n.server.heard.Asked(p.mac, wish)
 		return silence4("other server")
-	}
-	requested, ciaddr := address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), address4(p.ClientIPAddr)
-	wish := requested
-	if !wish.IsValid() {
-		wish = ciaddr
 	}
 	if !wish.IsValid() {
 		return silence4("no address named")
@@ -412,6 +438,9 @@ func (n *network) inform4(p packet4, now time.Time) answer4 {
 func (n *network) decideProxy4(p packet4, now time.Time) answer4 {
 	kind := dhcpv4.MessageTypeAck
 	switch t := p.kind; {
+	case t == dhcpv4.MessageTypeRequest && p.port == port4Server:
+		n.server.heard.Asked(p.mac, p.wish())
+		return silence4("ignored")
 	case t == dhcpv4.MessageTypeDiscover && p.port == port4Server:
 		kind = dhcpv4.MessageTypeOffer
 	case (t == dhcpv4.MessageTypeRequest || t == dhcpv4.MessageTypeInform) && p.port == portPXE:

@@ -469,7 +469,7 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 	cfg := plain6()
 	cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
 	l := newLab6(t, cfg)
-	if _, err := l.ask(l.table(relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2")), relayed7); err != nil {
+	if _, err := l.ask(l.table(relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001")), relayed7); err != nil {
 		t.Fatal(err)
 	}
 	derived := netip.MustParseAddr("fd07::5254:12:1")
@@ -482,6 +482,33 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, l.store.get(derived), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 		t.Errorf("stored lease (-want +got):\n%s", diff)
+	}
+}
+
+// A client can write any MAC address into its DUID. Only a relay that says what it saw
+// shows another one behind it.
+func TestALeaseByAClientsOwnWordHasNoHolder6(t *testing.T) {
+	cfg := plain6()
+	cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
+	l := newLab6(t, cfg)
+	derived := netip.MustParseAddr("fd07::5254:12:1")
+	for _, step := range []struct {
+		relay  string
+		holder string
+	}{
+		{"RELAY-FORW 00 fd07::1 fe80::2", ""},
+		{"RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001", mac6},
+		{"RELAY-FORW 00 fd07::1 fe80::2", ""},
+	} {
+		if _, err := l.ask(l.table(relayed6("REQUEST 000001"+ids+na6, step.relay)), relayed7); err != nil {
+			t.Fatal(err)
+		}
+		if mac, _ := l.server.Holder(derived); mac != step.holder {
+			t.Errorf("by %q: %q holds it, want %q", step.relay, mac, step.holder)
+		}
+		if stored := l.store.get(derived); stored.Unproven != (step.holder == "") || stored.MAC != mac6 {
+			t.Errorf("by %q: stored %+v", step.relay, stored)
+		}
 	}
 }
 

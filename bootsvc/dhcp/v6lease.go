@@ -170,7 +170,7 @@ func (x *exchange6) query(i int) (query, bool) {
 func (x *exchange6) about(ia ia6) (query, bool) {
 	q := query{
 		network: x.network, subnets: x.subnets, mac: x.mac,
-		clientID: hex.EncodeToString(x.clientID), iaid: ia.id, now: x.now,
+		clientID: hex.EncodeToString(x.clientID), iaid: ia.id, unproven: x.unproven(), now: x.now,
 	}
 	switch {
 	case ia.kind == dhcpv6.OptionIATA:

@@ -52,6 +52,9 @@ type Answer struct {
 	VendorClass string
 	Ticket      *model.Ticket
 	Arch        Arch // of the client that is told, for callers
+	// MAC is that of the client that is told, for callers; "" for what runs once the
+	// machine has booted.
+	MAC string
 	// Reason is why there is no boot file, "" when there is one.
 	Reason Reason
 }

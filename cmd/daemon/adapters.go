@@ -46,33 +46,15 @@ func (b bmcs) Inventory(ctx context.Context, t model.SystemTarget) (*model.Serve
 	return f, reasoned(err)
 }
 
-func (b bmcs) Power(ctx context.Context, t model.SystemTarget) (model.Power, error) {
-	p, err := b.pool.Power(ctx, t)
-	return p, reasoned(err)
+func (b bmcs) Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error) {
+	s, err := b.pool.State(ctx, t)
+	return model.MachineState{Power: s.Power, POST: s.POST}, reasoned(err)
 }
 
-// Reset asks for a power change. A machine that knows no graceful shutdown is
-// powered off in the only way that it has.
-func (b bmcs) Reset(ctx context.Context, t model.SystemTarget, k model.ResetKind) error {
-	err := b.pool.Reset(ctx, t, k)
-	if k == model.ResetGracefulOff && errors.Is(err, bmc.ErrUnsupported) && bmc.NotCarriedOut(err) {
-		err = b.pool.Reset(ctx, t, model.ResetForceOff)
-	}
-	if err == nil {
-		return nil
-	}
-	return &resetError{reasoned(err), bmc.NotCarriedOut(err)}
+func (b bmcs) Reset(ctx context.Context, t model.SystemTarget, k model.ResetKind, from model.Power) (model.ResetResult, error) {
+	r, err := b.pool.Reset(ctx, t, k, from)
+	return r, reasoned(err)
 }
-
-// resetError is a power request that failed, and whether it is certain that it had no
-// effect.
-type resetError struct {
-	error
-	undone bool
-}
-
-func (e *resetError) NotCarriedOut() bool { return e.undone }
-func (e *resetError) Unwrap() error       { return e.error }
 
 func (b bmcs) ClearBootOverride(ctx context.Context, t model.SystemTarget) error {
 	return reasoned(b.pool.ClearBootOverride(ctx, t))
@@ -97,11 +79,15 @@ var bmcReasons = []struct {
 	is     error
 	reason string
 }{
+	{bmc.ErrOtherMachine, reconcile.IdentityMismatch},
+	{bmc.ErrNoIdentity, reconcile.IdentityUnknown},
 	{bmc.ErrUnauthorized, "AuthenticationFailed"},
 	{bmc.ErrCircuitOpen, "AuthenticationFailed"},
 	{bmc.ErrCertificateChanged, "CertificateChanged"},
 	{bmc.ErrBusy, "ConnectionFailed"},
 	{bmc.ErrUnreachable, "ConnectionFailed"},
+	{bmc.ErrNotAllowed, reconcile.AddressNotAllowed},
+	{bmc.ErrHalfAnswer, reconcile.HalfAnswer},
 	{bmc.ErrNotFound, "NotFound"},
 	{bmc.ErrUnsupported, "Unsupported"},
 	{bmc.ErrOverrideNotKept, "BootOverrideNotKept"},
@@ -238,7 +224,7 @@ func heldLayers(o *model.Observed) map[string]bool {
 
 // render makes the Ignition that a ticket hands out.
 func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, error) {
-	token := b.registry.TokenKey().Token(t)
+	token := b.registry.TokenKey().Report(t)
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
 		return b.ignition.Claim(bootsvc.ClaimBoot{
@@ -266,7 +252,7 @@ func (b *boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := reconcile.BootOf(d, t)
+	boot, same := reconcile.BootOf(d, t, b.registry.DigestKey())
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}
@@ -287,8 +273,8 @@ func (b *boots) Note(ctx context.Context, t *model.Ticket, stage model.BootStage
 }
 
 // Use implements bootsvc.Tickets.
-func (b *boots) Use(t *model.Ticket, what model.TicketThing, client netip.Addr, refusal model.TicketRefusal) {
-	b.registry.Use(t, what, client, refusal)
+func (b *boots) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refusal model.TicketRefusal) {
+	b.registry.Use(t, what, by, refusal)
 }
 
 // Pinned implements bootsvc.Tickets.

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steadyClock returns a clock that begins with the wall clock's time and from then on
+// steadyClock returns a clock that begins with wall's time and from then on
 // goes as the machine's own does, also while that sleeps: a wall clock that is set, by
 // hand or by NTP, ends no time-out early.
-func steadyClock() func() time.Time {
-	began, start := time.Now().Round(0), sinceBoot()
+func steadyClock(wall func() time.Time, sinceBoot func() time.Duration) func() time.Time {
+	began, start := wall().Round(0), sinceBoot()
 	return func() time.Time { return began.Add(sinceBoot() - start) }
 }
 

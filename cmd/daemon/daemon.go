@@ -25,6 +25,7 @@ import (
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/metadata"
+	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/holder"
@@ -58,30 +59,35 @@ func Run(ctx context.Context, opts Options, env Environment) error {
 
 // daemon is Ingot with its parts plugged together.
 type daemon struct {
-	opts      Options
-	log       *slog.Logger
-	wake      <-chan os.Signal
-	metrics   *prometheus.Registry
-	listeners *listeners
-	registry  *registry.Registry
-	source    *gitsource.Source
-	status    *gitsource.StatusBranch
-	pool      *bmc.Pool
-	images    *bootsvc.Images
-	cache     *imagecache.Cache
-	boots     *boots
-	bootsvc   *bootsvc.Server
-	loaders   *netboot.Loaders
-	dhcp      *dhcp.Server // nil = off
-	tftp      *tftp.Server // nil = off
-	identity  []byte       // of this Ingot among DHCP servers, derived from its key
-	stages    *stageNotes
-	loop      *reconcile.Loop
-	publisher *reconcile.Publisher
+	opts       Options
+	log        *slog.Logger
+	wake       <-chan os.Signal
+	metrics    *prometheus.Registry
+	listeners  *listeners
+	registry   *registry.Registry
+	source     *gitsource.Source
+	status     *gitsource.StatusBranch
+	pool       *bmc.Pool
+	images     *bootsvc.Images
+	cache      *imagecache.Cache
+	boots      *boots
+	bootsvc    *bootsvc.Server
+	loaders    *netboot.Loaders
+	dhcp       *dhcp.Server // nil = off
+	tftp       *tftp.Server // nil = off
+	endpoints  *endpoints
+	heard      *netboot.Heard     // by dhcp
+	links      *neighbour.Table   // nil = they cannot be read
+	neighbours netboot.Neighbours // links, or why not
+	identity   []byte             // of this Ingot among DHCP servers, derived from its key
+	stages     *stageNotes
+	loop       *reconcile.Loop
+	publisher  *reconcile.Publisher
 
 	// ready is closed once this process leads and knows the records.
 	ready chan struct{}
-	// leased is closed once it knows the leases as well, by which machines are told apart.
+	// leased is closed once it knows the leases and the Endpoints in Git as well, by which
+	// machines are told apart.
 	leased chan struct{}
 
 	glance    sync.Mutex // guards projector
@@ -102,10 +108,14 @@ type daemon struct {
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector(), clock: steadyClock()}
+	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector(), clock: steadyClock(time.Now, sinceBoot)}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
+	d.heard = netboot.NewHeard(nil)
+	d.endpoints = &endpoints{desired: func() *model.Desired { return d.source.Desired() }}
+	d.openNeighbours()
+	d.sayBindings()
 	defer func() {
 		if err != nil {
 			d.close()
@@ -149,7 +159,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 	}
 	d.pool = bmc.NewPool(bmc.Options{
 		Timeout:           patience,
-		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca,
+		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca, Networks: opts.BMC.Networks,
 		Permit: d.permit, Sessions: sessions{d.registry}, Log: d.log, Registerer: d.metrics,
 	})
 	if how := d.registry.Durability(); how != registry.DurableAlways && !opts.Status.MirrorFirst {
@@ -163,7 +173,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 	d.loop = reconcile.NewLoop(reconcile.Options{
 		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: store{d.registry},
 		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools,
-		Policy: rules, Clock: d.clock, Log: d.log, Metrics: counts,
+		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(d.clock()) }))
 	d.publisher = &reconcile.Publisher{
@@ -197,8 +207,9 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	o := registry.Options{
 		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
 		OpenEndpoint: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
-		Bound: func(o model.Offer, client netip.Addr) (model.TicketRefusal, string) {
-			return reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Refusal(o, client)
+		Bound: func(o model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
+			v := reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
+			return v.By, v.Refusal, v.Told
 		},
 	}
 	if d.opts.Tuning.Fast {
@@ -213,7 +224,7 @@ func (d *daemon) openGit() (err error) {
 	auth := o.Git.Auth.files()
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
-		Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
+		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
@@ -237,7 +248,7 @@ func (a GitAuth) files() gitsource.Auth {
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	d.images, err = bootsvc.NewImages(bootsvc.ImageOptions{
-		AllowedRegistries: o.Boot.AllowedRegistries, PlainHTTP: o.Boot.InsecureRegistries,
+		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image}, Inside: d.isBMCs, PlainHTTP: o.Boot.InsecureRegistries,
 		CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,
 	})
@@ -261,8 +272,9 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
-		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Token, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, Bindings: d.bindings(), DiskBoot: d.boots.diskBoot, Log: d.log, Registerer: d.metrics,
+		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
+		Cache: d.cache, Loaders: d.loaders, Bindings: d.bindings(), DiskBoot: d.boots.diskBoot,
+		Settle: func(ctx context.Context) { d.stages.settle(ctx) }, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
@@ -287,6 +299,7 @@ func (d *daemon) openCache() (err error) {
 // policy is the configuration in the words of the plan.
 func policy(o Options, loaders []string) reconcile.Policy {
 	p := reconcile.DefaultPolicy()
+	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
 	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
@@ -297,7 +310,8 @@ func policy(o Options, loaders []string) reconcile.Policy {
 	p.LeaseNetworks = o.leaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
-		p.UnsureAfter, p.StrandedAfter, p.StartGrace = time.Second, 2*time.Second, time.Second
+		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second
+		p.FoundOffTime, p.BootGrace = time.Second, 5*time.Second
 	}
 	return p
 }
@@ -307,6 +321,9 @@ func (d *daemon) run(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
 	d.serve(ctx, parts)
 	parts.Go(func() error { return d.source.Run(ctx) })
+	if d.links != nil {
+		parts.Go(func() error { return d.links.Run(ctx) })
+	}
 	parts.Go(func() error { return d.wakeSource(ctx) })
 	parts.Go(func() error {
 		if err := d.registry.Lead(ctx); err != nil {
@@ -329,11 +346,13 @@ func (d *daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.watch(ctx) })
 		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
 		parts.Go(func() error { return d.stages.run(ctx) })
+		parts.Go(func() error { return d.sayUntold(ctx) })
 		if d.tftp != nil {
 			parts.Go(func() error { return d.tftp.Run(ctx) })
 		}
 		select {
 		case <-leased:
+			d.awaitManifests(ctx, 10*time.Second)
 			d.serves()
 			close(d.leased)
 		case <-ctx.Done():
@@ -366,6 +385,22 @@ func (d *daemon) startDHCP(ctx context.Context, parts *errgroup.Group) (leased c
 	parts.Go(func() error { return d.reserve(ctx, known) })
 	parts.Go(func() error { return d.serveDHCP(ctx, known, leased, 10*time.Second) })
 	return leased
+}
+
+// awaitManifests waits until Git was read, for its Endpoints tell machines apart. While it
+// cannot be read it is not waited for longer than patience.
+func (d *daemon) awaitManifests(ctx context.Context, patience time.Duration) {
+	over := time.After(patience)
+	for d.source.Desired() == nil {
+		select {
+		case <-ctx.Done():
+			return
+		case <-over:
+			d.log.Warn("machines are served without the Endpoints in Git, which was not read yet", "after", patience)
+			return
+		case <-time.After(20 * time.Millisecond): // machines wait
+		}
+	}
 }
 
 // unpublished is for how many seconds the status branch cannot be pushed.
@@ -529,6 +564,9 @@ func (d *daemon) explain(kind, name string) (Explanation, error) {
 func (d *daemon) close() {
 	if d.listeners != nil {
 		d.listeners.close()
+	}
+	if d.links != nil {
+		d.links.Close()
 	}
 	if d.dhcp != nil {
 		d.dhcp.Close()

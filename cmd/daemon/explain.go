@@ -103,8 +103,9 @@ type explained struct {
 		Conditions      conditions `json:"conditions"`
 	} `json:"status"`
 	Record struct {
-		Since time.Time `json:"since"`
-		Tried []string  `json:"tried"`
+		Since time.Time         `json:"since"`
+		Tried []string          `json:"tried"`
+		MACs  []model.ServerMAC `json:"macAddresses"`
 	} `json:"record"`
 }
 
@@ -196,6 +197,7 @@ func (d documents) server(e *Explanation, o *explained) {
 	e.fact("uuid", o.Spec.SystemUUID)
 	e.fact("hardware", hardware(o))
 	e.fact("serial number", o.Status.SerialNumber)
+	e.fact("MAC addresses", reconcile.MACsText(o.Record.MACs))
 	if o.Spec.Unclaimable {
 		e.fact("cordoned", "yes: unclaimable is set")
 	}
@@ -211,7 +213,7 @@ func (d documents) server(e *Explanation, o *explained) {
 
 func (d documents) claim(e *Explanation, o *explained) {
 	e.State, e.Since = o.Status.Phase, o.Status.Conditions.of("Bound").LastTransitionTime.Time
-	e.wait(o, "Bound", "Ready")
+	e.wait(o, "Bound", "Ready", "BMCReadable")
 	if p := o.Status.Conditions.of(reconcile.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
 	}
@@ -314,6 +316,10 @@ var nextSteps = map[string]string{
 	reconcile.AddressLost:          "look whether the device has power and link: it is back with its next lease",
 	"EndpointMissing":              "commit the Endpoint, or correct endpointRef of the BMC",
 	"Orphaned":                     "commit a BMC for it if Ingot is to go on with it; until then nothing is done to it",
+	reconcile.HalfAnswer:           "nothing, unless it stays so: then restart the BMC, or update its firmware",
+	reconcile.IdentityMismatch:     "look which machine is in its place: if it was swapped, put it back or behind a BMC that is in Git",
+	reconcile.IdentityUnknown:      "look at the UUID of the system on its BMC: it showed one before",
+	"SystemUnreadable":             "look at the system on its BMC; restart the BMC if it stays so",
 	"SystemMissing":                "look at the BMC's list of systems: the machine may have been taken out",
 	"GuardHeld":                    "read the list in " + model.ReportRevision + ", and approve it by the line that stands there if it is what you want",
 	"ObserveOnly":                  "see /readyz: bring back what it names, the store or the repository",
@@ -326,9 +332,9 @@ var nextSteps = map[string]string{
 	"PowerOutcomeUnknown":          "look at the machine and its BMC, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
 	"WaitingForStatusBranch":       "see the check status of /readyz: the repository has to take pushes",
 	"ClaimQuarantined":             "mend the manifest that " + model.ReportProblems + " names",
-	"SourceIncomplete":             "mend the manifest that " + model.ReportProblems + " names",
 	"Ignored":                      "take the annotation away when Ingot is to go on",
 	"Maintenance":                  "remove the ServerMaintenance, or the annotation, when the work is done",
+	"TicketStolen":                 "find the machine that is named, and rotate what the claim's Secret holds; then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
 	"BootFailed":                   "mend it, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
 }
 

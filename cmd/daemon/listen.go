@@ -98,7 +98,8 @@ func bindError(err error) error {
 // serve answers requests on ln until ctx is done, then lets those under way
 // finish within shutdownLimit. It closes ln, and returns nil when it was stopped.
 func serve(ctx context.Context, ln net.Listener, handler http.Handler, log *slog.Logger) error {
-	srv := bootsvc.NewHTTPServer(handler)
+	srv := bootsvc.NewHTTPServer(ageing(handler))
+	srv.ConnContext = born
 	srv.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelDebug)
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()

@@ -9,8 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"ingot/bootsvc"
+	"ingot/bootsvc/neighbour"
 )
 
 // loopbackOptions are options whose listeners take any free port of loopback.
@@ -199,5 +204,33 @@ func TestPublicURL(t *testing.T) {
 				t.Errorf("got %s, %v; want %s", got, err, tc.want)
 			}
 		})
+	}
+}
+
+// A connection does not outlive what is remembered of who opened it.
+func TestAnOldConnectionEndsWithItsAnswer(t *testing.T) {
+	handler := ageing(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for title, tc := range map[string]struct {
+		age  time.Duration
+		want string
+	}{
+		"a new one is kept": {0, ""},
+		"an old one ends":   {maxAge + time.Second, "close"},
+	} {
+		ctx := context.WithValue(t.Context(), bornKey{}, time.Now().Add(-tc.age))
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		if got := w.Header().Get("Connection"); got != tc.want {
+			t.Errorf("%s: Connection %q, want %q", title, got, tc.want)
+		}
+	}
+	if _, ok := born(t.Context(), nil).Value(bornKey{}).(time.Time); !ok {
+		t.Error("nobody knows how old a connection is")
+	}
+	// a half open connection, our own limit, the client's time for its next request, and hold
+	srv := bootsvc.NewHTTPServer(nil)
+	longest := 63*time.Second + maxAge + srv.IdleTimeout + srv.ReadHeaderTimeout + 30*time.Second + holdLimit
+	if longest > neighbour.Memory {
+		t.Errorf("a client may wait %v until it is judged, and who it was is remembered for %v", longest, neighbour.Memory)
 	}
 }

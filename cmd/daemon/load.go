@@ -169,6 +169,9 @@ func assign(v reflect.Value, text string) error {
 	case *map[string]string:
 		*p, err = splitPairs(text)
 		return err
+	case *model.BMCNetworks:
+		*p, err = splitNetworks(text)
+		return err
 	case *bool:
 		if *p, err = strconv.ParseBool(text); err != nil {
 			return fmt.Errorf("%q is neither true nor false", text)
@@ -202,6 +205,19 @@ func splitList(text string) []string {
 		}
 	}
 	return items
+}
+
+// splitNetworks reads networks without more to say of them than their prefixes.
+func splitNetworks(text string) (model.BMCNetworks, error) {
+	networks := model.BMCNetworks{}
+	for _, item := range splitList(text) {
+		var n model.BMCNetwork
+		if err := n.UnmarshalText([]byte(item)); err != nil {
+			return nil, err
+		}
+		networks = append(networks, n)
+	}
+	return networks, nil
 }
 
 // splitPairs reads key=value,key=value.

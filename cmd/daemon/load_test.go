@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/model"
 )
 
 // load loads a configuration file that holds text. Paths in errors are shortened
@@ -78,7 +82,7 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, problem := load(t, repository+"resync: 7m\nguard: {maxDisruptions: 9}\n",
-		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key, "INGOT_BMC_REQUESTS_PER_SECOND=2.5",
+		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key, "INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
 		"INGOT_BOOT_ARCHITECTURES=arm64, amd64", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_REGISTRY_REQUIRE_TOKEN=false",
 		"INGOT_ADMIN_LISTEN=", "INGOT_DISCOVERY_ATTEMPTS=5", "INGOT_DHCP=[]", "INGOT_BOOT_ALLOWED_REGISTRIES=")
 	if problem != "" {
@@ -90,13 +94,14 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	want.Resync = 9 * time.Minute
 	want.Guard.MaxDisruptions = 9
 	want.BMC.RequestsPerSecond = 2.5
+	want.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}, {Prefix: netip.MustParsePrefix("fd00::/8")}}
 	want.Boot.Architectures = []string{"arm64", "amd64"}
 	want.Boot.CacheSize = 3 << 20
 	want.Registry.RequireToken = false
 	want.Admin.Listen = ""
 	want.Discovery.Attempts = 5
 	want.DHCP = nil
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -22,19 +22,17 @@ const (
 type tenants struct {
 	desired  func() *model.Desired
 	observed func() *model.Observed
-	// leases is set where Ingot gives servers their addresses: holder is the server that
-	// has a lease on one.
-	leases bool
-	holder func(netip.Addr) (model.Offer, bool)
+	// holder is the server that is at an address beyond doubt. Where believes is set,
+	// probes are believed what addresses their servers have, for want of anything better.
+	holder   func(netip.Addr) (model.Offer, bool)
+	believes bool
 
 	mu    sync.Mutex // guards what is below
 	of    *model.Observed
 	known map[netip.Addr]model.ServerName // by the addresses that probes saw; "" for one that several have
 }
 
-// At implements metadata.Machines. Where Ingot gives servers their addresses, an
-// address belongs to whom it leased it. Where it does not, it is taken to belong
-// to the one server whose probe reported it.
+// At implements metadata.Machines.
 func (t *tenants) At(a netip.Addr) (metadata.Machine, bool) {
 	d, o := t.desired(), t.observed()
 	if d == nil {
@@ -45,14 +43,13 @@ func (t *tenants) At(a netip.Addr) (metadata.Machine, bool) {
 		return metadata.Machine{}, false
 	}
 	m := metadata.Machine{Name: string(rec.Name), UUID: rec.UUID, Metadata: metadataOf(d, rec)}
-	m.UserData, m.UserDataWrong = userData(d, rec.Claim)
+	m.UserData, m.UserDataWrong = userData(d, rec)
 	return m, true
 }
 
 // nameAt is the server that has an address, "" when nobody or nobody for certain has.
 func (t *tenants) nameAt(o *model.Observed, a netip.Addr) model.ServerName {
-	if t.leases {
-		offer, _ := t.holder(a)
+	if offer, ok := t.holder(a); ok || !t.believes {
 		return offer.Server
 	}
 	t.mu.Lock()
@@ -108,15 +105,17 @@ func metadataOf(d *model.Desired, rec *model.ServerRecord) map[string]string {
 }
 
 // userData is what a claim hands to its server, and why it cannot be used, if so.
-func userData(d *model.Desired, name model.ClaimName) (map[string]model.Sensitive, string) {
-	claim := d.Claims[name]
-	if claim == nil || claim.Spec.UserDataRef == nil {
+func userData(d *model.Desired, rec *model.ServerRecord) (map[string]model.Sensitive, string) {
+	claim := d.Claims[rec.Claim]
+	if claim == nil || claim.Spec.UserDataRef == nil || rec.Tenant != "" && rec.Tenant != claim.Tenant {
 		return nil, ""
 	}
 	ref := model.Named[model.ObjectName](claim.Namespace, claim.Spec.UserDataRef.Name)
 	switch secret := d.Secrets[ref]; {
 	case secret == nil:
 		return nil, "Secret " + string(ref) + " is not in Git"
+	case secret.Tenant != claim.Tenant:
+		return nil, "Secret " + string(ref) + " is not the claim's own: it stands below another path of git.tenants"
 	case secret.Type != userDataType:
 		return nil, "Secret " + string(ref) + " is of type " + secret.Type + ", not " + userDataType
 	default:

@@ -43,7 +43,7 @@ func tenancy() (*model.Desired, *model.Observed) {
 func tenantsOf(d *model.Desired, o *model.Observed, leases map[string]model.ServerName) *tenants {
 	return &tenants{
 		desired: func() *model.Desired { return d }, observed: func() *model.Observed { return o },
-		leases: leases != nil,
+		believes: leases == nil,
 		holder: func(a netip.Addr) (model.Offer, bool) {
 			name, ok := leases[a.String()]
 			return model.Offer{Server: name}, ok
@@ -91,13 +91,29 @@ func TestAServerIsToldItsLabelsAndUserData(t *testing.T) {
 }
 
 func TestUserDataThatCannotBeUsedIsNamed(t *testing.T) {
-	d, _ := tenancy()
+	d, o := tenancy()
 	d.Secrets["default/web"].Type = "Opaque"
-	if _, wrong := userData(d, "default/web"); wrong != "Secret default/web is of type Opaque, not metal.ironcore.dev/user-data" {
+	if _, wrong := userData(d, o.Servers["s1"]); wrong != "Secret default/web is of type Opaque, not metal.ironcore.dev/user-data" {
 		t.Errorf("a Secret of another type: %q", wrong)
 	}
 	delete(d.Secrets, "default/web")
-	if _, wrong := userData(d, "default/web"); wrong != "Secret default/web is not in Git" {
+	if _, wrong := userData(d, o.Servers["s1"]); wrong != "Secret default/web is not in Git" {
 		t.Errorf("a Secret that is missing: %q", wrong)
+	}
+}
+
+func TestUserDataIsTheClaimsOwnTenants(t *testing.T) {
+	d, o := tenancy()
+	d.Claims["default/web"].Tenant, d.Secrets["default/web"].Tenant = "alpha", "beta"
+	if data, wrong := userData(d, o.Servers["s1"]); data != nil || wrong != "Secret default/web is not the claim's own: it stands below another path of git.tenants" {
+		t.Errorf("another tenant's Secret: %q", wrong)
+	}
+	d.Secrets["default/web"].Tenant = "alpha"
+	if data, wrong := userData(d, o.Servers["s1"]); data == nil {
+		t.Errorf("its own Secret: %q", wrong)
+	}
+	o.Servers["s1"].Tenant = "beta"
+	if data, wrong := userData(d, o.Servers["s1"]); data != nil || wrong != "" {
+		t.Errorf("a claim of the same name that is another tenant's: %q", wrong)
 	}
 }

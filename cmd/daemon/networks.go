@@ -27,7 +27,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Offers: d.registry, Loaders: d.loaders,
-			Site: d.site, Note: d.stages.sawDHCP, Keep: d.reserved, PoolsChanged: d.loop.Wake,
+			Site: d.site, Note: d.stages.sawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
 			Log: d.log, Registerer: d.metrics,
 		})
 		if err != nil {
@@ -160,58 +160,11 @@ func (o *Options) leasesToServers() bool {
 
 // tenants are the bound servers as the metadata service asks for them.
 func (d *daemon) tenants() *tenants {
+	binding, _ := netboot.ParseBinding(d.opts.Boot.BindTickets)
 	return &tenants{
-		desired: d.source.Desired, observed: d.registry.Observed, leases: d.opts.leasesToServers(), holder: d.bindings().At,
+		desired: d.source.Desired, observed: d.registry.Observed, holder: d.bindings().At,
+		believes: binding != netboot.BindMachine && !d.opts.leasesToServers(),
 	}
-}
-
-// bindings say from which addresses servers may use their boot tickets.
-func (d *daemon) bindings() netboot.Bindings {
-	return netboot.Bindings{
-		Binding: netboot.Binding(d.opts.Boot.BindTickets), Leases: leases{d}, Servers: d.registry, Leasing: d.opts.leasing,
-	}
-}
-
-// reportBindings are those by which reports are taken. What a claim installed may have
-// addresses of its own by the time it reports, static ones for example, while the lease
-// of its boot still lives. Since it shows the ticket's token, it is refused only at the
-// address of another server.
-func reportBindings(b netboot.Bindings, t *model.Ticket, token bool) netboot.Bindings {
-	if token && t != nil && t.Purpose == model.PurposeClaim {
-		b.Binding = netboot.BindNothing
-	}
-	return b
-}
-
-// leasing reports whether Ingot gives the addresses of the network that a client is on.
-// Link-local addresses of IPv6 do not say which network that is.
-func (o *Options) leasing(client netip.Addr) bool {
-	if client.Is6() && client.IsLinkLocalUnicast() {
-		return o.leasesToServers()
-	}
-	return slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool {
-		return n.Leases() && slices.ContainsFunc(n.Subnets, func(s dhcp.Subnet) bool { return s.CIDR.Contains(client) })
-	})
-}
-
-// leases is the lease table for those who are made before it; without DHCP it is
-// empty.
-type leases struct{ d *daemon }
-
-// Holder implements netboot.Leases.
-func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
-	if l.d.dhcp == nil {
-		return "", false
-	}
-	return l.d.dhcp.Holder(a)
-}
-
-// Leased implements netboot.Leases.
-func (l leases) Leased(mac string) []netip.Addr {
-	if l.d.dhcp == nil {
-		return nil
-	}
-	return l.d.dhcp.Leased(mac)
 }
 
 // sawTFTP notes that a client was sent a boot loader.
@@ -278,13 +231,17 @@ type stageNotes struct {
 	registry interface {
 		Note(context.Context, *model.Ticket, model.BootStage, netip.Addr) error
 		NoteFirmware(context.Context, *model.Ticket, model.BootFirmware) error
+		NoteSighting(ctx context.Context, t *model.Ticket, mac string) error
 	}
 	queue chan seenStage
 	log   *slog.Logger
 }
 
-// seenStage is one stage that was seen, and the firmware if that was, too.
+// seenStage is one stage that was seen, and the firmware and the network card if those
+// were, too; or a mark that all before it was recorded.
 type seenStage struct {
+	mark     chan struct{} // closed when its turn comes; nil = it is a stage
+	mac      string        // "" = not seen
 	ticket   *model.Ticket
 	stage    model.BootStage
 	client   netip.Addr
@@ -293,11 +250,16 @@ type seenStage struct {
 
 // sawDHCP notes that a server was told its boot file.
 func (n *stageNotes) sawDHCP(told netboot.Answer, client netip.Addr) {
-	seen := seenStage{ticket: told.Ticket, stage: model.StageDHCP, client: client}
+	seen := seenStage{ticket: told.Ticket, stage: model.StageDHCP, client: client, mac: told.MAC}
 	if f, ok := told.Arch.Firmware(); ok {
 		seen.firmware = &f
 	}
 	n.see(seen)
+}
+
+// sawInVain notes that a server's firmware asked DHCP what to boot and was told nothing.
+func (d *daemon) sawInVain(t *model.Ticket, mac string) {
+	d.registry.Use(t, model.ThingBootFile, model.Asker{MAC: mac, Own: true}, model.RefusedReplay)
 }
 
 // see queues a stage. When the store is far behind it is left out: firmware asks
@@ -310,6 +272,26 @@ func (n *stageNotes) see(s seenStage) {
 	}
 }
 
+// settleLimit is how long a machine waits at most for what was seen of it.
+const settleLimit = 2 * time.Second
+
+// settle waits until what was seen before is recorded, unless the store is far behind.
+func (n *stageNotes) settle(ctx context.Context) {
+	mark := make(chan struct{})
+	select {
+	case n.queue <- seenStage{mark: mark}:
+	default:
+		return
+	}
+	limit := time.NewTimer(settleLimit)
+	defer limit.Stop()
+	select {
+	case <-mark:
+	case <-limit.C:
+	case <-ctx.Done():
+	}
+}
+
 // run records what was seen until ctx ends.
 func (n *stageNotes) run(ctx context.Context) error {
 	for {
@@ -317,6 +299,10 @@ func (n *stageNotes) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case s := <-n.queue:
+			if s.mark != nil {
+				close(s.mark)
+				continue
+			}
 			err := n.record(ctx, s)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, registry.ErrTicketSpent) {
 				n.log.Warn("boot stage not recorded", "server", string(s.ticket.Server), "stage", string(s.stage), "err", err)
@@ -326,6 +312,11 @@ func (n *stageNotes) run(ctx context.Context) error {
 }
 
 func (n *stageNotes) record(ctx context.Context, s seenStage) error {
+	if s.mac != "" { // first, for the machine is about to ask for more
+		if err := n.registry.NoteSighting(ctx, s.ticket, s.mac); err != nil {
+			return err
+		}
+	}
 	err := n.registry.Note(ctx, s.ticket, s.stage, s.client)
 	if err == nil && s.firmware != nil {
 		err = n.registry.NoteFirmware(ctx, s.ticket, *s.firmware)

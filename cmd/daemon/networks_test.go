@@ -55,34 +55,50 @@ func TestWhereReportsMayComeFrom(t *testing.T) {
 		want   netboot.Binding
 	}{
 		"a claim's, with its token, from addresses of its own":     {claim, true, netboot.BindNothing},
-		"a claim's, without a token, from where its ticket may be": {claim, false, netboot.BindLeases},
-		"a probe's from where its ticket may be":                   {cleanup, true, netboot.BindLeases},
-		"that of a server without a ticket from there as well":     {nil, true, netboot.BindLeases},
+		"a claim's, without a token, from where its ticket may be": {claim, false, netboot.BindMachine},
+		"a probe's from where its ticket may be":                   {cleanup, true, netboot.BindMachine},
+		"that of a server without a ticket from there as well":     {nil, true, netboot.BindMachine},
 	} {
-		if got := reportBindings(netboot.Bindings{Binding: netboot.BindLeases}, tc.ticket, tc.token).Binding; got != tc.want {
+		if got := reportBindings(netboot.Bindings{Binding: netboot.BindMachine}, tc.ticket, tc.token).Binding; got != tc.want {
 			t.Errorf("%s: bound by %s, want %s", title, got, tc.want)
 		}
 	}
 }
 
-func TestWhereIngotLeasesAddresses(t *testing.T) {
-	subnet := []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/24")}, {CIDR: netip.MustParsePrefix("fd00::/64")}}
-	for title, tc := range map[string]struct {
-		network dhcp.Network
-		addr    string
-		want    bool
-	}{
-		"in its subnets":                          {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "10.0.0.9", true},
-		"in those of IPv6":                        {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "fd00::9", true},
-		"not beside them":                         {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "10.0.1.9", false},
-		"on the link":                             {dhcp.Network{Role: model.RoleHost, Subnets: subnet}, "fe80::9", true},
-		"not where another DHCP server does":      {dhcp.Network{Role: model.RoleHost, Mode: dhcp.ModeProxy, Subnets: subnet}, "10.0.0.9", false},
-		"nor on the link there":                   {dhcp.Network{Role: model.RoleHost, Mode: dhcp.ModeProxy, Subnets: subnet}, "fe80::9", false},
-		"not on the link of BMCs, where are none": {dhcp.Network{Role: model.RoleBMC, Subnets: subnet}, "fe80::9", false},
+func TestTheBindingOfANetwork(t *testing.T) {
+	subnets := []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/24")}, {CIDR: netip.MustParsePrefix("fd00::/64")}}
+	o := Options{DHCP: []dhcp.Network{
+		{Interface: "eth0", Subnets: subnets, BindTickets: "first-client"},
+		{Interface: "eth1", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.1.0.0/24")}}},
+		{Interface: "eth2", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/24")}}, BindTickets: "leases"},
+	}}
+	for client, want := range map[string]netboot.Binding{
+		"10.0.0.9": netboot.BindFirst, "::ffff:10.0.0.9": netboot.BindFirst, "fd00::9": netboot.BindFirst, "fe80::9%eth0": netboot.BindFirst,
+		"10.1.0.9": "", "fe80::9%eth1": "", "10.9.9.9": "", "fe80::9": "",
+		"10.2.0.9": netboot.BindMachine,
 	} {
-		o := Options{DHCP: []dhcp.Network{tc.network}}
-		if got := o.leasing(netip.MustParseAddr(tc.addr)); got != tc.want {
-			t.Errorf("%s: %s: leasing %v, want %v", title, tc.addr, got, tc.want)
+		if got := o.bindingOf(netip.MustParseAddr(client)); got != want {
+			t.Errorf("%s: %q, want %q", client, got, want)
 		}
+	}
+}
+
+func TestEndpointsAreEvidence(t *testing.T) {
+	endpoint := func(mac, ip string) *model.Endpoint {
+		return &model.Endpoint{Spec: model.EndpointSpec{MACAddress: mac, IP: ip}}
+	}
+	d := &model.Desired{Endpoints: map[string]*model.Endpoint{
+		"a": endpoint("m1", "10.0.0.1"), "b": endpoint("m2", "10.0.0.2"), "c": endpoint("m3", "10.0.0.2"),
+		"d": endpoint("m4", "10.0.0.4"), "e": endpoint("m4", "10.0.0.4"), "f": endpoint("m5", ""),
+	}}
+	e := &endpoints{desired: func() *model.Desired { return d }}
+	for ip, want := range map[string]string{"10.0.0.1": "m1", "10.0.0.2": "", "10.0.0.4": "m4", "10.0.0.9": ""} {
+		if mac, ok := e.holder(netip.MustParseAddr(ip)); mac != want || ok != (want != "") {
+			t.Errorf("%s: %q, %v, want %q", ip, mac, ok, want)
+		}
+	}
+	d = nil // before Git was read
+	if mac, ok := e.holder(netip.MustParseAddr("10.0.0.1")); ok {
+		t.Errorf("%q is known before Git was read", mac)
 	}
 }

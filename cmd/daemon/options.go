@@ -10,6 +10,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/model"
 )
 
 // Options are all settings of the daemon, as they stand in its configuration
@@ -54,6 +55,8 @@ type GitOptions struct {
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
 	AgeKeyFile            string        `json:"ageKeyFile"`
+	// Tenants say what the files below a folder may define; none = anything, anywhere.
+	Tenants model.Tenants `json:"tenants"`
 }
 
 // GitAuth names the files that hold what the repository asks for.
@@ -99,11 +102,14 @@ type StateOptions struct {
 
 // BMCOptions say how BMCs are spoken to.
 type BMCOptions struct {
-	CAFile            string        `json:"caFile"`
-	RequestsPerSecond float64       `json:"requestsPerSecond"` // of one BMC
-	MaxInFlight       int           `json:"maxInFlight"`       // of one BMC
-	PowerOffGrace     time.Duration `json:"powerOffGrace"`
-	PollInterval      time.Duration `json:"pollInterval"`
+	CAFile string `json:"caFile"`
+	// Networks are where BMCs are; none = at any address but loopback, link-local and
+	// metadata addresses, and by https alone.
+	Networks          model.BMCNetworks `json:"networks"`
+	RequestsPerSecond float64           `json:"requestsPerSecond"` // of one BMC
+	MaxInFlight       int               `json:"maxInFlight"`       // of one BMC
+	PowerOffGrace     time.Duration     `json:"powerOffGrace"`
+	PollInterval      time.Duration     `json:"pollInterval"`
 }
 
 // DiscoveryOptions say how an unknown server is looked into.
@@ -148,8 +154,8 @@ type BootOptions struct {
 	// MaxConcurrentDownloads bounds the layers that are fetched from registries at the
 	// same time.
 	MaxConcurrentDownloads int `json:"maxConcurrentDownloads"`
-	// BindTickets says from which addresses a server may use its boot ticket: leases,
-	// first-client or nothing.
+	// BindTickets says who may use a server's boot ticket: machine, first-client or
+	// nothing.
 	BindTickets string `json:"bindTickets"`
 	// LoaderDirs are where iPXE's binaries are, the first folder that has one wins.
 	LoaderDirs []string `json:"loaderDirs"`
@@ -196,16 +202,16 @@ type Tuning struct {
 // DefaultOptions returns the defaults. Only git.url is left to be set.
 func DefaultOptions() Options {
 	return Options{
-		Git:       GitOptions{Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}},
+		Git:       GitOptions{Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{}},
 		Status:    StatusOptions{Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost"},
 		State:     StateOptions{Dir: "/var/lib/ingot"},
-		BMC:       BMCOptions{RequestsPerSecond: 5, MaxInFlight: 2, PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute},
+		BMC:       BMCOptions{Networks: model.BMCNetworks{}, RequestsPerSecond: 5, MaxInFlight: 2, PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute},
 		Discovery: DiscoveryOptions{Timeout: 30 * time.Minute, Attempts: 3},
 		Cleanup:   CleanupOptions{Mode: "quick"},
 		Guard:     GuardOptions{MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
 		Boot: BootOptions{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
-			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "leases",
+			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
 			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
 		},
 		Registry: RegistryOptions{Listen: ":10000", RequireToken: true},

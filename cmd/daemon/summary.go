@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile"
 )
 
 // Summary is the fleet at a glance: what GET /api/v1/status answers and
@@ -53,11 +54,12 @@ type ServerSummary struct {
 type ClaimState string
 
 // The states of a claim. Bound says that it has a server, Booted that the server
-// reported that what was claimed runs.
+// reported that what was claimed runs, Unconfirmed that it should run by now and did not.
 const (
-	ClaimUnbound ClaimState = "Unbound"
-	ClaimBound   ClaimState = "Bound"
-	ClaimBooted  ClaimState = "Booted"
+	ClaimUnbound     ClaimState = "Unbound"
+	ClaimBound       ClaimState = "Bound"
+	ClaimUnconfirmed ClaimState = "Unconfirmed"
+	ClaimBooted      ClaimState = "Booted"
 )
 
 // ClaimSummary is one claim at a glance.
@@ -198,6 +200,12 @@ func (d *document) claim() ClaimSummary {
 	c.State, c.Why = ClaimBound, d.Status.Conditions.why("Ready")
 	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
 		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
+	}
+	if unread := d.Status.Conditions.why("BMCReadable"); c.Why == "" {
+		c.Why = unread
+	}
+	if u := d.Status.Conditions.of(reconcile.Unconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
+		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
 	if pending := d.Status.Conditions.of("PendingReprovision"); c.Why == "" && pending.Status == metav1.ConditionTrue {
 		c.Why = saying(pending)

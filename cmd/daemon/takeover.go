@@ -5,10 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
@@ -41,6 +38,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 		return errors.New("the status branch knows a newer revision than the one that power was healed by: starting anew")
 	}
 	d.begin()
+	d.sighted()
 	d.setState(reconcile.State{})
 	return nil
 }
@@ -123,12 +121,7 @@ func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 	for _, e := range result.Events {
 		d.log.Warn("records of store and status branch were compared", "reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
 	}
-	records := result.Records
-	if !result.FleetChanged {
-		records.Fleet = observed.Fleet
-	}
-	records.Fleet.Unreadable = d.unreadable(records.Fleet.Unreadable, result.Unreadable, snapshot.Files)
-	if err := d.registry.Restore(ctx, records); err != nil {
+	if err := d.registry.Restore(ctx, result.Records); err != nil {
 		return fmt.Errorf("save the newest records of store and status branch: %w", err)
 	}
 	d.status.Expect(observed.Published.Commit)
@@ -157,79 +150,11 @@ func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *reconcile.BranchRec
 	return &branch
 }
 
-// unreadable adds servers whose records cannot be read to those known before, each with
-// the claim whose own file names it.
-func (d *daemon) unreadable(known []model.UnreadableRecord, servers []model.ServerName, files map[string][]byte) []model.UnreadableRecord {
-	seen := make(map[model.ServerName]bool)
-	for _, u := range known {
-		seen[u.Server] = true
-	}
-	var claims map[model.ServerName]model.ClaimName
-	for _, name := range servers {
-		if seen[name] {
-			continue
-		}
-		if claims == nil {
-			claims = claimsOf(files)
-		}
-		known = append(known, model.UnreadableRecord{
-			Server: name, Claim: claims[name], Since: d.clock(), Token: strings.ToLower(rand.Text()),
-		})
-	}
-	return known
-}
-
-// claimsOf are the claims that say on the status branch which server they have.
-func claimsOf(files map[string][]byte) map[model.ServerName]model.ClaimName {
-	claims := make(map[model.ServerName]model.ClaimName)
-	for path, data := range files {
-		name, isClaim := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "serverclaims/")
-		if !isClaim {
-			continue
-		}
-		var doc struct {
-			Status struct {
-				Server model.ServerName `json:"server"`
-			} `json:"status"`
-		}
-		if yaml.Unmarshal(data, &doc) == nil && doc.Status.Server != "" {
-			claims[doc.Status.Server] = model.ClaimName(name)
-		}
-	}
-	return claims
-}
-
 // begin tells the source which revision was applied last and what depends on it.
 func (d *daemon) begin() {
 	observed := d.registry.Observed()
-	b := gitsource.Beginning{
-		Applied: observed.Fleet.Applied, Absent: observed.Fleet.Absent, AbsentToken: observed.Fleet.AbsentToken,
-	}
-	gone := make(map[model.Identity]bool)
-	for _, r := range observed.Fleet.Removed {
-		gone[r.Identity] = true
-	}
-	need := func(id model.Identity) {
-		if !gone[id] {
-			gone[id] = true // once is enough
-			b.Bound = append(b.Bound, id)
-		}
-	}
-	for _, rec := range observed.Servers {
-		if rec.Claim != "" {
-			ns, name := model.SplitName(rec.Claim)
-			need(model.Identity{Kind: model.KindServerClaim, Namespace: ns, Name: name})
-		}
-		switch by := rec.MaintainedBy; by {
-		case "":
-		case model.OperationPark:
-			need(model.Identity{Kind: model.KindServer, Name: string(rec.Name)})
-		default:
-			need(model.Identity{Kind: model.KindServerMaintenance, Name: by})
-		}
-	}
 	d.begun = observed.Fleet.Applied
-	d.source.Begin(b)
+	d.source.Begin(gitsource.BeginningOf(observed))
 }
 
 // challenge makes sure that the Ingot which wrote the status branch last is not alive.
@@ -273,30 +198,37 @@ func (d *daemon) askHolder(ctx context.Context, theirs model.Holder) error {
 		}
 	}()
 	wait := max(2*theirs.Interval, theirs.TakeOverAfter)
-	deadline := time.Now().Add(wait)
-	d.setState(reconcile.State{ObserveOnly: fmt.Sprintf("waiting until %s for the Ingot on host %s to say whether it lives", deadline.Format(time.RFC3339), theirs.Host)})
-	for pause := min(time.Second, wait/10+time.Millisecond); ; {
-		switch who, answered, err := d.status.Answered(ctx); {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			d.log.Warn("cannot look for the other Ingot's answer, it is tried again", "err", err)
-		case answered:
-			theirs.Host = who.Host
-			return refuse("is alive: it answered")
-		}
-		if time.Now().After(deadline) {
-			break
-		}
-		if err := sleep(ctx, pause); err != nil {
-			return err
-		}
-	}
-	if theirs.TakeOverAfter > 0 {
+	d.setState(reconcile.State{ObserveOnly: fmt.Sprintf("waiting until %s for the Ingot on host %s to say whether it lives", d.clock().Add(wait).Format(time.RFC3339), theirs.Host)})
+	switch who, answered, err := d.awaitAnswer(ctx, d.status.Answered, wait); {
+	case err != nil:
+		return err
+	case answered:
+		theirs.Host = who.Host
+		return refuse("is alive: it answered")
+	case theirs.TakeOverAfter > 0:
 		d.log.Warn("the other Ingot gave no answer for as long as its status.takeOverAfter says: taking over", "host", theirs.Host, "after", wait)
 		return nil
 	}
 	return refuse(fmt.Sprintf("gave no answer within %s, which does not say that it is dead", wait))
+}
+
+// awaitAnswer looks for the other Ingot's answer until there is one, or the status branch
+// was seen without one after wait: while it cannot be seen, nobody knows.
+func (d *daemon) awaitAnswer(ctx context.Context, look func(context.Context) (model.Holder, bool, error), wait time.Duration) (who model.Holder, answered bool, err error) {
+	deadline := time.Now().Add(wait)
+	for {
+		late := time.Now().After(deadline)
+		who, answered, err := look(ctx)
+		switch {
+		case err != nil:
+			d.log.Warn("cannot look for the other Ingot's answer, it is tried again", "err", err)
+		case answered || late:
+			return who, answered, nil
+		}
+		if err := sleep(ctx, min(time.Second, wait/10+time.Millisecond)); err != nil {
+			return model.Holder{}, false, err
+		}
+	}
 }
 
 // watch looks at the status branch now and then: an Ingot with a newer fencing number

@@ -30,6 +30,7 @@ func (c *checks) wrong(path, format string, args ...any) {
 func (o *Options) Validate() []model.Problem {
 	var c checks
 	c.git(o)
+	c.tenants(o)
 	c.numbers(o)
 	c.names(o)
 	c.listeners(o)
@@ -162,6 +163,11 @@ func (c *checks) names(o *Options) {
 	}
 	if err := metadata.CheckStatic(o.Metadata.Static); err != nil {
 		c.wrong("metadata.static", "%v", err)
+	}
+	for i, n := range o.BMC.Networks {
+		if _, err := model.ParseNetwork(n.Prefix.String()); err != nil {
+			c.wrong(fmt.Sprintf("bmc.networks[%d].prefix", i), "%v", err)
+		}
 	}
 	c.author("status.authorName", o.Status.AuthorName)
 	c.author("status.authorEmail", o.Status.AuthorEmail)

@@ -2,8 +2,13 @@ package daemon
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/bootsvc/dhcp"
 	"ingot/model"
@@ -170,22 +175,36 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		t.Fatalf("the defaults are wrong: %v", problems)
 	}
 	for path, change := range map[string]func(*Options){
-		"git.branch":                      func(o *Options) { o.Git.Branch = "a b" },
-		"status.branch":                   func(o *Options) { o.Status.Branch = "" },
-		"status.interval":                 func(o *Options) { o.Status.Interval = 0 },
-		"status.authorName":               func(o *Options) { o.Status.AuthorName = "a\nb" },
-		"status.authorEmail":              func(o *Options) { o.Status.AuthorEmail = "<>" },
-		"status.signingKeyFile":           func(o *Options) { o.Status.SigningKeyFile = "key" },
-		"state.dir":                       func(o *Options) { o.State.Dir = "" },
-		"bmc.requestsPerSecond":           func(o *Options) { o.BMC.RequestsPerSecond = 0 },
-		"bmc.maxInFlight":                 func(o *Options) { o.BMC.MaxInFlight = 0 },
-		"bmc.powerOffGrace":               func(o *Options) { o.BMC.PowerOffGrace = 0 },
-		"bmc.pollInterval":                func(o *Options) { o.BMC.PollInterval = 0 },
-		"discovery.timeout":               func(o *Options) { o.Discovery.Timeout = 0 },
-		"discovery.attempts":              func(o *Options) { o.Discovery.Attempts = 0 },
+		"git.branch":                func(o *Options) { o.Git.Branch = "a b" },
+		"status.branch":             func(o *Options) { o.Status.Branch = "" },
+		"status.interval":           func(o *Options) { o.Status.Interval = 0 },
+		"status.authorName":         func(o *Options) { o.Status.AuthorName = "a\nb" },
+		"status.authorEmail":        func(o *Options) { o.Status.AuthorEmail = "<>" },
+		"status.signingKeyFile":     func(o *Options) { o.Status.SigningKeyFile = "key" },
+		"state.dir":                 func(o *Options) { o.State.Dir = "" },
+		"bmc.requestsPerSecond":     func(o *Options) { o.BMC.RequestsPerSecond = 0 },
+		"bmc.maxInFlight":           func(o *Options) { o.BMC.MaxInFlight = 0 },
+		"bmc.powerOffGrace":         func(o *Options) { o.BMC.PowerOffGrace = 0 },
+		"bmc.pollInterval":          func(o *Options) { o.BMC.PollInterval = 0 },
+		"discovery.timeout":         func(o *Options) { o.Discovery.Timeout = 0 },
+		"discovery.attempts":        func(o *Options) { o.Discovery.Attempts = 0 },
+		"git.tenants[0].path":       withTenants(func(o *Options) { o.Git.Tenants[0].Path = "/ops" }),
+		"git.tenants[1].path":       withTenants(func(o *Options) { o.Git.Tenants[1].Path = "ops" }),
+		"git.tenants[0].kinds":      withTenants(func(o *Options) { o.Git.Tenants[0].Kinds = []model.Kind{"BMC", "Pod"} }),
+		"git.tenants[0].namespaces": withTenants(func(o *Options) { o.Git.Tenants[0].Namespaces = []string{"a/b"} }),
+		"git.tenants[1].namespaces": withTenants(func(o *Options) { o.Git.Tenants[1].Path = "tenants/Alpha" }),
+		"git.tenants[0].bmcNetworks[0]": withTenants(func(o *Options) {
+			o.Git.Tenants[0].BMCNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/8")}
+		}),
+		"git.tenants[1].servers": withTenants(func(o *Options) {
+			o.Git.Tenants[1].Servers = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}
+		}),
+		"git.tenants":                     withTenants(func(o *Options) { o.Git.Tenants = o.Git.Tenants[1:] }),
+		"boot.allowedRegistries":          withTenants(func(o *Options) { o.Boot.AllowedRegistries = nil }),
+		"bmc.networks[0].prefix":          func(o *Options) { o.BMC.Networks = model.BMCNetworks{{Plain: true}} },
 		"guard.maxConcurrentReprovisions": func(o *Options) { o.Guard.MaxConcurrentReprovisions = -1 },
 		"boot.architectures":              func(o *Options) { o.Boot.Architectures = nil },
-		"boot.allowedRegistries":          func(o *Options) { o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"} },
+		"boot.allowedRegistries ":         func(o *Options) { o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"} },
 		"boot.bindTickets":                func(o *Options) { o.Boot.BindTickets = "address" },
 		"boot.insecureRegistries":         func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
 		"metadata.static":                 func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
@@ -206,9 +225,39 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 			wrong := o
 			change(&wrong)
 			got := wrong.Validate()
-			if len(got) != 1 || got[0].Field != path || got[0].Severity != model.SeverityError {
+			if len(got) != 1 || got[0].Field != strings.TrimSpace(path) || got[0].Severity != model.SeverityError {
 				t.Errorf("got %s", fmt.Sprint(got))
 			}
 		})
+	}
+}
+
+// withTenants changes settings that have tenants and are right.
+func withTenants(change func(*Options)) func(*Options) {
+	return func(o *Options) {
+		o.Boot.AllowedRegistries = []string{"registry.example"}
+		o.Git.Tenants = model.Tenants{{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}}, {Path: "tenants/alpha"}}
+		change(o)
+	}
+}
+
+func TestTenantsAreReadFromTheFile(t *testing.T) {
+	got, problem := load(t, `git:
+  url: https://git.example.com/infra/metal.git
+  tenants:
+    - {path: ops, kinds: ["*"], namespaces: ["*"], bmcNetworks: [10.0.0.0/16]}
+    - {path: tenants/alpha, namespaces: [alpha], servers: {matchLabels: {tenant: alpha}}}
+boot: {allowedRegistries: [registry.example]}
+`)
+	want := model.Tenants{
+		{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}},
+		{Path: "tenants/alpha", Namespaces: []string{"alpha"}, Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "alpha"}}},
+	}
+	if diff := cmp.Diff(want, got.Git.Tenants, cmpopts.EquateComparable(netip.Prefix{})); diff != "" || problem != "" {
+		t.Errorf("%s\n%s", problem, diff)
+	}
+	_, problem = load(t, "git: {url: /srv/metal.git, path: fleet, tenants: [{path: ops, kinds: [BMC]}]}\nboot: {allowedRegistries: [a]}\n")
+	if want := `ingot.yaml:1:58: git.tenants[0].path: "ops" is not below git.path "fleet", so no file is read there; paths begin at the root of the repository`; problem != want {
+		t.Errorf("got  %s\nwant %s", problem, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,8 +173,10 @@ func demoOptions(d demoCommand, dir, repository, probe string) daemon.Options {
 	o.State.Dir = filepath.Join(dir, "state")
 	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	o.Discovery.Image = probe
+	o.Boot.BindTickets = "nothing" // on loopback nobody can be told apart, and nobody else is there
 	// simulated machines share no breaker and no BMC needs to be spared
 	o.Guard.MaxConcurrentPowerOns = max(o.Guard.MaxConcurrentPowerOns, d.Servers)
+	o.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
 	o.BMC.RequestsPerSecond, o.BMC.MaxInFlight = 50, 4
 	if d.Fast {
 		o.BMC.RequestsPerSecond = 1000

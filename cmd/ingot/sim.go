@@ -38,7 +38,7 @@ type simCommand struct {
 func (simCommand) Help() string {
 	return `Simulated BMCs answer Redfish over HTTPS, and their servers boot for real: they fetch iPXE script, kernel and Ignition, report as a probe, and are wiped. Prints the addresses and runs until SIGINT or SIGTERM.
 
-The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true.
+The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true, bmc.networks: [127.0.0.0/8] to speak with BMCs on this machine, and boot.bindTickets: nothing, for on loopback servers cannot be told apart.
 
 Examples:
 

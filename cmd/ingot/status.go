@@ -214,7 +214,8 @@ var stateColours = map[string]colour{
 	string(model.StateAvailable): green, string(model.StateReserved): cyan, string(model.StateError): red,
 	string(model.StateDiscovery): yellow, string(model.StateCleanup): yellow, string(model.StateMaintenance): yellow,
 	string(daemon.ClaimBooted): green, string(daemon.ClaimBound): cyan, string(daemon.ClaimUnbound): yellow,
-	"Enabled": green, "Pending": yellow,
+	string(daemon.ClaimUnconfirmed): yellow,
+	"Enabled":                       green, "Pending": yellow,
 }
 
 func stateCell(state string) cell { return cell{printable(state), stateColours[state]} }

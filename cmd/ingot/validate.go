@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/yaml"
+
 	"ingot/model"
 )
 
@@ -21,6 +23,7 @@ const (
 
 type validateCommand struct {
 	Paths         []string `arg:"" name:"path" help:"Files, or folders that are searched for .yaml, .yml and .json files; - is standard input."`
+	Revision      string   `placeholder:"FILE" help:"revision.yaml of the status branch, or Ingot's configuration: each file is held to what git.tenants lets its folder define. Paths are then those of the repository: run it at its root."`
 	StrictSecrets bool     `help:"Refuse secrets in plain text, as the daemon does unless git.allowPlaintextSecrets is true. Else they are a warning."`
 }
 
@@ -35,6 +38,7 @@ Examples:
   ingot validate fleet/
   ingot validate claims/web-1.yaml claims/web-2.yaml
   kustomize build overlays/berlin | ingot validate -
+  git show origin/status:revision.yaml > /tmp/revision.yaml && ingot validate --revision /tmp/revision.yaml .
   ingot validate -o json .`
 }
 
@@ -54,6 +58,9 @@ func (v validateCommand) Run(c *console) error {
 		return err
 	}
 	check := newManifestCheck(v.StrictSecrets)
+	if check.tenants, err = readTenants(v.Revision); err != nil {
+		return err
+	}
 	for _, file := range files {
 		if isLink(file) && !slices.Contains(v.Paths, file) {
 			check.refuse(displayName(file), "is a symbolic link, which is not followed: put the manifest itself here")
@@ -91,6 +98,7 @@ func (v *validation) print(c *console) {
 // manifestCheck gathers the objects of many files and what is wrong with them.
 type manifestCheck struct {
 	strictSecrets bool
+	tenants       model.Tenants
 	objects       int
 	places        map[model.Identity][]string // where objects are defined
 	desired       *model.Desired
@@ -106,9 +114,34 @@ func (m *manifestCheck) file(name string, data []byte) {
 	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets})
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
+	m.tenants.Place(name, objects)
 	for _, o := range objects {
+		if o.Metadata().Refused != "" {
+			m.problems = append(m.problems, model.RefusedProblem(o))
+			continue
+		}
 		m.object(o)
 	}
+}
+
+// readTenants reads who may define what, as the status branch or the configuration has
+// it; without a file one operator may define all.
+func readTenants(file string) (model.Tenants, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Tenants model.Tenants
+		Git     struct{ Tenants model.Tenants }
+	}
+	if err := yaml.Unmarshal(data, &in); err != nil {
+		return nil, fmt.Errorf("read tenants from %s: %w", file, err)
+	}
+	return append(in.Tenants, in.Git.Tenants...), nil
 }
 
 func (m *manifestCheck) object(o model.Object) {

@@ -434,6 +434,9 @@ func built(t *testing.T, flavour string) image.Result {
 	t.Helper()
 	r, err := images[flavour]()
 	if err != nil {
+		if os.Getenv("INGOT_LAB") == "required" {
+			t.Fatal("the image cannot be built: ", err)
+		}
 		t.Skip("SKIPPED: the image cannot be built here: ", err)
 	}
 	if size := r.Sizes.Booted(); size > image.MaxBooted {

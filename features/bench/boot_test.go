@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc"
+	"ingot/gitsource/gittest"
 	"ingot/model"
 	"ingot/registry"
 )
@@ -46,7 +47,7 @@ func BenchmarkBoot(b *testing.B) {
 	var servers []*bootServer // of each fleet the daemon and the bare handler
 	for _, size := range bootFleets {
 		f := seedBoot(b, size)
-		daemon := f.serve(b, f.daemon(program))
+		daemon := f.serve(b, f.daemon(b, program))
 		servers = append(servers, daemon, f.serve(b, f.bare(b, daemon)))
 	}
 	t := &table{TB: b, title: "armed boot tickets"}
@@ -132,7 +133,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 	for n := range size {
 		t := bootTicket(n)
 		tickets = append(tickets, t)
-		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey().Token(t).Reveal()})
+		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey().Config(t, 0).Reveal()})
 		changes.Servers = append(changes.Servers, &model.ServerRecord{
 			Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID, State: model.StateReserved, Since: t.ArmedAt, Claim: t.Claim, Ticket: t,
 		})
@@ -214,12 +215,22 @@ func (f *bootFleet) asking() []int {
 	return all
 }
 
-// daemon is the program with the fleet's records.
-func (f *bootFleet) daemon(program string) *exec.Cmd {
+// daemon is the program with the fleet's records. Its repository has nothing: without
+// any, the daemon would not know that its records are the newest, and serve nothing.
+func (f *bootFleet) daemon(b *testing.B, program string) *exec.Cmd {
+	b.Helper()
+	repo, err := gittest.New(f.dir, "fleet")
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"); err != nil {
+		b.Fatal(err)
+	}
 	cmd := exec.Command(program, "run")
 	cmd.Env = append(os.Environ(),
-		"INGOT_GIT_URL=file://"+filepath.Join(f.dir, "away.git"), "INGOT_STATE_DIR="+f.dir,
+		"INGOT_GIT_URL="+repo.URL(), "INGOT_STATE_DIR="+f.dir,
 		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0",
+		"INGOT_BOOT_BIND_TICKETS=nothing", // on loopback nobody can be told apart
 	)
 	return cmd
 }

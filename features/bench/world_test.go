@@ -53,8 +53,9 @@ func newFleet(tb testing.TB, program string, servers int, settings ...string) *f
 	f.commit(map[string]string{"README.md": "a fleet\n"}, "begin")
 	f.startDaemon(program, append([]string{
 		"INGOT_GIT_URL=" + f.repository.URL(), "INGOT_GIT_ALLOW_PLAINTEXT_SECRETS=true",
-		"INGOT_STATE_DIR=" + tb.TempDir(), "INGOT_DISCOVERY_IMAGE=" + f.probe,
+		"INGOT_STATE_DIR=" + tb.TempDir(), "INGOT_DISCOVERY_IMAGE=" + f.probe, "INGOT_BMC_NETWORKS=127.0.0.0/8",
 		"INGOT_BOOT_LISTEN=127.0.0.1:0", "INGOT_REGISTRY_LISTEN=127.0.0.1:0", "INGOT_ADMIN_LISTEN=127.0.0.1:0",
+		"INGOT_BOOT_BIND_TICKETS=nothing", // on loopback nobody can be told apart
 	}, settings...))
 	return f
 }

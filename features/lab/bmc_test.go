@@ -42,6 +42,12 @@ discovery: {image: %q, macPrefixesFile: %q}
 	i.Start(t)
 
 	machine.Plug(device, bmc.MAC, r.server, rig.BridgeName)
+	// the server behind it has a card of its own, and each answers for its own address
+	machine.Setting("net/ipv4/conf/all/arp_ignore", "1")
+	machine.Setting("net/ipv4/conf/all/arp_announce", "2")
+	machine.Plug("host0", server.MAC, r.server, rig.BridgeName)
+	machine.Address("host0", "10.77.1.60/24")
+	machine.IP("route", "add", rig.ServerAddress, "dev", "host0", "src", "10.77.1.60")
 	c := newClient(t, udhcpc, machine)
 	c.start(t)
 	first := c.mustAwait(t).Address.String()

@@ -149,6 +149,15 @@ func TestWhatFirmwareIsTold(t *testing.T) {
 				if c.vendor != "" && got.VendorClass != c.vendor {
 					t.Errorf("is told by %q, want %q, or firmware looks away", got.VendorClass, c.vendor)
 				}
+				if relayed && c.kind.family == 6 { // dhcrelay does not say what it saw (RFC 6939)
+					script := rig.BootURL6 + "/ipxe/" + server.UUID
+					wantCode(t, on, script, http.StatusForbidden)
+					i.Commit(t, "hosts/"+server.Name+".yaml", rig.Endpoint(server.Name, server.MAC, got.Address.String()))
+					rig.Eventually(t, rig.Patience, func() error {
+						_, err := on.Get(script)
+						return err
+					})
+				}
 				c.fetch(t, on, got)
 				i.StatusHas(t, rig.Patience, "servers/"+server.Name+".yaml", "DHCP")
 			})

@@ -31,8 +31,9 @@ func newRack(t *testing.T) *rack {
 	return &rack{t: t, server: rig.NewServer(t)}
 }
 
-// addRelay puts a relay between the rack's link and another, and routes.
-func (r *rack) addRelay(t *testing.T) {
+// addRelay puts a relay between the rack's link and another, and routes. It relays to
+// others beside Ingot.
+func (r *rack) addRelay(t *testing.T, others ...string) {
 	t.Helper()
 	rig.Need(t, rig.ToolDhcrelay)
 	r.relay = rig.NewNamespace(t, "relay")
@@ -43,7 +44,7 @@ func (r *rack) addRelay(t *testing.T) {
 	r.relay.Setting("net/ipv6/conf/all/forwarding", "1")
 	r.server.IP("route", "add", "10.77.2.0/24", "via", "10.77.1.2")
 	r.server.IP("route", "add", "fd77:2::/64", "via", "fd77:1::2")
-	r.relay.Start(t, "dhcrelay -4", "dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress)
+	r.relay.Start(t, "dhcrelay -4", append([]string{"dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress}, others...)...)
 	r.relay.Start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+rig.BridgeName, "-u", rig.ServerAddress6+"%up0")
 }
 

@@ -57,6 +57,15 @@ func (all asks) withdraw(kind askKind, name string, until time.Time) {
 	}
 }
 
+// rename has requests of a kind that are open name something by its new name.
+func (all asks) rename(kind askKind, old, new string) {
+	for _, a := range all {
+		if a.kind == kind && a.name == old && !a.used {
+			a.name = new
+		}
+	}
+}
+
 // requests are what a change asks for.
 func requests(c change, at time.Time) (made asks) {
 	add := func(kind askKind, name, value string) {

@@ -37,6 +37,13 @@ type Book struct {
 	power    map[model.ClaimName]wanted
 	parked   map[string]time.Time // server → until when, zero = still
 	removed  map[model.ClaimName]time.Time
+	given    map[model.ClaimName][]given
+}
+
+// given is that a machine was given a claim's Ignition.
+type given struct {
+	uuid string
+	at   time.Time
 }
 
 // wanted is the power state that a claim asks for, and until when it asked for the
@@ -50,11 +57,17 @@ type wanted struct {
 type machine struct {
 	uuid  string
 	owner model.ClaimName // what its disk was installed for, "" = nobody has it
-	since time.Time       // when that was installed
+	// other may be the owner as well: the claim was renamed and a rewritten history
+	// brought its former name back, so that both are in force, and what acts need not
+	// have seen the one revision in between.
+	other model.ClaimName
+	since time.Time // when that was installed
 	// dirty is set while the disk holds what an owner left.
 	dirty    bool
 	retained bool // and is to be kept so
 	hand     bool // a person has it running
+	// unknown is set while the disk holds what nobody can tell the owner of.
+	unknown bool
 	// again is set while its owner asked for it to be installed again, cycled while a
 	// power cycle that was asked for is under way.
 	again, cycled bool
@@ -66,6 +79,7 @@ func Replay(h History) *Book {
 		grace: h.Grace, names: h.Names, force: newForce(), machines: make(map[string]*machine),
 		renamed: make(map[model.ClaimName]model.ClaimName), power: make(map[model.ClaimName]wanted),
 		parked: make(map[string]time.Time), removed: make(map[model.ClaimName]time.Time),
+		given: make(map[model.ClaimName][]given),
 	}
 	if b.grace == 0 {
 		b.grace = DefaultGrace
@@ -95,6 +109,21 @@ func (b *Book) revision(r Revision) {
 	}
 	for old, new := range pairs {
 		b.rename(old, new)
+	}
+	for _, m := range b.machines {
+		for old, new := range b.renamed {
+			if m.owner == new && b.claim(old) != nil {
+				m.other = old
+			}
+		}
+	}
+}
+
+// tell decides which of two claims a machine's disk is of, once a request to release
+// one of them tells.
+func (b *Book) tell(m *machine, at time.Time) {
+	if m.other != "" && b.releaseOf(m, at) == nil && b.asks.find(at, askRelease, string(m.other)) != nil {
+		m.owner, m.other = m.other, ""
 	}
 }
 
@@ -168,8 +197,9 @@ func (b *Book) park(server string, is bool, at time.Time) {
 	}
 }
 
-// rename has a claim go on under another name.
+// rename has a claim go on under another name, with what was asked for under the old one.
 func (b *Book) rename(old, new model.ClaimName) {
+	b.asks.rename(askReprovision, string(old), string(new))
 	b.renamed[old] = new
 	delete(b.renamed, new)
 	for _, m := range b.machines {
@@ -192,8 +222,7 @@ func (b *Book) called(c model.ClaimName) model.ClaimName {
 
 // claim is a claim in force, or nil.
 func (b *Book) claim(name model.ClaimName) *model.ServerClaim {
-	namespace, short := model.SplitName(name)
-	c, _ := b.force.objects[model.Identity{Kind: model.KindServerClaim, Namespace: namespace, Name: short}].Object.(*model.ServerClaim)
+	c, _ := b.force.objects[name.Identity()].Object.(*model.ServerClaim)
 	return c
 }
 

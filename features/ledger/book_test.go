@@ -88,6 +88,8 @@ func manifest(kind, name string, more []string) string {
 			power = m
 		case key == "operation":
 			annotations = append(annotations, model.AnnotationOperation+": \""+value+"\"")
+		case key == "ref":
+			spec += ", serverRef: {name: " + value + "}"
 		case key == "policy":
 			spec += ", reclaimPolicy: " + value
 		case key == "motd" || key == "label":
@@ -99,7 +101,7 @@ func manifest(kind, name string, more []string) string {
 	head := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: %%s\nmetadata: {name: %s%%s, annotations: {%s}}\n", name, strings.Join(annotations, ", "))
 	switch kind {
 	case "claim":
-		return fmt.Sprintf(head, "ServerClaim", ", namespace: default") + "spec: {power: " + power + ", image: \"example.com/linux:1\"}\n"
+		return fmt.Sprintf(head, "ServerClaim", ", namespace: default") + "spec: {power: " + power + ", image: \"example.com/linux:1\"" + spec + "}\n"
 	case "server":
 		uuid := map[string]string{"s1": m1, "s2": m2}[name]
 		return fmt.Sprintf(head, "Server", "") + "spec: {systemUUID: " + uuid + spec + "}\n"
@@ -155,6 +157,10 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 		"a renamed claim keeps its machine": {func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web2", "server s1")).happens(m1, PowerLost, PowerOn, DiskBoot)
 		}, nil},
+		"a claim is renamed between its wish to be installed again and that": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web reprovision=1", "server s1")).push(git(t, "claim web2 reprovision=1", "server s1")).
+				happens(m1, PowerOff, PowerOn, NetBoot).installs(m1, "web2")
+		}, nil},
 		"a renamed claim's machine goes when the new name is removed": {func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web2", "server s1")).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
 		}, nil},
@@ -163,9 +169,23 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
 			return runs(t).push(files).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
 		}, nil},
+		"also one that a rewritten history broke": {func(t *testing.T) *history {
+			files := gone(t)
+			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
+			return runs(t).force(files).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, nil},
 		"a live image boots from the network each time": {func(t *testing.T) *history {
 			return begin().push(git(t, "claim web boot=always", "server s1")).installs(m1, "web").happens(m1, PowerLost).installs(m1, "web")
 		}, nil},
+		"a rename that a rewritten history undid may not have been seen": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web2", "server s1")).force(web(t)).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, nil},
+		"and may have been seen": {func(t *testing.T) *history {
+			return begin().push(web(t)).push(git(t, "claim web2", "server s1")).force(web(t)).installs(m1, "web").approve().happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}, nil},
+		"and what neither name asks for is not to be": {func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim web2", "server s1")).force(web(t)).happens(m1, PowerOff)
+		}, []string{"belongs to claim default/web2"}},
 
 		// rule 1
 		"a rewritten history asks for nothing": {func(t *testing.T) *history { return runs(t).force(gone(t)).happens(m1, PowerOff) },
@@ -230,7 +250,12 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 			[]string{"not in Git"}},
 		"a disk is written over before it was wiped": {func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff).installs(m1, "db")
-		}, []string{"not wiped since its last owner"}},
+		}, []string{"not all wiped since its last owner"}},
+		"a wipe leaves a disk, and another claim has the machine": {func(t *testing.T) *history {
+			h := runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+			h.Events[len(h.Events)-1].Left = []string{"S2"}
+			return h.happens(m1, PowerOff).installs(m1, "db")
+		}, []string{"not all wiped since its last owner"}},
 
 		// rule 4
 		"another's machine is given a claim's Ignition": {func(t *testing.T) *history {
@@ -238,6 +263,22 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 			h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: Ignition, Claim: "default/db"})
 			return h
 		}, []string{"of claim default/db, and it belongs to claim default/web"}},
+		"a machine that is empty is given another's": {func(t *testing.T) *history {
+			h := begin().push(git(t, "claim web", "server s1", "server s2"))
+			h.Events = append(h.Events, Event{At: h.tick(), Machine: m2, Kind: Ignition, Claim: "default/web"})
+			return h.installs(m1, "web")
+		}, []string{"for claim default/web, whose Ignition machine " + m2 + " was given"}},
+		"a machine that the claim does not name is given it": {func(t *testing.T) *history {
+			h := begin().push(git(t, "claim web ref=s1", "server s1", "server s2"))
+			h.Events = append(h.Events, Event{At: h.tick(), Machine: m2, Kind: Ignition, Claim: "default/web"})
+			return h
+		}, []string{"of claim default/web, which is for machine " + m1}},
+		"but the one that it names may be": {func(t *testing.T) *history {
+			return begin().push(git(t, "claim web ref=s1", "server s1", "server s2")).installs(m1, "web")
+		}, nil},
+		"and another one after a release": {func(t *testing.T) *history {
+			return runs(t).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff).push(web(t)).installs(m2, "web")
+		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Replay(tt.history(t).History).Violations
@@ -255,6 +296,8 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 func TestBookAtRest(t *testing.T) {
 	twice := Replay(begin().push(git(t, "claim web", "server s1", "server s2")).installs(m1, "web").installs(m2, "web").History)
 	none := Replay(begin().push(git(t, "claim web", "server s1")).History)
+	undone := begin().push(git(t, "claim old", "server s1")).push(git(t, "claim web", "server s1")).force(git(t, "claim old", "server s1"))
+	renamed := Replay(undone.installs(m1, "old").History)
 	for name, tt := range map[string]struct {
 		book  *Book
 		shown Shown
@@ -264,6 +307,7 @@ func TestBookAtRest(t *testing.T) {
 		"two disks and a reason":         {twice, Shown{Reason: "Disputed"}, 0},
 		"no disk, and said to be Booted": {none, Shown{Booted: true}, 1},
 		"no disk yet":                    {none, Shown{Reason: "Waiting"}, 0},
+		"a disk of one with two names":   {renamed, Shown{Booted: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tt.book.AtRest(map[model.ClaimName]Shown{"default/web": tt.shown}, time.Now()); len(got) != tt.want {

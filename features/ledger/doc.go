@@ -17,7 +17,8 @@
 //  3. An installation is for a claim that Git has, on a machine that is empty or was
 //     wiped since its last owner, while no other disk holds the claim; or it was asked
 //     for again.
-//  4. The Ignition of a claim is served to its owner's machine alone.
+//  4. The Ignition of a claim is served to its owner's machine alone: the one that the claim
+//     names, and the one that it is installed on.
 //  5. At rest each claim has one disk, or the status branch names a reason.
 //
 // Where the bookkeeper cannot know, such as how long a decision may take to be carried

@@ -32,6 +32,8 @@ type Event struct {
 	ByHand bool
 	// Claim is whose configuration an Install or Ignition was; empty = nobody knows.
 	Claim model.ClaimName
+	// Left are the serial numbers of the disks that a Wipe left as they were.
+	Left []string
 }
 
 // Violation is an event that no commit named.

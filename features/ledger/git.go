@@ -30,6 +30,26 @@ type Configuration struct {
 	At           time.Time
 	Branch, Path string
 	URL          string
+	// Folders are those of tenants, with the namespace whose claims and Secrets are all
+	// that files there may define. What else stands there is as if it did not.
+	Folders map[string]string
+}
+
+// counts reports whether an object counts in a file.
+func (c Configuration) counts(file string, o model.Object) bool {
+	for folder, namespace := range c.Folders {
+		if strings.HasPrefix(file, folder+"/") {
+			id := o.Identity()
+			return id.Namespace == namespace && (id.Kind == model.KindServerClaim || id.Kind == model.KindSecret)
+		}
+	}
+	return true
+}
+
+// of is what of a file counts.
+func (c Configuration) of(file string, f File) File {
+	f.Objects = slices.DeleteFunc(slices.Clone(f.Objects), func(o model.Object) bool { return !c.counts(file, o) })
+	return f
 }
 
 // pushLog is the file in a repository that the hook writes.
@@ -103,6 +123,9 @@ func Revisions(dir string, pushes []Push, configurations []Configuration) ([]Rev
 		rev, err := r.revision(at, s, last)
 		if err != nil || len(rev.Files) == 0 {
 			return err
+		}
+		for file, f := range rev.Files {
+			rev.Files[file] = c.of(file, f)
 		}
 		all, last = append(all, rev), s
 		return nil

@@ -44,6 +44,7 @@ func (b *Book) disrupt(m *machine, e Event) {
 	if m.owner == "" && !m.hand || m.again {
 		return
 	}
+	b.tell(m, e.At)
 	if a := b.releaseOf(m, e.At); a != nil {
 		a.used = true
 		b.release(m)
@@ -92,7 +93,7 @@ func (b *Book) operated(m *machine, e Event, server string) bool {
 
 // release gives a machine back.
 func (b *Book) release(m *machine) {
-	m.owner, m.hand = "", false
+	m.owner, m.other, m.hand = "", "", false
 	for _, server := range b.serversOf(m) {
 		s, ok := b.force.objects[model.Identity{Kind: model.KindServer, Name: server}].Object.(*model.Server)
 		m.retained = m.retained || ok && s.Spec.ReclaimPolicy == model.ReclaimRetain
@@ -158,13 +159,13 @@ func (b *Book) wiped(m *machine, e Event) {
 		}
 	}
 	b.disrupt(m, e)
-	m.owner, m.dirty, m.retained, m.again = "", false, false, false
+	m.owner, m.other, m.dirty, m.retained, m.again, m.unknown = "", "", m.dirty && len(e.Left) > 0, false, false, false
 }
 
 func (b *Book) installed(m *machine, e Event) {
 	c := e.Claim
-	if c == "" {
-		m.owner, m.dirty, m.again = "", true, false
+	if m.unknown = c == ""; m.unknown {
+		m.owner, m.other, m.dirty, m.again = "", "", true, false
 		return
 	}
 	switch at, removed := b.removed[c]; {
@@ -175,11 +176,15 @@ func (b *Book) installed(m *machine, e Event) {
 	case m.owner != "" && m.owner != c:
 		b.violation(e, "for claim %s, over what belongs to claim %s", c, m.owner)
 	case m.owner == "" && m.dirty:
-		b.violation(e, "for claim %s, and the disk was not wiped since its last owner", c)
+		b.violation(e, "for claim %s, and its disks were not all wiped since its last owner", c)
 	default:
 		b.elsewhere(m, e)
+		b.givenAway(m, e)
 	}
-	m.owner, m.since, m.dirty, m.again, m.retained = c, e.At, true, false, false
+	m.owner, m.other, m.since, m.dirty, m.again, m.retained = c, "", e.At, true, false, false
+	if now := b.renamed[c]; b.claim(c) != nil && b.claim(now) != nil {
+		m.other = now
+	}
 }
 
 // elsewhere looks for another machine whose disk holds the claim.
@@ -209,11 +214,42 @@ func (b *Book) served(m *machine, e Event) {
 	if e.Claim == "" {
 		return
 	}
-	if m.owner != "" && m.owner != e.Claim && b.releaseOf(m, e.At) == nil {
+	b.given[e.Claim] = append(b.given[e.Claim], given{e.Machine, e.At})
+	switch named := b.named(e.Claim); {
+	case m.owner != "" && m.owner != e.Claim && b.releaseOf(m, e.At) == nil:
 		b.violation(e, "of claim %s, and it belongs to claim %s", e.Claim, m.owner)
-		return
+	case named != "" && named != e.Machine:
+		b.violation(e, "of claim %s, which is for machine %s", e.Claim, named)
+	default:
+		b.elsewhere(m, e)
 	}
-	b.elsewhere(m, e)
+}
+
+// named is the machine of the server that a claim names, "" if it names none that is known.
+func (b *Book) named(c model.ClaimName) string {
+	claim := b.claim(c)
+	if claim == nil || claim.Spec.ServerRef == nil {
+		return ""
+	}
+	name := claim.Spec.ServerRef.Name
+	if s, ok := b.force.objects[model.Identity{Kind: model.KindServer, Name: name}].Object.(*model.Server); ok && s.Spec.SystemUUID != "" {
+		return s.Spec.SystemUUID
+	}
+	return b.names[model.ServerName(name)]
+}
+
+// givenAway looks for another machine that was given a claim's Ignition and is not where the
+// claim was installed, though nobody asked to release it in between.
+func (b *Book) givenAway(m *machine, e Event) {
+	for _, g := range b.given[e.Claim] {
+		released := slices.ContainsFunc(b.asks, func(a *ask) bool {
+			return a.kind == askRelease && a.name == string(e.Claim) && a.at.After(g.at)
+		})
+		if g.uuid != m.uuid && !released && b.machine(g.uuid).owner != e.Claim { // else see elsewhere
+			b.violation(e, "for claim %s, whose Ignition machine %s was given", e.Claim, g.uuid)
+			return
+		}
+	}
 }
 
 // always reports whether a claim's machine boots from the network each time.
@@ -243,9 +279,20 @@ func (b *Book) AtRest(shown map[model.ClaimName]Shown, at time.Time) (found []Vi
 		case len(holding) > 1 && s.Reason == "":
 			e.Machine = holding[1].uuid
 			found = append(found, Violation{e, "at rest it holds claim " + string(name) + ", as does machine " + holding[0].uuid + ", and nothing says why"})
-		case len(holding) == 0 && s.Booted:
+		case len(holding) == 0 && s.Booted && !b.mayHold(name, shown):
 			found = append(found, Violation{e, "claim " + string(name) + " is said to be Booted, and no disk holds it"})
 		}
 	}
 	return found
+}
+
+// mayHold reports whether a disk may hold a claim: nobody can tell whose it is, or its
+// other owner does not run.
+func (b *Book) mayHold(c model.ClaimName, shown map[model.ClaimName]Shown) bool {
+	for _, m := range b.machines {
+		if m.unknown || m.other == c && !shown[m.owner].Booted {
+			return true
+		}
+	}
+	return false
 }

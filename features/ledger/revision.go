@@ -111,7 +111,7 @@ func (f *force) take(r Revision) []change {
 		changes = append(changes, f.approve(objects)...)
 	}
 	if !r.Descends && f.begun {
-		changes = append(changes, f.rewrite(objects, twice)...)
+		changes = append(changes, f.rewrite(r, objects, twice)...)
 	}
 	f.head, f.begun = objects, true
 	return changes
@@ -148,9 +148,14 @@ func (f *force) descend(r Revision, objects map[model.Identity]placed, twice map
 
 // rewrite takes over what a revision that does not descend may bring: what it lacks
 // stays, and what it says of servers and claims in force does not count.
-func (f *force) rewrite(objects map[model.Identity]placed, twice map[model.Identity]bool) (changes []change) {
+func (f *force) rewrite(r Revision, objects map[model.Identity]placed, twice map[model.Identity]bool) (changes []change) {
 	for id := range f.objects {
-		if _, is := objects[id]; !is && !twice[id] {
+		_, is := objects[id]
+		switch {
+		case is || twice[id]:
+		case r.mayHold(f.objects[id]):
+			f.hidden[id] = true // and a commit may take that away
+		default:
 			f.dropped[id] = true
 		}
 	}

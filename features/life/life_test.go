@@ -118,7 +118,8 @@ func newWorld(t *testing.T) *world {
 		order.NetworkFirst = append(order.NetworkFirst, m.networkFirst)
 	}
 	facts := on.StartRack(t, order)
-	w.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\n", rig.PushProbe(t, on)))
+	probe := rig.PushProbe(t, on)
+	w.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n", probe, registryOf(probe), registryOf(w.image)))
 	w.ingot.CommitRack(t, facts)
 	for n, m := range w.machines {
 		m.server = facts.Servers[n]
@@ -130,6 +131,12 @@ metadata: {name: %s, annotations: {ingot/cleanup: %s}}
 	}
 	w.ingot.Start(t)
 	return w
+}
+
+// registryOf is the registry of an image.
+func registryOf(reference string) string {
+	host, _, _ := strings.Cut(reference, "/")
+	return host
 }
 
 // pushGuest pushes the image that claims boot.

@@ -3,6 +3,7 @@ package gittest
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -80,9 +81,16 @@ func (r *Repo) Commit(files map[string]string, message string) (string, error) {
 	return r.CommitTo(Branch, files, message)
 }
 
-// CommitTo is Commit for a branch by name, which is made if need be.
+// CommitTo is Commit for a branch by name, which is made if need be. When somebody else
+// moves the branch meanwhile, it commits on top of that.
 func (r *Repo) CommitTo(branch string, files map[string]string, message string) (string, error) {
-	return r.write(branch, message, r.head(branch), func(b *bytes.Buffer) { put(b, files) })
+	for {
+		head := r.head(branch)
+		commit, err := r.write(branch, message, head, func(b *bytes.Buffer) { put(b, files) })
+		if err == nil || r.head(branch) == head {
+			return commit, err
+		}
+	}
 }
 
 // Remove removes files or folders from the branch.
@@ -108,6 +116,29 @@ func (r *Repo) Link(path, mode, content, message string) (string, error) {
 			return
 		}
 		fmt.Fprintf(b, "M %s inline %s\ndata %d\n%s\n", mode, path, len(content), content)
+	})
+}
+
+// CommitZeros commits files beside one of so many zeros, which takes next to no room.
+func (r *Repo) CommitZeros(path string, size int64, files map[string]string, message string) (hash string, err error) {
+	zeros, err := os.CreateTemp("", "zeros-*")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, zeros.Close(), os.Remove(zeros.Name())) }()
+	if err := zeros.Truncate(size); err != nil {
+		return "", err
+	}
+	blob, err := r.Git("-c", "core.looseCompression=1", "hash-object", "-w", zeros.Name())
+	if err != nil {
+		return "", err
+	}
+	if _, err := r.Git("config", "pack.compression", "1"); err != nil {
+		return "", err
+	}
+	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
+		fmt.Fprintf(b, "M 100644 %s %s\n", strings.TrimSpace(blob), path)
+		put(b, files)
 	})
 }
 
@@ -142,13 +173,16 @@ func (r *Repo) DeleteBranch(branch string) error {
 // Head returns the hash of a branch's newest commit, "" if there is no branch.
 func (r *Repo) Head(branch string) string { return r.head(branch) }
 
+// maxRead is how large a file is that ReadBranch reads.
+const maxRead = 16 << 20
+
 // ReadBranch returns the content of every file of a branch, by path; it is nil
-// if there is no branch.
+// if there is no branch. Files that are very large are left out.
 func (r *Repo) ReadBranch(branch string) (map[string]string, error) {
 	if r.head(branch) == "" {
 		return nil, nil
 	}
-	list, err := run(nil, "-C", r.Dir, "ls-tree", "-r", "-z", "refs/heads/"+branch)
+	list, err := run(nil, "-C", r.Dir, "ls-tree", "-r", "-l", "-z", "refs/heads/"+branch)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +190,11 @@ func (r *Repo) ReadBranch(branch string) (map[string]string, error) {
 	var hashes bytes.Buffer
 	for entry := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
 		meta, path, ok := strings.Cut(entry, "\t")
-		if fields := strings.Fields(meta); ok && fields[1] == "blob" {
+		fields := strings.Fields(meta)
+		if !ok || fields[1] != "blob" {
+			continue
+		}
+		if size, err := strconv.Atoi(fields[3]); err == nil && size <= maxRead {
 			paths = append(paths, path)
 			fmt.Fprintln(&hashes, fields[2])
 		}

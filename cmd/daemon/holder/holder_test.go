@@ -2,9 +2,12 @@ package holder
 
 import (
 	"encoding/json"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,12 +27,15 @@ func TestJudge(t *testing.T) {
 	container := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "c0ffee", "", "b1", "n2" })
 	lastOn := func(machine string) model.Holder { return model.Holder{ID: "them", Machine: machine} }
 	nobody, other := model.Holder{}, model.Holder{ID: "other", Machine: "m1"}
+	rebooted := like(func(h *model.Holder) { h.Boot = "b0" })
 
 	tests := map[string]struct {
 		theirs, last model.Holder
 		name         Name
 		want         Life
 	}{
+		"a branch that nobody wrote, while our store had one":      {model.Holder{}, other, NameFree, Dead},
+		"one on another machine of the same name":                  {like(func(h *model.Holder) { h.Machine, h.Boot = "m2", "b2" }), nobody, NameUnknown, PerhapsAlive},
 		"a branch that nobody wrote":                               {model.Holder{}, nobody, NameUnknown, Dead},
 		"this process itself":                                      {ours, nobody, NameUnknown, Dead},
 		"one on another machine":                                   {elsewhere, nobody, NameUnknown, PerhapsAlive},
@@ -38,7 +44,7 @@ func TestJudge(t *testing.T) {
 		"the store's last one, in another container":               {container, lastOn(""), NameUnknown, Dead},
 		"the last one of a store that was copied to this machine":  {elsewhere, lastOn("m2"), NameUnknown, PerhapsAlive},
 		"the last one of a store that was copied on this machine":  {same, lastOn("m1"), NameTaken, Alive},
-		"one before this machine lost power":                       {like(func(h *model.Holder) { h.Boot = "b0" }), nobody, NameUnknown, Dead},
+		"one before this machine lost power":                       {rebooted, nobody, NameUnknown, Dead},
 		"one on a machine that has the same image as ours":         {like(func(h *model.Holder) { h.Host, h.Boot = "h2", "b2" }), nobody, NameUnknown, PerhapsAlive},
 		"one whose boot is not known":                              {like(func(h *model.Holder) { h.Boot = "" }), nobody, NameFree, PerhapsAlive},
 		"one whose machine is not known":                           {like(func(h *model.Holder) { h.Machine = "" }), nobody, NameFree, PerhapsAlive},
@@ -55,6 +61,80 @@ func TestJudge(t *testing.T) {
 				t.Errorf("judged %d, %q, want %d", got, why, test.want)
 			}
 		})
+	}
+
+	// What neither of two knows of itself is not the same of both.
+	unknown := map[string]struct {
+		forget       func(*model.Holder)
+		theirs, last model.Holder
+		want         Life
+	}{
+		"machine":                   {func(h *model.Holder) { h.Machine = "" }, same, nobody, PerhapsAlive},
+		"machine, of another boot":  {func(h *model.Holder) { h.Machine = "" }, rebooted, nobody, PerhapsAlive},
+		"machine, the store's last": {func(h *model.Holder) { h.Machine = "" }, same, lastOn("m1"), Dead},
+		"boot":                      {func(h *model.Holder) { h.Boot = "" }, same, nobody, PerhapsAlive},
+		"namespace":                 {func(h *model.Holder) { h.Namespace = "" }, same, nobody, PerhapsAlive},
+	}
+	for name, test := range unknown {
+		t.Run("unknown "+name, func(t *testing.T) {
+			we := ours
+			test.forget(&test.theirs)
+			test.forget(&we)
+			if got, why := Judge(test.theirs, we, test.last, NameFree); got != test.want {
+				t.Errorf("judged %d, %q, want %d", got, why, test.want)
+			}
+		})
+	}
+}
+
+// Only one that is known to be dead may not live.
+func TestMayLive(t *testing.T) {
+	ours := model.Holder{ID: "us", Host: "h1", Machine: "m1", Boot: "b1", Namespace: "n1"}
+	elsewhere := model.Holder{ID: "them", Host: "h2", Machine: "m2", Boot: "b2", Namespace: "n2"}
+	unasked := ours
+	unasked.ID = "no ID, so its name cannot be asked for"
+	for name, test := range map[string]struct {
+		theirs, last model.Holder
+		want         bool
+	}{
+		"one on another machine":             {theirs: elsewhere, want: true},
+		"one whose name cannot be asked for": {theirs: unasked, want: true},
+		"the store's last one":               {theirs: elsewhere, last: model.Holder{ID: "them"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if may, why := MayLive(test.theirs, ours, test.last); may != test.want {
+				t.Errorf("may live: %t, %s", may, why)
+			}
+		})
+	}
+}
+
+// A process that is too busy to answer lives.
+func TestANameThatDoesNotAnswer(t *testing.T) {
+	us, err := ThisHolder(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(fd) }()
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: namePrefix + us.ID}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		conn, err := net.Dial("unix", namePrefix+us.ID)
+		if errors.Is(err, syscall.EAGAIN) { // its queue is full
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if held, err := NameHeld(us.ID); !held || err != nil {
+		t.Errorf("held: %t, %v", held, err)
 	}
 }
 

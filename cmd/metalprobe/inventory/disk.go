@@ -19,9 +19,6 @@ type Disk struct {
 	// and mappings over it or over them. One that rests on another comes before
 	// it, so that in this order they can be taken down.
 	Above []Node
-	// Remote is set when the disk is not in this machine but reached through a
-	// storage network.
-	Remote bool
 }
 
 // Partition is one partition, in bytes.
@@ -93,10 +90,10 @@ func (h *Host) disk(name string) Disk {
 			HWSectorSize:      h.number(at("queue/hw_sector_size")...),
 			SizeBytes:         h.number(at("size")...) * sector,
 			NUMANodeID:        h.numaNode(at("device")...),
+			Remote:            h.remote(name),
 		},
 		Device:     h.text(at("dev")...),
 		Partitions: h.partitions(name),
-		Remote:     h.remote(name),
 	}
 	d.Serial = h.serial(d.ProbeDisk)
 	d.Above = h.above(name, nil)

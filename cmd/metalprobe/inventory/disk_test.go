@@ -105,8 +105,7 @@ func TestDisks(t *testing.T) {
 				"sys/block/nvme0n1/device/nvme0/transport": "tcp\n", "sys/block/nvme0n1/device/serial": "S1\n",
 			},
 			want: []Disk{{
-				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", NUMANodeID: -1},
-				Remote:    true,
+				ProbeDisk: model.ProbeDisk{Path: "/dev/nvme0n1", Name: "nvme0n1", Serial: "S1", NUMANodeID: -1, Remote: true},
 			}},
 		},
 		"an NVMe disk on PCI Express is": {
@@ -121,8 +120,7 @@ func TestDisks(t *testing.T) {
 				"sys/block/sdc/device": "-> ../../devices/platform/host6/session1/target6:0:0/6:0:0:0",
 			},
 			want: []Disk{{
-				ProbeDisk: model.ProbeDisk{Path: "/dev/sdc", Name: "sdc", Model: "LUN", NUMANodeID: -1},
-				Remote:    true,
+				ProbeDisk: model.ProbeDisk{Path: "/dev/sdc", Name: "sdc", Model: "LUN", NUMANodeID: -1, Remote: true},
 			}},
 		},
 	}

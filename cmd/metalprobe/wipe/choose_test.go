@@ -30,20 +30,25 @@ func TestChoose(t *testing.T) {
 		use  map[string]string
 		mode string
 		want string
-		why  string
+
+		reason, why string
 	}{
 		"a disk that nothing uses is wiped":          {disk: disk(nil)},
 		"secure wipes the same disks as quick":       {disk: disk(nil), mode: model.CleanupSecure},
-		"none wipes nothing":                         {disk: disk(nil), mode: model.CleanupNone, want: skipped, why: "cleanup mode none leaves disks as they are"},
-		"a drive without a medium has nothing on it": {disk: disk(func(d *inventory.Disk) { d.SizeBytes, d.Removable = 0, true }), want: skipped, why: "there is no medium in the drive"},
+		"none wipes nothing":                         {disk: disk(nil), mode: model.CleanupNone, want: skipped, reason: model.SkipMode, why: "cleanup mode none leaves disks as they are"},
+		"a drive without a medium has nothing on it": {disk: disk(func(d *inventory.Disk) { d.SizeBytes, d.Removable = 0, true }), want: skipped, reason: model.SkipNoMedium, why: "there is no medium in the drive"},
 		"a disk whose size Linux does not see may be full of data": {
 			disk: disk(func(d *inventory.Disk) { d.SizeBytes = 0 }), want: failed,
 			why: "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, or formatted in a way that Linux does not take; format it anew or replace it",
 		},
-		"a removable medium is somebody's stick": {disk: disk(func(d *inventory.Disk) { d.Removable = true }), want: skipped, why: "the medium is removable"},
+		"a removable medium may hold what a tenant wrote": {disk: disk(func(d *inventory.Disk) { d.Removable = true })},
+		"a medium that the BMC lends is not the machine's": {
+			disk: disk(func(d *inventory.Disk) { d.Vendor, d.Model = "AMI", "Virtual Floppy0" }),
+			want: skipped, reason: model.SkipVirtualMedia, why: "the BMC lends this medium to the machine",
+		},
 		"a disk on a storage network may have other users": {
 			disk: disk(func(d *inventory.Disk) { d.Remote = true }),
-			want: skipped, why: "the disk is on a storage network, not in this machine",
+			want: skipped, reason: model.SkipRemote, why: "the disk is on a storage network, not in this machine",
 		},
 		"a disk that cannot be written still holds its data": {
 			disk: disk(func(d *inventory.Disk) { d.ReadOnly = true }),
@@ -69,7 +74,7 @@ func TestChoose(t *testing.T) {
 			if mode == "" {
 				mode = model.CleanupQuick
 			}
-			want := []Choice{{Disk: test.disk, Result: test.want, Why: test.why}}
+			want := []Choice{{Disk: test.disk, Result: test.want, Reason: test.reason, Why: test.why}}
 			if diff := cmp.Diff(want, Choose([]inventory.Disk{test.disk}, test.use, mode)); diff != "" {
 				t.Errorf("choice (-want +got):\n%s", diff)
 			}

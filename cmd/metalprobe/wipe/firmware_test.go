@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -45,15 +44,7 @@ func (m *medium) fill(part float64, how func([]byte)) {
 	if m.lies {
 		return
 	}
-	content, err := os.ReadFile(m.path)
-	if err != nil {
-		m.t.Error(err)
-		return
-	}
-	how(content[:int(part*float64(len(content)))])
-	if err := os.WriteFile(m.path, content, 0o600); err != nil {
-		m.t.Error(err)
-	}
+	mapped(m.t, m.path, func(content []byte) { how(content[:int(part*float64(len(content)))]) })
 }
 
 // start begins to clear the medium in the background.
@@ -177,11 +168,9 @@ func secureWipe(t *testing.T, mode string, f fake, path string) (model.DiskWipe,
 
 func holdsSecrets(t *testing.T, path string) bool {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Contains(content, []byte("secret!"))
+	var holds bool
+	mapped(t, path, func(content []byte) { holds = bytes.Contains(content, []byte("secret!")) })
+	return holds
 }
 
 // capable is an Identify Controller page of a disk with the given abilities.
@@ -294,16 +283,15 @@ func TestADiskThatLiesIsFoundOutThoughItIsAlmostEmpty(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			path := diskFile(t)
-			content := make([]byte, diskSize)
-			copy(content[30*mib+5000:], "secret!")
-			if err := os.WriteFile(path, content, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for _, a := range witnesses(diskSize) {
-				if bytes.Contains(content[a.offset:a.offset+a.length], []byte("secret!")) {
-					t.Fatalf("the secret is where it is looked for, at %d", a.offset)
+			mapped(t, path, func(content []byte) {
+				clear(content)
+				copy(content[30*mib+5000:], "secret!")
+				for _, a := range witnesses(diskSize) {
+					if bytes.Contains(content[a.offset:a.offset+a.length], []byte("secret!")) {
+						t.Fatalf("the secret is where it is looked for, at %d", a.offset)
+					}
 				}
-			}
+			})
 			synctest.Test(t, func(t *testing.T) {
 				d := tc.disk
 				d.namespaces, d.medium = 1, medium{t: t, path: path, lies: true}

@@ -95,8 +95,8 @@ func (w Wiper) takeDown(n inventory.Node) error {
 // result is the outcome for a disk that is not wiped.
 func (c Choice) result() model.DiskWipe {
 	return model.DiskWipe{
-		Name: c.Disk.Name, Serial: c.Disk.Serial, Model: c.Disk.Model, SizeBytes: c.Disk.SizeBytes,
-		Result: c.Result, Error: c.Why,
+		Name: c.Disk.Name, Serial: c.Disk.Serial, Model: c.Disk.Model, SizeBytes: c.Disk.SizeBytes, WWID: c.Disk.WWID,
+		Result: c.Result, Reason: c.Reason, Error: c.Why,
 	}
 }
 

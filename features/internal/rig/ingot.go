@@ -65,7 +65,7 @@ func (i *Ingot) configuration() string {
 	return fmt.Sprintf(`git: {url: %q, interval: 200ms, allowPlaintextSecrets: true}
 status: {interval: 200ms}
 state: {dir: %q}
-bmc: {requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
+bmc: {networks: ["127.0.0.0/8", "0.0.0.0/0", "::/0"], requestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
 admin: {listen: "127.0.0.1:8080"}
 `, i.Repo.URL(), filepath.Join(i.dir, "state")) + i.Config
 }

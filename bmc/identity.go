@@ -1,0 +1,79 @@
+package bmc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"ingot/model"
+)
+
+// identify reads a machine, whatever its ETag says, and returns what it shows if it is
+// the one that is meant: blades are swapped, and BMCs given other addresses, between one
+// request and the next.
+func (c *client) identify(ctx context.Context, t model.SystemTarget) (SystemState, error) {
+	sys, _, err := c.readSystem(ctx, t.URI)
+	if err != nil {
+		return SystemState{}, err
+	}
+	shown := sys.shown()
+	return shown, c.meant(t, shown)
+}
+
+// meant returns why what was read at t is not the machine that is meant, nil if it is.
+// One that does not say now what it said before may be any.
+func (c *client) meant(t model.SystemTarget, s SystemState) error {
+	want, got := [2]string{t.UUID}, [2]string{s.UUID}
+	what := "UUID"
+	if t.UUID == "" {
+		want, got, what = [2]string{t.Serial, t.Model}, [2]string{s.Serial, s.Model}, "serial number"
+	}
+	switch {
+	case want[0] == "" || want == got:
+		return nil
+	case got[0] == "":
+		return c.notMeant(t.URI, ErrNoIdentity, fmt.Sprintf("it shows no %s, and that of the server is %s", what, want[0]))
+	}
+	return c.notMeant(t.URI, ErrOtherMachine, fmt.Sprintf("its %s is %s, and that of the server is %s", what, got[0], want[0]))
+}
+
+func (c *client) notMeant(uri string, kind error, detail string) error {
+	return &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Kind: kind, Detail: detail}
+}
+
+// lockSystem waits until nobody else changes the system.
+func (c *client) lockSystem(ctx context.Context, uri string) (unlock func(), err error) {
+	c.mu.Lock()
+	turn := c.turns[uri]
+	if turn == nil {
+		turn = make(chan struct{}, 1)
+		c.turns[uri] = turn
+	}
+	c.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// changeSystem has a machine changed by do, if it is the one that is meant, and by
+// nobody else meanwhile. do is given what was read right before.
+func (p *Pool) changeSystem(ctx context.Context, t model.SystemTarget, do func(context.Context, *client, SystemState) error) error {
+	c, err := p.client(ctx, t.BMC)
+	if err != nil {
+		return err
+	}
+	unlock, err := c.lockSystem(ctx, t.URI)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, judge := changing(ctx)
+	s, err := c.identify(ctx, t)
+	if err == nil {
+		err = do(ctx, c, s)
+	}
+	return judge(err)
+}

@@ -1,0 +1,173 @@
+package neighbour
+
+import (
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// inNamespace runs a test in a network namespace of its own, with a link whose
+// neighbours are what the test says. The thread is given up with it.
+func inNamespace(t *testing.T, test func(ip func(args ...string))) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, for a network namespace")
+	}
+	if _, err := exec.LookPath("ip"); err != nil {
+		t.Skip("needs the program ip: install iproute2")
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked, so nobody else comes to be in there
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			t.Errorf("no network namespace: %v", err)
+			return
+		}
+		ip := func(args ...string) {
+			if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+				t.Errorf("ip %v: %v: %s", args, err, out)
+			}
+		}
+		ip("link", "set", "lo", "up")
+		ip("link", "add", "rack", "type", "veth", "peer", "name", "far")
+		ip("address", "add", "192.0.2.1/24", "dev", "rack")
+		ip("-6", "address", "add", "2001:db8::1/64", "dev", "rack", "nodad")
+		ip("link", "set", "far", "up")
+		ip("link", "set", "rack", "up")
+		test(ip)
+	}()
+	<-done
+}
+
+const (
+	own   = "02:00:00:00:00:01"
+	other = "02:00:00:00:00:02"
+)
+
+func TestWhoIsAtAnAddress(t *testing.T) {
+	inNamespace(t, func(ip func(args ...string)) {
+		ip("route", "add", "198.51.100.0/24", "via", "192.0.2.254")
+		ip("link", "add", "tunnel", "arp", "off", "type", "veth", "peer", "name", "end")
+		ip("address", "add", "203.0.113.1/24", "dev", "tunnel")
+		ip("link", "set", "end", "up")
+		ip("link", "set", "tunnel", "up", "arp", "off")
+		for _, state := range []string{"permanent", "reachable", "stale", "delay", "probe"} {
+			ip("neighbour", "replace", address[state], "lladdr", own, "dev", "rack", "nud", state)
+		}
+		ip("neighbour", "replace", "192.0.2.20", "lladdr", own, "dev", "rack", "nud", "failed")
+		ip("neighbour", "replace", "192.0.2.254", "lladdr", own, "dev", "rack", "nud", "permanent")
+		ip("neighbour", "replace", "2001:db8::9", "lladdr", own, "dev", "rack", "nud", "stale")
+		ip("neighbour", "replace", "fe80::9", "lladdr", own, "dev", "rack", "nud", "stale")
+		ip("neighbour", "add", "proxy", "192.0.2.30", "dev", "rack")
+		table, err := Open()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer table.Close()
+		neighbour := Neighbour{OnLink: true, MAC: own}
+		for addr, want := range map[string]Neighbour{
+			address["permanent"]: neighbour, address["reachable"]: neighbour, address["stale"]: neighbour,
+			address["delay"]: neighbour, address["probe"]: neighbour,
+			"::ffff:192.0.2.10": neighbour,
+			"2001:db8::9":       neighbour, "fe80::9%rack": neighbour,
+			"192.0.2.20":   {OnLink: true}, // failed
+			"192.0.2.30":   {OnLink: true}, // we are its proxy
+			"192.0.2.99":   {OnLink: true}, // nobody
+			"fe80::8%rack": {OnLink: true},
+			"192.0.2.1":    {}, // we
+			"127.0.0.1":    {},
+			"::1":          {},
+			"198.51.100.7": {}, // behind a router, whose address it is not
+			"203.0.113.9":  {}, // on a link without ARP, as tunnels are
+			"8.8.8.8":      {}, // there is no way
+		} {
+			got, err := table.At(netip.MustParseAddr(addr))
+			if diff := cmp.Diff(want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v (-want +got):\n%s", addr, err, diff)
+			}
+		}
+		if _, err := table.At(netip.MustParseAddr("fe80::9%nowhere")); err == nil {
+			t.Error("an interface that is not there has neighbours")
+		}
+	})
+}
+
+// address is of a neighbour in a state.
+var address = map[string]string{
+	"permanent": "192.0.2.10", "reachable": "192.0.2.11", "stale": "192.0.2.12", "delay": "192.0.2.13", "probe": "192.0.2.14",
+}
+
+func TestChangesAreSeen(t *testing.T) {
+	at := netip.MustParseAddr("192.0.2.9")
+	for title, tc := range map[string]struct {
+		change func(ip func(args ...string))
+		want   Neighbour
+	}{
+		"to another and back": {func(ip func(args ...string)) {
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", own, "dev", "rack", "nud", "stale")
+		}, Neighbour{OnLink: true, MAC: own, Former: []string{other}}},
+		"to another": {func(ip func(args ...string)) {
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
+		}, Neighbour{OnLink: true, MAC: other, Former: []string{own}}},
+		"by way of nobody": {func(ip func(args ...string)) {
+			ip("neighbour", "delete", "192.0.2.9", "dev", "rack")
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
+		}, Neighbour{OnLink: true, MAC: other, Former: []string{own}}},
+		"of its state alone": {func(ip func(args ...string)) {
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", own, "dev", "rack", "nud", "reachable")
+		}, Neighbour{OnLink: true, MAC: own}},
+	} {
+		t.Run(title, func(t *testing.T) {
+			inNamespace(t, func(ip func(args ...string)) {
+				ip("neighbour", "add", "192.0.2.9", "lladdr", own, "dev", "rack", "nud", "stale") // before anybody hears
+				table, err := Open()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer table.Close()
+				tc.change(ip)
+				got, err := table.At(at)
+				if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+					t.Errorf("%v (-want +got):\n%s", err, diff)
+				}
+			})
+		})
+	}
+}
+
+func TestLostChangesAreTold(t *testing.T) {
+	inNamespace(t, func(ip func(args ...string)) {
+		table, err := Open()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer table.Close()
+		// the kernel doubles it and has a least size
+		if err := unix.SetsockoptInt(table.changes, unix.SOL_SOCKET, unix.SO_RCVBUF, 1); err != nil {
+			t.Error(err)
+		}
+		for range 40 {
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
+			ip("neighbour", "replace", "192.0.2.9", "lladdr", own, "dev", "rack", "nud", "reachable")
+		}
+		got, err := table.At(netip.MustParseAddr("192.0.2.9"))
+		if err != nil || !got.Lost {
+			t.Errorf("%+v, %v, want that changes were lost", got, err)
+		}
+		table.clock = func() time.Time { return time.Now().Add(2 * Memory) }
+		if got, err = table.At(netip.MustParseAddr("192.0.2.9")); err != nil || got.Lost {
+			t.Errorf("%+v, %v, long after", got, err)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/neighbour"
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// bindings say who may use the servers' boot tickets.
+func (d *daemon) bindings() netboot.Bindings {
+	binding, _ := netboot.ParseBinding(d.opts.Boot.BindTickets) // Validate has seen it
+	return netboot.Bindings{
+		Binding: binding, Of: d.opts.bindingOf, Servers: d.registry,
+		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.holder, Heard: d.heard, Neighbours: d.neighbours},
+	}
+}
+
+// reportBindings are those by which reports are taken. What a claim installed may have
+// network interfaces that nobody knows by the time it reports, bonds for example. Since it
+// shows the ticket's token, it is refused only as another server.
+func reportBindings(b netboot.Bindings, t *model.Ticket, token bool) netboot.Bindings {
+	if token && t != nil && t.Purpose == model.PurposeClaim {
+		b.Binding, b.Of = netboot.BindNothing, nil
+	}
+	return b
+}
+
+// bindingOf returns the binding of the network that a client is on, "" for the one of all.
+func (o *Options) bindingOf(client netip.Addr) netboot.Binding {
+	for _, n := range o.DHCP {
+		if n.BindTickets != "" && isOn(client, n) {
+			binding, _ := netboot.ParseBinding(n.BindTickets)
+			return binding
+		}
+	}
+	return ""
+}
+
+// isOn reports whether an address is on a network. Link-local ones have the interface
+// with them.
+func isOn(client netip.Addr, n dhcp.Network) bool {
+	if zone := client.Zone(); zone != "" {
+		return zone == n.Interface
+	}
+	return slices.ContainsFunc(n.Subnets, func(s dhcp.Subnet) bool { return s.CIDR.Contains(client.Unmap()) })
+}
+
+// leases is the lease table for those who are made before it; without DHCP it is
+// empty.
+type leases struct{ d *daemon }
+
+// Holder implements netboot.Leases.
+func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
+	if l.d.dhcp == nil {
+		return "", false
+	}
+	return l.d.dhcp.Holder(a)
+}
+
+// endpoints are the addresses that Endpoints in Git give network interfaces.
+type endpoints struct {
+	desired func() *model.Desired
+
+	mu   sync.Mutex // guards what is below
+	of   *model.Desired
+	macs map[netip.Addr]string // "" for one that two are given
+}
+
+// holder returns the MAC address that Git gives an address.
+func (e *endpoints) holder(a netip.Addr) (mac string, ok bool) {
+	d := e.desired()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.of != d {
+		e.of, e.macs = d, endpointMACs(d)
+	}
+	mac = e.macs[a]
+	return mac, mac != ""
+}
+
+func endpointMACs(d *model.Desired) map[netip.Addr]string {
+	macs := make(map[netip.Addr]string)
+	if d == nil {
+		return macs
+	}
+	for _, e := range d.Endpoints {
+		a, err := netip.ParseAddr(e.Spec.IP)
+		if err != nil {
+			continue
+		}
+		mac, taken := macs[a.Unmap()]
+		if !taken {
+			mac = e.Spec.MACAddress
+		} else if mac != e.Spec.MACAddress {
+			mac = ""
+		}
+		macs[a.Unmap()] = mac
+	}
+	return macs
+}
+
+// openNeighbours has the links asked who is there, from now on.
+func (d *daemon) openNeighbours() {
+	table, err := neighbour.Open()
+	if err != nil {
+		d.log.Warn("who is on a link cannot be seen, so no machine is served there unless boot.bindTickets says otherwise", "err", err)
+		d.neighbours = unseen{err}
+		return
+	}
+	d.links, d.neighbours = table, table
+}
+
+// unseen are links on which nobody can be seen.
+type unseen struct{ err error }
+
+// At implements netboot.Neighbours.
+func (u unseen) At(addr netip.Addr) (neighbour.Neighbour, error) {
+	if addr.IsLoopback() {
+		return neighbour.Neighbour{}, nil
+	}
+	return neighbour.Neighbour{}, u.err
+}
+
+// maxAge is for how long a connection is kept for further requests. Who was taken for
+// another when it was opened must not wait until that is forgotten (neighbour.Memory):
+// at most 63 s pass until a connection is accepted, maxAge until its last answer but one,
+// then those that bootsvc.NewHTTPServer gives a client to send a request, and holdLimit.
+const maxAge = 30 * time.Second
+
+// bornKey is where the context of a connection has when it was accepted.
+type bornKey struct{}
+
+func born(ctx context.Context, _ net.Conn) context.Context {
+	return context.WithValue(ctx, bornKey{}, time.Now())
+}
+
+// ageing ends connections that are older than maxAge with the answer to their request.
+func ageing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if at, ok := r.Context().Value(bornKey{}).(time.Time); ok && time.Since(at) > maxAge {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,104 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+
+	"github.com/cucumber/godog"
+
+	"ingot/model"
+)
+
+// defineMACs defines the steps about whose a network card is.
+func defineMACs(sc *godog.ScenarioContext) {
+	const name = `"([^"]*)"`
+	for expression, do := range map[string]any{
+		`^device ` + name + ` reports as ` + name + `$`:                      reportAs,
+		`^the MAC address (?:of )?` + name + ` is none of ` + name + `$`:     macIsNoneOf,
+		`^the firmware of ` + name + ` asks for its address on the network$`: firmwareAsksDHCP,
+		`^device ` + name + ` asks what to boot whenever ` + name + ` does$`: asksAlong,
+	} {
+		sc.Step(expression, do)
+	}
+}
+
+// reportAs has a device report as a machine in discovery, knowing all that the machine
+// knows, with its own network card as the machine's. It may be refused.
+func reportAs(ctx context.Context, device, server string) error {
+	w := worldOf(ctx)
+	d, err := w.device(device)
+	if err != nil {
+		return err
+	}
+	m, err := w.machine(server)
+	if err != nil {
+		return err
+	}
+	token, err := w.reportTokenOf(server)
+	if err != nil {
+		return err
+	}
+	body := fmt.Sprintf(`{"systemUUID": %q, "data": {"networkInterfaces": [{"name": "eth0", "macAddress": %q}], "nics": [{"name": "eth0", "mac": %q}]}}`, m.UUID(), d.mac, d.mac)
+	_, err = ask(ctx, d.address, http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+token+"/register", body, http.Header{"Content-Type": {"application/json"}})
+	return err
+}
+
+// macIsNoneOf looks for a MAC address, or that of a device, among those that count as a
+// server's.
+func macIsNoneOf(ctx context.Context, mac, server string) error {
+	w := worldOf(ctx)
+	if _, err := model.CanonicalMAC(mac); err != nil {
+		d, err := w.device(mac)
+		if err != nil {
+			return err
+		}
+		mac = d.mac
+	}
+	files, err := w.statusBranch()
+	if err != nil {
+		return err
+	}
+	_, record, found := strings.Cut(files["servers/"+w.called(server)+".yaml"], "\nrecord:")
+	if !found || strings.Contains(record, mac) {
+		return fmt.Errorf("%s is among the MAC addresses of %s, or those are not known:\n%s", mac, server, record)
+	}
+	return nil
+}
+
+// firmwareAsksDHCP has a machine's firmware ask DHCP before it asks for its boot script.
+func firmwareAsksDHCP(ctx context.Context, server string) error {
+	return asksAlong(ctx, server, server)
+}
+
+// asksAlong has a device ask DHCP what to boot under the UUID of a machine, whenever that
+// asks for its boot script.
+func asksAlong(ctx context.Context, device, server string) error {
+	w := worldOf(ctx)
+	d, err := w.device(device)
+	if err != nil {
+		return err
+	}
+	m, err := w.machine(server)
+	if err != nil {
+		return err
+	}
+	d.uuid = m.UUID()
+	options, err := d.boots("UEFI x64")
+	if err != nil {
+		return err
+	}
+	w.firmware = append(w.firmware, func() { _, _ = d.acquire(netip.Addr{}, options...) })
+	all := w.firmware
+	w.boot.alter(func(path string, body []byte) []byte {
+		if strings.HasSuffix(path, "/ipxe/"+m.UUID()) {
+			for _, asks := range all {
+				asks()
+			}
+		}
+		return body
+	})
+	return nil
+}

@@ -1,0 +1,40 @@
+package features
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime/pprof"
+	"strings"
+	"time"
+)
+
+// worldLimit is how long a world may be there: many times what the longest takes on a
+// slow machine.
+const worldLimit = 6 * time.Minute
+
+// dieIfOverdue ends the tests if the world is still there after the limit, and says
+// what is being waited for. Else the tests' own limit would end them, with so long a
+// list of goroutines that nobody finds what hangs.
+func (w *world) dieIfOverdue() *time.Timer {
+	return time.AfterFunc(worldLimit, func() {
+		fmt.Fprintf(os.Stderr, "\n%q on %s, seed %d, has not ended after %s. What is waited for:\n\n%s\n",
+			w.name, w.store, w.seed, worldLimit, ourStacks())
+		os.Exit(1) // programs that were started die along
+	})
+}
+
+// ourStacks are the stacks of goroutines that are in a function of the features.
+func ourStacks() string {
+	var all bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&all, 1); err != nil {
+		return err.Error()
+	}
+	var ours []string
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
+		if strings.Contains(stack, "ingot/features.") && !strings.Contains(stack, "ingot/features.ourStacks") {
+			ours = append(ours, stack)
+		}
+	}
+	return strings.Join(ours, "\n\n")
+}

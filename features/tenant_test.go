@@ -1,0 +1,193 @@
+package features
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cucumber/godog"
+
+	"ingot/model"
+)
+
+// defineTenants defines the steps in which one who may commit asks for what is not his.
+func defineTenants(sc *godog.ScenarioContext) {
+	const name = `"([^"]*)"`
+	for expression, do := range map[string]any{
+		`^BMCs are in network ` + name + ` alone$`: bmcsAreIn,
+		`^the tenants$`: theTenants,
+		`^Ingot is started again with the tenants$`:                                                                         restartWithTenants,
+		`^claim ` + name + ` is committed below the folder of ` + name + `$`:                                                commitClaimBelow,
+		`^a BMC at the stranger's port is committed below the folder of ` + name + `, with the secret of BMC ` + name + `$`: commitBMCBelow,
+		`^a manifest that cannot be read is committed below the folder of ` + name + `$`:                                    commitUnreadableBelow,
+		`^BMCs may have any address$`:                                                                                       bmcsAnywhere,
+		`^a stranger listens at ` + name + `$`:                                                                              strangerListens,
+		`^BMC ` + name + ` by (https?) at ` + name + ` is committed, with the secret of BMC ` + name + `$`:                  commitLeadingAway,
+		`^image ` + name + ` is at the stranger's port$`:                                                                    imageAtStranger,
+		`^the stranger was told nothing$`:                                                                                   toldStrangerNothing,
+	} {
+		sc.Step(expression, do)
+	}
+}
+
+// tenant is one who has a folder.
+type tenant struct{ name, namespace, rack string }
+
+func (t tenant) folder() string { return "claims/" + t.name }
+
+func (w *world) setTenants(table *godog.Table) error {
+	if err := known(table, "TENANT", "NAMESPACE", "RACK"); err != nil {
+		return err
+	}
+	w.tenants = nil
+	for _, row := range rows(table) {
+		w.tenants = append(w.tenants, tenant{row["TENANT"], cmp.Or(row["NAMESPACE"], row["TENANT"]), row["RACK"]})
+	}
+	return nil
+}
+
+func theTenants(ctx context.Context, table *godog.Table) error { return worldOf(ctx).setTenants(table) }
+
+func restartWithTenants(ctx context.Context, table *godog.Table) error {
+	if err := worldOf(ctx).setTenants(table); err != nil {
+		return err
+	}
+	return restartIngot(ctx)
+}
+
+// tenantSettings are what Ingot is told of the tenants.
+func (w *world) tenantSettings() string {
+	if len(w.tenants) == 0 {
+		return ""
+	}
+	settings := `, tenants: [{path: ".", kinds: ["*"], namespaces: ["*"]}`
+	for _, t := range w.tenants {
+		settings += fmt.Sprintf(", {path: %q, namespaces: [%q]", t.folder(), t.namespace)
+		if t.rack != "" {
+			settings += fmt.Sprintf(", servers: {matchLabels: {rack: %q}}", t.rack)
+		}
+		settings += "}"
+	}
+	return settings + "]"
+}
+
+// registrySettings are the registries that have to be named where there are tenants.
+func (w *world) registrySettings() string {
+	if len(w.tenants) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", allowedRegistries: [%q]", w.imagesSeen.host())
+}
+
+// folders are those of the tenants, with their namespaces.
+func (w *world) folders() map[string]string {
+	folders := make(map[string]string)
+	for _, t := range w.tenants {
+		folders[t.folder()] = t.namespace
+	}
+	return folders
+}
+
+func commitClaimBelow(ctx context.Context, claim, tenant string) error {
+	w := worldOf(ctx)
+	if err := w.claim(map[string]string{"CLAIM": claim}); err != nil {
+		return err
+	}
+	_, err := w.repo.Commit(map[string]string{"claims/" + tenant + "/taken.yaml": w.claimFile(claim)}, "take "+claim)
+	return err
+}
+
+func commitBMCBelow(ctx context.Context, tenant, secret string) error {
+	w := worldOf(ctx)
+	at := w.stranger.Addr().(*net.TCPAddr)
+	_, err := w.repo.Commit(map[string]string{"claims/" + tenant + "/own.yaml": text(strangersBMC("own", "https", at.IP.String(), at.Port, secret))}, "add a BMC")
+	return err
+}
+
+func commitUnreadableBelow(ctx context.Context, tenant string) error {
+	_, err := worldOf(ctx).repo.Commit(map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}, "break a file")
+	return err
+}
+
+// strangersBMC is a BMC that is none of the rack's.
+func strangersBMC(name, scheme, host string, port int, secret string) map[string]any {
+	o := object(model.KindBMC, name, nil)
+	s := spec(o)
+	s["access"] = map[string]any{"ip": host}
+	s["bmcSecretRef"] = map[string]any{"name": secret}
+	s["protocol"] = map[string]any{"name": "Redfish", "scheme": scheme, "port": port}
+	return o
+}
+
+func bmcsAreIn(ctx context.Context, network string) error {
+	worldOf(ctx).bmcNetworks = fmt.Sprintf("networks: [%q], ", network)
+	return nil
+}
+
+func bmcsAnywhere(ctx context.Context) error {
+	worldOf(ctx).bmcNetworks = ""
+	return nil
+}
+
+// stranger is a host that is none of the fleet's, and notes who connects.
+type stranger struct {
+	net.Listener
+	calls atomic.Int64
+}
+
+func strangerListens(ctx context.Context, host string) error {
+	w := worldOf(ctx)
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		return err
+	}
+	s := &stranger{Listener: l}
+	w.stranger = s
+	w.clients = append(w.clients, func() { _ = s.Close() })
+	go func() {
+		for {
+			conn, err := s.Accept()
+			if err != nil {
+				return
+			}
+			s.calls.Add(1)
+			_ = conn.Close() // it has heard enough
+		}
+	}()
+	return nil
+}
+
+// commitLeadingAway commits a BMC with the password of another: at the stranger's port.
+func commitLeadingAway(ctx context.Context, name, scheme, host, secret string) error {
+	w := worldOf(ctx)
+	port := w.stranger.Addr().(*net.TCPAddr).Port
+	_, err := w.repo.Commit(map[string]string{bmcPath(name): text(strangersBMC(name, scheme, host, port, secret))}, "add BMC "+name)
+	return err
+}
+
+func imageAtStranger(ctx context.Context, name string) error {
+	w := worldOf(ctx)
+	w.image[name] = w.stranger.Addr().String() + "/images/" + name + ":1"
+	return nil
+}
+
+// toldStrangerNothing waits until Ingot has spoken with its BMCs, and with nobody else.
+func toldStrangerNothing(ctx context.Context) error {
+	w := worldOf(ctx)
+	spoken := slices.DeleteFunc(sortedKeys(w.bmcs), func(b string) bool { return w.bmcs[b].Requests() == 0 })
+	if err := w.lookedAt(spoken...); err != nil {
+		return err
+	}
+	if n := w.stranger.calls.Load(); n > 0 {
+		return fmt.Errorf("the stranger was called %d times", n)
+	}
+	if strings.Contains(w.log.text(), bmcPassword) {
+		return errors.New("the log holds the password")
+	}
+	return nil
+}

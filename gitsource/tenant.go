@@ -1,0 +1,137 @@
+package gitsource
+
+import (
+	"fmt"
+	"slices"
+
+	"ingot/model"
+)
+
+// problemsOf are a file's problems, and why objects of it do not count.
+func (a *assembler) problemsOf(f manifest) []model.Problem {
+	if len(a.tenants) > 0 && a.tenants.Of(f.path) == nil && len(f.objects) == 0 {
+		if len(f.problems) == 0 {
+			return nil
+		}
+		return []model.Problem{{Severity: model.SeverityWarning, File: f.path, Message: "is below no path of git.tenants, so nothing in it counts"}}
+	}
+	problems := f.problems
+	for _, o := range f.objects {
+		if o.Metadata().Refused != "" {
+			problems = append(slices.Clip(problems), model.RefusedProblem(o))
+		}
+	}
+	return problems
+}
+
+// keepRefused holds what was in force and stands now where it does not count: because
+// the tenants are others than before, or because its file was moved there. Nobody takes
+// away what is somebody else's by writing it where it does not count.
+func (a *assembler) keepRefused() {
+	for id, places := range a.refused {
+		before, inForce := a.prev.objects[id]
+		if _, absent := a.prev.absent[id]; absent || !inForce || a.settled(id) || a.candidates[id] != nil {
+			continue
+		}
+		for _, p := range places {
+			if a.wasThere(before, p) {
+				a.hold(id, p.path)
+				break
+			}
+		}
+	}
+}
+
+// wasThere reports whether what is refused is an object in force, as far as can be told.
+// Of one that is known by name alone any place may be the one that it has.
+func (a *assembler) wasThere(before, refused placed) bool {
+	return before.object == nil || a.movedTo(before, refused) || slices.Contains(before.hiders(), refused.path)
+}
+
+// movedTo reports whether an object's file came to where it does not count. Written
+// otherwise along the way it counts only where the object's owner can take it away, or
+// anybody could hold up the removal of what is another's.
+func (a *assembler) movedTo(before, refused placed) bool {
+	if a.prev.blobs[refused.path] == refused.blob {
+		return false
+	}
+	_, stands := a.force.blobs[before.path]
+	of := a.tenants.Owner(refused.path)
+	return sameContent(before.object, refused.object) || !stands && (of == "" || of == before.owner())
+}
+
+// concerns reports whether a file's problem with an object may be about the one that is
+// in force, or about one that would count: a tenant's mistake holds up nobody else.
+func (a *assembler) concerns(p model.Problem, id model.Identity) bool {
+	if len(a.tenants) == 0 {
+		return true
+	}
+	if before, inForce := a.prev.objects[id]; inForce && before.object != nil {
+		return before.owner() == a.tenants.Owner(p.File)
+	}
+	return a.tenants.Refuse(p.File, id) == ""
+}
+
+// tellApart leaves of the places that define an object those of the tenant whose it is:
+// whoever had it first. The others do not count until he gives it up.
+func (a *assembler) tellApart() {
+	for id, places := range a.candidates {
+		before := a.prev.objects[id]
+		owner := before.owner()
+		foreign := func(p placed) bool { return p.owner() != owner }
+		if owner == "" || !slices.ContainsFunc(places, foreign) || len(places) == 1 && (a.handedOver(before, places[0]) || a.inherits(before, places[0])) {
+			continue
+		}
+		a.contested[id] = true
+		for _, p := range places {
+			if foreign(p) {
+				a.heirs[id] = append(a.heirs[id], p)
+				a.problems = append(a.problems, contested(id, p, owner))
+			}
+		}
+		if own := slices.DeleteFunc(places, foreign); len(own) > 0 {
+			a.candidates[id] = own
+		} else {
+			delete(a.candidates, id)
+		}
+	}
+}
+
+// succeed puts in force what another tenant has of the name of an object that was
+// removed: a new object, but for claims whose old one goes on by another name.
+func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
+	for id, heirs := range a.heirs {
+		_, gone := a.gone[id]
+		_, goesOn := renamed[claimName(id)]
+		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
+			a.force.objects[id] = heirs[0]
+		}
+	}
+}
+
+// handedOver reports whether a commit that descends took an object from its place and
+// wrote the same to that of another tenant.
+func (a *assembler) handedOver(before, now placed) bool {
+	return a.lineage == descends && a.prev.blobs[now.path] != now.blob &&
+		before.object != nil && sameContent(before.object, now.object)
+}
+
+// inherits reports whether the only place that defines an object known by name alone
+// is that of whoever has its owner's folder now: the records name a path of before the
+// restart, and it is another, was split, or there are no tenants any more.
+func (a *assembler) inherits(before, now placed) bool {
+	if before.object != nil {
+		return false
+	}
+	below := model.Tenants{{Path: before.owner()}}
+	return a.tenants.At(before.owner()) == nil || below.Of(now.path) != nil
+}
+
+// contested is the problem of an object that somebody else has.
+func contested(id model.Identity, p placed, owner string) model.Problem {
+	file, line := position(p)
+	return model.Problem{
+		Severity: model.SeverityError, File: file, Line: line, Object: id.String(),
+		Message: fmt.Sprintf("belongs to %s, which had it first: take one of them away", owner),
+	}
+}

@@ -1,0 +1,225 @@
+package gitsource
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+// twoOfOne are tenants who share a namespace, and one who has another.
+var twoOfOne = model.Tenants{
+	{Path: "a", Namespaces: []string{"default"}}, {Path: "b", Namespaces: []string{"default"}}, {Path: "c"},
+}
+
+// otherPath has the first of them at another path, split has a part of his be another's,
+// elsewhere has him define claims in another namespace.
+var (
+	elsewhere = model.Tenants{{Path: "a"}, twoOfOne[1]}
+	otherPath = model.Tenants{{Path: "z", Namespaces: []string{"default"}}, twoOfOne[1]}
+	split     = append(model.Tenants{{Path: "a/prod", Namespaces: []string{"default"}}}, twoOfOne...)
+)
+
+// tenants has the tenants of a process be others from its next start on.
+func tenants(of model.Tenants) act {
+	return func(w *watch) { w.opts.Tenants = of }
+}
+
+// unbound is a new process whose records know of no claim.
+func unbound(w *watch) {
+	w.s.close()
+	b := records(w.d)
+	b.Bound, b.Owners = nil, nil
+	w.s = begun(w.T, w.opts, b)
+}
+
+const webRemoved = "ServerClaim default/web"
+
+func TestTenants(t *testing.T) {
+	web, other, db := claimYAML("web", "a's"), claimYAML("web", "b's"), claimYAML("db", "d")
+	mine := map[string]string{"web": "a's"}
+	theirs := map[string]string{"web": "b's"}
+	none := map[string]string{}
+	readme := put(map[string]string{"README.md": "hello"})
+	faulty := strings.Replace(web, "spec:", "spec:\n  broken: x", 1)
+	broken := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: [\n"
+	for name, chapters := range map[string][]chapter{
+		"what stands below no path, or where it may not, does not count": {
+			{[]act{put(map[string]string{"web.yaml": web, "c/web.yaml": web, "a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{take("a/web.yaml")}, seen{Claims: none, Removed: []string{webRemoved}}},
+		},
+		"an object belongs to whoever had it first, and the other's is a new one": {
+			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: theirs}},
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: theirs}},
+			{[]act{readme, restart}, seen{Claims: theirs}},
+			{[]act{unbound}, seen{Claims: theirs}},
+			{[]act{lose}, seen{Claims: theirs}},
+			{[]act{put(map[string]string{"b/web.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"one that both have had the same is a new one as well": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{take("a/web.yaml")}, seen{Claims: mine, Removed: []string{webRemoved}}},
+		},
+		"a commit hands an object over": {
+			{[]act{put(map[string]string{"a/web.yaml": web, "a/db.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
+			{[]act{put(map[string]string{"b/web.yaml": web}), take("a/web.yaml")}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
+			{[]act{take("b/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"a rewritten history hands nothing over": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{rewrite(map[string]string{"b/web.yaml": web})}, seen{Claims: mine, Absent: []string{webGone}}},
+		},
+		"a renamed claim's name is not another's at once": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/web.yaml": claimYAML("www", "a's")})}, seen{Claims: map[string]string{"www": "a's"}, Renamed: []string{"default/web > default/www"}}},
+		},
+		"a faulty file of one tenant holds up no other": {
+			{[]act{put(map[string]string{"a/web.yaml": web, "a/db.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
+			{[]act{put(map[string]string{"b/x.yaml": broken, "c/x.yaml": broken, "x.yaml": broken}), take("a/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{[]act{put(map[string]string{"a/x.yaml": broken + "# in a\n"}), take("a/db.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor does one that names what is another's": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/x.yaml": faulty, "c/x.yaml": faulty})}, seen{Claims: mine}},
+			{[]act{take("a/web.yaml")}, seen{Claims: none, Removed: []string{webRemoved}}},
+		},
+		"what does not count any more stays in force": {
+			{[]act{tenants(nil), restart, put(map[string]string{"web.yaml": web, "a/db.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
+			{[]act{tenants(twoOfOne), restart}, seen{Claims: map[string]string{"db": "d"}, Quarantined: []string{webRemoved}}},
+			{[]act{readme}, seen{Claims: map[string]string{"db": "d"}, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"a/web.yaml": web}), take("web.yaml")}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
+		},
+		"what moves to where it does not count stays in force": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"c/web.yaml": web}), take("a/web.yaml")}, seen{Claims: mine}},
+			{[]act{readme}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/db.yaml": db}), take("c/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"what is known by name alone may move to where it does not count either": {
+			{[]act{tenants(nil), restart, put(map[string]string{"claims/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(twoOfOne), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"old/claims/web.yaml": web}), take("claims/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"older/web.yaml": other}), take("old/claims/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"a/db.yaml": db}), take("older/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"what moves to below no path stays in force, also if it is written otherwise": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"old/web.yaml": other}), take("a/web.yaml")}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"older/web.yaml": db + "---\n" + other}), take("old/web.yaml")}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"older/web.yaml": db, "a/db.yaml": db})}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"and so does what moves within its tenant's folder": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/web.yaml": faulty})}, seen{Claims: mine}},
+			{[]act{tenants(elsewhere), restart}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/x/web.yaml": other}), take("a/web.yaml")}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/db.yaml": db}), take("a/x/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"but nobody else holds up a removal by what he may not define": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"c/web.yaml": other, "a/db.yaml": db}), take("a/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor does a copy below no path that was there before": {
+			{[]act{put(map[string]string{"a/web.yaml": web, "old/web.yaml": other})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/db.yaml": db}), take("a/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"a path that is renamed, and its folder after it, take nothing away": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: mine}},
+			{[]act{restart}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"z/web.yaml": db})}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor do they when what was moved cannot be read": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"z/web.yaml": broken}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"z/web.yaml": web})}, seen{Claims: mine}},
+		},
+		"nor do they where tenants were turned off": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/web.yaml": broken}), tenants(nil), restart}, seen{Claims: mine}},
+		},
+		"nor does a folder that becomes a tenant's own": {
+			{[]act{put(map[string]string{"a/prod/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(split), restart}, seen{Claims: mine}},
+			{[]act{readme}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/prod/web.yaml": db})}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor does turning tenants off": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(nil), restart}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/web.yaml": db})}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"what another tenant alone has after a restart is still not his": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/web.yaml": other}), take("a/web.yaml"), lose}, seen{Claims: theirs, Removed: []string{webRemoved}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+			for i, c := range chapters {
+				for _, act := range c.acts {
+					act(w)
+				}
+				w.look()
+				if diff := cmp.Diff(c.want, see(w.d)); diff != "" {
+					t.Fatalf("chapter %d (-want +got):\n%s\n%v", i+1, diff, w.d.Problems)
+				}
+			}
+		})
+	}
+}
+
+func TestAClaimIsOfTheTenantsThatAreNow(t *testing.T) {
+	web := put(map[string]string{"a/prod/web.yaml": claimYAML("web", "x")})
+	move := func(w *watch) {
+		put(map[string]string{"z/web.yaml": claimYAML("web", "x")})(w)
+		take("a/prod/web.yaml")(w)
+	}
+	for name, c := range map[string]struct {
+		tenants model.Tenants
+		then    act
+		want    string
+	}{
+		"a path that is renamed": {otherPath, move, "z"},
+		"a path that is split":   {split, func(*watch) {}, "a/prod"},
+		"no tenants any more":    {nil, func(*watch) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+			web(w)
+			w.look()
+			tenants(c.tenants)(w)
+			restart(w)
+			w.look()
+			c.then(w)
+			w.look()
+			if got := w.d.Claims["default/web"]; got == nil || got.Tenant != c.want {
+				t.Errorf("got %+v, want it to belong to %q", got, c.want)
+			}
+		})
+	}
+}
+
+func TestTheProblemSaysWhatAFolderMay(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"c/x.yaml": claimYAML("web", "x"), "a/x.yaml": claimYAML("web", "x"), "docs/x.yaml": "kind: [\n"})(w)
+	w.look()
+	var got []string
+	for _, p := range w.d.Problems {
+		got = append(got, p.String())
+	}
+	want := []string{
+		"c/x.yaml:1: ServerClaim: below c only namespace c (git.tenants), not default",
+		"docs/x.yaml: warning: is below no path of git.tenants, so nothing in it counts",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,35 @@
+package model
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDigestsAreKeyed(t *testing.T) {
+	const plain = "sha256:42c77778b9a5f8aeba9eb968e5412ef0e1a6a3183ff066fe47de4ac7578bc4c7"
+	ours, theirs := NewDigestKey([]byte(strings.Repeat("a", 32))), NewDigestKey([]byte(strings.Repeat("b", 32)))
+	// What is on record is compared with this for years: the form is not to change.
+	const want = "k0a7cf142:454cadfb2df2967407f673151f7d01004ce4f2749e6fda1b5e73d1578afb8e12"
+	if got := ours.Sum(plain); got != want {
+		t.Errorf("the digest is %s, want %s", got, want)
+	}
+	for title, other := range map[string]string{
+		"the digest under another key": theirs.Sum(plain),
+		"the digest of something else": ours.Sum(plain + "0"),
+		"the plain digest":             plain,
+	} {
+		if other == ours.Sum(plain) {
+			t.Errorf("%s is the same", title)
+		}
+	}
+	if !ours.Made(ours.Sum(plain)) || ours.Made(theirs.Sum(plain)) || ours.Made(plain) || ours.Made("") {
+		t.Error("digests under our key are not told from others")
+	}
+}
+
+func TestWithoutKeyDigestsStayAsTheyAre(t *testing.T) {
+	var none DigestKey
+	if got := none.Sum("sha256:00"); got != "sha256:00" || !none.Made(got) || none.Made("k00000000:00") {
+		t.Errorf("without a key the digest is %s", got)
+	}
+}

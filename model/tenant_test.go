@@ -1,0 +1,74 @@
+package model
+
+import (
+	"net/netip"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var tenants = Tenants{
+	{Path: "ops", Kinds: []Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}},
+	{Path: "tenants/alpha", Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "alpha"}}},
+	{Path: "tenants/alpha/db", Kinds: []Kind{KindServerClaim}, Namespaces: []string{"db", "cache"}},
+}
+
+func TestAFileSaysWhatItsFolderMay(t *testing.T) {
+	id := func(kind Kind, namespace string) Identity {
+		return Identity{Kind: kind, Namespace: namespace, Name: "x"}
+	}
+	for name, c := range map[string]struct {
+		file string
+		id   Identity
+		want string
+	}{
+		"the operator anything":                      {"ops/rack/1.yaml", id(KindBMC, ""), ""},
+		"the operator in any namespace":              {"ops/1.yaml", id(KindServerClaim, "alpha"), ""},
+		"a tenant claims in its own namespace":       {"tenants/alpha/x.yaml", id(KindServerClaim, "alpha"), ""},
+		"a tenant Secrets in its own namespace":      {"tenants/alpha/a/b/x.yaml", id(KindSecret, "alpha"), ""},
+		"a tenant no BMC":                            {"tenants/alpha/x.yaml", id(KindBMC, ""), "below tenants/alpha only ServerClaim, Secret (git.tenants)"},
+		"a tenant nothing in another's namespace":    {"tenants/alpha/x.yaml", id(KindServerClaim, "beta"), "below tenants/alpha only namespace alpha (git.tenants), not beta"},
+		"the longest path counts":                    {"tenants/alpha/db/x.yaml", id(KindServerClaim, "alpha"), "below tenants/alpha/db only namespace db, cache (git.tenants), not alpha"},
+		"of which kinds are named":                   {"tenants/alpha/db/x.yaml", id(KindSecret, "db"), "below tenants/alpha/db only ServerClaim (git.tenants)"},
+		"a path ends at a slash":                     {"tenants/alphabet/x.yaml", id(KindServerClaim, "alpha"), "is below no path of git.tenants, so it does not count"},
+		"a file that is in no folder does not count": {"x.yaml", id(KindServerClaim, "alpha"), "is below no path of git.tenants, so it does not count"},
+	} {
+		if got := tenants.Refuse(c.file, c.id); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+	if got := Tenants(nil).Refuse("x.yaml", id(KindBMC, "")); got != "" {
+		t.Errorf("without tenants one operator owns all: got %q", got)
+	}
+	whole := append(Tenants{{Path: ".", Kinds: []Kind{"*"}, Namespaces: []string{"*"}}}, tenants...)
+	if whole.Owner("x.yaml") != "." || whole.Owner("ops/x.yaml") != "ops" || whole.Refuse("x.yaml", id(KindBMC, "")) != "" {
+		t.Error("a tenant may have the rest of the repository")
+	}
+}
+
+func TestEachItemOfAListIsLookedAt(t *testing.T) {
+	const list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerMaintenance\n  metadata: {name: m}\n  spec: {serverRef: {name: s1}}\n" +
+		"- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerClaim\n  metadata: {name: web, namespace: alpha}\n  spec: {power: \"On\", image: linux}\n"
+	objects, problems := Decode("tenants/alpha/x.yaml", []byte(list), DecodeOptions{})
+	if len(objects) != 2 || len(problems) > 0 {
+		t.Fatalf("got %v, %v", objects, problems)
+	}
+	tenants.Place("tenants/alpha/x.yaml", objects)
+	if got := RefusedProblem(objects[0]).String(); got != "tenants/alpha/x.yaml:4: ServerMaintenance: below tenants/alpha only ServerClaim, Secret (git.tenants)" {
+		t.Error(got)
+	}
+	if m := objects[1].Metadata(); m.Refused != "" || m.Tenant != "tenants/alpha" {
+		t.Errorf("got %q, %q", m.Refused, m.Tenant)
+	}
+}
+
+func TestTenantsServersAndNetworks(t *testing.T) {
+	ops, alpha := tenants.At("ops"), tenants.At("tenants/alpha")
+	if !alpha.MayBind(map[string]string{"tenant": "alpha"}) || alpha.MayBind(map[string]string{"tenant": "beta"}) || !ops.MayBind(nil) {
+		t.Error("claims are bound to what servers selects")
+	}
+	in, out := netip.MustParseAddr("::ffff:10.0.1.1"), netip.MustParseAddr("10.1.0.1")
+	if !ops.MayReach(in) || ops.MayReach(out) || !alpha.MayReach(out) {
+		t.Error("BMCs are where bmcNetworks says")
+	}
+}

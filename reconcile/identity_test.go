@@ -1,0 +1,175 @@
+package reconcile
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+// newBlades is a world of two servers behind one BMC, each of which serves a claim.
+func newBlades(t *testing.T) (w *world, a, b *machine) {
+	w = newWorld(t, 2)
+	a, b = w.machine(0), w.machine(1)
+	b.bmc, b.name = "bmc00", "bmc00-system-1"
+	delete(w.desired.BMCs, "bmc01")
+	w.start()
+	w.expect(time.Minute, 0, "Available Off")
+	w.expect(0, 1, "Available Off")
+	w.commit(func(d *model.Desired) { d.Add(claim("a", on(a.name))) })
+	w.commit(func(d *model.Desired) { d.Add(claim("b", on(b.name))) })
+	w.expect(time.Minute, 0, "Reserved On default/a")
+	w.expect(0, 1, "Reserved On default/b")
+	return w, a, b
+}
+
+func on(server model.ServerName) func(*model.ServerClaim) {
+	return func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: string(server)} }
+}
+
+// swap puts each of two machines into the place of the other.
+func (w *world) swap(i, j int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one, two := w.machine(i), w.machine(j)
+	for uri, m := range w.machines {
+		switch m {
+		case one:
+			w.machines[uri] = two
+		case two:
+			w.machines[uri] = one
+		}
+	}
+}
+
+// A server is its machine, wherever that is plugged in: what is asked of it is done to
+// that, and nothing to the machine that is in its place now.
+func TestSwappedBlades(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _, _ := newBlades(t)
+		defer w.stop()
+		w.swap(0, 1)
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/a") })
+		w.expect(10*time.Minute, 1, "Available Off")
+		w.expect(0, 0, "Reserved On default/b")
+		a, b := w.seen(1), w.seen(0)
+		if a.disk != "" || a.uuid != "00000000-0000-4000-8000-000000000001" {
+			t.Errorf("the machine of the claim that is gone holds %q", a.disk)
+		}
+		if b.offs != 1 || b.ons != 2 || b.disk == "" { // as after its discovery and its claim
+			t.Errorf("the other machine was switched off %d and on %d times, and holds %q", b.offs, b.ons, b.disk)
+		}
+	})
+}
+
+// That another machine is in a server's place is noticed when that is read, and then the
+// BMC is read at once, and once more before the servers are looked for in new places.
+func TestSwappedBladesAreFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, a, b := newBlades(t)
+		defer w.stop()
+		read := w.discoveries()
+		w.swap(0, 1)
+		for range 100 {
+			if w.why(0) == IdentityMismatch && w.why(1) == IdentityMismatch {
+				break
+			}
+			pass(time.Second)
+		}
+		if w.why(0) != IdentityMismatch || w.discoveries()-read > 1 {
+			t.Fatalf("server 0: %q after %d readings of its BMC", w.why(0), w.discoveries()-read)
+		}
+		pass(20 * time.Second)
+		if n := w.discoveries() - read; n != 2 {
+			t.Errorf("the BMC was read %d times, want twice", n)
+		}
+		w.expect(time.Minute, 0, "Reserved On default/b")
+		w.expect(0, 1, "Reserved On default/a")
+		recs := w.Observed().Servers
+		if recs[a.name].SystemURI != "/redfish/v1/Systems/1" || recs[b.name].SystemURI != "/redfish/v1/Systems/0" {
+			t.Errorf("servers are looked for at %s and %s", recs[a.name].SystemURI, recs[b.name].SystemURI)
+		}
+	})
+}
+
+// A machine that is another one at the moment of a power request is left alone, and the
+// record says of the request that it was not made.
+func TestAnotherMachineAtTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := serving(t)
+		defer w.stop()
+		stranger := &machine{name: "stranger", bmc: "bmc00", uuid: "00000000-0000-4000-8000-00000000ffff", power: model.PowerOn}
+		uri := "/redfish/v1/Systems/0"
+		w.mu.Lock()
+		own := w.machines[uri]
+		w.machines[uri] = stranger
+		w.mu.Unlock()
+		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
+		pass(30 * time.Minute)
+		w.mu.Lock()
+		rec := w.observed.Servers[own.name]
+		w.mu.Unlock()
+		if stranger.offs+stranger.sets > 0 || stranger.power != model.PowerOn {
+			t.Errorf("the stranger was touched: %+v", stranger)
+		}
+		if rec.State != model.StateReserved || rec.Failures != 0 || rec.Asked != nil && rec.Asked.Unsure {
+			t.Errorf("the record is %+v, asked %+v", rec, rec.Asked)
+		}
+		w.mu.Lock()
+		w.machines[uri] = own
+		w.mu.Unlock()
+		w.expect(10*time.Minute, 0, "Available Off")
+	})
+}
+
+// Why a BMC's servers cannot be read is told as it is: a refused password asks for
+// something else than a BMC that does not answer.
+func TestWhyAReadingFailed(t *testing.T) {
+	tests := map[string]struct{ server, bmc string }{
+		"":                   {BMCUnreachable, "ConnectionFailed"},
+		"ConnectionFailed":   {BMCUnreachable, "ConnectionFailed"},
+		"UnknownError":       {BMCUnreachable, "ConnectionFailed"},
+		AuthenticationFailed: {AuthenticationFailed, AuthenticationFailed},
+		CertificateChanged:   {CertificateChanged, CertificateChanged},
+		HalfAnswer:           {HalfAnswer, HalfAnswer},
+		IdentityMismatch:     {IdentityMismatch, ""},
+		IdentityUnknown:      {IdentityUnknown, ""},
+	}
+	for reason, want := range tests {
+		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: Reading{Failures: 2, Reason: reason}}
+		v := &view{behind: map[model.BMCName][]*server{"b": {s}}}
+		if got := s.unreachable().Reason; got != want.server {
+			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
+		}
+		if got := v.bmcWhy(&bmcView{name: "b"}).Reason; got != want.bmc {
+			t.Errorf("%q: the BMC says %q, want %q", reason, got, want.bmc)
+		}
+	}
+}
+
+// A BMC that was read a moment ago is read again at once when it shows another machine
+// since, and then no more often than servers are.
+func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		read time.Time
+		want time.Time
+	}{
+		"before that was seen": {now.Add(-10 * time.Second), now},
+		"after that was seen":  {now, now.Add(time.Minute)},
+	} {
+		facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}
+		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}}
+		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy(), BMCRead: map[model.BMCName]time.Time{"b": tt.read}}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
+		s := &server{
+			fleet: f, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
+			reading: Reading{Failures: 1, Reason: IdentityMismatch, Since: now.Add(-time.Second)},
+		}
+		b.spec = &model.BMC{}
+		f.blocked(s)
+		if got := f.bmcDue(b); !got.Equal(tt.want) {
+			t.Errorf("read %s: due at %v, want %v", name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,294 @@
+package reconcile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/model"
+)
+
+func cardOf(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
+
+func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
+	var all []model.ServerMAC
+	for _, n := range numbers {
+		all = append(all, model.ServerMAC{Address: cardOf(n), IdentifiedBy: by})
+	}
+	return all
+}
+
+// inGit gives a server MAC addresses in Git.
+func inGit(list string) func(*model.Server) {
+	return func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = list }
+}
+
+func TestWhichMACAddressesAreAServers(t *testing.T) {
+	shows := func(numbers ...int) *model.ServerFacts {
+		inv := &model.Inventory{}
+		for i, n := range numbers {
+			if i%2 == 0 {
+				inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{MACAddress: cardOf(n)})
+				continue
+			}
+			inv.MACAddresses = append(inv.MACAddresses, cardOf(n))
+		}
+		return &model.ServerFacts{Power: model.PowerOff, Inventory: inv}
+	}
+	report := func(numbers ...int) *model.ProbeReport {
+		var cards []string
+		for _, n := range numbers {
+			cards = append(cards, cardOf(n))
+		}
+		return &model.ProbeReport{Ticket: "t", Data: model.ProbeData{NetworkInterfaces: probed(cards)}}
+	}
+	tests := map[string]struct {
+		git   string
+		facts *model.ServerFacts
+		known []model.ServerMAC // in its record
+		state model.ServerState // Available if empty
+		probe *model.ProbeReport
+		old   bool // its record is from before
+		want  []model.ServerMAC
+	}{
+		"nobody tells any":                              {facts: shows()},
+		"those that its BMC shows":                      {facts: shows(2, 1, 3), want: macs(model.MACByBMC, 1, 2, 3)},
+		"those that Git gives it":                       {git: "02-00-00-00-00-02, 020000000001", facts: shows(), want: macs(model.MACByGit, 1, 2)},
+		"both, each once, by Git first":                 {git: cardOf(2), facts: shows(1, 2), want: append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...)},
+		"what a report names counts for nothing":        {facts: shows(1), probe: report(1, 9), want: macs(model.MACByBMC, 1)},
+		"nor where its BMC shows none":                  {facts: shows(), probe: report(9)},
+		"what its BMC showed before the store was lost": {facts: &model.ServerFacts{}, known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
+		"what its BMC showed before it was off":         {facts: shows(), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
+		"a card that was replaced":                      {facts: shows(2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 2)},
+		"what Git gave it once":                         {facts: shows(), known: macs(model.MACByGit, 1)},
+		"what its discovery proved":                     {facts: shows(), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACBySighting, 1, 2)},
+		"that is forgotten once its BMC shows any":      {facts: shows(3), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 3)},
+		"it is its BMC's word then":                     {facts: shows(1, 2), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 1, 2)},
+		"a card that was taken out":                     {facts: shows(1), known: macs(model.MACByBMC, 1, 2), want: macs(model.MACByBMC, 1)},
+		"a card that was put in":                        {facts: shows(1, 2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1, 2)},
+		"or Git gives it one":                           {git: cardOf(3), facts: shows(), known: macs(model.MACByRecord, 1, 2), want: macs(model.MACByGit, 3)},
+		"a report of before, where its BMC shows none":  {old: true, facts: shows(), probe: report(2, 1), want: macs(model.MACByRecord, 1, 2)},
+		"it is kept":                                    {facts: shows(), probe: report(2, 1), known: macs(model.MACByRecord, 1, 2), want: macs(model.MACByRecord, 1, 2)},
+		"but not where it shows one":                    {old: true, facts: shows(3), probe: report(2, 1), want: macs(model.MACByBMC, 3)},
+		"nor while it is discovered":                    {old: true, facts: shows(), state: model.StateDiscovery, probe: report(2, 1)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(model.StateAvailable, model.PurposeDiscovery)
+			rec.MACs, rec.Identified, rec.Ticket = tt.known, !tt.old, nil
+			if tt.state != "" {
+				rec.State = tt.state
+			}
+			in.Observed.ServerFacts[rec.Name] = tt.facts
+			if tt.probe != nil {
+				in.Observed.Probes[rec.Name] = tt.probe
+			}
+			spec := &model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{}}}
+			if tt.git != "" {
+				inGit(tt.git)(spec)
+			}
+			in.Desired.Add(spec)
+			s := newFleet(in).byName[rec.Name]
+			s.noteMACs()
+			if diff := cmp.Diff(tt.want, s.rec.MACs, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// known are the MAC addresses of a server's record.
+func (w *world) known(i int) []model.ServerMAC { return w.Observed().Servers[w.machine(i).name].MACs }
+
+func (w *world) expectMACs(i int, want []model.ServerMAC) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, w.known(i), cmpopts.EquateEmpty()); diff != "" {
+		w.t.Errorf("MAC addresses of %s (-want +got):\n%s", w.machine(i).name, diff)
+	}
+}
+
+// board is a world with a machine that was not seen yet.
+func board(t *testing.T, change func(m *machine), test func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.change(0, change)
+		w.start()
+		test(w)
+		w.stop()
+	})
+}
+
+func TestAReportAddsNoMACAddress(t *testing.T) {
+	board(t, func(m *machine) {
+		m.nics, m.cards, m.sights = []string{cardOf(1)}, []string{cardOf(1), cardOf(9)}, []string{cardOf(9)}
+	}, func(w *world) {
+		w.expect(5*time.Minute, 0, "Available Off")
+		w.expectMACs(0, macs(model.MACByBMC, 1))
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, inGit(cardOf(2)))) })
+		pass(time.Minute)
+		w.expectMACs(0, append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...))
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0)) })
+		pass(time.Minute)
+		w.expectMACs(0, macs(model.MACByBMC, 1))
+	})
+}
+
+func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
+	tests := map[string]struct {
+		machine   machine
+		ambiguous string // what it says, "" = it is Available
+		want      []model.ServerMAC
+	}{
+		"its firmware asked":                 {machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}}, want: macs(model.MACBySighting, 1)},
+		"its firmware tried card after card": {machine: machine{cards: []string{cardOf(1), cardOf(2), cardOf(3)}, sights: []string{cardOf(2), cardOf(1)}}, want: macs(model.MACBySighting, 1, 2, 3)},
+		"nobody was seen to ask":             {machine: machine{cards: []string{cardOf(1)}}},
+		"a stranger asked as well": {
+			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(9), cardOf(1)}},
+			ambiguous: cardOf(9) + " asked to boot under its UUID, and the machine that reported has " + cardOf(1) + "; its BMC shows no MAC address: write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
+		},
+		"a stranger reported": {
+			machine:   machine{cards: []string{cardOf(9)}, sights: []string{cardOf(1)}},
+			ambiguous: cardOf(1) + " asked to boot under its UUID, and the machine that reported has " + cardOf(9),
+		},
+		"a stranger was refused": {
+			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}, refused: "192.0.2.9"},
+			ambiguous: cardOf(1) + " asked to boot under its UUID, and so did somebody at 192.0.2.9, who was refused",
+		},
+		"a stranger was refused, and nobody reported": {
+			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}, refused: "192.0.2.9", silent: true},
+			ambiguous: cardOf(1) + " asked to boot under its UUID, and so did somebody at 192.0.2.9, who was refused",
+		},
+		"more asked than any board has cards": {
+			machine: machine{cards: []string{cardOf(1)}, sights: func() (all []string) {
+				for n := range model.MaxSightings + 1 {
+					all = append(all, cardOf(n+1))
+				}
+				return all
+			}()},
+			ambiguous: "more than 16 network cards asked to boot under its UUID",
+		},
+		"a refused stranger is of no interest where its BMC shows one": {
+			machine: machine{nics: []string{cardOf(1)}, cards: []string{cardOf(1)}, sights: []string{cardOf(9)}, refused: "192.0.2.9"},
+			want:    macs(model.MACByBMC, 1),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			board(t, func(m *machine) {
+				m.nics, m.cards, m.sights, m.refused, m.silent = tt.machine.nics, tt.machine.cards, tt.machine.sights, tt.machine.refused, tt.machine.silent
+			}, func(w *world) {
+				if tt.ambiguous == "" {
+					w.expect(5*time.Minute, 0, "Available Off")
+					w.expectMACs(0, tt.want)
+					return
+				}
+				w.expect(40*time.Minute, 0, "Error Off")
+				w.expectMACs(0, nil)
+				why := newView(w.loop.Input(time.Now())).whys[0]
+				if why.Reason != MachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
+					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
+				}
+				w.change(0, func(m *machine) { m.silent = false })
+				w.commit(func(d *model.Desired) { d.Add(serverFile(0, inGit(cardOf(1)))) })
+				w.expect(5*time.Minute, 0, "Available Off")
+				w.expectMACs(0, macs(model.MACByGit, 1))
+			})
+		})
+	}
+}
+
+func TestAnAmbiguousBoardIsDiscoveredAgainWhenAPersonAsksForIt(t *testing.T) {
+	board(t, func(m *machine) { m.cards, m.sights, m.refused = []string{cardOf(1)}, []string{cardOf(1)}, "192.0.2.9" }, func(w *world) {
+		w.expect(5*time.Minute, 0, "Error Off")
+		w.change(0, func(m *machine) { m.refused = "" })
+		w.expect(5*time.Hour, 0, "Error Off")
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1("retry#1"))) })
+		w.expect(5*time.Minute, 0, "Available Off")
+		w.expectMACs(0, macs(model.MACBySighting, 1))
+	})
+}
+
+// Some BMCs show network cards only once the system has started.
+func TestTheCardsAreReadAgainWhenOneAsksThatIsNotKnown(t *testing.T) {
+	board(t, func(m *machine) {
+		m.nics, m.cards, m.sights = []string{cardOf(1)}, []string{cardOf(1), cardOf(2)}, []string{cardOf(2)}
+	}, func(w *world) {
+		w.mu.Lock()
+		w.delay = 30 * time.Second // from the power-on to the first request
+		w.mu.Unlock()
+		w.change(0, func(m *machine) { m.silent = true })
+		pass(10 * time.Second)
+		before := w.seen(0).readings
+		w.change(0, func(m *machine) { m.nics = []string{cardOf(1), cardOf(2)} })
+		pass(time.Minute)
+		w.expectMACs(0, macs(model.MACByBMC, 1, 2))
+		if n := w.seen(0).readings - before; n != 1 {
+			t.Errorf("its parts were read %d times, want once", n)
+		}
+	})
+}
+
+func TestAStrangerDoesNotHaveTheCardsReadAgainAndAgain(t *testing.T) {
+	board(t, func(m *machine) { m.nics, m.sights, m.silent = []string{cardOf(1)}, []string{cardOf(9)}, true }, func(w *world) {
+		pass(10 * time.Second)
+		before := w.seen(0).readings
+		for range 6 * 20 { // for twenty minutes
+			w.mu.Lock()
+			if p := w.observed.Progress["bmc00-system-0"]; p != nil {
+				next, _ := p.Sighted(cardOf(9), time.Now())
+				w.observed.Progress["bmc00-system-0"] = &next
+				signal(w.stored)
+			}
+			w.mu.Unlock()
+			pass(10 * time.Second)
+		}
+		if n := w.seen(0).readings - before; n < 2 || n > 50 {
+			t.Errorf("its parts were read %d times in 20 minutes, want some in the 15 in which firmware asks, 20 s apart", n)
+		}
+		w.expectMACs(0, macs(model.MACByBMC, 1))
+	})
+}
+
+func TestWhatIsSaidOfMACAddresses(t *testing.T) {
+	const (
+		shared = "False MACAddressShared: 02:00:00:00:00:01: several systems show it, so it is nobody's: write it in annotation ingot/mac-addresses of the Server whose it is"
+		none   = "False NoMACAddress: neither Git nor its BMC tells a MAC address of it, so it may be refused what it asks for: write those of its network cards in annotation ingot/mac-addresses of Server bmc00000-system-0"
+	)
+	tests := map[string]struct {
+		own, other []model.ServerMAC
+		state      model.ServerState
+		want       string
+	}{
+		"those of its BMC speak for themselves":        {own: macs(model.MACByBMC, 1), other: macs(model.MACByBMC, 2)},
+		"two systems show one":                         {own: macs(model.MACByBMC, 1, 2), other: macs(model.MACByBMC, 1, 3), want: shared},
+		"and Git says whose it is":                     {own: macs(model.MACByBMC, 1), other: macs(model.MACByGit, 1)},
+		"a BMC shows what another one's probe told":    {own: macs(model.MACByBMC, 1), other: macs(model.MACByRecord, 1)},
+		"there is none":                                {want: none},
+		"there is none yet":                            {state: model.StateDiscovery},
+		"its probe told them when that counted":        {own: macs(model.MACByRecord, 1, 2), want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, and its probe told these when that still counted: to be certain write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
+		"its firmware asked when it was discovered":    {own: macs(model.MACBySighting, 1), want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, and these were seen to boot when it was discovered: to be certain write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
+		"another one's firmware asked with one of its": {own: macs(model.MACBySighting, 1), other: macs(model.MACByRecord, 1), want: shared},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(2, 2)
+			for i, known := range [][]model.ServerMAC{tt.own, tt.other} {
+				rec := in.Observed.Servers[model.ServerName(fmt.Sprintf("bmc%05d-system-0", i))]
+				rec.MACs, rec.Identified = known, true
+				if i == 0 && tt.state != "" {
+					rec.State = tt.state
+				}
+			}
+			v := newView(in)
+			st := v.serverStatus(v.servers[0], Why{})
+			if got := conditionOf(st.Conditions, "Identified"); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package reconcile
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/model"
+)
+
+// A restart of a server that is off switches it on where its BMC cannot restart what is
+// off: that stands on record, and the status says so.
+func TestARestartThatBecameAPowerOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		w.start()
+		defer w.stop()
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
+		w.expect(time.Minute, 0, "Reserved Off default/web")
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "hard-restart-server#1"}}})
+		})
+		pass(time.Second)
+		rec := w.Observed().Servers["bmc00-system-0"]
+		if op := rec.Operation; op == nil || op.Outcome != model.OutcomeDone || op.Message != "it was off, so it was switched on instead" {
+			t.Errorf("the operation is %+v", op)
+		}
+		if a := rec.Asked; a == nil || a.Reset != model.ResetOn || a.Before != model.PowerOff {
+			t.Errorf("the request was %+v", a)
+		}
+		c, telling := (&server{rec: rec}).operationCondition()
+		if !telling || c.Status != "True" || c.Message != "hard-restart-server#1: it was off, so it was switched on instead" {
+			t.Errorf("the condition is %+v", c)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+// What runs on a server goes on while its BMC cannot be read: its claim stays Booted.
+func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
+	type change = func(in *Input, rec *model.ServerRecord)
+	failing := func(reason string) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			in.Readings[rec.Name] = Reading{At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute)}
+		}
+	}
+	bmcSays := func(reason string) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			b := *in.Observed.BMCs[rec.BMC]
+			b.Reason, b.LastError, b.NotBefore = reason, "no", in.Now.Add(time.Minute)
+			in.Observed.BMCs[rec.BMC] = &b
+		}
+	}
+	for name, tc := range map[string]struct {
+		changes []change
+		booted  bool
+	}{
+		"no answer":                       {[]change{failing("")}, true},
+		"a password that is refused":      {[]change{failing(AuthenticationFailed)}, true},
+		"another certificate":             {[]change{failing(CertificateChanged)}, true},
+		"half an answer":                  {[]change{failing(HalfAnswer)}, true},
+		"a BMC that was not read":         {[]change{bmcSays("ConnectionFailed")}, true},
+		"not another machine":             {[]change{failing(IdentityMismatch)}, false},
+		"not one that nothing says it is": {[]change{failing(IdentityUnknown)}, false},
+		"not one that was off":            {[]change{failing(""), func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }}, false},
+		"not one that is Unconfirmed":     {[]change{failing(""), func(in *Input, rec *model.ServerRecord) { rec.Unconfirmed = in.Now }}, false},
+		"not one that is not installed":   {[]change{failing(""), func(_ *Input, rec *model.ServerRecord) { rec.Installed = "" }}, false},
+		"not one that Git has left alone": {[]change{func(in *Input, rec *model.ServerRecord) {
+			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
+		}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+			for _, c := range tc.changes {
+				c(in, rec)
+			}
+			v := newView(in)
+			conds := v.boundConditions(v.byName[rec.Name], in.Desired.Claims[rec.Claim])
+			ready, unread := conditionOf(conds, "Ready"), conditionOf(conds, bmcReadable)
+			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
+				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, bmcReadable, unread, tc.booted)
+			}
+		})
+	}
+}
