@@ -254,10 +254,12 @@ func (s *Server) send(c *contents, to io.ReaderFrom) error {
 	return err
 }
 
-// resultOf says how a transfer went.
+// resultOf says how a transfer went. A client that has the last block has the file,
+// though the library may not have heard of it when the client's next request ends the
+// transfer.
 func resultOf(t transfer, err error) string {
 	switch {
-	case err == nil:
+	case err == nil || t.done:
 		return resultOK
 	case t.declined && !t.delivered:
 		return resultDeclined
