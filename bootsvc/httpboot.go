@@ -61,7 +61,7 @@ func (s *Server) offerOf(r *request, id string) (model.Offer, bool) {
 	}
 	offer, known := s.bindings.At(addr)
 	if !known {
-		_ = r
+		s.settle(r.Context())
 		offer, known = s.bindings.At(addr)
 	}
 	return offer, known

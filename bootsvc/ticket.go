@@ -111,7 +111,7 @@ func (s *Server) late(o model.Offer) bool {
 func (s *Server) judgeAddress(o model.Offer, r *request) refusal {
 	v := s.bindings.Judge(o, r.client)
 	if v.Refusal == model.RefusedUnknown && o.Ticket != nil && o.Ticket.Purpose == model.PurposeDiscovery {
-		_ = r
+		s.settle(r.Context())
 		v = s.bindings.Judge(o, r.client)
 	}
 	r.by = v.By
