@@ -42,8 +42,8 @@ type Lease struct {
 	// Declined is set when somebody else was found to use the address (RFC 2131
 	// §4.3.3): nobody is given it before Expires.
 	Declined bool `json:"declined,omitempty"`
-	// Unproven is set when the client alone said that MAC is its own, in a packet that a
-	// relay passed on which does not say what it saw (RFC 6939).
+	// Unproven is set when the client alone said that MAC is its own: by DHCPv6, unless a
+	// relay says what it saw (RFC 6939).
 	Unproven bool `json:"unproven,omitempty"`
 }
 

@@ -9,13 +9,19 @@ import (
 
 // holder returns who has a live lease on a.
 func (t *table) holder(a netip.Addr, now time.Time) (mac string, ok bool) {
+	mac, _, ok = t.at(a, now)
+	return mac, ok
+}
+
+// at returns who has a live lease on a, and whether that is the client's word alone.
+func (t *table) at(a netip.Addr, now time.Time) (mac string, unproven, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{a, 0}]
-	if e == nil || e.declined || e.unproven || !e.live(now) {
-		return "", false
+	if e == nil || e.declined || !e.live(now) {
+		return "", false, false
 	}
-	return e.mac, true
+	return e.mac, e.unproven, true
 }
 
 // leaseOf returns the live lease of who asks on its link, a prefix when bits is not

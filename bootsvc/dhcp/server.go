@@ -233,7 +233,11 @@ func (s *Server) SetReservations(all []Reservation) { s.table.setReservations(al
 // Holder returns the MAC address that has a live lease on a, unless that is only the
 // client's own word.
 func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
-	return s.table.holder(a.Unmap().WithZone(""), s.clock())
+	mac, unproven, ok := s.table.at(a.Unmap().WithZone(""), s.clock())
+	if unproven {
+		return "", false
+	}
+	return mac, ok
 }
 
 // Pools returns how full the ranges are.

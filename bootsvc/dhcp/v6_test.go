@@ -499,8 +499,15 @@ func TestALeaseByAClientsOwnWordHasNoHolder6(t *testing.T) {
 		{"RELAY-FORW 00 fd07::1 fe80::2", ""},
 		{"RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001", mac6},
 		{"RELAY-FORW 00 fd07::1 fe80::2", ""},
+		{"", ""},
 	} {
-		if _, err := l.ask(l.table(relayed6("REQUEST 000001"+ids+na6, step.relay)), relayed7); err != nil {
+		from, packet := relayed7, "REQUEST 000001"+ids+na6
+		if step.relay == "" {
+			from = onLink6
+		} else {
+			packet = relayed6(packet, step.relay)
+		}
+		if _, err := l.ask(l.table(packet), from); err != nil {
 			t.Fatal(err)
 		}
 		if mac, _ := l.server.Holder(derived); mac != step.holder {

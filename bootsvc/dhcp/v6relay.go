@@ -101,11 +101,11 @@ func (p *packet6) mac() string {
 	return eui64MAC(p.peer)
 }
 
-// unproven reports whether mac is the client's own word, for the relay that passed the
-// packet on does not say what it saw. Who is on our own link is seen by everybody there.
+// unproven reports whether mac is the client's own word, for no relay says what it saw. On
+// our own link the neighbour table tells who is where.
 func (p *packet6) unproven() bool {
 	n := len(p.relays)
-	return n > 0 && p.relays[n-1].clientMAC == ""
+	return n == 0 || p.relays[n-1].clientMAC == ""
 }
 
 // duidMAC returns the MAC address in a DUID-LLT or DUID-LL, or "".
