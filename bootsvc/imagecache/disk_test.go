@@ -346,8 +346,13 @@ func readOnly(t *testing.T, f *os.File) {
 		t.Fatal(err)
 	}
 	defer same.Close()
-	if err := unix.Dup3(int(same.Fd()), int(f.Fd()), unix.O_CLOEXEC); err != nil {
+	raw, err := f.SyscallConn() // as f may be closed meanwhile
+	if err != nil {
 		t.Fatal(err)
+	}
+	var refused error
+	if err := raw.Control(func(fd uintptr) { refused = unix.Dup3(int(same.Fd()), int(fd), unix.O_CLOEXEC) }); err != nil || refused != nil {
+		t.Fatal(err, refused)
 	}
 }
 
