@@ -102,7 +102,11 @@ func (c *client) readSystems(ctx context.Context, svc *service, facts *model.BMC
 		if problem != "" {
 			facts.Problems = append(facts.Problems, sys.ID+" "+problem)
 		}
-		facts.Systems = append(facts.Systems, model.SystemFact{URI: sys.ID, UUID: uuid, Power: powerOf(sys.PowerState)})
+		seen := model.SystemFact{URI: sys.ID, UUID: uuid, Power: powerOf(sys.PowerState)}
+		if uuid == "" {
+			seen.Board = sys.shown().Board
+		}
+		facts.Systems = append(facts.Systems, seen)
 	}
 	slices.SortFunc(facts.Systems, func(a, b model.SystemFact) int { return strings.Compare(a.URI, b.URI) })
 	return machines, nil

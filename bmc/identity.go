@@ -23,18 +23,20 @@ func (c *client) identify(ctx context.Context, t model.SystemTarget) (SystemStat
 // meant returns why what was read at t is not the machine that is meant, nil if it is.
 // One that does not say now what it said before may be any.
 func (c *client) meant(t model.SystemTarget, s SystemState) error {
-	want, got := [2]string{t.UUID}, [2]string{s.UUID}
-	what := "UUID"
+	want, got, what := t.UUID, s.UUID, "UUID"
 	if t.UUID == "" {
-		want, got, what = [2]string{t.Serial, t.Model}, [2]string{s.Serial, s.Model}, "serial number"
+		want, got, what = t.Board.SerialNumber, s.Board.SerialNumber, "serial number"
+		if want == got {
+			want, got, what = t.Board.Model, s.Board.Model, "model"
+		}
 	}
 	switch {
-	case want[0] == "" || want == got:
+	case want == "" || want == got:
 		return nil
-	case got[0] == "":
-		return c.notMeant(t.URI, ErrNoIdentity, fmt.Sprintf("it shows no %s, and that of the server is %s", what, want[0]))
+	case got == "":
+		return c.notMeant(t.URI, ErrNoIdentity, fmt.Sprintf("it shows no %s, and that of the server is %s", what, want))
 	}
-	return c.notMeant(t.URI, ErrOtherMachine, fmt.Sprintf("its %s is %s, and that of the server is %s", what, got[0], want[0]))
+	return c.notMeant(t.URI, ErrOtherMachine, fmt.Sprintf("its %s is %s, and that of the server is %s", what, got, want))
 }
 
 func (c *client) notMeant(uri string, kind error, detail string) error {

@@ -39,10 +39,10 @@ func TestNothingIsDoneToAnotherMachine(t *testing.T) {
 		"a swapped one":               {model.SystemTarget{UUID: here}, object{"UUID": strings.ToUpper(other)}, ErrOtherMachine},
 		"one without a UUID":          {model.SystemTarget{UUID: here}, object{"UUID": nil}, ErrNoIdentity},
 		"one with a UUID of zeros":    {model.SystemTarget{UUID: here}, object{"UUID": "00000000-0000-0000-0000-000000000000"}, ErrNoIdentity},
-		"one that never had a UUID":   {model.SystemTarget{Serial: "437XR1138R2", Model: "3500"}, object{"UUID": nil}, nil},
-		"one with another serial":     {model.SystemTarget{Serial: "437XR1138R2", Model: "3500"}, object{"SerialNumber": "437XR1138R3"}, ErrOtherMachine},
-		"one of another model":        {model.SystemTarget{Serial: "437XR1138R2", Model: "3500"}, object{"Model": "3501"}, ErrOtherMachine},
-		"one without a serial number": {model.SystemTarget{Serial: "437XR1138R2", Model: "3500"}, object{"SerialNumber": ""}, ErrNoIdentity},
+		"one that never had a UUID":   {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"UUID": nil}, nil},
+		"one with another serial":     {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"SerialNumber": "437XR1138R3"}, ErrOtherMachine},
+		"one of another model":        {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"Model": "3501"}, ErrOtherMachine},
+		"one without a serial number": {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"SerialNumber": ""}, ErrNoIdentity},
 		"whichever is there":          {model.SystemTarget{}, object{"UUID": other}, nil},
 	}
 	for change, do := range changes {

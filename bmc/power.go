@@ -20,8 +20,8 @@ const trustETag = 5 * time.Minute
 type SystemState struct {
 	Power model.Power
 	UUID  string // canonical, "" when the BMC shows none that tells it from others
-	// Serial and Model are the machine's, "" when the BMC does not say.
-	Serial, Model string
+	// Board is what else tells the machine.
+	Board model.Board
 	// LastReset is when the machine was last reset, zero when the BMC does not say. Not
 	// every BMC counts a loss of power.
 	LastReset time.Time
@@ -116,7 +116,7 @@ func (c changeable) shown() SystemState {
 	if uuid, ok := c.UUID.(string); ok {
 		s.UUID, _ = usableUUID(uuid)
 	}
-	s.Serial, s.Model = text(c.SerialNumber), text(c.Model)
+	s.Board = model.Board{SerialNumber: text(c.SerialNumber), Model: text(c.Model)}
 	if text, ok := c.LastResetTime.(string); ok {
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			s.LastReset = at.UTC()

@@ -18,6 +18,25 @@ Feature: Machines become known without anybody typing
     Then "bmc1-system-0" is Available
     And "bmc1-system-1" is Available
 
+  Scenario: a server whose BMC never shows a UUID is the one that Git gives it
+    Given the machines
+      | SERVER | BMC  | FAULT        |
+      | s1     | bmc1 | uuid-missing |
+    And BMC "bmc1" is committed
+    And the status branch says of BMC "bmc1": "write a Server with spec.bmcRef and, as spec.systemUUID, the one that its firmware has"
+    When the servers are committed
+      | SERVER | BEHIND |
+      | s1     | bmc1   |
+    Then "s1" is Available
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    When Ingot is killed, the store is emptied, and Ingot is started again
+    And claim "web" is removed
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
   Scenario: a server found running is left alone
     (law 1: it runs somebody's work, and no commit names it)
     Given the machines

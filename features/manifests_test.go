@@ -118,6 +118,8 @@ func (w *world) describe(row map[string]string) error {
 				value = m.MAC(0)
 			}
 			annotate(o, model.AnnotationMACAddresses, value)
+		case "BEHIND":
+			spec(o)["bmcRef"] = map[string]any{"name": value}
 		case "DISCOVER":
 			annotate(o, model.AnnotationDiscover, value)
 		}

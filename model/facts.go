@@ -28,8 +28,14 @@ type SystemTarget struct {
 	BMC  BMCTarget
 	URI  string // /redfish/v1/Systems/1
 	UUID string // canonical; "" = its BMC never showed one
-	// Serial and Model tell it where there is no UUID; "" = it is not known.
-	Serial, Model string
+	// Board tells it where there is no UUID.
+	Board Board
+}
+
+// Board tells a machine whose BMC shows no UUID.
+type Board struct {
+	SerialNumber string `json:"serialNumber,omitempty"` // "" = it is not known
+	Model        string `json:"model,omitempty"`
 }
 
 // ResetResult is what became of a request for a power change.
@@ -63,6 +69,7 @@ type BMCFacts struct {
 type SystemFact struct {
 	URI   string `json:"uri"`
 	UUID  string `json:"uuid,omitempty"` // canonical; empty when the BMC has none that can be used
+	Board Board  `json:"board,omitzero"` // of a system without UUID
 	Power Power  `json:"powerState,omitempty"`
 	// Unread is set for a system that is listed and could not be read: it may be any.
 	Unread bool `json:"unread,omitempty"`

@@ -31,13 +31,16 @@ var ServerStates = []ServerState{
 // reconcile alone writes it; the status branch mirrors it.
 type ServerRecord struct {
 	// Version is set by the store when the record changes.
-	Version   Version     `json:"version,omitzero"`
-	Name      ServerName  `json:"name"`
-	BMC       BMCName     `json:"bmc"`
-	SystemURI string      `json:"systemURI"`
-	UUID      string      `json:"uuid"` // canonical
-	State     ServerState `json:"state"`
-	Since     time.Time   `json:"since"` // when State was entered
+	Version   Version    `json:"version,omitzero"`
+	Name      ServerName `json:"name"`
+	BMC       BMCName    `json:"bmc"`
+	SystemURI string     `json:"systemURI"`
+	UUID      string     `json:"uuid"` // canonical
+	// Board tells the machine if its BMC shows no UUID and UUID is what Git says; nil = its
+	// BMC shows UUID.
+	Board *Board      `json:"board,omitempty"`
+	State ServerState `json:"state"`
+	Since time.Time   `json:"since"` // when State was entered
 	// Back is where Maintenance and Error return to.
 	Back ServerState `json:"back,omitempty"`
 	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or

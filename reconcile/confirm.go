@@ -32,7 +32,7 @@ const (
 	shownItself place = iota
 	shownNothing
 	shownUnread  // a system that could not be read
-	shownUnnamed // a system without a UUID
+	shownUnnamed // a system without a UUID, or what else told it
 	shownOther   // another machine
 )
 
@@ -44,18 +44,18 @@ func shownAs(facts *model.BMCFacts, rec *model.ServerRecord) place {
 		return shownNothing
 	case facts.Systems[i].Unread:
 		return shownUnread
-	case facts.Systems[i].UUID == "":
+	case isMachine(facts.Systems[i], rec):
+		return shownItself
+	case facts.Systems[i].UUID == "" && (rec.Board == nil || facts.Systems[i].Board.SerialNumber == ""):
 		return shownUnnamed
-	case facts.Systems[i].UUID != rec.UUID:
-		return shownOther
 	}
-	return shownItself
+	return shownOther
 }
 
 // sameSystems reports whether two readings show the same machines in the same places.
 func sameSystems(a, b []model.SystemFact) bool {
 	return slices.EqualFunc(a, b, func(a, b model.SystemFact) bool {
-		return a.URI == b.URI && a.UUID == b.UUID && a.Unread == b.Unread
+		return a.URI == b.URI && a.UUID == b.UUID && a.Board == b.Board && a.Unread == b.Unread
 	})
 }
 

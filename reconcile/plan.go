@@ -92,6 +92,9 @@ func Plan(in *Input) *Result {
 // target is how a server is reached.
 func (f *fleet) target(rec *model.ServerRecord) model.SystemTarget {
 	t := model.SystemTarget{URI: rec.SystemURI, UUID: rec.UUID}
+	if rec.Board != nil {
+		t.UUID, t.Board = "", *rec.Board
+	}
 	if b := f.bmcBy[rec.BMC]; b != nil {
 		t.BMC = b.target
 	}
@@ -228,12 +231,15 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 			if sys.Unread {
 				continue
 			}
-			if r := bySystem[system{b.name, sys.URI}]; r != nil && (sys.UUID == "" || r.UUID == sys.UUID) {
+			if r := bySystem[system{b.name, sys.URI}]; r != nil && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil) {
 				continue
 			}
 			if sys.UUID == "" {
-				b.problems = append(b.problems, fmt.Sprintf("system %s has no usable UUID, so it cannot be told from others", sys.URI))
-				continue
+				var problem string
+				if sys, problem = f.given(b, sys); problem != "" {
+					b.problems = append(b.problems, problem)
+					continue
+				}
 			}
 			if old := byUUID[sys.UUID]; old != nil && !f.moved(old, b) {
 				f.twin(old, b, sys)
@@ -271,7 +277,7 @@ func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 		return false
 	}
 	return !slices.ContainsFunc(old.facts.Systems, func(s model.SystemFact) bool {
-		return s.UUID == rec.UUID && (old != b || s.URI == rec.SystemURI) || s.Unread && s.URI == rec.SystemURI
+		return isMachine(s, rec) && (old != b || s.URI == rec.SystemURI) || s.Unread && s.URI == rec.SystemURI
 	})
 }
 
@@ -288,6 +294,9 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 		Name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
 		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
 		State: model.StateInitial, Since: f.in.Now, Identified: true,
+	}
+	if b.facts.Systems[index].UUID == "" {
+		rec.Board = &sys.Board
 	}
 	if name, ok := f.specNames()[sys.UUID]; ok {
 		rec.Name = name

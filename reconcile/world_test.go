@@ -75,6 +75,7 @@ type machine struct {
 	name     model.ServerName
 	bmc      model.BMCName
 	uuid     string
+	board    model.Board // of one that shows no UUID
 	power    model.Power
 	override bool // from the network
 	// diskOnce is an override to boot from disk, noDisk why its BMC has none.
@@ -411,7 +412,7 @@ func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFact
 		case m.unread:
 			f.Systems = append(f.Systems, model.SystemFact{URI: uri, Unread: true})
 		default:
-			f.Systems = append(f.Systems, model.SystemFact{URI: uri, UUID: m.uuid, Power: m.power})
+			f.Systems = append(f.Systems, model.SystemFact{URI: uri, UUID: m.uuid, Board: m.board, Power: m.power})
 		}
 	}
 	slices.SortFunc(f.Systems, func(a, b model.SystemFact) int { return strings.Compare(a.URI, b.URI) })
@@ -449,7 +450,7 @@ func (w *world) at(t model.SystemTarget) (*machine, error) {
 	if m.dead {
 		return nil, errDead
 	}
-	if t.UUID != m.uuid {
+	if t.UUID != m.uuid || t.UUID == "" && t.Board != m.board {
 		return nil, otherMachine{}
 	}
 	return m, nil
