@@ -52,6 +52,18 @@ type job struct {
 	decided  bool                // the record is to be saved, not only what was read
 }
 
+// macs are the MAC addresses of the server, as far as anybody knows.
+func (j *job) macs() []string {
+	var all []string
+	if j.facts != nil {
+		all = j.facts.Inventory.MACs()
+	}
+	for _, m := range j.rec.MACs {
+		all = append(all, m.Address)
+	}
+	return all
+}
+
 // start begins a move unless one is under way.
 func (l *Loop) start(ctx context.Context, in *Input, name model.ServerName, m *Move) {
 	j := &job{
@@ -265,6 +277,9 @@ func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
 	}
 	j.reading = j.reading.Under(j.bmcReset).Saw(facts.Power, j.rec.Asked, l.Clock())
 	j.reading.POST = post
+	if l.Leased != nil && j.reading.Offs > 0 && !j.rec.FoundRunning.IsZero() {
+		j.reading = j.reading.Heard(l.Leased(j.macs()))
+	}
 	if a.Inventory {
 		j.reading.InventoryAt = j.reading.At
 	}

@@ -87,6 +87,29 @@ func TestABMCThatRestartsMeanwhile(t *testing.T) {
 	})
 }
 
+// A machine that renews its lease runs, whatever its BMC says.
+func TestAServerThatIsReadOffAndRenewsItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		m := w.machine(0)
+		m.power, m.nics = model.PowerOn, []string{"02:00:00:00:00:01"}
+		w.leases = map[string]time.Time{}
+		w.start()
+		defer w.stop()
+		w.expect(10*time.Minute, 0, "Initial On")
+		w.change(0, func(m *machine) { m.lies = 1 << 30 })
+		for range 10 {
+			pass(4 * time.Minute)
+			w.mu.Lock()
+			w.leases["02:00:00:00:00:01"] = time.Now()
+			w.mu.Unlock()
+		}
+		w.untouched()
+		w.change(0, func(m *machine) { m.lies, m.power = 0, model.PowerOff })
+		w.expect(12*time.Minute, 0, "Available Off")
+	})
+}
+
 // A machine that a person switches on while Ingot has a boot ticket for it is somebody's.
 func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -105,6 +105,15 @@ func (r Reading) Under(reset time.Time) Reading {
 	return r
 }
 
+// Heard is the reading as of a machine whose lease was renewed last at a time: it runs,
+// and what was read Off until then counts no more.
+func (r Reading) Heard(at time.Time) Reading {
+	if at.After(r.OffSince) {
+		r.Offs, r.OffSince = 0, time.Time{}
+	}
+	return r
+}
+
 // resetJitter is by how much a BMC may differ on when it was restarted last: some reckon
 // that from their uptime, or set their clocks meanwhile.
 const resetJitter = 2 * time.Minute

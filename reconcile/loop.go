@@ -80,7 +80,10 @@ type Options struct {
 	// State returns what the plan has to know of this process; nil = all may be done.
 	State func() State
 	// Pools returns those that DHCP gives addresses from; nil = there are none.
-	Pools     func() []model.PoolFacts
+	Pools func() []model.PoolFacts
+	// Leased returns when one of these MAC addresses was last given a lease, or had one
+	// renewed, zero when it is not known; nil = nobody knows.
+	Leased    func(macs []string) time.Time
 	Policy    Policy
 	DigestKey model.DigestKey  // makes the digests that records hold
 	Clock     func() time.Time // nil = time.Now

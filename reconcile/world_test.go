@@ -52,8 +52,9 @@ type world struct {
 
 	devices  map[string]*device // BMCs that are found by DHCP, by their IP address
 	database *model.MACPrefixes
-	networks []string          // that Ingot gives leases on; nil = all
-	pools    []model.PoolFacts // of DHCP
+	networks []string             // that Ingot gives leases on; nil = all
+	pools    []model.PoolFacts    // of DHCP
+	leases   map[string]time.Time // when each was renewed last, by MAC address
 	tenants  model.Tenants
 }
 
@@ -166,13 +167,25 @@ func (w *world) policy() Policy {
 	return p
 }
 
+// leased is when one of these MAC addresses last renewed its lease.
+func (w *world) leased(macs []string) (last time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, mac := range macs {
+		if at := w.leases[mac]; at.After(last) {
+			last = at
+		}
+	}
+	return last
+}
+
 // start runs a loop on the world, as a daemon's start does.
 func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
 		Leading: func() bool { return !w.deposed.Load() }, Pools: func() []model.PoolFacts { return w.pools },
-		State: func() State { return w.may },
+		State: func() State { return w.may }, Leased: w.leased,
 	})
 	done := make(chan struct{})
 	go func() {

@@ -9,7 +9,8 @@ import (
 
 func TestLeasesAreKnownBeforeAnythingIsAnswered(t *testing.T) {
 	store := newMemory()
-	l := model.Lease{Network: "relays", MAC: mac1, Address: addr("127.0.9.7"), Expires: time.Now().Add(time.Hour)}
+	renewed := time.Now().Add(-time.Hour).Truncate(time.Second).UTC()
+	l := model.Lease{Network: "relays", MAC: mac1, Address: addr("127.0.9.7"), Renewed: renewed, Expires: time.Now().Add(time.Hour)}
 	if err := store.SaveLeases(t.Context(), []model.Lease{l}); err != nil {
 		t.Fatal(err)
 	}
@@ -25,5 +26,11 @@ func TestLeasesAreKnownBeforeAnythingIsAnswered(t *testing.T) {
 	}
 	if mac, ok := s.Holder(l.Address); mac != mac1 || !ok {
 		t.Errorf("held by %q, want %q", mac, mac1)
+	}
+	if at := s.Leased([]string{mac2, mac1}); !at.Equal(renewed) {
+		t.Errorf("renewed at %s, want %s", at, renewed)
+	}
+	if at := s.Leased([]string{mac2}); !at.IsZero() {
+		t.Errorf("what was never leased was renewed at %s", at)
 	}
 }

@@ -24,6 +24,19 @@ func (t *table) at(a netip.Addr, now time.Time) (mac string, unproven, ok bool) 
 	return e.mac, e.unproven, true
 }
 
+// leased returns when one of these MAC addresses last got a lease, or had one renewed.
+func (t *table) leased(macs []string) time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var last int64
+	for _, mac := range macs {
+		for _, e := range t.leases[mac] {
+			last = max(last, e.renewed)
+		}
+	}
+	return timeOf(last)
+}
+
 // leaseOf returns the live lease of who asks on its link, a prefix when bits is not
 // 0.
 func (t *table) leaseOf(q query) (model.Lease, bool) {

@@ -240,6 +240,10 @@ func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
 	return mac, ok
 }
 
+// Leased returns when one of these MAC addresses was last given a lease, or had one
+// renewed, to the second; zero = it is not known.
+func (s *Server) Leased(macs []string) time.Time { return s.table.leased(macs) }
+
 // Pools returns how full the ranges are.
 func (s *Server) Pools() []model.PoolFacts { return s.table.pools(s.clock()) }
 

@@ -172,7 +172,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
 		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: store{d.registry},
-		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools,
+		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(d.clock()) }))

@@ -142,6 +142,14 @@ func (d *daemon) pools() []model.PoolFacts {
 	return d.dhcp.Pools()
 }
 
+// leasedAt is when DHCP last gave one of these MAC addresses a lease, or renewed one.
+func (d *daemon) leasedAt(macs []string) time.Time {
+	if d.dhcp == nil {
+		return time.Time{}
+	}
+	return d.dhcp.Leased(macs)
+}
+
 // leaseNetworks are the names of the networks on which Ingot gives addresses.
 func (o *Options) leaseNetworks() []string {
 	names := []string{}
