@@ -29,11 +29,7 @@ func defineMACs(sc *godog.ScenarioContext) {
 // knows, with its own network card as the machine's. It may be refused.
 func reportAs(ctx context.Context, device, server string) error {
 	w := worldOf(ctx)
-	d, err := w.device(device)
-	if err != nil {
-		return err
-	}
-	m, err := w.machine(server)
+	d, m, err := w.pair(device, server)
 	if err != nil {
 		return err
 	}
@@ -44,6 +40,16 @@ func reportAs(ctx context.Context, device, server string) error {
 	body := fmt.Sprintf(`{"systemUUID": %q, "data": {"networkInterfaces": [{"name": "eth0", "macAddress": %q}], "nics": [{"name": "eth0", "mac": %q}]}}`, m.UUID(), d.mac, d.mac)
 	_, err = ask(ctx, d.address, http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+token+"/register", body, http.Header{"Content-Type": {"application/json"}})
 	return err
+}
+
+// pair returns a device and a machine.
+func (w *world) pair(device, server string) (*device, *machine, error) {
+	d, err := w.device(device)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := w.machine(server)
+	return d, m, err
 }
 
 // macIsNoneOf looks for a MAC address, or that of a device, among those that count as a
@@ -77,11 +83,7 @@ func firmwareAsksDHCP(ctx context.Context, server string) error {
 // asks for its boot script.
 func asksAlong(ctx context.Context, device, server string) error {
 	w := worldOf(ctx)
-	d, err := w.device(device)
-	if err != nil {
-		return err
-	}
-	m, err := w.machine(server)
+	d, m, err := w.pair(device, server)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func refusals(p *model.Progress) []model.TicketUse {
 
 // remedy is what lets the server boot, if it was the server that was refused.
 func (s *server) remedy(u model.TicketUse) string {
-	switch u.Refusal { //nolint:exhaustive // others are no refusals of this kind
+	switch u.Refusal {
 	case model.RefusedUnknown:
 		return fmt.Sprintf("; if that is %s, write ingot/mac-addresses: %q to its Server", s.name, u.MAC)
 	case model.RefusedCannotTell:
@@ -90,6 +90,7 @@ func (s *server) remedy(u model.TicketUse) string {
 			"or write an Endpoint with ip: %s and its MAC address, or set bindTickets for its network", s.name, u.Client)
 	case model.RefusedContested:
 		return "; if nobody took that address on purpose, it is served again some minutes after the address is one machine's alone"
+	case model.RefusedAddress, model.RefusedOther, model.RefusedToken, model.RefusedSpent, model.RefusedReplay:
 	}
 	return ""
 }
