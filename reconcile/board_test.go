@@ -103,6 +103,18 @@ func TestWhoGivesAUUID(t *testing.T) {
 	}
 }
 
+// A BMC that shows a UUID one day, as after an update of its firmware, has to show the one
+// that Git gave its machine.
+func TestAMachineThatShowsItsUUIDLater(t *testing.T) {
+	rec := &model.ServerRecord{SystemURI: "/1", UUID: givenUUID, Board: &model.Board{SerialNumber: "S1"}}
+	for uuid, want := range map[string]place{givenUUID: shownItself, "00000000-0000-4000-8000-00000000000b": shownOther} {
+		facts := &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
+		if got := shownAs(facts, rec); got != want {
+			t.Errorf("one that shows %s is taken for %d, want %d", uuid, got, want)
+		}
+	}
+}
+
 // Two machines that Git says are in each other's place are followed there.
 func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
 	rec := &model.ServerRecord{Name: "s", BMC: "old", SystemURI: "/1", UUID: givenUUID, Board: &model.Board{SerialNumber: "S1"}}

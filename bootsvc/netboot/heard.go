@@ -91,7 +91,8 @@ func note[K comparable](all map[K]heard, about K, what string, now time.Time) {
 	all[about] = heard{what, now}
 }
 
-// makeRoom forgets what is too old, or else an eighth of all.
+// makeRoom forgets what is too old, and of the rest as much as leaves an eighth free, so
+// that it is seldom called.
 func makeRoom[K comparable](all map[K]heard, now time.Time) {
 	for k, e := range all {
 		if now.Sub(e.at) > heardLife {
