@@ -528,6 +528,10 @@ type Published struct {
 	Version Version `json:"version,omitzero"`
 	Fence   uint64  `json:"fence"`
 	Holder  Holder  `json:"holder"`
+	// Seen is the newest version that the status branch had when the records of both were
+	// merged last, after which nothing was published. Leader after leader may be killed
+	// before it publishes.
+	Seen Version `json:"seen,omitzero"`
 }
 
 // Records are all records: what the store keeps durably and the status branch mirrors.

@@ -34,6 +34,8 @@ type MergeResult struct {
 	// Records are those that the store does not hold as they are, with their versions as
 	// they stand, and the fleet's in any case. They belong into one commit.
 	Records model.Records
+	// Published is what the store is to hold, in the same commit.
+	Published model.Published
 	// Events are for people, in a stable order.
 	Events []MergeEvent
 }
@@ -86,6 +88,10 @@ func Merge(in MergeInput) MergeResult {
 	m.result.Records.Endpoints = mergePlain(m, RecordEndpoint, in.Store.Endpoints, m.branch.Endpoints,
 		func(r *model.EndpointRecord) model.Version { return r.Version })
 	m.result.Records.Fleet = m.mergeFleet()
+	m.result.Published = in.Published
+	if !m.behind && m.branch.Version.After(in.Published.Seen) {
+		m.result.Published.Seen = m.branch.Version
+	}
 	return m.result
 }
 
@@ -174,10 +180,10 @@ func (m *merger) judge(store, branch model.Version) verdict {
 }
 
 // partedAt reports whether a record was changed here since the last publication, and
-// elsewhere too.
+// elsewhere, too, since that and since the two were merged.
 func (m *merger) partedAt(store, branch model.Version) bool {
 	p := m.in.Published
-	return store != branch && store.After(p.Version) && branch.After(p.Version) && m.foreign() && !m.sameLine(store, branch)
+	return store != branch && store.After(p.Version) && branch.After(p.Version) && branch.After(p.Seen) && m.foreign() && !m.sameLine(store, branch)
 }
 
 // foreign reports whether another wrote the branch than the last that published from

@@ -78,7 +78,7 @@ func reasons(r MergeResult) string {
 func again(t *testing.T, in MergeInput, r MergeResult) {
 	t.Helper()
 	in.Store, in.Seed, in.Now = applied(in.Store, r), in.Seed+"!", in.Now.Add(time.Minute)
-	in.StoreUnreadable = nil
+	in.StoreUnreadable, in.Published = nil, r.Published
 	twice := Merge(in)
 	if n := len(twice.Records.Servers) + len(twice.Records.BMCs) + len(twice.Records.Claims) + len(twice.Records.Endpoints); n > 0 || !reflect.DeepEqual(twice.Records.Fleet, in.Store.Fleet) {
 		t.Errorf("merging again changes %d records, and the fleet's to %+v: %+v", n, twice.Records.Fleet, twice.Events)
@@ -1028,5 +1028,43 @@ func TestWhatAnOlderStoreSaysOfAServerIsOneAlternativeOfSeveral(t *testing.T) {
 	}
 	if why := newFleet(in).unbound(in.Desired.Claims["default/web"]); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {
 		t.Errorf("the other claim waits for %+v", why)
+	}
+}
+
+// A leader is killed before it notes what it published, and those after it before they
+// publish anything: all of them knew what the branch shows.
+func TestLeadersThatAreKilledBeforeTheyPublish(t *testing.T) {
+	shown := copyOf(at(5, 18), model.StateAvailable, "")
+	branch := branchOf(5, shown)
+	branch.Version, branch.Holder.ID, branch.Fleet.Version = shown.Version, "five", at(5, 2)
+	store := recordsOf(shown)
+	store.Fleet.Version = at(5, 2)
+	note := model.Published{Commit: "three", Version: at(3, 9), Fence: 3, Holder: model.Holder{ID: "three"}}
+	for fence := range uint64(4) {
+		in := MergeInput{Store: &store, Published: note, Branch: branch, Now: mergeNow, Seed: "seed"}
+		r := Merge(in)
+		again(t, in, r)
+		if len(r.Events) > 0 {
+			t.Fatalf("leader %d finds %s: %s", 6+fence, reasons(r), r.Events[0].Message)
+		}
+		store, note = *applied(&store, r), r.Published
+		rec := *store.Servers["s1"]
+		if rec.Doubt != nil {
+			t.Fatalf("leader %d doubts %+v", 6+fence, rec)
+		}
+		rec.Version, rec.Attempts = at(6+fence, 25+fence), rec.Attempts+1
+		store.Servers["s1"] = &rec
+	}
+}
+
+// What another Ingot publishes after the two were merged was not known to this one.
+func TestAnotherPublishesAfterAMerge(t *testing.T) {
+	store := recordsOf(copyOf(at(6, 25), model.StateReserved, "default/web"))
+	note := model.Published{Commit: "three", Version: at(3, 9), Fence: 3, Holder: model.Holder{ID: "three"}, Seen: at(5, 20)}
+	branch := branchOf(5, copyOf(at(5, 21), model.StateAvailable, ""))
+	branch.Version, branch.Holder.ID = at(5, 21), "five"
+	r := Merge(MergeInput{Store: &store, Published: note, Branch: branch, Now: mergeNow, Seed: "seed"})
+	if rec := applied(&store, r).Servers["s1"]; !disputed(rec) {
+		t.Errorf("it is %+v, found was %s", rec, reasons(r))
 	}
 }

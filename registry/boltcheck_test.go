@@ -162,7 +162,7 @@ func TestADamagedFileIsMovedAside(t *testing.T) {
 			if kept, err := os.ReadFile(files[0]); err != nil || !bytes.Equal(kept, damaged) {
 				t.Errorf("what was moved aside differs, %v", err)
 			}
-			if err := r.Restore(t.Context(), observed(everything()).Records); err != nil || r.Damage() != nil {
+			if err := r.Restore(t.Context(), observed(everything()).Records, model.Published{}); err != nil || r.Damage() != nil {
 				t.Errorf("restored: %v, %v", err, r.Damage())
 			}
 			_ = r.Close()

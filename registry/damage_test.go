@@ -96,7 +96,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 					_ = again.Close()
 				}
 				mended := lead(t, b.options)
-				if err := mended.Restore(t.Context(), whole); err != nil {
+				if err := mended.Restore(t.Context(), whole, model.Published{}); err != nil {
 					t.Fatal(err)
 				}
 				if got := mended.Damage(); got != nil {
@@ -222,7 +222,7 @@ func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
 			if got := again.Damage(); len(got) == 0 || got[0].Bucket != "server" {
 				t.Errorf("damage %v", got)
 			}
-			if err := again.Restore(t.Context(), whole); err != nil || again.Damage() != nil {
+			if err := again.Restore(t.Context(), whole, model.Published{}); err != nil || again.Damage() != nil {
 				t.Errorf("restored: %v, %v", err, again.Damage())
 			}
 			_ = again.Close()

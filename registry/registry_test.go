@@ -80,7 +80,7 @@ func TestRestoreWritesAllRecords(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		want := observed(everything())
-		if err := r.Restore(t.Context(), want.Records); err != nil {
+		if err := r.Restore(t.Context(), want.Records, model.Published{}); err != nil {
 			t.Fatal(err)
 		}
 		want.BMCFacts, want.ServerFacts = model.NewObserved().BMCFacts, model.NewObserved().ServerFacts

@@ -141,10 +141,10 @@ func sameIntent(a, b model.Intent) bool {
 	return a == b
 }
 
-// Restore writes records as they were merged from the store and the status branch. A
-// version that is not zero is kept, and what is changed later has a higher one. What
+// Restore writes records as they were merged from the store and the status branch, and
+// what is known of the branch since. A version that is not zero is kept, and what is changed later has a higher one. What
 // is stored and not among records stays. It ends the damage that Damage told of.
-func (r *Registry) Restore(ctx context.Context, records model.Records) error {
+func (r *Registry) Restore(ctx context.Context, records model.Records, published model.Published) error {
 	c := Changes{
 		Servers:   slices.Collect(maps.Values(records.Servers)),
 		BMCs:      slices.Collect(maps.Values(records.BMCs)),
@@ -154,17 +154,25 @@ func (r *Registry) Restore(ctx context.Context, records model.Records) error {
 	if isFleet := !reflect.ValueOf(records.Fleet).IsZero(); isFleet || r.Empty() {
 		c.Fleet = &records.Fleet
 	}
-	if err := r.restore(ctx, c, &records); err != nil {
+	if err := r.restore(ctx, c, &records, published); err != nil {
 		return fmt.Errorf("restore records: %w", err)
 	}
 	return nil
 }
 
-func (r *Registry) restore(ctx context.Context, c Changes, records *model.Records) error {
+func (r *Registry) restore(ctx context.Context, c Changes, records *model.Records, published model.Published) error {
 	b, err := c.encode()
 	if err != nil {
 		return err
 	}
+	var e encoder
+	if r.Observed().Published != published {
+		e.set(bucketPublished, publishedKey, &published)
+	}
+	if e.err != nil {
+		return e.err
+	}
+	b = append(b, e.batch...)
 	if err := r.raiseSeq(ctx, records); err != nil {
 		return err
 	}

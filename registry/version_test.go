@@ -176,8 +176,12 @@ func TestRestoreKeepsVersions(t *testing.T) {
 		branch := model.Version{Fence: 3, Seq: 9000}
 		merged.Servers["server-0"].Version = branch
 		merged.Servers["server-0"].Intent = &model.Intent{Kind: model.IntentBind}
-		if err := r.Restore(t.Context(), merged); err != nil {
+		published := model.Published{Commit: "head", Seen: model.Version{Fence: 7, Seq: 9}}
+		if err := r.Restore(t.Context(), merged, published); err != nil {
 			t.Fatal(err)
+		}
+		if got := r.Observed().Published; got != published {
+			t.Errorf("of the status branch it knows %+v, want %+v", got, published)
 		}
 		rec := r.Observed().Servers["server-0"]
 		if rec.Version != branch || rec.Intent.At != branch {
@@ -191,7 +195,7 @@ func TestRestoreKeepsVersions(t *testing.T) {
 		}
 
 		merged.Servers["server-0"].Version = model.Version{Fence: 4, Seq: 1} // no other difference
-		if err := r.Restore(t.Context(), model.Records{Servers: merged.Servers}); err != nil {
+		if err := r.Restore(t.Context(), model.Records{Servers: merged.Servers}, model.Published{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.Observed(); got.Servers["server-0"].Version.Fence != 4 || got.Fleet.Sequence != 3 {
@@ -312,7 +316,7 @@ func TestALeaderHasAHigherFenceThanAnyRecord(t *testing.T) {
 		r := lead(t, b.options)
 		for _, more := range []uint64{1, 50} { // 1: that which the next leader would have
 			rec := &model.ClaimRecord{Name: "default/web", Version: model.Version{Fence: r.Fence() + more, Seq: 3}}
-			if err := r.Restore(t.Context(), model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}); err != nil {
+			if err := r.Restore(t.Context(), model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}, model.Published{}); err != nil {
 				t.Fatal(err)
 			}
 			_ = r.Close()

@@ -121,7 +121,7 @@ func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 	for _, e := range result.Events {
 		d.log.Warn("records of store and status branch were compared", "reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
 	}
-	if err := d.registry.Restore(ctx, result.Records); err != nil {
+	if err := d.registry.Restore(ctx, result.Records, result.Published); err != nil {
 		return fmt.Errorf("save the newest records of store and status branch: %w", err)
 	}
 	d.status.Expect(observed.Published.Commit)
