@@ -443,7 +443,7 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 			}
 			r, _ := ParseReference(host + "/os@" + img.Kernel.Digest)
 			for range 2 { // the second time with what is remembered
-				body, err := images.open(t.Context(), r, img.Kernel)
+				body, err := images.openAt(t.Context(), r, img.Kernel, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

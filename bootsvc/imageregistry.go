@@ -136,12 +136,7 @@ func manifestDigest(raw []byte, at, told string) (string, error) {
 	return sum.String(), nil
 }
 
-// open starts to fetch a layer. The bytes are not verified yet.
-func (i *Images) open(ctx context.Context, r Reference, layer *model.Layer) (io.ReadCloser, error) {
-	return i.openAt(ctx, r, layer, 0)
-}
-
-// openAt starts to fetch a layer from offset on. It returns imagecache.ErrNoOffset when
+// openAt starts to fetch a layer from offset on. The bytes are not verified yet. It returns imagecache.ErrNoOffset when
 // the registry does not serve parts.
 func (i *Images) openAt(ctx context.Context, r Reference, layer *model.Layer, offset int64) (io.ReadCloser, error) {
 	header := make(http.Header)

@@ -1,24 +1,15 @@
 package bootsvc
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
-
-	"github.com/opencontainers/go-digest"
 
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
-
-// errCorrupt is returned for a layer that is not what its digest and size say.
-var errCorrupt = errors.New("the registry sent other bytes than the layer's digest and size say")
 
 // chunks are the buffers that layers are copied through.
 var chunks = sync.Pool{New: func() any { return new([128 << 10]byte) }}
@@ -30,7 +21,6 @@ type wanted struct {
 	ticket  *model.Ticket // that pins it
 	unnamed bool          // whether the client is the ticket's server is not known
 	efi     bool          // the path ends in .efi
-	skip    int64         // bytes that the client has already
 }
 
 // serveImage answers /image?imageName=&layerDigest=&version=.
@@ -58,24 +48,20 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 		return
 	}
 	want.efi = efi
-	skip, satisfiable := resumeAt(r.Header, want.layer)
-	if !satisfiable {
+	if isBehind(r.Header, want.layer) { // it would count as a use of the ticket
 		r.w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", want.layer.Size))
 		r.refuse(http.StatusRequestedRangeNotSatisfiable, "the range begins behind the layer's end")
 		return
 	}
-	want.skip = skip
-	switch {
-	case r.Method == http.MethodHead:
-		r.layerHeader(want)
-	case s.cache != nil:
-		s.serveCached(r, want)
-	case !s.enter(r.Context()):
-		r.unavailable("too many images are being loaded at present")
-	default:
-		defer func() { <-s.downloads }()
-		s.stream(r, want)
+	if r.Method == http.MethodHead { // fetches nothing
+		h := r.w.Header()
+		h.Set("Content-Type", want.contentType())
+		h.Set("Content-Length", strconv.FormatInt(want.layer.Size, 10))
+		h.Set("Accept-Ranges", "bytes")
+		h.Set("ETag", etag(want.layer))
+		return
 	}
+	s.serveCached(r, want)
 }
 
 // leave returns the layer that is asked for, if the client may have it, and answers
@@ -153,31 +139,6 @@ func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.Offer, refusa
 	return model.Offer{Server: t.Server, Ticket: t}, refusal{}
 }
 
-// enter takes a slot of downloads, waiting for one if there is none and not too
-// many wait already.
-func (s *Server) enter(ctx context.Context) bool {
-	select {
-	case s.downloads <- struct{}{}:
-		return true
-	default:
-	}
-	select {
-	case s.waiting <- struct{}{}:
-		defer func() { <-s.waiting }()
-	default:
-		return false
-	}
-	timer := time.NewTimer(s.patience)
-	defer timer.Stop()
-	select {
-	case s.downloads <- struct{}{}:
-		return true
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return false
-}
-
 // layerIn returns the layer of t's image with a digest, or nil.
 func layerIn(t *model.Ticket, name, sum string) *model.Layer {
 	if t == nil || t.Image.Repository != name {
@@ -202,23 +163,19 @@ func stageOf(img model.PinnedImage, l *model.Layer) model.BootStage {
 	return ""
 }
 
-// resumeAt returns from which byte the layer is wanted. Only "the rest from byte
-// N on" is understood (RFC 9110 §14.2 lets any other range be ignored), and a
-// range for another layer is ignored too (§13.1.5).
-func resumeAt(h http.Header, l *model.Layer) (skip int64, satisfiable bool) {
+// isBehind reports whether what is asked for is the rest from a byte on that a layer does
+// not have (RFC 9110 §14.1.2), unless that is meant for another layer (§13.1.5).
+func isBehind(h http.Header, l *model.Layer) bool {
 	if match := h.Get("If-Range"); match != "" && match != etag(l) {
-		return 0, true
+		return false
 	}
 	from, ok := strings.CutPrefix(h.Get("Range"), "bytes=")
 	from, last := strings.CutSuffix(from, "-")
 	if !ok || !last {
-		return 0, true
+		return false
 	}
 	n, err := strconv.ParseUint(from, 10, 62)
-	if err != nil {
-		return 0, true
-	}
-	return int64(n), int64(n) < l.Size
+	return err == nil && int64(n) >= l.Size
 }
 
 func etag(l *model.Layer) string { return `"` + l.Digest + `"` }
@@ -228,45 +185,6 @@ func (w wanted) contentType() string {
 		return "application/efi"
 	}
 	return "application/octet-stream"
-}
-
-// layerHeader sends the header of a layer's answer.
-func (r *request) layerHeader(want wanted) {
-	h := r.w.Header()
-	h.Set("Content-Type", want.contentType())
-	h.Set("Content-Length", strconv.FormatInt(want.layer.Size-want.skip, 10))
-	h.Set("Accept-Ranges", "bytes")
-	h.Set("ETag", etag(want.layer))
-	code := http.StatusOK
-	if want.skip > 0 {
-		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", want.skip, want.layer.Size-1, want.layer.Size))
-		code = http.StatusPartialContent
-	}
-	r.w.WriteHeader(code)
-}
-
-// stream fetches the layer and sends it on. What went wrong before the header is
-// a 502; after it the connection is cut, so that the client knows the file to be
-// incomplete.
-func (s *Server) stream(r *request, want wanted) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	body, err := s.images.open(ctx, want.ref, want.layer)
-	if err != nil {
-		err = s.images.explain(want.ref.String(), err)
-		s.log.Warn("image layer cannot be fetched", "server", want.ticket.Server, "err", err)
-		r.refuse(http.StatusBadGateway, "the registry does not give this layer at present; Ingot's log says why")
-		return
-	}
-	defer body.Close()
-	s.noteLayer(r, want)
-	r.layerHeader(want)
-	src := &watched{src: body, limit: s.images.timeout, timer: time.AfterFunc(s.images.timeout, cancel)}
-	defer src.timer.Stop()
-	if err := s.copyVerified(&r.w, src, want); err != nil {
-		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "image", want.ref.String(), "err", clean(err.Error()))
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // noteLayer notes what a fetch that is served shows. A UKI that no script asked for was
@@ -292,55 +210,4 @@ func (s *Server) scripted(t *model.Ticket) bool {
 	offer, _ := s.tickets.Offer(t.UUID)
 	p := offer.Progress
 	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
-}
-
-// copyVerified copies src to w, but for the bytes that the client has already. It
-// keeps the last chunk back until all bytes are known to be right, so that no
-// client ever holds a whole file that is wrong.
-func (s *Server) copyVerified(w *answer, src io.Reader, want wanted) error {
-	buffer := chunks.Get().(*[128 << 10]byte)
-	defer chunks.Put(buffer)
-	sum := digest.Digest(want.layer.Digest).Verifier()
-	for seen := int64(0); seen < want.layer.Size; {
-		room := min(int64(len(buffer)), want.layer.Size-seen)
-		chunk := buffer[:room]
-		if _, err := io.ReadFull(src, chunk); err != nil {
-			return fmt.Errorf("read layer: %w", err)
-		}
-		_, _ = sum.Write(chunk) // a hash takes everything
-		seen += room
-		if seen == want.layer.Size && (!sum.Verified() || !atEnd(src)) {
-			return errCorrupt
-		}
-		from := max(0, min(room, want.skip-(seen-room)))
-		n, err := w.Write(chunk[from:])
-		s.metrics.imageBytes.Add(float64(n))
-		if err != nil {
-			return fmt.Errorf("send layer: %w", err)
-		}
-	}
-	return nil
-}
-
-// atEnd reports whether src has nothing more.
-func atEnd(src io.Reader) bool {
-	var one [1]byte
-	n, err := io.ReadFull(src, one[:])
-	return n == 0 && err == io.EOF
-}
-
-// watched is a reader that is given up when nothing comes for a while: timer
-// cancels the fetch that feeds src.
-type watched struct {
-	src   io.Reader
-	limit time.Duration
-	timer *time.Timer
-}
-
-// Read implements io.Reader.
-func (w *watched) Read(p []byte) (int, error) {
-	w.timer.Reset(w.limit)
-	n, err := w.src.Read(p)
-	w.timer.Stop()
-	return n, err
 }

@@ -2,6 +2,7 @@ package bootsvc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -22,14 +23,6 @@ const stall = 30 * time.Second
 
 // retryAfter is what a client is told that is to come again, in seconds.
 const retryAfter = "5"
-
-// When a row of machines is powered on they ask at the same time, and iPXE gives a
-// boot up at the first refusal. So a fetch waits for its turn, which costs a
-// connection each, for as long as firmware is sure to wait.
-const (
-	patience   = 25 * time.Second
-	maxWaiting = 4096
-)
 
 // Tickets is where the boot service learns what a server may boot, and notes what
 // it fetched.
@@ -62,15 +55,11 @@ type Options struct {
 	Tickets     Tickets
 	// Token returns the token that a ticket's configuration is fetched with in one of the
 	// boots that Progress counts.
-	Token  func(t *model.Ticket, boot int) model.Sensitive
+	Token func(t *model.Ticket, boot int) model.Sensitive
+	// Images are where images come from, nil = there are none. Cache keeps their layers on
+	// disk, and bounds their fetches.
 	Images *Images
-	// Cache keeps layers on disk, and bounds their fetches; nil streams each layer
-	// from its registry to each client.
-	Cache *imagecache.Cache
-	// Downloads bounds the layers that are streamed from registries at the same time
-	// without a Cache; further clients wait their turn for a while and are then told
-	// to come again. Zero means 16.
-	Downloads int
+	Cache  *imagecache.Cache
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
 	// Bindings say who may use the servers' tickets, and which server is at an address;
@@ -103,9 +92,6 @@ type Server struct {
 	boots      *lru[string, *boot] // by UUID
 	scripts    *netboot.Guard
 	complaints *complaints
-	downloads  chan struct{} // a slot for each layer being fetched
-	waiting    chan struct{} // a slot for each that waits for one of those
-	patience   time.Duration
 	stall      time.Duration
 	log        *slog.Logger
 	metrics    metrics
@@ -118,6 +104,9 @@ func NewServer(o Options) (*Server, error) {
 	base := trimURL(o.URL)
 	if !plainURLPattern.MatchString(base) {
 		return nil, fmt.Errorf("boot URL %q must be http or https with a host and a plain path of letters, digits and . _ ~ -", clean(o.URL))
+	}
+	if o.Images != nil && o.Cache == nil {
+		return nil, errors.New("images cannot be served without a cache")
 	}
 	s := &Server{
 		base:       base,
@@ -133,16 +122,10 @@ func NewServer(o Options) (*Server, error) {
 		boots:      newLRU[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptGuard(),
 		complaints: newComplaints(),
-		downloads:  make(chan struct{}, 16),
-		waiting:    make(chan struct{}, maxWaiting),
-		patience:   patience,
 		stall:      stall,
 		log:        logger(o.Log),
 		metrics:    newMetrics(o.Registerer),
 		clock:      o.Clock,
-	}
-	if o.Downloads > 0 {
-		s.downloads = make(chan struct{}, o.Downloads)
 	}
 	if s.settle == nil {
 		s.settle = func(context.Context) {}
