@@ -1,8 +1,6 @@
 package model
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"log/slog"
 )
 
@@ -22,13 +20,6 @@ func (s Sensitive) Reveal() string { return s.value }
 
 // IsZero reports whether there is no value.
 func (s Sensitive) IsZero() bool { return s.value == "" }
-
-// Digest identifies the value without revealing it: the first 16 hexadecimal
-// digits of its SHA-256.
-func (s Sensitive) Digest() string {
-	sum := sha256.Sum256([]byte(s.value))
-	return hex.EncodeToString(sum[:8])
-}
 
 // String implements fmt.Stringer and hides the value.
 func (s Sensitive) String() string { return redacted }

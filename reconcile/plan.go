@@ -367,7 +367,6 @@ func (f *fleet) blocked(s *server) Why {
 	case b.why.Reason != "":
 		return b.why
 	}
-	s.bmc = b.spec
 	as := shownAs(b.facts, s.rec)
 	b.lacks = b.lacks || as != shownItself || s.reading.mistaken()
 	if s.reading.mistaken() && s.reading.Since.After(f.in.BMCRead[b.name]) {

@@ -15,7 +15,6 @@ type server struct {
 	fleet   *fleet
 	name    model.ServerName
 	spec    *model.Server // what Git says of it; nil when nothing
-	bmc     *model.BMC
 	rec     *model.ServerRecord
 	facts   *model.ServerFacts
 	reading Reading

@@ -26,7 +26,6 @@ func fill(t *testing.T, r *Registry) {
 		q.saveWipeProgress(ticket, model.ProbeWipeProgress{Mode: model.CleanupQuick}),
 		r.SaveLeases(ctx, []model.Lease{lease(1)}),
 		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
-		r.SaveCredential(ctx, "bmc-0", "root", model.NewSensitive("calvin")),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +39,7 @@ func TestDecodedValuesAreKeptOnce(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	r := lead(t, o)
 	fill(t, r)
-	want := map[bucket]int{bucketPayload: 1, bucketCredential: 1, bucketSeal: 1}
+	want := map[bucket]int{bucketPayload: 1, bucketSeal: 1}
 	check := func(when string, m *memory) {
 		kept := make(map[bucket]int)
 		for b, values := range m.raw {

@@ -51,13 +51,12 @@ const (
 
 // redisConfig is what a redisStore needs to know.
 type redisConfig struct {
-	url           string
-	prefix        string
-	owner         string // unique to this process
-	ttl           time.Duration
-	allowInsecure bool
-	clock         func() time.Time
-	log           *slog.Logger
+	url    string
+	prefix string
+	owner  string // unique to this process
+	ttl    time.Duration
+	clock  func() time.Time
+	log    *slog.Logger
 }
 
 // redisStore keeps each bucket in a hash. All its keys have the prefix as hash
@@ -81,7 +80,7 @@ func openRedis(ctx context.Context, c redisConfig) (*redisStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkExposure(o); err != nil && !c.allowInsecure {
+	if err := checkExposure(o); err != nil {
 		return nil, err
 	}
 	redis.SetLogger(driverLog{c.log}) // there is but one for the process

@@ -31,8 +31,6 @@ const (
 type Options struct {
 	// RedisURL is where records are kept; empty means a bbolt file in Dir.
 	RedisURL string
-	// AllowInsecure lets RedisURL be on the network without password or TLS.
-	AllowInsecure bool
 	// Prefix is common to all keys in Redis; default "ingot".
 	Prefix string
 	// Dir is the state folder.
@@ -143,7 +141,7 @@ func openStore(ctx context.Context, o Options) (store, error) {
 	}
 	return openRedis(ctx, redisConfig{
 		url: o.RedisURL, prefix: o.Prefix, owner: o.Owner, ttl: o.LeaseTTL,
-		allowInsecure: o.AllowInsecure, clock: o.Clock, log: o.Log,
+		clock: o.Clock, log: o.Log,
 	})
 }
 

@@ -631,9 +631,6 @@ func TestSecretsAreSealed(t *testing.T) {
 				if err := r.SavePayload(ctx, "t1", model.NewSensitive("ignition "+secret)); err != nil {
 					t.Fatal(err)
 				}
-				if err := r.SaveCredential(ctx, "bmc-0", "root", model.NewSensitive(secret)); err != nil {
-					t.Fatal(err)
-				}
 			}
 			if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("payload")); got != 1 {
 				t.Errorf("%v writes of the same payload", got)
@@ -646,10 +643,6 @@ func TestSecretsAreSealed(t *testing.T) {
 			ignition, err := again.Payload(ctx, "t1")
 			if err != nil || ignition.Reveal() != "ignition "+secret {
 				t.Errorf("payload: %v", err)
-			}
-			user, password, err := again.Credential("bmc-0")
-			if err != nil || user != "root" || password.Reveal() != secret {
-				t.Errorf("credential: %q %v", user, err)
 			}
 		})
 	}
@@ -689,9 +682,6 @@ func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	}
 	if _, err := r.Payload(ctx, "t3"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("unknown ticket: %v", err)
-	}
-	if _, _, err := r.Credential("nobody"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("unknown credential: %v", err)
 	}
 	if err := r.SavePayload(ctx, "t4", model.NewSensitive(strings.Repeat("x", maxPayload+1))); err == nil {
 		t.Error("a payload of more than 4 MiB was kept")
@@ -753,12 +743,12 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 func TestEachBucketHasAMeaning(t *testing.T) {
 	for _, b := range buckets {
 		_, meaning := columns[b]
-		sealed := b == bucketPayload || b == bucketCredential || b == bucketSession || b == bucketSeal
+		sealed := b == bucketPayload || b == bucketSession || b == bucketSeal
 		if meaning == sealed {
 			t.Errorf("bucket %s: meaning %v", b, meaning)
 		}
 	}
-	if len(columns)+4 != len(buckets) || reflect.TypeFor[Changes]().NumField() != 11 {
+	if len(columns)+3 != len(buckets) || reflect.TypeFor[Changes]().NumField() != 11 {
 		t.Error(fmt.Sprint("columns ", len(columns), ", buckets ", len(buckets)))
 	}
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"ingot/model"
@@ -52,39 +51,6 @@ func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) 
 		return fmt.Errorf("drop Ignition of spent tickets: %w", err)
 	}
 	return nil
-}
-
-// credential is how a user name and a password are kept, within a seal.
-type credential struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
-}
-
-// SaveCredential keeps a user name and a password that Ingot found or made,
-// sealed.
-func (r *Registry) SaveCredential(ctx context.Context, name, username string, password model.Sensitive) error {
-	plain, err := json.Marshal(credential{username, password.Reveal()})
-	if err == nil {
-		err = r.saveSealed(ctx, key{bucketCredential, name}, plain)
-	}
-	if err != nil {
-		return fmt.Errorf("save credential %s: %w", name, err)
-	}
-	return nil
-}
-
-// Credential returns what SaveCredential kept, or ErrNotFound.
-func (r *Registry) Credential(name string) (username string, password model.Sensitive, err error) {
-	k := key{bucketCredential, name}
-	plain, err := r.open(k, r.memory.kept(k))
-	if err != nil {
-		return "", model.Sensitive{}, fmt.Errorf("credential %s: %w", name, err)
-	}
-	var c credential
-	if err := json.Unmarshal(plain, &c); err != nil {
-		return "", model.Sensitive{}, fmt.Errorf("credential %s: it is sealed but no credential", name)
-	}
-	return c.Username, model.NewSensitive(c.Password), nil
 }
 
 // saveSealed seals and writes a value. One that is kept already is not written

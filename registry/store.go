@@ -22,9 +22,8 @@ const (
 	bucketProbe       bucket = "probe" // reports: written by the endpoint
 	bucketBootState   bucket = "bootstate"
 	bucketWipe        bucket = "wipe"
-	bucketProgress    bucket = "progress" // written by the boot service; uses by the endpoint too
-	bucketPayload     bucket = "payload"  // sealed: written by reconcile
-	bucketCredential  bucket = "credential"
+	bucketProgress    bucket = "progress"  // written by the boot service; uses by the endpoint too
+	bucketPayload     bucket = "payload"   // sealed: written by reconcile
 	bucketSession     bucket = "session"   // sealed: written by the BMC clients
 	bucketPublished   bucket = "published" // what the status branch shows; written by its publisher
 	bucketSeal        bucket = "seal"      // what tells whether a seal key is the right one
@@ -42,7 +41,7 @@ var buckets = []bucket{
 	bucketFleet, bucketServer, bucketBMC, bucketClaim, bucketEndpoint,
 	bucketBMCFacts, bucketServerFacts, bucketEndpointFacts,
 	bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress,
-	bucketProgress, bucketPayload, bucketCredential, bucketSession,
+	bucketProgress, bucketPayload, bucketSession,
 	bucketPublished, bucketSeal,
 }
 
