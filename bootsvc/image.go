@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"ingot/model"
 )
@@ -102,7 +103,9 @@ type Images struct {
 	transport *http.Transport
 	login     *login
 	metrics   imageMetrics
-	flights   flights[imageKey, model.PinnedImage]
+	asking    singleflight.Group
+	life      context.Context // ends with Close
+	end       context.CancelFunc
 	known     *lru[imageKey, model.PinnedImage] // what references meant last
 }
 
@@ -119,6 +122,7 @@ func NewImages(o ImageOptions) (*Images, error) {
 		metrics: newImageMetrics(o.Registerer),
 		known:   newLRU[imageKey, model.PinnedImage](256),
 	}
+	i.life, i.end = context.WithCancel(context.Background())
 	if i.before == nil {
 		i.before = func(string, string) (model.PinnedImage, bool) { return model.PinnedImage{}, false }
 	}
@@ -142,8 +146,12 @@ func NewImages(o ImageOptions) (*Images, error) {
 	return i, nil
 }
 
-// Close drops idle connections to registries.
-func (i *Images) Close() { i.transport.CloseIdleConnections() }
+// Close ends what is being resolved, and drops idle connections to registries. Nothing may
+// be asked afterwards.
+func (i *Images) Close() {
+	i.end()
+	i.transport.CloseIdleConnections()
+}
 
 // Resolve returns the image that ref names now, pinned by digest, for
 // architecture (amd64, arm64, arm64/v8). Callers that ask for the same at the
@@ -180,15 +188,28 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 	if img, ok := i.known.get(key); ok && r.Digest != "" {
 		return img, nil
 	}
-	return i.flights.do(ctx, key, func() (model.PinnedImage, error) {
-		ctx, cancel := context.WithTimeout(ctx, i.timeout)
+	// It goes on when who asked first leaves, for others wait for the same.
+	answer := i.asking.DoChan(key.architecture+" "+key.ref, func() (_ any, err error) {
+		defer func() {
+			if p := recover(); p != nil { // nobody else would, in this goroutine
+				err = fmt.Errorf("internal error: %v", p)
+			}
+		}()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.timeout)
 		defer cancel()
-		img, err := i.walk(ctx, r, architecture)
-		if err == nil {
+		defer context.AfterFunc(i.life, cancel)()
+		return i.walk(ctx, r, architecture)
+	})
+	select {
+	case <-ctx.Done():
+		return model.PinnedImage{}, ctx.Err()
+	case a := <-answer:
+		img, _ := a.Val.(model.PinnedImage)
+		if a.Err == nil {
 			i.known.put(key, img, 1)
 		}
-		return img, err
-	})
+		return img, a.Err
+	}
 }
 
 // recall returns what a reference meant last, when why is that its registry cannot be

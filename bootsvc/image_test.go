@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -299,6 +298,13 @@ func TestResolveSharesAndRemembers(t *testing.T) {
 	})
 	images := newImages(t, ImageOptions{})
 	var wg sync.WaitGroup
+	impatient, leave := context.WithCancel(t.Context())
+	var left sync.WaitGroup
+	left.Go(func() {
+		if _, err := images.Resolve(impatient, host+"/os:1", "amd64"); !errors.Is(err, context.Canceled) {
+			t.Errorf("who left before the answer got %v", err)
+		}
+	})
 	resolve := func() {
 		wg.Go(func() {
 			if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
@@ -306,11 +312,12 @@ func TestResolveSharesAndRemembers(t *testing.T) {
 			}
 		})
 	}
-	resolve()
 	<-first
 	for range 9 {
 		resolve()
 	}
+	leave()
+	left.Wait()
 	close(release)
 	wg.Wait()
 	// Those that came after the first had been answered asked again, once each at
@@ -330,69 +337,6 @@ func TestResolveSharesAndRemembers(t *testing.T) {
 	if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil || asked.Load() == before {
 		t.Errorf("I02: a tag was not asked for again: %v", err)
 	}
-}
-
-func TestFlights(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f flights[string, int]
-		release := make(chan struct{})
-		leader, giveUp := context.WithCancel(t.Context())
-		defer giveUp()
-		go func() {
-			_, err := f.do(leader, "k", func() (int, error) {
-				<-release
-				return 0, leader.Err()
-			})
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("the leader that gave up got %v", err)
-			}
-		}()
-		synctest.Wait()
-		go func() {
-			got, err := f.do(t.Context(), "k", func() (int, error) { return 7, nil })
-			if got != 7 || err != nil {
-				t.Errorf("who waited for a leader that gave up got %d, %v", got, err)
-			}
-		}()
-		synctest.Wait()
-		impatient, leave := context.WithCancel(t.Context())
-		leave()
-		if _, err := f.do(impatient, "k", func() (int, error) { return 8, nil }); !errors.Is(err, context.Canceled) {
-			t.Errorf("who left before the answer got %v", err)
-		}
-		giveUp()
-		close(release)
-		synctest.Wait()
-		if len(f.under) != 0 {
-			t.Errorf("%d flights never landed", len(f.under))
-		}
-	})
-}
-
-func TestFlightsShareOneAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f flights[string, int]
-		release := make(chan struct{})
-		worked := 0
-		for range 10 {
-			go func() {
-				got, err := f.do(t.Context(), "k", func() (int, error) {
-					worked++
-					<-release
-					return worked, nil
-				})
-				if got != 1 || err != nil {
-					t.Errorf("got %d, %v", got, err)
-				}
-			}()
-		}
-		synctest.Wait()
-		close(release)
-		synctest.Wait()
-		if worked != 1 {
-			t.Errorf("I11: the work was done %d times", worked)
-		}
-	})
 }
 
 func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
