@@ -1,15 +1,14 @@
 package bootsvc
 
 import (
-	"bytes"
 	"context"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
 	"testing"
-
-	pin "github.com/pin/tftp/v3"
+	"time"
 
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/ocitest"
@@ -133,21 +132,34 @@ func fetchBootFile(t *testing.T, a netboot.Answer, site netboot.Site, port int) 
 	return string(body)
 }
 
+// fetchTFTP fetches a file by TFTP as the oldest of clients does, without options
+// (RFC 1350 §2).
 func fetchTFTP(t *testing.T, at netip.AddrPort, name string) string {
 	t.Helper()
-	c, err := pin.NewClient(at.String())
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(at))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var body bytes.Buffer
-	file, err := c.Receive(name, "octet")
-	if err == nil {
-		_, err = file.WriteTo(&body)
+	defer conn.Close()
+	packet := make([]byte, 4+512)
+	_, err = conn.Write([]byte("\x00\x01" + name + "\x00octet\x00"))
+	for body := ""; ; {
+		if err == nil {
+			err = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		}
+		n := 0
+		if err == nil {
+			n, err = conn.Read(packet)
+		}
+		if err != nil || n < 4 || packet[1] != 3 {
+			t.Errorf("tftp://%s/%s: %v, %q", at, name, err, packet[:n])
+			return body
+		}
+		body += string(packet[4:n])
+		if _, err = conn.Write([]byte{0, 4, packet[2], packet[3]}); n < len(packet) {
+			return body
+		}
 	}
-	if err != nil {
-		t.Errorf("tftp://%s/%s: %v", at, name, err)
-	}
-	return body.String()
 }
 
 // serveTFTP serves files by TFTP for the test, and returns the port.

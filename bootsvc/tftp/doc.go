@@ -1,11 +1,16 @@
-// Package tftp serves boot loaders to firmware by TFTP (RFC 1350, with the options
-// of RFC 2347 to 2349), on one port.
+// Package tftp serves boot loaders to firmware by TFTP (RFC 1350), to read only and
+// on one port, with the options of RFC 2347: blksize (RFC 2348), tsize (RFC 2349) and
+// windowsize (RFC 7440).
 //
-// A library speaks the protocol. In front of it lies a socket of our own that lets
-// through only what belongs: requests that are well formed and within bounds, and
-// of a transfer under way nothing but the acknowledgement that it waits for. A
-// source address can be forged, so one that has acknowledged nothing is sent one
-// packet for each that came from it, and no more. It also cuts what the library writes,
-// many blocks at a time, into those that clients asked for, and sends each as soon as
-// the one before is acknowledged.
+// One goroutine reads the socket. A transfer is known by its client's address and
+// port, and an acknowledgement is answered with the next block by the goroutine that
+// read it: to wake another one for each block takes longer than all the rest.
+// What may block or panic is left to a goroutine of each transfer, which opens the file
+// and reads it ahead, some blocks at a time: a slow disk holds up nobody else, and no
+// more of a file is in memory than its client is about to ask for.
+// A ticker sends again what is not acknowledged in time, and gives clients up.
+//
+// A source address can be forged, so one that has acknowledged nothing is sent one
+// packet for each that came from it, and no more. The option timeout (RFC 2349) is not
+// granted: a client may ask for minutes, for which a forged request would take a place.
 package tftp

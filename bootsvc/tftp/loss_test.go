@@ -32,11 +32,14 @@ func (c *client) block(n uint16) []byte {
 	}
 }
 
-// The library writes stocks of many blocks: their ends must not show.
-func TestFilesThatEndWhereStocksDo(t *testing.T) {
-	const stock = stockBlocks * 512
+// chunkBlocks is how many blocks of 512 bytes are read of a file at a time.
+const chunkBlocks = chunkSize / defaultBlock
+
+// Files are read in chunks of many blocks: their ends must not show.
+func TestFilesThatEndWhereChunksDo(t *testing.T) {
+	const chunk = chunkBlocks * 512
 	files := folder{}
-	for _, size := range []int{0, 1, 511, 512, 513, stock - 1, stock, stock + 1, stock + 512, 2*stock - 1, 2 * stock, 5*stock + 7} {
+	for _, size := range []int{0, 1, 511, 512, 513, chunk - 1, chunk, chunk + 1, chunk + 512, 2*chunk - 1, 2 * chunk, 5*chunk + 7} {
 		files[fmt.Sprint(size)] = pattern(size)
 	}
 	l := newLab(t, files, func(s *Server) { s.answer = time.Second })
@@ -53,7 +56,7 @@ func TestFilesThatEndWhereStocksDo(t *testing.T) {
 
 // Each block is lost once, or the acknowledgement of it is: the server cannot tell.
 func TestATransferOverALinkThatLosesPackets(t *testing.T) {
-	file := pattern(2*stockBlocks*512 + 100)
+	file := pattern(2*chunkBlocks*512 + 100)
 	l := newLab(t, folder{"ipxe.efi": file}, func(s *Server) { s.answer = 10 * time.Millisecond })
 	c := newClient(t, l, "127.0.0.1")
 	c.ask("ipxe.efi", "octet", "tsize", "0")
@@ -81,7 +84,7 @@ func TestATransferOverALinkThatLosesPackets(t *testing.T) {
 // RFC 1123 §4.2.3.1 calls it the Sorcerer's Apprentice: an acknowledgement that
 // comes twice must not be answered twice.
 func TestAcknowledgementsThatComeTwice(t *testing.T) {
-	file := pattern(3*stockBlocks*512 + 100)
+	file := pattern(3*chunkBlocks*512 + 100)
 	l := newLab(t, folder{"ipxe.efi": file}, func(s *Server) { s.answer = patience })
 	c := newClient(t, l, "127.0.0.1")
 	body := c.begin("ipxe.efi")
@@ -125,7 +128,7 @@ func TestAClientThatRepeatsItsAcknowledgement(t *testing.T) {
 }
 
 func TestTheLastBlockIsLost(t *testing.T) {
-	for title, size := range map[string]int{"a short one": 1100, "an empty one": 1024, "in the second stock": stockBlocks*512 + 1} {
+	for title, size := range map[string]int{"a short one": 1100, "an empty one": 1024, "in the second chunk": chunkBlocks*512 + 1} {
 		t.Run(title, func(t *testing.T) {
 			file := pattern(size)
 			l := newLab(t, folder{"ipxe.efi": file}, nil)
@@ -150,9 +153,9 @@ func TestTheLastBlockIsLost(t *testing.T) {
 }
 
 func TestAClientThatVanishes(t *testing.T) {
-	for _, at := range []uint16{1, stockBlocks - 1, stockBlocks, stockBlocks + 1} {
+	for _, at := range []uint16{1, chunkBlocks - 1, chunkBlocks, chunkBlocks + 1} {
 		t.Run(fmt.Sprintf("after block %d", at), func(t *testing.T) {
-			l := newLab(t, folder{"ipxe.efi": pattern(3 * stockBlocks * 512)}, func(s *Server) { s.answer = 10 * time.Millisecond })
+			l := newLab(t, folder{"ipxe.efi": pattern(3 * chunkBlocks * 512)}, func(s *Server) { s.answer = 10 * time.Millisecond })
 			c := newClient(t, l, "127.0.0.1")
 			c.begin("ipxe.efi")
 			for n := range at {
@@ -174,9 +177,9 @@ func TestAClientThatVanishes(t *testing.T) {
 	}
 }
 
-// The library's patience is with stocks, the server's with blocks.
+// The server's patience is with blocks, not with chunks.
 func TestASlowClientIsNotGivenUp(t *testing.T) {
-	file := pattern(stockBlocks*512 + 10)
+	file := pattern(chunkBlocks*512 + 10)
 	l := newLab(t, folder{"ipxe.efi": file}, func(s *Server) { s.answer = 10 * time.Millisecond })
 	c := newClient(t, l, "127.0.0.1")
 	body := c.begin("ipxe.efi")
@@ -194,7 +197,7 @@ func TestASlowClientIsNotGivenUp(t *testing.T) {
 	}
 }
 
-// That the library is ahead says nothing of what the client has.
+// That the file is read ahead says nothing of what the client has.
 func TestSeenIsTheFirstBlock(t *testing.T) {
 	l := newLab(t, folder{"ipxe.efi": pattern(600)}, func(s *Server) { s.answer = patience })
 	c := newClient(t, l, "127.0.0.1")
@@ -217,13 +220,13 @@ func TestSeenIsTheFirstBlock(t *testing.T) {
 
 // A machine that is reset in the middle of a transfer asks again from the same port,
 // as its firmware does, or as another stage does with other options.
-func TestAClientThatBeginsAnewWithBlocksHeldForIt(t *testing.T) {
-	file := pattern(4*1468*stockBlocks + 5)
+func TestAClientThatBeginsAnewWithBlocksReadForIt(t *testing.T) {
+	file := pattern(4*1468*chunkBlocks + 5)
 	l := newLab(t, folder{"ipxe.efi": file}, nil)
 	c := newClient(t, l, "127.0.0.1")
 	for _, options := range [][]string{{"blksize", "1468"}, {"blksize", "1024", "tsize", "0"}, {"blksize", "1468"}} {
 		c.begin("ipxe.efi")
-		for n := range uint16(stockBlocks / 2) {
+		for n := range uint16(chunkBlocks / 2) {
 			c.acknowledge(n + 1)
 			c.block(n + 2)
 		}
@@ -238,10 +241,10 @@ func TestAClientThatBeginsAnewWithBlocksHeldForIt(t *testing.T) {
 
 // A file that cannot be read to its end ends with an error, not as if it were short.
 func TestAFileThatBreaksInTheMiddle(t *testing.T) {
-	l := newLab(t, folder{"halved": pattern(2*stockBlocks*512 + 300)}, nil)
+	l := newLab(t, folder{"halved": pattern(2*chunkBlocks*512 + 300)}, nil)
 	c := newClient(t, l, "127.0.0.1")
 	got := c.fetch("halved", "octet")
-	if len(got.Body) > stockBlocks*512 || got.Error == "" {
+	if len(got.Body) > chunkBlocks*512 || got.Error == "" {
 		t.Errorf("%d bytes and the error %q", len(got.Body), got.Error)
 	}
 	l.counted(t, resultFailed, 1)

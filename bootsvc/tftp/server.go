@@ -5,17 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"math"
 	"net"
 	"net/netip"
-	"runtime/debug"
 	"strings"
-	"syscall"
+	"sync"
 	"time"
 
-	"github.com/pin/tftp/v3"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -29,13 +25,9 @@ const (
 	transferLimit = 10 * time.Minute
 	// shutdownLimit is how long transfers may go on once the server is to stop.
 	shutdownLimit = 3 * time.Second
-	// receiveBuffer holds the requests of a row of machines that is powered on at
-	// once, in bytes.
-	receiveBuffer = 1 << 20
+	// readPause is how long the socket is left alone after it could not be read.
+	readPause = 100 * time.Millisecond
 )
-
-// errTransferLimit ends a transfer that takes too long.
-var errTransferLimit = fmt.Errorf("the transfer took longer than %s", transferLimit)
 
 // Files are the files that are served.
 type Files interface {
@@ -63,9 +55,17 @@ type Server struct {
 	log     *slog.Logger
 	metrics metrics
 	clock   func() time.Time
-	gate    *gate // nil before Listen
 	answer  time.Duration
 	limit   time.Duration
+	conn    *net.UDPConn   // nil before Listen
+	running sync.WaitGroup // the reader of the socket and those of files
+
+	mu      sync.Mutex
+	stopped bool                         // no transfer begins any more
+	current map[netip.AddrPort]*transfer // by the client's address, without IPv4 in IPv6
+	callers map[netip.Addr]*caller       // that have transfers in all
+	all     map[*transfer]bool           // with those that are over, but whose file is still being read
+	block   []byte                       // room for one
 }
 
 // New returns a Server that does not listen yet.
@@ -73,7 +73,11 @@ func New(o Options) (*Server, error) {
 	if o.Loaders == nil {
 		return nil, errors.New("TFTP has no files to serve")
 	}
-	s := &Server{files: o.Loaders, seen: o.Seen, log: o.Log, metrics: newMetrics(o.Registerer), clock: o.Clock, answer: answerTime, limit: shutdownLimit}
+	s := &Server{
+		files: o.Loaders, seen: o.Seen, log: o.Log, metrics: newMetrics(o.Registerer), clock: o.Clock, answer: answerTime, limit: shutdownLimit,
+		current: make(map[netip.AddrPort]*transfer), callers: make(map[netip.Addr]*caller), all: make(map[*transfer]bool),
+		block: make([]byte, headerSize+blockV4),
+	}
 	if s.seen == nil {
 		s.seen = func(netip.Addr, string) {}
 	}
@@ -87,208 +91,82 @@ func New(o Options) (*Server, error) {
 }
 
 // Listen binds a UDP address: host:port, or :69 for all.
-func (s *Server) Listen(ctx context.Context, address string) error {
-	var lc net.ListenConfig
-	conn, err := lc.ListenPacket(ctx, "udp", address)
-	if err != nil {
-		return fmt.Errorf("cannot listen on UDP %s: %w", address, bindError(err))
-	}
-	udp := conn.(*net.UDPConn)
-	if err := receiveControl(udp); err != nil {
-		_ = conn.Close()
-		return fmt.Errorf("listen on UDP %s: learn which address a client asks: %w", address, err)
-	}
-	_ = udp.SetReadBuffer(receiveBuffer) // the default serves fewer at once
-	s.gate = newGate(udp, s)
-	return nil
-}
-
-// bindError says what to do about a socket that could not be opened.
-func bindError(err error) error {
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%w; stop the TFTP server that listens there, or set another address", syscall.EADDRINUSE)
-	case errors.Is(err, syscall.EACCES):
-		return fmt.Errorf("%w; give Ingot the capability CAP_NET_BIND_SERVICE, for firmware asks port 69", syscall.EACCES)
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fmt.Errorf("%w; this machine has no such address, set one that it has or leave the host out", syscall.EADDRNOTAVAIL)
-	}
+func (s *Server) Listen(ctx context.Context, address string) (err error) {
+	s.conn, err = listen(ctx, address)
 	return err
 }
 
 // Addr returns where the server listens, nil before Listen.
 func (s *Server) Addr() net.Addr {
-	if s.gate == nil {
+	if s.conn == nil {
 		return nil
 	}
-	return s.gate.UDPConn.LocalAddr()
+	return s.conn.LocalAddr()
 }
 
 // Run serves until ctx is done; transfers under way may go on for a short while
 // then. It closes the socket.
 func (s *Server) Run(ctx context.Context) error {
-	if s.gate == nil {
+	if s.conn == nil {
 		return errors.New("TFTP does not listen")
 	}
-	defer s.Close()
-	library := s.library()
-	done := make(chan error, 1)
-	go func() { done <- s.serve(library) }()
-	select {
-	case err := <-done:
-		return fmt.Errorf("serve TFTP on %s: %w", s.Addr(), err)
-	case <-ctx.Done():
-	}
-	library.Shutdown()
-	limit := time.AfterFunc(s.limit, s.gate.stop)
-	defer limit.Stop()
-	<-done //nolint:errcheck // that it was stopped
-	return nil
+	broken := make(chan error, 1)
+	s.running.Go(func() { broken <- s.serve() })
+	err := s.watch(ctx, broken)
+	s.abandon()
+	s.Close()
+	s.running.Wait()
+	return err
 }
 
 // Close closes the socket that Listen bound, for who does not come to call Run,
 // which closes it itself when it ends. It may be called again.
 func (s *Server) Close() {
-	if s.gate != nil {
-		_ = s.gate.Close() // the library may have closed it
+	if s.conn != nil {
+		_ = s.conn.Close() // Run may have closed it
 	}
 }
 
-// library returns the protocol's engine. It is to leave block sizes to the gate,
-// for on one port it takes none but 512 by itself; and the gate decides what is sent
-// again and when a client is given up, so the library repeats what it wrote without
-// an end, as the gate's clock.
-func (s *Server) library() *tftp.Server {
-	l := tftp.NewServer(s.serveRead, nil)
-	l.EnableSinglePort()
-	l.SetBlockSizeNegotiation(false)
-	l.SetBlockSize(stockBlocks * blockV4)
-	l.SetTimeout(s.answer / 4)
-	l.SetRetries(math.MaxInt)
-	l.SetBackoff(func(int) time.Duration { return 0 })
-	return l
-}
-
-// serve runs the library. It hands packets to transfers that may end at the same
-// moment, which makes it panic; the transfers of others go on.
-func (s *Server) serve(l *tftp.Server) error {
+// serve deals with what comes in on the socket until it is closed.
+func (s *Server) serve() error {
+	packet, control := make([]byte, maxRequest+1), make([]byte, 128) // of a longer one enough to refuse it
 	for {
-		err, again := s.serveOnce(l)
-		if !again {
+		n, controlled, _, client, err := s.conn.ReadMsgUDPAddrPort(packet, control)
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return err
+		case err != nil:
+			s.log.Warn("TFTP lost a packet", "err", err)
+			time.Sleep(readPause)
+		default:
+			s.handle(packet[:n], client, control[:controlled])
 		}
 	}
 }
 
-func (s *Server) serveOnce(l *tftp.Server) (err error, panicked bool) { //nolint:revive // the panic is no error
-	defer func() {
-		if p := recover(); p != nil {
-			s.log.Warn("TFTP lost a packet", "err", fmt.Sprint(p))
-			panicked = true
+// watch looks after the transfers until ctx is done and they have ended, or have
+// had their time. It returns an error when the socket breaks before.
+func (s *Server) watch(ctx context.Context, broken <-chan error) error {
+	ticker := time.NewTicker(s.answer / 4)
+	defer ticker.Stop()
+	var limit <-chan time.Time // nil = ctx is not done
+	done := ctx.Done()
+	for {
+		select {
+		case err := <-broken:
+			return fmt.Errorf("serve TFTP on %s: %w", s.Addr(), err)
+		case <-ticker.C:
+			s.tick(s.clock())
+		case <-done:
+			s.stop()
+			done, limit = nil, time.After(s.limit)
+		case <-limit:
+			return nil
 		}
-	}()
-	return l.Serve(s.gate), false
-}
-
-// serveRead serves one file. The library calls it in a goroutine of its own, which
-// it waits for; an error that it returns before anything was sent goes to the
-// client.
-func (s *Server) serveRead(name string, to io.ReaderFrom) (err error) {
-	out := to.(tftp.OutgoingTransfer) // the library's senders are
-	remote := out.RemoteAddr()
-	c := &contents{name: name, number: remote.Zone, client: clientOf(remote), server: s, start: s.clock()}
-	defer func() {
-		if p := recover(); p != nil {
-			s.metrics.requests.WithLabelValues(resultFailed).Inc()
-			s.log.Error("TFTP request panicked", "file", clean(name), "err", fmt.Sprint(p), "stack", string(debug.Stack()))
-			s.gate.ending(c.number)
-			err = errors.New("internal error")
+		if limit != nil && s.idle() {
+			return nil
 		}
-	}()
-	file, size, err := s.files.Open(name)
-	if err != nil {
-		s.gate.ending(c.number)
-		return s.cannotOpen(c, err)
 	}
-	defer file.Close()
-	c.Reader = file
-	out.SetSize(size)
-	return s.send(c, to)
-}
-
-// clientOf returns the address of a client, whose zone is the gate's.
-func clientOf(remote net.UDPAddr) netip.Addr {
-	addr, _ := netip.AddrFromSlice(remote.IP)
-	return addr.Unmap()
-}
-
-// cannotOpen counts a request for a file that there is none of, and returns what
-// the client is told: firmware and iPXE ask for many names on the chance, and go
-// on at once.
-func (s *Server) cannotOpen(c *contents, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		s.metrics.requests.WithLabelValues(resultNotFound).Inc()
-		s.log.Debug("TFTP file not found", "client", c.client.String(), "file", clean(c.name))
-		return errors.New("file not found")
-	}
-	s.metrics.requests.WithLabelValues(resultFailed).Inc()
-	s.log.Error("TFTP file cannot be read", "client", c.client.String(), "file", clean(c.name), "err", err)
-	return errors.New("the file cannot be read")
-}
-
-// send sends a file and counts how that went.
-func (s *Server) send(c *contents, to io.ReaderFrom) error {
-	s.metrics.active.Inc()
-	defer s.metrics.active.Dec()
-	defer s.gate.end(c.number) // when it panics
-	_, err := to.ReadFrom(c)
-	was := s.gate.end(c.number)
-	result := resultOf(was, err)
-	took := s.clock().Sub(c.start)
-	s.metrics.requests.WithLabelValues(result).Inc()
-	s.metrics.bytes.Add(float64(was.bytes))
-	if result == resultOK {
-		s.metrics.durations.Observe(took.Seconds())
-	}
-	s.log.Debug("TFTP transfer", "client", c.client.String(), "file", c.name, "result", result, "bytes", was.bytes, "took", took)
-	return err
-}
-
-// resultOf says how a transfer went. A client that has the last block has the file,
-// though the library may not have heard of it when the client's next request ends the
-// transfer.
-func resultOf(t transfer, err error) string {
-	switch {
-	case err == nil || t.done:
-		return resultOK
-	case t.declined && !t.delivered:
-		return resultDeclined
-	case t.declined:
-		return resultAborted
-	case errors.Is(err, errOver):
-		return resultAborted
-	case errors.Is(err, errSilent) || errors.Is(err, errTransferLimit):
-		return resultTimeout
-	}
-	return resultFailed
-}
-
-// contents is a file on its way.
-type contents struct {
-	io.Reader
-	name   string
-	number string // of the transfer
-	client netip.Addr
-	server *Server
-	start  time.Time
-}
-
-// Read implements io.Reader.
-func (c *contents) Read(p []byte) (int, error) {
-	if c.server.clock().Sub(c.start) > transferLimit {
-		return 0, errTransferLimit
-	}
-	return c.Reader.Read(p)
 }
 
 // clean makes text from outside fit for a log.

@@ -268,7 +268,7 @@ func TestATransfer(t *testing.T) {
 		"T01: over IPv6 blocks leave room for tunnels":  {"::1", "undionly.kpxe", "octet", []string{"blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1428"}, Block: 1428, Body: file}},
 		"T01: the size is told":                         {"127.0.0.1", "undionly.kpxe", "octet", []string{"tsize", "0", "blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1468", "tsize": "100000"}, Block: 1468, Body: file}},
 		"options are known in capitals":                 {"127.0.0.1", "undionly.kpxe", "OCTET", []string{"TSIZE", "0"}, fetched{Options: map[string]string{"tsize": "100000"}, Block: 512, Body: file}},
-		"a window is not granted":                       {"127.0.0.1", "undionly.kpxe", "octet", []string{"windowsize", "8", "timeout", "3"}, fetched{Block: 512, Body: file}},
+		"a window is granted, a timeout is not":         {"127.0.0.1", "undionly.kpxe", "octet", []string{"windowsize", "1", "timeout", "3"}, fetched{Options: map[string]string{"windowsize": "1"}, Block: 512, Body: file}},
 		"a block size that is no number is passed over": {"127.0.0.1", "tiny.efi", "octet", []string{"blksize", "x"}, fetched{Block: 512, Body: file[:9]}},
 		"a file of whole blocks ends with an empty one": {"127.0.0.1", "even.efi", "octet", []string{"blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: even}},
 		"netascii is translated":                        {"127.0.0.1", "text", "netascii", []string{"tsize", "0"}, fetched{Block: 512, Body: []byte("a\r\nb\r\x00\r\n")}},
@@ -305,9 +305,9 @@ func TestATransfer(t *testing.T) {
 func (l *lab) idle(t *testing.T) {
 	t.Helper()
 	eventually(t, "no transfer is under way", func() bool {
-		l.gate.mu.Lock()
-		defer l.gate.mu.Unlock()
-		return len(l.gate.all) == 0 && len(l.gate.current) == 0 && len(l.gate.clients) == 0 && testutil.ToFloat64(l.metrics.active) == 0
+		l.Server.mu.Lock()
+		defer l.Server.mu.Unlock()
+		return len(l.all) == 0 && len(l.current) == 0 && len(l.callers) == 0 && testutil.ToFloat64(l.metrics.active) == 0
 	})
 }
 
@@ -491,7 +491,11 @@ func TestWhatIsNoReadRequest(t *testing.T) {
 }
 
 func TestOneClientCannotTakeAllPlaces(t *testing.T) {
-	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) { s.answer = time.Second })
+	now := time.Now()
+	l := newLab(t, folder{"ipxe.efi": pattern(1000)}, func(s *Server) {
+		s.answer = time.Second
+		s.clock = func() time.Time { return now } // no second passes
+	})
 	var clients []*client
 	for range maxPerClient {
 		c := newClient(t, l, "127.0.0.1")
@@ -504,6 +508,14 @@ func TestOneClientCannotTakeAllPlaces(t *testing.T) {
 	more := newClient(t, l, "127.0.0.1")
 	more.ask("ipxe.efi", "octet")
 	l.counted(t, resultBusy, 1)
+	if p := more.receive(patience); len(p) < 4 || p[1] != opError || p[3] != codeOther {
+		t.Errorf("FN09: it is answered %q", p)
+	}
+	more.ask("ipxe.efi", "octet")
+	l.counted(t, resultBusy, 2)
+	if p := more.receive(50 * time.Millisecond); p != nil {
+		t.Errorf("asked again at once, it answers %q", p)
+	}
 	if got := newClient(t, l, "::1").fetch("ipxe.efi", "octet"); len(got.Body) != 1000 {
 		t.Errorf("another client got %d bytes, %s", len(got.Body), got.Error)
 	}
@@ -556,7 +568,7 @@ func TestStopping(t *testing.T) {
 	if err := again.Listen(t.Context(), fmt.Sprintf(":%d", l.port)); err != nil {
 		t.Errorf("the port is not free afterwards: %v", err)
 	}
-	_ = again.gate.Close()
+	again.Close()
 }
 
 func TestListenThatFails(t *testing.T) {
@@ -591,18 +603,19 @@ func FuzzRead(f *testing.F) {
 		if !ok {
 			return
 		}
-		name := cleanName(r.name)
-		out := make([]byte, blockV4+4)
-		n := r.pack(out, name, r.blockFor(netip.IPv6Loopback()))
-		again, ok := parseRead(out[:n])
-		if name == "" || n > maxRequest {
-			return
+		if r.name == "" || strings.HasPrefix(cleanName(r.name), "/") || r.window < 0 || r.window > maxWindow {
+			t.Fatalf("%q is read as %+v", packet, r)
 		}
-		want := r
-		want.name, want.block = name, r.blockFor(netip.IPv6Loopback())
-		want.size = r.size && r.mode == "octet"
+		client := netip.IPv6Loopback()
+		answer := r.optionsPacket(client, 100_000)
+		if answer == nil {
+			answer = []byte{0, opOptions}
+		}
+		// what is granted, asked for, is what is granted
+		again, ok := parseRead(append(asked("x", r.mode), answer[2:]...))
+		want := readRequest{name: "x", mode: r.mode, block: r.blockFor(client), window: r.window, size: r.size && r.mode == "octet"}
 		if !ok || again != want {
-			t.Fatalf("%q is handed on as %q: %+v, want %+v", packet, out[:n], again, want)
+			t.Fatalf("%q is answered %q: %+v, want %+v", packet, answer, again, want)
 		}
 	})
 }

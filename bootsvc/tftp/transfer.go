@@ -2,143 +2,156 @@ package tftp
 
 import (
 	"bytes"
-	"encoding/binary"
-	"net"
+	"errors"
+	"io"
 	"net/netip"
 	"time"
 )
 
-// The library writes stocks of blocks, so many at a time: each costs a wake-up of its
-// goroutine, and while it is on its way three times its size of memory. The library
-// takes no more than 65464 bytes. While many transfers are under way stocks are small.
 const (
-	stockBlocks   = 40
-	smallStock    = 8
-	manyTransfers = 128
+	// maxUnanswered is how often the first packet may be due again for a client that is
+	// silent, until the transfer is given up.
+	maxUnanswered = 5
+	// restartAfter is after how much silence a client that repeats its request has
+	// begun anew, rather than the network repeated it.
+	restartAfter = 3 * time.Second
+
+	// chunkSize is how much of a file is read at a time, and lowWater how much may be left
+	// to send when the next chunk is asked for, in bytes: more than a window.
+	chunkSize = 16 << 10
+	lowWater  = chunkSize / 2
 )
 
-// stockFor returns how many blocks a stock has, by the transfers under way.
-func stockFor(transfers int) int {
-	if transfers >= manyTransfers {
-		return smallStock
-	}
-	return stockBlocks
-}
-
-// transfer is one file on its way to one client. The gate's lock guards it.
+// transfer is one file on its way to one client. The server's lock guards it.
 //
-// The library writes the file in stocks of many blocks, which are its blocks, and
-// here they are cut into those of the client. From the client's first acknowledgement
-// on the library is a stock ahead: it is told that the client has a stock when the
-// first block of it is sent, and what it writes next is held meanwhile. The last
-// stock it is told of only when the client has it all, for then its work is done.
+// Blocks are numbered from 1 and on beyond 65535, of which packets show 16 bits.
 type transfer struct {
-	number  string
 	client  netip.AddrPort // as the socket has it
-	remote  *net.UDPAddr   // as the library has it, which only reads it
 	control []byte         // control message that makes answers come from where the request went
-	request []byte         // as it came
-	name    string         // of the file
-	granted int            // block size that the client's option is answered with, 0 = none
-	block   int            // bytes of a block
-	written int            // bytes of a stock
-	heard   time.Time      // when the client last acknowledged
+	packet  []byte         // the request, as it came
+	request readRequest
+	name    string // of the file
+	block   int    // bytes of a block
+	window  int    // blocks that may be sent before they are acknowledged
+	started time.Time
 
-	first   []byte    // the packet that the client has not acknowledged yet, until it acknowledges one
-	sent    []byte    // the packet that was last sent: options or a block
-	sentAt  time.Time // when, or when it was last due again
-	repeats int       // how often it was due again
-	waiting bool      // for its acknowledgement
-	count   uint16    // of the last block that was sent
+	more    chan struct{} // asks the file's goroutine for more, and is closed at the end
+	reading bool          // that goroutine is reading or opening the file
+	opened  bool          // it has read something, or it cannot
+	data    []byte        // of the file, from the first block that is not acknowledged
+	room    []byte        // that data lies in
+	whole   bool          // data reaches to the end of the file
+	err     error         // why there is no more of it
 
-	stock  []byte  // of the file: what is left of what was written
-	held   []byte  // what was written after it
-	room   []byte  // that stock lies in, for the one after the next
-	ended  bool    // nothing comes after held
-	wrote  [4]byte // the beginning of what the library wrote last
-	handed bool    // the library has the acknowledgement of that
-
-	confirmed bool  // the client acknowledged something: its address is its own
-	delivered bool  // it has the first block
-	told      bool  // Seen is
-	done      bool  // it has the last
-	declined  bool  // it sent an error
-	ending    bool  // the library is about to send its last packet, an error
-	bytes     int64 // of the file that were sent
+	options   []byte // the answer to the request's options, until it is acknowledged
+	acked     int64  // the last block that is acknowledged, with all before it
+	sent      int64  // the last block that was sent
+	last      int64  // the last block of the file, 0 = not known yet
+	trusted   int64  // the first block whose acknowledgement means loss when it comes twice
+	confirmed bool   // the client acknowledged something: its address is its own
+	heard     time.Time
+	sentAt    time.Time // when something was last sent, or due again
+	repeats   int       // how often that was due again
+	bytes     int64     // of the file that were sent
+	result    string    // "" = it is under way
 }
 
 // goesOn reports whether the transfer goes on after its client sent a read request:
 // when it is the same again, before there is anything to begin anew for.
-func (t *transfer) goesOn(request []byte, now time.Time) bool {
-	return t != nil && !t.done && !t.declined && bytes.Equal(request, t.request) &&
-		(!t.confirmed || now.Sub(t.heard) < restartAfter)
+func (t *transfer) goesOn(packet []byte, now time.Time) bool {
+	return t != nil && bytes.Equal(packet, t.packet) && (!t.confirmed || now.Sub(t.heard) < restartAfter)
 }
 
-// declines reports whether packet is the client's error, and notes it.
-func (t *transfer) declines(packet []byte) bool {
-	if binary.BigEndian.Uint16(packet) != opError || len(packet) < 5 || t.declined {
+// acknowledge notes that the client acknowledged a block, and reports whether that
+// changes what is to be sent.
+//
+// An acknowledgement that comes a second time counts for nothing: were it answered,
+// each block from there on would be sent twice (RFC 1123 §4.2.3.1). Within a window it
+// is how a client says that the next block was lost (RFC 7440 §4), but it says so of
+// each block that it did not expect, also of those that were sent twice; so it is
+// believed once, and again after a window for which nothing was repeated.
+func (t *transfer) acknowledge(number uint16, now time.Time) bool {
+	count := int64(number - uint16(t.acked))
+	switch {
+	case t.options != nil && number == 0:
+		t.options = nil
+	case !t.waiting() || t.options != nil || count > t.sent-t.acked:
 		return false
+	case count == 0:
+		believed := t.window > 1 && t.acked >= t.trusted
+		if believed {
+			t.rewind()
+		}
+		return believed
 	}
-	t.declined = true
+	t.data = t.data[min(int(count)*t.block, len(t.data)):]
+	t.acked += count
+	if t.acked < t.sent {
+		t.rewind()
+	}
+	t.confirmed, t.heard, t.repeats = true, now, 0
 	return true
 }
 
-// acknowledged reports whether packet acknowledges what was last sent, and notes it.
-// One that comes a second time counts for nothing: were it answered, each block from
-// there on would be sent twice (RFC 1123 §4.2.3.1).
-func (t *transfer) acknowledged(packet []byte, now time.Time) bool {
-	if binary.BigEndian.Uint16(packet) != opAcknowledge || !t.waiting || t.declined || binary.BigEndian.Uint16(packet[2:]) != t.count {
-		return false
-	}
-	t.waiting, t.confirmed, t.first, t.heard = false, true, nil, now
-	if isData(t.sent) {
-		t.delivered, t.done = true, len(t.sent) < 4+t.block
-	}
-	return true
+// rewind makes the blocks that are not acknowledged the next to be sent.
+func (t *transfer) rewind() {
+	t.sent, t.trusted = t.acked, t.acked+int64(t.window)+1
 }
 
-// write takes options or data that the library writes for the first time, and
-// reports whether there are options to be sent.
-func (t *transfer) write(p []byte) bool {
-	t.handed = false
-	copy(t.wrote[:], p)
-	if isData(p) {
-		t.held = append(t.held[:0], p[4:]...)
-		t.ended = len(p) < 4+t.written
-		return false
-	}
-	t.sent = optionsPacket(p, t.granted)
-	t.waiting = t.sent != nil
-	return t.waiting
+// waiting reports whether something was sent that is not acknowledged.
+func (t *transfer) waiting() bool { return t.options != nil || t.sent > t.acked }
+
+// full reports whether nothing may be sent until the client acknowledges something.
+func (t *transfer) full() bool {
+	return t.options != nil || t.sent-t.acked >= int64(t.window) || t.last > 0 && t.sent == t.last
 }
 
-// cut makes the next block of the file the packet that is sent, if the client waits
-// for one and the library has written it.
-func (t *transfer) cut() bool {
-	if t.waiting || t.done {
-		return false
+// done reports whether the client has the whole file.
+func (t *transfer) done() bool { return t.last > 0 && t.acked == t.last }
+
+// next appends to p the next block that is to be sent, or returns nil when the client
+// has to acknowledge something first, or the block is not read yet.
+func (t *transfer) next(p []byte) []byte {
+	rest := t.unsent()
+	if t.full() || len(rest) < t.block && !t.whole {
+		return nil
 	}
-	if len(t.stock) == 0 && len(t.held) > 0 {
-		t.stock, t.room, t.held = t.held, t.held, t.room[:0]
+	data := rest[:min(t.block, len(rest))]
+	t.sent++
+	if len(data) < t.block {
+		t.last = t.sent
 	}
-	n := min(t.block, len(t.stock))
-	if n < t.block && !t.ended {
-		return false
-	}
-	t.count++
-	t.sent = append(binary.BigEndian.AppendUint16(append(t.sent[:0], 0, opData), t.count), t.stock[:n]...)
-	t.stock, t.waiting = t.stock[n:], true
-	t.bytes += int64(n)
-	return true
+	t.bytes = max(t.bytes, (t.sent-1)*int64(t.block)+int64(len(data)))
+	return appendData(p, t.sent, data)
 }
 
-// isRepeated reports whether p is what the library wrote last.
-func (t *transfer) isRepeated(p []byte) bool { return bytes.Equal(t.wrote[:], p[:4]) }
+// unsent returns what was read of the file and is still to be sent.
+func (t *transfer) unsent() []byte {
+	return t.data[min(int(t.sent-t.acked)*t.block, len(t.data)):]
+}
+
+// add adds what was read of the file, and why nothing comes after it: io.EOF at the
+// end, else what broke.
+func (t *transfer) add(data []byte, err error) {
+	t.room = append(append(t.room[:0], t.data...), data...)
+	t.data = t.room
+	if t.whole = errors.Is(err, io.EOF); !t.whole {
+		t.err = err
+	}
+}
+
+// broken reports whether the client waits for a block that cannot be read.
+func (t *transfer) broken() bool { return t.err != nil && !t.full() }
+
+// hungry reports whether more of the file is to be read.
+func (t *transfer) hungry() bool {
+	return !t.reading && !t.whole && t.err == nil && len(t.unsent()) < lowWater
+}
 
 // due reports whether the client has not acknowledged what was sent for as long as
 // it may take, and notes it.
 func (t *transfer) due(now time.Time, answer time.Duration) bool {
-	if !t.waiting || now.Sub(t.sentAt) < answer {
+	if !t.waiting() || now.Sub(t.sentAt) < answer {
 		return false
 	}
 	t.sentAt = now
@@ -151,27 +164,6 @@ func (t *transfer) silent() bool {
 	return t.repeats > retries || !t.confirmed && t.repeats > maxUnanswered
 }
 
-// hand reports whether the library is now to be told that the client has what it
-// wrote last, and notes that it is.
-func (t *transfer) hand() bool {
-	if t.handed || len(t.held) > 0 || t.waiting && !t.confirmed || t.ended && !t.done {
-		return false
-	}
-	// the library takes one at a time: a second of the same stock would be in the way
-	// of the next one's
-	t.handed = true
-	return true
-}
-
-// acknowledgement writes to p the acknowledgement of what the library wrote last,
-// and returns its length.
-func (t *transfer) acknowledgement(p []byte) int {
-	n := copy(p, []byte{0, opAcknowledge, 0, 0})
-	if isData(t.wrote[:]) {
-		copy(p[2:n], t.wrote[2:])
-	}
-	return n
-}
-
-// isData reports whether a packet is a block of a file.
-func isData(p []byte) bool { return binary.BigEndian.Uint16(p) == opData }
+// answerable reports whether the client may be sent an error: it is the first packet
+// that it is sent, or the client has shown that its address is its own.
+func (t *transfer) answerable() bool { return t.confirmed || !t.waiting() }

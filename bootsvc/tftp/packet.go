@@ -1,7 +1,6 @@
 package tftp
 
 import (
-	"bytes"
 	"encoding/binary"
 	"net/netip"
 	"strconv"
@@ -20,7 +19,8 @@ const (
 
 // The codes of errors (RFC 1350 §5).
 const (
-	codeIllegal  = 4
+	codeOther    = 0 // the text says which
+	codeNotFound = 1
 	codeReadOnly = 2 // access violation
 )
 
@@ -29,9 +29,14 @@ const (
 	maxRequest = 512
 	maxOptions = 8
 
+	headerSize   = 4   // of a block
 	defaultBlock = 512 // RFC 1350 §2
 	minBlock     = 8   // RFC 2348
 	maxBlock     = 65464
+
+	// maxWindow is the largest window that is granted, in blocks: more save no time that
+	// is worth it, and the buffers of switches and of firmware are small.
+	maxWindow = 8
 )
 
 // Blocks that fit into one Ethernet frame: 1500 bytes without the headers of IP,
@@ -43,10 +48,11 @@ const (
 
 // readRequest is a read request (RFC 1350 §5).
 type readRequest struct {
-	name  string // as it was asked for
-	mode  string // octet or netascii
-	block int    // the size that is asked for, 0 = none
-	size  bool   // the file's size is asked for (RFC 2349)
+	name   string // as it was asked for
+	mode   string // octet or netascii
+	block  int    // the size that is asked for, 0 = none
+	window int    // blocks that are asked for at a time, 0 = no number
+	size   bool   // the file's size is asked for (RFC 2349)
 }
 
 // parseRead returns the read request in p, the opcode included. It knows no
@@ -64,16 +70,23 @@ func parseRead(p []byte) (readRequest, bool) {
 		return readRequest{}, false
 	}
 	for i := 2; i+1 < len(fields); i += 2 {
-		switch strings.ToLower(fields[i]) {
-		case "blksize":
-			if n, err := strconv.ParseUint(fields[i+1], 10, 32); err == nil && n >= minBlock {
-				r.block = int(min(n, maxBlock))
-			}
-		case "tsize":
-			r.size = true
-		}
+		r.option(strings.ToLower(fields[i]), fields[i+1])
 	}
 	return r, true
+}
+
+// option notes an option of the request.
+func (r *readRequest) option(name, value string) {
+	n, err := strconv.ParseUint(value, 10, 32)
+	switch {
+	case name == "tsize":
+		r.size = true
+	case err != nil:
+	case name == "blksize" && n >= minBlock:
+		r.block = int(min(n, maxBlock))
+	case name == "windowsize":
+		r.window = int(min(n, maxWindow))
+	}
 }
 
 // blockFor returns the block size that is granted, 0 for none: a client that can
@@ -89,43 +102,27 @@ func (r readRequest) blockFor(client netip.Addr) int {
 	return min(r.block, most)
 }
 
-// pack writes the request as the library is to see it: for the file called name,
-// and with the options that are granted.
-func (r readRequest) pack(p []byte, name string, block int) int {
-	out := binary.BigEndian.AppendUint16(p[:0], opRead)
-	add := func(fields ...string) {
-		for _, f := range fields {
-			out = append(append(out, f...), 0)
-		}
+// optionsPacket returns the answer to the options of a request for a file of so many
+// bytes (RFC 2347), nil when none is granted.
+func (r readRequest) optionsPacket(client netip.Addr, size int64) []byte {
+	p := []byte{0, opOptions}
+	add := func(name string, value int64) {
+		p = append(append(p, name...), 0)
+		p = append(strconv.AppendInt(p, value, 10), 0)
 	}
-	add(name, r.mode)
-	if block > 0 {
-		add("blksize", strconv.Itoa(block))
+	if block := r.blockFor(client); block > 0 {
+		add("blksize", int64(block))
 	}
-	// in netascii the size of what is sent is another
-	if r.size && r.mode == "octet" {
-		add("tsize", "0")
+	if r.size && r.mode == "octet" { // in netascii the size of what is sent is another
+		add("tsize", size)
 	}
-	return len(out)
-}
-
-// optionsPacket returns the answer to the options of a request, nil when there are
-// none: that of the library, but with the block size that is granted, 0 = none.
-func optionsPacket(library []byte, granted int) []byte {
-	out := []byte{0, opOptions}
-	fields := strings.Split(string(library[2:]), "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		switch name, value := fields[i], fields[i+1]; {
-		case name != "blksize":
-			out = append(append(append(append(out, name...), 0), value...), 0)
-		case granted > 0:
-			out = append(strconv.AppendInt(append(append(out, name...), 0), int64(granted), 10), 0)
-		}
+	if r.window > 0 {
+		add("windowsize", int64(r.window))
 	}
-	if len(out) == 2 {
+	if len(p) == 2 {
 		return nil
 	}
-	return out
+	return p
 }
 
 // cleanName returns the name of the file that firmware means: some of it begins
@@ -139,11 +136,14 @@ func cleanName(name string) string {
 	return strings.TrimLeft(name, "/")
 }
 
+// appendData appends a block of a file to p (RFC 1350 §5). Numbers of blocks begin
+// again at 0 after 65535, which no standard says but all clients know.
+func appendData(p []byte, number int64, data []byte) []byte {
+	p = binary.BigEndian.AppendUint16(append(p, 0, opData), uint16(number))
+	return append(p, data...)
+}
+
 // errorPacket returns an error for a client (RFC 1350 §5).
-func errorPacket(code uint16, text string) []byte {
-	var b bytes.Buffer
-	b.Write([]byte{0, opError, byte(code >> 8), byte(code)})
-	b.WriteString(text)
-	b.WriteByte(0)
-	return b.Bytes()
+func errorPacket(code byte, text string) []byte {
+	return append(append([]byte{0, opError, 0, code}, text...), 0)
 }
