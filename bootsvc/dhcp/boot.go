@@ -64,7 +64,8 @@ func (n *network) noteInVain(c netboot.Client, reason netboot.Reason) {
 	}
 }
 
-// noteTold says what boot file a server was told.
+// noteTold says what boot file a server is told, before it is: it asks for more within a
+// millisecond, by when it has to be known.
 func (s *Server) noteTold(told netboot.Answer, client netip.Addr) {
 	if told.Ticket != nil && s.note != nil {
 		s.note(told, client)

@@ -33,7 +33,8 @@ type Options struct {
 	// Site returns where clients of a network reach the boot service; local is our
 	// address on that network, of the client's family.
 	Site func(network string, local netip.Addr) netboot.Site
-	// Note notes that the server of a ticket was told its boot file. It must not block.
+	// Note notes that the server of a ticket is told its boot file, before that is sent. It
+	// must not block.
 	Note func(told netboot.Answer, client netip.Addr)
 	// Heard is told what clients ask other DHCP servers for, and on which ports relays
 	// hear them; nil = nobody is.

@@ -82,8 +82,8 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 	if a.reply == nil {
 		return
 	}
-	n.deliver4(p, a)
 	n.server.noteTold(a.told, a.client)
+	n.deliver4(p, a)
 }
 
 // buffer4 is memory for one answer and the frame that it may go in. A longer answer

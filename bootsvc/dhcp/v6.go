@@ -212,14 +212,14 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 		return
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
+	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
+		n.server.noteTold(*d.boot, d.client(x.peer))
+	}
 	n.send6(x.replyTo(from), wrap6(x.relays, d.message(x.message6, x.duid)).ToBytes())
 	if x.kind == dhcpv6.MessageTypeDecline {
 		for _, l := range d.leases {
 			n.server.log.WarnContext(ctx, "a device found its address in use by another", "network", n.Name, "mac", x.mac, "address", l.Address, "setAside", l.Declined)
 		}
-	}
-	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
-		n.server.noteTold(*d.boot, d.client(x.peer))
 	}
 }
 
