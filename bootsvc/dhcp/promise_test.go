@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,19 +271,58 @@ func TestReservationsOfWhatIsNobodysToHave(t *testing.T) {
 	}
 }
 
-func TestAPanicBehindTheStoreEndsNothing(t *testing.T) {
+// booting is a server of DHCP whose clients are told a boot file, which note hears of.
+func booting(t *testing.T, note func(told netboot.Answer)) (to *net.UDPAddr) {
+	t.Helper()
 	cfg := relays("127.0.0.1:0")
 	cfg.Role = model.RoleHost
 	s, _ := start(t, Options{
-		Networks: []Network{cfg}, Store: newMemory(), Offers: tickets{mac1: discovery()}, Loaders: loaders(t),
+		Networks: []Network{cfg}, Store: newMemory(), Offers: tickets{mac1: discovery(), mac2: discovery()}, Loaders: loaders(t),
 		Site: func(string, netip.Addr) netboot.Site {
 			return netboot.Site{HTTP: "http://127.0.0.1:8082", TFTP: addr("127.0.0.1")}
 		},
-		Note: func(netboot.Answer, netip.Addr) { panic("one packet") },
+		Note: func(told netboot.Answer, _ netip.Addr) { note(told) },
 	})
-	to := localAddr(t, s.networks[0].sockets.v4.Load())
-	for _, mac := range []string{mac1, mac2} {
-		exchange(t, to, dhcpv4.MessageTypeRequest, mac, map[byte]any{50: addr("127.0.9.1").Next(), 60: "PXEClient:Arch:00000:UNDI:002001", 93: []byte{0, 0}})
+	return localAddr(t, s.networks[0].sockets.v4.Load())
+}
+
+// pxe are the options with which firmware asks for an address and what to boot.
+func pxe(wish netip.Addr) map[byte]any {
+	return map[byte]any{50: wish, 60: "PXEClient:Arch:00000:UNDI:002001", 93: []byte{0, 0}}
+}
+
+func TestAPanicBehindTheStoreEndsNothing(t *testing.T) {
+	var panicked atomic.Bool
+	to := booting(t, func(told netboot.Answer) {
+		if told.MAC == mac1 {
+			panicked.Store(true)
+			panic("one packet")
+		}
+	})
+	conn, err := net.Dial("udp4", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	wish := addr("127.0.9.2")
+	if _, err := conn.Write(packetOf(t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, pxe(wish))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it panicked", panicked.Load)
+	exchange(t, to, dhcpv4.MessageTypeRequest, mac2, pxe(wish.Next()))
+}
+
+// Firmware asks for more within a millisecond of its answer, by when what was told has to
+// be known.
+func TestWhatIsToldIsNotedBeforeItIsSent(t *testing.T) {
+	var noted atomic.Bool
+	to := booting(t, func(netboot.Answer) {
+		time.Sleep(50 * time.Millisecond) // by when an answer would be there
+		noted.Store(true)
+	})
+	exchange(t, to, dhcpv4.MessageTypeRequest, mac1, pxe(addr("127.0.9.2")))
+	if !noted.Load() {
+		t.Error("it is answered before it is noted")
 	}
 }
 
