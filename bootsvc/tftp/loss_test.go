@@ -222,7 +222,7 @@ func TestSeenIsTheFirstBlock(t *testing.T) {
 // as its firmware does, or as another stage does with other options.
 func TestAClientThatBeginsAnewWithBlocksReadForIt(t *testing.T) {
 	file := pattern(4*1468*chunkBlocks + 5)
-	l := newLab(t, folder{"ipxe.efi": file}, nil)
+	l := newLab(t, folder{"ipxe.efi": file}, unhurried)
 	c := newClient(t, l, "127.0.0.1")
 	for _, options := range [][]string{{"blksize", "1468"}, {"blksize", "1024", "tsize", "0"}, {"blksize", "1468"}} {
 		c.begin("ipxe.efi")
