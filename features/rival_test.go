@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// exitAnother is the exit code of an Ingot that ends because another one acts.
+const exitAnother = 4
+
 // rival starts an Ingot for the same repository with a file of its own as its store.
 func (w *world) rival(arguments ...string) (*program, error) {
 	dir := filepath.Join(w.dir, fmt.Sprintf("rival-%d", len(w.launched)))

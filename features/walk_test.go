@@ -87,6 +87,9 @@ type walk struct {
 	paths  map[string]string // of the claims that Git has
 	next   int               // number of the next claim
 	copied bool
+	// overtaken says that a rival took over since Ingot was started: it may end with
+	// exit code 4 whenever it notices.
+	overtaken bool
 }
 
 func walkHistory(store storeKind, seed int) (k *walk, err error) {
@@ -193,6 +196,7 @@ func (k *walk) up() error {
 	if k.ingot != nil && k.ingot.running() {
 		return nil
 	}
+	k.overtaken = false
 	k.boot.open("")
 	k.report.open("")
 	err := k.start()
@@ -481,7 +485,8 @@ func (k *walk) statusGarbled() error {
 func (k *walk) killAndWait() error { return k.down(func() error { return nil }) }
 
 func (k *walk) restart() error {
-	if err := k.ingot.stop(); err != nil {
+	err := k.ingot.stop()
+	if err != nil && !(k.overtaken && endedWith(err, exitAnother) == nil) {
 		return err
 	}
 	return k.up()
@@ -503,6 +508,7 @@ func (k *walk) rivalFor() error {
 		arguments = []string{"--take-over"}
 	}
 	p, err := k.rival(arguments...)
+	k.overtaken = k.overtaken || arguments != nil || err == nil
 	if err != nil {
 		return nil // as it should, while the first one lives
 	}
