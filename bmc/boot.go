@@ -13,20 +13,20 @@ import (
 	"ingot/model"
 )
 
-// The rungs of the boot ladder, as BootOnce names them.
+// The variants of a boot override, as BootOnce names them.
 const (
-	rungDefault     = "default"
-	rungWithMode    = "with-mode"
-	rungWithoutMode = "without-mode"
-	rungSettings    = "settings-object"
+	variantDefault     = "default"
+	variantWithMode    = "with-mode"
+	variantWithoutMode = "without-mode"
+	variantSettings    = "settings-object"
 
-	// RungContinuous is an override that stays until ClearBootOverride is called:
+	// VariantContinuous is an override that stays until ClearBootOverride is called:
 	// the BMC does not keep one for once.
-	RungContinuous = "continuous"
+	VariantContinuous = "continuous"
 )
 
-// rung is one way to write a boot override.
-type rung struct {
+// variant is one way to write a boot override.
+type variant struct {
 	name string
 	uri  string // of what is patched and read back
 	want override
@@ -54,14 +54,14 @@ const (
 )
 
 // BootOnce makes the next boot one by method: it writes the override, reads it
-// back and compares (B01), and tries the next rung of a ladder of ways to write it
-// until one is kept. It returns the name of that rung, where the next call for the
-// machine begins. On RungContinuous, which is never that of a boot from disk, the
+// back and compares (B01), and tries the next variant, which is another way to write it,
+// until one is kept. It returns the name of that variant, where the next call for the
+// machine begins. On VariantContinuous, which is never that of a boot from disk, the
 // caller has to clear the override once the machine has booted. A machine without
 // UEFI HTTP boot gets PXE.
 //
 // ErrUnsupported: the machine has no boot override, or none by such a method.
-// ErrOverrideNotKept: no rung was kept; the error says what was asked and read.
+// ErrOverrideNotKept: no variant was kept; the error says what was asked and read.
 // ErrOtherMachine, ErrNoIdentity: it is not the machine that is meant, as of Reset.
 func (p *Pool) BootOnce(ctx context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	var name string
@@ -84,7 +84,7 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 	}
 	var tried []string
 	elsewhere := false // the BMC said that boot settings belong into the settings object (B04)
-	for _, r := range s.ladder(uri, target) {
+	for _, r := range s.variants(uri, target) {
 		if elsewhere && r.uri == uri {
 			continue
 		}
@@ -96,20 +96,20 @@ func (c *client) bootOnce(ctx context.Context, t model.SystemTarget, method mode
 			return "", err
 		}
 		if err == nil && r.want.keptIn(read) {
-			c.learn(uri, func(s *systemState) { *s.lastRung(target) = r })
+			c.learn(uri, func(s *systemState) { *s.lastVariant(target) = r })
 			return r.name, nil
 		}
 		if e := asError(err); e != nil && e.says("OperationSupportedInFutureStateURI") {
 			elsewhere = true
 		}
 		tried = append(tried, outcome(r, read, err))
-		c.log.Debug("boot override not kept", "system", uri, "rung", r.name, "asked", r.want.String(), "err", err)
+		c.log.Debug("boot override not kept", "system", uri, "variant", r.name, "asked", r.want.String(), "err", err)
 	}
 	return "", &Error{BMC: c.name, Method: http.MethodPatch, URI: uri, Kind: ErrOverrideNotKept, Detail: strings.Join(tried, "; ")}
 }
 
-// outcome says what came of a rung, for a person.
-func outcome(r rung, read boot, err error) string {
+// outcome says what came of a variant, for a person.
+func outcome(r variant, read boot, err error) string {
 	if e := asError(err); e != nil {
 		return fmt.Sprintf("%s: asked %s, refused with %d %s", r.name, r.want, e.Status, printable(e.Detail, 100))
 	}
@@ -133,8 +133,8 @@ func (s *systemState) bootTarget(method model.BootMethod) (string, error) {
 	return "", fmt.Errorf("the machine allows only the boot targets %s", strings.Join(targets, ", "))
 }
 
-// ladder returns the ways to write the override, in the order to try them.
-func (s *systemState) ladder(uri, target string) []rung {
+// variants returns the ways to write the override, in the order to try them.
+func (s *systemState) variants(uri, target string) []variant {
 	plain := override{Enabled: once, Target: target}
 	moded := plain
 	moded.Mode = uefi
@@ -143,48 +143,48 @@ func (s *systemState) ladder(uri, target string) []rung {
 	if s.sendsMode() {
 		first = moded
 	}
-	rungs := []rung{{rungDefault, uri, first}}
+	all := []variant{{variantDefault, uri, first}}
 	switch {
 	case !s.hasMode():
 	case first == moded:
-		rungs = append(rungs, rung{rungWithoutMode, uri, plain})
+		all = append(all, variant{variantWithoutMode, uri, plain})
 	default:
-		rungs = append(rungs, rung{rungWithMode, uri, moded})
+		all = append(all, variant{variantWithMode, uri, moded})
 	}
 	for _, at := range s.settingsURIs(uri) {
-		rungs = append(rungs, rung{rungSettings, at, first})
+		all = append(all, variant{variantSettings, at, first})
 	}
 	if target != string(model.BootDisk) { // one that stays would outlast whoever uses the machine
 		stays := first
 		stays.Enabled = continuous
-		rungs = append(rungs, rung{RungContinuous, uri, stays})
+		all = append(all, variant{VariantContinuous, uri, stays})
 	}
-	promote(rungs, func(r rung) bool { return r.name == s.quirk.first })
-	last := s.lastRung(target)
+	promote(all, func(r variant) bool { return r.name == s.quirk.first })
+	last := s.lastVariant(target)
 	if last.name == "" {
-		last = &s.rung // what is kept of the one is likely to be kept of the other
+		last = &s.variant // what is kept of the one is likely to be kept of the other
 	}
-	promote(rungs, func(r rung) bool { return r.name == last.name && r.uri == last.uri })
-	return rungs
+	promote(all, func(r variant) bool { return r.name == last.name && r.uri == last.uri })
+	return all
 }
 
-// lastRung is the rung that worked last for an override of this target.
-func (s *systemState) lastRung(target string) *rung {
+// lastVariant is the variant that worked last for an override of this target.
+func (s *systemState) lastVariant(target string) *variant {
 	if target == string(model.BootDisk) {
-		return &s.diskRung
+		return &s.diskVariant
 	}
-	return &s.rung
+	return &s.variant
 }
 
-// promote moves the first rung that is wanted to the front.
-func promote(rungs []rung, wanted func(rung) bool) {
-	i := slices.IndexFunc(rungs, wanted)
+// promote moves the first of all variants that is wanted to the front.
+func promote(all []variant, wanted func(variant) bool) {
+	i := slices.IndexFunc(all, wanted)
 	if i <= 0 {
 		return
 	}
-	r := rungs[i]
-	copy(rungs[1:i+1], rungs[:i])
-	rungs[0] = r
+	r := all[i]
+	copy(all[1:i+1], all[:i])
+	all[0] = r
 }
 
 // hasMode reports whether the machine shows a boot mode, which may be UEFI (B02).
@@ -214,9 +214,9 @@ func (s *systemState) settingsURIs(uri string) []string {
 	return uris
 }
 
-// try writes one rung and returns what is read afterwards. What the BMC failed at may
+// try writes one variant and returns what is read afterwards. What the BMC failed at may
 // be done all the same, so that is read, too.
-func (c *client) try(ctx context.Context, system string, r rung) (boot, error) {
+func (c *client) try(ctx context.Context, system string, r variant) (boot, error) {
 	failed := c.patchBoot(ctx, system, r)
 	if failed != nil && (refusesChange(statusOf(failed)) || !refusedWrite(failed)) {
 		return boot{}, failed
@@ -228,8 +228,8 @@ func (c *client) try(ctx context.Context, system string, r rung) (boot, error) {
 	return read, err
 }
 
-// readBack reads what a rung has written.
-func (c *client) readBack(ctx context.Context, system string, r rung) (boot, error) {
+// readBack reads what a variant has written.
+func (c *client) readBack(ctx context.Context, system string, r variant) (boot, error) {
 	read, err := c.readBoot(ctx, r.uri)
 	if r.uri != system && (err != nil && refusedWrite(err) || err == nil && read.empty()) {
 		// A settings object that cannot be read shows in the system, if anywhere.
@@ -261,7 +261,7 @@ func (c *client) readBoot(ctx context.Context, uri string) (boot, error) {
 // the BMC gave an ETag that can be compared (RFC 9110 §13.1.1). One that does not
 // know its own ETag again is written to without (B17, B18), one that insists on a
 // condition gets it.
-func (c *client) patchBoot(ctx context.Context, system string, r rung) error {
+func (c *client) patchBoot(ctx context.Context, system string, r variant) error {
 	s := c.state(system)
 	var condition []header
 	if r.uri == system && isStrong(s.etag) && !s.noIfMatch {
@@ -283,7 +283,7 @@ func (c *client) patchBoot(ctx context.Context, system string, r rung) error {
 	return err
 }
 
-func (c *client) patch(ctx context.Context, r rung, headers ...header) error {
+func (c *client) patch(ctx context.Context, r variant, headers ...header) error {
 	a, err := c.do(ctx, http.MethodPatch, r.uri, map[string]any{"Boot": r.want}, headers...)
 	if err == nil {
 		c.followTask(ctx, a)
@@ -363,8 +363,8 @@ func (c *client) clearBoots(ctx context.Context, system string) error {
 	if !s.boot.idle() {
 		uris = append(uris, system)
 	}
-	for _, last := range []rung{s.rung, s.diskRung} {
-		if last.name == rungSettings && !slices.Contains(uris, last.uri) {
+	for _, last := range []variant{s.variant, s.diskVariant} {
+		if last.name == variantSettings && !slices.Contains(uris, last.uri) {
 			uris = append(uris, last.uri) // what is written there may not have come to effect
 		}
 	}
@@ -383,7 +383,7 @@ func (c *client) clearBoot(ctx context.Context, system, uri string, q quirk) err
 	}
 	var tried []string
 	for _, want := range clearings(q) {
-		r := rung{rungDefault, uri, want}
+		r := variant{variantDefault, uri, want}
 		read, err = c.try(ctx, system, r)
 		if err != nil && !refusedWrite(err) {
 			return err

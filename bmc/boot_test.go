@@ -17,78 +17,78 @@ func TestLadder(t *testing.T) {
 	pxe := override{Enabled: once, Target: "Pxe"}
 	moded := override{Enabled: once, Target: "Pxe", Mode: uefi}
 	stays := func(o override) override { o.Enabled = continuous; return o }
-	settings := func(o override) []rung {
-		return []rung{{rungSettings, uri + "/SD", o}, {rungSettings, uri + "/Settings", o}, {rungSettings, uri + "/Pending", o}}
+	settings := func(o override) []variant {
+		return []variant{{variantSettings, uri + "/SD", o}, {variantSettings, uri + "/Settings", o}, {variantSettings, uri + "/Pending", o}}
 	}
-	chain := func(parts ...any) []rung {
-		var rungs []rung
+	chain := func(parts ...any) []variant {
+		var variants []variant
 		for _, p := range parts {
 			switch p := p.(type) {
-			case rung:
-				rungs = append(rungs, p)
-			case []rung:
-				rungs = append(rungs, p...)
+			case variant:
+				variants = append(variants, p)
+			case []variant:
+				variants = append(variants, p...)
 			}
 		}
-		return rungs
+		return variants
 	}
 	disk := func(o override) override { o.Target = "Hdd"; return o }
 	tests := map[string]struct {
 		state  systemState
 		target string // "" = Pxe
-		want   []rung
+		want   []variant
 	}{
 		"a mode that is UEFI is not sent at first": {
 			state: systemState{boot: boot{Mode: new("UEFI")}},
-			want:  chain(rung{rungDefault, uri, pxe}, rung{rungWithMode, uri, moded}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+			want:  chain(variant{variantDefault, uri, pxe}, variant{variantWithMode, uri, moded}, settings(pxe), variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"a mode that is not UEFI is sent at first": {
 			state: systemState{boot: boot{Mode: new("Legacy")}},
-			want:  chain(rung{rungDefault, uri, moded}, rung{rungWithoutMode, uri, pxe}, settings(moded), rung{RungContinuous, uri, stays(moded)}),
+			want:  chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded), variant{VariantContinuous, uri, stays(moded)}),
 		},
 		"a Supermicro gets the mode whenever it shows one (B03)": {
 			state: systemState{boot: boot{Mode: new("UEFI")}, quirk: quirkOf("Supermicro", "SYS-821GE", "")},
-			want:  chain(rung{rungDefault, uri, moded}, rung{rungWithoutMode, uri, pxe}, settings(moded), rung{RungContinuous, uri, stays(moded)}),
+			want:  chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded), variant{VariantContinuous, uri, stays(moded)}),
 		},
 		"a mode that is missing is not sent (B02)": {
 			state: systemState{quirk: quirkOf("Supermicro", "X10SDV", "")},
-			want:  chain(rung{rungDefault, uri, pxe}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+			want:  chain(variant{variantDefault, uri, pxe}, settings(pxe), variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"a mode that is only among the allowed values is not sent (B02)": {
 			state: systemState{boot: boot{Modes: []string{"Legacy", "UEFI"}}},
-			want:  chain(rung{rungDefault, uri, pxe}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+			want:  chain(variant{variantDefault, uri, pxe}, settings(pxe), variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"a machine without UEFI is not asked for it": {
 			state: systemState{boot: boot{Mode: new("Legacy"), Modes: []string{"Legacy"}}},
-			want:  chain(rung{rungDefault, uri, pxe}, settings(pxe), rung{RungContinuous, uri, stays(pxe)}),
+			want:  chain(variant{variantDefault, uri, pxe}, settings(pxe), variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"the settings object that the system names is the one (B04)": {
 			state: systemState{settings: "/s/1/Elsewhere", quirk: quirkOf("Lenovo", "SR670", "")},
-			want:  chain(rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/Elsewhere", pxe}, rung{RungContinuous, uri, stays(pxe)}),
+			want:  chain(variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/Elsewhere", pxe}, variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"a DGX H100 begins with its settings object (B04)": {
-			state: systemState{quirk: quirk{first: rungSettings, settings: []string{"SD"}}},
-			want:  chain(rung{rungSettings, uri + "/SD", pxe}, rung{rungDefault, uri, pxe}, rung{RungContinuous, uri, stays(pxe)}),
+			state: systemState{quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
+			want:  chain(variant{variantSettings, uri + "/SD", pxe}, variant{variantDefault, uri, pxe}, variant{VariantContinuous, uri, stays(pxe)}),
 		},
-		"the rung that worked last is the first": {
-			state: systemState{settings: "/s/1/SD", rung: rung{name: RungContinuous, uri: uri}},
-			want:  chain(rung{RungContinuous, uri, stays(pxe)}, rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/SD", pxe}),
+		"the variant that worked last is the first": {
+			state: systemState{settings: "/s/1/SD", variant: variant{name: VariantContinuous, uri: uri}},
+			want:  chain(variant{VariantContinuous, uri, stays(pxe)}, variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/SD", pxe}),
 		},
 		"to disk there is none that stays": {
-			state: systemState{boot: boot{Mode: new("UEFI")}, settings: "/s/1/SD", rung: rung{name: RungContinuous, uri: uri}}, target: "Hdd",
-			want: chain(rung{rungDefault, uri, disk(pxe)}, rung{rungWithMode, uri, disk(moded)}, rung{rungSettings, "/s/1/SD", disk(pxe)}),
+			state: systemState{boot: boot{Mode: new("UEFI")}, settings: "/s/1/SD", variant: variant{name: VariantContinuous, uri: uri}}, target: "Hdd",
+			want: chain(variant{variantDefault, uri, disk(pxe)}, variant{variantWithMode, uri, disk(moded)}, variant{variantSettings, "/s/1/SD", disk(pxe)}),
 		},
-		"to disk it begins with the rung that worked for the network": {
-			state: systemState{settings: "/s/1/SD", rung: rung{name: rungSettings, uri: "/s/1/SD"}}, target: "Hdd",
-			want: chain(rung{rungSettings, "/s/1/SD", disk(pxe)}, rung{rungDefault, uri, disk(pxe)}),
+		"to disk it begins with the variant that worked for the network": {
+			state: systemState{settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"}}, target: "Hdd",
+			want: chain(variant{variantSettings, "/s/1/SD", disk(pxe)}, variant{variantDefault, uri, disk(pxe)}),
 		},
 		"but rather with the one that worked for the disk": {
-			state: systemState{settings: "/s/1/SD", rung: rung{name: rungSettings, uri: "/s/1/SD"}, diskRung: rung{name: rungDefault, uri: uri}}, target: "Hdd",
-			want: chain(rung{rungDefault, uri, disk(pxe)}, rung{rungSettings, "/s/1/SD", disk(pxe)}),
+			state: systemState{settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"}, diskVariant: variant{name: variantDefault, uri: uri}}, target: "Hdd",
+			want: chain(variant{variantDefault, uri, disk(pxe)}, variant{variantSettings, "/s/1/SD", disk(pxe)}),
 		},
 		"what worked for the disk does not matter to the network": {
-			state: systemState{settings: "/s/1/SD", diskRung: rung{name: rungSettings, uri: "/s/1/SD"}},
-			want:  chain(rung{rungDefault, uri, pxe}, rung{rungSettings, "/s/1/SD", pxe}, rung{RungContinuous, uri, stays(pxe)}),
+			state: systemState{settings: "/s/1/SD", diskVariant: variant{name: variantSettings, uri: "/s/1/SD"}},
+			want:  chain(variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/SD", pxe}, variant{VariantContinuous, uri, stays(pxe)}),
 		},
 	}
 	for name, tt := range tests {
@@ -97,8 +97,8 @@ func TestLadder(t *testing.T) {
 			if target == "" {
 				target = "Pxe"
 			}
-			if diff := cmp.Diff(tt.want, tt.state.ladder(uri, target), cmp.AllowUnexported(rung{})); diff != "" {
-				t.Errorf("ladder (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, tt.state.variants(uri, target), cmp.AllowUnexported(variant{})); diff != "" {
+				t.Errorf("variants (-want +got):\n%s", diff)
 			}
 		})
 	}
@@ -114,7 +114,7 @@ func TestQuirks(t *testing.T) {
 		"of an HPE":                             {"hpe", "ProLiant", "iLO 5 v2.55", quirk{clearTarget: "Pxe"}},
 		"of an iDRAC 9 with settings object":    {"Dell Inc.", "PowerEdge R750", "7.10.30.00", quirk{settings: []string{"Settings"}}},
 		"of an iDRAC 9 without settings object": {"Dell Inc.", "PowerEdge R750", "6.00.30.00", quirk{}},
-		"of a DGX H100":                         {"NVIDIA", "DGXH100", "", quirk{first: rungSettings, settings: []string{"SD", "Settings"}}},
+		"of a DGX H100":                         {"NVIDIA", "DGXH100", "", quirk{first: variantSettings, settings: []string{"SD", "Settings"}}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestBootOnce(t *testing.T) {
 					return f.keep(path, b)
 				}
 			},
-			want: RungContinuous, requests: 9, boot: object{"Enabled": "Continuous", "Target": "UefiHttp"},
+			want: VariantContinuous, requests: 9, boot: object{"Enabled": "Continuous", "Target": "UefiHttp"},
 		},
 		"by HTTP where there is only PXE is by PXE": {
 			prepare: func(f *fake) {
@@ -315,7 +315,7 @@ func TestBootOnce(t *testing.T) {
 					t.Errorf("%s: got %q, %v", name, again, err)
 				}
 				if n := counted(f.requests(), "PATCH"); n > 2 || n > 1 && !strings.Contains(t.Name(), "condition") {
-					t.Errorf("%s: %d PATCHes, want to begin with the rung that worked", name, n)
+					t.Errorf("%s: %d PATCHes, want to begin with the variant that worked", name, n)
 				}
 			}
 		})

@@ -351,9 +351,9 @@ func TestOverrideKeptWithAnError(t *testing.T) {
 		return http.StatusInternalServerError
 	}
 	p := newPool(t, Options{})
-	rung, err := p.BootOnce(t.Context(), f.system1(), model.BootPXE)
-	if rung != rungDefault || err != nil {
-		t.Errorf("got %q, %v", rung, err)
+	variant, err := p.BootOnce(t.Context(), f.system1(), model.BootPXE)
+	if variant != variantDefault || err != nil {
+		t.Errorf("got %q, %v", variant, err)
 	}
 	if n := counted(f.requests(), "PATCH"); n != 1 {
 		t.Errorf("%d PATCHes, want 1", n)
@@ -365,7 +365,7 @@ func TestOverrideFailed(t *testing.T) {
 	f := newFake(t, plain)
 	f.store = func(string, object) int { return http.StatusInternalServerError }
 	_, err := newPool(t, Options{}).BootOnce(t.Context(), f.system1(), model.BootPXE)
-	if !errors.Is(err, ErrOverrideNotKept) || NotCarriedOut(err) || !strings.Contains(err.Error(), rungDefault+": asked Once Pxe, refused with 500") {
+	if !errors.Is(err, ErrOverrideNotKept) || NotCarriedOut(err) || !strings.Contains(err.Error(), variantDefault+": asked Once Pxe, refused with 500") {
 		t.Errorf("got %v, not carried out %t", err, NotCarriedOut(err))
 	}
 }
@@ -402,8 +402,8 @@ func TestOverrideByTask(t *testing.T) {
 				return true
 			}
 			p := newPool(t, Options{taskPoll: time.Millisecond})
-			if rung, err := p.BootOnce(t.Context(), f.system1(), model.BootPXE); rung != rungDefault || err != nil {
-				t.Errorf("got %q, %v", rung, err)
+			if variant, err := p.BootOnce(t.Context(), f.system1(), model.BootPXE); variant != variantDefault || err != nil {
+				t.Errorf("got %q, %v", variant, err)
 			}
 			if n := counted(f.requests(), "PATCH"); n != 1 {
 				t.Errorf("%d PATCHes, want 1", n)
@@ -421,9 +421,9 @@ func TestOverrideByTask(t *testing.T) {
 			_, _ = io.WriteString(w, `{"TaskMonitor": "`+monitor+`", "TaskState": "Pending"}`)
 			return true
 		}
-		rung, err := newPool(t, Options{taskPoll: time.Millisecond}).BootOnce(t.Context(), f.system1(), model.BootPXE)
-		if asked := counted(f.requests(), "GET "+monitor); rung != rungDefault || err != nil || asked != 0 {
-			t.Errorf("got %q, %v, asked %d times for the task", rung, err, asked)
+		variant, err := newPool(t, Options{taskPoll: time.Millisecond}).BootOnce(t.Context(), f.system1(), model.BootPXE)
+		if asked := counted(f.requests(), "GET "+monitor); variant != variantDefault || err != nil || asked != 0 {
+			t.Errorf("got %q, %v, asked %d times for the task", variant, err, asked)
 		}
 	})
 }

@@ -33,7 +33,7 @@ type client struct {
 
 	pin   pin
 	wire  *http.Transport
-	http  *http.Client            // over the door
+	http  *http.Client            // over transport
 	base  string                  // scheme and host
 	safer atomic.Pointer[url.URL] // to speak with instead: the BMC redirects http to https
 	slots chan struct{}           // MaxInFlight of them
@@ -91,7 +91,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	c.http = &http.Client{Transport: (*door)(c), CheckRedirect: sameHost}
+	c.http = &http.Client{Transport: (*transport)(c), CheckRedirect: sameHost}
 	return c
 }
 

@@ -5,7 +5,7 @@
 // A Pool keeps one client for each BMC, and each client one session and at most
 // two connections, for BMCs are small and slow: a dozen sessions lock out the
 // people who own them, and a handshake costs them more than the answer. Whatever
-// is asked of a BMC goes through one door (door.go), which logs in, waits for its
+// is asked of a BMC goes through one transport (transport.go), which logs in, waits for its
 // turn, counts, and bounds what comes back. No method waits for a machine to do
 // something: power and boot settings take their effect in their own time.
 //

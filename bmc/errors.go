@@ -124,7 +124,7 @@ func statusOf(err error) int {
 
 // noAnswer says why there was no answer. ctx is the caller's.
 func (c *client) noAnswer(ctx context.Context, method, uri string, err error) error {
-	if ours := asError(err); ours != nil { // from the door: a login that failed, or none tried
+	if ours := asError(err); ours != nil { // from transport: a login that failed, or none tried
 		return ours
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {

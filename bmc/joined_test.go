@@ -42,16 +42,16 @@ func TestDiskBootOfTheSimulatedRack(t *testing.T) {
 	network := []bool{true}
 	disk := []bool{false, true} // and not a second time
 	tests := map[string]struct {
-		fault sim.Fault
-		rung  string
-		err   error
-		asks  []bool // at each boot, the network
+		fault   sim.Fault
+		variant string
+		err     error
+		asks    []bool // at each boot, the network
 	}{
-		"that keeps it":                               {rung: "default", asks: disk},
-		"that wants the mode with it":                 {fault: sim.FaultOverrideNeedsMode, rung: "with-mode", asks: disk},
-		"that wants it in the settings object":        {fault: sim.FaultOverrideInSettings, rung: "settings-object", asks: disk},
+		"that keeps it":                               {variant: "default", asks: disk},
+		"that wants the mode with it":                 {fault: sim.FaultOverrideNeedsMode, variant: "with-mode", asks: disk},
+		"that wants it in the settings object":        {fault: sim.FaultOverrideInSettings, variant: "settings-object", asks: disk},
 		"that does not keep it":                       {fault: sim.FaultOverrideNotKept, err: bmc.ErrOverrideNotKept, asks: network},
-		"whose firmware does not follow what it kept": {fault: sim.FaultOverrideIgnored, rung: "default", asks: network},
+		"whose firmware does not follow what it kept": {fault: sim.FaultOverrideIgnored, variant: "default", asks: network},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -70,9 +70,9 @@ func TestDiskBootOfTheSimulatedRack(t *testing.T) {
 				t.Fatal(err)
 			}
 			await(ctx, t, p, s, model.PowerOff)
-			rung, err := p.BootOnce(ctx, s, model.BootDisk)
-			if rung != tt.rung || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
-				t.Fatalf("got %q, %v; want %q, %v", rung, err, tt.rung, tt.err)
+			variant, err := p.BootOnce(ctx, s, model.BootDisk)
+			if variant != tt.variant || !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
+				t.Fatalf("got %q, %v; want %q, %v", variant, err, tt.variant, tt.err)
 			}
 			var asks []bool
 			for range tt.asks {
@@ -117,11 +117,11 @@ func TestClientAndSimulatedRack(t *testing.T) {
 			if err != nil || facts.Inventory.UUID != found.Systems[0].UUID || len(facts.Inventory.Problems) > 0 {
 				t.Fatalf("inventory %+v, %v", facts, err)
 			}
-			rung, err := p.BootOnce(ctx, s, model.BootUEFIHTTP)
+			variant, err := p.BootOnce(ctx, s, model.BootUEFIHTTP)
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("rung %s, %+v", rung, p.Stats(b.Name()))
+			t.Logf("variant %s, %+v", variant, p.Stats(b.Name()))
 			if err := errOf(p.Reset(ctx, s, model.ResetOn, "")); err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import "strings"
 type quirk struct {
 	// alwaysMode: forgets the boot mode that is not sent along (B03).
 	alwaysMode bool
-	// first is the rung of the boot ladder to start with, "" = the default.
+	// first is the variant of the boot override to start with, "" = the default.
 	first string
 	// settings are where the settings object is, below the system, when the system
 	// does not name it.
@@ -35,8 +35,8 @@ var quirkTable = []quirkRow{
 	{manufacturer: "AMI", quirk: quirk{settings: []string{"SD"}}},
 	{manufacturer: "American Megatrends", quirk: quirk{settings: []string{"SD"}}},
 	{manufacturer: "GIGABYTE", quirk: quirk{settings: []string{"SD"}}},
-	{manufacturer: "NVIDIA", model: "DGXH100", quirk: quirk{first: rungSettings, settings: []string{"SD"}}},
-	{manufacturer: "NVIDIA", model: "DGX H100", quirk: quirk{first: rungSettings, settings: []string{"SD"}}},
+	{manufacturer: "NVIDIA", model: "DGXH100", quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
+	{manufacturer: "NVIDIA", model: "DGX H100", quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
 	{manufacturer: "NVIDIA", quirk: quirk{settings: []string{"Settings"}}},
 }
 

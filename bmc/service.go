@@ -75,7 +75,7 @@ func (c *client) rootLocked(ctx context.Context) (*service, error) {
 
 // connect reads the service root by gofish.
 func (c *client) connect(ctx context.Context) (*service, error) {
-	k := &keeper{next: (*door)(c)}
+	k := &keeper{next: (*transport)(c)}
 	api, err := gofish.ConnectContext(ctx, gofish.ClientConfig{
 		Endpoint:              c.base,
 		HTTPClient:            &http.Client{Transport: k, CheckRedirect: sameHost},

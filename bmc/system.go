@@ -27,12 +27,12 @@ type systemState struct {
 	resetURI  string   // "" = cannot be reset
 	resetInfo string   // URI of what describes the reset types, or ""
 
-	boot      boot
-	settings  string // URI of the settings object, as the system names it
-	quirk     quirk
-	rung      rung // of the boot ladder, that worked last for a network boot
-	diskRung  rung // the same for a boot from disk
-	noIfMatch bool // the BMC takes its own ETag for a stranger's
+	boot        boot
+	settings    string // URI of the settings object, as the system names it
+	quirk       quirk
+	variant     variant // of the boot override, that worked last for a network boot
+	diskVariant variant // the same for a boot from disk
+	noIfMatch   bool    // the BMC takes its own ETag for a stranger's
 }
 
 // state returns a copy of what is known of the system.

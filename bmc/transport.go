@@ -21,14 +21,14 @@ const maxQuiet = 5 * time.Minute
 // *auth, or none if it is nil.
 type loginKey struct{}
 
-// door is the http.RoundTripper that every request to the BMC goes through,
+// transport is the http.RoundTripper that every request to the BMC goes through,
 // gofish's too. It logs in where that is needed, once again when the session is
 // gone, and sends.
-type door client
+type transport client
 
 // RoundTrip implements http.RoundTripper. The answer's body was read whole.
-func (d *door) RoundTrip(req *http.Request) (*http.Response, error) {
-	c := (*client)(d)
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	c := (*client)(t)
 	ctx := req.Context()
 	if own, ok := ctx.Value(loginKey{}).(*auth); ok {
 		return c.send(req, own)
@@ -222,7 +222,7 @@ func readAll(resp *http.Response) error {
 	return nil
 }
 
-// bodyOf returns the body of an answer that came through the door.
+// bodyOf returns the body of an answer that came through transport.
 func bodyOf(resp *http.Response) []byte {
 	whole, ok := resp.Body.(*wholeBody)
 	if !ok {
