@@ -77,7 +77,8 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 		"one under our key":                        {func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, ours, ours, false},
 		"one that was the same for all namespaces": {func(rec *model.ServerRecord) { booted(rec, former, "os:1") }, ours, ours, false},
 		"one that was, of something else": {
-			func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") }, digestsKey.Former(other), digestsKey.Former(other), true,
+			func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") },
+			digestsKey.Former(other), digestsKey.Former(other), true,
 		},
 		"one under our key, of something else": {func(rec *model.ServerRecord) { booted(rec, key.Sum(other), "os:0") }, key.Sum(other), key.Sum(other), true},
 	}
