@@ -77,6 +77,7 @@ type Boot struct {
 	// documents or an iPXE script. Not to be changed; nil = the claim names none.
 	Secret          map[string]model.Sensitive
 	secret          *model.Secret // that Secret is of
+	namespace       string        // of the claim, "" = it is none's
 	KernelArguments string        // added to those that every boot has
 	// Needs is what Image must have for the server to start it.
 	Needs Needs

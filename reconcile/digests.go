@@ -18,30 +18,35 @@ type Digests struct {
 // digestKey is what a digest is made from. An object of the desired state is never
 // changed, so that its address stands for what it holds while it is remembered.
 type digestKey struct {
-	image, arguments string
-	secret           *model.Secret
+	namespace, image, arguments string
+	secret                      *model.Secret
 }
 
 // digest is bootDigest under a key, remembered for as long as the desired state has the
 // same.
 func (d *Digests) digest(desired *model.Desired, b *Boot, key model.DigestKey) string {
 	if d == nil {
-		return key.Sum(bootDigest(*b))
+		return keyedDigest(key, b)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.of != desired {
 		d.of, d.now, d.previous = desired, make(map[digestKey]string), d.now
 	}
-	made := digestKey{b.Image, b.KernelArguments, b.secret}
+	made := digestKey{b.namespace, b.Image, b.KernelArguments, b.secret}
 	sum, known := d.now[made]
 	if !known {
 		if sum, known = d.previous[made]; !known {
-			sum = key.Sum(bootDigest(*b))
+			sum = keyedDigest(key, b)
 		}
 		d.now[made] = sum
 	}
 	return sum
+}
+
+// keyedDigest is bootDigest under a key, for the namespace of the claim that is booted.
+func keyedDigest(key model.DigestKey, b *Boot) string {
+	return key.For(b.namespace).Sum(bootDigest(*b))
 }
 
 // digest is by what a boot is known.
@@ -55,7 +60,9 @@ func (s *server) digest(b *Boot) string {
 func sameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *Boot) bool {
 	switch {
 	case key.Made(recorded):
-		return recorded == key.Sum(bootDigest(*b))
+		return recorded == keyedDigest(key, b)
+	case key.MadeFormerly(recorded):
+		return recorded == key.Former(bootDigest(*b))
 	case model.PlainDigest(recorded):
 		return recorded == bootDigest(*b)
 	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
@@ -80,13 +87,14 @@ func (s *server) rekey() (Step, bool) {
 		return Step{}, false
 	}
 	var ticketed, failed string
+	var of model.ClaimName
 	if t := s.rec.Ticket; t != nil {
-		ticketed = t.Digest
+		ticketed, of = t.Digest, t.Claim
 	}
 	if p := s.rec.BootProblem; p != nil {
 		failed = p.Digest
 	}
-	installed, ticket, problem := s.rekeyed(s.rec.Installed), s.rekeyed(ticketed), s.rekeyed(failed)
+	installed, ticket, problem := s.rekeyed(s.rec.Installed, s.rec.Claim), s.rekeyed(ticketed, of), s.rekeyed(failed, s.rec.Claim)
 	if installed == s.rec.Installed && ticket == ticketed && problem == failed {
 		return Step{}, false
 	}
@@ -105,16 +113,17 @@ func (s *server) rekey() (Step, bool) {
 	return s.stay(), true
 }
 
-// rekeyed is a digest on record under the key of today, or as it is where that cannot be
-// told.
-func (s *server) rekeyed(digest string) string {
+// rekeyed is a digest on record of what a claim boots, under the key of today, or as it is
+// where that cannot be told.
+func (s *server) rekeyed(digest string, of model.ClaimName) string {
 	key := s.fleet.in.DigestKey
 	switch {
 	case digest == "" || key.Made(digest):
 		return digest
 	case model.PlainDigest(digest):
-		return key.Sum(digest)
-	case digest != s.rec.Installed || s.claim == nil:
+		namespace, _ := model.SplitName(of)
+		return key.For(namespace).Sum(digest)
+	case digest != s.rec.Installed && !key.MadeFormerly(digest) || s.claim == nil:
 		return digest
 	}
 	if boot, why := s.claimBoot(); why.Reason == "" && sameBoot(key, digest, s.rec.Ticket, &boot) {

@@ -20,18 +20,18 @@ func TestDigestsAreThoseOfTheBoots(t *testing.T) {
 			for _, change := range []string{"", "x"} {
 				boot, _ := bootOfClaim(desired, c)
 				boot.Image += change
-				if got, want := d.digest(desired, &boot, key), key.Sum(bootDigest(boot)); got != want {
+				if got, want := d.digest(desired, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
 					t.Errorf("%s is known as %s, want %s", boot.Image, got, want)
 				}
 				boot.KernelArguments += change
-				if got, want := d.digest(desired, &boot, key), key.Sum(bootDigest(boot)); got != want {
+				if got, want := d.digest(desired, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
 					t.Errorf("%s with %q is known as %s, want %s", boot.Image, boot.KernelArguments, got, want)
 				}
 			}
 		}
 		other, c := desiredBoot("", "ignition", `{"other": true}`)
 		boot, _ := bootOfClaim(other, c)
-		if got, want := d.digest(other, &boot, key), key.Sum(bootDigest(boot)); got != want {
+		if got, want := d.digest(other, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
 			t.Errorf("another Secret is known as %s, want %s", got, want)
 		}
 		if n := len(d.now) + len(d.previous); n > 8 {
@@ -44,7 +44,8 @@ func TestDigestsAreThoseOfTheBoots(t *testing.T) {
 // touched for it.
 func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	plain, other := bootDigest(Boot{Image: "os:1"}), bootDigest(Boot{Image: "os:0"})
-	ours := digestsKey.Sum(plain)
+	key := digestsKey.For("default")
+	ours, former := key.Sum(plain), digestsKey.Former(plain)
 	booted := func(rec *model.ServerRecord, digest, image string) {
 		rec.Installed = digest
 		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest, Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted}
@@ -57,14 +58,14 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	}{
 		"a plain one of what it boots": {func(rec *model.ServerRecord) { booted(rec, plain, "os:1") }, ours, ours, false},
 		"a plain one of something else": {
-			func(rec *model.ServerRecord) { booted(rec, other, "os:0") }, digestsKey.Sum(other), digestsKey.Sum(other), true,
+			func(rec *model.ServerRecord) { booted(rec, other, "os:0") }, key.Sum(other), key.Sum(other), true,
 		},
 		"a plain one of a server without a ticket": {func(rec *model.ServerRecord) { rec.Installed = plain }, ours, "", false},
 		"a plain one of a server that is kept": {
 			func(rec *model.ServerRecord) {
 				booted(rec, plain, "os:1")
 				rec.State, rec.Claim = model.StateReleased, "team-a/gone"
-			}, ours, ours, false,
+			}, digestsKey.For("team-a").Sum(plain), ours, false,
 		},
 		"one under a lost key": {
 			func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, ours, ours, false,
@@ -73,8 +74,13 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 		"one under a lost key, of another image": {
 			func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") }, lostKey.Sum(other), lostKey.Sum(other), true,
 		},
-		"one under our key":                    {func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, ours, ours, false},
-		"one under our key, of something else": {func(rec *model.ServerRecord) { booted(rec, digestsKey.Sum(other), "os:0") }, digestsKey.Sum(other), digestsKey.Sum(other), true},
+		"one under our key":                        {func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, ours, ours, false},
+		"one that was the same for all namespaces": {func(rec *model.ServerRecord) { booted(rec, former, "os:1") }, ours, ours, false},
+		"one that was, of something else": {
+			func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") },
+			digestsKey.Former(other), digestsKey.Former(other), true,
+		},
+		"one under our key, of something else": {func(rec *model.ServerRecord) { booted(rec, key.Sum(other), "os:0") }, key.Sum(other), key.Sum(other), true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +123,7 @@ func TestAnArmedTicketOutlivesItsDigestsForm(t *testing.T) {
 	in.DigestKey = digestsKey
 	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: BootTimeout, Failures: 1}
 	rec.Attempts = 1
-	want := digestsKey.Sum(rec.Ticket.Digest)
+	want := digestsKey.For("default").Sum(rec.Ticket.Digest)
 	for range 3 {
 		for _, m := range Plan(in).Servers {
 			if m.touches() {
@@ -140,7 +146,10 @@ func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 		digest, image string
 		want          bool
 	}{
-		{digestsKey.Sum(plain), boot.Image, true},
+		{digestsKey.For("team-a").Sum(plain), boot.Image, true},
+		{digestsKey.For("team-b").Sum(plain), boot.Image, false},
+		{digestsKey.Former(plain), boot.Image, true},
+		{digestsKey.Former(plain + "0"), boot.Image, false},
 		{plain, boot.Image, true},
 		{lostKey.Sum(plain), boot.Image, true},
 		{lostKey.Sum(plain), "other", false},
@@ -150,6 +159,27 @@ func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image}}
 		if _, same := BootOf(d, ticket, digestsKey); same != tc.want {
 			t.Errorf("%s of %s: found = %t", tc.digest, tc.image, same)
+		}
+	}
+}
+
+// TestNoClaimConfirmsAGuessOfAnothersSecret: a tenant may have Ingot make the digest of any
+// guess, by a claim of its own, and reads it on the status branch.
+func TestNoClaimConfirmsAGuessOfAnothersSecret(t *testing.T) {
+	d, c := desiredBoot("", "ignition", "{}")
+	boot, _ := bootOfClaim(d, c)
+	guess := *c
+	guess.Namespace = "team-b"
+	secret := *boot.secret
+	secret.Namespace = "team-b"
+	d.Secrets["team-b/s"] = &secret
+	guessed, why := bootOfClaim(d, &guess)
+	if why.Reason != "" || bootDigest(guessed) != bootDigest(boot) {
+		t.Fatalf("the guess is not what the other claim boots: %+v", why)
+	}
+	for name, digests := range map[string]*Digests{"remembered": {}, "made anew": nil} {
+		if digests.digest(d, &boot, digestsKey) == digests.digest(d, &guessed, digestsKey) {
+			t.Errorf("%s: a guess in another namespace has the digest of what is right", name)
 		}
 	}
 }

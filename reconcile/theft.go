@@ -69,7 +69,7 @@ func (s *server) theft() (Step, bool) {
 	theft := &model.Theft{Purpose: t.Purpose, Claim: t.Claim, Client: by.Client, MAC: by.MAC, At: by.First, Count: 1}
 	if s.claim != nil {
 		if boot, why := s.claimBoot(); why.Reason == "" && boot.secret != nil {
-			theft.Secret = s.fleet.in.DigestKey.Sum(bootDigest(Boot{Secret: boot.Secret}))
+			theft.Secret = keyedDigest(s.fleet.in.DigestKey, &Boot{Secret: boot.Secret, namespace: boot.namespace})
 		}
 	}
 	rec := s.edit()
@@ -158,7 +158,7 @@ func (s *server) exposed() (c metav1.Condition, yes bool) {
 // sameSecret reports whether the Secret of a boot is the one with a digest, as far as can
 // be told.
 func (s *server) sameSecret(digest string, b *Boot) bool {
-	return digest == "" || sameBoot(s.fleet.in.DigestKey, digest, nil, &Boot{Secret: b.Secret})
+	return digest == "" || sameBoot(s.fleet.in.DigestKey, digest, nil, &Boot{Secret: b.Secret, namespace: b.namespace})
 }
 
 func thiefText(t *model.Theft) string {

@@ -25,6 +25,7 @@ type hostileRack struct {
 	ingot  *rig.Ingot
 	victim rig.SimulatedServer
 	other  rig.SimulatedServer
+	image  string // that servers may boot
 }
 
 // newHostileRack waits until both servers may boot. The rack's own machines reach no boot
@@ -32,13 +33,14 @@ type hostileRack struct {
 func newHostileRack(t *testing.T, r *rack, config string) *hostileRack {
 	t.Helper()
 	facts := r.server.StartRack(t, rig.RackOrder{BMCs: 2, BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
-	i := rig.NewIngot(t, r.server, config+fmt.Sprintf("discovery: {image: %q}\n", pretendedProbe(t, r.server)))
+	image := pretendedProbe(t, r.server)
+	i := rig.NewIngot(t, r.server, config+fmt.Sprintf("discovery: {image: %q}\n", image))
 	i.CommitRack(t, facts)
 	i.Start(t)
 	for _, s := range facts.Servers {
 		i.StatusHas(t, rig.Patience, "servers/"+s.Name+".yaml", "Discovery")
 	}
-	return &hostileRack{r, i, facts.Servers[0], facts.Servers[1]}
+	return &hostileRack{r, i, facts.Servers[0], facts.Servers[1], image}
 }
 
 // leased plugs a machine in and has it ask for an address.
@@ -65,8 +67,11 @@ func (r *hostileRack) static(t *testing.T, relayed bool, mac, address string) *r
 // scriptURL is where the victim's script is.
 func (r *hostileRack) scriptURL() string { return rig.BootURL + "/ipxe/" + r.victim.UUID }
 
-// stranger is a MAC address that is no server's.
-const strangersMAC = "52:54:00:77:66:01"
+// MAC addresses that are no server's; the liar is who pretends to be at another.
+const (
+	strangersMAC = "52:54:00:77:66:01"
+	liarsMAC     = "52:54:00:77:66:02"
+)
 
 // wantCode asks for a URL.
 func wantCode(t *testing.T, from *rig.Namespace, url string, want int) (body string) {
@@ -96,24 +101,28 @@ func TestAHostileNeighbour(t *testing.T) {
 	t.Run("where Ingot leases", func(t *testing.T) {
 		t.Parallel()
 		r := newHostileRack(t, newRack(t), rackNetwork)
-		wantCode(t, r.leased(t, false, strangersMAC), r.scriptURL(), http.StatusForbidden)
+		neighbour := r.leased(t, false, strangersMAC)
+		wantCode(t, neighbour, r.scriptURL(), http.StatusForbidden)
 		r.wantRefused(t, "BootRefused", "UnknownInterface", strangersMAC, "ingot/mac-addresses")
 		wantCode(t, r.leased(t, false, r.other.MAC), r.scriptURL(), http.StatusForbidden)
 		r.wantRefused(t, "TicketMisuse", r.other.MAC)
 		wantCode(t, r.static(t, false, rig.MAC(0x77), "10.77.1.201/24"), r.scriptURL(), http.StatusForbidden)
 		victim := r.leased(t, false, r.victim.MAC)
 		wantCode(t, victim, r.scriptURL(), http.StatusOK)
+		r.pretendsToBe(t, r.leased(t, false, liarsMAC), r.victim.MAC, r.victim.MAC+" answers for it")
+		r.livesBeside(t, victim, neighbour)
 	})
 	t.Run("where Ingot leases by a relay", func(t *testing.T) {
 		t.Parallel()
 		k := newRack(t)
 		k.addRelay(t)
 		r := newHostileRack(t, k, rackNetwork)
-		wantCode(t, r.leased(t, true, strangersMAC), r.scriptURL(), http.StatusForbidden)
+		neighbour := r.leased(t, true, strangersMAC)
+		wantCode(t, neighbour, r.scriptURL(), http.StatusForbidden)
 		wantCode(t, r.leased(t, true, r.other.MAC), r.scriptURL(), http.StatusForbidden)
 		wantCode(t, r.static(t, true, rig.MAC(0x77), "10.77.2.201/24"), r.scriptURL(), http.StatusForbidden)
 		r.wantRefused(t, "BootRefused", "CannotTell", "helper", "Endpoint", strangersMAC, r.other.MAC, "port")
-		wantCode(t, r.leased(t, true, r.victim.MAC), r.scriptURL(), http.StatusOK)
+		r.livesBeside(t, r.leased(t, true, r.victim.MAC), neighbour)
 	})
 	t.Run("beside another DHCP server", func(t *testing.T) {
 		rig.Need(t, rig.ToolDnsmasq)
@@ -125,9 +134,8 @@ func TestAHostileNeighbour(t *testing.T) {
 		wantCode(t, neighbour, r.scriptURL(), http.StatusForbidden)
 		wantCode(t, r.leased(t, false, r.other.MAC), r.scriptURL(), http.StatusForbidden)
 		victim := r.leased(t, false, r.victim.MAC)
-		r.pretendsToBe(t, neighbour, r.victim.MAC, r.victim.MAC+" answers for it")
-		wantCode(t, victim, r.scriptURL(), http.StatusOK)
-		r.reportsAs(t, victim, neighbour)
+		r.pretendsToBe(t, r.leased(t, false, liarsMAC), r.victim.MAC, r.victim.MAC+" answers for it")
+		r.livesBeside(t, victim, neighbour)
 	})
 	t.Run("beside another DHCP server, by a relay to both", func(t *testing.T) {
 		rig.Need(t, rig.ToolDnsmasq)
@@ -137,10 +145,11 @@ func TestAHostileNeighbour(t *testing.T) {
 		other := besideDnsmasq(t, k, "--dhcp-range=10.77.2.200,10.77.2.210,255.255.255.0,1h", "--dhcp-option=3,"+relayAddress)
 		other.IP("route", "add", "10.77.2.0/24", "via", "10.77.1.2")
 		r := newHostileRack(t, k, proxyNetworkRelayed)
-		wantCode(t, r.leased(t, true, strangersMAC), r.scriptURL(), http.StatusForbidden)
+		neighbour := r.leased(t, true, strangersMAC)
+		wantCode(t, neighbour, r.scriptURL(), http.StatusForbidden)
 		wantCode(t, r.leased(t, true, r.other.MAC), r.scriptURL(), http.StatusForbidden)
 		wantCode(t, r.static(t, true, rig.MAC(0x77), "10.77.2.111/24"), r.scriptURL(), http.StatusForbidden)
-		wantCode(t, r.leased(t, true, r.victim.MAC), r.scriptURL(), http.StatusOK)
+		r.livesBeside(t, r.leased(t, true, r.victim.MAC), neighbour)
 	})
 	t.Run("without any DHCP", func(t *testing.T) {
 		t.Parallel()
@@ -150,7 +159,7 @@ func TestAHostileNeighbour(t *testing.T) {
 		neighbour := r.static(t, false, strangersMAC, "10.77.1.101/24")
 		wantCode(t, neighbour, r.scriptURL(), http.StatusForbidden)
 		wantCode(t, r.static(t, false, r.other.MAC, "10.77.1.102/24"), r.scriptURL(), http.StatusForbidden)
-		r.pretendsToBe(t, neighbour, r.victim.MAC, "a moment ago")
+		r.pretendsToBe(t, r.static(t, false, liarsMAC, "10.77.1.104/24"), r.victim.MAC, "a moment ago")
 		far := r.static(t, true, r.victim.MAC, "10.77.2.103/24")
 		wantCode(t, far, r.scriptURL(), http.StatusForbidden) // nobody sees who that is
 		r.ingot.Commit(t, "victim.yaml", rig.Endpoint("victim", r.victim.MAC, "10.77.2.103"))
@@ -158,7 +167,7 @@ func TestAHostileNeighbour(t *testing.T) {
 			_, err := far.Get(r.scriptURL())
 			return err
 		})
-		wantCode(t, r.static(t, false, r.victim.MAC, "10.77.1.103/24"), r.scriptURL(), http.StatusOK)
+		r.livesBeside(t, r.static(t, false, r.victim.MAC, "10.77.1.103/24"), neighbour)
 	})
 	t.Run("where there is IPv6 alone, by link-local addresses (FN06)", func(t *testing.T) {
 		t.Parallel()
@@ -199,46 +208,105 @@ func besideDnsmasq(t *testing.T, r *rack, options ...string) *rig.Namespace {
 }
 
 var (
-	configInScript   = regexp.MustCompile(`ignition\.config\.url=(\S+)`)
-	tokenForReports  = regexp.MustCompile(`(?:/|%2[Ff])r(?:/|%2[Ff])([a-z2-7]{26})`)
-	reportOfNothing  = `{"systemUUID": %q, "data": {}}`
-	forgedWipeReport = `{"systemUUID": %q, "mode": "quick", "disks": []}`
+	configInScript  = regexp.MustCompile(`ignition\.config\.url=(\S+)`)
+	tokenForReports = regexp.MustCompile(`(?:/|%2[Ff])r(?:/|%2[Ff])([a-z2-7]{26})`)
 )
 
-// reportsAs has somebody report in the name of the server, with its token, and then the
-// server itself.
-func (r *hostileRack) reportsAs(t *testing.T, victim, neighbour *rig.Namespace) {
+// patient is how long each step of a life may take: its power and its status are several.
+const patient = 3 * rig.Patience
+
+// livesBeside has the victim be discovered, run a claim and be wiped beside somebody who
+// asks and reports in its name, and knows all that the victim knows.
+func (r *hostileRack) livesBeside(t *testing.T, victim, neighbour *rig.Namespace) {
 	t.Helper()
-	config := configInScript.FindStringSubmatch(wantCode(t, victim, r.scriptURL(), http.StatusOK))
-	if config == nil {
-		t.Fatal("the script names no Ignition")
+	file := "servers/" + r.victim.Name + ".yaml"
+	token := r.boots(t, victim, neighbour, "Discovery")
+	r.reports(t, neighbour, token, "register", inventoryOf(neighbour), http.StatusForbidden)
+	r.reports(t, victim, token, "register", inventoryOf(victim), http.StatusCreated)
+	r.reports(t, neighbour, token, "register", inventoryOf(neighbour), http.StatusForbidden)
+	r.wantRefused(t, "TicketMisuse", strangersMAC) // for the token was the server's
+	r.probeEnds(t)
+	r.ingot.StatusHas(t, patient, file, "state: Available")
+
+	r.ingot.Commit(t, "claim.yaml", fmt.Sprintf(claimOfVictim, r.image, r.victim.Name))
+	token = r.boots(t, victim, neighbour, "Reserved")
+	r.reports(t, victim, token, "bootstate", `"booted": true`, http.StatusOK)
+	r.ingot.StatusHas(t, patient, "serverclaims/default/web.yaml", "reason: Booted")
+
+	r.ingot.Remove(t, "claim.yaml")
+	token = r.boots(t, victim, neighbour, "Cleanup")
+	r.reports(t, neighbour, token, "wipe", `"mode": "quick", "disks": []`, http.StatusForbidden)
+	if status := r.ingot.StatusHas(t, patient, file, "state: Cleanup"); strings.Contains(status, "CleanupFailed") {
+		t.Errorf("a forged report of a wipe counts:\n%s", status)
 	}
-	wantCode(t, neighbour, config[1], http.StatusForbidden)
-	token := tokenForReports.FindStringSubmatch(wantCode(t, victim, config[1], http.StatusOK))
-	if token == nil {
+	r.reports(t, victim, token, "wipe", `"mode": "quick", "disks": []`, http.StatusCreated)
+	r.probeEnds(t)
+	r.ingot.StatusHas(t, patient, file, "CleanupFailed") // for it has disks
+}
+
+// probeEnds has the victim switch itself off, as a probe does once it has reported.
+func (r *hostileRack) probeEnds(t *testing.T) {
+	t.Helper()
+	if err := r.server.Meddle("/servers/" + r.victim.Name + "/power-cut"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// inventoryOf is what a machine with one network card reports.
+func inventoryOf(n *rig.Namespace) string {
+	return fmt.Sprintf(`"data": {"networkInterfaces": [{"name": "eth0", "macAddress": %q, "carrierStatus": "up"}]}`, n.MAC)
+}
+
+const claimOfVictim = `apiVersion: metal.ironcore.dev/v1alpha1
+kind: ServerClaim
+metadata: {name: web, namespace: default}
+spec: {power: "On", image: %q, serverRef: {name: %q}, ignitionSecretRef: {name: web}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: web, namespace: default}
+stringData: {ignition: '{"ignition": {"version": "3.4.0"}}'}
+`
+
+// boots has the victim, once it was switched on for what a state boots, fetch its script and
+// its Ignition, which somebody else asks for in vain before and after. It returns the token
+// to report with.
+func (r *hostileRack) boots(t *testing.T, victim, neighbour *rig.Namespace, state string) (token string) {
+	t.Helper()
+	r.ingot.StatusHas(t, patient, "servers/"+r.victim.Name+".yaml", "state: "+state, `powerState: "On"`)
+	var config string
+	rig.Eventually(t, patient, func() error {
+		script, err := victim.Get(r.scriptURL())
+		if found := configInScript.FindStringSubmatch(script); found != nil {
+			config = found[1]
+			return nil
+		}
+		return fmt.Errorf("the victim is not served a script that names Ignition: %w: %s", err, script)
+	})
+	for _, url := range []string{r.scriptURL(), config} {
+		wantCode(t, neighbour, url, http.StatusForbidden)
+	}
+	found := tokenForReports.FindStringSubmatch(wantCode(t, victim, config, http.StatusOK))
+	if found == nil {
 		t.Fatal("the Ignition has no token to report with")
 	}
-	base := "http://" + rig.ServerAddress + ":10000/r/" + token[1]
-	for _, report := range []struct {
-		from       *rig.Namespace
-		path, body string
-		want       int
-	}{
-		{neighbour, "/register", reportOfNothing, http.StatusForbidden},
-		{neighbour, "/wipe", forgedWipeReport, http.StatusForbidden},
-		{victim, "/register", reportOfNothing, http.StatusCreated},
-		{neighbour, "/register", reportOfNothing, http.StatusForbidden},
-	} {
-		resp, err := report.from.Web().Post(base+report.path, "application/json", strings.NewReader(fmt.Sprintf(report.body, r.victim.UUID)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != report.want {
-			t.Errorf("%s from %s: %s, want %d", report.path, report.from.MAC, resp.Status, report.want)
-		}
+	wantCode(t, neighbour, config, http.StatusForbidden)
+	return found[1]
+}
+
+// reports has somebody report of the victim.
+func (r *hostileRack) reports(t *testing.T, from *rig.Namespace, token, what, body string, want int) {
+	t.Helper()
+	url := "http://" + rig.ServerAddress + ":10000/r/" + token + "/" + what
+	resp, err := from.Web().Post(url, "application/json", strings.NewReader(fmt.Sprintf(`{"systemUUID": %q, %s}`, r.victim.UUID, body)))
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.wantRefused(t, "TicketMisuse", strangersMAC) // for the token was the server's
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if resp.StatusCode != want {
+		t.Errorf("%s from %s: %s, want %d: %s", what, from.MAC, resp.Status, want, text)
+	}
 }
 
 // lockTime is how long the kernel keeps to an entry of its neighbour table whatever
