@@ -397,13 +397,7 @@ func wasRestarted(ctx context.Context, name, times string) error {
 		return err
 	}
 	restarts := func() error {
-		n := 0
-		for _, e := range m.Events() {
-			if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {
-				n++
-			}
-		}
-		if n != count(times) {
+		if n := m.restarts(); n != count(times) {
 			return fmt.Errorf("%s was restarted %d times, not %s", name, n, times)
 		}
 		return nil
@@ -412,6 +406,16 @@ func wasRestarted(ctx context.Context, name, times string) error {
 		return err
 	}
 	return watch(restarts)
+}
+
+// restarts counts how often the machine was restarted or power-cycled.
+func (m *machine) restarts() (n int) {
+	for _, e := range m.Events() {
+		if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {
+			n++
+		}
+	}
+	return n
 }
 
 // notReadyFor waits until a check of /readyz fails.
