@@ -49,6 +49,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		// a store that is not what it was
 		`^the store is copied$`: copyStore,
 		`^Ingot is killed, the copy of the store is put back, and Ingot is started again$`:      putStoreBack,
+		`^Ingot is killed, store and status branch are lost, and Ingot is started again$`:       loseBoth,
 		`^Ingot is killed, the store (loses|garbles) ` + name + `, and Ingot is started again$`: damageRecord,
 		`^Ingot is killed, the store loses all servers, and Ingot is started again$`:            loseServers,
 		`^Ingot is killed, the store's file is damaged, and Ingot is started again$`:            damageFile,
