@@ -97,6 +97,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^it ends with exit code (\d+), and says ` + name + `$`:           rivalEnds,
 		`^the first Ingot ends with exit code (\d+)$`:                     firstEnds,
 		`^Ingot is suspended$`:                                            suspend,
+		`^Ingot is suspended, and the one that stands by takes over$`:     suspendLeader,
 		`^the first Ingot goes on$`:                                       resume,
 	} {
 		sc.Step(expression, do)
