@@ -117,6 +117,11 @@ func (w *world) editStore(change func(*bolt.Tx) error) error {
 	return errors.Join(db.Update(change), db.Close())
 }
 
+func loseBoth(ctx context.Context) error {
+	w := worldOf(ctx)
+	return w.whileDead(func() error { return errors.Join(w.emptyStore(), deleteStatus(ctx)) })
+}
+
 func loseServers(ctx context.Context) error {
 	w := worldOf(ctx)
 	return w.whileDead(func() error {

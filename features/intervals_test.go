@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"ingot/cmd/daemon"
 )
 
 // intervals are how often Ingot looks at the repository and writes the status branch.
@@ -16,8 +18,10 @@ type intervals struct{ git, status string }
 // what is not when Ingot dies depends on them.
 var (
 	hurried = intervals{git: "200ms", status: "200ms"}
-	usual   = intervals{git: "60s", status: "10s"}
+	usual   = intervals{git: defaults.Git.Interval.String(), status: defaults.Status.Interval.String()}
 )
+
+var defaults = daemon.DefaultOptions()
 
 // usualIntervals has Ingot keep its default intervals. It is told of pushes, as it is
 // where people do not want to wait for a minute.

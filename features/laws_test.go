@@ -49,6 +49,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		// a store that is not what it was
 		`^the store is copied$`: copyStore,
 		`^Ingot is killed, the copy of the store is put back, and Ingot is started again$`:      putStoreBack,
+		`^Ingot is killed, store and status branch are lost, and Ingot is started again$`:       loseBoth,
 		`^Ingot is killed, the store (loses|garbles) ` + name + `, and Ingot is started again$`: damageRecord,
 		`^Ingot is killed, the store loses all servers, and Ingot is started again$`:            loseServers,
 		`^Ingot is killed, the store's file is damaged, and Ingot is started again$`:            damageFile,
@@ -96,6 +97,7 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^it ends with exit code (\d+), and says ` + name + `$`:           rivalEnds,
 		`^the first Ingot ends with exit code (\d+)$`:                     firstEnds,
 		`^Ingot is suspended$`:                                            suspend,
+		`^Ingot is suspended, and the one that stands by takes over$`:     suspendLeader,
 		`^the first Ingot goes on$`:                                       resume,
 	} {
 		sc.Step(expression, do)
@@ -397,13 +399,7 @@ func wasRestarted(ctx context.Context, name, times string) error {
 		return err
 	}
 	restarts := func() error {
-		n := 0
-		for _, e := range m.Events() {
-			if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {
-				n++
-			}
-		}
-		if n != count(times) {
+		if n := m.restarts(); n != count(times) {
 			return fmt.Errorf("%s was restarted %d times, not %s", name, n, times)
 		}
 		return nil
@@ -412,6 +408,16 @@ func wasRestarted(ctx context.Context, name, times string) error {
 		return err
 	}
 	return watch(restarts)
+}
+
+// restarts counts how often the machine was restarted or power-cycled.
+func (m *machine) restarts() (n int) {
+	for _, e := range m.Events() {
+		if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {
+			n++
+		}
+	}
+	return n
 }
 
 // notReadyFor waits until a check of /readyz fails.

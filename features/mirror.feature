@@ -26,6 +26,13 @@ Feature: What is asked for is written down before a machine is touched
     Then claim "web" is not Unbound
     And the disk of one server holds claim "web"
 
+  Scenario: an older copy of the store costs no server its claim, though nobody waited for the status branch
+    Given the store is copied
+    And claim "web" runs on "s1"
+    When Ingot is killed, the copy of the store is put back, and Ingot is started again
+    Then claim "web" is not Unbound
+    And nothing happens to "s1, s2"
+
   Scenario: while the status branch cannot be written nothing is released
     Given claim "web" runs on "s1"
     When the status branch is protected

@@ -67,9 +67,20 @@ Feature: The newest record wins, wherever it was kept
   Scenario: a status branch that was set back is noticed, and changes no machine
     When the status branch is set back by 2 commits
     And Ingot is killed and started again
-    Then claim "web" is Booted on "s1"
+    Then the log says "StatusBranchSetBack"
+    And claim "web" is Booted on "s1"
     And claim "db" is Booted on "s2"
     And nothing happens to "s1, s2, s3"
+
+  Scenario: when store and status branch are both lost, nothing that runs is touched
+    When Ingot is killed, store and status branch are lost, and Ingot is started again
+    Then the status branch says of claim "web": "FleetUnknown"
+    And nothing happens to "s1, s2"
+    When the claims are committed
+      | CLAIM | SERVER |
+      | shop  | s3     |
+    Then claim "shop" is Booted on "s3"
+    And nothing happens to "s1, s2"
 
   Scenario: a status branch with a garbled file costs nobody a server
     When a file of the status branch about "s2" is garbled, and Ingot is killed and started again without its store

@@ -50,3 +50,14 @@ Feature: Redis may be away for a while, and may be shared
     And "s2" was powered on once, installed once and wiped 0 times
     And nothing happens to "s1"
     And claim "web" is Booted on "s1"
+
+  Scenario: a leader that slept while another took over does nothing when it wakes up
+    (law 6)
+    Given another Ingot stands by
+    When Ingot is suspended, and the one that stands by takes over
+    And claim "web" is removed
+    And "s1" is Available
+    And the first Ingot goes on
+    Then the first Ingot ends with exit code 1
+    And nothing happens to "s2"
+    And the disk of "s1" is empty

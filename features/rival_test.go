@@ -95,6 +95,17 @@ func suspend(ctx context.Context) error {
 	return worldOf(ctx).ingot.command.Process.Signal(syscall.SIGSTOP)
 }
 
+// suspendLeader suspends the Ingot that leads, and sends machines to the one that stands by.
+func suspendLeader(ctx context.Context) error {
+	w := worldOf(ctx)
+	if err := suspend(ctx); err != nil {
+		return err
+	}
+	w.first, w.ingot = w.ingot, w.second
+	w.admit()
+	return nil
+}
+
 func resume(ctx context.Context) error {
 	return worldOf(ctx).first.command.Process.Signal(syscall.SIGCONT)
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
@@ -126,6 +128,12 @@ func (w *world) auditAtRest() error {
 		if err != nil {
 			return err
 		}
+		for claim := range w.claims {
+			if s := shown[claimName(claim)]; w.protected.Load() { // it cannot say why
+				s.Waits = cmp.Or(s.Waits, "protected")
+				shown[claimName(claim)] = s
+			}
+		}
 		return violations(book.AtRest(shown, time.Now()))
 	})
 }
@@ -154,7 +162,21 @@ var (
 
 // shownBy reads the document of a claim.
 func shownBy(text string) ledger.Shown {
-	return ledger.Shown{Booted: bootedCondition.MatchString(text), Reason: otherReason.FindString(text)}
+	shown := ledger.Shown{Booted: bootedCondition.MatchString(text), Reason: otherReason.FindString(text)}
+	var document struct {
+		Status struct {
+			Conditions []struct{ Status, Reason string } `json:"conditions"`
+		} `json:"status"`
+	}
+	if yaml.Unmarshal([]byte(text), &document) != nil {
+		return shown // then it says nothing
+	}
+	for _, c := range document.Status.Conditions {
+		if c.Status != "True" {
+			shown.Waits = cmp.Or(shown.Waits, c.Reason)
+		}
+	}
+	return shown
 }
 
 // markerOf is the name of the claim in whose Ignition a text is.

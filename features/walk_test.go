@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -155,7 +156,9 @@ var walkAll = []walkStep{
 	{"unblock status", 2, func(k *walk) error { return unprotectStatus(k.ctx) }},
 	{"set status back", 1, (*walk).statusBack},
 	{"garble status", 1, (*walk).statusGarbled},
-	{"kill", 5, (*walk).killAndWait},
+	{"lose status", 1, func(k *walk) error { return deleteStatus(k.ctx) }},
+	{"kill", 3, (*walk).killAndWait},
+	{"kill at a point", 4, (*walk).killAtPoint},
 	{"restart", 1, (*walk).restart},
 	{"suspend", 1, (*walk).sleeps},
 	{"rival", 1, (*walk).rivalFor},
@@ -484,9 +487,39 @@ func (k *walk) statusGarbled() error {
 
 func (k *walk) killAndWait() error { return k.down(func() error { return nil }) }
 
+// walkPoints is how many effects and saves after its start Ingot may be killed at.
+const walkPoints = 80
+
+// killAtPoint has Ingot kill itself at one of the effects and saves that it comes to, see
+// ingot/model/fault: at one of its start, or of what it is asked for later.
+func (k *walk) killAtPoint() error {
+	program, err := faultProgram()
+	if err != nil {
+		return err
+	}
+	if err := k.kill(); err != nil {
+		return err
+	}
+	n := 1 + k.chance.IntN(walkPoints)
+	k.steps[len(k.steps)-1] += " " + strconv.Itoa(n)
+	k.overtaken, k.program, k.environment = false, program, []string{"INGOT_FAULT_KILL=" + strconv.Itoa(n)}
+	err = k.start()
+	k.environment = nil
+	if err != nil {
+		return k.up() // it was killed before it listened
+	}
+	return nil
+}
+
+// killedItself reports whether a program ended so, and could not be asked for anything.
+func killedItself(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return errors.Is(err, os.ErrProcessDone) || ok && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+}
+
 func (k *walk) restart() error {
 	err := k.ingot.stop()
-	if err != nil && !(k.overtaken && endedWith(err, exitAnother) == nil) {
+	if err != nil && !killedItself(err) && !(k.overtaken && endedWith(err, exitAnother) == nil) {
 		return err
 	}
 	return k.up()
@@ -494,11 +527,14 @@ func (k *walk) restart() error {
 
 func (k *walk) sleeps() error {
 	process := k.ingot.command.Process
-	if err := process.Signal(syscall.SIGSTOP); err != nil {
+	if err := process.Signal(syscall.SIGSTOP); err != nil && !killedItself(err) {
 		return err
 	}
 	k.pause(4000)
-	return process.Signal(syscall.SIGCONT)
+	if err := process.Signal(syscall.SIGCONT); err != nil && !killedItself(err) {
+		return err
+	}
+	return nil
 }
 
 // rivalFor has a second Ingot run for a while, if it will.

@@ -83,6 +83,7 @@ type world struct {
 	first    *program   // one that another took over from, or nil
 	rivalEnd error      // how an Ingot ended that was started beside the first
 	pushed   *bell      // tells them of pushes
+	revived  bool       // Ingot was started again after it killed itself
 
 	machines   map[string]*machine       // by the name that the scenario has for it
 	bmcs       map[string]*sim.BMC       // likewise

@@ -28,12 +28,10 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 		return Published{}, false, err
 	}
 	packed := pack.bytes()
-	fault.Point(fault.BeforePush)
 	said, err := b.send(ctx, s, adv, &packp.Command{Name: b.remote.ref(), Old: b.head, New: commit}, packed)
 	if err != nil {
 		return b.refused(ctx, commit, said, err)
 	}
-	fault.Point(fault.AfterPush)
 	b.landed(commit, report)
 	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
 }
@@ -62,7 +60,9 @@ func (b *StatusBranch) send(ctx context.Context, s transport.ReceivePackSession,
 	if pack != nil {
 		req.Packfile = io.NopCloser(bytes.NewReader(pack))
 	}
+	fault.Point(fault.BeforePush)
 	status, err := s.ReceivePack(ctx, req)
+	fault.Point(fault.AfterPush)
 	if err == nil && status != nil {
 		err = status.Error()
 	}

@@ -99,7 +99,9 @@ func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 		err = r.fill(ctx)
 	}
 	if err == nil && highest.Fence >= fence {
+		fault.Point(fault.BeforeCommit)
 		fence, err = r.store.raiseFence(ctx, highest.Fence)
+		fault.Point(fault.AfterCommit)
 	}
 	if err != nil {
 		return 0, err
@@ -110,6 +112,8 @@ func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 func (r *Registry) acquire(ctx context.Context) (uint64, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
+	fault.Point(fault.BeforeCommit)
+	defer fault.Point(fault.AfterCommit)
 	return r.store.acquire(ctx)
 }
 

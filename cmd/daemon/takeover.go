@@ -165,6 +165,9 @@ func (d *daemon) challenge(ctx context.Context, snapshot gitsource.Snapshot) err
 	}
 	last := d.registry.Observed().Published.Holder
 	if d.opts.Redis.URL != "" {
+		if last.ID == theirs.ID {
+			return nil // it led with this Redis, and its lead ended with its lease, though its process may live
+		}
 		last.Machine = d.holder.Machine // who led with this Redis does not any more, wherever it ran
 	}
 	may, why := holder.MayLive(theirs, d.holder, last)

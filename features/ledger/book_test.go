@@ -295,6 +295,7 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 
 func TestBookAtRest(t *testing.T) {
 	twice := Replay(begin().push(git(t, "claim web", "server s1", "server s2")).installs(m1, "web").installs(m2, "web").History)
+	off := Replay(begin().push(git(t, "claim web Off", "server s1")).History)
 	none := Replay(begin().push(git(t, "claim web", "server s1")).History)
 	undone := begin().push(git(t, "claim old", "server s1")).push(git(t, "claim web", "server s1")).force(git(t, "claim old", "server s1"))
 	renamed := Replay(undone.installs(m1, "old").History)
@@ -306,7 +307,10 @@ func TestBookAtRest(t *testing.T) {
 		"two disks and no reason":        {twice, Shown{Booted: true}, 1},
 		"two disks and a reason":         {twice, Shown{Reason: "Disputed"}, 0},
 		"no disk, and said to be Booted": {none, Shown{Booted: true}, 1},
-		"no disk yet":                    {none, Shown{Reason: "Waiting"}, 0},
+		"no disk yet, and why":           {none, Shown{Waits: "NoServer"}, 0},
+		"no disk, and nothing says why":  {none, Shown{}, 1},
+		"no disk, and a reason":          {none, Shown{Reason: "Disputed"}, 0},
+		"no disk, as it is to be Off":    {off, Shown{}, 0},
 		"a disk of one with two names":   {renamed, Shown{Booted: true}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

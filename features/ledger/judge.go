@@ -261,7 +261,8 @@ func (b *Book) always(c model.ClaimName) bool {
 // Shown is what the status branch says of a claim.
 type Shown struct {
 	Booted bool
-	Reason string // why it is not as it should be
+	Reason string // why it may be on two disks, or on none
+	Waits  string // the reason of any condition that is not met
 }
 
 // AtRest compares claims with disks once nothing is under way any more: each has one,
@@ -281,6 +282,8 @@ func (b *Book) AtRest(shown map[model.ClaimName]Shown, at time.Time) (found []Vi
 			found = append(found, Violation{e, "at rest it holds claim " + string(name) + ", as does machine " + holding[0].uuid + ", and nothing says why"})
 		case len(holding) == 0 && s.Booted && !b.mayHold(name, shown):
 			found = append(found, Violation{e, "claim " + string(name) + " is said to be Booted, and no disk holds it"})
+		case len(holding) == 0 && !s.Booted && s.Reason == "" && s.Waits == "" && c.Spec.Power != model.PowerOff:
+			found = append(found, Violation{e, "no disk holds claim " + string(name) + ", and nothing says why"})
 		}
 	}
 	return found
