@@ -45,7 +45,7 @@ func newBoot(t *model.Ticket, token model.Sensitive) *boot {
 
 // bootOf returns what a server's present ticket amounts to in a boot.
 func (s *Server) bootOf(t *model.Ticket, number int) *boot {
-	was, _ := s.boots.get(t.UUID)
+	was, _ := s.boots.Get(t.UUID)
 	if was != nil && was.ticket == t && was.number == number {
 		return was
 	}
@@ -59,7 +59,7 @@ func (s *Server) bootOf(t *model.Ticket, number int) *boot {
 	default:
 		b.former = append([]*boot{{ticket: was.ticket, token: was.token}}, was.former[:min(len(was.former), maxFormer-1)]...)
 	}
-	s.boots.put(t.UUID, b, 1)
+	s.boots.Put(t.UUID, b, 1)
 	return b
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -61,7 +62,7 @@ func (s *Server) serveCached(r *request, want wanted) {
 		r.unavailable("too many images are being loaded at present")
 		return
 	case err != nil:
-		s.log.Warn("image layer cannot be fetched", "server", want.ticket.Server, "err", clean(err.Error()))
+		s.log.Warn("image layer cannot be fetched", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
 		r.refuse(http.StatusBadGateway, "the registry does not give this layer at present; Ingot's log says why")
 		return
 	}
@@ -73,7 +74,7 @@ func (s *Server) serveCached(r *request, want wanted) {
 	http.ServeContent(&r.w, r.Request, "", time.Time{}, blob)
 	s.metrics.imageBytes.Add(float64(r.w.sent))
 	if err := blob.Err(); err != nil && r.Context().Err() == nil {
-		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", clean(err.Error()))
+		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
 		panic(http.ErrAbortHandler)
 	}
 }

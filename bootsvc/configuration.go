@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -20,7 +21,7 @@ func (s *Server) serveIgnition(r *request) {
 // booted a UKI or asks by DHCP: it must be the server beyond doubt.
 func (s *Server) serveNoToken(r *request) {
 	var offer model.Offer
-	id, known := machineID(r.args[0])
+	id, known := syntax.MachineID(r.args[0])
 	if known {
 		offer, known = s.offer(r, id)
 	}

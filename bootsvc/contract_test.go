@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/bootsvc/tftp"
 	"ingot/model"
 )
@@ -24,7 +24,7 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	files := loaders(t, "undionly.kpxe", "ipxe-ia32.efi", "ipxe.efi", "snp-arm32.efi", "snp-arm64.efi", "snp-riscv32.efi", "snp-riscv64.efi", "snp-loong64.efi")
 	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/both", "1", ocitest.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")})
+	ref, _, err := oci.Push("os/both", "1", ociserver.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -81,7 +82,7 @@ func (r *request) identifiers() []string {
 		}
 		if addr, err := netip.ParseAddr(text); err == nil {
 			who = append(who, addr.Unmap().WithZone("").String())
-		} else if mac, ok := machineID(text); ok && len(mac) == len("00:00:00:00:00:00") {
+		} else if mac, ok := syntax.MachineID(text); ok && len(mac) == len("00:00:00:00:00:00") {
 			who = append(who, mac)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"regexp"
-	"strings"
 
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -69,8 +69,8 @@ type IgnitionOptions struct {
 // concurrent use.
 type Ignition struct {
 	probe  *document
-	marks  marks                           // of claims
-	claims *lru[[sha256.Size]byte, *claim] // by source
+	marks  marks                                 // of claims
+	claims *lru.Cache[[sha256.Size]byte, *claim] // by source
 }
 
 // claim is the outcome of preparing one source.
@@ -89,7 +89,7 @@ func NewIgnition(o IgnitionOptions) (*Ignition, error) {
 	return &Ignition{
 		probe:  probe,
 		marks:  newMarks(fieldBootStateURL, fieldUUID),
-		claims: newLRU[[sha256.Size]byte, *claim](claimCacheSize),
+		claims: lru.New[[sha256.Size]byte, *claim](claimCacheSize),
 	}, nil
 }
 
@@ -111,7 +111,7 @@ func (g *Ignition) document(b ClaimBoot) (string, error) {
 // remembered too, or a wrong source would cost its translation on every plan.
 func (g *Ignition) prepared(source, format string) *claim {
 	key := sha256.Sum256([]byte(format + "\x00" + source))
-	if c, ok := g.claims.get(key); ok {
+	if c, ok := g.claims.Get(key); ok {
 		return c
 	}
 	c := &claim{}
@@ -120,7 +120,7 @@ func (g *Ignition) prepared(source, format string) *claim {
 	if c.doc != nil {
 		cost += c.doc.size
 	}
-	g.claims.put(key, c, cost)
+	g.claims.Put(key, c, cost)
 	return c
 }
 
@@ -165,26 +165,13 @@ func (g *Ignition) additions(version string) []byte {
 	return raw
 }
 
-// plainURLPattern is a URL made of characters that mean nothing to JSON, YAML, systemd, a
-// shell or iPXE, so that it cannot become anything but what it is.
-var plainURLPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
-
 // checkFill refuses a URL or UUID that is not plain.
 func checkFill(url, uuid string) error {
 	switch {
-	case len(url) > 2048 || !plainURLPattern.MatchString(url):
+	case !syntax.URL(url):
 		return fmt.Errorf("the URL to report to must be http or https with a host and a plain path of letters, digits and . _ ~ -")
-	case !validUUID(uuid):
-		return fmt.Errorf("%q is not a canonical system UUID", clean(uuid))
+	case !syntax.UUID(uuid):
+		return fmt.Errorf("%q is not a canonical system UUID", syntax.Printable(uuid))
 	}
 	return nil
 }
-
-// validUUID reports whether s is a UUID of 36 characters in lower case.
-func validUUID(s string) bool {
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
-		isHex(s[:8]) && isHex(s[9:13]) && isHex(s[14:18]) && isHex(s[19:23]) && isHex(s[24:])
-}
-
-// trimURL returns a base URL without a slash at its end.
-func trimURL(s string) string { return strings.TrimRight(s, "/") }

@@ -18,6 +18,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/google/go-cmp/cmp"
 
+	"ingot/bootsvc/internal/lru"
 	"ingot/model"
 )
 
@@ -344,7 +345,7 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 
 func TestClaimBoundsItsMemory(t *testing.T) {
 	g := newIgnition(t, IgnitionOptions{})
-	g.claims = newLRU[[sha256.Size]byte, *claim](256 << 10)
+	g.claims = lru.New[[sha256.Size]byte, *claim](256 << 10)
 	filler := strings.Repeat("x", 20<<10)
 	for n := range 20 {
 		source := fmt.Sprintf(`{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%d%s"}}]}}`, n, filler)
@@ -352,8 +353,8 @@ func TestClaimBoundsItsMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if g.claims.cost > 256<<10 || len(g.claims.items) != g.claims.order.Len() || len(g.claims.items) < 10 {
-		t.Errorf("%d sources of %d bytes are kept", len(g.claims.items), g.claims.cost)
+	if kept, bytes := g.claims.Size(); bytes > 256<<10 || kept < 10 {
+		t.Errorf("%d sources of %d bytes are kept", kept, bytes)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -106,7 +108,7 @@ type Images struct {
 	asking    singleflight.Group
 	life      context.Context // ends with Close
 	end       context.CancelFunc
-	known     *lru[imageKey, model.PinnedImage] // what references meant last
+	known     *lru.Cache[imageKey, model.PinnedImage] // what references meant last
 }
 
 // imageKey is what a resolution depends on.
@@ -120,7 +122,7 @@ func NewImages(o ImageOptions) (*Images, error) {
 		timeout: o.Timeout,
 		log:     logger(o.Log),
 		metrics: newImageMetrics(o.Registerer),
-		known:   newLRU[imageKey, model.PinnedImage](256),
+		known:   lru.New[imageKey, model.PinnedImage](256),
 	}
 	i.life, i.end = context.WithCancel(context.Background())
 	if i.before == nil {
@@ -185,7 +187,7 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 		return model.PinnedImage{}, err
 	}
 	key := imageKey{r.String(), architecture}
-	if img, ok := i.known.get(key); ok && r.Digest != "" {
+	if img, ok := i.known.Get(key); ok && r.Digest != "" {
 		return img, nil
 	}
 	// It goes on when who asked first leaves, for others wait for the same.
@@ -206,7 +208,7 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 	case a := <-answer:
 		img, _ := a.Val.(model.PinnedImage)
 		if a.Err == nil {
-			i.known.put(key, img, 1)
+			i.known.Put(key, img, 1)
 		}
 		return img, a.Err
 	}
@@ -219,7 +221,7 @@ func (i *Images) recall(ref, architecture string, why *ImageError) (model.Pinned
 	if err != nil || why.Reason != ReasonUnreachable {
 		return model.PinnedImage{}, why
 	}
-	img, ok := i.known.get(imageKey{r.String(), architecture})
+	img, ok := i.known.Get(imageKey{r.String(), architecture})
 	if !ok {
 		img, ok = i.before(ref, architecture)
 	}
@@ -296,7 +298,7 @@ func (i *Images) explain(ref string, err error) *ImageError {
 	default:
 		e = unreachable("the registry", err)
 	}
-	e.Ref = clean(ref)
+	e.Ref = syntax.Printable(ref)
 	return e
 }
 
@@ -337,7 +339,9 @@ func unreachable(who string, err error) *ImageError {
 var urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"]+`)
 
 // withoutURLs returns an error's text for people.
-func withoutURLs(err error) string { return clean(urls.ReplaceAllString(err.Error(), "(a URL)")) }
+func withoutURLs(err error) string {
+	return syntax.Printable(urls.ReplaceAllString(err.Error(), "(a URL)"))
+}
 
 // logger returns log, or one that discards.
 func logger(log *slog.Logger) *slog.Logger {

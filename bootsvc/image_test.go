@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
 
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -27,25 +27,25 @@ func TestResolve(t *testing.T) {
 	images := newImages(t, ImageOptions{})
 	name := reg.Host() + "/os"
 	plain, plainSum, _ := reg.PushBootImage("os", "1", []byte("kernel"), []byte("initrd"), []byte("squashfs"))
-	_, _, _ = reg.Push("os", "live", ocitest.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd")})
-	_, _, _ = reg.Push("os", "uki", ocitest.Image{UKI: []byte("uki")})
+	_, _, _ = reg.Push("os", "live", ociserver.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd")})
+	_, _, _ = reg.Push("os", "uki", ociserver.Image{UKI: []byte("uki")})
 	_, _, _ = reg.Push("os", "multi",
-		ocitest.Image{Architecture: "amd64", Kernel: []byte("k64"), Initrd: []byte("i64")},
-		ocitest.Image{Architecture: "arm64", Kernel: []byte("karm"), Initrd: []byte("iarm")})
-	kernel, initrd := layer(ocitest.MediaKernel, "kernel"), layer(ocitest.MediaInitrd, "initrd")
+		ociserver.Image{Architecture: "amd64", Kernel: []byte("k64"), Initrd: []byte("i64")},
+		ociserver.Image{Architecture: "arm64", Kernel: []byte("karm"), Initrd: []byte("iarm")})
+	kernel, initrd := layer(ociserver.MediaKernel, "kernel"), layer(ociserver.MediaInitrd, "initrd")
 
 	for title, tc := range map[string]struct {
 		ref, arch string
 		want      model.PinnedImage
 	}{
 		"a tag is pinned by digest": {plain, "amd64", model.PinnedImage{
-			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ocitest.MediaSquashfs, "squashfs")}},
+			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ociserver.MediaSquashfs, "squashfs")}},
 		"I01: the digest wins over a tag that is elsewhere": {name + ":live@" + plainSum, "amd64", model.PinnedImage{
-			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ocitest.MediaSquashfs, "squashfs")}},
+			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ociserver.MediaSquashfs, "squashfs")}},
 		"I05: squashfs may be absent":           {name + ":live", "amd64", model.PinnedImage{Kernel: kernel, Initrd: initrd}},
-		"a UKI alone is an image":               {name + ":uki", "amd64", model.PinnedImage{UKI: layer(ocitest.MediaUKI, "uki")}},
-		"I03: an index is read by architecture": {name + ":multi", "arm64", model.PinnedImage{Kernel: layer(ocitest.MediaKernel, "karm"), Initrd: layer(ocitest.MediaInitrd, "iarm")}},
-		"I03: the plain variant may be named":   {name + ":multi", "arm64/v8", model.PinnedImage{Kernel: layer(ocitest.MediaKernel, "karm"), Initrd: layer(ocitest.MediaInitrd, "iarm")}},
+		"a UKI alone is an image":               {name + ":uki", "amd64", model.PinnedImage{UKI: layer(ociserver.MediaUKI, "uki")}},
+		"I03: an index is read by architecture": {name + ":multi", "arm64", model.PinnedImage{Kernel: layer(ociserver.MediaKernel, "karm"), Initrd: layer(ociserver.MediaInitrd, "iarm")}},
+		"I03: the plain variant may be named":   {name + ":multi", "arm64/v8", model.PinnedImage{Kernel: layer(ociserver.MediaKernel, "karm"), Initrd: layer(ociserver.MediaInitrd, "iarm")}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := images.Resolve(t.Context(), tc.ref, tc.arch)
@@ -66,9 +66,9 @@ func TestResolve(t *testing.T) {
 type object = map[string]any
 
 // pushLayers keeps a manifest with layers of these media types.
-func pushLayers(t *testing.T, reg *ocitest.Registry, manifestType string, mediaTypes ...string) ocitest.Descriptor {
+func pushLayers(t *testing.T, reg *ociserver.Registry, manifestType string, mediaTypes ...string) ociserver.Descriptor {
 	t.Helper()
-	var layers []ocitest.Descriptor
+	var layers []ociserver.Descriptor
 	for n, mt := range mediaTypes {
 		layers = append(layers, reg.PushBlob("os", mt, fmt.Appendf(nil, "%s %d", mt, n)))
 	}
@@ -79,7 +79,7 @@ func pushLayers(t *testing.T, reg *ocitest.Registry, manifestType string, mediaT
 	return d
 }
 
-func pushIndex(t *testing.T, reg *ocitest.Registry, mediaType string, entries ...ocitest.Descriptor) ocitest.Descriptor {
+func pushIndex(t *testing.T, reg *ociserver.Registry, mediaType string, entries ...ociserver.Descriptor) ociserver.Descriptor {
 	t.Helper()
 	d, err := reg.PushManifest("os", mediaType, object{"schemaVersion": 2, "mediaType": mediaType, "manifests": entries})
 	if err != nil {
@@ -89,13 +89,13 @@ func pushIndex(t *testing.T, reg *ocitest.Registry, mediaType string, entries ..
 }
 
 // descriptorOf describes a layer that is not pushed.
-func descriptorOf(mediaType, content string) ocitest.Descriptor {
+func descriptorOf(mediaType, content string) ociserver.Descriptor {
 	l := layer(mediaType, content)
-	return ocitest.Descriptor{MediaType: mediaType, Digest: l.Digest, Size: l.Size}
+	return ociserver.Descriptor{MediaType: mediaType, Digest: l.Digest, Size: l.Size}
 }
 
 // pushManifest keeps a manifest of layers.
-func pushManifest(t *testing.T, reg *ocitest.Registry, layers ...ocitest.Descriptor) ocitest.Descriptor {
+func pushManifest(t *testing.T, reg *ociserver.Registry, layers ...ociserver.Descriptor) ociserver.Descriptor {
 	t.Helper()
 	d, err := reg.PushManifest("os", mediaOCIManifest, object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers})
 	if err != nil {
@@ -104,20 +104,20 @@ func pushManifest(t *testing.T, reg *ocitest.Registry, layers ...ocitest.Descrip
 	return d
 }
 
-func onSystem(d ocitest.Descriptor, architecture, system string) ocitest.Descriptor {
-	d.Platform = &ocitest.Platform{Architecture: architecture, OS: system}
+func onSystem(d ociserver.Descriptor, architecture, system string) ociserver.Descriptor {
+	d.Platform = &ociserver.Platform{Architecture: architecture, OS: system}
 	return d
 }
 
-func on(d ocitest.Descriptor, architecture, variant string) ocitest.Descriptor {
-	d.Platform = &ocitest.Platform{Architecture: architecture, OS: "linux", Variant: variant}
+func on(d ociserver.Descriptor, architecture, variant string) ociserver.Descriptor {
+	d.Platform = &ociserver.Platform{Architecture: architecture, OS: "linux", Variant: variant}
 	return d
 }
 
 func TestResolveChoosesFromIndexes(t *testing.T) {
 	reg := newRegistry(t)
 	images := newImages(t, ImageOptions{})
-	oci := pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaInitrd)
+	oci := pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaInitrd)
 	docker := pushLayers(t, reg, mediaDockerManifest, "application/io.gardenlinux.kernel", "application/io.gardenlinux.initrd", "application/io.gardenlinux.squashfs")
 	annotated := docker
 	annotated.Annotations = map[string]string{"cname": "metal_pxe-amd64", "architecture": "amd64"}
@@ -126,7 +126,7 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 	inner := pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""))
 
 	for title, tc := range map[string]struct {
-		index ocitest.Descriptor
+		index ociserver.Descriptor
 		arch  string
 		want  string // digest, or a part of the error
 	}{
@@ -139,27 +139,27 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 		"I03: a missing architecture is told, with what is":   {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(oci, "arm64", "v8")), "riscv64", "no image for architecture riscv64; the index has amd64, arm64/v8"},
 		"an empty index has no architecture":                  {pushIndex(t, reg, mediaOCIIndex), "amd64", "the index has none"},
 		"an attestation is no image":                          {pushIndex(t, reg, mediaOCIIndex, on(oci, "unknown", "")), "amd64", "the index has none"},
-		"an entry that the registry lacks is told":            {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: sumA, Size: 3}, "amd64", "")), "amd64", "no such repository, tag or digest"},
-		"an entry with a weak digest is refused":              {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: "md5:abc", Size: 3}, "amd64", "")), "amd64", "is not sha256 or sha512"},
-		"an entry larger than any manifest is refused":        {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: sumA, Size: 5 << 20}, "amd64", "")), "amd64", "a size of 5242880 bytes"},
-		"I04: an initramfs that is missing is named":          {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel), "amd64", "no initramfs layer"},
-		"I04: a kernel that is missing is named":              {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaInitrd), "amd64", "no kernel layer"},
+		"an entry that the registry lacks is told":            {pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: sumA, Size: 3}, "amd64", "")), "amd64", "no such repository, tag or digest"},
+		"an entry with a weak digest is refused":              {pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: "md5:abc", Size: 3}, "amd64", "")), "amd64", "is not sha256 or sha512"},
+		"an entry larger than any manifest is refused":        {pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: sumA, Size: 5 << 20}, "amd64", "")), "amd64", "a size of 5242880 bytes"},
+		"I04: an initramfs that is missing is named":          {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel), "amd64", "no initramfs layer"},
+		"I04: a kernel that is missing is named":              {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaInitrd), "amd64", "no kernel layer"},
 		"I04: what an ordinary container image lacks is said": {pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), "amd64", "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip"},
-		"I04: two kernels are one too many":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaKernel, ocitest.MediaInitrd), "amd64", "two kernel layers"},
-		"I13: a kernel packed with zstd is refused":           {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel+"+zstd", ocitest.MediaInitrd), "amd64", "the kernel layer is packed with zstd"},
-		"I13: a layer that is not booted may be packed":       {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaInitrd, "application/vnd.oci.image.layer.v1.tar+zstd"), "amd64", "sha256:"},
-		"I04: what is there is told":                          {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaSquashfs), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, squashfs"},
-		"I04: a squashfs alone is no image":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaSquashfs), "amd64", "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer (application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs"},
-		"I04: a kernel beside a UKI is half an image":         {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaUKI), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, UKI"},
-		"I04: the same kernel twice is one too many":          {pushManifest(t, reg, descriptorOf(ocitest.MediaKernel, "k"), descriptorOf(ocitest.MediaKernel, "k"), descriptorOf(ocitest.MediaInitrd, "i")), "amd64", "two kernel layers"},
-		"I04: a kernel of each vocabulary is one too many":    {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, "application/io.gardenlinux.kernel", ocitest.MediaInitrd), "amd64", "two kernel layers"},
+		"I04: two kernels are one too many":                   {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaKernel, ociserver.MediaInitrd), "amd64", "two kernel layers"},
+		"I13: a kernel packed with zstd is refused":           {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel+"+zstd", ociserver.MediaInitrd), "amd64", "the kernel layer is packed with zstd"},
+		"I13: a layer that is not booted may be packed":       {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaInitrd, "application/vnd.oci.image.layer.v1.tar+zstd"), "amd64", "sha256:"},
+		"I04: what is there is told":                          {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaSquashfs), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, squashfs"},
+		"I04: a squashfs alone is no image":                   {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaSquashfs), "amd64", "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer (application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs"},
+		"I04: a kernel beside a UKI is half an image":         {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaUKI), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, UKI"},
+		"I04: the same kernel twice is one too many":          {pushManifest(t, reg, descriptorOf(ociserver.MediaKernel, "k"), descriptorOf(ociserver.MediaKernel, "k"), descriptorOf(ociserver.MediaInitrd, "i")), "amd64", "two kernel layers"},
+		"I04: a kernel of each vocabulary is one too many":    {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, "application/io.gardenlinux.kernel", ociserver.MediaInitrd), "amd64", "two kernel layers"},
 		"I03: of two entries alike the first is meant":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(docker, "amd64", "")), "amd64", oci.Digest},
 		"I03: arm64 is arm64/v8":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v8")), "arm64", oci.Digest},
 		"I03: arm64/v8 is arm64":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "")), "arm64/v8", oci.Digest},
 		"I03: arm64/v9 is not":                                {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v9")), "arm64", "the index has arm64/v9"},
 		"I03: another system is not what is booted":           {pushIndex(t, reg, mediaOCIIndex, onSystem(oci, "amd64", "windows")), "amd64", "no image for architecture amd64; the index has windows/amd64"},
 		"I03: entries without a platform are told":            {pushIndex(t, reg, mediaOCIIndex, oci, docker), "amd64", "the index has an entry without a platform"},
-		"a foreign media type is refused":                     {pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ocitest.MediaKernel), "amd64", "neither an image manifest nor an index"},
+		"a foreign media type is refused":                     {pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ociserver.MediaKernel), "amd64", "neither an image manifest nor an index"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			img, err := images.Resolve(t.Context(), reg.Host()+"/os@"+tc.index.Digest, tc.arch)
@@ -183,15 +183,15 @@ func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		"a layer outside the registry":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
-		"a layer beyond 32 GiB":          {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
-		"a layer of no size":             {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
+		"a layer outside the registry":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
+		"a layer beyond 32 GiB":          {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
+		"a layer of no size":             {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
 		"a manifest that is two things":  {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
 		"what is not JSON":               {`<html>`, "not JSON"},
-		"a layer of less than nothing":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":-1}]}`, "a size of -1"},
-		"a layer of an absurd size":      {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":99999999999999999999}]}`, "not JSON of the expected form"},
-		"an algorithm that is not known": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]}`, "the kernel layer: digest"},
-		"a digest that is a path":        {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"sha256:../../x","size":1}]}`, "the kernel layer: digest"},
+		"a layer of less than nothing":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":-1}]}`, "a size of -1"},
+		"a layer of an absurd size":      {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":99999999999999999999}]}`, "not JSON of the expected form"},
+		"an algorithm that is not known": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]}`, "the kernel layer: digest"},
+		"a digest that is a path":        {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"sha256:../../x","size":1}]}`, "the kernel layer: digest"},
 		"more entries than any image":    {`{"mediaType":"` + mediaOCIManifest + `","layers":[` + strings.Repeat("{},", 1000) + `{}]}`, "more than 1000 entries"},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -158,7 +159,7 @@ func (f credentialsFile) decode(name string, entry dockerAuth) (credential, erro
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(entry.Auth), "="))
 	username, password, ok := strings.Cut(string(plain), ":")
 	if err != nil || !ok {
-		return credential{}, fmt.Errorf("boot.credentialsFile: %s, entry %s: %w", f.path, clean(name), errAuthField)
+		return credential{}, fmt.Errorf("boot.credentialsFile: %s, entry %s: %w", f.path, syntax.Printable(name), errAuthField)
 	}
 	c.username, c.password = username, model.NewSensitive(strings.TrimRight(password, "\x00"))
 	return c, nil

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -34,7 +36,7 @@ type login struct {
 	registry    *http.Client
 	tokens      *http.Client
 	credentials credentialsFile
-	grants      *lru[string, grant] // by registry/repository
+	grants      *lru.Cache[string, grant] // by registry/repository
 	now         func() time.Time
 }
 
@@ -50,7 +52,7 @@ func newLogin(transport http.RoundTripper, credentials credentialsFile) *login {
 		registry:    &http.Client{Transport: transport, CheckRedirect: strip},
 		tokens:      &http.Client{Transport: transport, CheckRedirect: stay},
 		credentials: credentials,
-		grants:      newLRU[string, grant](256),
+		grants:      lru.New[string, grant](256),
 		now:         time.Now,
 	}
 }
@@ -58,7 +60,7 @@ func newLogin(transport http.RoundTripper, credentials credentialsFile) *login {
 // do sends a request that is about r. When the registry asks for it, do logs in and sends
 // it once more.
 func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
-	if g, ok := l.grants.get(r.Name()); ok && l.now().Before(g.until) {
+	if g, ok := l.grants.Get(r.Name()); ok && l.now().Before(g.until) {
 		req.Header.Set("Authorization", g.authorization.Reveal())
 	}
 	resp, err := l.registry.Do(req)
@@ -75,7 +77,7 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 	again.Header.Set("Authorization", g.authorization.Reveal())
 	resp, err = l.registry.Do(again)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || !sameOrigin(req.URL, resp.Request.URL) {
-		l.grants.put(r.Name(), g, 1)
+		l.grants.Put(r.Name(), g, 1)
 		return resp, err
 	}
 	registry = isRegistry(resp)
@@ -148,7 +150,7 @@ func realmOf(realm string, registry *url.URL) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.User != nil:
 		return nil, unauthorized("the registry names no token server that can be understood")
 	case u.Scheme != "https" && (u.Scheme != "http" || registry.Scheme != "http"):
-		return nil, unauthorized("the registry's token server %s is not spoken to by TLS, so no credentials are sent there", clean(u.Host))
+		return nil, unauthorized("the registry's token server %s is not spoken to by TLS, so no credentials are sent there", syntax.Printable(u.Host))
 	}
 	u.Fragment = ""
 	return u, nil
@@ -182,7 +184,7 @@ func tokenRequest(ctx context.Context, realm *url.URL, service, scope string, c 
 // token asks a token server for a token, and for how long it is good.
 func (l *login) token(req *http.Request, r Reference, anonymous bool) (model.Sensitive, time.Duration, error) {
 	var none model.Sensitive
-	host := clean(req.URL.Host)
+	host := syntax.Printable(req.URL.Host)
 	req.Header.Set("User-Agent", userAgent)
 	resp, err := l.tokens.Do(req)
 	if err != nil {

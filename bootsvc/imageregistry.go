@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -61,7 +62,7 @@ func (i *Images) get(ctx context.Context, r Reference, path string, header http.
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		resp.Body.Close()
-		return nil, invalid("the registry sent it compressed (Content-Encoding %s), which was not asked for", clean(coding))
+		return nil, invalid("the registry sent it compressed (Content-Encoding %s), which was not asked for", syntax.Printable(coding))
 	}
 	return resp, nil
 }
@@ -131,7 +132,7 @@ func manifestDigest(raw []byte, at, told string) (string, error) {
 		return digest.FromBytes(raw).String(), nil
 	}
 	if !validDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
-		return "", invalid("the registry sent a manifest that does not have its digest %s", clean(sum.String()))
+		return "", invalid("the registry sent a manifest that does not have its digest %s", syntax.Printable(sum.String()))
 	}
 	return sum.String(), nil
 }

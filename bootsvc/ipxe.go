@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -163,9 +164,9 @@ var queryEscapes = [256]string{':': "%3A", '/': "%2F", '[': "%5B", ']': "%5D"}
 func checkTicket(t *model.Ticket, token model.Sensitive) error {
 	img := &t.Image
 	switch {
-	case !validUUID(t.UUID):
+	case !syntax.UUID(t.UUID):
 		return errors.New("its UUID is not canonical")
-	case !validToken(token.Reveal()):
+	case !syntax.Token(token.Reveal()):
 		return errors.New("its token is not made of lower-case letters and digits")
 	case !validName(img.Repository) || !validDigest(img.Digest):
 		return errors.New("its image is not pinned by repository and digest")
@@ -186,19 +187,6 @@ func layersOf(img *model.PinnedImage) [4]*model.Layer {
 	return [4]*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI}
 }
 
-// validToken reports whether s is made as boot tickets' tokens are.
-func validToken(s string) bool {
-	if len(s) < 16 || len(s) > 64 {
-		return false
-	}
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
-}
-
 // validName reports whether s can be registry/repository: nothing in it means
 // anything to iPXE or a URL.
 func validName(s string) bool {
@@ -211,25 +199,6 @@ func validName(s string) bool {
 		}
 	}
 	return len(s) > 2 && len(s) <= maxReference && strings.Contains(s, "/") && !strings.Contains(s, "..") && !strings.Contains(s, "//")
-}
-
-// machineID returns the canonical form of the last element of an iPXE path: a
-// UUID of any case, or a MAC address.
-func machineID(s string) (string, bool) {
-	id := strings.ToLower(s)
-	if validUUID(id) {
-		return id, true
-	}
-	if len(id) != 17 {
-		return "", false
-	}
-	id = strings.ReplaceAll(id, "-", ":")
-	for i := range 6 {
-		if !isHex(id[3*i:3*i+2]) || i < 5 && id[3*i+2] != ':' {
-			return "", false
-		}
-	}
-	return id, true
 }
 
 // blankUUID reports whether id, in lower case, is what firmware shows that has no UUID.

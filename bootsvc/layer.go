@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -107,7 +108,7 @@ type layerAsker struct {
 // that asks. Firmware that was told a UKI's path by somebody else's DHCP
 // server is neither.
 func (s *Server) layerAsker(r *request) layerAsker {
-	if id, ok := machineID(r.URL.Query().Get("uuid")); ok {
+	if id, ok := syntax.MachineID(r.URL.Query().Get("uuid")); ok {
 		offer, known := s.offer(r, id)
 		return layerAsker{offer, true, known}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -104,7 +104,7 @@ func TestALoaderIsServedToWhoIsNotKnown(t *testing.T) {
 func TestAUKIShowsHowItWasFetched(t *testing.T) {
 	oci := newRegistry(t)
 	uki := pattern(1000, 9)
-	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{UKI: uki})
+	ref, _, err := oci.Push("os/uki", "1", ociserver.Image{UKI: uki})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -208,9 +208,9 @@ func newImages(t *testing.T, o ImageOptions) *Images {
 	return i
 }
 
-func newRegistry(t *testing.T) *ocitest.Registry {
+func newRegistry(t *testing.T) *ociserver.Registry {
 	t.Helper()
-	r, err := ocitest.New()
+	r, err := ociserver.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func newRegistry(t *testing.T) *ocitest.Registry {
 
 // front serves a registry through wrap, on an address of its own, which it
 // returns as host:port.
-func front(t *testing.T, r *ocitest.Registry, wrap func(http.Handler) http.Handler) string {
+func front(t *testing.T, r *ociserver.Registry, wrap func(http.Handler) http.Handler) string {
 	t.Helper()
 	srv := httptest.NewServer(wrap(r.Handler()))
 	t.Cleanup(srv.Close)

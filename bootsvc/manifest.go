@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -81,7 +82,7 @@ func parseManifest(body []byte, contentType string) (manifest, error) {
 		if mediaType == "text/html" {
 			return manifest{}, invalid("the registry sent a web page instead of a manifest: see whether a login page or a proxy stands before it")
 		}
-		return manifest{}, invalid("the manifest is not JSON of the expected form: %s", clean(err.Error()))
+		return manifest{}, invalid("the manifest is not JSON of the expected form: %s", syntax.Printable(err.Error()))
 	}
 	if m.MediaType == "" {
 		m.MediaType = mediaType
@@ -92,7 +93,7 @@ func parseManifest(body []byte, contentType string) (manifest, error) {
 	case len(m.Manifests) > maxEntries || len(m.Layers) > maxEntries:
 		return manifest{}, invalid("the manifest has more than %d entries", maxEntries)
 	case !slices.Contains(manifestTypes, m.MediaType):
-		return manifest{}, invalid("media type %q is neither an image manifest nor an index", clean(m.MediaType))
+		return manifest{}, invalid("media type %q is neither an image manifest nor an index", syntax.Printable(m.MediaType))
 	}
 	return m, nil
 }
@@ -163,9 +164,9 @@ func (m manifest) architectures() string {
 		case d.Platform == nil && d.Annotations["architecture"] == "":
 			have = append(have, "an entry without a platform")
 		case d.Platform != nil && d.Platform.Architecture != "" && d.Platform.Architecture != "unknown":
-			have = append(have, clean(d.Platform.String()))
+			have = append(have, syntax.Printable(d.Platform.String()))
 		case d.Annotations["architecture"] != "":
-			have = append(have, clean(d.Annotations["architecture"]))
+			have = append(have, syntax.Printable(d.Annotations["architecture"]))
 		}
 	}
 	slices.Sort(have)
@@ -182,7 +183,7 @@ func (m manifest) pin() (model.PinnedImage, error) {
 	for _, d := range m.Layers {
 		part, name := layerOf(&img, d.MediaType)
 		if plain, packing, packed := packedLayer(d.MediaType); packed {
-			return model.PinnedImage{}, invalid("the %s layer is packed with %s (%s); it must be pushed as it boots, as %s", plain, packing, clean(d.MediaType), strings.TrimSuffix(d.MediaType, "+"+packing))
+			return model.PinnedImage{}, invalid("the %s layer is packed with %s (%s); it must be pushed as it boots, as %s", plain, packing, syntax.Printable(d.MediaType), strings.TrimSuffix(d.MediaType, "+"+packing))
 		}
 		if part == nil {
 			continue
@@ -258,7 +259,7 @@ func (m manifest) has(img model.PinnedImage) string {
 func (m manifest) mediaTypes() string {
 	var have []string
 	for _, d := range m.Layers[:min(len(m.Layers), 8)] {
-		have = append(have, clean(d.MediaType))
+		have = append(have, syntax.Printable(d.MediaType))
 	}
 	if len(have) == 0 {
 		return "none"
@@ -270,25 +271,11 @@ func (m manifest) mediaTypes() string {
 func checkEntry(d descriptor, limit int64) error {
 	switch {
 	case !validDigest(d.Digest):
-		return invalid("digest %q is not sha256 or sha512 in lower-case hexadecimal", clean(d.Digest))
+		return invalid("digest %q is not sha256 or sha512 in lower-case hexadecimal", syntax.Printable(d.Digest))
 	case d.Size <= 0 || d.Size > limit:
 		return invalid("a size of %d bytes is not within 1 and %d", d.Size, limit)
 	case len(d.URLs) > 0:
 		return invalid("it is a foreign layer, kept outside the registry; such are not fetched")
 	}
 	return nil
-}
-
-// clean makes a foreign text fit for an error: printable and short.
-func clean(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r > 0x7e {
-			return '?'
-		}
-		return r
-	}, s)
-	if len(s) > 200 {
-		return s[:200] + "…"
-	}
-	return s
 }

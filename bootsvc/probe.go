@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/template"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -41,11 +42,11 @@ func (g *Ignition) Probe(b ProbeBoot) (model.Sensitive, error) {
 
 // probeFlags returns metalprobe's command line.
 func probeFlags(b ProbeBoot) (string, error) {
-	base := trimURL(b.RegistryURL)
+	base := strings.TrimRight(b.RegistryURL, "/")
 	if err := checkFill(base, b.UUID); err != nil {
 		return "", err
 	}
-	if !validToken(b.Token.Reveal()) {
+	if !syntax.Token(b.Token.Reveal()) {
 		return "", errors.New("the boot ticket's token is not made of lower-case letters and digits")
 	}
 	url := base + "/r/" + b.Token.Reveal()
@@ -58,10 +59,10 @@ func probeFlags(b ProbeBoot) (string, error) {
 		case model.CleanupNone, model.CleanupQuick, model.CleanupSecure:
 			return flags + " --wipe=" + b.CleanupMode + " --report-url=" + url + "/wipe", nil
 		}
-		return "", fmt.Errorf("cleanup mode %q is not none, quick or secure", clean(b.CleanupMode))
+		return "", fmt.Errorf("cleanup mode %q is not none, quick or secure", syntax.Printable(b.CleanupMode))
 	case model.PurposeClaim:
 	}
-	return "", fmt.Errorf("purpose %q boots no probe", clean(string(b.Purpose)))
+	return "", fmt.Errorf("purpose %q boots no probe", syntax.Printable(string(b.Purpose)))
 }
 
 // newProbeDocument translates the probe's template, which costs milliseconds, so

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ingot/bootsvc/internal/syntax"
 )
 
 // dockerHub is the registry of references that name none.
@@ -173,19 +175,9 @@ func validDigest(s string) bool {
 	algorithm, sum, _ := strings.Cut(s, ":")
 	switch algorithm {
 	case "sha256":
-		return len(sum) == 64 && isHex(sum)
+		return len(sum) == 64 && syntax.Hex(sum)
 	case "sha512":
-		return len(sum) == 128 && isHex(sum)
+		return len(sum) == 128 && syntax.Hex(sum)
 	}
 	return false
-}
-
-// isHex reports whether s is made of lower-case hexadecimal digits.
-func isHex(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

@@ -3,6 +3,7 @@ package bootsvc
 import (
 	"net/http"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
@@ -11,7 +12,7 @@ func (s *Server) serveChain(r *request) { r.text(chainScript(s.baseFor(r))) }
 // serveScript answers with the script of one machine. That it was served is noted
 // first: a server that cannot remember it must not boot anybody.
 func (s *Server) serveScript(r *request) {
-	id, ok := machineID(r.args[0])
+	id, ok := syntax.MachineID(r.args[0])
 	if !ok {
 		r.refuse(http.StatusNotFound, "this is neither a system UUID nor a MAC address")
 		return

@@ -7,11 +7,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -89,7 +92,7 @@ type Server struct {
 	bindings   netboot.Bindings
 	settle     func(context.Context)
 	diskBoot   func(model.ServerName) DiskBoot
-	boots      *lru[string, *boot] // by UUID
+	boots      *lru.Cache[string, *boot] // by UUID
 	scripts    *netboot.Guard
 	complaints *complaints
 	stall      time.Duration
@@ -101,9 +104,9 @@ type Server struct {
 // NewServer returns a Server, or an error when the URL cannot stand in a boot
 // script.
 func NewServer(o Options) (*Server, error) {
-	base := trimURL(o.URL)
-	if !plainURLPattern.MatchString(base) {
-		return nil, fmt.Errorf("boot URL %q must be http or https with a host and a plain path of letters, digits and . _ ~ -", clean(o.URL))
+	base := strings.TrimRight(o.URL, "/")
+	if !syntax.URL(base) {
+		return nil, fmt.Errorf("boot URL %q must be http or https with a host and a plain path of letters, digits and . _ ~ -", syntax.Printable(o.URL))
 	}
 	if o.Images != nil && o.Cache == nil {
 		return nil, errors.New("images cannot be served without a cache")
@@ -119,7 +122,7 @@ func NewServer(o Options) (*Server, error) {
 		bindings:   o.Bindings,
 		settle:     o.Settle,
 		diskBoot:   o.DiskBoot,
-		boots:      newLRU[string, *boot](maxBoots),
+		boots:      lru.New[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptGuard(),
 		complaints: newComplaints(),
 		stall:      stall,

@@ -23,7 +23,7 @@ import (
 
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -452,7 +452,7 @@ func TestUKIOverHTTPBoot(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	oci := newRegistry(t)
 	uki := pattern(200_000, 9)
-	ref, _, _ := oci.Push("os/uki", "1", ocitest.Image{UKI: uki})
+	ref, _, _ := oci.Push("os/uki", "1", ociserver.Image{UKI: uki})
 	r := newRack(t, nil, nil)
 	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -52,7 +52,7 @@ func speak(t *testing.T, addr, words string) (*http.Response, string) {
 func everyRoute(t *testing.T) (*rack, []string) {
 	t.Helper()
 	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{Kernel: pattern(200_000, 4), Initrd: pattern(1000, 5), UKI: pattern(300_000, 6)})
+	ref, _, err := oci.Push("os/uki", "1", ociserver.Image{Kernel: pattern(200_000, 4), Initrd: pattern(1000, 5), UKI: pattern(300_000, 6)})
 	if err != nil {
 		t.Fatal(err)
 	}

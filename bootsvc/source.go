@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"ingot/bootsvc/internal/syntax"
+
 	"github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
 	"github.com/coreos/ignition/v2/config/v3_0"
@@ -200,13 +202,13 @@ func known(raw []byte) (ignitionSource, error) {
 
 // jsonError says where JSON is wrong, and not what stands there.
 func jsonError(raw []byte, err error) *SourceError {
-	var syntax *json.SyntaxError
+	var malformed *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	p := SourceProblem{Message: "this is not JSON"}
 	switch {
-	case errors.As(err, &syntax):
-		p.Line, p.Column = position(raw, syntax.Offset)
-		p.Message = "this is not JSON: " + strings.Join(strings.Fields(quoted.ReplaceAllString(syntax.Error(), "")), " ")
+	case errors.As(err, &malformed):
+		p.Line, p.Column = position(raw, malformed.Offset)
+		p.Message = "this is not JSON: " + strings.Join(strings.Fields(quoted.ReplaceAllString(malformed.Error(), "")), " ")
 	case errors.As(err, &kind):
 		p.Line, p.Column = position(raw, kind.Offset)
 		p.Message = fmt.Sprintf("%s must be of type %s", kind.Field, kind.Type)
@@ -310,7 +312,7 @@ func redact(message string, secrets []string) string {
 	for _, s := range secrets {
 		message = strings.ReplaceAll(message, s, "[redacted]")
 	}
-	return clean(message)
+	return syntax.Printable(message)
 }
 
 // scalars returns the values in a source, longest first; keys are not secret. A

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -54,7 +56,7 @@ func (s *Server) offer(r *request, id string) (offer model.Offer, known bool) {
 // bearer returns the boot ticket, which is in use, whose token the path shows, and
 // answers itself when it shows none.
 func (s *Server) bearer(r *request, what model.TicketThing) (model.Offer, bool) {
-	id, ok := machineID(r.args[0])
+	id, ok := syntax.MachineID(r.args[0])
 	if !ok {
 		r.refuse(http.StatusNotFound, "this is not a system UUID")
 		return model.Offer{}, false
@@ -215,20 +217,20 @@ type complaint struct {
 // complaints are those of the last while. It is safe for concurrent use.
 type complaints struct {
 	mu   sync.Mutex
-	last *lru[complaint, time.Time]
+	last *lru.Cache[complaint, time.Time]
 }
 
 func newComplaints() *complaints {
-	return &complaints{last: newLRU[complaint, time.Time](maxComplaints)}
+	return &complaints{last: lru.New[complaint, time.Time](maxComplaints)}
 }
 
 // due reports whether to complain now, and takes it that this is done.
 func (c *complaints) due(about complaint, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if last, ok := c.last.get(about); ok && now.Sub(last) < complainEvery {
+	if last, ok := c.last.Get(about); ok && now.Sub(last) < complainEvery {
 		return false
 	}
-	c.last.put(about, now, 1)
+	c.last.Put(about, now, 1)
 	return true
 }

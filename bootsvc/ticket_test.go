@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -40,7 +40,7 @@ func newSegment(t *testing.T) *segment {
 		o.Clock = func() time.Time { return s.now }
 	})
 	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
+	ref, _, err := oci.Push("os/uki", "1", ociserver.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	for n := range 3 * maxComplaints {
 		c.due(complaint{model.ServerName(fmt.Sprint(n)), model.RefusedSpent}, s.now)
 	}
-	if n := len(c.last.items); n != maxComplaints {
+	if n, _ := c.last.Size(); n != maxComplaints {
 		t.Errorf("%d complaints are remembered", n)
 	}
 }

@@ -1,6 +1,6 @@
-// Package ocitest is a small OCI registry in memory that serves boot images, for
+// Package ociserver is a small OCI registry in memory that serves boot images, for
 // the demo and for tests. It hashes a blob when it is pushed and never again.
-package ocitest
+package ociserver
 
 import (
 	"bytes"

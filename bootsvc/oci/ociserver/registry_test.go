@@ -1,4 +1,4 @@
-package ocitest
+package ociserver
 
 import (
 	"io"
