@@ -1,7 +1,6 @@
 package bootsvc
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,53 +9,15 @@ import (
 
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/internal/syntax"
-	"ingot/model"
+	"ingot/bootsvc/oci"
 )
 
 // piece is how much of a file the kernel sends before the client's time is extended.
 const piece = 1 << 20
 
-// Prefetch brings the layers of an image into a cache, so that no server that boots
-// it waits for its registry. Its error wraps imagecache.ErrNoRoom when layers will
-// have to be streamed, which does not keep a server from booting.
-func (i *Images) Prefetch(ctx context.Context, cache *imagecache.Cache, img model.PinnedImage) error {
-	refs := make(map[imagecache.Key]Reference)
-	var keys []imagecache.Key
-	for _, layer := range layersOf(&img) {
-		if layer == nil {
-			continue
-		}
-		ref, err := ParseReference(img.Repository + "@" + layer.Digest)
-		if err != nil {
-			return err
-		}
-		key := cacheKey(ref, layer)
-		refs[key] = ref
-		keys = append(keys, key)
-	}
-	return cache.Prefetch(ctx, keys, func(key imagecache.Key) imagecache.Fetch {
-		return i.fetch(refs[key], &model.Layer{Digest: key.Digest, Size: key.Size})
-	})
-}
-
-func cacheKey(ref Reference, layer *model.Layer) imagecache.Key {
-	return imagecache.Key{Digest: layer.Digest, Size: layer.Size, From: ref.Name()}
-}
-
-// fetch returns how the cache fetches a layer.
-func (i *Images) fetch(ref Reference, layer *model.Layer) imagecache.Fetch {
-	return func(ctx context.Context, offset int64) (io.ReadCloser, error) {
-		body, err := i.openAt(ctx, ref, layer, offset)
-		if err != nil && !errors.Is(err, imagecache.ErrNoOffset) {
-			return nil, i.told(ref.String(), i.explain(ref.String(), &askError{err}))
-		}
-		return body, err
-	}
-}
-
 // serveCached answers with a layer from the cache.
 func (s *Server) serveCached(r *request, want wanted) {
-	blob, err := s.cache.Get(r.Context(), cacheKey(want.ref, want.layer), s.images.fetch(want.ref, want.layer))
+	blob, err := s.cache.Get(r.Context(), oci.CacheKey(want.ref, want.layer), s.images.Fetch(want.ref, want.layer))
 	switch {
 	case errors.Is(err, imagecache.ErrBusy):
 		r.unavailable("too many images are being loaded at present")

@@ -7,6 +7,7 @@ import (
 
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -168,37 +169,17 @@ func checkTicket(t *model.Ticket, token model.Sensitive) error {
 		return errors.New("its UUID is not canonical")
 	case !syntax.Token(token.Reveal()):
 		return errors.New("its token is not made of lower-case letters and digits")
-	case !validName(img.Repository) || !validDigest(img.Digest):
+	case !oci.ValidName(img.Repository) || !oci.ValidDigest(img.Digest):
 		return errors.New("its image is not pinned by repository and digest")
 	case (img.Kernel == nil || img.Initrd == nil) && img.UKI == nil:
 		return errors.New("its image has neither kernel and initramfs nor UKI")
 	}
-	for _, l := range layersOf(img) {
-		if l != nil && (!validDigest(l.Digest) || l.Size <= 0) {
+	for _, l := range oci.Layers(img) {
+		if l != nil && (!oci.ValidDigest(l.Digest) || l.Size <= 0) {
 			return errors.New("its image has a layer without digest or size")
 		}
 	}
 	return nil
-}
-
-// layersOf returns an image's layers in the order in which they are booted; those
-// that it lacks are nil.
-func layersOf(img *model.PinnedImage) [4]*model.Layer {
-	return [4]*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI}
-}
-
-// validName reports whether s can be registry/repository: nothing in it means
-// anything to iPXE or a URL.
-func validName(s string) bool {
-	for _, c := range []byte(s) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-		case c == '.', c == '-', c == '_', c == '/', c == ':', c == '[', c == ']':
-		default:
-			return false
-		}
-	}
-	return len(s) > 2 && len(s) <= maxReference && strings.Contains(s, "/") && !strings.Contains(s, "..") && !strings.Contains(s, "//")
 }
 
 // blankUUID reports whether id, in lower case, is what firmware shows that has no UUID.

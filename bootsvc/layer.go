@@ -9,6 +9,7 @@ import (
 
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -17,7 +18,7 @@ var chunks = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
 // wanted is a layer that a client asked for.
 type wanted struct {
-	ref     Reference
+	ref     oci.Reference
 	layer   *model.Layer
 	ticket  *model.Ticket // that pins it
 	unnamed bool          // whether the client is the ticket's server is not known
@@ -68,8 +69,8 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 // leave returns the layer that is asked for, if the client may have it, and answers
 // itself when it may not.
 func (s *Server) leave(r *request, name, sum string) (wanted, bool) {
-	ref, err := ParseReference(name + "@" + sum)
-	if s.images == nil || !validDigest(sum) || !validName(name) || err != nil {
+	ref, err := oci.ParseReference(name + "@" + sum)
+	if s.images == nil || !oci.ValidDigest(sum) || !oci.ValidName(name) || err != nil {
 		r.refuse(http.StatusNotFound, unpinned)
 		return wanted{}, false
 	}
@@ -145,7 +146,7 @@ func layerIn(t *model.Ticket, name, sum string) *model.Layer {
 	if t == nil || t.Image.Repository != name {
 		return nil
 	}
-	for _, l := range layersOf(&t.Image) {
+	for _, l := range oci.Layers(&t.Image) {
 		if l != nil && l.Digest == sum {
 			return l
 		}
@@ -182,7 +183,7 @@ func isBehind(h http.Header, l *model.Layer) bool {
 func etag(l *model.Layer) string { return `"` + l.Digest + `"` }
 
 func (w wanted) contentType() string {
-	if w.efi || w.layer.MediaType == mediaUKI {
+	if w.efi || w.layer.MediaType == oci.MediaUKI {
 		return "application/efi"
 	}
 	return "application/octet-stream"

@@ -1,7 +1,6 @@
 package bootsvc
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -77,31 +76,4 @@ func (m *metrics) served(at route, code int, took time.Duration) {
 		return
 	}
 	m.requests.WithLabelValues(at.pattern, codeText(code)).Inc()
-}
-
-// imageMetrics are what Images counts.
-type imageMetrics struct{ resolves *prometheus.CounterVec }
-
-func newImageMetrics(reg prometheus.Registerer) imageMetrics {
-	m := imageMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ingot_boot_image_resolves_total",
-		Help: "Image references resolved, by result: ok, or the reason why not.",
-	}, []string{"result"})}
-	if reg != nil {
-		reg.MustRegister(m.resolves)
-	}
-	return m
-}
-
-// resolved counts one resolution.
-func (m imageMetrics) resolved(err error) {
-	result := "ok"
-	var e *ImageError
-	switch {
-	case errors.As(err, &e):
-		result = e.Reason
-	case err != nil:
-		result = "canceled"
-	}
-	m.resolves.WithLabelValues(result).Inc()
 }

@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"ingot/bootsvc/internal/syntax"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -104,7 +105,7 @@ func newProbeDocument(o IgnitionOptions) (*document, error) {
 // checkProbeOptions refuses values that could mean something to YAML.
 func checkProbeOptions(o IgnitionOptions) error {
 	if o.ProbeImage != "" {
-		if _, err := ParseReference(o.ProbeImage); err != nil {
+		if _, err := oci.ParseReference(o.ProbeImage); err != nil {
 			return fmt.Errorf("probe image: %w", err)
 		}
 	}

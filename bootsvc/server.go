@@ -16,6 +16,7 @@ import (
 	"ingot/bootsvc/internal/lru"
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -61,7 +62,7 @@ type Options struct {
 	Token func(t *model.Ticket, boot int) model.Sensitive
 	// Images are where images come from, nil = there are none. Cache keeps their layers on
 	// disk, and bounds their fetches.
-	Images *Images
+	Images *oci.Images
 	Cache  *imagecache.Cache
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
@@ -86,7 +87,7 @@ type Server struct {
 	fromHost   bool
 	tickets    Tickets
 	token      func(*model.Ticket, int) model.Sensitive
-	images     *Images
+	images     *oci.Images
 	cache      *imagecache.Cache
 	loaders    *netboot.Loaders
 	bindings   netboot.Bindings
@@ -152,4 +153,12 @@ func NewHTTPServer(h http.Handler) *http.Server {
 		IdleTimeout:       20 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 	}
+}
+
+// logger returns log, or one that discards.
+func logger(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
 }

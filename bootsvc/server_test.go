@@ -216,7 +216,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			}
 			var logs bytes.Buffer
 			h := newServer(t, d, func(o *Options) {
-				o.Images = newImages(t, ImageOptions{})
+				o.Images = newImages(t)
 				o.Log = slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			}).Handler()
 			w := ask(h, http.MethodGet, tc.target, append([]string{"X-Forwarded-For", "6.6.6.6"}, tc.header...)...)
@@ -288,11 +288,12 @@ func TestContentTypes(t *testing.T) {
 // whose ticket is armed.
 type rack struct {
 	*httptest.Server
-	desk    *desk
-	service *Server
-	ticket  *model.Ticket
-	reg     prometheus.Gatherer
-	parts   map[string][]byte
+	desk     *desk
+	registry *ociserver.Registry
+	service  *Server
+	ticket   *model.Ticket
+	reg      *prometheus.Registry
+	parts    map[string][]byte
 }
 
 // pattern returns n bytes that repeat nowhere near.
@@ -308,20 +309,26 @@ func pattern(n int, seed byte) []byte {
 
 func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Options)) *rack {
 	t.Helper()
-	oci := newRegistry(t)
-	r := &rack{desk: newDesk(), parts: map[string][]byte{
-		"kernel": pattern(300_000, 1), "initrd": pattern(128<<10, 2), "squashfs": pattern(1_000_001, 3),
-	}}
-	_, _, err := oci.PushBootImage("os/live", "1", r.parts["kernel"], r.parts["initrd"], r.parts["squashfs"])
+	reg, err := ociserver.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := oci.Host()
-	if wrap != nil {
-		host = front(t, oci, wrap)
+	t.Cleanup(func() { _ = reg.Close() })
+	r := &rack{desk: newDesk(), registry: reg, parts: map[string][]byte{
+		"kernel": pattern(300_000, 1), "initrd": pattern(128<<10, 2), "squashfs": pattern(1_000_001, 3),
+	}}
+	_, _, err = reg.PushBootImage("os/live", "1", r.parts["kernel"], r.parts["initrd"], r.parts["squashfs"])
+	if err != nil {
+		t.Fatal(err)
 	}
-	images := newImages(t, ImageOptions{Timeout: 5 * time.Second})
-	img, err := newImages(t, ImageOptions{}).Resolve(t.Context(), oci.Host()+"/os/live:1", "amd64")
+	host := reg.Host()
+	if wrap != nil {
+		front := httptest.NewServer(wrap(reg.Handler()))
+		t.Cleanup(front.Close)
+		host = strings.TrimPrefix(front.URL, "http://")
+	}
+	images := newImages(t, reg.Host(), host)
+	img, err := newImages(t, reg.Host()).Resolve(t.Context(), reg.Host()+"/os/live:1", "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,10 +340,9 @@ func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Op
 	}
 	r.desk.arm(r.ticket, claim.Reveal())
 	r.Server = httptest.NewUnstartedServer(nil)
-	reg := prometheus.NewRegistry()
-	r.reg = reg
+	r.reg = prometheus.NewRegistry()
 	r.service = newServer(t, r.desk, func(o *Options) {
-		o.URL, o.Images, o.Registerer = "http://"+r.Listener.Addr().String(), images, reg
+		o.URL, o.Images, o.Registerer = "http://"+r.Listener.Addr().String(), images, r.reg
 		if change != nil {
 			change(o)
 		}
@@ -450,10 +456,9 @@ func (r *rack) layerURL(l *model.Layer) string { return r.URL + layerPath(r.tick
 
 func TestUKIOverHTTPBoot(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	oci := newRegistry(t)
 	uki := pattern(200_000, 9)
-	ref, _, _ := oci.Push("os/uki", "1", ociserver.Image{UKI: uki})
 	r := newRack(t, nil, nil)
+	ref, _, _ := r.registry.Push("os/uki", "1", ociserver.Image{UKI: uki})
 	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
 	if err != nil {
 		t.Fatal(err)
@@ -615,7 +620,7 @@ func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
 // bootsBig has the rack's server boot an image with a large kernel.
 func (r *rack) bootsBig(t *testing.T, kernel []byte) *model.Ticket {
 	t.Helper()
-	ref, _, _ := newRegistry(t).PushBootImage("os/big", "1", kernel, []byte("i"), nil)
+	ref, _, _ := r.registry.PushBootImage("os/big", "1", kernel, []byte("i"), nil)
 	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
 	if err != nil {
 		t.Fatal(err)

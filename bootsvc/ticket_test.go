@@ -39,8 +39,7 @@ func newSegment(t *testing.T) *segment {
 		o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
 		o.Clock = func() time.Time { return s.now }
 	})
-	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/uki", "1", ociserver.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
+	ref, _, err := s.registry.Push("os/uki", "1", ociserver.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"ingot/bootsvc"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -108,7 +109,7 @@ func reasoned(err error) error {
 // bootReasoned gives what is wrong with an image or a source its reason. What is
 // wrong with Ingot or its store has none.
 func bootReasoned(err error) error {
-	var image *bootsvc.ImageError
+	var image *oci.Error
 	var source *bootsvc.SourceError
 	switch {
 	case errors.As(err, &image):
@@ -122,7 +123,7 @@ func bootReasoned(err error) error {
 // boots prepares what servers boot, and hands it out.
 type boots struct {
 	registry    *registry.Registry
-	images      *bootsvc.Images
+	images      *oci.Images
 	cache       *imagecache.Cache
 	log         *slog.Logger
 	ignition    *bootsvc.Ignition

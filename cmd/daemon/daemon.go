@@ -27,6 +27,7 @@ import (
 	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
@@ -68,7 +69,7 @@ type daemon struct {
 	source     *gitsource.Source
 	status     *gitsource.StatusBranch
 	pool       *bmc.Pool
-	images     *bootsvc.Images
+	images     *oci.Images
 	cache      *imagecache.Cache
 	boots      *boots
 	bootsvc    *bootsvc.Server
@@ -247,7 +248,7 @@ func (a GitAuth) files() gitsource.Auth {
 
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
-	d.images, err = bootsvc.NewImages(bootsvc.ImageOptions{
+	d.images, err = oci.New(oci.Options{
 		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image}, Inside: d.isBMCs, PlainHTTP: o.Boot.InsecureRegistries,
 		CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,

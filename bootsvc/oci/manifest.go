@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"encoding/json"
@@ -24,7 +24,7 @@ var manifestTypes = []string{mediaOCIIndex, mediaOCIManifest, mediaDockerList, m
 
 // Media types of layers that boot.
 const (
-	mediaUKI = "application/vnd.ironcore.image.uki"
+	MediaUKI = "application/vnd.ironcore.image.uki"
 
 	ironcoreLayer    = "application/vnd.ironcore.image."
 	gardenLinuxLayer = "application/io.gardenlinux."
@@ -113,7 +113,7 @@ func (m manifest) choose(architecture string) (descriptor, error) {
 			}
 		}
 	}
-	return descriptor{}, &ImageError{
+	return descriptor{}, &Error{
 		Reason:  ReasonNoArchitecture,
 		Message: fmt.Sprintf("there is no image for architecture %s; the index has %s", architecture, m.architectures()),
 	}
@@ -209,7 +209,7 @@ func layerOf(img *model.PinnedImage, mediaType string) (part **model.Layer, name
 		return &img.Initrd, "initramfs"
 	case ironcoreLayer + "squashfs", gardenLinuxLayer + "squashfs":
 		return &img.Squashfs, "squashfs"
-	case mediaUKI:
+	case MediaUKI:
 		return &img.UKI, "UKI"
 	}
 	return nil, ""
@@ -233,7 +233,7 @@ func complete(img model.PinnedImage, m manifest) error {
 	case img.Kernel == nil && img.Initrd == nil && img.UKI != nil:
 		return nil
 	case img.Kernel == nil && img.Initrd == nil:
-		return invalid("the image has no kernel layer (%s) and no initramfs layer (%s), nor a UKI (%s); %s", kernel, initramfs, mediaUKI, m.has(img))
+		return invalid("the image has no kernel layer (%s) and no initramfs layer (%s), nor a UKI (%s); %s", kernel, initramfs, MediaUKI, m.has(img))
 	case img.Kernel == nil:
 		return invalid("the image has no kernel layer (%s); %s", kernel, m.has(img))
 	default:
@@ -244,7 +244,7 @@ func complete(img model.PinnedImage, m manifest) error {
 // has says what an image has instead of what it lacks.
 func (m manifest) has(img model.PinnedImage) string {
 	var have []string
-	for n, layer := range layersOf(&img) {
+	for n, layer := range Layers(&img) {
 		if layer != nil {
 			have = append(have, [...]string{"kernel", "initramfs", "squashfs", "UKI"}[n])
 		}
@@ -270,7 +270,7 @@ func (m manifest) mediaTypes() string {
 // checkEntry refuses an entry that cannot be fetched and verified.
 func checkEntry(d descriptor, limit int64) error {
 	switch {
-	case !validDigest(d.Digest):
+	case !ValidDigest(d.Digest):
 		return invalid("digest %q is not sha256 or sha512 in lower-case hexadecimal", syntax.Printable(d.Digest))
 	case d.Size <= 0 || d.Size > limit:
 		return invalid("a size of %d bytes is not within 1 and %d", d.Size, limit)
@@ -278,4 +278,10 @@ func checkEntry(d descriptor, limit int64) error {
 		return invalid("it is a foreign layer, kept outside the registry; such are not fetched")
 	}
 	return nil
+}
+
+// Layers returns an image's layers in the order in which they are booted; those
+// that it lacks are nil.
+func Layers(img *model.PinnedImage) [4]*model.Layer {
+	return [4]*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI}
 }

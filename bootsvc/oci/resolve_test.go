@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"context"
@@ -24,7 +24,7 @@ func layer(mediaType, content string) *model.Layer {
 
 func TestResolve(t *testing.T) {
 	reg := newRegistry(t)
-	images := newImages(t, ImageOptions{})
+	images := newImages(t, Options{})
 	name := reg.Host() + "/os"
 	plain, plainSum, _ := reg.PushBootImage("os", "1", []byte("kernel"), []byte("initrd"), []byte("squashfs"))
 	_, _, _ = reg.Push("os", "live", ociserver.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd")})
@@ -56,7 +56,7 @@ func TestResolve(t *testing.T) {
 			if tc.want.Digest == "" {
 				tc.want.Digest = got.Digest // of the manifest of the architecture; checked to be one
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" || !validDigest(got.Digest) {
+			if diff := cmp.Diff(tc.want, got); diff != "" || !ValidDigest(got.Digest) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -116,7 +116,7 @@ func on(d ociserver.Descriptor, architecture, variant string) ociserver.Descript
 
 func TestResolveChoosesFromIndexes(t *testing.T) {
 	reg := newRegistry(t)
-	images := newImages(t, ImageOptions{})
+	images := newImages(t, Options{})
 	oci := pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaInitrd)
 	docker := pushLayers(t, reg, mediaDockerManifest, "application/io.gardenlinux.kernel", "application/io.gardenlinux.initrd", "application/io.gardenlinux.squashfs")
 	annotated := docker
@@ -166,9 +166,9 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 			got := img.Digest
 			if err != nil {
 				got = err.Error()
-				var e *ImageError
+				var e *Error
 				if !errors.As(err, &e) || e.Reason == "" || !strings.HasPrefix(got, "image "+reg.Host()+"/os@") {
-					t.Errorf("%v is no ImageError that names the image", err)
+					t.Errorf("%v is no Error that names the image", err)
 				}
 			}
 			if !strings.Contains(got, tc.want) {
@@ -227,20 +227,20 @@ func TestAllowedRegistries(t *testing.T) {
 		"no reference is told":                      {nil, "::", ReasonInvalidReference},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images := newImages(t, ImageOptions{AllowedRegistries: tc.allowed, Timeout: 5 * time.Second})
+			images := newImages(t, Options{AllowedRegistries: tc.allowed, Timeout: 5 * time.Second})
 			_, err := images.Resolve(t.Context(), tc.ref, "amd64")
-			var e *ImageError
+			var e *Error
 			if !errors.As(err, &e) || e.Reason != tc.want {
 				t.Errorf("got %v, want reason %s", err, tc.want)
 			}
 		})
 	}
-	hub := newImages(t, ImageOptions{AllowedRegistries: []string{"Index.Docker.io"}})
+	hub := newImages(t, Options{AllowedRegistries: []string{"Index.Docker.io"}})
 	r, _ := ParseReference("registry-1.docker.io/library/a")
 	if err := hub.allow(r); err != nil {
 		t.Errorf("I08: Docker Hub under another name: %v", err)
 	}
-	if _, err := NewImages(ImageOptions{AllowedRegistries: []string{"https://ghcr.io"}}); err == nil {
+	if _, err := New(Options{AllowedRegistries: []string{"https://ghcr.io"}}); err == nil {
 		t.Error("an allow list with a URL is accepted")
 	}
 }
@@ -274,7 +274,7 @@ func TestForbiddenAddresses(t *testing.T) {
 	if loopbackHost("localhost.") || loopbackHost("localhost.evil.example") {
 		t.Error("a name is taken for this machine")
 	}
-	if c, err := (fence{}).dial(t.Context(), "tcp", "169.254.169.254:80"); !errors.Is(err, errForbiddenAddress) {
+	if c, err := (egress{}).dial(t.Context(), "tcp", "169.254.169.254:80"); !errors.Is(err, errForbiddenAddress) {
 		if err == nil {
 			c.Close()
 		}
@@ -296,7 +296,7 @@ func TestResolveSharesAndRemembers(t *testing.T) {
 			next.ServeHTTP(w, r)
 		})
 	})
-	images := newImages(t, ImageOptions{})
+	images := newImages(t, Options{})
 	var wg sync.WaitGroup
 	impatient, leave := context.WithCancel(t.Context())
 	var left sync.WaitGroup
@@ -389,9 +389,9 @@ func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
 			if strings.HasSuffix(title, "hangs") {
 				timeout = 200 * time.Millisecond
 			}
-			images := newImages(t, ImageOptions{Timeout: timeout})
+			images := newImages(t, Options{Timeout: timeout})
 			_, err := images.Resolve(t.Context(), front(t, reg, tc.wrap)+"/os:"+tc.tag, "amd64")
-			var e *ImageError
+			var e *Error
 			if !errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
 			}

@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"context"
@@ -42,8 +42,8 @@ func withLocal(ctx context.Context, registry string) context.Context {
 	return context.WithValue(ctx, localKey{}, loopbackHost(hostname(registry)))
 }
 
-// fence is where registries are not, but those that the configuration names.
-type fence struct {
+// egress is where registries are not, but those that the configuration names.
+type egress struct {
 	// inside reports whether an address belongs to BMCs; nil = none does.
 	inside func(netip.Addr) bool
 	named  []string // registries in their normal spelling
@@ -51,7 +51,7 @@ type fence struct {
 }
 
 // names reports whether the configuration names the registry at host:port.
-func (f fence) names(address string) bool {
+func (f egress) names(address string) bool {
 	registry, err := normalRegistry(address)
 	// One that is spoken to without TLS may be written without its port, too.
 	return f.open || err == nil && (slices.Contains(f.named, registry) || slices.Contains(f.named, strings.TrimSuffix(registry, ":80")))
@@ -59,7 +59,7 @@ func (f fence) names(address string) bool {
 
 // check refuses an address that is inside, unless one of the registries that the
 // configuration names is what leads there.
-func (f fence) check(addr netip.Addr, address string) error {
+func (f egress) check(addr netip.Addr, address string) error {
 	addr = addr.Unmap().WithZone("")
 	if (addr.IsLoopback() || f.inside != nil && f.inside(addr)) && !f.names(address) {
 		return errInside
@@ -69,15 +69,15 @@ func (f fence) check(addr netip.Addr, address string) error {
 
 type proxyKey struct{}
 
-// guard is a RoundTripper that keeps image references, redirects and token
+// egressTransport is a RoundTripper that keeps image references, redirects and token
 // realms from reaching what is no registry.
-type guard struct {
-	next  http.RoundTripper
-	fence fence
+type egressTransport struct {
+	next   http.RoundTripper
+	egress egress
 }
 
 // RoundTrip implements http.RoundTripper.
-func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
+func (g egressTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return nil, fmt.Errorf("scheme %q is neither http nor https", req.URL.Scheme)
 	}
@@ -86,7 +86,7 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if addr, err := hostAddr(req.URL.Hostname()); err == nil {
-		if err := g.fence.check(addr, net.JoinHostPort(req.URL.Hostname(), portOf(req.URL))); err != nil {
+		if err := g.egress.check(addr, net.JoinHostPort(req.URL.Hostname(), portOf(req.URL))); err != nil {
 			return nil, err
 		}
 	}
@@ -114,9 +114,9 @@ func checkHost(host string, local bool) error {
 	return nil
 }
 
-// newTransport returns what registries are reached by, behind a guard. Names are
+// newTransport returns what registries are reached by, behind a egressTransport. Names are
 // checked again once they are resolved, for a name may lead anywhere.
-func newTransport(timeout time.Duration, f fence) *http.Transport {
+func newTransport(timeout time.Duration, f egress) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           f.dial,
@@ -136,7 +136,7 @@ func newTransport(timeout time.Duration, f fence) *http.Transport {
 // dial connects to addr unless it resolves to a forbidden address, to this machine
 // without saying so, or to what is inside. The proxy that the environment names is
 // the operator's own choice.
-func (f fence) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (f egress) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	host, _, _ := net.SplitHostPort(addr)
 	local := loopbackHost(host)
 	proxy, _ := ctx.Value(proxyKey{}).(string)

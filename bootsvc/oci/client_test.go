@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"bytes"
@@ -102,14 +102,14 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 		}), "", ReasonUnreachable, "cannot be reached"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images := newImages(t, ImageOptions{Timeout: time.Second})
+			images := newImages(t, Options{Timeout: time.Second})
 			images.hasten()
 			at := tc.at
 			if at == "" {
 				at = ":1"
 			}
 			_, err := images.Resolve(t.Context(), front(t, reg, tc.wrap)+"/os"+at, "amd64")
-			var e *ImageError
+			var e *Error
 			if !errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
 			}
@@ -149,10 +149,10 @@ func TestLayersOfBrokenRegistries(t *testing.T) {
 		"one that lost it": {handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }), 0, "no such repository, tag or digest"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images := newImages(t, ImageOptions{})
+			images := newImages(t, Options{})
 			host := front(t, reg, tc.wrap)
 			r := Reference{Registry: host, Repository: "os", Digest: d.Digest}
-			body, err := images.fetch(r, &model.Layer{Digest: d.Digest, Size: d.Size})(t.Context(), tc.offset)
+			body, err := images.Fetch(r, &model.Layer{Digest: d.Digest, Size: d.Size})(t.Context(), tc.offset)
 			if err != nil {
 				if !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("got %v, want %s", err, tc.want)
@@ -204,7 +204,7 @@ func TestABusyRegistryIsAskedAgain(t *testing.T) {
 					w.WriteHeader(tc.code)
 				})
 			})
-			images := newImages(t, ImageOptions{Timeout: tc.timeout})
+			images := newImages(t, Options{Timeout: tc.timeout})
 			images.hasten()
 			start := time.Now()
 			_, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
@@ -226,7 +226,7 @@ func TestAClientThatLeavesEndsTheWait(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		leave()
 	}))
-	if _, err := newImages(t, ImageOptions{}).Resolve(ctx, host+"/os:1", "amd64"); !errors.Is(err, context.Canceled) {
+	if _, err := newImages(t, Options{}).Resolve(ctx, host+"/os:1", "amd64"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -278,7 +278,7 @@ func TestRegistriesByTLS(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			srv := httptest.NewTLSServer(tc.wrap(reg.Handler()))
 			defer srv.Close()
-			images := newImages(t, ImageOptions{CredentialsFile: writeFile(t, dockerLogin("example.com", "ann:s3cret"))})
+			images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin("example.com", "ann:s3cret"))})
 			remote(t, images, srv, map[string]string{"example.com:80": store, "tokens.example:80": tokens})
 			_, err := images.Resolve(t.Context(), "example.com/os"+tc.at, "amd64")
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
@@ -317,7 +317,7 @@ func TestPlainHTTP(t *testing.T) {
 		"one on the list that wants TLS":      {[]string{"registry.example:5001"}, "registry.example:5001/os:1", "take it out of boot.insecureRegistries"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images := newImages(t, ImageOptions{PlainHTTP: tc.list, CredentialsFile: writeFile(t, dockerLogin("10.0.0.6:5000", "ann:s3cret"))})
+			images := newImages(t, Options{PlainHTTP: tc.list, CredentialsFile: writeFile(t, dockerLogin("10.0.0.6:5000", "ann:s3cret"))})
 			remote(t, images, nil, map[string]string{
 				"registry.example:5000": open, "registry.example:5001": byTLS.Listener.Addr().String(),
 				"10.0.0.6:5000": gated, "10.0.0.7:80": tokens,
@@ -328,7 +328,7 @@ func TestPlainHTTP(t *testing.T) {
 			}
 		})
 	}
-	if _, err := NewImages(ImageOptions{PlainHTTP: []string{"http://registry.example"}}); err == nil || !strings.HasPrefix(err.Error(), "boot.insecureRegistries: ") {
+	if _, err := New(Options{PlainHTTP: []string{"http://registry.example"}}); err == nil || !strings.HasPrefix(err.Error(), "boot.insecureRegistries: ") {
 		t.Errorf("a list with a URL: %v", err)
 	}
 }
@@ -350,7 +350,7 @@ func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
 	before := func(ref, architecture string) (model.PinnedImage, bool) {
 		return model.PinnedImage{Ref: "as written elsewhere", Digest: sumA}, ref == host+"/os:before" && architecture == "amd64"
 	}
-	images := newImages(t, ImageOptions{Pinned: before})
+	images := newImages(t, Options{Pinned: before})
 	images.hasten()
 	if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
 		t.Fatal(err)
@@ -373,7 +373,7 @@ func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
 			code.Store(tc.code)
 			img, err := images.Resolve(t.Context(), host+"/os"+tc.ref, tc.arch)
 			got := img.Digest
-			if e, ok := errors.AsType[*ImageError](err); ok {
+			if e, ok := errors.AsType[*Error](err); ok {
 				got = e.Reason
 			} else if img.Ref != host+"/os"+tc.ref {
 				t.Errorf("the image is of %s", img.Ref)
@@ -383,7 +383,7 @@ func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
 			}
 		})
 	}
-	barred := newImages(t, ImageOptions{AllowedRegistries: []string{"ghcr.io"}, Pinned: before})
+	barred := newImages(t, Options{AllowedRegistries: []string{"ghcr.io"}, Pinned: before})
 	if _, err := barred.Resolve(t.Context(), host+"/os:before", "amd64"); err == nil {
 		t.Error("I08: a registry that is no longer allowed is booted from what was before")
 	}

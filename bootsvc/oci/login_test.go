@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"encoding/base64"
@@ -105,7 +105,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 		"a program for a registry":  {writeFile(t, `{"credHelpers":{"ghcr.io":"gh"}}`), "", "write them into its auths"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			images, err := NewImages(ImageOptions{CredentialsFile: tc.path})
+			images, err := New(Options{CredentialsFile: tc.path})
 			want := tc.want
 			if want == "" {
 				if err != nil {
@@ -290,14 +290,14 @@ func TestRegistryCredentials(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			host := front(t, reg, tc.wrap)
-			o := ImageOptions{}
+			o := Options{}
 			if tc.file != "" {
 				o.CredentialsFile = writeFile(t, strings.ReplaceAll(tc.file, "HOST", host))
 			}
 			images := newImages(t, o)
 			images.hasten()
 			_, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
-			var e *ImageError
+			var e *Error
 			if tc.reason == "" && err != nil || tc.reason != "" && (!errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q: %s", err, tc.reason, tc.want)
 			}
@@ -317,7 +317,7 @@ func TestCredentialsAreReadAgainWhenTheyAreRotated(t *testing.T) {
 	login.Store("ann:old")
 	host := front(t, reg, basicGate(func() string { return login.Load().(string) }))
 	path := writeFile(t, dockerLogin(host, "ann:old"))
-	images := newImages(t, ImageOptions{CredentialsFile: path})
+	images := newImages(t, Options{CredentialsFile: path})
 	resolve := func(want string) {
 		t.Helper()
 		_, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
@@ -343,7 +343,7 @@ func TestTokensAreRememberedForAsLongAsTheyAreGood(t *testing.T) {
 	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
 	realm, asked := tokenServer(t, "token")
 	host := front(t, reg, bearerGate(realm))
-	images := newImages(t, ImageOptions{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
+	images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
 	now := time.Now()
 	images.login.now = func() time.Time { return now }
 	resolve := func(want int32) {
@@ -436,7 +436,7 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 					gate.ServeHTTP(w, r)
 				})
 			})
-			images := newImages(t, ImageOptions{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
+			images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
 			img, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
 			if err != nil {
 				t.Fatal(err)
@@ -535,7 +535,7 @@ func TestACredentialIsShownToNobodyElse(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			host := front(t, reg, tc.wrap)
-			images := newImages(t, ImageOptions{CredentialsFile: writeFile(t, `{"auths":{"`+host+`":`+tc.file+`}}`)})
+			images := newImages(t, Options{CredentialsFile: writeFile(t, `{"auths":{"`+host+`":`+tc.file+`}}`)})
 			if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err == nil {
 				t.Error("the image was found")
 			}

@@ -1,15 +1,12 @@
-package bootsvc
+package oci
 
 import (
 	"context"
 	_ "crypto/sha512" // a digest algorithm that references may use
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,47 +15,11 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"ingot/bootsvc/internal/lru"
-	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
 
-// Reasons for which an image cannot be used.
-const (
-	ReasonInvalidReference = "InvalidReference"   // the text is no image reference
-	ReasonForbidden        = "RegistryNotAllowed" // allow list, or an address that is never a registry
-	ReasonUnauthorized     = "Unauthorized"       // the registry wants other credentials
-	ReasonNotFound         = "NotFound"           // no such repository, tag or digest
-	ReasonUnreachable      = "RegistryUnreachable"
-	ReasonNoArchitecture   = "NoArchitecture"
-	ReasonValidationFailed = "ValidationFailed" // the image is there but cannot be booted
-)
-
-// ImageError says why an image cannot be used.
-type ImageError struct {
-	Ref     string // as the person wrote it
-	Reason  string // one of the Reason… constants
-	Message string // for a person
-	Err     error  // what lies beneath, or nil
-}
-
-// Error implements error.
-func (e *ImageError) Error() string {
-	if e.Ref == "" {
-		return e.Message
-	}
-	return fmt.Sprintf("image %s: %s", e.Ref, e.Message)
-}
-
-// Unwrap returns what lies beneath.
-func (e *ImageError) Unwrap() error { return e.Err }
-
-// invalid returns an ImageError for an image that is there but cannot be booted.
-func invalid(format string, args ...any) *ImageError {
-	return &ImageError{Reason: ReasonValidationFailed, Message: fmt.Sprintf(format, args...)}
-}
-
-// ImageOptions are the options of NewImages.
-type ImageOptions struct {
+// Options are the options of NewImages.
+type Options struct {
 	// AllowedRegistries are the registries, host or host:port, that images may come
 	// from; they are compared exactly, after lower-casing and with Docker Hub's
 	// names taken for one. Empty allows every registry. Whatever the list says,
@@ -101,10 +62,10 @@ type Images struct {
 	before    func(ref, architecture string) (model.PinnedImage, bool)
 	timeout   time.Duration
 	log       *slog.Logger
-	fence     fence
+	egress    egress
 	transport *http.Transport
 	login     *login
-	metrics   imageMetrics
+	metrics   metrics
 	asking    singleflight.Group
 	life      context.Context // ends with Close
 	end       context.CancelFunc
@@ -116,12 +77,12 @@ type imageKey struct{ ref, architecture string }
 
 // NewImages returns Images with no connection made yet. It fails when the lists of
 // registries or the credentials file cannot be used.
-func NewImages(o ImageOptions) (*Images, error) {
+func New(o Options) (*Images, error) {
 	i := &Images{
 		before:  o.Pinned,
 		timeout: o.Timeout,
 		log:     logger(o.Log),
-		metrics: newImageMetrics(o.Registerer),
+		metrics: newMetrics(o.Registerer),
 		known:   lru.New[imageKey, model.PinnedImage](256),
 	}
 	i.life, i.end = context.WithCancel(context.Background())
@@ -142,9 +103,9 @@ func NewImages(o ImageOptions) (*Images, error) {
 	if err := credentials.check(); err != nil {
 		return nil, err
 	}
-	i.fence = fence{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
-	i.transport = newTransport(i.timeout, i.fence)
-	i.login = newLogin(patient{guard{i.transport, i.fence}, i.timeout, 250 * time.Millisecond}, credentials)
+	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
+	i.transport = newTransport(i.timeout, i.egress)
+	i.login = newLogin(patient{egressTransport{i.transport, i.egress}, i.timeout, 250 * time.Millisecond}, credentials)
 	return i, nil
 }
 
@@ -159,11 +120,11 @@ func (i *Images) Close() {
 // architecture (amd64, arm64, arm64/v8). Callers that ask for the same at the
 // same time share one answer; only references by digest are remembered. While the
 // registry cannot be reached, a tag means what it meant last. Every error is an
-// *ImageError, but for ctx's own end.
+// *Error, but for ctx's own end.
 func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
 	img, err := i.resolve(ctx, ref, architecture)
 	if err != nil && ctx.Err() == nil {
-		var why *ImageError
+		var why *Error
 		if img, why = i.recall(ref, architecture, i.explain(ref, err)); why != nil {
 			err = i.told(ref, why)
 		} else {
@@ -181,7 +142,7 @@ func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.P
 func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
 	r, err := ParseReference(ref)
 	if err != nil {
-		return model.PinnedImage{}, &ImageError{Reason: ReasonInvalidReference, Message: err.Error(), Err: err}
+		return model.PinnedImage{}, &Error{Reason: ReasonInvalidReference, Message: err.Error(), Err: err}
 	}
 	if err := i.allow(r); err != nil {
 		return model.PinnedImage{}, err
@@ -216,7 +177,7 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 
 // recall returns what a reference meant last, when why is that its registry cannot be
 // reached: a rack boots on while its registry is down.
-func (i *Images) recall(ref, architecture string, why *ImageError) (model.PinnedImage, *ImageError) {
+func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage, *Error) {
 	r, err := ParseReference(ref)
 	if err != nil || why.Reason != ReasonUnreachable {
 		return model.PinnedImage{}, why
@@ -236,16 +197,16 @@ func (i *Images) recall(ref, architecture string, why *ImageError) (model.Pinned
 // are never registries.
 func (i *Images) allow(r Reference) error {
 	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
-		return &ImageError{Reason: ReasonForbidden, Message: fmt.Sprintf(
+		return &Error{Reason: ReasonForbidden, Message: fmt.Sprintf(
 			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
 	}
 	host := hostname(r.Registry)
 	err := checkHost(host, loopbackHost(host))
 	if addr, literal := hostAddr(host); err == nil && literal == nil {
-		err = i.fence.check(addr, i.base(r).Host)
+		err = i.egress.check(addr, i.base(r).Host)
 	}
 	if err != nil {
-		return &ImageError{Reason: ReasonForbidden, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
+		return &Error{Reason: ReasonForbidden, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
 	}
 	return nil
 }
@@ -280,67 +241,6 @@ func (i *Images) walk(ctx context.Context, r Reference, architecture string) (mo
 		}
 		at = d.Digest
 	}
-}
-
-// explain turns what went wrong with ref into an ImageError for people. URLs are
-// left out: those that registries redirect to may carry signatures.
-func (i *Images) explain(ref string, err error) *ImageError {
-	var known *ImageError
-	var answer *statusError
-	e := &ImageError{Err: err}
-	switch {
-	case errors.As(err, &known):
-		e.Reason, e.Message = known.Reason, err.Error()
-	case errors.As(err, &answer):
-		e.Reason, e.Message = answer.explain()
-	case errors.Is(err, context.DeadlineExceeded):
-		e.Reason, e.Message = ReasonUnreachable, fmt.Sprintf("the registry did not answer within %s", i.timeout)
-	default:
-		e = unreachable("the registry", err)
-	}
-	e.Ref = syntax.Printable(ref)
-	return e
-}
-
-// explain says what a registry's answer means.
-func (e *statusError) explain() (reason, message string) {
-	switch e.code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return ReasonUnauthorized, fmt.Sprintf("%v: the image does not exist, or the credentials are missing or wrong", e)
-	case http.StatusNotFound:
-		return ReasonNotFound, "the registry has no such repository, tag or digest"
-	case http.StatusBadRequest:
-		if e.plain {
-			return ReasonUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, take it out of boot.insecureRegistries", e)
-		}
-	}
-	return ReasonUnreachable, e.Error()
-}
-
-// unreachable says for people why who could not be asked.
-func unreachable(who string, err error) *ImageError {
-	var link *url.Error
-	e := &ImageError{Reason: ReasonUnreachable, Err: err}
-	switch {
-	case errors.Is(err, errForbiddenAddress):
-		e.Reason, e.Message = ReasonForbidden, who+": "+errForbiddenAddress.Error()
-	case errors.Is(err, errInside):
-		e.Reason, e.Message = ReasonForbidden, who+": "+errInside.Error()
-	case errors.Is(err, http.ErrSchemeMismatch):
-		e.Message = who + " answers without TLS: list it in boot.insecureRegistries, if the network on the way to it can be trusted"
-	case errors.As(err, &link):
-		e.Message = who + " cannot be reached: " + withoutURLs(link.Err)
-	default:
-		e.Message = who + " cannot be used: " + withoutURLs(err)
-	}
-	return e
-}
-
-var urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"]+`)
-
-// withoutURLs returns an error's text for people.
-func withoutURLs(err error) string {
-	return syntax.Printable(urls.ReplaceAllString(err.Error(), "(a URL)"))
 }
 
 // logger returns log, or one that discards.

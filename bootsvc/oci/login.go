@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"context"
@@ -88,16 +88,16 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 	return nil, &loginError{unauthorized("the registry refuses the credentials that boot.credentialsFile has for it"), registry}
 }
 
-// unauthorized returns an ImageError for credentials that do not do.
-func unauthorized(format string, args ...any) *ImageError {
-	return &ImageError{Reason: ReasonUnauthorized, Message: fmt.Sprintf(format, args...)}
+// unauthorized returns an Error for credentials that do not do.
+func unauthorized(format string, args ...any) *Error {
+	return &Error{Reason: ReasonUnauthorized, Message: fmt.Sprintf(format, args...)}
 }
 
 // grant returns what the registry that req was sent to asks for.
 func (l *login) grant(req *http.Request, r Reference, asked []challenge) (grant, error) {
 	c, err := l.credentials.lookup(r)
 	if err != nil {
-		return grant{}, &ImageError{Reason: ReasonUnauthorized, Message: err.Error(), Err: err}
+		return grant{}, &Error{Reason: ReasonUnauthorized, Message: err.Error(), Err: err}
 	}
 	if ch, ok := offered(asked, "bearer"); ok {
 		return l.bearer(req, r, ch, c)
@@ -142,7 +142,7 @@ func (l *login) bearer(req *http.Request, r Reference, ch challenge, c credentia
 }
 
 // realmOf returns where a registry says that tokens are to be had. It may be on another
-// host, and on a private network: only what guard refuses to everybody is out of bounds.
+// host, and on a private network: only what egressTransport refuses to everybody is out of bounds.
 // A registry that is spoken to by TLS may not have credentials sent in the clear.
 func realmOf(realm string, registry *url.URL) (*url.URL, error) {
 	u, err := url.Parse(realm)
@@ -194,7 +194,7 @@ func (l *login) token(req *http.Request, r Reference, anonymous bool) (model.Sen
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK:
 	case code >= 500 || code == http.StatusTooManyRequests:
-		return none, 0, &ImageError{Reason: ReasonUnreachable, Message: fmt.Sprintf("token server %s answered %d %s", host, code, http.StatusText(code))}
+		return none, 0, &Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("token server %s answered %d %s", host, code, http.StatusText(code))}
 	case anonymous:
 		return none, 0, unauthorized("token server %s gives no token without credentials (%d): %s", host, code, l.credentials.lacks(r))
 	default:

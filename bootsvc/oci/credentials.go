@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"encoding/base64"

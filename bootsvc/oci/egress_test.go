@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 func TestOnlyNamedRegistriesAreInside(t *testing.T) {
-	f := fence{
+	f := egress{
 		inside: func(a netip.Addr) bool { return netip.MustParsePrefix("10.1.0.0/16").Contains(a) },
 		named:  []string{"registry.example:5000", "10.1.0.9:5000", "plain.example", "[::1]:5000"},
 	}
@@ -52,22 +52,22 @@ func TestWhatIsInsideIsNotAsked(t *testing.T) {
 	defer server.Close()
 	at := strings.TrimPrefix(server.URL, "http://")
 	_, port, _ := net.SplitHostPort(at)
-	images := newImages(t, ImageOptions{Inside: func(netip.Addr) bool { return false }, PlainHTTP: []string{"localhost:" + port}})
+	images := newImages(t, Options{Inside: func(netip.Addr) bool { return false }, PlainHTTP: []string{"localhost:" + port}})
 	for _, ref := range []string{at + "/os:1", "localhost:" + port + "/os:1"} {
 		_, err := images.Resolve(t.Context(), ref, "amd64")
-		var e *ImageError
+		var e *Error
 		if !errors.As(err, &e) || e.Reason != ReasonForbidden || !strings.Contains(e.Message, "boot.allowedRegistries") {
 			t.Errorf("%s: got %v", ref, err)
 		}
 	}
 	t.Run("nor by a name that leads there", func(t *testing.T) {
-		conn, err := images.fence.dial(t.Context(), "tcp", "localhost:"+port)
+		conn, err := images.egress.dial(t.Context(), "tcp", "localhost:"+port)
 		if !errors.Is(err, errInside) {
 			t.Errorf("got %v, %v", conn, err)
 		}
 	})
 	t.Run("the operator's proxy may be there", func(t *testing.T) {
-		conn, err := images.fence.dial(context.WithValue(t.Context(), proxyKey{}, at), "tcp", at)
+		conn, err := images.egress.dial(context.WithValue(t.Context(), proxyKey{}, at), "tcp", at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestWhatIsInsideIsNotAsked(t *testing.T) {
 	if n := asked.Load(); n > 0 {
 		t.Errorf("it was asked %d times", n)
 	}
-	for what, o := range map[string]ImageOptions{
+	for what, o := range map[string]Options{
 		"in the list":                    {AllowedRegistries: []string{at}},
 		"by the configuration's own use": {Own: []string{at + "/probe:1"}, Inside: func(netip.Addr) bool { return false }},
 	} {
@@ -114,9 +114,9 @@ func TestWhatIsNoRegistryIsToldNothingOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(c.answer)
 			defer server.Close()
-			images := newImages(t, ImageOptions{})
+			images := newImages(t, Options{})
 			_, err := images.Resolve(t.Context(), strings.TrimPrefix(server.URL, "http://")+"/os:1", "amd64")
-			var e *ImageError
+			var e *Error
 			if !errors.As(err, &e) {
 				t.Fatalf("got %v", err)
 			}
@@ -126,9 +126,9 @@ func TestWhatIsNoRegistryIsToldNothingOf(t *testing.T) {
 		})
 	}
 	t.Run("nobody who answers", func(t *testing.T) {
-		images := newImages(t, ImageOptions{Inside: func(netip.Addr) bool { return false }, Timeout: 50 * time.Millisecond})
+		images := newImages(t, Options{Inside: func(netip.Addr) bool { return false }, Timeout: 50 * time.Millisecond})
 		_, err := images.Resolve(t.Context(), "registry.invalid:5000/os:1", "amd64")
-		var e *ImageError
+		var e *Error
 		if !errors.As(err, &e) || e.Message != quietly {
 			t.Errorf("got %v", err)
 		}

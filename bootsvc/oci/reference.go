@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"errors"
@@ -56,7 +56,7 @@ func ParseReference(s string) (Reference, error) {
 		return Reference{}, err
 	}
 	name, digest, pinned := strings.Cut(s, "@")
-	if pinned && !validDigest(digest) {
+	if pinned && !ValidDigest(digest) {
 		return Reference{}, errors.New("the digest after @ must be sha256: and 64, or sha512: and 128, lower-case hexadecimal digits")
 	}
 	registry, path := splitRegistry(name)
@@ -170,8 +170,8 @@ func hostname(registry string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(registry, "["), "]")
 }
 
-// validDigest reports whether s is a digest of an algorithm that Ingot verifies.
-func validDigest(s string) bool {
+// ValidDigest reports whether s is a digest of an algorithm that Ingot verifies.
+func ValidDigest(s string) bool {
 	algorithm, sum, _ := strings.Cut(s, ":")
 	switch algorithm {
 	case "sha256":
@@ -180,4 +180,18 @@ func validDigest(s string) bool {
 		return len(sum) == 128 && syntax.Hex(sum)
 	}
 	return false
+}
+
+// ValidName reports whether s can be registry/repository: nothing in it means
+// anything to iPXE or a URL.
+func ValidName(s string) bool {
+	for _, c := range []byte(s) {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+		case c == '.', c == '-', c == '_', c == '/', c == ':', c == '[', c == ']':
+		default:
+			return false
+		}
+	}
+	return len(s) > 2 && len(s) <= maxReference && strings.Contains(s, "/") && !strings.Contains(s, "..") && !strings.Contains(s, "//")
 }

@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"context"
@@ -22,25 +22,6 @@ const userAgent = "ingot"
 
 // dockerHubHost is where Docker Hub's registry is.
 const dockerHubHost = "registry-1.docker.io"
-
-// statusError is an answer of a registry that is not what was asked for.
-type statusError struct {
-	code  int    // 0 = it is not told
-	kind  string // the registry's own word for it, or ""
-	plain bool   // it was asked without TLS
-}
-
-// Error implements error.
-func (e *statusError) Error() string {
-	if e.code == 0 {
-		return "the registry answered " + e.kind
-	}
-	text := fmt.Sprintf("the registry answered %d %s", e.code, http.StatusText(e.code))
-	if e.kind != "" {
-		text += " (" + e.kind + ")"
-	}
-	return strings.TrimSuffix(text, " ")
-}
 
 // get asks a registry for something of r's repository (distribution specification v1.1,
 // "Pull"). The answer is 200, or 206 when header asks for a part.
@@ -103,7 +84,7 @@ func (i *Images) manifest(ctx context.Context, r Reference, at string) (manifest
 		return manifest{}, "", err
 	}
 	defer resp.Body.Close()
-	if !validDigest(at) && resp.Request.URL.Scheme == "http" && !i.plain(r.Registry) {
+	if !ValidDigest(at) && resp.Request.URL.Scheme == "http" && !i.plain(r.Registry) {
 		return manifest{}, "", invalid("the registry leads to a place without TLS for what a tag means, which nothing would vouch for")
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxManifest+1))
@@ -125,13 +106,13 @@ func (i *Images) manifest(ctx context.Context, r Reference, at string) (manifest
 // else the one that the registry gives to what a tag means. Either must be right.
 func manifestDigest(raw []byte, at, told string) (string, error) {
 	sum := digest.Digest(at)
-	if !validDigest(at) {
+	if !ValidDigest(at) {
 		sum = digest.Digest(told)
 	}
 	if sum == "" {
 		return digest.FromBytes(raw).String(), nil
 	}
-	if !validDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
+	if !ValidDigest(sum.String()) || sum != sum.Algorithm().FromBytes(raw) {
 		return "", invalid("the registry sent a manifest that does not have its digest %s", syntax.Printable(sum.String()))
 	}
 	return sum.String(), nil

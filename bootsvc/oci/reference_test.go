@@ -1,4 +1,4 @@
-package bootsvc
+package oci
 
 import (
 	"strings"
@@ -98,7 +98,7 @@ func FuzzParseReference(f *testing.F) {
 		if err != nil || again != r {
 			t.Fatalf("%q: %q is read again as %#v, %v", s, r.String(), again, err)
 		}
-		if !validName(r.Name()) {
+		if !ValidName(r.Name()) {
 			t.Fatalf("%q: %q cannot stand in a script", s, r.Name())
 		}
 	})
