@@ -22,8 +22,8 @@ type boot struct {
 	number int // as Progress counts boots
 	token  model.Sensitive
 	err    error // why the ticket cannot stand in a boot script, if it cannot
-	// manner is what its payload means for the script, once that was looked at.
-	manner atomic.Pointer[manner]
+	// options are what its payload means for the script, once that was looked at.
+	options atomic.Pointer[scriptOptions]
 	// script is the one that was served last.
 	script atomic.Pointer[servedScript]
 	// former are the boots that the server had before, with this ticket and others, as far
@@ -32,11 +32,11 @@ type boot struct {
 	former []*boot
 }
 
-// servedScript is what ticketScript made of a base and a manner.
+// servedScript is what ticketScript made of a base and options.
 type servedScript struct {
-	base   string
-	manner manner
-	text   string
+	base    string
+	options scriptOptions
+	text    string
 }
 
 func newBoot(t *model.Ticket, token model.Sensitive) *boot {
@@ -55,7 +55,7 @@ func (s *Server) bootOf(t *model.Ticket, number int) *boot {
 	case was == nil:
 	case was.ticket.ID == t.ID && was.number == number: // written anew, which leaves what it gives as it is
 		b.former = was.former
-		b.manner.Store(was.manner.Load())
+		b.options.Store(was.options.Load())
 	default:
 		b.former = append([]*boot{{ticket: was.ticket, token: was.token}}, was.former[:min(len(was.former), maxFormer-1)]...)
 	}

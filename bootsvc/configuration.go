@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
@@ -84,7 +85,7 @@ func (s *Server) serveNoCloud(r *request) {
 		return
 	}
 	name := r.args[2]
-	if !slices.Contains(noCloudFiles, name) {
+	if !slices.Contains(ignition.NoCloudFiles, name) {
 		r.refuse(http.StatusNotFound, "cloud-init asks for meta-data, user-data, vendor-data and network-config, and for nothing else")
 		return
 	}
@@ -98,7 +99,7 @@ func (s *Server) serveNoCloud(r *request) {
 		r.refuse(http.StatusNotFound, "this server is not configured by cloud-init: the Secret of its claim has no key user-data")
 	case !ok:
 		r.refuse(http.StatusNotFound, "the Secret of this server's claim has no key "+name)
-	case r.Method == http.MethodGet && name == keyUserData && !s.note(r, offer, model.StageIgnition):
+	case r.Method == http.MethodGet && name == ignition.UserData && !s.note(r, offer, model.StageIgnition):
 	default:
 		s.served(r, offer.Ticket, model.ThingCloudInit)
 		r.text(file)
@@ -107,16 +108,16 @@ func (s *Server) serveNoCloud(r *request) {
 
 // payload returns what a ticket hands out beside its image, and answers itself when that
 // cannot be had.
-func (s *Server) payload(r *request, t *model.Ticket) (payload, bool) {
+func (s *Server) payload(r *request, t *model.Ticket) (ignition.Payload, bool) {
 	sealed, err := s.tickets.Payload(r.Context(), t)
-	var p payload
+	var p ignition.Payload
 	if err == nil {
-		p, err = openPayload(sealed)
+		p, err = ignition.Open(sealed)
 	}
 	if err != nil {
 		s.log.Error("what a server boots with cannot be served", "server", t.Server, "err", err)
 		r.unavailable("what this server is configured with is not available at present")
-		return payload{}, false
+		return ignition.Payload{}, false
 	}
 	return p, true
 }

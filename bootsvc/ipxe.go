@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
@@ -62,17 +63,17 @@ func loopScript(id string) string {
 		"sleep 60\nexit\n"
 }
 
-// ticketScript boots what a ticket pins, in the manner of its payload. Everything in it
+// ticketScript boots what a ticket pins, as its payload says. Everything in it
 // is checked first, so that no value can become a line of its own.
-func ticketScript(base string, b *boot, m manner) (string, error) {
+func ticketScript(base string, b *boot, o scriptOptions) (string, error) {
 	err := b.err
 	if err == nil {
-		m.arguments, err = kernelArguments(m.arguments)
+		o.arguments, err = ignition.KernelArguments(o.arguments)
 	}
 	if err != nil {
 		return "", fmt.Errorf("iPXE script of ticket %s: %w", b.ticket.ID, err)
 	}
-	s := script{base: base, ticket: b.ticket, token: b.token, manner: m}
+	s := script{base: base, ticket: b.ticket, token: b.token, options: o}
 	s.text.Grow(2048)
 	s.add("#!ipxe\nset ipxe-svc ", base, "\n")
 	img := &b.ticket.Image
@@ -102,11 +103,11 @@ func ticketScript(base string, b *boot, m manner) (string, error) {
 
 // script is the script of a ticket in the making.
 type script struct {
-	text   strings.Builder
-	base   string
-	ticket *model.Ticket
-	token  model.Sensitive
-	manner manner
+	text    strings.Builder
+	base    string
+	ticket  *model.Ticket
+	token   model.Sensitive
+	options scriptOptions
 }
 
 func (s *script) add(texts ...string) {
@@ -119,13 +120,13 @@ func (s *script) add(texts ...string) {
 // it, is no end of a command to iPXE.
 func (s *script) arguments() {
 	uuid, token := s.ticket.UUID, s.token.Reveal()
-	if s.manner.noCloud {
+	if s.options.noCloud {
 		s.add(" ip=any ds=nocloud;s=", s.base, "/nocloud/", uuid, "/", token, "/ ", consoleArguments)
 	} else {
 		s.add(" ip=any ignition.firstboot=1 ignition.config.url=", s.base, "/ignition/", uuid, "/", token, " ignition.platform.id=metal ", consoleArguments)
 	}
-	if s.manner.arguments != "" {
-		s.add(" ", s.manner.arguments)
+	if s.options.arguments != "" {
+		s.add(" ", s.options.arguments)
 	}
 	s.add("\n")
 }

@@ -39,6 +39,8 @@ const (
 	uuid2 = "00000000-0000-4000-8000-000000000002"
 )
 
+const testToken = "abcdefghijklmnopqrstuvwxyz"
+
 // golden compares got with testdata/name.
 func golden(t *testing.T, name, got string) {
 	t.Helper()

@@ -3,6 +3,7 @@ package bootsvc
 import (
 	"net/http"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/internal/syntax"
 	"ingot/model"
 )
@@ -83,7 +84,7 @@ func replay(o model.Offer) refusal {
 // again, the machine boots from its disk.
 func (s *Server) serveTicketScript(r *request, o model.Offer) {
 	b := s.bootOf(o.Ticket, nextBoot(o))
-	m, ok := s.mannerOf(r, b)
+	m, ok := s.optionsOf(r, b)
 	if !ok {
 		return
 	}
@@ -99,39 +100,57 @@ func (s *Server) serveTicketScript(r *request, o model.Offer) {
 }
 
 // scriptOf returns the script of a ticket, and answers itself when there is none.
-func (s *Server) scriptOf(r *request, b *boot, m manner) (string, bool) {
-	if m.own {
+func (s *Server) scriptOf(r *request, b *boot, o scriptOptions) (string, bool) {
+	if o.own {
 		p, ok := s.payload(r, b.ticket)
 		return p.Script, ok
 	}
 	base := s.baseFor(r)
-	if last := b.script.Load(); last != nil && last.base == base && last.manner == m {
+	if last := b.script.Load(); last != nil && last.base == base && last.options == o {
 		return last.text, true
 	}
-	script, err := ticketScript(base, b, m)
+	script, err := ticketScript(base, b, o)
 	if err != nil {
 		s.log.Error("boot ticket cannot be served", "server", b.ticket.Server, "err", err)
 		r.refuse(http.StatusInternalServerError, "the boot ticket of this server cannot be served; Ingot's log says why")
 		return "", false
 	}
-	b.script.Store(&servedScript{base, m, script})
+	b.script.Store(&servedScript{base, o, script})
 	return script, true
 }
 
-// mannerOf returns what a ticket's payload means for its script. Only claims have
+// optionsOf returns what a ticket's payload means for its script. Only claims have
 // anything to say there.
-func (s *Server) mannerOf(r *request, b *boot) (manner, bool) {
+func (s *Server) optionsOf(r *request, b *boot) (scriptOptions, bool) {
 	if b.ticket.Purpose != model.PurposeClaim {
-		return manner{}, true
+		return scriptOptions{}, true
 	}
-	if m := b.manner.Load(); m != nil {
-		return *m, true
+	if o := b.options.Load(); o != nil {
+		return *o, true
 	}
 	p, ok := s.payload(r, b.ticket)
 	if !ok {
-		return manner{}, false
+		return scriptOptions{}, false
 	}
-	m := p.manner()
-	b.manner.Store(&m)
-	return m, true
+	o := newScriptOptions(p)
+	b.options.Store(&o)
+	return o, true
+}
+
+// scriptOptions are what a payload means for the boot script. They hold no secret, and
+// are remembered by ticket, for a ticket's payload never changes.
+type scriptOptions struct {
+	own       bool // the script is the claim's own
+	last      bool // nothing of Ingot's is fetched after it
+	noCloud   bool // cloud-init configures the machine
+	arguments string
+}
+
+func newScriptOptions(p ignition.Payload) scriptOptions {
+	return scriptOptions{
+		own:       p.Script != "",
+		last:      p.Script != "" && p.Ignition == "" && p.NoCloud == nil,
+		noCloud:   p.NoCloud != nil,
+		arguments: p.KernelArguments,
+	}
 }

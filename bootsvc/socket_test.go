@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
@@ -62,7 +63,7 @@ func everyRoute(t *testing.T) (*rack, []string) {
 	if r.ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
 		t.Fatal(err)
 	}
-	r.desk.arm(r.ticket, payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.seal().Reveal())
+	r.desk.arm(r.ticket, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.Seal().Reveal())
 	r.desk.offers[mac1] = r.desk.offers[uuid1]
 	token := tokenOf(r.ticket).Reveal()
 	return r, []string{

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
@@ -74,7 +75,7 @@ func newSegment(t *testing.T) *segment {
 
 // arm gives s1 a ticket that hands out everything that tickets can.
 func (s *segment) arm(t *model.Ticket) {
-	s.desk.arm(t, payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.seal().Reveal())
+	s.desk.arm(t, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.Seal().Reveal())
 	s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
 }
 

@@ -114,7 +114,7 @@ func checkHost(host string, local bool) error {
 	return nil
 }
 
-// newTransport returns what registries are reached by, behind a egressTransport. Names are
+// newTransport returns what registries are reached by, behind an egressTransport. Names are
 // checked again once they are resolved, for a name may lead anywhere.
 func newTransport(timeout time.Duration, f egress) *http.Transport {
 	return &http.Transport{

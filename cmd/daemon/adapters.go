@@ -14,6 +14,7 @@ import (
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
@@ -110,7 +111,7 @@ func reasoned(err error) error {
 // wrong with Ingot or its store has none.
 func bootReasoned(err error) error {
 	var image *oci.Error
-	var source *bootsvc.SourceError
+	var source *ignition.SourceError
 	switch {
 	case errors.As(err, &image):
 		return &because{err, image.Reason}
@@ -126,7 +127,7 @@ type boots struct {
 	images      *oci.Images
 	cache       *imagecache.Cache
 	log         *slog.Logger
-	ignition    *bootsvc.Ignition
+	ignition    *ignition.Compiler
 	registryURL string
 	desired     func() *model.Desired
 }
@@ -228,13 +229,13 @@ func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, e
 	token := b.registry.TokenKey().Report(t)
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
-		return b.ignition.Claim(bootsvc.ClaimBoot{
+		return b.ignition.Claim(ignition.ClaimBoot{
 			UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
 			BootStateURL: b.registryURL + "/r/" + token.Reveal() + "/bootstate",
 			InstanceID:   t.ID, Hostname: name,
 		})
 	}
-	return b.ignition.Probe(bootsvc.ProbeBoot{
+	return b.ignition.Probe(ignition.ProbeBoot{
 		UUID: t.UUID, RegistryURL: b.registryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
 	})
 }

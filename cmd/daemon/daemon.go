@@ -23,6 +23,7 @@ import (
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/neighbour"
@@ -262,7 +263,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 			return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 		}
 	}
-	ignition, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
+	compiler, err := ignition.New(ignition.Options{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
 	if err != nil {
 		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 	}
@@ -270,7 +271,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 		return err
 	}
 	d.boots = &boots{
-		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
+		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: compiler, registryURL: registryURL, desired: d.source.Desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,

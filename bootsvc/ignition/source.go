@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	"encoding/base64"
@@ -16,15 +16,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
-
-	"ingot/model"
 )
 
 func TestNoCloudFiles(t *testing.T) {
 	const user = "#cloud-config\nruncmd: [[echo, \"${uuid} 'quoted'\"]]\n"
 	p := opened(t, cloudBoot("user-data", user))
-	if p.Ignition != "" || p.NoCloud[keyUserData] != user {
-		t.Errorf("user-data is %q, Ignition %q", p.NoCloud[keyUserData], p.Ignition)
+	if p.Ignition != "" || p.NoCloud[UserData] != user {
+		t.Errorf("user-data is %q, Ignition %q", p.NoCloud[UserData], p.Ignition)
 	}
 	if _, ok := p.NoCloud[keyNetworkConfig]; ok {
 		t.Error("a network-config that nobody wrote")
@@ -64,7 +62,7 @@ func TestUserDataOfEveryKind(t *testing.T) {
 		"#part-handler\n", "## template: jinja\n#cloud-config\n{% if x %}\n", "#cloud-config-archive\n- a\n", "#Cloud-Config\na: 1\n",
 		"Content-Type: multipart/mixed; boundary=b\nMIME-Version: 1.0\n\n--b--\n", "#cloud-config-jsonp\n[]\n",
 	} {
-		if got := opened(t, cloudBoot("user-data", text)).NoCloud[keyUserData]; got != text {
+		if got := opened(t, cloudBoot("user-data", text)).NoCloud[UserData]; got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
@@ -136,60 +134,5 @@ func TestTheReportScriptReports(t *testing.T) {
 		case <-time.After(30 * time.Second):
 			t.Errorf("with %s it reports nothing", tool)
 		}
-	}
-}
-
-func TestNoCloudIsServedToItsMachine(t *testing.T) {
-	d := claimDesk(t, cloudBoot("user-data", "#cloud-config\n"))
-	s := newServer(t, d, nil)
-	token := tokenOf(scriptTicket()).Reveal()
-	script := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1).Body.String()
-	golden(t, "nocloud.ipxe", strings.ReplaceAll(script, token, "TOKEN"))
-	_, seed, _ := strings.Cut(script, "ds=nocloud;s=http://boot.example:8082")
-	seed, _, _ = strings.Cut(seed, " ")
-	if seed != "/nocloud/"+uuid1+"/"+token+"/" {
-		t.Fatalf("the seed is %q", seed)
-	}
-	d.unnote()
-	for _, tc := range []struct {
-		name, path string
-		code       int
-		notes      []string
-	}{
-		{"meta-data", seed + "meta-data", 200, nil},
-		{"user-data", seed + "user-data", 200, []string{"s1 Ignition 10.1.2.3"}},
-		{"vendor-data", seed + "vendor-data", 200, nil},
-		{"vendor-data, with the slash that people write twice", seed + "/vendor-data", 200, nil},
-		{"a network-config that nobody wrote", seed + "network-config", 404, nil},
-		{"what cloud-init does not ask for", seed + "passwords", 404, nil},
-		{"the folder", seed, 404, nil},
-		{"in capitals", "/nocloud/" + strings.ToUpper(uuid1) + "/" + token + "/meta-data", 200, nil},
-		{"with the token of nobody", "/nocloud/" + uuid1 + "/" + testToken + "/user-data", 403, nil},
-		{"for a server that is not known", "/nocloud/" + uuid2 + "/" + token + "/user-data", 404, nil},
-		{"for what is no server", "/nocloud/x/" + token + "/user-data", 404, nil},
-		{"Ignition", "/ignition/" + uuid1 + "/" + token, 404, nil},
-	} {
-		d.unnote()
-		w := ask(s.Handler(), http.MethodGet, tc.path)
-		if w.Code != tc.code {
-			t.Errorf("%s: %d %s", tc.name, w.Code, w.Body)
-		}
-		if diff := cmp.Diff(tc.notes, d.notes()); diff != "" {
-			t.Errorf("%s: notes (-want +got):\n%s", tc.name, diff)
-		}
-		if w.Code == http.StatusOK && w.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s may be kept by a proxy", tc.name)
-		}
-	}
-	if w := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1); w.Body.String() != diskScript(uuid1, DiskExit) {
-		t.Errorf("law 1: after its user-data it gets\n%s", w.Body)
-	}
-	with(d, model.TicketSpent, false, nil)
-	if w := ask(s.Handler(), http.MethodGet, seed+"user-data"); w.Code != http.StatusForbidden {
-		t.Errorf("Y01: a spent ticket gives user-data: %d", w.Code)
-	}
-	d = claimDesk(t, claimBoot("", ""))
-	if w := ask(newServer(t, d, nil).Handler(), http.MethodGet, seed+"user-data"); w.Code != http.StatusNotFound {
-		t.Errorf("a server with Ignition has user-data: %d", w.Code)
 	}
 }

@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	_ "embed"
@@ -33,7 +33,7 @@ type ProbeBoot struct {
 }
 
 // Probe returns the Ignition that starts metalprobe on a server.
-func (g *Ignition) Probe(b ProbeBoot) (model.Sensitive, error) {
+func (g *Compiler) Probe(b ProbeBoot) (model.Sensitive, error) {
 	flags, err := probeFlags(b)
 	if err != nil {
 		return model.Sensitive{}, fmt.Errorf("ignition of a %s: %w", strings.ToLower(string(b.Purpose)), err)
@@ -68,7 +68,7 @@ func probeFlags(b ProbeBoot) (string, error) {
 
 // newProbeDocument translates the probe's template, which costs milliseconds, so
 // that a ticket costs microseconds.
-func newProbeDocument(o IgnitionOptions) (*document, error) {
+func newProbeDocument(o Options) (*document, error) {
 	if err := checkProbeOptions(o); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func newProbeDocument(o IgnitionOptions) (*document, error) {
 }
 
 // checkProbeOptions refuses values that could mean something to YAML.
-func checkProbeOptions(o IgnitionOptions) error {
+func checkProbeOptions(o Options) error {
 	if o.ProbeImage != "" {
 		if _, err := oci.ParseReference(o.ProbeImage); err != nil {
 			return fmt.Errorf("probe image: %w", err)

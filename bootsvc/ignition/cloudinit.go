@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	"crypto/sha256"
@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// noCloudFiles are the files of cloud-init's data source NoCloud.
-var noCloudFiles = []string{keyMetaData, keyUserData, keyVendorData, keyNetworkConfig}
+// NoCloudFiles are the names of the files of cloud-init's data source NoCloud.
+var NoCloudFiles = []string{keyMetaData, UserData, keyVendorData, keyNetworkConfig}
 
 // maxHostname is the length of the longest host name that Linux takes, in bytes.
 const maxHostname = 63
@@ -20,8 +20,8 @@ const maxHostname = 63
 // they are, meta-data with what it lacks, and vendor-data with a script that reports
 // the machine up.
 func noCloud(b ClaimBoot) (map[string]string, error) {
-	user := b.value(keyUserData)
-	if err := checkCloudData(keyUserData, user); err != nil {
+	user := b.value(UserData)
+	if err := checkCloudData(UserData, user); err != nil {
 		return nil, err
 	}
 	meta, err := metaData(b)
@@ -32,7 +32,7 @@ func noCloud(b ClaimBoot) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]string{keyUserData: user, keyMetaData: meta, keyVendorData: vendor}
+	files := map[string]string{UserData: user, keyMetaData: meta, keyVendorData: vendor}
 	if network := b.value(keyNetworkConfig); network != "" {
 		if _, err := mapping(keyNetworkConfig, network); err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	"slices"
@@ -13,10 +13,10 @@ const annotationArguments = "annotation ingot/kernel-arguments"
 // most machines and drops the rest without a word; Ingot's own may take half.
 const maxArguments = 1024
 
-// kernelArguments checks arguments that a person wrote, and returns them with one
+// KernelArguments checks arguments that a person wrote, and returns them with one
 // space between them. All their characters stand for themselves in an iPXE script:
 // there is none that quotes, expands, comments or ends a line or a command.
-func kernelArguments(text string) (string, error) {
+func KernelArguments(text string) (string, error) {
 	if len(text) > maxArguments {
 		return "", sourceError(annotationArguments, "the arguments have %d bytes; at most %d are allowed, for Linux drops what is longer than its command line", len(text), maxArguments)
 	}

@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	"fmt"
@@ -13,12 +13,14 @@ import (
 const (
 	keyIgnition      = "ignition"
 	keyFormat        = "format" // of ignition: fcos is Butane
-	keyUserData      = "user-data"
 	keyMetaData      = "meta-data"
 	keyVendorData    = "vendor-data"
 	keyNetworkConfig = "network-config"
 	keyScript        = "ipxe-script"
 )
+
+// UserData is the key, and the file, of what cloud-init makes a machine of.
+const UserData = "user-data"
 
 // maxScript bounds a claim's own iPXE script, in bytes.
 const maxScript = 64 << 10
@@ -49,7 +51,7 @@ func (b ClaimBoot) value(key string) string { return b.Secret[key].Reveal() }
 // beside the image, made of the claim's own documents and of what reports the server
 // up. The same values give the same bytes, in every process. What is wrong with a
 // document is a *SourceError, which quotes none of its values.
-func (g *Ignition) Claim(b ClaimBoot) (model.Sensitive, error) {
+func (g *Compiler) Claim(b ClaimBoot) (model.Sensitive, error) {
 	if err := checkFill(b.BootStateURL, b.UUID); err != nil {
 		return model.Sensitive{}, fmt.Errorf("boot of a claim: %w", err)
 	}
@@ -57,20 +59,20 @@ func (g *Ignition) Claim(b ClaimBoot) (model.Sensitive, error) {
 	if err != nil {
 		return model.Sensitive{}, err
 	}
-	return p.seal(), nil
+	return p.Seal(), nil
 }
 
 // claimed makes a claim's payload.
-func (g *Ignition) claimed(b ClaimBoot) (p payload, err error) {
+func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
 	if err := b.check(); err != nil {
 		return p, err
 	}
-	if p.KernelArguments, err = kernelArguments(b.KernelArguments); err != nil {
+	if p.KernelArguments, err = KernelArguments(b.KernelArguments); err != nil {
 		return p, err
 	}
 	p.Script = b.value(keyScript)
 	switch {
-	case b.value(keyUserData) != "":
+	case b.value(UserData) != "":
 		p.NoCloud, err = noCloud(b)
 	case b.value(keyIgnition) != "" || p.Script == "":
 		p.Ignition, err = g.document(b)
@@ -80,20 +82,20 @@ func (g *Ignition) claimed(b ClaimBoot) (p payload, err error) {
 
 // check refuses what no machine could be given, before anything is parsed.
 func (b ClaimBoot) check() error {
-	for _, key := range []string{keyIgnition, keyFormat, keyUserData, keyMetaData, keyVendorData, keyNetworkConfig, keyScript} {
+	for _, key := range []string{keyIgnition, keyFormat, UserData, keyMetaData, keyVendorData, keyNetworkConfig, keyScript} {
 		if err := checkText(key, b.value(key)); err != nil {
 			return err
 		}
 	}
 	script := b.value(keyScript)
 	switch {
-	case b.value(keyIgnition) != "" && b.value(keyUserData) != "":
-		return sourceError(keyUserData, "the Secret has a key ignition as well; a machine is configured by Ignition or by cloud-init, so leave one of them out")
+	case b.value(keyIgnition) != "" && b.value(UserData) != "":
+		return sourceError(UserData, "the Secret has a key ignition as well; a machine is configured by Ignition or by cloud-init, so leave one of them out")
 	case len(script) > maxScript:
 		return sourceError(keyScript, "the script has %d bytes; at most %d are allowed. Let it chain to a larger one", len(script), maxScript)
 	case script != "" && !strings.HasPrefix(script, "#!ipxe"):
 		return &SourceError{keyScript, []SourceProblem{{Line: 1, Column: 1, Message: "an iPXE script begins with #!ipxe; iPXE does not run anything else"}}}
-	case b.value(keyUserData) != "":
+	case b.value(UserData) != "":
 		return nil
 	}
 	for _, key := range []string{keyMetaData, keyVendorData, keyNetworkConfig} {

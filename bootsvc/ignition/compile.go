@@ -1,4 +1,4 @@
-package bootsvc
+package ignition
 
 import (
 	"bytes"
@@ -50,8 +50,8 @@ RestartSec=20
 WantedBy=multi-user.target
 `
 
-// IgnitionOptions are the options of NewIgnition.
-type IgnitionOptions struct {
+// Options are the options of New.
+type Options struct {
 	// ProbeTemplate is Butane with the fields {{.Image}}, {{.Flags}},
 	// {{.SSHPublicKey}} and {{.PasswordHash}} of text/template. Empty means a
 	// template that runs /usr/bin/metalprobe from the boot image.
@@ -65,9 +65,9 @@ type IgnitionOptions struct {
 	PasswordHash model.Sensitive
 }
 
-// Ignition makes what servers are configured with when they boot. It is safe for
+// Compiler makes what servers are configured with when they boot. It is safe for
 // concurrent use.
-type Ignition struct {
+type Compiler struct {
 	probe  *document
 	marks  marks                                 // of claims
 	claims *lru.Cache[[sha256.Size]byte, *claim] // by source
@@ -79,14 +79,14 @@ type claim struct {
 	err error
 }
 
-// NewIgnition returns an Ignition, or an error that says what is wrong with the
+// New returns a Compiler, or an error that says what is wrong with the
 // probe's template.
-func NewIgnition(o IgnitionOptions) (*Ignition, error) {
+func New(o Options) (*Compiler, error) {
 	probe, err := newProbeDocument(o)
 	if err != nil {
 		return nil, fmt.Errorf("probe template: %w", err)
 	}
-	return &Ignition{
+	return &Compiler{
 		probe:  probe,
 		marks:  newMarks(fieldBootStateURL, fieldUUID),
 		claims: lru.New[[sha256.Size]byte, *claim](claimCacheSize),
@@ -96,7 +96,7 @@ func NewIgnition(o IgnitionOptions) (*Ignition, error) {
 // document returns the Ignition of a claimed server: the claim's own source, Butane
 // or Ignition JSON, merged with a file and a unit that report the server up. It has
 // the source's own version of the Ignition specification.
-func (g *Ignition) document(b ClaimBoot) (string, error) {
+func (g *Compiler) document(b ClaimBoot) (string, error) {
 	c := g.prepared(b.value(keyIgnition), b.value(keyFormat))
 	if c.err != nil {
 		return "", c.err
@@ -109,7 +109,7 @@ func (g *Ignition) document(b ClaimBoot) (string, error) {
 
 // prepared translates and merges a source, or remembers that it was. Failures are
 // remembered too, or a wrong source would cost its translation on every plan.
-func (g *Ignition) prepared(source, format string) *claim {
+func (g *Compiler) prepared(source, format string) *claim {
 	key := sha256.Sum256([]byte(format + "\x00" + source))
 	if c, ok := g.claims.Get(key); ok {
 		return c
@@ -125,7 +125,7 @@ func (g *Ignition) prepared(source, format string) *claim {
 }
 
 // prepare makes the document of a source.
-func (g *Ignition) prepare(source []byte, format string) (doc *document, err error) {
+func (g *Compiler) prepare(source []byte, format string) (doc *document, err error) {
 	defer survive(&err)
 	if len(bytes.TrimSpace(source)) == 0 {
 		return newDocument(g.additions(plainSpec), g.marks)
@@ -143,7 +143,7 @@ func (g *Ignition) prepare(source []byte, format string) (doc *document, err err
 
 // additions is what Ingot adds to a claim's own Ignition, for a version of the
 // specification.
-func (g *Ignition) additions(version string) []byte {
+func (g *Compiler) additions(version string) []byte {
 	type object = map[string]any
 	raw, _ := json.Marshal(object{ // maps of strings always marshal
 		"ignition": object{"version": version},
