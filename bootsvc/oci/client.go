@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,7 +32,6 @@ func (i *Images) get(ctx context.Context, r Reference, path string, header http.
 		return nil, err
 	}
 	req.Header = header
-	req.Header.Set("User-Agent", userAgent)
 	resp, err := i.login.do(req, r)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,8 @@ func (i *Images) get(ctx context.Context, r Reference, path string, header http.
 	partial := resp.StatusCode == http.StatusPartialContent && header.Get("Range") != ""
 	if resp.StatusCode != http.StatusOK && !partial {
 		defer resp.Body.Close()
-		return nil, &statusError{resp.StatusCode, errorKind(resp.Body), req.URL.Scheme == "http"}
+		body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // half of it may still say enough
+		return nil, &statusError{resp.StatusCode, errorKind(body), req.URL.Scheme == "http"}
 	}
 	if coding := resp.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
 		resp.Body.Close()
@@ -64,13 +65,13 @@ var errorKinds = regexp.MustCompile(`^[A-Z_]{1,40}$`)
 
 // errorKind returns the word by which a registry names an error, such as
 // MANIFEST_UNKNOWN. What else it says is not for the status of a claim.
-func errorKind(body io.Reader) string {
+func errorKind(body []byte) string {
 	var answer struct {
 		Errors []struct {
 			Code string `json:"code"`
 		} `json:"errors"`
 	}
-	err := json.NewDecoder(io.LimitReader(body, 64<<10)).Decode(&answer)
+	err := json.NewDecoder(bytes.NewReader(body)).Decode(&answer)
 	if err != nil || len(answer.Errors) == 0 || !errorKinds.MatchString(answer.Errors[0].Code) {
 		return ""
 	}

@@ -11,29 +11,19 @@ import (
 	"slices"
 	"strings"
 
+	"oras.land/oras-go/v2/registry/remote/auth"
+
 	"ingot/bootsvc/internal/syntax"
-	"ingot/model"
 )
 
 // maxCredentials bounds the size of a docker config.json in bytes.
 const maxCredentials = 1 << 20
 
-// credential is what a registry is shown. One of its parts is set, or none.
-type credential struct {
-	username string
-	password model.Sensitive
-	identity model.Sensitive // changed for a token that the registry takes (OAuth 2)
-	bearer   model.Sensitive // a token that the registry takes
-}
-
-// anonymous reports whether there is nothing to show.
-func (c credential) anonymous() bool {
-	return c.username == "" && c.identity.IsZero() && c.bearer.IsZero()
-}
-
 // credentialsFile is a docker config.json, or none when its path is empty. It is read
 // each time that a registry asks for credentials, so that they can be changed while
-// Ingot runs; what came of them is remembered elsewhere.
+// Ingot runs; what came of them is remembered elsewhere. Package credentials would ask
+// for a registry's host alone, and knows neither entries for a path nor two spellings of
+// a registry.
 type credentialsFile struct{ path string }
 
 // dockerConfig is what Ingot reads of a docker config.json.
@@ -63,13 +53,13 @@ func (f credentialsFile) check() error {
 
 // lookup returns the credential for r: that of its repository, else of the nearest path
 // above it that has one, else of its registry. It is anonymous when there is none.
-func (f credentialsFile) lookup(r Reference) (credential, error) {
+func (f credentialsFile) lookup(r Reference) (auth.Credential, error) {
 	if f.path == "" {
-		return credential{}, nil
+		return auth.EmptyCredential, nil
 	}
 	config, err := f.read()
 	if err != nil {
-		return credential{}, err
+		return auth.EmptyCredential, err
 	}
 	entries := config.entries()
 	for name, above := r.Name(), true; above; name, _, above = cutLast(name, '/') {
@@ -78,9 +68,9 @@ func (f credentialsFile) lookup(r Reference) (credential, error) {
 		}
 	}
 	if config.CredsStore != "" || config.CredHelpers[r.Registry] != "" {
-		return credential{}, fmt.Errorf("boot.credentialsFile: %s leaves the credentials of %s to a helper program, which Ingot does not run: write them into its auths", f.path, r.Registry)
+		return auth.EmptyCredential, fmt.Errorf("boot.credentialsFile: %s leaves the credentials of %s to a helper program, which Ingot does not run: write them into its auths", f.path, r.Registry)
 	}
-	return credential{}, nil
+	return auth.EmptyCredential, nil
 }
 
 // read reads the file.
@@ -146,12 +136,9 @@ func credentialName(key string) (string, bool) {
 var errAuthField = errors.New("its auth is not base64 of username:password")
 
 // decode returns the credential of the entry for name.
-func (f credentialsFile) decode(name string, entry dockerAuth) (credential, error) {
-	c := credential{
-		username: entry.Username,
-		password: model.NewSensitive(entry.Password),
-		identity: model.NewSensitive(entry.IdentityToken),
-		bearer:   model.NewSensitive(entry.RegistryToken),
+func (f credentialsFile) decode(name string, entry dockerAuth) (auth.Credential, error) {
+	c := auth.Credential{
+		Username: entry.Username, Password: entry.Password, RefreshToken: entry.IdentityToken, AccessToken: entry.RegistryToken,
 	}
 	if entry.Auth == "" {
 		return c, nil
@@ -159,9 +146,9 @@ func (f credentialsFile) decode(name string, entry dockerAuth) (credential, erro
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(entry.Auth), "="))
 	username, password, ok := strings.Cut(string(plain), ":")
 	if err != nil || !ok {
-		return credential{}, fmt.Errorf("boot.credentialsFile: %s, entry %s: %w", f.path, syntax.Printable(name), errAuthField)
+		return auth.EmptyCredential, fmt.Errorf("boot.credentialsFile: %s, entry %s: %w", f.path, syntax.Printable(name), errAuthField)
 	}
-	c.username, c.password = username, model.NewSensitive(strings.TrimRight(password, "\x00"))
+	c.Username, c.Password = username, strings.TrimRight(password, "\x00")
 	return c, nil
 }
 

@@ -149,9 +149,9 @@ type loginError struct {
 func (e *loginError) Unwrap() error { return e.error }
 
 // isRegistry reports whether an answer that is no success is one that registries alone
-// give. It reads the body.
-func isRegistry(resp *http.Response) bool {
-	return resp.Header.Get("Docker-Distribution-Api-Version") != "" || errorKind(resp.Body) != ""
+// give.
+func isRegistry(h http.Header, body []byte) bool {
+	return h.Get("Docker-Distribution-Api-Version") != "" || errorKind(body) != ""
 }
 
 // named reports whether the configuration names a registry.

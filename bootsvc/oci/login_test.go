@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -79,7 +80,7 @@ func TestCredentialsOfARepository(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := c.username + ":" + c.password.Reveal() + "," + c.identity.Reveal() + "," + c.bearer.Reveal()
+			got := c.Username + ":" + c.Password + "," + c.RefreshToken + "," + c.AccessToken
 			if got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
@@ -342,7 +343,16 @@ func TestTokensAreRememberedForAsLongAsTheyAreGood(t *testing.T) {
 	reg := newRegistry(t)
 	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
 	realm, asked := tokenServer(t, "token")
-	host := front(t, reg, bearerGate(realm))
+	var ended atomic.Bool
+	host := front(t, reg, func(next http.Handler) http.Handler {
+		gate := bearerGate(realm)(next)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if ended.Swap(false) {
+				r.Header.Set("Authorization", "Bearer of another day")
+			}
+			gate.ServeHTTP(w, r)
+		})
+	})
 	images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host, "ann:s3cret"))})
 	now := time.Now()
 	images.login.now = func() time.Time { return now }
@@ -357,8 +367,57 @@ func TestTokensAreRememberedForAsLongAsTheyAreGood(t *testing.T) {
 	}
 	resolve(1)
 	resolve(1)
-	now = now.Add(299 * time.Second)
+	ended.Store(true)
 	resolve(2)
+	now = now.Add(59 * time.Minute)
+	resolve(2)
+	now = now.Add(time.Minute) // the credentials may have been taken out of the file since
+	resolve(3)
+}
+
+// A credential for a path is not shown for another path of its registry, whichever was
+// asked for first.
+func TestCredentialsOfAPathStayThere(t *testing.T) {
+	reg := newRegistry(t)
+	_, _, _ = reg.PushBootImage("a/os", "1", []byte("k"), []byte("i"), nil)
+	_, _, _ = reg.PushBootImage("b/os", "1", []byte("k"), []byte("i"), nil)
+	var shown seen
+	host := front(t, reg, func(next http.Handler) http.Handler {
+		return shown.note(basicGate(always("ann:s3cret"))(next))
+	})
+	images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host+"/a", "ann:s3cret"))})
+	for range 2 {
+		if _, err := images.Resolve(t.Context(), host+"/a/os:1", "amd64"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := images.Resolve(t.Context(), host+"/b/os:1", "amd64"); err == nil || !strings.Contains(err.Error(), "has none for "+host) {
+			t.Errorf("another path: %v", err)
+		}
+	}
+	for n, path := range shown.paths {
+		if strings.HasPrefix(path, "/v2/b/") && shown.headers[n].Get("Authorization") != "" {
+			t.Errorf("%s was asked for with the credential of another path", path)
+		}
+	}
+}
+
+// What a registry refuses is forgotten, and not shown to it again before the file is
+// read: some lock an account after a few wrong passwords.
+func TestARefusedCredentialIsShownOnce(t *testing.T) {
+	reg := newRegistry(t)
+	var shown seen
+	host := front(t, reg, func(next http.Handler) http.Handler {
+		return shown.note(basicGate(always("ann:s3cret"))(next))
+	})
+	images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin(host, "ann:wr0ng"))})
+	for range 3 {
+		if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err == nil {
+			t.Fatal("the image was found")
+		}
+	}
+	if n := len(shown.leaks()); n != 3 {
+		t.Errorf("three requests showed it %d times", n)
+	}
 }
 
 // seen is what a host was shown.
@@ -463,8 +522,41 @@ func TestRedirectsCarryNoCredentials(t *testing.T) {
 	}
 }
 
-// What one hop is shown.
-func TestStripOnRedirects(t *testing.T) {
+// chain is a RoundTripper of hosts that each lead to the next. The last answers.
+type chain struct {
+	origins []string
+	path    string // that they are asked for
+	last    http.Header
+	answer  func(*http.Request) *http.Response
+	other   func(*http.Request) *http.Response // to other paths
+}
+
+func answer(req *http.Request, code int, body string, header ...string) *http.Response {
+	resp := &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: req}
+	for n := 0; n < len(header); n += 2 {
+		resp.Header.Set(header[n], header[n+1])
+	}
+	return resp
+}
+
+// RoundTrip implements http.RoundTripper. The paths of a chain are numbered.
+func (c *chain) RoundTrip(req *http.Request) (*http.Response, error) {
+	number, ok := strings.CutPrefix(req.URL.Path, c.path)
+	if !ok {
+		return c.other(req), nil
+	}
+	n, _ := strconv.Atoi(number)
+	if resp := c.answer(req); n == len(c.origins)-1 || resp.StatusCode != http.StatusOK {
+		if n == len(c.origins)-1 {
+			c.last = req.Header.Clone()
+		}
+		return resp, nil
+	}
+	return answer(req, http.StatusTemporaryRedirect, "", "Location", fmt.Sprintf("%s%s%d", c.origins[n+1], c.path, n+1)), nil
+}
+
+// What the last of several hosts is shown, each of which leads to the next.
+func TestCredentialsAlongRedirects(t *testing.T) {
 	for title, tc := range map[string]struct {
 		chain string // of origins
 		keeps bool
@@ -480,29 +572,75 @@ func TestStripOnRedirects(t *testing.T) {
 		"a chain that stays":                    {"https://a https://a https://a", true},
 		"I07: to TLS, for it is another origin": {"http://a https://a", false},
 	} {
+		origins := strings.Fields(tc.chain)
+		first, err := url.Parse(origins[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(t *testing.T, of string, shown http.Header, err error) {
+			t.Helper()
+			if shown == nil && tc.keeps {
+				t.Errorf("a %s: the last host was not asked: %v", of, err)
+			}
+			if got := shown.Get("Authorization") != ""; shown != nil && got != tc.keeps {
+				t.Errorf("a %s: shown %v", of, shown)
+			}
+			if shown.Get("Referer") != "" {
+				t.Errorf("a %s: shown %v", of, shown)
+			}
+		}
 		t.Run(title, func(t *testing.T) {
-			var chain []*http.Request
-			for origin := range strings.FieldsSeq(tc.chain) {
-				req, err := http.NewRequest(http.MethodGet, origin+"/x", nil)
-				if err != nil {
-					t.Fatal(err)
+			file := credentialsFile{writeFile(t, `{"auths":{"`+first.Host+`":{"auth":"`+encode("ann:s3cret")+`"}}}`)}
+			r := Reference{Registry: first.Host, Repository: "os", Tag: "1"}
+			registry := &chain{origins: origins, path: "/v2/os/blobs/", answer: func(req *http.Request) *http.Response {
+				if strings.HasSuffix(req.URL.Path, "/0") && req.Header.Get("Authorization") == "" {
+					return answer(req, http.StatusUnauthorized, "", "WWW-Authenticate", "Basic")
 				}
-				for _, name := range []string{"Authorization", "Cookie", "Proxy-Authorization"} {
-					req.Header.Set(name, "s3cret")
+				return answer(req, http.StatusOK, "")
+			}}
+			req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, origins[0]+"/v2/os/blobs/0", nil)
+			resp, err := newLogin(registry, file).do(req, r)
+			if err == nil {
+				resp.Body.Close()
+			}
+			check(t, "registry", registry.last, err)
+
+			tokens := &chain{origins: origins, path: "/token/", answer: func(req *http.Request) *http.Response {
+				return answer(req, http.StatusOK, `{"token":"t0ken"}`)
+			}, other: func(req *http.Request) *http.Response {
+				if req.Header.Get("Authorization") == "Bearer t0ken" {
+					return answer(req, http.StatusOK, "")
 				}
-				chain = append(chain, req)
+				return answer(req, http.StatusUnauthorized, "", "WWW-Authenticate", `Bearer realm="`+origins[0]+`/token/0"`)
+			}}
+			req, _ = http.NewRequestWithContext(t.Context(), http.MethodGet, first.Scheme+"://"+first.Host+"/v2/os/manifests/1", nil)
+			resp, err = newLogin(tokens, file).do(req, r)
+			if err == nil {
+				resp.Body.Close()
 			}
-			last := chain[len(chain)-1]
-			if err := strip(last, chain[:len(chain)-1]); err != nil {
-				t.Fatal(err)
-			}
-			if want := map[bool]int{true: 3, false: 0}[tc.keeps]; len(last.Header) != want {
-				t.Errorf("shown %v, want %d headers", last.Header, want)
-			}
-			if err := stay(last, chain[:len(chain)-1]); (err == nil) != tc.keeps {
-				t.Errorf("a token server may lead there: %v", err)
-			}
+			check(t, "token server", tokens.last, err)
 		})
+	}
+}
+
+// A registry without TLS that leads to its own host with it, which asks for a login, is
+// another origin as well.
+func TestNobodyLogsInWhereARegistryLeadsTo(t *testing.T) {
+	file := credentialsFile{writeFile(t, dockerLogin("a", "ann:s3cret"))}
+	registry := &chain{origins: []string{"http://a", "https://a"}, path: "/v2/os/blobs/", answer: func(req *http.Request) *http.Response {
+		if req.URL.Scheme == "https" && req.Header.Get("Authorization") == "" {
+			return answer(req, http.StatusUnauthorized, "", "WWW-Authenticate", "Basic")
+		}
+		return answer(req, http.StatusOK, "")
+	}}
+	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/v2/os/blobs/0", nil)
+	resp, err := newLogin(registry, file).do(req, Reference{Registry: "a", Repository: "os", Tag: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized || registry.last.Get("Authorization") != "" {
+		t.Errorf("%d, and it was shown %v", resp.StatusCode, registry.last)
 	}
 }
 
@@ -553,7 +691,5 @@ func TestACredentialIsShownToNobodyElse(t *testing.T) {
 
 // hasten makes Images ask again without a pause.
 func (i *Images) hasten() {
-	p := i.login.registry.Transport.(patient)
-	p.pause = time.Millisecond
-	i.login.registry.Transport, i.login.tokens.Transport = p, p
+	i.retries.pause = time.Millisecond
 }

@@ -64,6 +64,7 @@ type Images struct {
 	log       *slog.Logger
 	egress    egress
 	transport *http.Transport
+	retries   *retries
 	login     *login
 	metrics   metrics
 	asking    singleflight.Group
@@ -105,7 +106,8 @@ func New(o Options) (*Images, error) {
 	}
 	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
 	i.transport = newTransport(i.timeout, i.egress)
-	i.login = newLogin(patient{egressTransport{i.transport, i.egress}, i.timeout, 250 * time.Millisecond}, credentials)
+	i.retries = &retries{i.timeout, 250 * time.Millisecond}
+	i.login = newLogin(i.retries.transport(egressTransport{i.transport, i.egress}), credentials)
 	return i, nil
 }
 

@@ -1,64 +1,60 @@
 package oci
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"syscall"
 	"time"
+
+	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
 // maxTries is how often a registry is asked for the same thing that it could not give.
 const maxTries = 3
 
-// patient is a RoundTripper that asks again what a registry could not answer at present.
-type patient struct {
-	next  http.RoundTripper
-	limit time.Duration // for how long it asks again, in all
-	pause time.Duration // before it asks for the second time, unless it is told
+// retries says when a registry is asked again what it could not answer at present.
+type retries struct {
+	limit time.Duration // for how long, in all
+	pause time.Duration // before it is asked for the second time, unless it says when
 }
 
-// RoundTrip implements http.RoundTripper.
-func (p patient) RoundTrip(req *http.Request) (*http.Response, error) {
-	ctx := req.Context()
-	end := time.Now().Add(p.limit)
-	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
-		end = deadline
-	}
-	for try := 1; ; try++ {
-		resp, err := p.next.RoundTrip(req)
-		if req.Body != nil && req.Body != http.NoBody || try == maxTries || !passing(resp, err) {
-			return resp, err
-		}
-		now := time.Now()
-		wait, told := askedToWait(resp, now)
-		if !told {
-			wait = p.pause << (try - 1)
-		}
-		if now.Add(wait).After(end) {
-			return resp, err
-		}
-		if resp != nil {
-			resp.Body.Close()
-		}
-		if err := sleep(ctx, wait); err != nil {
-			return nil, err
-		}
-	}
+// transport returns next with retries.
+func (r *retries) transport(next http.RoundTripper) http.RoundTripper {
+	return &retry.Transport{Base: next, Policy: func() retry.Policy {
+		return retryPolicy{r.pause, time.Now().Add(r.limit)}
+	}}
 }
 
-// sleep waits, unless ctx ends first.
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// retryPolicy is the retry.Policy of one request. retry's own would ask again sooner than
+// a registry that is down wants it to, and wait for longer than anybody does.
+type retryPolicy struct {
+	pause time.Duration
+	end   time.Time
+}
+
+// Retry implements retry.Policy: it returns how long to wait, or less than nothing to
+// leave it at that.
+func (p retryPolicy) Retry(attempt int, resp *http.Response, err error) (time.Duration, error) {
+	if attempt+1 >= maxTries || !passing(resp, err) {
+		return -1, nil
 	}
+	now := time.Now()
+	wait, told := askedToWait(resp, now)
+	if !told {
+		wait = p.pause << attempt
+	}
+	end := p.end
+	if resp != nil {
+		if deadline, ok := resp.Request.Context().Deadline(); ok && deadline.Before(end) {
+			end = deadline
+		}
+	}
+	if now.Add(wait).After(end) {
+		return -1, nil
+	}
+	return wait, nil
 }
 
 // passing reports whether an answer, or its lack, may be another soon.
