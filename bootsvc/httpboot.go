@@ -88,3 +88,10 @@ func (r *request) identifiers() []string {
 	}
 	return who
 }
+
+// serveUKI answers /httpboot/<registry>/<repository…>/sha256-<hex>[.efi].
+func (s *Server) serveUKI(r *request) {
+	last := len(r.args) - 1
+	sum, efi := strings.CutSuffix(r.args[last], ".efi")
+	s.serveLayer(r, strings.Join(r.args[:last], "/"), strings.Replace(sum, "-", ":", 1), efi)
+}

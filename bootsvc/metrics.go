@@ -45,7 +45,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
 		}, []string{"what", "reason"}),
 	}
-	for _, at := range routes {
+	for _, at := range append(routes, unknownPath) {
 		m.routes[at.pattern] = routeMetrics{
 			ok:   sync.OnceValue(func() prometheus.Counter { return m.requests.WithLabelValues(at.pattern, codeText(http.StatusOK)) }),
 			took: sync.OnceValue(func() prometheus.Observer { return durations.WithLabelValues(at.pattern) }),
@@ -68,7 +68,7 @@ func codeText(code int) string {
 }
 
 // served counts a request of a route that took so long.
-func (m *metrics) served(at route, code int, took time.Duration) {
+func (m *metrics) served(at *route, code int, took time.Duration) {
 	of := m.routes[at.pattern]
 	of.took().Observe(took.Seconds())
 	if code == http.StatusOK {

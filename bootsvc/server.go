@@ -95,7 +95,7 @@ type Server struct {
 	diskBoot   func(model.ServerName) DiskBoot
 	boots      *lru.Cache[string, *boot] // by UUID
 	scripts    *netboot.Guard
-	complaints *complaints
+	refusalLog *logLimiter
 	stall      time.Duration
 	log        *slog.Logger
 	metrics    metrics
@@ -125,7 +125,7 @@ func NewServer(o Options) (*Server, error) {
 		diskBoot:   o.DiskBoot,
 		boots:      lru.New[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptGuard(),
-		complaints: newComplaints(),
+		refusalLog: newLogLimiter(),
 		stall:      stall,
 		log:        logger(o.Log),
 		metrics:    newMetrics(o.Registerer),

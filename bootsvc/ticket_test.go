@@ -261,7 +261,7 @@ func TestTheTokenOfAnOlderTicket(t *testing.T) {
 	}
 	s.arm(s.ticket)
 	_ = s.fetch("10.0.0.1", "script")
-	for n := range maxFormer {
+	for n := range maxPrevious {
 		next := next
 		next.ID = fmt.Sprint("s1-", n+2)
 		s.arm(&next)
@@ -360,7 +360,7 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	if lines() != 2 || !strings.Contains(s.log.String(), "level=INFO msg=\"boot request refused\" server=s1 what=\"iPXE script\" reason=Replay") {
 		t.Errorf("a server that boots from its disk again makes\n%s", s.log.String())
 	}
-	s.now = s.now.Add(complainEvery)
+	s.now = s.now.Add(logEvery)
 	_ = s.fetch("10.0.0.2", "script")
 	if lines() != 3 {
 		t.Errorf("a minute later there are %d lines", lines())
@@ -368,12 +368,12 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	if strings.Contains(s.log.String(), tokenOf(s.ticket).Reveal()) {
 		t.Error("Y06: the log shows a token")
 	}
-	c := newComplaints()
-	for n := range 3 * maxComplaints {
-		c.due(complaint{model.ServerName(fmt.Sprint(n)), model.RefusedSpent}, s.now)
+	c := newLogLimiter()
+	for n := range 3 * maxLogged {
+		c.allow(loggedRefusal{model.ServerName(fmt.Sprint(n)), model.RefusedSpent}, s.now)
 	}
-	if n, _ := c.last.Size(); n != maxComplaints {
-		t.Errorf("%d complaints are remembered", n)
+	if n, _ := c.last.Size(); n != maxLogged {
+		t.Errorf("%d refusals are remembered", n)
 	}
 }
 

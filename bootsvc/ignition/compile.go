@@ -126,7 +126,7 @@ func (g *Compiler) prepared(source, format string) *claim {
 
 // prepare makes the document of a source.
 func (g *Compiler) prepare(source []byte, format string) (doc *document, err error) {
-	defer survive(&err)
+	defer recoverPanic(&err)
 	if len(bytes.TrimSpace(source)) == 0 {
 		return newDocument(g.additions(plainSpec), g.marks)
 	}

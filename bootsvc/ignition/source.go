@@ -115,9 +115,9 @@ type ignitionSource struct {
 	version string
 }
 
-// survive turns a panic of a library on a source that it did not expect into that
+// recoverPanic turns a panic of a library on a source that it did not expect into that
 // source's error, and nobody else's.
-func survive(err *error) {
+func recoverPanic(err *error) {
 	if recover() != nil {
 		*err = sourceError(keyIgnition, "the source cannot be translated; check it with butane --strict")
 	}
@@ -125,7 +125,7 @@ func survive(err *error) {
 
 // toIgnition translates and validates a source.
 func toIgnition(source []byte, format string) (s ignitionSource, err error) {
-	defer survive(&err)
+	defer recoverPanic(&err)
 	if format == formatButane || hasVariant(source) {
 		return fromButane(source)
 	}

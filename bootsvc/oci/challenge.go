@@ -67,15 +67,16 @@ func (a *attempt) challenge(h http.Header, registry *url.URL) (string, error) {
 }
 
 // realmOf returns where a registry says that tokens are to be had. It may be on another
-// host, and on a private network: only what the egress filter refuses to everybody is out of bounds.
-// A registry that is spoken to by TLS may not have credentials sent in the clear.
+// host, and on a private network: only what the egress filter refuses to everybody is out
+// of bounds. A registry that is spoken to by TLS may not have credentials sent in the clear.
 func realmOf(realm string, registry *url.URL) (*url.URL, error) {
 	u, err := url.Parse(realm)
 	switch {
 	case err != nil || u.Host == "" || u.User != nil:
 		return nil, unauthorized("the registry names no token server that can be understood")
 	case u.Scheme != "https" && (u.Scheme != "http" || registry.Scheme != "http"):
-		return nil, unauthorized("the registry's token server %s is not spoken to by TLS, so no credentials are sent there", syntax.Printable(u.Host))
+		return nil, unauthorized("the registry's token server %s is not spoken to by TLS, so no credentials are sent there",
+			syntax.Printable(u.Host))
 	}
 	u.Fragment = ""
 	return u, nil

@@ -68,7 +68,8 @@ func (f credentialsFile) lookup(r Reference) (auth.Credential, error) {
 		}
 	}
 	if config.CredsStore != "" || config.CredHelpers[r.Registry] != "" {
-		return auth.EmptyCredential, fmt.Errorf("boot.credentialsFile: %s leaves the credentials of %s to a helper program, which Ingot does not run: write them into its auths", f.path, r.Registry)
+		return auth.EmptyCredential, fmt.Errorf("boot.credentialsFile: %s leaves the credentials of %s to a helper program, "+
+			"which Ingot does not run: write them into its auths", f.path, r.Registry)
 	}
 	return auth.EmptyCredential, nil
 }

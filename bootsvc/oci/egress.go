@@ -16,11 +16,13 @@ import (
 )
 
 // errForbiddenAddress is returned for addresses that no registry lives at.
-var errForbiddenAddress = errors.New("the address is refused: link-local and metadata addresses are never registries, and this machine itself only if the image reference names it")
+var errForbiddenAddress = errors.New("the address is refused: link-local and metadata addresses are never registries, " +
+	"and this machine itself only if the image reference names it")
 
 // errInside is returned for addresses where no registry is but those that the
 // configuration names.
-var errInside = errors.New("the address is this machine's or of the BMCs' networks, where no image is looked for: if it is a registry, boot.allowedRegistries must name it with its port")
+var errInside = errors.New("the address is this machine's or of the BMCs' networks, where no image is looked for: " +
+	"if it is a registry, boot.allowedRegistries must name it with its port")
 
 // forbidden reports whether nothing may ever be fetched from addr.
 func forbidden(addr netip.Addr) bool {

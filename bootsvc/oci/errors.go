@@ -128,7 +128,7 @@ func withoutURLs(err error) string {
 	return syntax.Printable(urls.ReplaceAllString(err.Error(), "(a URL)"))
 }
 
-// What a registry answers is told to who wrote the claim. A registry that only a claim
+// What a registry answers is told to the author of the claim. A registry that only a claim
 // names may be anything that Ingot can reach, and its status codes, its refused
 // connections and the length of its answers would say what runs there. So of those it is
 // told that they are no registry, and what registries alone say.
@@ -159,7 +159,7 @@ func (i *Images) named(r Reference) bool {
 	return i.egress.open || slices.Contains(i.egress.named, r.Registry) || slices.Contains(i.plainHTTP, r.Registry)
 }
 
-// told is what of an error is told to who wrote a reference. The log has all of it.
+// told is what of an error the author of a reference is told. The log has all of it.
 func (i *Images) told(ref string, e *Error) *Error {
 	r, err := ParseReference(ref)
 	if err != nil || i.named(r) {

@@ -86,7 +86,8 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 	resp.Body.Close()
 	l.grants.Drop(r.Name())
 	if a.anonymous {
-		return nil, &loginError{unauthorized("the image does not exist, or credentials are needed to see it: %s", l.credentials.lacks(r)), a.registry}
+		lacks := l.credentials.lacks(r)
+		return nil, &loginError{unauthorized("the image does not exist, or credentials are needed to see it: %s", lacks), a.registry}
 	}
 	return nil, &loginError{unauthorized("the registry refuses the credentials that boot.credentialsFile has for it"), a.registry}
 }
@@ -127,8 +128,10 @@ func (l *login) GetToken(ctx context.Context, _ string, _ auth.Scheme, scope str
 	return g.token.Reveal(), nil
 }
 
-// Set implements auth.Cache.
-func (l *login) Set(ctx context.Context, _ string, scheme auth.Scheme, _ string, fetch func(context.Context) (string, error)) (string, error) {
+// Set implements auth.Cache: it remembers what fetch logs in by.
+func (l *login) Set(ctx context.Context, _ string, scheme auth.Scheme, _ string,
+	fetch func(context.Context) (string, error),
+) (string, error) {
 	a := attemptOf(ctx)
 	a.loggingIn = true
 	token, err := fetch(ctx)
@@ -164,13 +167,15 @@ func (l *login) explain(a *attempt, scheme auth.Scheme, err error) *Error {
 
 // refused says why a token server gives no token.
 func (l *login) refused(a *attempt, code int) *Error {
+	host := a.tokenServer
 	switch {
 	case code >= 500 || code == http.StatusTooManyRequests:
-		return &Error{Reason: ReasonUnreachable, Message: fmt.Sprintf("token server %s answered %d %s", a.tokenServer, code, http.StatusText(code))}
+		message := fmt.Sprintf("token server %s answered %d %s", host, code, http.StatusText(code))
+		return &Error{Reason: ReasonUnreachable, Message: message}
 	case a.anonymous:
-		return unauthorized("token server %s gives no token without credentials (%d): %s", a.tokenServer, code, l.credentials.lacks(a.ref))
+		return unauthorized("token server %s gives no token without credentials (%d): %s", host, code, l.credentials.lacks(a.ref))
 	}
-	return unauthorized("token server %s refuses the credentials that boot.credentialsFile has for %s (%d)", a.tokenServer, a.ref.Registry, code)
+	return unauthorized("token server %s refuses the credentials that boot.credentialsFile has for %s (%d)", host, a.ref.Registry, code)
 }
 
 // maxRedirects bounds how often a request is led elsewhere.
@@ -178,8 +183,8 @@ const maxRedirects = 10
 
 var errRedirects = fmt.Errorf("it leads elsewhere more than %d times", maxRedirects)
 
-// checkRedirect is the CheckRedirect of all requests. Package auth sees to it that a chain
-// which has once left its origin shows no credentials, for good.
+// checkRedirect is the CheckRedirect of all requests. Package auth takes the credentials
+// from a chain that has once left its origin, for good.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return errRedirects

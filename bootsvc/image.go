@@ -1,20 +1,19 @@
 package bootsvc
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 
+	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/model"
 )
-
-// chunks are the buffers that layers are copied through.
-var chunks = sync.Pool{New: func() any { return new([128 << 10]byte) }}
 
 // wanted is a layer that a client asked for.
 type wanted struct {
@@ -35,17 +34,10 @@ func (s *Server) serveImage(r *request) {
 	s.serveLayer(r, name, q.Get("layerDigest"), efi)
 }
 
-// serveUKI answers /httpboot/<registry>/<repository…>/sha256-<hex>[.efi].
-func (s *Server) serveUKI(r *request) {
-	last := len(r.args) - 1
-	sum, efi := strings.CutSuffix(r.args[last], ".efi")
-	s.serveLayer(r, strings.Join(r.args[:last], "/"), strings.Replace(sum, "-", ":", 1), efi)
-}
-
 // serveLayer answers with a layer that a ticket in use pins, and nothing else: the
 // boot service is no way to a registry for anybody.
 func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
-	want, ok := s.leave(r, name, sum)
+	want, ok := s.authorizeLayer(r, name, sum)
 	if !ok {
 		return
 	}
@@ -66,9 +58,34 @@ func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
 	s.serveCached(r, want)
 }
 
-// leave returns the layer that is asked for, if the client may have it, and answers
+// serveCached answers with a layer from the cache.
+func (s *Server) serveCached(r *request, want wanted) {
+	blob, err := s.cache.Get(r.Context(), oci.CacheKey(want.ref, want.layer), s.images.Fetch(want.ref, want.layer))
+	switch {
+	case errors.Is(err, imagecache.ErrBusy):
+		r.unavailable("too many images are being loaded at present")
+		return
+	case err != nil:
+		s.log.Warn("image layer cannot be fetched", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
+		r.refuse(http.StatusBadGateway, "the registry does not give this layer at present; Ingot's log says why")
+		return
+	}
+	defer func() { _ = blob.Close() }()
+	s.noteLayer(r, want)
+	h := r.w.Header()
+	h.Set("Content-Type", want.contentType())
+	h.Set("ETag", etag(want.layer))
+	http.ServeContent(&r.w, r.Request, "", time.Time{}, blob)
+	s.metrics.imageBytes.Add(float64(r.w.sent))
+	if err := blob.Err(); err != nil && r.Context().Err() == nil {
+		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// authorizeLayer returns the layer that is asked for, if the client may have it, and answers
 // itself when it may not.
-func (s *Server) leave(r *request, name, sum string) (wanted, bool) {
+func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 	ref, err := oci.ParseReference(name + "@" + sum)
 	if s.images == nil || !oci.ValidDigest(sum) || !oci.ValidName(name) || err != nil {
 		r.refuse(http.StatusNotFound, unpinned)

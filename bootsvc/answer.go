@@ -4,40 +4,46 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"syscall"
 	"time"
-
-	"ingot/bootsvc/imagecache"
-	"ingot/bootsvc/internal/syntax"
-	"ingot/bootsvc/oci"
 )
 
 // piece is how much of a file the kernel sends before the client's time is extended.
 const piece = 1 << 20
 
-// serveCached answers with a layer from the cache.
-func (s *Server) serveCached(r *request, want wanted) {
-	blob, err := s.cache.Get(r.Context(), oci.CacheKey(want.ref, want.layer), s.images.Fetch(want.ref, want.layer))
-	switch {
-	case errors.Is(err, imagecache.ErrBusy):
-		r.unavailable("too many images are being loaded at present")
-		return
-	case err != nil:
-		s.log.Warn("image layer cannot be fetched", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
-		r.refuse(http.StatusBadGateway, "the registry does not give this layer at present; Ingot's log says why")
-		return
-	}
-	defer func() { _ = blob.Close() }()
-	s.noteLayer(r, want)
-	h := r.w.Header()
-	h.Set("Content-Type", want.contentType())
-	h.Set("ETag", etag(want.layer))
-	http.ServeContent(&r.w, r.Request, "", time.Time{}, blob)
-	s.metrics.imageBytes.Add(float64(r.w.sent))
-	if err := blob.Err(); err != nil && r.Context().Err() == nil {
-		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
-		panic(http.ErrAbortHandler)
-	}
+// chunks are the buffers that layers are copied through.
+var chunks = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+
+// answer is a ResponseWriter that remembers its code, and gives the client a
+// while for each piece that it is sent.
+type answer struct {
+	http.ResponseWriter
+	stall time.Duration
+	code  int
+	sent  int64 // bytes of the body
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(code int) {
+	a.code = code
+	a.extend()
+	a.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	a.extend()
+	n, err := a.ResponseWriter.Write(p)
+	a.sent += int64(n)
+	return n, err
+}
+
+// extend moves the write deadline on. A connection keeps its deadline from one
+// request to the next, so it is moved for each answer. That a writer in a test has
+// no deadlines is no matter.
+func (a *answer) extend() {
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.stall))
 }
 
 // ReadFrom implements io.ReaderFrom. A file is sent by the kernel, piece by piece, for
