@@ -1,6 +1,8 @@
 package bootsvc
 
 import (
+	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -44,3 +46,30 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 }
+
+func FuzzScriptPath(f *testing.F) {
+	for _, s := range []string{"/ipxe/" + uuid1, "/ipxe", "//ipxe//x", "/ignition/" + uuid1 + "/x", "/image?imageName=a", "/httpboot/a/b/sha256-0.efi", "/../../etc/passwd", "/ipxe/%00"} {
+		f.Add(s)
+	}
+	d := newDesk()
+	d.arm(scriptTicket(), "{}")
+	h := newServer(f, d, nil).Handler()
+	token := tokenOf(scriptTicket()).Reveal()
+	f.Fuzz(func(t *testing.T, target string) {
+		w := ask(h, http.MethodGet, target)
+		if w.Code != 200 && w.Code != 404 && w.Code != 403 {
+			t.Fatalf("%q: %d %s", target, w.Code, w.Body)
+		}
+		if strings.Contains(w.Body.String(), token) && !strings.Contains(strings.ToLower(target), uuid1) {
+			t.Fatalf("%q: a token for nobody", target)
+		}
+		for line := range strings.SplitSeq(w.Body.String(), "\n") {
+			if w.Code == 200 && line != "" && !knownLine.MatchString(line) {
+				t.Fatalf("%q: odd line %q", target, line)
+			}
+		}
+	})
+}
+
+// knownLine is what lines of scripts look like.
+var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd|sleep) [ -~]+)$`)
