@@ -2,6 +2,7 @@ package oci
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -133,6 +134,9 @@ func (l *login) Set(ctx context.Context, _ string, scheme auth.Scheme, _ string,
 	fetch func(context.Context) (string, error),
 ) (string, error) {
 	a := attemptOf(ctx)
+	if scheme == auth.SchemeBasic {
+		fetch = l.basic
+	}
 	a.loggingIn = true
 	token, err := fetch(ctx)
 	a.loggingIn = false
@@ -145,6 +149,16 @@ func (l *login) Set(ctx context.Context, _ string, scheme auth.Scheme, _ string,
 	a.loggedIn = true
 	l.grants.Put(a.ref.Name(), grant{scheme, model.NewSensitive(token), l.now().Add(grantLife)}, 1)
 	return token, nil
+}
+
+// basic returns the credential as RFC 7617 has it. Package auth would refuse one with an
+// empty password, which that permits.
+func (l *login) basic(ctx context.Context) (string, error) {
+	c, err := l.credential(ctx, "")
+	if err == nil && c.Username == "" {
+		err = auth.ErrBasicCredentialNotFound
+	}
+	return base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password)), err
 }
 
 // explain says for people why there is nothing to show to a registry.

@@ -116,6 +116,7 @@ func TestRegistryCredentials(t *testing.T) {
 		want   string
 	}{
 		"I06: Basic":                                     {basic, ann, "", ""},
+		"I06: Basic with an empty password":              {basicGate(always("ann:")), login(`{"auth":"` + encode("ann:") + `"}`), "", ""},
 		"I06: Basic with a wrong password":               {basic, wrong, ReasonUnauthorized, "refuses the credentials that boot.credentialsFile has"},
 		"I06: Basic without a file":                      {basic, "", ReasonUnauthorized, "asks for credentials: boot.credentialsFile is not set"},
 		"I06: Basic without credentials for it":          {basic, dockerLogin("ghcr.io", "ann:s3cret"), ReasonUnauthorized, "boot.credentialsFile has none for 127.0.0.1:"},

@@ -18,7 +18,7 @@ import (
 	"ingot/model"
 )
 
-// Options are the options of NewImages.
+// Options are the options of New.
 type Options struct {
 	// AllowedRegistries are the registries, host or host:port, that images may come
 	// from; they are compared exactly, after lower-casing and with Docker Hub's
@@ -76,7 +76,7 @@ type Images struct {
 // imageKey is what a resolution depends on.
 type imageKey struct{ ref, architecture string }
 
-// NewImages returns Images with no connection made yet. It fails when the lists of
+// New returns Images with no connection made yet. It fails when the lists of
 // registries or the credentials file cannot be used.
 func New(o Options) (*Images, error) {
 	i := &Images{
