@@ -17,28 +17,6 @@ import (
 	"time"
 )
 
-func BenchmarkProbe(b *testing.B) {
-	g := newIgnition(b, IgnitionOptions{})
-	boot := probeBoot()
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := g.Probe(boot); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkClaimOfAKnownSource(b *testing.B) {
-	g := newIgnition(b, IgnitionOptions{})
-	boot := claimBoot("variant: fcos\nversion: 1.4.0\n", "")
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := g.Claim(boot); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // BenchmarkScript and BenchmarkIgnition measure what a request of a fleet with armed
 // tickets costs the boot service, beside a bare net/http and text/template handler that
 // renders the same text (see fleet_test.go).

@@ -8,11 +8,11 @@ import (
 	"ingot/model"
 )
 
-// What is worked out of tickets is remembered, of so many servers; and of so many older
-// tickets of each.
+// What is worked out of tickets is remembered of at most maxBoots servers, and of at most
+// maxPrevious older boots of each.
 const (
-	maxBoots  = 1 << 15
-	maxFormer = 4
+	maxBoots    = 1 << 15
+	maxPrevious = 4
 )
 
 // boot is what a ticket amounts to in one boot, worked out of it once since it does not
@@ -22,21 +22,21 @@ type boot struct {
 	number int // as Progress counts boots
 	token  model.Sensitive
 	err    error // why the ticket cannot stand in a boot script, if it cannot
-	// manner is what its payload means for the script, once that was looked at.
-	manner atomic.Pointer[manner]
+	// options are what its payload means for the script, once that was looked at.
+	options atomic.Pointer[scriptOptions]
 	// script is the one that was served last.
 	script atomic.Pointer[servedScript]
-	// former are the boots that the server had before, with this ticket and others, as far
+	// previous are the boots that the server had before, with this ticket and others, as far
 	// as they were asked for here: only so can a token that was good once be told from one
 	// that never was.
-	former []*boot
+	previous []*boot
 }
 
-// servedScript is what ticketScript made of a base and a manner.
+// servedScript is what ticketScript made of a base and options.
 type servedScript struct {
-	base   string
-	manner manner
-	text   string
+	base    string
+	options scriptOptions
+	text    string
 }
 
 func newBoot(t *model.Ticket, token model.Sensitive) *boot {
@@ -45,7 +45,7 @@ func newBoot(t *model.Ticket, token model.Sensitive) *boot {
 
 // bootOf returns what a server's present ticket amounts to in a boot.
 func (s *Server) bootOf(t *model.Ticket, number int) *boot {
-	was, _ := s.boots.get(t.UUID)
+	was, _ := s.boots.Get(t.UUID)
 	if was != nil && was.ticket == t && was.number == number {
 		return was
 	}
@@ -54,12 +54,12 @@ func (s *Server) bootOf(t *model.Ticket, number int) *boot {
 	switch {
 	case was == nil:
 	case was.ticket.ID == t.ID && was.number == number: // written anew, which leaves what it gives as it is
-		b.former = was.former
-		b.manner.Store(was.manner.Load())
+		b.previous = was.previous
+		b.options.Store(was.options.Load())
 	default:
-		b.former = append([]*boot{{ticket: was.ticket, token: was.token}}, was.former[:min(len(was.former), maxFormer-1)]...)
+		b.previous = append([]*boot{{ticket: was.ticket, token: was.token}}, was.previous[:min(len(was.previous), maxPrevious-1)]...)
 	}
-	s.boots.put(t.UUID, b, 1)
+	s.boots.Put(t.UUID, b, 1)
 	return b
 }
 
@@ -89,5 +89,5 @@ func configured(o model.Offer) time.Time {
 
 // hadPinned reports whether an older ticket of t's server pinned a layer.
 func (s *Server) hadPinned(o model.Offer, name, sum string) bool {
-	return slices.ContainsFunc(s.bootOf(o.Ticket, presentBoot(o)).former, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
+	return slices.ContainsFunc(s.bootOf(o.Ticket, presentBoot(o)).previous, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
 }

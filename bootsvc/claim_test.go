@@ -1,7 +1,6 @@
 package bootsvc
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,74 +8,53 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ingot/bootsvc/ignition"
 	"ingot/model"
 )
 
 // cloudBoot is the boot of a claim whose Secret has these keys and values.
-func cloudBoot(pairs ...string) ClaimBoot {
-	return ClaimBoot{
-		UUID: uuid1, Secret: secretOf(pairs...), BootStateURL: bootState,
+func cloudBoot(pairs ...string) ignition.ClaimBoot {
+	b := ignition.ClaimBoot{
+		UUID: uuid1, Secret: make(map[string]model.Sensitive), BootStateURL: "http://10.0.0.1:10000/r/" + testToken + "/bootstate",
 		InstanceID: "s1-1-20261121T120000Z", Hostname: "web",
 	}
+	for n := 0; n < len(pairs); n += 2 {
+		b.Secret[pairs[n]] = model.NewSensitive(pairs[n+1])
+	}
+	return b
 }
 
-// opened returns what a claim's payload holds.
-func opened(t *testing.T, b ClaimBoot) payload {
+// compile returns the payload of a claim.
+func compile(t *testing.T, b ignition.ClaimBoot) model.Sensitive {
 	t.Helper()
-	sealed, err := newIgnition(t, IgnitionOptions{}).Claim(b)
+	compiler, err := ignition.New(ignition.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := openPayload(sealed)
+	sealed, err := compiler.Claim(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p
-}
-
-func TestTheSameBytesFromEveryProcess(t *testing.T) {
-	for title, b := range map[string]ClaimBoot{
-		"nothing":           cloudBoot(),
-		"Butane":            claimBoot("variant: fcos\nversion: 1.4.0\nstorage: {files: [{path: /a, contents: {inline: b}}, {path: /c}]}\n", "fcos"),
-		"JSON":              claimBoot(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a"},{"path":"/b"}]}}`, ""),
-		"cloud-init":        cloudBoot("user-data", "#!/bin/sh\n", "meta-data", "{b: 1, a: 2}", "vendor-data", "#cloud-config\n", "network-config", "version: 2\n"),
-		"a script":          cloudBoot("ipxe-script", "#!ipxe\nshell\n", "ignition", `{"ignition":{"version":"3.0.0"}}`),
-		"kernel arguments":  {UUID: uuid1, BootStateURL: bootState, KernelArguments: "quiet"},
-		"user-data of HTML": cloudBoot("user-data", "#cloud-config\na: '<&>\u2028\\\"'\n"),
-	} {
-		one, err := newIgnition(t, IgnitionOptions{}).Claim(b)
-		if err != nil {
-			t.Fatal(title, err)
-		}
-		for range 5 {
-			if again, _ := newIgnition(t, IgnitionOptions{}).Claim(b); again != one {
-				t.Errorf("T14: %s gives other bytes from another process", title)
-			}
-		}
-		p, err := openPayload(one)
-		if err != nil || p.seal() != one {
-			t.Errorf("%s: opened and sealed again it is something else, %v", title, err)
-		}
-	}
-	if _, err := openPayload(model.NewSensitive(payloadMark + "{")); err == nil {
-		t.Error("half a payload is taken")
-	}
+	return sealed
 }
 
 func TestAScriptOfItsOwn(t *testing.T) {
 	const script = "#!ipxe\necho ${net0/mac} \"quoted\" && shell || exit\n"
 	for title, tc := range map[string]struct {
 		pairs []string
-		want  manner
+		want  scriptOptions
 	}{
-		"alone is the last thing that is served":   {[]string{"ipxe-script", script}, manner{own: true, last: true}},
-		"with Ignition goes on to that":            {[]string{"ipxe-script", script, "ignition", `{"ignition":{"version":"3.3.0"}}`}, manner{own: true}},
-		"with user-data goes on to cloud-init":     {[]string{"ipxe-script", script, "user-data", "#cloud-config\n"}, manner{own: true, noCloud: true}},
-		"is none when its key is empty":            {[]string{"ipxe-script", ""}, manner{}},
-		"is not needed by a claim with cloud-init": {[]string{"user-data", "#cloud-config\n"}, manner{noCloud: true}},
+		"alone is the last thing that is served":   {[]string{"ipxe-script", script}, scriptOptions{own: true, last: true}},
+		"with Ignition goes on to that":            {[]string{"ipxe-script", script, "ignition", `{"ignition":{"version":"3.3.0"}}`}, scriptOptions{own: true}},
+		"with user-data goes on to cloud-init":     {[]string{"ipxe-script", script, "user-data", "#cloud-config\n"}, scriptOptions{own: true, noCloud: true}},
+		"is none when its key is empty":            {[]string{"ipxe-script", ""}, scriptOptions{}},
+		"is not needed by a claim with cloud-init": {[]string{"user-data", "#cloud-config\n"}, scriptOptions{noCloud: true}},
 	} {
-		p := opened(t, cloudBoot(tc.pairs...))
-		if diff := cmp.Diff(tc.want, p.manner(), cmp.AllowUnexported(manner{})); diff != "" {
+		p, err := ignition.Open(compile(t, cloudBoot(tc.pairs...)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tc.want, newScriptOptions(p), cmp.AllowUnexported(scriptOptions{})); diff != "" {
 			t.Errorf("a script %s (-want +got):\n%s", title, diff)
 		}
 		if tc.want.own && p.Script != script {
@@ -85,135 +63,8 @@ func TestAScriptOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestEveryVariantOfButane(t *testing.T) {
-	openshift := func(version string) string {
-		return "variant: openshift\nversion: " + version + "\nmetadata: {name: a, labels: {machineconfiguration.openshift.io/role: worker}}\n"
-	}
-	sources := map[string]string{
-		"fcos 1.0.0": "3.0.0", "fcos 1.1.0": "3.1.0", "fcos 1.2.0": "3.2.0", "fcos 1.3.0": "3.2.0", "fcos 1.4.0": "3.3.0", "fcos 1.5.0": "3.4.0",
-		"fcos 1.6.0": "3.5.0", "fcos 1.7.0": "3.6.0", "flatcar 1.0.0": "3.3.0", "flatcar 1.1.0": "3.4.0", "r4e 1.0.0": "3.3.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
-	}
-	for minor := 8; minor <= 22; minor++ {
-		want := map[int]string{8: "3.2.0", 9: "3.2.0", 10: "3.2.0", 11: "3.2.0", 12: "3.2.0", 13: "3.2.0"}[minor]
-		switch {
-		case want != "":
-		case minor < 19:
-			want = "3.4.0"
-		default:
-			want = "3.5.0"
-		}
-		sources[fmt.Sprintf("openshift 4.%d.0", minor)] = want
-	}
-	g := newIgnition(t, IgnitionOptions{})
-	for name, want := range sources {
-		variant, version, _ := strings.Cut(name, " ")
-		source := "variant: " + variant + "\nversion: " + version + "\n"
-		if variant == "openshift" {
-			source = openshift(version)
-		}
-		got, err := g.Claim(claimBoot(source, ""))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if have := ignitionVersion(valid(t, got)); have != want {
-			t.Errorf("%s became %s, want %s", name, have, want)
-		}
-	}
-	for _, name := range []string{
-		"fcos 1.8.0-experimental", "flatcar 1.2.0-experimental", "openshift 4.23.0-experimental", "r4e 1.2.0-experimental", "fiot 1.1.0-experimental",
-		"fcos 1.9.0", "fcos 1.4", "rhcos 0.1.0", "gardenlinux 1.0.0",
-	} {
-		variant, version, _ := strings.Cut(name, " ")
-		if _, err := g.Claim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", "")); err == nil {
-			t.Errorf("%s is taken", name)
-		}
-	}
-}
-
-func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
-	const secret = "hunter2-is-the-secret"
-	g := newIgnition(t, IgnitionOptions{})
-	for title, tc := range map[string]struct {
-		pairs []string
-		want  string
-	}{
-		"Ignition and cloud-init":                 {[]string{"ignition", "{}", "user-data", "#!/bin/sh\n"}, "user-data: the Secret has a key ignition as well"},
-		"a decimal mode of Butane":                {[]string{"ignition", "variant: fcos\nversion: 1.4.0\nstorage:\n  files:\n    - path: /a\n      mode: 644\n"}, "ignition: line 6, column 13: unreasonable mode would be reasonable if specified in octal"},
-		"Ignition of 100 MB":                      {[]string{"ignition", strings.Repeat("[", 100<<20)}, "ignition: the source has 104857600 bytes; at most 2097152"},
-		"a format of 100 MB":                      {[]string{"ignition", "{}", "format", strings.Repeat("f", 100<<20)}, "format: the source has"},
-		"user-data of 3 MB":                       {[]string{"user-data", strings.Repeat("#", 3<<20)}, "user-data: the source has"},
-		"Ignition that is no UTF-8":               {[]string{"ignition", "variant: fcos\nversion: \"\xff" + secret + "\"\n"}, "ignition: line 2, column 11: here is a byte that is no text in UTF-8"},
-		"user-data with a zero byte":              {[]string{"user-data", "#!/bin/sh\n\x00" + secret}, "user-data: line 2, column 1: here is a byte"},
-		"user-data that cloud-init passes over":   {[]string{"user-data", "hostname: " + secret + "\n"}, "user-data: line 1, column 1: cloud-init would pass this over"},
-		"a cloud-config that is no YAML":          {[]string{"user-data", "#cloud-config\na: [" + secret + "\n"}, "user-data: line 1: did not find expected ',' or ']'"},
-		"a cloud-config with a key twice":         {[]string{"user-data", "#cloud-config\na: " + secret + "\na: b\n"}, "user-data: line 3: mapping key a value already defined"},
-		"a cloud-config that is a list":           {[]string{"user-data", "#cloud-config\n- " + secret + "\n"}, "user-data: line 2, column 1: this is not a mapping"},
-		"a cloud-config that unfolds for ever":    {[]string{"user-data", "#cloud-config\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n"}, "user-data: "},
-		"a cloud-config-archive that is no YAML":  {[]string{"user-data", "#cloud-config-archive\n- {\n"}, "user-data: "},
-		"meta-data that is a list":                {[]string{"user-data", "#!/bin/sh\n", "meta-data", "- " + secret}, "meta-data: line 1, column 1: this is not a mapping"},
-		"network-config that is a word":           {[]string{"user-data", "#!/bin/sh\n", "network-config", secret}, "network-config: line 1, column 1: this is not a mapping"},
-		"vendor-data that cloud-init passes over": {[]string{"user-data", "#!/bin/sh\n", "vendor-data", secret}, "vendor-data: line 1"},
-		"meta-data without user-data":             {[]string{"meta-data", "{}"}, "meta-data: the Secret has no key user-data"},
-		"a script that is none":                   {[]string{"ipxe-script", "#!/bin/sh\n" + secret}, "ipxe-script: line 1, column 1: an iPXE script begins with #!ipxe"},
-		"a script of 65 KiB":                      {[]string{"ipxe-script", "#!ipxe\n" + strings.Repeat("#", 65<<10)}, "ipxe-script: the script has 66567 bytes; at most 65536"},
-		"a script that is no UTF-8":               {[]string{"ipxe-script", "#!ipxe\n\xc3"}, "ipxe-script: line 2, column 1"},
-	} {
-		t.Run(title, func(t *testing.T) {
-			got, err := g.Claim(cloudBoot(tc.pairs...))
-			if _, ok := errors.AsType[*SourceError](err); !ok {
-				t.Fatalf("got %d bytes, %v", len(got.Reveal()), err)
-			}
-			if !strings.HasPrefix(err.Error(), tc.want) {
-				t.Errorf("error %q does not say %q", err, tc.want)
-			}
-			if strings.Contains(err.Error(), secret[:7]) || len(err.Error()) > 4000 {
-				t.Errorf("Y06: the error quotes the source: %v", err)
-			}
-		})
-	}
-}
-
-func TestKernelArguments(t *testing.T) {
-	for given, want := range map[string]string{
-		"":                                      "",
-		"  ":                                    "",
-		"quiet":                                 "quiet",
-		" quiet   console=ttyS1,115200n8 ":      "quiet console=ttyS1,115200n8",
-		"root=LABEL=a/b ip=[fd00::1]:x*y?!~+%@": "root=LABEL=a/b ip=[fd00::1]:x*y?!~+%@",
-		"ds=nocloud;s=http://a/":                "ds=nocloud;s=http://a/",
-		strings.Repeat("a", maxArguments):       strings.Repeat("a", maxArguments),
-	} {
-		if got, err := kernelArguments(given); err != nil || got != want {
-			t.Errorf("%q became %q, %v", given, got, err)
-		}
-	}
-	for given, want := range map[string]string{
-		"quiet\nboot":                       "annotation ingot/kernel-arguments: line 1, column 6: a character that is not allowed",
-		"a\rb":                              "column 2",
-		"a\tb":                              "column 2",
-		"a ${uuid}":                         "column 3",
-		"$x":                                "column 1",
-		`dyndbg="file a +p"`:                "column 8",
-		"a'b":                               "column 2",
-		`a\`:                                "column 2",
-		"a || reboot":                       "column 3",
-		"a && reboot":                       "column 3",
-		"a #b":                              "column 3",
-		"a ; reboot":                        "a semicolon that stands alone",
-		"a\x00":                             "column 2",
-		"gr\u00fc\u00df":                    "column 3",
-		"\xff":                              "column 1",
-		strings.Repeat("a", maxArguments+1): "have 1025 bytes; at most 1024",
-	} {
-		_, err := kernelArguments(given)
-		if _, ok := errors.AsType[*SourceError](err); !ok || !strings.Contains(err.Error(), want) {
-			t.Errorf("Y07: %q: %v, want %s", given, err, want)
-		}
-	}
-	b := ClaimBoot{UUID: uuid1, BootStateURL: bootState, KernelArguments: "a\nb"}
-	if _, err := newIgnition(t, IgnitionOptions{}).Claim(b); err == nil {
-		t.Error("Y07: a claim with a line in its kernel arguments is armed")
-	}
-	if script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), manner{arguments: "a\nb"}); err == nil {
+func TestKernelArgumentsAreCheckedAgain(t *testing.T) {
+	if script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{arguments: "a\nb"}); err == nil {
 		t.Errorf("Y07: a payload with a line in its kernel arguments makes\n%s", script)
 	}
 }
@@ -222,12 +73,12 @@ func FuzzKernelArguments(f *testing.F) {
 	for _, seed := range []string{"quiet", "a\nb", "${uuid}", "a && b", "a ; b", ";", "#", "\\", `"`, "\u2028", "a\x00b", "a;b"} {
 		f.Add(seed)
 	}
-	plain, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), manner{})
+	plain, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), manner{arguments: text})
+		script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{arguments: text})
 		if err != nil {
 			return
 		}
@@ -247,47 +98,11 @@ func FuzzKernelArguments(f *testing.F) {
 	})
 }
 
-// FuzzClaim feeds what people and their labels may hold: it must never crash, and a
-// payload that is made must open again.
-func FuzzClaim(f *testing.F) {
-	f.Add("variant: fcos\nversion: 1.4.0\n", "#cloud-config\na: b\n", "instance-id: x\n", "#!/bin/sh\n", "web")
-	f.Add(`{"ignition":{"version":"3.3.0"}}`, "Content-Type: multipart/mixed\nMIME-Version: 1.0\n\n", "a: &a [*a]", "MIME-Version: 1.0\n", "a\nb: c")
-	f.Add("\xff", "## template: jinja\n", "\"${uuid}\": '\n'", "#cloud-config\n{", strings.Repeat("a.", 200))
-	g, err := NewIgnition(IgnitionOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, ignition, user, meta, vendor, host string) {
-		for _, b := range []ClaimBoot{
-			cloudBoot("ignition", ignition, "format", host),
-			cloudBoot("user-data", user, "meta-data", meta, "vendor-data", vendor),
-			cloudBoot("user-data", "#!/bin/sh\n", "meta-data", meta),
-		} {
-			b.Hostname = host
-			sealed, err := g.Claim(b)
-			if err != nil {
-				continue
-			}
-			p, err := openPayload(sealed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := mapping(keyMetaData, p.NoCloud[keyMetaData]); err != nil {
-				t.Fatalf("meta-data %q of %q and host %q: %v", p.NoCloud[keyMetaData], meta, host, err)
-			}
-		}
-	})
-}
-
 // claimDesk has a ticket of a claim armed with a payload.
-func claimDesk(t *testing.T, b ClaimBoot) *desk {
+func claimDesk(t *testing.T, b ignition.ClaimBoot) *desk {
 	t.Helper()
-	sealed, err := newIgnition(t, IgnitionOptions{}).Claim(b)
-	if err != nil {
-		t.Fatal(err)
-	}
 	d := newDesk()
-	d.arm(scriptTicket(), sealed.Reveal())
+	d.arm(scriptTicket(), compile(t, b).Reveal())
 	return d
 }
 
@@ -326,7 +141,7 @@ func TestAClaimsOwnScriptIsServed(t *testing.T) {
 }
 
 func TestKernelArgumentsAreServed(t *testing.T) {
-	b := claimBoot(`{"ignition":{"version":"3.3.0"}}`, "")
+	b := cloudBoot("ignition", `{"ignition":{"version":"3.3.0"}}`)
 	b.KernelArguments = "quiet  systemd.unit=rescue.target"
 	d := claimDesk(t, b)
 	s := newServer(t, d, nil)
@@ -344,7 +159,7 @@ func TestKernelArgumentsAreServed(t *testing.T) {
 }
 
 func TestAScriptIsNotServedWithoutWhatComesAfterIt(t *testing.T) {
-	for title, payload := range map[string]string{"lost": "", "half": payloadMark + "{"} {
+	for title, payload := range map[string]string{"lost": "", "half": "ingot boot payload 1\n" + "{"} {
 		d := newDesk()
 		d.arm(scriptTicket(), payload)
 		if payload == "" {
@@ -393,5 +208,59 @@ func TestBootFromDisk(t *testing.T) {
 		if file != "" {
 			golden(t, file, w.Body.String())
 		}
+	}
+}
+func TestNoCloudIsServedToItsMachine(t *testing.T) {
+	d := claimDesk(t, cloudBoot("user-data", "#cloud-config\n"))
+	s := newServer(t, d, nil)
+	token := tokenOf(scriptTicket()).Reveal()
+	script := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1).Body.String()
+	golden(t, "nocloud.ipxe", strings.ReplaceAll(script, token, "TOKEN"))
+	_, seed, _ := strings.Cut(script, "ds=nocloud;s=http://boot.example:8082")
+	seed, _, _ = strings.Cut(seed, " ")
+	if seed != "/nocloud/"+uuid1+"/"+token+"/" {
+		t.Fatalf("the seed is %q", seed)
+	}
+	d.unnote()
+	for _, tc := range []struct {
+		name, path string
+		code       int
+		notes      []string
+	}{
+		{"meta-data", seed + "meta-data", 200, nil},
+		{"user-data", seed + "user-data", 200, []string{"s1 Ignition 10.1.2.3"}},
+		{"vendor-data", seed + "vendor-data", 200, nil},
+		{"vendor-data, with the slash that people write twice", seed + "/vendor-data", 200, nil},
+		{"a network-config that nobody wrote", seed + "network-config", 404, nil},
+		{"what cloud-init does not ask for", seed + "passwords", 404, nil},
+		{"the folder", seed, 404, nil},
+		{"in capitals", "/nocloud/" + strings.ToUpper(uuid1) + "/" + token + "/meta-data", 200, nil},
+		{"with the token of nobody", "/nocloud/" + uuid1 + "/" + testToken + "/user-data", 403, nil},
+		{"for a server that is not known", "/nocloud/" + uuid2 + "/" + token + "/user-data", 404, nil},
+		{"for what is no server", "/nocloud/x/" + token + "/user-data", 404, nil},
+		{"Ignition", "/ignition/" + uuid1 + "/" + token, 404, nil},
+	} {
+		d.unnote()
+		w := ask(s.Handler(), http.MethodGet, tc.path)
+		if w.Code != tc.code {
+			t.Errorf("%s: %d %s", tc.name, w.Code, w.Body)
+		}
+		if diff := cmp.Diff(tc.notes, d.notes()); diff != "" {
+			t.Errorf("%s: notes (-want +got):\n%s", tc.name, diff)
+		}
+		if w.Code == http.StatusOK && w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s may be kept by a proxy", tc.name)
+		}
+	}
+	if w := ask(s.Handler(), http.MethodGet, "/ipxe/"+uuid1); w.Body.String() != diskScript(uuid1, DiskExit) {
+		t.Errorf("law 1: after its user-data it gets\n%s", w.Body)
+	}
+	with(d, model.TicketSpent, false, nil)
+	if w := ask(s.Handler(), http.MethodGet, seed+"user-data"); w.Code != http.StatusForbidden {
+		t.Errorf("Y01: a spent ticket gives user-data: %d", w.Code)
+	}
+	d = claimDesk(t, cloudBoot())
+	if w := ask(newServer(t, d, nil).Handler(), http.MethodGet, seed+"user-data"); w.Code != http.StatusNotFound {
+		t.Errorf("a server with Ignition has user-data: %d", w.Code)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/bootsvc/tftp"
 	"ingot/model"
 )
@@ -23,15 +23,14 @@ import (
 func TestEveryBootFileCanBeFetched(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
 	files := loaders(t, "undionly.kpxe", "ipxe-ia32.efi", "ipxe.efi", "snp-arm32.efi", "snp-arm64.efi", "snp-riscv32.efi", "snp-riscv64.efi", "snp-loong64.efi")
-	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/both", "1", ocitest.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := newRack(t, nil, func(o *Options) {
 		o.Loaders = files
 		leaseTable{"127.0.0.1": mac1, "::1": mac1}.bind(o)
 	})
+	ref, _, err := r.registry.Push("os/both", "1", ociserver.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")})
+	if err != nil {
+		t.Fatal(err)
+	}
 	r.ticket.Purpose = model.PurposeDiscovery
 	withUKI := *r.ticket
 	if withUKI.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {

@@ -6,7 +6,7 @@
 // without one is told to boot from disk. What a server fetched is noted before
 // the answer goes out, so that a crash never serves a boot that nobody remembers.
 //
-// A ticket is used from the addresses that netboot.Bindings allow, by who shows its
+// A ticket is used from the addresses that netboot.Bindings allow, by whoever shows its
 // token, from when it is armed until it ends. Each request is told to Tickets.Use,
 // served or refused; who is refused at another server's address learns neither
 // whether there is a ticket nor whether a token is right.
@@ -16,11 +16,12 @@
 // lease on the address that it asks from. Package netboot names all these files,
 // and DHCP and TFTP go by the same names.
 //
-// An image reference is resolved once, by Images, into digests; layers are
-// streamed from their registry and verified on the way, and a layer that turns
-// out to be wrong is cut off before its last byte. Ignition makes what a server
-// is configured with: documents are translated once and filled in per ticket. A
-// claim may bring cloud-init's documents instead, which are served as its data source
-// NoCloud asks for them, and an iPXE script of its own. All that a ticket hands out
-// beside its image is one payload, sealed by whoever keeps it.
+// All paths are listed in route.go, and each thing that is served has a file of its own:
+// iPXE scripts (ipxe.go, and their text in script.go), Ignition, cloud-init's files,
+// layers of images, UKIs and the document of UEFI HTTP boot (httpboot.go), boot loaders.
+// Who may have what is in ticket.go.
+//
+// What is served is made below: package oci resolves image references, once, and fetches
+// layers, which package imagecache verifies and keeps; package ignition makes what a
+// server is configured with, as one payload per ticket that whoever keeps it seals.
 package bootsvc

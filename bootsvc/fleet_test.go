@@ -20,6 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -254,7 +255,7 @@ func tellCPU(l net.Listener) {
 
 // childServer returns the server of a benchmark: the boot service, or the bare handler.
 func childServer(name, what string, size int) (*http.Server, error) {
-	g, err := NewIgnition(IgnitionOptions{})
+	g, err := ignition.New(ignition.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -282,8 +283,8 @@ func childServer(name, what string, size int) (*http.Server, error) {
 	return NewHTTPServer(s.Handler()), nil
 }
 
-func fleetBoot(t *model.Ticket) ClaimBoot {
-	return ClaimBoot{UUID: t.UUID, BootStateURL: "http://boot.example:10000/r/" + tokenOf(t).Reveal() + "/bootstate"}
+func fleetBoot(t *model.Ticket) ignition.ClaimBoot {
+	return ignition.ClaimBoot{UUID: t.UUID, BootStateURL: "http://boot.example:10000/r/" + tokenOf(t).Reveal() + "/bootstate"}
 }
 
 // bareServer is the yardstick: what a program of nothing but net/http, a map and
@@ -292,7 +293,7 @@ func bareServer(what string, size int, payload func(*model.Ticket) string) (*htt
 	first := fleetTicket(0)
 	text := payload(first)
 	if what == "script" {
-		script, err := ticketScript(fleetBase, newBoot(first, tokenOf(first)), manner{})
+		script, err := ticketScript(fleetBase, newBoot(first, tokenOf(first)), scriptOptions{})
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -81,9 +82,16 @@ func (r *request) identifiers() []string {
 		}
 		if addr, err := netip.ParseAddr(text); err == nil {
 			who = append(who, addr.Unmap().WithZone("").String())
-		} else if mac, ok := machineID(text); ok && len(mac) == len("00:00:00:00:00:00") {
+		} else if mac, ok := syntax.MachineID(text); ok && len(mac) == len("00:00:00:00:00:00") {
 			who = append(who, mac)
 		}
 	}
 	return who
+}
+
+// serveUKI answers /httpboot/<registry>/<repository…>/sha256-<hex>[.efi].
+func (s *Server) serveUKI(r *request) {
+	last := len(r.args) - 1
+	sum, efi := strings.CutSuffix(r.args[last], ".efi")
+	s.serveLayer(r, strings.Join(r.args[:last], "/"), strings.Replace(sum, "-", ":", 1), efi)
 }

@@ -1,190 +1,190 @@
 package bootsvc
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"regexp"
+	"mime"
+	"net/http"
+	"strconv"
 	"strings"
 
+	"github.com/coreos/go-semver/semver"
+
+	"ingot/bootsvc/ignition"
+	"ingot/bootsvc/internal/syntax"
+	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
 
-// maxSource bounds each thing that a person wrote for a machine, in bytes.
-const maxSource = 2 << 20
-
-// claimCacheSize bounds what is kept of translated sources, in bytes.
-const claimCacheSize = 32 << 20
-
-// plainSpec is the Ignition specification that Ingot's own additions need: the
-// oldest, which every Ignition 2 understands.
-const plainSpec = "3.0.0"
-
-// Where a claimed server finds what to report to, and the unit that reports.
-const (
-	bootStateFile = "/etc/ingot/bootstate"
-	bootStateUnit = "ingot-bootstate.service"
-)
-
-// bootStateUnitContents reports once that the machine is up. The URL carries the
-// ticket's token, so it is read from a file that only root may read and handed to
-// curl by a pipe, not as an argument that every process could see. The file goes
-// once the report was taken, so later boots of an installed system stay silent.
-const bootStateUnitContents = `[Unit]
-Description=Report to Ingot that this machine is up
-Wants=network-online.target
-After=network-online.target
-ConditionPathExists=` + bootStateFile + `
-StartLimitIntervalSec=1h
-StartLimitBurst=60
-
-[Service]
-Type=oneshot
-RemainAfterExit=yes
-ExecStart=/bin/sh -c 'read -r url uuid < ` + bootStateFile + ` && printf "url = %%s\\n" "$$url" | curl --config - --fail --silent --show-error --max-time 30 --retry 5 --retry-delay 5 --retry-connrefused --header "Content-Type: application/json" --data "{\\"systemUUID\\":\\"$$uuid\\",\\"booted\\":true}" && rm -f ` + bootStateFile + `'
-Restart=on-failure
-RestartSec=20
-
-[Install]
-WantedBy=multi-user.target
-`
-
-// IgnitionOptions are the options of NewIgnition.
-type IgnitionOptions struct {
-	// ProbeTemplate is Butane with the fields {{.Image}}, {{.Flags}},
-	// {{.SSHPublicKey}} and {{.PasswordHash}} of text/template. Empty means a
-	// template that runs /usr/bin/metalprobe from the boot image.
-	ProbeTemplate []byte
-	// ProbeImage is {{.Image}}: the container image that a template runs the probe
-	// from. The default template does not need it.
-	ProbeImage string
-	// SSHPublicKey and PasswordHash let a person into a server that is being
-	// discovered; empty means nobody.
-	SSHPublicKey string
-	PasswordHash model.Sensitive
+// serveIgnition answers with a ticket's Ignition to the client that has its token,
+// for as long as the ticket is in use.
+func (s *Server) serveIgnition(r *request) {
+	if offer, ok := s.bearer(r, model.ThingIgnition); ok {
+		s.serveTicketIgnition(r, offer)
+	}
 }
 
-// Ignition makes what servers are configured with when they boot. It is safe for
-// concurrent use.
-type Ignition struct {
-	probe  *document
-	marks  marks                           // of claims
-	claims *lru[[sha256.Size]byte, *claim] // by source
+// serveNoToken answers with Ignition to a machine that cannot know its token, for it
+// booted a UKI or asks by DHCP: it must be the server beyond doubt.
+func (s *Server) serveNoToken(r *request) {
+	var offer model.Offer
+	id, known := syntax.MachineID(r.args[0])
+	if known {
+		offer, known = s.offer(r, id)
+	}
+	if !known {
+		r.refuse(http.StatusForbidden, missingToken)
+		return
+	}
+	if why := s.judgeNoToken(offer, r); why.refused() {
+		s.deny(r, offer, model.ThingIgnition, why)
+		return
+	}
+	s.serveTicketIgnition(r, offer)
 }
 
-// claim is the outcome of preparing one source.
-type claim struct {
-	doc *document
-	err error
+// judgeNoToken returns why who shows no token is not served.
+func (s *Server) judgeNoToken(o model.Offer, r *request) refusal {
+	v := s.bindings.JudgeMachine(o, r.client)
+	r.by = v.By
+	switch t := o.Ticket; {
+	case v.Refusal != "":
+		return refusal{v.Refusal, missingToken}
+	case t == nil:
+		return refusedNoToken
+	case !netboot.InUse(t):
+		return refusedSpent
+	case !netboot.WithoutToken(t):
+		return refusedNoToken
+	case !t.Always && s.late(o): // nothing tells the boots of others apart
+		return refusedLate
+	}
+	return refusal{}
 }
 
-// NewIgnition returns an Ignition, or an error that says what is wrong with the
-// probe's template.
-func NewIgnition(o IgnitionOptions) (*Ignition, error) {
-	probe, err := newProbeDocument(o)
+func (s *Server) serveTicketIgnition(r *request, o model.Offer) {
+	p, ok := s.payload(r, o.Ticket)
+	if !ok {
+		return
+	}
+	if p.Ignition == "" {
+		r.refuse(http.StatusNotFound, "this server is not configured by Ignition: "+
+			"the Secret of its claim has cloud-init's user-data or a script of its own instead")
+		return
+	}
+	if reads, have, ok := acceptable(r.Header.Values("Accept"), p.Ignition); !ok {
+		r.refuse(http.StatusNotAcceptable, "the Ignition has version "+have+" and this machine reads "+reads)
+		return
+	}
+	if r.Method == http.MethodGet && !s.note(r, o, model.StageIgnition) {
+		return
+	}
+	s.served(r, o.Ticket, model.ThingIgnition)
+	r.body(ignitionMedia, p.Ignition)
+}
+
+// payload returns what a ticket hands out beside its image, and answers itself when that
+// cannot be had.
+func (s *Server) payload(r *request, t *model.Ticket) (ignition.Payload, bool) {
+	sealed, err := s.tickets.Payload(r.Context(), t)
+	var p ignition.Payload
+	if err == nil {
+		p, err = ignition.Open(sealed)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("probe template: %w", err)
+		s.log.Error("what a server boots with cannot be served", "server", t.Server, "err", err)
+		r.unavailable("what this server is configured with is not available at present")
+		return ignition.Payload{}, false
 	}
-	return &Ignition{
-		probe:  probe,
-		marks:  newMarks(fieldBootStateURL, fieldUUID),
-		claims: newLRU[[sha256.Size]byte, *claim](claimCacheSize),
-	}, nil
+	return p, true
 }
 
-// document returns the Ignition of a claimed server: the claim's own source, Butane
-// or Ignition JSON, merged with a file and a unit that report the server up. It has
-// the source's own version of the Ignition specification.
-func (g *Ignition) document(b ClaimBoot) (string, error) {
-	c := g.prepared(b.value(keyIgnition), b.value(keyFormat))
-	if c.err != nil {
-		return "", c.err
-	}
-	return c.doc.fill(map[field]string{
-		fieldBootStateURL: b.BootStateURL,
-		fieldUUID:         b.UUID,
-	}), nil
-}
+// ignitionMedia is the media type that Ignition asks for, with the newest version
+// it reads as a parameter.
+const ignitionMedia = "application/vnd.coreos.ignition+json"
 
-// prepared translates and merges a source, or remembers that it was. Failures are
-// remembered too, or a wrong source would cost its translation on every plan.
-func (g *Ignition) prepared(source, format string) *claim {
-	key := sha256.Sum256([]byte(format + "\x00" + source))
-	if c, ok := g.claims.get(key); ok {
-		return c
+// acceptable reports whether a client reads the Ignition that there is, by the Accept
+// headers that it sent (RFC 9110 §12.5.1). If not, it says what the client reads and
+// what there is. Whoever reads a version reads all older ones. A client that does not
+// speak of Ignition, or names no version, reads everything.
+func acceptable(accept []string, ignition string) (reads, have string, ok bool) {
+	ranges := ignitionRanges(accept)
+	if len(ranges) == 0 {
+		return "", "", true
 	}
-	c := &claim{}
-	c.doc, c.err = g.prepare([]byte(source), format)
-	cost := 1024
-	if c.doc != nil {
-		cost += c.doc.size
-	}
-	g.claims.put(key, c, cost)
-	return c
-}
-
-// prepare makes the document of a source.
-func (g *Ignition) prepare(source []byte, format string) (doc *document, err error) {
-	defer survive(&err)
-	if len(bytes.TrimSpace(source)) == 0 {
-		return newDocument(g.additions(plainSpec), g.marks)
-	}
-	user, err := toIgnition(source, format)
+	have = ignitionVersion(ignition)
+	is, err := semver.NewVersion(have)
 	if err != nil {
-		return nil, err
+		return "", have, true
 	}
-	merged, err := user.merge(g.additions)
-	if err != nil {
-		return nil, err
+	var newest *semver.Version
+	for _, r := range ranges {
+		switch {
+		case r.refused:
+		case r.version == nil, !r.version.LessThan(*is):
+			return "", have, true
+		case newest == nil || newest.LessThan(*r.version):
+			newest = r.version
+		}
 	}
-	return newDocument(merged, g.marks)
-}
-
-// additions is what Ingot adds to a claim's own Ignition, for a version of the
-// specification.
-func (g *Ignition) additions(version string) []byte {
-	type object = map[string]any
-	raw, _ := json.Marshal(object{ // maps of strings always marshal
-		"ignition": object{"version": version},
-		"storage": object{"files": []object{{
-			"path":      bootStateFile,
-			"mode":      0o600,
-			"overwrite": true,
-			"contents": object{
-				"source":      "data:," + percentEscape(g.marks[fieldBootStateURL]+" "+g.marks[fieldUUID]+"\n"),
-				"compression": "",
-			},
-		}}},
-		"systemd": object{"units": []object{{
-			"name":     bootStateUnit,
-			"enabled":  true,
-			"contents": bootStateUnitContents,
-		}}},
-	})
-	return raw
-}
-
-// plainURLPattern is a URL made of characters that mean nothing to JSON, YAML, systemd, a
-// shell or iPXE, so that it cannot become anything but what it is.
-var plainURLPattern = regexp.MustCompile(`^https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?$`)
-
-// checkFill refuses a URL or UUID that is not plain.
-func checkFill(url, uuid string) error {
-	switch {
-	case len(url) > 2048 || !plainURLPattern.MatchString(url):
-		return fmt.Errorf("the URL to report to must be http or https with a host and a plain path of letters, digits and . _ ~ -")
-	case !validUUID(uuid):
-		return fmt.Errorf("%q is not a canonical system UUID", clean(uuid))
+	if newest == nil {
+		return "none", have, false
 	}
-	return nil
+	return "at most " + newest.String(), have, false
 }
 
-// validUUID reports whether s is a UUID of 36 characters in lower case.
-func validUUID(s string) bool {
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
-		isHex(s[:8]) && isHex(s[9:13]) && isHex(s[14:18]) && isHex(s[19:23]) && isHex(s[24:])
+// ignitionRange is one media range of Ignition in an Accept header.
+type ignitionRange struct {
+	version *semver.Version // nil for any
+	refused bool            // by the quality value 0
 }
 
-// trimURL returns a base URL without a slash at its end.
-func trimURL(s string) string { return strings.TrimRight(s, "/") }
+// ignitionRanges returns the media ranges that speak of Ignition.
+func ignitionRanges(accept []string) []ignitionRange {
+	var ranges []ignitionRange
+	for _, header := range accept {
+		for part := range strings.SplitSeq(header, ",") {
+			if !strings.Contains(strings.ToLower(part), ignitionMedia) {
+				continue
+			}
+			media, params, err := mime.ParseMediaType(strings.TrimSpace(part))
+			if err != nil || media != ignitionMedia {
+				continue
+			}
+			version, err := semver.NewVersion(params["version"])
+			if err != nil {
+				version = nil
+			}
+			quality, err := strconv.ParseFloat(params["q"], 64)
+			ranges = append(ranges, ignitionRange{version, err == nil && quality <= 0})
+		}
+	}
+	return ranges
+}
+
+// ignitionVersion returns ignition.version of Ignition JSON, or "". It reads no
+// further than the section ignition, which comes first in what Ingot makes.
+func ignitionVersion(payload string) string {
+	dec := json.NewDecoder(strings.NewReader(payload))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		if key != "ignition" {
+			var skipped json.RawMessage
+			if dec.Decode(&skipped) != nil {
+				return ""
+			}
+			continue
+		}
+		var section struct {
+			Version string `json:"version"`
+		}
+		_ = dec.Decode(&section) // "" is the answer to what cannot be read
+		return section.Version
+	}
+	return ""
+}

@@ -1,359 +1,232 @@
 package bootsvc
 
 import (
-	"context"
-	_ "crypto/sha512" // a digest algorithm that references may use
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"regexp"
-	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/singleflight"
-
+	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/internal/syntax"
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
-// Reasons for which an image cannot be used.
-const (
-	ReasonInvalidReference = "InvalidReference"   // the text is no image reference
-	ReasonForbidden        = "RegistryNotAllowed" // allow list, or an address that is never a registry
-	ReasonUnauthorized     = "Unauthorized"       // the registry wants other credentials
-	ReasonNotFound         = "NotFound"           // no such repository, tag or digest
-	ReasonUnreachable      = "RegistryUnreachable"
-	ReasonNoArchitecture   = "NoArchitecture"
-	ReasonValidationFailed = "ValidationFailed" // the image is there but cannot be booted
-)
-
-// ImageError says why an image cannot be used.
-type ImageError struct {
-	Ref     string // as the person wrote it
-	Reason  string // one of the Reason… constants
-	Message string // for a person
-	Err     error  // what lies beneath, or nil
+// wanted is a layer that a client asked for.
+type wanted struct {
+	ref     oci.Reference
+	layer   *model.Layer
+	ticket  *model.Ticket // that pins it
+	unnamed bool          // whether the client is the ticket's server is not known
+	efi     bool          // the path ends in .efi
 }
 
-// Error implements error.
-func (e *ImageError) Error() string {
-	if e.Ref == "" {
-		return e.Message
+// serveImage answers /image?imageName=&layerDigest=&version=.
+func (s *Server) serveImage(r *request) {
+	q := r.URL.Query()
+	name, efi := strings.CutSuffix(q.Get("imageName"), ".efi")
+	if q.Get("version") == "" {
+		name = "" // all three are required
 	}
-	return fmt.Sprintf("image %s: %s", e.Ref, e.Message)
+	s.serveLayer(r, name, q.Get("layerDigest"), efi)
 }
 
-// Unwrap returns what lies beneath.
-func (e *ImageError) Unwrap() error { return e.Err }
-
-// invalid returns an ImageError for an image that is there but cannot be booted.
-func invalid(format string, args ...any) *ImageError {
-	return &ImageError{Reason: ReasonValidationFailed, Message: fmt.Sprintf(format, args...)}
-}
-
-// ImageOptions are the options of NewImages.
-type ImageOptions struct {
-	// AllowedRegistries are the registries, host or host:port, that images may come
-	// from; they are compared exactly, after lower-casing and with Docker Hub's
-	// names taken for one. Empty allows every registry. Whatever the list says,
-	// link-local and cloud metadata addresses are refused, and this machine itself
-	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
-	AllowedRegistries []string
-	// Own are the images that the configuration itself names: their registries may be
-	// where only AllowedRegistries may.
-	Own []string
-	// Inside reports whether an address belongs to BMCs, where as on this machine no
-	// registry is but those of AllowedRegistries; nil = none does.
-	Inside func(netip.Addr) bool
-	// PlainHTTP are the registries, compared as AllowedRegistries are, that are spoken
-	// to without TLS. Those on this machine always are.
-	PlainHTTP []string
-	// CredentialsFile is a docker config.json with pull credentials, which is read again
-	// whenever a registry asks for some. Its credential helpers are not run. Empty means
-	// anonymous.
-	CredentialsFile string
-	// Pinned returns the image that a reference meant for an architecture when a boot
-	// ticket last pinned it, for the time that its registry cannot be reached. It is
-	// asked for what this process has not resolved itself; nil means that nothing is
-	// known from before.
-	Pinned func(ref, architecture string) (model.PinnedImage, bool)
-	// Timeout bounds a whole Resolve, and the wait for a registry's next bytes
-	// while a layer is streamed. Zero means 30 seconds.
-	Timeout time.Duration
-
-	Log        *slog.Logger
-	Registerer prometheus.Registerer
-
-	open bool // any registry is as if the configuration named it
-}
-
-// Images resolves image references and fetches layers from their registries. It
-// is safe for concurrent use.
-type Images struct {
-	allowed   []string
-	plainHTTP []string
-	before    func(ref, architecture string) (model.PinnedImage, bool)
-	timeout   time.Duration
-	log       *slog.Logger
-	fence     fence
-	transport *http.Transport
-	login     *login
-	metrics   imageMetrics
-	asking    singleflight.Group
-	life      context.Context // ends with Close
-	end       context.CancelFunc
-	known     *lru[imageKey, model.PinnedImage] // what references meant last
-}
-
-// imageKey is what a resolution depends on.
-type imageKey struct{ ref, architecture string }
-
-// NewImages returns Images with no connection made yet. It fails when the lists of
-// registries or the credentials file cannot be used.
-func NewImages(o ImageOptions) (*Images, error) {
-	i := &Images{
-		before:  o.Pinned,
-		timeout: o.Timeout,
-		log:     logger(o.Log),
-		metrics: newImageMetrics(o.Registerer),
-		known:   newLRU[imageKey, model.PinnedImage](256),
-	}
-	i.life, i.end = context.WithCancel(context.Background())
-	if i.before == nil {
-		i.before = func(string, string) (model.PinnedImage, bool) { return model.PinnedImage{}, false }
-	}
-	if i.timeout <= 0 {
-		i.timeout = 30 * time.Second
-	}
-	var err error
-	if i.allowed, err = normalRegistries(o.AllowedRegistries); err != nil {
-		return nil, fmt.Errorf("boot.allowedRegistries: %w", err)
-	}
-	if i.plainHTTP, err = normalRegistries(o.PlainHTTP); err != nil {
-		return nil, fmt.Errorf("boot.insecureRegistries: %w", err)
-	}
-	credentials := credentialsFile{o.CredentialsFile}
-	if err := credentials.check(); err != nil {
-		return nil, err
-	}
-	i.fence = fence{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
-	i.transport = newTransport(i.timeout, i.fence)
-	i.login = newLogin(patient{guard{i.transport, i.fence}, i.timeout, 250 * time.Millisecond}, credentials)
-	return i, nil
-}
-
-// Close ends what is being resolved, and drops idle connections to registries. Nothing may
-// be asked afterwards.
-func (i *Images) Close() {
-	i.end()
-	i.transport.CloseIdleConnections()
-}
-
-// Resolve returns the image that ref names now, pinned by digest, for
-// architecture (amd64, arm64, arm64/v8). Callers that ask for the same at the
-// same time share one answer; only references by digest are remembered. While the
-// registry cannot be reached, a tag means what it meant last. Every error is an
-// *ImageError, but for ctx's own end.
-func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
-	img, err := i.resolve(ctx, ref, architecture)
-	if err != nil && ctx.Err() == nil {
-		var why *ImageError
-		if img, why = i.recall(ref, architecture, i.explain(ref, err)); why != nil {
-			err = i.told(ref, why)
-		} else {
-			err = nil
-		}
-	}
-	i.metrics.resolved(err)
-	if err != nil {
-		return model.PinnedImage{}, err
-	}
-	img.Ref = ref
-	return img, nil
-}
-
-func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
-	r, err := ParseReference(ref)
-	if err != nil {
-		return model.PinnedImage{}, &ImageError{Reason: ReasonInvalidReference, Message: err.Error(), Err: err}
-	}
-	if err := i.allow(r); err != nil {
-		return model.PinnedImage{}, err
-	}
-	key := imageKey{r.String(), architecture}
-	if img, ok := i.known.get(key); ok && r.Digest != "" {
-		return img, nil
-	}
-	// It goes on when who asked first leaves, for others wait for the same.
-	answer := i.asking.DoChan(key.architecture+" "+key.ref, func() (_ any, err error) {
-		defer func() {
-			if p := recover(); p != nil { // nobody else would, in this goroutine
-				err = fmt.Errorf("internal error: %v", p)
-			}
-		}()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.timeout)
-		defer cancel()
-		defer context.AfterFunc(i.life, cancel)()
-		return i.walk(ctx, r, architecture)
-	})
-	select {
-	case <-ctx.Done():
-		return model.PinnedImage{}, ctx.Err()
-	case a := <-answer:
-		img, _ := a.Val.(model.PinnedImage)
-		if a.Err == nil {
-			i.known.put(key, img, 1)
-		}
-		return img, a.Err
-	}
-}
-
-// recall returns what a reference meant last, when why is that its registry cannot be
-// reached: a rack boots on while its registry is down.
-func (i *Images) recall(ref, architecture string, why *ImageError) (model.PinnedImage, *ImageError) {
-	r, err := ParseReference(ref)
-	if err != nil || why.Reason != ReasonUnreachable {
-		return model.PinnedImage{}, why
-	}
-	img, ok := i.known.get(imageKey{r.String(), architecture})
+// serveLayer answers with a layer that a ticket in use pins, and nothing else: the
+// boot service is no way to a registry for anybody.
+func (s *Server) serveLayer(r *request, name, sum string, efi bool) {
+	want, ok := s.authorizeLayer(r, name, sum)
 	if !ok {
-		img, ok = i.before(ref, architecture)
+		return
 	}
-	if !ok {
-		return model.PinnedImage{}, why
+	want.efi = efi
+	if isBehind(r.Header, want.layer) { // it would count as a use of the ticket
+		r.w.Header().Set("Content-Range", fmt.Sprintf("bytes */%d", want.layer.Size))
+		r.refuse(http.StatusRequestedRangeNotSatisfiable, "the range begins behind the layer's end")
+		return
 	}
-	i.log.Warn("registry cannot be reached: the image is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
-	return img, nil
+	if r.Method == http.MethodHead { // fetches nothing
+		h := r.w.Header()
+		h.Set("Content-Type", want.contentType())
+		h.Set("Content-Length", strconv.FormatInt(want.layer.Size, 10))
+		h.Set("Accept-Ranges", "bytes")
+		h.Set("ETag", etag(want.layer))
+		return
+	}
+	s.serveCached(r, want)
 }
 
-// allow refuses registries that are not on the allow list, and addresses that
-// are never registries.
-func (i *Images) allow(r Reference) error {
-	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
-		return &ImageError{Reason: ReasonForbidden, Message: fmt.Sprintf(
-			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
+// serveCached answers with a layer from the cache.
+func (s *Server) serveCached(r *request, want wanted) {
+	blob, err := s.cache.Get(r.Context(), oci.CacheKey(want.ref, want.layer), s.images.Fetch(want.ref, want.layer))
+	switch {
+	case errors.Is(err, imagecache.ErrBusy):
+		r.unavailable("too many images are being loaded at present")
+		return
+	case err != nil:
+		s.log.Warn("image layer cannot be fetched", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
+		r.refuse(http.StatusBadGateway, "the registry does not give this layer at present; Ingot's log says why")
+		return
 	}
-	host := hostname(r.Registry)
-	err := checkHost(host, loopbackHost(host))
-	if addr, literal := hostAddr(host); err == nil && literal == nil {
-		err = i.fence.check(addr, i.base(r).Host)
+	defer func() { _ = blob.Close() }()
+	s.noteLayer(r, want)
+	h := r.w.Header()
+	h.Set("Content-Type", want.contentType())
+	h.Set("ETag", etag(want.layer))
+	http.ServeContent(&r.w, r.Request, "", time.Time{}, blob)
+	s.metrics.imageBytes.Add(float64(r.w.sent))
+	if err := blob.Err(); err != nil && r.Context().Err() == nil {
+		s.log.Warn("image layer was cut off", "server", want.ticket.Server, "err", syntax.Printable(err.Error()))
+		panic(http.ErrAbortHandler)
 	}
-	if err != nil {
-		return &ImageError{Reason: ReasonForbidden, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
+}
+
+// authorizeLayer returns the layer that is asked for, if the client may have it, and answers
+// itself when it may not.
+func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
+	ref, err := oci.ParseReference(name + "@" + sum)
+	if s.images == nil || !oci.ValidDigest(sum) || !oci.ValidName(name) || err != nil {
+		r.refuse(http.StatusNotFound, unpinned)
+		return wanted{}, false
+	}
+	asker := s.layerAsker(r)
+	if why := s.judgeAsker(asker, r); why.refused() {
+		s.deny(r, asker.offer, model.ThingImage, why)
+		return wanted{}, false
+	}
+	t := asker.offer.Ticket
+	if layer := layerIn(t, name, sum); layer != nil && netboot.InUse(t) {
+		return wanted{ref: ref, layer: layer, ticket: t}, true
+	}
+	pinning, why := s.judgeLayer(asker, name, sum)
+	switch layer := layerIn(pinning.Ticket, name, sum); {
+	case why.refused():
+		s.deny(r, pinning, model.ThingImage, why)
+	case layer == nil:
+		r.refuse(http.StatusNotFound, unpinned)
+	default:
+		return wanted{ref: ref, layer: layer, ticket: pinning.Ticket, unnamed: true}, true
+	}
+	return wanted{}, false
+}
+
+// unpinned is said of a layer that nobody boots.
+const unpinned = "no open boot ticket pins this layer"
+
+// layerAsker is the server that is taken to ask for a layer.
+type layerAsker struct {
+	offer model.Offer
+	named bool // by the URL, as any client can
+	known bool // by the URL, or by the address that asks
+}
+
+// layerAsker returns the server that the URL names, else the one that is at the address
+// that asks. Firmware that was told a UKI's path by somebody else's DHCP
+// server is neither.
+func (s *Server) layerAsker(r *request) layerAsker {
+	if id, ok := syntax.MachineID(r.URL.Query().Get("uuid")); ok {
+		offer, known := s.offer(r, id)
+		return layerAsker{offer, true, known}
+	}
+	offer, known := s.bindings.At(r.client)
+	return layerAsker{offer, false, known}
+}
+
+// judgeAsker returns why the server that a URL names is not served at this address.
+func (s *Server) judgeAsker(a layerAsker, r *request) refusal {
+	if !a.named || !a.known {
+		return refusal{}
+	}
+	return s.judgeAddress(a.offer, r)
+}
+
+// judgeLayer returns the ticket that a request for a layer bears on which the asker's own
+// ticket does not give it, and why it is refused.
+func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.Offer, refusal) {
+	if own := a.offer.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(a.offer, name, sum)) {
+		return a.offer, refusedSpent
+	}
+	t, ok := s.tickets.Pinned(name, sum)
+	switch {
+	case !ok || a.named && !a.known:
+		return model.Offer{}, refusal{}
+	case a.known:
+		return model.Offer{Server: t.Server, Ticket: t}, refusedLayer
+	}
+	return model.Offer{Server: t.Server, Ticket: t}, refusal{}
+}
+
+// layerIn returns the layer of t's image with a digest, or nil.
+func layerIn(t *model.Ticket, name, sum string) *model.Layer {
+	if t == nil || t.Image.Repository != name {
+		return nil
+	}
+	for _, l := range oci.Layers(&t.Image) {
+		if l != nil && l.Digest == sum {
+			return l
+		}
 	}
 	return nil
 }
 
-// plain reports whether a registry is spoken to without TLS.
-func (i *Images) plain(registry string) bool {
-	return loopbackHost(hostname(registry)) || slices.Contains(i.plainHTTP, registry)
+// stageOf returns the boot stage that the fetch of a layer shows, or "".
+func stageOf(img model.PinnedImage, l *model.Layer) model.BootStage {
+	switch l {
+	case img.Kernel, img.UKI:
+		return model.StageKernel
+	case img.Initrd:
+		return model.StageInitrd
+	}
+	return ""
 }
 
-// walk follows r through indexes to the manifest for architecture.
-func (i *Images) walk(ctx context.Context, r Reference, architecture string) (model.PinnedImage, error) {
-	at := r.Digest
-	if at == "" {
-		at = r.Tag
+// isBehind reports whether what is asked for is the rest from a byte on that a layer does
+// not have (RFC 9110 §14.1.2), unless that is meant for another layer (§13.1.5).
+func isBehind(h http.Header, l *model.Layer) bool {
+	if match := h.Get("If-Range"); match != "" && match != etag(l) {
+		return false
 	}
-	for depth := 0; ; depth++ {
-		m, sum, err := i.manifest(ctx, r, at)
-		if err != nil {
-			return model.PinnedImage{}, &askError{err}
-		}
-		if !m.index() {
-			img, err := m.pin()
-			img.Repository, img.Digest, img.Architecture = r.Name(), sum, architecture
-			return img, err
-		}
-		if depth == maxIndexDepth {
-			return model.PinnedImage{}, invalid("indexes lie more than %d deep", maxIndexDepth)
-		}
-		d, err := m.choose(architecture)
-		if err != nil {
-			return model.PinnedImage{}, err
-		}
-		at = d.Digest
+	from, ok := strings.CutPrefix(h.Get("Range"), "bytes=")
+	from, last := strings.CutSuffix(from, "-")
+	if !ok || !last {
+		return false
 	}
+	n, err := strconv.ParseUint(from, 10, 62)
+	return err == nil && int64(n) >= l.Size
 }
 
-// explain turns what went wrong with ref into an ImageError for people. URLs are
-// left out: those that registries redirect to may carry signatures.
-func (i *Images) explain(ref string, err error) *ImageError {
-	var known *ImageError
-	var answer *statusError
-	e := &ImageError{Err: err}
-	switch {
-	case errors.As(err, &known):
-		e.Reason, e.Message = known.Reason, err.Error()
-	case errors.As(err, &answer):
-		e.Reason, e.Message = answer.explain()
-	case errors.Is(err, context.DeadlineExceeded):
-		e.Reason, e.Message = ReasonUnreachable, fmt.Sprintf("the registry did not answer within %s", i.timeout)
-	default:
-		e = unreachable("the registry", err)
+func etag(l *model.Layer) string { return `"` + l.Digest + `"` }
+
+func (w wanted) contentType() string {
+	if w.efi || w.layer.MediaType == oci.MediaUKI {
+		return "application/efi"
 	}
-	e.Ref = clean(ref)
-	return e
+	return "application/octet-stream"
 }
 
-// explain says what a registry's answer means.
-func (e *statusError) explain() (reason, message string) {
-	switch e.code {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return ReasonUnauthorized, fmt.Sprintf("%v: the image does not exist, or the credentials are missing or wrong", e)
-	case http.StatusNotFound:
-		return ReasonNotFound, "the registry has no such repository, tag or digest"
-	case http.StatusBadRequest:
-		if e.plain {
-			return ReasonUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, take it out of boot.insecureRegistries", e)
-		}
+// noteLayer notes what a fetch that is served shows. A UKI that no script asked for was
+// fetched by firmware itself. Of a client that is not known nothing is noted, for the
+// ticket may be another server's.
+func (s *Server) noteLayer(r *request, want wanted) {
+	if want.unnamed {
+		return
 	}
-	return ReasonUnreachable, e.Error()
+	s.served(r, want.ticket, model.ThingImage)
+	stage := stageOf(want.ticket.Image, want.layer)
+	if stage == "" {
+		return
+	}
+	if want.layer == want.ticket.Image.UKI && !s.scripted(want.ticket) {
+		s.tryNote(r, want.ticket, model.StageHTTPBoot)
+	}
+	s.tryNote(r, want.ticket, stage)
 }
 
-// unreachable says for people why who could not be asked.
-func unreachable(who string, err error) *ImageError {
-	var link *url.Error
-	e := &ImageError{Reason: ReasonUnreachable, Err: err}
-	switch {
-	case errors.Is(err, errForbiddenAddress):
-		e.Reason, e.Message = ReasonForbidden, who+": "+errForbiddenAddress.Error()
-	case errors.Is(err, errInside):
-		e.Reason, e.Message = ReasonForbidden, who+": "+errInside.Error()
-	case errors.Is(err, http.ErrSchemeMismatch):
-		e.Message = who + " answers without TLS: list it in boot.insecureRegistries, if the network on the way to it can be trusted"
-	case errors.As(err, &link):
-		e.Message = who + " cannot be reached: " + withoutURLs(link.Err)
-	default:
-		e.Message = who + " cannot be used: " + withoutURLs(err)
-	}
-	return e
-}
-
-var urls = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"]+`)
-
-// withoutURLs returns an error's text for people.
-func withoutURLs(err error) string { return clean(urls.ReplaceAllString(err.Error(), "(a URL)")) }
-
-// logger returns log, or one that discards.
-func logger(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return log
-}
-
-// registriesOf returns the registries of references; what is none is left out.
-func registriesOf(refs []string) []string {
-	var all []string
-	for _, ref := range refs {
-		if r, err := ParseReference(ref); err == nil {
-			all = append(all, r.Registry)
-		}
-	}
-	return all
+// scripted reports whether t's server was served its script.
+func (s *Server) scripted(t *model.Ticket) bool {
+	offer, _ := s.tickets.Offer(t.UUID)
+	p := offer.Progress
+	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
 }

@@ -1,400 +1,345 @@
 package bootsvc
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/imagecache"
 	"ingot/model"
 )
 
-func layer(mediaType, content string) *model.Layer {
-	return &model.Layer{Digest: digest.FromString(content).String(), Size: int64(len(content)), MediaType: mediaType}
+// withCache gives a rack a cache.
+func withCache(t testing.TB, change ...func(*imagecache.Options)) func(*Options) {
+	t.Helper()
+	o := imagecache.Options{Dir: t.TempDir()}
+	for _, f := range change {
+		f(&o)
+	}
+	cache, err := imagecache.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cache.Close)
+	return func(o *Options) { o.Cache = cache }
 }
 
-func TestResolve(t *testing.T) {
-	reg := newRegistry(t)
-	images := newImages(t, ImageOptions{})
-	name := reg.Host() + "/os"
-	plain, plainSum, _ := reg.PushBootImage("os", "1", []byte("kernel"), []byte("initrd"), []byte("squashfs"))
-	_, _, _ = reg.Push("os", "live", ocitest.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd")})
-	_, _, _ = reg.Push("os", "uki", ocitest.Image{UKI: []byte("uki")})
-	_, _, _ = reg.Push("os", "multi",
-		ocitest.Image{Architecture: "amd64", Kernel: []byte("k64"), Initrd: []byte("i64")},
-		ocitest.Image{Architecture: "arm64", Kernel: []byte("karm"), Initrd: []byte("iarm")})
-	kernel, initrd := layer(ocitest.MediaKernel, "kernel"), layer(ocitest.MediaInitrd, "initrd")
-
-	for title, tc := range map[string]struct {
-		ref, arch string
-		want      model.PinnedImage
-	}{
-		"a tag is pinned by digest": {plain, "amd64", model.PinnedImage{
-			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ocitest.MediaSquashfs, "squashfs")}},
-		"I01: the digest wins over a tag that is elsewhere": {name + ":live@" + plainSum, "amd64", model.PinnedImage{
-			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ocitest.MediaSquashfs, "squashfs")}},
-		"I05: squashfs may be absent":           {name + ":live", "amd64", model.PinnedImage{Kernel: kernel, Initrd: initrd}},
-		"a UKI alone is an image":               {name + ":uki", "amd64", model.PinnedImage{UKI: layer(ocitest.MediaUKI, "uki")}},
-		"I03: an index is read by architecture": {name + ":multi", "arm64", model.PinnedImage{Kernel: layer(ocitest.MediaKernel, "karm"), Initrd: layer(ocitest.MediaInitrd, "iarm")}},
-		"I03: the plain variant may be named":   {name + ":multi", "arm64/v8", model.PinnedImage{Kernel: layer(ocitest.MediaKernel, "karm"), Initrd: layer(ocitest.MediaInitrd, "iarm")}},
-	} {
-		t.Run(title, func(t *testing.T) {
-			got, err := images.Resolve(t.Context(), tc.ref, tc.arch)
-			if err != nil {
-				t.Fatal(err)
+func TestARackThatBootsCostsTheRegistryOneCopy(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	var fetches atomic.Int64
+	var down atomic.Bool
+	r := newRack(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			fetches.Add(1)
+			if down.Load() {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
 			}
-			tc.want.Ref, tc.want.Repository, tc.want.Architecture = tc.ref, name, tc.arch
-			if tc.want.Digest == "" {
-				tc.want.Digest = got.Digest // of the manifest of the architecture; checked to be one
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" || !validDigest(got.Digest) {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			next.ServeHTTP(w, req)
 		})
-	}
-}
-
-type object = map[string]any
-
-// pushLayers keeps a manifest with layers of these media types.
-func pushLayers(t *testing.T, reg *ocitest.Registry, manifestType string, mediaTypes ...string) ocitest.Descriptor {
-	t.Helper()
-	var layers []ocitest.Descriptor
-	for n, mt := range mediaTypes {
-		layers = append(layers, reg.PushBlob("os", mt, fmt.Appendf(nil, "%s %d", mt, n)))
-	}
-	d, err := reg.PushManifest("os", manifestType, object{"schemaVersion": 2, "mediaType": manifestType, "layers": layers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func pushIndex(t *testing.T, reg *ocitest.Registry, mediaType string, entries ...ocitest.Descriptor) ocitest.Descriptor {
-	t.Helper()
-	d, err := reg.PushManifest("os", mediaType, object{"schemaVersion": 2, "mediaType": mediaType, "manifests": entries})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// descriptorOf describes a layer that is not pushed.
-func descriptorOf(mediaType, content string) ocitest.Descriptor {
-	l := layer(mediaType, content)
-	return ocitest.Descriptor{MediaType: mediaType, Digest: l.Digest, Size: l.Size}
-}
-
-// pushManifest keeps a manifest of layers.
-func pushManifest(t *testing.T, reg *ocitest.Registry, layers ...ocitest.Descriptor) ocitest.Descriptor {
-	t.Helper()
-	d, err := reg.PushManifest("os", mediaOCIManifest, object{"schemaVersion": 2, "mediaType": mediaOCIManifest, "layers": layers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func onSystem(d ocitest.Descriptor, architecture, system string) ocitest.Descriptor {
-	d.Platform = &ocitest.Platform{Architecture: architecture, OS: system}
-	return d
-}
-
-func on(d ocitest.Descriptor, architecture, variant string) ocitest.Descriptor {
-	d.Platform = &ocitest.Platform{Architecture: architecture, OS: "linux", Variant: variant}
-	return d
-}
-
-func TestResolveChoosesFromIndexes(t *testing.T) {
-	reg := newRegistry(t)
-	images := newImages(t, ImageOptions{})
-	oci := pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaInitrd)
-	docker := pushLayers(t, reg, mediaDockerManifest, "application/io.gardenlinux.kernel", "application/io.gardenlinux.initrd", "application/io.gardenlinux.squashfs")
-	annotated := docker
-	annotated.Annotations = map[string]string{"cname": "metal_pxe-amd64", "architecture": "amd64"}
-	cloud := oci
-	cloud.Annotations = map[string]string{"cname": "aws-amd64", "architecture": "amd64"}
-	inner := pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""))
-
-	for title, tc := range map[string]struct {
-		index ocitest.Descriptor
-		arch  string
-		want  string // digest, or a part of the error
-	}{
-		"I03: a Docker manifest list is an index":             {pushIndex(t, reg, mediaDockerList, on(docker, "amd64", "")), "amd64", docker.Digest},
-		"I03: another variant is another architecture":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm", "v6"), on(docker, "arm", "v7")), "arm/v7", docker.Digest},
-		"the legacy annotations choose where no platform is":  {pushIndex(t, reg, mediaOCIIndex, cloud, annotated), "amd64", docker.Digest},
-		"of two flavours the one for metal is chosen":         {pushIndex(t, reg, mediaOCIIndex, on(cloud, "amd64", ""), on(annotated, "amd64", "")), "amd64", docker.Digest},
-		"an index in an index is followed":                    {pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", oci.Digest},
-		"I13: a third index is too deep":                      {pushIndex(t, reg, mediaOCIIndex, on(pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", "")), "amd64", "more than 2 deep"},
-		"I03: a missing architecture is told, with what is":   {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(oci, "arm64", "v8")), "riscv64", "no image for architecture riscv64; the index has amd64, arm64/v8"},
-		"an empty index has no architecture":                  {pushIndex(t, reg, mediaOCIIndex), "amd64", "the index has none"},
-		"an attestation is no image":                          {pushIndex(t, reg, mediaOCIIndex, on(oci, "unknown", "")), "amd64", "the index has none"},
-		"an entry that the registry lacks is told":            {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: sumA, Size: 3}, "amd64", "")), "amd64", "no such repository, tag or digest"},
-		"an entry with a weak digest is refused":              {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: "md5:abc", Size: 3}, "amd64", "")), "amd64", "is not sha256 or sha512"},
-		"an entry larger than any manifest is refused":        {pushIndex(t, reg, mediaOCIIndex, on(ocitest.Descriptor{Digest: sumA, Size: 5 << 20}, "amd64", "")), "amd64", "a size of 5242880 bytes"},
-		"I04: an initramfs that is missing is named":          {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel), "amd64", "no initramfs layer"},
-		"I04: a kernel that is missing is named":              {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaInitrd), "amd64", "no kernel layer"},
-		"I04: what an ordinary container image lacks is said": {pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), "amd64", "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip"},
-		"I04: two kernels are one too many":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaKernel, ocitest.MediaInitrd), "amd64", "two kernel layers"},
-		"I13: a kernel packed with zstd is refused":           {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel+"+zstd", ocitest.MediaInitrd), "amd64", "the kernel layer is packed with zstd"},
-		"I13: a layer that is not booted may be packed":       {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaInitrd, "application/vnd.oci.image.layer.v1.tar+zstd"), "amd64", "sha256:"},
-		"I04: what is there is told":                          {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaSquashfs), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, squashfs"},
-		"I04: a squashfs alone is no image":                   {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaSquashfs), "amd64", "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer (application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs"},
-		"I04: a kernel beside a UKI is half an image":         {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, ocitest.MediaUKI), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, UKI"},
-		"I04: the same kernel twice is one too many":          {pushManifest(t, reg, descriptorOf(ocitest.MediaKernel, "k"), descriptorOf(ocitest.MediaKernel, "k"), descriptorOf(ocitest.MediaInitrd, "i")), "amd64", "two kernel layers"},
-		"I04: a kernel of each vocabulary is one too many":    {pushLayers(t, reg, mediaOCIManifest, ocitest.MediaKernel, "application/io.gardenlinux.kernel", ocitest.MediaInitrd), "amd64", "two kernel layers"},
-		"I03: of two entries alike the first is meant":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(docker, "amd64", "")), "amd64", oci.Digest},
-		"I03: arm64 is arm64/v8":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v8")), "arm64", oci.Digest},
-		"I03: arm64/v8 is arm64":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "")), "arm64/v8", oci.Digest},
-		"I03: arm64/v9 is not":                                {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v9")), "arm64", "the index has arm64/v9"},
-		"I03: another system is not what is booted":           {pushIndex(t, reg, mediaOCIIndex, onSystem(oci, "amd64", "windows")), "amd64", "no image for architecture amd64; the index has windows/amd64"},
-		"I03: entries without a platform are told":            {pushIndex(t, reg, mediaOCIIndex, oci, docker), "amd64", "the index has an entry without a platform"},
-		"a foreign media type is refused":                     {pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ocitest.MediaKernel), "amd64", "neither an image manifest nor an index"},
-	} {
-		t.Run(title, func(t *testing.T) {
-			img, err := images.Resolve(t.Context(), reg.Host()+"/os@"+tc.index.Digest, tc.arch)
-			got := img.Digest
-			if err != nil {
-				got = err.Error()
-				var e *ImageError
-				if !errors.As(err, &e) || e.Reason == "" || !strings.HasPrefix(got, "image "+reg.Host()+"/os@") {
-					t.Errorf("%v is no ImageError that names the image", err)
+	}, nil)
+	img := r.ticket.Image
+	rack := func() {
+		var clients sync.WaitGroup
+		for range 50 {
+			clients.Go(func() {
+				for name, layer := range map[string]*model.Layer{"kernel": img.Kernel, "initrd": img.Initrd, "squashfs": img.Squashfs} {
+					resp, body, err := get(t, r.layerURL(layer))
+					if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, r.parts[name]) || resp.Header.Get("ETag") != etag(layer) {
+						t.Errorf("%s: got %s, %d bytes, %v", name, resp.Status, len(body), err)
+					}
 				}
-			}
-			if !strings.Contains(got, tc.want) {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
-	for title, tc := range map[string]struct {
-		manifest string
-		want     string
-	}{
-		"a layer outside the registry":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
-		"a layer beyond 32 GiB":          {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
-		"a layer of no size":             {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
-		"a manifest that is two things":  {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
-		"what is not JSON":               {`<html>`, "not JSON"},
-		"a layer of less than nothing":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":-1}]}`, "a size of -1"},
-		"a layer of an absurd size":      {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"` + sumA + `","size":99999999999999999999}]}`, "not JSON of the expected form"},
-		"an algorithm that is not known": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]}`, "the kernel layer: digest"},
-		"a digest that is a path":        {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ocitest.MediaKernel + `","digest":"sha256:../../x","size":1}]}`, "the kernel layer: digest"},
-		"more entries than any image":    {`{"mediaType":"` + mediaOCIManifest + `","layers":[` + strings.Repeat("{},", 1000) + `{}]}`, "more than 1000 entries"},
-	} {
-		t.Run(title, func(t *testing.T) {
-			m, err := parseManifest([]byte(tc.manifest), mediaOCIManifest)
-			if err == nil {
-				_, err = m.pin()
-			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s", err, tc.want)
-			}
-		})
-	}
-}
-
-func TestAllowedRegistries(t *testing.T) {
-	for title, tc := range map[string]struct {
-		allowed []string
-		ref     string
-		want    string // reason, "" = asked
-	}{
-		"what is on the list is asked":              {[]string{"127.0.0.1:1"}, "127.0.0.1:1/a", ReasonUnreachable},
-		"case does not matter":                      {[]string{"LocalHost:1"}, "localhost:1/a", ReasonUnreachable},
-		"what is not on the list is not":            {[]string{"ghcr.io"}, "127.0.0.1:1/a", ReasonForbidden},
-		"I08: a look-alike at the end is not":       {[]string{"ghcr.io"}, "ghcr.io.evil.example/a", ReasonForbidden},
-		"I08: a look-alike at the front is not":     {[]string{"ghcr.io"}, "evilghcr.io/a", ReasonForbidden},
-		"I08: another port is another registry":     {[]string{"ghcr.io"}, "ghcr.io:8443/a", ReasonForbidden},
-		"Y05: metadata is never a registry":         {nil, "169.254.169.254/a", ReasonForbidden},
-		"Y05: metadata is never a registry, listed": {[]string{"169.254.169.254"}, "169.254.169.254/a", ReasonForbidden},
-		"Y05: nor by IPv6":                          {nil, "[fe80::1]/a", ReasonForbidden},
-		"Y05: nor by IPv4 within IPv6":              {nil, "[::ffff:169.254.169.254]/a", ReasonForbidden},
-		"Y05: nor the metadata of other clouds":     {nil, "[fd00:ec2::254]/a", ReasonForbidden},
-		"Y05: nor no address at all":                {nil, "0.0.0.0:80/a", ReasonForbidden},
-		"no reference is told":                      {nil, "::", ReasonInvalidReference},
-	} {
-		t.Run(title, func(t *testing.T) {
-			images := newImages(t, ImageOptions{AllowedRegistries: tc.allowed, Timeout: 5 * time.Second})
-			_, err := images.Resolve(t.Context(), tc.ref, "amd64")
-			var e *ImageError
-			if !errors.As(err, &e) || e.Reason != tc.want {
-				t.Errorf("got %v, want reason %s", err, tc.want)
-			}
-		})
-	}
-	hub := newImages(t, ImageOptions{AllowedRegistries: []string{"Index.Docker.io"}})
-	r, _ := ParseReference("registry-1.docker.io/library/a")
-	if err := hub.allow(r); err != nil {
-		t.Errorf("I08: Docker Hub under another name: %v", err)
-	}
-	if _, err := NewImages(ImageOptions{AllowedRegistries: []string{"https://ghcr.io"}}); err == nil {
-		t.Error("an allow list with a URL is accepted")
-	}
-}
-
-func TestForbiddenAddresses(t *testing.T) {
-	for title, tc := range map[string]struct {
-		host, resolved string
-		local          bool // the image reference names this machine
-		want           error
-	}{
-		"a registry elsewhere":                        {"10.0.0.1", "10.0.0.1:443", false, nil},
-		"this machine, if the reference says so":      {"127.0.0.1", "127.0.0.1:5000", true, nil},
-		"this machine by IPv6, if it says so":         {"::1", "[::1]:5000", true, nil},
-		"this machine, if the reference does not":     {"127.0.0.1", "127.0.0.1:5000", false, errForbiddenAddress},
-		"this machine by another of its addresses":    {"127.9.9.9", "127.9.9.9:5000", false, errForbiddenAddress},
-		"this machine by IPv4 within IPv6":            {"::ffff:127.0.0.1", "[::ffff:127.0.0.1]:5000", false, errForbiddenAddress},
-		"Y05: metadata":                               {"169.254.169.254", "169.254.169.254:80", false, errForbiddenAddress},
-		"Y05: metadata, even if this machine may":     {"169.254.169.254", "169.254.169.254:80", true, errForbiddenAddress},
-		"Y05: link-local with a zone":                 {"fe80::1%eth0", "[fe80::1%eth0]:80", false, errForbiddenAddress},
-		"Y05: the metadata of another cloud":          {"100.100.100.200", "100.100.100.200:80", false, errForbiddenAddress},
-		"Y05: no address, which is this machine also": {"0.0.0.0", "0.0.0.0:80", true, errForbiddenAddress},
-	} {
-		if err := checkHost(tc.host, tc.local); !errors.Is(err, tc.want) {
-			t.Errorf("%s, in a URL: got %v, want %v", title, err, tc.want)
+			})
 		}
-		if err := checkResolved(tc.resolved, tc.local); !errors.Is(err, tc.want) {
-			t.Errorf("%s, behind a name: got %v, want %v", title, err, tc.want)
-		}
+		clients.Wait()
 	}
-	// localhost. is a name for the resolver, not the word that says this machine.
-	if loopbackHost("localhost.") || loopbackHost("localhost.evil.example") {
-		t.Error("a name is taken for this machine")
+	rack()
+	down.Store(true) // I12
+	rack()
+	if n := fetches.Load(); n != 3 {
+		t.Errorf("I11: the registry was asked %d times for three layers", n)
 	}
-	if c, err := (fence{}).dial(t.Context(), "tcp", "169.254.169.254:80"); !errors.Is(err, errForbiddenAddress) {
-		if err == nil {
-			c.Close()
-		}
-		t.Errorf("Y05: metadata was dialled: %v", err)
+	resp, body, _ := get(t, r.layerURL(img.Squashfs), "Range", "bytes=500000-")
+	if want := fmt.Sprintf("bytes 500000-1000000/%d", len(r.parts["squashfs"])); resp.StatusCode != http.StatusPartialContent ||
+		resp.Header.Get("Content-Range") != want || !bytes.Equal(body, r.parts["squashfs"][500_000:]) {
+		t.Errorf("T09: got %s, %q, %d bytes", resp.Status, resp.Header.Get("Content-Range"), len(body))
 	}
 }
 
-func TestResolveSharesAndRemembers(t *testing.T) {
-	reg := newRegistry(t)
-	_, sum, _ := reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
-	var asked atomic.Int32
-	first, release := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	host := front(t, reg, func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			asked.Add(1)
-			once.Do(func() { close(first) })
-			<-release
-			next.ServeHTTP(w, r)
+func TestPrefetchedLayersNeedNoRegistry(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	var down atomic.Bool
+	r := newRack(t, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if down.Load() {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			next.ServeHTTP(w, req)
 		})
-	})
-	images := newImages(t, ImageOptions{})
-	var wg sync.WaitGroup
-	impatient, leave := context.WithCancel(t.Context())
-	var left sync.WaitGroup
-	left.Go(func() {
-		if _, err := images.Resolve(impatient, host+"/os:1", "amd64"); !errors.Is(err, context.Canceled) {
-			t.Errorf("who left before the answer got %v", err)
+	}, nil)
+	if err := r.service.images.Prefetch(t.Context(), r.service.cache, r.ticket.Image); err != nil {
+		t.Fatal(err)
+	}
+	down.Store(true)
+	if _, body, err := get(t, r.layerURL(r.ticket.Image.Initrd)); err != nil || !bytes.Equal(body, r.parts["initrd"]) {
+		t.Errorf("got %d bytes, %v", len(body), err)
+	}
+}
+
+func TestACacheThatIsBusySaysComeAgain(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	begun, release := make(chan struct{}, 9), make(chan struct{})
+	r := newRack(t, onBlobs(func(w http.ResponseWriter, req *http.Request) {
+		begun <- struct{}{}
+		<-release
+		w.WriteHeader(http.StatusBadGateway)
+	}), withCache(t, func(o *imagecache.Options) { o.MaxFetches, o.Patience = 1, 20*time.Millisecond }))
+	var first sync.WaitGroup
+	first.Go(func() {
+		if resp, _, _ := get(t, r.layerURL(r.ticket.Image.Kernel)); resp.StatusCode != http.StatusBadGateway {
+			t.Errorf("the first got %s", resp.Status)
 		}
 	})
-	resolve := func() {
-		wg.Go(func() {
-			if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
-				t.Error(err)
-			}
-		})
+	<-begun
+	resp, _, _ := get(t, r.layerURL(r.ticket.Image.Initrd))
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("T11: got %s, Retry-After %q", resp.Status, resp.Header.Get("Retry-After"))
 	}
-	<-first
-	for range 9 {
-		resolve()
-	}
-	leave()
-	left.Wait()
 	close(release)
-	wg.Wait()
-	// Those that came after the first had been answered asked again, once each at
-	// most; how many did is up to the scheduler, but the first was shared or over.
-	if n := asked.Load(); n < 1 || n > 10 {
-		t.Errorf("the registry was asked %d times", n)
-	}
-	for range 3 {
-		if _, err := images.Resolve(t.Context(), host+"/os:1@"+sum, "amd64"); err != nil {
+	first.Wait()
+}
+
+// A client that takes nothing is not waited for (T12), whether the kernel sends it or what
+// comes from the registry is passed on.
+func TestAClientThatStalls(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	t.Run("by a layer in the cache", func(t *testing.T) { stalls(t, true) })
+	t.Run("by one that is on its way", func(t *testing.T) { stalls(t, false) })
+}
+
+func stalls(t *testing.T, prefetched bool) {
+	t.Helper()
+	r := newRack(t, nil, nil)
+	r.service.stall = 200 * time.Millisecond
+	ticket := r.bootsBig(t, pattern(64<<20, 5))
+	if prefetched {
+		if err := r.service.images.Prefetch(t.Context(), r.service.cache, ticket.Image); err != nil {
 			t.Fatal(err)
 		}
 	}
-	before := asked.Load()
-	if _, err := images.Resolve(t.Context(), host+"/os@"+sum, "amd64"); err != nil || asked.Load() != before {
-		t.Errorf("a reference by digest was asked for again: %v", err)
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil || asked.Load() == before {
-		t.Errorf("I02: a tag was not asked for again: %v", err)
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", layerPath(ticket, ticket.Image.Kernel))
+	served := r.service.metrics.requests.WithLabelValues("/image", "200")
+	for end := time.Now().Add(20 * time.Second); testutil.ToFloat64(served) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a client that takes nothing keeps its connection")
+		}
+	}
+	if sent := testutil.ToFloat64(r.service.metrics.imageBytes); sent == 0 || sent >= 64<<20 {
+		t.Errorf("%v bytes were counted as sent", sent)
 	}
 }
 
-func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
-	reg := newRegistry(t)
-	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
-	answer := func(code int) func(http.Handler) http.Handler {
-		return func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) })
-		}
+// push puts a layer into a rack's cache alone.
+func push(t *testing.T, r *rack, raw []byte) *model.Layer {
+	t.Helper()
+	layer := &model.Layer{Digest: digest.FromBytes(raw).String(), Size: int64(len(raw))}
+	key := imagecache.Key{Digest: layer.Digest, Size: layer.Size}
+	fetch := func(context.Context, int64) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
+	if err := r.service.cache.Prefetch(t.Context(), []imagecache.Key{key}, func(imagecache.Key) imagecache.Fetch { return fetch }); err != nil {
+		t.Fatal(err)
 	}
-	redirect := func(to string) func(http.Handler) http.Handler {
-		return func(http.Handler) http.Handler { return http.RedirectHandler(to, http.StatusTemporaryRedirect) }
-	}
-	same := func(next http.Handler) http.Handler { return next }
+	return layer
+}
+
+func TestRanges(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	r := newRack(t, nil, nil)
+	kernel := r.parts["kernel"]
+	tag := etag(r.ticket.Image.Kernel)
 	for title, tc := range map[string]struct {
-		wrap   func(http.Handler) http.Handler
-		tag    string
-		reason string
-		want   string
+		header []string
+		code   int
+		from   int
 	}{
-		"a tag that is missing":              {same, "2", ReasonNotFound, "no such repository, tag or digest"},
-		"credentials that are missing":       {answer(401), "1", ReasonUnauthorized, "credentials"},
-		"access that is denied":              {answer(403), "1", ReasonUnauthorized, "credentials"},
-		"a registry that is down":            {answer(500), "1", ReasonUnreachable, "500 Internal Server Error"},
-		"a registry that leads to metadata":  {redirect("http://169.254.169.254/latest"), "1", ReasonForbidden, "refused"},
-		"a registry that leads to no scheme": {redirect("file:///etc/passwd"), "1", ReasonUnreachable, "cannot be reached"},
-		"a manifest that never ends": {func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", mediaOCIManifest)
-				w.Header().Set("Docker-Content-Digest", sumA)
-				w.Header().Set("Content-Length", fmt.Sprint(maxManifest+100))
-				for range maxManifest + 100 {
-					_, _ = w.Write([]byte(" "))
-				}
-			})
-		}, "1", ReasonValidationFailed, "larger than"},
-		"a manifest that is another": {func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Type", mediaOCIManifest)
-				w.Header().Set("Docker-Content-Digest", sumA)
-				_, _ = w.Write([]byte("{}"))
-			})
-		}, "1", ReasonValidationFailed, "does not have its digest"},
-		"a registry that hangs": {func(http.Handler) http.Handler {
-			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		}, "1", ReasonUnreachable, ""},
+		"T09: the rest from a byte on":               {[]string{"Range", "bytes=131073-"}, 206, 131073},
+		"T09: the last byte":                         {[]string{"Range", "bytes=299999-"}, 206, 299_999},
+		"T09: the rest, if it is the same layer":     {[]string{"Range", "bytes=5-", "If-Range", tag}, 206, 5},
+		"another layer is sent whole":                {[]string{"Range", "bytes=5-", "If-Range", `"x"`}, 200, 0},
+		"from the first byte on is the whole":        {[]string{"Range", "bytes=0-"}, 206, 0},
+		"the last bytes":                             {[]string{"Range", "bytes=-9"}, 206, 299_991},
+		"several ranges are the whole":               {[]string{"Range", "bytes=1-,5-"}, 200, 0},
+		"a range behind the end cannot be satisfied": {[]string{"Range", "bytes=300000-"}, 416, 0},
 	} {
 		t.Run(title, func(t *testing.T) {
-			timeout := 20 * time.Second
-			if strings.HasSuffix(title, "hangs") {
-				timeout = 200 * time.Millisecond
+			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel), tc.header...)
+			if err != nil || resp.StatusCode != tc.code {
+				t.Fatal(resp.Status, err)
 			}
-			images := newImages(t, ImageOptions{Timeout: timeout})
-			_, err := images.Resolve(t.Context(), front(t, reg, tc.wrap)+"/os:"+tc.tag, "amd64")
-			var e *ImageError
-			if !errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
+			if tc.code == 416 {
+				if got := resp.Header.Get("Content-Range"); got != "bytes */300000" {
+					t.Errorf("Content-Range is %q", got)
+				}
+				return
+			}
+			if !bytes.Equal(body, kernel[tc.from:]) {
+				t.Errorf("%d bytes, want %d", len(body), len(kernel)-tc.from)
+			}
+			if want := fmt.Sprintf("bytes %d-299999/300000", tc.from); tc.code == 206 && resp.Header.Get("Content-Range") != want {
+				t.Errorf("Content-Range is %q, want %q", resp.Header.Get("Content-Range"), want)
 			}
 		})
+	}
+}
+
+// onBlobs answers blobs in another way.
+func onBlobs(answer http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.URL.Path, "/blobs/") {
+				answer(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func TestACorruptLayerIsNeverWhole(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	kernel := pattern(300_000, 1)
+	corrupt := bytes.Clone(kernel)
+	corrupt[7] ^= 1
+	for title, answer := range map[string]http.HandlerFunc{
+		"I09: one bit is wrong": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(corrupt) },
+		"I09: the layer is short and says so not": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(kernel[:200_000])
+			_ = http.NewResponseController(w).Flush()
+		},
+		"I09: the layer is long and says so not": func(w http.ResponseWriter, _ *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			_, _ = w.Write(append(bytes.Clone(kernel), 0))
+		},
+		"I09: the registry goes away": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "300000")
+			_, _ = w.Write(kernel[:200_000])
+			panic(http.ErrAbortHandler)
+		},
+		"the registry hangs half way": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "300000")
+			_, _ = w.Write(kernel[:200_000])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			r := newRack(t, onBlobs(answer), withCache(t, func(o *imagecache.Options) { o.Stall = 300 * time.Millisecond }))
+			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel))
+			r.Close()
+			aborted := testutil.ToFloat64(r.service.metrics.requests.WithLabelValues("/image", "aborted"))
+			cutOff := resp.StatusCode == http.StatusOK && err != nil && len(body) < len(kernel) && aborted == 1
+			if !cutOff && resp.StatusCode != http.StatusBadGateway {
+				t.Errorf("%s with %d of %d bytes, %v; %v answers are counted as aborted", resp.Status, len(body), len(kernel), err, aborted)
+			}
+		})
+	}
+}
+
+func TestALayerThatCannotBeFetched(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	for title, answer := range map[string]http.HandlerFunc{
+		"the registry lost it":        http.NotFound,
+		"the registry is down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
+		"the registry wants a login":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"the length is another":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("short")) },
+		"the registry leads to cloud": http.RedirectHandler("http://169.254.169.254/", http.StatusFound).ServeHTTP,
+	} {
+		t.Run(title, func(t *testing.T) {
+			r := newRack(t, onBlobs(answer), nil)
+			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel))
+			if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "does not give this layer") {
+				t.Errorf("%s %s, %v", resp.Status, body, err)
+			}
+			if notes := r.desk.notes(); notes != nil {
+				t.Errorf("a kernel that was not served is noted: %v", notes)
+			}
+		})
+	}
+}
+
+func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
+	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
+	got := make(chan *http.Request, 1)
+	r := newRack(t, onBlobs(func(w http.ResponseWriter, req *http.Request) {
+		got <- req.Clone(req.Context())
+		http.NotFound(w, req)
+	}), nil)
+	_, _, _ = get(t, r.layerURL(r.ticket.Image.Kernel)+"&evil=1", "Cookie", "a=b", "Authorization", "Bearer x", "X-Evil", "1", "Range", "bytes=5-")
+	up := <-got
+	if up.URL.RawQuery != "" {
+		t.Errorf("Y14: the client's query %q went on", up.URL.RawQuery)
+	}
+	for name := range up.Header {
+		if !slices.Contains([]string{"User-Agent", "Accept-Encoding"}, name) {
+			t.Errorf("Y14: header %s: %s went to the registry", name, up.Header.Get(name))
+		}
+	}
+}
+
+// bootsBig has the rack's server boot an image with a large kernel.
+func (r *rack) bootsBig(t *testing.T, kernel []byte) *model.Ticket {
+	t.Helper()
+	ref, _, _ := r.registry.PushBootImage("os/big", "1", kernel, []byte("i"), nil)
+	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := *r.ticket
+	ticket.Image = img
+	r.desk.arm(&ticket, "{}")
+	return &ticket
+}
+
+// TestAClientThatIsSlow has a client that takes longer than the stall for the
+// whole, but never so long for a piece.
+func TestAClientThatIsSlow(t *testing.T) {
+	big := pattern(48<<20, 6)
+	r := newRack(t, nil, nil)
+	r.service.stall = 500 * time.Millisecond
+	ticket := r.bootsBig(t, big)
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", layerPath(ticket, ticket.Image.Kernel))
+	pace := time.NewTicker(40 * time.Millisecond)
+	defer pace.Stop()
+	start, got := time.Now(), int64(0)
+	for err == nil {
+		var n int64
+		n, err = io.CopyN(io.Discard, conn, 2<<20)
+		got += n
+		<-pace.C
+	}
+	if got < int64(len(big)) || time.Since(start) < r.service.stall {
+		t.Errorf("T12: %d of %d bytes in %s, %v", got, len(big), time.Since(start), err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -102,13 +102,12 @@ func TestALoaderIsServedToWhoIsNotKnown(t *testing.T) {
 }
 
 func TestAUKIShowsHowItWasFetched(t *testing.T) {
-	oci := newRegistry(t)
 	uki := pattern(1000, 9)
-	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{UKI: uki})
+	r := newRack(t, nil, leases)
+	ref, _, err := r.registry.Push("os/uki", "1", ociserver.Image{UKI: uki})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRack(t, nil, leases)
 	ticket := *r.ticket
 	if ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
 		t.Fatal(err)

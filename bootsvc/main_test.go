@@ -5,20 +5,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -39,6 +38,8 @@ const (
 	uuid1 = "38373000-3534-584d-5130-333030434a59"
 	uuid2 = "00000000-0000-4000-8000-000000000002"
 )
+
+const testToken = "abcdefghijklmnopqrstuvwxyz"
 
 // golden compares got with testdata/name.
 func golden(t *testing.T, name, got string) {
@@ -190,39 +191,25 @@ func (l leaseTable) bind(o *Options) {
 	o.Bindings = netboot.Bindings{Evidence: netboot.Evidence{Leases: l}, Servers: o.Tickets.(netboot.Servers)}
 }
 
+// sumA is the digest of an image that no registry has.
+var sumA = "sha256:" + strings.Repeat("a", 64)
+
 var key = model.NewTokenKey([]byte(strings.Repeat("k", 32)))
 
 // tokenOf is the token of a ticket's configuration in the first boot.
 func tokenOf(t *model.Ticket) model.Sensitive { return key.Config(t, 0) }
 
-// newImages returns Images for which a registry on this machine is one like others,
-// unless the configuration names registries.
-func newImages(t *testing.T, o ImageOptions) *Images {
+// newImages returns Images for registries on this machine, which the configuration names.
+func newImages(t *testing.T, hosts ...string) *oci.Images {
 	t.Helper()
-	o.open = len(o.AllowedRegistries) == 0 && o.Inside == nil
-	i, err := NewImages(o)
+	o := oci.Options{Timeout: 20 * time.Second}
+	for _, host := range hosts {
+		o.Own = append(o.Own, host+"/os")
+	}
+	i, err := oci.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(i.Close)
 	return i
-}
-
-func newRegistry(t *testing.T) *ocitest.Registry {
-	t.Helper()
-	r, err := ocitest.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	return r
-}
-
-// front serves a registry through wrap, on an address of its own, which it
-// returns as host:port.
-func front(t *testing.T, r *ocitest.Registry, wrap func(http.Handler) http.Handler) string {
-	t.Helper()
-	srv := httptest.NewServer(wrap(r.Handler()))
-	t.Cleanup(srv.Close)
-	return strings.TrimPrefix(srv.URL, "http://")
 }

@@ -1,7 +1,6 @@
 package bootsvc
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -46,7 +45,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Help: "Requests that a boot ticket did not allow, by what was asked for and reason; Replay is a server that asks again and is sent on to its disk.",
 		}, []string{"what", "reason"}),
 	}
-	for _, at := range routes {
+	for _, at := range append(routes, unknownPath) {
 		m.routes[at.pattern] = routeMetrics{
 			ok:   sync.OnceValue(func() prometheus.Counter { return m.requests.WithLabelValues(at.pattern, codeText(http.StatusOK)) }),
 			took: sync.OnceValue(func() prometheus.Observer { return durations.WithLabelValues(at.pattern) }),
@@ -69,7 +68,7 @@ func codeText(code int) string {
 }
 
 // served counts a request of a route that took so long.
-func (m *metrics) served(at route, code int, took time.Duration) {
+func (m *metrics) served(at *route, code int, took time.Duration) {
 	of := m.routes[at.pattern]
 	of.took().Observe(took.Seconds())
 	if code == http.StatusOK {
@@ -77,31 +76,4 @@ func (m *metrics) served(at route, code int, took time.Duration) {
 		return
 	}
 	m.requests.WithLabelValues(at.pattern, codeText(code)).Inc()
-}
-
-// imageMetrics are what Images counts.
-type imageMetrics struct{ resolves *prometheus.CounterVec }
-
-func newImageMetrics(reg prometheus.Registerer) imageMetrics {
-	m := imageMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ingot_boot_image_resolves_total",
-		Help: "Image references resolved, by result: ok, or the reason why not.",
-	}, []string{"result"})}
-	if reg != nil {
-		reg.MustRegister(m.resolves)
-	}
-	return m
-}
-
-// resolved counts one resolution.
-func (m imageMetrics) resolved(err error) {
-	result := "ok"
-	var e *ImageError
-	switch {
-	case errors.As(err, &e):
-		result = e.Reason
-	case err != nil:
-		result = "canceled"
-	}
-	m.resolves.WithLabelValues(result).Inc()
 }

@@ -15,7 +15,7 @@ import (
 type request struct {
 	*http.Request
 	w      answer
-	at     route
+	at     *route
 	args   []string    // the elements of the path behind its first
 	client netip.Addr  // who asks
 	by     model.Asker // likewise, as far as that was judged
@@ -68,33 +68,36 @@ func (r *request) respond(code int, contentType, body string) {
 	}
 }
 
-// answer is a ResponseWriter that remembers its code, and gives the client a
-// while for each piece that it is sent.
-type answer struct {
-	http.ResponseWriter
-	stall time.Duration
-	code  int
-	sent  int64 // bytes of the body
+// baseFor returns the URL that links in r's answer begin with. A Host header that
+// is no plain IP address could be anything, and is passed over.
+func (s *Server) baseFor(r *request) string {
+	if !s.fromHost {
+		return s.base
+	}
+	if host, ok := literalHost(r.Host); ok {
+		if r.TLS != nil {
+			return "https://" + host
+		}
+		return "http://" + host
+	}
+	return s.base
 }
 
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(code int) {
-	a.code = code
-	a.extend()
-	a.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) {
-	a.extend()
-	n, err := a.ResponseWriter.Write(p)
-	a.sent += int64(n)
-	return n, err
-}
-
-// extend moves the write deadline on. A connection keeps its deadline from one
-// request to the next, so it is moved for each answer. That a writer in a test has
-// no deadlines is no matter.
-func (a *answer) extend() {
-	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.stall))
+// literalHost returns a Host header (RFC 9110 §7.2) that is an IP address which
+// other machines can reach, with or without a port, in its canonical form.
+func literalHost(host string) (string, bool) {
+	at, err := netip.ParseAddrPort(host)
+	port := ":" + strconv.Itoa(int(at.Port()))
+	if err != nil {
+		at, err = netip.ParseAddrPort(host + ":80")
+		port = ""
+	}
+	addr := at.Addr()
+	switch {
+	case err != nil, at.Port() == 0, addr.Zone() != "", addr.IsUnspecified(), addr.IsMulticast():
+		return "", false
+	case addr.Is6():
+		return "[" + addr.String() + "]" + port, true
+	}
+	return addr.String() + port, true
 }

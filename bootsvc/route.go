@@ -9,72 +9,87 @@ import (
 
 // route is one of the paths that machines ask for.
 type route struct {
+	// pattern is what logs and metrics show, so no token is seen.
 	pattern string
 	serve   func(*Server, *request)
+	first   string // the first element of the path
+	least   int    // how many follow it
+	most    int
 }
 
-// The routes. Patterns are what logs and metrics show, so no token is seen.
-var (
-	routeChain       = route{"/ipxe/", (*Server).serveChain}
-	routeScript      = route{"/ipxe/{uuid}", (*Server).serveScript}
-	routeIgnition    = route{"/ignition/{uuid}/{token}", (*Server).serveIgnition}
-	routeNoCloud     = route{"/nocloud/{uuid}/{token}/{file}", (*Server).serveNoCloud}
-	routeNoToken     = route{"/ignition/{uuid}", (*Server).serveNoToken}
-	routeImage       = route{"/image", (*Server).serveImage}
-	routeUKI         = route{"/httpboot/{image}", (*Server).serveUKI}
-	routeHTTPBoot    = route{"/httpboot", (*Server).serveHTTPBoot}
-	routeLoader      = route{"/loader/{name}", (*Server).serveLoader}
-	routeUnknownPath = route{"other", (*Server).serveNotFound}
+// newRoute returns the route of a pattern, each of whose names in braces stands for one
+// element.
+func newRoute(pattern string, serve func(*Server, *request)) *route {
+	elements := elementsOf(pattern)
+	more := len(elements) - 1
+	return &route{pattern: pattern, serve: serve, first: elements[0], least: more, most: more}
+}
 
-	routes = []route{
-		routeChain, routeScript, routeIgnition, routeNoCloud, routeNoToken, routeImage, routeUKI, routeHTTPBoot, routeLoader, routeUnknownPath,
-	}
-)
+// andMore returns a route whose last name stands for n elements or more.
+func (r *route) andMore(n int) *route {
+	r.least, r.most = r.least-1+n, maxPath
+	return r
+}
 
-// find returns the route of a path, and its elements behind the first. Empty
-// elements are passed over, for firmware and people join URLs with one slash too
-// many, and firmware does not follow the redirect that would mend it.
-func find(path string) (route, []string) {
-	if len(path) > 2048 {
-		return routeUnknownPath, nil
+// fits reports whether the elements of a path are those of the route.
+func (r *route) fits(elements []string) bool {
+	more := len(elements) - 1
+	return elements[0] == r.first && r.least <= more && more <= r.most
+}
+
+// routes are all paths that are served.
+var routes = []*route{
+	newRoute("/ipxe/", (*Server).serveChain),
+	newRoute("/ipxe/{uuid}", (*Server).serveScript),
+	newRoute("/ignition/{uuid}/{token}", (*Server).serveIgnition),
+	newRoute("/ignition/{uuid}", (*Server).serveNoToken),
+	newRoute("/nocloud/{uuid}/{token}/{file}", (*Server).serveNoCloud),
+	newRoute("/image", (*Server).serveImage),
+	newRoute("/httpboot", (*Server).serveHTTPBoot),
+	newRoute("/httpboot/{image}", (*Server).serveUKI).andMore(3),
+	newRoute("/loader/{name}", (*Server).serveLoader),
+}
+
+// unknownPath is the route of all other paths.
+var unknownPath = &route{pattern: "other", serve: (*Server).serveNotFound}
+
+// maxPath bounds the length of a path in bytes.
+const maxPath = 2048
+
+// find returns the route of a path, and its elements behind the first.
+func find(path string) (*route, []string) {
+	if len(path) > maxPath {
+		return unknownPath, nil
 	}
+	elements := elementsOf(path)
+	if len(elements) == 0 {
+		return unknownPath, nil
+	}
+	for _, r := range routes {
+		if r.fits(elements) {
+			return r, elements[1:]
+		}
+	}
+	return unknownPath, nil
+}
+
+// elementsOf returns the elements of a path. Empty ones are passed over, for firmware and
+// people join URLs with one slash too many, and firmware does not follow the redirect
+// that would mend it.
+func elementsOf(path string) []string {
 	elements := make([]string, 0, 4)
 	for element := range strings.SplitSeq(path, "/") {
 		if element != "" {
 			elements = append(elements, element)
 		}
 	}
-	if len(elements) == 0 {
-		return routeUnknownPath, nil
-	}
-	args := elements[1:]
-	switch {
-	case elements[0] == "ipxe" && len(args) == 0:
-		return routeChain, nil
-	case elements[0] == "ipxe" && len(args) == 1:
-		return routeScript, args
-	case elements[0] == "ignition" && len(args) == 2:
-		return routeIgnition, args
-	case elements[0] == "ignition" && len(args) == 1:
-		return routeNoToken, args
-	case elements[0] == "nocloud" && len(args) == 3:
-		return routeNoCloud, args
-	case elements[0] == "image" && len(args) == 0:
-		return routeImage, nil
-	case elements[0] == "httpboot" && len(args) >= 3:
-		return routeUKI, args
-	case elements[0] == "httpboot" && len(args) == 0:
-		return routeHTTPBoot, nil
-	case elements[0] == "loader" && len(args) == 1:
-		return routeLoader, args
-	}
-	return routeUnknownPath, nil
+	return elements
 }
 
 // Handler returns the handler of all paths.
 func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 
-// serve finds the route and sees to what all have in common: methods, deadline,
+// serve finds the route and handles what all have in common: methods, deadline,
 // metrics and log.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	start := s.clock()

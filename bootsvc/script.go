@@ -1,136 +1,189 @@
 package bootsvc
 
 import (
-	"net/http"
+	"errors"
+	"fmt"
+	"strings"
 
+	"ingot/bootsvc/ignition"
+	"ingot/bootsvc/internal/syntax"
+	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
-func (s *Server) serveChain(r *request) { r.text(chainScript(s.baseFor(r))) }
+// consoleArguments are the kernel arguments that every boot has.
+const consoleArguments = "console=ttyS0,115200 console=tty0 console=ttyAMA0 earlyprintk=ttyS0,115200 consoleblank=0"
 
-// serveScript answers with the script of one machine. That it was served is noted
-// first: a server that cannot remember it must not boot anybody.
-func (s *Server) serveScript(r *request) {
-	id, ok := machineID(r.args[0])
-	if !ok {
-		r.refuse(http.StatusNotFound, "this is neither a system UUID nor a MAC address")
-		return
-	}
-	offer, known := s.offer(r, id)
-	if !known {
-		s.serveUnknown(r)
-		return
-	}
-	// also a machine that is only sent on to its disk: whether a server has a ticket is
-	// nobody else's business
-	if why := s.judgeAddress(offer, r); why.refused() {
-		s.deny(r, offer, model.ThingScript, why)
-		return
-	}
-	switch {
-	case !offer.Ticket.MayBoot(offer.Progress):
-		s.serveDisk(r, offer)
-	case r.Method == http.MethodGet && !s.scripts.Allow(offer, s.clock()):
-		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(offer.Server))
-		r.text(loopScript(r.id))
-	default:
-		s.serveTicketScript(r, offer)
-	}
+// chainScript sends iPXE on to the script of its own machine. Firmware that knows
+// no UUID shows none, zeros or all bits set; such a machine is known by its MAC
+// address.
+func chainScript(base string) string {
+	return `#!ipxe
+set ipxe-svc ` + base + `
+set base-url ${ipxe-svc}/ipxe
+isset ${uuid} || goto mac
+iseq ${uuid} 00000000-0000-0000-0000-000000000000 && goto mac ||
+iseq ${uuid} ffffffff-ffff-ffff-ffff-ffffffffffff && goto mac ||
+chain --replace --autofree ${base-url}/${uuid}
+exit
+:mac
+chain --replace --autofree ${base-url}/${net0/mac}
+`
 }
 
-// serveUnknown answers a machine that is no known server. One without a UUID of its own
-// is told to ask by its MAC address.
-func (s *Server) serveUnknown(r *request) {
-	if blankUUID(r.id) {
-		s.serveChain(r)
-		return
+// DiskBoot is a way to have a machine boot from its disk (annotation
+// ingot/boot-from-disk of a Server): some firmware goes back to its menu when iPXE
+// ends.
+type DiskBoot string
+
+// The ways to boot from disk.
+const (
+	DiskExit     DiskBoot = "exit"     // end iPXE, firmware goes on to its next device
+	DiskSANBoot  DiskBoot = "sanboot"  // have iPXE boot the first disk
+	DiskNotFound DiskBoot = "http-404" // serve no script at all
+)
+
+// diskScript has a machine boot from its disk; whatever is not known ends iPXE. id
+// is in canonical form.
+func diskScript(id string, method DiskBoot) string {
+	head := "#!ipxe\necho Ingot: no boot ticket for " + id + ", booting from disk\n"
+	if method == DiskSANBoot {
+		return head + "sanboot --no-describe --drive 0x80 ||\nexit\n"
 	}
-	r.refuse(http.StatusNotFound, "no server with this UUID or MAC address is known")
+	return head + "exit\n"
 }
 
-// serveDisk sends a machine on to its disk, in the way that its firmware understands.
-func (s *Server) serveDisk(r *request, o model.Offer) {
-	if why := replay(o); why.refused() && r.Method == http.MethodGet {
-		s.noteRefusal(r, o, model.ThingScript, why.reason)
-	}
-	method := DiskExit
-	if s.diskBoot != nil {
-		method = s.diskBoot(o.Server)
-	}
-	if method == DiskNotFound {
-		r.refuse(http.StatusNotFound, "there is no boot ticket for this server, it boots from disk")
-		return
-	}
-	r.text(diskScript(r.id, method))
+// loopScript stops a machine that goes round in circles: it says why, and keeps
+// the machine from asking again at once. id is in canonical form.
+func loopScript(id string) string {
+	return "#!ipxe\n" +
+		"echo Ingot: " + id + " fetched its boot script several times and never its kernel\n" +
+		"echo Ingot: it is not sent round again for now, see ingot explain server\n" +
+		"sleep 60\nexit\n"
 }
 
-// replay returns why a ticket does not let its server boot again. One that never had a
-// ticket is refused nothing.
-func replay(o model.Offer) refusal {
-	switch {
-	case o.Ticket == nil:
-		return refusal{}
-	case o.Ticket.State(o.Progress) == model.TicketSpent:
-		return refusedSpent
+// ticketScript boots what a ticket pins, as its payload says. Everything in it
+// is checked first, so that no value can become a line of its own.
+func ticketScript(base string, b *boot, o scriptOptions) (string, error) {
+	err := b.err
+	if err == nil {
+		o.arguments, err = ignition.KernelArguments(o.arguments)
 	}
-	return refusedReplay
-}
-
-// serveTicketScript answers with the script of a ticket: the claim's own if it brings
-// one, else one that boots the image. With a script that is all a claim brings, Ingot
-// sees nothing more of the boot, so then it is noted as the last thing served: asked
-// again, the machine boots from its disk.
-func (s *Server) serveTicketScript(r *request, o model.Offer) {
-	b := s.bootOf(o.Ticket, nextBoot(o))
-	m, ok := s.mannerOf(r, b)
-	if !ok {
-		return
-	}
-	script, ok := s.scriptOf(r, b, m)
-	switch {
-	case !ok:
-	case r.Method == http.MethodGet && !s.note(r, o, model.StageScript):
-	case r.Method == http.MethodGet && m.last && !s.note(r, o, model.StageIgnition):
-	default:
-		s.served(r, o.Ticket, model.ThingScript)
-		r.text(script)
-	}
-}
-
-// scriptOf returns the script of a ticket, and answers itself when there is none.
-func (s *Server) scriptOf(r *request, b *boot, m manner) (string, bool) {
-	if m.own {
-		p, ok := s.payload(r, b.ticket)
-		return p.Script, ok
-	}
-	base := s.baseFor(r)
-	if last := b.script.Load(); last != nil && last.base == base && last.manner == m {
-		return last.text, true
-	}
-	script, err := ticketScript(base, b, m)
 	if err != nil {
-		s.log.Error("boot ticket cannot be served", "server", b.ticket.Server, "err", err)
-		r.refuse(http.StatusInternalServerError, "the boot ticket of this server cannot be served; Ingot's log says why")
-		return "", false
+		return "", fmt.Errorf("iPXE script of ticket %s: %w", b.ticket.ID, err)
 	}
-	b.script.Store(&servedScript{base, m, script})
-	return script, true
+	s := script{base: base, ticket: b.ticket, token: b.token, options: o}
+	s.text.Grow(2048)
+	s.add("#!ipxe\nset ipxe-svc ", base, "\n")
+	img := &b.ticket.Image
+	if img.Kernel == nil {
+		s.add("set uki-url ", base, netboot.UKIPath(b.ticket), "\n")
+		s.add("echo Loading kernel...\nkernel ${uki-url}")
+		s.arguments()
+		s.add("echo Booting...\nboot\n")
+		return s.text.String(), nil
+	}
+	s.setLayer("kernel-url", img.Kernel)
+	s.setLayer("initrd-url", img.Initrd)
+	if img.Squashfs != nil {
+		s.setLayer("squashfs-url", img.Squashfs)
+	}
+	s.add("echo Loading kernel...\nkernel ${kernel-url} initrd=initrd")
+	if img.Squashfs != nil {
+		s.add(" gl.ovl=/:tmpfs gl.url=${squashfs-url} gl.live=1")
+	}
+	s.arguments()
+	// on UEFI the kernel asks for the file that its argument initrd= names, and an
+	// image is named after its URL's path unless it is told another name
+	s.add("echo Loading initrd...\ninitrd --name initrd ${initrd-url}\n")
+	s.add("echo Booting...\nboot\n")
+	return s.text.String(), nil
 }
 
-// mannerOf returns what a ticket's payload means for its script. Only claims have
-// anything to say there.
-func (s *Server) mannerOf(r *request, b *boot) (manner, bool) {
-	if b.ticket.Purpose != model.PurposeClaim {
-		return manner{}, true
+// script is the script of a ticket in the making.
+type script struct {
+	text    strings.Builder
+	base    string
+	ticket  *model.Ticket
+	token   model.Sensitive
+	options scriptOptions
+}
+
+func (s *script) add(texts ...string) {
+	for _, text := range texts {
+		s.text.WriteString(text)
 	}
-	if m := b.manner.Load(); m != nil {
-		return *m, true
+}
+
+// arguments ends the kernel's line. A semicolon within a word, as cloud-init wants
+// it, is no end of a command to iPXE.
+func (s *script) arguments() {
+	uuid, token := s.ticket.UUID, s.token.Reveal()
+	if s.options.noCloud {
+		s.add(" ip=any ds=nocloud;s=", s.base, "/nocloud/", uuid, "/", token, "/ ", consoleArguments)
+	} else {
+		s.add(" ip=any ignition.firstboot=1 ignition.config.url=", s.base, "/ignition/", uuid, "/", token, " ignition.platform.id=metal ", consoleArguments)
 	}
-	p, ok := s.payload(r, b.ticket)
-	if !ok {
-		return manner{}, false
+	if s.options.arguments != "" {
+		s.add(" ", s.options.arguments)
 	}
-	m := p.manner()
-	b.manner.Store(&m)
-	return m, true
+	s.add("\n")
+}
+
+// setLayer sets a variable to where a layer is. The URL says which server asks,
+// for many servers boot the same image. Its keys are in order and escaped, as
+// metal-operator's are.
+func (s *script) setLayer(variable string, l *model.Layer) {
+	s.add("set ", variable, " ", s.base, "/image?imageName=")
+	s.escape(s.ticket.Image.Repository)
+	s.add("&layerDigest=")
+	s.escape(l.Digest)
+	s.add("&uuid=", s.ticket.UUID, "&version=")
+	s.escape(s.ticket.Image.Digest)
+	s.add("\n")
+}
+
+// escape adds a name or a digest, which checkTicket has seen, as a value of a
+// query.
+func (s *script) escape(value string) {
+	from := 0
+	for i := range len(value) {
+		if escaped := queryEscapes[value[i]]; escaped != "" {
+			s.add(value[from:i], escaped)
+			from = i + 1
+		}
+	}
+	s.add(value[from:])
+}
+
+// queryEscapes are the bytes of names and digests that do not stand for themselves in a
+// query.
+var queryEscapes = [256]string{':': "%3A", '/': "%2F", '[': "%5B", ']': "%5D"}
+
+// checkTicket refuses a ticket that holds anything but names and digests of the
+// expected form.
+func checkTicket(t *model.Ticket, token model.Sensitive) error {
+	img := &t.Image
+	switch {
+	case !syntax.UUID(t.UUID):
+		return errors.New("its UUID is not canonical")
+	case !syntax.Token(token.Reveal()):
+		return errors.New("its token is not made of lower-case letters and digits")
+	case !oci.ValidName(img.Repository) || !oci.ValidDigest(img.Digest):
+		return errors.New("its image is not pinned by repository and digest")
+	case (img.Kernel == nil || img.Initrd == nil) && img.UKI == nil:
+		return errors.New("its image has neither kernel and initramfs nor UKI")
+	}
+	for _, l := range oci.Layers(img) {
+		if l != nil && (!oci.ValidDigest(l.Digest) || l.Size <= 0) {
+			return errors.New("its image has a layer without digest or size")
+		}
+	}
+	return nil
+}
+
+// blankUUID reports whether id, in lower case, is what firmware shows that has no UUID.
+func blankUUID(id string) bool {
+	return id == "00000000-0000-0000-0000-000000000000" || id == "ffffffff-ffff-ffff-ffff-ffffffffffff"
 }

@@ -7,12 +7,16 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/model"
 )
 
@@ -58,7 +62,7 @@ type Options struct {
 	Token func(t *model.Ticket, boot int) model.Sensitive
 	// Images are where images come from, nil = there are none. Cache keeps their layers on
 	// disk, and bounds their fetches.
-	Images *Images
+	Images *oci.Images
 	Cache  *imagecache.Cache
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
@@ -83,15 +87,15 @@ type Server struct {
 	fromHost   bool
 	tickets    Tickets
 	token      func(*model.Ticket, int) model.Sensitive
-	images     *Images
+	images     *oci.Images
 	cache      *imagecache.Cache
 	loaders    *netboot.Loaders
 	bindings   netboot.Bindings
 	settle     func(context.Context)
 	diskBoot   func(model.ServerName) DiskBoot
-	boots      *lru[string, *boot] // by UUID
+	boots      *lru.Cache[string, *boot] // by UUID
 	scripts    *netboot.Guard
-	complaints *complaints
+	refusalLog *logLimiter
 	stall      time.Duration
 	log        *slog.Logger
 	metrics    metrics
@@ -101,9 +105,9 @@ type Server struct {
 // NewServer returns a Server, or an error when the URL cannot stand in a boot
 // script.
 func NewServer(o Options) (*Server, error) {
-	base := trimURL(o.URL)
-	if !plainURLPattern.MatchString(base) {
-		return nil, fmt.Errorf("boot URL %q must be http or https with a host and a plain path of letters, digits and . _ ~ -", clean(o.URL))
+	base := strings.TrimRight(o.URL, "/")
+	if !syntax.URL(base) {
+		return nil, fmt.Errorf("boot URL %q must be http or https with a host and a plain path of letters, digits and . _ ~ -", syntax.Printable(o.URL))
 	}
 	if o.Images != nil && o.Cache == nil {
 		return nil, errors.New("images cannot be served without a cache")
@@ -119,9 +123,9 @@ func NewServer(o Options) (*Server, error) {
 		bindings:   o.Bindings,
 		settle:     o.Settle,
 		diskBoot:   o.DiskBoot,
-		boots:      newLRU[string, *boot](maxBoots),
+		boots:      lru.New[string, *boot](maxBoots),
 		scripts:    netboot.NewScriptGuard(),
-		complaints: newComplaints(),
+		refusalLog: newLogLimiter(),
 		stall:      stall,
 		log:        logger(o.Log),
 		metrics:    newMetrics(o.Registerer),
@@ -149,4 +153,12 @@ func NewHTTPServer(h http.Handler) *http.Server {
 		IdleTimeout:       20 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 	}
+}
+
+// logger returns log, or one that discards.
+func logger(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
 }

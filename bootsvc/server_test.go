@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -94,7 +94,7 @@ func TestScripts(t *testing.T) {
 	uki.Image.UKI = &model.Layer{Digest: sumA, Size: 1}
 	base := "http://boot.example:8082"
 	for name, ticket := range map[string]*model.Ticket{"ticket.ipxe": scriptTicket(), "live.ipxe": live, "uki.ipxe": uki} {
-		script, err := ticketScript(base, newBoot(ticket, token), manner{})
+		script, err := ticketScript(base, newBoot(ticket, token), scriptOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,12 +119,12 @@ func TestNothingBreaksOutOfScripts(t *testing.T) {
 	} {
 		ticket := scriptTicket()
 		spoil(ticket)
-		if script, err := ticketScript("http://b", newBoot(ticket, model.NewSensitive(testToken)), manner{}); err == nil {
+		if script, err := ticketScript("http://b", newBoot(ticket, model.NewSensitive(testToken)), scriptOptions{}); err == nil {
 			t.Errorf("Y07: %s makes\n%s", title, script)
 		}
 	}
 	for _, token := range []string{"", "a b", strings.Repeat("a", 25) + "\n"} {
-		if _, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(token)), manner{}); err == nil {
+		if _, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(token)), scriptOptions{}); err == nil {
 			t.Errorf("Y07: token %q is taken", token)
 		}
 	}
@@ -216,7 +216,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			}
 			var logs bytes.Buffer
 			h := newServer(t, d, func(o *Options) {
-				o.Images = newImages(t, ImageOptions{})
+				o.Images = newImages(t)
 				o.Log = slog.New(slog.NewTextHandler(&logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			}).Handler()
 			w := ask(h, http.MethodGet, tc.target, append([]string{"X-Forwarded-For", "6.6.6.6"}, tc.header...)...)
@@ -288,11 +288,12 @@ func TestContentTypes(t *testing.T) {
 // whose ticket is armed.
 type rack struct {
 	*httptest.Server
-	desk    *desk
-	service *Server
-	ticket  *model.Ticket
-	reg     prometheus.Gatherer
-	parts   map[string][]byte
+	desk     *desk
+	registry *ociserver.Registry
+	service  *Server
+	ticket   *model.Ticket
+	reg      *prometheus.Registry
+	parts    map[string][]byte
 }
 
 // pattern returns n bytes that repeat nowhere near.
@@ -308,35 +309,36 @@ func pattern(n int, seed byte) []byte {
 
 func newRack(t *testing.T, wrap func(http.Handler) http.Handler, change func(*Options)) *rack {
 	t.Helper()
-	oci := newRegistry(t)
-	r := &rack{desk: newDesk(), parts: map[string][]byte{
-		"kernel": pattern(300_000, 1), "initrd": pattern(128<<10, 2), "squashfs": pattern(1_000_001, 3),
-	}}
-	_, _, err := oci.PushBootImage("os/live", "1", r.parts["kernel"], r.parts["initrd"], r.parts["squashfs"])
+	reg, err := ociserver.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	host := oci.Host()
-	if wrap != nil {
-		host = front(t, oci, wrap)
+	t.Cleanup(func() { _ = reg.Close() })
+	r := &rack{desk: newDesk(), registry: reg, parts: map[string][]byte{
+		"kernel": pattern(300_000, 1), "initrd": pattern(128<<10, 2), "squashfs": pattern(1_000_001, 3),
+	}}
+	_, _, err = reg.PushBootImage("os/live", "1", r.parts["kernel"], r.parts["initrd"], r.parts["squashfs"])
+	if err != nil {
+		t.Fatal(err)
 	}
-	images := newImages(t, ImageOptions{Timeout: 5 * time.Second})
-	img, err := newImages(t, ImageOptions{}).Resolve(t.Context(), oci.Host()+"/os/live:1", "amd64")
+	host := reg.Host()
+	if wrap != nil {
+		front := httptest.NewServer(wrap(reg.Handler()))
+		t.Cleanup(front.Close)
+		host = strings.TrimPrefix(front.URL, "http://")
+	}
+	images := newImages(t, reg.Host(), host)
+	img, err := newImages(t, reg.Host()).Resolve(t.Context(), reg.Host()+"/os/live:1", "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
 	img.Repository = host + "/os/live"
 	r.ticket = &model.Ticket{ID: "s1-1", Server: "s1", UUID: uuid1, Purpose: model.PurposeClaim, ArmedAt: armed, Image: img}
-	claim, err := newIgnition(t, IgnitionOptions{}).Claim(claimBoot("", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.desk.arm(r.ticket, claim.Reveal())
+	r.desk.arm(r.ticket, compile(t, cloudBoot()).Reveal())
 	r.Server = httptest.NewUnstartedServer(nil)
-	reg := prometheus.NewRegistry()
-	r.reg = reg
+	r.reg = prometheus.NewRegistry()
 	r.service = newServer(t, r.desk, func(o *Options) {
-		o.URL, o.Images, o.Registerer = "http://"+r.Listener.Addr().String(), images, reg
+		o.URL, o.Images, o.Registerer = "http://"+r.Listener.Addr().String(), images, r.reg
 		if change != nil {
 			change(o)
 		}
@@ -399,7 +401,9 @@ func TestABootFromEndToEnd(t *testing.T) {
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatal(resp.Status, err)
 	}
-	valid(t, model.NewSensitive(string(body)))
+	if _, r, err := v3_6.ParseCompatibleVersion(body); err != nil || len(r.Entries) > 0 {
+		t.Errorf("Ignition does not accept it: %v\n%s", err, r.String())
+	}
 	_, again, _ := get(t, next)
 	if !strings.Contains(string(again), "booting from disk") {
 		t.Errorf("law 1: after its Ignition the server boots\n%s", again)
@@ -450,10 +454,9 @@ func (r *rack) layerURL(l *model.Layer) string { return r.URL + layerPath(r.tick
 
 func TestUKIOverHTTPBoot(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	oci := newRegistry(t)
 	uki := pattern(200_000, 9)
-	ref, _, _ := oci.Push("os/uki", "1", ocitest.Image{UKI: uki})
 	r := newRack(t, nil, nil)
+	ref, _, _ := r.registry.Push("os/uki", "1", ociserver.Image{UKI: uki})
 	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
 	if err != nil {
 		t.Fatal(err)
@@ -477,205 +480,3 @@ func TestUKIOverHTTPBoot(t *testing.T) {
 		t.Errorf("T08: HEAD: %d, length %s", w.Code, w.Header().Get("Content-Length"))
 	}
 }
-
-func TestRanges(t *testing.T) {
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	r := newRack(t, nil, nil)
-	kernel := r.parts["kernel"]
-	tag := etag(r.ticket.Image.Kernel)
-	for title, tc := range map[string]struct {
-		header []string
-		code   int
-		from   int
-	}{
-		"T09: the rest from a byte on":               {[]string{"Range", "bytes=131073-"}, 206, 131073},
-		"T09: the last byte":                         {[]string{"Range", "bytes=299999-"}, 206, 299_999},
-		"T09: the rest, if it is the same layer":     {[]string{"Range", "bytes=5-", "If-Range", tag}, 206, 5},
-		"another layer is sent whole":                {[]string{"Range", "bytes=5-", "If-Range", `"x"`}, 200, 0},
-		"from the first byte on is the whole":        {[]string{"Range", "bytes=0-"}, 206, 0},
-		"the last bytes":                             {[]string{"Range", "bytes=-9"}, 206, 299_991},
-		"several ranges are the whole":               {[]string{"Range", "bytes=1-,5-"}, 200, 0},
-		"a range behind the end cannot be satisfied": {[]string{"Range", "bytes=300000-"}, 416, 0},
-	} {
-		t.Run(title, func(t *testing.T) {
-			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel), tc.header...)
-			if err != nil || resp.StatusCode != tc.code {
-				t.Fatal(resp.Status, err)
-			}
-			if tc.code == 416 {
-				if got := resp.Header.Get("Content-Range"); got != "bytes */300000" {
-					t.Errorf("Content-Range is %q", got)
-				}
-				return
-			}
-			if !bytes.Equal(body, kernel[tc.from:]) {
-				t.Errorf("%d bytes, want %d", len(body), len(kernel)-tc.from)
-			}
-			if want := fmt.Sprintf("bytes %d-299999/300000", tc.from); tc.code == 206 && resp.Header.Get("Content-Range") != want {
-				t.Errorf("Content-Range is %q, want %q", resp.Header.Get("Content-Range"), want)
-			}
-		})
-	}
-}
-
-// onBlobs answers blobs in another way.
-func onBlobs(answer http.HandlerFunc) func(http.Handler) http.Handler {
-	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.URL.Path, "/blobs/") {
-				answer(w, r)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
-	}
-}
-
-func TestACorruptLayerIsNeverWhole(t *testing.T) {
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	kernel := pattern(300_000, 1)
-	corrupt := bytes.Clone(kernel)
-	corrupt[7] ^= 1
-	for title, answer := range map[string]http.HandlerFunc{
-		"I09: one bit is wrong": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(corrupt) },
-		"I09: the layer is short and says so not": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(kernel[:200_000])
-			_ = http.NewResponseController(w).Flush()
-		},
-		"I09: the layer is long and says so not": func(w http.ResponseWriter, _ *http.Request) {
-			_ = http.NewResponseController(w).Flush()
-			_, _ = w.Write(append(bytes.Clone(kernel), 0))
-		},
-		"I09: the registry goes away": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "300000")
-			_, _ = w.Write(kernel[:200_000])
-			panic(http.ErrAbortHandler)
-		},
-		"the registry hangs half way": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Length", "300000")
-			_, _ = w.Write(kernel[:200_000])
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		},
-	} {
-		t.Run(title, func(t *testing.T) {
-			r := newRack(t, onBlobs(answer), withCache(t, func(o *imagecache.Options) { o.Stall = 300 * time.Millisecond }))
-			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel))
-			r.Close()
-			aborted := testutil.ToFloat64(r.service.metrics.requests.WithLabelValues("/image", "aborted"))
-			cutOff := resp.StatusCode == http.StatusOK && err != nil && len(body) < len(kernel) && aborted == 1
-			if !cutOff && resp.StatusCode != http.StatusBadGateway {
-				t.Errorf("%s with %d of %d bytes, %v; %v answers are counted as aborted", resp.Status, len(body), len(kernel), err, aborted)
-			}
-		})
-	}
-}
-
-func TestALayerThatCannotBeFetched(t *testing.T) {
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	for title, answer := range map[string]http.HandlerFunc{
-		"the registry lost it":        http.NotFound,
-		"the registry is down":        func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
-		"the registry wants a login":  func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
-		"the length is another":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("short")) },
-		"the registry leads to cloud": http.RedirectHandler("http://169.254.169.254/", http.StatusFound).ServeHTTP,
-	} {
-		t.Run(title, func(t *testing.T) {
-			r := newRack(t, onBlobs(answer), nil)
-			resp, body, err := get(t, r.layerURL(r.ticket.Image.Kernel))
-			if err != nil || resp.StatusCode != http.StatusBadGateway || !strings.Contains(string(body), "does not give this layer") {
-				t.Errorf("%s %s, %v", resp.Status, body, err)
-			}
-			if notes := r.desk.notes(); notes != nil {
-				t.Errorf("a kernel that was not served is noted: %v", notes)
-			}
-		})
-	}
-}
-
-func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
-	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	got := make(chan *http.Request, 1)
-	r := newRack(t, onBlobs(func(w http.ResponseWriter, req *http.Request) {
-		got <- req.Clone(req.Context())
-		http.NotFound(w, req)
-	}), nil)
-	_, _, _ = get(t, r.layerURL(r.ticket.Image.Kernel)+"&evil=1", "Cookie", "a=b", "Authorization", "Bearer x", "X-Evil", "1", "Range", "bytes=5-")
-	up := <-got
-	if up.URL.RawQuery != "" {
-		t.Errorf("Y14: the client's query %q went on", up.URL.RawQuery)
-	}
-	for name := range up.Header {
-		if !slices.Contains([]string{"User-Agent", "Accept-Encoding"}, name) {
-			t.Errorf("Y14: header %s: %s went to the registry", name, up.Header.Get(name))
-		}
-	}
-}
-
-// bootsBig has the rack's server boot an image with a large kernel.
-func (r *rack) bootsBig(t *testing.T, kernel []byte) *model.Ticket {
-	t.Helper()
-	ref, _, _ := newRegistry(t).PushBootImage("os/big", "1", kernel, []byte("i"), nil)
-	img, err := r.service.images.Resolve(t.Context(), ref, "amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ticket := *r.ticket
-	ticket.Image = img
-	r.desk.arm(&ticket, "{}")
-	return &ticket
-}
-
-// TestAClientThatIsSlow has a client that takes longer than the stall for the
-// whole, but never so long for a piece.
-func TestAClientThatIsSlow(t *testing.T) {
-	big := pattern(48<<20, 6)
-	r := newRack(t, nil, nil)
-	r.service.stall = 500 * time.Millisecond
-	ticket := r.bootsBig(t, big)
-	conn, err := net.Dial("tcp", r.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", layerPath(ticket, ticket.Image.Kernel))
-	pace := time.NewTicker(40 * time.Millisecond)
-	defer pace.Stop()
-	start, got := time.Now(), int64(0)
-	for err == nil {
-		var n int64
-		n, err = io.CopyN(io.Discard, conn, 2<<20)
-		got += n
-		<-pace.C
-	}
-	if got < int64(len(big)) || time.Since(start) < r.service.stall {
-		t.Errorf("T12: %d of %d bytes in %s, %v", got, len(big), time.Since(start), err)
-	}
-}
-
-func FuzzScriptPath(f *testing.F) {
-	for _, s := range []string{"/ipxe/" + uuid1, "/ipxe", "//ipxe//x", "/ignition/" + uuid1 + "/x", "/image?imageName=a", "/httpboot/a/b/sha256-0.efi", "/../../etc/passwd", "/ipxe/%00"} {
-		f.Add(s)
-	}
-	d := newDesk()
-	d.arm(scriptTicket(), "{}")
-	h := newServer(f, d, nil).Handler()
-	token := tokenOf(scriptTicket()).Reveal()
-	f.Fuzz(func(t *testing.T, target string) {
-		w := ask(h, http.MethodGet, target)
-		if w.Code != 200 && w.Code != 404 && w.Code != 403 {
-			t.Fatalf("%q: %d %s", target, w.Code, w.Body)
-		}
-		if strings.Contains(w.Body.String(), token) && !strings.Contains(strings.ToLower(target), uuid1) {
-			t.Fatalf("%q: a token for nobody", target)
-		}
-		for line := range strings.SplitSeq(w.Body.String(), "\n") {
-			if w.Code == 200 && line != "" && !knownLine.MatchString(line) {
-				t.Fatalf("%q: odd line %q", target, line)
-			}
-		}
-	})
-}
-
-// knownLine is what lines of scripts look like.
-var knownLine = regexp.MustCompile(`^(#!ipxe|:mac|exit|boot|(set|isset|iseq|chain|echo|kernel|initrd|sleep) [ -~]+)$`)

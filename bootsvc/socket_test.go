@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -51,19 +52,18 @@ func speak(t *testing.T, addr, words string) (*http.Response, string) {
 // everyRoute are paths that are served to the rack's one server, at 127.0.0.1.
 func everyRoute(t *testing.T) (*rack, []string) {
 	t.Helper()
-	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{Kernel: pattern(200_000, 4), Initrd: pattern(1000, 5), UKI: pattern(300_000, 6)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := newRack(t, nil, func(o *Options) {
 		leaseTable{"127.0.0.1": mac1}.bind(o)
 		o.URLFromHost, o.Loaders = true, loaders(t, "ipxe.efi")
 	})
+	ref, _, err := r.registry.Push("os/uki", "1", ociserver.Image{Kernel: pattern(200_000, 4), Initrd: pattern(1000, 5), UKI: pattern(300_000, 6)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if r.ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
 		t.Fatal(err)
 	}
-	r.desk.arm(r.ticket, payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.seal().Reveal())
+	r.desk.arm(r.ticket, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.Seal().Reveal())
 	r.desk.offers[mac1] = r.desk.offers[uuid1]
 	token := tokenOf(r.ticket).Reveal()
 	return r, []string{

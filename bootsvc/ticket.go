@@ -5,23 +5,17 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
+	"ingot/bootsvc/internal/syntax"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
-)
-
-// What was complained about is remembered for a while, of so many servers and reasons.
-const (
-	maxComplaints = 1 << 12
-	complainEvery = time.Minute
 )
 
 // refusal is why a request that bears on a ticket is not served, or nothing when it is.
 type refusal struct {
 	reason model.TicketRefusal
-	told   string // to who asks
+	told   string // to the client
 }
 
 func (f refusal) refused() bool { return f.reason != "" }
@@ -29,12 +23,15 @@ func (f refusal) refused() bool { return f.reason != "" }
 // The refusals for what is shown, and for the ticket's own state; those for addresses
 // are netboot's.
 var (
-	refusedToken   = refusal{model.RefusedToken, "the token is not that of this server's boot ticket: it stands in the boot script that the server is served"}
+	refusedToken = refusal{model.RefusedToken,
+		"the token is not that of this server's boot ticket: it stands in the boot script that the server is served"}
 	refusedNoToken = refusal{model.RefusedToken, missingToken}
-	refusedSpent   = refusal{model.RefusedSpent, "the boot ticket that this was for has ended, by success, by timeout or by a newer one: a server is served again once its next ticket is armed, see ingot explain server"}
-	refusedLate    = refusal{model.RefusedSpent, "the configuration was fetched more than 5 minutes ago, and is not given again in this boot"}
-	refusedLayer   = refusal{model.RefusedAddress, "the boot ticket of the server that asks does not pin this layer"}
-	refusedReplay  = refusal{reason: model.RefusedReplay} // it is told to boot from disk
+	refusedSpent   = refusal{model.RefusedSpent,
+		"the boot ticket that this was for has ended, by success, by timeout or by a newer one: " +
+			"a server is served again once its next ticket is armed, see ingot explain server"}
+	refusedLate   = refusal{model.RefusedSpent, "the configuration was fetched more than 5 minutes ago, and is not given again in this boot"}
+	refusedLayer  = refusal{model.RefusedAddress, "the boot ticket of the server that asks does not pin this layer"}
+	refusedReplay = refusal{reason: model.RefusedReplay} // it is told to boot from disk
 )
 
 // configLife is for how long the configuration can be fetched again: the token for it
@@ -43,7 +40,8 @@ const configLife = 5 * time.Minute
 
 // missingToken is said in the same words to whoever asks without a token, so that they
 // tell a stranger nothing about the server.
-const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; without it only the machine itself is served"
+const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; " +
+	"without it only the machine itself is served"
 
 // offer returns the boot ticket of the server with a UUID in any case, or a MAC address.
 func (s *Server) offer(r *request, id string) (offer model.Offer, known bool) {
@@ -54,7 +52,7 @@ func (s *Server) offer(r *request, id string) (offer model.Offer, known bool) {
 // bearer returns the boot ticket, which is in use, whose token the path shows, and
 // answers itself when it shows none.
 func (s *Server) bearer(r *request, what model.TicketThing) (model.Offer, bool) {
-	id, ok := machineID(r.args[0])
+	id, ok := syntax.MachineID(r.args[0])
 	if !ok {
 		r.refuse(http.StatusNotFound, "this is not a system UUID")
 		return model.Offer{}, false
@@ -94,7 +92,7 @@ func (s *Server) judgeToken(o model.Offer, shown string) refusal {
 		return refusedLate
 	case isShown(b) && netboot.InUse(o.Ticket):
 		return refusal{}
-	case isShown(b), slices.ContainsFunc(b.former, isShown):
+	case isShown(b), slices.ContainsFunc(b.previous, isShown):
 		return refusedSpent
 	}
 	return refusedToken
@@ -135,7 +133,7 @@ func (s *Server) noteRefusal(r *request, o model.Offer, what model.TicketThing, 
 	if o.Ticket != nil {
 		s.tickets.Use(o.Ticket, what, r.by, reason)
 	}
-	if s.complaints.due(complaint{o.Server, reason}, s.clock()) {
+	if s.refusalLog.allow(loggedRefusal{o.Server, reason}, s.clock()) {
 		s.log.LogAttrs(r.Context(), levelOf(reason), "boot request refused", slog.String("server", string(o.Server)),
 			slog.String("what", string(what)), slog.String("reason", string(reason)), slog.String("client", r.client.String()), slog.String("mac", r.by.MAC))
 	}
@@ -204,31 +202,4 @@ func (s *Server) tryNote(r *request, t *model.Ticket, stage model.BootStage) {
 	if err := s.tickets.Note(r.Context(), t, stage, r.client); err != nil {
 		s.log.Warn("boot progress cannot be recorded", "server", t.Server, "stage", string(stage), "err", err)
 	}
-}
-
-// complaint is what the log is told at most once a minute.
-type complaint struct {
-	server model.ServerName
-	reason model.TicketRefusal
-}
-
-// complaints are those of the last while. It is safe for concurrent use.
-type complaints struct {
-	mu   sync.Mutex
-	last *lru[complaint, time.Time]
-}
-
-func newComplaints() *complaints {
-	return &complaints{last: newLRU[complaint, time.Time](maxComplaints)}
-}
-
-// due reports whether to complain now, and takes it that this is done.
-func (c *complaints) due(about complaint, now time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if last, ok := c.last.get(about); ok && now.Sub(last) < complainEvery {
-		return false
-	}
-	c.last.put(about, now, 1)
-	return true
 }

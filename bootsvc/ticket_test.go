@@ -13,8 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/netboot"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/model"
 )
 
@@ -39,8 +40,7 @@ func newSegment(t *testing.T) *segment {
 		o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
 		o.Clock = func() time.Time { return s.now }
 	})
-	oci := newRegistry(t)
-	ref, _, err := oci.Push("os/uki", "1", ocitest.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
+	ref, _, err := s.registry.Push("os/uki", "1", ociserver.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func newSegment(t *testing.T) *segment {
 
 // arm gives s1 a ticket that hands out everything that tickets can.
 func (s *segment) arm(t *model.Ticket) {
-	s.desk.arm(t, payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.seal().Reveal())
+	s.desk.arm(t, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.Seal().Reveal())
 	s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
 }
 
@@ -261,7 +261,7 @@ func TestTheTokenOfAnOlderTicket(t *testing.T) {
 	}
 	s.arm(s.ticket)
 	_ = s.fetch("10.0.0.1", "script")
-	for n := range maxFormer {
+	for n := range maxPrevious {
 		next := next
 		next.ID = fmt.Sprint("s1-", n+2)
 		s.arm(&next)
@@ -360,7 +360,7 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	if lines() != 2 || !strings.Contains(s.log.String(), "level=INFO msg=\"boot request refused\" server=s1 what=\"iPXE script\" reason=Replay") {
 		t.Errorf("a server that boots from its disk again makes\n%s", s.log.String())
 	}
-	s.now = s.now.Add(complainEvery)
+	s.now = s.now.Add(logEvery)
 	_ = s.fetch("10.0.0.2", "script")
 	if lines() != 3 {
 		t.Errorf("a minute later there are %d lines", lines())
@@ -368,12 +368,12 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	if strings.Contains(s.log.String(), tokenOf(s.ticket).Reveal()) {
 		t.Error("Y06: the log shows a token")
 	}
-	c := newComplaints()
-	for n := range 3 * maxComplaints {
-		c.due(complaint{model.ServerName(fmt.Sprint(n)), model.RefusedSpent}, s.now)
+	c := newLogLimiter()
+	for n := range 3 * maxLogged {
+		c.allow(loggedRefusal{model.ServerName(fmt.Sprint(n)), model.RefusedSpent}, s.now)
 	}
-	if n := len(c.last.items); n != maxComplaints {
-		t.Errorf("%d complaints are remembered", n)
+	if n, _ := c.last.Size(); n != maxLogged {
+		t.Errorf("%d refusals are remembered", n)
 	}
 }
 

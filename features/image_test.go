@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 )
 
 // bootImage is a whole image that is called name.
-func bootImage(name string) ocitest.Image {
-	return ocitest.Image{Kernel: []byte(name + " kernel"), Initrd: []byte(name + " initrd"), Squashfs: []byte(name + " root")}
+func bootImage(name string) ociserver.Image {
+	return ociserver.Image{Kernel: []byte(name + " kernel"), Initrd: []byte(name + " initrd"), Squashfs: []byte(name + " root")}
 }
 
 // imageIs pushes an image that is wrong in some way.
@@ -42,7 +42,7 @@ func imageIsWhole(ctx context.Context, name string) error {
 }
 
 // pushImage pushes an image, and has it known by the gate before its registry.
-func (w *world) pushImage(name string, img ocitest.Image) error {
+func (w *world) pushImage(name string, img ociserver.Image) error {
 	reference, _, err := w.images.Push("images/"+name, "1", img)
 	w.image[name] = strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1)
 	return err
@@ -50,13 +50,13 @@ func (w *world) pushImage(name string, img ocitest.Image) error {
 
 func (w *world) pushTwoKernels(name string) error {
 	repository := "images/" + name
-	manifest, err := w.images.PushManifest(repository, ocitest.MediaManifest, map[string]any{
-		"schemaVersion": 2, "mediaType": ocitest.MediaManifest,
+	manifest, err := w.images.PushManifest(repository, ociserver.MediaManifest, map[string]any{
+		"schemaVersion": 2, "mediaType": ociserver.MediaManifest,
 		"config": w.images.PushBlob(repository, "application/vnd.oci.image.config.v1+json", []byte("{}")),
-		"layers": []ocitest.Descriptor{
-			w.images.PushBlob(repository, ocitest.MediaKernel, []byte("a kernel")),
-			w.images.PushBlob(repository, ocitest.MediaKernel, []byte("another kernel")),
-			w.images.PushBlob(repository, ocitest.MediaInitrd, []byte("initrd")),
+		"layers": []ociserver.Descriptor{
+			w.images.PushBlob(repository, ociserver.MediaKernel, []byte("a kernel")),
+			w.images.PushBlob(repository, ociserver.MediaKernel, []byte("another kernel")),
+			w.images.PushBlob(repository, ociserver.MediaInitrd, []byte("initrd")),
 		},
 	})
 	w.images.Tag(repository, "1", manifest.Digest)

@@ -19,7 +19,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
 	"ingot/bmc/sim"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
@@ -70,7 +70,7 @@ type world struct {
 	repo     *gittest.Repo
 	remote   string // the repository's URL, as Ingot is told
 	auth     string // how Ingot gets in there, as configuration
-	images   *ocitest.Registry
+	images   *ociserver.Registry
 	image    map[string]string // reference of each image, by its short name
 	probe    string            // reference of the probe's image
 	redis    *redisServer
@@ -177,7 +177,7 @@ func (w *world) furnish() (err error) {
 	if _, err = w.repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"); err != nil {
 		return err
 	}
-	if w.images, err = ocitest.New(); err != nil {
+	if w.images, err = ociserver.New(); err != nil {
 		return err
 	}
 	w.imagesSeen.open(w.images.Host())

@@ -14,8 +14,10 @@ import (
 
 	"ingot/bmc"
 	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -108,8 +110,8 @@ func reasoned(err error) error {
 // bootReasoned gives what is wrong with an image or a source its reason. What is
 // wrong with Ingot or its store has none.
 func bootReasoned(err error) error {
-	var image *bootsvc.ImageError
-	var source *bootsvc.SourceError
+	var image *oci.Error
+	var source *ignition.SourceError
 	switch {
 	case errors.As(err, &image):
 		return &because{err, image.Reason}
@@ -122,10 +124,10 @@ func bootReasoned(err error) error {
 // boots prepares what servers boot, and hands it out.
 type boots struct {
 	registry    *registry.Registry
-	images      *bootsvc.Images
+	images      *oci.Images
 	cache       *imagecache.Cache
 	log         *slog.Logger
-	ignition    *bootsvc.Ignition
+	ignition    *ignition.Compiler
 	registryURL string
 	desired     func() *model.Desired
 }
@@ -227,13 +229,13 @@ func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, e
 	token := b.registry.TokenKey().Report(t)
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
-		return b.ignition.Claim(bootsvc.ClaimBoot{
+		return b.ignition.Claim(ignition.ClaimBoot{
 			UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
 			BootStateURL: b.registryURL + "/r/" + token.Reveal() + "/bootstate",
 			InstanceID:   t.ID, Hostname: name,
 		})
 	}
-	return b.ignition.Probe(bootsvc.ProbeBoot{
+	return b.ignition.Probe(ignition.ProbeBoot{
 		UUID: t.UUID, RegistryURL: b.registryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/registry"
@@ -18,11 +19,11 @@ func process(t *testing.T, dir string) *boots {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
-	ignition, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{})
+	compiler, err := ignition.New(ignition.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &boots{registry: r, ignition: ignition, registryURL: "http://10.0.0.1:10000", desired: func() *model.Desired { return nil }}
+	return &boots{registry: r, ignition: compiler, registryURL: "http://10.0.0.1:10000", desired: func() *model.Desired { return nil }}
 }
 
 func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {

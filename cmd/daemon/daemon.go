@@ -23,10 +23,12 @@ import (
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
+	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/holder"
 	"ingot/gitsource"
@@ -68,7 +70,7 @@ type daemon struct {
 	source     *gitsource.Source
 	status     *gitsource.StatusBranch
 	pool       *bmc.Pool
-	images     *bootsvc.Images
+	images     *oci.Images
 	cache      *imagecache.Cache
 	boots      *boots
 	bootsvc    *bootsvc.Server
@@ -247,7 +249,7 @@ func (a GitAuth) files() gitsource.Auth {
 
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
-	d.images, err = bootsvc.NewImages(bootsvc.ImageOptions{
+	d.images, err = oci.New(oci.Options{
 		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image}, Inside: d.isBMCs, PlainHTTP: o.Boot.InsecureRegistries,
 		CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,
@@ -261,7 +263,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 			return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 		}
 	}
-	ignition, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
+	compiler, err := ignition.New(ignition.Options{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
 	if err != nil {
 		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
 	}
@@ -269,7 +271,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 		return err
 	}
 	d.boots = &boots{
-		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: ignition, registryURL: registryURL, desired: d.source.Desired,
+		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: compiler, registryURL: registryURL, desired: d.source.Desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,

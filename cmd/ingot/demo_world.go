@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/cmd/daemon"
 	"ingot/examples"
 	"ingot/gitsource/gittest"
@@ -45,7 +45,7 @@ type demoWorld struct {
 	temporary  bool // dir is ours to remove
 	repository *gittest.Repo
 	rack       *sim.Rack
-	images     *ocitest.Registry
+	images     *ociserver.Registry
 	claimFile  string // holds the claim, ready to be copied
 	claimText  string
 	options    daemon.Options
@@ -78,7 +78,7 @@ func (w *demoWorld) make(d demoCommand) error {
 	if err != nil {
 		return err
 	}
-	if w.images, err = ocitest.New(); err != nil {
+	if w.images, err = ociserver.New(); err != nil {
 		return err
 	}
 	probe, err := w.pushImages()

@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
 	"ingot/cmd/probeimage/image"
 	"ingot/model"
 )
@@ -199,12 +199,12 @@ func (i *ingot) ignitionURL() string { return i.base() + "/ignition/" + token }
 func (i *ingot) serve(t *testing.T, mode string, w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/ignition/" + token:
-		g, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{})
+		g, err := ignition.New(ignition.Options{})
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		b := bootsvc.ProbeBoot{UUID: uuid, RegistryURL: i.base(), Token: model.NewSensitive(token), Purpose: model.PurposeDiscovery}
+		b := ignition.ProbeBoot{UUID: uuid, RegistryURL: i.base(), Token: model.NewSensitive(token), Purpose: model.PurposeDiscovery}
 		if mode != "" {
 			b.Purpose, b.CleanupMode = model.PurposeCleanup, mode
 		}

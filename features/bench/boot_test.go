@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
 	"ingot/gitsource/gittest"
 	"ingot/model"
 	"ingot/registry"
@@ -124,7 +124,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 		b.Fatal(err)
 	}
 	defer records.Close()
-	ignition, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{})
+	compiler, err := ignition.New(ignition.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 		b.Fatal(err)
 	}
 	inParallel(b, size, func(n int) error {
-		payload, err := ignition.Claim(bootsvc.ClaimBoot{
+		payload, err := compiler.Claim(ignition.ClaimBoot{
 			UUID: tickets[n].UUID, BootStateURL: "http://boot.example:10000/r/" + f.servers[n].Token + "/bootstate",
 		})
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
 	"ingot/gitsource/gittest"
 	"ingot/model"
@@ -80,7 +80,7 @@ func (f *fleet) startRack(servers int) {
 
 func (f *fleet) makeImages() {
 	f.Helper()
-	images, err := ocitest.New()
+	images, err := ociserver.New()
 	if err != nil {
 		f.Fatal(err)
 	}

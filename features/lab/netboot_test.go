@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"ingot/bmc/sim"
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
 )
 
 // pretendedProbe pushes an image that simulated machines take for the probe's.
 func pretendedProbe(t *testing.T, on *rig.Namespace) (reference string) {
 	t.Helper()
-	reference, _, err := rig.NewImages(t, on).Push("probe", "1", ocitest.Image{
+	reference, _, err := rig.NewImages(t, on).Push("probe", "1", ociserver.Image{
 		Kernel: []byte("probe kernel"), Initrd: []byte("probe initrd"), Squashfs: []byte("probe root"), UKI: []byte("probe uki"),
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/bootsvc"
+	bootignition "ingot/bootsvc/ignition"
 	"ingot/model"
 )
 
@@ -30,11 +30,11 @@ systemd:
 `,
 	}
 	for title, template := range templates {
-		g, err := bootsvc.NewIgnition(bootsvc.IgnitionOptions{ProbeTemplate: []byte(template), ProbeImage: "127.0.0.1:5000/probe:1"})
+		g, err := bootignition.New(bootignition.Options{ProbeTemplate: []byte(template), ProbeImage: "127.0.0.1:5000/probe:1"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		served, err := g.Probe(bootsvc.ProbeBoot{
+		served, err := g.Probe(bootignition.ProbeBoot{
 			UUID: productUUID, RegistryURL: "http://192.0.2.1:10000", Token: model.NewSensitive(secret),
 			Purpose: model.PurposeCleanup, CleanupMode: model.CleanupQuick,
 		})

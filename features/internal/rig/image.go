@@ -6,16 +6,16 @@ import (
 	"sync"
 	"testing"
 
-	"ingot/bootsvc/ocitest"
+	"ingot/bootsvc/oci/ociserver"
 	"ingot/cmd/probeimage/image"
 )
 
 // NewImages makes an OCI registry on the loopback of the namespace.
-func NewImages(t testing.TB, on *Namespace) *ocitest.Registry {
+func NewImages(t testing.TB, on *Namespace) *ociserver.Registry {
 	t.Helper()
-	var images *ocitest.Registry
+	var images *ociserver.Registry
 	err := on.Do(func() (err error) {
-		images, err = ocitest.New()
+		images, err = ociserver.New()
 		return err
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func PushProbe(t testing.TB, on *Namespace) (reference string) {
 // system may be nil.
 func PushImage(t testing.TB, on *Namespace, built image.Result, root []byte) (reference string) {
 	t.Helper()
-	parts := ocitest.Image{Squashfs: root}
+	parts := ociserver.Image{Squashfs: root}
 	for path, into := range map[string]*[]byte{built.Kernel: &parts.Kernel, built.Initramfs: &parts.Initrd, built.UKI: &parts.UKI} {
 		data, err := os.ReadFile(path)
 		if err != nil {

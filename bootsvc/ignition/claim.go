@@ -1,0 +1,122 @@
+package ignition
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"ingot/model"
+)
+
+// The keys of the Secret that a claim names: Ignition, or cloud-init's documents,
+// and an iPXE script in the place of Ingot's own.
+const (
+	keyIgnition      = "ignition"
+	keyFormat        = "format" // of ignition: fcos is Butane
+	keyMetaData      = "meta-data"
+	keyVendorData    = "vendor-data"
+	keyNetworkConfig = "network-config"
+	keyScript        = "ipxe-script"
+)
+
+// UserData is the key, and the file, of what cloud-init makes a machine of.
+const UserData = "user-data"
+
+// maxScript bounds a claim's own iPXE script, in bytes.
+const maxScript = 64 << 10
+
+// ClaimBoot is what a claimed server boots with, beside its image.
+type ClaimBoot struct {
+	UUID string // canonical system UUID
+	// Secret is what the claim's Secret holds, by key; none is fine. The key ignition
+	// is Butane if format is fcos or it has a variant, else Ignition JSON. With
+	// user-data the server is configured by cloud-init instead, from that and from
+	// meta-data, vendor-data and network-config. An ipxe-script is served as it is.
+	Secret map[string]model.Sensitive
+	// KernelArguments are added to those of Ingot (annotation ingot/kernel-arguments
+	// of the claim).
+	KernelArguments string
+	// BootStateURL is where the server reports that it is up, with its ticket's
+	// token: <registry.url>/r/<token>/bootstate.
+	BootStateURL string
+	// InstanceID and Hostname are what cloud-init knows the machine by, unless
+	// meta-data says otherwise: the ticket and the claim.
+	InstanceID, Hostname string
+}
+
+// value is what the Secret holds under a key, "" for nothing.
+func (b ClaimBoot) value(key string) string { return b.Secret[key].Reveal() }
+
+// Claim returns the payload of a claimed server's ticket: all that is served to it
+// beside the image, made of the claim's own documents and of what reports the server
+// up. The same values give the same bytes, in every process. What is wrong with a
+// document is a *SourceError, which quotes none of its values.
+func (g *Compiler) Claim(b ClaimBoot) (model.Sensitive, error) {
+	if err := checkFill(b.BootStateURL, b.UUID); err != nil {
+		return model.Sensitive{}, fmt.Errorf("boot of a claim: %w", err)
+	}
+	p, err := g.claimed(b)
+	if err != nil {
+		return model.Sensitive{}, err
+	}
+	return p.Seal(), nil
+}
+
+// claimed makes a claim's payload.
+func (g *Compiler) claimed(b ClaimBoot) (p Payload, err error) {
+	if err := b.check(); err != nil {
+		return p, err
+	}
+	if p.KernelArguments, err = KernelArguments(b.KernelArguments); err != nil {
+		return p, err
+	}
+	p.Script = b.value(keyScript)
+	switch {
+	case b.value(UserData) != "":
+		p.NoCloud, err = noCloud(b)
+	case b.value(keyIgnition) != "" || p.Script == "":
+		p.Ignition, err = g.document(b)
+	}
+	return p, err
+}
+
+// check refuses what no machine could be given, before anything is parsed.
+func (b ClaimBoot) check() error {
+	for _, key := range []string{keyIgnition, keyFormat, UserData, keyMetaData, keyVendorData, keyNetworkConfig, keyScript} {
+		if err := checkText(key, b.value(key)); err != nil {
+			return err
+		}
+	}
+	script := b.value(keyScript)
+	switch {
+	case b.value(keyIgnition) != "" && b.value(UserData) != "":
+		return sourceError(UserData, "the Secret has a key ignition as well; a machine is configured by Ignition or by cloud-init, so leave one of them out")
+	case len(script) > maxScript:
+		return sourceError(keyScript, "the script has %d bytes; at most %d are allowed. Let it chain to a larger one", len(script), maxScript)
+	case script != "" && !strings.HasPrefix(script, "#!ipxe"):
+		return &SourceError{keyScript, []SourceProblem{{Line: 1, Column: 1, Message: "an iPXE script begins with #!ipxe; iPXE does not run anything else"}}}
+	case b.value(UserData) != "":
+		return nil
+	}
+	for _, key := range []string{keyMetaData, keyVendorData, keyNetworkConfig} {
+		if b.value(key) != "" {
+			return sourceError(key, "the Secret has no key user-data, so cloud-init would see none of it")
+		}
+	}
+	return nil
+}
+
+// checkText refuses what is too large, or no text.
+func checkText(key, text string) error {
+	if len(text) > maxSource {
+		return sourceError(key, "the source has %d bytes; at most %d are allowed. Let it fetch large files by URL", len(text), maxSource)
+	}
+	for at, r := range text {
+		if r != 0 && (r != utf8.RuneError || strings.HasPrefix(text[at:], string(utf8.RuneError))) {
+			continue
+		}
+		line, column := position([]byte(text), int64(at)+1)
+		return &SourceError{key, []SourceProblem{{line, column, "here is a byte that is no text in UTF-8"}}}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package ignition
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+func TestNoCloudFiles(t *testing.T) {
+	const user = "#cloud-config\nruncmd: [[echo, \"${uuid} 'quoted'\"]]\n"
+	p := opened(t, cloudBoot("user-data", user))
+	if p.Ignition != "" || p.NoCloud[UserData] != user {
+		t.Errorf("user-data is %q, Ignition %q", p.NoCloud[UserData], p.Ignition)
+	}
+	if _, ok := p.NoCloud[keyNetworkConfig]; ok {
+		t.Error("a network-config that nobody wrote")
+	}
+	golden(t, "vendor-data.sh", p.NoCloud[keyVendorData])
+	for title, tc := range map[string]struct {
+		meta, host string
+		want       map[string]any
+	}{
+		"none":                       {"", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
+		"a host name that is number": {"", "123", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "123"}},
+		"a host name with a line":    {"", "a\nb: \"c", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "a\nb: \"c"}},
+		"a host name that is long":   {"", strings.Repeat("a", 62) + ".b", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": strings.Repeat("a", 62)}},
+		"no host name":               {"", "", map[string]any{"instance-id": "s1-1-20261121T120000Z"}},
+		"one of the claim's own":     {"# mine\nlocal-hostname: db\ntags: [a, b]\n", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "db", "tags": []any{"a", "b"}}},
+		"one that names it all":      {"{instance-id: i-1, local-hostname: null}", "web", map[string]any{"instance-id": "i-1", "local-hostname": nil}},
+		"a comment":                  {"# nothing\n", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
+	} {
+		b := cloudBoot("user-data", user, "meta-data", tc.meta)
+		b.Hostname = tc.host
+		var got map[string]any
+		if err := yaml.Unmarshal([]byte(opened(t, b).NoCloud[keyMetaData]), &got); err != nil {
+			t.Fatal(title, err)
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("meta-data: %s (-want +got):\n%s", title, diff)
+		}
+	}
+	if got := opened(t, cloudBoot("user-data", user, "network-config", "version: 2\n")).NoCloud[keyNetworkConfig]; got != "version: 2\n" {
+		t.Errorf("network-config is %q", got)
+	}
+}
+
+func TestUserDataOfEveryKind(t *testing.T) {
+	for _, text := range []string{
+		"#cloud-config\n", "\n  #cloud-config \r\na: 1\n", "#!/bin/bash\n", "#include\nhttp://a/b\n", "#include-once\n", "#cloud-boothook\n",
+		"#part-handler\n", "## template: jinja\n#cloud-config\n{% if x %}\n", "#cloud-config-archive\n- a\n", "#Cloud-Config\na: 1\n",
+		"Content-Type: multipart/mixed; boundary=b\nMIME-Version: 1.0\n\n--b--\n", "#cloud-config-jsonp\n[]\n",
+	} {
+		if got := opened(t, cloudBoot("user-data", text)).NoCloud[UserData]; got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+func TestVendorDataOfAClaimGoesAlong(t *testing.T) {
+	const config = "#cloud-config\npackages: [gr\u00fc\u00dfe]\n"
+	const message = "Content-Type: text/cloud-config\nMIME-Version: 1.0\n\n#cloud-config\na: 1\n"
+	report := opened(t, cloudBoot("user-data", "#!/bin/sh\n")).NoCloud[keyVendorData]
+	for own, want := range map[string]string{config: config, "\n" + message: "#cloud-config\na: 1\n"} {
+		text := opened(t, cloudBoot("user-data", "#!/bin/sh\n", "vendor-data", own)).NoCloud[keyVendorData]
+		m, err := mail.ReadMessage(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var parts []string
+		for r := multipart.NewReader(m.Body, params["boundary"]); ; {
+			part, err := r.NextPart()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			raw, err := io.ReadAll(part)
+			if part.Header.Get("Content-Transfer-Encoding") == "base64" {
+				raw, err = base64.StdEncoding.DecodeString(strings.ReplaceAll(string(raw), "\n", ""))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts = append(parts, string(raw))
+		}
+		if diff := cmp.Diff([]string{want, report}, parts); diff != "" {
+			t.Errorf("parts (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestTheReportScriptReports(t *testing.T) {
+	for _, tool := range []string{"sh", "curl", "python3"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("NOT TESTED: that vendor-data reports the server up, for which this test needs " + tool)
+		}
+	}
+	reports := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		reports <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}))
+	defer srv.Close()
+	script := reportScript(srv.URL+"/r/"+testToken+"/bootstate", uuid1)
+	want := "POST /r/" + testToken + `/bootstate application/json {"systemUUID":"` + uuid1 + `","booted":true}`
+	for tool, text := range map[string]string{"curl": script, "python3": strings.ReplaceAll(script, "command -v curl", "command -v no-such-tool")} {
+		command := exec.CommandContext(t.Context(), "sh")
+		command.Stdin = strings.NewReader(text)
+		if out, err := command.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("%s: %v\n%s", tool, err, out)
+		}
+		select {
+		case got := <-reports:
+			if got != want {
+				t.Errorf("with %s it reports %s, want %s", tool, got, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Errorf("with %s it reports nothing", tool)
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package ignition
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"ingot/bootsvc/internal/lru"
+	"ingot/bootsvc/internal/syntax"
+	"ingot/model"
+)
+
+// maxSource bounds each thing that a person wrote for a machine, in bytes.
+const maxSource = 2 << 20
+
+// claimCacheSize bounds what is kept of translated sources, in bytes.
+const claimCacheSize = 32 << 20
+
+// plainSpec is the Ignition specification that Ingot's own additions need: the
+// oldest, which every Ignition 2 understands.
+const plainSpec = "3.0.0"
+
+// Where a claimed server finds what to report to, and the unit that reports.
+const (
+	bootStateFile = "/etc/ingot/bootstate"
+	bootStateUnit = "ingot-bootstate.service"
+)
+
+// bootStateUnitContents reports once that the machine is up. The URL carries the
+// ticket's token, so it is read from a file that only root may read and handed to
+// curl by a pipe, not as an argument that every process could see. The file goes
+// once the report was taken, so later boots of an installed system stay silent.
+const bootStateUnitContents = `[Unit]
+Description=Report to Ingot that this machine is up
+Wants=network-online.target
+After=network-online.target
+ConditionPathExists=` + bootStateFile + `
+StartLimitIntervalSec=1h
+StartLimitBurst=60
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/sh -c 'read -r url uuid < ` + bootStateFile + ` && printf "url = %%s\\n" "$$url" | curl --config - --fail --silent --show-error --max-time 30 --retry 5 --retry-delay 5 --retry-connrefused --header "Content-Type: application/json" --data "{\\"systemUUID\\":\\"$$uuid\\",\\"booted\\":true}" && rm -f ` + bootStateFile + `'
+Restart=on-failure
+RestartSec=20
+
+[Install]
+WantedBy=multi-user.target
+`
+
+// Options are the options of New.
+type Options struct {
+	// ProbeTemplate is Butane with the fields {{.Image}}, {{.Flags}},
+	// {{.SSHPublicKey}} and {{.PasswordHash}} of text/template. Empty means a
+	// template that runs /usr/bin/metalprobe from the boot image.
+	ProbeTemplate []byte
+	// ProbeImage is {{.Image}}: the container image that a template runs the probe
+	// from. The default template does not need it.
+	ProbeImage string
+	// SSHPublicKey and PasswordHash let a person into a server that is being
+	// discovered; empty means nobody.
+	SSHPublicKey string
+	PasswordHash model.Sensitive
+}
+
+// Compiler makes what servers are configured with when they boot. It is safe for
+// concurrent use.
+type Compiler struct {
+	probe  *document
+	marks  marks                                 // of claims
+	claims *lru.Cache[[sha256.Size]byte, *claim] // by source
+}
+
+// claim is the outcome of preparing one source.
+type claim struct {
+	doc *document
+	err error
+}
+
+// New returns a Compiler, or an error that says what is wrong with the
+// probe's template.
+func New(o Options) (*Compiler, error) {
+	probe, err := newProbeDocument(o)
+	if err != nil {
+		return nil, fmt.Errorf("probe template: %w", err)
+	}
+	return &Compiler{
+		probe:  probe,
+		marks:  newMarks(fieldBootStateURL, fieldUUID),
+		claims: lru.New[[sha256.Size]byte, *claim](claimCacheSize),
+	}, nil
+}
+
+// document returns the Ignition of a claimed server: the claim's own source, Butane
+// or Ignition JSON, merged with a file and a unit that report the server up. It has
+// the source's own version of the Ignition specification.
+func (g *Compiler) document(b ClaimBoot) (string, error) {
+	c := g.prepared(b.value(keyIgnition), b.value(keyFormat))
+	if c.err != nil {
+		return "", c.err
+	}
+	return c.doc.fill(map[field]string{
+		fieldBootStateURL: b.BootStateURL,
+		fieldUUID:         b.UUID,
+	}), nil
+}
+
+// prepared translates and merges a source, or remembers that it was. Failures are
+// remembered too, or a wrong source would cost its translation on every plan.
+func (g *Compiler) prepared(source, format string) *claim {
+	key := sha256.Sum256([]byte(format + "\x00" + source))
+	if c, ok := g.claims.Get(key); ok {
+		return c
+	}
+	c := &claim{}
+	c.doc, c.err = g.prepare([]byte(source), format)
+	cost := 1024
+	if c.doc != nil {
+		cost += c.doc.size
+	}
+	g.claims.Put(key, c, cost)
+	return c
+}
+
+// prepare makes the document of a source.
+func (g *Compiler) prepare(source []byte, format string) (doc *document, err error) {
+	defer recoverPanic(&err)
+	if len(bytes.TrimSpace(source)) == 0 {
+		return newDocument(g.additions(plainSpec), g.marks)
+	}
+	user, err := toIgnition(source, format)
+	if err != nil {
+		return nil, err
+	}
+	merged, err := user.merge(g.additions)
+	if err != nil {
+		return nil, err
+	}
+	return newDocument(merged, g.marks)
+}
+
+// additions is what Ingot adds to a claim's own Ignition, for a version of the
+// specification.
+func (g *Compiler) additions(version string) []byte {
+	type object = map[string]any
+	raw, _ := json.Marshal(object{ // maps of strings always marshal
+		"ignition": object{"version": version},
+		"storage": object{"files": []object{{
+			"path":      bootStateFile,
+			"mode":      0o600,
+			"overwrite": true,
+			"contents": object{
+				"source":      "data:," + percentEscape(g.marks[fieldBootStateURL]+" "+g.marks[fieldUUID]+"\n"),
+				"compression": "",
+			},
+		}}},
+		"systemd": object{"units": []object{{
+			"name":     bootStateUnit,
+			"enabled":  true,
+			"contents": bootStateUnitContents,
+		}}},
+	})
+	return raw
+}
+
+// checkFill refuses a URL or UUID that is not plain.
+func checkFill(url, uuid string) error {
+	switch {
+	case !syntax.URL(url):
+		return fmt.Errorf("the URL to report to must be http or https with a host and a plain path of letters, digits and . _ ~ -")
+	case !syntax.UUID(uuid):
+		return fmt.Errorf("%q is not a canonical system UUID", syntax.Printable(uuid))
+	}
+	return nil
+}

@@ -1,0 +1,418 @@
+package ignition
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coreos/ignition/v2/config/v3_0"
+	"github.com/coreos/ignition/v2/config/v3_6"
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/bootsvc/internal/lru"
+	"ingot/model"
+)
+
+func newIgnition(t testing.TB, o Options) *Compiler {
+	t.Helper()
+	g, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+const testToken = "abcdefghijklmnopqrstuvwxyz"
+
+func probeBoot() ProbeBoot {
+	return ProbeBoot{
+		UUID: uuid1, RegistryURL: "http://10.0.0.1:10000", Token: model.NewSensitive(testToken), Purpose: model.PurposeDiscovery,
+	}
+}
+
+// valid checks Ignition with Ignition's own parser.
+func valid(t *testing.T, ignition model.Sensitive) string {
+	t.Helper()
+	if _, r, err := v3_6.ParseCompatibleVersion([]byte(ignition.Reveal())); err != nil || len(r.Entries) > 0 {
+		t.Errorf("Ignition does not accept it: %v\n%s", err, r.String())
+	}
+	return ignition.Reveal()
+}
+
+// versionOf returns the version of the specification that Ignition has.
+func versionOf(ignition string) string {
+	var head struct {
+		Ignition struct {
+			Version string `json:"version"`
+		} `json:"ignition"`
+	}
+	_ = json.Unmarshal([]byte(ignition), &head)
+	return head.Ignition.Version
+}
+
+func indent(t *testing.T, raw string) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(raw), &v); err != nil {
+		t.Fatal(err)
+	}
+	out, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out) + "\n"
+}
+
+func TestProbe(t *testing.T) {
+	g := newIgnition(t, Options{})
+	discovery, err := g.Probe(probeBoot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "discovery.ign", indent(t, valid(t, discovery)))
+	b := probeBoot()
+	b.Purpose, b.CleanupMode, b.RegistryURL = model.PurposeCleanup, model.CleanupSecure, "http://[fd00::1]:10000/"
+	cleanup, err := g.Probe(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "cleanup.ign", indent(t, valid(t, cleanup)))
+	again, _ := newIgnition(t, Options{}).Probe(b)
+	if again != cleanup {
+		t.Error("T14: the same boot gives other bytes from another process")
+	}
+}
+
+func TestProbeTemplateOfAUser(t *testing.T) {
+	template := `variant: fcos
+version: "1.3.0"
+passwd:
+  users:
+    - name: metal
+      password_hash: {{.PasswordHash}}
+      groups: [wheel]
+      ssh_authorized_keys: [ {{.SSHPublicKey}} ]
+systemd:
+  units:
+    - name: metalprobe.service
+      enabled: true
+      contents: |
+        [Service]
+        ExecStart=/usr/bin/ctr run --rm {{.Image}} metalprobe ./launch.sh {{.Flags}}
+        [Install]
+        WantedBy=multi-user.target
+storage:
+  files:
+    - path: /etc/probe/plain
+      contents:
+        inline: "FLAGS={{.Flags}}"
+    - path: /etc/probe/packed
+      contents:
+        inline: "` + strings.Repeat("a long line that packs well ", 40) + `{{.Flags}} \"quoted\""
+`
+	g := newIgnition(t, Options{
+		ProbeTemplate: []byte(template),
+		ProbeImage:    "ghcr.io/ironcore-dev/metalprobe:latest",
+		SSHPublicKey:  "ssh-ed25519 AAAAC3Nz ann@host",
+		PasswordHash:  model.NewSensitive("$2a$10$abcdefghijklmnopqrstuv"),
+	})
+	got, err := g.Probe(probeBoot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := valid(t, got)
+	flags := "--registry-url=http://10.0.0.1:10000/r/" + testToken + " --server-uuid=" + uuid1
+	cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(raw))
+	if contents := *cfg.Systemd.Units[0].Contents; !strings.Contains(contents, "ghcr.io/ironcore-dev/metalprobe:latest metalprobe ./launch.sh "+flags+"\n") {
+		t.Errorf("the unit lacks image or flags:\n%s", contents)
+	}
+	for _, f := range cfg.Storage.Files {
+		text, err := decodeDataURL(*f.Contents.Source, *f.Contents.Compression)
+		if err != nil || !strings.Contains(text, flags) {
+			t.Errorf("%s lacks the flags: %q, %v", f.Path, text, err)
+		}
+	}
+	if u := cfg.Passwd.Users[0]; *u.PasswordHash != "$2a$10$abcdefghijklmnopqrstuv" || u.SSHAuthorizedKeys[0] != "ssh-ed25519 AAAAC3Nz ann@host" {
+		t.Errorf("the user is %v", u)
+	}
+	login := newIgnition(t, Options{SSHPublicKey: "ssh-ed25519 AAAAC3Nz"})
+	with, _ := login.Probe(probeBoot())
+	if !strings.Contains(valid(t, with), "ssh-ed25519 AAAAC3Nz") {
+		t.Error("the default template has no use for the SSH key")
+	}
+}
+
+func TestProbeTemplateRefuses(t *testing.T) {
+	head := "variant: fcos\nversion: 1.3.0\n"
+	for title, tc := range map[string]struct {
+		o    Options
+		want string
+	}{
+		"a template that is not one":        {Options{ProbeTemplate: []byte("{{")}, "unclosed action"},
+		"a field that is not offered":       {Options{ProbeTemplate: []byte(head + "# {{.Token}}")}, "Token"},
+		"a template without flags":          {Options{ProbeTemplate: []byte(head)}, "no {{.Flags}}"},
+		"flags in a comment only":           {Options{ProbeTemplate: []byte(head + "# {{.Flags}}")}, "no {{.Flags}}"},
+		"a key that is not known":           {Options{ProbeTemplate: []byte(head + "sytemd: {}\n# {{.Flags}}")}, "line 3"},
+		"a file of this machine":            {Options{ProbeTemplate: []byte(head + "storage: {files: [{path: /a, contents: {local: /etc/shadow}}]}")}, "local"},
+		"an image that is a line":           {Options{ProbeImage: "a\nb"}, "probe image"},
+		"an SSH key that is a line":         {Options{SSHPublicKey: "ssh-rsa AAAA\nx: y"}, "SSH public key"},
+		"a password hash that breaks out":   {Options{PasswordHash: model.NewSensitive(`a" b`)}, "password hash"},
+		"a hash over what is not the same":  {Options{ProbeTemplate: []byte(head + "storage: {files: [{path: /a, contents: {inline: '{{.Flags}}', verification: {hash: sha256-" + strings.Repeat("0", 64) + "}}}]}")}, "verification hash"},
+		"an experimental version of Butane": {Options{ProbeTemplate: []byte("variant: fcos\nversion: 1.8.0-experimental\n")}, "experimental"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			_, err := New(tc.o)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.HasPrefix(err.Error(), "probe template: ") {
+				t.Errorf("got %v, want %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestNothingBreaksOutOfIgnition(t *testing.T) {
+	g := newIgnition(t, Options{})
+	for _, evil := range []string{
+		"", "x", "http://a b", "http://a\nExecStart=/bin/sh", `http://a"`, "http://a'", "http://a/$(id)", "http://a/`id`", "http://a/%n",
+		"http://a/\\", "http://a;b", "http://a/?q=1", "http://u:p@a", "ftp://a", "http://", "http:///x", "http://a/" + strings.Repeat("b", 3000),
+	} {
+		b := probeBoot()
+		b.RegistryURL = evil
+		if got, err := g.Probe(b); err == nil {
+			t.Errorf("Y07: URL %q is taken: %s", evil, got.Reveal())
+		}
+		if got, err := g.Claim(ClaimBoot{UUID: uuid1, BootStateURL: evil}); err == nil {
+			t.Errorf("Y07: URL %q is taken: %s", evil, got.Reveal())
+		}
+	}
+	for _, evil := range []string{"", "x", strings.ToUpper(uuid1), uuid1 + "\n", "38373000-3534-584d-5130-333030434a5\""} {
+		b := probeBoot()
+		b.UUID = evil
+		if _, err := g.Probe(b); err == nil {
+			t.Errorf("Y07: UUID %q is taken", evil)
+		}
+	}
+	for _, evil := range []string{"", "short", testToken + "/..", testToken + " --x", strings.ToUpper(testToken), strings.Repeat("a", 65)} {
+		b := probeBoot()
+		b.Token = model.NewSensitive(evil)
+		if _, err := g.Probe(b); err == nil || evil != "" && strings.Contains(err.Error(), evil) {
+			t.Errorf("Y07: token %q: %v", evil, err)
+		}
+	}
+	b := probeBoot()
+	b.Purpose, b.CleanupMode = model.PurposeCleanup, "all; reboot"
+	if _, err := g.Probe(b); err == nil {
+		t.Error("Y07: a cleanup mode of its own is taken")
+	}
+	b.Purpose = model.PurposeClaim
+	if _, err := g.Probe(b); err == nil {
+		t.Error("a claim boots no probe")
+	}
+}
+
+const bootState = "http://10.0.0.1:10000/r/" + testToken + "/bootstate"
+
+// secretOf is a Secret of keys and values.
+func secretOf(pairs ...string) map[string]model.Sensitive {
+	secret := make(map[string]model.Sensitive)
+	for n := 0; n < len(pairs); n += 2 {
+		secret[pairs[n]] = model.NewSensitive(pairs[n+1])
+	}
+	return secret
+}
+
+func claimBoot(source, format string) ClaimBoot {
+	return ClaimBoot{UUID: uuid1, Secret: secretOf("ignition", source, "format", format), BootStateURL: bootState}
+}
+
+func TestClaim(t *testing.T) {
+	g := newIgnition(t, Options{})
+	for name, b := range map[string]ClaimBoot{
+		"claim-none.ign":    claimBoot("", ""),
+		"claim-butane.ign":  claimBoot("variant: fcos\nversion: 1.4.0\nstorage:\n  files:\n    - path: /etc/hostname\n      contents: {inline: web-1}\n", "fcos"),
+		"claim-flatcar.ign": claimBoot("variant: flatcar\nversion: 1.0.0\nsystemd: {units: [{name: a.service, mask: true}]}\n", ""),
+		"claim-json.ign":    claimBoot(`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA"]}]}}`, ""),
+		"claim-replace.ign": claimBoot(`{"ignition":{"version":"3.3.0","timeouts":{"httpTotal":30},"config":{"replace":{"source":"https://example.com/a.ign"}}},"systemd":{"units":[{"name":"gone.service","mask":true}]}}`, "ignition"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := g.Claim(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, indent(t, valid(t, got)))
+		})
+	}
+}
+
+func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
+	g := newIgnition(t, Options{})
+	for version := range specs {
+		got, err := g.Claim(claimBoot(`{"ignition":{"version":"`+version+`"}}`, ""))
+		if err != nil {
+			t.Fatal(version, err)
+		}
+		if have := versionOf(valid(t, got)); have != version {
+			t.Errorf("%s became %s", version, have)
+		}
+	}
+	for butane, want := range map[string]string{
+		"fcos 1.0.0": "3.0.0", "fcos 1.3.0": "3.2.0", "fcos 1.7.0": "3.6.0", "flatcar 1.1.0": "3.4.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
+	} {
+		variant, version, _ := strings.Cut(butane, " ")
+		got, err := g.Claim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", ""))
+		if err != nil {
+			t.Errorf("%s: %v", butane, err)
+		} else if have := versionOf(valid(t, got)); have != want {
+			t.Errorf("%s became %s, want %s", butane, have, want)
+		}
+	}
+	none, _ := g.Claim(claimBoot("", ""))
+	if _, r, err := v3_0.Parse([]byte(none.Reveal())); err != nil || len(r.Entries) > 0 {
+		t.Errorf("the oldest Ignition does not accept what has no source: %v %s", err, r.String())
+	}
+}
+
+func TestClaimHoldsItsTicket(t *testing.T) {
+	g := newIgnition(t, Options{})
+	source := `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","mode":420,"contents":{"source":"data:,forged","compression":"gzip"}}]}}`
+	for n, b := range []ClaimBoot{claimBoot(source, ""), claimBoot(source, ""), {UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"}} {
+		got, err := g.Claim(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(valid(t, got)))
+		f := cfg.Storage.Files[0]
+		text, err := decodeDataURL(*f.Contents.Source, *f.Contents.Compression)
+		want := b.BootStateURL + " " + b.UUID + "\n"
+		if err != nil || text != want || *f.Mode != 0o600 || len(cfg.Storage.Files) != 1 {
+			t.Errorf("boot %d: %s holds %q, mode %o, %v; want %q", n, f.Path, text, *f.Mode, err, want)
+		}
+	}
+}
+
+func TestClaimSaysWhatIsWrong(t *testing.T) {
+	const secret = "hunter2-is-the-secret"
+	g := newIgnition(t, Options{})
+	butane := "variant: fcos\nversion: 1.4.0\n"
+	for title, tc := range map[string]struct {
+		source, format string
+		want           string
+	}{
+		"an unknown key of Butane has a line and a column":  {butane + "passwd:\n  users:\n    - name: core\n      pasword_hash: " + secret + "\n", "", "line 6, column 7: unused key pasword_hash"},
+		"a wrong type in Butane has a line":                 {butane + "storage:\n  files:\n    - path: /a\n      mode: " + secret + "\n", "", "line 6: cannot unmarshal !!str a value into int"},
+		"a path that is not absolute has a line":            {butane + "storage:\n  files:\n    - path: " + secret + "\n", "", "line 5, column 13: path not absolute"},
+		"a URL that cannot be parsed":                       {butane + "storage:\n  files:\n    - path: /a\n      contents: {source: 'http://" + secret + " :x'}\n", "", "line 6"},
+		"YAML that is none":                                 {butane + "a: [" + secret, "", "line 2"},
+		"YAML with an anchor that is none":                  {butane + "a: *" + secret, "", "unknown anchor"},
+		"a local file":                                      {butane + "storage: {files: [{path: /a, contents: {local: " + secret + "}}]}", "", "local"},
+		"Butane without a variant":                          {"version: 1.4.0\na: " + secret, "fcos", "variant"},
+		"a variant that is not known":                       {"variant: " + secret + "\nversion: 1.4.0\n", "", "No translator exists"},
+		"an experimental version of Butane":                 {"variant: fcos\nversion: 1.8.0-experimental\na: " + secret, "", "experimental"},
+		"JSON that is none":                                 {"{\n  \"ignition\": " + secret + "}", "", "line 2, column 15: this is not JSON"},
+		"JSON that ends early":                              {`{"ignition":{"version":"3.3.0"}, "a": "` + secret, "", "line 1"},
+		"a wrong type in JSON has a line":                   {"{\"ignition\":{\"version\":\"3.3.0\"},\n\"storage\":{\"files\":[{\"path\":\"/a\",\"mode\":\"" + secret + "\"}]}}", "", "line 2"},
+		"an unknown key of JSON has a line":                 {"{\"ignition\":{\"version\":\"3.3.0\"},\n\"sytemd\":{\"a\":\"" + secret + "\"}}", "", "line 2, column 1: unused key sytemd"},
+		"a version that is no string":                       {`{"ignition":{"version":3}}`, "", "ignition.version must be of type string"},
+		"JSON without a version":                            {`{"a":"` + secret + `"}`, "", "no ignition.version"},
+		"specification 2":                                   {`{"ignition":{"version":"2.3.0"}}`, "", "specification 1 and 2 are not supported"},
+		"the experimental version of Ignition":              {`{"ignition":{"version":"3.7.0-experimental"}}`, "", "3.0.0 to 3.6.0"},
+		"a version that is to come":                         {`{"ignition":{"version":"` + secret + `"}}`, "", "3.0.0 to 3.6.0"},
+		"a link where Ingot's folder is":                    {`{"ignition":{"version":"3.3.0"},"storage":{"links":[{"path":"/etc/ingot","target":"/tmp"}]}}`, "", "cannot be joined"},
+		"a script":                                          {"#!/bin/sh\necho " + secret, "", "not JSON"},
+		"a source without end":                              {strings.Repeat("x", maxSource+1), "", "at most 2097152"},
+		"YAML that would unfold to a billion":               {butane + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "", ""},
+		"a JSON document so deep that no parser follows it": {`{"ignition":` + strings.Repeat("[", 100_000), "", "not JSON"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			got, err := g.Claim(claimBoot(tc.source, tc.format))
+			if _, ok := errors.AsType[*SourceError](err); !ok {
+				t.Fatalf("got %q, %v", got.Reveal(), err)
+			}
+			if !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %q does not say %q", err, tc.want)
+			}
+			for cut := range len(secret) - 6 {
+				if strings.Contains(err.Error(), secret[cut:cut+6]) {
+					t.Fatalf("Y06: the error quotes the source: %v", err)
+				}
+			}
+			if len(err.Error()) > 4000 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+			if _, again := g.Claim(claimBoot(tc.source, tc.format)); again == nil || again.Error() != err.Error() {
+				t.Errorf("asked again it says %v", again)
+			}
+		})
+	}
+}
+
+func TestClaimBoundsItsMemory(t *testing.T) {
+	g := newIgnition(t, Options{})
+	g.claims = lru.New[[sha256.Size]byte, *claim](256 << 10)
+	filler := strings.Repeat("x", 20<<10)
+	for n := range 20 {
+		source := fmt.Sprintf(`{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%d%s"}}]}}`, n, filler)
+		if _, err := g.Claim(claimBoot(source, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, bytes := g.claims.Size(); bytes > 256<<10 || kept < 10 {
+		t.Errorf("%d sources of %d bytes are kept", kept, bytes)
+	}
+}
+
+// unitCommand returns the command of an ExecStart line as systemd would run it
+// (systemd.service(5), "Command lines").
+func unitCommand(t *testing.T, unit string) []string {
+	t.Helper()
+	_, line, _ := strings.Cut(unit, "ExecStart=")
+	line, _, _ = strings.Cut(line, "\n")
+	head, script, ok := strings.Cut(line, " '")
+	if !ok || !strings.HasSuffix(script, "'") {
+		t.Fatalf("%s is not a command with one quoted script", line)
+	}
+	script = strings.NewReplacer(`\\`, `\`, `\"`, `"`, "$$", "$", "%%", "%").Replace(strings.TrimSuffix(script, "'"))
+	return append(strings.Fields(head), script)
+}
+
+func TestBootStateUnitReports(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("NOT TESTED: that the unit reports the server up, for which this test needs curl")
+	}
+	reports := make(chan string, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		reports <- r.Method + " " + r.URL.Path + " " + r.Header.Get("Content-Type") + " " + string(body)
+	}))
+	defer srv.Close()
+	g := newIgnition(t, Options{})
+	got, err := g.Claim(ClaimBoot{UUID: uuid1, BootStateURL: srv.URL + "/r/" + testToken + "/bootstate"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(got.Reveal()))
+	text, _ := decodeDataURL(*cfg.Storage.Files[0].Contents.Source, "")
+	file := filepath.Join(t.TempDir(), "bootstate")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := unitCommand(t, strings.ReplaceAll(*cfg.Systemd.Units[0].Contents, bootStateFile, file))
+	if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s\n%s", command, err, out)
+	}
+	want := "POST /r/" + testToken + `/bootstate application/json {"systemUUID":"` + uuid1 + `","booted":true}`
+	if diff := cmp.Diff(want, <-reports); diff != "" {
+		t.Errorf("report (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Error("the token stays on the machine once it reported")
+	}
+}

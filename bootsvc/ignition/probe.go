@@ -1,0 +1,131 @@
+package ignition
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+
+	"ingot/bootsvc/internal/syntax"
+	"ingot/bootsvc/oci"
+	"ingot/model"
+)
+
+// defaultProbeTemplate runs the probe that the boot image holds.
+//
+//go:embed probe.bu
+var defaultProbeTemplate []byte
+
+var (
+	sshKeyPattern       = regexp.MustCompile(`^[A-Za-z0-9@._-]+ [A-Za-z0-9+/=]+( [A-Za-z0-9@._+ -]+)?$`)
+	passwordHashPattern = regexp.MustCompile(`^[A-Za-z0-9$./=,+_-]+$`)
+)
+
+// ProbeBoot is what the Ignition of a discovery or a cleanup is made from.
+type ProbeBoot struct {
+	UUID        string          // canonical system UUID
+	RegistryURL string          // where probes report to, without token
+	Token       model.Sensitive // of the boot ticket
+	Purpose     model.TicketPurpose
+	CleanupMode string // of PurposeCleanup: none, quick or secure
+}
+
+// Probe returns the Ignition that starts metalprobe on a server.
+func (g *Compiler) Probe(b ProbeBoot) (model.Sensitive, error) {
+	flags, err := probeFlags(b)
+	if err != nil {
+		return model.Sensitive{}, fmt.Errorf("ignition of a %s: %w", strings.ToLower(string(b.Purpose)), err)
+	}
+	return model.NewSensitive(g.probe.fill(map[field]string{fieldFlags: flags})), nil
+}
+
+// probeFlags returns metalprobe's command line.
+func probeFlags(b ProbeBoot) (string, error) {
+	base := strings.TrimRight(b.RegistryURL, "/")
+	if err := checkFill(base, b.UUID); err != nil {
+		return "", err
+	}
+	if !syntax.Token(b.Token.Reveal()) {
+		return "", errors.New("the boot ticket's token is not made of lower-case letters and digits")
+	}
+	url := base + "/r/" + b.Token.Reveal()
+	flags := "--registry-url=" + url + " --server-uuid=" + b.UUID
+	switch b.Purpose {
+	case model.PurposeDiscovery:
+		return flags, nil
+	case model.PurposeCleanup:
+		switch b.CleanupMode {
+		case model.CleanupNone, model.CleanupQuick, model.CleanupSecure:
+			return flags + " --wipe=" + b.CleanupMode + " --report-url=" + url + "/wipe", nil
+		}
+		return "", fmt.Errorf("cleanup mode %q is not none, quick or secure", syntax.Printable(b.CleanupMode))
+	case model.PurposeClaim:
+	}
+	return "", fmt.Errorf("purpose %q boots no probe", syntax.Printable(string(b.Purpose)))
+}
+
+// newProbeDocument translates the probe's template, which costs milliseconds, so
+// that a ticket costs microseconds.
+func newProbeDocument(o Options) (*document, error) {
+	if err := checkProbeOptions(o); err != nil {
+		return nil, err
+	}
+	text := o.ProbeTemplate
+	if len(text) == 0 {
+		text = defaultProbeTemplate
+	}
+	t, err := template.New("probe").Parse(string(text))
+	if err != nil {
+		return nil, err
+	}
+	m := newMarks(fieldFlags)
+	var butane strings.Builder
+	err = t.Execute(&butane, struct{ Image, Flags, SSHPublicKey, PasswordHash string }{
+		o.ProbeImage, m[fieldFlags], o.SSHPublicKey, o.PasswordHash.Reveal(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	user, err := toIgnition([]byte(butane.String()), formatButane)
+	if err != nil {
+		return nil, err
+	}
+	d, err := newDocument(user.raw, m)
+	if err != nil {
+		return nil, err
+	}
+	if !d.has(fieldFlags) {
+		return nil, errors.New("it has no {{.Flags}}, so no server could report; give them to metalprobe")
+	}
+	return d, nil
+}
+
+// checkProbeOptions refuses values that could mean something to YAML.
+func checkProbeOptions(o Options) error {
+	if o.ProbeImage != "" {
+		if _, err := oci.ParseReference(o.ProbeImage); err != nil {
+			return fmt.Errorf("probe image: %w", err)
+		}
+	}
+	switch {
+	case len(o.ProbeTemplate) > maxSource:
+		return fmt.Errorf("it has more than %d bytes", maxSource)
+	case o.SSHPublicKey != "" && !sshKeyPattern.MatchString(o.SSHPublicKey):
+		return errors.New("the SSH public key must be one line: type, base64 and an optional comment")
+	case !o.PasswordHash.IsZero() && !passwordHashPattern.MatchString(o.PasswordHash.Reveal()):
+		return errors.New("the password hash must be one word, as crypt(5) has it")
+	}
+	return nil
+}
+
+// has reports whether the document has a hole for f.
+func (d *document) has(f field) bool {
+	for _, p := range d.parts {
+		if p.field == f {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,390 @@
+package oci
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ingot/bootsvc/imagecache"
+	"ingot/model"
+)
+
+// handle answers all requests in one way.
+func handle(f http.HandlerFunc) func(http.Handler) http.Handler {
+	return func(http.Handler) http.Handler { return f }
+}
+
+// What registries do wrong with manifests, and what people are told of it.
+func TestManifestsOfBrokenRegistries(t *testing.T) {
+	reg := newRegistry(t)
+	_, sum, _ := reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	other, _ := reg.PushManifest("os", mediaOCIManifest, object{"mediaType": mediaOCIManifest})
+	send := func(contentType, body string, header ...string) func(http.Handler) http.Handler {
+		return handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			for n := 0; n < len(header); n += 2 {
+				w.Header().Set(header[n], header[n+1])
+			}
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	status := func(code int, body string) func(http.Handler) http.Handler {
+		return handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	packed := func() string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = io.WriteString(w, `{}`)
+		_ = w.Close()
+		return b.String()
+	}()
+	for title, tc := range map[string]struct {
+		wrap   func(http.Handler) http.Handler
+		at     string // tag or digest; "" is the tag 1
+		reason string
+		want   string
+	}{
+		"a web page":                        {send("text/html; charset=utf-8", "<html>Please log in"), "", ReasonValidationFailed, "a web page instead of a manifest"},
+		"another JSON":                      {send("application/json", `{"ok":true}`), "", ReasonValidationFailed, `media type "application/json"`},
+		"no type at all":                    {send("", `{"layers":[]}`), "", ReasonValidationFailed, `media type ""`},
+		"an answer packed unasked":          {send(mediaOCIManifest, packed, "Content-Encoding", "gzip"), "", ReasonValidationFailed, "Content-Encoding gzip"},
+		"I09: not what its digest says":     {send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), "@" + sum, ReasonValidationFailed, "does not have its digest " + sum},
+		"I09: another, and it says so":      {send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`, "Docker-Content-Digest", other.Digest), "@" + sum, ReasonValidationFailed, "does not have its digest " + sum},
+		"I09: a tag's digest that is wrong": {send(mediaOCIManifest, `{}`, "Docker-Content-Digest", sum), "", ReasonValidationFailed, "does not have its digest " + sum},
+		"a digest of no known algorithm":    {send(mediaOCIManifest, `{}`, "Docker-Content-Digest", "md5:abc"), "", ReasonValidationFailed, "does not have its digest md5:abc"},
+		"a type that lies":                  {send(mediaOCIIndex, `{"mediaType":"`+mediaOCIManifest+`","layers":[]}`), "", ReasonValidationFailed, "no kernel layer"},
+		"its own word for an error":         {status(404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"s3cret"}]}`), "", ReasonNotFound, "no such repository, tag or digest"},
+		"its own word for a refusal":        {status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), "", ReasonUnauthorized, "403 Forbidden (DENIED)"},
+		"a word that is none":               {status(403, `{"errors":[{"code":"<script>"}]}`), "", ReasonUnauthorized, "403 Forbidden: "},
+		"an error that never ends":          {status(418, strings.Repeat("[", 1<<20)), "", ReasonUnreachable, "418"},
+		"an answer to a range never asked":  {status(206, "{}"), "", ReasonUnreachable, "206"},
+		"one that leads in circles": {handle(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path+"?s3cret", http.StatusFound)
+		}), "", ReasonUnreachable, "it leads elsewhere more than 10 times"},
+		"one that leads nowhere": {handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Location", "http://x/%zz?s3cret")
+			w.WriteHeader(http.StatusFound)
+		}), "", ReasonUnreachable, "cannot be reached"},
+		"a connection that is cut": {handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = io.WriteString(w, "{")
+		}), "", ReasonUnreachable, "unexpected EOF"},
+		"one that hangs up at once": {handle(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				conn.Close()
+			}
+		}), "", ReasonUnreachable, "cannot be reached"},
+		"one that trickles": {handle(func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, " ")
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(time.Millisecond)
+			}
+		}), "", ReasonUnreachable, "did not answer within 1s"},
+		"a header that never ends": {handle(func(w http.ResponseWriter, _ *http.Request) {
+			for n := range 1000 {
+				w.Header().Set(fmt.Sprint("X-", n), strings.Repeat("x", 1000))
+			}
+		}), "", ReasonUnreachable, "cannot be reached"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			images := newImages(t, Options{Timeout: time.Second})
+			images.hasten()
+			at := tc.at
+			if at == "" {
+				at = ":1"
+			}
+			_, err := images.Resolve(t.Context(), front(t, reg, tc.wrap)+"/os"+at, "amd64")
+			var e *Error
+			if !errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
+			}
+		})
+	}
+}
+
+// What registries do wrong with layers before their first byte; imagecache sees to the rest.
+func TestLayersOfBrokenRegistries(t *testing.T) {
+	reg := newRegistry(t)
+	blob := []byte("0123456789")
+	d := reg.PushBlob("os", "", blob)
+	partly := func(contentRange, body string) func(http.Handler) http.Handler {
+		return handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Range", contentRange)
+			w.WriteHeader(http.StatusPartialContent)
+			_, _ = io.WriteString(w, body)
+		})
+	}
+	for title, tc := range map[string]struct {
+		wrap   func(http.Handler) http.Handler
+		offset int64
+		want   string // the bytes, or a part of the error
+	}{
+		"all of it":                       {func(next http.Handler) http.Handler { return next }, 0, "0123456789"},
+		"the rest of it":                  {func(next http.Handler) http.Handler { return next }, 4, "456789"},
+		"the rest, its size left out":     {partly("bytes 4-9/*", "456789"), 4, "456789"},
+		"I09: fewer bytes than it should": {handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0") }), 0, "has 1 bytes of layer sha256:"},
+		"I09: more bytes than it should":  {handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "01234567890") }), 0, "the manifest says 10"},
+		"one that serves no parts":        {handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }), 4, imagecache.ErrNoOffset.Error()},
+		"one that serves another part":    {partly("bytes 0-9/10", "0123456789"), 4, imagecache.ErrNoOffset.Error()},
+		"one that does not say which":     {partly("", "456789"), 4, imagecache.ErrNoOffset.Error()},
+		"one that packs it": {handle(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(blob)
+		}), 0, "Content-Encoding gzip"},
+		"one that lost it": {handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }), 0, "no such repository, tag or digest"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			images := newImages(t, Options{})
+			host := front(t, reg, tc.wrap)
+			r := Reference{Registry: host, Repository: "os", Digest: d.Digest}
+			body, err := images.Fetch(r, &model.Layer{Digest: d.Digest, Size: d.Size})(t.Context(), tc.offset)
+			if err != nil {
+				if !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("got %v, want %s", err, tc.want)
+				}
+				return
+			}
+			defer body.Close()
+			if raw, err := io.ReadAll(body); err != nil || string(raw) != tc.want {
+				t.Errorf("got %q, %v, want %s", raw, err, tc.want)
+			}
+		})
+	}
+}
+
+// A registry that is busy is asked again, but not before it wants to be, nor for longer
+// than anybody waits.
+func TestABusyRegistryIsAskedAgain(t *testing.T) {
+	reg := newRegistry(t)
+	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	for title, tc := range map[string]struct {
+		code    int
+		after   string
+		busy    int32 // how often it is
+		timeout time.Duration
+		asked   int32
+		atLeast time.Duration
+		want    string // part of the error, "" = the image comes
+	}{
+		"429 once":                           {429, "", 1, time.Minute, 2, 0, ""},
+		"503 twice":                          {503, "", 2, time.Minute, 3, 0, ""},
+		"503 for ever":                       {503, "", 99, time.Minute, 3, 0, "503 Service Unavailable"},
+		"429, and to come again in a second": {429, "1", 1, time.Minute, 2, time.Second, ""},
+		"429, and to come again in an hour":  {429, "3600", 1, time.Minute, 1, 0, "429 Too Many Requests"},
+		"429, and to come again too late":    {429, "2", 1, time.Second, 1, 0, "429 Too Many Requests"},
+		"429, and to come again in the past": {429, "Mon, 02 Jan 2006 15:04:05 GMT", 1, time.Minute, 2, 0, ""},
+		"403 is not busy":                    {403, "0", 99, time.Minute, 1, 0, "403"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			var asked atomic.Int32
+			host := front(t, reg, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if asked.Add(1) > tc.busy {
+						next.ServeHTTP(w, r)
+						return
+					}
+					if tc.after != "" {
+						w.Header().Set("Retry-After", tc.after)
+					}
+					w.WriteHeader(tc.code)
+				})
+			})
+			images := newImages(t, Options{Timeout: tc.timeout})
+			images.hasten()
+			start := time.Now()
+			_, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if n, took := asked.Load(), time.Since(start); n != tc.asked || took < tc.atLeast {
+				t.Errorf("asked %d times in %s, want %d in %s or more", n, took, tc.asked, tc.atLeast)
+			}
+		})
+	}
+}
+
+func TestAClientThatLeavesEndsTheWait(t *testing.T) {
+	reg := newRegistry(t)
+	ctx, leave := context.WithCancel(t.Context())
+	host := front(t, reg, handle(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "20")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		leave()
+	}))
+	if _, err := newImages(t, Options{}).Resolve(ctx, host+"/os:1", "amd64"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// remote leads images to servers of this machine as if they were elsewhere: example.com by
+// TLS, and others without. Those are hosts and ports.
+func remote(t *testing.T, images *Images, tls *httptest.Server, plain map[string]string) {
+	t.Helper()
+	images.transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		at, ok := plain[addr]
+		if addr == "example.com:443" && tls != nil {
+			at, ok = tls.Listener.Addr().String(), true
+		}
+		if !ok {
+			return nil, fmt.Errorf("no host is at %s", addr)
+		}
+		return new(net.Dialer).DialContext(ctx, network, at)
+	}
+	if tls != nil {
+		images.transport.TLSClientConfig = tls.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	}
+}
+
+// A registry that is spoken to by TLS, and what it may lead to.
+func TestRegistriesByTLS(t *testing.T) {
+	reg := newRegistry(t)
+	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	_, sum, _ := reg.PushBootImage("os", "2", []byte("k"), []byte("i"), nil)
+	realm, _ := tokenServer(t, "token")
+	tokens := strings.TrimPrefix(strings.TrimSuffix(realm, "/token?kept=1"), "http://")
+	var storage seen
+	store := front(t, reg, storage.note)
+	toStore := func(next http.Handler) http.Handler {
+		return basicGate(always("ann:s3cret"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://example.com"+r.URL.Path, http.StatusTemporaryRedirect)
+		}))
+	}
+	for title, tc := range map[string]struct {
+		wrap func(http.Handler) http.Handler
+		at   string
+		want string // part of the error, "" = the image comes
+	}{
+		"the image comes": {basicGate(always("ann:s3cret")), ":1", ""},
+		"I07: led to a place without TLS by digest":     {toStore, "@" + sum, ""},
+		"led to a place without TLS by a tag":           {toStore, ":1", "a place without TLS for what a tag means"},
+		"Y05: a token server without TLS":               {bearerGate("http://tokens.example/token?kept=1"), ":1", "token server tokens.example is not spoken to by TLS"},
+		"Y05: a token server on the registry's machine": {bearerGate("https://127.0.0.1/token"), ":1", "token server 127.0.0.1: the address is refused"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			srv := httptest.NewTLSServer(tc.wrap(reg.Handler()))
+			defer srv.Close()
+			images := newImages(t, Options{CredentialsFile: writeFile(t, dockerLogin("example.com", "ann:s3cret"))})
+			remote(t, images, srv, map[string]string{"example.com:80": store, "tokens.example:80": tokens})
+			_, err := images.Resolve(t.Context(), "example.com/os"+tc.at, "amd64")
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+	if storage.count() == 0 {
+		t.Error("the place without TLS was never asked")
+	}
+	if got := storage.leaks(); got != nil {
+		t.Errorf("I07: a place without TLS was shown %v", got)
+	}
+}
+
+// Which registries are spoken to without TLS, and what one learns that gets it wrong.
+func TestPlainHTTP(t *testing.T) {
+	reg := newRegistry(t)
+	_, _, _ = reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	realm, _ := tokenServer(t, "token")
+	tokens := strings.TrimPrefix(strings.TrimSuffix(realm, "/token?kept=1"), "http://")
+	open := front(t, reg, func(next http.Handler) http.Handler { return next })
+	gated := front(t, reg, bearerGate("http://10.0.0.7/token?kept=1"))
+	byTLS := httptest.NewTLSServer(reg.Handler())
+	t.Cleanup(byTLS.Close)
+	for title, tc := range map[string]struct {
+		list []string
+		ref  string
+		want string
+	}{
+		"one on the list":                     {[]string{"registry.example:5000"}, "registry.example:5000/os:1", ""},
+		"one on the list in capital letters":  {[]string{"Registry.Example:5000"}, "registry.example:5000/os:1", ""},
+		"one that has a private token server": {[]string{"10.0.0.6:5000"}, "10.0.0.6:5000/os:1", ""},
+		"one that is not on the list":         {nil, "registry.example:5000/os:1", "answers without TLS: list it in boot.insecureRegistries"},
+		"another port of one on the list":     {[]string{"registry.example"}, "registry.example:5000/os:1", "answers without TLS"},
+		"one on the list that wants TLS":      {[]string{"registry.example:5001"}, "registry.example:5001/os:1", "take it out of boot.insecureRegistries"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			images := newImages(t, Options{PlainHTTP: tc.list, CredentialsFile: writeFile(t, dockerLogin("10.0.0.6:5000", "ann:s3cret"))})
+			remote(t, images, nil, map[string]string{
+				"registry.example:5000": open, "registry.example:5001": byTLS.Listener.Addr().String(),
+				"10.0.0.6:5000": gated, "10.0.0.7:80": tokens,
+			})
+			_, err := images.Resolve(t.Context(), tc.ref, "amd64")
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+	if _, err := New(Options{PlainHTTP: []string{"http://registry.example"}}); err == nil || !strings.HasPrefix(err.Error(), "boot.insecureRegistries: ") {
+		t.Errorf("a list with a URL: %v", err)
+	}
+}
+
+// I12: what is known is booted while its registry cannot be asked.
+func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
+	reg := newRegistry(t)
+	_, sum, _ := reg.PushBootImage("os", "1", []byte("k"), []byte("i"), nil)
+	var code atomic.Int32
+	host := front(t, reg, func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c := code.Load(); c != 0 {
+				w.WriteHeader(int(c))
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	before := func(ref, architecture string) (model.PinnedImage, bool) {
+		return model.PinnedImage{Ref: "as written elsewhere", Digest: sumA}, ref == host+"/os:before" && architecture == "amd64"
+	}
+	images := newImages(t, Options{Pinned: before})
+	images.hasten()
+	if _, err := images.Resolve(t.Context(), host+"/os:1", "amd64"); err != nil {
+		t.Fatal(err)
+	}
+	for title, tc := range map[string]struct {
+		code      int32
+		ref, arch string
+		want      string // digest, or the reason why not
+	}{
+		"a registry that is down":                         {503, ":1", "amd64", sum},
+		"by its other name":                               {503, "", "amd64", ReasonUnreachable},
+		"what a ticket pinned before a restart":           {503, ":before", "amd64", sumA},
+		"for another architecture nothing is known":       {503, ":1", "arm64", ReasonUnreachable},
+		"what was never seen":                             {503, ":2", "amd64", ReasonUnreachable},
+		"a registry that says no is not down":             {403, ":1", "amd64", ReasonUnauthorized},
+		"a registry that has it no more is not down":      {404, ":1", "amd64", ReasonNotFound},
+		"a registry that lost what was before, is not so": {404, ":before", "amd64", ReasonNotFound},
+	} {
+		t.Run(title, func(t *testing.T) {
+			code.Store(tc.code)
+			img, err := images.Resolve(t.Context(), host+"/os"+tc.ref, tc.arch)
+			got := img.Digest
+			if e, ok := errors.AsType[*Error](err); ok {
+				got = e.Reason
+			} else if img.Ref != host+"/os"+tc.ref {
+				t.Errorf("the image is of %s", img.Ref)
+			}
+			if got != tc.want {
+				t.Errorf("got %s (%v), want %s", got, err, tc.want)
+			}
+		})
+	}
+	barred := newImages(t, Options{AllowedRegistries: []string{"ghcr.io"}, Pinned: before})
+	if _, err := barred.Resolve(t.Context(), host+"/os:before", "amd64"); err == nil {
+		t.Error("I08: a registry that is no longer allowed is booted from what was before")
+	}
+}

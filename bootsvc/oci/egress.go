@@ -1,0 +1,165 @@
+package oci
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"ingot/model"
+)
+
+// errForbiddenAddress is returned for addresses that no registry lives at.
+var errForbiddenAddress = errors.New("the address is refused: link-local and metadata addresses are never registries, " +
+	"and this machine itself only if the image reference names it")
+
+// errInside is returned for addresses where no registry is but those that the
+// configuration names.
+var errInside = errors.New("the address is this machine's or of the BMCs' networks, where no image is looked for: " +
+	"if it is a registry, boot.allowedRegistries must name it with its port")
+
+// forbidden reports whether nothing may ever be fetched from addr.
+func forbidden(addr netip.Addr) bool {
+	reserve := model.ReserveOf(addr)
+	return reserve != model.ReserveNone && reserve != model.ReserveLoopback
+}
+
+// loopbackHost reports whether host is this machine, written literally.
+func loopbackHost(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+}
+
+type localKey struct{}
+
+// withLocal notes in ctx whether the image reference itself names this machine,
+// and so whether this machine may be asked.
+func withLocal(ctx context.Context, registry string) context.Context {
+	return context.WithValue(ctx, localKey{}, loopbackHost(hostname(registry)))
+}
+
+// egress is where registries are not, but those that the configuration names.
+type egress struct {
+	// inside reports whether an address belongs to BMCs; nil = none does.
+	inside func(netip.Addr) bool
+	named  []string // registries in their normal spelling
+	open   bool     // all are as if named
+}
+
+// names reports whether the configuration names the registry at host:port.
+func (f egress) names(address string) bool {
+	registry, err := normalRegistry(address)
+	// One that is spoken to without TLS may be written without its port, too.
+	return f.open || err == nil && (slices.Contains(f.named, registry) || slices.Contains(f.named, strings.TrimSuffix(registry, ":80")))
+}
+
+// check refuses an address that is inside, unless one of the registries that the
+// configuration names is what leads there.
+func (f egress) check(addr netip.Addr, address string) error {
+	addr = addr.Unmap().WithZone("")
+	if (addr.IsLoopback() || f.inside != nil && f.inside(addr)) && !f.names(address) {
+		return errInside
+	}
+	return nil
+}
+
+type proxyKey struct{}
+
+// egressTransport is a RoundTripper that keeps image references, redirects and token
+// realms from reaching what is no registry.
+type egressTransport struct {
+	next   http.RoundTripper
+	egress egress
+}
+
+// RoundTrip implements http.RoundTripper.
+func (g egressTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return nil, fmt.Errorf("scheme %q is neither http nor https", req.URL.Scheme)
+	}
+	local, _ := req.Context().Value(localKey{}).(bool)
+	if err := checkHost(req.URL.Hostname(), local); err != nil {
+		return nil, err
+	}
+	if addr, err := hostAddr(req.URL.Hostname()); err == nil {
+		if err := g.egress.check(addr, net.JoinHostPort(req.URL.Hostname(), portOf(req.URL))); err != nil {
+			return nil, err
+		}
+	}
+	if proxy, err := http.ProxyFromEnvironment(req); err == nil && proxy != nil {
+		req = req.WithContext(context.WithValue(req.Context(), proxyKey{}, net.JoinHostPort(proxy.Hostname(), portOf(proxy))))
+	}
+	return g.next.RoundTrip(req)
+}
+
+// hostAddr is the address that a host is written as; localhost is one.
+func hostAddr(host string) (netip.Addr, error) {
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	return netip.ParseAddr(host)
+}
+
+// checkHost refuses a host that is a forbidden address, or this machine unless
+// local.
+func checkHost(host string, local bool) error {
+	addr, err := netip.ParseAddr(host)
+	if err == nil && forbidden(addr) || !local && loopbackHost(host) {
+		return errForbiddenAddress
+	}
+	return nil
+}
+
+// newTransport returns what registries are reached by, behind an egressTransport. Names are
+// checked again once they are resolved, for a name may lead anywhere.
+func newTransport(timeout time.Duration, f egress) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           f.dial,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          32,
+		MaxIdleConnsPerHost:   4,
+		IdleConnTimeout:       time.Minute,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: timeout,
+		// Of a registry that never ends.
+		MaxResponseHeaderBytes: 256 << 10,
+		// Layers are compressed already and are verified as they are.
+		DisableCompression: true,
+	}
+}
+
+// dial connects to addr unless it resolves to a forbidden address, to this machine
+// without saying so, or to what is inside. The proxy that the environment names is
+// the operator's own choice.
+func (f egress) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	host, _, _ := net.SplitHostPort(addr)
+	local := loopbackHost(host)
+	proxy, _ := ctx.Value(proxyKey{}).(string)
+	d := net.Dialer{
+		Timeout: 10 * time.Second,
+		Control: func(_, resolved string, _ syscall.RawConn) error {
+			if err := checkResolved(resolved, local); err != nil || addr == proxy {
+				return err
+			}
+			return f.check(netip.MustParseAddrPort(resolved).Addr(), addr)
+		},
+	}
+	return d.DialContext(ctx, network, addr)
+}
+
+// checkResolved refuses an address and port that a name resolved to, as checkHost
+// refuses names.
+func checkResolved(resolved string, local bool) error {
+	ap, err := netip.ParseAddrPort(resolved)
+	if err != nil || forbidden(ap.Addr()) || ap.Addr().Unmap().IsLoopback() && !local {
+		return errForbiddenAddress
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package oci
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"ingot/bootsvc/oci/ociserver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// newImages returns Images for which a registry on this machine is one like others,
+// unless the configuration names registries.
+func newImages(t *testing.T, o Options) *Images {
+	t.Helper()
+	o.open = len(o.AllowedRegistries) == 0 && o.Inside == nil
+	i, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(i.Close)
+	return i
+}
+
+func newRegistry(t *testing.T) *ociserver.Registry {
+	t.Helper()
+	r, err := ociserver.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	return r
+}
+
+// front serves a registry through wrap, on an address of its own, which it
+// returns as host:port.
+func front(t *testing.T, r *ociserver.Registry, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(wrap(r.Handler()))
+	t.Cleanup(srv.Close)
+	return strings.TrimPrefix(srv.URL, "http://")
+}

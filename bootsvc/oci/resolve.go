@@ -1,0 +1,265 @@
+package oci
+
+import (
+	"context"
+	_ "crypto/sha512" // a digest algorithm that references may use
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
+
+	"ingot/bootsvc/internal/lru"
+	"ingot/model"
+)
+
+// Options are the options of New.
+type Options struct {
+	// AllowedRegistries are the registries, host or host:port, that images may come
+	// from; they are compared exactly, after lower-casing and with Docker Hub's
+	// names taken for one. Empty allows every registry. Whatever the list says,
+	// link-local and cloud metadata addresses are refused, and this machine itself
+	// unless the reference names it literally (localhost, 127.0.0.1, [::1]).
+	AllowedRegistries []string
+	// Own are the images that the configuration itself names: their registries may be
+	// where only AllowedRegistries may.
+	Own []string
+	// Inside reports whether an address belongs to BMCs, where as on this machine no
+	// registry is but those of AllowedRegistries; nil = none does.
+	Inside func(netip.Addr) bool
+	// PlainHTTP are the registries, compared as AllowedRegistries are, that are spoken
+	// to without TLS. Those on this machine always are.
+	PlainHTTP []string
+	// CredentialsFile is a docker config.json with pull credentials, which is read again
+	// whenever a registry asks for some. Its credential helpers are not run. Empty means
+	// anonymous.
+	CredentialsFile string
+	// Pinned returns the image that a reference meant for an architecture when a boot
+	// ticket last pinned it, for the time that its registry cannot be reached. It is
+	// asked for what this process has not resolved itself; nil means that nothing is
+	// known from before.
+	Pinned func(ref, architecture string) (model.PinnedImage, bool)
+	// Timeout bounds a whole Resolve, and the wait for a registry's next bytes
+	// while a layer is streamed. Zero means 30 seconds.
+	Timeout time.Duration
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
+
+	open bool // any registry is as if the configuration named it
+}
+
+// Images resolves image references and fetches layers from their registries. It
+// is safe for concurrent use.
+type Images struct {
+	allowed   []string
+	plainHTTP []string
+	before    func(ref, architecture string) (model.PinnedImage, bool)
+	timeout   time.Duration
+	log       *slog.Logger
+	egress    egress
+	transport *http.Transport
+	retries   *retries
+	login     *login
+	metrics   metrics
+	asking    singleflight.Group
+	life      context.Context // ends with Close
+	end       context.CancelFunc
+	known     *lru.Cache[imageKey, model.PinnedImage] // what references meant last
+}
+
+// imageKey is what a resolution depends on.
+type imageKey struct{ ref, architecture string }
+
+// New returns Images with no connection made yet. It fails when the lists of
+// registries or the credentials file cannot be used.
+func New(o Options) (*Images, error) {
+	i := &Images{
+		before:  o.Pinned,
+		timeout: o.Timeout,
+		log:     logger(o.Log),
+		metrics: newMetrics(o.Registerer),
+		known:   lru.New[imageKey, model.PinnedImage](256),
+	}
+	i.life, i.end = context.WithCancel(context.Background())
+	if i.before == nil {
+		i.before = func(string, string) (model.PinnedImage, bool) { return model.PinnedImage{}, false }
+	}
+	if i.timeout <= 0 {
+		i.timeout = 30 * time.Second
+	}
+	var err error
+	if i.allowed, err = normalRegistries(o.AllowedRegistries); err != nil {
+		return nil, fmt.Errorf("boot.allowedRegistries: %w", err)
+	}
+	if i.plainHTTP, err = normalRegistries(o.PlainHTTP); err != nil {
+		return nil, fmt.Errorf("boot.insecureRegistries: %w", err)
+	}
+	credentials := credentialsFile{o.CredentialsFile}
+	if err := credentials.check(); err != nil {
+		return nil, err
+	}
+	i.egress = egress{inside: o.Inside, named: slices.Concat(i.allowed, registriesOf(o.Own)), open: o.open}
+	i.transport = newTransport(i.timeout, i.egress)
+	i.retries = &retries{i.timeout, 250 * time.Millisecond}
+	i.login = newLogin(i.retries.transport(egressTransport{i.transport, i.egress}), credentials)
+	return i, nil
+}
+
+// Close ends what is being resolved, and drops idle connections to registries. Nothing may
+// be asked afterwards.
+func (i *Images) Close() {
+	i.end()
+	i.transport.CloseIdleConnections()
+}
+
+// Resolve returns the image that ref names now, pinned by digest, for
+// architecture (amd64, arm64, arm64/v8). Callers that ask for the same at the
+// same time share one answer; only references by digest are remembered. While the
+// registry cannot be reached, a tag means what it meant last. Every error is an
+// *Error, but for ctx's own end.
+func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
+	img, err := i.resolve(ctx, ref, architecture)
+	if err != nil && ctx.Err() == nil {
+		var why *Error
+		if img, why = i.recall(ref, architecture, i.explain(ref, err)); why != nil {
+			err = i.told(ref, why)
+		} else {
+			err = nil
+		}
+	}
+	i.metrics.resolved(err)
+	if err != nil {
+		return model.PinnedImage{}, err
+	}
+	img.Ref = ref
+	return img, nil
+}
+
+func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
+	r, err := ParseReference(ref)
+	if err != nil {
+		return model.PinnedImage{}, &Error{Reason: ReasonInvalidReference, Message: err.Error(), Err: err}
+	}
+	if err := i.allow(r); err != nil {
+		return model.PinnedImage{}, err
+	}
+	key := imageKey{r.String(), architecture}
+	if img, ok := i.known.Get(key); ok && r.Digest != "" {
+		return img, nil
+	}
+	// It goes on when who asked first leaves, for others wait for the same.
+	answer := i.asking.DoChan(key.architecture+" "+key.ref, func() (_ any, err error) {
+		defer func() {
+			if p := recover(); p != nil { // nobody else would, in this goroutine
+				err = fmt.Errorf("internal error: %v", p)
+			}
+		}()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), i.timeout)
+		defer cancel()
+		defer context.AfterFunc(i.life, cancel)()
+		return i.walk(ctx, r, architecture)
+	})
+	select {
+	case <-ctx.Done():
+		return model.PinnedImage{}, ctx.Err()
+	case a := <-answer:
+		img, _ := a.Val.(model.PinnedImage)
+		if a.Err == nil {
+			i.known.Put(key, img, 1)
+		}
+		return img, a.Err
+	}
+}
+
+// recall returns what a reference meant last, when why is that its registry cannot be
+// reached: a rack boots on while its registry is down.
+func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage, *Error) {
+	r, err := ParseReference(ref)
+	if err != nil || why.Reason != ReasonUnreachable {
+		return model.PinnedImage{}, why
+	}
+	img, ok := i.known.Get(imageKey{r.String(), architecture})
+	if !ok {
+		img, ok = i.before(ref, architecture)
+	}
+	if !ok {
+		return model.PinnedImage{}, why
+	}
+	i.log.Warn("registry cannot be reached: the image is what its reference meant last", "image", ref, "digest", img.Digest, "err", why)
+	return img, nil
+}
+
+// allow refuses registries that are not on the allow list, and addresses that
+// are never registries.
+func (i *Images) allow(r Reference) error {
+	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
+		return &Error{Reason: ReasonForbidden, Message: fmt.Sprintf(
+			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
+	}
+	host := hostname(r.Registry)
+	err := checkHost(host, loopbackHost(host))
+	if addr, literal := hostAddr(host); err == nil && literal == nil {
+		err = i.egress.check(addr, i.base(r).Host)
+	}
+	if err != nil {
+		return &Error{Reason: ReasonForbidden, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
+	}
+	return nil
+}
+
+// plain reports whether a registry is spoken to without TLS.
+func (i *Images) plain(registry string) bool {
+	return loopbackHost(hostname(registry)) || slices.Contains(i.plainHTTP, registry)
+}
+
+// walk follows r through indexes to the manifest for architecture.
+func (i *Images) walk(ctx context.Context, r Reference, architecture string) (model.PinnedImage, error) {
+	at := r.Digest
+	if at == "" {
+		at = r.Tag
+	}
+	for depth := 0; ; depth++ {
+		m, sum, err := i.manifest(ctx, r, at)
+		if err != nil {
+			return model.PinnedImage{}, &askError{err}
+		}
+		if !m.index() {
+			img, err := m.pin()
+			img.Repository, img.Digest, img.Architecture = r.Name(), sum, architecture
+			return img, err
+		}
+		if depth == maxIndexDepth {
+			return model.PinnedImage{}, invalid("indexes lie more than %d deep", maxIndexDepth)
+		}
+		d, err := m.choose(architecture)
+		if err != nil {
+			return model.PinnedImage{}, err
+		}
+		at = d.Digest
+	}
+}
+
+// logger returns log, or one that discards.
+func logger(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
+}
+
+// registriesOf returns the registries of references; what is none is left out.
+func registriesOf(refs []string) []string {
+	var all []string
+	for _, ref := range refs {
+		if r, err := ParseReference(ref); err == nil {
+			all = append(all, r.Registry)
+		}
+	}
+	return all
+}
