@@ -11,6 +11,7 @@ import (
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -66,7 +67,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 		n.answer4(p, a, nil)
 		return
 	}
-	n.server.committer.commit(*a.lease, func(err error) {
+	n.server.committer.Commit(*a.lease, func(err error) {
 		defer n.survive(false, from) // this is the committer's goroutine
 		n.answer4(p, a, err)
 	})
@@ -170,7 +171,7 @@ func validMAC(mac net.HardwareAddr) bool {
 // them would go to somebody who did not ask.
 func (n *network) route4(p packet4) drop4 {
 	if p.relay.address.IsValid() {
-		if _, ok := n.subnetOf(p.relay.address, 0); !ok {
+		if _, ok := n.leases.SubnetOf(p.relay.address, 0); !ok {
 			return drop4Relay
 		}
 		if !n.trusts(p.from.Addr()) {
@@ -182,7 +183,7 @@ func (n *network) route4(p packet4) drop4 {
 		if !a.IsValid() || a.IsUnspecified() {
 			continue
 		}
-		_, ours := n.subnetOf(a, 0)
+		_, ours := n.leases.SubnetOf(a, 0)
 		onLink := slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Contains(a) })
 		if !ours && !onLink {
 			return drop4Source
@@ -265,10 +266,10 @@ func (n *network) decide4(p packet4, now time.Time) answer4 {
 }
 
 // query4 returns what p asks of the table, wishing for an address.
-func (n *network) query4(p packet4, wish netip.Addr, now time.Time) query {
-	return query{
-		network: n, subnets: n.subnets4(p), mac: p.mac, wish: wish, now: now,
-		clientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)),
+func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
+	return lease.Query{
+		Network: n.leases, Subnets: n.subnets4(p), MAC: p.mac, Wish: wish, Now: now,
+		ClientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)),
 	}
 }
 
@@ -282,23 +283,23 @@ func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
 // its own address, for who renews by unicast passes by its relay; else those of our
 // own link.
-func (n *network) subnets4(p packet4) []*subnet {
+func (n *network) subnets4(p packet4) []*lease.Subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
 		if !a.IsValid() {
 			continue
 		}
-		if s, ok := n.subnetOf(a, 0); ok {
-			return []*subnet{s}
+		if s, ok := n.leases.SubnetOf(a, 0); ok {
+			return []*lease.Subnet{s}
 		}
 		if a == p.relay.link {
 			return nil
 		}
 	}
-	return n.own(false)
+	return n.leases.OnOurLink(false)
 }
 
 // server4 returns the address that clients of a subnet know us by.
-func (p packet4) server4(s *subnet) netip.Addr {
+func (p packet4) server4(s *lease.Subnet) netip.Addr {
 	if p.relay.server.IsValid() {
 		return p.relay.server
 	}
@@ -332,7 +333,7 @@ func (p packet4) wish() netip.Addr {
 // discover4 offers an address (RFC 2131 §4.3.1).
 func (n *network) discover4(p packet4, now time.Time) answer4 {
 	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
-	l, err := n.server.table.offer(q)
+	l, err := n.server.table.Offer(q)
 	if err != nil {
 		return silence4("exhausted") // another server may have one
 	}
@@ -352,21 +353,21 @@ func (n *network) request4(p packet4, now time.Time) answer4 {
 		return silence4("no address named")
 	}
 	q := n.query4(p, wish, now)
-	l, state := n.server.table.renewal(q)
+	l, state := n.server.table.Renewal(q)
 	selecting := p.Options.Has(dhcpv4.OptionServerIdentifier)
 	switch {
-	case state >= renewalFree:
+	case state >= lease.RenewalFree:
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.outcome, a.lease = "ack", &l
 		return a
-	case state == renewalUnknown && !selecting, len(q.subnets) == 0:
+	case state == lease.RenewalUnknown && !selecting, len(q.Subnets) == 0:
 		return silence4("unknown address") // it may be another server's
 	}
-	return n.nak4(p, q.subnets[0])
+	return n.nak4(p, q.Subnets[0])
 }
 
 // nak4 tells a client that it cannot have the address that it named.
-func (n *network) nak4(p packet4, s *subnet) answer4 {
+func (n *network) nak4(p packet4, s *lease.Subnet) answer4 {
 	r := newReply4(p, dhcpv4.MessageTypeNak, p.server4(s))
 	r.nak, r.ciaddr = true, netip.Addr{}
 	if p.relay.address.IsValid() {
@@ -378,11 +379,11 @@ func (n *network) nak4(p packet4, s *subnet) answer4 {
 
 // lease4 returns the answer that gives l to p's client.
 func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now time.Time) answer4 {
-	s, _ := n.subnetOf(l.Address, 0)
+	s, _ := n.leases.SubnetOf(l.Address, 0)
 	r := newReply4(p, kind, p.server4(s))
 	r.yiaddr = l.Address
 	r.lifetime(s.LeaseTime)
-	r.subnet(p, s)
+	r.subnet(p, n.config(s))
 	a := answer4{reply: r, client: l.Address}
 	n.boot4(p, &a, kind == dhcpv4.MessageTypeAck, now)
 	r.echo(p)
@@ -394,7 +395,7 @@ func (n *network) decline4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
-	l, ok := n.server.table.decline(n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now))
+	l, ok := n.server.table.Decline(n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now))
 	if !ok {
 		return silence4("not its own")
 	}
@@ -408,7 +409,7 @@ func (n *network) release4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
-	l, ok := n.server.table.release(n.query4(p, address4(p.ClientIPAddr), now))
+	l, ok := n.server.table.Release(n.query4(p, address4(p.ClientIPAddr), now))
 	if !ok {
 		return silence4("not its own")
 	}
@@ -418,12 +419,12 @@ func (n *network) release4(p packet4, now time.Time) answer4 {
 // inform4 tells a client that has an address the rest (RFC 2131 §4.3.5).
 func (n *network) inform4(p packet4, now time.Time) answer4 {
 	client := address4(p.ClientIPAddr)
-	s, ok := n.subnetOf(client, 0)
+	s, ok := n.leases.SubnetOf(client, 0)
 	if !ok {
 		return silence4("unknown address")
 	}
 	r := newReply4(p, dhcpv4.MessageTypeAck, p.server4(s))
-	r.subnet(p, s)
+	r.subnet(p, n.config(s))
 	a := answer4{outcome: "ack", reply: r, client: client}
 	n.boot4(p, &a, true, now)
 	r.echo(p)

@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"net/netip"
@@ -11,7 +11,7 @@ import (
 // prepare returns what must be stored with a lease, before it: what its device had
 // before on the same link is forgotten in the same step. It is errTaken when the
 // address is not the device's to have any longer.
-func (t *table) prepare(l model.Lease) ([]model.Lease, error) {
+func (t *Table) prepare(l model.Lease) ([]model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.storable(l); err != nil {
@@ -27,7 +27,7 @@ func (t *table) prepare(l model.Lease) ([]model.Lease, error) {
 }
 
 // takeGone returns some of what was forgotten here and is still stored.
-func (t *table) takeGone() []model.Lease {
+func (t *Table) takeGone() []model.Lease {
 	n := min(len(t.gone), maxGone)
 	some := slices.Clone(t.gone[:n])
 	t.gone = t.gone[n:]
@@ -35,7 +35,7 @@ func (t *table) takeGone() []model.Lease {
 }
 
 // storable returns why a lease is not to be stored, if so.
-func (t *table) storable(l model.Lease) error {
+func (t *Table) storable(l model.Lease) error {
 	e := t.bySlot[slot{l.Address, l.Bits}]
 	switch {
 	case l.Expires.IsZero() && (e == nil || e.expires == 0): // nobody has it
@@ -51,7 +51,7 @@ func (t *table) storable(l model.Lease) error {
 // bind makes a lease that was stored, or taken back, true in memory. It is
 // errTaken when the address went to another device while it was stored, as a
 // reservation can have it: then nobody may be told that it is leased.
-func (t *table) bind(l model.Lease) error {
+func (t *Table) bind(l model.Lease) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{l.Address, l.Bits}]
@@ -72,7 +72,7 @@ func (t *table) bind(l model.Lease) error {
 
 // extend is bind for a lease that could not be stored: only what its holder has
 // already is prolonged, and extend reports whether it was.
-func (t *table) extend(l model.Lease) bool {
+func (t *Table) extend(l model.Lease) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{l.Address, l.Bits}]
@@ -83,10 +83,10 @@ func (t *table) extend(l model.Lease) bool {
 	return true
 }
 
-// load takes in what the store knows; of two leases of one device on a link the
+// Load takes in what the store knows; of two leases of one device on a link the
 // younger counts. What lies in no subnet that is configured is left out, and is
 // forgotten when it ended long ago: until then the subnet may come back.
-func (t *table) load(leases []model.Lease, now time.Time) {
+func (t *Table) Load(leases []model.Lease, now time.Time) {
 	slices.SortFunc(leases, func(a, b model.Lease) int { return a.Renewed.Compare(b.Renewed) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *table) load(leases []model.Lease, now time.Time) {
 		switch s, ok := t.home(l); {
 		case ok:
 			t.loadInto(s, l, now)
-		case now.Sub(l.Expires) > maxLeaseTime:
+		case now.Sub(l.Expires) > MaxTime:
 			l.Expires = time.Time{}
 			t.gone = append(t.gone, l)
 		case l.Bits > 0 && l.Expires.After(now):
@@ -108,26 +108,26 @@ func (t *table) load(leases []model.Lease, now time.Time) {
 
 // loadInto takes in a lease of a subnet. Where there are too many, those that ended
 // first make room.
-func (t *table) loadInto(s *subnet, l model.Lease, now time.Time) {
+func (t *Table) loadInto(s *Subnet, l model.Lease, now time.Time) {
 	if e := t.bySlot[slot{l.Address, l.Bits}]; e != nil {
 		t.remove(e)
 	}
 	if p := s.poolOf(l.Address, l.Bits); p.entries < p.limit || t.forgetOne(p, now) {
-		t.set(t.insert(p, l.Address, query{network: s.network, mac: l.MAC, bits: l.Bits}), l)
+		t.set(t.insert(p, l.Address, Query{Network: s.network, MAC: l.MAC, Bits: l.Bits}), l)
 	}
 }
 
 // keepClear sets aside what overlaps a prefix of a length that was delegated before
 // the configuration was changed: its device has it until the lease ends.
-func (t *table) keepClear(l model.Lease) {
+func (t *Table) keepClear(l model.Lease) {
 	for _, n := range t.networks {
-		for _, s := range n.subnets {
+		for _, s := range n.Subnets {
 			if s.prefixes == nil {
 				continue
 			}
 			for _, a := range s.prefixes.overlapping(netip.PrefixFrom(l.Address, l.Bits)) {
 				if at := (slot{a, s.prefixes.bits}); t.bySlot[at] == nil && s.prefixes.entries < s.prefixes.limit {
-					t.set(t.insert(s.prefixes, a, query{}), model.Lease{Since: l.Since, Renewed: l.Renewed, Expires: l.Expires, Declined: true})
+					t.set(t.insert(s.prefixes, a, Query{}), model.Lease{Since: l.Since, Renewed: l.Renewed, Expires: l.Expires, Declined: true})
 				}
 			}
 		}
@@ -136,9 +136,9 @@ func (t *table) keepClear(l model.Lease) {
 
 // home returns the subnet that a stored lease belongs to: on its own network, or on
 // another, for a network that was given another name still has the same devices.
-func (t *table) home(l model.Lease) (s *subnet, ok bool) {
+func (t *Table) home(l model.Lease) (s *Subnet, ok bool) {
 	for _, n := range t.networks {
-		found, in := n.subnetOf(l.Address, l.Bits)
+		found, in := n.SubnetOf(l.Address, l.Bits)
 		if in && (!ok || n.Name == l.Network) {
 			s, ok = found, true
 		}
@@ -147,7 +147,7 @@ func (t *table) home(l model.Lease) (s *subnet, ok bool) {
 }
 
 // ownedBy returns what the device of a lease has leased, which may be another.
-func (t *table) ownedBy(l model.Lease) (model.Lease, bool) {
+func (t *Table) ownedBy(l model.Lease) (model.Lease, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s, ok := t.home(l)
@@ -162,7 +162,7 @@ func (t *table) ownedBy(l model.Lease) (model.Lease, bool) {
 }
 
 // all returns all leases, ended and declined ones too.
-func (t *table) all() []model.Lease {
+func (t *Table) all() []model.Lease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := make([]model.Lease, 0, len(t.leases))

@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
 )
@@ -29,8 +31,8 @@ var errBusy = errors.New("too many leases wait to be stored")
 // errStopped is returned for leases that come after the end.
 var errStopped = errors.New("the DHCP server stops")
 
-// LeaseStore keeps leases over restarts. It may be slow or away.
-type LeaseStore interface {
+// Store keeps leases over restarts. It may be slow or away.
+type Store interface {
 	// Leases returns all leases.
 	Leases(ctx context.Context) ([]model.Lease, error)
 	// SaveLeases is durable when it returns. A lease replaces the one of the same
@@ -43,13 +45,13 @@ type LeaseStore interface {
 // again when LeaseEpoch returns another number than before.
 type losable interface{ LeaseEpoch() uint64 }
 
-// committer stores leases in groups: while one group is stored the next gathers,
+// Committer stores leases in groups: while one group is stored the next gathers,
 // so a store that takes milliseconds to be durable serves thousands of clients a
 // second. One goroutine stores a group and answers it, for each hand-over to
 // another costs a lease more than all else.
-type committer struct {
-	store   LeaseStore
-	table   *table
+type Committer struct {
+	store   Store
+	table   *Table
 	metrics commitMetrics
 	log     *slog.Logger
 
@@ -85,24 +87,25 @@ func tell(all []answer) {
 	}
 }
 
-func newCommitter(store LeaseStore, t *table, m commitMetrics, log *slog.Logger) *committer {
-	c := &committer{store: store, table: t, metrics: m, log: log, wake: make(chan struct{}, 1), owed: make(map[slot]model.Lease)}
+// NewCommitter returns a committer of what t decides. reg may be nil.
+func NewCommitter(store Store, t *Table, reg prometheus.Registerer, log *slog.Logger) *Committer {
+	c := &Committer{store: store, table: t, metrics: newCommitMetrics(reg), log: log, wake: make(chan struct{}, 1), owed: make(map[slot]model.Lease)}
 	if s, ok := store.(losable); ok {
 		c.epoch = s.LeaseEpoch() // before the leases are read: a loss from then on is seen
 	}
 	return c
 }
 
-// commit stores l and then calls done, from the committer's own goroutine, with nil
+// Commit stores l and then calls done, from the committer's own goroutine, with nil
 // once l is durable. While the store is away, who renews is answered from memory, and
-// new leases are only tried a few at a time. commit never blocks; done is called at
+// new leases are only tried a few at a time. Commit never blocks; done is called at
 // once when nothing is to be waited for.
-func (c *committer) commit(l model.Lease, done func(error)) {
+func (c *Committer) Commit(l model.Lease, done func(error)) {
 	tell(c.take(commitment{l, done}))
 }
 
 // take takes in a lease, and returns its answer unless that has to wait for the store.
-func (c *committer) take(w commitment) []answer {
+func (c *Committer) take(w commitment) []answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	most := maxWaiting
@@ -123,15 +126,15 @@ func (c *committer) take(w commitment) []answer {
 }
 
 // rouse wakes run.
-func (c *committer) rouse() {
+func (c *Committer) rouse() {
 	select {
 	case c.wake <- struct{}{}:
 	default: // it will look anyway
 	}
 }
 
-// run stores leases until ctx ends, and then what waits.
-func (c *committer) run(ctx context.Context) {
+// Run stores leases until ctx ends, and then what waits.
+func (c *Committer) Run(ctx context.Context) {
 	tend := time.NewTicker(tendStore)
 	defer tend.Stop()
 	for {
@@ -159,7 +162,7 @@ func pauseAfter(took time.Duration) time.Duration { return min(3*took, longestGa
 
 // gap returns how long the next group is still to gather. A lease that comes alone is
 // stored at once; those that come soon after another wait for one another.
-func (c *committer) gap(now time.Time) time.Duration {
+func (c *Committer) gap(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away || len(c.waiting) >= maxGroup {
@@ -169,7 +172,7 @@ func (c *committer) gap(now time.Time) time.Duration {
 }
 
 // more reports whether anything is to be stored.
-func (c *committer) more() bool {
+func (c *Committer) more() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.waiting)+len(c.owed) > 0
@@ -178,14 +181,14 @@ func (c *committer) more() bool {
 // owe owes the store l. It is to be called with the committer locked. Of leases to be
 // forgotten there is an end, as whoever asks while the store is away makes one: the
 // store then keeps the rest until they have ended.
-func (c *committer) owe(l model.Lease) {
+func (c *Committer) owe(l model.Lease) {
 	if !l.Expires.IsZero() || len(c.owed) < maxOwed {
 		c.owed[slot{l.Address, l.Bits}] = l
 	}
 }
 
 // replenish owes the store all leases when it has lost them.
-func (c *committer) replenish() {
+func (c *Committer) replenish() {
 	store, ok := c.store.(losable)
 	if !ok {
 		return
@@ -205,7 +208,7 @@ func (c *committer) replenish() {
 }
 
 // prolong prolongs in memory what its holder has already.
-func (c *committer) prolong(l model.Lease) bool {
+func (c *Committer) prolong(l model.Lease) bool {
 	if !c.table.extend(l) {
 		return false
 	}
@@ -215,7 +218,7 @@ func (c *committer) prolong(l model.Lease) bool {
 
 // lost notes that the store is away, says so once, and returns the answers to those
 // who wait for a renewal.
-func (c *committer) lost(err error) (answers []answer) {
+func (c *Committer) lost(err error) (answers []answer) {
 	if !c.away {
 		c.away = true
 		c.metrics.away.Set(1)
@@ -233,7 +236,7 @@ func (c *committer) lost(err error) (answers []answer) {
 }
 
 // overdue is lost for a call that has not come back yet.
-func (c *committer) overdue() {
+func (c *Committer) overdue() {
 	c.mu.Lock()
 	answers := c.lost(errors.New("it does not answer"))
 	c.mu.Unlock()
@@ -242,7 +245,7 @@ func (c *committer) overdue() {
 
 // save stores what waits, and some of what is owed, answers who waits for it, and
 // reports whether the store took it.
-func (c *committer) save(ctx context.Context) bool {
+func (c *Committer) save(ctx context.Context) bool {
 	g, refused := c.group()
 	tell(refused)
 	if err := c.call(ctx, g.leases); err != nil {
@@ -255,7 +258,7 @@ func (c *committer) save(ctx context.Context) bool {
 
 // call calls the store. What was begun is brought to its end, also when the server
 // stops; meanwhile, when it takes long, renewals are answered.
-func (c *committer) call(ctx context.Context, leases []model.Lease) error {
+func (c *Committer) call(ctx context.Context, leases []model.Lease) error {
 	if len(leases) == 0 {
 		return nil
 	}
@@ -273,116 +276,9 @@ func (c *committer) call(ctx context.Context, leases []model.Lease) error {
 	return err
 }
 
-// group is what is stored in one call.
-type group struct {
-	leases []model.Lease
-	owed   []model.Lease // of them those that were owed
-	at     map[slot]int
-	given  map[owner]slot // which address each device is given
-}
-
-// add adds a lease. For each address the last that is said of it counts.
-func (g *group) add(l model.Lease) {
-	s := slot{l.Address, l.Bits}
-	if i, ok := g.at[s]; ok {
-		g.leases[i] = l
-		return
-	}
-	g.at[s] = len(g.leases)
-	g.leases = append(g.leases, l)
-}
-
-// due returns what the store still is to be told after it failed, whoever waits or not:
-// what it was owed, and what is to be forgotten, for that was forgotten in memory.
-func (g *group) due() []model.Lease {
-	all := slices.Clone(g.owed)
-	for _, l := range g.leases {
-		if l.Expires.IsZero() {
-			all = append(all, l)
-		}
-	}
-	return all
-}
-
-// gives notes that l is given to its device, and reports whether it may be: of a
-// device that was given two addresses of a network the second waits for the next
-// group, which then forgets the first if it must, so that the store is never told both.
-func (g *group) gives(l model.Lease) bool {
-	o, ok := ownerOf(l)
-	if !ok {
-		return true
-	}
-	s := slot{l.Address, l.Bits}
-	if first, again := g.given[o]; again && first != s {
-		g.given[o] = slot{} // nor may what comes behind overtake it
-		return false
-	}
-	g.given[o] = s
-	return true
-}
-
-// owner is who a lease belongs to, as the store knows it.
-type owner struct {
-	network, mac string
-	kind         kind
-}
-
-// ownerOf returns who l belongs to, and false for what is given back or set aside.
-func ownerOf(l model.Lease) (owner, bool) {
-	return owner{l.Network, l.MAC, kindOf(l.Address, l.Bits)}, !l.Expires.IsZero() && !l.Declined
-}
-
-// group takes what is stored next out of what is owed and what waits, and returns the
-// answers to those who are refused.
-func (c *committer) group() (g group, refused []answer) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	size := min(len(c.waiting), maxGroup) + min(len(c.owed), maxGroup)
-	g = group{leases: make([]model.Lease, 0, size), at: make(map[slot]int, size), given: make(map[owner]slot, size)}
-	c.groupOwed(&g)
-	next := c.waiting[:min(len(c.waiting), maxGroup)]
-	var later []commitment
-	for _, w := range next {
-		if !g.gives(w.lease) {
-			later = append(later, w)
-			continue
-		}
-		also, err := c.table.prepare(w.lease)
-		if err != nil {
-			refused = append(refused, answer{w.done, err})
-			continue
-		}
-		for _, l := range append(also, w.lease) {
-			g.add(l)
-		}
-		delete(c.owed, slot{w.lease.Address, w.lease.Bits})
-		c.flying = append(c.flying, w)
-	}
-	c.waiting = slices.Replace(c.waiting, 0, len(next), later...)
-	return g, refused
-}
-
-// groupOwed takes some of what is owed into g, as far as it is still true.
-func (c *committer) groupOwed(g *group) {
-	for s, l := range c.owed {
-		if len(g.owed) >= maxGroup {
-			return
-		}
-		delete(c.owed, s)
-		also, err := c.table.prepare(l)
-		if err != nil {
-			continue
-		}
-		for _, l := range append(also, l) {
-			g.add(l)
-		}
-		g.owed = append(g.owed, l)
-	}
-}
-
 // stored makes a stored group true in memory and returns the answers to who waits for
 // it.
-func (c *committer) stored(g group) []answer {
+func (c *Committer) stored(g group) []answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.away && len(g.leases) > 0 { // or the store was not asked
@@ -410,7 +306,7 @@ func (c *committer) stored(g group) []answer {
 // failed owes the store what could be answered without it, gives up the rest, and
 // returns the answers. The store may have taken what was given up: it is told how
 // things are.
-func (c *committer) failed(g group, err error) []answer {
+func (c *Committer) failed(g group, err error) []answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range g.due() {
@@ -428,7 +324,7 @@ func (c *committer) failed(g group, err error) []answer {
 }
 
 // land forgets what was flying.
-func (c *committer) land() {
+func (c *Committer) land() {
 	clear(c.flying)
 	c.flying = c.flying[:0]
 }
@@ -436,7 +332,7 @@ func (c *committer) land() {
 // takeBack owes the store the truth about a lease that came to nothing, as it may have
 // been told otherwise: that nobody has it, and what its device has instead. What was
 // set aside is so in memory already.
-func (c *committer) takeBack(l model.Lease) {
+func (c *Committer) takeBack(l model.Lease) {
 	if l.Declined {
 		c.owe(l)
 		return
@@ -449,7 +345,7 @@ func (c *committer) takeBack(l model.Lease) {
 }
 
 // stop stores what waits and what is owed a last time.
-func (c *committer) stop(ctx context.Context) {
+func (c *Committer) stop(ctx context.Context) {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()

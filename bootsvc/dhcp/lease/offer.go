@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"net/netip"
@@ -7,41 +7,41 @@ import (
 	"ingot/model"
 )
 
-// offer picks an address for a client and holds it for a minute: what is reserved
+// Offer picks an address for a client and holds it for a minute: what is reserved
 // for it, else what it has or had, what it was offered, what it wishes for, what it
 // gave back last, one that nobody has had, the one whose lease ended first.
-func (t *table) offer(q query) (model.Lease, error) {
+func (t *Table) Offer(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropOffers(q.now)
+	t.dropOffers(q.Now)
 	e := t.pick(q)
 	if e == nil {
 		t.refuse(q)
-		return model.Lease{}, errExhausted
+		return model.Lease{}, ErrExhausted
 	}
 	t.hold(e, q)
 	return t.lease(e, q), nil
 }
 
 // pick finds an address for offer, or nil.
-func (t *table) pick(q query) *entry {
+func (t *Table) pick(q Query) *entry {
 	if e := t.pickReserved(q); e != nil {
 		return e
 	}
-	for _, e := range []*entry{t.leases.on(q.subnets, q.mac, q.kind()), t.offers.on(q.subnets, q.mac, q.kind())} {
+	for _, e := range []*entry{t.leases.on(q.Subnets, q.MAC, q.kind()), t.offers.on(q.Subnets, q.MAC, q.kind())} {
 		if e != nil && t.mayKeep(e, q) {
 			return e
 		}
 	}
-	for _, a := range []netip.Addr{q.wish, t.returned[device{q.mac, q.kind()}]} {
+	for _, a := range []netip.Addr{q.Wish, t.returned[device{q.MAC, q.kind()}]} {
 		if s, ok := q.onLink(a); ok {
-			if p := s.poolOf(a, q.bits); p.ranged && p.bits == q.bits && p.entries < p.limit && t.fresh(p, a) {
+			if p := s.poolOf(a, q.Bits); p.ranged && p.bits == q.Bits && p.entries < p.limit && t.fresh(p, a) {
 				return t.insert(p, a, q)
 			}
 		}
 	}
-	for _, s := range q.subnets {
-		p := s.pool(q.bits)
+	for _, s := range q.Subnets {
+		p := s.pool(q.Bits)
 		if p == nil {
 			continue
 		}
@@ -54,21 +54,21 @@ func (t *table) pick(q query) *entry {
 }
 
 // mayKeep reports whether a client may go on with what it has or was offered.
-func (t *table) mayKeep(e *entry, q query) bool {
-	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.bits || e.declined || t.own[e.address] {
+func (t *Table) mayKeep(e *entry, q Query) bool {
+	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
 		return false
 	}
-	return !t.reservedForOther(e.address, q.mac) || t.holds(e, q.now)
+	return !t.reservedForOther(e.address, q.MAC) || t.holds(e, q.Now)
 }
 
 // holds reports whether e is held even against a reservation: its lease has not
 // ended, or it is a Reserved server's.
-func (t *table) holds(e *entry, now time.Time) bool {
+func (t *Table) holds(e *entry, now time.Time) bool {
 	return e.live(now) || e.expires > 0 && !e.declined && t.keep(e.mac)
 }
 
 // fresh reports whether a may be given to anybody who asks for p.
-func (t *table) fresh(p *pool, a netip.Addr) bool {
+func (t *Table) fresh(p *pool, a netip.Addr) bool {
 	_, used := t.bySlot[slot{a, p.bits}]
 	if used || p.bits > 0 {
 		return !used
@@ -78,14 +78,14 @@ func (t *table) fresh(p *pool, a netip.Addr) bool {
 }
 
 // pickEnded finds the address whose lease ended first.
-func (t *table) pickEnded(q query) *entry {
-	for _, s := range q.subnets {
-		p := s.pool(q.bits)
+func (t *Table) pickEnded(q Query) *entry {
+	for _, s := range q.Subnets {
+		p := s.pool(q.Bits)
 		if p == nil {
 			continue
 		}
 		for {
-			e, ok := p.longestEnded(t.keep, q.now)
+			e, ok := p.longestEnded(t.keep, q.Now)
 			if !ok {
 				break
 			}
@@ -100,51 +100,51 @@ func (t *table) pickEnded(q query) *entry {
 	return nil
 }
 
-// take holds q.wish itself for a client, in a range or not, unless somebody else
+// Take holds q.Wish itself for a client, in a range or not, unless somebody else
 // has it: for what is derived and not chosen.
-func (t *table) take(q query) (model.Lease, error) {
+func (t *Table) Take(q Query) (model.Lease, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.dropOffers(q.now)
-	s, e := t.derivedFrom(q), t.bySlot[slot{q.wish, q.bits}]
+	t.dropOffers(q.Now)
+	s, e := t.derivedFrom(q), t.bySlot[slot{q.Wish, q.Bits}]
 	switch {
 	case s == nil:
-		return model.Lease{}, errExhausted
+		return model.Lease{}, ErrExhausted
 	case e == nil:
-	case e.mac == q.mac && !e.declined:
+	case e.mac == q.MAC && !e.declined:
 		t.hold(e, q)
 		return t.lease(e, q), nil
-	case !e.free(q.now) || t.keep(e.mac):
+	case !e.free(q.Now) || t.keep(e.mac):
 		return model.Lease{}, errTaken
 	default:
 		t.remove(e)
 	}
-	if q.bits == 0 && (t.reservedForOther(q.wish, q.mac) || t.own[q.wish]) {
+	if q.Bits == 0 && (t.reservedForOther(q.Wish, q.MAC) || t.own[q.Wish]) {
 		return model.Lease{}, errTaken
 	}
-	p := s.poolOf(q.wish, q.bits)
-	if p.entries >= p.limit && !t.forgetOne(p, q.now) {
-		return model.Lease{}, errExhausted
+	p := s.poolOf(q.Wish, q.Bits)
+	if p.entries >= p.limit && !t.forgetOne(p, q.Now) {
+		return model.Lease{}, ErrExhausted
 	}
-	e = t.insert(p, q.wish, q)
+	e = t.insert(p, q.Wish, q)
 	t.hold(e, q)
 	return t.lease(e, q), nil
 }
 
 // derivedFrom returns the subnet that what was derived belongs to: a prefix need
 // not lie in the subnet that it is delegated on.
-func (t *table) derivedFrom(q query) *subnet {
-	if s, ok := q.onLink(q.wish); ok {
+func (t *Table) derivedFrom(q Query) *Subnet {
+	if s, ok := q.onLink(q.Wish); ok {
 		return s
 	}
-	if q.bits > 0 && len(q.subnets) > 0 {
-		return q.subnets[0]
+	if q.Bits > 0 && len(q.Subnets) > 0 {
+		return q.Subnets[0]
 	}
 	return nil
 }
 
 // forgetOne makes room in p.
-func (t *table) forgetOne(p *pool, now time.Time) bool {
+func (t *Table) forgetOne(p *pool, now time.Time) bool {
 	e, ok := p.longestEnded(t.keep, now)
 	if ok {
 		t.gone = append(t.gone, e.forgotten())

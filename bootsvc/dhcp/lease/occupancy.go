@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"net/netip"
@@ -7,14 +7,14 @@ import (
 	"ingot/model"
 )
 
-// holder returns who has a live lease on a.
-func (t *table) holder(a netip.Addr, now time.Time) (mac string, ok bool) {
-	mac, _, ok = t.at(a, now)
+// Holder returns who has a live lease on a.
+func (t *Table) Holder(a netip.Addr, now time.Time) (mac string, ok bool) {
+	mac, _, ok = t.At(a, now)
 	return mac, ok
 }
 
-// at returns who has a live lease on a, and whether that is the client's word alone.
-func (t *table) at(a netip.Addr, now time.Time) (mac string, unproven, ok bool) {
+// At returns who has a live lease on a, and whether that is the client's word alone.
+func (t *Table) At(a netip.Addr, now time.Time) (mac string, unproven, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.bySlot[slot{a, 0}]
@@ -24,8 +24,8 @@ func (t *table) at(a netip.Addr, now time.Time) (mac string, unproven, ok bool) 
 	return e.mac, e.unproven, true
 }
 
-// leased returns when one of these MAC addresses last got a lease, or had one renewed.
-func (t *table) leased(macs []string) time.Time {
+// Leased returns when one of these MAC addresses last got a lease, or had one renewed.
+func (t *Table) Leased(macs []string) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var last int64
@@ -37,41 +37,41 @@ func (t *table) leased(macs []string) time.Time {
 	return timeOf(last)
 }
 
-// leaseOf returns the live lease of who asks on its link, a prefix when bits is not
+// LeaseOf returns the live lease of who asks on its link, a prefix when bits is not
 // 0.
-func (t *table) leaseOf(q query) (model.Lease, bool) {
+func (t *Table) LeaseOf(q Query) (model.Lease, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.leases.on(q.subnets, q.mac, q.kind())
-	if e == nil || !e.live(q.now) {
+	e := t.leases.on(q.Subnets, q.MAC, q.kind())
+	if e == nil || !e.live(q.Now) {
 		return model.Lease{}, false
 	}
 	return e.lease(), true
 }
 
 // refuse notes that a client got nothing, and says so when it is the first.
-func (t *table) refuse(q query) {
-	for _, s := range q.subnets {
-		p := s.pool(q.bits)
+func (t *Table) refuse(q Query) {
+	for _, s := range q.Subnets {
+		p := s.pool(q.Bits)
 		if p == nil {
 			continue
 		}
-		s.network.metrics.refuse(s)
+		t.refused.WithLabelValues(s.network.Name, s.CIDR.String()).Inc()
 		if p.exhausted.IsZero() {
-			p.exhausted, p.refused = q.now, make(map[string]bool)
+			p.exhausted, p.refused = q.Now, make(map[string]bool)
 			t.log.Warn("no address is left: devices that ask get none until leases end or the range is widened",
 				"network", s.network.Name, "subnet", s.CIDR, "size", p.size())
 			t.changed()
 		}
 		if len(p.refused) < maxRefused {
-			p.refused[q.mac] = true
+			p.refused[q.MAC] = true
 		}
 		return
 	}
 }
 
 // relieve notes that p had something to give.
-func (t *table) relieve(p *pool) {
+func (t *Table) relieve(p *pool) {
 	if p.exhausted.IsZero() {
 		return
 	}
@@ -80,13 +80,13 @@ func (t *table) relieve(p *pool) {
 	t.changed()
 }
 
-// pools returns how full each range is.
-func (t *table) pools(now time.Time) []model.PoolFacts {
+// Pools returns how full each range is.
+func (t *Table) Pools(now time.Time) []model.PoolFacts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var all []model.PoolFacts
 	for _, n := range t.networks {
-		for _, s := range n.subnets {
+		for _, s := range n.Subnets {
 			if s.addresses != nil {
 				all = append(all, t.poolFacts(s.addresses, now))
 			}
@@ -96,7 +96,7 @@ func (t *table) pools(now time.Time) []model.PoolFacts {
 }
 
 // poolFacts returns how full p is.
-func (t *table) poolFacts(p *pool, now time.Time) model.PoolFacts {
+func (t *Table) poolFacts(p *pool, now time.Time) model.PoolFacts {
 	f := model.PoolFacts{
 		Network: p.subnet.network.Name, Subnet: p.subnet.CIDR.String(),
 		Size: p.size(), Exhausted: p.exhausted, Refused: uint64(len(p.refused)),
@@ -115,10 +115,10 @@ func (t *table) poolFacts(p *pool, now time.Time) model.PoolFacts {
 }
 
 // count returns how many leases of each kind are live on a network.
-func (t *table) count(n *network, now time.Time) (byKind [kinds]int) {
+func (t *Table) count(n *Network, now time.Time) (byKind [kinds]int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range n.subnets {
+	for _, s := range n.Subnets {
 		for _, p := range s.pools() {
 			for _, e := range p.ending {
 				if e.live(now) && !e.declined {

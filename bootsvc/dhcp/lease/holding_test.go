@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"fmt"
@@ -52,16 +52,16 @@ func TestALeaseIsHeldByAllAssociationsOfTheClientThatAskedLast(t *testing.T) {
 		"but one that has none shows none":                          {[]deed{asks(nameless), gives(system)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, now := testServer(t, Options{}), t0
+			w, now := newWorld(setup{}), t0
 			for _, d := range tc.deeds {
 				now = now.Add(time.Second)
 				if d.does == "waits" {
 					now = now.Add(59 * time.Minute)
 					continue
 				}
-				do(t, s, d, now)
+				do(t, w, d, now)
 			}
-			if _, held := s.table.holder(addr("192.0.2.10"), now); held == tc.free {
+			if _, held := w.table.Holder(addr("192.0.2.10"), now); held == tc.free {
 				t.Errorf("it is held: %v, want %v", held, !tc.free)
 			}
 		})
@@ -69,43 +69,43 @@ func TestALeaseIsHeldByAllAssociationsOfTheClientThatAskedLast(t *testing.T) {
 }
 
 // do does a deed of mac1, and stores what comes of it.
-func do(t *testing.T, s *Server, d deed, now time.Time) {
+func do(t *testing.T, w *world, d deed, now time.Time) {
 	t.Helper()
-	q := ask(s, mac1, "192.0.2.10", now)
-	q.clientID, q.iaid = d.by.clientID, d.by.iaid
+	q := ask(w, mac1, "192.0.2.10", now)
+	q.ClientID, q.IAID = d.by.clientID, d.by.iaid
 	switch d.does {
 	case "gives back":
-		if l, _ := s.table.release(q); l != nil {
-			commitNow(t, s, *l)
+		if l, _ := w.table.Release(q); l != nil {
+			commitNow(t, w, *l)
 		}
 	case "asks", "is offered":
-		l, err := s.table.offer(q)
-		if err != nil || l.Address != q.wish {
+		l, err := w.table.Offer(q)
+		if err != nil || l.Address != q.Wish {
 			t.Fatalf("%v is offered %s: %v", d.by, l.Address, err)
 		}
 		if d.does == "asks" {
-			commitNow(t, s, l)
+			commitNow(t, w, l)
 		}
 	}
 }
 
 // A lease that is being stored is asked for; nobody else gives it back meanwhile.
 func TestALeaseThatIsBeingStoredIsNotGivenBackByAnother(t *testing.T) {
-	s := testServer(t, Options{})
-	do(t, s, deed{"asks", association{"ovmf", 1}}, t0)
-	q := ask(s, mac1, "192.0.2.10", t0)
-	q.clientID, q.iaid = "ovmf", 2
-	l, err := s.table.offer(q)
+	w := newWorld(setup{})
+	do(t, w, deed{"asks", association{"ovmf", 1}}, t0)
+	q := ask(w, mac1, "192.0.2.10", t0)
+	q.ClientID, q.IAID = "ovmf", 2
+	l, err := w.table.Offer(q)
 	if err != nil {
 		t.Fatal(err)
 	}
-	do(t, s, deed{"gives back", association{"ovmf", 1}}, t0)
-	commitNow(t, s, l)
-	if mac, _ := s.table.holder(l.Address, t0); mac != mac1 {
+	do(t, w, deed{"gives back", association{"ovmf", 1}}, t0)
+	commitNow(t, w, l)
+	if mac, _ := w.table.Holder(l.Address, t0); mac != mac1 {
 		t.Fatalf("it is held by %q, want %s", mac, mac1)
 	}
-	do(t, s, deed{"gives back", association{"ovmf", 2}}, t0)
-	if mac, held := s.table.holder(l.Address, t0); held {
+	do(t, w, deed{"gives back", association{"ovmf", 2}}, t0)
+	if mac, held := w.table.Holder(l.Address, t0); held {
 		t.Errorf("it is held by %s, though all gave it back", mac)
 	}
 }
@@ -120,13 +120,13 @@ func TestAnAddressThatOneOfTwoAssociationsDeclines(t *testing.T) {
 		"is nothing to an earlier client":       {[]association{{"ipxe", 1}}, setAside},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testServer(t, Options{})
+			w := newWorld(setup{})
 			for _, a := range append(tc.others, association{"ovmf", 2}) {
-				do(t, s, deed{"asks", a}, t0)
+				do(t, w, deed{"asks", a}, t0)
 			}
-			q := ask(s, mac1, "192.0.2.10", t0)
-			q.clientID, q.iaid = "ovmf", 2
-			l, ok := s.table.decline(q)
+			q := ask(w, mac1, "192.0.2.10", t0)
+			q.ClientID, q.IAID = "ovmf", 2
+			l, ok := w.table.Decline(q)
 			if !ok || !l.Declined || !l.Expires.Equal(t0.Add(tc.want)) {
 				t.Errorf("got %+v, want it set aside until %s", l, t0.Add(tc.want))
 			}
@@ -135,25 +135,25 @@ func TestAnAddressThatOneOfTwoAssociationsDeclines(t *testing.T) {
 }
 
 func TestAssociationsThatShareALeaseAreBounded(t *testing.T) {
-	s := testServer(t, Options{})
+	w := newWorld(setup{})
 	for i := range uint32(1000) {
-		do(t, s, deed{"asks", association{"duid", i}}, t0)
+		do(t, w, deed{"asks", association{"duid", i}}, t0)
 	}
-	if n := len(s.table.bySlot[slot{addr("192.0.2.10"), 0}].shares); n != maxShared {
+	if n := len(w.table.bySlot[slot{addr("192.0.2.10"), 0}].shares); n != maxShared {
 		t.Errorf("%d are remembered, want %d", n, maxShared)
 	}
 }
 
 // What is stored of a lease is who asked last.
 func TestAStoredLeaseIsItsLastAssociations(t *testing.T) {
-	s := testServer(t, Options{})
-	s.table.load([]model.Lease{{
+	w := newWorld(setup{})
+	w.table.Load([]model.Lease{{
 		Network: "hosts", Role: model.RoleHost, MAC: mac1, Address: addr("192.0.2.10"), ClientID: "ovmf", IAID: 2,
 		Since: t0, Renewed: t0, Expires: t0.Add(time.Hour),
 	}}, t0)
 	for i, a := range []association{{"ovmf", 1}, {"ipxe", 2}, {"ovmf", 2}} {
-		do(t, s, deed{"gives back", a}, t0)
-		if _, held := s.table.holder(addr("192.0.2.10"), t0); held != (i < 2) {
+		do(t, w, deed{"gives back", a}, t0)
+		if _, held := w.table.Holder(addr("192.0.2.10"), t0); held != (i < 2) {
 			t.Errorf("%s: it is held: %v", fmt.Sprint(a), held)
 		}
 	}

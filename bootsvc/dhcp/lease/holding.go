@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"slices"
@@ -26,7 +26,7 @@ type association struct {
 }
 
 // association returns who asks.
-func (q query) association() association { return association{q.clientID, q.iaid} }
+func (q Query) association() association { return association{q.ClientID, q.IAID} }
 
 // is reports whether who asked is who asks now. A DHCPv4 client that shows no identifier
 // this time is known by its MAC address alone (RFC 2131 §4.2).

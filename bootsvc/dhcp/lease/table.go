@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"container/heap"
@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
 )
@@ -25,8 +27,8 @@ const (
 	maxGone      = 64               // leases that are forgotten with the next that is stored
 )
 
-// errExhausted is returned when no address is left to give.
-var errExhausted = errors.New("no address is left")
+// ErrExhausted is returned when no address is left to give.
+var ErrExhausted = errors.New("no address is left")
 
 // errTaken is returned for a lease whose address has gone to another device
 // meanwhile.
@@ -36,18 +38,18 @@ var errTaken = errors.New("the address is another device's now")
 // asked for again meanwhile.
 var errKept = errors.New("its device has asked for the address again")
 
-// query is what a client asks of the table.
-type query struct {
-	network *network
-	// subnets are those of the client's link, all of one family, the preferred first.
-	subnets  []*subnet
-	mac      string // canonical
-	clientID string // hexadecimal, for people
-	iaid     uint32
-	unproven bool       // mac is the client's own word
-	wish     netip.Addr // the address asked for; invalid = none
-	bits     int        // length of the prefix asked for, 0 = an address
-	now      time.Time
+// Query is what a client asks of the table.
+type Query struct {
+	Network *Network
+	// Subnets are those of the client's link, all of one family, the preferred first.
+	Subnets  []*Subnet
+	MAC      string // canonical
+	ClientID string // hexadecimal, for people
+	IAID     uint32
+	Unproven bool       // MAC is the client's own word
+	Wish     netip.Addr // the address asked for; invalid = none
+	Bits     int        // length of the prefix asked for, 0 = an address
+	Now      time.Time
 }
 
 // kind tells apart what one MAC address has one of on each link.
@@ -94,7 +96,7 @@ func (d devices) drop(e *entry) {
 }
 
 // on returns what a MAC address has of a kind on the link that has subnets, or nil.
-func (d devices) on(link []*subnet, mac string, k kind) *entry {
+func (d devices) on(link []*Subnet, mac string, k kind) *entry {
 	for _, e := range d[mac] {
 		if e.kind() == k && slices.Contains(link, e.pool.subnet) {
 			return e
@@ -120,12 +122,13 @@ type slot struct {
 	bits    int
 }
 
-// table knows who has which address. It lives in memory only: what must outlast a
-// restart goes through the committer. It is safe for concurrent use.
-type table struct {
-	networks []*network
+// Table knows who has which address. It lives in memory only: what must outlast a
+// restart goes through the Committer. It is safe for concurrent use.
+type Table struct {
+	networks []*Network
 	keep     func(mac string) bool
 	changed  func() // a pool ran out, or has room again
+	refused  *prometheus.CounterVec
 	log      *slog.Logger
 
 	mu       sync.Mutex
@@ -148,29 +151,48 @@ type device struct {
 	kind kind
 }
 
-// newTable returns an empty table of networks. keep and changed may be nil; keep
-// is called with the table locked.
-func newTable(networks []*network, keep func(mac string) bool, changed func(), log *slog.Logger) *table {
-	if keep == nil {
-		keep = func(string) bool { return false }
-	}
-	if changed == nil {
-		changed = func() {}
-	}
-	return &table{
-		networks: networks, keep: keep, changed: changed, log: log,
+// Options are the options of NewTable.
+type Options struct {
+	Networks []*Network
+	// Keep reports whether a MAC address is that of a Reserved server, whose address is
+	// not given to others even when its lease has ended; nil = none is. It is called with
+	// the table locked.
+	Keep func(mac string) bool
+	// Changed is called when a pool ran out, or has room again; nil = nobody is told. It
+	// is called with the table locked.
+	Changed func()
+
+	Log        *slog.Logger
+	Registerer prometheus.Registerer // nil = nothing is counted
+	Clock      func() time.Time      // of what Registerer is told
+}
+
+// NewTable returns an empty table of networks.
+func NewTable(o Options) *Table {
+	t := &Table{
+		networks: o.Networks, keep: o.Keep, changed: o.Changed, refused: newRefused(o.Registerer), log: o.Log,
 		bySlot: make(map[slot]*entry), leases: make(devices), offers: make(devices),
 		own: make(map[netip.Addr]bool), declines: make(map[string]*declineCount), warned: make(map[netip.Addr]bool),
 		returned: make(map[device]netip.Addr),
 	}
+	if t.keep == nil {
+		t.keep = func(string) bool { return false }
+	}
+	if t.changed == nil {
+		t.changed = func() {}
+	}
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(fill{t, o.Clock})
+	}
+	return t
 }
 
 // kind returns what is asked for.
-func (q query) kind() kind {
+func (q Query) kind() kind {
 	switch {
-	case q.bits > 0:
+	case q.Bits > 0:
 		return kindPrefix
-	case len(q.subnets) > 0 && q.subnets[0].CIDR.Addr().Is4():
+	case len(q.Subnets) > 0 && q.Subnets[0].CIDR.Addr().Is4():
 		return kindV4
 	}
 	return kindV6
@@ -178,9 +200,9 @@ func (q query) kind() kind {
 
 // onLink returns the subnet of the client's link that a lies in. A delegated
 // prefix lies in where it is delegated from.
-func (q query) onLink(a netip.Addr) (*subnet, bool) {
-	for _, s := range q.subnets {
-		if s.CIDR.Contains(a) || q.bits > 0 && s.prefixes != nil && s.prefixes.contains(a) {
+func (q Query) onLink(a netip.Addr) (*Subnet, bool) {
+	for _, s := range q.Subnets {
+		if s.CIDR.Contains(a) || q.Bits > 0 && s.prefixes != nil && s.prefixes.contains(a) {
 			return s, true
 		}
 	}
@@ -189,8 +211,8 @@ func (q query) onLink(a netip.Addr) (*subnet, bool) {
 
 // insert adds an offer of a to the client. What it was offered before on the link is
 // taken back.
-func (t *table) insert(p *pool, a netip.Addr, q query) *entry {
-	e := &entry{mac: q.mac, address: a, pool: p, index: -1}
+func (t *Table) insert(p *pool, a netip.Addr, q Query) *entry {
+	e := &entry{mac: q.MAC, address: a, pool: p, index: -1}
 	for _, before := range t.offers.besides(e) {
 		t.remove(before)
 	}
@@ -204,12 +226,12 @@ func (t *table) insert(p *pool, a netip.Addr, q query) *entry {
 
 // hold keeps e for who asks for a while. In a pool that is full of offers the
 // while is short: a flood of MAC addresses that do not exist is soon over.
-func (t *table) hold(e *entry, q query) {
+func (t *Table) hold(e *entry, q Query) {
 	while := offerFor
 	if e.pool.offers > e.pool.limit/2 {
 		while = shortOffer
 	}
-	e.held, e.asker, e.leaving = q.now.Add(while).Unix(), q.association(), false
+	e.held, e.asker, e.leaving = q.Now.Add(while).Unix(), q.association(), false
 	if e.index >= 0 {
 		heap.Fix(&e.pool.ending, e.index)
 	}
@@ -217,7 +239,7 @@ func (t *table) hold(e *entry, q query) {
 
 // dropOffers forgets offers that nobody took. It looks at a few a call, one more
 // than a call can add, so that all are looked at again and again.
-func (t *table) dropOffers(now time.Time) {
+func (t *Table) dropOffers(now time.Time) {
 	for range min(4, len(t.offered)) {
 		e := t.offered[0]
 		t.offered = t.offered[1:]
@@ -232,7 +254,7 @@ func (t *table) dropOffers(now time.Time) {
 }
 
 // set makes e the lease l, and the only one of its device on its link.
-func (t *table) set(e *entry, l model.Lease) {
+func (t *Table) set(e *entry, l model.Lease) {
 	offered := e.expires == 0
 	switch {
 	case offered:
@@ -264,7 +286,7 @@ func (t *table) set(e *entry, l model.Lease) {
 }
 
 // remove forgets e.
-func (t *table) remove(e *entry) {
+func (t *Table) remove(e *entry) {
 	p := e.pool
 	delete(t.bySlot, slot{e.address, p.bits})
 	t.leases.drop(e)
@@ -283,10 +305,10 @@ func (t *table) remove(e *entry) {
 }
 
 // lease returns e as the lease that q asks for, from now on.
-func (t *table) lease(e *entry, q query) model.Lease {
-	now := q.now.Truncate(time.Second).UTC()
+func (t *Table) lease(e *entry, q Query) model.Lease {
+	now := q.Now.Truncate(time.Second).UTC()
 	l := e.lease()
-	l.ClientID, l.IAID, l.Unproven, l.Renewed = q.clientID, q.iaid, q.unproven, now
+	l.ClientID, l.IAID, l.Unproven, l.Renewed = q.ClientID, q.IAID, q.Unproven, now
 	l.Expires = now.Add(e.pool.subnet.LeaseTime)
 	if e.expires == 0 {
 		l.Since = now
@@ -326,8 +348,8 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// setOwn says which addresses this machine has on the networks.
-func (t *table) setOwn(own map[netip.Addr]bool) {
+// SetOwn says which addresses this machine has on the networks.
+func (t *Table) SetOwn(own map[netip.Addr]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.own = own
@@ -335,9 +357,9 @@ func (t *table) setOwn(own map[netip.Addr]bool) {
 }
 
 // lookAgain lets all pools look again for what is fresh.
-func (t *table) lookAgain() {
+func (t *Table) lookAgain() {
 	for _, n := range t.networks {
-		for _, s := range n.subnets {
+		for _, s := range n.Subnets {
 			for _, p := range s.pools() {
 				p.lookAgain()
 			}

@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"container/heap"
@@ -43,7 +43,7 @@ func (e *entry) free(now time.Time) bool { return max(e.expires, e.held) <= now.
 // reservations, derived addresses and leases from before the range was changed.
 // The table's lock guards it.
 type pool struct {
-	subnet *subnet
+	subnet *Subnet
 	bits   int // length of the prefixes, 0 = addresses
 	v4     bool
 
@@ -66,7 +66,7 @@ type pool struct {
 }
 
 // newPool returns a pool of what lies from first to last in steps of 2^shift.
-func newPool(s *subnet, first, last netip.Addr, bits, shift int) *pool {
+func newPool(s *Subnet, first, last netip.Addr, bits, shift int) *pool {
 	p := &pool{
 		subnet: s, bits: bits, v4: first.Is4(), ranged: true,
 		first: numberOf(first), last: numberOf(last), shift: shift, limit: maxLeases,
@@ -79,7 +79,7 @@ func newPool(s *subnet, first, last netip.Addr, bits, shift int) *pool {
 }
 
 // newOtherPool returns the pool for what lies outside s's range.
-func newOtherPool(s *subnet) *pool {
+func newOtherPool(s *Subnet) *pool {
 	return &pool{subnet: s, v4: s.CIDR.Addr().Is4(), done: true, limit: maxLeases}
 }
 

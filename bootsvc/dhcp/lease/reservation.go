@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"net/netip"
@@ -12,8 +12,8 @@ type Reservation struct {
 	Address netip.Addr
 }
 
-// setReservations replaces all reservations. Leases stay as they are.
-func (t *table) setReservations(all []Reservation) {
+// SetReservations replaces all reservations. Leases stay as they are.
+func (t *Table) SetReservations(all []Reservation) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byMAC, t.reserved = make(map[string][]Reservation, len(all)), make(map[netip.Addr]Reservation, len(all))
@@ -32,7 +32,7 @@ func (t *table) setReservations(all []Reservation) {
 
 // pickReserved finds the address that is reserved for the client on its link. It
 // stays with who holds it now until that lease ends.
-func (t *table) pickReserved(q query) *entry {
+func (t *Table) pickReserved(q Query) *entry {
 	r, s, ok := t.reservation(q)
 	if !ok {
 		return nil
@@ -40,9 +40,9 @@ func (t *table) pickReserved(q query) *entry {
 	e := t.bySlot[slot{r.Address, 0}]
 	switch {
 	case e == nil:
-	case e.mac == q.mac && !e.declined:
+	case e.mac == q.MAC && !e.declined:
 		return e
-	case t.holds(e, q.now):
+	case t.holds(e, q.Now):
 		t.warnHeld(r, e)
 		return nil
 	default:
@@ -52,7 +52,7 @@ func (t *table) pickReserved(q query) *entry {
 }
 
 // warnHeld says once that a reservation waits for a lease to end.
-func (t *table) warnHeld(r Reservation, e *entry) {
+func (t *Table) warnHeld(r Reservation, e *entry) {
 	if t.warned[r.Address] {
 		return
 	}
@@ -61,12 +61,20 @@ func (t *table) warnHeld(r Reservation, e *entry) {
 		"endpoint", r.Name, "address", r.Address, "mac", r.MAC, "holder", e.mac, "declined", e.declined, "until", time.Unix(e.expires, 0).UTC())
 }
 
+// Reserves reports whether an address is reserved for the client on its link.
+func (t *Table) Reserves(q Query) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, _, ok := t.reservation(q)
+	return ok
+}
+
 // reservation returns the client's reservation on its link.
-func (t *table) reservation(q query) (Reservation, *subnet, bool) {
-	if q.bits > 0 {
+func (t *Table) reservation(q Query) (Reservation, *Subnet, bool) {
+	if q.Bits > 0 {
 		return Reservation{}, nil, false
 	}
-	for _, r := range t.byMAC[q.mac] {
+	for _, r := range t.byMAC[q.MAC] {
 		if s, ok := q.onLink(r.Address); ok && !t.own[r.Address] && !s.special(r.Address) {
 			return r, s, true
 		}
@@ -75,7 +83,7 @@ func (t *table) reservation(q query) (Reservation, *subnet, bool) {
 }
 
 // reservedForOther reports whether a is kept for another MAC address.
-func (t *table) reservedForOther(a netip.Addr, mac string) bool {
+func (t *Table) reservedForOther(a netip.Addr, mac string) bool {
 	r, ok := t.reserved[a]
 	return ok && r.MAC != mac
 }

@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"context"
@@ -37,15 +37,15 @@ func (l *lines) Handle(_ context.Context, r slog.Record) error {
 }
 
 // committing runs the committer of a server with a store in virtual time.
-func committing(t *testing.T, store LeaseStore, log *slog.Logger, body func(s *Server)) {
+func committing(t *testing.T, store Store, log *slog.Logger, body func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := hosts()
-		cfg.Subnets[0].Range = rangeOf("192.0.2.10-192.0.2.209")
-		s := testServer(t, Options{Networks: []Network{cfg}, Store: store, Log: log})
+		subnet := hosts()
+		subnet.Range = rangeOf("192.0.2.10-192.0.2.209")
+		w := newWorld(setup{subnets: []Subnet{subnet}, store: store, Options: Options{Log: log}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { s.committer.run(ctx) })
-		body(s)
+		wg.Go(func() { w.committer.Run(ctx) })
+		body(w)
 		cancel()
 		wg.Wait()
 	})
@@ -69,27 +69,27 @@ func (o *outcomes) done(mac string) func(error) {
 }
 
 // request offers an address to a MAC address and commits it.
-func request(t *testing.T, s *Server, o *outcomes, mac string) netip.Addr {
+func request(t *testing.T, w *world, o *outcomes, mac string) netip.Addr {
 	t.Helper()
-	l, err := s.table.offer(ask(s, mac, "", time.Now()))
+	l, err := w.table.Offer(ask(w, mac, "", time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.committer.commit(l, o.done(mac))
+	w.committer.Commit(l, o.done(mac))
 	return l.Address
 }
 
 func TestAnswersAreDurable(t *testing.T) {
 	store := newMemory()
-	committing(t, store, nil, func(s *Server) {
+	committing(t, store, nil, func(w *world) {
 		store.gate = make(chan struct{})
 		var o outcomes
-		a := request(t, s, &o, mac1)
+		a := request(t, w, &o, mac1)
 		synctest.Wait()
 		if len(o.by) > 0 {
 			t.Errorf("answered before it was durable: %v", o.by)
 		}
-		if _, ok := s.table.holder(a, time.Now()); ok {
+		if _, ok := w.table.Holder(a, time.Now()); ok {
 			t.Error("held before it was durable")
 		}
 		close(store.gate)
@@ -97,7 +97,7 @@ func TestAnswersAreDurable(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{mac1: "<nil>"}, o.by); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
-		if mac, _ := s.table.holder(a, time.Now()); mac != mac1 {
+		if mac, _ := w.table.Holder(a, time.Now()); mac != mac1 {
 			t.Errorf("%s is held by %q", a, mac)
 		}
 	})
@@ -105,11 +105,11 @@ func TestAnswersAreDurable(t *testing.T) {
 
 func TestLeasesAreStoredInGroups(t *testing.T) {
 	store := newMemory()
-	committing(t, store, nil, func(s *Server) {
+	committing(t, store, nil, func(w *world) {
 		store.gate = make(chan struct{})
 		var o outcomes
 		for i := range 100 {
-			request(t, s, &o, fmt.Sprintf("02:00:00:00:01:%02x", i))
+			request(t, w, &o, fmt.Sprintf("02:00:00:00:01:%02x", i))
 			synctest.Wait()
 		}
 		close(store.gate)
@@ -123,20 +123,20 @@ func TestLeasesAreStoredInGroups(t *testing.T) {
 func TestRenewalsWhileTheStoreIsAway(t *testing.T) {
 	store := newMemory()
 	log := &lines{}
-	committing(t, store, slog.New(log), func(s *Server) {
+	committing(t, store, slog.New(log), func(w *world) {
 		var before, during, after outcomes
-		a := request(t, s, &before, mac1)
+		a := request(t, w, &before, mac1)
 		synctest.Wait()
 
 		store.fail(errAway)
 		time.Sleep(10 * time.Minute)
 		for range 3 {
-			l, state := s.table.renewal(ask(s, mac1, a.String(), time.Now()))
-			if state != renewalKnown {
-				t.Fatalf("state %d, want %d", state, renewalKnown)
+			l, state := w.table.Renewal(ask(w, mac1, a.String(), time.Now()))
+			if state != RenewalKnown {
+				t.Fatalf("state %d, want %d", state, RenewalKnown)
 			}
-			s.committer.commit(l, during.done(mac1))
-			request(t, s, &during, mac2)
+			w.committer.Commit(l, during.done(mac1))
+			request(t, w, &during, mac2)
 			synctest.Wait()
 			time.Sleep(10 * time.Second)
 		}
@@ -146,13 +146,13 @@ func TestRenewalsWhileTheStoreIsAway(t *testing.T) {
 		if len(log.all) != 1 || !strings.Contains(log.all[0], "cannot be stored") {
 			t.Errorf("said %q, want one line", log.all)
 		}
-		if holder, _ := s.table.holder(a, time.Now().Add(59*time.Minute)); holder != mac1 {
+		if holder, _ := w.table.Holder(a, time.Now().Add(59*time.Minute)); holder != mac1 {
 			t.Errorf("%s was not prolonged in memory", a)
 		}
 
 		store.fail(nil)
 		time.Sleep(2 * tendStore)
-		request(t, s, &after, mac2)
+		request(t, w, &after, mac2)
 		synctest.Wait()
 		if diff := cmp.Diff(map[string]string{mac2: "<nil>"}, after.by); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -168,17 +168,17 @@ func TestRenewalsWhileTheStoreIsAway(t *testing.T) {
 
 func TestRenewalsWhileTheStoreHangs(t *testing.T) {
 	store := newMemory()
-	committing(t, store, nil, func(s *Server) {
+	committing(t, store, nil, func(w *world) {
 		var o outcomes
-		a := request(t, s, &o, mac1)
+		a := request(t, w, &o, mac1)
 		synctest.Wait()
 		store.gate = make(chan struct{}) // for ever: calls end by their deadline
 		var during outcomes
-		request(t, s, &during, mac2)
+		request(t, w, &during, mac2)
 		synctest.Wait()
 		time.Sleep(2 * slowSave)
-		l, _ := s.table.renewal(ask(s, mac1, a.String(), time.Now()))
-		s.committer.commit(l, during.done(mac1))
+		l, _ := w.table.Renewal(ask(w, mac1, a.String(), time.Now()))
+		w.committer.Commit(l, during.done(mac1))
 		synctest.Wait()
 		if diff := cmp.Diff(map[string]string{mac1: "<nil>"}, during.by); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
@@ -189,28 +189,28 @@ func TestRenewalsWhileTheStoreHangs(t *testing.T) {
 
 func TestMovesAreStoredWhole(t *testing.T) {
 	store := newMemory()
-	committing(t, store, nil, func(s *Server) {
+	committing(t, store, nil, func(w *world) {
 		var o outcomes
-		request(t, s, &o, mac1)
+		request(t, w, &o, mac1)
 		synctest.Wait()
-		s.SetReservations([]Reservation{{MAC: mac1, Name: "bmc", Address: addr("192.0.2.250")}})
-		request(t, s, &o, mac1)
+		w.table.SetReservations([]Reservation{{MAC: mac1, Name: "bmc", Address: addr("192.0.2.250")}})
+		request(t, w, &o, mac1)
 		synctest.Wait()
 		all, _ := store.Leases(t.Context())
 		if len(all) != 1 || all[0].Address != addr("192.0.2.250") {
 			t.Errorf("stored %+v, want the new address alone", all)
 		}
-		if holder, _ := s.table.holder(addr("192.0.2.250"), time.Now()); holder != mac1 {
+		if holder, _ := w.table.Holder(addr("192.0.2.250"), time.Now()); holder != mac1 {
 			t.Errorf("%q holds the new address", holder)
 		}
 	})
 }
 
 func TestTooManyWait(t *testing.T) {
-	s := testServer(t, Options{Store: newMemory()}) // nobody runs the committer
+	w := newWorld(setup{}) // nobody runs the committer
 	var o outcomes
 	for i := range maxWaiting + 1 {
-		s.committer.commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, o.done(fmt.Sprint(i)))
+		w.committer.Commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, o.done(fmt.Sprint(i)))
 	}
 	if diff := cmp.Diff(map[string]string{fmt.Sprint(maxWaiting): errBusy.Error()}, o.by); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -220,11 +220,11 @@ func TestTooManyWait(t *testing.T) {
 func TestWhatWaitsIsStoredAtTheEnd(t *testing.T) {
 	store := newMemory()
 	var o outcomes
-	committing(t, store, nil, func(s *Server) {
+	committing(t, store, nil, func(w *world) {
 		store.gate = make(chan struct{})
-		request(t, s, &o, mac1)
+		request(t, w, &o, mac1)
 		synctest.Wait()
-		request(t, s, &o, mac2)
+		request(t, w, &o, mac2)
 		time.AfterFunc(time.Second/2, func() { close(store.gate) })
 	})
 	if len(store.leases) != 2 || len(o.by) != 2 {
@@ -243,10 +243,10 @@ func (f *forgetting) LeaseEpoch() uint64 { return f.epoch.Load() }
 func TestAStoreThatLostTheLeasesIsToldThemAgain(t *testing.T) {
 	store := &forgetting{memory: newMemory()}
 	var log lines
-	committing(t, store, slog.New(&log), func(s *Server) {
+	committing(t, store, slog.New(&log), func(w *world) {
 		var o outcomes
-		request(t, s, &o, mac1)
-		request(t, s, &o, mac2)
+		request(t, w, &o, mac1)
+		request(t, w, &o, mac2)
 		synctest.Wait()
 		clear(store.leases)
 		time.Sleep(2 * tendStore)
@@ -277,12 +277,12 @@ func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
 		"a store that is away is tried when it is due":     {waiting: 1, took: time.Second, away: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := testServer(t, Options{Store: newMemory()}) // nobody runs the committer
+			w := newWorld(setup{}) // nobody runs the committer
 			for range c.waiting {
-				s.committer.commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, func(error) {})
+				w.committer.Commit(model.Lease{Address: addr("192.0.2.10"), MAC: mac1}, func(error) {})
 			}
-			s.committer.rests, s.committer.away = t0.Add(pauseAfter(c.took)), c.away
-			if got := s.committer.gap(t0.Add(c.idle)); got != c.want {
+			w.committer.rests, w.committer.away = t0.Add(pauseAfter(c.took)), c.away
+			if got := w.committer.gap(t0.Add(c.idle)); got != c.want {
 				t.Errorf("%s, want %s", got, c.want)
 			}
 		})
@@ -292,15 +292,15 @@ func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
 // Whoever asks while the store is away leaves something that it is to forget, and any
 // number of MAC addresses can ask.
 func TestWhatTheStoreIsToForgetIsBounded(t *testing.T) {
-	s := testServer(t, Options{Store: newMemory()}) // nobody runs the committer
+	w := newWorld(setup{}) // nobody runs the committer
 	a := addr("fd00::")
 	for range maxOwed + 10 {
 		a = a.Next()
-		s.committer.owe(model.Lease{Address: a})
+		w.committer.owe(model.Lease{Address: a})
 	}
 	promised := model.Lease{Address: addr("192.0.2.10"), MAC: mac1, Expires: t0}
-	s.committer.owe(promised)
-	if n := len(s.committer.owed); n != maxOwed+1 {
+	w.committer.owe(promised)
+	if n := len(w.committer.owed); n != maxOwed+1 {
 		t.Errorf("%d are owed, want %d and the lease that was promised", n, maxOwed)
 	}
 }

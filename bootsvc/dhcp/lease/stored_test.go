@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"context"
@@ -36,49 +36,49 @@ func (u *unsure) SaveLeases(ctx context.Context, leases []model.Lease) error {
 
 func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 	for name, tc := range map[string]struct {
-		then func(t *testing.T, s *Server, o *outcomes)
+		then func(t *testing.T, w *world, o *outcomes)
 		want map[string]string // MAC address by address that is stored
 	}{
 		"a device that was to move and was not told keeps what it has": {
-			then: func(t *testing.T, s *Server, o *outcomes) {
-				s.SetReservations([]Reservation{{MAC: mac1, Name: "e", Address: addr("192.0.2.250")}})
-				request(t, s, o, mac1)
+			then: func(t *testing.T, w *world, o *outcomes) {
+				w.table.SetReservations([]Reservation{{MAC: mac1, Name: "e", Address: addr("192.0.2.250")}})
+				request(t, w, o, mac1)
 			},
 			want: map[string]string{"192.0.2.10": mac1},
 		},
 		"a device that was not told has nothing": {
-			then: func(t *testing.T, s *Server, o *outcomes) { request(t, s, o, mac2) },
+			then: func(t *testing.T, w *world, o *outcomes) { request(t, w, o, mac2) },
 			want: map[string]string{"192.0.2.10": mac1},
 		},
 		"an address that somebody else uses stays set aside": {
-			then: func(t *testing.T, s *Server, o *outcomes) {
-				l, ok := s.table.decline(ask(s, mac1, "192.0.2.10", time.Now()))
+			then: func(t *testing.T, w *world, o *outcomes) {
+				l, ok := w.table.Decline(ask(w, mac1, "192.0.2.10", time.Now()))
 				if !ok {
 					t.Fatal("it is not its own")
 				}
-				s.committer.commit(*l, o.done(mac1))
+				w.committer.Commit(*l, o.done(mac1))
 			},
 			want: map[string]string{"192.0.2.10": ""},
 		},
 		"an address that was given back is free": {
-			then: func(t *testing.T, s *Server, o *outcomes) {
-				l, ok := s.table.release(ask(s, mac1, "192.0.2.10", time.Now()))
+			then: func(t *testing.T, w *world, o *outcomes) {
+				l, ok := w.table.Release(ask(w, mac1, "192.0.2.10", time.Now()))
 				if !ok {
 					t.Fatal("it is not its own")
 				}
-				s.committer.commit(*l, o.done(mac1))
+				w.committer.Commit(*l, o.done(mac1))
 			},
 			want: map[string]string{},
 		},
 		"what made room for another is forgotten": {
-			then: func(t *testing.T, s *Server, o *outcomes) {
+			then: func(t *testing.T, w *world, o *outcomes) {
 				l := model.Lease{Network: "hosts", MAC: mac3, Address: addr("192.0.2.99"), Expires: t0}
-				if err := s.store.(*unsure).memory.SaveLeases(t.Context(), []model.Lease{l}); err != nil {
+				if err := w.store.(*unsure).memory.SaveLeases(t.Context(), []model.Lease{l}); err != nil {
 					t.Fatal(err)
 				}
 				l.Expires = time.Time{}
-				s.table.gone = append(s.table.gone, l)
-				request(t, s, o, mac2)
+				w.table.gone = append(w.table.gone, l)
+				request(t, w, o, mac2)
 			},
 			want: map[string]string{"192.0.2.10": mac1},
 		},
@@ -86,12 +86,12 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 		for took, takes := range map[string]bool{"": false, ", though it took what it was told": true} {
 			t.Run(name+took, func(t *testing.T) {
 				store := &unsure{memory: newMemory(), takes: takes}
-				committing(t, store, nil, func(s *Server) {
+				committing(t, store, nil, func(w *world) {
 					var before, then outcomes
-					request(t, s, &before, mac1)
+					request(t, w, &before, mac1)
 					synctest.Wait()
 					store.fails.Store(true)
-					tc.then(t, s, &then)
+					tc.then(t, w, &then)
 					synctest.Wait()
 					store.fails.Store(false)
 					time.Sleep(2 * tendStore)
@@ -110,14 +110,14 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 					}
 					held := map[string]string{}
 					for a, mac := range tc.want {
-						if holder, ok := s.table.holder(addr(a), time.Now()); ok || mac == "" {
+						if holder, ok := w.table.Holder(addr(a), time.Now()); ok || mac == "" {
 							held[a] = holder
 						}
 					}
 					if diff := cmp.Diff(tc.want, held); diff != "" {
 						t.Errorf("in memory: -want +got:\n%s", diff)
 					}
-					if n := len(s.table.leases[mac1]); n != strings.Count(fmt.Sprint(tc.want), mac1) {
+					if n := len(w.table.leases[mac1]); n != strings.Count(fmt.Sprint(tc.want), mac1) {
 						t.Errorf("it has %d leases in memory", n)
 					}
 				})
@@ -129,18 +129,16 @@ func TestAStoreThatFailedIsToldHowThingsAre(t *testing.T) {
 // What is forgotten to make room in memory must be forgotten by the store too, or
 // devices that come and go fill it.
 func TestTheStoreHoldsNoMoreThanMemory(t *testing.T) {
-	cfg := hosts()
-	cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd00::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
-	s := testServer(t, Options{Networks: []Network{cfg}})
-	s.networks[0].subnets[0].others.limit = 4
+	w := newWorld(setup{subnets: []Subnet{{CIDR: netip.MustParsePrefix("fd00::/64"), LeaseTime: time.Hour}}})
+	w.network.Subnets[0].others.limit = 4
 	stored, now := map[netip.Addr]bool{}, t0
 	for i := range 20 {
-		q := ask(s, fmt.Sprintf("02:00:00:00:00:%02x", i), fmt.Sprintf("fd00::%x", 16+i), now)
-		l, err := s.table.take(q)
+		q := ask(w, fmt.Sprintf("02:00:00:00:00:%02x", i), fmt.Sprintf("fd00::%x", 16+i), now)
+		l, err := w.table.Take(q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, err := s.table.prepare(l)
+		before, err := w.table.prepare(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +147,7 @@ func TestTheStoreHoldsNoMoreThanMemory(t *testing.T) {
 				delete(stored, l.Address)
 			}
 		}
-		if err := s.table.bind(l); err != nil {
+		if err := w.table.bind(l); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(time.Hour)
@@ -160,14 +158,13 @@ func TestTheStoreHoldsNoMoreThanMemory(t *testing.T) {
 }
 
 // loaded is a server that finds leases in its store.
-func loaded(t *testing.T, cfg Network, leases ...model.Lease) *Server {
-	t.Helper()
-	s := testServer(t, Options{Networks: []Network{cfg}})
+func loaded(subnet Subnet, leases ...model.Lease) *world {
+	w := newWorld(setup{subnets: []Subnet{subnet}})
 	for i := range leases {
-		leases[i].Network, leases[i].Role, leases[i].Since, leases[i].Renewed = cfg.Name, cfg.Role, t0, t0
+		leases[i].Network, leases[i].Role, leases[i].Since, leases[i].Renewed = w.network.Name, w.network.Role, t0, t0
 	}
-	s.table.load(leases, t0)
-	return s
+	w.table.Load(leases, t0)
+	return w
 }
 
 func TestLeasesOfASubnetThatIsGoneAreForgottenInTime(t *testing.T) {
@@ -180,12 +177,12 @@ func TestLeasesOfASubnetThatIsGoneAreForgottenInTime(t *testing.T) {
 		"but when they ended a month ago": {31 * 24 * time.Hour, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := loaded(t, hosts(), model.Lease{MAC: mac1, Address: addr("198.51.100.7"), Expires: t0.Add(-tc.ended)})
-			l, err := s.table.offer(ask(s, mac2, "", t0))
+			w := loaded(hosts(), model.Lease{MAC: mac1, Address: addr("198.51.100.7"), Expires: t0.Add(-tc.ended)})
+			l, err := w.table.Offer(ask(w, mac2, "", t0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			forgotten, err := s.table.prepare(l)
+			forgotten, err := w.table.prepare(l)
 			if err != nil || len(forgotten) != tc.want {
 				t.Errorf("%d are forgotten, want %d; %v", len(forgotten), tc.want, err)
 			}
@@ -194,19 +191,18 @@ func TestLeasesOfASubnetThatIsGoneAreForgottenInTime(t *testing.T) {
 }
 
 func TestWhenThereAreTooManyLeasesThoseThatEndedAreLeftOut(t *testing.T) {
-	cfg := hosts()
-	s := testServer(t, Options{Networks: []Network{cfg}})
-	s.networks[0].subnets[0].others.limit = 2
+	w := newWorld(setup{})
+	w.network.Subnets[0].others.limit = 2
 	var all []model.Lease
 	for i, left := range []time.Duration{-2 * time.Hour, -time.Hour, time.Hour, 2 * time.Hour} {
 		all = append(all, model.Lease{
-			Network: cfg.Name, MAC: fmt.Sprintf("02:00:00:00:00:%02x", i), Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}),
+			Network: w.network.Name, MAC: fmt.Sprintf("02:00:00:00:00:%02x", i), Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}),
 			Renewed: t0.Add(left - 3*time.Hour), Expires: t0.Add(left),
 		})
 	}
-	s.table.load(all, t0)
+	w.table.Load(all, t0)
 	for _, a := range []string{"192.0.2.102", "192.0.2.103"} {
-		if _, ok := s.table.holder(addr(a), t0); !ok {
+		if _, ok := w.table.Holder(addr(a), t0); !ok {
 			t.Errorf("the lease of %s, which has not ended, was left out", a)
 		}
 	}
@@ -226,23 +222,22 @@ func TestPrefixesOutliveTheirLength(t *testing.T) {
 		"once it has ended it is free for others": {63, "fd01:0:0:1::/64", true, []string{"fd01::", "fd01:0:0:2::"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := hosts()
-			cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd00::/64"), Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: tc.bits}}}
+			subnet := Subnet{CIDR: netip.MustParsePrefix("fd00::/64"), Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: tc.bits}}
 			expires := t0.Add(time.Hour)
 			if tc.ended {
 				expires = t0.Add(-time.Hour)
 			}
 			had := netip.MustParsePrefix(tc.had)
-			s := loaded(t, cfg, model.Lease{MAC: mac1, Address: had.Addr(), Bits: had.Bits(), Expires: expires})
+			w := loaded(subnet, model.Lease{MAC: mac1, Address: had.Addr(), Bits: had.Bits(), Expires: expires})
 			var got []string
 			for i := range 9 {
-				q := ask(s, fmt.Sprintf("02:00:00:00:01:%02x", i), "", t0)
-				q.bits = tc.bits
-				l, err := s.table.offer(q)
-				if errors.Is(err, errExhausted) {
+				q := ask(w, fmt.Sprintf("02:00:00:00:01:%02x", i), "", t0)
+				q.Bits = tc.bits
+				l, err := w.table.Offer(q)
+				if errors.Is(err, ErrExhausted) {
 					break
 				}
-				commitNow(t, s, l)
+				commitNow(t, w, l)
 				got = append(got, l.Address.String())
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package dhcp
+package lease
 
 import (
 	"time"
@@ -12,10 +12,10 @@ type declineCount struct {
 	count int
 }
 
-// release takes q.wish back from a client, and reports whether it was its own. The
+// Release takes q.Wish back from a client, and reports whether it was its own. The
 // lease is to be committed; it is nil while others of the client's associations hold
 // the address.
-func (t *table) release(q query) (l *model.Lease, ok bool) {
+func (t *Table) Release(q Query) (l *model.Lease, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.held(q)
@@ -25,10 +25,10 @@ func (t *table) release(q query) (l *model.Lease, ok bool) {
 	return e.giveBack(q), true
 }
 
-// decline sets q.wish aside, which a client found in use by somebody else; it returns
+// Decline sets q.Wish aside, which a client found in use by somebody else; it returns
 // what release does. A client that declines too much only gives its address back, so
 // that nobody can empty a pool.
-func (t *table) decline(q query) (l *model.Lease, ok bool) {
+func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.held(q)
@@ -38,8 +38,8 @@ func (t *table) decline(q query) (l *model.Lease, ok bool) {
 	case !t.mayDecline(q) || e.pool.declined > e.pool.limit/4:
 		return e.giveBack(q), true
 	}
-	aside := model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.now.Add(setAside), Renewed: q.now, Since: q.now, Declined: true}
-	if told := timeOf(e.expires); e.leave(q.association(), q.now) && told.After(aside.Expires) {
+	aside := model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true}
+	if told := timeOf(e.expires); e.leave(q.association(), q.Now) && told.After(aside.Expires) {
 		aside.Expires = told // another association uses it, and may until then
 	}
 	t.set(e, aside)
@@ -47,11 +47,11 @@ func (t *table) decline(q query) (l *model.Lease, ok bool) {
 	return &aside, true
 }
 
-// held returns what q.wish is leased as, if who asks holds it. What it was only
+// held returns what q.Wish is leased as, if who asks holds it. What it was only
 // offered is free again.
-func (t *table) held(q query) *entry {
-	e := t.bySlot[slot{q.wish, q.bits}]
-	if e == nil || e.mac != q.mac || e.declined || e.pool.subnet.network != q.network || !e.heldBy(q.association()) {
+func (t *Table) held(q Query) *entry {
+	e := t.bySlot[slot{q.Wish, q.Bits}]
+	if e == nil || e.mac != q.MAC || e.declined || e.pool.subnet.network != q.Network || !e.heldBy(q.association()) {
 		return nil
 	}
 	if e.expires == 0 {
@@ -63,8 +63,8 @@ func (t *table) held(q query) *entry {
 
 // giveBack returns the lease to commit when who asks leaves e, or nil when others
 // still hold it.
-func (e *entry) giveBack(q query) *model.Lease {
-	if e.leave(q.association(), q.now) {
+func (e *entry) giveBack(q Query) *model.Lease {
+	if e.leave(q.association(), q.Now) {
 		return nil
 	}
 	e.leaving = true
@@ -75,7 +75,7 @@ func (e *entry) giveBack(q query) *model.Lease {
 // remember notes what e's client gave back: nobody holds it, but a machine whose
 // firmware gave it back goes on as iPXE, which finds its address if nobody else has
 // asked for it meanwhile (RFC 2131 §4.3.4).
-func (t *table) remember(e *entry) {
+func (t *Table) remember(e *entry) {
 	if len(t.returned) >= maxReturned {
 		clear(t.returned)
 	}
@@ -83,24 +83,24 @@ func (t *table) remember(e *entry) {
 }
 
 // mayDecline counts a decline, and reports whether it is to be believed.
-func (t *table) mayDecline(q query) bool {
-	c := t.declines[q.mac]
-	if c == nil || q.now.Sub(c.since) >= setAside {
+func (t *Table) mayDecline(q Query) bool {
+	c := t.declines[q.MAC]
+	if c == nil || q.Now.Sub(c.since) >= setAside {
 		if len(t.declines) >= maxDecliners {
-			t.forgetDecliners(q.now)
+			t.forgetDecliners(q.Now)
 		}
 		if len(t.declines) >= maxDecliners {
 			return false
 		}
-		c = &declineCount{since: q.now}
-		t.declines[q.mac] = c
+		c = &declineCount{since: q.Now}
+		t.declines[q.MAC] = c
 	}
 	c.count++
 	return c.count <= maxDeclines
 }
 
 // forgetDecliners drops the counts that are over.
-func (t *table) forgetDecliners(now time.Time) {
+func (t *Table) forgetDecliners(now time.Time) {
 	for mac, c := range t.declines {
 		if now.Sub(c.since) >= setAside {
 			delete(t.declines, mac)
