@@ -1,4 +1,4 @@
-package sim_test
+package qemu_test
 
 import (
 	"bufio"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 )
 
 // The variables of the environment that make this test program a qemu: how it
@@ -98,18 +99,16 @@ func fakeCommand(command, how string) (result string, events []string, ends bool
 
 // faked is a machine of a qemu that behaves as said, and a reader of what it is
 // told.
-func faked(t *testing.T, how string, m sim.QEMUMachine) (*sim.Server, func() []string) {
+func faked(t *testing.T, how string, m qemu.Machine) (*sim.Server, func() []string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv(fakeQEMUMode, how)
 	t.Setenv(fakeQEMULog, dir+"/told")
 	m.Command = []string{os.Args[0]}
 	if m.Disks == nil {
-		m.Disks = []sim.QEMUDisk{{Bus: sim.DiskVirtio, SizeMiB: 1}}
+		m.Disks = []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 1}}
 	}
-	delays := quick()
-	delays.Settle = 30 * time.Millisecond
-	rack := start(t, sim.Options{QEMU: []sim.QEMUMachine{m}, StateDir: dir, Delays: delays})
+	rack := start(t, sim.Options{Machines: qemu.Machines{m}, StateDir: dir, Delays: sim.Delays{Settle: 30 * time.Millisecond}})
 	return rack.Servers()[0], func() []string {
 		raw, err := os.ReadFile(dir + "/told")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it has not been started yet

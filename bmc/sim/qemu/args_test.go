@@ -1,15 +1,17 @@
-package sim
+package qemu
 
 import (
 	"strings"
 	"testing"
 
+	"ingot/bmc/sim"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func TestTheCommandLineOfQEMU(t *testing.T) {
-	files := qemuFiles{console: "/s/a,b.log", disks: []string{"/s/0.img", "/s/1.img", "/s/2.img"}, code: "/o/CODE.fd", vars: "/s/vars.fd"}
-	card := identityCard{
+	files := files{console: "/s/a,b.log", disks: []string{"/s/0.img", "/s/1.img", "/s/2.img"}, code: "/o/CODE.fd", vars: "/s/vars.fd"}
+	card := card{
 		uuid: "4c4c4544-0011-2233-8044-b4c04f565931", manufacturer: "Dell, Inc.", product: "R750", sku: "K1", serial: "S1",
 		macs: []string{"02:00:00:00:00:01", "02:00:00:00:00:02"}, diskSerials: []string{"D0", "D1", "D2"},
 	}
@@ -27,36 +29,36 @@ func TestTheCommandLineOfQEMU(t *testing.T) {
 		"-drive if=pflash,format=raw,unit=1,file=/s/vars.fd",
 	}
 	file0 := "-blockdev driver=file,discard=unmap,node-name=file0,filename=/s/0.img"
-	network := []BootSource{BootFromNetwork, BootFromDisk}
-	disk := []BootSource{BootFromDisk}
+	network := []sim.BootSource{sim.BootFromNetwork, sim.BootFromDisk}
+	disk := []sim.BootSource{sim.BootFromDisk}
 	tests := []struct {
 		name     string
-		machine  QEMUMachine
-		order    []BootSource
+		machine  Machine
+		order    []sim.BootSource
 		httpOnly bool
 		want     []string
 	}{
-		{"the zero value boots its disk alone", QEMUMachine{}, disk, false, append(common("512"),
+		{"the zero value boots its disk alone", Machine{}, disk, false, append(common("512"),
 			"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1")},
-		{"a BIOS boots the network by its option ROM, then the disk", QEMUMachine{Taps: []string{"tap0"}}, network, false, append(common("512"),
+		{"a BIOS boots the network by its option ROM, then the disk", Machine{Taps: []string{"tap0"}}, network, false, append(common("512"),
 			"-machine pc -boot strict=on",
 			"-netdev tap,id=net0,ifname=tap0,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,bootindex=1",
 			file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=2")},
-		{"a NIC that is not booted from has no place in the order", QEMUMachine{Taps: []string{""}}, disk, false, append(common("512"),
+		{"a NIC that is not booted from has no place in the order", Machine{Taps: []string{""}}, disk, false, append(common("512"),
 			"-machine pc -boot strict=on", "-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01",
 			file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1")},
-		{"UEFI boots by a client of its own", QEMUMachine{Firmware: FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a", "b"}, Disks: []QEMUDisk{}}, network, false,
+		{"UEFI boots by a client of its own", Machine{Firmware: FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a", "b"}, Disks: []Disk{}}, network, false,
 			append(append(common("1024"), ovmf...),
 				"-netdev tap,id=net0,ifname=a,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,romfile=,bootindex=1",
 				"-netdev tap,id=net1,ifname=b,script=no,downscript=no -device virtio-net-pci,id=nic1,mac=02:00:00:00:00:02,netdev=net1,romfile=,bootindex=2")},
-		{"UEFI without PXE", QEMUMachine{Firmware: FirmwareUEFIHTTP, Taps: []string{""}, Disks: []QEMUDisk{}}, network, true,
+		{"UEFI without PXE", Machine{Firmware: FirmwareUEFIHTTP, Taps: []string{""}, Disks: []Disk{}}, network, true,
 			append(append(common("512"), ovmf...),
 				"-fw_cfg name=opt/org.tianocore/IPv4PXESupport,string=no -fw_cfg name=opt/org.tianocore/IPv6PXESupport,string=no",
 				"-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,romfile=,bootindex=1")},
-		{"UEFI with the option ROM", QEMUMachine{Firmware: FirmwareUEFI, Taps: []string{""}, Disks: []QEMUDisk{}, OptionROM: true}, network, false,
+		{"UEFI with the option ROM", Machine{Firmware: FirmwareUEFI, Taps: []string{""}, Disks: []Disk{}, OptionROM: true}, network, false,
 			append(append(common("512"), ovmf...), "-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,bootindex=1")},
-		{"disks of all kinds, and more arguments", QEMUMachine{
-			Disks:     []QEMUDisk{{DiskVirtio, 1}, {DiskSATA, 1}, {DiskNVMe, 1}},
+		{"disks of all kinds, and more arguments", Machine{
+			Disks:     []Disk{{DiskVirtio, 1}, {DiskSATA, 1}, {DiskNVMe, 1}},
 			ExtraArgs: []string{"-msg", "timestamp=on"},
 		}, disk, false, append(common("512"),
 			"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1",
@@ -79,11 +81,11 @@ func TestTheCommandLineOfQEMU(t *testing.T) {
 func TestThePlacesInTheBootOrder(t *testing.T) {
 	tests := []struct {
 		name  string
-		order []BootSource
+		order []sim.BootSource
 		want  []bootIndex
 	}{
-		{"network, then disks", []BootSource{BootFromNetwork, BootFromDisk}, []bootIndex{{"nic0", 1}, {"nic1", 2}, {"disk0", 3}, {"disk1", 4}}},
-		{"disks alone", []BootSource{BootFromDisk}, []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", 1}, {"disk1", 2}}},
+		{"network, then disks", []sim.BootSource{sim.BootFromNetwork, sim.BootFromDisk}, []bootIndex{{"nic0", 1}, {"nic1", 2}, {"disk0", 3}, {"disk1", 4}}},
+		{"disks alone", []sim.BootSource{sim.BootFromDisk}, []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", 1}, {"disk1", 2}}},
 		{"nothing", nil, []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", -1}, {"disk1", -1}}},
 	}
 	for _, tt := range tests {
@@ -107,19 +109,19 @@ func TestWhatABMCShowsOfAMachineOfQEMU(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.firmware), func(t *testing.T) {
-			m := QEMUMachine{Firmware: tt.firmware, Taps: []string{"", ""}, Disks: []QEMUDisk{{DiskSATA, 10}, {DiskNVMe, 20}, {DiskSATA, 30}, {DiskVirtio, 40}}}
-			b := m.withDefaults().build(personalities["generic"])
-			if diff := cmp.Diff([][]string{tt.targets, tt.modes}, [][]string{b.targets, b.modes}); diff != "" {
+			m := Machine{Firmware: tt.firmware, Taps: []string{"", ""}, Disks: []Disk{{DiskSATA, 10}, {DiskNVMe, 20}, {DiskSATA, 30}, {DiskVirtio, 40}}}
+			b := m.withDefaults().build([]string{"None", "Pxe", "UefiHttp", "Hdd", "Cd", "Usb", "BiosSetup"})
+			if diff := cmp.Diff([][]string{tt.targets, tt.modes}, [][]string{b.Targets, b.Modes}); diff != "" {
 				t.Errorf("targets and modes (-want +got):\n%s", diff)
 			}
 			var disks []string
-			for _, d := range b.hardware.disks {
-				disks = append(disks, d.name)
+			for _, d := range b.Hardware.Drives {
+				disks = append(disks, d.Name)
 			}
 			if diff := cmp.Diff([]string{"sda", "nvme0n1", "sdb", "vda"}, disks); diff != "" {
 				t.Errorf("disks (-want +got):\n%s", diff)
 			}
-			if b.nics != 2 || b.hardware.dimmBytes != 512<<20 || b.hardware.disks[3].bytes != 40<<20 {
+			if b.NICs != 2 || b.Hardware.DIMMBytes != 512<<20 || b.Hardware.Drives[3].Bytes != 40<<20 {
 				t.Errorf("got %+v", b)
 			}
 		})

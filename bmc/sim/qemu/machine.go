@@ -1,6 +1,7 @@
-package sim
+package qemu
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,18 +12,19 @@ import (
 	"regexp"
 	"slices"
 
+	"ingot/bmc/sim"
 	"ingot/model"
 )
 
-// QEMUMachine is what one machine of qemu is made of. The zero value is a PC with
+// Machine is what one virtual machine is made of. The zero value is a PC with
 // a BIOS, 512 MiB of memory, one blank disk and no network. Its UUID, serial
 // numbers and MAC addresses are the server's. It has one processor, which qemu
 // emulates: KVM is never used.
-type QEMUMachine struct {
+type Machine struct {
 	Firmware  Firmware // FirmwareBIOS when empty
 	MemoryMiB int      // 512 when 0
 	// Disks are raw files, blank at first; one of DefaultDisk when nil.
-	Disks []QEMUDisk
+	Disks []Disk
 	// Taps are the tap interfaces that the NICs are plugged into, one each, in the
 	// network namespace of this process. "" is a NIC without a cable.
 	Taps []string
@@ -39,7 +41,7 @@ type QEMUMachine struct {
 	ExtraArgs []string
 }
 
-// Firmware is what a machine of qemu starts with.
+// Firmware is what a machine starts with.
 type Firmware string
 
 // The kinds of firmware.
@@ -67,21 +69,21 @@ const (
 // DiskBuses are all buses of disks.
 func DiskBuses() []DiskBus { return []DiskBus{DiskVirtio, DiskSATA, DiskNVMe} }
 
-// QEMUDisk is one disk of a machine of qemu.
-type QEMUDisk struct {
+// Disk is one disk of a machine.
+type Disk struct {
 	Bus     DiskBus
 	SizeMiB int64
 }
 
 // DefaultDisk is what a machine has that is not told otherwise. The file is
 // sparse: what is not written takes no room.
-var DefaultDisk = QEMUDisk{Bus: DiskVirtio, SizeMiB: 4096}
+var DefaultDisk = Disk{Bus: DiskVirtio, SizeMiB: 4096}
 
 // DefaultOVMFDir is where Debian's package ovmf puts the firmware.
 const DefaultOVMFDir = "/usr/share/OVMF"
 
-// qemuProgram is the emulator, of Debian's package qemu-system-x86.
-const qemuProgram = "qemu-system-x86_64"
+// program is the emulator, of Debian's package qemu-system-x86.
+const program = "qemu-system-x86_64"
 
 // Bounds of a machine.
 const (
@@ -96,19 +98,23 @@ const (
 var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,15}$`)
 
 // withDefaults returns m with what was left out filled in.
-func (m QEMUMachine) withDefaults() QEMUMachine {
-	m.Firmware = orDefault(m.Firmware, FirmwareBIOS)
-	m.MemoryMiB = orDefault(m.MemoryMiB, 512)
-	m.OVMFDir = orDefault(m.OVMFDir, DefaultOVMFDir)
+func (m Machine) withDefaults() Machine {
+	m.Firmware = cmp.Or(m.Firmware, FirmwareBIOS)
+	m.MemoryMiB = cmp.Or(m.MemoryMiB, 512)
+	m.OVMFDir = cmp.Or(m.OVMFDir, DefaultOVMFDir)
 	if m.Disks == nil {
-		m.Disks = []QEMUDisk{DefaultDisk}
+		m.Disks = []Disk{DefaultDisk}
 	}
 	return m
 }
 
-// checkQEMU says what is wrong with the machines, of which there have to be as
-// many as servers, and what they lack on this computer.
-func checkQEMU(machines []QEMUMachine, servers int) error {
+// Machines are the machines of a rack, one for each server, in the order of
+// Rack.Servers. They implement sim.Machines.
+type Machines []Machine
+
+// Check says what is wrong with the machines, of which there have to be as many as
+// servers, and what they lack on this computer.
+func (machines Machines) Check(servers int) error {
 	if len(machines) != servers {
 		return fmt.Errorf("%d machines of qemu for %d servers: one is needed for each", len(machines), servers)
 	}
@@ -123,9 +129,18 @@ func checkQEMU(machines []QEMUMachine, servers int) error {
 	return errors.Join(errs...)
 }
 
+// Make makes the i-th machine, and its disks if they are not there yet.
+func (machines Machines) Make(c *sim.Chassis, i int) (sim.Machine, sim.Build, error) {
+	v, err := newVM(c, machines[i])
+	if err != nil {
+		return nil, sim.Build{}, err
+	}
+	return v, v.spec.build(c.BootTargets()), nil
+}
+
 // validate says what is wrong with m, whose defaults are filled in, wherever it
 // is to run.
-func (m QEMUMachine) validate() error {
+func (m Machine) validate() error {
 	var errs []error
 	if !slices.Contains(Firmwares(), m.Firmware) {
 		errs = append(errs, fmt.Errorf("firmware %q: there are %v", m.Firmware, Firmwares()))
@@ -152,12 +167,12 @@ func (m QEMUMachine) validate() error {
 
 // present says which programs and files are missing on this computer, and what
 // package has them.
-func (m QEMUMachine) present() error {
+func (m Machine) present() error {
 	var errs []error
 	if _, err := exec.LookPath(m.command()[0]); err != nil {
 		err = fmt.Errorf("%s is not to be found: %w", m.command()[0], err)
 		if len(m.Command) == 0 {
-			err = fmt.Errorf("%s is not installed: apt-get install qemu-system-x86", qemuProgram)
+			err = fmt.Errorf("%s is not installed: apt-get install qemu-system-x86", program)
 		}
 		errs = append(errs, err)
 	}
@@ -168,15 +183,15 @@ func (m QEMUMachine) present() error {
 	return errors.Join(errs...)
 }
 
-func (m QEMUMachine) command() []string {
+func (m Machine) command() []string {
 	if len(m.Command) == 0 {
-		return []string{qemuProgram}
+		return []string{program}
 	}
 	return m.Command
 }
 
 // ovmf finds the UEFI firmware: its code, and the variables as it is delivered.
-func (m QEMUMachine) ovmf() (code, vars string, err error) {
+func (m Machine) ovmf() (code, vars string, err error) {
 	for _, size := range []string{"_4M", ""} {
 		code = filepath.Join(m.OVMFDir, "OVMF_CODE"+size+".fd")
 		vars = filepath.Join(m.OVMFDir, "OVMF_VARS"+size+".fd")
@@ -193,7 +208,7 @@ func isFile(path string) bool {
 }
 
 // plug says which taps cannot be used, or are in use by a machine before.
-func (m QEMUMachine) plug(plugged map[string]bool) error {
+func (m Machine) plug(plugged map[string]bool) error {
 	var errs []error
 	for _, tap := range m.Taps {
 		switch {
@@ -237,20 +252,20 @@ func isSysfsOurs() bool {
 }
 
 // build is what the BMC shows of the machine.
-func (m QEMUMachine) build(k *personality) build {
-	b := build{nics: len(m.Taps), modes: []string{"UEFI"}, byDHCP: true, hardware: &hardware{
-		cpuVendor: "QEMU", cpuID: "AuthenticAMD", cpuModel: "QEMU TCG CPU version 2.5+",
-		sockets: 1, cores: 1, singleThreaded: true,
-		dimms: 1, dimmBytes: int64(m.MemoryMiB) << 20, dimmVendor: "QEMU", dimmPart: "RAM",
-		nicVendor: "Red Hat, Inc.", nicModel: "Virtio network device", nicPCI: [2]string{"1af4", "1000"}, nicMbps: 10000,
-		disks: m.inventory(),
+func (m Machine) build(targets []string) sim.Build {
+	b := sim.Build{NICs: len(m.Taps), Modes: []string{"UEFI"}, ByDHCP: true, Hardware: &sim.Hardware{
+		CPUVendor: "QEMU", CPUID: "AuthenticAMD", CPUModel: "QEMU TCG CPU version 2.5+",
+		Sockets: 1, Cores: 1, SingleThreaded: true,
+		DIMMs: 1, DIMMBytes: int64(m.MemoryMiB) << 20, DIMMVendor: "QEMU", DIMMPart: "RAM",
+		NICVendor: "Red Hat, Inc.", NICModel: "Virtio network device", NICPCI: [2]string{"1af4", "1000"}, NICMbps: 10000,
+		Drives: m.inventory(),
 	}}
 	if m.Firmware == FirmwareBIOS {
-		b.modes = []string{"Legacy"}
+		b.Modes = []string{"Legacy"}
 	}
-	for _, target := range k.bootTargets {
+	for _, target := range targets {
 		if m.Firmware.boots(target) {
-			b.targets = append(b.targets, target)
+			b.Targets = append(b.Targets, target)
 		}
 	}
 	return b
@@ -270,13 +285,13 @@ func (f Firmware) boots(target string) bool {
 }
 
 // inventory are the disks under the names that Linux gives them.
-func (m QEMUMachine) inventory() []disk {
-	kinds := map[DiskBus]disk{
-		DiskVirtio: {name: "vd%c", vendor: "QEMU", model: "Virtio block device", protocol: "PCIe", media: "HDD"},
-		DiskSATA:   {name: "sd%c", vendor: "ATA", model: "QEMU HARDDISK", protocol: "SATA", media: "SSD"},
-		DiskNVMe:   {name: "nvme%dn1", vendor: "QEMU", model: "QEMU NVMe Ctrl", protocol: "NVMe", media: "SSD"},
+func (m Machine) inventory() []sim.Drive {
+	kinds := map[DiskBus]sim.Drive{
+		DiskVirtio: {Name: "vd%c", Vendor: "QEMU", Model: "Virtio block device", Protocol: "PCIe", Media: "HDD"},
+		DiskSATA:   {Name: "sd%c", Vendor: "ATA", Model: "QEMU HARDDISK", Protocol: "SATA", Media: "SSD"},
+		DiskNVMe:   {Name: "nvme%dn1", Vendor: "QEMU", Model: "QEMU NVMe Ctrl", Protocol: "NVMe", Media: "SSD"},
 	}
-	var disks []disk
+	var drives []sim.Drive
 	seen := make(map[DiskBus]int)
 	for _, d := range m.Disks {
 		kind, n := kinds[d.Bus], seen[d.Bus]
@@ -284,8 +299,8 @@ func (m QEMUMachine) inventory() []disk {
 		if d.Bus != DiskNVMe {
 			n += 'a'
 		}
-		kind.name, kind.bytes = fmt.Sprintf(kind.name, n), uint64(d.SizeMiB)<<20
-		disks = append(disks, kind)
+		kind.Name, kind.Bytes = fmt.Sprintf(kind.Name, n), uint64(d.SizeMiB)<<20
+		drives = append(drives, kind)
 	}
-	return disks
+	return drives
 }

@@ -1,4 +1,4 @@
-package sim_test
+package qemu_test
 
 import (
 	"fmt"
@@ -15,18 +15,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 	"ingot/model"
 )
 
 // oneNIC is a machine that can be told to boot the network.
-var oneNIC = sim.QEMUMachine{Taps: []string{""}}
+var oneNIC = qemu.Machine{Taps: []string{""}}
 
 // override patches the boot override.
 func override(t *testing.T, s *sim.Server, enabled, target string) {
 	t.Helper()
-	a := dial(t, s.BMC()).do("PATCH", s.URI(), fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":%q,"BootSourceOverrideTarget":%q}}`, enabled, target))
-	if a.status != http.StatusOK {
-		t.Fatalf("override: %d %v", a.status, a.body)
+	status, body := redfish(t, s, http.MethodPatch, s.URI(), fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":%q,"BootSourceOverrideTarget":%q}}`, enabled, target))
+	if status != http.StatusOK {
+		t.Fatalf("override: %d %v", status, body)
 	}
 }
 
@@ -121,7 +122,7 @@ func TestAnIgnoredOverrideIsUsedUp(t *testing.T) {
 }
 
 func TestHTTPBootTakesAnotherProcessWithoutLossOfPower(t *testing.T) {
-	s, told := faked(t, guestDeaf, sim.QEMUMachine{Firmware: sim.FirmwareUEFI, OVMFDir: ovmf(t), Taps: []string{""}})
+	s, told := faked(t, guestDeaf, qemu.Machine{Firmware: qemu.FirmwareUEFI, OVMFDir: ovmf(t), Taps: []string{""}})
 	reset(t, s, "On")
 	powered(t, s, model.PowerOn)
 	override(t, s, "Once", "UefiHttp")
@@ -148,7 +149,7 @@ func ovmf(t *testing.T) string {
 }
 
 func TestUEFIVariablesAreThoseOfTheFactoryAtEachPowerOn(t *testing.T) {
-	s, _ := faked(t, guestDeaf, sim.QEMUMachine{Firmware: sim.FirmwareUEFI, OVMFDir: ovmf(t)})
+	s, _ := faked(t, guestDeaf, qemu.Machine{Firmware: qemu.FirmwareUEFI, OVMFDir: ovmf(t)})
 	vars := strings.TrimSuffix(s.Console(), "console.log") + "vars.fd"
 	for range 2 {
 		reset(t, s, "On")
@@ -192,7 +193,7 @@ func TestWhatTheGuestMakesOfThePowerButton(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, told := faked(t, tt.guest, sim.QEMUMachine{})
+			s, told := faked(t, tt.guest, qemu.Machine{})
 			reset(t, s, "On")
 			eventually(t, "the firmware has started", func() bool { return places(told()) == "disk0:1" })
 			if tt.fault != "" {
@@ -210,7 +211,7 @@ func TestWhatTheGuestMakesOfThePowerButton(t *testing.T) {
 }
 
 func TestAQEMUThatDoesNotStartLeavesTheMachineOff(t *testing.T) {
-	s, _ := faked(t, noTap, sim.QEMUMachine{})
+	s, _ := faked(t, noTap, qemu.Machine{})
 	reset(t, s, "On")
 	eventually(t, "it is off again", func() bool { return s.Power() == model.PowerOff && said(s, "qemu does not start") })
 	const why = "qemu: could not configure /dev/net/tun (tap0): Device or resource busy (a tap interface serves one machine at a time)"
@@ -220,21 +221,21 @@ func TestAQEMUThatDoesNotStartLeavesTheMachineOff(t *testing.T) {
 }
 
 func TestAQEMUThatDoesNotQuitIsKilled(t *testing.T) {
-	s, _ := faked(t, neverQuits, sim.QEMUMachine{})
+	s, _ := faked(t, neverQuits, qemu.Machine{})
 	reset(t, s, "On")
 	powered(t, s, model.PowerOn)
 	reset(t, s, "ForceOff")
 	if s.Power() != model.PowerPoweringOff {
 		t.Errorf("it says %s while qemu is there", s.Power())
 	}
-	if a := dial(t, s.BMC()).do("POST", s.URI()+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`); a.status != http.StatusConflict {
-		t.Errorf("On meanwhile: %d", a.status)
+	if status, _ := askReset(t, s, "On"); status != http.StatusConflict {
+		t.Errorf("On meanwhile: %d", status)
 	}
 	powered(t, s, model.PowerOff)
 }
 
 func TestAPowerFailureTakesTheProcessAlong(t *testing.T) {
-	s, told := faked(t, guestDeaf, sim.QEMUMachine{})
+	s, told := faked(t, guestDeaf, qemu.Machine{})
 	reset(t, s, "On")
 	powered(t, s, model.PowerOn)
 	s.PowerCut()
@@ -255,7 +256,7 @@ func TestAPowerFailureTakesTheProcessAlong(t *testing.T) {
 }
 
 func TestFaultsOfPretendedMachinesAreRefused(t *testing.T) {
-	s, _ := faked(t, guestDeaf, sim.QEMUMachine{})
+	s, _ := faked(t, guestDeaf, qemu.Machine{})
 	for _, f := range sim.Faults() {
 		err := s.SetFault(f)
 		pretended := slices.Contains([]sim.Fault{
@@ -274,10 +275,11 @@ func TestFaultsOfPretendedMachinesAreRefused(t *testing.T) {
 	}
 }
 
+const httpOnce = `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp"}}`
+
 func TestTheInventoryIsThatOfTheMachine(t *testing.T) {
-	s, _ := faked(t, guestDeaf, sim.QEMUMachine{Taps: []string{"", ""}, MemoryMiB: 768, Disks: []sim.QEMUDisk{{Bus: sim.DiskNVMe, SizeMiB: 3}}})
-	c := dial(t, s.BMC())
-	system := c.get(s.URI())
+	s, _ := faked(t, guestDeaf, qemu.Machine{Taps: []string{"", ""}, MemoryMiB: 768, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 3}}})
+	system := get(t, s, s.URI())
 	if got := system["MemorySummary"].(map[string]any)["TotalSystemMemoryGiB"]; got != 0.75 {
 		t.Errorf("memory %v", got)
 	}
@@ -286,33 +288,33 @@ func TestTheInventoryIsThatOfTheMachine(t *testing.T) {
 		t.Errorf("processors %v", cpus)
 	}
 	for i := range 2 {
-		nic := c.get(fmt.Sprintf("%s/EthernetInterfaces/NIC%d", s.URI(), i+1))
+		nic := get(t, s, fmt.Sprintf("%s/EthernetInterfaces/NIC%d", s.URI(), i+1))
 		if nic["MACAddress"] != strings.ToUpper(s.MAC(i)) {
 			t.Errorf("NIC %d: %v", i, nic)
 		}
 	}
-	if n := c.get(s.URI() + "/EthernetInterfaces")["Members@odata.count"]; n != 2.0 {
+	if n := get(t, s, s.URI()+"/EthernetInterfaces")["Members@odata.count"]; n != 2.0 {
 		t.Errorf("%v NICs", n)
 	}
-	drive := c.get(s.URI() + "/Storage/1/Drives/Disk1")
+	drive := get(t, s, s.URI()+"/Storage/1/Drives/Disk1")
 	if drive["CapacityBytes"] != float64(3<<20) || drive["Protocol"] != "NVMe" {
 		t.Errorf("drive %v", drive)
 	}
-	if a := c.do("PATCH", s.URI(), networkOnce); a.status != http.StatusBadRequest {
-		t.Errorf("a BIOS takes UEFI HTTP boot: %d", a.status)
+	if status, _ := redfish(t, s, http.MethodPatch, s.URI(), httpOnce); status != http.StatusBadRequest {
+		t.Errorf("a BIOS takes UEFI HTTP boot: %d", status)
 	}
-	if a := c.do("PATCH", s.URI(), `{"Boot":{"HttpBootUri":"http://192.0.2.1/x.efi"}}`); a.status != http.StatusBadRequest {
-		t.Errorf("it takes a URL that the firmware does not follow: %d", a.status)
+	if status, _ := redfish(t, s, http.MethodPatch, s.URI(), `{"Boot":{"HttpBootUri":"http://192.0.2.1/x.efi"}}`); status != http.StatusBadRequest {
+		t.Errorf("it takes a URL that the firmware does not follow: %d", status)
 	}
 }
 
 func TestDisksOutliveTheRackThatHasAFolderForThem(t *testing.T) {
 	dir := t.TempDir()
-	machine := func(mib int64) sim.QEMUMachine {
-		return sim.QEMUMachine{Command: []string{os.Args[0]}, Disks: []sim.QEMUDisk{{Bus: sim.DiskVirtio, SizeMiB: mib}}}
+	machine := func(mib int64) qemu.Machine {
+		return qemu.Machine{Command: []string{os.Args[0]}, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: mib}}}
 	}
 	rackOf := func(dir string, mib int64) (*sim.Rack, error) {
-		return sim.New(sim.Options{StateDir: dir, QEMU: []sim.QEMUMachine{machine(mib)}})
+		return sim.New(sim.Options{StateDir: dir, Machines: qemu.Machines{machine(mib)}})
 	}
 	rack, err := rackOf(dir, 1)
 	if err != nil {
@@ -352,24 +354,24 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 	here := []string{os.Args[0]}
 	for _, tt := range []struct {
 		name    string
-		machine sim.QEMUMachine
+		machine qemu.Machine
 		want    string
 	}{
-		{"no such firmware", sim.QEMUMachine{Command: here, Firmware: "coreboot"}, `firmware "coreboot": there are [bios uefi uefi-http]`},
-		{"no firmware there", sim.QEMUMachine{Command: here, Firmware: sim.FirmwareUEFI, OVMFDir: "/nowhere"}, "apt-get install ovmf"},
-		{"no such program", sim.QEMUMachine{Command: []string{"/nowhere/qemu"}}, "/nowhere/qemu is not to be found"},
-		{"too little memory", sim.QEMUMachine{Command: here, MemoryMiB: 1}, "1 MiB of memory: 16 to"},
-		{"no such bus", sim.QEMUMachine{Command: here, Disks: []sim.QEMUDisk{{Bus: "floppy", SizeMiB: 1}}}, `disk on "floppy": there are [virtio sata nvme]`},
-		{"a disk of nothing", sim.QEMUMachine{Command: here, Disks: []sim.QEMUDisk{{Bus: sim.DiskNVMe}}}, "disk of 0 MiB"},
-		{"too many disks", sim.QEMUMachine{Command: here, Disks: slices.Repeat([]sim.QEMUDisk{sim.DefaultDisk}, 7)}, "at most 6"},
-		{"too many NICs", sim.QEMUMachine{Command: here, Taps: make([]string, 9)}, "at most 8"},
-		{"arguments in a tap's name", sim.QEMUMachine{Command: here, Taps: []string{"tap0,script=/x"}}, "no name of an interface"},
-		{"two NICs on a tap", sim.QEMUMachine{Command: here, Taps: []string{"tap0", "tap0"}}, "one NIC can be plugged into it"},
-		{"no such tap", sim.QEMUMachine{Taps: []string{"ingot-nowhere"}}, "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap"},
-		{"an interface that is no tap", sim.QEMUMachine{Taps: []string{"lo"}}, "tap lo: that interface is no tap"},
+		{"no such firmware", qemu.Machine{Command: here, Firmware: "coreboot"}, `firmware "coreboot": there are [bios uefi uefi-http]`},
+		{"no firmware there", qemu.Machine{Command: here, Firmware: qemu.FirmwareUEFI, OVMFDir: "/nowhere"}, "apt-get install ovmf"},
+		{"no such program", qemu.Machine{Command: []string{"/nowhere/qemu"}}, "/nowhere/qemu is not to be found"},
+		{"too little memory", qemu.Machine{Command: here, MemoryMiB: 1}, "1 MiB of memory: 16 to"},
+		{"no such bus", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: "floppy", SizeMiB: 1}}}, `disk on "floppy": there are [virtio sata nvme]`},
+		{"a disk of nothing", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe}}}, "disk of 0 MiB"},
+		{"too many disks", qemu.Machine{Command: here, Disks: slices.Repeat([]qemu.Disk{qemu.DefaultDisk}, 7)}, "at most 6"},
+		{"too many NICs", qemu.Machine{Command: here, Taps: make([]string, 9)}, "at most 8"},
+		{"arguments in a tap's name", qemu.Machine{Command: here, Taps: []string{"tap0,script=/x"}}, "no name of an interface"},
+		{"two NICs on a tap", qemu.Machine{Command: here, Taps: []string{"tap0", "tap0"}}, "one NIC can be plugged into it"},
+		{"no such tap", qemu.Machine{Taps: []string{"ingot-nowhere"}}, "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap"},
+		{"an interface that is no tap", qemu.Machine{Taps: []string{"lo"}}, "tap lo: that interface is no tap"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			rack, err := sim.New(sim.Options{QEMU: []sim.QEMUMachine{tt.machine}, StateDir: t.TempDir()})
+			rack, err := sim.New(sim.Options{Machines: qemu.Machines{tt.machine}, StateDir: t.TempDir()})
 			if err == nil {
 				rack.Close()
 			}
@@ -380,11 +382,11 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 	}
 	t.Run("without qemu", func(t *testing.T) {
 		t.Setenv("PATH", "")
-		if _, err := sim.New(sim.Options{QEMU: []sim.QEMUMachine{{}}}); err == nil || !strings.Contains(err.Error(), "apt-get install qemu-system-x86") {
+		if _, err := sim.New(sim.Options{Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "apt-get install qemu-system-x86") {
 			t.Errorf("error %v", err)
 		}
 	})
-	if _, err := sim.New(sim.Options{BMCs: 2, QEMU: []sim.QEMUMachine{{}}}); err == nil || !strings.Contains(err.Error(), "1 machines of qemu for 2 servers") {
+	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 machines of qemu for 2 servers") {
 		t.Errorf("too few machines: %v", err)
 	}
 }
@@ -396,13 +398,12 @@ func TestARealMachineBehindABMC(t *testing.T) {
 	}
 	rack := start(t, sim.Options{
 		StateDir: t.TempDir(),
-		QEMU:     []sim.QEMUMachine{{MemoryMiB: 64, Taps: []string{""}, Disks: []sim.QEMUDisk{{Bus: sim.DiskVirtio, SizeMiB: 16}}}},
+		Machines: qemu.Machines{{MemoryMiB: 64, Taps: []string{""}, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 16}}}},
 	})
 	s := rack.Servers()[0]
-	c := dial(t, s.BMC())
 	shows := func(want string) {
 		t.Helper()
-		eventually(t, "the BMC shows "+want, func() bool { return c.get(s.URI())["PowerState"] == want })
+		eventually(t, "the BMC shows "+want, func() bool { return get(t, s, s.URI())["PowerState"] == want })
 	}
 	boots := 0
 	console := func(words string) { // of the boot that is under way
@@ -415,7 +416,8 @@ func TestARealMachineBehindABMC(t *testing.T) {
 		boots = strings.Count(string(mustRead(t, s.Console())), "SeaBIOS (version")
 	}
 
-	bootOnce(t, s)
+	override(t, s, "Once", "Pxe")
+	reset(t, s, "On")
 	shows("On")
 	console("iPXE initialising devices")
 	if enabled, _, _ := s.Override(); enabled != "Disabled" {

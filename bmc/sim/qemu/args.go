@@ -1,21 +1,23 @@
-package sim
+package qemu
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"ingot/bmc/sim"
 )
 
-// qemuFiles are the files of one machine, and what it is called inside.
-type qemuFiles struct {
+// files are the files of one machine, and what it is called inside.
+type files struct {
 	console string   // what the firmware and the system write to the serial port
 	disks   []string // raw
 	code    string   // UEFI firmware, "" with a BIOS
 	vars    string   // its variables, a fresh copy for each start
 }
 
-// identityCard is what tells one machine from the others.
-type identityCard struct {
+// card is what tells one machine from the others.
+type card struct {
 	uuid         string
 	manufacturer string
 	product      string
@@ -31,7 +33,7 @@ const monitorFD = 3
 
 // args is the command line of qemu for a boot from the given sources. The machine
 // does not start before it is told to.
-func (m QEMUMachine) args(f qemuFiles, id identityCard, order []BootSource, httpOnly bool) []string {
+func (m Machine) args(f files, id card, order []sim.BootSource, httpOnly bool) []string {
 	args := []string{
 		"-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", strconv.Itoa(m.MemoryMiB),
 		"-S", "-nodefaults", "-nographic",
@@ -50,7 +52,7 @@ func (m QEMUMachine) args(f qemuFiles, id identityCard, order []BootSource, http
 	return append(args, m.ExtraArgs...)
 }
 
-func (m QEMUMachine) firmwareArgs(f qemuFiles, httpOnly bool) []string {
+func (m Machine) firmwareArgs(f files, httpOnly bool) []string {
 	if !m.Firmware.uefi() {
 		// Without strict SeaBIOS tries what has no boot index after what has one.
 		return []string{"-machine", "pc", "-boot", "strict=on"}
@@ -68,7 +70,7 @@ func (m QEMUMachine) firmwareArgs(f qemuFiles, httpOnly bool) []string {
 	return args
 }
 
-func (m QEMUMachine) nicArgs(i int, mac string, at []bootIndex) []string {
+func (m Machine) nicArgs(i int, mac string, at []bootIndex) []string {
 	id := nicID(i)
 	device := "virtio-net-pci,id=" + id + ",mac=" + mac
 	var args []string
@@ -82,7 +84,7 @@ func (m QEMUMachine) nicArgs(i int, mac string, at []bootIndex) []string {
 	return append(args, "-device", device+bootIndexOption(at, id))
 }
 
-func (m QEMUMachine) diskArgs(i int, file, serial string, at []bootIndex) []string {
+func (m Machine) diskArgs(i int, file, serial string, at []bootIndex) []string {
 	n, id := strconv.Itoa(i), diskID(i)
 	args := []string{"-blockdev", "driver=file,discard=unmap,node-name=file" + n + "," + options("filename", file)}
 	device := map[DiskBus]string{
@@ -116,19 +118,19 @@ type bootIndex struct {
 }
 
 // bootIndexes are the places of all devices for a boot from the given sources.
-func bootIndexes(order []BootSource, nics, disks int) []bootIndex {
+func bootIndexes(order []sim.BootSource, nics, disks int) []bootIndex {
 	place := make(map[string]int)
 	for _, source := range order {
 		switch source {
-		case BootFromNetwork:
+		case sim.BootFromNetwork:
 			for i := range nics {
 				place[nicID(i)] = len(place) + 1
 			}
-		case BootFromDisk:
+		case sim.BootFromDisk:
 			for i := range disks {
 				place[diskID(i)] = len(place) + 1
 			}
-		case BootFromNothing:
+		case sim.BootFromNothing:
 		}
 	}
 	var all []bootIndex

@@ -1,4 +1,4 @@
-package sim
+package qemu
 
 import (
 	"context"
@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"ingot/bmc/sim"
 	"ingot/model"
 )
 
@@ -17,18 +18,17 @@ import (
 // of the machine begins a new one.
 const maxConsole = 16 << 20
 
-// qemu is a machine that qemu emulates: a process while it is on. A life is that
-// of a process; resets happen within it. It implements machine.
-type qemu struct {
-	*Server
-	spec   QEMUMachine
-	files  qemuFiles
+// vm is a machine that qemu emulates: a process while it is on. A life is that of a
+// process; resets happen within it. It implements sim.Machine and sim.Virtual.
+type vm struct {
+	*sim.Chassis
+	spec   Machine
+	files  files
 	slot   chan struct{} // taken by the process that has the disks and taps
 	orders chan order    // to the process that runs
 
-	// These are guarded by the server's mu.
-	again bool // once the guest has shut down, it is switched on
-	pid   int  // of the process, 0 without one
+	again bool         // once the guest has shut down, it is switched on; the server's lock guards it
+	pid   atomic.Int64 // of the process, 0 without one
 }
 
 // order is what the BMC wants of a running machine.
@@ -46,29 +46,25 @@ const (
 	shutDown  = "shut down"
 )
 
-// newQEMU makes the machine of s, and its disks if they are not there yet.
-func newQEMU(s *Server, spec QEMUMachine) (*qemu, error) {
-	q := &qemu{Server: s, spec: spec.withDefaults(), slot: make(chan struct{}, 1), orders: make(chan order, 8)}
-	q.files.console = q.path("console.log")
-	if q.spec.Firmware.uefi() {
-		code, _, err := q.spec.ovmf()
+// newVM makes the machine of a chassis, and its disks if they are not there yet.
+func newVM(c *sim.Chassis, spec Machine) (*vm, error) {
+	v := &vm{Chassis: c, spec: spec.withDefaults(), slot: make(chan struct{}, 1), orders: make(chan order, 8)}
+	v.files.console = v.File("console.log")
+	if v.spec.Firmware.uefi() {
+		code, _, err := v.spec.ovmf()
 		if err != nil {
 			return nil, err
 		}
-		q.files.code, q.files.vars = code, q.path("vars.fd")
+		v.files.code, v.files.vars = code, v.File("vars.fd")
 	}
-	for i, d := range q.spec.Disks {
-		path := q.path(fmt.Sprintf("disk%d.img", i))
+	for i, d := range v.spec.Disks {
+		path := v.File(fmt.Sprintf("disk%d.img", i))
 		if err := makeDisk(path, d.SizeMiB<<20); err != nil {
 			return nil, err
 		}
-		q.files.disks = append(q.files.disks, path)
+		v.files.disks = append(v.files.disks, path)
 	}
-	return q, nil
-}
-
-func (q *qemu) path(what string) string {
-	return filepath.Join(q.rack().dir, "server-"+string(q.name)+"-"+what)
+	return v, nil
 }
 
 // makeDisk makes a blank disk of size bytes unless there is one.
@@ -91,135 +87,128 @@ func makeDisk(path string, size int64) error {
 	return nil
 }
 
-// change implements machine.
-func (q *qemu) change(do transition) {
-	if do != transNothing {
-		q.again = do == transReboot
+// Change implements sim.Machine.
+func (v *vm) Change(do sim.Transition) {
+	if do != sim.TransitionNone {
+		v.again = do == sim.TransitionReboot
 	}
 	switch do {
-	case transNothing:
-	case transOn:
-		q.switchOn(q.powerUp)
-	case transShutdown, transReboot: // the guest decides what becomes of that
-		q.order(orderPress)
-	case transOff:
-		q.switchOff()
-	case transRestart:
-		q.logRestart("restarted by force")
-		q.order(orderReset)
-	case transCycle:
-		q.darken("power cycled")
-		q.switchOn(q.powerUp)
+	case sim.TransitionNone:
+	case sim.TransitionOn:
+		v.SwitchOn(v.powerUp)
+	case sim.TransitionShutdown, sim.TransitionReboot: // the guest decides what becomes of that
+		v.order(orderPress)
+	case sim.TransitionOff:
+		v.switchOff()
+	case sim.TransitionRestart:
+		v.Restarted("restarted by force")
+		v.order(orderReset)
+	case sim.TransitionCycle:
+		v.Darken("power cycled")
+		v.SwitchOn(v.powerUp)
 	}
 }
 
-// switchOff ends the process; the machine is off once that is gone. The caller
-// holds mu.
-func (q *qemu) switchOff() {
-	if q.stop == nil { // it was not even begun
-		q.darken(forcedOff)
+// switchOff ends the process; the machine is off once that is gone. The server
+// is locked.
+func (v *vm) switchOff() {
+	if !v.Begun() {
+		v.Darken(forcedOff)
 		return
 	}
-	q.setPower(model.PowerPoweringOff)
-	q.stop()
+	v.SetPower(model.PowerPoweringOff)
+	v.Stop()
 }
 
-// reordered implements machine.
-func (q *qemu) reordered() {
-	if q.power == model.PowerOn || q.power == model.PowerPaused {
-		q.order(orderReorder)
+// Reordered implements sim.Machine.
+func (v *vm) Reordered() {
+	if p := v.Power(); p == model.PowerOn || p == model.PowerPaused {
+		v.order(orderReorder)
 	}
 }
 
 // order hands an order to the process. It never waits: a machine that has so many
 // left to carry out loses the next one.
-func (q *qemu) order(o order) {
+func (v *vm) order(o order) {
 	select {
-	case q.orders <- o:
+	case v.orders <- o:
 	default:
-		q.note("qemu is too busy to " + string(o))
+		v.Note("qemu is too busy to " + string(o))
 	}
 }
 
-// adopt implements machine.
-func (q *qemu) adopt(string) error {
+// Adopt implements sim.Machine.
+func (v *vm) Adopt(string) error {
 	return errors.New("a machine of qemu cannot be found running: put a system on its disk and switch it on")
 }
 
-// suffers implements machine.
-func (q *qemu) suffers(f Fault) error {
-	if slices.Contains(pretendedFaults, f) {
-		return fmt.Errorf("fault %s is one of pretended machines: what a machine of qemu runs is real, as %s is", f, q.name)
+// Suffers implements sim.Machine.
+func (v *vm) Suffers(f sim.Fault) error {
+	if f.OfPretended() {
+		return fmt.Errorf("fault %s is one of pretended machines: what a machine of qemu runs is real, as %s is", f, v.Server().Name())
 	}
 	return nil
 }
 
 // httpOnly reports whether the firmware is to leave PXE out if it starts now; the
-// caller holds mu.
-func (q *qemu) httpOnly() bool {
-	wanted := q.override.Enabled != "Disabled" && q.override.Target == string(model.BootUEFIHTTP) && !q.faults.has(FaultOverrideIgnored)
-	return q.spec.Firmware == FirmwareUEFIHTTP || q.spec.Firmware.uefi() && wanted
+// server is locked.
+func (v *vm) httpOnly() bool {
+	return v.spec.Firmware == FirmwareUEFIHTTP || v.spec.Firmware.uefi() && v.WantsHTTP()
 }
 
 // powerUp is a life that begins in darkness.
-func (q *qemu) powerUp(ctx context.Context, life uint64) {
+func (v *vm) powerUp(ctx context.Context, life uint64) {
 	why := forcedOff
-	if sleep(ctx, q.delays().PowerOn) {
-		why = q.run(ctx, life)
+	if sleep(ctx, v.Delays().PowerOn) {
+		why = v.run(ctx, life)
 	}
-	q.over(life, why)
+	v.over(life, why)
 }
 
 // replace is a life that begins with another process and without loss of power:
 // qemu cannot be told while it runs to leave out PXE.
-func (q *qemu) replace(ctx context.Context, life uint64) { q.over(life, q.run(ctx, life)) }
+func (v *vm) replace(ctx context.Context, life uint64) { v.over(life, v.run(ctx, life)) }
 
 // over notes that a life has ended in darkness, unless another has begun.
-func (q *qemu) over(life uint64, why string) {
-	q.during(life, func() {
-		q.darken(why)
-		if q.again && why == shutDown {
-			q.change(transOn)
+func (v *vm) over(life uint64, why string) {
+	v.During(life, func() {
+		v.Darken(why)
+		if v.again && why == shutDown {
+			v.Change(sim.TransitionOn)
 		}
 	})
 }
 
 // run is qemu from its start to its end, and returns why it ended. There is one
 // process at a time, for a disk and a tap serve no two.
-func (q *qemu) run(ctx context.Context, life uint64) (why string) {
+func (v *vm) run(ctx context.Context, life uint64) (why string) {
 	select {
-	case q.slot <- struct{}{}:
-		defer func() { <-q.slot }()
+	case v.slot <- struct{}{}:
+		defer func() { <-v.slot }()
 	case <-ctx.Done():
 		return forcedOff
 	}
-	r := &running{qemu: q, life: life}
+	r := &running{vm: v, life: life}
 	if err := r.launch(ctx); err != nil {
 		if ctx.Err() != nil {
 			return forcedOff
 		}
-		q.rack().opts.Log.Warn("qemu does not start", "server", string(q.name), "err", err)
-		q.fail(life, err.Error())
+		v.Log().Warn("qemu does not start", "server", string(v.Server().Name()), "err", err)
+		v.fail(life, err.Error())
 		return "qemu does not start: " + err.Error()
 	}
-	defer q.setPID(0)
+	defer v.pid.Store(0)
 	defer r.p.stop()
 	return r.attend(ctx)
 }
 
-func (q *qemu) setPID(pid int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.pid = pid
-}
-
-func (q *qemu) fail(life uint64, why string) {
-	q.during(life, func() { q.conclude(OutcomeFailed, why) })
+func (v *vm) fail(life uint64, why string) {
+	v.During(life, func() { v.Conclude(sim.OutcomeFailed, why) })
 }
 
 // running is a life of a machine while qemu runs.
 type running struct {
-	*qemu
+	*vm
 	life uint64
 	p    *process
 
@@ -253,35 +242,35 @@ func (r *running) launch(ctx context.Context) error {
 // firstBoot has the firmware look at the override, and returns what qemu is to be
 // started with. Orders that came before are carried out by that.
 func (r *running) firstBoot() (args []string, ok bool) {
-	ok = r.during(r.life, func() {
+	ok = r.During(r.life, func() {
 		for len(r.orders) > 0 {
 			<-r.orders
 		}
-		r.httpOnly = r.qemu.httpOnly()
-		args = r.spec.args(r.files, r.card(), r.startBoot(), r.httpOnly)
+		r.httpOnly = r.vm.httpOnly()
+		args = r.spec.args(r.files, r.card(), r.StartBoot(), r.httpOnly)
 	})
 	return args, ok
 }
 
 // card is what the machine is called.
-func (q *qemu) card() identityCard {
-	k := q.rack().kind
-	card := identityCard{uuid: q.uuid, manufacturer: k.manufacturer, product: q.model, sku: k.sku, serial: q.serial}
-	for i := range q.spec.Taps {
-		card.macs = append(card.macs, q.MAC(i))
+func (v *vm) card() card {
+	s := v.Server()
+	c := card{uuid: s.UUID(), manufacturer: v.Manufacturer(), product: v.Product(), sku: v.SKU(), serial: s.SerialNumber()}
+	for i := range v.spec.Taps {
+		c.macs = append(c.macs, s.MAC(i))
 	}
-	for i := range q.spec.Disks {
-		card.diskSerials = append(card.diskSerials, q.diskSerial(i))
+	for i := range v.spec.Disks {
+		c.diskSerials = append(c.diskSerials, v.DiskSerial(i))
 	}
-	return card
+	return c
 }
 
 // freshFiles gives the firmware the variables that it was delivered with, for it
 // would keep an order of its own in the old ones, and marks the start in the
 // console log.
-func (q *qemu) freshFiles() error {
-	if q.files.vars != "" {
-		_, delivered, err := q.spec.ovmf()
+func (v *vm) freshFiles() error {
+	if v.files.vars != "" {
+		_, delivered, err := v.spec.ovmf()
 		if err != nil {
 			return err
 		}
@@ -289,11 +278,11 @@ func (q *qemu) freshFiles() error {
 		if err != nil {
 			return fmt.Errorf("UEFI variables: %w", err)
 		}
-		if err := os.WriteFile(q.files.vars, vars, 0o600); err != nil {
+		if err := os.WriteFile(v.files.vars, vars, 0o600); err != nil {
 			return fmt.Errorf("UEFI variables: %w", err)
 		}
 	}
-	return markConsole(q.files.console, time.Now())
+	return markConsole(v.files.console, time.Now())
 }
 
 // markConsole adds a line to a console log, or begins a new one if it is long.
@@ -332,9 +321,9 @@ func (r *running) letGo(ctx context.Context) error {
 	if status != "running" {
 		return fmt.Errorf("qemu is %s after its start", status)
 	}
-	r.during(r.life, func() {
-		r.system, r.progress, r.pid = systemGuest, progressFirmware, r.p.cmd.Process.Pid
-		r.setPower(model.PowerOn)
+	r.During(r.life, func() {
+		r.pid.Store(int64(r.p.cmd.Process.Pid))
+		r.StartGuest()
 	})
 	return nil
 }
@@ -366,14 +355,14 @@ func (r *running) ended() string {
 		r.hear(<-r.p.monitor.events)
 	}
 	if r.p.err == nil && r.shutdown == "guest-shutdown" {
-		r.during(r.life, func() { r.conclude(OutcomeEnded, "") })
+		r.During(r.life, func() { r.Conclude(sim.OutcomeEnded, "") })
 		return shutDown
 	}
 	why := "qemu died: " + r.p.death()
 	if r.shutdown != "" {
 		why += " (" + r.shutdown + ")"
 	}
-	r.rack().opts.Log.Warn("qemu died", "server", string(r.name), "err", why)
+	r.Log().Warn("qemu died", "server", string(r.Server().Name()), "err", why)
 	r.fail(r.life, why)
 	return why
 }
@@ -400,13 +389,13 @@ func (r *running) complain(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errMonitorGone) {
 		return
 	}
-	r.during(r.life, func() { r.note("qemu: " + err.Error()) })
+	r.During(r.life, func() { r.Note("qemu: " + err.Error()) })
 }
 
 // reorder tells the firmware what to boot from when it starts next.
 func (r *running) reorder(ctx context.Context) {
-	var order []BootSource
-	if !r.during(r.life, func() { order = r.bootOrder() }) {
+	var order []sim.BootSource
+	if !r.During(r.life, func() { order = r.BootOrder() }) {
 		return
 	}
 	r.complain(ctx, r.p.monitor.setBootIndexes(ctx, bootIndexes(order, len(r.spec.Taps), len(r.spec.Disks))))
@@ -440,11 +429,11 @@ func (r *running) hear(e monitorEvent) {
 	case "SHUTDOWN":
 		r.shutdown = e.reason
 	case "STOP": // qemu pauses a machine whose disk cannot be written
-		r.during(r.life, func() { r.setPower(model.PowerPaused) })
+		r.During(r.life, func() { r.SetPower(model.PowerPaused) })
 	case "RESUME":
-		r.during(r.life, func() {
-			if r.power == model.PowerPaused {
-				r.setPower(model.PowerOn)
+		r.During(r.life, func() {
+			if r.Power() == model.PowerPaused {
+				r.SetPower(model.PowerOn)
 			}
 		})
 	}
@@ -457,50 +446,44 @@ func (r *running) restarted(byGuest bool) {
 		return
 	}
 	r.settle()
-	r.during(r.life, func() {
+	r.During(r.life, func() {
 		if byGuest {
-			r.cause = cause{by: CauseSystem}
-			r.logRestart("restarted by its system")
-			r.conclude(OutcomeEnded, "")
+			r.RestartedItself("restarted by its system")
+			r.Conclude(sim.OutcomeEnded, "")
 		}
-		r.conclude(OutcomeCut, "")
-		if r.qemu.httpOnly() != r.httpOnly {
-			r.begin(r.replace)
+		r.Conclude(sim.OutcomeCut, "")
+		if r.vm.httpOnly() != r.httpOnly {
+			r.Begin(r.replace)
 			return
 		}
-		r.startBoot()
+		r.StartBoot()
 	})
 }
 
 // settle waits for the firmware before the order of the next boot is set: it reads
 // the order of this one again when it resets the machine.
-func (r *running) settle() { r.settled = time.After(r.delays().Settle) }
+func (r *running) settle() { r.settled = time.After(r.Delays().Settle) }
 
-// Console is where a machine of qemu writes what its serial port says, "" of a
-// pretended one. Without Options.StateDir the file is gone when the rack is.
-func (s *Server) Console() string {
-	if q, ok := s.machine.(*qemu); ok {
-		return q.files.console
-	}
-	return ""
-}
+// Console implements sim.Virtual.
+func (v *vm) Console() string { return v.files.console }
 
-// DiskFiles are the raw disks of a machine of qemu, in the order of its Disks. They
-// may be read and written while the machine is off.
-func (s *Server) DiskFiles() []string {
-	if q, ok := s.machine.(*qemu); ok {
-		return slices.Clone(q.files.disks)
-	}
-	return nil
-}
+// DiskFiles implements sim.Virtual.
+func (v *vm) DiskFiles() []string { return slices.Clone(v.files.disks) }
 
-// PID is the process of a machine of qemu that is on, 0 of others.
-func (s *Server) PID() int {
-	q, ok := s.machine.(*qemu)
-	if !ok {
-		return 0
+// PID implements sim.Virtual.
+func (v *vm) PID() int { return int(v.pid.Load()) }
+
+// sleep waits for d and reports false when ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return q.pid
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
 }
