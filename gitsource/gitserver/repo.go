@@ -1,4 +1,4 @@
-package gittest
+package gitserver
 
 import (
 	"bufio"
@@ -18,14 +18,6 @@ import (
 
 // Branch is the branch that Commit, Remove and ForcePush write to.
 const Branch = "main"
-
-// TB is what NewRepo needs of a *testing.T.
-type TB interface {
-	Helper()
-	TempDir() string
-	Fatal(args ...any)
-	Cleanup(fn func())
-}
 
 // Repo is a bare repository on disk.
 type Repo struct {
@@ -61,16 +53,6 @@ func New(dir, name string) (*Repo, error) {
 		}
 	}
 	return r, nil
-}
-
-// NewRepo is New for tests, in a directory of the test's own.
-func NewRepo(t TB) *Repo {
-	t.Helper()
-	r, err := New(t.TempDir(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
 }
 
 // URL returns the file URL of the repository.
