@@ -144,12 +144,13 @@ func (d *nodeDecoder) checkMACAddresses(value string) {
 	var known []string
 	for _, text := range list {
 		text = strings.TrimSpace(text)
-		mac, err := CanonicalMAC(text)
+		m, ok := ParseMAC(text)
+		mac := m.String()
 		switch {
-		case err != nil:
+		case !ok:
 			d.bad(AnnotationMACAddresses, "found "+show(text)+", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas")
 			return
-		case !isStationMAC(mac):
+		case !m.IsStation():
 			d.bad(AnnotationMACAddresses, "found "+show(text)+", want the address of one device")
 			return
 		case slices.Contains(known, mac):

@@ -3,7 +3,6 @@ package model
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -116,23 +115,16 @@ func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 		}
 		return
 	}
-	canonical, err := CanonicalMAC(*mac)
+	m, ok := ParseMAC(*mac)
 	switch {
-	case err != nil:
-		d.bad(name, err.Error())
-	case !isStationMAC(canonical):
+	case !ok:
+		d.bad(name, notMAC(*mac))
+	case !m.IsStation():
 		d.bad(name, "found "+show(*mac)+", want the address of one device")
 	default:
-		*mac = canonical
+		*mac = m.String()
 	}
 }
-
-// isStationMAC reports whether a canonical MAC address can be one device's.
-func isStationMAC(mac string) bool { return mac != "00:00:00:00:00:00" && !isGroupMAC(mac) }
-
-// isGroupMAC reports whether a canonical MAC address stands for many devices
-// (IEEE 802, the lowest bit of the first octet).
-func isGroupMAC(mac string) bool { return strings.IndexByte("13579bdf", mac[1]) >= 0 }
 
 func (d *nodeDecoder) ip(name string, ip *string) {
 	if !d.required(name, *ip) {

@@ -95,10 +95,16 @@ func TestCheckRefuses(t *testing.T) {
 			s.CIDR = netip.MustParsePrefix("fd00::/96")
 			*s = Subnet{CIDR: s.CIDR, Derive: DeriveStateless}
 		}), "[0].subnets[0].derive", "/80 or larger"},
-		"delegation of IPv4":                   {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
-		"delegation from nowhere":              {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
-		"delegation of too much":               {subnet(func(s *Subnet) { v6(s); s.Delegate = lease.Delegation{From: netip.MustParsePrefix("fd01::/48"), Bits: 40} }), "[0].subnets[0].delegate.bits", "shorter than"},
-		"delegation from the subnet":           {subnet(func(s *Subnet) { v6(s); s.Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00::/48"), Bits: 64} }), "[0].subnets[0].delegate.from", "overlaps"},
+		"delegation of IPv4":      {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
+		"delegation from nowhere": {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
+		"delegation of too much": {subnet(func(s *Subnet) {
+			v6(s)
+			s.Delegate = lease.Delegation{From: netip.MustParsePrefix("fd01::/48"), Bits: 40}
+		}), "[0].subnets[0].delegate.bits", "shorter than"},
+		"delegation from the subnet": {subnet(func(s *Subnet) {
+			v6(s)
+			s.Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00::/48"), Bits: 64}
+		}), "[0].subnets[0].delegate.from", "overlaps"},
 		"subnets that overlap across networks": {second(func(n *Network) { n.Subnets[0].CIDR = netip.MustParsePrefix("192.0.2.128/25") }), "[1].subnets[0].cidr", "overlaps 192.0.2.0/24 of dhcp[0].subnets[0].cidr"},
 		"subnets that overlap in a network": {network(func(n *Network) {
 			n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("192.0.0.0/16")})

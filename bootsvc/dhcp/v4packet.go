@@ -3,7 +3,6 @@ package dhcp
 import (
 	"bytes"
 	"encoding/hex"
-	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -57,10 +56,9 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 		return packet4{}, drop4Malformed
 	}
 	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
-	if !validMAC(p.ClientHWAddr) {
+	if p.mac = clientMAC(p.ClientHWAddr); p.mac == "" {
 		return p, drop4Hardware
 	}
-	p.mac = p.ClientHWAddr.String()
 	switch {
 	case p.kind == dhcpv4.MessageTypeNone:
 		return p, drop4BOOTP
@@ -78,11 +76,6 @@ func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now tim
 		n.server.heard.On(p.mac, p.relay.port)
 	}
 	return p, drop
-}
-
-// validMAC reports whether mac is an Ethernet address that a client can have.
-func validMAC(mac net.HardwareAddr) bool {
-	return len(mac) == 6 && mac[0]&1 == 0 && slices.ContainsFunc(mac, func(b byte) bool { return b != 0 })
 }
 
 // route4 refuses packets that are not from a link that n serves: an answer to

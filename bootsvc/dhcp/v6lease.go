@@ -237,13 +237,10 @@ func derive(rule Derivation, link netip.Addr, mac string) (netip.Addr, bool) {
 		next := link.Next()
 		return next, next.IsValid()
 	case DeriveStateless:
-		digits, err := hex.DecodeString(mac[0:2] + mac[3:5] + mac[6:8] + mac[9:11] + mac[12:14] + mac[15:17])
-		if err != nil {
-			return netip.Addr{}, false
-		}
+		m, ok := model.ParseMAC(mac)
 		b := link.As16()
-		copy(b[10:], digits)
-		return netip.AddrFrom16(b), true
+		copy(b[10:], m[:])
+		return netip.AddrFrom16(b), ok
 	case DeriveNone:
 	}
 	return netip.Addr{}, false
