@@ -20,7 +20,7 @@ type Chassis struct{ s *Server }
 // Server is the server that the machine is of.
 func (c *Chassis) Server() *Server { return c.s }
 
-// Manufacturer, Product and SKU are what the machine shows of its make.
+// Manufacturer is who the machine says that it is made by.
 func (c *Chassis) Manufacturer() string { return c.s.rack().kind.manufacturer }
 
 // Product is the model of the machine.

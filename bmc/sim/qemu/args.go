@@ -37,7 +37,8 @@ func (m Machine) args(f files, id card, order []sim.BootSource, httpOnly bool) [
 	args := []string{
 		"-accel", "tcg", "-cpu", "max", "-smp", "1", "-m", strconv.Itoa(m.MemoryMiB),
 		"-S", "-nodefaults", "-nographic",
-		"-uuid", id.uuid, "-smbios", "type=1," + options("manufacturer", id.manufacturer, "product", id.product, "serial", id.serial, "sku", id.sku),
+		"-uuid", id.uuid, "-smbios",
+		"type=1," + options("manufacturer", id.manufacturer, "product", id.product, "serial", id.serial, "sku", id.sku),
 		"-chardev", "socket,id=monitor,fd=" + strconv.Itoa(monitorFD), "-mon", "chardev=monitor,mode=control",
 		"-chardev", "file,id=console,append=on," + options("path", f.console), "-serial", "chardev:console",
 	}

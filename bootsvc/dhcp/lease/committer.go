@@ -89,7 +89,10 @@ func tell(all []answer) {
 
 // NewCommitter returns a committer of what t decides. reg may be nil.
 func NewCommitter(store Store, t *Table, reg prometheus.Registerer, log *slog.Logger) *Committer {
-	c := &Committer{store: store, table: t, metrics: newCommitMetrics(reg), log: log, wake: make(chan struct{}, 1), owed: make(map[slot]model.Lease)}
+	c := &Committer{
+		store: store, table: t, metrics: newCommitMetrics(reg), log: log,
+		wake: make(chan struct{}, 1), owed: make(map[slot]model.Lease),
+	}
 	if s, ok := store.(losable); ok {
 		c.epoch = s.LeaseEpoch() // before the leases are read: a loss from then on is seen
 	}

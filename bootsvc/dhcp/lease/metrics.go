@@ -72,9 +72,12 @@ type fill struct {
 }
 
 var (
-	poolSize = prometheus.NewDesc("ingot_dhcp_pool_size", "Addresses in the range of a subnet.", []string{"network", "subnet"}, nil)
-	poolUsed = prometheus.NewDesc("ingot_dhcp_pool_used", "Addresses of the range that are leased, set aside or reserved.", []string{"network", "subnet"}, nil)
-	leases   = prometheus.NewDesc("ingot_dhcp_leases", "Leases that have not ended, by network and kind (IPv4, IPv6, prefix).", []string{"network", "kind"}, nil)
+	poolSize = prometheus.NewDesc("ingot_dhcp_pool_size",
+		"Addresses in the range of a subnet.", []string{"network", "subnet"}, nil)
+	poolUsed = prometheus.NewDesc("ingot_dhcp_pool_used",
+		"Addresses of the range that are leased, set aside or reserved.", []string{"network", "subnet"}, nil)
+	leases = prometheus.NewDesc("ingot_dhcp_leases",
+		"Leases that have not ended, by network and kind (IPv4, IPv6, prefix).", []string{"network", "kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -8,18 +8,18 @@ import (
 type RenewalState int
 
 const (
-	// RenewalOutside: it lies in none of the client's subnets.
+	// RenewalOutside means that it lies in none of the client's subnets.
 	RenewalOutside RenewalState = iota
-	// RenewalUnknown: it lies in a subnet of the client's, but is none that we give.
+	// RenewalUnknown means that it lies in a subnet of the client's, but is none that we give.
 	RenewalUnknown
-	// RenewalTaken: somebody else has it, or it is reserved for somebody else.
+	// RenewalTaken means that somebody else has it, or it is reserved for somebody else.
 	RenewalTaken
-	// RenewalElsewhere: this client has, or is to have, another address.
+	// RenewalElsewhere means that this client has, or is to have, another address.
 	RenewalElsewhere
-	// RenewalFree: nobody has it, so this client may; it is held for it now. So
-	// addresses survive a lost store.
+	// RenewalFree means that nobody has it, so this client may; it is held for it
+	// now. So addresses survive a lost store.
 	RenewalFree
-	// RenewalKnown: it is this client's.
+	// RenewalKnown means that it is this client's.
 	RenewalKnown
 )
 
