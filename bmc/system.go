@@ -128,14 +128,11 @@ func usableUUID(uuid string) (canonical, problem string) {
 	if uuid == "" {
 		return "", "has no UUID"
 	}
-	if !model.UsableUUID(uuid) {
+	u, ok := model.ParseUUID(uuid)
+	if !ok || !u.IsUsable() {
 		return "", fmt.Sprintf("has the UUID %q, which does not tell it from others", printable(uuid, 64))
 	}
-	canonical, err := model.CanonicalUUID(uuid)
-	if err != nil {
-		return "", err.Error()
-	}
-	return canonical, ""
+	return u.String(), ""
 }
 
 // asError returns the *Error in err, or nil.

@@ -13,7 +13,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -55,7 +55,7 @@ func olderFleet(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	repo, err := gittest.New(w.dir, "fleet")
+	repo, err := gitserver.New(w.dir, "fleet")
 	if err != nil {
 		return err
 	}

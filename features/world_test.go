@@ -23,7 +23,7 @@ import (
 	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -67,7 +67,7 @@ type world struct {
 	firmware []func()   // what asks DHCP when a machine asks for its boot script
 	sessions int        // that a BMC keeps, 0 = the usual number
 	racked   chan error // what the rack's Run returns
-	repo     *gittest.Repo
+	repo     *gitserver.Repo
 	remote   string // the repository's URL, as Ingot is told
 	auth     string // how Ingot gets in there, as configuration
 	images   *ociserver.Registry
@@ -167,7 +167,7 @@ func (w *world) furnish() (err error) {
 	if w.dir, err = os.MkdirTemp("", "ingot-feature-"); err != nil {
 		return err
 	}
-	if w.repo, err = gittest.New(w.dir, "fleet"); err != nil {
+	if w.repo, err = gitserver.New(w.dir, "fleet"); err != nil {
 		return err
 	}
 	if err = ledger.Watch(w.repo.Dir); err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -184,12 +184,12 @@ func TestAnotherSource(t *testing.T) {
 			Absent: []string{"ServerClaim default/db: SourceChanged", changed[0]},
 		}},
 		"another URL takes nothing away": {func(w *watch) {
-			other := gittest.NewRepo(w.T)
+			other := newRepo(w.T)
 			ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
 			w.opts.URL = other.URL()
 		}, seen{Claims: all, Absent: changed}},
 		"another URL takes nothing away on another machine": {func(w *watch) {
-			other := gittest.NewRepo(w.T)
+			other := newRepo(w.T)
 			ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
 			w.opts.URL, w.opts.Dir = other.URL(), filepath.Join(w.TempDir(), "git")
 		}, seen{Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"}}},
@@ -275,7 +275,7 @@ func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	posts := 0
-	server := serveHTTP(t, w.repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, w.repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
 				if posts++; posts == 2 { // the first is for the head
@@ -307,7 +307,7 @@ func TestAServerInTroubleIsAskedForThePastAgain(t *testing.T) {
 }
 
 // grow adds n commits to the branch that change no manifest.
-func grow(t *testing.T, repo *gittest.Repo, n int) {
+func grow(t *testing.T, repo *gitserver.Repo, n int) {
 	t.Helper()
 	var in bytes.Buffer
 	from := "from " + repo.Head("main") + "\n"
@@ -329,7 +329,7 @@ func TestDescentIsFoundFarBack(t *testing.T) {
 			if _, err := w.repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
 				t.Fatal(err)
 			}
-			w.opts.URL = serveHTTP(t, w.repo, gittest.HTTPOptions{}).URL
+			w.opts.URL = serveHTTP(t, w.repo, gitserver.HTTPOptions{}).URL
 			w.s = newSource(t, w.opts)
 			put(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "b")})(w)
 			w.look()

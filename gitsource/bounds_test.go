@@ -9,7 +9,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"ingot/gitsource/gittest"
 	"ingot/model"
 )
 
@@ -96,7 +95,7 @@ func TestTheNewestApprovalsAreKept(t *testing.T) {
 }
 
 func TestAnApprovalThatIsNoTokenIsNotKept(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "x\n\nIngot-Approve: "+strings.Repeat("x", maxToken+1)+"\nIngot-Approve: "+strings.Repeat("y", maxToken)))
 	s := newSource(t, testOptions(t, repo.URL()))
 	if got := mustSync(t, s).Approvals; len(got) != 1 || got[0] != strings.Repeat("y", maxToken) {
@@ -105,7 +104,7 @@ func TestAnApprovalThatIsNoTokenIsNotKept(t *testing.T) {
 }
 
 func TestTheStateRemembersTheNewestRevisions(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
 	opts := testOptions(t, repo.URL())
 	s := newSource(t, opts)

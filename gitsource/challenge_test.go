@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -25,7 +25,7 @@ func looks(t *testing.T, b *StatusBranch, want Sighting) {
 func TestLook(t *testing.T) {
 	for _, filter := range []string{"false", "true"} {
 		t.Run("filter="+filter, func(t *testing.T) {
-			repo := gittest.NewRepo(t)
+			repo := newRepo(t)
 			if _, err := repo.Git("config", "uploadpack.allowFilter", filter); err != nil {
 				t.Fatal(err)
 			}
@@ -52,9 +52,9 @@ func TestLook(t *testing.T) {
 }
 
 func TestALookIsOneRequestWhileThereIsNothingNew(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	var requests atomic.Int32
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			requests.Add(1)
 			h.ServeHTTP(w, r)
@@ -86,15 +86,15 @@ func TestALookIsOneRequestWhileThereIsNothingNew(t *testing.T) {
 }
 
 func TestChallenge(t *testing.T) {
-	tests := map[string]func(t *testing.T, r *gittest.Repo){
-		"a server that takes any ref":       func(*testing.T, *gittest.Repo) {},
+	tests := map[string]func(t *testing.T, r *gitserver.Repo){
+		"a server that takes any ref":       func(*testing.T, *gitserver.Repo) {},
 		"a server that takes only branches": refuseRefs,
-		"a server that does not show other refs": func(t *testing.T, r *gittest.Repo) {
+		"a server that does not show other refs": func(t *testing.T, r *gitserver.Repo) {
 			if out, err := r.Git("config", "uploadpack.hideRefs", "refs/ingot"); err != nil {
 				t.Fatal(err, out)
 			}
 		},
-		"a server on which refs may only move on": func(t *testing.T, r *gittest.Repo) {
+		"a server on which refs may only move on": func(t *testing.T, r *gitserver.Repo) {
 			if out, err := r.Git("config", "receive.denyNonFastForwards", "true"); err != nil {
 				t.Fatal(err, out)
 			}
@@ -102,9 +102,9 @@ func TestChallenge(t *testing.T) {
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
-			repo := gittest.NewRepo(t)
+			repo := newRepo(t)
 			prepare(t, repo)
-			server := serveHTTP(t, repo, gittest.HTTPOptions{})
+			server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 			holder, challenger := newStatus(t, server.URL, Auth{}), newStatus(t, server.URL, Auth{})
 			r := held(5, "a", fleet)
 			p := ok[Published](t)(holder.Publish(t.Context(), r))
@@ -152,7 +152,7 @@ func answeredBy(t *testing.T, b *StatusBranch, want model.Holder) {
 }
 
 // refuseRefs has the server take only branches from now on.
-func refuseRefs(t *testing.T, r *gittest.Repo) {
+func refuseRefs(t *testing.T, r *gitserver.Repo) {
 	t.Helper()
 	if err := r.Hook("pre-receive", `while read -r old new ref; do case $ref in refs/ingot/*) echo "no such namespace" >&2; exit 1;; esac; done`); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func refuseRefs(t *testing.T, r *gittest.Repo) {
 }
 
 func TestWhatWasLeftOnAServerIsNoQuestionAndNoAnswer(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	holder, challenger := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	p := ok[Published](t)(holder.Publish(t.Context(), r))
@@ -189,9 +189,9 @@ func TestWhatWasLeftOnAServerIsNoQuestionAndNoAnswer(t *testing.T) {
 }
 
 func TestALookThatCannotTellWhoWroteFails(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	posts, fail := 0, 0
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {
 				if posts++; posts == fail {
@@ -215,7 +215,7 @@ func TestALookThatCannotTellWhoWroteFails(t *testing.T) {
 }
 
 func TestTwoChallengersAreAnsweredBoth(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	a, b, c := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	p := ok[Published](t)(a.Publish(t.Context(), r))
@@ -254,7 +254,7 @@ func TestTwoChallengersAreAnsweredBoth(t *testing.T) {
 }
 
 func TestAHolderThatPublishesIsAlive(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	a, b := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	ok[Published](t)(a.Publish(t.Context(), r))
@@ -284,7 +284,7 @@ func TestAChallengeEndsInTime(t *testing.T) {
 }
 
 func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	scanner := `while read -r old new ref; do if git show "$new:README.md" | grep -q hunter2; then echo "secret scanner: no" >&2; exit 1; fi; done`
 	if err := repo.Hook("pre-receive", scanner); err != nil {
 		t.Fatal(err)
@@ -304,7 +304,7 @@ func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
 	if !p.New || !p.Bare || got["servers/s1.yaml"] != "a: 1\n" || strings.Contains(got["README.md"]+got["problems.yaml"], "hunter2") {
 		t.Errorf("published %+v, the branch holds %v", p, got)
 	}
-	message := ok[[]gittest.Commit](t)(repo.ReadLog("status"))[0].Message
+	message := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))[0].Message
 	if want := "status of main@sha1:abc\n\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 1"; message != want {
 		t.Errorf("message %q, want %q", message, want)
 	}
@@ -323,7 +323,7 @@ func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
 }
 
 func TestWhatPeopleWroteIsInNoPartOfABareReport(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	scanner := `while read -r old new ref; do if git grep -q hunter2 "$new"; then echo "secret scanner: no" >&2; exit 1; fi; done`
 	if err := repo.Hook("pre-receive", scanner); err != nil {
 		t.Fatal(err)
@@ -348,12 +348,12 @@ func TestWhatPeopleWroteIsInNoPartOfABareReport(t *testing.T) {
 }
 
 func TestAServerThatRefusesAllIsNotAskedTwiceEachTime(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	if err := repo.Hook("pre-receive", "exit 1"); err != nil {
 		t.Fatal(err)
 	}
 	var posts atomic.Int32
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") {
 				posts.Add(1)
@@ -373,8 +373,8 @@ func TestAServerThatRefusesAllIsNotAskedTwiceEachTime(t *testing.T) {
 }
 
 func TestAServerInTroubleRefusesNothing(t *testing.T) {
-	repo := gittest.NewRepo(t)
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	repo := newRepo(t)
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") {
 				w.WriteHeader(http.StatusBadGateway)
@@ -393,7 +393,7 @@ func TestAServerInTroubleRefusesNothing(t *testing.T) {
 }
 
 func TestALookThatFindsTheBranchChangedHasItMended(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	r := held(5, "a", fleet)
 	ok[Published](t)(b.Publish(t.Context(), r))

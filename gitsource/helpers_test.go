@@ -11,9 +11,19 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
+
+// newRepo returns an empty repository in a directory of the test's own.
+func newRepo(t testing.TB) *gitserver.Repo {
+	t.Helper()
+	r, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
 
 // claimYAML is a manifest that decode understands. It has the size of a real one.
 func claimYAML(name, image string) string {
@@ -178,7 +188,7 @@ func writeFile(t *testing.T, content []byte) string {
 	return name
 }
 
-func serveHTTP(t *testing.T, r *gittest.Repo, opts gittest.HTTPOptions) *gittest.HTTPServer {
+func serveHTTP(t *testing.T, r *gitserver.Repo, opts gitserver.HTTPOptions) *gitserver.HTTPServer {
 	t.Helper()
 	s, err := r.ServeHTTP(opts)
 	if err != nil {

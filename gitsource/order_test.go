@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
-
-	"ingot/gitsource/gittest"
 )
 
 // forceWatch is a log handler that looks, whenever a revision comes into force,
@@ -29,7 +27,7 @@ func (f *forceWatch) Handle(_ context.Context, r slog.Record) error {
 }
 
 func TestARevisionIsWrittenDownBeforeAnybodyActsUponIt(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	opts := testOptions(t, repo.URL())
 	watch := &forceWatch{Handler: slog.DiscardHandler, stateFile: filepath.Join(opts.Dir, "state.json")}
 	opts.Log = slog.New(watch)

@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
 // watch is a Source with the records that its daemon keeps.
 type watch struct {
 	*testing.T
-	repo   *gittest.Repo
+	repo   *gitserver.Repo
 	opts   Options
 	s      *Source
 	d      *model.Desired
@@ -25,7 +25,7 @@ type watch struct {
 
 func newWatch(t *testing.T, opts func(*Options)) *watch {
 	t.Helper()
-	w := &watch{T: t, repo: gittest.NewRepo(t)}
+	w := &watch{T: t, repo: newRepo(t)}
 	w.opts = testOptions(t, w.repo.URL())
 	if opts != nil {
 		opts(&w.opts)

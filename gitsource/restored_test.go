@@ -3,12 +3,10 @@ package gitsource
 import (
 	"os"
 	"testing"
-
-	"ingot/gitsource/gittest"
 )
 
 func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	if _, err := repo.Commit(map[string]string{"a.yaml": claimYAML("a", "os:1")}, "add"); err != nil {
 		t.Fatal(err)
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
 // A step changes the repository; what is in force after it is compared.
 type step struct {
-	do     func(t *testing.T, r *gittest.Repo)
+	do     func(t *testing.T, r *gitserver.Repo)
 	reopen bool // a new process with the same directory
 
 	claims      map[string]string // images by name
@@ -35,23 +35,23 @@ type step struct {
 	stays       bool // the revision in force is the one before
 }
 
-func commit(files map[string]string) func(*testing.T, *gittest.Repo) {
-	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Commit(files, "change")) }
+func commit(files map[string]string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Commit(files, "change")) }
 }
 
-func remove(paths ...string) func(*testing.T, *gittest.Repo) {
-	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Remove("remove", paths...)) }
+func remove(paths ...string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Remove("remove", paths...)) }
 }
 
-func force_(files map[string]string) func(*testing.T, *gittest.Repo) {
-	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.ForcePush(files, "new history")) }
+func force_(files map[string]string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.ForcePush(files, "new history")) }
 }
 
-func link(path, mode, content string) func(*testing.T, *gittest.Repo) {
-	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Link(path, mode, content, "link")) }
+func link(path, mode, content string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Link(path, mode, content, "link")) }
 }
 
-func nothing(*testing.T, *gittest.Repo) {}
+func nothing(*testing.T, *gitserver.Repo) {}
 
 const broken = "kind: [\n"
 
@@ -134,7 +134,7 @@ func TestSource(t *testing.T) {
 		}},
 		"M13 a renamed file is the same object": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) {
+			{do: func(t *testing.T, r *gitserver.Repo) {
 				ok[string](t)(r.Remove("rename", "web.yaml"))
 				ok[string](t)(r.Commit(map[string]string{"x/y.yaml": claimYAML("web", "a")}, "rename"))
 			}, claims: map[string]string{"web": "a"}},
@@ -148,7 +148,7 @@ func TestSource(t *testing.T) {
 		}},
 		"G01 a deleted branch keeps the last revision": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) {
+			{do: func(t *testing.T, r *gitserver.Repo) {
 				ok[string](t)(r.CommitTo("other", one, "other"))
 				if err := r.DeleteBranch("main"); err != nil {
 					t.Fatal(err)
@@ -158,7 +158,7 @@ func TestSource(t *testing.T) {
 		}},
 		"G04 a repository that became empty keeps the last revision": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) {
+			{do: func(t *testing.T, r *gitserver.Repo) {
 				if err := r.DeleteBranch("main"); err != nil {
 					t.Fatal(err)
 				}
@@ -166,13 +166,13 @@ func TestSource(t *testing.T) {
 		}},
 		"G04 a tree without manifests keeps the last revision": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.Clear("empty")) }, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
+			{do: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Clear("empty")) }, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
 			{do: nothing, reopen: true, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 		}},
 		"G05 a missing path keeps the last revision": {path: "fleet", steps: []step{
 			{do: commit(map[string]string{"fleet/web.yaml": claimYAML("web", "a")}), claims: map[string]string{"web": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) {
+			{do: func(t *testing.T, r *gitserver.Repo) {
 				ok[string](t)(r.Commit(map[string]string{"flet/web.yaml": claimYAML("web", "a")}, "typo"))
 				ok[string](t)(r.Remove("typo", "fleet"))
 			}, stays: true, reason: model.SourcePathMissing, claims: map[string]string{"web": "a"}},
@@ -194,8 +194,8 @@ func TestSource(t *testing.T) {
 		"G18 an older head is a rewritten history": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) {
-				log := ok[[]gittest.Commit](t)(r.ReadLog("main"))
+			{do: func(t *testing.T, r *gitserver.Repo) {
+				log := ok[[]gitserver.Commit](t)(r.ReadLog("main"))
 				if err := r.SetBranch("main", log[1].Hash); err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +205,7 @@ func TestSource(t *testing.T) {
 		"G16 links, submodules and LFS pointers are refused by name": {steps: []step{
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a"), "d/db.yaml": claimYAML("db", "a")}), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: link("web.yaml", "120000", "/etc/passwd"), problem: "web.yaml: is a symbolic link", claims: map[string]string{"web": "a", "db": "a"}},
-			{do: func(t *testing.T, r *gittest.Repo) {
+			{do: func(t *testing.T, r *gitserver.Repo) {
 				ok[string](t)(r.Remove("away", "d"))
 				link("d", "160000", strings.Repeat("1", 40))(t, r)
 			}, problem: "d: is a submodule", claims: map[string]string{"web": "a", "db": "a"}},
@@ -219,7 +219,7 @@ func TestSource(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			repo := gittest.NewRepo(t)
+			repo := newRepo(t)
 			opts := testOptions(t, repo.URL())
 			opts.Strict, opts.Path = tt.strict, tt.path
 			s := newSource(t, opts)
@@ -269,7 +269,7 @@ func compare(t *testing.T, i int, want step, d *model.Desired, before model.Revi
 }
 
 func TestAFleetMayBeginWithoutManifests(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"README.md": "soon"}, "begin"))
 	s := notBegun(t, testOptions(t, repo.URL()))
 	_ = s.Sync(t.Context())
@@ -295,19 +295,19 @@ func TestAFleetMayBeginWithoutManifests(t *testing.T) {
 
 func TestSourceBeforeTheFirstRevision(t *testing.T) {
 	tests := map[string]struct {
-		prepare func(*testing.T, *gittest.Repo)
+		prepare func(*testing.T, *gitserver.Repo)
 		strict  bool
 		reason  string
 		message string
 	}{
 		"G04 an empty repository":  {nothing, false, model.SourceEmpty, "no commit"},
-		"G01 a missing branch":     {func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) }, false, model.SourceFetchFailed, `branch "main" does not exist`},
+		"G01 a missing branch":     {func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) }, false, model.SourceFetchFailed, `branch "main" does not exist`},
 		"G05 a missing path":       {commit(map[string]string{"x.yaml": claimYAML("x", "a")}), false, model.SourcePathMissing, "folder fleet"},
 		"a first revision refused": {commit(map[string]string{"fleet/x.yaml": broken}), true, model.SourceRejected, "fleet/x.yaml:1: syntax error"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			repo := gittest.NewRepo(t)
+			repo := newRepo(t)
 			tt.prepare(t, repo)
 			opts := testOptions(t, repo.URL())
 			opts.Path, opts.Strict = "fleet", tt.strict
@@ -324,7 +324,7 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 }
 
 func TestUnchangedBlobsAreNotDecodedAgain(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	files := make(map[string]string)
 	for i := range 200 {
 		files[fmt.Sprintf("d%d/c%d.yaml", i%10, i)] = claimYAML(fmt.Sprintf("c%d", i), "a")
@@ -357,7 +357,7 @@ func TestUnchangedBlobsAreNotDecodedAgain(t *testing.T) {
 }
 
 func TestApprovals(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first\n\nIngot-Approve: before"))
 	s := newSource(t, testOptions(t, repo.URL()))
 	if diff := cmp.Diff([]string{"before"}, mustSync(t, s).Approvals); diff != "" {
@@ -416,14 +416,14 @@ func (c *counted) take() int64 { return c.bytes.Swap(0) }
 // TestDepth proves that a depth of 20 brings only what is new, survives rewinds
 // and unrelated histories, and tells them from a busy day.
 func TestDepth(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	files := make(map[string]string)
 	for i := range 1000 {
 		files[fmt.Sprintf("d%02d/c%d.yaml", i%20, i)] = claimYAML(fmt.Sprintf("c%d", i), fmt.Sprintf("img%d", i*7919))
 	}
 	ok[string](t)(repo.Commit(files, "all"))
 	count := &counted{}
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler { count.next = h; return count }})
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler { count.next = h; return count }})
 	s := newSource(t, testOptions(t, server.URL))
 	look := func(what string, maxBytes int64, reason string, wantClaims int) {
 		t.Helper()
@@ -458,7 +458,7 @@ func TestDepth(t *testing.T) {
 	look("fifteen commits", 40_000, "", 1000)
 	change(60)
 	look("sixty commits are a busy day, not a rewritten history", whole, "", 1000)
-	log := ok[[]gittest.Commit](t)(repo.ReadLog("main"))
+	log := ok[[]gitserver.Commit](t)(repo.ReadLog("main"))
 	tip := log[0].Hash
 	rewind := func(to string) {
 		if err := repo.SetBranch("main", to); err != nil {
@@ -490,20 +490,20 @@ func TestDepth(t *testing.T) {
 	}
 	shallow := newSource(t, testOptions(t, server.URL))
 	mustSync(t, shallow)
-	rewind(ok[[]gittest.Commit](t)(repo.ReadLog("main"))[45].Hash)
+	rewind(ok[[]gitserver.Commit](t)(repo.ReadLog("main"))[45].Hash)
 	if d := mustSync(t, shallow); d.Source.Reason != model.SourceHistoryRewritten || len(d.Claims) != 1000 {
 		t.Errorf("a rewind to what was never fetched: %+v with %d claims", d.Source, len(d.Claims))
 	}
 	if err := os.WriteFile(filepath.Join(s.store.dir, "HEAD"), []byte(s.evaluated.String()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := (&gittest.Repo{Dir: s.store.dir}).Git("fsck", "--no-dangling", s.evaluated.String()); err != nil {
+	if out, err := (&gitserver.Repo{Dir: s.store.dir}).Git("fsck", "--no-dangling", s.evaluated.String()); err != nil {
 		t.Errorf("git fsck of the store: %v %s", err, out)
 	}
 }
 
 func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": broken}, "second"))
 	opts := testOptions(t, repo.URL())
@@ -543,7 +543,7 @@ func TestDamagedStoreIsFetchedAfresh(t *testing.T) {
 }
 
 func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
 	opts := testOptions(t, repo.URL())
 	s := newSource(t, opts)
@@ -565,7 +565,7 @@ func TestLastGoodSurvivesTheLossOfTheStore(t *testing.T) {
 }
 
 func TestStoreIsFetchedAfreshNowAndThen(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}, "first"))
 	s := newSource(t, testOptions(t, repo.URL()))
 	s.keep = 5
@@ -586,10 +586,10 @@ func TestStoreIsFetchedAfreshNowAndThen(t *testing.T) {
 }
 
 func TestRunWakesAndCoalesces(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
 	var looks atomic.Int64
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
 				looks.Add(1)
@@ -720,7 +720,7 @@ func TestWithTheRealDecoder(t *testing.T) {
 			"\", image: ghcr.io/x/y:1, serverRef: {name: s1}}\n"
 	}
 	endpoint := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	opts := testOptions(t, repo.URL())
 	opts.Decode, opts.Validate, opts.CrossCheck = nil, nil, nil
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claim("On"), "e1.yaml": fmt.Sprintf(endpoint, "e1")}, "first"))

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -35,11 +35,11 @@ func BenchmarkStatusCommit(b *testing.B) {
 
 func benchCommit(b *testing.B, k int) {
 	dir := b.TempDir()
-	ours, theirs := must2(gittest.New(dir, "ours")), must2(gittest.New(dir, "theirs"))
-	target := must2(gittest.New(dir, "target"))
-	server := must2(ours.ServeHTTP(gittest.HTTPOptions{}))
+	ours, theirs := must2(gitserver.New(dir, "ours")), must2(gitserver.New(dir, "theirs"))
+	target := must2(gitserver.New(dir, "target"))
+	server := must2(ours.ServeHTTP(gitserver.HTTPOptions{}))
 	defer server.Close()
-	targetServer := must2(target.ServeHTTP(gittest.HTTPOptions{}))
+	targetServer := must2(target.ServeHTTP(gitserver.HTTPOptions{}))
 	defer targetServer.Close()
 
 	branch := must2(NewStatusBranch(StatusOptions{URL: server.URL, Dir: filepath.Join(dir, "scratch")}))
@@ -114,7 +114,7 @@ func texts(docs map[string]*model.Document) map[string]string {
 	return out
 }
 
-func importStream(r *gittest.Repo, files map[string]string) io.Reader {
+func importStream(r *gitserver.Repo, files map[string]string) io.Reader {
 	var in bytes.Buffer
 	fmt.Fprintf(&in, "commit refs/heads/status\ncommitter Ingot <ingot@localhost> 1700000000 +0000\ndata 5\nround\nfrom %s\n", r.Head("status"))
 	for path, content := range files {
@@ -123,7 +123,7 @@ func importStream(r *gittest.Repo, files map[string]string) io.Reader {
 	return &in
 }
 
-func gitPush(b *testing.B, r *gittest.Repo, url string) {
+func gitPush(b *testing.B, r *gitserver.Repo, url string) {
 	git(b, nil, r.Dir, "push", "--quiet", url, "status")
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -44,13 +44,13 @@ func report(fence uint64, files map[string]string) *model.Report {
 
 // holds checks that the branch holds exactly files, in so many commits, and that
 // git finds nothing wrong.
-func holds(t *testing.T, r *gittest.Repo, files map[string]string, commits int) {
+func holds(t *testing.T, r *gitserver.Repo, files map[string]string, commits int) {
 	t.Helper()
 	got := ok[map[string]string](t)(r.ReadBranch("status"))
 	if diff := cmp.Diff(files, got); diff != "" {
 		t.Errorf("branch (-want +got):\n%s", diff)
 	}
-	if log := ok[[]gittest.Commit](t)(r.ReadLog("status")); len(log) != commits {
+	if log := ok[[]gitserver.Commit](t)(r.ReadLog("status")); len(log) != commits {
 		t.Errorf("%d commits, want %d", len(log), commits)
 	}
 	if out, err := r.Git("fsck", "--strict", "--no-dangling"); err != nil {
@@ -74,7 +74,7 @@ func with(files map[string]string, path, content string) map[string]string {
 }
 
 func TestPublish(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	publish := func(files map[string]string) Published {
 		t.Helper()
@@ -88,8 +88,8 @@ func TestPublish(t *testing.T) {
 	if !p.New || p.Files != len(fleet) || p.Commit != repo.Head("status") {
 		t.Errorf("published %+v", p)
 	}
-	log := ok[[]gittest.Commit](t)(repo.ReadLog("status"))
-	want := gittest.Commit{Hash: p.Commit, Author: "Ingot", Email: "ingot@localhost",
+	log := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))
+	want := gitserver.Commit{Hash: p.Commit, Author: "Ingot", Email: "ingot@localhost",
 		Message: "something happened\n\ns1: a → b\ns2: c\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7"}
 	if diff := cmp.Diff(want, log[0], cmp.Transformer("orphan", func(p []string) int { return len(p) })); diff != "" {
 		t.Errorf("commit (-want +got):\n%s", diff)
@@ -130,7 +130,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestPublishObjects(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	doc := &model.Document{Object: map[string]any{"power": "On", "count": 1}}
 	r := report(1, nil)
@@ -144,7 +144,7 @@ func TestPublishObjects(t *testing.T) {
 }
 
 func TestPublishToALargeFolder(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	files := make(map[string]string)
 	for i := range 2000 {
@@ -172,7 +172,7 @@ func TestPublishToALargeFolder(t *testing.T) {
 }
 
 func TestForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) { // S05
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
 	hash := ok[string](t)(repo.CommitTo("status", map[string]string{"servers/s1.yaml": "mine\n", "mine.txt": "x"}, "I know better"))
@@ -188,7 +188,7 @@ func TestForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) { // S05
 }
 
 func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	now := newClock()
 	b.opts.Clock = now.Now
@@ -207,7 +207,7 @@ func TestUnchangedReportStillMendsTheBranch(t *testing.T) {
 }
 
 func TestDeletedBranchIsMadeAgain(t *testing.T) { // S06
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
 	if err := repo.DeleteBranch("status"); err != nil {
@@ -222,7 +222,7 @@ func TestDeletedBranchIsMadeAgain(t *testing.T) { // S06
 }
 
 func TestFencing(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	old, young := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(old.Publish(t.Context(), report(1, fleet)))
 	next := with(fleet, "README.md", "new\n")
@@ -235,13 +235,13 @@ func TestFencing(t *testing.T) {
 }
 
 func TestConcurrentWriters(t *testing.T) { // S01, S02
-	repo := gittest.NewRepo(t)
-	server := serveHTTP(t, repo, gittest.HTTPOptions{})
+	repo := newRepo(t)
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	var raced atomic.Bool
 	b := newStatus(t, server.URL, Auth{})
 	ok[Published](t)(b.Publish(t.Context(), report(1, fleet)))
 	// Somebody commits between our look at the branch and our push.
-	racing := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	racing := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "git-receive-pack") && r.Method == http.MethodPost && !raced.Swap(true) {
 				if _, err := repo.CommitTo("status", map[string]string{"x": "y"}, "race"); err != nil {
@@ -269,17 +269,17 @@ func TestConcurrentWriters(t *testing.T) { // S01, S02
 		})
 	}
 	wg.Wait()
-	if log := ok[[]gittest.Commit](t)(repo.ReadLog("status")); len(log) != 6 {
+	if log := ok[[]gitserver.Commit](t)(repo.ReadLog("status")); len(log) != 6 {
 		t.Errorf("%d commits, want 6", len(log))
 	}
 }
 
 func TestRefusedPush(t *testing.T) { // S03, S07
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	if err := repo.Hook("pre-receive", "echo 'secret scanner: no, thank you' >&2; exit 1"); err != nil {
 		t.Fatal(err)
 	}
-	server := serveHTTP(t, repo, gittest.HTTPOptions{})
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	for name, url := range map[string]string{"http": server.URL, "file": repo.URL()} {
 		t.Run(name, func(t *testing.T) {
 			b := newStatus(t, url, Auth{})
@@ -298,8 +298,8 @@ func TestRefusedPush(t *testing.T) { // S03, S07
 }
 
 func TestPushWithoutPermission(t *testing.T) { // S03, G10
-	repo := gittest.NewRepo(t)
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Username: "a", Password: "b"})
+	repo := newRepo(t)
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Username: "a", Password: "b"})
 	_, err := newStatus(t, server.URL, Auth{}).Publish(t.Context(), report(1, fleet))
 	if kindOf(err) != failureAuth {
 		t.Errorf("error %v, want one of credentials", err)
@@ -307,9 +307,9 @@ func TestPushWithoutPermission(t *testing.T) { // S03, G10
 }
 
 func TestLostAnswer(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	var lost atomic.Bool
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") && !lost.Swap(true) {
 				h.ServeHTTP(discard{http.Header{}}, r)
@@ -336,13 +336,13 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) WriteHeader(int)             {}
 
 func TestPublishOverSSHAndTLS(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	server, err := repo.ServeSSH()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	secure := serveHTTP(t, repo, gittest.HTTPOptions{TLS: true, Username: "ingot", Password: "pw"})
+	secure := serveHTTP(t, repo, gitserver.HTTPOptions{TLS: true, Username: "ingot", Password: "pw"})
 	b := newStatus(t, server.URL, Auth{
 		SSHKeyFile: writeFile(t, server.ClientKey), KnownHostsFile: writeFile(t, server.KnownHosts(server.Ed25519)),
 	})
@@ -386,7 +386,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	r := report(1, with(fleet, "../x", "y"))
 	r.Documents["README.md/x"] = text("in a file")

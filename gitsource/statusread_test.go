@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
 func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 	for _, filter := range []bool{false, true} {
 		t.Run(fmt.Sprintf("filter=%t", filter), func(t *testing.T) {
-			repo := gittest.NewRepo(t)
+			repo := newRepo(t)
 			if _, err := repo.Git("config", "uploadpack.allowFilter", fmt.Sprint(filter)); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 }
 
 // symlink puts a symbolic link on the status branch and returns the commit.
-func symlink(t *testing.T, r *gittest.Repo, path string) string {
+func symlink(t *testing.T, r *gitserver.Repo, path string) string {
 	t.Helper()
 	hash := ok[string](t)(r.Git("rev-parse", "status:README.md"))
 	index := writeFile(t, nil) + ".index"
@@ -89,7 +89,7 @@ func TestAFolderThatCannotBeReadIsNamed(t *testing.T) {
 }
 
 func TestAPersonsCommitsDoNotHideWhoWroteBefore(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet)))
 	putMany(3)(t, repo)
@@ -100,7 +100,7 @@ func TestAPersonsCommitsDoNotHideWhoWroteBefore(t *testing.T) {
 }
 
 func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	large := strings.Repeat("x", maxStatusFile)
 	type object map[string]any
@@ -137,10 +137,10 @@ func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
 }
 
 func TestRetryAfter(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	var header string
 	code := http.StatusOK
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if code == http.StatusOK {
 				h.ServeHTTP(w, r)

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
-func repoWithClaim(t *testing.T) *gittest.Repo {
+func repoWithClaim(t *testing.T) *gitserver.Repo {
 	t.Helper()
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "first"))
 	return repo
 }
@@ -47,7 +47,7 @@ func failsAs(t *testing.T, s *Source, kind failureKind, text ...string) {
 
 func TestHTTPS(t *testing.T) {
 	repo := repoWithClaim(t)
-	server := serveHTTP(t, repo, gittest.HTTPOptions{TLS: true, Username: "ingot", Password: "token-1"})
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{TLS: true, Username: "ingot", Password: "token-1"})
 	user, password := writeFile(t, []byte("ingot\n")), writeFile(t, []byte("token-1\n"))
 	ca := writeFile(t, server.CA)
 	opts := testOptions(t, server.URL)
@@ -97,7 +97,7 @@ func TestHTTPS(t *testing.T) {
 
 func TestThrottled(t *testing.T) { // G12
 	repo := repoWithClaim(t)
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "120")
 			http.Error(w, "slow down", http.StatusTooManyRequests)
@@ -112,7 +112,7 @@ func TestThrottled(t *testing.T) { // G12
 
 func TestUnreachable(t *testing.T) {
 	repo := repoWithClaim(t)
-	server := serveHTTP(t, repo, gittest.HTTPOptions{})
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{})
 	server.Close()
 	s := newSource(t, testOptions(t, server.URL))
 	failsAs(t, s, failureNetwork, "cannot be reached", "connection refused")
@@ -152,7 +152,7 @@ func TestSilentServer(t *testing.T) { // G19
 // sshKeys are files with some client key.
 func sshKeys(t *testing.T, knownHosts string) Auth {
 	t.Helper()
-	server, err := gittest.NewRepo(t).ServeSSH()
+	server, err := newRepo(t).ServeSSH()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestSSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	other, err := gittest.NewRepo(t).ServeSSH()
+	other, err := newRepo(t).ServeSSH()
 	if err != nil {
 		t.Fatal(err)
 	}

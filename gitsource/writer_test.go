@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -27,7 +27,7 @@ func held(fence uint64, holder string, files map[string]string) *model.Report {
 func TestOneWriterAtATime(t *testing.T) {
 	person := map[string]string{"note.txt": "I know better\n"}
 	tests := map[string]struct {
-		before func(t *testing.T, r *gittest.Repo) // after holder a published with fencing number 5
+		before func(t *testing.T, r *gitserver.Repo) // after holder a published with fencing number 5
 		fence  uint64
 		holder string
 		fenced bool
@@ -51,7 +51,7 @@ func TestOneWriterAtATime(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			repo := gittest.NewRepo(t)
+			repo := newRepo(t)
 			ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), held(5, "a", fleet)))
 			if test.before != nil {
 				test.before(t, repo)
@@ -65,12 +65,12 @@ func TestOneWriterAtATime(t *testing.T) {
 	}
 }
 
-func putCommit(files map[string]string, message string) func(*testing.T, *gittest.Repo) {
-	return func(t *testing.T, r *gittest.Repo) { ok[string](t)(r.CommitTo("status", files, message)) }
+func putCommit(files map[string]string, message string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("status", files, message)) }
 }
 
-func putMany(n int) func(*testing.T, *gittest.Repo) {
-	return func(t *testing.T, r *gittest.Repo) {
+func putMany(n int) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) {
 		for i := range n {
 			putCommit(map[string]string{model.ReportRevision: "{}\n", "n": fmt.Sprint(i)}, "mine")(t, r)
 		}
@@ -78,7 +78,7 @@ func putMany(n int) func(*testing.T, *gittest.Repo) {
 }
 
 func TestFencedNamesTheOther(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	ok[Published](t)(newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), held(5, "a", fleet)))
 	_, err := newStatus(t, repo.URL(), Auth{}).Publish(t.Context(), held(4, "b", fleet))
 	if err == nil || !strings.Contains(err.Error(), "a on host-a, with fencing number 5; ours is 4") {
@@ -87,7 +87,7 @@ func TestFencedNamesTheOther(t *testing.T) {
 }
 
 func TestAFenceThatWasMetIsNotForgotten(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	a, b := newStatus(t, repo.URL(), Auth{}), newStatus(t, repo.URL(), Auth{})
 	first := ok[Published](t)(a.Publish(t.Context(), held(5, "a", fleet)))
 	ok[Published](t)(b.Publish(t.Context(), held(6, "b", fleet)))
@@ -103,7 +103,7 @@ func TestAFenceThatWasMetIsNotForgotten(t *testing.T) {
 }
 
 func TestAHolderShowsItselfOnce(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	b := newStatus(t, repo.URL(), Auth{})
 	for i, want := range []bool{true, false} {
 		if p := ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet))); p.New != want {
@@ -118,7 +118,7 @@ func TestAHolderShowsItselfOnce(t *testing.T) {
 			t.Errorf("publication %d after the take-over: %+v", i, p)
 		}
 	}
-	log := ok[[]gittest.Commit](t)(repo.ReadLog("status"))
+	log := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))
 	want := "something happened\n\ns1: a → b\ns2: c\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 6\nHolder: b\nSequence: 5.7"
 	if diff := cmp.Diff(want, log[0].Message); diff != "" {
 		t.Errorf("message (-want +got):\n%s", diff)
@@ -128,36 +128,36 @@ func TestAHolderShowsItselfOnce(t *testing.T) {
 func TestSetBackIsReportedOnce(t *testing.T) {
 	const others = 30 // more than a fetch reaches that does not look for it
 	tests := map[string]struct {
-		change  func(t *testing.T, r *gittest.Repo, commits []string)
+		change  func(t *testing.T, r *gitserver.Repo, commits []string)
 		setBack bool
 	}{
-		"nobody moved the branch": {func(*testing.T, *gittest.Repo, []string) {}, false},
-		"a person put a commit on top": {func(t *testing.T, r *gittest.Repo, _ []string) {
+		"nobody moved the branch": {func(*testing.T, *gitserver.Repo, []string) {}, false},
+		"a person put a commit on top": {func(t *testing.T, r *gitserver.Repo, _ []string) {
 			putCommit(map[string]string{"x": "y"}, "mine")(t, r)
 		}, false},
-		"a person put many commits on top": {func(t *testing.T, r *gittest.Repo, _ []string) {
+		"a person put many commits on top": {func(t *testing.T, r *gitserver.Repo, _ []string) {
 			for i := range others {
 				putCommit(map[string]string{"x": fmt.Sprint(i)}, "mine")(t, r)
 			}
 		}, false},
-		"the branch was set back": {func(t *testing.T, r *gittest.Repo, commits []string) {
+		"the branch was set back": {func(t *testing.T, r *gitserver.Repo, commits []string) {
 			if err := r.SetBranch("status", commits[len(commits)-2]); err != nil {
 				t.Fatal(err)
 			}
 		}, true},
-		"the branch was set back, and somebody wrote on": {func(t *testing.T, r *gittest.Repo, commits []string) {
+		"the branch was set back, and somebody wrote on": {func(t *testing.T, r *gitserver.Repo, commits []string) {
 			if err := r.SetBranch("status", commits[0]); err != nil {
 				t.Fatal(err)
 			}
 			putCommit(map[string]string{"x": "y"}, "mine")(t, r)
 		}, true},
-		"the branch was written anew": {func(t *testing.T, r *gittest.Repo, _ []string) {
+		"the branch was written anew": {func(t *testing.T, r *gitserver.Repo, _ []string) {
 			if err := r.DeleteBranch("status"); err != nil {
 				t.Fatal(err)
 			}
 			putCommit(fleet, "anew")(t, r)
 		}, true},
-		"the branch was deleted": {func(t *testing.T, r *gittest.Repo, _ []string) {
+		"the branch was deleted": {func(t *testing.T, r *gitserver.Repo, _ []string) {
 			if err := r.DeleteBranch("status"); err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +166,7 @@ func TestSetBackIsReportedOnce(t *testing.T) {
 	for name, test := range tests {
 		for _, restarted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/restarted=%t", name, restarted), func(t *testing.T) {
-				repo := gittest.NewRepo(t)
+				repo := newRepo(t)
 				if _, err := repo.Git("config", "uploadpack.allowFilter", "true"); err != nil {
 					t.Fatal(err)
 				}
@@ -203,9 +203,9 @@ func TestSetBackIsReportedOnce(t *testing.T) {
 }
 
 func TestABranchThatMovesWhileItIsSearchedIsNotSetBack(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo := newRepo(t)
 	lists := 0
-	server := serveHTTP(t, repo, gittest.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet && r.URL.Query().Get("service") == "git-upload-pack" {
 				if lists++; lists == 2 { // after the head, to find what was published last
@@ -228,7 +228,7 @@ func TestABranchThatMovesWhileItIsSearchedIsNotSetBack(t *testing.T) {
 }
 
 func TestASetBackThatIsTooFarToBeSeen(t *testing.T) {
-	repo := gittest.NewRepo(t) // its server cannot leave out trees, so few commits are looked at
+	repo := newRepo(t) // its server cannot leave out trees, so few commits are looked at
 	b := newStatus(t, repo.URL(), Auth{})
 	ok[Published](t)(b.Publish(t.Context(), held(5, "a", fleet)))
 	for i := range fetchDepth + 5 {

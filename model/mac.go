@@ -35,12 +35,6 @@ func SortMACs(macs []ServerMAC) {
 	slices.SortFunc(macs, func(a, b ServerMAC) int { return strings.Compare(a.Address, b.Address) })
 }
 
-// StationMAC returns the canonical form of a MAC address that can be one device's.
-func StationMAC(text string) (mac string, ok bool) {
-	mac, err := CanonicalMAC(strings.TrimSpace(text))
-	return mac, err == nil && isStationMAC(mac)
-}
-
 // MACAddresses returns the MAC addresses that Git gives a server: canonical, sorted, each
 // once.
 func (o *Server) MACAddresses() []string {

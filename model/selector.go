@@ -48,12 +48,6 @@ func (o *ServerClaim) Unmet(labels map[string]string) string {
 	return ""
 }
 
-// Matches reports whether the rule is for a server with these labels. A rule
-// without selector is for all.
-func (o *ServerReadinessRule) Matches(labels map[string]string) bool {
-	return selectorMatches(o.Spec.ServerSelector, labels)
-}
-
 // selectorMatches has the meaning of apimachinery's LabelSelectorAsSelector, but
 // that no selector takes all. It needs no compiled form: what is compiled there
 // is validation, which decoding has done.

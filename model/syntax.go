@@ -169,3 +169,14 @@ func canonicalIP(s string) (canonical, fault string) {
 	}
 	return a.Unmap().String(), ""
 }
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + ('a' - 'A')
+	}
+	return c
+}

@@ -35,7 +35,7 @@ type serverDetail struct {
 	Installs []Install     `json:"installs"`
 	Events   []Event       `json:"events"`
 	MACs     []string      `json:"macs"`
-	// These are of machines of qemu.
+	// These are of virtual machines.
 	Console string   `json:"console,omitempty"`
 	Disks   []string `json:"disks,omitempty"`
 	PID     int      `json:"pid,omitempty"`
@@ -198,7 +198,7 @@ func (s *Server) detail() serverDetail {
 		serverView: s.view(), Boots: s.Boots(), Resets: s.Resets(), Installs: s.Installs(), Events: newest(s.Events()),
 		Console: s.Console(), Disks: s.DiskFiles(), PID: s.PID(),
 	}
-	for i := range s.nics {
+	for i := range s.build.NICs {
 		d.MACs = append(d.MACs, s.MAC(i))
 	}
 	return d

@@ -26,57 +26,27 @@
 // costs neither a goroutine nor a timer. UEFI HTTP boot takes the same path: the
 // script stands for the loader that firmware would fetch first.
 //
-// # Machines of qemu
-//
-// With Options.QEMU there are machines of qemu behind the same BMCs: real firmware
-// that boots over a real network, in the network namespace of this process. The
-// taps have to be there before; BootURL plays no part, for such a machine learns by
-// DHCP what to boot. KVM is never used.
-//
-//	rack, err := sim.New(sim.Options{
-//		SystemsPerBMC: 2, Host: "192.0.2.10", Port: 8443, StateDir: dir,
-//		QEMU: []sim.QEMUMachine{
-//			{Firmware: sim.FirmwareBIOS, Taps: []string{"tap0"}},
-//			{Firmware: sim.FirmwareUEFI, Taps: []string{"tap1"}, Disks: []sim.QEMUDisk{{Bus: sim.DiskNVMe, SizeMiB: 64}}},
-//		},
-//	})
-//	go rack.Run(ctx) // and all processes end with it, however that ends
-//	s := rack.Servers()[0]
-//	s.UUID(), s.MAC(0) // as firmware, system and Redfish inventory show them
-//	s.Console()        // what the serial port said, for the end of a failed test
-//	s.DiskFiles()      // raw, to be compared with zeros once the machine is off
-//	s.Boots(), s.Resets(), s.Events(), s.PID()
-//
-// Power is that of the process: PowerState is On while it runs, PoweringOff until
-// it is gone, Paused when qemu stops it because a disk cannot be written. ForceOff
-// ends it and ForceRestart resets it. The graceful requests press the power button:
-// the guest decides, and after GracefulRestart it is switched on again once it has
-// ended. A process that dies is a machine that is Off, and the events hold the last
-// words of qemu.
-//
-// The boot override counts each time the firmware starts, also when the guest
-// restarts by itself, and Once is used up by that. An override is followed by the
-// devices' places in the boot order, which qemu lets change while it runs; only a
-// change from PXE to UEFI HTTP boot or back takes another process. Without an
-// override the disks are booted, with SetNetworkFirst the network before them.
-// A boot record says where a boot began; what came of it the boot service knows.
-//
 // Firmware asks a boot server that refuses connections, or answers 503, three times
 // with Delays.NetworkRetry between, and then goes on to the disk. A machine that finds
 // nothing there stays on, at "no bootable device", until somebody restarts it.
+//
+// # Virtual machines
+//
+// With Options.Machines real firmware boots behind the same BMCs: package qemu has such
+// machines. BootURL plays no part then.
 //
 // # Ground truth
 //
 // Rack.Events and Server.Events tell what really happened, in order: power changes with
 // what caused them, restarts, what a network boot fetched, what was installed, wiped or
 // booted from disk, and the Redfish requests that were to change something. It is what
-// a test compares with what Ingot says. A machine of qemu tells its power only.
+// a test compares with what Ingot says. A virtual machine tells its power only.
 //
 // # Faults
 //
 // SetFault of a BMC or of a Server makes it misbehave until ClearFault; Faults
 // lists what there is. Those of what a pretended machine runs, such as the probe,
-// are refused by machines of qemu.
+// are refused by virtual machines.
 //
 // # Control
 //

@@ -148,6 +148,9 @@ var pretendedFaults = []Fault{
 	FaultWipeFails, FaultWipeHangs, FaultDiskHidden, FaultProbeSilent, FaultProbeOtherUUID, FaultHangAfterScript, FaultHangAfterKernel, FaultBootStateSilent, FaultConfiguresItself,
 }
 
+// OfPretended reports whether f befalls pretended machines only.
+func (f Fault) OfPretended() bool { return slices.Contains(pretendedFaults, f) }
+
 // Faults are all faults there are, sorted.
 func Faults() []Fault { return slices.Sorted(maps.Keys(faultScopes)) }
 
@@ -259,7 +262,7 @@ func (b *BMC) SetFault(fault Fault, args ...FaultArgs) error {
 // setOnServers makes all servers misbehave, or none.
 func (b *BMC) setOnServers(fault Fault, a FaultArgs) error {
 	for _, s := range b.servers {
-		if err := s.machine.suffers(fault); err != nil {
+		if err := s.machine.Suffers(fault); err != nil {
 			return err
 		}
 	}
@@ -301,11 +304,11 @@ func (s *Server) SetFault(fault Fault, args ...FaultArgs) error {
 	if faultScopes[fault] != scopeServer {
 		return fmt.Errorf("fault %s is one of a BMC: set it on %s", fault, s.bmc.name)
 	}
-	if err := s.machine.suffers(fault); err != nil {
+	if err := s.machine.Suffers(fault); err != nil {
 		return err
 	}
-	if (fault == FaultWipeFails || fault == FaultDiskHidden) && (a.Disk < 0 || a.Disk >= len(s.hardware.disks)) {
-		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.hardware.disks)-1, a.Disk)
+	if (fault == FaultWipeFails || fault == FaultDiskHidden) && (a.Disk < 0 || a.Disk >= len(s.build.Hardware.Drives)) {
+		return fmt.Errorf("fault %s: server %s has disks 0 to %d, not %d", fault, s.name, len(s.build.Hardware.Drives)-1, a.Disk)
 	}
 	s.rack().opts.Log.Info("fault set", "server", string(s.name), "fault", string(fault))
 	s.faults.put(fault, a)

@@ -8,65 +8,83 @@ import (
 	"ingot/model"
 )
 
-// machine is what is behind a BMC: hardware whose firmware boots. Its methods are
-// called with the server's mu held, and none of them waits.
-type machine interface {
-	// change begins a transition.
-	change(do transition)
-	// reordered hears that the boot override or the boot order is another.
-	reordered()
-	// adopt makes it one that was found running, with image on its disk, or says
+// Machine is what is behind a BMC: hardware whose firmware boots. Its methods are
+// called with the server locked, and none of them waits.
+type Machine interface {
+	// Change begins a transition.
+	Change(do Transition)
+	// Reordered hears that the boot override or the boot order is another.
+	Reordered()
+	// Adopt makes it one that was found running, with image on its disk, or says
 	// why that cannot be.
-	adopt(image string) error
-	// suffers returns nil if a fault of a server can befall it, or why not.
-	suffers(f Fault) error
+	Adopt(image string) error
+	// Suffers returns nil if a fault of a server can befall it, or why not.
+	Suffers(f Fault) error
 }
 
-// build is what a machine is made of, as its BMC shows it.
-type build struct {
-	hardware *hardware
-	nics     int
-	targets  []string // of a boot override
-	modes    []string // of a boot override
-	byDHCP   bool     // the firmware learns the URL of an HTTP boot by DHCP alone
+// Virtual is a Machine that is a process of its own and has files.
+type Virtual interface {
+	// Console is the file that the serial port is written to.
+	Console() string
+	// DiskFiles are the raw disks.
+	DiskFiles() []string
+	// PID is the process while the machine is on, else 0.
+	PID() int
+}
+
+// Machines puts machines behind the BMCs of a rack.
+type Machines interface {
+	// Check says what is wrong with them, for a rack of so many servers.
+	Check(servers int) error
+	// Make makes the i-th machine of the rack, and says what it is made of.
+	Make(c *Chassis, i int) (Machine, Build, error)
+}
+
+// Build is what a machine is made of, as its BMC shows it.
+type Build struct {
+	Hardware *Hardware
+	NICs     int
+	Targets  []string // of a boot override
+	Modes    []string // of a boot override
+	ByDHCP   bool     // the firmware learns the URL of an HTTP boot by DHCP alone
 }
 
 // pretended is a machine that does by itself, over HTTP, what firmware, probe and
-// operating system do. It implements machine.
+// operating system do. It implements Machine.
 type pretended struct{ *Server }
 
 // pretendedBuild is what the pretended machines of a personality are made of.
-func pretendedBuild(k *personality) build {
-	return build{hardware: k.hardware, nics: 2, targets: k.bootTargets, modes: overrideModes}
+func pretendedBuild(k *personality) Build {
+	return Build{Hardware: k.hardware, NICs: 2, Targets: k.bootTargets, Modes: overrideModes}
 }
 
-// change implements machine.
-func (p pretended) change(do transition) {
+// Change implements Machine.
+func (p pretended) Change(do Transition) {
 	switch do {
-	case transNothing:
-	case transOn:
+	case TransitionNone:
+	case TransitionOn:
 		p.switchOn(p.powerUp)
-	case transShutdown:
+	case TransitionShutdown:
 		p.setPower(model.PowerPoweringOff)
 		p.begin(func(ctx context.Context, life uint64) { p.shutDown(ctx, life, false) })
-	case transReboot:
+	case TransitionReboot:
 		p.begin(func(ctx context.Context, life uint64) { p.shutDown(ctx, life, true) })
-	case transOff:
+	case TransitionOff:
 		p.darken("forced off")
-	case transRestart:
+	case TransitionRestart:
 		p.logRestart("restarted by force")
 		p.begin(p.boot)
-	case transCycle:
+	case TransitionCycle:
 		p.darken("power cycled")
 		p.switchOn(p.powerUp)
 	}
 }
 
-// reordered implements machine: the firmware looks when it starts.
-func (pretended) reordered() {}
+// Reordered implements Machine: the firmware looks when it starts.
+func (pretended) Reordered() {}
 
-// adopt implements machine.
-func (p pretended) adopt(image string) error {
+// Adopt implements Machine.
+func (p pretended) Adopt(image string) error {
 	p.end()
 	p.disk = &Disk{Image: image, InstalledAt: time.Now()}
 	p.system, p.progress = systemOS, progressOS
@@ -77,8 +95,8 @@ func (p pretended) adopt(image string) error {
 	return nil
 }
 
-// suffers implements machine.
-func (pretended) suffers(Fault) error { return nil }
+// Suffers implements Machine.
+func (pretended) Suffers(Fault) error { return nil }
 
 // powerUp is a life that begins in darkness.
 func (p pretended) powerUp(ctx context.Context, life uint64) {
@@ -108,14 +126,41 @@ func (p pretended) shutDown(ctx context.Context, life uint64, again bool) {
 // equip makes the machine behind the BMC, of the kind that the rack has.
 func (s *Server) equip() error {
 	r := s.rack()
-	if len(r.opts.QEMU) == 0 {
+	if r.opts.Machines == nil {
 		s.build, s.machine = pretendedBuild(r.kind), pretended{s}
 		return nil
 	}
-	q, err := newQEMU(s, r.opts.QEMU[len(r.servers)+s.index])
+	m, build, err := r.opts.Machines.Make(&Chassis{s}, len(r.servers)+s.index)
 	if err != nil {
 		return fmt.Errorf("server %s: %w", s.name, err)
 	}
-	s.build, s.machine = q.spec.build(r.kind), q
+	s.build, s.machine = build, m
+	s.virtual, _ = m.(Virtual)
 	return nil
+}
+
+// Console is where a virtual machine writes what its serial port says, "" of a
+// pretended one. Without Options.StateDir the file is gone when the rack is.
+func (s *Server) Console() string {
+	if s.virtual != nil {
+		return s.virtual.Console()
+	}
+	return ""
+}
+
+// DiskFiles are the raw disks of a virtual machine, in the order that it was given
+// them. They may be read and written while the machine is off.
+func (s *Server) DiskFiles() []string {
+	if s.virtual != nil {
+		return s.virtual.DiskFiles()
+	}
+	return nil
+}
+
+// PID is the process of a virtual machine that is on, 0 of others.
+func (s *Server) PID() int {
+	if s.virtual != nil {
+		return s.virtual.PID()
+	}
+	return 0
 }

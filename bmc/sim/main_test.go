@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"testing"
 	"time"
 
@@ -17,12 +16,7 @@ import (
 	"ingot/model"
 )
 
-func TestMain(m *testing.M) {
-	if how, fake := os.LookupEnv(fakeQEMUMode); fake && len(os.Args) > 1 && os.Args[1] == "-accel" {
-		os.Exit(fakeQEMU(how))
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
 const patience = 10 * time.Second

@@ -43,13 +43,13 @@ type Options struct {
 	// StateDir, if set, keeps disks, power, addresses and certificates, so that
 	// a rack made again is the same rack.
 	StateDir string
-	// QEMU, if set, puts machines of qemu behind the BMCs in place of pretended
-	// ones: one entry for each server, in the order of Rack.Servers.
-	QEMU []QEMUMachine
-	Log  *slog.Logger // nil = no log
+	// Machines, if set, are behind the BMCs in place of pretended ones, in the order of
+	// Rack.Servers: see package qemu.
+	Machines Machines
+	Log      *slog.Logger // nil = no log
 }
 
-// Delays are how long the rack takes. Machines of qemu take their own time: for
+// Delays are how long the rack takes. Virtual machines take their own time: for
 // them there are only PowerOn, Request and Settle.
 type Delays struct {
 	PowerOn  time.Duration // from the request to PowerState On
@@ -142,8 +142,8 @@ func (o Options) validate() error {
 	if n := o.HostNetwork; n.IsValid() && (!n.Addr().Is4() || 1<<(32-n.Bits()) < o.BMCs*o.SystemsPerBMC+2) {
 		errs = append(errs, fmt.Errorf("host network %s: one of IPv4 with an address for each server is needed", n))
 	}
-	if len(o.QEMU) > 0 {
-		errs = append(errs, checkQEMU(o.QEMU, o.BMCs*o.SystemsPerBMC))
+	if o.Machines != nil {
+		errs = append(errs, o.Machines.Check(o.BMCs*o.SystemsPerBMC))
 	}
 	return errors.Join(errs...)
 }

@@ -48,68 +48,68 @@ type personality struct {
 	macUUID       bool // system UUIDs are zeros and the MAC address
 	weakETags     bool
 
-	hardware *hardware
+	hardware *Hardware
 }
 
-// hardware is what servers of a personality are made of.
-type hardware struct {
-	cpuVendor, cpuID, cpuModel string
-	sockets, cores             int // cores per socket
-	singleThreaded             bool
-	mhz                        int
-	dimms                      int
-	dimmBytes                  int64
-	dimmVendor, dimmPart       string
-	dimmMHz                    int
-	nicVendor, nicModel        string
-	nicPCI                     [2]string // vendor and device ID
-	nicFirmware                string
-	nicMbps                    int
-	disks                      []disk
+// Hardware is what a machine is made of.
+type Hardware struct {
+	CPUVendor, CPUID, CPUModel string
+	Sockets, Cores             int // cores per socket
+	SingleThreaded             bool
+	MHz                        int
+	DIMMs                      int
+	DIMMBytes                  int64
+	DIMMVendor, DIMMPart       string
+	DIMMMHz                    int
+	NICVendor, NICModel        string
+	NICPCI                     [2]string // vendor and device ID
+	NICFirmware                string
+	NICMbps                    int
+	Drives                     []Drive
 }
 
 // threads are the hardware threads of a socket.
-func (hw *hardware) threads() int {
-	if hw.singleThreaded {
-		return hw.cores
+func (hw *Hardware) threads() int {
+	if hw.SingleThreaded {
+		return hw.Cores
 	}
-	return 2 * hw.cores
+	return 2 * hw.Cores
 }
 
-// disk is one kind of disk.
-type disk struct {
-	name     string // sda
-	model    string
-	vendor   string
-	protocol string // NVMe, SATA
-	media    string // SSD, HDD
-	bytes    uint64
+// Drive is one disk of a machine, as its system names it.
+type Drive struct {
+	Name     string // sda
+	Model    string
+	Vendor   string
+	Protocol string // NVMe, SATA
+	Media    string // SSD, HDD
+	Bytes    uint64
 }
 
-func (d disk) rotational() bool { return d.media == "HDD" }
+func (d Drive) rotational() bool { return d.Media == "HDD" }
 
 // xeon and epyc are the two machines that there are.
 var (
-	xeon = &hardware{
-		cpuVendor: "Intel(R) Corporation", cpuID: "GenuineIntel", cpuModel: "Intel(R) Xeon(R) Gold 6430",
-		sockets: 2, cores: 32, mhz: 3400,
-		dimms: 8, dimmBytes: 32 << 30, dimmVendor: "Samsung", dimmPart: "M321R4GA3BB6-CQKET", dimmMHz: 4800,
-		nicVendor: "Intel Corporation", nicModel: "Ethernet Controller E810-XXV for SFP", nicPCI: [2]string{"8086", "159b"},
-		nicFirmware: "4.40 0x8001c7d4", nicMbps: 25000,
-		disks: []disk{
-			{name: "nvme0n1", model: "INTEL SSDPE2KX010T8", vendor: "Intel", protocol: "NVMe", media: "SSD", bytes: 960197124096},
-			{name: "sda", model: "ST4000NM024B", vendor: "Seagate", protocol: "SATA", media: "HDD", bytes: 4000787030016},
+	xeon = &Hardware{
+		CPUVendor: "Intel(R) Corporation", CPUID: "GenuineIntel", CPUModel: "Intel(R) Xeon(R) Gold 6430",
+		Sockets: 2, Cores: 32, MHz: 3400,
+		DIMMs: 8, DIMMBytes: 32 << 30, DIMMVendor: "Samsung", DIMMPart: "M321R4GA3BB6-CQKET", DIMMMHz: 4800,
+		NICVendor: "Intel Corporation", NICModel: "Ethernet Controller E810-XXV for SFP", NICPCI: [2]string{"8086", "159b"},
+		NICFirmware: "4.40 0x8001c7d4", NICMbps: 25000,
+		Drives: []Drive{
+			{Name: "nvme0n1", Model: "INTEL SSDPE2KX010T8", Vendor: "Intel", Protocol: "NVMe", Media: "SSD", Bytes: 960197124096},
+			{Name: "sda", Model: "ST4000NM024B", Vendor: "Seagate", Protocol: "SATA", Media: "HDD", Bytes: 4000787030016},
 		},
 	}
-	epyc = &hardware{
-		cpuVendor: "Advanced Micro Devices, Inc.", cpuID: "AuthenticAMD", cpuModel: "AMD EPYC 9354 32-Core Processor",
-		sockets: 1, cores: 32, mhz: 3800,
-		dimms: 12, dimmBytes: 16 << 30, dimmVendor: "SK Hynix", dimmPart: "HMCG78AGBRA190N", dimmMHz: 4800,
-		nicVendor: "Mellanox Technologies", nicModel: "MT2894 Family [ConnectX-6 Lx]", nicPCI: [2]string{"15b3", "101f"},
-		nicFirmware: "26.38.1002", nicMbps: 25000,
-		disks: []disk{
-			{name: "nvme0n1", model: "SAMSUNG MZQL2960HCJR-00A07", vendor: "Samsung", protocol: "NVMe", media: "SSD", bytes: 960197124096},
-			{name: "nvme1n1", model: "SAMSUNG MZQL23T8HCLS-00A07", vendor: "Samsung", protocol: "NVMe", media: "SSD", bytes: 3840755982336},
+	epyc = &Hardware{
+		CPUVendor: "Advanced Micro Devices, Inc.", CPUID: "AuthenticAMD", CPUModel: "AMD EPYC 9354 32-Core Processor",
+		Sockets: 1, Cores: 32, MHz: 3800,
+		DIMMs: 12, DIMMBytes: 16 << 30, DIMMVendor: "SK Hynix", DIMMPart: "HMCG78AGBRA190N", DIMMMHz: 4800,
+		NICVendor: "Mellanox Technologies", NICModel: "MT2894 Family [ConnectX-6 Lx]", NICPCI: [2]string{"15b3", "101f"},
+		NICFirmware: "26.38.1002", NICMbps: 25000,
+		Drives: []Drive{
+			{Name: "nvme0n1", Model: "SAMSUNG MZQL2960HCJR-00A07", Vendor: "Samsung", Protocol: "NVMe", Media: "SSD", Bytes: 960197124096},
+			{Name: "nvme1n1", Model: "SAMSUNG MZQL23T8HCLS-00A07", Vendor: "Samsung", Protocol: "NVMe", Media: "SSD", Bytes: 3840755982336},
 		},
 	}
 )

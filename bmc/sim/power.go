@@ -16,22 +16,23 @@ const (
 	progressOS       = "OSRunning"
 )
 
-// transition is what a reset does to a machine.
-type transition int
+// Transition is what a reset does to a machine.
+type Transition int
 
+// The transitions.
 const (
-	transNothing  transition = iota
-	transOn                  // switched on
-	transShutdown            // asks the operating system to end, then off
-	transReboot              // asks the operating system to end, then begins anew
-	transOff                 // off at once
-	transRestart             // begins anew at once, without losing power
-	transCycle               // off at once, then on
+	TransitionNone     Transition = iota
+	TransitionOn                  // switched on
+	TransitionShutdown            // asks the operating system to end, then off
+	TransitionReboot              // asks the operating system to end, then begins anew
+	TransitionOff                 // off at once
+	TransitionRestart             // begins anew at once, without losing power
+	TransitionCycle               // off at once, then on
 )
 
 // verdict is what the BMC makes of a reset.
 type verdict struct {
-	do      transition
+	do      Transition
 	refused refusal // "" when it is taken
 }
 
@@ -59,15 +60,15 @@ func judge(resetType string, power model.Power, runs system, refusesRepeat bool)
 	case "On", "ForceOn":
 		return repeated(refusesRepeat)
 	case "GracefulShutdown", "PushPowerButton":
-		return verdict{do: heard(runs, transShutdown)}
+		return verdict{do: heard(runs, TransitionShutdown)}
 	case "GracefulRestart": // firmware that found nothing to boot hears this, too
-		return verdict{do: transReboot}
+		return verdict{do: TransitionReboot}
 	case "ForceOff":
-		return verdict{do: transOff}
+		return verdict{do: TransitionOff}
 	case "ForceRestart":
-		return verdict{do: transRestart}
+		return verdict{do: TransitionRestart}
 	case "PowerCycle":
-		return verdict{do: transCycle}
+		return verdict{do: TransitionCycle}
 	}
 	return verdict{} // Nmi: nothing to be seen from outside
 }
@@ -75,7 +76,7 @@ func judge(resetType string, power model.Power, runs system, refusesRepeat bool)
 func judgeOff(resetType string, refusesRepeat bool) verdict {
 	switch resetType {
 	case "On", "ForceOn", "PushPowerButton", "PowerCycle":
-		return verdict{do: transOn}
+		return verdict{do: TransitionOn}
 	case "ForceOff", "GracefulShutdown":
 		return repeated(refusesRepeat)
 	}
@@ -91,9 +92,9 @@ func repeated(refuses bool) verdict {
 }
 
 // heard is do if something runs that listens to the power button.
-func heard(runs system, do transition) transition {
+func heard(runs system, do Transition) Transition {
 	if runs == systemNone {
-		return transNothing
+		return TransitionNone
 	}
 	return do
 }
@@ -109,23 +110,23 @@ func (s *Server) reset(resetType string, by Cause) refusal {
 		record.Ignored = s.ignores(v.do)
 	}
 	s.resets.add(record)
-	if v.refused == "" && !record.Ignored && v.do != transNothing {
+	if v.refused == "" && !record.Ignored && v.do != TransitionNone {
 		s.cause = cause{by: by, reset: resetType}
-		s.machine.change(v.do)
+		s.machine.Change(v.do)
 	}
 	return v.refused
 }
 
 // ignores reports whether a fault keeps do from happening.
-func (s *Server) ignores(do transition) bool {
+func (s *Server) ignores(do Transition) bool {
 	switch do {
-	case transShutdown, transReboot:
+	case TransitionShutdown, TransitionReboot:
 		return s.faults.has(FaultGracefulIgnored) || s.faults.has(FaultPowerOffIgnored)
-	case transOff, transCycle, transRestart:
+	case TransitionOff, TransitionCycle, TransitionRestart:
 		return s.faults.has(FaultPowerOffIgnored)
-	case transOn:
+	case TransitionOn:
 		return s.faults.has(FaultPowerOnIgnored)
-	case transNothing:
+	case TransitionNone:
 	}
 	return false
 }
@@ -246,7 +247,7 @@ func (s *Server) PressPower() {
 }
 
 // SetRunning makes the server one that was found running: it is on, and runs what
-// is now on its disk. A machine of qemu cannot be found so: its events say that.
+// is now on its disk. A virtual machine cannot be found so: its events say that.
 func (s *Server) SetRunning(image string) {
 	if err := s.setRunning(image); err != nil {
 		s.rack().opts.Log.Error("server cannot be set running", "server", string(s.name), "err", err)
@@ -256,7 +257,7 @@ func (s *Server) SetRunning(image string) {
 func (s *Server) setRunning(image string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.machine.adopt(image)
+	err := s.machine.Adopt(image)
 	if err != nil {
 		s.note(err.Error())
 	}

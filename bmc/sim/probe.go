@@ -98,12 +98,12 @@ func progressURL(reportURL string) string {
 // halfWiped is the progress of a wipe that is half done.
 func (b *booting) halfWiped(p probeRun) model.ProbeWipeProgress {
 	progress := model.ProbeWipeProgress{SystemUUID: b.reportedUUID(p), Mode: p.wipe}
-	for i, d := range b.hardware.disks {
+	for i, d := range b.build.Hardware.Drives {
 		if b.hidden(i) {
 			continue
 		}
 		progress.Disks = append(progress.Disks, model.DiskProgress{
-			Name: d.name, Serial: b.diskSerial(i), SizeBytes: d.bytes, Method: d.wipeMethod(p.wipe), Percent: 50,
+			Name: d.Name, Serial: b.diskSerial(i), SizeBytes: d.Bytes, Method: d.wipeMethod(p.wipe), Percent: 50,
 		})
 	}
 	return progress
@@ -114,12 +114,12 @@ func (b *booting) wipe(mode string) []model.DiskWipe {
 	args, fails := b.faults.get(FaultWipeFails)
 	var disks []model.DiskWipe
 	var left []string // serial numbers of those that keep what is on them
-	for i, d := range b.hardware.disks {
+	for i, d := range b.build.Hardware.Drives {
 		if b.hidden(i) {
 			left = append(left, b.diskSerial(i))
 			continue
 		}
-		w := model.DiskWipe{Name: d.name, Serial: b.diskSerial(i), Model: d.model, SizeBytes: d.bytes, WWID: b.wwid(i), Method: d.wipeMethod(mode), Result: model.WipeDone}
+		w := model.DiskWipe{Name: d.Name, Serial: b.diskSerial(i), Model: d.Model, SizeBytes: d.Bytes, WWID: b.wwid(i), Method: d.wipeMethod(mode), Result: model.WipeDone}
 		switch {
 		case mode == model.CleanupNone:
 			w.Result, w.Reason = model.WipeSkipped, model.SkipMode
@@ -129,7 +129,7 @@ func (b *booting) wipe(mode string) []model.DiskWipe {
 		}
 		disks = append(disks, w)
 	}
-	if mode != model.CleanupNone && len(left) < len(b.hardware.disks) {
+	if mode != model.CleanupNone && len(left) < len(b.build.Hardware.Drives) {
 		b.erase(left)
 	}
 	return disks
@@ -161,7 +161,7 @@ func (s *Server) hidden(disk int) bool {
 func (s *Server) wwid(i int) string { return "eui." + s.identity().part(i+10) }
 
 // wipeMethod is how a disk of this kind is wiped.
-func (d disk) wipeMethod(mode string) string {
+func (d Drive) wipeMethod(mode string) string {
 	switch {
 	case mode == model.CleanupNone:
 		return ""
@@ -222,7 +222,7 @@ func (s *Server) ip(i int) string {
 
 // inventory is what the probe finds.
 func (s *Server) inventory(now time.Time) model.ProbeData {
-	hw, kind := s.hardware, s.rack().kind
+	hw, kind := s.build.Hardware, s.rack().kind
 	return model.ProbeData{
 		Timestamp: now.UTC().Truncate(time.Second),
 		SystemInfo: model.ProbeSystemInfo{
@@ -246,12 +246,12 @@ func (s *Server) inventory(now time.Time) model.ProbeData {
 	}
 }
 
-func (hw *hardware) probeCPUs() []model.ProbeCPU {
-	cpus := make([]model.ProbeCPU, hw.sockets)
+func (hw *Hardware) probeCPUs() []model.ProbeCPU {
+	cpus := make([]model.ProbeCPU, hw.Sockets)
 	for i := range cpus {
 		cpus[i] = model.ProbeCPU{
-			ID: i, TotalCores: uint32(hw.cores), TotalHardwareThreads: uint32(hw.threads()),
-			Vendor: hw.cpuID, Model: hw.cpuModel, Capabilities: []string{"fpu", "sse4_2", "aes", "avx2", "avx512f"},
+			ID: i, TotalCores: uint32(hw.Cores), TotalHardwareThreads: uint32(hw.threads()),
+			Vendor: hw.CPUID, Model: hw.CPUModel, Capabilities: []string{"fpu", "sse4_2", "aes", "avx2", "avx512f"},
 		}
 	}
 	return cpus
@@ -261,7 +261,7 @@ func (hw *hardware) probeCPUs() []model.ProbeCPU {
 func nicName(i int) string { return "enp65s0f" + strconv.Itoa(i) }
 
 func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
-	nics := make([]model.ProbeNetworkInterface, s.nics)
+	nics := make([]model.ProbeNetworkInterface, s.build.NICs)
 	for i := range nics {
 		nics[i] = model.ProbeNetworkInterface{
 			Name: nicName(i), IPAddress: s.ip(i), IPAddresses: []string{s.ip(i)}, MACAddress: s.MAC(i), CarrierStatus: "up",
@@ -272,7 +272,7 @@ func (s *Server) probeInterfaces() []model.ProbeNetworkInterface {
 
 // probeNeighbors are the two leaf switches of the rack.
 func (s *Server) probeNeighbors() []model.ProbeLLDP {
-	lldp := make([]model.ProbeLLDP, s.nics)
+	lldp := make([]model.ProbeLLDP, s.build.NICs)
 	port := "Ethernet" + strconv.Itoa((s.bmc.number-1)*len(s.bmc.rack.bmcs[0].servers)+s.index+1)
 	for i := range lldp {
 		leaf := fmt.Sprintf("rack1-leaf-%d", i+1)
@@ -287,28 +287,28 @@ func (s *Server) probeNeighbors() []model.ProbeLLDP {
 
 func (s *Server) probeDisks() []model.ProbeDisk {
 	var disks []model.ProbeDisk
-	for i, d := range s.hardware.disks {
+	for i, d := range s.build.Hardware.Drives {
 		if s.hidden(i) {
 			continue
 		}
 		disks = append(disks, model.ProbeDisk{
-			Path: "/dev/" + d.name, Name: d.name, Rotational: d.rotational(), Vendor: d.vendor, Model: d.model,
+			Path: "/dev/" + d.Name, Name: d.Name, Rotational: d.rotational(), Vendor: d.Vendor, Model: d.Model,
 			Serial: s.diskSerial(i), WWID: s.wwid(i),
-			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: d.bytes,
+			PhysicalBlockSize: 4096, LogicalBlockSize: 512, HWSectorSize: 512, SizeBytes: d.Bytes,
 		})
 	}
 	return disks
 }
 
 func (s *Server) probeMemory() []model.ProbeMemory {
-	hw := s.hardware
-	dimms := make([]model.ProbeMemory, hw.dimms)
-	speed := fmt.Sprintf("%d MT/s", hw.dimmMHz)
+	hw := s.build.Hardware
+	dimms := make([]model.ProbeMemory, hw.DIMMs)
+	speed := fmt.Sprintf("%d MT/s", hw.DIMMMHz)
 	for i := range dimms {
 		dimms[i] = model.ProbeMemory{
-			Size: hw.dimmBytes, DeviceSet: "None", DeviceLocator: dimmName(i), BankLocator: "Not Specified",
-			MemoryType: "DDR5", Speed: speed, Vendor: hw.dimmVendor, SerialNumber: s.dimmSerial(i), AssetTag: "unknown",
-			PartNumber: hw.dimmPart, ConfiguredMemorySpeed: speed,
+			Size: hw.DIMMBytes, DeviceSet: "None", DeviceLocator: dimmName(i), BankLocator: "Not Specified",
+			MemoryType: "DDR5", Speed: speed, Vendor: hw.DIMMVendor, SerialNumber: s.dimmSerial(i), AssetTag: "unknown",
+			PartNumber: hw.DIMMPart, ConfiguredMemorySpeed: speed,
 			MinimumVoltage: "1.1 V", MaximumVoltage: "1.1 V", ConfiguredVoltage: "1.1 V",
 		}
 	}
@@ -320,12 +320,12 @@ func dimmName(i int) string { return "DIMM" + strconv.Itoa(i+1) }
 func (s *Server) dimmSerial(i int) string { return fmt.Sprintf("%s%02d", s.serial[:6], i+1) }
 
 func (s *Server) probeNICs() []model.ProbeNIC {
-	hw := s.hardware
-	nics := make([]model.ProbeNIC, s.nics)
+	hw := s.build.Hardware
+	nics := make([]model.ProbeNIC, s.build.NICs)
 	for i := range nics {
 		nics[i] = model.ProbeNIC{
-			Name: nicName(i), MAC: s.MAC(i), PCIAddress: nicPCIAddress(i), Speed: strconv.Itoa(hw.nicMbps),
-			LinkModes: []string{"10000baseSR/Full", "25000baseSR/Full"}, SupportedPorts: []string{"FIBRE"}, FirmwareVersion: hw.nicFirmware,
+			Name: nicName(i), MAC: s.MAC(i), PCIAddress: nicPCIAddress(i), Speed: strconv.Itoa(hw.NICMbps),
+			LinkModes: []string{"10000baseSR/Full", "25000baseSR/Full"}, SupportedPorts: []string{"FIBRE"}, FirmwareVersion: hw.NICFirmware,
 		}
 	}
 	return nics
@@ -334,11 +334,11 @@ func (s *Server) probeNICs() []model.ProbeNIC {
 func nicPCIAddress(i int) string { return fmt.Sprintf("0000:41:00.%d", i) }
 
 func (s *Server) probePCI() []model.ProbePCIDevice {
-	hw := s.hardware
-	devices := make([]model.ProbePCIDevice, s.nics)
+	hw := s.build.Hardware
+	devices := make([]model.ProbePCIDevice, s.build.NICs)
 	for i := range devices {
 		devices[i] = model.ProbePCIDevice{
-			Address: nicPCIAddress(i), Vendor: hw.nicVendor, VendorID: hw.nicPCI[0], Product: hw.nicModel, ProductID: hw.nicPCI[1],
+			Address: nicPCIAddress(i), Vendor: hw.NICVendor, VendorID: hw.NICPCI[0], Product: hw.NICModel, ProductID: hw.NICPCI[1],
 		}
 	}
 	return devices

@@ -23,7 +23,7 @@ type Rack struct {
 	tree  *node        // the Redfish resources of every BMC
 	hosts *http.Client // what the machines fetch and post with
 	store store
-	dir   string // of what the machines of qemu have: Options.StateDir, or one for the time being
+	dir   string // of what virtual machines have: Options.StateDir, or one for the time being
 
 	bmcs     []*BMC
 	servers  []*Server
@@ -138,10 +138,10 @@ func (r *Rack) Run(ctx context.Context) error {
 	return nil
 }
 
-// makeDir sees to it that machines of qemu have a place for their files.
+// makeDir sees to it that virtual machines have a place for their files.
 func (r *Rack) makeDir() (err error) {
 	r.dir = r.opts.StateDir
-	if r.dir == "" && len(r.opts.QEMU) > 0 {
+	if r.dir == "" && r.opts.Machines != nil {
 		if r.dir, err = os.MkdirTemp("", "ingot-sim-"); err != nil {
 			return fmt.Errorf("folder for disks: %w", err)
 		}

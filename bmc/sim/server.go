@@ -25,10 +25,11 @@ type Server struct {
 	serial string
 	model  string
 	faults faults
-	build               // what it is made of
+	build  Build        // what the machine is made of
 	own    *http.Client // that asks from HostAddress; nil = the rack's
 
-	machine machine
+	machine Machine
+	virtual Virtual // the machine as one, nil if it is pretended
 
 	mu           sync.Mutex
 	networkFirst bool
@@ -62,7 +63,7 @@ const (
 	systemNone  system = ""
 	systemProbe system = "probe"
 	systemOS    system = "os"
-	// systemGuest is what only the guest of a qemu machine knows.
+	// systemGuest is what only the guest of a virtual machine knows.
 	systemGuest system = "guest"
 )
 
@@ -130,7 +131,7 @@ const (
 	OutcomeFailed    Outcome = "failed" // the kernel runs and gets no further
 	OutcomeHung      Outcome = "hung"   // by a fault
 	OutcomeCut       Outcome = "cut"    // power or a reset ended it
-	OutcomeEnded     Outcome = "ended"  // a qemu machine's guest switched off or restarted by itself
+	OutcomeEnded     Outcome = "ended"  // a virtual machine's guest switched off or restarted by itself
 )
 
 // BootRecord is one boot.
@@ -227,10 +228,12 @@ func (s *Server) keep() {
 	}
 }
 
-func (s *Server) rack() *Rack             { return s.bmc.rack }
-func (s *Server) delays() Delays          { return s.bmc.rack.opts.Delays }
-func (s *Server) identity() identity      { return s.rack().identity(string(s.name)) }
-func (s *Server) memoryBytes() int64      { return int64(s.hardware.dimms) * s.hardware.dimmBytes }
+func (s *Server) rack() *Rack        { return s.bmc.rack }
+func (s *Server) delays() Delays     { return s.bmc.rack.opts.Delays }
+func (s *Server) identity() identity { return s.rack().identity(string(s.name)) }
+func (s *Server) memoryBytes() int64 {
+	return int64(s.build.Hardware.DIMMs) * s.build.Hardware.DIMMBytes
+}
 func (s *Server) diskSerial(i int) string { return s.identity().part(i + 1) }
 
 // Name is the name that Ingot gives the server: <bmc>-system-<index>.
@@ -272,7 +275,7 @@ func (s *Server) SetNetworkFirst(first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.networkFirst = first
-	s.machine.reordered()
+	s.machine.Reordered()
 }
 
 // Power is the true power state, whatever the BMC says.
@@ -335,8 +338,8 @@ func (s *Server) Installs() []Install {
 
 // modeOr is mode if the machine has it, else the one that it has.
 func (s *Server) modeOr(mode string) string {
-	if slices.Contains(s.modes, mode) {
+	if slices.Contains(s.build.Modes, mode) {
 		return mode
 	}
-	return s.modes[0]
+	return s.build.Modes[0]
 }

@@ -428,7 +428,7 @@ func updateNode() *node {
 
 func getFirmware(v view) object {
 	k := v.bmc.rack.kind
-	version := map[string]string{"BMC": k.bmcFirmware, "BIOS": k.bios, "NIC": k.hardware.nicFirmware}[v.id()]
+	version := map[string]string{"BMC": k.bmcFirmware, "BIOS": k.bios, "NIC": k.hardware.NICFirmware}[v.id()]
 	return object{"Id": v.id(), "Name": v.id() + " Firmware", "Version": version, "Updateable": false, "Status": status()}
 }
 

@@ -67,14 +67,14 @@ func numbered(prefix string, n int) []string {
 	return ids
 }
 
-func processorIDs(v view) []string { return numbered("CPU", v.server().hardware.sockets) }
-func dimmIDs(v view) []string      { return numbered("DIMM", v.server().hardware.dimms) }
-func nicIDs(v view) []string       { return numbered("NIC", v.server().nics) }
-func driveIDs(v view) []string     { return numbered("Disk", len(v.server().hardware.disks)) }
+func processorIDs(v view) []string { return numbered("CPU", v.server().build.Hardware.Sockets) }
+func dimmIDs(v view) []string      { return numbered("DIMM", v.server().build.Hardware.DIMMs) }
+func nicIDs(v view) []string       { return numbered("NIC", v.server().build.NICs) }
+func driveIDs(v view) []string     { return numbered("Disk", len(v.server().build.Hardware.Drives)) }
 
 // volumeIDs is one volume, on the first disk if there is any.
 func volumeIDs(v view) []string {
-	if len(v.server().hardware.disks) == 0 {
+	if len(v.server().build.Hardware.Drives) == 0 {
 		return nil
 	}
 	return []string{"1"}
@@ -88,7 +88,7 @@ func (v view) index() int {
 
 func getSystem(v view) object {
 	s, k := v.server(), v.bmc.rack.kind
-	hw := s.hardware
+	hw := s.build.Hardware
 	power := s.reportedPower()
 	boot := s.bootObject()
 	o := object{
@@ -97,8 +97,8 @@ func getSystem(v view) object {
 		"PartNumber": k.sku, "BiosVersion": k.bios, "HostName": "", "PowerState": string(power), "Status": status(),
 		"Boot": boot,
 		"ProcessorSummary": object{
-			"Count": hw.sockets, "Model": hw.cpuModel, "CoreCount": hw.sockets * hw.cores,
-			"LogicalProcessorCount": hw.sockets * hw.threads(), "Status": status(),
+			"Count": hw.Sockets, "Model": hw.CPUModel, "CoreCount": hw.Sockets * hw.Cores,
+			"LogicalProcessorCount": hw.Sockets * hw.threads(), "Status": status(),
 		},
 		"MemorySummary":      object{"TotalSystemMemoryGiB": float64(s.memoryBytes()) / (1 << 30), "Status": status()},
 		"Processors":         v.link("Processors"),
@@ -151,8 +151,8 @@ func (s *Server) bootObject() object {
 		"BootSourceOverrideMode":                            s.override.Mode,
 		"HttpBootUri":                                       s.override.HTTPURI,
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": overrideEnabled,
-		"BootSourceOverrideTarget@Redfish.AllowableValues":  s.targets,
-		"BootSourceOverrideMode@Redfish.AllowableValues":    s.modes,
+		"BootSourceOverrideTarget@Redfish.AllowableValues":  s.build.Targets,
+		"BootSourceOverrideMode@Redfish.AllowableValues":    s.build.Modes,
 	}
 }
 
@@ -286,7 +286,7 @@ func (s *Server) setOverride(value any) *message {
 	s.override = next
 	s.note("boot override " + next.Enabled + " " + next.Target)
 	s.keep()
-	s.machine.reordered()
+	s.machine.Reordered()
 	return nil
 }
 
@@ -299,8 +299,8 @@ func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *mes
 		allowed []string
 	}{
 		"BootSourceOverrideEnabled": {&next.Enabled, overrideEnabled},
-		"BootSourceOverrideTarget":  {&next.Target, s.targets},
-		"BootSourceOverrideMode":    {&next.Mode, s.modes},
+		"BootSourceOverrideTarget":  {&next.Target, s.build.Targets},
+		"BootSourceOverrideMode":    {&next.Mode, s.build.Modes},
 	}
 	for _, name := range sortedKeys(sent) {
 		if name == "HttpBootUri" {
@@ -308,7 +308,7 @@ func (s *Server) nextOverride(now bootOverride, sent object) (bootOverride, *mes
 			if problem != nil {
 				return now, problem
 			}
-			if uri != "" && s.byDHCP {
+			if uri != "" && s.build.ByDHCP {
 				return now, newMessage(msgPropertyReadOnly, name).about("#/Boot/" + name)
 			}
 			next.HTTPURI = uri
@@ -385,21 +385,21 @@ func setIndicator(v view, value any) *message {
 }
 
 func getProcessor(v view) object {
-	hw := v.server().hardware
+	hw := v.server().build.Hardware
 	return object{
 		"Id": v.id(), "Name": v.id(), "Socket": "CPU " + strconv.Itoa(v.index()+1), "ProcessorType": "CPU",
-		"ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": hw.cpuVendor, "Model": hw.cpuModel,
-		"ProcessorId": object{"VendorId": hw.cpuID}, "MaxSpeedMHz": hw.mhz, "TotalCores": hw.cores, "TotalThreads": hw.threads(), "Status": status(),
+		"ProcessorArchitecture": "x86", "InstructionSet": "x86-64", "Manufacturer": hw.CPUVendor, "Model": hw.CPUModel,
+		"ProcessorId": object{"VendorId": hw.CPUID}, "MaxSpeedMHz": hw.MHz, "TotalCores": hw.Cores, "TotalThreads": hw.threads(), "Status": status(),
 	}
 }
 
 func getMemory(v view) object {
 	s := v.server()
-	hw := s.hardware
+	hw := s.build.Hardware
 	return object{
-		"Id": v.id(), "Name": v.id(), "CapacityMiB": hw.dimmBytes >> 20, "MemoryType": "DRAM", "MemoryDeviceType": "DDR5",
-		"OperatingSpeedMhz": hw.dimmMHz, "AllowedSpeedsMHz": []int{hw.dimmMHz}, "ErrorCorrection": "MultiBitECC", "BaseModuleType": "RDIMM",
-		"Manufacturer": hw.dimmVendor, "PartNumber": hw.dimmPart, "SerialNumber": s.dimmSerial(v.index()),
+		"Id": v.id(), "Name": v.id(), "CapacityMiB": hw.DIMMBytes >> 20, "MemoryType": "DRAM", "MemoryDeviceType": "DDR5",
+		"OperatingSpeedMhz": hw.DIMMMHz, "AllowedSpeedsMHz": []int{hw.DIMMMHz}, "ErrorCorrection": "MultiBitECC", "BaseModuleType": "RDIMM",
+		"Manufacturer": hw.DIMMVendor, "PartNumber": hw.DIMMPart, "SerialNumber": s.dimmSerial(v.index()),
 		"DeviceLocator": dimmName(v.index()), "Status": status(),
 	}
 }
@@ -407,8 +407,8 @@ func getMemory(v view) object {
 func getNIC(v view) object {
 	s := v.server()
 	nic := object{
-		"Id": v.id(), "Name": v.id(), "Description": s.hardware.nicModel, "InterfaceEnabled": true, "LinkStatus": "LinkUp",
-		"SpeedMbps": s.hardware.nicMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
+		"Id": v.id(), "Name": v.id(), "Description": s.build.Hardware.NICModel, "InterfaceEnabled": true, "LinkStatus": "LinkUp",
+		"SpeedMbps": s.build.Hardware.NICMbps, "FullDuplex": true, "MTUSize": 1500, "Status": status(),
 	}
 	if !s.faults.has(FaultMACsHidden) {
 		mac := strings.ToUpper(s.MAC(v.index()))
@@ -435,10 +435,10 @@ func getStorage(v view) object {
 
 func getDrive(v view) object {
 	s := v.server()
-	d := s.hardware.disks[v.index()]
+	d := s.build.Hardware.Drives[v.index()]
 	o := object{
-		"Id": v.id(), "Name": d.name, "CapacityBytes": d.bytes, "MediaType": d.media, "Protocol": d.protocol,
-		"Manufacturer": d.vendor, "Model": d.model, "SerialNumber": s.diskSerial(v.index()), "BlockSizeBytes": 512,
+		"Id": v.id(), "Name": d.Name, "CapacityBytes": d.Bytes, "MediaType": d.Media, "Protocol": d.Protocol,
+		"Manufacturer": d.Vendor, "Model": d.Model, "SerialNumber": s.diskSerial(v.index()), "BlockSizeBytes": 512,
 		"FailurePredicted": false, "Status": status(), "Links": object{},
 	}
 	if d.rotational() {
@@ -448,17 +448,17 @@ func getDrive(v view) object {
 }
 
 func getVolume(v view) object {
-	d := v.server().hardware.disks[0]
+	d := v.server().build.Hardware.Drives[0]
 	storage := v.path[:strings.LastIndex(v.path, "/Volumes")]
 	return object{
-		"Id": v.id(), "Name": "System", "CapacityBytes": d.bytes, "RAIDType": "RAID0", "VolumeUsage": "Data", "Status": status(),
+		"Id": v.id(), "Name": "System", "CapacityBytes": d.Bytes, "RAIDType": "RAID0", "VolumeUsage": "Data", "Status": status(),
 		"Links": object{"Drives": []object{link(storage + "/Drives/Disk1")}},
 	}
 }
 
 func getBios(v view) object {
 	mode := "Uefi"
-	if !slices.Contains(v.server().modes, "UEFI") {
+	if !slices.Contains(v.server().build.Modes, "UEFI") {
 		mode = "Bios"
 	}
 	return object{

@@ -8,15 +8,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
-	"golang.org/x/sys/unix"
-
-	"ingot/model"
 )
 
 // writeFile writes a small file.
@@ -56,7 +51,7 @@ func BenchmarkDORA(b *testing.B) {
 		s := large(b)
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
-		wg.Go(func() { s.committer.run(ctx) })
+		wg.Go(func() { s.committer.Run(ctx) })
 		defer wg.Wait()
 		defer cancel()
 		n := s.networks[0]
@@ -77,7 +72,7 @@ func BenchmarkDORA(b *testing.B) {
 				b.Fatal(a.outcome)
 			}
 			answers <- struct{}{}
-			s.committer.commit(*a.lease, func(err error) {
+			s.committer.Commit(*a.lease, func(err error) {
 				if err != nil {
 					panic(fmt.Sprint(err))
 				}
@@ -103,75 +98,4 @@ func BenchmarkDORA(b *testing.B) {
 			}
 		}
 	})
-}
-
-// logFile is a store that appends to a file and makes it durable, as the registry's does.
-type logFile struct{ *os.File }
-
-func (l logFile) Leases(context.Context) ([]model.Lease, error) { return nil, nil }
-
-func (l logFile) SaveLeases(_ context.Context, leases []model.Lease) error {
-	if _, err := l.Write(make([]byte, 64*len(leases))); err != nil {
-		return err
-	}
-	return unix.Fdatasync(int(l.Fd()))
-}
-
-// BenchmarkCommit is leases that so many clients ask for at a time, each again as soon
-// as it is answered, until they are durable. It reports the CPU time of a lease, and the
-// time that 99 of 100 clients wait for less than.
-func BenchmarkCommit(b *testing.B) {
-	for _, clients := range []int{1, 4, 16, 64} {
-		b.Run(fmt.Sprint("clients=", clients), func(b *testing.B) {
-			file, err := os.Create(filepath.Join(b.TempDir(), "leases"))
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer func() { _ = file.Close() }()
-			s := large(b)
-			s.committer = newCommitter(logFile{file}, s.table, s.metrics.commits, s.log)
-			ctx, cancel := context.WithCancel(context.Background())
-			var wg sync.WaitGroup
-			wg.Go(func() { s.committer.run(ctx) })
-			defer wg.Wait()
-			defer cancel()
-			leases := make([]model.Lease, clients)
-			for i := range leases {
-				if leases[i], err = s.table.offer(ask(s, fmt.Sprintf("02:00:00:00:01:%02x", i), "", t0)); err != nil {
-					b.Fatal(err)
-				}
-			}
-			free := make(chan int, clients) // clients that are to ask
-			for i := range clients {
-				free <- i
-			}
-			waits := make([]time.Duration, 0, 1<<16)
-			began := cpuTime(b)
-			for b.Loop() {
-				i, asked := <-free, time.Now()
-				s.committer.commit(leases[i], func(err error) {
-					if err != nil {
-						panic(err)
-					}
-					waits = append(waits, time.Since(asked)) // by one goroutine
-					free <- i
-				})
-			}
-			for range clients {
-				<-free
-			}
-			b.ReportMetric(float64((cpuTime(b)-began).Microseconds())/float64(b.N), "cpu-µs/lease")
-			slices.Sort(waits)
-			b.ReportMetric(float64(waits[len(waits)*99/100].Microseconds()), "p99-µs")
-		})
-	}
-}
-
-// cpuTime is how long the processors have worked for this process.
-func cpuTime(b *testing.B) time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -17,7 +18,6 @@ import (
 // Bounds of what is configured.
 const (
 	minLeaseTime = time.Minute
-	maxLeaseTime = 30 * 24 * time.Hour
 	maxServers   = 8  // DNS or NTP servers of a subnet: what fits into any packet
 	maxName      = 40 // of a network
 	maxInterface = 15 // Linux' IFNAMSIZ, less the zero at its end
@@ -214,7 +214,7 @@ func (c *checker) subnet(path string, n Network, s Subnet) {
 	c.addressRange(path+".range", s)
 	c.derive(path, s)
 	c.delegate(path+".delegate", s)
-	if s.LeaseTime != 0 && (s.LeaseTime < minLeaseTime || s.LeaseTime > maxLeaseTime) {
+	if s.LeaseTime != 0 && (s.LeaseTime < minLeaseTime || s.LeaseTime > lease.MaxTime) {
 		c.say(path+".leaseTime", "%s must be from 1m to 720h", s.LeaseTime)
 	}
 	if !validDomain(s.Domain) {
@@ -232,7 +232,7 @@ func (c *checker) sameFamily(path string, s Subnet) {
 			c.say(path+".gateway", "%s must be an IPv4 address, as %s is", g, s.CIDR)
 		case !s.CIDR.Contains(g):
 			c.say(path+".gateway", "%s must lie in %s, or clients cannot reach it", g, s.CIDR)
-		case s.CIDR.Bits() < 31 && (g == s.CIDR.Addr() || g == lastOf(s.CIDR)):
+		case s.CIDR.Bits() < 31 && (g == s.CIDR.Addr() || g == lease.Last(s.CIDR)):
 			c.say(path+".gateway", "%s is the network or broadcast address of %s", g, s.CIDR)
 		}
 	}
@@ -259,7 +259,7 @@ func (c *checker) addressRange(path string, s Subnet) {
 	case r.First.Is4() != s.CIDR.Addr().Is4(), r.Last.Is4() != s.CIDR.Addr().Is4():
 		c.say(path, "%s must be addresses of the same family as %s", r, s.CIDR)
 	case !s.CIDR.Contains(r.First) || !s.CIDR.Contains(r.Last):
-		c.say(path, "%s must lie within %s, which goes from %s to %s", r, s.CIDR, s.CIDR.Addr(), lastOf(s.CIDR))
+		c.say(path, "%s must lie within %s, which goes from %s to %s", r, s.CIDR, s.CIDR.Addr(), lease.Last(s.CIDR))
 	case r.Last.Less(r.First):
 		c.say(path, "%s is the wrong way round: write %s-%s", r, r.Last, r.First)
 	case s.Gateway.IsValid() && r.Contains(s.Gateway):
@@ -289,7 +289,7 @@ func (c *checker) derive(path string, s Subnet) {
 func (c *checker) delegate(path string, s Subnet) {
 	d := s.Delegate
 	switch {
-	case d == Delegation{}:
+	case d == lease.Delegation{}:
 	case s.CIDR.Addr().Is4():
 		c.say(path, "prefixes are delegated by IPv6 only, and %s is IPv4; leave it out", s.CIDR)
 	case d.Bits < 1 || d.Bits > 127:

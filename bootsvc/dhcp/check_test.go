@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/model"
 )
 
@@ -16,7 +17,7 @@ func TestCheckAccepts(t *testing.T) {
 		"a proxy":              {Name: "p", Interface: "eth1", Role: model.RoleHost, Mode: ModeProxy},
 		"relays only":          {Name: "r", Listen: "127.0.0.1:6767", Role: model.RoleBMC, Subnets: []Subnet{{CIDR: netip.MustParsePrefix("127.0.0.0/8")}}},
 		"derived addresses": {Name: "d", Listen: "[fd00::1]:5547", Role: model.RoleBMC, Subnets: []Subnet{{
-			CIDR: netip.MustParsePrefix("fd00::/56"), Derive: DeriveOnmetal, Delegate: Delegation{Bits: 80},
+			CIDR: netip.MustParsePrefix("fd00::/56"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80},
 		}}},
 		"off, whatever it says": {Name: "o", Interface: "eth1", Role: model.RoleHost, Mode: ModeOff},
 	} {
@@ -88,16 +89,22 @@ func TestCheckRefuses(t *testing.T) {
 		"a lease time too short":           {subnet(func(s *Subnet) { s.LeaseTime = time.Second }), "[0].subnets[0].leaseTime", "from 1m to 720h"},
 		"a lease time too long":            {subnet(func(s *Subnet) { s.LeaseTime = 1000 * time.Hour }), "[0].subnets[0].leaseTime", "from 1m to 720h"},
 		"an unknown derivation":            {subnet(func(s *Subnet) { v6(s); s.Derive = "eui64" }), "[0].subnets[0].derive", "stateless or onmetal"},
-		"a derivation of IPv4":             {subnet(func(s *Subnet) { s.Range = Range{}; s.Derive = DeriveOnmetal }), "[0].subnets[0].derive", "IPv6 addresses only"},
+		"a derivation of IPv4":             {subnet(func(s *Subnet) { s.Range = lease.Range{}; s.Derive = DeriveOnmetal }), "[0].subnets[0].derive", "IPv6 addresses only"},
 		"a derivation beside a range":      {subnet(func(s *Subnet) { v6(s); s.Derive, s.Range = DeriveOnmetal, rangeOf("fd00::1-fd00::2") }), "[0].subnets[0].range", "keep one"},
 		"a stateless subnet too small": {subnet(func(s *Subnet) {
 			s.CIDR = netip.MustParsePrefix("fd00::/96")
 			*s = Subnet{CIDR: s.CIDR, Derive: DeriveStateless}
 		}), "[0].subnets[0].derive", "/80 or larger"},
-		"delegation of IPv4":                   {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
-		"delegation from nowhere":              {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
-		"delegation of too much":               {subnet(func(s *Subnet) { v6(s); s.Delegate = Delegation{netip.MustParsePrefix("fd01::/48"), 40} }), "[0].subnets[0].delegate.bits", "shorter than"},
-		"delegation from the subnet":           {subnet(func(s *Subnet) { v6(s); s.Delegate = Delegation{netip.MustParsePrefix("fd00::/48"), 64} }), "[0].subnets[0].delegate.from", "overlaps"},
+		"delegation of IPv4":      {subnet(func(s *Subnet) { s.Delegate.Bits = 64 }), "[0].subnets[0].delegate", "IPv6 only"},
+		"delegation from nowhere": {subnet(func(s *Subnet) { v6(s); s.Delegate.Bits = 64 }), "[0].subnets[0].delegate.from", "missing"},
+		"delegation of too much": {subnet(func(s *Subnet) {
+			v6(s)
+			s.Delegate = lease.Delegation{From: netip.MustParsePrefix("fd01::/48"), Bits: 40}
+		}), "[0].subnets[0].delegate.bits", "shorter than"},
+		"delegation from the subnet": {subnet(func(s *Subnet) {
+			v6(s)
+			s.Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00::/48"), Bits: 64}
+		}), "[0].subnets[0].delegate.from", "overlaps"},
 		"subnets that overlap across networks": {second(func(n *Network) { n.Subnets[0].CIDR = netip.MustParsePrefix("192.0.2.128/25") }), "[1].subnets[0].cidr", "overlaps 192.0.2.0/24 of dhcp[0].subnets[0].cidr"},
 		"subnets that overlap in a network": {network(func(n *Network) {
 			n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("192.0.0.0/16")})
@@ -109,23 +116,5 @@ func TestCheckRefuses(t *testing.T) {
 				t.Errorf("got %q, want one at %s that says %q", got, tc.path, tc.says)
 			}
 		})
-	}
-}
-
-func TestRangeText(t *testing.T) {
-	for _, text := range []string{"", "192.0.2.1-192.0.2.9", "fd00::1-fd00::9"} {
-		var r Range
-		if err := r.UnmarshalText([]byte(text)); err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
-		if back, _ := r.MarshalText(); string(back) != text {
-			t.Errorf("%q became %q", text, back)
-		}
-	}
-	for _, text := range []string{"192.0.2.1", "a-b", "192.0.2.1-", "-192.0.2.1", "fe80::1%eth0-fe80::2", "192.0.2.1-192.0.2.2-192.0.2.3", "::ffff:192.0.2.1-::ffff:192.0.2.2"} {
-		var r Range
-		if err := r.UnmarshalText([]byte(text)); err == nil {
-			t.Errorf("%q was taken for %v", text, r)
-		}
 	}
 }

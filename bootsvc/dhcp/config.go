@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/model"
 )
 
@@ -55,7 +56,7 @@ func (n Network) Boots() bool { return n.Serves() && n.Role == model.RoleHost }
 // Subnet is one subnet of a Network.
 type Subnet struct {
 	CIDR    netip.Prefix `json:"cidr"`
-	Range   Range        `json:"range"` // addresses for clients without reservation; empty = reservations only
+	Range   lease.Range  `json:"range"` // addresses for clients without reservation; empty = reservations only
 	Gateway netip.Addr   `json:"gateway"`
 	DNS     []netip.Addr `json:"dns"`
 	NTP     []netip.Addr `json:"ntp"`
@@ -67,7 +68,7 @@ type Subnet struct {
 	// link address plus one. There is no Range then.
 	Derive Derivation `json:"derive"`
 	// Delegate is where prefixes for clients come from (IPv6 only).
-	Delegate Delegation `json:"delegate"`
+	Delegate lease.Delegation `json:"delegate"`
 }
 
 // Derivation is how an IPv6 address is made of what a relay says.
@@ -79,9 +80,3 @@ const (
 	DeriveStateless Derivation = "stateless"
 	DeriveOnmetal   Derivation = "onmetal"
 )
-
-// Delegation is what prefixes are delegated (RFC 8415 §6.3).
-type Delegation struct {
-	From netip.Prefix `json:"from"` // with derive: onmetal empty: the prefix is the link address's own
-	Bits int          `json:"bits"` // length of a delegated prefix; 0 = none are delegated
-}

@@ -3,11 +3,6 @@
 //
 // A packet is read by the goroutine of its socket, decided upon in memory, and
 // answered: at once, when the answer promises nothing new, else once the lease is
-// durable. Leases are stored in groups (see committer), so that a store that takes
-// milliseconds serves thousands of clients a second. While the store is away, what
-// was promised before is prolonged from memory, and nothing new is promised.
-//
-// A lease belongs to a MAC address, not to a client identifier or DUID: firmware,
-// iPXE and the operating system of one machine each show another. It ends early when
-// all identity associations of the client that asked last have given it back.
+// durable. This package has the sockets, the packets and the relays, and says what a
+// packet asks; what is leased to whom is package lease's to say.
 package dhcp

@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -32,8 +35,8 @@ const (
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 // rangeOf reads a range.
-func rangeOf(s string) Range {
-	var r Range
+func rangeOf(s string) lease.Range {
+	var r lease.Range
 	if err := r.UnmarshalText([]byte(s)); err != nil {
 		panic(err)
 	}
@@ -52,73 +55,38 @@ func hosts() Network {
 	}
 }
 
-// memory is a store that can be slow and away.
+// memory is a store that can be away.
 type memory struct {
 	mu     sync.Mutex
-	leases map[string]model.Lease
-	calls  int
+	leases map[netip.Addr]model.Lease
 	err    error
-	gate   chan struct{} // nil = open
-	delay  time.Duration
 }
 
-func newMemory() *memory { return &memory{leases: make(map[string]model.Lease)} }
+func newMemory() *memory { return &memory{leases: make(map[netip.Addr]model.Lease)} }
 
 func (m *memory) Leases(context.Context) ([]model.Lease, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var all []model.Lease
-	for _, l := range m.leases {
-		all = append(all, l)
-	}
-	return all, m.err
+	return slices.Collect(maps.Values(m.leases)), m.err
 }
 
-func (m *memory) SaveLeases(ctx context.Context, leases []model.Lease) error {
-	m.mu.Lock()
-	gate, delay := m.gate, m.delay
-	m.mu.Unlock()
-	time.Sleep(delay)
-	if gate != nil {
-		select {
-		case <-gate:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+func (m *memory) SaveLeases(_ context.Context, leases []model.Lease) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.calls++
-	if m.err != nil {
-		return m.err
-	}
-	seen := map[string]bool{}
 	for _, l := range leases {
-		key := l.Network + " " + l.Address.String() + "/" + string(rune('0'+l.Bits))
-		if seen[key] {
-			return errors.New("an address twice in one group")
+		if m.leases[l.Address] = l; l.Expires.IsZero() {
+			delete(m.leases, l.Address)
 		}
-		seen[key] = true
-		if l.Expires.IsZero() {
-			delete(m.leases, key)
-			continue
-		}
-		m.leases[key] = l
 	}
-	return nil
+	return m.err
 }
+
+var errAway = errors.New("the store is away")
 
 func (m *memory) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.err = err
-}
-
-// slow makes each call take a while.
-func (m *memory) slow(delay time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.delay = delay
 }
 
 // tickets are boot tickets by UUID or MAC address.
@@ -165,32 +133,21 @@ func testServer(t testing.TB, o Options) *Server {
 	return s
 }
 
-// ask returns what a MAC address asks of the first network's table.
-func ask(s *Server, mac, wish string, now time.Time) query {
-	n := s.networks[0]
-	q := query{network: n, subnets: n.subnets, mac: mac, now: now}
-	if wish != "" {
-		q.wish = addr(wish)
-	}
-	return q
-}
-
-// lease gives a MAC address the address that it is offered.
-func lease(t testing.TB, s *Server, mac string, now time.Time) netip.Addr {
+// leaseTo gives a MAC address the address that it is offered.
+func leaseTo(t testing.TB, s *Server, mac string) {
 	t.Helper()
-	l, err := s.table.offer(ask(s, mac, "", now))
+	n := s.networks[0].leases
+	l, err := s.table.Offer(lease.Query{Network: n, Subnets: n.Subnets, MAC: mac, Now: t0})
 	if err != nil {
 		t.Fatalf("offer to %s: %v", mac, err)
 	}
-	commitNow(t, s, l)
-	return l.Address
-}
-
-// commitNow does what the committer does with a lease that was stored.
-func commitNow(t testing.TB, s *Server, l model.Lease) {
-	t.Helper()
-	if _, err := s.table.prepare(l); err != nil {
-		t.Fatalf("commit %s to %s: %v", l.Address, l.MAC, err)
-	}
-	s.table.bind(l)
+	ctx, stop := context.WithCancel(t.Context())
+	stored := lease.NewCommitter(newMemory(), s.table, nil, s.log)
+	stored.Commit(l, func(err error) {
+		if err != nil {
+			t.Errorf("lease %s to %s: %v", l.Address, mac, err)
+		}
+		stop()
+	})
+	stored.Run(ctx)
 }

@@ -1,10 +1,6 @@
 package dhcp
 
-import (
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are what the server counts. Their labels come from the configuration
 // and from fixed lists, never from packets.
@@ -12,16 +8,6 @@ type metrics struct {
 	packets *prometheus.CounterVec // by network, family, type and outcome
 	dropped *prometheus.CounterVec // by network, family and reason
 	boots   *prometheus.CounterVec // by network, family, client and result
-	refused *prometheus.CounterVec // by network and subnet
-	commits commitMetrics
-}
-
-// commitMetrics are what the committer counts.
-type commitMetrics struct {
-	duration prometheus.Histogram
-	size     prometheus.Histogram
-	failures prometheus.Counter
-	away     prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) metrics {
@@ -38,45 +24,11 @@ func newMetrics(reg prometheus.Registerer) metrics {
 			Name: "ingot_dhcp_boot_answers_total",
 			Help: "Clients that asked for a boot file, by network, family (4, 6), kind of client and result: told, or the reason why not.",
 		}, []string{"network", "family", "client", "result"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_dhcp_pool_refused_total",
-			Help: "Requests for an address that found none left, by network and subnet.",
-		}, []string{"network", "subnet"}),
-		commits: commitMetrics{
-			duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-				Name:    "ingot_dhcp_commit_duration_seconds",
-				Help:    "Time that the store took to make a group of leases durable.",
-				Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .5, 1, 5},
-			}),
-			size: prometheus.NewHistogram(prometheus.HistogramOpts{
-				Name:    "ingot_dhcp_commit_leases",
-				Help:    "Leases that were stored in one group.",
-				Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024},
-			}),
-			failures: prometheus.NewCounter(prometheus.CounterOpts{
-				Name: "ingot_dhcp_commit_failures_total",
-				Help: "Groups of leases that the store did not take.",
-			}),
-			away: prometheus.NewGauge(prometheus.GaugeOpts{
-				Name: "ingot_dhcp_store_away",
-				Help: "1 while leases cannot be stored and only renewals are answered.",
-			}),
-		},
 	}
 	if reg != nil {
-		reg.MustRegister(m.packets, m.dropped, m.boots, m.refused, m.commits.duration, m.commits.size, m.commits.failures, m.commits.away)
+		reg.MustRegister(m.packets, m.dropped, m.boots)
 	}
 	return m
-}
-
-// observe counts one call of the store.
-func (m commitMetrics) observe(leases int, took time.Duration, err error) {
-	m.duration.Observe(took.Seconds())
-	if err != nil {
-		m.failures.Inc()
-		return
-	}
-	m.size.Observe(float64(leases))
 }
 
 // networkMetrics are the metrics of one network.
@@ -99,39 +51,4 @@ func (m networkMetrics) drop(family, reason string) {
 // boot counts a client that asked for a boot file.
 func (m networkMetrics) boot(family, client, result string) {
 	m.boots.WithLabelValues(m.network, family, client, result).Inc()
-}
-
-// refuse counts a request that found no address left.
-func (m networkMetrics) refuse(s *subnet) {
-	m.refused.WithLabelValues(m.network, s.CIDR.String()).Inc()
-}
-
-// fill describes how full the pools are, and the leases, as gauges that are
-// computed when they are asked for.
-type fill struct {
-	table *table
-	clock func() time.Time
-}
-
-var (
-	poolSize = prometheus.NewDesc("ingot_dhcp_pool_size", "Addresses in the range of a subnet.", []string{"network", "subnet"}, nil)
-	poolUsed = prometheus.NewDesc("ingot_dhcp_pool_used", "Addresses of the range that are leased, set aside or reserved.", []string{"network", "subnet"}, nil)
-	leases   = prometheus.NewDesc("ingot_dhcp_leases", "Leases that have not ended, by network and kind (IPv4, IPv6, prefix).", []string{"network", "kind"}, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (f fill) Describe(ch chan<- *prometheus.Desc) { ch <- poolSize; ch <- poolUsed; ch <- leases }
-
-// Collect implements prometheus.Collector.
-func (f fill) Collect(ch chan<- prometheus.Metric) {
-	now := f.clock()
-	for _, p := range f.table.pools(now) {
-		ch <- prometheus.MustNewConstMetric(poolSize, prometheus.GaugeValue, float64(p.Size), p.Network, p.Subnet)
-		ch <- prometheus.MustNewConstMetric(poolUsed, prometheus.GaugeValue, float64(p.Used), p.Network, p.Subnet)
-	}
-	for _, n := range f.table.networks {
-		for k, count := range f.table.count(n, now) {
-			ch <- prometheus.MustNewConstMetric(leases, prometheus.GaugeValue, float64(count), n.Name, kind(k).String())
-		}
-	}
 }

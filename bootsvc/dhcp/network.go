@@ -4,21 +4,14 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
-	"ingot/model"
-)
-
-// How long leases last where the configuration does not say.
-const (
-	bmcLeaseTime  = 24 * time.Hour
-	hostLeaseTime = time.Hour
+	"ingot/bootsvc/dhcp/lease"
 )
 
 // network is a Network that is served.
 type network struct {
-	Network // with defaults filled in, MAC prefixes in lower case
-	subnets []*subnet
+	Network // with its mode filled in, MAC prefixes in lower case
+	leases  *lease.Network
 	relays  []netip.Prefix // that relays send from; nil = from anywhere
 	server  *Server
 	metrics networkMetrics
@@ -26,20 +19,9 @@ type network struct {
 	sockets sockets
 }
 
-// subnet is a Subnet that is served.
-type subnet struct {
-	Subnet    // with its lease time filled in
-	network   *network
-	addresses *pool      // nil without range
-	prefixes  *pool      // nil when none are delegated from one prefix
-	others    *pool      // addresses outside the range
-	otherBits *pool      // prefixes that are delegated from elsewhere; nil when none are delegated
-	last      netip.Addr // of CIDR
-}
-
 // newNetwork returns the network of a configuration that Check found right.
-func newNetwork(cfg Network) *network {
-	n := &network{Network: cfg}
+func newNetwork(s *Server, cfg Network) *network {
+	n := &network{Network: cfg, server: s, metrics: networkMetrics{s.metrics, cfg.Name}}
 	if n.Mode == "" {
 		n.Mode = ModeServer
 	}
@@ -48,43 +30,12 @@ func newNetwork(cfg Network) *network {
 		p, _ := parseRelay(r) // Check has seen it
 		n.relays = append(n.relays, p)
 	}
+	var subnets []lease.Subnet
 	for _, s := range cfg.Subnets {
-		n.subnets = append(n.subnets, newSubnet(n, s))
+		subnets = append(subnets, lease.Subnet{CIDR: s.CIDR, Range: s.Range, Gateway: s.Gateway, LeaseTime: s.LeaseTime, Delegate: s.Delegate})
 	}
+	n.leases = lease.NewNetwork(cfg.Name, cfg.Role, subnets, func(v6 bool) []netip.Prefix { return n.link().of(v6) })
 	return n
-}
-
-// newSubnet returns the subnet of a configuration that Check found right.
-func newSubnet(n *network, cfg Subnet) *subnet {
-	s := &subnet{Subnet: cfg, network: n, last: lastOf(cfg.CIDR)}
-	if s.LeaseTime == 0 {
-		s.LeaseTime = hostLeaseTime
-		if n.Role == model.RoleBMC {
-			s.LeaseTime = bmcLeaseTime
-		}
-	}
-	s.others = newOtherPool(s)
-	if !s.Range.IsZero() {
-		s.addresses = newPool(s, s.Range.First, s.Range.Last, 0, 0)
-	}
-	if bits := s.Delegate.Bits; bits > 0 {
-		s.otherBits = newOtherPool(s)
-		s.otherBits.bits = bits
-		if from := s.Delegate.From; from.IsValid() {
-			s.prefixes = newPool(s, from.Masked().Addr(), lastOf(from), bits, 128-bits)
-		}
-	}
-	return s
-}
-
-// lastOf returns the last address of a prefix.
-func lastOf(p netip.Prefix) netip.Addr {
-	b := p.Masked().Addr().AsSlice()
-	for i := p.Bits(); i < 8*len(b); i++ {
-		b[i/8] |= 0x80 >> (i % 8)
-	}
-	a, _ := netip.AddrFromSlice(b)
-	return a
 }
 
 // lowerAll returns all in lower case.
@@ -96,87 +47,8 @@ func lowerAll(all []string) []string {
 	return lower
 }
 
-// link returns the subnets that share a link with s: those of our own link do,
-// others lie behind a relay each.
-func (s *subnet) link() []*subnet {
-	if own := s.network.own(s.CIDR.Addr().Is6()); slices.Contains(own, s) {
-		return own
-	}
-	return []*subnet{s}
-}
-
-// own returns the subnets of a family that lie on our own link: those that the
-// interface has an address in, or else the first, for it may have only a link-local
-// one.
-func (n *network) own(v6 bool) []*subnet {
-	var first, own []*subnet
-	for _, s := range n.subnets {
-		switch {
-		case s.CIDR.Addr().Is6() != v6:
-		case slices.ContainsFunc(n.link().of(v6), func(p netip.Prefix) bool { return s.CIDR.Contains(p.Addr()) }):
-			own = append(own, s)
-		case first == nil:
-			first = []*subnet{s}
-		}
-	}
-	if len(own) == 0 {
-		return first
-	}
-	return own
-}
-
-// pool returns where addresses, or prefixes when bits is not 0, are chosen from;
-// nil when there are none to choose.
-func (s *subnet) pool(bits int) *pool {
-	if bits > 0 {
-		return s.prefixes
-	}
-	return s.addresses
-}
-
-// poolOf returns the pool that a, of that many bits, belongs to.
-func (s *subnet) poolOf(a netip.Addr, bits int) *pool {
-	switch p := s.pool(bits); {
-	case p != nil && p.bits == bits && p.contains(a):
-		return p
-	case bits > 0 && s.otherBits != nil:
-		return s.otherBits
-	}
-	return s.others
-}
-
-// pools returns all pools of s.
-func (s *subnet) pools() []*pool {
-	all := []*pool{s.others}
-	for _, p := range []*pool{s.addresses, s.prefixes, s.otherBits} {
-		if p != nil {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// special reports whether a is an address of s that no client can have.
-func (s *subnet) special(a netip.Addr) bool {
-	if a == s.Gateway {
-		return true
-	}
-	if s.CIDR.Bits() >= a.BitLen()-1 { // RFC 3021, RFC 6164: both ends are addresses
-		return false
-	}
-	return a == s.CIDR.Masked().Addr() || a.Is4() && a == s.last
-}
-
-// subnetOf returns the subnet that an address, or a prefix when bits is not 0,
-// belongs to.
-func (n *network) subnetOf(a netip.Addr, bits int) (*subnet, bool) {
-	for _, s := range n.subnets {
-		if bits == 0 && s.CIDR.Contains(a) || bits > 0 && bits == s.Delegate.Bits && (s.prefixes == nil || s.prefixes.contains(a)) {
-			return s, true
-		}
-	}
-	return nil, false
-}
+// config returns what the configuration says of a subnet.
+func (n *network) config(s *lease.Subnet) *Subnet { return &n.Subnets[s.Index] }
 
 // admits reports whether clients with a MAC address are served (macAllow, macDeny).
 func (n *network) admits(mac string) bool {

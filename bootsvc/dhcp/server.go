@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -23,7 +24,7 @@ const lookEvery = time.Second
 // Options are the options of New.
 type Options struct {
 	Networks []Network
-	Store    LeaseStore // nil = leases are forgotten with the process
+	Store    lease.Store // nil = leases are forgotten with the process
 	// Identity is what the DUID that DHCPv6 clients know us by is made of (RFC 8415
 	// §11): the same for ever, and secret. When empty it is made of the network's
 	// hardware address, which a bridge changes as ports join it.
@@ -58,9 +59,9 @@ type Options struct {
 // Server answers DHCP clients and relays. It is safe for concurrent use.
 type Server struct {
 	networks  []*network
-	table     *table
-	committer *committer
-	store     LeaseStore
+	table     *lease.Table
+	committer *lease.Committer
+	store     lease.Store
 	identity  []byte
 	offers    netboot.Offers
 	loaders   *netboot.Loaders
@@ -103,25 +104,26 @@ func New(o Options) (*Server, error) {
 		if !cfg.Serves() {
 			continue
 		}
-		n := newNetwork(cfg)
-		n.server, n.metrics = s, networkMetrics{s.metrics, n.Name}
-		s.networks = append(s.networks, n)
+		s.networks = append(s.networks, newNetwork(s, cfg))
 	}
-	s.table = newTable(s.networks, o.Keep, o.PoolsChanged, s.log)
-	s.committer = newCommitter(s.store, s.table, s.metrics.commits, s.log)
-	if o.Registerer != nil {
-		o.Registerer.MustRegister(fill{s.table, s.clock})
+	var networks []*lease.Network
+	for _, n := range s.networks {
+		networks = append(networks, n.leases)
 	}
+	s.table = lease.NewTable(lease.Options{
+		Networks: networks, Keep: o.Keep, Changed: o.PoolsChanged, Log: s.log, Registerer: o.Registerer, Clock: s.clock,
+	})
+	s.committer = lease.NewCommitter(s.store, s.table, o.Registerer, s.log)
 	return s, nil
 }
 
 // forgetful is a store that keeps nothing.
 type forgetful struct{}
 
-// Leases implements LeaseStore.
+// Leases implements lease.Store.
 func (forgetful) Leases(context.Context) ([]model.Lease, error) { return nil, nil }
 
-// SaveLeases implements LeaseStore.
+// SaveLeases implements lease.Store.
 func (forgetful) SaveLeases(context.Context, []model.Lease) error { return nil }
 
 // Listen binds what can be bound now. An address in use or a lack of permission
@@ -147,7 +149,7 @@ func (s *Server) Run(ctx context.Context) error {
 	s.log.Info("DHCP answers", "networks", len(s.networks))
 	var committing sync.WaitGroup
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
-	committing.Go(func() { s.committer.run(stopped) })
+	committing.Go(func() { s.committer.Run(stopped) })
 	s.follow(ctx)
 	stop() // after the readers, so that what they took in is still stored and answered
 	committing.Wait()
@@ -187,7 +189,7 @@ func (s *Server) Load(ctx context.Context) bool {
 	for said := false; ; said = true {
 		all, err := s.store.Leases(ctx)
 		if err == nil {
-			s.table.load(all, s.clock())
+			s.table.Load(all, s.clock())
 			s.loaded.Store(true)
 			s.log.Info("leases read", "leases", len(all))
 			return true
@@ -215,7 +217,7 @@ func (s *Server) learnOwn() {
 	}
 	if !maps.Equal(own, s.own) {
 		s.own = own
-		s.table.setOwn(maps.Clone(own))
+		s.table.SetOwn(maps.Clone(own))
 	}
 }
 
@@ -229,12 +231,12 @@ func (s *Server) Close() {
 
 // SetReservations replaces the reservations. A device that holds an address which
 // is now reserved for another keeps it until its lease ends.
-func (s *Server) SetReservations(all []Reservation) { s.table.setReservations(all) }
+func (s *Server) SetReservations(all []lease.Reservation) { s.table.SetReservations(all) }
 
 // Holder returns the MAC address that has a live lease on a, unless that is only the
 // client's own word.
 func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
-	mac, unproven, ok := s.table.at(a.Unmap().WithZone(""), s.clock())
+	mac, unproven, ok := s.table.At(a.Unmap().WithZone(""), s.clock())
 	if unproven {
 		return "", false
 	}
@@ -243,10 +245,10 @@ func (s *Server) Holder(a netip.Addr) (mac string, ok bool) {
 
 // Leased returns when one of these MAC addresses was last given a lease, or had one
 // renewed, to the second; zero = it is not known.
-func (s *Server) Leased(macs []string) time.Time { return s.table.leased(macs) }
+func (s *Server) Leased(macs []string) time.Time { return s.table.Leased(macs) }
 
 // Pools returns how full the ranges are.
-func (s *Server) Pools() []model.PoolFacts { return s.table.pools(s.clock()) }
+func (s *Server) Pools() []model.PoolFacts { return s.table.Pools(s.clock()) }
 
 // Healthy returns nil, or what keeps networks from being served.
 func (s *Server) Healthy() error {

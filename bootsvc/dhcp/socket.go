@@ -159,12 +159,12 @@ func listenLink(listen string) *link {
 
 // has4 reports whether n answers DHCPv4.
 func (n *network) has4() bool {
-	return n.Mode == ModeProxy || slices.ContainsFunc(n.subnets, func(s *subnet) bool { return s.CIDR.Addr().Is4() })
+	return n.Mode == ModeProxy || slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.CIDR.Addr().Is4() })
 }
 
 // has6 reports whether n answers DHCPv6.
 func (n *network) has6() bool {
-	return slices.ContainsFunc(n.subnets, func(s *subnet) bool { return s.CIDR.Addr().Is6() })
+	return slices.ContainsFunc(n.Subnets, func(s Subnet) bool { return s.CIDR.Addr().Is6() })
 }
 
 // open opens the sockets that n should have and has not.

@@ -1,55 +1,16 @@
 package dhcp
 
 import (
-	"bytes"
 	"encoding/hex"
-	"net"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
-)
-
-// packet4 is a client's DHCPv4 packet, and how it came.
-type packet4 struct {
-	*dhcpv4.DHCPv4
-	kind  dhcpv4.MessageType
-	mac   string // canonical
-	from  netip.AddrPort
-	port  uint16 // of ours: 67, or 4011
-	relay relay4
-	link  *link
-}
-
-// relay4 is what a relay says, zero when there was none.
-type relay4 struct {
-	address  netip.Addr // giaddr
-	link     netip.Addr // sub-option 5 (RFC 3527), else giaddr: the client's link
-	server   netip.Addr // sub-option 11 (RFC 5107): what clients take for the server
-	port     string     // sub-option 1 (RFC 3046): where it heard the client
-	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
-}
-
-// drop4 is why a packet is not looked into: the label of a metric.
-type drop4 string
-
-// The reasons.
-const (
-	drop4None      drop4 = ""
-	drop4Malformed drop4 = "malformed"
-	drop4Hardware  drop4 = "hardware"  // no Ethernet address
-	drop4BOOTP     drop4 = "bootp"     // no message type
-	drop4Filter    drop4 = "filter"    // macAllow, macDeny
-	drop4Rate      drop4 = "rate"      // too many of one MAC address
-	drop4Relay     drop4 = "relay"     // its address lies in none of our subnets
-	drop4Untrusted drop4 = "untrusted" // from a relay that is not among relays
-	drop4Source    drop4 = "source"    // not from the link, and not from one of our subnets either
-	drop4NotReady  drop4 = "not ready" // we have no address to answer from
 )
 
 // handle4 handles one DHCPv4 packet that came to one of our ports. data is the
@@ -66,7 +27,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 		n.answer4(p, a, nil)
 		return
 	}
-	n.server.committer.commit(*a.lease, func(err error) {
+	n.server.committer.Commit(*a.lease, func(err error) {
 		defer n.survive(false, from) // this is the committer's goroutine
 		n.answer4(p, a, err)
 	})
@@ -131,107 +92,6 @@ func (n *network) way4(p packet4, a answer4) way4 {
 	return way4{to: netip.AddrPortFrom(a.reply.yiaddr, port4Client), frame: true}
 }
 
-// accept4 parses a packet, and decides whether it is looked into at all.
-func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
-	parsed, err := dhcpv4.FromBytes(data)
-	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
-		return packet4{}, drop4Malformed
-	}
-	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
-	if !validMAC(p.ClientHWAddr) {
-		return p, drop4Hardware
-	}
-	p.mac = p.ClientHWAddr.String()
-	switch {
-	case p.kind == dhcpv4.MessageTypeNone:
-		return p, drop4BOOTP
-	case !n.admits(p.mac):
-		return p, drop4Filter
-	case !n.server.limits.allow(p.mac, now):
-		return p, drop4Rate
-	}
-	if len(p.link.v4) == 0 {
-		return p, drop4NotReady
-	}
-	p.relay = relayOf(parsed)
-	drop := n.route4(p)
-	if drop == drop4None {
-		n.server.heard.On(p.mac, p.relay.port)
-	}
-	return p, drop
-}
-
-// validMAC reports whether mac is an Ethernet address that a client can have.
-func validMAC(mac net.HardwareAddr) bool {
-	return len(mac) == 6 && mac[0]&1 == 0 && slices.ContainsFunc(mac, func(b byte) bool { return b != 0 })
-}
-
-// route4 refuses packets that are not from a link that n serves: an answer to
-// them would go to somebody who did not ask.
-func (n *network) route4(p packet4) drop4 {
-	if p.relay.address.IsValid() {
-		if _, ok := n.subnetOf(p.relay.address, 0); !ok {
-			return drop4Relay
-		}
-		if !n.trusts(p.from.Addr()) {
-			return drop4Untrusted
-		}
-		return drop4None
-	}
-	for _, a := range []netip.Addr{p.from.Addr(), address4(p.ClientIPAddr)} {
-		if !a.IsValid() || a.IsUnspecified() {
-			continue
-		}
-		_, ours := n.subnetOf(a, 0)
-		onLink := slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Contains(a) })
-		if !ours && !onLink {
-			return drop4Source
-		}
-	}
-	if n.Interface == "" && !address4(p.ClientIPAddr).IsValid() {
-		return drop4Source // a client without address, and without a relay, cannot be answered from here
-	}
-	return drop4None
-}
-
-// relayOf returns what the relay of a packet says.
-func relayOf(p *dhcpv4.DHCPv4) relay4 {
-	r := relay4{address: address4(p.GatewayIPAddr)}
-	info := dhcpv4.Options{}
-	if !r.address.IsValid() || info.FromBytes(p.Options.Get(dhcpv4.OptionRelayAgentInformation)) != nil {
-		r.link = r.address
-		return r
-	}
-	r.link, r.server = address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
-	r.port = readable(info[uint8(dhcpv4.AgentCircuitIDSubOption.Code())])
-	_, r.fromPort = info[uint8(dhcpv4.RelaySourcePortSubOption.Code())]
-	if !r.link.IsValid() {
-		r.link = r.address
-	}
-	return r
-}
-
-// maxPort bounds what is shown of a circuit ID.
-const maxPort = 64
-
-// readable returns a circuit ID as people know it: as text if it is some, else in
-// hexadecimal.
-func readable(id []byte) string {
-	id = clipped(id, maxPort)
-	if bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return hex.EncodeToString(id)
-	}
-	return string(id)
-}
-
-// address4 returns the address in b, invalid when it is none or 0.0.0.0.
-func address4(b []byte) netip.Addr {
-	if len(b) != 4 || [4]byte(b) == [4]byte{} {
-		return netip.Addr{}
-	}
-	return netip.AddrFrom4([4]byte(b))
-}
-
 // answer4 is what is decided about a packet.
 type answer4 struct {
 	outcome string         // for the metric
@@ -265,40 +125,33 @@ func (n *network) decide4(p packet4, now time.Time) answer4 {
 }
 
 // query4 returns what p asks of the table, wishing for an address.
-func (n *network) query4(p packet4, wish netip.Addr, now time.Time) query {
-	return query{
-		network: n, subnets: n.subnets4(p), mac: p.mac, wish: wish, now: now,
-		clientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)),
+func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query {
+	return lease.Query{
+		Network: n.leases, Subnets: n.subnets4(p), MAC: p.mac, Wish: wish, Now: now,
+		ClientID: hex.EncodeToString(clipped(p.Options.Get(dhcpv4.OptionClientIdentifier), maxClientID)),
 	}
 }
-
-// maxClientID bounds what is kept of a client identifier: a DUID has 130 bytes at
-// most.
-const maxClientID = 130
-
-// clipped returns at most the first n bytes of b.
-func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
 
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
 // its own address, for who renews by unicast passes by its relay; else those of our
 // own link.
-func (n *network) subnets4(p packet4) []*subnet {
+func (n *network) subnets4(p packet4) []*lease.Subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
 		if !a.IsValid() {
 			continue
 		}
-		if s, ok := n.subnetOf(a, 0); ok {
-			return []*subnet{s}
+		if s, ok := n.leases.SubnetOf(a, 0); ok {
+			return []*lease.Subnet{s}
 		}
 		if a == p.relay.link {
 			return nil
 		}
 	}
-	return n.own(false)
+	return n.leases.OnOurLink(false)
 }
 
 // server4 returns the address that clients of a subnet know us by.
-func (p packet4) server4(s *subnet) netip.Addr {
+func (p packet4) server4(s *lease.Subnet) netip.Addr {
 	if p.relay.server.IsValid() {
 		return p.relay.server
 	}
@@ -313,26 +166,10 @@ func (p packet4) server4(s *subnet) netip.Addr {
 	return netip.Addr{}
 }
 
-// forUs reports whether p names us as its server, or none.
-func (p packet4) forUs() bool {
-	id := address4(p.Options.Get(dhcpv4.OptionServerIdentifier))
-	return !id.IsValid() || id == p.relay.server ||
-		slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Addr() == id })
-}
-
-// wish returns the address that a request is about: the one that its client was offered
-// or had, or that it has (RFC 2131 §4.3.2). It may be none.
-func (p packet4) wish() netip.Addr {
-	if requested := address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)); requested.IsValid() {
-		return requested
-	}
-	return address4(p.ClientIPAddr)
-}
-
 // discover4 offers an address (RFC 2131 §4.3.1).
 func (n *network) discover4(p packet4, now time.Time) answer4 {
 	q := n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now)
-	l, err := n.server.table.offer(q)
+	l, err := n.server.table.Offer(q)
 	if err != nil {
 		return silence4("exhausted") // another server may have one
 	}
@@ -352,21 +189,21 @@ func (n *network) request4(p packet4, now time.Time) answer4 {
 		return silence4("no address named")
 	}
 	q := n.query4(p, wish, now)
-	l, state := n.server.table.renewal(q)
+	l, state := n.server.table.Renewal(q)
 	selecting := p.Options.Has(dhcpv4.OptionServerIdentifier)
 	switch {
-	case state >= renewalFree:
+	case state >= lease.RenewalFree:
 		a := n.lease4(p, l, dhcpv4.MessageTypeAck, now)
 		a.outcome, a.lease = "ack", &l
 		return a
-	case state == renewalUnknown && !selecting, len(q.subnets) == 0:
+	case state == lease.RenewalUnknown && !selecting, len(q.Subnets) == 0:
 		return silence4("unknown address") // it may be another server's
 	}
-	return n.nak4(p, q.subnets[0])
+	return n.nak4(p, q.Subnets[0])
 }
 
 // nak4 tells a client that it cannot have the address that it named.
-func (n *network) nak4(p packet4, s *subnet) answer4 {
+func (n *network) nak4(p packet4, s *lease.Subnet) answer4 {
 	r := newReply4(p, dhcpv4.MessageTypeNak, p.server4(s))
 	r.nak, r.ciaddr = true, netip.Addr{}
 	if p.relay.address.IsValid() {
@@ -378,11 +215,11 @@ func (n *network) nak4(p packet4, s *subnet) answer4 {
 
 // lease4 returns the answer that gives l to p's client.
 func (n *network) lease4(p packet4, l model.Lease, kind dhcpv4.MessageType, now time.Time) answer4 {
-	s, _ := n.subnetOf(l.Address, 0)
+	s, _ := n.leases.SubnetOf(l.Address, 0)
 	r := newReply4(p, kind, p.server4(s))
 	r.yiaddr = l.Address
 	r.lifetime(s.LeaseTime)
-	r.subnet(p, s)
+	r.subnet(p, n.config(s))
 	a := answer4{reply: r, client: l.Address}
 	n.boot4(p, &a, kind == dhcpv4.MessageTypeAck, now)
 	r.echo(p)
@@ -394,7 +231,7 @@ func (n *network) decline4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
-	l, ok := n.server.table.decline(n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now))
+	l, ok := n.server.table.Decline(n.query4(p, address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)), now))
 	if !ok {
 		return silence4("not its own")
 	}
@@ -408,7 +245,7 @@ func (n *network) release4(p packet4, now time.Time) answer4 {
 	if !p.forUs() {
 		return silence4("other server")
 	}
-	l, ok := n.server.table.release(n.query4(p, address4(p.ClientIPAddr), now))
+	l, ok := n.server.table.Release(n.query4(p, address4(p.ClientIPAddr), now))
 	if !ok {
 		return silence4("not its own")
 	}
@@ -418,12 +255,12 @@ func (n *network) release4(p packet4, now time.Time) answer4 {
 // inform4 tells a client that has an address the rest (RFC 2131 §4.3.5).
 func (n *network) inform4(p packet4, now time.Time) answer4 {
 	client := address4(p.ClientIPAddr)
-	s, ok := n.subnetOf(client, 0)
+	s, ok := n.leases.SubnetOf(client, 0)
 	if !ok {
 		return silence4("unknown address")
 	}
 	r := newReply4(p, dhcpv4.MessageTypeAck, p.server4(s))
-	r.subnet(p, s)
+	r.subnet(p, n.config(s))
 	a := answer4{outcome: "ack", reply: r, client: client}
 	n.boot4(p, &a, true, now)
 	r.echo(p)
@@ -475,45 +312,4 @@ func (n *network) boot4(p packet4, a *answer4, last bool, now time.Time) bool {
 		a.told = file
 	}
 	return true
-}
-
-// client4 returns what p says of who asks to boot.
-func client4(p packet4) netboot.Client {
-	raw := netboot.Raw{
-		MAC:  p.mac,
-		NIC:  p.Options.Get(dhcpv4.OptionClientNetworkInterfaceIdentifier),
-		UUID: p.Options.Get(dhcpv4.OptionClientMachineIdentifier),
-	}
-	if class := p.Options.Get(dhcpv4.OptionClassIdentifier); class != nil {
-		raw.VendorClasses = []string{string(class)}
-	}
-	if class := p.Options.Get(dhcpv4.OptionUserClassInformation); class != nil {
-		raw.UserClasses = [][]byte{class}
-	}
-	archs := p.Options.Get(dhcpv4.OptionClientSystemArchitectureType)
-	for ; len(archs) >= 2; archs = archs[2:] {
-		raw.Archs = append(raw.Archs, netboot.Arch(uint16(archs[0])<<8|uint16(archs[1])))
-	}
-	// RFC 4361 §6.1: type 255, the IAID, the DUID.
-	if id := p.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 5 && id[0] == 255 {
-		raw.DUID = id[5:]
-	}
-	return netboot.Classify(raw)
-}
-
-// type4 returns the label of a message type.
-func type4(t dhcpv4.MessageType) string {
-	switch t { //nolint:exhaustive // what servers say is no question
-	case dhcpv4.MessageTypeDiscover:
-		return "discover"
-	case dhcpv4.MessageTypeRequest:
-		return "request"
-	case dhcpv4.MessageTypeDecline:
-		return "decline"
-	case dhcpv4.MessageTypeRelease:
-		return "release"
-	case dhcpv4.MessageTypeInform:
-		return "inform"
-	}
-	return "other"
 }

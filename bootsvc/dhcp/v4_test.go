@@ -278,7 +278,7 @@ func TestDecide4(t *testing.T) {
 			}
 			s := testServer(t, Options{Networks: []Network{cfg}})
 			for _, mac := range tc.leases {
-				lease(t, s, mac, t0)
+				leaseTo(t, s, mac)
 			}
 			from := tc.from
 			if from == "" {

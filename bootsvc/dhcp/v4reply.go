@@ -88,7 +88,7 @@ func (r *reply4) lifetime(d time.Duration) {
 
 // subnet adds what a client of s needs to use its address: mask, router and DNS
 // whether it asks or not, for firmware forgets to; time servers when it asks.
-func (r *reply4) subnet(p packet4, s *subnet) {
+func (r *reply4) subnet(p packet4, s *Subnet) {
 	r.add(dhcpv4.OptionSubnetMask.Code(), binary.BigEndian.AppendUint32(nil, ^uint32(0)<<(32-s.CIDR.Bits())))
 	if s.Gateway.IsValid() {
 		r.add(dhcpv4.OptionRouter.Code(), s.Gateway.AsSlice())

@@ -13,6 +13,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/insomniacslk/dhcp/iana"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -76,7 +77,7 @@ func (n *network) hear6(packet []byte, from netip.AddrPort) (*exchange6, error) 
 func (n *network) place6(x *exchange6, from netip.Addr) error {
 	link, relayed := x.link()
 	if !relayed {
-		if x.subnets = n.own(true); !from.IsLinkLocalUnicast() && !x.onLink(from) {
+		if x.subnets = n.leases.OnOurLink(true); !from.IsLinkLocalUnicast() && !x.onLink(from) {
 			return drop6Source // the answer would go to somebody who did not ask
 		}
 		return nil
@@ -85,7 +86,7 @@ func (n *network) place6(x *exchange6, from netip.Addr) error {
 		return drop6Untrusted
 	}
 	x.relay = link
-	for _, s := range n.subnets {
+	for _, s := range n.leases.Subnets {
 		if s.CIDR.Contains(link) {
 			x.subnets = append(x.subnets, s)
 		}
@@ -178,7 +179,7 @@ func (x *exchange6) proxy(boots bool) (decision6, error) {
 }
 
 // commitAll6 stores leases and calls done once all of them are, or one is not.
-func commitAll6(c *committer, leases []model.Lease, done func(error)) {
+func commitAll6(c *lease.Committer, leases []model.Lease, done func(error)) {
 	if len(leases) == 0 {
 		done(nil)
 		return
@@ -187,7 +188,7 @@ func commitAll6(c *committer, leases []model.Lease, done func(error)) {
 	left.Store(int32(len(leases)))
 	var failed atomic.Pointer[error]
 	for _, l := range leases {
-		c.commit(l, func(err error) {
+		c.Commit(l, func(err error) {
 			if err != nil {
 				failed.CompareAndSwap(nil, &err)
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
 )
@@ -48,7 +49,7 @@ func (o tickets6) Offer(id string) (model.Offer, bool) {
 // store6 is a store that can be away, or slow.
 type store6 struct {
 	mu     sync.Mutex
-	saved  map[slot]model.Lease
+	saved  map[netip.Prefix]model.Lease
 	away   error
 	saving chan struct{} // nil, or what a call waits for
 }
@@ -69,7 +70,7 @@ func (s *store6) SaveLeases(ctx context.Context, leases []model.Lease) error {
 		return s.away
 	}
 	for _, l := range leases {
-		s.saved[slot{l.Address, l.Bits}] = l
+		s.saved[prefixOf(l)] = l
 	}
 	return nil
 }
@@ -77,7 +78,7 @@ func (s *store6) SaveLeases(ctx context.Context, leases []model.Lease) error {
 func (s *store6) get(a netip.Addr) model.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.saved[slot{a, 0}]
+	return s.saved[netip.PrefixFrom(a, 128)]
 }
 
 func (s *store6) setAway(err error) {
@@ -98,7 +99,7 @@ type lab6 struct {
 // subnet6 returns a subnet with all that clients can be told.
 func subnet6(cidr, first, last string) Subnet {
 	return Subnet{
-		CIDR: netip.MustParsePrefix(cidr), Range: Range{netip.MustParseAddr(first), netip.MustParseAddr(last)},
+		CIDR: netip.MustParsePrefix(cidr), Range: lease.Range{First: netip.MustParseAddr(first), Last: netip.MustParseAddr(last)},
 		DNS: []netip.Addr{netip.MustParseAddr("fd00::53")}, NTP: []netip.Addr{netip.MustParseAddr("fd00::123")},
 		Domain: "lab.example.com", LeaseTime: time.Hour,
 	}
@@ -117,7 +118,7 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 			t.Fatal(err)
 		}
 	}
-	lab := &lab6{TB: t, store: &store6{saved: make(map[slot]model.Lease)}, now: start6}
+	lab := &lab6{TB: t, store: &store6{saved: make(map[netip.Prefix]model.Lease)}, now: start6}
 	s, err := New(Options{
 		Networks: []Network{cfg}, Store: lab.store, Loaders: netboot.OpenLoaders([]string{dir}),
 		Offers: tickets6{uuid6: ticket6},
@@ -140,7 +141,7 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 	s.learnOwn()
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { s.committer.run(ctx) })
+	running.Go(func() { s.committer.Run(ctx) })
 	t.Cleanup(func() { stop(); running.Wait() })
 	return lab
 }
@@ -253,7 +254,7 @@ func TestExchange6(t *testing.T) {
 		{onLink6, "REQUEST 000002" + ids + naHas6, "REPLY 000002" + ids + given},
 	}
 	delegating := func(n *Network) {
-		n.Subnets[0].Delegate = Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
+		n.Subnets[0].Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
 	}
 	for name, c := range map[string]struct {
 		change func(*Network)
@@ -294,7 +295,7 @@ func TestExchange6(t *testing.T) {
 		},
 		"an address is reserved": {
 			setUp: func(l *lab6) {
-				l.server.SetReservations([]Reservation{{MAC: mac6, Name: "s1", Address: netip.MustParseAddr("fd00::77")}})
+				l.server.SetReservations([]lease.Reservation{{MAC: mac6, Name: "s1", Address: netip.MustParseAddr("fd00::77")}})
 			},
 			steps: []step6{{onLink6, "REQUEST 000001" + ids + na6, "REPLY 000001" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::77 00000e10 00000e10"}},
 		},
@@ -408,7 +409,7 @@ func TestExchange6(t *testing.T) {
 		},
 		"the link's next address, and its prefix": {
 			change: func(n *Network) {
-				n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("2001:db8::/32"), Derive: DeriveOnmetal, Delegate: Delegation{Bits: 80}, LeaseTime: time.Hour}}
+				n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("2001:db8::/32"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80}, LeaseTime: time.Hour}}
 			},
 			steps: []step6{
 				{relayed7, relayed6("REQUEST 000001"+ids+na6+"\n 25 00000009 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:4444:5555:6667 00000e10 00000e10\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 50 2001:db8:1111:2222:3333::", "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
@@ -422,7 +423,7 @@ func TestExchange6(t *testing.T) {
 				n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveOnmetal, LeaseTime: time.Hour}}
 			},
 			setUp: func(l *lab6) {
-				l.server.SetReservations([]Reservation{{MAC: mac6, Name: "s1", Address: netip.MustParseAddr("fd07::77")}})
+				l.server.SetReservations([]lease.Reservation{{MAC: mac6, Name: "s1", Address: netip.MustParseAddr("fd07::77")}})
 			},
 			steps: []step6{{relayed7, relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2"), relayed6("REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::77 00000e10 00000e10", "RELAY-REPL 00 fd07::1 fe80::2")}},
 		},
@@ -770,8 +771,8 @@ func pair6(t testing.TB) (server *conn, client *net.UDPConn) {
 func FuzzHandle6(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "v6", "*.packet"))
 	cfg := plain6()
-	cfg.Subnets[0].Delegate = Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
-	cfg.Subnets = append(cfg.Subnets, Subnet{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveOnmetal, Delegate: Delegation{Bits: 80}, LeaseTime: time.Hour})
+	cfg.Subnets[0].Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
+	cfg.Subnets = append(cfg.Subnets, Subnet{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80}, LeaseTime: time.Hour})
 	l := newLab6(f, cfg)
 	for _, file := range files {
 		table, err := os.ReadFile(file)
@@ -791,9 +792,9 @@ func FuzzHandle6(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, lease := range d.leases {
-			l.server.table.bind(lease)
-		}
+		stored := make(chan error, 1)
+		commitAll6(l.server.committer, d.leases, func(err error) { stored <- err })
+		<-stored
 		reply := wrap6(x.relays, d.message(x.message6, x.duid)).ToBytes()
 		if _, err := dhcpv6.FromBytes(reply); err != nil {
 			t.Fatalf("the answer %x cannot be read: %v", reply, err)
@@ -808,7 +809,7 @@ func FuzzHandle6(f *testing.F) {
 // durable at once. Its yardstick only reads and writes such packets.
 func BenchmarkSARR6(b *testing.B) {
 	cfg := plain6()
-	cfg.Subnets[0].Range = Range{netip.MustParseAddr("fd00::1:0"), netip.MustParseAddr("fd00::ffff:0")}
+	cfg.Subnets[0].Range = lease.Range{First: netip.MustParseAddr("fd00::1:0"), Last: netip.MustParseAddr("fd00::ffff:0")}
 	l := newLab6(b, cfg)
 	from := netip.MustParseAddrPort(onLink6)
 	solicit, request := l.table("SOLICIT 000001\n 1 $client"+na6+"\n 6 0017"), l.table("REQUEST 000001"+ids+na6+"\n 6 0017")
@@ -825,9 +826,7 @@ func BenchmarkSARR6(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			for _, lease := range d.leases {
-				l.server.table.bind(lease)
-			}
+			l.server.table.Load(d.leases, l.now) // as if they were stored
 			if reply := d.message(x.message6, x.duid).ToBytes(); len(reply) < 60 {
 				b.Fatalf("answer %x", reply)
 			}

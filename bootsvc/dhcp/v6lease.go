@@ -9,18 +9,19 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv6"
 	"github.com/insomniacslk/dhcp/iana"
 
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/model"
 )
 
 // exchange6 is one packet that is being answered: who asks, and of which link.
 type exchange6 struct {
 	*packet6
-	table   *table
+	table   *lease.Table
 	network *network
-	duid    []byte     // that we go by
-	mac     string     // canonical
-	relay   netip.Addr // the link-address of its relay; invalid = it is on our own link
-	subnets []*subnet  // of its link, the preferred first
+	duid    []byte          // that we go by
+	mac     string          // canonical
+	relay   netip.Addr      // the link-address of its relay; invalid = it is on our own link
+	subnets []*lease.Subnet // of its link, the preferred first
 	now     time.Time
 }
 
@@ -43,9 +44,9 @@ func (x *exchange6) decide() (decision6, error) {
 	case dhcpv6.MessageTypeConfirm:
 		return x.confirm()
 	case dhcpv6.MessageTypeRelease:
-		return x.giveBack(x.table.release), nil
+		return x.giveBack(x.table.Release), nil
 	case dhcpv6.MessageTypeDecline:
-		return x.giveBack(x.table.decline), nil
+		return x.giveBack(x.table.Decline), nil
 	case dhcpv6.MessageTypeInformationRequest:
 		return decision6{answer6: x.reply()}, nil
 	default:
@@ -57,7 +58,7 @@ func (x *exchange6) decide() (decision6, error) {
 func (x *exchange6) reply() answer6 {
 	a := answer6{kind: dhcpv6.MessageTypeReply}
 	if len(x.subnets) > 0 {
-		a.config = &x.subnets[0].Subnet
+		a.config = x.network.config(x.subnets[0])
 	}
 	return a
 }
@@ -130,7 +131,7 @@ func (x *exchange6) offLink(ia ia6) bool {
 
 // onLink reports whether a is an address of the client's link.
 func (x *exchange6) onLink(a netip.Addr) bool {
-	return slices.ContainsFunc(x.subnets, func(s *subnet) bool { return s.CIDR.Contains(a) })
+	return slices.ContainsFunc(x.subnets, func(s *lease.Subnet) bool { return s.CIDR.Contains(a) })
 }
 
 // lease finds what to lease to the i-th identity association, and holds it for a
@@ -138,19 +139,19 @@ func (x *exchange6) onLink(a netip.Addr) bool {
 func (x *exchange6) lease(i int) (model.Lease, error) {
 	q, ok := x.query(i)
 	if !ok {
-		return model.Lease{}, errExhausted
+		return model.Lease{}, lease.ErrExhausted
 	}
 	if derived, ok := x.derived(q); ok {
-		q.wish = derived
-		return x.table.take(q)
+		q.Wish = derived
+		return x.table.Take(q)
 	}
-	return x.table.offer(q)
+	return x.table.Offer(q)
 }
 
 // query returns what the table is asked for the i-th identity association; false
 // if it can get nothing. A network interface has one address and one prefix, so
 // one association of a kind in a message gets it.
-func (x *exchange6) query(i int) (query, bool) {
+func (x *exchange6) query(i int) (lease.Query, bool) {
 	ia := x.ias[i]
 	q, ok := x.about(ia)
 	if !ok || x.served(q, ia.kind) != i {
@@ -158,7 +159,7 @@ func (x *exchange6) query(i int) (query, bool) {
 	}
 	for _, p := range ia.has {
 		if fits(p, q) {
-			q.wish = p.Addr()
+			q.Wish = p.Addr()
 			break
 		}
 	}
@@ -167,32 +168,32 @@ func (x *exchange6) query(i int) (query, bool) {
 
 // about returns a query about ia, without a wish; false if there is nothing of its
 // kind to have on its link. Temporary addresses (RFC 8415 §21.5) are not given.
-func (x *exchange6) about(ia ia6) (query, bool) {
-	q := query{
-		network: x.network, subnets: x.subnets, mac: x.mac,
-		clientID: hex.EncodeToString(x.clientID), iaid: ia.id, unproven: x.unproven(), now: x.now,
+func (x *exchange6) about(ia ia6) (lease.Query, bool) {
+	q := lease.Query{
+		Network: x.network.leases, Subnets: x.subnets, MAC: x.mac,
+		ClientID: hex.EncodeToString(x.clientID), IAID: ia.id, Unproven: x.unproven(), Now: x.now,
 	}
 	switch {
 	case ia.kind == dhcpv6.OptionIATA:
 		return q, false
 	case ia.kind == dhcpv6.OptionIAPD:
-		at := slices.IndexFunc(x.subnets, func(s *subnet) bool { return s.Delegate.Bits > 0 })
+		at := slices.IndexFunc(x.subnets, func(s *lease.Subnet) bool { return s.Delegate.Bits > 0 })
 		if at < 0 {
 			return q, false
 		}
-		q.subnets, q.bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
+		q.Subnets, q.Bits = x.subnets[at:at+1], x.subnets[at].Delegate.Bits
 	}
-	return q, len(q.subnets) > 0
+	return q, len(q.Subnets) > 0
 }
 
 // served returns which identity association of a kind gets something: the one
 // that names what the client has leased, else the first.
-func (x *exchange6) served(q query, kind dhcpv6.OptionCode) int {
+func (x *exchange6) served(q lease.Query, kind dhcpv6.OptionCode) int {
 	first := slices.IndexFunc(x.ias, func(ia ia6) bool { return ia.kind == kind })
 	if !slices.ContainsFunc(x.ias[first+1:], func(ia ia6) bool { return ia.kind == kind }) {
 		return first
 	}
-	if l, ok := x.table.leaseOf(q); ok {
+	if l, ok := x.table.LeaseOf(q); ok {
 		named := slices.IndexFunc(x.ias, func(ia ia6) bool { return ia.kind == kind && slices.Contains(ia.has, prefixOf(l)) })
 		return max(first, named)
 	}
@@ -200,20 +201,20 @@ func (x *exchange6) served(q query, kind dhcpv6.OptionCode) int {
 }
 
 // fits reports whether p is as long as what q asks for.
-func fits(p netip.Prefix, q query) bool {
-	return p.Bits() == q.bits || q.bits == 0 && p.Bits() == 128
+func fits(p netip.Prefix, q lease.Query) bool {
+	return p.Bits() == q.Bits || q.Bits == 0 && p.Bits() == 128
 }
 
 // derived returns the address or prefix that the client's link makes for it, if
 // its subnet derives any. A reservation goes first.
-func (x *exchange6) derived(q query) (netip.Addr, bool) {
-	s := q.subnets[0]
+func (x *exchange6) derived(q lease.Query) (netip.Addr, bool) {
+	s := x.network.config(q.Subnets[0])
 	switch {
 	case s.Derive == DeriveNone || !x.relay.IsValid() || !s.CIDR.Contains(x.relay):
 		return netip.Addr{}, false
-	case q.bits > 0:
+	case q.Bits > 0:
 		return x.derivedPrefix(s)
-	case x.table.reserves(q):
+	case x.table.Reserves(q):
 		return netip.Addr{}, false
 	}
 	return derive(s.Derive, x.relay, x.mac)
@@ -221,7 +222,7 @@ func (x *exchange6) derived(q query) (netip.Addr, bool) {
 
 // derivedPrefix returns the prefix of the link-address itself, which onmetal
 // delegates where none are told.
-func (x *exchange6) derivedPrefix(s *subnet) (netip.Addr, bool) {
+func (x *exchange6) derivedPrefix(s *Subnet) (netip.Addr, bool) {
 	if s.Derive != DeriveOnmetal || s.Delegate.From.IsValid() {
 		return netip.Addr{}, false
 	}
@@ -236,24 +237,13 @@ func derive(rule Derivation, link netip.Addr, mac string) (netip.Addr, bool) {
 		next := link.Next()
 		return next, next.IsValid()
 	case DeriveStateless:
-		digits, err := hex.DecodeString(mac[0:2] + mac[3:5] + mac[6:8] + mac[9:11] + mac[12:14] + mac[15:17])
-		if err != nil {
-			return netip.Addr{}, false
-		}
+		m, ok := model.ParseMAC(mac)
 		b := link.As16()
-		copy(b[10:], digits)
-		return netip.AddrFrom16(b), true
+		copy(b[10:], m[:])
+		return netip.AddrFrom16(b), ok
 	case DeriveNone:
 	}
 	return netip.Addr{}, false
-}
-
-// reserves reports whether an address is reserved for the client on its link.
-func (t *table) reserves(q query) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, _, ok := t.reservation(q)
-	return ok
 }
 
 // renew answers a Renew or a Rebind: RFC 8415 §18.3.4, §18.3.5.
@@ -282,18 +272,18 @@ func (d *decision6) extend(x *exchange6, i int) {
 	}
 	l, state := x.renewal(ia, q)
 	switch state {
-	case renewalKnown, renewalFree:
+	case lease.RenewalKnown, lease.RenewalFree:
 		d.give(ia, l)
-	case renewalElsewhere, renewalOutside:
+	case lease.RenewalElsewhere, lease.RenewalOutside:
 		if l, err := x.lease(i); err == nil {
 			d.give(ia, l)
 		} else {
 			d.ias = append(d.ias, given6{kind: ia.kind, id: ia.id})
 		}
-	case renewalTaken:
+	case lease.RenewalTaken:
 		d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
 		return
-	case renewalUnknown:
+	case lease.RenewalUnknown:
 		// A client that rebinds asks all servers, of which another may know it.
 		if x.kind == dhcpv6.MessageTypeRenew {
 			d.ias = append(d.ias, ia.refused(iana.StatusNoBinding))
@@ -314,19 +304,19 @@ func (g *given6) take(has []netip.Prefix) {
 
 // renewal asks the table for what ia has, and returns the first that it may keep,
 // or else, without a lease, the best that can be said of any.
-func (x *exchange6) renewal(ia ia6, q query) (none model.Lease, state renewalState) {
+func (x *exchange6) renewal(ia ia6, q lease.Query) (none model.Lease, state lease.RenewalState) {
 	derived, isDerived := x.derived(q)
 	for _, p := range ia.has {
-		said, l := renewalOutside, model.Lease{}
-		q.wish = p.Addr()
+		said, l := lease.RenewalOutside, model.Lease{}
+		q.Wish = p.Addr()
 		switch {
 		case !fits(p, q):
 		case isDerived:
 			l, said = x.renewDerived(q, derived)
 		default:
-			l, said = x.table.renewal(q)
+			l, said = x.table.Renewal(q)
 		}
-		if said >= renewalFree {
+		if said >= lease.RenewalFree {
 			return l, said
 		}
 		state = max(state, said)
@@ -334,16 +324,16 @@ func (x *exchange6) renewal(ia ia6, q query) (none model.Lease, state renewalSta
 	return none, state
 }
 
-// renewDerived is table.renewal for what is derived.
-func (x *exchange6) renewDerived(q query, derived netip.Addr) (model.Lease, renewalState) {
-	if q.wish != derived {
-		return model.Lease{}, renewalElsewhere
+// renewDerived is table.Renewal for what is derived.
+func (x *exchange6) renewDerived(q lease.Query, derived netip.Addr) (model.Lease, lease.RenewalState) {
+	if q.Wish != derived {
+		return model.Lease{}, lease.RenewalElsewhere
 	}
-	l, err := x.table.take(q)
+	l, err := x.table.Take(q)
 	if err != nil {
-		return model.Lease{}, renewalTaken
+		return model.Lease{}, lease.RenewalTaken
 	}
-	return l, renewalFree
+	return l, lease.RenewalFree
 }
 
 // confirm answers a Confirm: RFC 8415 §18.3.3. A client that slept while its
@@ -355,7 +345,7 @@ func (x *exchange6) confirm() (decision6, error) {
 	for _, ia := range x.ias {
 		for _, p := range ia.has {
 			named = true
-			holder, held := x.table.holder(p.Addr(), x.now)
+			holder, held := x.table.Holder(p.Addr(), x.now)
 			if !x.onLink(p.Addr()) || held && holder != x.mac {
 				d.status = status6[iana.StatusNotOnLink]
 			}
@@ -369,13 +359,13 @@ func (x *exchange6) confirm() (decision6, error) {
 
 // giveBack answers a Release or a Decline (RFC 8415 §18.3.7, §18.3.8): it succeeds
 // whatever it names, and is told what was not its own.
-func (x *exchange6) giveBack(back func(query) (*model.Lease, bool)) decision6 {
+func (x *exchange6) giveBack(back func(lease.Query) (*model.Lease, bool)) decision6 {
 	d := decision6{answer6: answer6{kind: dhcpv6.MessageTypeReply, status: status6[iana.StatusSuccess]}}
 	for _, ia := range x.ias {
 		own := false
 		for _, p := range ia.has {
 			q, ok := x.about(ia)
-			if q.wish = p.Addr(); !ok || !fits(p, q) {
+			if q.Wish = p.Addr(); !ok || !fits(p, q) {
 				continue
 			}
 			l, ok := back(q)

@@ -2,9 +2,10 @@ package dhcp
 
 import (
 	"encoding/binary"
-	"net"
 	"net/netip"
 	"slices"
+
+	"ingot/model"
 
 	"github.com/insomniacslk/dhcp/dhcpv6"
 )
@@ -139,16 +140,16 @@ func eui64MAC(a netip.Addr) string {
 	if b[11] != 0xff || b[12] != 0xfe {
 		return ""
 	}
-	return clientMAC(net.HardwareAddr{b[8] ^ 2, b[9], b[10], b[13], b[14], b[15]})
+	return clientMAC([]byte{b[8] ^ 2, b[9], b[10], b[13], b[14], b[15]})
 }
 
 // clientMAC returns a MAC address in canonical spelling, or "" if no client can
 // have it.
-func clientMAC(mac net.HardwareAddr) string {
-	if !validMAC(mac) {
+func clientMAC(mac []byte) string {
+	if len(mac) != len(model.MAC{}) || !model.MAC(mac).IsStation() {
 		return ""
 	}
-	return mac.String()
+	return model.MAC(mac).String()
 }
 
 // wrap6 returns reply as it goes back by the relays that the packet came by:

@@ -36,10 +36,6 @@ type Blob struct {
 // Size returns the blob's size in bytes.
 func (b *Blob) Size() int64 { return b.key.Size }
 
-// Complete reports whether all of the blob was on disk, and verified, when it was
-// asked for.
-func (b *Blob) Complete() bool { return b.file != nil }
-
 // Err returns what was the matter when Read failed, or nil.
 func (b *Blob) Err() error { return b.err }
 

@@ -433,19 +433,3 @@ func (c *Cache) prefetch(ctx context.Context, key Key, fetch Fetch) error {
 	}
 	return err
 }
-
-// Progress returns how much of a blob is there: all of a complete one, and what has
-// arrived of one that is being fetched. ok is false for any other.
-func (c *Cache) Progress(digest string) (done, total int64, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if have := c.files[digest]; have != nil {
-		return have.size, have.size, true
-	}
-	for id, f := range c.flights {
-		if id.digest == digest {
-			return f.progress(), id.size, true
-		}
-	}
-	return 0, 0, false
-}

@@ -1,9 +1,7 @@
 package netboot
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,19 +125,18 @@ func hasUserClass(values [][]byte, class string) bool {
 // order. One that does not tell machines apart is left out.
 func uuids(raw Raw) []string {
 	var found []string
-	add := func(b []byte) {
-		text := hex.EncodeToString(b)
-		if !model.UsableUUID(text) {
+	add := func(u model.UUID) {
+		if !u.IsUsable() {
 			return
 		}
-		for _, variant := range model.UUIDVariants(text) {
+		for _, variant := range u.Variants() {
 			if !slices.Contains(found, variant) {
 				found = append(found, variant)
 			}
 		}
 	}
 	if validUUIDOption(raw.UUID) {
-		add(raw.UUID[1:])
+		add(model.UUID(raw.UUID[1:]))
 	}
 	if b, ok := duidUUID(raw.DUID); ok {
 		add(b)
@@ -152,10 +149,10 @@ func uuids(raw Raw) []string {
 func validUUIDOption(b []byte) bool { return len(b) == uuidLength && b[0] == 0 }
 
 // duidUUID returns the UUID of a DUID-UUID (RFC 6355 §4).
-func duidUUID(duid []byte) ([]byte, bool) {
+func duidUUID(duid []byte) (model.UUID, bool) {
 	const typeUUID = 4
 	if len(duid) != 18 || binary.BigEndian.Uint16(duid) != typeUUID {
-		return nil, false
+		return model.UUID{}, false
 	}
-	return bytes.Clone(duid[2:]), true
+	return model.UUID(duid[2:]), true
 }

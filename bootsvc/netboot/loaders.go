@@ -75,21 +75,6 @@ type reader struct{ *bytes.Reader }
 // Close implements io.Closer.
 func (reader) Close() error { return nil }
 
-// Names returns the boot loaders that are there now, sorted.
-func (l *Loaders) Names() []string {
-	var names []string
-	if l == nil {
-		return nil
-	}
-	for name := range l.names {
-		if _, _, err := l.find(name); err == nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Missing returns a line for each kind of machines of the given architectures
 // (amd64, arm64 …) that no boot loader is there for.
 func (l *Loaders) Missing(architectures []string) []string {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func TestLoadersFollowTheFolder(t *testing.T) {
 	if got := contents(t, l, "ipxe.efi"); got != "the second folder's" {
 		t.Errorf("once it is gone it is %q", got)
 	}
-	if diff := cmp.Diff([]string{"ipxe.efi", "undionly.kpxe"}, l.Names()); diff != "" {
+	if diff := cmp.Diff([]string{"ipxe.efi", "undionly.kpxe"}, l.present()); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
@@ -75,8 +76,8 @@ func TestOnlyLoadersCanBeOpened(t *testing.T) {
 		}
 	}
 	var none *Loaders
-	if _, _, err := none.Open("ipxe.efi"); !errors.Is(err, fs.ErrNotExist) || none.Names() != nil {
-		t.Errorf("without folders: %v, %v", err, none.Names())
+	if _, _, err := none.Open("ipxe.efi"); !errors.Is(err, fs.ErrNotExist) || none.present() != nil {
+		t.Errorf("without folders: %v, %v", err, none.present())
 	}
 }
 
@@ -97,4 +98,19 @@ func TestMissingLoadersAreSaid(t *testing.T) {
 	if got := OpenLoaders(nil).Missing([]string{"riscv64"}); len(got) != 1 {
 		t.Errorf("without folders, missing are %q", got)
 	}
+}
+
+// present returns the boot loaders that are there now, sorted.
+func (l *Loaders) present() []string {
+	var names []string
+	if l == nil {
+		return nil
+	}
+	for name := range l.names {
+		if _, _, err := l.find(name); err == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

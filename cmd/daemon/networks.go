@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
 	"ingot/model"
@@ -223,11 +224,11 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 }
 
 // reservations are the addresses that Endpoints in Git name.
-func reservations(d *model.Desired) []dhcp.Reservation {
-	var all []dhcp.Reservation
+func reservations(d *model.Desired) []lease.Reservation {
+	var all []lease.Reservation
 	for name, e := range d.Endpoints {
 		if ip, err := netip.ParseAddr(e.Spec.IP); err == nil {
-			all = append(all, dhcp.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip})
+			all = append(all, lease.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip})
 		}
 	}
 	return all

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"ingot/cmd/daemon"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -107,7 +107,7 @@ func released(now daemon.Summary, server model.ServerName) (bool, string) {
 
 // conclude prints what became of the claim and its server, and what the status
 // branch kept of it all.
-func (s *demoShow) conclude(r demoResult, server model.ServerName, log []gittest.Commit) {
+func (s *demoShow) conclude(r demoResult, server model.ServerName, log []gitserver.Commit) {
 	s.say("\nThe claim and its server, in seconds since the start:\n\n")
 	for _, t := range s.timeline {
 		if t.Name == string(server) || t.Name == string(claimName) {

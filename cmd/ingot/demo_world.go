@@ -16,7 +16,7 @@ import (
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/cmd/daemon"
 	"ingot/examples"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -43,7 +43,7 @@ spec:
 type demoWorld struct {
 	dir        string
 	temporary  bool // dir is ours to remove
-	repository *gittest.Repo
+	repository *gitserver.Repo
 	rack       *sim.Rack
 	images     *ociserver.Registry
 	claimFile  string // holds the claim, ready to be copied
@@ -133,7 +133,7 @@ func (w *demoWorld) pushImages() (probe string, err error) {
 // seed makes the repository and commits the quick start and the rack to it.
 func (w *demoWorld) seed() error {
 	var err error
-	if w.repository, err = gittest.New(w.dir, "fleet"); err != nil {
+	if w.repository, err = gitserver.New(w.dir, "fleet"); err != nil {
 		return err
 	}
 	w.repository.Author, w.repository.Clock = "Demo <demo@localhost>", time.Now

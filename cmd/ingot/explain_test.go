@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/cmd/daemon"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 )
 
 var exampleExplanation = daemon.Explanation{
@@ -51,8 +51,11 @@ func TestAnExplanationIsForPeople(t *testing.T) {
 }
 
 func TestExplainReadsTheStatusBranch(t *testing.T) {
-	repo := gittest.NewRepo(t)
-	_, err := repo.CommitTo("status", map[string]string{
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = repo.CommitTo("status", map[string]string{
 		"servers/s1.yaml": "metadata: {name: s1}\nspec: {bmcRef: {name: b1}}\nstatus: {state: Available, powerState: \"Off\"}\n",
 		"bmcs/b1.yaml":    "metadata: {name: b1}\nstatus: {state: Enabled}\n",
 	}, "s1: Discovery → Available")

@@ -103,9 +103,12 @@ func (s simCommand) options(c *console) (sim.Options, error) {
 	if s.Fast {
 		opts.Delays = sim.FastDelays()
 	}
-	var err error
-	if opts.QEMU, err = s.machines(bmcs * systems); err != nil {
+	machines, err := s.machines(bmcs * systems)
+	if err != nil {
 		return opts, err
+	}
+	if len(machines) > 0 {
+		opts.Machines = machines
 	}
 	if s.PasswordFile != "" {
 		data, err := os.ReadFile(s.PasswordFile)

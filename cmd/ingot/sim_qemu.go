@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 )
 
 // qemuFlags are the flags of `ingot sim` that say what machines of qemu are made of.
@@ -39,7 +39,7 @@ func (f qemuFlags) given() []string {
 }
 
 // machines are the machines of qemu for so many servers, none without --qemu.
-func (f qemuFlags) machines(servers int) ([]sim.QEMUMachine, error) {
+func (f qemuFlags) machines(servers int) (qemu.Machines, error) {
 	if !f.QEMU {
 		if given := f.given(); len(given) > 0 {
 			return nil, fmt.Errorf("%s: only machines of qemu have that; add --qemu", strings.Join(given, ", "))
@@ -52,13 +52,13 @@ func (f qemuFlags) machines(servers int) ([]sim.QEMUMachine, error) {
 	if len(f.Tap)%servers != 0 {
 		return nil, fmt.Errorf("--tap: %d of them for %d servers; each server takes as many as the others", len(f.Tap), servers)
 	}
-	if f.OptionROM && f.firmware() == sim.FirmwareBIOS {
+	if f.OptionROM && f.firmware() == qemu.FirmwareBIOS {
 		return nil, errors.New("--option-rom: a BIOS has no other way to boot the network; leave it out, or choose --firmware uefi")
 	}
-	machines := make([]sim.QEMUMachine, servers)
+	machines := make(qemu.Machines, servers)
 	for i := range machines {
 		nics := len(f.Tap) / servers
-		machines[i] = sim.QEMUMachine{
+		machines[i] = qemu.Machine{
 			Firmware: f.firmware(), MemoryMiB: f.Memory, Disks: f.disks(), Taps: slices.Clone(f.Tap[i*nics : (i+1)*nics]),
 			OptionROM: f.OptionROM, ExtraArgs: f.QEMUArg,
 		}
@@ -66,25 +66,25 @@ func (f qemuFlags) machines(servers int) ([]sim.QEMUMachine, error) {
 	return machines, nil
 }
 
-func (f qemuFlags) firmware() sim.Firmware {
+func (f qemuFlags) firmware() qemu.Firmware {
 	if f.Firmware == "" {
-		return sim.FirmwareBIOS
+		return qemu.FirmwareBIOS
 	}
-	return sim.Firmware(f.Firmware)
+	return qemu.Firmware(f.Firmware)
 }
 
-func (f qemuFlags) disks() []sim.QEMUDisk {
+func (f qemuFlags) disks() []qemu.Disk {
 	buses := f.Disk
 	if len(buses) == 0 {
-		buses = []string{string(sim.DefaultDisk.Bus)}
+		buses = []string{string(qemu.DefaultDisk.Bus)}
 	}
 	size := f.DiskSize
 	if size == 0 {
-		size = sim.DefaultDisk.SizeMiB
+		size = qemu.DefaultDisk.SizeMiB
 	}
-	disks := make([]sim.QEMUDisk, len(buses))
+	disks := make([]qemu.Disk, len(buses))
 	for i, bus := range buses {
-		disks[i] = sim.QEMUDisk{Bus: sim.DiskBus(bus), SizeMiB: size}
+		disks[i] = qemu.Disk{Bus: qemu.DiskBus(bus), SizeMiB: size}
 	}
 	return disks
 }

@@ -7,27 +7,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 )
 
 func TestTheFlagsMakeTheMachinesOfQEMU(t *testing.T) {
-	standard := []sim.QEMUDisk{sim.DefaultDisk}
+	standard := []qemu.Disk{qemu.DefaultDisk}
 	for name, tc := range map[string]struct {
 		flags   qemuFlags
 		servers int
-		want    []sim.QEMUMachine
+		want    qemu.Machines
 	}{
 		"none without --qemu": {qemuFlags{}, 6, nil},
-		"one each":            {qemuFlags{QEMU: true}, 2, []sim.QEMUMachine{{Firmware: "bios", Disks: standard}, {Firmware: "bios", Disks: standard}}},
+		"one each":            {qemuFlags{QEMU: true}, 2, qemu.Machines{{Firmware: "bios", Disks: standard}, {Firmware: "bios", Disks: standard}}},
 		"taps are dealt out in order": {
 			qemuFlags{QEMU: true, Tap: []string{"a", "b", "c", "d"}}, 2,
-			[]sim.QEMUMachine{{Firmware: "bios", Disks: standard, Taps: []string{"a", "b"}}, {Firmware: "bios", Disks: standard, Taps: []string{"c", "d"}}},
+			qemu.Machines{{Firmware: "bios", Disks: standard, Taps: []string{"a", "b"}}, {Firmware: "bios", Disks: standard, Taps: []string{"c", "d"}}},
 		},
 		"all of it": {
 			qemuFlags{QEMU: true, Firmware: "uefi", Memory: 1024, Disk: []string{"nvme", "sata"}, DiskSize: 64, Tap: []string{"a"}, OptionROM: true, QEMUArg: []string{"-snapshot"}}, 1,
-			[]sim.QEMUMachine{{
-				Firmware: sim.FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a"}, OptionROM: true, ExtraArgs: []string{"-snapshot"},
-				Disks: []sim.QEMUDisk{{Bus: sim.DiskNVMe, SizeMiB: 64}, {Bus: sim.DiskSATA, SizeMiB: 64}},
+			qemu.Machines{{
+				Firmware: qemu.FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a"}, OptionROM: true, ExtraArgs: []string{"-snapshot"},
+				Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 64}, {Bus: qemu.DiskSATA, SizeMiB: 64}},
 			}},
 		},
 	} {

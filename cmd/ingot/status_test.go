@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/cmd/daemon"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -177,12 +177,15 @@ func TestAnAddressThatIsNoDaemonIsSaidSo(t *testing.T) {
 }
 
 func TestTheStatusBranchIsRead(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, stderr, code := command(t, "status", "--git", repo.Dir)
 	if want := "ingot: " + repo.Dir + " has no branch status: the daemon writes it once it runs with this repository\n"; stderr != want || code != 1 {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
-	_, err := repo.CommitTo("status", map[string]string{
+	_, err = repo.CommitTo("status", map[string]string{
 		"revision.yaml":   "lastAppliedRevision: main@sha1:aaaa\nrecord: {}\n",
 		"servers/s1.yaml": "metadata: {name: s1}\nstatus: {state: Available, powerState: \"Off\"}\n",
 	}, "s1: Discovery → Available")

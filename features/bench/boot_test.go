@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ingot/bootsvc/ignition"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 	"ingot/registry"
 )
@@ -219,7 +219,7 @@ func (f *bootFleet) asking() []int {
 // any, the daemon would not know that its records are the newest, and serve nothing.
 func (f *bootFleet) daemon(b *testing.B, program string) *exec.Cmd {
 	b.Helper()
-	repo, err := gittest.New(f.dir, "fleet")
+	repo, err := gitserver.New(f.dir, "fleet")
 	if err != nil {
 		b.Fatal(err)
 	}

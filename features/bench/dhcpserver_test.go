@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 )
 
 // dhcpServer is a DHCP server on a link of its own.
@@ -59,7 +59,7 @@ func ingotRedisDHCP(b *testing.B, program string) *dhcpServer {
 // ingot runs Ingot on the link.
 func (l *link) ingot(b *testing.B, program string, settings ...string) (pid int) {
 	l.Helper()
-	repository, err := gittest.New(b.TempDir(), "fleet")
+	repository, err := gitserver.New(b.TempDir(), "fleet")
 	if err == nil {
 		_, err = repository.Commit(map[string]string{"README.md": "a fleet\n"}, "begin")
 	}

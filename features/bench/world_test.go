@@ -21,7 +21,7 @@ import (
 	"ingot/bmc/sim"
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 	"ingot/model"
 )
 
@@ -30,7 +30,7 @@ import (
 type fleet struct {
 	testing.TB
 	rack       *sim.Rack
-	repository *gittest.Repo
+	repository *gitserver.Repo
 	image      string // that claims ask for
 	probe      string // that servers are discovered with
 
@@ -47,7 +47,7 @@ func newFleet(tb testing.TB, program string, servers int, settings ...string) *f
 	f.startRack(servers)
 	f.makeImages()
 	var err error
-	if f.repository, err = gittest.New(tb.TempDir(), "fleet"); err != nil {
+	if f.repository, err = gitserver.New(tb.TempDir(), "fleet"); err != nil {
 		tb.Fatal(err)
 	}
 	f.commit(map[string]string{"README.md": "a fleet\n"}, "begin")

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 	"ingot/features/internal/rig"
 )
 
@@ -36,7 +36,7 @@ func TestMachinesAreDiscovered(t *testing.T) {
 // bootCase is a machine, and the way that it boots.
 type bootCase struct {
 	rule     string
-	firmware sim.Firmware
+	firmware qemu.Firmware
 	settings []string // of the firmware, as qemu's arguments
 	old      bool     // its network card does not know iPXE
 	network  string   // as Ingot is told of it, rackNetwork if empty
@@ -45,23 +45,23 @@ type bootCase struct {
 
 var bootCases = []bootCase{
 	{
-		rule: "a BIOS whose network card has iPXE is discovered", firmware: sim.FirmwareBIOS,
+		rule: "a BIOS whose network card has iPXE is discovered", firmware: qemu.FirmwareBIOS,
 		stages: []string{"DHCP", "iPXE script", "kernel", "initrd", "Ignition"},
 	},
 	{
-		rule: "a BIOS whose network card knows TFTP alone is discovered", firmware: sim.FirmwareBIOS, old: true,
+		rule: "a BIOS whose network card knows TFTP alone is discovered", firmware: qemu.FirmwareBIOS, old: true,
 		stages: []string{"DHCP", "TFTP", "iPXE script", "kernel", "initrd", "Ignition"},
 	},
 	{
-		rule: "UEFI that boots by PXE is discovered", firmware: sim.FirmwareUEFI,
+		rule: "UEFI that boots by PXE is discovered", firmware: qemu.FirmwareUEFI,
 		stages: []string{"DHCP", "TFTP", "iPXE script", "kernel", "initrd", "Ignition"},
 	},
 	{
-		rule: "UEFI that boots by HTTP is discovered", firmware: sim.FirmwareUEFI, settings: withoutPXE,
+		rule: "UEFI that boots by HTTP is discovered", firmware: qemu.FirmwareUEFI, settings: withoutPXE,
 		stages: []string{"DHCP", "HTTP boot", "Ignition"},
 	},
 	{
-		rule: "UEFI that boots by PXE where there is IPv6 alone is discovered", firmware: sim.FirmwareUEFI, settings: without4, network: network6,
+		rule: "UEFI that boots by PXE where there is IPv6 alone is discovered", firmware: qemu.FirmwareUEFI, settings: without4, network: network6,
 		stages: []string{"DHCP", "TFTP", "iPXE script", "kernel", "initrd", "Ignition"},
 	},
 }
@@ -100,7 +100,7 @@ func (c bootCase) boot(t *testing.T) {
 		disguise(t, r.server, "tap0")
 	}
 	facts := r.server.StartRack(t, rig.RackOrder{
-		StateDir: t.TempDir(), QEMU: []sim.QEMUMachine{{Firmware: c.firmware, Taps: []string{"tap0"}, ExtraArgs: c.settings}},
+		StateDir: t.TempDir(), QEMU: qemu.Machines{{Firmware: c.firmware, Taps: []string{"tap0"}, ExtraArgs: c.settings}},
 	})
 	server := facts.Servers[0]
 	rig.KeepConsole(t, server)

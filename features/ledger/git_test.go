@@ -4,11 +4,14 @@ import (
 	"testing"
 	"time"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 )
 
 func TestRevisionsOfARepository(t *testing.T) {
-	repo := gittest.NewRepo(t)
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := Watch(repo.Dir); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 	"ingot/cmd/probeimage/image"
 	"ingot/features/internal/rig"
 )
@@ -66,7 +66,7 @@ func TestTheLifeOfAServer(t *testing.T) {
 // machine is a machine that is taken through its life.
 type machine struct {
 	name    string
-	spec    sim.QEMUMachine
+	spec    qemu.Machine
 	cleanup string
 	// networkFirst puts the network before the disk in its boot order, so that its
 	// firmware has to be told nothing by Ingot to come to the disk. UEFI asks for minutes.
@@ -99,11 +99,11 @@ func newWorld(t *testing.T) *world {
 	on.StartRadvd(t, false)
 	w := &world{on: on, witness: newWitness(t, on), image: pushGuest(t, on), machines: []*machine{
 		{
-			name: "BIOS", spec: sim.QEMUMachine{Firmware: sim.FirmwareBIOS, Disks: []sim.QEMUDisk{{Bus: sim.DiskVirtio, SizeMiB: 256}}},
+			name: "BIOS", spec: qemu.Machine{Firmware: qemu.FirmwareBIOS, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 256}}},
 			networkFirst: true, cleanup: "quick", wipeSays: []string{"state: Cleanup"},
 		},
 		{
-			name: "UEFI", spec: sim.QEMUMachine{Firmware: sim.FirmwareUEFI, Disks: []sim.QEMUDisk{{Bus: sim.DiskNVMe, SizeMiB: 256}}},
+			name: "UEFI", spec: qemu.Machine{Firmware: qemu.FirmwareUEFI, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 256}}},
 			cleanup: "secure", wipeSays: []string{"state: Cleanup", "  cleanup:", "percent:"},
 		},
 	}}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"ingot/gitsource/gittest"
+	"ingot/gitsource/gitserver"
 )
 
 // Where Ingot is to be found, and what it writes.
@@ -23,7 +23,7 @@ const (
 // Ingot is the ingot program in a namespace, its repository and what it keeps.
 type Ingot struct {
 	On      *Namespace
-	Repo    *gittest.Repo
+	Repo    *gitserver.Repo
 	Config  string   // what the test adds to the configuration
 	Process *Process // once it was launched
 
@@ -34,7 +34,11 @@ type Ingot struct {
 // NewIngot makes a repository and a place for state. Ingot does not run yet.
 func NewIngot(t testing.TB, on *Namespace, config string) *Ingot {
 	t.Helper()
-	i := &Ingot{On: on, dir: t.TempDir(), Repo: gittest.NewRepo(t), Config: config}
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &Ingot{On: on, dir: t.TempDir(), Repo: repo, Config: config}
 	// Ingot takes nothing over from a repository without a manifest.
 	i.Commit(t, "elsewhere.yaml", Endpoint("elsewhere", MAC(0xff), "192.0.2.1"))
 	return i

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 )
 
 // LoaderFolder is where Debian's package ipxe has what is served by TFTP.
@@ -18,7 +18,7 @@ func NeedMachines(t testing.TB, tools ...Tool) {
 	Need(t, append(tools, ToolQEMU, ToolRadvd)...)
 	NeedFile(t, LoaderFolder+"/undionly.kpxe", "ipxe")
 	NeedFile(t, "/usr/lib/ipxe/qemu/pxe-virtio.rom", "ipxe-qemu")
-	NeedFile(t, sim.DefaultOVMFDir+"/OVMF_CODE_4M.fd", "ovmf")
+	NeedFile(t, qemu.DefaultOVMFDir+"/OVMF_CODE_4M.fd", "ovmf")
 }
 
 // KeepConsole shows the end of a machine's console if t fails, and keeps all of it

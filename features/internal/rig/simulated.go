@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
 )
 
 // helperVariable names, in the environment, what this test program is to do in
@@ -35,17 +36,21 @@ type RackOrder struct {
 	Host, BootURL, StateDir string
 	BMCs, SystemsPerBMC     int
 	Delays                  sim.Delays
-	QEMU                    []sim.QEMUMachine
+	QEMU                    qemu.Machines
 	NetworkFirst            []bool // in the persistent boot order, by server
 	Facts                   string // a file for a SimulatedRack, which StartRack names
 }
 
 // options are those of o's rack.
 func (o RackOrder) options() sim.Options {
-	return sim.Options{
+	all := sim.Options{
 		Host: o.Host, BootURL: o.BootURL, StateDir: o.StateDir, BMCs: o.BMCs, SystemsPerBMC: o.SystemsPerBMC,
-		Delays: o.Delays, QEMU: o.QEMU, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Delays: o.Delays, Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	}
+	if len(o.QEMU) > 0 {
+		all.Machines = o.QEMU
+	}
+	return all
 }
 
 // SimulatedRack is what a simulated rack is.

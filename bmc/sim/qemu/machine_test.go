@@ -1,0 +1,461 @@
+package qemu_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/bmc/sim"
+	"ingot/bmc/sim/qemu"
+	"ingot/model"
+)
+
+// oneNIC is a machine that can be told to boot the network.
+var oneNIC = qemu.Machine{Taps: []string{""}}
+
+// override patches the boot override.
+func override(t *testing.T, s *sim.Server, enabled, target string) {
+	t.Helper()
+	status, body := redfish(t, s, http.MethodPatch, s.URI(), fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":%q,"BootSourceOverrideTarget":%q}}`, enabled, target))
+	if status != http.StatusOK {
+		t.Fatalf("override: %d %v", status, body)
+	}
+}
+
+// said reports whether the server's events hold a line with words.
+func said(s *sim.Server, words string) bool {
+	return slices.ContainsFunc(s.Events(), func(e sim.Event) bool { return strings.Contains(e.What, words) })
+}
+
+// sources are what the boots came from, and what became of them.
+func sources(s *sim.Server) []string {
+	var all []string
+	for _, b := range s.Boots() {
+		all = append(all, strings.TrimSpace(string(b.From)+" "+string(b.Outcome)))
+	}
+	return all
+}
+
+// places are the boot order that qemu was told last: the devices that have a
+// place, in the order of their being set.
+func places(told []string) string {
+	var order []string
+	for _, line := range told {
+		_, after, set := strings.Cut(line, `qom-set {"path":"/machine/peripheral/`)
+		if !set {
+			continue
+		}
+		device, value, _ := strings.Cut(after, `"`)
+		if strings.Contains(value, `"value":-1`) {
+			order = slices.DeleteFunc(order, func(o string) bool { return strings.HasPrefix(o, device) })
+			continue
+		}
+		order = append(order, device+strings.TrimSuffix(value[strings.LastIndex(value, ":"):], "}"))
+	}
+	return strings.Join(order, " ")
+}
+
+func starts(told []string) []string {
+	return slices.DeleteFunc(slices.Clone(told), func(l string) bool { return !strings.HasPrefix(l, "start ") })
+}
+
+func TestAMachineOfQEMUBootsTheNetworkOnce(t *testing.T) {
+	s, told := faked(t, guestDeaf, oneNIC)
+	override(t, s, "Once", "Pxe")
+	reset(t, s, "On")
+	powered(t, s, model.PowerOn)
+	if enabled, target, mode := s.Override(); enabled != "Disabled" || target != "None" || mode != "Legacy" {
+		t.Errorf("override is %s %s %s", enabled, target, mode)
+	}
+	if first := starts(told())[0]; !strings.Contains(first, "id=nic0,mac="+s.MAC(0)+",bootindex=1") || !strings.Contains(first, s.UUID()) {
+		t.Errorf("started with %s", first)
+	}
+	eventually(t, "the next boot is from disk", func() bool { return places(told()) == "disk0:1" })
+
+	override(t, s, "Once", "Pxe")
+	eventually(t, "the next boot is from the network", func() bool { return places(told()) == "nic0:1 disk0:2" })
+	reset(t, s, "ForceRestart")
+	eventually(t, "and the one after it from disk", func() bool { return len(s.Boots()) == 2 && places(told()) == "disk0:1" })
+	if diff := cmp.Diff([]string{"network cut", "network"}, sources(s)); diff != "" {
+		t.Errorf("boots (-want +got):\n%s", diff)
+	}
+	if enabled, _, _ := s.Override(); enabled != "Disabled" || len(starts(told())) != 1 || s.PowerOns() != 1 {
+		t.Errorf("override %s, %d processes, %d times on", enabled, len(starts(told())), s.PowerOns())
+	}
+}
+
+func TestAnOverrideThatContinuesIsKept(t *testing.T) {
+	s, told := faked(t, guestDeaf, oneNIC)
+	override(t, s, "Continuous", "Pxe")
+	reset(t, s, "On")
+	eventually(t, "the next boot is from the network, too", func() bool { return s.Power() == model.PowerOn && places(told()) == "nic0:1 disk0:2" })
+	reset(t, s, "ForceRestart")
+	eventually(t, "it boots again", func() bool { return len(s.Boots()) == 2 })
+	if enabled, target, _ := s.Override(); enabled != "Continuous" || target != "Pxe" || sources(s)[1] != "network" {
+		t.Errorf("override %s %s, boots %v", enabled, target, sources(s))
+	}
+	s.SetNetworkFirst(false)
+	override(t, s, "Disabled", "None")
+	eventually(t, "the next boot is from disk", func() bool { return places(told()) == "disk0:1" })
+	s.SetNetworkFirst(true)
+	eventually(t, "the next boot is from the network", func() bool { return places(told()) == "nic0:1 disk0:2" })
+}
+
+func TestAnIgnoredOverrideIsUsedUp(t *testing.T) {
+	s, told := faked(t, guestDeaf, oneNIC)
+	set(t, s, sim.FaultOverrideIgnored)
+	override(t, s, "Once", "Pxe")
+	reset(t, s, "On")
+	powered(t, s, model.PowerOn)
+	if enabled, _, _ := s.Override(); enabled != "Disabled" || sources(s)[0] != "disk" || strings.Contains(starts(told())[0], "nic0,mac="+s.MAC(0)+",bootindex") {
+		t.Errorf("override %s, boots %v", enabled, sources(s))
+	}
+}
+
+func TestHTTPBootTakesAnotherProcessWithoutLossOfPower(t *testing.T) {
+	s, told := faked(t, guestDeaf, qemu.Machine{Firmware: qemu.FirmwareUEFI, OVMFDir: ovmf(t), Taps: []string{""}})
+	reset(t, s, "On")
+	powered(t, s, model.PowerOn)
+	override(t, s, "Once", "UefiHttp")
+	reset(t, s, "ForceRestart")
+	eventually(t, "another process runs", func() bool { return len(starts(told())) == 2 && len(s.Boots()) == 2 })
+	const knob = "opt/org.tianocore/IPv4PXESupport,string=no"
+	if both := starts(told()); strings.Contains(both[0], knob) || !strings.Contains(both[1], knob) {
+		t.Errorf("started with\n%s", strings.Join(both, "\n"))
+	}
+	if s.Power() != model.PowerOn || s.PowerOns() != 1 || sources(s)[1] != "network" {
+		t.Errorf("power %s, %d times on, boots %v", s.Power(), s.PowerOns(), sources(s))
+	}
+}
+
+// ovmf is a folder of firmware for a qemu that does not run it.
+func ovmf(t *testing.T) string {
+	dir := t.TempDir()
+	for _, name := range []string{"OVMF_CODE_4M.fd", "OVMF_VARS_4M.fd"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestUEFIVariablesAreThoseOfTheFactoryAtEachPowerOn(t *testing.T) {
+	s, _ := faked(t, guestDeaf, qemu.Machine{Firmware: qemu.FirmwareUEFI, OVMFDir: ovmf(t)})
+	vars := strings.TrimSuffix(s.Console(), "console.log") + "vars.fd"
+	for range 2 {
+		reset(t, s, "On")
+		powered(t, s, model.PowerOn)
+		if raw, err := os.ReadFile(vars); string(raw) != "OVMF_VARS_4M.fd" {
+			t.Errorf("variables %q, %v", raw, err)
+		}
+		if err := os.WriteFile(vars, []byte("changed"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reset(t, s, "ForceOff")
+		powered(t, s, model.PowerOff)
+	}
+	console, err := os.ReadFile(s.Console())
+	if err != nil || strings.Count(string(console), "=== power on ") != 2 {
+		t.Errorf("console %q, %v", console, err)
+	}
+}
+
+func TestWhatTheGuestMakesOfThePowerButton(t *testing.T) {
+	const deaf, on, off = guestDeaf, model.PowerOn, model.PowerOff
+	tests := []struct {
+		name   string
+		guest  string
+		reset  string
+		fault  sim.Fault
+		power  model.Power
+		boots  []string
+		starts int
+	}{
+		{"it ends", guestEnds, "GracefulShutdown", "", off, []string{"disk ended"}, 1},
+		{"it ends when the button is pressed", guestEnds, "PushPowerButton", "", off, []string{"disk ended"}, 1},
+		{"it ends to begin again", guestEnds, "GracefulRestart", "", on, []string{"disk ended", "disk"}, 2},
+		{"it does nothing", deaf, "GracefulShutdown", "", on, []string{"disk"}, 1},
+		{"it restarts", guestRestarts, "GracefulShutdown", "", on, []string{"disk ended", "disk"}, 1},
+		{"it does not come to know", guestEnds, "GracefulShutdown", sim.FaultGracefulIgnored, on, []string{"disk"}, 1},
+		{"a cycle does not ask", deaf, "PowerCycle", "", on, []string{"disk cut", "disk"}, 2},
+		{"force does not ask", deaf, "ForceOff", "", off, []string{"disk cut"}, 1},
+		{"a BMC that does nothing", deaf, "ForceOff", sim.FaultPowerOffIgnored, on, []string{"disk"}, 1},
+		{"a disk that is full pauses it", diskFull, "GracefulShutdown", "", model.PowerPaused, []string{"disk"}, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, told := faked(t, tt.guest, qemu.Machine{})
+			reset(t, s, "On")
+			eventually(t, "the firmware has started", func() bool { return places(told()) == "disk0:1" })
+			if tt.fault != "" {
+				set(t, s, tt.fault)
+			}
+			reset(t, s, tt.reset)
+			eventually(t, "it comes to what it should", func() bool {
+				return s.Power() == tt.power && slices.Equal(sources(s), tt.boots) && len(starts(told())) == tt.starts
+			})
+			if on := s.PID() != 0; on != (s.Power() != model.PowerOff) {
+				t.Errorf("process %d while %s", s.PID(), s.Power())
+			}
+		})
+	}
+}
+
+func TestAQEMUThatDoesNotStartLeavesTheMachineOff(t *testing.T) {
+	s, _ := faked(t, noTap, qemu.Machine{})
+	reset(t, s, "On")
+	eventually(t, "it is off again", func() bool { return s.Power() == model.PowerOff && said(s, "qemu does not start") })
+	const why = "qemu: could not configure /dev/net/tun (tap0): Device or resource busy (a tap interface serves one machine at a time)"
+	if last := s.Boots()[0]; !said(s, why) || last.Outcome != sim.OutcomeFailed || !strings.Contains(last.Error, "exit status 1: "+why) {
+		t.Errorf("boot %+v, events %+v", last, s.Events())
+	}
+}
+
+func TestAQEMUThatDoesNotQuitIsKilled(t *testing.T) {
+	s, _ := faked(t, neverQuits, qemu.Machine{})
+	reset(t, s, "On")
+	powered(t, s, model.PowerOn)
+	reset(t, s, "ForceOff")
+	if s.Power() != model.PowerPoweringOff {
+		t.Errorf("it says %s while qemu is there", s.Power())
+	}
+	if status, _ := askReset(t, s, "On"); status != http.StatusConflict {
+		t.Errorf("On meanwhile: %d", status)
+	}
+	powered(t, s, model.PowerOff)
+}
+
+func TestAPowerFailureTakesTheProcessAlong(t *testing.T) {
+	s, told := faked(t, guestDeaf, qemu.Machine{})
+	reset(t, s, "On")
+	powered(t, s, model.PowerOn)
+	s.PowerCut()
+	if s.Power() != model.PowerOff {
+		t.Errorf("power %s", s.Power())
+	}
+	reset(t, s, "On") // waits until the disk is free
+	eventually(t, "it is on again", func() bool { return s.Power() == model.PowerOn && len(starts(told())) == 2 })
+	var turns []string
+	for _, line := range told() {
+		if what, _, _ := strings.Cut(line, " "); what == "start" || what == "end" {
+			turns = append(turns, what)
+		}
+	}
+	if diff := cmp.Diff([]string{"start", "end", "start"}, turns); diff != "" {
+		t.Errorf("processes (-want +got):\n%s", diff)
+	}
+}
+
+func TestFaultsOfPretendedMachinesAreRefused(t *testing.T) {
+	s, _ := faked(t, guestDeaf, qemu.Machine{})
+	for _, f := range sim.Faults() {
+		err := s.SetFault(f)
+		pretended := slices.Contains([]sim.Fault{
+			sim.FaultWipeFails, sim.FaultWipeHangs, sim.FaultProbeSilent, sim.FaultProbeOtherUUID, sim.FaultHangAfterScript, sim.FaultHangAfterKernel, sim.FaultBootStateSilent,
+		}, f)
+		if pretended && (err == nil || !strings.Contains(err.Error(), "is one of pretended machines") || s.BMC().SetFault(f) == nil) {
+			t.Errorf("%s: %v", f, err)
+		}
+		if strings.HasPrefix(string(f), "power") && err != nil {
+			t.Errorf("%s: %v", f, err)
+		}
+	}
+	s.SetRunning("debian")
+	if s.Power() != model.PowerOff || !said(s, "cannot be found running") {
+		t.Errorf("power %s, events %+v", s.Power(), s.Events())
+	}
+}
+
+const httpOnce = `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp"}}`
+
+func TestTheInventoryIsThatOfTheMachine(t *testing.T) {
+	s, _ := faked(t, guestDeaf, qemu.Machine{Taps: []string{"", ""}, MemoryMiB: 768, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 3}}})
+	system := get(t, s, s.URI())
+	if got := system["MemorySummary"].(map[string]any)["TotalSystemMemoryGiB"]; got != 0.75 {
+		t.Errorf("memory %v", got)
+	}
+	cpus := system["ProcessorSummary"].(map[string]any)
+	if cpus["Count"] != 1.0 || cpus["LogicalProcessorCount"] != 1.0 {
+		t.Errorf("processors %v", cpus)
+	}
+	for i := range 2 {
+		nic := get(t, s, fmt.Sprintf("%s/EthernetInterfaces/NIC%d", s.URI(), i+1))
+		if nic["MACAddress"] != strings.ToUpper(s.MAC(i)) {
+			t.Errorf("NIC %d: %v", i, nic)
+		}
+	}
+	if n := get(t, s, s.URI()+"/EthernetInterfaces")["Members@odata.count"]; n != 2.0 {
+		t.Errorf("%v NICs", n)
+	}
+	drive := get(t, s, s.URI()+"/Storage/1/Drives/Disk1")
+	if drive["CapacityBytes"] != float64(3<<20) || drive["Protocol"] != "NVMe" {
+		t.Errorf("drive %v", drive)
+	}
+	if status, _ := redfish(t, s, http.MethodPatch, s.URI(), httpOnce); status != http.StatusBadRequest {
+		t.Errorf("a BIOS takes UEFI HTTP boot: %d", status)
+	}
+	if status, _ := redfish(t, s, http.MethodPatch, s.URI(), `{"Boot":{"HttpBootUri":"http://192.0.2.1/x.efi"}}`); status != http.StatusBadRequest {
+		t.Errorf("it takes a URL that the firmware does not follow: %d", status)
+	}
+}
+
+func TestDisksOutliveTheRackThatHasAFolderForThem(t *testing.T) {
+	dir := t.TempDir()
+	machine := func(mib int64) qemu.Machine {
+		return qemu.Machine{Command: []string{os.Args[0]}, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: mib}}}
+	}
+	rackOf := func(dir string, mib int64) (*sim.Rack, error) {
+		return sim.New(sim.Options{StateDir: dir, Machines: qemu.Machines{machine(mib)}})
+	}
+	rack, err := rackOf(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := rack.Servers()[0].DiskFiles()[0]
+	if err := os.WriteFile(disk, append(make([]byte, 1<<20-1), 'x'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rack.Close()
+	again, err := rackOf(dir, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+	if raw, err := os.ReadFile(disk); err != nil || len(raw) != 1<<20 || raw[len(raw)-1] != 'x' {
+		t.Errorf("%d bytes, %v", len(raw), err)
+	}
+	if _, err := rackOf(dir, 2); err == nil || !strings.Contains(err.Error(), "has 1 MiB and not 2") {
+		t.Errorf("another size: %v", err)
+	}
+	passing, err := rackOf("", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := passing.Servers()[0].DiskFiles()[0]
+	if info, err := os.Stat(file); err != nil || info.Size() != 1<<20 {
+		t.Errorf("%v, %v", info, err)
+	}
+	passing.Close()
+	if _, err := os.Stat(filepath.Dir(file)); !os.IsNotExist(err) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}
+
+func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
+	here := []string{os.Args[0]}
+	for _, tt := range []struct {
+		name    string
+		machine qemu.Machine
+		want    string
+	}{
+		{"no such firmware", qemu.Machine{Command: here, Firmware: "coreboot"}, `firmware "coreboot": there are [bios uefi uefi-http]`},
+		{"no firmware there", qemu.Machine{Command: here, Firmware: qemu.FirmwareUEFI, OVMFDir: "/nowhere"}, "apt-get install ovmf"},
+		{"no such program", qemu.Machine{Command: []string{"/nowhere/qemu"}}, "/nowhere/qemu is not to be found"},
+		{"too little memory", qemu.Machine{Command: here, MemoryMiB: 1}, "1 MiB of memory: 16 to"},
+		{"no such bus", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: "floppy", SizeMiB: 1}}}, `disk on "floppy": there are [virtio sata nvme]`},
+		{"a disk of nothing", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe}}}, "disk of 0 MiB"},
+		{"too many disks", qemu.Machine{Command: here, Disks: slices.Repeat([]qemu.Disk{qemu.DefaultDisk}, 7)}, "at most 6"},
+		{"too many NICs", qemu.Machine{Command: here, Taps: make([]string, 9)}, "at most 8"},
+		{"arguments in a tap's name", qemu.Machine{Command: here, Taps: []string{"tap0,script=/x"}}, "no name of an interface"},
+		{"two NICs on a tap", qemu.Machine{Command: here, Taps: []string{"tap0", "tap0"}}, "one NIC can be plugged into it"},
+		{"no such tap", qemu.Machine{Taps: []string{"ingot-nowhere"}}, "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap"},
+		{"an interface that is no tap", qemu.Machine{Taps: []string{"lo"}}, "tap lo: that interface is no tap"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rack, err := sim.New(sim.Options{Machines: qemu.Machines{tt.machine}, StateDir: t.TempDir()})
+			if err == nil {
+				rack.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+	t.Run("without qemu", func(t *testing.T) {
+		t.Setenv("PATH", "")
+		if _, err := sim.New(sim.Options{Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "apt-get install qemu-system-x86") {
+			t.Errorf("error %v", err)
+		}
+	})
+	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 machines of qemu for 2 servers") {
+		t.Errorf("too few machines: %v", err)
+	}
+}
+
+// The same with the real thing: SeaBIOS, a blank disk and a NIC without a cable.
+func TestARealMachineBehindABMC(t *testing.T) {
+	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
+		t.Skip("NO REAL MACHINE IS TESTED: qemu-system-x86_64 is not installed (apt-get install qemu-system-x86 ipxe-qemu)")
+	}
+	rack := start(t, sim.Options{
+		StateDir: t.TempDir(),
+		Machines: qemu.Machines{{MemoryMiB: 64, Taps: []string{""}, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 16}}}},
+	})
+	s := rack.Servers()[0]
+	shows := func(want string) {
+		t.Helper()
+		eventually(t, "the BMC shows "+want, func() bool { return get(t, s, s.URI())["PowerState"] == want })
+	}
+	boots := 0
+	console := func(words string) { // of the boot that is under way
+		t.Helper()
+		eventually(t, "the console shows "+words, func() bool {
+			raw, _ := os.ReadFile(s.Console())
+			parts := strings.Split(string(raw), "SeaBIOS (version")
+			return len(parts) > boots+1 && strings.Contains(parts[len(parts)-1], words)
+		})
+		boots = strings.Count(string(mustRead(t, s.Console())), "SeaBIOS (version")
+	}
+
+	override(t, s, "Once", "Pxe")
+	reset(t, s, "On")
+	shows("On")
+	console("iPXE initialising devices")
+	if enabled, _, _ := s.Override(); enabled != "Disabled" {
+		t.Errorf("override is %s", enabled)
+	}
+
+	reset(t, s, "ForceRestart")
+	console("No bootable device")
+	if diff := cmp.Diff([]string{"network cut", "disk"}, sources(s)); diff != "" {
+		t.Errorf("boots (-want +got):\n%s", diff)
+	}
+
+	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	shows("Off")
+	if last := s.Boots()[1]; !said(s, "qemu died: signal: killed") || last.Outcome != sim.OutcomeFailed {
+		t.Errorf("boot %+v, events %+v", last, s.Events())
+	}
+
+	reset(t, s, "On")
+	shows("On")
+	began := time.Now()
+	reset(t, s, "ForceOff")
+	shows("Off")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("off after %v", took)
+	}
+	if got := len(s.Resets()); got != 4 || s.PowerOns() != 2 {
+		t.Errorf("%d resets, %d times on", got, s.PowerOns())
+	}
+}
+
+func mustRead(t *testing.T, path string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}

@@ -1,0 +1,109 @@
+package lease
+
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// declineCount is how often a MAC address declined since.
+type declineCount struct {
+	since time.Time
+	count int
+}
+
+// Release takes q.Wish back from a client, and reports whether it was its own. The
+// lease is to be committed; it is nil while others of the client's associations hold
+// the address.
+func (t *Table) Release(q Query) (l *model.Lease, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.held(q)
+	if e == nil {
+		return nil, false
+	}
+	return e.giveBack(q), true
+}
+
+// Decline sets q.Wish aside, which a client found in use by somebody else; it returns
+// what release does. A client that declines too much only gives its address back, so
+// that nobody can empty a pool.
+func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.held(q)
+	switch {
+	case e == nil:
+		return nil, false
+	case !t.mayDecline(q) || e.pool.declined > e.pool.limit/4:
+		return e.giveBack(q), true
+	}
+	aside := model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true}
+	if told := timeOf(e.expires); e.leave(q.association(), q.Now) && told.After(aside.Expires) {
+		aside.Expires = told // another association uses it, and may until then
+	}
+	t.set(e, aside)
+	aside = e.lease()
+	return &aside, true
+}
+
+// held returns what q.Wish is leased as, if who asks holds it. What it was only
+// offered is free again.
+func (t *Table) held(q Query) *entry {
+	e := t.bySlot[slot{q.Wish, q.Bits}]
+	if e == nil || e.mac != q.MAC || e.declined || e.pool.subnet.network != q.Network || !e.heldBy(q.association()) {
+		return nil
+	}
+	if e.expires == 0 {
+		t.remove(e)
+		return nil
+	}
+	return e
+}
+
+// giveBack returns the lease to commit when who asks leaves e, or nil when others
+// still hold it.
+func (e *entry) giveBack(q Query) *model.Lease {
+	if e.leave(q.association(), q.Now) {
+		return nil
+	}
+	e.leaving = true
+	l := e.forgotten()
+	return &l
+}
+
+// remember notes what e's client gave back: nobody holds it, but a machine whose
+// firmware gave it back goes on as iPXE, which finds its address if nobody else has
+// asked for it meanwhile (RFC 2131 §4.3.4).
+func (t *Table) remember(e *entry) {
+	if len(t.returned) >= maxReturned {
+		clear(t.returned)
+	}
+	t.returned[device{e.mac, e.kind()}] = e.address
+}
+
+// mayDecline counts a decline, and reports whether it is to be believed.
+func (t *Table) mayDecline(q Query) bool {
+	c := t.declines[q.MAC]
+	if c == nil || q.Now.Sub(c.since) >= setAside {
+		if len(t.declines) >= maxDecliners {
+			t.forgetDecliners(q.Now)
+		}
+		if len(t.declines) >= maxDecliners {
+			return false
+		}
+		c = &declineCount{since: q.Now}
+		t.declines[q.MAC] = c
+	}
+	c.count++
+	return c.count <= maxDeclines
+}
+
+// forgetDecliners drops the counts that are over.
+func (t *Table) forgetDecliners(now time.Time) {
+	for mac, c := range t.declines {
+		if now.Sub(c.since) >= setAside {
+			delete(t.declines, mac)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package lease
+
+import (
+	"net/netip"
+	"time"
+
+	"ingot/model"
+)
+
+// Offer picks an address for a client and holds it for a minute: what is reserved
+// for it, else what it has or had, what it was offered, what it wishes for, what it
+// gave back last, one that nobody has had, the one whose lease ended first.
+func (t *Table) Offer(q Query) (model.Lease, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropOffers(q.Now)
+	e := t.pick(q)
+	if e == nil {
+		t.refuse(q)
+		return model.Lease{}, ErrExhausted
+	}
+	t.hold(e, q)
+	return t.lease(e, q), nil
+}
+
+// pick finds an address for offer, or nil.
+func (t *Table) pick(q Query) *entry {
+	if e := t.pickReserved(q); e != nil {
+		return e
+	}
+	for _, e := range []*entry{t.leases.on(q.Subnets, q.MAC, q.kind()), t.offers.on(q.Subnets, q.MAC, q.kind())} {
+		if e != nil && t.mayKeep(e, q) {
+			return e
+		}
+	}
+	for _, a := range []netip.Addr{q.Wish, t.returned[device{q.MAC, q.kind()}]} {
+		if s, ok := q.onLink(a); ok {
+			if p := s.poolOf(a, q.Bits); p.ranged && p.bits == q.Bits && p.entries < p.limit && t.fresh(p, a) {
+				return t.insert(p, a, q)
+			}
+		}
+	}
+	for _, s := range q.Subnets {
+		p := s.pool(q.Bits)
+		if p == nil {
+			continue
+		}
+		if a, ok := p.fresh(func(a netip.Addr) bool { return t.fresh(p, a) }); ok {
+			t.relieve(p)
+			return t.insert(p, a, q)
+		}
+	}
+	return t.pickEnded(q)
+}
+
+// mayKeep reports whether a client may go on with what it has or was offered.
+func (t *Table) mayKeep(e *entry, q Query) bool {
+	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
+		return false
+	}
+	return !t.reservedForOther(e.address, q.MAC) || t.holds(e, q.Now)
+}
+
+// holds reports whether e is held even against a reservation: its lease has not
+// ended, or it is a Reserved server's.
+func (t *Table) holds(e *entry, now time.Time) bool {
+	return e.live(now) || e.expires > 0 && !e.declined && t.keep(e.mac)
+}
+
+// fresh reports whether a may be given to anybody who asks for p.
+func (t *Table) fresh(p *pool, a netip.Addr) bool {
+	_, used := t.bySlot[slot{a, p.bits}]
+	if used || p.bits > 0 {
+		return !used
+	}
+	_, reserved := t.reserved[a]
+	return !reserved && !t.own[a] && !p.subnet.special(a)
+}
+
+// pickEnded finds the address whose lease ended first.
+func (t *Table) pickEnded(q Query) *entry {
+	for _, s := range q.Subnets {
+		p := s.pool(q.Bits)
+		if p == nil {
+			continue
+		}
+		for {
+			e, ok := p.longestEnded(t.keep, q.Now)
+			if !ok {
+				break
+			}
+			a := e.address
+			t.remove(e)
+			if t.fresh(p, a) {
+				t.relieve(p)
+				return t.insert(p, a, q)
+			}
+		}
+	}
+	return nil
+}
+
+// Take holds q.Wish itself for a client, in a range or not, unless somebody else
+// has it: for what is derived and not chosen.
+func (t *Table) Take(q Query) (model.Lease, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropOffers(q.Now)
+	s, e := t.derivedFrom(q), t.bySlot[slot{q.Wish, q.Bits}]
+	switch {
+	case s == nil:
+		return model.Lease{}, ErrExhausted
+	case e == nil:
+	case e.mac == q.MAC && !e.declined:
+		t.hold(e, q)
+		return t.lease(e, q), nil
+	case !e.free(q.Now) || t.keep(e.mac):
+		return model.Lease{}, errTaken
+	default:
+		t.remove(e)
+	}
+	if q.Bits == 0 && (t.reservedForOther(q.Wish, q.MAC) || t.own[q.Wish]) {
+		return model.Lease{}, errTaken
+	}
+	p := s.poolOf(q.Wish, q.Bits)
+	if p.entries >= p.limit && !t.forgetOne(p, q.Now) {
+		return model.Lease{}, ErrExhausted
+	}
+	e = t.insert(p, q.Wish, q)
+	t.hold(e, q)
+	return t.lease(e, q), nil
+}
+
+// derivedFrom returns the subnet that what was derived belongs to: a prefix need
+// not lie in the subnet that it is delegated on.
+func (t *Table) derivedFrom(q Query) *Subnet {
+	if s, ok := q.onLink(q.Wish); ok {
+		return s
+	}
+	if q.Bits > 0 && len(q.Subnets) > 0 {
+		return q.Subnets[0]
+	}
+	return nil
+}
+
+// forgetOne makes room in p.
+func (t *Table) forgetOne(p *pool, now time.Time) bool {
+	e, ok := p.longestEnded(t.keep, now)
+	if ok {
+		t.gone = append(t.gone, e.forgotten())
+		t.remove(e)
+	}
+	return ok
+}

@@ -1,0 +1,225 @@
+package lease
+
+import (
+	"container/heap"
+	"net/netip"
+	"time"
+)
+
+// maxLeases bounds the leases of one pool: an IPv6 range has room for more MAC
+// addresses than there is memory.
+const maxLeases = 1 << 17
+
+// entry is one address, or delegated prefix, that is leased, offered or set aside.
+// Times are seconds since 1970, 0 = never: a rack has many of these.
+type entry struct {
+	mac, clientID string
+	address       netip.Addr
+	pool          *pool
+	since         int64
+	renewed       int64
+	expires       int64 // end of the lease; 0 = it is only offered
+	held          int64 // until when an offer of it stands
+	index         int   // in pool.ending
+	iaid          uint32
+	declined      bool
+	unproven      bool        // mac is the client's own word
+	leaving       bool        // its client gave it back, which is not stored yet
+	asker         association // that it is held for, or was last
+	shares        []share     // that hold the lease beside iaid
+}
+
+// kind returns what e is.
+func (e *entry) kind() kind { return kindOf(e.address, e.pool.bits) }
+
+// live reports whether e is leased or set aside.
+func (e *entry) live(now time.Time) bool { return e.expires > now.Unix() }
+
+// free reports whether e may be taken from who has it.
+func (e *entry) free(now time.Time) bool { return max(e.expires, e.held) <= now.Unix() }
+
+// pool is what addresses, or prefixes, of one subnet are given from, and what was
+// given. A pool without a range takes in what is given from outside it:
+// reservations, derived addresses and leases from before the range was changed.
+// The table's lock guards it.
+type pool struct {
+	subnet *Subnet
+	bits   int // length of the prefixes, 0 = addresses
+	v4     bool
+
+	ranged      bool
+	first, last number
+	shift       int // from one to the next: 2^shift
+	limit       int // entries at most
+
+	next  number // what lies before was looked at
+	done  bool   // all was looked at
+	freed []netip.Addr
+
+	ending   ending
+	entries  int
+	offers   int // of them only offered
+	declined int
+
+	exhausted time.Time
+	refused   map[string]bool // the MAC addresses that got nothing since
+}
+
+// newPool returns a pool of what lies from first to last in steps of 2^shift.
+func newPool(s *Subnet, first, last netip.Addr, bits, shift int) *pool {
+	p := &pool{
+		subnet: s, bits: bits, v4: first.Is4(), ranged: true,
+		first: numberOf(first), last: numberOf(last), shift: shift, limit: maxLeases,
+	}
+	p.next = p.first
+	if size := p.size(); size < maxLeases {
+		p.limit = int(size)
+	}
+	return p
+}
+
+// newOtherPool returns the pool for what lies outside s's range.
+func newOtherPool(s *Subnet) *pool {
+	return &pool{subnet: s, v4: s.CIDR.Addr().Is4(), done: true, limit: maxLeases}
+}
+
+// size returns how many there are to give.
+func (p *pool) size() uint64 {
+	if !p.ranged {
+		return 0
+	}
+	return steps(p.first, p.last, p.shift)
+}
+
+// contains reports whether p gives a.
+func (p *pool) contains(a netip.Addr) bool {
+	if !p.ranged || a.Is4() != p.v4 {
+		return false
+	}
+	n := numberOf(a)
+	if n.less(p.first) || p.last.less(n) {
+		return false
+	}
+	d := n.minus(p.first)
+	switch {
+	case p.shift >= 64:
+		return d.lo == 0 && d.hi&(1<<(p.shift-64)-1) == 0
+	default:
+		return d.lo&(1<<p.shift-1) == 0
+	}
+}
+
+// overlapping returns what p gives that is part of a prefix, or that it is part of.
+func (p *pool) overlapping(prefix netip.Prefix) []netip.Addr {
+	if prefix.Bits() >= p.bits {
+		whole := netip.PrefixFrom(prefix.Addr(), p.bits).Masked().Addr()
+		if !p.contains(whole) {
+			return nil
+		}
+		return []netip.Addr{whole}
+	}
+	var all []netip.Addr
+	for n := numberOf(prefix.Masked().Addr()); len(all) < p.limit; n = n.plus(p.shift) {
+		a := n.address(p.v4)
+		if !prefix.Contains(a) || !p.contains(a) {
+			return all
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// fresh returns one that nobody has had, or that was given back, if there is any.
+// Each is looked at once as the pool fills, so that a call costs little however
+// full the pool is.
+func (p *pool) fresh(usable func(netip.Addr) bool) (netip.Addr, bool) {
+	if p.entries >= p.limit {
+		return netip.Addr{}, false
+	}
+	for !p.done {
+		a := p.next.address(p.v4)
+		p.advance()
+		if usable(a) {
+			return a, true
+		}
+	}
+	for len(p.freed) > 0 {
+		a := p.freed[0]
+		p.freed = p.freed[1:]
+		if usable(a) {
+			return a, true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// advance moves on to the next that was not looked at.
+func (p *pool) advance() {
+	if p.last.minus(p.next).less(number{}.plus(p.shift)) {
+		p.done = true
+		return
+	}
+	p.next = p.next.plus(p.shift)
+}
+
+// giveBack notes that a may be fresh again.
+func (p *pool) giveBack(a netip.Addr) {
+	switch {
+	case !p.contains(a), !p.done && !numberOf(a).less(p.next):
+	case len(p.freed) > 2*p.limit: // full of what was taken again meanwhile
+		p.lookAgain()
+	default:
+		p.freed = append(p.freed, a)
+	}
+}
+
+// lookAgain forgets what was looked at.
+func (p *pool) lookAgain() {
+	p.freed, p.next, p.done = nil, p.first, !p.ranged
+}
+
+// longestEnded returns the lease that ended first, if any has ended. One that is
+// to be kept is looked at again only after a while.
+func (p *pool) longestEnded(keep func(mac string) bool, now time.Time) (*entry, bool) {
+	for len(p.ending) > 0 {
+		e := p.ending[0]
+		if !e.free(now) {
+			return nil, false
+		}
+		if e.declined || !keep(e.mac) {
+			return e, true
+		}
+		e.held = now.Add(keptFor).Unix()
+		heap.Fix(&p.ending, 0)
+	}
+	return nil, false
+}
+
+// ending orders leases by when they end.
+type ending []*entry
+
+func (h ending) Len() int { return len(h) }
+func (h ending) Less(i, j int) bool {
+	return max(h[i].expires, h[i].held) < max(h[j].expires, h[j].held)
+}
+func (h ending) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *ending) Push(x any) {
+	e := x.(*entry)
+	e.index = len(*h)
+	*h = append(*h, e)
+}
+
+// Pop implements heap.Interface.
+func (h *ending) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	e.index = -1
+	return e
+}

@@ -1,0 +1,85 @@
+package lease
+
+import (
+	"ingot/model"
+)
+
+// RenewalState is what the table says to an address that a client names.
+type RenewalState int
+
+const (
+	// RenewalOutside means that it lies in none of the client's subnets.
+	RenewalOutside RenewalState = iota
+	// RenewalUnknown means that it lies in a subnet of the client's, but is none that we give.
+	RenewalUnknown
+	// RenewalTaken means that somebody else has it, or it is reserved for somebody else.
+	RenewalTaken
+	// RenewalElsewhere means that this client has, or is to have, another address.
+	RenewalElsewhere
+	// RenewalFree means that nobody has it, so this client may; it is held for it
+	// now. So addresses survive a lost store.
+	RenewalFree
+	// RenewalKnown means that it is this client's.
+	RenewalKnown
+)
+
+// Renewal says whether q.Wish is, or may be, the client's. When it is known or
+// free it is held, and the lease is as it will be once it is committed.
+func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropOffers(q.Now) // of clients that name an address without having asked for an offer
+	e, state := t.renew(q)
+	if state < RenewalFree {
+		return model.Lease{}, state
+	}
+	t.hold(e, q)
+	return t.lease(e, q), state
+}
+
+// renew decides renewal.
+func (t *Table) renew(q Query) (*entry, RenewalState) {
+	s, ok := q.onLink(q.Wish)
+	if !ok {
+		return nil, RenewalOutside
+	}
+	if r, _, ok := t.reservation(q); ok && r.Address != q.Wish {
+		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.mac == q.MAC && !other.declined || !t.holds(other, q.Now) {
+			return nil, RenewalElsewhere
+		}
+	}
+	e := t.bySlot[slot{q.Wish, q.Bits}]
+	if e != nil && e.declined && e.free(q.Now) {
+		t.remove(e)
+		e = nil
+	}
+	if e != nil {
+		switch {
+		case e.mac != q.MAC || e.declined || !t.mayKeep(e, q):
+			return nil, RenewalTaken
+		case e.expires == 0:
+			return e, RenewalFree
+		}
+		return e, RenewalKnown
+	}
+	if own := t.leases.on(q.Subnets, q.MAC, q.kind()); own != nil && own.live(q.Now) {
+		return nil, RenewalElsewhere
+	}
+	return t.renewFree(s, q)
+}
+
+// renewFree decides about an address that nobody has.
+func (t *Table) renewFree(s *Subnet, q Query) (*entry, RenewalState) {
+	p := s.poolOf(q.Wish, q.Bits)
+	r, _, reserved := t.reservation(q)
+	mine := reserved && r.Address == q.Wish
+	switch {
+	case q.Bits == 0 && t.reservedForOther(q.Wish, q.MAC):
+		return nil, RenewalTaken
+	case !mine && (!p.ranged || p.bits != q.Bits || !t.fresh(p, q.Wish)):
+		return nil, RenewalUnknown
+	case p.entries >= p.limit && !t.forgetOne(p, q.Now):
+		return nil, RenewalUnknown
+	}
+	return t.insert(p, q.Wish, q), RenewalFree
+}

@@ -1,0 +1,209 @@
+package dhcp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+
+	"ingot/bootsvc/netboot"
+)
+
+// packet4 is a client's DHCPv4 packet, and how it came.
+type packet4 struct {
+	*dhcpv4.DHCPv4
+	kind  dhcpv4.MessageType
+	mac   string // canonical
+	from  netip.AddrPort
+	port  uint16 // of ours: 67, or 4011
+	relay relay4
+	link  *link
+}
+
+// relay4 is what a relay says, zero when there was none.
+type relay4 struct {
+	address  netip.Addr // giaddr
+	link     netip.Addr // sub-option 5 (RFC 3527), else giaddr: the client's link
+	server   netip.Addr // sub-option 11 (RFC 5107): what clients take for the server
+	port     string     // sub-option 1 (RFC 3046): where it heard the client
+	fromPort bool       // sub-option 19 (RFC 8357): answers go to the port it sent from
+}
+
+// drop4 is why a packet is not looked into: the label of a metric.
+type drop4 string
+
+// The reasons.
+const (
+	drop4None      drop4 = ""
+	drop4Malformed drop4 = "malformed"
+	drop4Hardware  drop4 = "hardware"  // no Ethernet address
+	drop4BOOTP     drop4 = "bootp"     // no message type
+	drop4Filter    drop4 = "filter"    // macAllow, macDeny
+	drop4Rate      drop4 = "rate"      // too many of one MAC address
+	drop4Relay     drop4 = "relay"     // its address lies in none of our subnets
+	drop4Untrusted drop4 = "untrusted" // from a relay that is not among relays
+	drop4Source    drop4 = "source"    // not from the link, and not from one of our subnets either
+	drop4NotReady  drop4 = "not ready" // we have no address to answer from
+)
+
+// accept4 parses a packet, and decides whether it is looked into at all.
+func (n *network) accept4(data []byte, from netip.AddrPort, port uint16, now time.Time) (packet4, drop4) {
+	parsed, err := dhcpv4.FromBytes(data)
+	if err != nil || parsed.OpCode != dhcpv4.OpcodeBootRequest {
+		return packet4{}, drop4Malformed
+	}
+	p := packet4{DHCPv4: parsed, kind: parsed.MessageType(), from: from, port: port, link: n.link()}
+	if p.mac = clientMAC(p.ClientHWAddr); p.mac == "" {
+		return p, drop4Hardware
+	}
+	switch {
+	case p.kind == dhcpv4.MessageTypeNone:
+		return p, drop4BOOTP
+	case !n.admits(p.mac):
+		return p, drop4Filter
+	case !n.server.limits.allow(p.mac, now):
+		return p, drop4Rate
+	}
+	if len(p.link.v4) == 0 {
+		return p, drop4NotReady
+	}
+	p.relay = relayOf(parsed)
+	drop := n.route4(p)
+	if drop == drop4None {
+		n.server.heard.On(p.mac, p.relay.port)
+	}
+	return p, drop
+}
+
+// route4 refuses packets that are not from a link that n serves: an answer to
+// them would go to somebody who did not ask.
+func (n *network) route4(p packet4) drop4 {
+	if p.relay.address.IsValid() {
+		if _, ok := n.leases.SubnetOf(p.relay.address, 0); !ok {
+			return drop4Relay
+		}
+		if !n.trusts(p.from.Addr()) {
+			return drop4Untrusted
+		}
+		return drop4None
+	}
+	for _, a := range []netip.Addr{p.from.Addr(), address4(p.ClientIPAddr)} {
+		if !a.IsValid() || a.IsUnspecified() {
+			continue
+		}
+		_, ours := n.leases.SubnetOf(a, 0)
+		onLink := slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Contains(a) })
+		if !ours && !onLink {
+			return drop4Source
+		}
+	}
+	if n.Interface == "" && !address4(p.ClientIPAddr).IsValid() {
+		return drop4Source // a client without address, and without a relay, cannot be answered from here
+	}
+	return drop4None
+}
+
+// relayOf returns what the relay of a packet says.
+func relayOf(p *dhcpv4.DHCPv4) relay4 {
+	r := relay4{address: address4(p.GatewayIPAddr)}
+	info := dhcpv4.Options{}
+	if !r.address.IsValid() || info.FromBytes(p.Options.Get(dhcpv4.OptionRelayAgentInformation)) != nil {
+		r.link = r.address
+		return r
+	}
+	r.link, r.server = address4(info[uint8(dhcpv4.LinkSelectionSubOption.Code())]), address4(info[uint8(dhcpv4.ServerIdentifierOverrideSubOption.Code())])
+	r.port = readable(info[uint8(dhcpv4.AgentCircuitIDSubOption.Code())])
+	_, r.fromPort = info[uint8(dhcpv4.RelaySourcePortSubOption.Code())]
+	if !r.link.IsValid() {
+		r.link = r.address
+	}
+	return r
+}
+
+// maxPort bounds what is shown of a circuit ID.
+const maxPort = 64
+
+// readable returns a circuit ID as people know it: as text if it is some, else in
+// hexadecimal.
+func readable(id []byte) string {
+	id = clipped(id, maxPort)
+	if bytes.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return hex.EncodeToString(id)
+	}
+	return string(id)
+}
+
+// address4 returns the address in b, invalid when it is none or 0.0.0.0.
+func address4(b []byte) netip.Addr {
+	if len(b) != 4 || [4]byte(b) == [4]byte{} {
+		return netip.Addr{}
+	}
+	return netip.AddrFrom4([4]byte(b))
+}
+
+// forUs reports whether p names us as its server, or none.
+func (p packet4) forUs() bool {
+	id := address4(p.Options.Get(dhcpv4.OptionServerIdentifier))
+	return !id.IsValid() || id == p.relay.server ||
+		slices.ContainsFunc(p.link.v4, func(l netip.Prefix) bool { return l.Addr() == id })
+}
+
+// wish returns the address that a request is about: the one that its client was offered
+// or had, or that it has (RFC 2131 §4.3.2). It may be none.
+func (p packet4) wish() netip.Addr {
+	if requested := address4(p.Options.Get(dhcpv4.OptionRequestedIPAddress)); requested.IsValid() {
+		return requested
+	}
+	return address4(p.ClientIPAddr)
+}
+
+// maxClientID bounds what is kept of a client identifier: a DUID has 130 bytes at
+// most.
+const maxClientID = 130
+
+// clipped returns at most the first n bytes of b.
+func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
+
+// client4 returns what p says of who asks to boot.
+func client4(p packet4) netboot.Client {
+	raw := netboot.Raw{
+		MAC:  p.mac,
+		NIC:  p.Options.Get(dhcpv4.OptionClientNetworkInterfaceIdentifier),
+		UUID: p.Options.Get(dhcpv4.OptionClientMachineIdentifier),
+	}
+	if class := p.Options.Get(dhcpv4.OptionClassIdentifier); class != nil {
+		raw.VendorClasses = []string{string(class)}
+	}
+	if class := p.Options.Get(dhcpv4.OptionUserClassInformation); class != nil {
+		raw.UserClasses = [][]byte{class}
+	}
+	archs := p.Options.Get(dhcpv4.OptionClientSystemArchitectureType)
+	for ; len(archs) >= 2; archs = archs[2:] {
+		raw.Archs = append(raw.Archs, netboot.Arch(uint16(archs[0])<<8|uint16(archs[1])))
+	}
+	// RFC 4361 §6.1: type 255, the IAID, the DUID.
+	if id := p.Options.Get(dhcpv4.OptionClientIdentifier); len(id) > 5 && id[0] == 255 {
+		raw.DUID = id[5:]
+	}
+	return netboot.Classify(raw)
+}
+
+// type4 returns the label of a message type.
+func type4(t dhcpv4.MessageType) string {
+	switch t { //nolint:exhaustive // what servers say is no question
+	case dhcpv4.MessageTypeDiscover:
+		return "discover"
+	case dhcpv4.MessageTypeRequest:
+		return "request"
+	case dhcpv4.MessageTypeDecline:
+		return "decline"
+	case dhcpv4.MessageTypeRelease:
+		return "release"
+	case dhcpv4.MessageTypeInform:
+		return "inform"
+	}
+	return "other"
+}

@@ -1,0 +1,138 @@
+package gitsource
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ingot/model"
+)
+
+// judge decides whether head comes into force. It fails only if head cannot be
+// read.
+func (s *Source) judge(head plumbing.Hash, way ancestry) error {
+	c, err := s.store.commit(head)
+	if err != nil {
+		return fmt.Errorf("%w: read commit %s: %w", errNotReadable, head, err)
+	}
+	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path)
+	switch {
+	case errors.Is(err, errPathMissing):
+		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.revision(head), s.stays()))
+		return nil
+	case errors.Is(err, errTooManyManifests), errors.Is(err, errTooMuchToRead):
+		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.revision(head), err, s.stays()))
+		return nil
+	case errors.Is(err, errTreeTooLarge):
+		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s cannot be read: %s; %s", s.revision(head), err, s.stays()))
+		return nil
+	case err != nil:
+		return err
+	case len(files) == 0 && !s.force.isEmpty():
+		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.revision(head), s.stays()))
+		return nil
+	}
+	step := s.step(c, way)
+	step.files = files
+	out := assemble(step, s.rules())
+	if s.opts.Strict && model.HasErrors(out.problems) {
+		s.reject(head, out.problems)
+		return nil
+	}
+	s.cause, s.approvals = "", step.approvals
+	s.head, s.force, s.at = head, out.force, s.source()
+	s.at.Commit = head.String()
+	s.evaluated, s.verdict = head, model.SourceState{Observed: s.revision(head)}
+	// Written down before anybody acts upon it: what is held has to survive a restart.
+	s.save()
+	s.takeOver(out, len(files), false)
+	return nil
+}
+
+// step is the change from what is in force to a commit.
+func (s *Source) step(c *object.Commit, way ancestry) change {
+	if s.head.IsZero() && s.cause != "" {
+		for _, h := range s.store.newest(c.Hash, fetchDepth) {
+			if recent, err := s.store.commit(h); err == nil {
+				way.between = append(way.between, recent)
+			}
+		}
+	}
+	step := change{
+		prev: s.force, lineage: way.lineage, revision: s.revision(c.Hash), at: s.opts.Clock(),
+		approvals: newest(s.approvals, s.store.approvals(c, way.between)),
+	}
+	if s.cause != "" {
+		step.lineage, step.cause = rewritten, s.cause
+	} else if way.lineage == rewritten {
+		step.cause = model.AbsentHistoryRewritten
+	}
+	return step
+}
+
+func (s *Source) rules() rules {
+	return rules{s.opts.Validate, s.opts.CrossCheck, newToken, s.opts.Tenants}
+}
+
+// stays says what is in force instead of a revision that is not taken.
+func (s *Source) stays() string {
+	if s.head.IsZero() {
+		return "nothing is in force yet"
+	}
+	return string(s.at.Revision()) + " stays in force"
+}
+
+// refuse leaves what is in force and says why head is not.
+func (s *Source) refuse(head plumbing.Hash, reason, text string) {
+	s.log.Warn("revision is not taken over", "revision", s.revision(head), "reason", reason)
+	s.evaluated = head
+	s.verdict = model.SourceState{Observed: s.revision(head), Reason: reason, Message: text}
+	s.announce(s.verdict)
+}
+
+// reject is refuse for a revision whose problems are to be shown.
+func (s *Source) reject(head plumbing.Hash, problems []model.Problem) {
+	i := slices.IndexFunc(problems, isError)
+	first := problems[i]
+	text := fmt.Sprintf("%s has errors, the first in %s:%d: %s; %s", s.revision(head), first.File, first.Line, first.Message, s.stays())
+	s.showProblems(problems)
+	if d := s.desired.Load(); d != nil {
+		next := *d
+		next.Problems = problems
+		s.desired.Store(&next)
+	}
+	s.refuse(head, model.SourceRejected, shorten(text))
+}
+
+// takeOver shows what came into force. Restored says that the branch was not looked
+// at since.
+func (s *Source) takeOver(out outcome, files int, restored bool) {
+	now := s.opts.Clock()
+	if len(out.force.absent) > 0 {
+		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, out.force.rewriteText()
+	}
+	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
+	d := out.desired()
+	d.Revision, d.URL, d.Path = s.at.Revision(), s.at.URL, s.at.Path
+	d.Time, d.Approvals, d.Restored, d.Source = now, s.approvals, restored, s.verdict
+	s.metrics.revision.Set(float64(now.Unix()))
+	s.metrics.files.Set(float64(files))
+	s.showProblems(out.problems)
+	s.status.Store(&d.Source)
+	s.desired.Store(d)
+	signal(s.changed)
+	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.force.objects), "problems", len(out.problems), "absent", len(out.force.absent))
+}
+
+func (s *Source) showProblems(problems []model.Problem) {
+	counts := map[model.Severity]int{model.SeverityError: 0, model.SeverityWarning: 0}
+	for _, p := range problems {
+		counts[p.Severity]++
+	}
+	for severity, n := range counts {
+		s.metrics.problems.WithLabelValues(string(severity)).Set(float64(n))
+	}
+}

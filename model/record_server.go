@@ -1,0 +1,279 @@
+package model
+
+import "time"
+
+// ServerState is where a server is in its life.
+type ServerState string
+
+// The states of a server.
+const (
+	StateInitial     ServerState = "Initial"
+	StateDiscovery   ServerState = "Discovery"
+	StateAvailable   ServerState = "Available"
+	StateReserved    ServerState = "Reserved"
+	StateCleanup     ServerState = "Cleanup"
+	StateReleased    ServerState = "Released"
+	StateMaintenance ServerState = "Maintenance"
+	StateError       ServerState = "Error"
+)
+
+// ServerStates are all states, in the order of a server's life.
+var ServerStates = []ServerState{
+	StateInitial, StateDiscovery, StateAvailable, StateReserved,
+	StateCleanup, StateReleased, StateMaintenance, StateError,
+}
+
+// ServerRecord is what Ingot decided about one server and cannot observe again.
+// reconcile alone writes it; the status branch mirrors it.
+type ServerRecord struct {
+	// Version is set by the store when the record changes.
+	Version   Version    `json:"version,omitzero"`
+	Name      ServerName `json:"name"`
+	BMC       BMCName    `json:"bmc"`
+	SystemURI string     `json:"systemURI"`
+	UUID      string     `json:"uuid"` // canonical
+	// Board tells the machine if its BMC shows no UUID and UUID is what Git says; nil = its
+	// BMC shows UUID.
+	Board *Board      `json:"board,omitempty"`
+	State ServerState `json:"state"`
+	Since time.Time   `json:"since"` // when State was entered
+	// Back is where Maintenance and Error return to.
+	Back ServerState `json:"back,omitempty"`
+	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
+	// OperationPark.
+	MaintainedBy string `json:"maintainedBy,omitempty"`
+	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
+	ServicedAt time.Time `json:"servicedAt,omitzero"`
+
+	// Claim is the claim that the server is bound to, or was when it was Released
+	// with policy Retain; ClaimedAt when it was bound.
+	Claim     ClaimName `json:"claim,omitempty"`
+	ClaimedAt time.Time `json:"claimedAt,omitzero"`
+	// Tenant is whose claim it is, see Tenants; "" is not known, or there were none.
+	Tenant string `json:"tenant,omitempty"`
+	// Intent is the newest decision that the status branch has to show before it is
+	// acted upon; nil = there was none.
+	Intent *Intent `json:"intent,omitempty"`
+	// WantPower is the power state that the claim was last seen to ask for.
+	WantPower Power `json:"wantPower,omitempty"`
+	// Operation is the power operation that was asked for last, and what became of it.
+	Operation *Operation `json:"operation,omitempty"`
+	// Release is the decision, taken once the guard let it pass, to release.
+	Release *Release `json:"release,omitempty"`
+	// Ticket is the newest boot ticket, open or ended; Serial counts them.
+	Ticket *Ticket `json:"ticket,omitempty"`
+	Serial int     `json:"serial,omitempty"`
+	// Installed is the digest of what the claim's boot ticket installed. Unconfirmed is
+	// since when that is taken to be installed though nothing has said so; zero = it has.
+	Installed   string    `json:"installed,omitempty"`
+	Unconfirmed time.Time `json:"unconfirmed,omitzero"`
+
+	// Theft is how a ticket of the server was last used up by somebody else; nil = none was.
+	Theft *Theft `json:"theft,omitempty"`
+
+	// Reprovision is the value of AnnotationReprovision that was decided upon and
+	// is not yet installed.
+	Reprovision string `json:"reprovision,omitempty"`
+
+	// BootRung is how the BMC was last brought to keep the one-time boot override
+	// ("default" if as the standard says).
+	BootRung string `json:"bootRung,omitempty"`
+	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
+	// disk once; nil = it is.
+	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
+	// Asked is a power request that was made and whose effect is awaited.
+	Asked *PowerAsked `json:"asked,omitempty"`
+	// BootsAfter is how long the server took, when it was last seen to, from its
+	// power-on to its first request to the network.
+	BootsAfter time.Duration `json:"bootsAfter,omitempty"`
+	// FoundRunning is when the server, in Initial, was found to run what Ingot did not
+	// start; zero = it was not, or that is not known.
+	FoundRunning time.Time `json:"foundRunning,omitzero"`
+	// Attempts counts the discoveries begun since the server was last Available, or the
+	// boots for its claim that came to nothing.
+	Attempts int `json:"attempts,omitempty"`
+	// BootProblem says why what the server is to boot cannot be booted; nil = nothing
+	// is known that speaks against it.
+	BootProblem *BootProblem `json:"bootProblem,omitempty"`
+	// Wiped is the outcome of the last wipe.
+	Wiped []DiskWipe `json:"wiped,omitempty"`
+	// MACs are the MAC addresses that count as the server's, by address. Identified is not
+	// set in records from the time in which the probe's report counted, until one is noted
+	// or the server enters another state.
+	MACs       []ServerMAC `json:"macAddresses,omitempty"`
+	Identified bool        `json:"identified,omitempty"`
+	// Disks are all that the server is known to have, or to have had: a wipe has to
+	// account for each. DisksAt is when a probe told of them first, or a person accepted
+	// what a wipe reported; zero = never.
+	Disks   []Disk    `json:"disks,omitempty"`
+	DisksAt time.Time `json:"disksAt,omitzero"`
+	// Missing are those of them that the report of the last wipe does not account for.
+	Missing []MissingDisk `json:"missing,omitempty"`
+
+	// Handled values of annotations that ask for something once.
+	HandledOperation   string `json:"handledOperation,omitempty"`
+	HandledReprovision string `json:"handledReprovision,omitempty"`
+	HandledDiscover    string `json:"handledDiscover,omitempty"`
+	HandledDisks       string `json:"handledDisks,omitempty"`
+	// HandledBefore are values that were handled before those, as "annotation=value",
+	// newest last: going back to one asks for nothing (law 1).
+	HandledBefore []string `json:"handledBefore,omitempty"`
+
+	// Reason and Message say what is wrong in state Error.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Restored is what versions that knew no Doubt said instead. It is only read.
+	Restored bool `json:"restored,omitempty"`
+	// Doubt says why the record may not be what was decided last; nil = it is.
+	Doubt *Doubt `json:"doubt,omitempty"`
+
+	// Failures counts the failed attempts at the present step, NotBefore is when it
+	// may be tried again, and LastError what went wrong.
+	Failures  int       `json:"failures,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+	LastError string    `json:"lastError,omitempty"`
+}
+
+// SoughtFrom returns when the server was powered on to be discovered with its newest ticket,
+// zero if it was not: from then on its firmware asks under its UUID.
+func (r *ServerRecord) SoughtFrom() time.Time {
+	t, a := r.Ticket, r.Asked
+	switch {
+	case t == nil || t.Purpose != PurposeDiscovery:
+		return time.Time{}
+	case a != nil && a.Want == PowerOn && !a.At.Before(t.ArmedAt):
+		return a.At
+	case r.State == StateDiscovery && !r.Since.Before(t.ArmedAt):
+		return r.Since // it was asked to go off since
+	}
+	return time.Time{}
+}
+
+// BootProblem says why a boot cannot be had: its image or the source of its
+// configuration cannot be used, or its ticket came to nothing.
+type BootProblem struct {
+	// Digest and Architecture are of what was to be booted: another boot is tried at
+	// once.
+	Digest       string `json:"digest"`
+	Architecture string `json:"architecture,omitempty"`
+
+	Image   string    `json:"image"`  // as the person wrote it
+	Reason  string    `json:"reason"` // one word in CamelCase
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"` // when it was first found for that reason
+
+	// Failures counts the attempts in vain, NotBefore is when the next may be made.
+	Failures  int       `json:"failures,omitempty"`
+	NotBefore time.Time `json:"notBefore,omitzero"`
+}
+
+// NoDiskBoot says why a server's BMC sets no one-time boot from disk.
+type NoDiskBoot struct {
+	Reason  string    `json:"reason"` // one word in CamelCase
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
+	// Firmware is the BMC's version that would not: another is asked again.
+	Firmware string `json:"firmware,omitempty"`
+}
+
+// Theft is how a ticket was used up by somebody else than its server.
+type Theft struct {
+	Purpose TicketPurpose `json:"purpose"`
+	Claim   ClaimName     `json:"claim,omitempty"`
+	// Secret is the digest of the claim's Secret that was served.
+	Secret string    `json:"secret,omitempty"`
+	Client string    `json:"client,omitempty"` // IP address
+	MAC    string    `json:"mac"`
+	At     time.Time `json:"at"`
+	// Count is how often in a row it came to that.
+	Count int `json:"count"`
+}
+
+// MissingDisk is a disk that no wipe accounts for. Name, Serial and Model are as it was
+// once told of, and bounded.
+type MissingDisk struct {
+	Name   string `json:"name"`
+	Serial string `json:"serial,omitempty"`
+	Model  string `json:"model,omitempty"`
+	// FromBMC is set for a drive that only the BMC shows, and NotWiped for a disk that
+	// the wipe saw and left alone.
+	FromBMC  bool `json:"fromBMC,omitempty"`
+	NotWiped bool `json:"notWiped,omitempty"`
+	// Gone is set once a person accepted that, see AnnotationDisksAccepted, or if a
+	// ServerMaintenance left another drive in its place: ReplacedBy is its serial number.
+	Gone       bool   `json:"gone,omitempty"`
+	ReplacedBy string `json:"replacedBy,omitempty"`
+}
+
+// Release is a decided release.
+type Release struct {
+	Revision Revision  `json:"revision"` // the one that no longer holds the claim
+	At       time.Time `json:"at"`
+	Claim    ClaimName `json:"claim"`
+}
+
+// PowerAsked is a power request that was made.
+type PowerAsked struct {
+	Reset ResetKind `json:"reset"`
+	Want  Power     `json:"want"` // the state that will show that it took effect
+	At    time.Time `json:"at"`
+	// Before is the power state that was read right before the request was sent; "" =
+	// that is not known.
+	Before Power `json:"before,omitempty"`
+	// Reached is set once Want was read: after a restart nobody waits for it again.
+	Reached bool `json:"reached,omitempty"`
+	// Unsure is set before the request is sent, and until its answer has come: whether
+	// it was carried out is not known. Tries counts such requests in a row.
+	Unsure bool `json:"unsure,omitempty"`
+	Tries  int  `json:"tries,omitempty"`
+}
+
+// IntentKind is what kind of decision an Intent is.
+type IntentKind string
+
+// Intent is a decision that the status branch has to show before it is acted upon.
+type Intent struct {
+	Kind     IntentKind `json:"kind"`
+	Value    string     `json:"value,omitempty"` // a claim's name, an annotation's value, a power state
+	Revision Revision   `json:"revision,omitempty"`
+	// At is the version of the record that showed it first; the store fills it in.
+	At Version `json:"at,omitzero"`
+}
+
+// OperationOutcome is what became of a power operation.
+type OperationOutcome string
+
+// Operation is a power operation that an annotation asked for. It is asked for at
+// most once.
+type Operation struct {
+	Value   string           `json:"value"` // of the annotation
+	Reset   ResetKind        `json:"reset"`
+	NotedAt time.Time        `json:"notedAt"`           // when it was decided upon
+	AskedAt time.Time        `json:"askedAt,omitzero"`  // saved before the request is sent
+	Outcome OperationOutcome `json:"outcome,omitempty"` // saved after it
+	Message string           `json:"message,omitempty"` // of the BMC, when it was not Done
+}
+
+// DoubtReason is why a record may not be what was decided last.
+type DoubtReason string
+
+// Doubt is why a record may not be what was decided last. It binds its own server
+// only.
+type Doubt struct {
+	Reason  DoubtReason `json:"reason"`
+	Message string      `json:"message,omitempty"`
+	Since   time.Time   `json:"since"`
+	// Unannounced is set when the copy comes from a status branch that is not written
+	// before each act: what is merely asked for may have been done already.
+	Unannounced bool `json:"unannounced,omitempty"`
+	// Alternatives are what the copies of a Disputed server say.
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+}
+
+// Alternative is what one copy of a record says.
+type Alternative struct {
+	Token string      `json:"token"` // what Ingot-Approve names to have it chosen
+	From  string      `json:"from"`  // store or status branch
+	State ServerState `json:"state"`
+	Claim ClaimName   `json:"claim,omitempty"`
+}

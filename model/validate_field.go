@@ -1,0 +1,153 @@
+package model
+
+import (
+	"slices"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func (d *nodeDecoder) selector(name string, s *metav1.LabelSelector) {
+	if s == nil {
+		return
+	}
+	d.in(name, func() {
+		if len(s.MatchLabels) > 0 {
+			d.in("matchLabels", func() { d.checkLabels(s.MatchLabels) })
+		}
+		each(d, "matchExpressions", s.MatchExpressions, d.selectorRequirement)
+	})
+}
+
+func (d *nodeDecoder) selectorRequirement(r *metav1.LabelSelectorRequirement) {
+	if d.required("key", r.Key) {
+		d.fault("key", r.Key, keyFault(r.Key))
+	}
+	d.requiredOneOf("operator", string(r.Operator), selectorOps)
+	switch r.Operator {
+	case metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn:
+		if len(r.Values) == 0 {
+			d.bad("values", "is required with operator "+string(r.Operator))
+		}
+	case metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist:
+		if len(r.Values) > 0 {
+			d.bad("values", "must not be given with operator "+string(r.Operator))
+		}
+	}
+	each(d, "values", r.Values, func(v *string) { d.fault("", *v, valueFault(*v)) })
+}
+
+// fault reports text that has a fault.
+func (d *nodeDecoder) fault(name, text, fault string) {
+	if fault != "" && !d.quiet {
+		d.bad(name, "found "+show(text)+", "+fault)
+	} else if fault != "" {
+		d.bad(name, fault)
+	}
+}
+
+// required reports whether a text is given, and complains if not.
+func (d *nodeDecoder) required(name, text string) bool {
+	if text == "" {
+		d.bad(name, "is required")
+	}
+	return text != ""
+}
+
+// oneOf checks the value of an enumeration, which may be absent.
+func (d *nodeDecoder) oneOf(name, text string, allowed []string) {
+	if text != "" && !slices.Contains(allowed, text) {
+		d.bad(name, "found "+show(text)+", want "+oneOf(allowed))
+	}
+}
+
+func (d *nodeDecoder) requiredOneOf(name, text string, allowed []string) {
+	if text == "" {
+		d.bad(name, "is required: "+oneOf(allowed))
+		return
+	}
+	d.oneOf(name, text, allowed)
+}
+
+// name checks the name of an object.
+func (d *nodeDecoder) name(field, name string) {
+	if d.required(field, name) {
+		d.fault(field, name, subdomainFault(name))
+	}
+}
+
+func (d *nodeDecoder) ref(field string, r LocalRef) {
+	d.in(field, func() { d.name("name", r.Name) })
+}
+
+func (d *nodeDecoder) optionalRef(field string, r *LocalRef) {
+	if r != nil {
+		d.ref(field, *r)
+	}
+}
+
+func (d *nodeDecoder) objectRef(field string, r *ObjectRef) {
+	if r == nil {
+		return
+	}
+	if r.Namespace == "" {
+		r.Namespace = DefaultNamespace
+	}
+	d.in(field, func() {
+		d.name("name", r.Name)
+		d.fault("namespace", r.Namespace, labelFault(r.Namespace))
+	})
+}
+
+func (d *nodeDecoder) port(name string, port int32) {
+	switch {
+	case port == 0:
+		d.bad(name, "is required: a port from 1 to 65535")
+	case port < 0 || port > 65535:
+		d.bad(name, "found "+strconv.Itoa(int(port))+", want a port from 1 to 65535")
+	}
+}
+
+func (d *nodeDecoder) mac(name string, mac *string, required bool) {
+	if *mac == "" {
+		if required {
+			d.required(name, "")
+		}
+		return
+	}
+	m, ok := ParseMAC(*mac)
+	switch {
+	case !ok:
+		d.bad(name, notMAC(*mac))
+	case !m.IsStation():
+		d.bad(name, "found "+show(*mac)+", want the address of one device")
+	default:
+		*mac = m.String()
+	}
+}
+
+func (d *nodeDecoder) ip(name string, ip *string) {
+	if !d.required(name, *ip) {
+		return
+	}
+	canonical, fault := canonicalIP(*ip)
+	if fault != "" {
+		d.bad(name, fault)
+	}
+	*ip = canonical
+}
+
+func (d *nodeDecoder) uuid(name string, uuid *string) {
+	if *uuid == "" {
+		return
+	}
+	canonical, err := CanonicalUUID(*uuid)
+	switch {
+	case err != nil:
+		d.bad(name, err.Error())
+	case !UsableUUID(canonical):
+		d.bad(name, "found "+show(*uuid)+", which firmware shows when it has no UUID of its own")
+	default:
+		*uuid = canonical
+	}
+}
