@@ -19,11 +19,19 @@ func (r *Registry) Offer(id string) (offer model.Offer, known bool) {
 	if rec == nil {
 		return model.Offer{}, false
 	}
-	offer = model.Offer{Server: rec.Name, Ticket: rec.Ticket}
+	return offerOf(rec, progress), true
+}
+
+// Namesakes returns what Offer does of each server with this canonical system UUID, in
+// either byte order: one, unless several share it.
+func (r *Registry) Namesakes(uuid string) []model.Offer { return r.memory.namesakes(uuid) }
+
+func offerOf(rec *model.ServerRecord, progress *model.Progress) model.Offer {
+	offer := model.Offer{Server: rec.Name, Ticket: rec.Ticket}
 	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {
 		offer.Progress = progress
 	}
-	return offer, true
+	return offer
 }
 
 // MACs returns the MAC addresses that count as a server's and as no other's, canonical:
@@ -36,7 +44,7 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 	if mac, ok := parseMAC(id); ok {
 		return r.memory.serverWith(mac)
 	}
-	uuid, err := canonicalUUID(id)
+	uuid, err := model.CanonicalUUID(id)
 	if err != nil {
 		return nil, nil
 	}
@@ -46,7 +54,7 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 // Note records, durably before it returns, that a server reached a stage with a
 // ticket. Each stage is recorded once, and one of its firmware's only while no
 // later stage was reached; a script after the configuration begins another boot. The client may be unknown: the zero value. The error is
-// ErrTicketSpent when the ticket is no longer the server's or no longer to be booted
+// model.ErrTicketSpent when the ticket is no longer the server's or no longer to be booted
 // with.
 func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
 	now := r.options.Clock()
@@ -59,7 +67,7 @@ func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootSt
 
 // NoteFirmware records, durably before it returns, what DHCP heard of the firmware of
 // a server that boots with a ticket, unless that is known. It is kept when the server
-// gets another ticket. The error is ErrTicketSpent as for Note.
+// gets another ticket. The error is model.ErrTicketSpent as for Note.
 func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.BootFirmware) error {
 	err := r.write(ctx, func(d *draft) (batch, error) { return noteFirmware(d, t, f) })
 	if err != nil {
@@ -70,7 +78,7 @@ func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.Bo
 
 // NoteSighting records, durably before it returns, that a network card asked for a boot
 // file under the UUID of the server that boots with a ticket, unless the card is known to
-// be that server's. The error is ErrTicketSpent as for Note.
+// be that server's. The error is model.ErrTicketSpent as for Note.
 func (r *Registry) NoteSighting(ctx context.Context, t *model.Ticket, mac string) error {
 	if slices.Contains(r.recordedMACs(t.Server), mac) {
 		return nil
@@ -107,7 +115,7 @@ func (r *Registry) Pinned(repository, digest string) (*model.Ticket, bool) {
 func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip.Addr, now time.Time) (batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
-		return nil, ErrTicketSpent
+		return nil, model.ErrTicketSpent
 	}
 	next, isNew := progress.Reached(stage, now)
 	if !isNew || isLate(next, stage) {
@@ -125,7 +133,7 @@ func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip
 func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
-		return nil, ErrTicketSpent
+		return nil, model.ErrTicketSpent
 	}
 	if progress.Firmware != nil && *progress.Firmware == f {
 		return nil, nil
@@ -140,7 +148,7 @@ func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error
 func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
-		return nil, ErrTicketSpent
+		return nil, model.ErrTicketSpent
 	}
 	next, isNew := progress.Sighted(mac, now)
 	if !isNew {

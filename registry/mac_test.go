@@ -174,8 +174,8 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	spent.Ended, ended.Ticket = model.TicketSpent, &spent
 	save(t, r, Changes{Servers: []*model.ServerRecord{&ended}})
 	check("after its ticket")
-	if err := r.NoteSighting(t.Context(), ticket, macOf(5)); !errors.Is(err, ErrTicketSpent) {
-		t.Errorf("got %v, want ErrTicketSpent", err)
+	if err := r.NoteSighting(t.Context(), ticket, macOf(5)); !errors.Is(err, model.ErrTicketSpent) {
+		t.Errorf("got %v, want model.ErrTicketSpent", err)
 	}
 }
 

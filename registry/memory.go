@@ -449,14 +449,14 @@ func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
 }
 
 // namesakes returns all servers with this canonical UUID in either byte order.
-func (m *memory) namesakes(uuid string) []*model.ServerRecord {
+func (m *memory) namesakes(uuid string) []model.Offer {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var recs []*model.ServerRecord
+	var offers []model.Offer
 	for _, name := range m.byUUID[uuid] {
-		recs = append(recs, m.state.Servers[name])
+		offers = append(offers, offerOf(m.state.Servers[name], m.state.Progress[name]))
 	}
-	return recs
+	return offers
 }
 
 // serverWith returns the one server with this MAC address.

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	"net/http/httptest"
 	"net/netip"
 	"testing"
 
@@ -18,12 +17,11 @@ func fill(t *testing.T, r *Registry) {
 	c.ServerFacts = []*model.ServerFacts{facts(0)}
 	save(t, r, c)
 	ticket := c.Servers[0].Ticket
-	q := &request{Request: httptest.NewRequestWithContext(ctx, "POST", "/", nil), registry: r}
 	for _, err := range []error{
 		r.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
-		q.saveProbe(ticket, model.ProbeData{}),
-		q.saveBootState(ticket),
-		q.saveWipeProgress(ticket, model.ProbeWipeProgress{Mode: model.CleanupQuick}),
+		r.SaveReport(ctx, ticket, &model.ProbeReport{Ticket: ticket.ID, ReceivedAt: now}),
+		r.SaveReport(ctx, ticket, &model.BootState{Ticket: ticket.ID, ReceivedAt: now}),
+		r.SaveReport(ctx, ticket, &model.WipeProgress{Ticket: ticket.ID, ReceivedAt: now, Mode: model.CleanupQuick}),
 		r.SaveLeases(ctx, []model.Lease{lease(1)}),
 		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
 	} {

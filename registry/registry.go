@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -41,15 +40,6 @@ type Options struct {
 	Owner string
 	// LeaseTTL is how long leadership in Redis outlives a dead leader; default 10 s.
 	LeaseTTL time.Duration
-	// OpenEndpoint lets probes report without a token in the path, as upstream's do
-	// (configuration registry.requireToken: false).
-	OpenEndpoint bool
-	// Bound says who reports from an address, and whether a server may do so: "" or why
-	// not, and a sentence for people. It is asked for servers that are known, before
-	// anything is told of them; nil lets everybody report.
-	Bound func(offer model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string)
-	// MaxBody is the size of the largest report in bytes; default 4 MiB.
-	MaxBody int64
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -60,7 +50,6 @@ func (o Options) withDefaults() Options {
 	o.Prefix = cmp.Or(o.Prefix, "ingot")
 	o.Owner = ownerName(cmp.Or(o.Owner, "ingot"))
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
-	o.MaxBody = cmp.Or(o.MaxBody, 4<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -82,7 +71,6 @@ type Registry struct {
 	// sealCheck is what the store keeps to tell other seal keys by.
 	sealCheck []byte
 	metrics   *metrics
-	unknown   *unknownReports
 	uses      *pendingUses
 
 	turn      chan struct{} // held by the one who uses the store
@@ -124,7 +112,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	}
 	r := &Registry{
 		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, digests: keys.digests, sealCheck: keys.check,
-		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(), uses: newPendingUses(),
+		metrics: newMetrics(o.Registerer), uses: newPendingUses(),
 		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
 	}

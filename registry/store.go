@@ -113,9 +113,6 @@ var (
 	ErrLeadershipLost = errors.New("leadership lost: another ingot leads")
 	// ErrNotFound is returned for a payload or credential that is not kept.
 	ErrNotFound = errors.New("not found")
-	// ErrTicketSpent is returned for progress with a ticket that is no longer the
-	// server's, or no longer open.
-	ErrTicketSpent = errors.New("the boot ticket is spent")
 
 	// errLost is returned by a store that does not hold what was committed to it.
 	errLost = errors.New("the store was emptied, replaced or rolled back")

@@ -1,4 +1,4 @@
-package registry
+package probe
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/registry"
 )
 
 const (
@@ -44,7 +45,7 @@ func (r rig) refusals() map[string]float64 {
 	got := make(map[string]float64)
 	for _, what := range []model.TicketThing{model.ThingReport, model.ThingBootState, model.ThingWipe} {
 		for _, why := range []model.TicketRefusal{model.RefusedAddress, model.RefusedToken, model.RefusedSpent, model.RefusedReplay} {
-			if n := testutil.ToFloat64(r.metrics.refusals.WithLabelValues(string(what), string(why))); n > 0 {
+			if n := testutil.ToFloat64(r.endpoint.metrics.refusals.WithLabelValues(string(what), string(why))); n > 0 {
 				got[fmt.Sprint(what, " ", why)] = n
 			}
 		}
@@ -118,7 +119,7 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, Options{OpenEndpoint: true, Bound: boundTo("192.0.2.7")})
+			r := newRig(t, Options{Open: true, Bound: boundTo("192.0.2.7")})
 			w := r.from(c.from, c.method, c.prefix(r)+c.path, uuidBody(c.server, c.body))
 			if w.Code != c.code || !strings.Contains(w.Body.String(), c.says) {
 				t.Errorf("got %d %q, want %d with %q", w.Code, w.Body, c.code, c.says)
@@ -131,13 +132,13 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 				t.Errorf("refusals (-want +got):\n%s", diff)
 			}
 			wantStored(t, r.Observed(), c.stored)
-			r.saveUses(t.Context(), everyTicket)
+			r.saveUses(t)
 			for i := range c.uses {
 				u := &c.uses[i]
 				u.MAC, u.Own = reportersMAC, c.from != wrong && c.from != "@"
 				u.Token = c.prefix(r) != "" && u.Refusal != model.RefusedToken && u.Refusal != model.RefusedSpent
 			}
-			wantUses(t, r.Registry, model.ServerName(fmt.Sprint("server-", c.server)), c.uses...)
+			wantUses(t, r, model.ServerName(fmt.Sprint("server-", c.server)), c.uses...)
 		})
 	}
 }
@@ -145,7 +146,7 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 // The decision is made for the server that the UUID names, with its ticket.
 func TestBoundIsAskedForTheServer(t *testing.T) {
 	var got []model.Offer
-	r := newRig(t, Options{OpenEndpoint: true, Bound: func(o model.Offer, _ netip.Addr) (model.Asker, model.TicketRefusal, string) {
+	r := newRig(t, Options{Open: true, Bound: func(o model.Offer, _ netip.Addr) (model.Asker, model.TicketRefusal, string) {
 		got = append(got, o)
 		return model.Asker{}, "", ""
 	}})
@@ -216,22 +217,28 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 				t.Errorf("got %d", w.Code)
 			}
 		}, nil},
-		"the ticket is another": {func(t *testing.T, r rig) { save(t, r.Registry, Changes{Servers: []*model.ServerRecord{next}}) }, nil},
-		"the ticket has ended":  {func(t *testing.T, r rig) { save(t, r.Registry, Changes{Servers: []*model.ServerRecord{ended}}) }, nil},
-		"there is no ticket": {func(t *testing.T, r rig) {
-			save(t, r.Registry, Changes{Servers: []*model.ServerRecord{{Name: "server-2", UUID: uuidOf(cleaned)}}})
+		"the ticket is another": {func(t *testing.T, r rig) { save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{next}}) }, nil},
+		"the ticket has ended": {func(t *testing.T, r rig) {
+			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{ended}})
 		}, nil},
-		"the server is forgotten":         {func(t *testing.T, r rig) { save(t, r.Registry, Changes{DeleteServers: []model.ServerName{"server-2"}}) }, nil},
-		"something else is decided of it": {func(t *testing.T, r rig) { save(t, r.Registry, Changes{Servers: []*model.ServerRecord{other}}) }, progressAt(40)},
-		"something is decided of another": {func(t *testing.T, r rig) {
-			save(t, r.Registry, Changes{Servers: []*model.ServerRecord{fleet()[claimed]}})
+		"there is no ticket": {func(t *testing.T, r rig) {
+			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{{Name: "server-2", UUID: uuidOf(cleaned)}}})
+		}, nil},
+		"the server is forgotten": {func(t *testing.T, r rig) {
+			save(t, r.Registry, registry.Changes{DeleteServers: []model.ServerName{"server-2"}})
+		}, nil},
+		"something else is decided of it": {func(t *testing.T, r rig) {
+			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{other}})
 		}, progressAt(40)},
-		"its records are restored as were": {func(t *testing.T, r rig) { save(t, r.Registry, Changes{Servers: fleet()}) }, progressAt(40)},
+		"something is decided of another": {func(t *testing.T, r rig) {
+			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{fleet()[claimed]}})
+		}, progressAt(40)},
+		"its records are restored as were": {func(t *testing.T, r rig) { save(t, r.Registry, registry.Changes{Servers: fleet()}) }, progressAt(40)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			r := newRig(t, Options{Dir: dir})
+			r := newRigIn(t, dir, Options{})
 			if w := r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", sda(40)); w.Code != 201 {
 				t.Fatalf("got %d %q", w.Code, w.Body)
 			}
@@ -240,7 +247,7 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			_ = r.Close()
-			if diff := cmp.Diff(c.want, open(t, Options{Dir: dir}).Observed().WipeProgress["server-2"]); diff != "" {
+			if diff := cmp.Diff(c.want, openRegistry(t, registry.Options{Dir: dir}).Observed().WipeProgress["server-2"]); diff != "" {
 				t.Errorf("after a restart (-want +got):\n%s", diff)
 			}
 		})
@@ -257,13 +264,13 @@ func progressAt(percent int) *model.WipeProgress {
 
 // A wipe that takes a day, reported every 10 s, is written when something changed.
 func TestProgressThatIsNoneIsNotWritten(t *testing.T) {
-	c := newClock()
-	r := newRig(t, Options{Clock: c.now})
+	at := now
+	r := newRig(t, Options{Clock: func() time.Time { return at }})
 	for i := range 100 {
 		r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", wiping(fmt.Sprintf(`{"name":"sda","percent":%d}`, i/50)))
-		c.add(10 * time.Second)
+		at = at.Add(10 * time.Second)
 	}
-	if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(bucketWipeProgress))); got != 2 {
+	if got := r.writes(t, "wipeprogress"); got != 2 {
 		t.Errorf("%v writes", got)
 	}
 }
@@ -273,7 +280,7 @@ func TestWeakWipeAfterTheTicketIsAnswered(t *testing.T) {
 	r := newRig(t, Options{})
 	rec := fleet()[cleaned]
 	rec.Ticket.Ended = model.TicketBooted
-	save(t, r.Registry, Changes{Servers: []*model.ServerRecord{rec}})
+	save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
 	for _, path := range []string{"/wipe", "/wipe-progress"} {
 		if w := r.do("POST", "/r/"+r.token(cleaned)+path, uuidBody(cleaned, `,"mode":"none"`)); w.Code != 201 {
 			t.Errorf("%s: got %d %q", path, w.Code, w.Body)
@@ -299,7 +306,7 @@ func TestStrengthOfWipes(t *testing.T) {
 				r := newRig(t, Options{})
 				rec := serverRecord(cleaned, model.PurposeCleanup)
 				rec.Ticket.CleanupMode = c.asked
-				save(t, r.Registry, Changes{Servers: []*model.ServerRecord{rec}})
+				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
 				for _, path := range []string{"/wipe-progress", "/wipe"} {
 					w := r.do("POST", "/r/"+r.token(cleaned)+path, uuidBody(cleaned, fmt.Sprintf(`,"mode":%q`, mode)))
 					if w.Code != code || code == weak && !strings.Contains(w.Body.String(), c.asked+" was asked for") {

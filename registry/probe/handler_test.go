@@ -1,9 +1,10 @@
-package registry
+package probe
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,87 +22,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/registry"
 )
-
-// The servers of endpoint tests, by number.
-const (
-	discovered = iota // ticket for discovery
-	claimed           // ticket for a claim
-	cleaned           // ticket for cleanup
-	finished          // its discovery ticket served its purpose
-	revoked           // its discovery ticket was revoked
-	noTicket
-	twinA // two servers with one UUID
-	twinB
-	rebooted // its claim's ticket served its purpose
-)
-
-func fleet() []*model.ServerRecord {
-	recs := []*model.ServerRecord{
-		discovered: serverRecord(discovered, model.PurposeDiscovery),
-		claimed:    serverRecord(claimed, model.PurposeClaim),
-		cleaned:    serverRecord(cleaned, model.PurposeCleanup),
-		finished:   serverRecord(finished, model.PurposeDiscovery),
-		revoked:    serverRecord(revoked, model.PurposeDiscovery),
-		noTicket:   serverRecord(noTicket, model.PurposeDiscovery),
-		twinA:      serverRecord(twinA, model.PurposeClaim),
-		twinB:      serverRecord(twinB, model.PurposeClaim),
-		rebooted:   serverRecord(rebooted, model.PurposeClaim),
-	}
-	recs[finished].Ticket.Ended = model.TicketBooted
-	recs[rebooted].Ticket.Ended = model.TicketBooted
-	recs[revoked].Ticket.Ended = model.TicketSpent
-	recs[noTicket].Ticket = nil
-	recs[twinB].UUID = recs[twinA].UUID
-	recs[cleaned].Ticket.CleanupMode = model.CleanupQuick
-	return recs
-}
-
-// rig is a registry with the fleet, and its endpoint.
-type rig struct {
-	*Registry
-	handler http.Handler
-}
-
-func newRig(t testing.TB, o Options) rig {
-	o.SealKey = testSealKey()
-	if o.Clock == nil {
-		o.Clock = func() time.Time { return now }
-	}
-	if o.Dir == "" {
-		o.Dir = t.TempDir()
-	}
-	r, err := Open(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	save(t, r, Changes{Servers: fleet()})
-	return rig{r, r.Handler()}
-}
-
-// token is the token of the i-th server's first ticket.
-func (r rig) token(i int) string {
-	return r.TokenKey().Report(serverRecord(i, model.PurposeClaim).Ticket).Reveal()
-}
-
-func (r rig) do(method, path, body string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	r.handler.ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
-	return w
-}
-
-func uuidBody(i int, rest string) string {
-	return fmt.Sprintf(`{"systemUUID":%q%s}`, uuidOf(i), rest)
-}
-
-const probed = `,"data":{"timestamp":"1970-01-01T00:00:00Z","systemInfo":{"systemInformation":{"serialNumber":"S1"}},` +
-	`"cpu":[{"id":0,"capabilities":null}],"memory":[{"size":null}],"networkInterfaces":[{"name":"tun0","ipAddresses":null},{"name":"eth0","ipAddresses":["fe80::1"]}]}`
-
-// wiping is a report of how far the wipe of disks is.
-func wiping(disks string) string {
-	return uuidBody(cleaned, `,"mode":"quick","disks":[`+disks+`]`)
-}
 
 func TestEndpointWithToken(t *testing.T) {
 	// at is a path with the token of a server; got is which report was stored.
@@ -286,7 +208,7 @@ func wantStored(t *testing.T, o *model.Observed, want string) {
 }
 
 func TestDisksAreToldToNobody(t *testing.T) {
-	r := newRig(t, Options{OpenEndpoint: true})
+	r := newRig(t, Options{Open: true})
 	body := uuidBody(discovered, `,"data":{"lldp":[{"name":"eth0"}],"storage":[{"name":"sda","serial":"S-1"}]}`)
 	if w := r.do(http.MethodPost, "/r/"+r.token(discovered)+"/register", body); w.Code != http.StatusCreated {
 		t.Fatalf("%d: %s", w.Code, w.Body)
@@ -303,7 +225,7 @@ func TestDisksAreToldToNobody(t *testing.T) {
 }
 
 func TestEndpointWithoutToken(t *testing.T) {
-	o := Options{OpenEndpoint: true}
+	o := Options{Open: true}
 	type step struct {
 		method, path, body string
 		code               int
@@ -386,10 +308,10 @@ func TestReportIsStoredAsReceived(t *testing.T) {
 // What is no use is left out when it is shown, not when it is stored (R09).
 func TestInterfacesOfAllKindsAreStored(t *testing.T) {
 	interfaces := []model.ProbeNetworkInterface{
-		{Name: "eth0", MACAddress: macOf(1), CarrierStatus: "down"},
-		{Name: "eth1", MACAddress: macOf(2), IPAddress: "192.0.2.1", IPAddresses: []string{"192.0.2.1", "2001:db8::1", "192.0.2.2"}},
-		{Name: "eth2", MACAddress: macOf(3), IPAddresses: []string{"fe80::1"}},
-		{Name: "bond0", MACAddress: macOf(1)}, {Name: "bond0.100", MACAddress: macOf(1)}, {Name: "tun0"}, {Name: "docker0"},
+		{Name: "eth0", MACAddress: "02:00:00:00:00:01", CarrierStatus: "down"},
+		{Name: "eth1", MACAddress: "02:00:00:00:00:02", IPAddress: "192.0.2.1", IPAddresses: []string{"192.0.2.1", "2001:db8::1", "192.0.2.2"}},
+		{Name: "eth2", MACAddress: "02:00:00:00:00:03", IPAddresses: []string{"fe80::1"}},
+		{Name: "bond0", MACAddress: "02:00:00:00:00:01"}, {Name: "bond0.100", MACAddress: "02:00:00:00:00:01"}, {Name: "tun0"}, {Name: "docker0"},
 	}
 	body, err := json.Marshal(model.ProbeRegistration{SystemUUID: uuidOf(discovered), Data: model.ProbeData{NetworkInterfaces: interfaces}})
 	if err != nil {
@@ -412,7 +334,7 @@ func TestRepeatedReportsAreNotWritten(t *testing.T) {
 		return now.Add(time.Duration(ticks) * 30 * time.Second)
 	}})
 	const other = 50 // is wiped still
-	save(t, r.Registry, Changes{Servers: []*model.ServerRecord{serverRecord(other, model.PurposeCleanup)}})
+	save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{serverRecord(other, model.PurposeCleanup)}})
 	for path, body := range map[string]string{
 		fmt.Sprintf("/r/%s/register", r.token(discovered)): uuidBody(discovered, probed),
 		fmt.Sprintf("/r/%s/bootstate", r.token(claimed)):   uuidBody(claimed, `,"booted":true`),
@@ -425,13 +347,13 @@ func TestRepeatedReportsAreNotWritten(t *testing.T) {
 			}
 		}
 	}
-	for _, b := range []bucket{bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress} {
-		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(b))); got != 1 {
+	for _, b := range []string{"probe", "bootstate", "wipe", "wipeprogress"} {
+		if got := r.writes(t, b); got != 1 {
 			t.Errorf("%s: %v writes", b, got)
 		}
 	}
 	r.do("POST", "/r/"+r.token(discovered)+"/register", uuidBody(discovered, ""))
-	if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("probe")); got != 2 {
+	if got := r.writes(t, "probe"); got != 2 {
 		t.Errorf("a changed report: %v writes", got)
 	}
 }
@@ -439,19 +361,19 @@ func TestRepeatedReportsAreNotWritten(t *testing.T) {
 // The answer comes after the commit, so nothing that was answered is lost (R06).
 func TestReportsSurviveARestart(t *testing.T) {
 	dir := t.TempDir()
-	r := newRig(t, Options{Dir: dir})
+	r := newRigIn(t, dir, Options{})
 	if w := r.do("POST", "/r/"+r.token(discovered)+"/register", uuidBody(discovered, probed)); w.Code != 201 {
 		t.Fatal(w.Code)
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, boltFile)) // as kill -9 leaves it
+	raw, err := os.ReadFile(filepath.Join(dir, "ingot.db")) // as kill -9 leaves it
 	if err != nil {
 		t.Fatal(err)
 	}
 	copied := t.TempDir()
-	if err := os.WriteFile(filepath.Join(copied, boltFile), raw, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(copied, "ingot.db"), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again := open(t, Options{Dir: copied})
+	again := openRegistry(t, registry.Options{Dir: copied})
 	if diff := cmp.Diff(r.Observed().Probes, again.Observed().Probes); diff != "" || len(again.Observed().Probes) != 1 {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
@@ -472,24 +394,26 @@ func TestReportOfATicketThatEndsMeanwhileIsRefused(t *testing.T) {
 	old := fleet()[discovered].Ticket
 	rec := fleet()[discovered]
 	rec.Ticket.ID = "server-0-2"
-	save(t, r.Registry, Changes{Servers: []*model.ServerRecord{rec}})
-	q := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), registry: r.Registry}
-	wantErr(t, q.saveProbe(old, model.ProbeData{}), ErrTicketSpent)
+	save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{rec}})
+	q := &request{Request: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), endpoint: r.endpoint}
+	if err := q.save(old, &model.ProbeReport{Ticket: old.ID}); !errors.Is(err, model.ErrTicketSpent) {
+		t.Errorf("got error %v", err)
+	}
 	if w := r.do("POST", "/r/"+r.token(discovered)+"/register", uuidBody(discovered, probed)); w.Code != 403 {
 		t.Errorf("the token of the previous boot: %d", w.Code)
 	}
 }
 
 func TestUnknownReportsAreBounded(t *testing.T) {
-	r := newRig(t, Options{OpenEndpoint: true})
+	r := newRig(t, Options{Open: true})
 	for i := range maxUnknown + 10 {
 		r.do("POST", "/register", uuidBody(1000+i, probed))
 	}
 	r.do("POST", "/register", uuidBody(5000, `,"data":{"cpu":[`+strings.Repeat(`{"model":"`+strings.Repeat("x", 4000)+`"},`, 20)+`{}]}`))
-	if len(r.unknown.data) != maxUnknown || len(r.unknown.order) != maxUnknown {
-		t.Errorf("%d kept", len(r.unknown.data))
+	if len(r.endpoint.unknown.data) != maxUnknown || len(r.endpoint.unknown.order) != maxUnknown {
+		t.Errorf("%d kept", len(r.endpoint.unknown.data))
 	}
-	if got := testutil.ToFloat64(r.metrics.unknown); got != maxUnknown+11 {
+	if got := testutil.ToFloat64(r.endpoint.metrics.unknown); got != maxUnknown+11 {
 		t.Errorf("%v counted", got)
 	}
 	if w := r.do("GET", "/systems/"+uuidOf(1000), ""); w.Code != 404 {
@@ -518,10 +442,10 @@ func TestRequestsAreCountedWithBoundedLabels(t *testing.T) {
 		r.do("POST", fmt.Sprintf("/r/guess%d/register", i), uuidBody(discovered, ""))
 		r.do("GET", fmt.Sprintf("/%d", i), "")
 	}
-	if got := testutil.CollectAndCount(r.metrics.requests); got != 2 {
+	if got := testutil.CollectAndCount(r.endpoint.metrics.requests); got != 2 {
 		t.Errorf("%d series", got)
 	}
-	if got := testutil.ToFloat64(r.metrics.requests.WithLabelValues("register", "403")); got != 50 {
+	if got := testutil.ToFloat64(r.endpoint.metrics.requests.WithLabelValues("register", "403")); got != 50 {
 		t.Errorf("%v refused", got)
 	}
 }
@@ -592,7 +516,11 @@ func TestWhoSendsNothingKeepsNobodyOut(t *testing.T) {
 					}
 				})
 			}
-			eventually(t, "its share is taken", func() bool { return busy.Load() == 16+12*100 })
+			for deadline := time.Now().Add(10 * time.Second); busy.Load() != 16+12*100; time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("not within 10 s: its share is taken")
+				}
+			}
 			if w := post(tc.other, uuidBody(discovered, probed), int64(len(uuidBody(discovered, probed))), nil); w.Code != http.StatusCreated {
 				t.Errorf("another client is answered %d %s", w.Code, w.Body)
 			}
@@ -630,14 +558,15 @@ func FuzzRegister(f *testing.F) {
 		default:
 			t.Errorf("answered %d %q", w.Code, w.Body)
 		}
-		raw, err := r.memory.stored(key{bucketProbe, "server-0"})
-		if w.Code == 201 {
-			if err == nil {
-				_, err = decode[model.ProbeReport](raw)
-			}
-			if err != nil {
-				t.Errorf("what is stored cannot be read: %v", err)
-			}
+		if w.Code != 201 {
+			return
+		}
+		raw, err := json.Marshal(r.Observed().Probes["server-0"])
+		if err == nil {
+			err = json.Unmarshal(raw, new(model.ProbeReport))
+		}
+		if err != nil {
+			t.Errorf("what is stored cannot be read: %v", err)
 		}
 	})
 }

@@ -1,10 +1,18 @@
-package registry
+package probe
 
 import (
 	"errors"
 	"net/http"
 	"net/netip"
 	"sync"
+)
+
+const (
+	// maxBodies is how many bytes of reports may be held at once, maxClientBodies how
+	// many of one client: room is taken before anything came, and is not all for one
+	// that sends nothing.
+	maxBodies       = 64 << 20
+	maxClientBodies = maxBodies / 4
 )
 
 // bodies is the room for the bodies of reports that are being read.
