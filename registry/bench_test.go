@@ -262,7 +262,7 @@ func BenchmarkLeases(b *testing.B) {
 			r := benchRegistry(b, options(b))
 			leases := make([]model.Lease, 10_000)
 			for i := range leases {
-				leases[i] = lease(i)
+				leases[i] = leaseOf(i)
 			}
 			saveLeases(b, r, leases...)
 			for b.Loop() {

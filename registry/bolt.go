@@ -6,9 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"ingot/registry/internal/disk"
+	"ingot/registry/journal"
+	"ingot/registry/lease"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -42,7 +48,7 @@ type boltStore struct {
 	log     *slog.Logger
 	db      *bolt.DB
 	opened  os.FileInfo // what db has open, to notice when path becomes another file
-	journal *journal
+	journal *journal.Journal
 	fence   uint64
 	seq     uint64 // of the newest commit that was tried, or any that was seen
 	damage  []Damage
@@ -51,7 +57,7 @@ type boltStore struct {
 }
 
 // openBolt opens or makes the files in dir, which is made too.
-func openBolt(dir string, clock func() time.Time, log *slog.Logger) (*boltStore, error) {
+func openBolt(ctx context.Context, dir string, clock func() time.Time, log *slog.Logger) (*boltStore, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state.dir: %w", err)
 	}
@@ -59,21 +65,21 @@ func openBolt(dir string, clock func() time.Time, log *slog.Logger) (*boltStore,
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	if err := s.openLeases(dir); err != nil {
+	if err := s.openLeases(ctx, dir); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
 // openLeases opens the journal, which whoever has the file locked has alone.
-func (s *boltStore) openLeases(dir string) (err error) {
+func (s *boltStore) openLeases(ctx context.Context, dir string) (err error) {
 	if err := s.checkSchema(); err != nil {
 		return err
 	}
-	if s.journal, err = openJournal(dir, realDisk, s.log); err != nil {
+	if s.journal, err = journal.Open(dir, s.log); err != nil {
 		return err
 	}
-	return s.moveLeases()
+	return s.moveLeases(ctx)
 }
 
 func (s *boltStore) open() error {
@@ -217,8 +223,7 @@ func (s *boltStore) renew(context.Context) error {
 		return err
 	}
 	s.giveBack()
-	s.journal.endCompaction()
-	return s.journal.checkTail()
+	return lost(s.journal.Compact())
 }
 
 // check returns errLost if the file at path is no longer the one that is open.
@@ -242,16 +247,10 @@ func (s *boltStore) commit(_ context.Context, b batch) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	s.journal.endCompaction()
-	if err := s.journal.check(); err != nil {
-		return err
+	if err := s.journal.Append(b.leases()); err != nil {
+		return lost(err)
 	}
-	rest, leases := b.withoutLeases()
-	if leases > 0 {
-		if err := s.journal.append(b); err != nil {
-			return err
-		}
-	}
+	rest, _ := b.withoutLeases()
 	if len(rest) == 0 {
 		return nil
 	}
@@ -297,18 +296,18 @@ func applyChange(to *bolt.Bucket, ch change) error {
 
 // replace opens the files anew that are no longer at their path, and fills the one
 // that is not the leases'.
-func (s *boltStore) replace(_ context.Context, c contents) error {
+func (s *boltStore) replace(ctx context.Context, c contents) error {
 	if errors.Is(s.check(), errLost) {
 		if err := s.reopen(); err != nil {
 			return err
 		}
 	}
-	if errors.Is(s.journal.checkTail(), errLost) {
-		if err := s.journal.reopen(); err != nil {
+	if errors.Is(s.journal.Compact(), journal.ErrLost) {
+		if err := s.journal.Reopen(); err != nil {
 			return err
 		}
 	}
-	if err := s.moveLeases(); err != nil {
+	if err := s.moveLeases(ctx); err != nil {
 		return err
 	}
 	s.seq++
@@ -326,18 +325,18 @@ func (s *boltStore) replace(_ context.Context, c contents) error {
 }
 
 func (s *boltStore) leases(ctx context.Context, visit func(name, value []byte)) error {
-	return s.journal.each(ctx.Err, visit)
+	return lost(s.journal.All(ctx, visit))
 }
 
 func (s *boltStore) countLeases(_ context.Context, b batch) (total, fresh int, err error) {
-	total, fresh = s.journal.count(b)
+	total, fresh = s.journal.Count(b.newLeases())
 	return total, fresh, nil
 }
 
 // moveLeases moves the leases that an older ingot kept in the file to the journal.
 // They stay in the file until they are durable there; after a crash in between they
 // are moved again.
-func (s *boltStore) moveLeases() error {
+func (s *boltStore) moveLeases(ctx context.Context) error {
 	old, err := s.oldLeases()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.path, err)
@@ -346,15 +345,49 @@ func (s *boltStore) moveLeases() error {
 		return nil
 	}
 	kept := len(old)
-	if err := s.journal.merge(old); err != nil {
+	if err := s.mergeLeases(ctx, old); err != nil {
 		return fmt.Errorf("move the leases of %s: %w", s.path, err)
 	}
 	err = s.update(false, func(tx *bolt.Tx, _ *bolt.Bucket) error { return tx.DeleteBucket([]byte(bucketLease)) })
 	if err != nil {
 		return err
 	}
-	s.log.Info("leases were moved to their journal", "leases", kept, "file", s.journal.path)
+	s.log.Info("leases were moved to their journal", "leases", kept, "file", filepath.Join(filepath.Dir(s.path), journal.FileName))
 	return nil
+}
+
+// mergeLeases takes leases from elsewhere into the journal, save for those that are newer
+// there.
+func (s *boltStore) mergeLeases(ctx context.Context, from map[string][]byte) error {
+	err := s.journal.All(ctx, func(name, value []byte) {
+		if other, both := from[string(name)]; both && !lease.IsNewer(name, other, value) {
+			delete(from, string(name))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for group := range slices.Chunk(slices.Collect(maps.Keys(from)), leaseGroup) {
+		err := s.journal.Append(func(yield func(string, []byte) bool) {
+			for _, name := range group {
+				if !yield(name, from[name]) {
+					return
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lost tells a lost journal in the words of the store.
+func lost(err error) error {
+	if errors.Is(err, journal.ErrLost) {
+		return fmt.Errorf("%w: %w", errLost, err)
+	}
+	return err
 }
 
 // oldLeases returns the leases that are in the file, nil if there never were any.
@@ -379,7 +412,7 @@ func (s *boltStore) giveBack() {
 	}
 	s.touched = false
 	_ = s.db.View(func(tx *bolt.Tx) error { // while which the file is not mapped elsewhere
-		return dropPages(s.db.Info().Data, tx.Size())
+		return disk.DropPages(s.db.Info().Data, tx.Size())
 	})
 }
 
@@ -437,7 +470,7 @@ func (s *boltStore) release() {}
 
 func (s *boltStore) close() (err error) {
 	if s.journal != nil {
-		err = s.journal.close()
+		err = s.journal.Close()
 	}
 	if failed := s.db.Close(); failed != nil { // last, for it lets the next process in
 		err = errors.Join(err, fmt.Errorf("close %s: %w", s.path, failed))
@@ -447,9 +480,8 @@ func (s *boltStore) close() (err error) {
 
 // takeFaults returns what was found to be wrong with the leases' file since it was
 // asked last.
-func (s *boltStore) takeFaults() (places int) {
-	places, s.journal.damage = s.journal.damage, 0
-	return places
+func (s *boltStore) takeFaults() int {
+	return s.journal.TakeDamage()
 }
 
 // nextFence returns the fencing number after last, the highest one known. Where

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"ingot/registry/internal/disk"
+
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
@@ -98,7 +100,7 @@ const lockRetry = 50 * time.Millisecond
 // lockBolt locks f as bbolt does, which finds it locked by itself then, or returns
 // bbolt's ErrTimeout.
 func lockBolt(f *os.File) error {
-	for end := time.Now().Add(lockTimeout); !lockFile(f); time.Sleep(lockRetry) {
+	for end := time.Now().Add(lockTimeout); !disk.Lock(f); time.Sleep(lockRetry) {
 		if time.Now().After(end) {
 			return bolterrors.ErrTimeout
 		}

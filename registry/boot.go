@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/registry/lease"
 )
 
 // Offer returns the server with this system UUID, in either byte order, or with a
@@ -41,7 +42,7 @@ func (r *Registry) MACs(server model.ServerName) []string { return r.memory.macs
 
 // identified returns the one server with a system UUID or MAC address.
 func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) {
-	if mac, ok := parseMAC(id); ok {
+	if mac, ok := lease.ParseMAC(id); ok {
 		return r.memory.serverWith(mac)
 	}
 	uuid, err := model.CanonicalUUID(id)

@@ -90,7 +90,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 						(hole.want.Err != nil && !errors.Is(got[0], hole.want.Err)) || got[0].Err == nil {
 						t.Fatalf("got %v, want %v", got, hole.want)
 					}
-					if err := again.SaveLeases(t.Context(), []model.Lease{lease(3)}); err != nil { // which goes on
+					if err := again.SaveLeases(t.Context(), []model.Lease{leaseOf(3)}); err != nil { // which goes on
 						t.Fatal(err)
 					}
 					_ = again.Close()
@@ -187,7 +187,7 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 			all := everything()
 			all.Fleet.Sequence++
 			save(t, r, all)
-			if err := errors.Join(r.SaveLeases(t.Context(), []model.Lease{lease(1)}), r.SavePayload(t.Context(), "t", model.NewSensitive("x"))); err != nil {
+			if err := errors.Join(r.SaveLeases(t.Context(), []model.Lease{leaseOf(1)}), r.SavePayload(t.Context(), "t", model.NewSensitive("x"))); err != nil {
 				t.Error(err)
 			}
 			want := r.Observed()

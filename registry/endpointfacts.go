@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/registry/lease"
 )
 
 // maxEndpointFacts is how many devices on bmc networks are known at most: a device
@@ -99,13 +100,13 @@ func (r *Registry) missedLeases(ctx context.Context, now time.Time) ([]*model.Le
 		return nil, err
 	}
 	err = r.eachLease(ctx, func(l *model.Lease) {
-		if at, asked := newest[l.Address]; asked && told(l, now) && lastSeen(l).After(at) {
-			newest[l.Address] = lastSeen(l)
+		if at, asked := newest[l.Address]; asked && told(l, now) && lease.LastSeen(l).After(at) {
+			newest[l.Address] = lease.LastSeen(l)
 		}
 	})
-	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lastSeen(l).Before(newest[l.Address]) })
+	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lease.LastSeen(l).Before(newest[l.Address]) })
 	slices.SortFunc(missed, func(a, b *model.Lease) int {
-		return cmp.Or(lastSeen(a).Compare(lastSeen(b)), compareLeases(*a, *b))
+		return cmp.Or(lease.LastSeen(a).Compare(lease.LastSeen(b)), lease.Compare(*a, *b))
 	})
 	return missed, err
 }
@@ -119,7 +120,7 @@ func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) erro
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	err := r.store.leases(ctx, func(name, value []byte) {
-		if l, err := decodeLease(name, value); err == nil {
+		if l, err := lease.Decode(name, value); err == nil {
 			visit(&l)
 		}
 	})
@@ -132,7 +133,7 @@ func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) erro
 // told reports whether a lease said, when it was last asked for, that a device has an
 // address. It may have ended since.
 func told(l *model.Lease, now time.Time) bool {
-	return tells(l, lastSeen(l)) && !lastSeen(l).After(now)
+	return tells(l, lease.LastSeen(l)) && !lease.LastSeen(l).After(now)
 }
 
 // misses reports whether a lease said something that would have changed what is known
@@ -143,7 +144,7 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 	}
 	newer := func(mac string) bool {
 		f, known := m.meaning(key{bucketEndpointFacts, mac}).(*model.EndpointFacts)
-		return !known || lastSeen(l).After(f.Since)
+		return !known || lease.LastSeen(l).After(f.Since)
 	}
 	if former := m.holder(l.Address.String()); former != "" && former != l.MAC {
 		return newer(former) && newer(l.MAC)
@@ -214,7 +215,7 @@ func nextFacts(old *model.EndpointFacts, l *model.Lease, now time.Time) (*model.
 	case old.IP == next.IP: // its network got another name
 		next.Since = old.Since
 	case next.Since.Before(old.Since): // it came back to an address that was still its own
-		next.Since = lastSeen(l).UTC()
+		next.Since = lease.LastSeen(l).UTC()
 	}
 	return next, true
 }
@@ -223,15 +224,7 @@ func nextFacts(old *model.EndpointFacts, l *model.Lease, now time.Time) (*model.
 // them are saved again. What is from the future was written by a wrong clock, and
 // holds nothing up.
 func isOlder(l *model.Lease, known *model.EndpointFacts, now time.Time) bool {
-	return lastSeen(l).Before(known.Since) && !known.Since.After(now)
-}
-
-// lastSeen is when a lease was last asked for.
-func lastSeen(l *model.Lease) time.Time {
-	if l.Renewed.After(l.Since) {
-		return l.Renewed
-	}
-	return l.Since
+	return lease.LastSeen(l).Before(known.Since) && !known.Since.After(now)
 }
 
 func isIPv4(ip string) bool {

@@ -153,7 +153,7 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 func TestRenewalsAreNoNews(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		saveLeases(t, r, lease(1), leaseWith(2, func(l *model.Lease) { l.Role = model.RoleHost }))
+		saveLeases(t, r, leaseOf(1), leaseWith(2, func(l *model.Lease) { l.Role = model.RoleHost }))
 		<-r.Changed()
 		before := r.Observed()
 		for n := range 3 {
@@ -266,15 +266,15 @@ func TestThereIsAnEndToDevices(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	var leases []model.Lease
 	for i := range maxEndpointFacts {
-		leases = append(leases, lease(i))
+		leases = append(leases, leaseOf(i))
 	}
 	saveLeases(t, r, leases...)
-	saveLeases(t, r, lease(maxEndpointFacts))
+	saveLeases(t, r, leaseOf(maxEndpointFacts))
 	if got := r.Observed().EndpointFacts; len(got) != maxEndpointFacts || got[macOf(maxEndpointFacts)] != nil {
 		t.Errorf("%d devices", len(got))
 	}
 	taken := leaseWith(7, func(l *model.Lease) { l.MAC = macOf(8) })
-	saveLeases(t, r, taken, lease(maxEndpointFacts+1))
+	saveLeases(t, r, taken, leaseOf(maxEndpointFacts+1))
 	got := r.Observed().EndpointFacts
 	if len(got) != maxEndpointFacts || got[macOf(7)] != nil || got[macOf(maxEndpointFacts+1)] == nil || got[macOf(8)].IP != addressOf(7).String() {
 		t.Errorf("%d devices", len(got))

@@ -1,13 +1,13 @@
 package registry
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"ingot/model"
+	"ingot/registry/lease"
 )
 
 const (
@@ -34,7 +34,7 @@ func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
 	var leases []model.Lease
 	var bad leaseFaults
 	err := r.store.leases(ctx, func(name, value []byte) {
-		l, err := decodeLease(name, value)
+		l, err := lease.Decode(name, value)
 		switch {
 		case err != nil:
 			bad.add(err)
@@ -50,13 +50,8 @@ func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
 	}
 	r.leaseBound = len(leases) + bad.count
 	r.logLeaseFaults(bad)
-	slices.SortFunc(leases, compareLeases)
-	return slices.CompactFunc(leases, func(a, b model.Lease) bool { return compareLeases(a, b) == 0 }), nil
-}
-
-// compareLeases orders by what names a lease.
-func compareLeases(a, b model.Lease) int {
-	return cmp.Or(cmp.Compare(a.Network, b.Network), a.Address.Compare(b.Address), cmp.Compare(a.Bits, b.Bits))
+	slices.SortFunc(leases, lease.Compare)
+	return slices.CompactFunc(leases, func(a, b model.Lease) bool { return lease.Compare(a, b) == 0 }), nil
 }
 
 // leaseFaults are the leases that cannot be used: how many, and what is wrong with
@@ -151,22 +146,11 @@ func (r *Registry) LeaseEpoch() uint64 { return r.leaseEpoch.Load() }
 
 // leaseChange is how a lease is saved.
 func leaseChange(l *model.Lease) (change, error) {
-	name, err := leaseName(l)
+	name, value, err := lease.Encode(l)
 	if err != nil {
 		return change{}, err
 	}
-	k := key{bucketLease, name}
-	if l.Expires.IsZero() {
-		return change{key: k}, nil
-	}
-	value, err := encodeLease(l)
-	if err != nil {
-		return change{}, fmt.Errorf("lease of %s on network %s: %w", l.Address, l.Network, err)
-	}
-	if size := len(name) + len(value); size > maxLeaseSize {
-		return change{}, fmt.Errorf("lease of %s: it has %d bytes, allowed are %d", l.Address, size, maxLeaseSize)
-	}
-	return change{k, value}, nil
+	return change{key{bucketLease, name}, value}, nil
 }
 
 // withoutLeases returns the changes of b but those of leases, which memory has no
@@ -186,7 +170,26 @@ func (b batch) withoutLeases() (rest batch, leases int) {
 	return slices.DeleteFunc(slices.Clone(b), isLease), leases
 }
 
-func isLease(ch change) bool { return ch.bucket == bucketLease }
+// leases are the leases that b changes, nil for those that it forgets.
+func (b batch) leases() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, ch := range b {
+			if isLease(ch) && !yield(ch.name, ch.value) {
+				return
+			}
+		}
+	}
+}
 
-// errNoLease is what is wrong with a lease whose bytes are not as they should be.
-var errNoLease = errors.New("stored lease: not as encoded by any ingot known to this one")
+// newLeases are the names of the leases that b sets.
+func (b batch) newLeases() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name, value := range b.leases() {
+			if value != nil && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+func isLease(ch change) bool { return ch.bucket == bucketLease }

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/model"
+	"ingot/registry/journal"
 )
 
 func TestMain(m *testing.M) {
@@ -184,7 +185,7 @@ var backends = map[string]func(t *testing.T) backend{
 // loseFiles deletes the files of an embedded store.
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{boltFile, journalFile} {
+	for _, name := range []string{boltFile, journal.FileName} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"ingot/model"
+	"ingot/registry/lease"
 )
 
 // memory is the copy of the store that all reads come from: what the stored
@@ -460,7 +461,7 @@ func (m *memory) namesakes(uuid string) []model.Offer {
 }
 
 // serverWith returns the one server with this MAC address.
-func (m *memory) serverWith(mac macAddress) (*model.ServerRecord, *model.Progress) {
+func (m *memory) serverWith(mac lease.MAC) (*model.ServerRecord, *model.Progress) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	name, ok := m.byMAC.only(mac)

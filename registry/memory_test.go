@@ -22,7 +22,7 @@ func fill(t *testing.T, r *Registry) {
 		r.SaveReport(ctx, ticket, &model.ProbeReport{Ticket: ticket.ID, ReceivedAt: now}),
 		r.SaveReport(ctx, ticket, &model.BootState{Ticket: ticket.ID, ReceivedAt: now}),
 		r.SaveReport(ctx, ticket, &model.WipeProgress{Ticket: ticket.ID, ReceivedAt: now, Mode: model.CleanupQuick}),
-		r.SaveLeases(ctx, []model.Lease{lease(1)}),
+		r.SaveLeases(ctx, []model.Lease{leaseOf(1)}),
 		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
 	} {
 		if err != nil {

@@ -125,7 +125,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 
 func openStore(ctx context.Context, o Options) (store, error) {
 	if o.RedisURL == "" {
-		return openBolt(o.Dir, o.Clock, o.Log)
+		return openBolt(ctx, o.Dir, o.Clock, o.Log)
 	}
 	return openRedis(ctx, redisConfig{
 		url: o.RedisURL, prefix: o.Prefix, owner: o.Owner, ttl: o.LeaseTTL,

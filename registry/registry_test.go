@@ -264,7 +264,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 		t.Errorf("redis: %v", err)
 	}
 	dir := t.TempDir()
-	b, err := openBolt(dir, time.Now, testLog(t))
+	b, err := openBolt(t.Context(), dir, time.Now, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}

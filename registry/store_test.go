@@ -34,7 +34,9 @@ func storeCases() map[string]func(t *testing.T) storeCase {
 		"bbolt": func(t *testing.T) storeCase {
 			dir := t.TempDir()
 			return storeCase{
-				open: func(t *testing.T) (store, error) { return openBolt(dir, func() time.Time { return now }, testLog(t)) },
+				open: func(t *testing.T) (store, error) {
+					return openBolt(t.Context(), dir, func() time.Time { return now }, testLog(t))
+				},
 				lose: func(t *testing.T) { loseFiles(t, dir) }, exclusive: true, durable: DurableAlways,
 			}
 		},

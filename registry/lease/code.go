@@ -1,8 +1,8 @@
-package registry
+package lease
 
 import (
+	"cmp"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
@@ -23,26 +23,29 @@ import (
 // Numbers are big-endian, so the names of neighbours in a pool are neighbours in a
 // tree, and are written together.
 const (
-	leaseVersion = 1
-	// maxLeaseSize is how many bytes name and value may have together.
-	maxLeaseSize = 4 << 10
+	version = 1
+	// MaxSize is how many bytes name and value may have together.
+	MaxSize = 4 << 10
 
-	leaseDeclined = 1 << 0
-	leaseHasMAC   = 1 << 1
-	leaseUnproven = 1 << 2
+	flagDeclined = 1 << 0
+	flagHasMAC   = 1 << 1
+	flagUnproven = 1 << 2
 
-	leaseRoleBMC  = 'b'
-	leaseRoleHost = 'h'
+	roleBMC  = 'b'
+	roleHost = 'h'
 
 	familyIPv4 = '4'
 	familyIPv6 = '6'
 )
 
+// errUnreadable is what is wrong with a lease whose bytes are not as they should be.
+var errUnreadable = errors.New("stored lease: not as encoded by any ingot known to this one")
+
 // noTime stands for the zero time, which is too early for a count of nanoseconds.
 const noTime = math.MinInt64
 
-// leaseName returns the name that a lease is stored under.
-func leaseName(l *model.Lease) (string, error) {
+// nameOf returns the name that a lease is stored under.
+func nameOf(l *model.Lease) (string, error) {
 	switch {
 	case l.Network == "" || strings.Contains(l.Network, "\x00"):
 		return "", fmt.Errorf("lease of %s: %.64q is no name of a network", l.Address, l.Network)
@@ -63,26 +66,41 @@ func leaseName(l *model.Lease) (string, error) {
 	return string(append(name, byte(l.Bits))), nil
 }
 
-// encodeLease returns what a lease is stored as.
-func encodeLease(l *model.Lease) ([]byte, error) {
+// Encode returns what a lease is stored as: its name, and a value, which is nil for
+// one that has no Expires and so is to be forgotten.
+func Encode(l *model.Lease) (name string, value []byte, err error) {
+	name, err = nameOf(l)
+	if err != nil || l.Expires.IsZero() {
+		return name, nil, err
+	}
+	if value, err = valueOf(l); err != nil {
+		return "", nil, fmt.Errorf("lease of %s on network %s: %w", l.Address, l.Network, err)
+	}
+	if size := len(name) + len(value); size > MaxSize {
+		return "", nil, fmt.Errorf("lease of %s: it has %d bytes, allowed are %d", l.Address, size, MaxSize)
+	}
+	return name, value, nil
+}
+
+func valueOf(l *model.Lease) ([]byte, error) {
 	role, err := roleByte(l.Role)
 	if err != nil {
 		return nil, err
 	}
 	raw := make([]byte, 0, 37+len(l.ClientID))
-	raw = append(raw, leaseVersion, 0, role)
+	raw = append(raw, version, 0, role)
 	if l.Declined {
-		raw[1] |= leaseDeclined
+		raw[1] |= flagDeclined
 	}
 	if l.Unproven {
-		raw[1] |= leaseUnproven
+		raw[1] |= flagUnproven
 	}
 	if l.MAC != "" {
-		mac, ok := parseMAC(l.MAC)
+		mac, ok := ParseMAC(l.MAC)
 		if !ok || mac.String() != l.MAC {
 			return nil, fmt.Errorf("%.64q is no canonical MAC address", l.MAC)
 		}
-		raw[1] |= leaseHasMAC
+		raw[1] |= flagHasMAC
 		raw = append(raw, mac[:]...)
 	}
 	raw = binary.BigEndian.AppendUint32(raw, l.IAID)
@@ -99,9 +117,9 @@ func encodeLease(l *model.Lease) ([]byte, error) {
 func roleByte(role model.NetworkRole) (byte, error) {
 	switch role {
 	case model.RoleBMC:
-		return leaseRoleBMC, nil
+		return roleBMC, nil
 	case model.RoleHost:
-		return leaseRoleHost, nil
+		return roleHost, nil
 	}
 	return 0, fmt.Errorf("%.64q is no role of a network", role)
 }
@@ -118,33 +136,33 @@ func nanoseconds(t time.Time) (int64, error) {
 	return n, nil
 }
 
-// decodeLease is the inverse of leaseName and encodeLease. What it returns shares
+// Decode is the inverse of Encode. What it returns shares
 // no memory with what it is given.
-func decodeLease(name, value []byte) (model.Lease, error) {
+func Decode(name, value []byte) (model.Lease, error) {
 	var l model.Lease
-	in := leaseReader{name: name, rest: value, ok: true}
+	in := reader{name: name, rest: value, ok: true}
 	in.readName(&l)
 	in.readValue(&l)
 	if !in.ok {
-		return model.Lease{}, errNoLease
+		return model.Lease{}, errUnreadable
 	}
 	return l, nil
 }
 
-// leaseReader takes the bytes of a lease apart. When some are missing or mean
+// reader takes the bytes of a lease apart. When some are missing or mean
 // nothing, ok is false and nothing else is of use.
-type leaseReader struct {
+type reader struct {
 	name, rest []byte
 	ok         bool
 }
 
-func (in *leaseReader) need(ok bool) bool {
+func (in *reader) need(ok bool) bool {
 	in.ok = in.ok && ok
 	return in.ok
 }
 
 // take returns the next n bytes of the value, zeros where it has no more.
-func (in *leaseReader) take(n int) []byte {
+func (in *reader) take(n int) []byte {
 	if !in.need(len(in.rest) >= n) {
 		return make([]byte, n)
 	}
@@ -153,9 +171,9 @@ func (in *leaseReader) take(n int) []byte {
 	return taken
 }
 
-func (in *leaseReader) readName(l *model.Lease) {
+func (in *reader) readName(l *model.Lease) {
 	network, key, found := strings.Cut(string(in.name), "\x00")
-	if !in.need(found && network != "" && len(in.name) <= maxLeaseSize && len(key) > 2) {
+	if !in.need(found && network != "" && len(in.name) <= MaxSize && len(key) > 2) {
 		return
 	}
 	address, isAddress := netip.AddrFromSlice([]byte(key[1 : len(key)-1]))
@@ -167,31 +185,31 @@ func (in *leaseReader) readName(l *model.Lease) {
 	in.need(l.Bits <= address.BitLen())
 }
 
-func (in *leaseReader) readValue(l *model.Lease) {
+func (in *reader) readValue(l *model.Lease) {
 	head := in.take(3)
 	flags := head[1]
-	if !in.need(head[0] == leaseVersion && flags&^(leaseDeclined|leaseHasMAC|leaseUnproven) == 0) {
+	if !in.need(head[0] == version && flags&^(flagDeclined|flagHasMAC|flagUnproven) == 0) {
 		return
 	}
-	l.Declined, l.Unproven = flags&leaseDeclined != 0, flags&leaseUnproven != 0
+	l.Declined, l.Unproven = flags&flagDeclined != 0, flags&flagUnproven != 0
 	switch head[2] {
-	case leaseRoleBMC:
+	case roleBMC:
 		l.Role = model.RoleBMC
-	case leaseRoleHost:
+	case roleHost:
 		l.Role = model.RoleHost
 	default:
 		in.ok = false
 	}
-	if flags&leaseHasMAC != 0 {
-		l.MAC = macAddress(in.take(len(macAddress{}))).String()
+	if flags&flagHasMAC != 0 {
+		l.MAC = MAC(in.take(len(MAC{}))).String()
 	}
 	l.IAID = binary.BigEndian.Uint32(in.take(4))
 	l.Since, l.Renewed, l.Expires = in.time(), in.time(), in.time()
-	in.need(!l.Expires.IsZero() && len(in.rest) <= maxLeaseSize)
+	in.need(!l.Expires.IsZero() && len(in.rest) <= MaxSize)
 	l.ClientID = string(in.rest)
 }
 
-func (in *leaseReader) time() time.Time {
+func (in *reader) time() time.Time {
 	n := int64(binary.BigEndian.Uint64(in.take(8)))
 	if n == noTime {
 		return time.Time{}
@@ -199,50 +217,26 @@ func (in *leaseReader) time() time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// macAddress is a 48-bit MAC address.
-type macAddress [6]byte
-
-// parseMAC reads a MAC address in any spelling that model.CanonicalMAC takes.
-func parseMAC(s string) (mac macAddress, ok bool) {
-	if readColons(&mac, s) {
-		return mac, true
+// LastSeen is when a lease was last asked for.
+func LastSeen(l *model.Lease) time.Time {
+	if l.Renewed.After(l.Since) {
+		return l.Renewed
 	}
-	if len(s) > len("00:00:00:00:00:00") { // a UUID, more often than not
-		return mac, false
-	}
-	canonical, err := model.CanonicalMAC(s)
-	return mac, err == nil && readColons(&mac, canonical)
+	return l.Since
 }
 
-// readColons reads the canonical spelling, which almost all have.
-func readColons(mac *macAddress, s string) bool {
-	if len(s) != 17 {
+// IsNewer reports whether a stored lease was asked for after another of its
+// name. One that means nothing is older than all.
+func IsNewer(name, value, other []byte) bool {
+	l, err := Decode(name, value)
+	if err != nil {
 		return false
 	}
-	for i := range mac {
-		if i > 0 && s[3*i-1] != ':' {
-			return false
-		}
-		if _, err := hex.Decode(mac[i:i+1], []byte(s[3*i:3*i+2])); err != nil {
-			return false
-		}
-	}
-	return true
+	known, err := Decode(name, other)
+	return err != nil || LastSeen(&l).After(LastSeen(&known))
 }
 
-// String returns the canonical spelling.
-func (m macAddress) String() string {
-	const digits = "0123456789abcdef"
-	var out [17]byte
-	for i, b := range m {
-		if i > 0 {
-			out[3*i-1] = ':'
-		}
-		out[3*i], out[3*i+1] = digits[b>>4], digits[b&15]
-	}
-	return string(out[:])
+// Compare orders by what names a lease.
+func Compare(a, b model.Lease) int {
+	return cmp.Or(cmp.Compare(a.Network, b.Network), a.Address.Compare(b.Address), cmp.Compare(a.Bits, b.Bits))
 }
-
-// isStation reports whether m can be one machine's: it is neither a group's, nor
-// everybody's, nor nobody's (IEEE 802 §8.2).
-func (m macAddress) isStation() bool { return m != macAddress{} && m[0]&1 == 0 }

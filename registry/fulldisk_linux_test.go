@@ -8,24 +8,8 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/registry/journal"
 )
-
-// The runtime's signals cut system calls short.
-func TestInterruptedCallsAreMadeAgain(t *testing.T) {
-	for want, answers := range map[error][]error{
-		nil:            {syscall.EINTR, syscall.EINTR, nil},
-		syscall.ENOSPC: {syscall.EINTR, syscall.ENOSPC, nil},
-	} {
-		got := again(func() error {
-			answer := answers[0]
-			answers = answers[1:]
-			return answer
-		})
-		if !errors.Is(got, want) {
-			t.Errorf("got %v, want %v", got, want)
-		}
-	}
-}
 
 // smallDisk names the folder on which a child of this test mounts a small disk.
 const smallDisk = "REGISTRY_TEST_SMALL_DISK"
@@ -64,7 +48,7 @@ func fillDisk(t *testing.T, dir string) {
 			want = append(want, group...)
 		}
 	}
-	if !errors.Is(full, syscall.ENOSPC) || !errors.Is(full, errFull) || len(want) < 1000 {
+	if !errors.Is(full, syscall.ENOSPC) || !errors.Is(full, journal.ErrFull) || len(want) < 1000 {
 		t.Errorf("%d leases, then %v", len(want), full)
 	}
 	wantLeases(t, r, want...)

@@ -1,4 +1,4 @@
-package registry
+package journal
 
 import (
 	"encoding/binary"
@@ -22,9 +22,9 @@ import (
 // nobody who has a say in what a lease holds can write what looks like a frame, and
 // what another file left on the disk is no frame of this one.
 const (
-	journalMagic   = "ingotlsj"
-	journalVersion = 1
-	frameMagic     = 0x6c65_6173
+	magic      = "ingotlsj"
+	version    = 1
+	frameMagic = 0x6c65_6173
 
 	headSize  = 32 // of the header, and of a frame without body
 	entryHead = 4
@@ -46,10 +46,10 @@ func isSealed(head []byte) bool {
 	return binary.BigEndian.Uint32(head[headSize-4:headSize]) == crc32.Checksum(head[:headSize-4], castagnoli)
 }
 
-func journalHead(salt uint64) []byte {
+func headOf(salt uint64) []byte {
 	head := make([]byte, headSize)
-	copy(head, journalMagic)
-	binary.BigEndian.PutUint32(head[8:], journalVersion)
+	copy(head, magic)
+	binary.BigEndian.PutUint32(head[8:], version)
 	binary.BigEndian.PutUint64(head[16:], salt)
 	sealHead(head)
 	return head
@@ -62,7 +62,7 @@ func appendEntry(to []byte, name string, value []byte) ([]byte, error) {
 		length = forgotten
 	}
 	if len(name) >= forgotten || value != nil && length >= forgotten {
-		return nil, fmt.Errorf("lease %.64q: it has %d bytes, allowed are %d", name, len(name)+len(value), maxLeaseSize)
+		return nil, fmt.Errorf("lease %.64q: it has %d bytes, allowed are %d", name, len(name)+len(value), forgotten-1)
 	}
 	to = binary.BigEndian.AppendUint16(to, uint16(len(name)))
 	to = binary.BigEndian.AppendUint16(to, uint16(length))
@@ -119,8 +119,8 @@ func entries(body []byte, at int64, visit func(entry)) bool {
 	return true
 }
 
-// journalFacts is what reading a journal found.
-type journalFacts struct {
+// facts is what reading a journal found.
+type facts struct {
 	salt uint64
 	seq  uint64 // of the last good frame
 	last int64  // where that is, or 0
@@ -132,14 +132,14 @@ type journalFacts struct {
 	damage int
 }
 
-// errNewerJournal is wrapped for a journal of a version that is not known.
-var errNewerJournal = errors.New("run the newer ingot that wrote it")
+// ErrNewer is wrapped for a journal of a version that is not known.
+var ErrNewer = errors.New("run the newer ingot that wrote it")
 
-// readJournal calls visit for the entries of all good frames of a file, in their
+// read calls visit for the entries of all good frames of a file, in their
 // order. After a bad place it goes on with the next frame that is good. The error
 // of visit ends it.
-func readJournal(from io.ReaderAt, size int64, visit func(frame []byte, at int64) error) (journalFacts, error) {
-	in := journalReader{from: from, size: size}
+func read(from io.ReaderAt, size int64, visit func(frame []byte, at int64) error) (facts, error) {
+	in := reader{from: from, size: size}
 	err := in.readHead()
 	for err == nil && !in.done {
 		err = in.next(visit)
@@ -147,11 +147,11 @@ func readJournal(from io.ReaderAt, size int64, visit func(frame []byte, at int64
 	return in.facts, err
 }
 
-// journalReader reads a journal from its begin to its end.
-type journalReader struct {
+// reader reads a journal from its begin to its end.
+type reader struct {
 	from   io.ReaderAt
 	size   int64
-	facts  journalFacts
+	facts  facts
 	salted bool // the salt is known
 	done   bool
 
@@ -164,7 +164,7 @@ const readWindow = 256 << 10
 
 // bytes returns n bytes from a place, or fewer at the end of the file. They are good
 // until the next call.
-func (in *journalReader) bytes(at int64, n int) ([]byte, error) {
+func (in *reader) bytes(at int64, n int) ([]byte, error) {
 	n = int(min(int64(n), in.size-at))
 	if n <= 0 {
 		return nil, nil
@@ -186,25 +186,25 @@ func (in *journalReader) bytes(at int64, n int) ([]byte, error) {
 
 // readHead takes the salt from the header. Where that is damaged, the first frame
 // has it too.
-func (in *journalReader) readHead() error {
+func (in *reader) readHead() error {
 	head, err := in.bytes(0, headSize)
 	if err != nil {
 		return err
 	}
 	in.facts.end = headSize
-	if len(head) < headSize || string(head[:8]) != journalMagic || !isSealed(head) {
+	if len(head) < headSize || string(head[:8]) != magic || !isSealed(head) {
 		in.facts.damage++
 		return nil
 	}
-	if v := binary.BigEndian.Uint32(head[8:]); v != journalVersion {
-		return fmt.Errorf("it has version %d, this ingot knows %d: %w", v, journalVersion, errNewerJournal)
+	if v := binary.BigEndian.Uint32(head[8:]); v != version {
+		return fmt.Errorf("it has version %d, this ingot knows %d: %w", v, version, ErrNewer)
 	}
 	in.facts.salt, in.salted = binary.BigEndian.Uint64(head[16:]), true
 	return nil
 }
 
 // next visits the next good frame, or finds that there is none.
-func (in *journalReader) next(visit func(frame []byte, at int64) error) error {
+func (in *reader) next(visit func(frame []byte, at int64) error) error {
 	at, frame, err := in.find(in.facts.end)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (in *journalReader) next(visit func(frame []byte, at int64) error) error {
 }
 
 // find returns the first good frame from a place on, and where it is.
-func (in *journalReader) find(at int64) (int64, []byte, error) {
+func (in *reader) find(at int64) (int64, []byte, error) {
 	for ; at+headSize <= in.size; at += 8 {
 		frame, err := in.frame(at)
 		if frame != nil || err != nil {
@@ -236,7 +236,7 @@ func (in *journalReader) find(at int64) (int64, []byte, error) {
 
 // frame returns the frame at a place without what fills it up, nil if none is there
 // that is good.
-func (in *journalReader) frame(at int64) ([]byte, error) {
+func (in *reader) frame(at int64) ([]byte, error) {
 	head, err := in.bytes(at, headSize)
 	if err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (in *journalReader) frame(at int64) ([]byte, error) {
 }
 
 // written returns how many bytes there are from a place to the last that is not zero.
-func (in *journalReader) written(from int64) (n int64, err error) {
+func (in *reader) written(from int64) (n int64, err error) {
 	for at := from; at < in.size; at += readWindow {
 		piece, err := in.bytes(at, readWindow)
 		if err != nil {

@@ -1,10 +1,10 @@
-package registry
+package disk
 
 import "syscall"
 
-// dropPages takes a read-only mapping of a file, or its first size bytes, out of
+// DropPages takes a read-only mapping of a file, or its first size bytes, out of
 // memory (madvise(2), MADV_DONTNEED). What is read of it again comes from the file.
-func dropPages(start uintptr, size int64) error {
+func DropPages(start uintptr, size int64) error {
 	if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, start, uintptr(size), syscall.MADV_DONTNEED); errno != 0 {
 		return errno
 	}

@@ -1,4 +1,4 @@
-package registry
+package disk
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// preallocate makes room for bytes of a file, which becomes longer.
-func preallocate(f *os.File, from, to int64) error {
+// Preallocate makes room for bytes of a file, which becomes longer.
+func Preallocate(f *os.File, from, to int64) error {
 	err := again(func() error { return syscall.Fallocate(int(f.Fd()), 0, from, to-from) })
 	if errors.Is(err, syscall.EOPNOTSUPP) { // the zeros that are written next make it
 		return nil
@@ -15,9 +15,9 @@ func preallocate(f *os.File, from, to int64) error {
 	return err
 }
 
-// datasync makes what was written to a file durable, but for times that nobody
+// Datasync makes what was written to a file durable, but for times that nobody
 // reads (fdatasync(2)).
-func datasync(f *os.File) error {
+func Datasync(f *os.File) error {
 	return again(func() error { return syscall.Fdatasync(int(f.Fd())) })
 }
 
@@ -31,7 +31,7 @@ func again(call func() error) error {
 	}
 }
 
-// lockFile locks a file until it is closed, and reports whether nobody else had.
-func lockFile(f *os.File) bool {
+// Lock locks a file until it is closed, and reports whether nobody else had.
+func Lock(f *os.File) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
 }

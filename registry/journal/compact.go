@@ -1,8 +1,7 @@
-package registry
+package journal
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"sync/atomic"
@@ -47,9 +46,9 @@ type liveLeases struct {
 
 // readLive reads a journal and finds what of it is kept. It gives up with the error
 // of pulse, which is called for each frame.
-func readLive(from io.ReaderAt, size int64, pulse func() error) (journalFacts, liveLeases, error) {
+func readLive(from io.ReaderAt, size int64, pulse func() error) (facts, liveLeases, error) {
 	live := liveLeases{spans: make(map[string]span)}
-	facts, err := readJournal(from, size, func(frame []byte, at int64) error {
+	facts, err := read(from, size, func(frame []byte, at int64) error {
 		entries(frame[headSize:], at+headSize, live.take)
 		return pulse()
 	})
@@ -70,7 +69,7 @@ func (l *liveLeases) take(e entry) {
 // each reads the file once more and visits what is kept, in the order in which it
 // was written.
 func (l *liveLeases) each(from io.ReaderAt, size int64, visit func(entry) error) error {
-	_, err := readJournal(from, size, func(frame []byte, at int64) (err error) {
+	_, err := read(from, size, func(frame []byte, at int64) (err error) {
 		entries(frame[headSize:], at+headSize, func(e entry) {
 			if err == nil && l.spans[string(e.name)].at == e.at {
 				err = visit(e)
@@ -86,7 +85,7 @@ type compaction struct {
 	stopped atomic.Bool
 	done    chan struct{}
 	// until is what the journal's file was when it began: what follows is to be added.
-	until journalFacts
+	until facts
 
 	made *segment // once done is closed
 	err  error    // likewise
@@ -101,11 +100,11 @@ func (c *compaction) pulse() error {
 
 // beginCompaction starts the goroutine that endCompaction or dropCompaction waits
 // for.
-func (j *journal) beginCompaction() {
+func (j *Journal) beginCompaction() {
 	if j.compaction != nil {
 		return
 	}
-	c := &compaction{done: make(chan struct{}), until: j.file.journalFacts}
+	c := &compaction{done: make(chan struct{}), until: j.file.facts}
 	j.compaction = c
 	from := j.file.file
 	go func() {
@@ -116,7 +115,7 @@ func (j *journal) beginCompaction() {
 
 // rewrite writes the leases of a file to a new one beside it. It uses nothing of j
 // that changes.
-func (j *journal) rewrite(from io.ReaderAt, size int64, pulse func() error) (*segment, error) {
+func (j *Journal) rewrite(from io.ReaderAt, size int64, pulse func() error) (*segment, error) {
 	facts, live, err := readLive(from, size, pulse)
 	switch {
 	case err != nil:
@@ -133,11 +132,11 @@ func (j *journal) rewrite(from io.ReaderAt, size int64, pulse func() error) (*se
 
 // write makes a new file of the entries that fill adds. It does not replace the
 // journal yet.
-func (j *journal) write(fill func(add func(entry) error) error) (*segment, error) {
-	if err := os.Remove(j.path + journalNew); err != nil && !errors.Is(err, os.ErrNotExist) {
+func (j *Journal) write(fill func(add func(entry) error) error) (*segment, error) {
+	if err := os.Remove(j.path + newSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
-	s, err := newSegment(j.path+journalNew, j.disk)
+	s, err := newSegment(j.path+newSuffix, j.disk)
 	if err != nil {
 		return nil, err
 	}
@@ -156,44 +155,13 @@ func (j *journal) write(fill func(add func(entry) error) error) (*segment, error
 }
 
 // discard takes away a file that did not become the journal.
-func (j *journal) discard(s *segment) error {
-	return errors.Join(s.file.Close(), os.Remove(j.path+journalNew))
-}
-
-// segmentWriter writes entries to a file in frames.
-type segmentWriter struct {
-	segment *segment
-	disk    disk
-	frame   []byte
-	synced  int64
-}
-
-func (w *segmentWriter) add(e entry) (err error) {
-	if len(w.frame) == 0 {
-		w.frame = append(w.frame, make([]byte, headSize)...)
-	}
-	if w.frame, err = appendEntry(w.frame, string(e.name), e.value); err != nil || len(w.frame) < compactFrame {
-		return err
-	}
-	return w.flush()
-}
-
-func (w *segmentWriter) flush() error {
-	if len(w.frame) == 0 {
-		return nil
-	}
-	err := w.segment.put(sealFrame(w.frame, w.segment.seq+1, w.segment.salt), w.disk)
-	w.frame = w.frame[:0]
-	if err == nil && w.segment.end-w.synced >= compactSync {
-		w.synced = w.segment.end
-		err = w.disk.sync(w.segment.file)
-	}
-	return err
+func (j *Journal) discard(s *segment) error {
+	return errors.Join(s.file.Close(), os.Remove(j.path+newSuffix))
 }
 
 // endCompaction goes on with the compacted journal if it is there by now. What was
 // appended meanwhile is added, which is little.
-func (j *journal) endCompaction() {
+func (j *Journal) endCompaction() {
 	c := j.compaction
 	if c == nil {
 		return
@@ -214,14 +182,14 @@ func (j *journal) endCompaction() {
 	case errors.Is(err, errDamaged):
 		// As a lost store it is read again, which tells of it, and DHCP is asked for the
 		// leases that it has.
-		_ = j.close()
+		_ = j.Close()
 	default:
 		j.compactAt = j.file.end + compactLeast
 		j.log.Warn("the lease journal cannot be compacted, and grows", "file", j.path, "bytes", j.file.end, "err", explainFull(err))
 	}
 }
 
-func (j *journal) takeOver(c *compaction) error {
+func (j *Journal) takeOver(c *compaction) error {
 	err := j.catchUp(c)
 	if err == nil {
 		err = j.disk.sync(c.made.file)
@@ -233,8 +201,8 @@ func (j *journal) takeOver(c *compaction) error {
 }
 
 // catchUp adds the frames that were appended since the compaction began.
-func (j *journal) catchUp(c *compaction) error {
-	in := journalReader{from: j.file.file, size: j.file.end, facts: c.until, salted: true}
+func (j *Journal) catchUp(c *compaction) error {
+	in := reader{from: j.file.file, size: j.file.end, facts: c.until, salted: true}
 	for in.facts.end < j.file.end && !in.done {
 		err := in.next(func(frame []byte, _ int64) error {
 			again := append([]byte(nil), frame...)
@@ -251,8 +219,8 @@ func (j *journal) catchUp(c *compaction) error {
 }
 
 // install makes a file that is whole and durable the journal.
-func (j *journal) install(s *segment) error {
-	if err := os.Rename(j.path+journalNew, j.path); err != nil {
+func (j *Journal) install(s *segment) error {
+	if err := os.Rename(j.path+newSuffix, j.path); err != nil {
 		return errors.Join(err, j.discard(s))
 	}
 	old := j.file
@@ -265,20 +233,8 @@ func (j *journal) install(s *segment) error {
 	return nil
 }
 
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := d.Sync(); err != nil {
-		return errors.Join(fmt.Errorf("sync %s: %w", dir, err), d.Close())
-	}
-	return d.Close()
-}
-
 // dropCompaction ends a compaction whose file nobody wants.
-func (j *journal) dropCompaction() {
+func (j *Journal) dropCompaction() {
 	c := j.compaction
 	if c == nil {
 		return
