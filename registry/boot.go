@@ -9,6 +9,7 @@ import (
 
 	"ingot/model"
 	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // Offer returns the server with this system UUID, in either byte order, or with a
@@ -59,7 +60,7 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 // with.
 func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
 	now := r.options.Clock()
-	err := r.write(ctx, func(d *draft) (batch, error) { return noteProgress(d, t, stage, client, now) })
+	err := r.write(ctx, func(d *draft) (store.Batch, error) { return noteProgress(d, t, stage, client, now) })
 	if err != nil {
 		return fmt.Errorf("note %s of server %s: %w", stage, t.Server, err)
 	}
@@ -70,7 +71,7 @@ func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootSt
 // a server that boots with a ticket, unless that is known. It is kept when the server
 // gets another ticket. The error is model.ErrTicketSpent as for Note.
 func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.BootFirmware) error {
-	err := r.write(ctx, func(d *draft) (batch, error) { return noteFirmware(d, t, f) })
+	err := r.write(ctx, func(d *draft) (store.Batch, error) { return noteFirmware(d, t, f) })
 	if err != nil {
 		return fmt.Errorf("note the firmware of server %s: %w", t.Server, err)
 	}
@@ -85,7 +86,7 @@ func (r *Registry) NoteSighting(ctx context.Context, t *model.Ticket, mac string
 		return nil
 	}
 	now := r.options.Clock().UTC()
-	err := r.write(ctx, func(d *draft) (batch, error) { return noteSighting(d, t, mac, now) })
+	err := r.write(ctx, func(d *draft) (store.Batch, error) { return noteSighting(d, t, mac, now) })
 	if err != nil {
 		return fmt.Errorf("note that %s asked as server %s: %w", mac, t.Server, err)
 	}
@@ -94,7 +95,7 @@ func (r *Registry) NoteSighting(ctx context.Context, t *model.Ticket, mac string
 
 // recordedMACs are the MAC addresses of a server's record.
 func (r *Registry) recordedMACs(server model.ServerName) []string {
-	rec, _ := r.memory.meaning(key{bucketServer, string(server)}).(*model.ServerRecord)
+	rec, _ := r.memory.meaning(store.Key{Bucket: store.BucketServer, Name: string(server)}).(*model.ServerRecord)
 	if rec == nil {
 		return nil
 	}
@@ -113,7 +114,7 @@ func (r *Registry) Pinned(repository, digest string) (*model.Ticket, bool) {
 }
 
 // noteProgress is the edit of Note.
-func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip.Addr, now time.Time) (batch, error) {
+func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip.Addr, now time.Time) (store.Batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
 		return nil, model.ErrTicketSpent
@@ -126,12 +127,12 @@ func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip
 		next.Client = text
 	}
 	var e encoder
-	e.set(bucketProgress, string(t.Server), next)
+	e.set(store.BucketProgress, string(t.Server), next)
 	return e.batch, e.err
 }
 
 // noteFirmware is the edit of NoteFirmware.
-func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error) {
+func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (store.Batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
 		return nil, model.ErrTicketSpent
@@ -141,12 +142,12 @@ func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error
 	}
 	progress.Firmware = &f
 	var e encoder
-	e.set(bucketProgress, string(t.Server), progress)
+	e.set(store.BucketProgress, string(t.Server), progress)
 	return e.batch, e.err
 }
 
 // noteSighting is the edit of NoteSighting.
-func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (batch, error) {
+func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (store.Batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
 		return nil, model.ErrTicketSpent
@@ -156,18 +157,18 @@ func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (batch, 
 		return nil, nil
 	}
 	var e encoder
-	e.set(bucketProgress, string(t.Server), next)
+	e.set(store.BucketProgress, string(t.Server), next)
 	return e.batch, e.err
 }
 
 // newestTicket returns the newest ticket of a server, nil if it has none, and how far
 // the server has come with it. What Progress points to is not to be changed.
 func newestTicket(d *draft, server model.ServerName) (*model.Ticket, model.Progress) {
-	rec := drafted[model.ServerRecord](d, key{bucketServer, string(server)})
+	rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(server)})
 	if rec == nil || rec.Ticket == nil {
 		return nil, model.Progress{}
 	}
-	progress := drafted[model.Progress](d, key{bucketProgress, string(server)})
+	progress := drafted[model.Progress](d, store.Key{Bucket: store.BucketProgress, Name: string(server)})
 	switch {
 	case progress == nil:
 		return rec.Ticket, model.Progress{Ticket: rec.Ticket.ID}

@@ -11,6 +11,7 @@ import (
 
 	"ingot/model"
 	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // maxEndpointFacts is how many devices on bmc networks are known at most: a device
@@ -34,7 +35,7 @@ func newTenancy(m *memory) *tenancy {
 }
 
 // observeLeases returns what leases change in the endpoint facts.
-func (d *draft) observeLeases(leases []model.Lease, now time.Time) (batch, error) {
+func (d *draft) observeLeases(leases []model.Lease, now time.Time) (store.Batch, error) {
 	var telling []*model.Lease
 	isFirst := d.tenancy == nil // or a lease before may have changed what memory knows
 	for i := range leases {
@@ -50,7 +51,7 @@ func (d *draft) observeLeases(leases []model.Lease, now time.Time) (batch, error
 }
 
 // observe returns what leases that tell something change in the endpoint facts.
-func (d *draft) observe(telling []*model.Lease, now time.Time) (batch, error) {
+func (d *draft) observe(telling []*model.Lease, now time.Time) (store.Batch, error) {
 	if d.tenancy == nil {
 		d.tenancy = newTenancy(d.memory)
 	}
@@ -61,9 +62,9 @@ func (d *draft) observe(telling []*model.Lease, now time.Time) (batch, error) {
 	var e encoder
 	for _, mac := range slices.Sorted(maps.Keys(changed)) {
 		if f := d.tenancy.facts[mac]; f != nil {
-			e.set(bucketEndpointFacts, mac, f)
+			e.set(store.BucketEndpointFacts, mac, f)
 		} else {
-			e.drop(mac, bucketEndpointFacts)
+			e.drop(mac, store.BucketEndpointFacts)
 		}
 	}
 	return e.batch, e.err
@@ -83,7 +84,7 @@ func (r *Registry) healEndpointFacts(ctx context.Context) error {
 		return err
 	}
 	r.log.Info("what is known of devices is brought up to their leases", "leases", len(missed))
-	return r.write(ctx, func(d *draft) (batch, error) { return d.observe(missed, now) })
+	return r.write(ctx, func(d *draft) (store.Batch, error) { return d.observe(missed, now) })
 }
 
 // missedLeases returns the leases that say something newer than the facts, oldest
@@ -119,7 +120,7 @@ func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) erro
 	defer r.endTurn()
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	err := r.store.leases(ctx, func(name, value []byte) {
+	err := r.store.EachLease(ctx, func(name, value []byte) {
 		if l, err := lease.Decode(name, value); err == nil {
 			visit(&l)
 		}
@@ -143,7 +144,7 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 		return false
 	}
 	newer := func(mac string) bool {
-		f, known := m.meaning(key{bucketEndpointFacts, mac}).(*model.EndpointFacts)
+		f, known := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: mac}).(*model.EndpointFacts)
 		return !known || lease.LastSeen(l).After(f.Since)
 	}
 	if former := m.holder(l.Address.String()); former != "" && former != l.MAC {
@@ -152,7 +153,7 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 	if l.Role != model.RoleBMC || !newer(l.MAC) {
 		return false
 	}
-	old, _ := m.meaning(key{bucketEndpointFacts, l.MAC}).(*model.EndpointFacts)
+	old, _ := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: l.MAC}).(*model.EndpointFacts)
 	_, isNew := nextFacts(old, l, now)
 	return isNew
 }
@@ -251,7 +252,7 @@ func (t *tenancy) fact(mac string) *model.EndpointFacts {
 	if f, edited := t.facts[mac]; edited {
 		return f
 	}
-	f, _ := t.memory.meaning(key{bucketEndpointFacts, mac}).(*model.EndpointFacts)
+	f, _ := t.memory.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: mac}).(*model.EndpointFacts)
 	return f
 }
 
@@ -281,7 +282,7 @@ func (t *tenancy) set(mac string, f *model.EndpointFacts) {
 }
 
 // putEndpointFacts keeps the indexes of endpoint facts beside the column's map.
-func putEndpointFacts(m *memory, b bucket, mac string, v any) {
+func putEndpointFacts(m *memory, b store.Bucket, mac string, v any) {
 	if old := m.state.EndpointFacts[mac]; old != nil {
 		delete(m.roaming, mac)
 		if m.byIP[old.IP] == mac {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // given is a lease of a device, as it is at now.
@@ -188,7 +189,7 @@ func TestLeasesOfOneCommitSeeEachOther(t *testing.T) {
 			return len(r.queue.waiting) == i+1
 		})
 	}
-	counted := &countingStore{store: r.store}
+	counted := &countingStore{Store: r.store}
 	r.store = counted
 	<-r.turn
 	for range 3 {
@@ -208,13 +209,13 @@ func TestLeasesOfOneCommitSeeEachOther(t *testing.T) {
 
 // countingStore counts commits.
 type countingStore struct {
-	store
+	store.Store
 	commits int
 }
 
-func (s *countingStore) commit(ctx context.Context, b batch) error {
+func (s *countingStore) Commit(ctx context.Context, b store.Batch) error {
 	s.commits++
-	return s.store.commit(ctx, b)
+	return s.Store.Commit(ctx, b)
 }
 
 // No two devices have one address, whatever is leased to whom; and what is stored

@@ -1,15 +1,10 @@
 package registry
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +15,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/registry/internal/redistest"
 	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // leaseOf is a BMC's lease of the i-th address of a pool.
@@ -124,7 +121,7 @@ func TestMoreLeasesThanOneCommitHoldsAreSaved(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		var want []model.Lease
-		for i := range 2*leaseGroup + 1 {
+		for i := range 2*store.LeaseGroup + 1 {
 			want = append(want, leaseWith(i, func(l *model.Lease) { l.Role = model.RoleHost }))
 		}
 		saveLeases(t, r, want...)
@@ -136,20 +133,20 @@ func TestMoreLeasesThanOneCommitHoldsAreSaved(t *testing.T) {
 }
 
 func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
-	s := newRedisServer(t)
-	o := Options{RedisURL: s.url()}
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
 	first := lead(t, o)
 	saveLeases(t, first, leaseOf(1))
 	standby := open(t, o)
-	if err := standby.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, ErrFenced) {
+	if err := standby.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a standby saved: %v", err)
 	}
-	s.client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
+	s.Client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
 	if err := standby.Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	saveLeases(t, standby, leaseOf(3))
-	if err := first.SaveLeases(t.Context(), []model.Lease{leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })}); !errors.Is(err, ErrFenced) {
+	if err := first.SaveLeases(t.Context(), []model.Lease{leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the fenced one saved: %v", err)
 	}
 	wantLeases(t, standby, leaseOf(1), leaseOf(3))
@@ -157,8 +154,8 @@ func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
 
 // A standby sees what DHCP knows of devices, but takes no part in leases.
 func TestStandbyIsNotWokenByRenewals(t *testing.T) {
-	s := newRedisServer(t)
-	o := Options{RedisURL: s.url()}
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
 	leader, standby := lead(t, o), open(t, o)
 	run(t, standby)
 	saveLeases(t, leader, leaseOf(1))
@@ -166,7 +163,7 @@ func TestStandbyIsNotWokenByRenewals(t *testing.T) {
 	<-standby.Changed()
 	before := standby.Observed()
 	saveLeases(t, leader, leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) }))
-	newest := s.client(t).XRevRangeN(t.Context(), "{ingot}:feed", "+", "-", 1).Val()
+	newest := s.Client(t).XRevRangeN(t.Context(), "{ingot}:feed", "+", "-", 1).Val()
 	if len(newest) != 1 || newest[0].Values["changed"] != "[]" {
 		t.Errorf("the feed tells of renewals: %v", newest)
 	}
@@ -223,13 +220,13 @@ func TestLeaseSavedToALostStore(t *testing.T) {
 
 // A Redis that lags behind after a fail-over keeps the leases that it has (X04).
 func TestRolledBackStoreKeepsItsLeases(t *testing.T) {
-	s := newRedisServer(t)
-	r := lead(t, Options{RedisURL: s.url()})
+	s := redistest.New(t)
+	r := lead(t, Options{RedisURL: s.URL()})
 	save(t, r, everything())
 	saveLeases(t, r, leaseOf(1))
 	saveLeases(t, r, leaseOf(2))
-	s.client(t).Decr(t.Context(), "{ingot}:revision")
-	s.client(t).HDel(t.Context(), "{ingot}:data:lease", mustName(t, leaseOf(2)))
+	s.Client(t).Decr(t.Context(), "{ingot}:revision")
+	s.Client(t).HDel(t.Context(), "{ingot}:data:lease", mustName(t, leaseOf(2)))
 	saved := r.LeaseEpoch()
 	saveLeases(t, r, leaseOf(3))
 	wantLeases(t, r, leaseOf(1), leaseOf(3))
@@ -250,12 +247,12 @@ func mustName(t testing.TB, l model.Lease) string {
 // Redis away: a save fails soon, DHCP saves again what it believes, and the facts
 // are those of memory meanwhile.
 func TestLeasesWhenRedisGoesAway(t *testing.T) {
-	s := newRedisServer(t, "--appendonly", "yes", "--appendfsync", "always") // it is killed right after a save
-	r := lead(t, Options{RedisURL: s.url(), LeaseTTL: 200 * time.Millisecond})
+	s := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always") // it is killed right after a save
+	r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond})
 	saveLeases(t, r, leaseOf(1))
 	run(t, r)
 	before := r.Observed()
-	s.stop()
+	s.Stop()
 	renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
 	if err := r.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(2)}); err == nil {
 		t.Error("saved without a store")
@@ -265,11 +262,11 @@ func TestLeasesWhenRedisGoesAway(t *testing.T) {
 	}
 	// As if the commit had been made and only its answer was lost.
 	r.turn <- struct{}{}
-	s.start(t)
-	s.client(t).HSet(t.Context(), "{ingot}:data:endpointfacts", macOf(2), `{"macAddress":"`+macOf(2)+`"}`)
+	s.Start(t)
+	s.Client(t).HSet(t.Context(), "{ingot}:data:endpointfacts", macOf(2), `{"macAddress":"`+macOf(2)+`"}`)
 	<-r.turn
 	eventually(t, "amended", func() bool {
-		return !s.client(t).HExists(t.Context(), "{ingot}:data:endpointfacts", macOf(2)).Val()
+		return !s.Client(t).HExists(t.Context(), "{ingot}:data:endpointfacts", macOf(2)).Val()
 	})
 	eventually(t, "healthy", func() bool { return r.Healthy() == nil })
 	saveLeases(t, r, leaseOf(2))
@@ -284,11 +281,11 @@ func TestUnusableLeasesAreLeftOut(t *testing.T) {
 		r := lead(t, b.options)
 		saveLeases(t, r, leaseOf(1), leaseOf(2))
 		name := mustName(t, leaseOf(3))
-		bad := batch{set(bucketLease, "oob", "x"), set(bucketLease, name, "\x02later"), set(bucketLease, "", "")}
+		bad := store.Batch{set(store.BucketLease, "oob", "x"), set(store.BucketLease, name, "\x02later"), set(store.BucketLease, "", "")}
 		if b.options.RedisURL == "" {
 			bad = bad[:2] // there a name is never empty
 		}
-		if err := r.store.commit(t.Context(), bad); err != nil {
+		if err := r.store.Commit(t.Context(), bad); err != nil {
 			t.Fatal(err)
 		}
 		wantLeases(t, r, leaseOf(1), leaseOf(2))
@@ -359,12 +356,12 @@ func TestThereIsAnEndToLeases(t *testing.T) {
 
 // fullStore is a store with more leases than it shows.
 type fullStore struct {
-	store
+	store.Store
 	hidden int
 }
 
-func (s fullStore) countLeases(ctx context.Context, b batch) (total, fresh int, err error) {
-	total, fresh, err = s.store.countLeases(ctx, b)
+func (s fullStore) CountLeases(ctx context.Context, b store.Batch) (total, fresh int, err error) {
+	total, fresh, err = s.Store.CountLeases(ctx, b)
 	return total + s.hidden, fresh, err
 }
 
@@ -426,70 +423,6 @@ func TestSavingLeasesGivesUpWithItsContext(t *testing.T) {
 	saveLeases(t, r)
 }
 
-// childDir names the folder where a child of this test saves leases until it is
-// killed.
-const childDir = "REGISTRY_TEST_CHILD_DIR"
-
-// TestLeasesOutliveAKill kills a process that saves leases, and finds all of which
-// it said that they are saved.
-func TestLeasesOutliveAKill(t *testing.T) {
-	dir := t.TempDir()
-	acknowledged := 0
-	for range 3 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childDir+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for end := acknowledged + 40; acknowledged < end && lines.Scan(); {
-			if _, err := fmt.Sscan(lines.Text(), &acknowledged); err != nil {
-				t.Fatalf("the child says %q", lines.Text())
-			}
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		r := lead(t, Options{Dir: dir})
-		got, err := r.Leases(t.Context())
-		if err != nil || len(got) < acknowledged || acknowledged == 0 {
-			t.Fatalf("%d leases of %d, %v", len(got), acknowledged, err)
-		}
-		acknowledged = len(got)
-		for i, l := range got {
-			if diff := cmp.Diff(leaseOf(i), l, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
-				t.Fatalf("lease %d (-want +got):\n%s", i, diff)
-			}
-		}
-		if facts := len(r.Observed().EndpointFacts); facts != len(got) {
-			t.Errorf("%d devices have %d leases", facts, len(got))
-		}
-		_ = r.Close()
-	}
-}
-
-// saveUntilKilled saves leases in groups of two, and says how many there are.
-func saveUntilKilled(dir string) error {
-	ctx := context.Background()
-	r, err := Open(ctx, Options{Dir: dir, SealKey: testSealKey(), Clock: func() time.Time { return now }})
-	if err != nil {
-		return err
-	}
-	known, err := r.Leases(ctx)
-	if err != nil {
-		return err
-	}
-	for n := len(known); ; n += 2 {
-		if err := r.SaveLeases(ctx, []model.Lease{leaseOf(n), leaseOf(n + 1)}); err != nil {
-			return err
-		}
-		fmt.Println(n + 2)
-	}
-}
-
 // A fleet's leases take no memory of the registry's own.
 func TestLeasesAreNotKeptInMemory(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
@@ -497,11 +430,5 @@ func TestLeasesAreNotKeptInMemory(t *testing.T) {
 	saveLeases(t, r, leaseWith(1, host), leaseWith(2, host))
 	if n := len(r.memory.sums); n > 0 {
 		t.Errorf("memory has a copy of %d", n)
-	}
-	if err := r.store.renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := resident(t, filepath.Join(r.options.Dir, boltFile)); n > 128 {
-		t.Errorf("%d kB of the file are in memory", n)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"ingot/model"
 	"ingot/registry/journal"
 	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // journalHeadSize is the size of the header of a journal, and of a frame in it.
@@ -141,7 +142,7 @@ func TestLeasesOutliveTheLossOfTheFile(t *testing.T) {
 	saveLeases(t, r, leases...)
 	want := r.Observed()
 	_ = r.Close()
-	if err := os.Remove(filepath.Join(o.Dir, boltFile)); err != nil {
+	if err := os.Remove(filepath.Join(o.Dir, store.FileName)); err != nil {
 		t.Fatal(err)
 	}
 	again := lead(t, o)
@@ -154,7 +155,7 @@ func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	first := lead(t, o)
 	saveLeases(t, first, leaseOf(1))
-	if err := os.Remove(filepath.Join(o.Dir, boltFile)); err != nil {
+	if err := os.Remove(filepath.Join(o.Dir, store.FileName)); err != nil {
 		t.Fatal(err)
 	}
 	ofFirst, err := os.OpenFile(filepath.Join(o.Dir, journal.FileName), os.O_RDWR, 0)
@@ -169,7 +170,7 @@ func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
 	if err := errors.Join(errBefore, errAfter); err != nil || os.SameFile(before, after) {
 		t.Errorf("both have one file open, %v", err)
 	}
-	if err := first.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, ErrFenced) {
+	if err := first.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("got %v", err)
 	}
 	saveLeases(t, second, leaseOf(3))
@@ -182,16 +183,16 @@ func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
 // oldStore makes a file as an ingot without journal left it.
 func oldStore(t *testing.T, dir string, leases ...model.Lease) {
 	t.Helper()
-	db, err := bolt.Open(filepath.Join(dir, boltFile), 0o600, nil)
+	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bolt.Tx) error {
-		to, err := tx.CreateBucketIfNotExists([]byte(bucketLease))
+		to, err := tx.CreateBucketIfNotExists([]byte(store.BucketLease))
 		for i := range leases {
 			ch, failed := leaseChange(&leases[i])
 			if err = errors.Join(err, failed); err == nil {
-				err = to.Put([]byte(ch.name), ch.value)
+				err = to.Put([]byte(ch.Name), ch.Value)
 			}
 		}
 		return err
@@ -204,12 +205,12 @@ func oldStore(t *testing.T, dir string, leases ...model.Lease) {
 // oldLeasesAreLeft reports whether the bbolt file has leases.
 func oldLeasesAreLeft(t *testing.T, dir string) (left bool) {
 	t.Helper()
-	db, err := bolt.Open(filepath.Join(dir, boltFile), 0o600, nil)
+	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = db.View(func(tx *bolt.Tx) error {
-		left = tx.Bucket([]byte(bucketLease)) != nil
+		left = tx.Bucket([]byte(store.BucketLease)) != nil
 		return nil
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
@@ -227,7 +228,7 @@ func TestLeasesOfAnOlderIngotAreTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	var old []model.Lease
-	for i := range leaseGroup + 1 {
+	for i := range store.LeaseGroup + 1 {
 		old = append(old, leaseWith(i, func(l *model.Lease) { l.Role = model.RoleHost }))
 	}
 	oldStore(t, o.Dir, old...)
@@ -282,7 +283,7 @@ func TestFactsThatACrashLeftBehindAreBroughtUp(t *testing.T) {
 			o := Options{Dir: t.TempDir()}
 			r := lead(t, o)
 			saveLeases(t, r, c.known...)
-			var b batch
+			var b store.Batch
 			for i := range c.lost {
 				ch, err := leaseChange(&c.lost[i])
 				if err != nil {
@@ -290,7 +291,7 @@ func TestFactsThatACrashLeftBehindAreBroughtUp(t *testing.T) {
 				}
 				b = append(b, ch)
 			}
-			if err := r.store.commit(t.Context(), b); err != nil {
+			if err := r.store.Commit(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
 			saveLeases(t, r, c.also...)

@@ -5,6 +5,7 @@ import (
 
 	"ingot/model"
 	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // macIndex says which servers have a MAC address.
@@ -125,7 +126,7 @@ func sightings(rec *model.ServerRecord, p *model.Progress) []model.Sighting {
 // lists is a column whose values bear on the MAC addresses of the server of that name.
 func lists(c column) column {
 	put := c.put
-	c.put = func(m *memory, b bucket, name string, v any) {
+	c.put = func(m *memory, b store.Bucket, name string, v any) {
 		put(m, b, name, v)
 		m.listMACs(model.ServerName(name))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"ingot/model"
 	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // withMACs is a server's record with MAC addresses that one source tells.
@@ -40,7 +41,7 @@ func nicReport(macs ...string) *model.ProbeReport {
 func saveProbe(t *testing.T, r *Registry, server int, p *model.ProbeReport) {
 	t.Helper()
 	var e encoder
-	e.set(bucketProbe, fmt.Sprint("server-", server), p)
+	e.set(store.BucketProbe, fmt.Sprint("server-", server), p)
 	if err := r.write(t.Context(), always(e.batch)); err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +193,9 @@ func TestMACIndexIsAsEverythingSays(t *testing.T) {
 			for range random.IntN(4) {
 				withMACs(rec, sources[random.IntN(len(sources))], macOf(random.IntN(8)))
 			}
-			ch := change{key: key{bucketServer, string(rec.Name)}}
+			ch := store.Change{Key: store.Key{Bucket: store.BucketServer, Name: string(rec.Name)}}
 			if random.IntN(4) > 0 {
-				ch.value, _ = json.Marshal(rec)
+				ch.Value, _ = json.Marshal(rec)
 			}
 			if step%20 == 19 { // a standby loads everything again
 				all, err := m.all()
@@ -203,7 +204,7 @@ func TestMACIndexIsAsEverythingSays(t *testing.T) {
 				}
 				m.reset(all)
 			}
-			m.apply(batch{ch})
+			m.apply(store.Batch{ch})
 			compareMACs(t, m)
 		}
 	}

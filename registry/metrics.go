@@ -1,6 +1,10 @@
 package registry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/registry/store"
+)
 
 type metrics struct {
 	writes  *prometheus.CounterVec
@@ -37,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "ingot_ticket_uses_unnoted_total", Help: "Requests with boot tickets that are not among the uses of their ticket, because there was no room.",
 		}),
 	}
-	for _, b := range append([]bucket{bucketLease}, buckets...) {
+	for _, b := range append([]store.Bucket{store.BucketLease}, store.Buckets...) {
 		m.writes.WithLabelValues(string(b))
 	}
 	if reg != nil {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // SaveReport makes what a server reported with t durable, unless it is no news. The
@@ -16,26 +17,26 @@ func (r *Registry) SaveReport(ctx context.Context, t *model.Ticket, what model.S
 	switch v := what.(type) {
 	case *model.ProbeReport:
 		return saveReport(ctx, r, t, report[model.ProbeReport]{
-			bucket: bucketProbe, value: v,
+			bucket: store.BucketProbe, value: v,
 			repeats: func(_ *draft, old *model.ProbeReport) bool {
 				return old != nil && old.Ticket == v.Ticket && sameJSON(old.Data, v.Data)
 			},
 		})
 	case *model.BootState:
 		return saveReport(ctx, r, t, report[model.BootState]{
-			bucket: bucketBootState, value: v,
+			bucket: store.BucketBootState, value: v,
 			repeats: func(_ *draft, old *model.BootState) bool { return old != nil && old.Ticket == v.Ticket },
 		})
 	case *model.WipeReport: // how far it was is of no interest any more
 		return saveReport(ctx, r, t, report[model.WipeReport]{
-			bucket: bucketWipe, value: v, ends: []bucket{bucketWipeProgress},
+			bucket: store.BucketWipe, value: v, ends: []store.Bucket{store.BucketWipeProgress},
 			repeats: func(_ *draft, old *model.WipeReport) bool {
 				return old != nil && old.Ticket == v.Ticket && old.Mode == v.Mode && sameJSON(old.Disks, v.Disks)
 			},
 		})
 	case *model.WipeProgress:
 		return saveReport(ctx, r, t, report[model.WipeProgress]{
-			bucket: bucketWipeProgress, value: v, level: slog.LevelDebug,
+			bucket: store.BucketWipeProgress, value: v, level: slog.LevelDebug,
 			repeats: func(d *draft, old *model.WipeProgress) bool { return wipeRepeats(d, t.Server, v, old) },
 		})
 	}
@@ -45,14 +46,14 @@ func (r *Registry) SaveReport(ctx context.Context, t *model.Ticket, what model.S
 // wipeRepeats reports whether how far a wipe is is no news. After the outcome was
 // reported, what was on its way then is late.
 func wipeRepeats(d *draft, server model.ServerName, v, old *model.WipeProgress) bool {
-	outcome := drafted[model.WipeReport](d, key{bucketWipe, string(server)})
+	outcome := drafted[model.WipeReport](d, store.Key{Bucket: store.BucketWipe, Name: string(server)})
 	return outcome != nil && outcome.Ticket == v.Ticket ||
 		old != nil && old.Ticket == v.Ticket && old.Mode == v.Mode && sameJSON(old.Disks, v.Disks)
 }
 
 // ForgetProbe forgets what the probe of a server found.
 func (r *Registry) ForgetProbe(ctx context.Context, server model.ServerName) error {
-	if err := r.write(ctx, always(batch{{key: key{bucketProbe, string(server)}}})); err != nil {
+	if err := r.write(ctx, always(store.Batch{{Key: store.Key{Bucket: store.BucketProbe, Name: string(server)}}})); err != nil {
 		return fmt.Errorf("forget the probe of server %s: %w", server, err)
 	}
 	return nil
@@ -60,19 +61,19 @@ func (r *Registry) ForgetProbe(ctx context.Context, server model.ServerName) err
 
 // report is what a server reported, and how it is kept.
 type report[V any] struct {
-	bucket bucket
+	bucket store.Bucket
 	value  *V
 	// repeats reports whether it is no news; old is nil when there is none.
 	repeats func(d *draft, old *V) bool
-	ends    []bucket // what it puts an end to
+	ends    []store.Bucket // what it puts an end to
 	level   slog.Level
 }
 
 // saveReport makes what a server reported with t durable, unless it is no news or
 // the ticket has meanwhile ended.
 func saveReport[V any](ctx context.Context, r *Registry, t *model.Ticket, v report[V]) error {
-	k, isNew := key{v.bucket, string(t.Server)}, false
-	err := r.write(ctx, func(d *draft) (batch, error) {
+	k, isNew := store.Key{Bucket: v.bucket, Name: string(t.Server)}, false
+	err := r.write(ctx, func(d *draft) (store.Batch, error) {
 		newest, _ := newestTicket(d, t.Server)
 		if !newest.Open() || newest.ID != t.ID {
 			return nil, model.ErrTicketSpent
@@ -82,8 +83,8 @@ func saveReport[V any](ctx context.Context, r *Registry, t *model.Ticket, v repo
 		}
 		isNew = true
 		var e encoder
-		e.set(k.bucket, k.name, v.value)
-		e.drop(k.name, v.ends...)
+		e.set(k.Bucket, k.Name, v.value)
+		e.drop(k.Name, v.ends...)
 		return e.batch, e.err
 	})
 	if err != nil {

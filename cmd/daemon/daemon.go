@@ -34,6 +34,7 @@ import (
 	"ingot/reconcile"
 	"ingot/registry"
 	"ingot/registry/probe"
+	registrystore "ingot/registry/store"
 )
 
 // Environment is what Run is given by the program around it.
@@ -164,7 +165,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca, Networks: opts.BMC.Networks,
 		Permit: d.permit, Sessions: sessions{d.registry}, Log: d.log, Registerer: d.metrics,
 	})
-	if how := d.registry.Durability(); how != registry.DurableAlways && !opts.Status.MirrorFirst {
+	if how := d.registry.Durability(); how != registrystore.DurableAlways && !opts.Status.MirrorFirst {
 		d.log.Warn("the store may lose what it took, and status.mirrorFirst is false: have Redis write each change before it answers (appendonly yes, appendfsync always)", "reason", "StoreNotDurable", "durable", how.String())
 	}
 	rules := policy(opts, d.loaders.UEFI())

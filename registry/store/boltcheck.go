@@ -1,4 +1,4 @@
-package registry
+package store
 
 import (
 	"bytes"
@@ -31,8 +31,8 @@ const (
 	boltNoFreelist = ^uint64(0)
 )
 
-// errDamagedFile is the error for a file that is not as bbolt wrote it.
-var errDamagedFile = errors.New("the file is damaged, or no store of ingot")
+// ErrDamagedFile is the error for a file that is not as bbolt wrote it.
+var ErrDamagedFile = errors.New("the file is damaged, or no store of ingot")
 
 // errNewerFormat is the error for a file that another version of bbolt wrote.
 var errNewerFormat = errors.New("the file has a newer format than this ingot knows: run the newer ingot that wrote it")
@@ -53,7 +53,7 @@ type boltChecker struct {
 	seen []bool // by page
 }
 
-// checkBolt reports what is wrong with a bbolt file, as an errDamagedFile or as the error
+// checkBolt reports what is wrong with a bbolt file, as an ErrDamagedFile or as the error
 // with which it could not be read. An empty file is not damaged, but new.
 func checkBolt(file io.ReaderAt, size int64) error {
 	if size == 0 {
@@ -64,7 +64,7 @@ func checkBolt(file io.ReaderAt, size int64) error {
 		return err
 	}
 	if meta.high > uint64(size)/meta.pageSize {
-		return fmt.Errorf("%w: it should have %d pages of %d bytes, and has %d bytes", errDamagedFile, meta.high, meta.pageSize, size)
+		return fmt.Errorf("%w: it should have %d pages of %d bytes, and has %d bytes", ErrDamagedFile, meta.high, meta.pageSize, size)
 	}
 	c := boltChecker{file, meta, make([]bool, meta.high)}
 	if err := c.freelist(); err != nil {
@@ -81,7 +81,7 @@ func newestMeta(file io.ReaderAt, size int64) (newest boltFileMeta, err error) {
 	switch {
 	case err == nil:
 		newest, offsets = first, []int64{int64(first.pageSize)}
-	case !errors.Is(err, errDamagedFile):
+	case !errors.Is(err, ErrDamagedFile):
 		return newest, err
 	default:
 		for offset := int64(1024); offset <= 1024<<14 && offset < size; offset *= 2 {
@@ -90,7 +90,7 @@ func newestMeta(file io.ReaderAt, size int64) (newest boltFileMeta, err error) {
 	}
 	for _, offset := range offsets {
 		second, err := readMeta(file, offset)
-		if err != nil && !errors.Is(err, errDamagedFile) {
+		if err != nil && !errors.Is(err, ErrDamagedFile) {
 			return newest, err
 		}
 		if err == nil && (offset == int64(second.pageSize)) && second.transaction >= newest.transaction {
@@ -98,7 +98,7 @@ func newestMeta(file io.ReaderAt, size int64) (newest boltFileMeta, err error) {
 		}
 	}
 	if newest.pageSize == 0 {
-		return newest, fmt.Errorf("%w: its first pages are not those of a bbolt file", errDamagedFile)
+		return newest, fmt.Errorf("%w: its first pages are not those of a bbolt file", ErrDamagedFile)
 	}
 	return newest, nil
 }
@@ -112,7 +112,7 @@ func readMeta(file io.ReaderAt, offset int64) (boltFileMeta, error) {
 	sum := fnv.New64a()
 	_, _ = sum.Write(raw[:boltMetaSize-8]) // never fails
 	if native.Uint32(raw) != boltMagic || native.Uint64(raw[boltMetaSize-8:]) != sum.Sum64() {
-		return boltFileMeta{}, fmt.Errorf("%w: meta page at %d", errDamagedFile, offset)
+		return boltFileMeta{}, fmt.Errorf("%w: meta page at %d", ErrDamagedFile, offset)
 	}
 	if native.Uint32(raw[4:]) != boltVersion {
 		return boltFileMeta{}, errNewerFormat
@@ -122,7 +122,7 @@ func readMeta(file io.ReaderAt, offset int64) (boltFileMeta, error) {
 		high: native.Uint64(raw[40:]), transaction: native.Uint64(raw[48:]),
 	}
 	if m.pageSize < 1024 || m.pageSize > 1024<<14 {
-		return boltFileMeta{}, fmt.Errorf("%w: pages of %d bytes", errDamagedFile, m.pageSize)
+		return boltFileMeta{}, fmt.Errorf("%w: pages of %d bytes", ErrDamagedFile, m.pageSize)
 	}
 	return m, nil
 }
@@ -134,7 +134,7 @@ func readFull(file io.ReaderAt, to []byte, offset int64) error {
 	case n == len(to):
 		return nil
 	case errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it ends early", errDamagedFile)
+		return fmt.Errorf("%w: it ends early", ErrDamagedFile)
 	default:
 		return err
 	}
@@ -154,11 +154,11 @@ func (c *boltChecker) freelist() error {
 		count, ids = native.Uint64(ids), ids[8:]
 	}
 	if native.Uint16(raw[8:]) != 0x10 || count > uint64(len(ids))/8 {
-		return fmt.Errorf("%w: the list of free pages", errDamagedFile)
+		return fmt.Errorf("%w: the list of free pages", ErrDamagedFile)
 	}
 	for i := range count {
 		if id := native.Uint64(ids[8*i:]); id < 2 || id >= c.meta.high || c.seen[id] {
-			return fmt.Errorf("%w: page %d is listed as free", errDamagedFile, id)
+			return fmt.Errorf("%w: page %d is listed as free", ErrDamagedFile, id)
 		} else {
 			c.seen[id] = true
 		}
@@ -169,7 +169,7 @@ func (c *boltChecker) freelist() error {
 // page reads a page with those that it flows over to. Each belongs to one only.
 func (c *boltChecker) page(id uint64) ([]byte, error) {
 	if id < 2 || id >= c.meta.high {
-		return nil, fmt.Errorf("%w: there is no page %d", errDamagedFile, id)
+		return nil, fmt.Errorf("%w: there is no page %d", ErrDamagedFile, id)
 	}
 	raw := make([]byte, c.meta.pageSize)
 	if err := readFull(c.file, raw, int64(id*c.meta.pageSize)); err != nil {
@@ -177,11 +177,11 @@ func (c *boltChecker) page(id uint64) ([]byte, error) {
 	}
 	pages := 1 + uint64(native.Uint32(raw[12:]))
 	if native.Uint64(raw) != id || pages > c.meta.high-id {
-		return nil, fmt.Errorf("%w: page %d", errDamagedFile, id)
+		return nil, fmt.Errorf("%w: page %d", ErrDamagedFile, id)
 	}
 	for i := range pages {
 		if c.seen[id+i] {
-			return nil, fmt.Errorf("%w: page %d is in use twice", errDamagedFile, id+i)
+			return nil, fmt.Errorf("%w: page %d is in use twice", ErrDamagedFile, id+i)
 		}
 		c.seen[id+i] = true
 	}
@@ -195,7 +195,7 @@ func (c *boltChecker) page(id uint64) ([]byte, error) {
 // tree checks a page and what is below it. All keys are from and above, but below to.
 func (c *boltChecker) tree(id uint64, from, to []byte, depth int) error {
 	if depth > boltMaxDepth {
-		return fmt.Errorf("%w: page %d is %d deep", errDamagedFile, id, depth)
+		return fmt.Errorf("%w: page %d is %d deep", ErrDamagedFile, id, depth)
 	}
 	raw, err := c.page(id)
 	if err != nil {
@@ -207,14 +207,14 @@ func (c *boltChecker) tree(id uint64, from, to []byte, depth int) error {
 	case boltBranchFlag:
 		return c.branch(id, raw, from, to, depth)
 	default:
-		return fmt.Errorf("%w: page %d is neither branch nor leaf", errDamagedFile, id)
+		return fmt.Errorf("%w: page %d is neither branch nor leaf", ErrDamagedFile, id)
 	}
 }
 
 func (c *boltChecker) branch(id uint64, raw, from, to []byte, depth int) error {
 	count := int(native.Uint16(raw[10:]))
 	if count == 0 {
-		return fmt.Errorf("%w: page %d is an empty branch", errDamagedFile, id)
+		return fmt.Errorf("%w: page %d is an empty branch", ErrDamagedFile, id)
 	}
 	keys, children := make([][]byte, count), make([]uint64, count)
 	for i := range count {
@@ -263,7 +263,7 @@ func (c *boltChecker) leaf(id uint64, raw, from, to []byte, depth int) error {
 		case boltBucketFlag:
 			err = c.bucket(id, value, depth)
 		default:
-			err = fmt.Errorf("%w: an entry of page %d is neither value nor bucket", errDamagedFile, id)
+			err = fmt.Errorf("%w: an entry of page %d is neither value nor bucket", ErrDamagedFile, id)
 		}
 		if err != nil {
 			return err
@@ -275,14 +275,14 @@ func (c *boltChecker) leaf(id uint64, raw, from, to []byte, depth int) error {
 // bucket checks a bucket: a tree of its own or, if it is small, a leaf in its place.
 func (c *boltChecker) bucket(id uint64, value []byte, depth int) error {
 	if len(value) < boltBucketSize {
-		return fmt.Errorf("%w: a bucket on page %d", errDamagedFile, id)
+		return fmt.Errorf("%w: a bucket on page %d", ErrDamagedFile, id)
 	}
 	if root := native.Uint64(value); root != 0 {
 		return c.tree(root, nil, nil, depth+1)
 	}
 	inline := value[boltBucketSize:]
 	if len(inline) < boltHeaderSize || native.Uint16(inline[8:]) != boltLeafFlag || depth > boltMaxDepth {
-		return fmt.Errorf("%w: a bucket on page %d", errDamagedFile, id)
+		return fmt.Errorf("%w: a bucket on page %d", ErrDamagedFile, id)
 	}
 	return c.leaf(id, inline, nil, nil, depth+1)
 }
@@ -297,7 +297,7 @@ func elementOf(id uint64, raw []byte, i int) (element []byte, at uint64, err err
 // within returns size bytes of a page, from start on.
 func within(id uint64, raw []byte, start, size uint64) ([]byte, error) {
 	if end := start + size; end < start || end > uint64(len(raw)) {
-		return nil, fmt.Errorf("%w: an entry of page %d is outside of it", errDamagedFile, id)
+		return nil, fmt.Errorf("%w: an entry of page %d is outside of it", ErrDamagedFile, id)
 	}
 	return raw[start : start+size], nil
 }
@@ -307,7 +307,7 @@ func inOrder(id uint64, keys [][]byte, from, to []byte) error {
 	for i, k := range keys {
 		ascends := len(k) > 0 && (i == 0 || bytes.Compare(keys[i-1], k) < 0)
 		if !ascends || bytes.Compare(k, from) < 0 || (to != nil && bytes.Compare(k, to) >= 0) {
-			return fmt.Errorf("%w: the keys of page %d are out of order", errDamagedFile, id)
+			return fmt.Errorf("%w: the keys of page %d are out of order", ErrDamagedFile, id)
 		}
 	}
 	return nil

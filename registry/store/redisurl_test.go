@@ -1,4 +1,4 @@
-package registry
+package store
 
 import (
 	"strings"
@@ -94,14 +94,14 @@ func TestExposedRedisIsRefused(t *testing.T) {
 			}
 		})
 	}
-	_, err := Open(t.Context(), testOptions(t, Options{RedisURL: "redis://redis.example.com"}))
+	_, err := OpenRedis(t.Context(), RedisConfig{URL: "redis://redis.example.com", Log: testLog(t)})
 	if err == nil || !strings.Contains(err.Error(), "a password and TLS are needed") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRedisThatIsNotThereIsAClearError(t *testing.T) {
-	_, err := Open(t.Context(), testOptions(t, Options{RedisURL: "unix:///nonexistent/redis.sock"}))
+	_, err := OpenRedis(t.Context(), RedisConfig{URL: "unix:///nonexistent/redis.sock", Log: testLog(t)})
 	if err == nil || !strings.Contains(err.Error(), "redis at /nonexistent/redis.sock: not reachable") {
 		t.Errorf("got %v", err)
 	}

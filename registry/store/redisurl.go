@@ -1,4 +1,4 @@
-package registry
+package store
 
 import (
 	"crypto/tls"
@@ -19,6 +19,9 @@ import (
 const redisForms = "redis://[user:password@]host:port[/db], rediss://…, unix:///path, " +
 	"redis+sentinel://host1,host2/master[/db] or redis-cluster://host1,host2 (rediss+sentinel, rediss-cluster for TLS)"
 
+// readTimeout bounds reading or writing everything.
+const readTimeout = 30 * time.Second
+
 // redisScheme is what the scheme of a URL says.
 type redisScheme struct{ tls, unix, sentinel, cluster bool }
 
@@ -36,9 +39,10 @@ var redisSchemes = map[string]redisScheme{
 	"rediss-cluster":  {cluster: true, tls: true},
 }
 
-// parseRedisURL turns redis.url into options, without connecting. It takes URLs
-// apart by itself because net/url knows only one host, and because its errors
-// would show the password.
+// parseRedisURL turns redis.url into options, without connecting. go-redis' own parsers
+// are not used: their errors show the password, they let anybody turn off that
+// certificates are verified (skip_verify), and they verify every server of a Sentinel's
+// against the name of the first host.
 func parseRedisURL(raw string) (*redis.UniversalOptions, error) {
 	name, rest, found := strings.Cut(raw, "://")
 	scheme, known := redisSchemes[name]
@@ -70,7 +74,7 @@ func redisDefaults() *redis.UniversalOptions {
 		ContextTimeoutEnabled: true, // off by default: a context's deadline would not count
 		PipelinePoolSize:      -1,   // no second pool of connections
 		DialTimeout:           2 * time.Second,
-		ReadTimeout:           loadTimeout, // contexts set shorter ones
+		ReadTimeout:           readTimeout, // contexts set shorter ones
 		DialerRetries:         1,
 		// Otherwise a command that only Redis Enterprise knows is sent to each server.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},

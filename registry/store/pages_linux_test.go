@@ -1,4 +1,4 @@
-package registry
+package store
 
 import (
 	"bytes"
@@ -38,13 +38,16 @@ func resident(t *testing.T, path string) (kilobytes int) {
 // A store that is not used does not keep the file in memory, and finds all in it
 // again.
 func TestUnusedFileLeavesMemory(t *testing.T) {
-	s, err := openBolt(t.Context(), t.TempDir(), func() time.Time { return now }, testLog(t))
+	s, err := OpenBolt(t.Context(), t.TempDir(), func() time.Time { return now }, testLog(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
-	want := with(set(bucketServer, "a", strings.Repeat("x", 1<<20)))
-	if err := s.replace(t.Context(), want); err != nil {
+	defer s.Close()
+	want := with(set(BucketServer, "a", strings.Repeat("x", 1<<20)))
+	if err := s.Replace(t.Context(), want); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Commit(t.Context(), Batch{set(BucketLease, "a", "1")}); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // what was read again leaves again
@@ -55,7 +58,7 @@ func TestUnusedFileLeavesMemory(t *testing.T) {
 		if n := resident(t, s.path); n < 1024 {
 			t.Fatalf("%d kB while it is read: this test looks at the wrong place", n)
 		}
-		if err := s.renew(t.Context()); err != nil {
+		if err := s.Renew(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := resident(t, s.path); n > 128 {

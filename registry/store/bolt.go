@@ -1,4 +1,4 @@
-package registry
+package store
 
 import (
 	"context"
@@ -6,22 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"ingot/registry/internal/disk"
 	"ingot/registry/journal"
-	"ingot/registry/lease"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// boltFile is the name of the embedded store's file in the state folder.
-const boltFile = "ingot.db"
+// FileName is the name of the embedded store's file in the state folder.
+const FileName = "ingot.db"
 
 // lockTimeout is how long to wait for another process to let go of the file.
 const lockTimeout = time.Second
@@ -38,11 +35,11 @@ var (
 )
 
 // boltCount is the key of how many values a bucket has.
-func boltCount(b bucket) []byte { return []byte("count " + string(b)) }
+func boltCount(b Bucket) []byte { return []byte("count " + string(b)) }
 
-// boltStore is the store of one machine: a file, locked by who leads, and beside it
+// Bolt is the store of one machine: a file, locked by who leads, and beside it
 // the journal of the leases.
-type boltStore struct {
+type Bolt struct {
 	path    string
 	clock   func() time.Time
 	log     *slog.Logger
@@ -56,23 +53,23 @@ type boltStore struct {
 	touched bool
 }
 
-// openBolt opens or makes the files in dir, which is made too.
-func openBolt(ctx context.Context, dir string, clock func() time.Time, log *slog.Logger) (*boltStore, error) {
+// OpenBolt opens or makes the files in dir, which is made too.
+func OpenBolt(ctx context.Context, dir string, clock func() time.Time, log *slog.Logger) (*Bolt, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make state.dir: %w", err)
 	}
-	s := &boltStore{path: filepath.Join(dir, boltFile), clock: clock, log: log}
+	s := &Bolt{path: filepath.Join(dir, FileName), clock: clock, log: log}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
 	if err := s.openLeases(ctx, dir); err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
 
 // openLeases opens the journal, which whoever has the file locked has alone.
-func (s *boltStore) openLeases(ctx context.Context, dir string) (err error) {
+func (s *Bolt) openLeases(ctx context.Context, dir string) (err error) {
 	if err := s.checkSchema(); err != nil {
 		return err
 	}
@@ -82,7 +79,7 @@ func (s *boltStore) openLeases(ctx context.Context, dir string) (err error) {
 	return s.moveLeases(ctx)
 }
 
-func (s *boltStore) open() error {
+func (s *Bolt) open() error {
 	var opened os.FileInfo
 	db, err := bolt.Open(s.path, 0o600, &bolt.Options{
 		Timeout:        lockTimeout,
@@ -106,7 +103,7 @@ func (s *boltStore) open() error {
 	return nil
 }
 
-func (s *boltStore) checkSchema() error {
+func (s *Bolt) checkSchema() error {
 	return s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
 		if meta == nil {
@@ -119,28 +116,29 @@ func (s *boltStore) checkSchema() error {
 	})
 }
 
-func (s *boltStore) load(context.Context) (loaded, error) {
+// Load implements Data.
+func (s *Bolt) Load(context.Context) (Loaded, error) {
 	s.touched = true
-	l := loaded{contents: newContents(), fresh: true, damage: s.damage}
+	l := Loaded{Contents: NewContents(), Fresh: true, Damage: s.damage}
 	err := s.db.View(func(tx *bolt.Tx) error {
 		meta := tx.Bucket(boltMeta)
 		if meta == nil || meta.Get(boltSchema) == nil {
 			return nil
 		}
-		l.fresh = false
-		for _, b := range buckets {
-			if err := loadBucket(tx.Bucket([]byte(b)), l.contents[b]); err != nil {
+		l.Fresh = false
+		for _, b := range Buckets {
+			if err := loadBucket(tx.Bucket([]byte(b)), l.Contents[b]); err != nil {
 				return err
 			}
 		}
-		s.raise(number(meta.Get(boltSeq)))
-		if l.uncounted = !isCounted(meta, tx.ID()); !l.uncounted {
-			l.count(func(b bucket) int { return int(number(meta.Get(boltCount(b)))) })
+		s.Raise(number(meta.Get(boltSeq)))
+		if l.Uncounted = !isCounted(meta, tx.ID()); !l.Uncounted {
+			l.Count(func(b Bucket) int { return int(number(meta.Get(boltCount(b)))) })
 		}
 		return nil
 	})
 	if err != nil {
-		return loaded{}, fmt.Errorf("read %s: %w", s.path, err)
+		return Loaded{}, fmt.Errorf("read %s: %w", s.path, err)
 	}
 	s.damage = nil
 	return l, nil
@@ -152,20 +150,22 @@ func isCounted(meta *bolt.Bucket, transaction int) bool {
 	return number(meta.Get(boltCounted)) == uint64(transaction)
 }
 
-func (s *boltStore) next() uint64 { return s.seq + 1 }
+// Next implements Data.
+func (s *Bolt) Next() uint64 { return s.seq + 1 }
 
-func (s *boltStore) raise(seq uint64) { s.seq = max(s.seq, seq) }
+// Raise implements Data.
+func (s *Bolt) Raise(seq uint64) { s.seq = max(s.seq, seq) }
 
 // update makes one transaction. Counts that held before it hold after it; recount has
 // them hold anyhow.
-func (s *boltStore) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
+func (s *Bolt) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
 	s.touched = true
 	err := s.db.Update(func(tx *bolt.Tx) error {
 		meta, err := tx.CreateBucketIfNotExists(boltMeta)
 		if err != nil {
 			return err
 		}
-		s.raise(number(meta.Get(boltSeq)))
+		s.Raise(number(meta.Get(boltSeq)))
 		held := recount || isCounted(meta, tx.ID()-1)
 		if err := change(tx, meta); err != nil {
 			return err
@@ -181,7 +181,8 @@ func (s *boltStore) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Buc
 	return nil
 }
 
-func (s *boltStore) raiseFence(_ context.Context, above uint64) (uint64, error) {
+// RaiseFence implements Leadership.
+func (s *Bolt) RaiseFence(_ context.Context, above uint64) (uint64, error) {
 	if err := s.check(); err != nil {
 		return 0, err
 	}
@@ -205,8 +206,8 @@ func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
 	})
 }
 
-// acquire succeeds always, for who has the file open has it alone.
-func (s *boltStore) acquire(context.Context) (uint64, string, error) {
+// Acquire succeeds always, for who has the file open has it alone.
+func (s *Bolt) Acquire(context.Context) (uint64, string, error) {
 	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
 		s.fence = nextFence(max(number(meta.Get(boltFence)), s.fence), s.clock())
 		return meta.Put(boltFence, bytesOf(s.fence))
@@ -217,8 +218,8 @@ func (s *boltStore) acquire(context.Context) (uint64, string, error) {
 	return s.fence, "", nil
 }
 
-// renew gives the memory back, too, that the file takes up since it was used last.
-func (s *boltStore) renew(context.Context) error {
+// Renew gives the memory back, too, that the file takes up since it was used last.
+func (s *Bolt) Renew(context.Context) error {
 	if err := s.check(); err != nil {
 		return err
 	}
@@ -226,31 +227,31 @@ func (s *boltStore) renew(context.Context) error {
 	return lost(s.journal.Compact())
 }
 
-// check returns errLost if the file at path is no longer the one that is open.
-func (s *boltStore) check() error {
+// check returns ErrLost if the file at path is no longer the one that is open.
+func (s *Bolt) check() error {
 	named, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return errLost
+		return ErrLost
 	case err != nil:
 		return fmt.Errorf("look at %s: %w", s.path, err)
 	case !os.SameFile(s.opened, named):
-		return errLost
+		return ErrLost
 	}
 	return nil
 }
 
-// commit makes the leases of b durable first. All else in it is either not theirs, or
+// Commit makes the leases of b durable first. All else in it is either not theirs, or
 // endpoint facts: they follow from the leases, change rarely, and what a crash
 // between the two leaves undone is done when the registry is opened.
-func (s *boltStore) commit(_ context.Context, b batch) error {
+func (s *Bolt) Commit(_ context.Context, b Batch) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if err := s.journal.Append(b.leases()); err != nil {
+	if err := s.journal.Append(b.Leases()); err != nil {
 		return lost(err)
 	}
-	rest, _ := b.withoutLeases()
+	rest, _ := b.WithoutLeases()
 	if len(rest) == 0 {
 		return nil
 	}
@@ -258,24 +259,24 @@ func (s *boltStore) commit(_ context.Context, b batch) error {
 	return s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, rest) })
 }
 
-func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b batch) (err error) {
+func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b Batch) (err error) {
 	var to *bolt.Bucket
-	more := make(map[bucket]int)
+	more := make(map[Bucket]int)
 	for i, ch := range b {
-		if i == 0 || ch.bucket != b[i-1].bucket {
-			if to, err = tx.CreateBucketIfNotExists([]byte(ch.bucket)); err != nil {
-				return fmt.Errorf("%s: %w", ch.bucket, err)
+		if i == 0 || ch.Bucket != b[i-1].Bucket {
+			if to, err = tx.CreateBucketIfNotExists([]byte(ch.Bucket)); err != nil {
+				return fmt.Errorf("%s: %w", ch.Bucket, err)
 			}
 		}
-		was, is := to.Get([]byte(ch.name)) != nil, ch.value != nil
+		was, is := to.Get([]byte(ch.Name)) != nil, ch.Value != nil
 		switch {
 		case is && !was:
-			more[ch.bucket]++
+			more[ch.Bucket]++
 		case was && !is:
-			more[ch.bucket]--
+			more[ch.Bucket]--
 		}
 		if err := applyChange(to, ch); err != nil {
-			return fmt.Errorf("%s %q: %w", ch.bucket, ch.name, err)
+			return fmt.Errorf("%s %q: %w", ch.Bucket, ch.Name, err)
 		}
 	}
 	for b, n := range more {
@@ -287,17 +288,17 @@ func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b batch) (err error) {
 	return nil
 }
 
-func applyChange(to *bolt.Bucket, ch change) error {
-	if ch.value == nil {
-		return to.Delete([]byte(ch.name))
+func applyChange(to *bolt.Bucket, ch Change) error {
+	if ch.Value == nil {
+		return to.Delete([]byte(ch.Name))
 	}
-	return to.Put([]byte(ch.name), ch.value)
+	return to.Put([]byte(ch.Name), ch.Value)
 }
 
-// replace opens the files anew that are no longer at their path, and fills the one
+// Replace opens the files anew that are no longer at their path, and fills the one
 // that is not the leases'.
-func (s *boltStore) replace(ctx context.Context, c contents) error {
-	if errors.Is(s.check(), errLost) {
+func (s *Bolt) Replace(ctx context.Context, c Contents) error {
+	if errors.Is(s.check(), ErrLost) {
 		if err := s.reopen(); err != nil {
 			return err
 		}
@@ -312,7 +313,7 @@ func (s *boltStore) replace(ctx context.Context, c contents) error {
 	}
 	s.seq++
 	return s.update(true, func(tx *bolt.Tx, meta *bolt.Bucket) error {
-		for _, b := range buckets {
+		for _, b := range Buckets {
 			if err := refill(tx, b, c[b]); err != nil {
 				return err
 			}
@@ -324,89 +325,21 @@ func (s *boltStore) replace(ctx context.Context, c contents) error {
 	})
 }
 
-func (s *boltStore) leases(ctx context.Context, visit func(name, value []byte)) error {
+// EachLease implements Leases.
+func (s *Bolt) EachLease(ctx context.Context, visit func(name, value []byte)) error {
 	return lost(s.journal.All(ctx, visit))
 }
 
-func (s *boltStore) countLeases(_ context.Context, b batch) (total, fresh int, err error) {
+// CountLeases implements Leases.
+func (s *Bolt) CountLeases(_ context.Context, b Batch) (total, fresh int, err error) {
 	total, fresh = s.journal.Count(b.newLeases())
 	return total, fresh, nil
-}
-
-// moveLeases moves the leases that an older ingot kept in the file to the journal.
-// They stay in the file until they are durable there; after a crash in between they
-// are moved again.
-func (s *boltStore) moveLeases(ctx context.Context) error {
-	old, err := s.oldLeases()
-	if err != nil {
-		return fmt.Errorf("read %s: %w", s.path, err)
-	}
-	if old == nil {
-		return nil
-	}
-	kept := len(old)
-	if err := s.mergeLeases(ctx, old); err != nil {
-		return fmt.Errorf("move the leases of %s: %w", s.path, err)
-	}
-	err = s.update(false, func(tx *bolt.Tx, _ *bolt.Bucket) error { return tx.DeleteBucket([]byte(bucketLease)) })
-	if err != nil {
-		return err
-	}
-	s.log.Info("leases were moved to their journal", "leases", kept, "file", filepath.Join(filepath.Dir(s.path), journal.FileName))
-	return nil
-}
-
-// mergeLeases takes leases from elsewhere into the journal, save for those that are newer
-// there.
-func (s *boltStore) mergeLeases(ctx context.Context, from map[string][]byte) error {
-	err := s.journal.All(ctx, func(name, value []byte) {
-		if other, both := from[string(name)]; both && !lease.IsNewer(name, other, value) {
-			delete(from, string(name))
-		}
-	})
-	if err != nil {
-		return err
-	}
-	for group := range slices.Chunk(slices.Collect(maps.Keys(from)), leaseGroup) {
-		err := s.journal.Append(func(yield func(string, []byte) bool) {
-			for _, name := range group {
-				if !yield(name, from[name]) {
-					return
-				}
-			}
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lost tells a lost journal in the words of the store.
-func lost(err error) error {
-	if errors.Is(err, journal.ErrLost) {
-		return fmt.Errorf("%w: %w", errLost, err)
-	}
-	return err
-}
-
-// oldLeases returns the leases that are in the file, nil if there never were any.
-func (s *boltStore) oldLeases() (old map[string][]byte, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
-		from := tx.Bucket([]byte(bucketLease))
-		if from == nil {
-			return nil
-		}
-		old = make(map[string][]byte)
-		return loadBucket(from, old)
-	})
-	return old, err
 }
 
 // giveBack takes the pages of the file out of this process's memory, if there were
 // uses since it did so last. They stay in the system's cache, from where those that
 // are used again come back. A failure costs nothing but memory.
-func (s *boltStore) giveBack() {
+func (s *Bolt) giveBack() {
 	if !s.touched {
 		return
 	}
@@ -418,7 +351,7 @@ func (s *boltStore) giveBack() {
 
 // reopen opens what is at path now. The old database stays in use when that
 // fails, so that the next attempt finds everything as it was.
-func (s *boltStore) reopen() error {
+func (s *Bolt) reopen() error {
 	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 		return fmt.Errorf("make state.dir: %w", err)
 	}
@@ -435,7 +368,7 @@ func (s *boltStore) reopen() error {
 	return nil
 }
 
-func refill(tx *bolt.Tx, b bucket, values map[string][]byte) error {
+func refill(tx *bolt.Tx, b Bucket, values map[string][]byte) error {
 	name := []byte(b)
 	if tx.Bucket(name) != nil {
 		if err := tx.DeleteBucket(name); err != nil {
@@ -454,21 +387,26 @@ func refill(tx *bolt.Tx, b bucket, values map[string][]byte) error {
 	return nil
 }
 
-// follow waits in vain: nobody else can have the file open.
-func (s *boltStore) follow(ctx context.Context) (batch, bool, error) {
+// Follow waits in vain: nobody else can have the file open.
+func (s *Bolt) Follow(ctx context.Context) (Batch, bool, error) {
 	select {
 	case <-ctx.Done():
-	case <-time.After(followWait):
+	case <-time.After(FollowWait):
 	}
 	return nil, false, nil
 }
 
-func (s *boltStore) durability() Durability { return DurableAlways }
+// Durability is always: each commit is on disk when it returns.
+func (s *Bolt) Durability() Durability { return DurableAlways }
 
-// release does nothing: whoever has the file open leads.
-func (s *boltStore) release() {}
+// Confirm knows without asking: the file is locked by this process.
+func (s *Bolt) Confirm(context.Context, uint64) error { return nil }
 
-func (s *boltStore) close() (err error) {
+// Release does nothing: whoever has the file open leads.
+func (s *Bolt) Release() {}
+
+// Close implements Store.
+func (s *Bolt) Close() (err error) {
 	if s.journal != nil {
 		err = s.journal.Close()
 	}
@@ -478,9 +416,12 @@ func (s *boltStore) close() (err error) {
 	return err
 }
 
-// takeFaults returns what was found to be wrong with the leases' file since it was
+// Database is what the file holds, for who looks into it while it is locked.
+func (s *Bolt) Database() *bolt.DB { return s.db }
+
+// TakeFaults returns what was found to be wrong with the leases' file since it was
 // asked last.
-func (s *boltStore) takeFaults() int {
+func (s *Bolt) TakeFaults() int {
 	return s.journal.TakeDamage()
 }
 

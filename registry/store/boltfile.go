@@ -1,4 +1,4 @@
-package registry
+package store
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ const (
 
 // openSound opens the file for this process alone, and has checked it when it returns.
 // A damaged one is moved aside, and a new one made in its place.
-func (s *boltStore) openSound(mode os.FileMode) (*os.File, error) {
+func (s *Bolt) openSound(mode os.FileMode) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, mode)
 		if err != nil {
@@ -48,7 +48,7 @@ var errMoved = errors.New("the file was moved aside")
 // soundOrMoved returns nil when f can be used, and errMoved when it is to be opened
 // anew: because it was damaged, and is out of the way now, or because another process
 // replaced it before it was locked.
-func (s *boltStore) soundOrMoved(f *os.File) error {
+func (s *Bolt) soundOrMoved(f *os.File) error {
 	opened, err := f.Stat()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *boltStore) soundOrMoved(f *os.File) error {
 		return errMoved
 	}
 	err = checkBolt(f, opened.Size())
-	if !errors.Is(err, errDamagedFile) {
+	if !errors.Is(err, ErrDamagedFile) {
 		return err
 	}
 	aside, moved := s.moveAside()
@@ -71,7 +71,7 @@ func (s *boltStore) soundOrMoved(f *os.File) error {
 
 // moveAside renames the damaged file. Of those that were moved before, the oldest are
 // removed where there are too many.
-func (s *boltStore) moveAside() (aside string, err error) {
+func (s *Bolt) moveAside() (aside string, err error) {
 	older, err := filepath.Glob(s.path + damagedMark + "*")
 	if err != nil {
 		return "", err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // What is decoded means the same after it was made smaller, down to the bytes that
@@ -46,7 +47,7 @@ func TestDecodedValuesShareTheirStrings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.apply(batch{{key{bucketServerFacts, string(f.Name)}, raw}})
+		m.apply(store.Batch{{Key: store.Key{Bucket: store.BucketServerFacts, Name: string(f.Name)}, Value: raw}})
 	}
 	a, b := m.state.ServerFacts["server-0"].Inventory, m.state.ServerFacts["server-1"].Inventory
 	if unsafe.StringData(a.Memory[2].Manufacturer) != unsafe.StringData(b.Memory[0].Manufacturer) {
