@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"errors"
 	"testing"
 
 	"ingot/registry/store"
@@ -30,11 +29,4 @@ func mustLoad(t *testing.T, s store.Store) (store.Contents, bool) {
 		t.Fatal(err)
 	}
 	return l.Contents, l.Fresh
-}
-
-func wantErr(t *testing.T, got, want error) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Errorf("got error %v, want %v", got, want)
-	}
 }

@@ -43,10 +43,8 @@ const schemaVersion = 1
 
 // IsRecord reports whether the values of a bucket are records: each says when it was last
 // changed. The status branch mirrors them, and so copies of a record can be compared.
-func (b Bucket) IsRecord() bool {
-	switch b {
-	case BucketFleet, BucketServer, BucketBMC, BucketClaim, BucketEndpoint:
-		return true
-	}
-	return false
+func (b Bucket) IsRecord() bool { return records[b] }
+
+var records = map[Bucket]bool{
+	BucketFleet: true, BucketServer: true, BucketBMC: true, BucketClaim: true, BucketEndpoint: true,
 }
