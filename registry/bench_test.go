@@ -13,6 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"ingot/model"
+	"ingot/registry/internal/redistest"
+	"ingot/registry/store"
 )
 
 // facts are a server's facts of about the usual size.
@@ -55,7 +57,7 @@ func tenThousand(b *testing.B, r *Registry) {
 func BenchmarkSave(b *testing.B) {
 	for name, options := range map[string]func(b *testing.B) Options{
 		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
-		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b).url()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: redistest.New(b).URL()} },
 	} {
 		b.Run(name, func(b *testing.B) {
 			r := benchRegistry(b, options(b))
@@ -80,9 +82,9 @@ func BenchmarkSave(b *testing.B) {
 // BenchmarkWriteFacts writes 1,000 facts in one Save, with a raw go-redis pipeline
 // of the same bytes as the yardstick.
 func BenchmarkWriteFacts(b *testing.B) {
-	s := newRedisServer(b)
-	r := benchRegistry(b, Options{RedisURL: s.url()})
-	client := s.client(b)
+	s := redistest.New(b)
+	r := benchRegistry(b, Options{RedisURL: s.URL()})
+	client := s.Client(b)
 	var ours, raw time.Duration
 	n := 0
 	for b.Loop() {
@@ -103,7 +105,7 @@ func BenchmarkWriteFacts(b *testing.B) {
 		start = time.Now()
 		_, err = client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
 			for _, ch := range encoded {
-				p.HSet(b.Context(), "raw", ch.name, ch.value)
+				p.HSet(b.Context(), "raw", ch.Name, ch.Value)
 			}
 			return nil
 		})
@@ -127,7 +129,7 @@ func BenchmarkObserved(b *testing.B) {
 	})
 	b.Run("one server changed", func(b *testing.B) {
 		for b.Loop() {
-			r.memory.apply(batch{set(bucketServer, "server-1", `{"name":"server-1"}`)})
+			r.memory.apply(store.Batch{set(store.BucketServer, "server-1", `{"name":"server-1"}`)})
 			r.Observed()
 		}
 	})
@@ -137,7 +139,7 @@ func BenchmarkObserved(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	for name, options := range map[string]func(b *testing.B) Options{
 		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
-		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b).url()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: redistest.New(b).URL()} },
 	} {
 		b.Run(name, func(b *testing.B) {
 			o := options(b)
@@ -175,7 +177,7 @@ func BenchmarkOffer(b *testing.B) {
 func BenchmarkSaveLeases(b *testing.B) {
 	for name, options := range map[string]func(b *testing.B) Options{
 		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
-		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b, aof...).url()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: redistest.New(b, redistest.Durable...).URL()} },
 	} {
 		for _, size := range []int{1, 4, 16, 64, 256} {
 			b.Run(fmt.Sprint(name, "/", size), func(b *testing.B) { benchSaveLeases(b, options(b), size) })
@@ -232,7 +234,7 @@ func appendLeases(b *testing.B, to *os.File, group []model.Lease) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		raw = append(append(raw, ch.name...), ch.value...)
+		raw = append(append(raw, ch.Name...), ch.Value...)
 	}
 	if _, err := to.Write(raw); err != nil {
 		b.Fatal(err)
@@ -256,13 +258,13 @@ func cpuTime(b *testing.B) time.Duration {
 func BenchmarkLeases(b *testing.B) {
 	for name, options := range map[string]func(b *testing.B) Options{
 		"bbolt":        func(b *testing.B) Options { return Options{Dir: b.TempDir()} },
-		"redis-server": func(b *testing.B) Options { return Options{RedisURL: newRedisServer(b).url()} },
+		"redis-server": func(b *testing.B) Options { return Options{RedisURL: redistest.New(b).URL()} },
 	} {
 		b.Run(name, func(b *testing.B) {
 			r := benchRegistry(b, options(b))
 			leases := make([]model.Lease, 10_000)
 			for i := range leases {
-				leases[i] = lease(i)
+				leases[i] = leaseOf(i)
 			}
 			saveLeases(b, r, leases...)
 			for b.Loop() {

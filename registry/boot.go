@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // Offer returns the server with this system UUID, in either byte order, or with a
@@ -19,11 +21,19 @@ func (r *Registry) Offer(id string) (offer model.Offer, known bool) {
 	if rec == nil {
 		return model.Offer{}, false
 	}
-	offer = model.Offer{Server: rec.Name, Ticket: rec.Ticket}
+	return offerOf(rec, progress), true
+}
+
+// Namesakes returns what Offer does of each server with this canonical system UUID, in
+// either byte order: one, unless several share it.
+func (r *Registry) Namesakes(uuid string) []model.Offer { return r.memory.namesakes(uuid) }
+
+func offerOf(rec *model.ServerRecord, progress *model.Progress) model.Offer {
+	offer := model.Offer{Server: rec.Name, Ticket: rec.Ticket}
 	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {
 		offer.Progress = progress
 	}
-	return offer, true
+	return offer
 }
 
 // MACs returns the MAC addresses that count as a server's and as no other's, canonical:
@@ -33,10 +43,10 @@ func (r *Registry) MACs(server model.ServerName) []string { return r.memory.macs
 
 // identified returns the one server with a system UUID or MAC address.
 func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) {
-	if mac, ok := parseMAC(id); ok {
+	if mac, ok := lease.ParseMAC(id); ok {
 		return r.memory.serverWith(mac)
 	}
-	uuid, err := canonicalUUID(id)
+	uuid, err := model.CanonicalUUID(id)
 	if err != nil {
 		return nil, nil
 	}
@@ -46,11 +56,11 @@ func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) 
 // Note records, durably before it returns, that a server reached a stage with a
 // ticket. Each stage is recorded once, and one of its firmware's only while no
 // later stage was reached; a script after the configuration begins another boot. The client may be unknown: the zero value. The error is
-// ErrTicketSpent when the ticket is no longer the server's or no longer to be booted
+// model.ErrTicketSpent when the ticket is no longer the server's or no longer to be booted
 // with.
 func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
 	now := r.options.Clock()
-	err := r.write(ctx, func(d *draft) (batch, error) { return noteProgress(d, t, stage, client, now) })
+	err := r.write(ctx, func(d *draft) (store.Batch, error) { return noteProgress(d, t, stage, client, now) })
 	if err != nil {
 		return fmt.Errorf("note %s of server %s: %w", stage, t.Server, err)
 	}
@@ -59,9 +69,9 @@ func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootSt
 
 // NoteFirmware records, durably before it returns, what DHCP heard of the firmware of
 // a server that boots with a ticket, unless that is known. It is kept when the server
-// gets another ticket. The error is ErrTicketSpent as for Note.
+// gets another ticket. The error is model.ErrTicketSpent as for Note.
 func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.BootFirmware) error {
-	err := r.write(ctx, func(d *draft) (batch, error) { return noteFirmware(d, t, f) })
+	err := r.write(ctx, func(d *draft) (store.Batch, error) { return noteFirmware(d, t, f) })
 	if err != nil {
 		return fmt.Errorf("note the firmware of server %s: %w", t.Server, err)
 	}
@@ -70,13 +80,13 @@ func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.Bo
 
 // NoteSighting records, durably before it returns, that a network card asked for a boot
 // file under the UUID of the server that boots with a ticket, unless the card is known to
-// be that server's. The error is ErrTicketSpent as for Note.
+// be that server's. The error is model.ErrTicketSpent as for Note.
 func (r *Registry) NoteSighting(ctx context.Context, t *model.Ticket, mac string) error {
 	if slices.Contains(r.recordedMACs(t.Server), mac) {
 		return nil
 	}
 	now := r.options.Clock().UTC()
-	err := r.write(ctx, func(d *draft) (batch, error) { return noteSighting(d, t, mac, now) })
+	err := r.write(ctx, func(d *draft) (store.Batch, error) { return noteSighting(d, t, mac, now) })
 	if err != nil {
 		return fmt.Errorf("note that %s asked as server %s: %w", mac, t.Server, err)
 	}
@@ -85,7 +95,7 @@ func (r *Registry) NoteSighting(ctx context.Context, t *model.Ticket, mac string
 
 // recordedMACs are the MAC addresses of a server's record.
 func (r *Registry) recordedMACs(server model.ServerName) []string {
-	rec, _ := r.memory.meaning(key{bucketServer, string(server)}).(*model.ServerRecord)
+	rec, _ := r.memory.meaning(store.Key{Bucket: store.BucketServer, Name: string(server)}).(*model.ServerRecord)
 	if rec == nil {
 		return nil
 	}
@@ -104,10 +114,10 @@ func (r *Registry) Pinned(repository, digest string) (*model.Ticket, bool) {
 }
 
 // noteProgress is the edit of Note.
-func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip.Addr, now time.Time) (batch, error) {
+func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip.Addr, now time.Time) (store.Batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
-		return nil, ErrTicketSpent
+		return nil, model.ErrTicketSpent
 	}
 	next, isNew := progress.Reached(stage, now)
 	if !isNew || isLate(next, stage) {
@@ -117,48 +127,48 @@ func noteProgress(d *draft, t *model.Ticket, stage model.BootStage, client netip
 		next.Client = text
 	}
 	var e encoder
-	e.set(bucketProgress, string(t.Server), next)
+	e.set(store.BucketProgress, string(t.Server), next)
 	return e.batch, e.err
 }
 
 // noteFirmware is the edit of NoteFirmware.
-func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (batch, error) {
+func noteFirmware(d *draft, t *model.Ticket, f model.BootFirmware) (store.Batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
-		return nil, ErrTicketSpent
+		return nil, model.ErrTicketSpent
 	}
 	if progress.Firmware != nil && *progress.Firmware == f {
 		return nil, nil
 	}
 	progress.Firmware = &f
 	var e encoder
-	e.set(bucketProgress, string(t.Server), progress)
+	e.set(store.BucketProgress, string(t.Server), progress)
 	return e.batch, e.err
 }
 
 // noteSighting is the edit of NoteSighting.
-func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (batch, error) {
+func noteSighting(d *draft, t *model.Ticket, mac string, now time.Time) (store.Batch, error) {
 	newest, progress := newestTicket(d, t.Server)
 	if newest == nil || newest.ID != t.ID || !usable(newest) {
-		return nil, ErrTicketSpent
+		return nil, model.ErrTicketSpent
 	}
 	next, isNew := progress.Sighted(mac, now)
 	if !isNew {
 		return nil, nil
 	}
 	var e encoder
-	e.set(bucketProgress, string(t.Server), next)
+	e.set(store.BucketProgress, string(t.Server), next)
 	return e.batch, e.err
 }
 
 // newestTicket returns the newest ticket of a server, nil if it has none, and how far
 // the server has come with it. What Progress points to is not to be changed.
 func newestTicket(d *draft, server model.ServerName) (*model.Ticket, model.Progress) {
-	rec := drafted[model.ServerRecord](d, key{bucketServer, string(server)})
+	rec := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(server)})
 	if rec == nil || rec.Ticket == nil {
 		return nil, model.Progress{}
 	}
-	progress := drafted[model.Progress](d, key{bucketProgress, string(server)})
+	progress := drafted[model.Progress](d, store.Key{Bucket: store.BucketProgress, Name: string(server)})
 	switch {
 	case progress == nil:
 		return rec.Ticket, model.Progress{Ticket: rec.Ticket.ID}

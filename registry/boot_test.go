@@ -87,7 +87,7 @@ func TestNoStageIsNotedWithASpentTicket(t *testing.T) {
 				rec := serverRecord(0, model.PurposeClaim)
 				rec.Ticket.Ended = ended
 				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
-				if err := r.Note(t.Context(), rec.Ticket, stage, netip.Addr{}); !errors.Is(err, ErrTicketSpent) {
+				if err := r.Note(t.Context(), rec.Ticket, stage, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
 					t.Errorf("got %v", err)
 				}
 				if p := r.Observed().Progress["server-0"]; p != nil {
@@ -133,7 +133,7 @@ func TestFirmwareIsNoted(t *testing.T) {
 	next := serverRecord(0, model.PurposeClaim)
 	next.Ticket.ID = "server-0-2"
 	save(t, r, Changes{Servers: []*model.ServerRecord{next}})
-	if err := r.NoteFirmware(t.Context(), rec.Ticket, bios); !errors.Is(err, ErrTicketSpent) {
+	if err := r.NoteFirmware(t.Context(), rec.Ticket, bios); !errors.Is(err, model.ErrTicketSpent) {
 		t.Errorf("with the ticket before: %v", err)
 	}
 	if err := r.Note(t.Context(), next.Ticket, model.StageDHCP, netip.Addr{}); err != nil {

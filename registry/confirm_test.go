@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+
+	"ingot/registry/store"
 )
 
 // The lease of a virtual machine that was paused seems to hold: only the store knows
@@ -40,7 +42,7 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 				t.Fatalf("while we lead: %v", err)
 			}
 			tt.befalls(t, m, r)
-			if err := r.Confirm(t.Context()); err == nil || errors.Is(err, ErrFenced) != tt.fenced {
+			if err := r.Confirm(t.Context()); err == nil || errors.Is(err, store.ErrFenced) != tt.fenced {
 				t.Errorf("got %v, want one of another leader: %t", err, tt.fenced)
 			}
 		})
@@ -49,7 +51,7 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 		m := miniredis.RunT(t)
 		o := Options{RedisURL: "redis://" + m.Addr()}
 		lead(t, o)
-		if err := open(t, o).Confirm(t.Context()); !errors.Is(err, ErrFenced) {
+		if err := open(t, o).Confirm(t.Context()); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -59,7 +61,7 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 			t.Error(err)
 		}
 		r.EndLead()
-		if err := r.Confirm(t.Context()); !errors.Is(err, ErrFenced) {
+		if err := r.Confirm(t.Context()); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("after its end: %v", err)
 		}
 	})

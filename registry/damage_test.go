@@ -1,9 +1,8 @@
 package registry
 
 import (
-	"context"
+	"encoding/binary"
 	"errors"
-	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -15,22 +14,24 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"ingot/model"
+	"ingot/registry/internal/redistest"
+	"ingot/registry/store"
 )
 
 // punch takes values out of a store behind its back, or puts others in their place.
-func punch(t *testing.T, s store, b batch) {
+func punch(t *testing.T, r *Registry, b store.Batch) {
 	t.Helper()
 	var err error
+	file, embedded := r.store.(*store.Bolt)
 	for _, ch := range b {
-		switch s := s.(type) {
-		case *boltStore:
-			err = errors.Join(err, s.update(false, func(tx *bolt.Tx, _ *bolt.Bucket) error { return applyChange(tx.Bucket([]byte(ch.bucket)), ch) }))
-		case *redisStore:
-			if ch.value == nil {
-				err = errors.Join(err, s.client.HDel(t.Context(), s.hash(ch.bucket), ch.name).Err())
-			} else {
-				err = errors.Join(err, s.client.HSet(t.Context(), s.hash(ch.bucket), ch.name, ch.value).Err())
-			}
+		hash := "{ingot}:data:" + string(ch.Bucket)
+		switch {
+		case embedded:
+			err = errors.Join(err, file.Database().Update(func(tx *bolt.Tx) error { return punchFile(tx, ch) }))
+		case ch.Value == nil:
+			err = errors.Join(err, redisOf(t, r).HDel(t.Context(), hash, ch.Name).Err())
+		default:
+			err = errors.Join(err, redisOf(t, r).HSet(t.Context(), hash, ch.Name, ch.Value).Err())
 		}
 	}
 	if err != nil {
@@ -38,12 +39,39 @@ func punch(t *testing.T, s store, b batch) {
 	}
 }
 
+// punchFile makes one change, and has the file go on to say that it is counted.
+func punchFile(tx *bolt.Tx, ch store.Change) error {
+	meta, counted := tx.Bucket([]byte("meta")), []byte("counted")
+	if binary.BigEndian.Uint64(meta.Get(counted)) == uint64(tx.ID()-1) {
+		if err := meta.Put(counted, binary.BigEndian.AppendUint64(nil, uint64(tx.ID()))); err != nil {
+			return err
+		}
+	}
+	b := tx.Bucket([]byte(ch.Bucket))
+	if ch.Value == nil {
+		return b.Delete([]byte(ch.Name))
+	}
+	return b.Put([]byte(ch.Name), ch.Value)
+}
+
+// redisOf is the Redis that a registry uses.
+func redisOf(t *testing.T, r *Registry) *redis.Client {
+	t.Helper()
+	o, err := redis.ParseURL(r.options.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(o)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
 // loadByTurn reads the store of a registry that runs.
-func loadByTurn(t *testing.T, r *Registry) (loaded, error) {
+func loadByTurn(t *testing.T, r *Registry) (store.Loaded, error) {
 	t.Helper()
 	r.turn <- struct{}{}
 	defer r.endTurn()
-	return r.store.load(t.Context())
+	return r.store.Load(t.Context())
 }
 
 // tenServers saves ten servers, and all else once.
@@ -60,14 +88,14 @@ func tenServers(t *testing.T, r *Registry) {
 // that reads the store learns of it.
 func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 	holes := map[string]struct {
-		punched batch
-		want    Damage
+		punched store.Batch
+		want    store.Damage
 	}{
-		"records are gone":          {batch{del(bucketServer, "server-1"), del(bucketServer, "server-2")}, Damage{Bucket: "server", Err: ErrMissing}},
-		"all of a kind are gone":    {batch{del(bucketClaim, "default/web")}, Damage{Bucket: "claim", Err: ErrMissing}},
-		"the fleet's is gone":       {batch{del(bucketFleet, fleetKey)}, Damage{Bucket: "fleet", Err: ErrMissing}},
-		"a record cannot be read":   {batch{set(bucketEndpoint, "bmc-0", `{"name":`)}, Damage{Bucket: "endpoint", Name: "bmc-0"}},
-		"a record means other than": {batch{set(bucketBMC, "bmc-0", `[]`)}, Damage{Bucket: "bmc", Name: "bmc-0"}},
+		"records are gone":          {store.Batch{del(store.BucketServer, "server-1"), del(store.BucketServer, "server-2")}, store.Damage{Bucket: "server", Err: store.ErrMissing}},
+		"all of a kind are gone":    {store.Batch{del(store.BucketClaim, "default/web")}, store.Damage{Bucket: "claim", Err: store.ErrMissing}},
+		"the fleet's is gone":       {store.Batch{del(store.BucketFleet, fleetKey)}, store.Damage{Bucket: "fleet", Err: store.ErrMissing}},
+		"a record cannot be read":   {store.Batch{set(store.BucketEndpoint, "bmc-0", `{"name":`)}, store.Damage{Bucket: "endpoint", Name: "bmc-0"}},
+		"a record means other than": {store.Batch{set(store.BucketBMC, "bmc-0", `[]`)}, store.Damage{Bucket: "bmc", Name: "bmc-0"}},
 	}
 	for name, hole := range holes {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +106,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 				if got := r.Damage(); got != nil {
 					t.Errorf("of a whole store: %v", got)
 				}
-				punch(t, r.store, hole.punched)
+				punch(t, r, hole.punched)
 				_ = r.Close()
 				for range 2 {
 					again := lead(t, b.options)
@@ -90,7 +118,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 						(hole.want.Err != nil && !errors.Is(got[0], hole.want.Err)) || got[0].Err == nil {
 						t.Fatalf("got %v, want %v", got, hole.want)
 					}
-					if err := again.SaveLeases(t.Context(), []model.Lease{lease(3)}); err != nil { // which goes on
+					if err := again.SaveLeases(t.Context(), []model.Lease{leaseOf(3)}); err != nil { // which goes on
 						t.Fatal(err)
 					}
 					_ = again.Close()
@@ -102,7 +130,7 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 				if got := mended.Damage(); got != nil {
 					t.Errorf("after Restore: %v", got)
 				}
-				if err := mended.store.renew(t.Context()); err != nil {
+				if err := mended.store.Renew(t.Context()); err != nil {
 					t.Errorf("after Restore: %v", err)
 				}
 				_ = mended.Close()
@@ -124,7 +152,7 @@ func TestUnreadableRecordsStayInALostStore(t *testing.T) {
 	o := Options{RedisURL: "redis://" + m.Addr()}
 	r := lead(t, o)
 	tenServers(t, r)
-	punch(t, r.store, batch{set(bucketBMC, "bmc-0", `[]`)})
+	punch(t, r, store.Batch{set(store.BucketBMC, "bmc-0", `[]`)})
 	_ = r.Close()
 	again := lead(t, o)
 	_ = m.Set("{ingot}:fence", "1")
@@ -138,16 +166,16 @@ func TestUnreadableRecordsStayInALostStore(t *testing.T) {
 }
 
 func TestARunningLeaderFillsHoles(t *testing.T) {
-	s := newRedisServer(t)
-	r := lead(t, Options{RedisURL: s.url(), LeaseTTL: 150 * time.Millisecond})
+	s := redistest.New(t)
+	r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 150 * time.Millisecond})
 	tenServers(t, r)
 	stop, _ := run(t, r)
 	for name, punched := range map[string]func() error{
 		"fields": func() error {
-			return s.client(t).HDel(t.Context(), "{ingot}:data:server", "server-3", "server-4").Err()
+			return s.Client(t).HDel(t.Context(), "{ingot}:data:server", "server-3", "server-4").Err()
 		},
-		"a hash":     func() error { return s.client(t).Del(t.Context(), "{ingot}:data:claim").Err() },
-		"the counts": func() error { return s.client(t).Del(t.Context(), "{ingot}:counts").Err() },
+		"a hash":     func() error { return s.Client(t).Del(t.Context(), "{ingot}:data:claim").Err() },
+		"the counts": func() error { return s.Client(t).Del(t.Context(), "{ingot}:counts").Err() },
 	} {
 		before := testutil.ToFloat64(r.metrics.lost)
 		if err := punched(); err != nil {
@@ -155,12 +183,12 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 		}
 		eventually(t, name, func() bool { return testutil.ToFloat64(r.metrics.lost) == before+1 })
 		eventually(t, "the turn is over", func() bool { return r.Healthy() == nil && len(r.turn) == 0 })
-		if l, err := loadByTurn(t, r); err != nil || l.damage != nil || l.uncounted || len(l.contents[bucketServer]) != 10 {
-			t.Errorf("%s: %v, %v, counted %v, %d servers", name, err, l.damage, !l.uncounted, len(l.contents[bucketServer]))
+		if l, err := loadByTurn(t, r); err != nil || l.Damage != nil || l.Uncounted || len(l.Contents[store.BucketServer]) != 10 {
+			t.Errorf("%s: %v, %v, counted %v, %d servers", name, err, l.Damage, !l.Uncounted, len(l.Contents[store.BucketServer]))
 		}
 	}
 	stop()
-	if err := r.store.renew(t.Context()); err != nil {
+	if err := r.store.Renew(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -169,9 +197,9 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 	for _, key := range []string{"fence", "lease", "revision", "feed", "counts", "schema", "data:server", "data:fleet", "data:lease", "data:payload"} {
 		t.Run(key, func(t *testing.T) {
-			s := newRedisServer(t)
+			s := redistest.New(t)
 			wrong := func() {
-				_, err := s.client(t).TxPipelined(t.Context(), func(p redis.Pipeliner) error {
+				_, err := s.Client(t).TxPipelined(t.Context(), func(p redis.Pipeliner) error {
 					p.Del(t.Context(), "{ingot}:"+key)
 					p.SAdd(t.Context(), "{ingot}:"+key, "x")
 					return nil
@@ -180,24 +208,24 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := lead(t, Options{RedisURL: s.url(), LeaseTTL: 150 * time.Millisecond})
+			r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 150 * time.Millisecond})
 			tenServers(t, r)
 			stop, _ := run(t, r)
 			wrong()
 			all := everything()
 			all.Fleet.Sequence++
 			save(t, r, all)
-			if err := errors.Join(r.SaveLeases(t.Context(), []model.Lease{lease(1)}), r.SavePayload(t.Context(), "t", model.NewSensitive("x"))); err != nil {
+			if err := errors.Join(r.SaveLeases(t.Context(), []model.Lease{leaseOf(1)}), r.SavePayload(t.Context(), "t", model.NewSensitive("x"))); err != nil {
 				t.Error(err)
 			}
 			want := r.Observed()
 			eventually(t, "it leads and the store is whole", func() bool {
 				l, err := loadByTurn(t, r)
-				return err == nil && r.Leading() && r.Healthy() == nil && l.damage == nil && !l.fresh && !l.uncounted
+				return err == nil && r.Leading() && r.Healthy() == nil && l.Damage == nil && !l.Fresh && !l.Uncounted
 			})
 			stop()
 			_ = r.Close()
-			wantObserved(t, lead(t, Options{RedisURL: s.url()}), want)
+			wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
 		})
 	}
 }
@@ -209,16 +237,16 @@ func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
 		"of which nothing is known":          {"{ingot}:data:server", "{ingot}:counts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRedisServer(t)
-			r := lead(t, Options{RedisURL: s.url()})
+			s := redistest.New(t)
+			r := lead(t, Options{RedisURL: s.URL()})
 			tenServers(t, r)
 			whole := r.Observed().Records
 			_ = r.Close()
-			c := s.client(t)
+			c := s.Client(t)
 			if err := errors.Join(c.Del(t.Context(), gone...).Err(), c.Set(t.Context(), "{ingot}:data:server", "x", 0).Err()); err != nil {
 				t.Fatal(err)
 			}
-			again := lead(t, Options{RedisURL: s.url()})
+			again := lead(t, Options{RedisURL: s.URL()})
 			if got := again.Damage(); len(got) == 0 || got[0].Bucket != "server" {
 				t.Errorf("damage %v", got)
 			}
@@ -226,7 +254,7 @@ func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
 				t.Errorf("restored: %v, %v", err, again.Damage())
 			}
 			_ = again.Close()
-			last := lead(t, Options{RedisURL: s.url()})
+			last := lead(t, Options{RedisURL: s.URL()})
 			if diff := cmp.Diff(whole, last.Observed().Records); diff != "" || last.Damage() != nil {
 				t.Errorf("damage %v, records (-before +after):\n%s", last.Damage(), diff)
 			}
@@ -236,16 +264,16 @@ func TestABucketOfAnotherTypeIsDamage(t *testing.T) {
 
 // A store whose mark was overwritten is not a new one.
 func TestAStoreWithoutItsMarkIsRead(t *testing.T) {
-	s := newRedisServer(t)
-	r := lead(t, Options{RedisURL: s.url()})
+	s := redistest.New(t)
+	r := lead(t, Options{RedisURL: s.URL()})
 	tenServers(t, r)
 	want := r.Observed()
 	_ = r.Close()
-	c := s.client(t)
+	c := s.Client(t)
 	if err := errors.Join(c.Del(t.Context(), "{ingot}:schema").Err(), c.SAdd(t.Context(), "{ingot}:schema", "x").Err()); err != nil {
 		t.Fatal(err)
 	}
-	wantObserved(t, lead(t, Options{RedisURL: s.url()}), want)
+	wantObserved(t, lead(t, Options{RedisURL: s.URL()}), want)
 	if got := c.Get(t.Context(), "{ingot}:schema").Val(); got != "1" {
 		t.Errorf("schema %q", got)
 	}
@@ -256,15 +284,14 @@ func TestCountsOfAnOlderIngotAreNotBelieved(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		tenServers(t, r)
-		switch s := r.store.(type) {
-		case *boltStore:
-			err := s.db.Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(bucketServer)).Delete([]byte("server-1")) })
+		if s, embedded := r.store.(*store.Bolt); embedded {
+			err := s.Database().Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(store.BucketServer)).Delete([]byte("server-1")) })
 			if err != nil {
 				t.Fatal(err)
 			}
-		case *redisStore:
-			punch(t, s, batch{del(bucketServer, "server-1")})
-			if err := s.client.Incr(t.Context(), s.key("revision")).Err(); err != nil {
+		} else {
+			punch(t, r, store.Batch{del(store.BucketServer, "server-1")})
+			if err := redisOf(t, r).Incr(t.Context(), "{ingot}:revision").Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -273,8 +300,8 @@ func TestCountsOfAnOlderIngotAreNotBelieved(t *testing.T) {
 		if got := again.Damage(); got != nil || len(again.Observed().Servers) != 9 {
 			t.Errorf("damage %v, %d servers", got, len(again.Observed().Servers))
 		}
-		if l, err := again.store.load(t.Context()); err != nil || l.uncounted {
-			t.Errorf("counted %v, %v", !l.uncounted, err)
+		if l, err := again.store.Load(t.Context()); err != nil || l.Uncounted {
+			t.Errorf("counted %v, %v", !l.Uncounted, err)
 		}
 	})
 }
@@ -302,11 +329,11 @@ func snapshot(t *testing.T, c *redis.Client) (restore func()) {
 // The leader dies together with a Redis whose replica is behind. What the standby saw
 // is newer, and stays: else claims bound meanwhile would be bound again elsewhere.
 func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
-	s := newRedisServer(t)
-	o := Options{RedisURL: s.url(), LeaseTTL: 100 * time.Millisecond}
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL(), LeaseTTL: 100 * time.Millisecond}
 	leader := lead(t, o)
 	tenServers(t, leader)
-	restore := snapshot(t, s.client(t))
+	restore := snapshot(t, s.Client(t))
 	bound := serverRecord(0, model.PurposeClaim)
 	bound.Claim = "default/web"
 	added := serverRecord(20, model.PurposeClaim)
@@ -317,18 +344,18 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	if got := want.Servers["server-0"]; got.Claim != "default/web" {
 		t.Fatalf("the standby has %v", got)
 	}
-	s.client(t).Del(t.Context(), "{ingot}:lease")
+	s.Client(t).Del(t.Context(), "{ingot}:lease")
 	_ = leader.Close()
 	restore()
-	s.client(t).Del(t.Context(), "{ingot}:lease")
+	s.Client(t).Del(t.Context(), "{ingot}:lease")
 	if err := standby.Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, standby.Observed()); diff != "" {
 		t.Errorf("the standby (-before +after):\n%s", diff)
 	}
-	if standby.store.next() <= added.Version.Seq || standby.store.next() <= want.Servers["server-20"].Version.Seq {
-		t.Errorf("its next commit is %d", standby.store.next())
+	if standby.store.Next() <= added.Version.Seq || standby.store.Next() <= want.Servers["server-20"].Version.Seq {
+		t.Errorf("its next commit is %d", standby.store.Next())
 	}
 	save(t, standby, Changes{Claims: []*model.ClaimRecord{{Name: "default/new"}}})
 	got := standby.Observed()
@@ -341,172 +368,57 @@ func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 func TestMergeOfMemoryAndStore(t *testing.T) {
 	old, now := `{"version":"1.1","name":"a"}`, `{"version":"1.9","name":"a","fingerprint":"f"}`
 	cases := map[string]struct {
-		memory, store contents
+		memory, store store.Contents
 		behind        bool
-		holed         bucket
-		want          contents
+		holed         store.Bucket
+		want          store.Contents
 		ahead         bool
 	}{
 		"an older record is not taken over a newer": {
-			memory: with(set(bucketBMC, "a", now)), store: with(set(bucketBMC, "a", old)), want: with(set(bucketBMC, "a", now)), ahead: true,
+			memory: with(set(store.BucketBMC, "a", now)), store: with(set(store.BucketBMC, "a", old)), want: with(set(store.BucketBMC, "a", now)), ahead: true,
 		},
 		"a newer record is": {
-			memory: with(set(bucketBMC, "a", old)), store: with(set(bucketBMC, "a", now)), want: with(set(bucketBMC, "a", now)),
+			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", now)), want: with(set(store.BucketBMC, "a", now)),
 		},
 		"a newer record of a store that was rolled back, and then written by another leader": {
-			memory: with(set(bucketBMC, "a", old)), store: with(set(bucketBMC, "a", `{"version":"2.1"}`)), behind: true,
-			want: with(set(bucketBMC, "a", `{"version":"2.1"}`)), ahead: true,
+			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", `{"version":"2.1"}`)), behind: true,
+			want: with(set(store.BucketBMC, "a", `{"version":"2.1"}`)), ahead: true,
 		},
 		"a record that is not in the store was deleted": {
-			memory: with(set(bucketBMC, "a", now)), store: newContents(), want: newContents(),
+			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), want: store.NewContents(),
 		},
 		"but not in one that was rolled back": {
-			memory: with(set(bucketBMC, "a", now)), store: newContents(), behind: true, want: with(set(bucketBMC, "a", now)), ahead: true,
+			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), behind: true, want: with(set(store.BucketBMC, "a", now)), ahead: true,
 		},
 		"nor in a bucket with holes": {
-			memory: with(set(bucketBMC, "a", now), set(bucketClaim, "c", `{}`)), store: newContents(), holed: bucketBMC,
-			want: with(set(bucketBMC, "a", now)), ahead: true,
+			memory: with(set(store.BucketBMC, "a", now), set(store.BucketClaim, "c", `{}`)), store: store.NewContents(), holed: store.BucketBMC,
+			want: with(set(store.BucketBMC, "a", now)), ahead: true,
 		},
 		"a record that only the store has is kept": {
-			memory: newContents(), store: with(set(bucketBMC, "a", old)), behind: true, want: with(set(bucketBMC, "a", old)), ahead: true,
+			memory: store.NewContents(), store: with(set(store.BucketBMC, "a", old)), behind: true, want: with(set(store.BucketBMC, "a", old)), ahead: true,
 		},
 		"observations are the store's": {
-			memory: with(set(bucketBMCFacts, "a", "1")), store: with(set(bucketBMCFacts, "a", "2")), want: with(set(bucketBMCFacts, "a", "2")),
+			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")), want: with(set(store.BucketBMCFacts, "a", "2")),
 		},
 		"or memory's, if the store was rolled back": {
-			memory: with(set(bucketBMCFacts, "a", "1")), store: with(set(bucketBMCFacts, "a", "2")), behind: true,
-			want: with(set(bucketBMCFacts, "a", "1")), ahead: true,
+			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")), behind: true,
+			want: with(set(store.BucketBMCFacts, "a", "1")), ahead: true,
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := loaded{contents: c.store, behind: c.behind}
+			l := store.Loaded{Contents: c.store, Behind: c.behind}
 			if c.holed != "" {
-				l.count(func(b bucket) int {
+				l.Count(func(b store.Bucket) int {
 					if b == c.holed {
 						return 1
 					}
 					return 0
 				})
 			}
-			l.merge(c.memory)
-			if diff := cmp.Diff(c.want, l.contents); diff != "" || l.ahead != c.ahead || len(l.damage) > 0 {
-				t.Errorf("ahead %v, damage %v, (-want +got):\n%s", l.ahead, l.damage, diff)
-			}
-		})
-	}
-}
-
-func TestSessionsAreKeptSealed(t *testing.T) {
-	onEachBackend(t, func(t *testing.T, b backend) {
-		r, ctx := lead(t, b.options), t.Context()
-		token := model.NewSensitive("correct-horse")
-		var want []Session
-		for i := range maxSessions + 3 {
-			uri := fmt.Sprintf("/redfish/v1/SessionService/Sessions/%d", i)
-			if err := r.SaveSession(ctx, "bmc-0", uri, token); err != nil {
-				t.Fatal(err)
-			}
-			if i >= 4 { // three are too many, and one is dropped
-				want = append(want, Session{"bmc-0", uri, token})
-			}
-		}
-		if err := r.SaveSession(ctx, "bmc-1", "/s/1", token); err != nil {
-			t.Fatal(err)
-		}
-		want = append(want, Session{"bmc-1", "/s/1", token})
-		seals := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session"))
-		for range 2 {
-			if err := errors.Join(r.SaveSession(ctx, "bmc-1", "/s/1", token), r.DropSession(ctx, "bmc-1", "/s/none"), r.DropSession(ctx, "bmc-2", "/s/1")); err != nil {
-				t.Error(err)
-			}
-		}
-		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session")); got != seals {
-			t.Errorf("%v writes, then %v", seals, got)
-		}
-		if err := r.DropSession(ctx, "bmc-0", "/redfish/v1/SessionService/Sessions/3"); err != nil {
-			t.Fatal(err)
-		}
-		if raw := r.memory.kept(key{bucketSession, "bmc-1"}); len(raw) == 0 || len(raw) > 200 {
-			t.Errorf("sealed as %d bytes", len(raw))
-		}
-		_ = r.Close()
-		again := lead(t, b.options)
-		if diff := cmp.Diff(want, again.Sessions(), cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
-			t.Errorf("sessions (-want +got):\n%s", diff)
-		}
-		save(t, again, Changes{DeleteBMCs: []model.BMCName{"bmc-0"}})
-		if err := again.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Sessions()) != 0 {
-			t.Errorf("%v, left %v", err, again.Sessions())
-		}
-	})
-}
-
-func TestSessionsAreBounded(t *testing.T) {
-	r := lead(t, Options{Dir: t.TempDir()})
-	for name, s := range map[string]Session{
-		"no BMC":       {"", "/s/1", model.NewSensitive("t")},
-		"no URI":       {"bmc-0", "", model.NewSensitive("t")},
-		"a long URI":   {"bmc-0", large, model.NewSensitive("t")},
-		"a long token": {"bmc-0", "/s/1", model.NewSensitive(large)},
-	} {
-		if err := r.SaveSession(t.Context(), s.BMC, s.URI, s.Token); err == nil {
-			t.Errorf("%s: saved", name)
-		}
-	}
-}
-
-func TestWhoLeads(t *testing.T) {
-	s := newRedisServer(t)
-	o := Options{RedisURL: s.url(), LeaseTTL: 200 * time.Millisecond, Owner: "here"}
-	leader, standby := lead(t, o), open(t, o)
-	run(t, leader)
-	ctx, cancel := context.WithCancel(t.Context())
-	waited := make(chan struct{})
-	go func() {
-		defer close(waited)
-		_ = standby.Lead(ctx)
-	}()
-	t.Cleanup(func() { cancel(); <-waited })
-	in := func(r *Registry, want LeadState) func() bool {
-		return func() bool { got, _ := r.LeadState(); return got == want }
-	}
-	eventually(t, "the standby knows who leads", func() bool {
-		state, detail := standby.LeadState()
-		return state == Follows && detail.Error() == "another ingot leads: "+leader.options.Owner
-	})
-	if state, detail := leader.LeadState(); state != Leads || detail != nil {
-		t.Errorf("the leader: %s, %v", state, detail)
-	}
-	s.stop()
-	eventually(t, "the leader says that the store is silent", in(leader, StoreSilent))
-	eventually(t, "the standby says that the store is silent", in(standby, StoreSilent))
-	if _, detail := standby.LeadState(); detail == nil {
-		t.Error("it does not say why")
-	}
-	s.start(t)
-	eventually(t, "one leads", func() bool { return in(leader, Leads)() || in(standby, Leads)() })
-	eventually(t, "the other follows", func() bool { return in(leader, Follows)() || in(leader, LeadEnded)() || in(standby, Follows)() })
-}
-
-func TestLeadStates(t *testing.T) {
-	past := time.Now().Add(-time.Second)
-	for name, tt := range map[string]struct {
-		befalls func(*Registry)
-		want    LeadState
-		detail  error
-	}{
-		"the leader":                  {func(*Registry) {}, Leads, nil},
-		"whose lease has run out":     {func(r *Registry) { r.leaseEnd.Store(&past) }, StoreSilent, errLeaseUnsure},
-		"whom the store fenced":       {func(r *Registry) { r.judge(ErrFenced) }, LeadEnded, ErrLeadershipLost},
-		"whose store does not answer": {func(r *Registry) { r.judge(context.DeadlineExceeded) }, StoreSilent, context.DeadlineExceeded},
-		"whose lead was ended":        {(*Registry).EndLead, LeadEnded, ErrLeadershipLost},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := lead(t, Options{Dir: t.TempDir()})
-			tt.befalls(r)
-			if got, detail := r.LeadState(); got != tt.want || !errors.Is(detail, tt.detail) {
-				t.Errorf("got %s, %v; want %s, %v", got, detail, tt.want, tt.detail)
+			merge(&l, c.memory)
+			if diff := cmp.Diff(c.want, l.Contents); diff != "" || l.Ahead != c.ahead || len(l.Damage) > 0 {
+				t.Errorf("ahead %v, damage %v, (-want +got):\n%s", l.Ahead, l.Damage, diff)
 			}
 		})
 	}
@@ -515,22 +427,22 @@ func TestLeadStates(t *testing.T) {
 func TestDurabilityOfRedis(t *testing.T) {
 	for name, c := range map[string]struct {
 		args []string
-		want Durability
+		want store.Durability
 	}{
-		"no append-only file":        {nil, DurableNo},
-		"written when it suits":      {[]string{"--appendonly", "yes", "--appendfsync", "no"}, DurableNo},
-		"written each second":        {aof, DurableEverySecond},
-		"written before it answers":  {[]string{"--appendonly", "yes", "--appendfsync", "always"}, DurableAlways},
-		"it keeps its configuration": {[]string{"--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""}, DurableNo},
+		"no append-only file":        {nil, store.DurableNo},
+		"written when it suits":      {[]string{"--appendonly", "yes", "--appendfsync", "no"}, store.DurableNo},
+		"written each second":        {redistest.Durable, store.DurableEverySecond},
+		"written before it answers":  {[]string{"--appendonly", "yes", "--appendfsync", "always"}, store.DurableAlways},
+		"it keeps its configuration": {[]string{"--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""}, store.DurableNo},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := lead(t, Options{RedisURL: newRedisServer(t, c.args...).url()})
-			if got := r.Durability(); got != c.want || r.Durable() != (c.want == DurableAlways) {
+			r := lead(t, Options{RedisURL: redistest.New(t, c.args...).URL()})
+			if got := r.Durability(); got != c.want || r.Durable() != (c.want == store.DurableAlways) {
 				t.Errorf("durable: %v (%v), want %v", got, r.Durable(), c.want)
 			}
 		})
 	}
-	if r := lead(t, Options{Dir: t.TempDir()}); r.Durability() != DurableAlways {
+	if r := lead(t, Options{Dir: t.TempDir()}); r.Durability() != store.DurableAlways {
 		t.Errorf("a file is durable: %v", r.Durability())
 	}
 }
@@ -547,7 +459,7 @@ func TestOnlyRecordsHaveVersions(t *testing.T) {
 	c, _ := mustLoad(t, r.store)
 	for b, values := range c {
 		for name, raw := range values {
-			if v, _ := splitVersion(raw); v.IsZero() == versioned[b] {
+			if v, _ := splitVersion(raw); v.IsZero() == b.IsRecord() {
 				t.Errorf("%s %s has version %s", b, name, v)
 			}
 		}

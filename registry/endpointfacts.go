@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // maxEndpointFacts is how many devices on bmc networks are known at most: a device
@@ -33,7 +35,7 @@ func newTenancy(m *memory) *tenancy {
 }
 
 // observeLeases returns what leases change in the endpoint facts.
-func (d *draft) observeLeases(leases []model.Lease, now time.Time) (batch, error) {
+func (d *draft) observeLeases(leases []model.Lease, now time.Time) (store.Batch, error) {
 	var telling []*model.Lease
 	isFirst := d.tenancy == nil // or a lease before may have changed what memory knows
 	for i := range leases {
@@ -49,7 +51,7 @@ func (d *draft) observeLeases(leases []model.Lease, now time.Time) (batch, error
 }
 
 // observe returns what leases that tell something change in the endpoint facts.
-func (d *draft) observe(telling []*model.Lease, now time.Time) (batch, error) {
+func (d *draft) observe(telling []*model.Lease, now time.Time) (store.Batch, error) {
 	if d.tenancy == nil {
 		d.tenancy = newTenancy(d.memory)
 	}
@@ -60,9 +62,9 @@ func (d *draft) observe(telling []*model.Lease, now time.Time) (batch, error) {
 	var e encoder
 	for _, mac := range slices.Sorted(maps.Keys(changed)) {
 		if f := d.tenancy.facts[mac]; f != nil {
-			e.set(bucketEndpointFacts, mac, f)
+			e.set(store.BucketEndpointFacts, mac, f)
 		} else {
-			e.drop(mac, bucketEndpointFacts)
+			e.drop(mac, store.BucketEndpointFacts)
 		}
 	}
 	return e.batch, e.err
@@ -82,7 +84,7 @@ func (r *Registry) healEndpointFacts(ctx context.Context) error {
 		return err
 	}
 	r.log.Info("what is known of devices is brought up to their leases", "leases", len(missed))
-	return r.write(ctx, func(d *draft) (batch, error) { return d.observe(missed, now) })
+	return r.write(ctx, func(d *draft) (store.Batch, error) { return d.observe(missed, now) })
 }
 
 // missedLeases returns the leases that say something newer than the facts, oldest
@@ -99,13 +101,13 @@ func (r *Registry) missedLeases(ctx context.Context, now time.Time) ([]*model.Le
 		return nil, err
 	}
 	err = r.eachLease(ctx, func(l *model.Lease) {
-		if at, asked := newest[l.Address]; asked && told(l, now) && lastSeen(l).After(at) {
-			newest[l.Address] = lastSeen(l)
+		if at, asked := newest[l.Address]; asked && told(l, now) && lease.LastSeen(l).After(at) {
+			newest[l.Address] = lease.LastSeen(l)
 		}
 	})
-	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lastSeen(l).Before(newest[l.Address]) })
+	missed = slices.DeleteFunc(missed, func(l *model.Lease) bool { return lease.LastSeen(l).Before(newest[l.Address]) })
 	slices.SortFunc(missed, func(a, b *model.Lease) int {
-		return cmp.Or(lastSeen(a).Compare(lastSeen(b)), compareLeases(*a, *b))
+		return cmp.Or(lease.LastSeen(a).Compare(lease.LastSeen(b)), lease.Compare(*a, *b))
 	})
 	return missed, err
 }
@@ -118,8 +120,8 @@ func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) erro
 	defer r.endTurn()
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	err := r.store.leases(ctx, func(name, value []byte) {
-		if l, err := decodeLease(name, value); err == nil {
+	err := r.store.EachLease(ctx, func(name, value []byte) {
+		if l, err := lease.Decode(name, value); err == nil {
 			visit(&l)
 		}
 	})
@@ -132,7 +134,7 @@ func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) erro
 // told reports whether a lease said, when it was last asked for, that a device has an
 // address. It may have ended since.
 func told(l *model.Lease, now time.Time) bool {
-	return tells(l, lastSeen(l)) && !lastSeen(l).After(now)
+	return tells(l, lease.LastSeen(l)) && !lease.LastSeen(l).After(now)
 }
 
 // misses reports whether a lease said something that would have changed what is known
@@ -142,8 +144,8 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 		return false
 	}
 	newer := func(mac string) bool {
-		f, known := m.meaning(key{bucketEndpointFacts, mac}).(*model.EndpointFacts)
-		return !known || lastSeen(l).After(f.Since)
+		f, known := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: mac}).(*model.EndpointFacts)
+		return !known || lease.LastSeen(l).After(f.Since)
 	}
 	if former := m.holder(l.Address.String()); former != "" && former != l.MAC {
 		return newer(former) && newer(l.MAC)
@@ -151,7 +153,7 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 	if l.Role != model.RoleBMC || !newer(l.MAC) {
 		return false
 	}
-	old, _ := m.meaning(key{bucketEndpointFacts, l.MAC}).(*model.EndpointFacts)
+	old, _ := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: l.MAC}).(*model.EndpointFacts)
 	_, isNew := nextFacts(old, l, now)
 	return isNew
 }
@@ -214,7 +216,7 @@ func nextFacts(old *model.EndpointFacts, l *model.Lease, now time.Time) (*model.
 	case old.IP == next.IP: // its network got another name
 		next.Since = old.Since
 	case next.Since.Before(old.Since): // it came back to an address that was still its own
-		next.Since = lastSeen(l).UTC()
+		next.Since = lease.LastSeen(l).UTC()
 	}
 	return next, true
 }
@@ -223,15 +225,7 @@ func nextFacts(old *model.EndpointFacts, l *model.Lease, now time.Time) (*model.
 // them are saved again. What is from the future was written by a wrong clock, and
 // holds nothing up.
 func isOlder(l *model.Lease, known *model.EndpointFacts, now time.Time) bool {
-	return lastSeen(l).Before(known.Since) && !known.Since.After(now)
-}
-
-// lastSeen is when a lease was last asked for.
-func lastSeen(l *model.Lease) time.Time {
-	if l.Renewed.After(l.Since) {
-		return l.Renewed
-	}
-	return l.Since
+	return lease.LastSeen(l).Before(known.Since) && !known.Since.After(now)
 }
 
 func isIPv4(ip string) bool {
@@ -258,7 +252,7 @@ func (t *tenancy) fact(mac string) *model.EndpointFacts {
 	if f, edited := t.facts[mac]; edited {
 		return f
 	}
-	f, _ := t.memory.meaning(key{bucketEndpointFacts, mac}).(*model.EndpointFacts)
+	f, _ := t.memory.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: mac}).(*model.EndpointFacts)
 	return f
 }
 
@@ -288,7 +282,7 @@ func (t *tenancy) set(mac string, f *model.EndpointFacts) {
 }
 
 // putEndpointFacts keeps the indexes of endpoint facts beside the column's map.
-func putEndpointFacts(m *memory, b bucket, mac string, v any) {
+func putEndpointFacts(m *memory, b store.Bucket, mac string, v any) {
 	if old := m.state.EndpointFacts[mac]; old != nil {
 		delete(m.roaming, mac)
 		if m.byIP[old.IP] == mac {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // given is a lease of a device, as it is at now.
@@ -153,7 +154,7 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 func TestRenewalsAreNoNews(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		saveLeases(t, r, lease(1), leaseWith(2, func(l *model.Lease) { l.Role = model.RoleHost }))
+		saveLeases(t, r, leaseOf(1), leaseWith(2, func(l *model.Lease) { l.Role = model.RoleHost }))
 		<-r.Changed()
 		before := r.Observed()
 		for n := range 3 {
@@ -188,7 +189,7 @@ func TestLeasesOfOneCommitSeeEachOther(t *testing.T) {
 			return len(r.queue.waiting) == i+1
 		})
 	}
-	counted := &countingStore{store: r.store}
+	counted := &countingStore{Store: r.store}
 	r.store = counted
 	<-r.turn
 	for range 3 {
@@ -208,13 +209,13 @@ func TestLeasesOfOneCommitSeeEachOther(t *testing.T) {
 
 // countingStore counts commits.
 type countingStore struct {
-	store
+	store.Store
 	commits int
 }
 
-func (s *countingStore) commit(ctx context.Context, b batch) error {
+func (s *countingStore) Commit(ctx context.Context, b store.Batch) error {
 	s.commits++
-	return s.store.commit(ctx, b)
+	return s.Store.Commit(ctx, b)
 }
 
 // No two devices have one address, whatever is leased to whom; and what is stored
@@ -266,15 +267,15 @@ func TestThereIsAnEndToDevices(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	var leases []model.Lease
 	for i := range maxEndpointFacts {
-		leases = append(leases, lease(i))
+		leases = append(leases, leaseOf(i))
 	}
 	saveLeases(t, r, leases...)
-	saveLeases(t, r, lease(maxEndpointFacts))
+	saveLeases(t, r, leaseOf(maxEndpointFacts))
 	if got := r.Observed().EndpointFacts; len(got) != maxEndpointFacts || got[macOf(maxEndpointFacts)] != nil {
 		t.Errorf("%d devices", len(got))
 	}
 	taken := leaseWith(7, func(l *model.Lease) { l.MAC = macOf(8) })
-	saveLeases(t, r, taken, lease(maxEndpointFacts+1))
+	saveLeases(t, r, taken, leaseOf(maxEndpointFacts+1))
 	got := r.Observed().EndpointFacts
 	if len(got) != maxEndpointFacts || got[macOf(7)] != nil || got[macOf(maxEndpointFacts+1)] == nil || got[macOf(8)].IP != addressOf(7).String() {
 		t.Errorf("%d devices", len(got))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ingot/model/fault"
+	"ingot/registry/store"
 )
 
 // forever is when the lease of a store ends that only one process can open.
@@ -85,22 +86,22 @@ func (r *Registry) takeOver(ctx context.Context, fence uint64) (uint64, error) {
 		return 0, err
 	}
 	if err := r.checkSealKey(); err != nil {
-		r.store.release()
+		r.store.Release()
 		return 0, err
 	}
 	highest, seq := newest(&r.memory.observed().Records)
-	r.store.raise(seq)
+	r.store.Raise(seq)
 	switch {
-	case l.fresh && r.memory.empty():
+	case l.Fresh && r.memory.empty():
 		err = r.fill(ctx)
-	case l.fresh || l.ahead:
-		err = r.rewrite(ctx, errLost)
-	case l.uncounted && r.Damage() == nil:
+	case l.Fresh || l.Ahead:
+		err = r.rewrite(ctx, store.ErrLost)
+	case l.Uncounted && r.Damage() == nil:
 		err = r.fill(ctx)
 	}
 	if err == nil && highest.Fence >= fence {
 		fault.Point(fault.BeforeCommit)
-		fence, err = r.store.raiseFence(ctx, highest.Fence)
+		fence, err = r.store.RaiseFence(ctx, highest.Fence)
 		fault.Point(fault.AfterCommit)
 	}
 	if err != nil {
@@ -114,51 +115,51 @@ func (r *Registry) acquire(ctx context.Context) (uint64, string, error) {
 	defer cancel()
 	fault.Point(fault.BeforeCommit)
 	defer fault.Point(fault.AfterCommit)
-	return r.store.acquire(ctx)
+	return r.store.Acquire(ctx)
 }
 
 // reload reads everything from the store. What is in memory and newer is kept: of a
 // fresh store that is all. Whoever followed a leader may know more than a store that
 // was rolled back with it.
-func (r *Registry) reload(ctx context.Context) (loaded, error) {
+func (r *Registry) reload(ctx context.Context) (store.Loaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
-	l, err := r.store.load(ctx)
+	l, err := r.store.Load(ctx)
 	if err != nil {
 		return l, err
 	}
 	r.unread = nil
-	if l.fresh {
-		r.setDamage(l.damage)
+	if l.Fresh {
+		r.setDamage(l.Damage)
 		return l, nil
 	}
-	held := newContents()
+	held := store.NewContents()
 	if !r.memory.empty() {
 		if held, err = r.memory.all(); err != nil {
 			return l, err
 		}
-		l.merge(held)
+		merge(&l, held)
 	}
-	bad := r.memory.reset(l.contents)
+	bad := r.memory.reset(l.Contents)
 	r.logCorrupt(bad)
 	r.replaceUnreadable(&l, held, bad)
-	r.setDamage(l.damage)
+	r.setDamage(l.Damage)
 	r.wake()
 	return l, nil
 }
 
 // replaceUnreadable puts what memory held in the place of values that cannot be read,
 // and notes the records of which it held nothing.
-func (r *Registry) replaceUnreadable(l *loaded, held contents, bad []corrupt) {
+func (r *Registry) replaceUnreadable(l *store.Loaded, held store.Contents, bad []corrupt) {
 	for _, c := range bad {
-		if mine := held[c.bucket][c.name]; mine != nil {
-			l.ahead = true
-			r.logCorrupt(r.memory.apply(batch{{c.key, mine}}))
+		if mine := held[c.Bucket][c.Name]; mine != nil {
+			l.Ahead = true
+			r.logCorrupt(r.memory.apply(store.Batch{{Key: c.Key, Value: mine}}))
 			continue
 		}
-		if versioned[c.bucket] {
-			l.damage = append(l.damage, Damage{string(c.bucket), c.name, c.err})
-			r.unread = append(r.unread, change{c.key, l.contents[c.bucket][c.name]})
+		if c.Bucket.IsRecord() {
+			l.Damage = append(l.Damage, store.Damage{Bucket: string(c.Bucket), Name: c.Name, Err: c.err})
+			r.unread = append(r.unread, store.Change{Key: c.Key, Value: l.Contents[c.Bucket][c.Name]})
 		}
 	}
 }
@@ -179,15 +180,15 @@ func (r *Registry) fill(ctx context.Context) error {
 		return err
 	}
 	for _, ch := range r.unread {
-		if all[ch.bucket][ch.name] == nil {
-			all.set(ch)
+		if all[ch.Bucket][ch.Name] == nil {
+			all.Set(ch)
 		}
 	}
 	fault.Point(fault.BeforeCommit)
-	err = r.store.replace(ctx, all)
+	err = r.store.Replace(ctx, all)
 	fault.Point(fault.AfterCommit)
 	r.countFaults()
-	r.durability.Store(int32(r.store.durability()))
+	r.durability.Store(int32(r.store.Durability()))
 	return err
 }
 
@@ -201,7 +202,7 @@ func (r *Registry) repair(ctx context.Context) error {
 	}
 	defer r.endTurn()
 	if r.Fence() == 0 {
-		return ErrFenced
+		return store.ErrFenced
 	}
 	unread := r.unread
 	r.unread = nil
@@ -238,7 +239,7 @@ func (r *Registry) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := r.keep(ctx); errors.Is(err, ErrFenced) {
+		if err := r.keep(ctx); errors.Is(err, store.ErrFenced) {
 			return ErrLeadershipLost
 		}
 		select {
@@ -256,14 +257,14 @@ func (r *Registry) keep(ctx context.Context) error {
 	}
 	defer r.endTurn()
 	if r.Fence() == 0 {
-		return ErrFenced
+		return store.ErrFenced
 	}
 	asked := time.Now()
 	err := r.renew(ctx)
 	switch {
-	case errors.Is(err, errHoles) && r.Damage() != nil:
+	case errors.Is(err, store.ErrHoles) && r.Damage() != nil:
 		err = nil // until Restore has filled them, they show what is missing
-	case errors.Is(err, errLost):
+	case errors.Is(err, store.ErrLost):
 		err = r.rewrite(ctx, err)
 	}
 	if err == nil && len(r.unsure) > 0 {
@@ -284,7 +285,7 @@ func (r *Registry) keep(ctx context.Context) error {
 func (r *Registry) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
-	return r.store.renew(ctx)
+	return r.store.Renew(ctx)
 }
 
 // followFor follows the leader for about d. Failures to do so are of no harm:
@@ -304,10 +305,10 @@ func (r *Registry) followOnce(ctx context.Context) error {
 	r.following.Lock()
 	defer r.following.Unlock()
 	if r.Fence() != 0 {
-		pause(ctx, followWait)
+		pause(ctx, store.FollowWait)
 		return nil
 	}
-	b, stale, err := r.store.follow(ctx)
+	b, stale, err := r.store.Follow(ctx)
 	if err != nil {
 		return err
 	}
@@ -354,7 +355,7 @@ func (r *Registry) judge(err error) {
 			r.log.Info("the store answers again")
 		}
 		return
-	case errors.Is(err, ErrFenced):
+	case errors.Is(err, store.ErrFenced):
 		if r.Fence() != 0 {
 			r.log.Error("leadership lost: another ingot leads", "fence", r.Fence())
 		}
@@ -369,16 +370,14 @@ func (r *Registry) judge(err error) {
 
 // countFaults counts what the store found to be wrong with its leases, and told of.
 func (r *Registry) countFaults() {
-	if s, ok := r.store.(interface{ takeFaults() int }); ok {
-		r.metrics.corrupt.Add(float64(s.takeFaults()))
-	}
+	r.metrics.corrupt.Add(float64(r.store.TakeFaults()))
 }
 
 // logCorrupt tells of values that could not be read.
 func (r *Registry) logCorrupt(bad []corrupt) {
 	for _, c := range bad {
 		r.metrics.corrupt.Inc()
-		r.log.Error("stored value cannot be read and is ignored", "bucket", string(c.bucket), "name", c.name, "err", c.err)
+		r.log.Error("stored value cannot be read and is ignored", "bucket", string(c.Bucket), "name", c.Name, "err", c.err)
 	}
 }
 

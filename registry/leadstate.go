@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ingot/model/fault"
+	"ingot/registry/store"
 )
 
 // LeadState is who leads, as far as this process can tell.
@@ -34,7 +35,7 @@ func (r *Registry) LeadState() (LeadState, error) {
 	switch {
 	case r.ended.Load():
 		return LeadEnded, ErrLeadershipLost
-	case health != nil && !errors.Is(health, ErrFenced):
+	case health != nil && !errors.Is(health, store.ErrFenced):
 		return StoreSilent, health
 	case r.Leading():
 		return Leads, nil
@@ -78,7 +79,7 @@ func (r *Registry) RaiseFence(ctx context.Context, above uint64) error {
 	defer r.endTurn()
 	switch fence := r.Fence(); {
 	case fence == 0:
-		return ErrFenced
+		return store.ErrFenced
 	case fence > above:
 		return nil
 	}
@@ -95,10 +96,10 @@ func (r *Registry) raiseFence(ctx context.Context, above uint64) error {
 	defer cancel()
 	asked := time.Now()
 	fault.Point(fault.BeforeCommit)
-	fence, err := r.store.raiseFence(ctx, above)
-	if errors.Is(err, errLost) {
+	fence, err := r.store.RaiseFence(ctx, above)
+	if errors.Is(err, store.ErrLost) {
 		if err = r.rewrite(ctx, err); err == nil {
-			fence, err = r.store.raiseFence(ctx, above)
+			fence, err = r.store.RaiseFence(ctx, above)
 		}
 	}
 	if err != nil {

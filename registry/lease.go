@@ -1,22 +1,17 @@
 package registry
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	"ingot/model"
+	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
-const (
-	// MaxLeases is how many DHCP leases are kept at most.
-	MaxLeases = 1_000_000
-	// leaseGroup is how many leases one commit has at most: Redis does nothing else
-	// meanwhile.
-	leaseGroup = 4096
-)
+// MaxLeases is how many DHCP leases are kept at most.
+const MaxLeases = 1_000_000
 
 // ErrLeasesFull is returned by SaveLeases when there would be more than MaxLeases.
 var ErrLeasesFull = fmt.Errorf("there are %d leases, as many as are kept", MaxLeases)
@@ -33,8 +28,8 @@ func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
 	defer cancel()
 	var leases []model.Lease
 	var bad leaseFaults
-	err := r.store.leases(ctx, func(name, value []byte) {
-		l, err := decodeLease(name, value)
+	err := r.store.EachLease(ctx, func(name, value []byte) {
+		l, err := lease.Decode(name, value)
 		switch {
 		case err != nil:
 			bad.add(err)
@@ -50,13 +45,8 @@ func (r *Registry) Leases(ctx context.Context) ([]model.Lease, error) {
 	}
 	r.leaseBound = len(leases) + bad.count
 	r.logLeaseFaults(bad)
-	slices.SortFunc(leases, compareLeases)
-	return slices.CompactFunc(leases, func(a, b model.Lease) bool { return compareLeases(a, b) == 0 }), nil
-}
-
-// compareLeases orders by what names a lease.
-func compareLeases(a, b model.Lease) int {
-	return cmp.Or(cmp.Compare(a.Network, b.Network), a.Address.Compare(b.Address), cmp.Compare(a.Bits, b.Bits))
+	slices.SortFunc(leases, lease.Compare)
+	return slices.CompactFunc(leases, func(a, b model.Lease) bool { return lease.Compare(a, b) == 0 }), nil
 }
 
 // leaseFaults are the leases that cannot be used: how many, and what is wrong with
@@ -89,7 +79,7 @@ func (r *Registry) logLeaseFaults(bad leaseFaults) {
 // for a lease that cannot be kept. After other errors it may have been: what DHCP
 // believes then is to be saved again.
 func (r *Registry) SaveLeases(ctx context.Context, leases []model.Lease) error {
-	b := make(batch, len(leases))
+	b := make(store.Batch, len(leases))
 	for i := range leases {
 		ch, err := leaseChange(&leases[i])
 		if err != nil {
@@ -97,8 +87,8 @@ func (r *Registry) SaveLeases(ctx context.Context, leases []model.Lease) error {
 		}
 		b[i] = ch
 	}
-	for from := 0; from < len(b); from += leaseGroup {
-		to := min(from+leaseGroup, len(b))
+	for from := 0; from < len(b); from += store.LeaseGroup {
+		to := min(from+store.LeaseGroup, len(b))
 		if err := r.join(ctx, r.saveLeases(ctx, leases[from:to], b[from:to:to])); err != nil {
 			return fmt.Errorf("save leases: %w", err)
 		}
@@ -107,9 +97,9 @@ func (r *Registry) SaveLeases(ctx context.Context, leases []model.Lease) error {
 }
 
 // saveLeases is the edit of SaveLeases; b is how leases are stored.
-func (r *Registry) saveLeases(ctx context.Context, leases []model.Lease, b batch) edit {
+func (r *Registry) saveLeases(ctx context.Context, leases []model.Lease, b store.Batch) edit {
 	now := r.options.Clock()
-	return func(d *draft) (batch, error) {
+	return func(d *draft) (store.Batch, error) {
 		if err := r.checkRoom(ctx, b); err != nil {
 			return nil, err
 		}
@@ -121,14 +111,14 @@ func (r *Registry) saveLeases(ctx context.Context, leases []model.Lease, b batch
 // checkRoom refuses new leases where there are too many. It is called by turn.
 // The store is asked only when there might be: otherwise it is enough to know that
 // there cannot be more leases than were saved since it was asked.
-func (r *Registry) checkRoom(ctx context.Context, b batch) error {
+func (r *Registry) checkRoom(ctx context.Context, b store.Batch) error {
 	if r.leaseBound+len(b) <= MaxLeases {
 		r.leaseBound += len(b)
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	total, fresh, err := r.store.countLeases(ctx, b)
+	total, fresh, err := r.store.CountLeases(ctx, b)
 	switch {
 	case err != nil:
 		return err
@@ -150,43 +140,10 @@ func (r *Registry) checkRoom(ctx context.Context, b batch) error {
 func (r *Registry) LeaseEpoch() uint64 { return r.leaseEpoch.Load() }
 
 // leaseChange is how a lease is saved.
-func leaseChange(l *model.Lease) (change, error) {
-	name, err := leaseName(l)
+func leaseChange(l *model.Lease) (store.Change, error) {
+	name, value, err := lease.Encode(l)
 	if err != nil {
-		return change{}, err
+		return store.Change{}, err
 	}
-	k := key{bucketLease, name}
-	if l.Expires.IsZero() {
-		return change{key: k}, nil
-	}
-	value, err := encodeLease(l)
-	if err != nil {
-		return change{}, fmt.Errorf("lease of %s on network %s: %w", l.Address, l.Network, err)
-	}
-	if size := len(name) + len(value); size > maxLeaseSize {
-		return change{}, fmt.Errorf("lease of %s: it has %d bytes, allowed are %d", l.Address, size, maxLeaseSize)
-	}
-	return change{k, value}, nil
+	return store.Change{Key: store.Key{Bucket: store.BucketLease, Name: name}, Value: value}, nil
 }
-
-// withoutLeases returns the changes of b but those of leases, which memory has no
-// copy of, and how many leases there are.
-func (b batch) withoutLeases() (rest batch, leases int) {
-	for _, ch := range b {
-		if isLease(ch) {
-			leases++
-		}
-	}
-	switch leases {
-	case 0:
-		return b, 0
-	case len(b):
-		return nil, leases
-	}
-	return slices.DeleteFunc(slices.Clone(b), isLease), leases
-}
-
-func isLease(ch change) bool { return ch.bucket == bucketLease }
-
-// errNoLease is what is wrong with a lease whose bytes are not as they should be.
-var errNoLease = errors.New("stored lease: not as encoded by any ingot known to this one")

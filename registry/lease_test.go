@@ -1,15 +1,10 @@
 package registry
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,10 +15,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/registry/internal/redistest"
+	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
-// lease is a BMC's lease of the i-th address of a pool.
-func lease(i int) model.Lease {
+// leaseOf is a BMC's lease of the i-th address of a pool.
+func leaseOf(i int) model.Lease {
 	return model.Lease{
 		Network: "oob", Role: model.RoleBMC, MAC: macOf(i), Address: addressOf(i), ClientID: "01" + strings.ReplaceAll(macOf(i), ":", ""),
 		Since: now, Renewed: now, Expires: now.Add(time.Hour),
@@ -32,13 +30,13 @@ func lease(i int) model.Lease {
 
 // leaseWith returns a lease with changes made.
 func leaseWith(i int, edit func(*model.Lease)) model.Lease {
-	l := lease(i)
+	l := leaseOf(i)
 	edit(&l)
 	return l
 }
 
 func macOf(i int) string {
-	return macAddress{0x02, 0, 0, byte(i >> 16), byte(i >> 8), byte(i)}.String()
+	return lease.MAC{0x02, 0, 0, byte(i >> 16), byte(i >> 8), byte(i)}.String()
 }
 
 func addressOf(i int) netip.Addr {
@@ -67,7 +65,7 @@ func wantLeases(t *testing.T, r *Registry, want ...model.Lease) {
 func variety() []model.Lease {
 	return []model.Lease{
 		leaseWith(7, func(l *model.Lease) { l.Network, l.Role = "host", model.RoleHost }),
-		lease(1),
+		leaseOf(1),
 		leaseWith(2, func(l *model.Lease) { l.MAC, l.Declined = "", true }),
 		leaseWith(3, func(l *model.Lease) { l.Expires = now.Add(-time.Hour) }),
 		leaseWith(40, func(l *model.Lease) { l.Unproven = true }),
@@ -108,14 +106,14 @@ func TestTheLastOfTwoLeasesOfAnAddressCounts(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		other := leaseWith(1, func(l *model.Lease) { l.MAC = macOf(2) })
-		saveLeases(t, r, lease(1), other)
+		saveLeases(t, r, leaseOf(1), other)
 		wantLeases(t, r, other)
 		forget := other
 		forget.Expires = time.Time{}
-		saveLeases(t, r, lease(1), forget)
+		saveLeases(t, r, leaseOf(1), forget)
 		wantLeases(t, r)
-		saveLeases(t, r, forget, lease(1))
-		wantLeases(t, r, lease(1))
+		saveLeases(t, r, forget, leaseOf(1))
+		wantLeases(t, r, leaseOf(1))
 	})
 }
 
@@ -123,7 +121,7 @@ func TestMoreLeasesThanOneCommitHoldsAreSaved(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		var want []model.Lease
-		for i := range 2*leaseGroup + 1 {
+		for i := range 2*store.LeaseGroup + 1 {
 			want = append(want, leaseWith(i, func(l *model.Lease) { l.Role = model.RoleHost }))
 		}
 		saveLeases(t, r, want...)
@@ -135,37 +133,37 @@ func TestMoreLeasesThanOneCommitHoldsAreSaved(t *testing.T) {
 }
 
 func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
-	s := newRedisServer(t)
-	o := Options{RedisURL: s.url()}
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
 	first := lead(t, o)
-	saveLeases(t, first, lease(1))
+	saveLeases(t, first, leaseOf(1))
 	standby := open(t, o)
-	if err := standby.SaveLeases(t.Context(), []model.Lease{lease(2)}); !errors.Is(err, ErrFenced) {
+	if err := standby.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a standby saved: %v", err)
 	}
-	s.client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
+	s.Client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
 	if err := standby.Lead(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	saveLeases(t, standby, lease(3))
-	if err := first.SaveLeases(t.Context(), []model.Lease{leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })}); !errors.Is(err, ErrFenced) {
+	saveLeases(t, standby, leaseOf(3))
+	if err := first.SaveLeases(t.Context(), []model.Lease{leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the fenced one saved: %v", err)
 	}
-	wantLeases(t, standby, lease(1), lease(3))
+	wantLeases(t, standby, leaseOf(1), leaseOf(3))
 }
 
 // A standby sees what DHCP knows of devices, but takes no part in leases.
 func TestStandbyIsNotWokenByRenewals(t *testing.T) {
-	s := newRedisServer(t)
-	o := Options{RedisURL: s.url()}
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
 	leader, standby := lead(t, o), open(t, o)
 	run(t, standby)
-	saveLeases(t, leader, lease(1))
+	saveLeases(t, leader, leaseOf(1))
 	eventually(t, "the standby has the facts", func() bool { return cmp.Equal(leader.Observed(), standby.Observed()) })
 	<-standby.Changed()
 	before := standby.Observed()
 	saveLeases(t, leader, leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) }))
-	newest := s.client(t).XRevRangeN(t.Context(), "{ingot}:feed", "+", "-", 1).Val()
+	newest := s.Client(t).XRevRangeN(t.Context(), "{ingot}:feed", "+", "-", 1).Val()
 	if len(newest) != 1 || newest[0].Values["changed"] != "[]" {
 		t.Errorf("the feed tells of renewals: %v", newest)
 	}
@@ -181,7 +179,7 @@ func TestLostLeasesAreAskedFor(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		run(t, r)
-		saveLeases(t, r, lease(1), lease(2))
+		saveLeases(t, r, leaseOf(1), leaseOf(2))
 		saved := r.LeaseEpoch()
 		save(t, r, everything())
 		if r.LeaseEpoch() != saved {
@@ -190,8 +188,8 @@ func TestLostLeasesAreAskedFor(t *testing.T) {
 		b.lose(t)
 		eventually(t, "leases are asked for", func() bool { return r.LeaseEpoch() != saved })
 		saved = r.LeaseEpoch()
-		saveLeases(t, r, lease(1), lease(2))
-		wantLeases(t, r, lease(1), lease(2))
+		saveLeases(t, r, leaseOf(1), leaseOf(2))
+		wantLeases(t, r, leaseOf(1), leaseOf(2))
 		if r.LeaseEpoch() != saved {
 			t.Error("leases are asked for again")
 		}
@@ -205,12 +203,12 @@ func TestLostLeasesAreAskedFor(t *testing.T) {
 func TestLeaseSavedToALostStore(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		saveLeases(t, r, lease(1))
+		saveLeases(t, r, leaseOf(1))
 		save(t, r, everything())
 		saved := r.LeaseEpoch()
 		b.lose(t)
-		saveLeases(t, r, lease(2))
-		wantLeases(t, r, lease(2))
+		saveLeases(t, r, leaseOf(2))
+		wantLeases(t, r, leaseOf(2))
 		if r.LeaseEpoch() == saved {
 			t.Error("the lost lease is not asked for")
 		}
@@ -222,16 +220,16 @@ func TestLeaseSavedToALostStore(t *testing.T) {
 
 // A Redis that lags behind after a fail-over keeps the leases that it has (X04).
 func TestRolledBackStoreKeepsItsLeases(t *testing.T) {
-	s := newRedisServer(t)
-	r := lead(t, Options{RedisURL: s.url()})
+	s := redistest.New(t)
+	r := lead(t, Options{RedisURL: s.URL()})
 	save(t, r, everything())
-	saveLeases(t, r, lease(1))
-	saveLeases(t, r, lease(2))
-	s.client(t).Decr(t.Context(), "{ingot}:revision")
-	s.client(t).HDel(t.Context(), "{ingot}:data:lease", mustName(t, lease(2)))
+	saveLeases(t, r, leaseOf(1))
+	saveLeases(t, r, leaseOf(2))
+	s.Client(t).Decr(t.Context(), "{ingot}:revision")
+	s.Client(t).HDel(t.Context(), "{ingot}:data:lease", mustName(t, leaseOf(2)))
 	saved := r.LeaseEpoch()
-	saveLeases(t, r, lease(3))
-	wantLeases(t, r, lease(1), lease(3))
+	saveLeases(t, r, leaseOf(3))
+	wantLeases(t, r, leaseOf(1), leaseOf(3))
 	if r.LeaseEpoch() == saved {
 		t.Error("the lost lease is not asked for")
 	}
@@ -239,7 +237,7 @@ func TestRolledBackStoreKeepsItsLeases(t *testing.T) {
 
 func mustName(t testing.TB, l model.Lease) string {
 	t.Helper()
-	name, err := leaseName(&l)
+	name, _, err := lease.Encode(&l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,14 +247,14 @@ func mustName(t testing.TB, l model.Lease) string {
 // Redis away: a save fails soon, DHCP saves again what it believes, and the facts
 // are those of memory meanwhile.
 func TestLeasesWhenRedisGoesAway(t *testing.T) {
-	s := newRedisServer(t, "--appendonly", "yes", "--appendfsync", "always") // it is killed right after a save
-	r := lead(t, Options{RedisURL: s.url(), LeaseTTL: 200 * time.Millisecond})
-	saveLeases(t, r, lease(1))
+	s := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always") // it is killed right after a save
+	r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond})
+	saveLeases(t, r, leaseOf(1))
 	run(t, r)
 	before := r.Observed()
-	s.stop()
+	s.Stop()
 	renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
-	if err := r.SaveLeases(t.Context(), []model.Lease{renewed, lease(2)}); err == nil {
+	if err := r.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(2)}); err == nil {
 		t.Error("saved without a store")
 	}
 	if r.Observed() != before {
@@ -264,15 +262,15 @@ func TestLeasesWhenRedisGoesAway(t *testing.T) {
 	}
 	// As if the commit had been made and only its answer was lost.
 	r.turn <- struct{}{}
-	s.start(t)
-	s.client(t).HSet(t.Context(), "{ingot}:data:endpointfacts", macOf(2), `{"macAddress":"`+macOf(2)+`"}`)
+	s.Start(t)
+	s.Client(t).HSet(t.Context(), "{ingot}:data:endpointfacts", macOf(2), `{"macAddress":"`+macOf(2)+`"}`)
 	<-r.turn
 	eventually(t, "amended", func() bool {
-		return !s.client(t).HExists(t.Context(), "{ingot}:data:endpointfacts", macOf(2)).Val()
+		return !s.Client(t).HExists(t.Context(), "{ingot}:data:endpointfacts", macOf(2)).Val()
 	})
 	eventually(t, "healthy", func() bool { return r.Healthy() == nil })
-	saveLeases(t, r, lease(2))
-	wantLeases(t, r, lease(1), lease(2))
+	saveLeases(t, r, leaseOf(2))
+	wantLeases(t, r, leaseOf(1), leaseOf(2))
 	if r.Observed().EndpointFacts[macOf(2)] == nil {
 		t.Error("no facts of what was saved in the end")
 	}
@@ -281,21 +279,21 @@ func TestLeasesWhenRedisGoesAway(t *testing.T) {
 func TestUnusableLeasesAreLeftOut(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		saveLeases(t, r, lease(1), lease(2))
-		name := mustName(t, lease(3))
-		bad := batch{set(bucketLease, "oob", "x"), set(bucketLease, name, "\x02later"), set(bucketLease, "", "")}
+		saveLeases(t, r, leaseOf(1), leaseOf(2))
+		name := mustName(t, leaseOf(3))
+		bad := store.Batch{set(store.BucketLease, "oob", "x"), set(store.BucketLease, name, "\x02later"), set(store.BucketLease, "", "")}
 		if b.options.RedisURL == "" {
 			bad = bad[:2] // there a name is never empty
 		}
-		if err := r.store.commit(t.Context(), bad); err != nil {
+		if err := r.store.Commit(t.Context(), bad); err != nil {
 			t.Fatal(err)
 		}
-		wantLeases(t, r, lease(1), lease(2))
+		wantLeases(t, r, leaseOf(1), leaseOf(2))
 		if got := testutil.ToFloat64(r.metrics.corrupt); got != float64(len(bad)) {
 			t.Errorf("%v corrupt values counted", got)
 		}
-		saveLeases(t, r, lease(3))
-		wantLeases(t, r, lease(1), lease(2), lease(3))
+		saveLeases(t, r, leaseOf(3))
+		wantLeases(t, r, leaseOf(1), leaseOf(2), leaseOf(3))
 	})
 }
 
@@ -319,7 +317,7 @@ func TestUnkeepableLeasesAreRefused(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := r.SaveLeases(t.Context(), []model.Lease{lease(1), leaseWith(2, c.edit)})
+			err := r.SaveLeases(t.Context(), []model.Lease{leaseOf(1), leaseWith(2, c.edit)})
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -331,39 +329,39 @@ func TestUnkeepableLeasesAreRefused(t *testing.T) {
 func TestThereIsAnEndToLeases(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
-		saveLeases(t, r, lease(1), lease(2))
+		saveLeases(t, r, leaseOf(1), leaseOf(2))
 		// As if others filled the store, but for one.
 		r.store = fullStore{r.store, MaxLeases - 3}
 		r.leaseBound = MaxLeases
 		renewed := leaseWith(1, func(l *model.Lease) { l.Renewed = now.Add(time.Minute) })
-		if err := r.SaveLeases(t.Context(), []model.Lease{renewed, lease(3), lease(4)}); !errors.Is(err, ErrLeasesFull) {
+		if err := r.SaveLeases(t.Context(), []model.Lease{renewed, leaseOf(3), leaseOf(4)}); !errors.Is(err, ErrLeasesFull) {
 			t.Errorf("got %v", err)
 		}
-		wantLeases(t, r, lease(1), lease(2))
+		wantLeases(t, r, leaseOf(1), leaseOf(2))
 		r.leaseBound = MaxLeases // Leases saw that there are two
-		saveLeases(t, r, renewed, lease(3))
-		if err := r.SaveLeases(t.Context(), []model.Lease{lease(4)}); !errors.Is(err, ErrLeasesFull) {
+		saveLeases(t, r, renewed, leaseOf(3))
+		if err := r.SaveLeases(t.Context(), []model.Lease{leaseOf(4)}); !errors.Is(err, ErrLeasesFull) {
 			t.Errorf("got %v", err)
 		}
 		saveLeases(t, r, renewed) // what is kept may be renewed, and given back
 		saveLeases(t, r, leaseWith(2, func(l *model.Lease) { l.Expires = time.Time{} }))
-		saveLeases(t, r, lease(4))
-		wantLeases(t, r, renewed, lease(3), lease(4))
+		saveLeases(t, r, leaseOf(4))
+		wantLeases(t, r, renewed, leaseOf(3), leaseOf(4))
 		save(t, r, everything())
 		r.store = fullStore{r.store, MaxLeases} // what is over the brim may be renewed
 		r.leaseBound = MaxLeases
-		saveLeases(t, r, lease(1))
+		saveLeases(t, r, leaseOf(1))
 	})
 }
 
 // fullStore is a store with more leases than it shows.
 type fullStore struct {
-	store
+	store.Store
 	hidden int
 }
 
-func (s fullStore) countLeases(ctx context.Context, b batch) (total, fresh int, err error) {
-	total, fresh, err = s.store.countLeases(ctx, b)
+func (s fullStore) CountLeases(ctx context.Context, b store.Batch) (total, fresh int, err error) {
+	total, fresh, err = s.Store.CountLeases(ctx, b)
 	return total + s.hidden, fresh, err
 }
 
@@ -411,83 +409,18 @@ func TestSavingLeasesGivesUpWithItsContext(t *testing.T) {
 	r.turn <- struct{}{} // the store hangs
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	if err := r.SaveLeases(ctx, []model.Lease{lease(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.SaveLeases(ctx, []model.Lease{leaseOf(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := r.Leases(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	<-r.turn
-	if err := r.SaveLeases(ctx, []model.Lease{lease(1)}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := r.SaveLeases(ctx, []model.Lease{leaseOf(1)}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("with a context that ended: %v", err)
 	}
 	wantLeases(t, r)
 	saveLeases(t, r)
-}
-
-// childDir names the folder where a child of this test saves leases until it is
-// killed.
-const childDir = "REGISTRY_TEST_CHILD_DIR"
-
-// TestLeasesOutliveAKill kills a process that saves leases, and finds all of which
-// it said that they are saved.
-func TestLeasesOutliveAKill(t *testing.T) {
-	dir := t.TempDir()
-	acknowledged := 0
-	for range 3 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childDir+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for end := acknowledged + 40; acknowledged < end && lines.Scan(); {
-			if _, err := fmt.Sscan(lines.Text(), &acknowledged); err != nil {
-				t.Fatalf("the child says %q", lines.Text())
-			}
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		r := lead(t, Options{Dir: dir})
-		got, err := r.Leases(t.Context())
-		if err != nil || len(got) < acknowledged || acknowledged == 0 {
-			t.Fatalf("%d leases of %d, %v", len(got), acknowledged, err)
-		}
-		acknowledged = len(got)
-		for i, l := range got {
-			if diff := cmp.Diff(lease(i), l, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
-				t.Fatalf("lease %d (-want +got):\n%s", i, diff)
-			}
-		}
-		if facts := len(r.Observed().EndpointFacts); facts != len(got) {
-			t.Errorf("%d devices have %d leases", facts, len(got))
-		}
-		_ = r.Close()
-	}
-}
-
-// saveUntilKilled saves leases in groups of two, and says how many there are.
-func saveUntilKilled(dir string) error {
-	ctx := context.Background()
-	r, err := Open(ctx, Options{Dir: dir, SealKey: testSealKey(), Clock: func() time.Time { return now }})
-	if err != nil {
-		return err
-	}
-	known, err := r.Leases(ctx)
-	if err != nil {
-		return err
-	}
-	for n := len(known); ; n += 2 {
-		r.store.(*boltStore).journal.compactAt = 0 // it may be killed at any moment of a compaction too
-		if err := r.SaveLeases(ctx, []model.Lease{lease(n), lease(n + 1)}); err != nil {
-			return err
-		}
-		fmt.Println(n + 2)
-	}
 }
 
 // A fleet's leases take no memory of the registry's own.
@@ -497,11 +430,5 @@ func TestLeasesAreNotKeptInMemory(t *testing.T) {
 	saveLeases(t, r, leaseWith(1, host), leaseWith(2, host))
 	if n := len(r.memory.sums); n > 0 {
 		t.Errorf("memory has a copy of %d", n)
-	}
-	if err := r.store.renew(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := resident(t, filepath.Join(r.options.Dir, boltFile)); n > 128 {
-		t.Errorf("%d kB of the file are in memory", n)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/registry/lease"
+	"ingot/registry/store"
 )
 
 // macIndex says which servers have a MAC address.
-type macIndex map[macAddress][]macHolder
+type macIndex map[lease.MAC][]macHolder
 
 // macHolder is a server that is said to have a MAC address.
 type macHolder struct {
@@ -17,7 +19,7 @@ type macHolder struct {
 
 // heldMAC is a MAC address that a server is said to have.
 type heldMAC struct {
-	mac  macAddress
+	mac  lease.MAC
 	text string // canonical
 	by   model.MACSource
 }
@@ -59,7 +61,7 @@ func weight(by model.MACSource) int {
 
 // only returns the one server that has a MAC address. Where several are said to have it
 // by the same kind of source nobody knows which is meant.
-func (x macIndex) only(mac macAddress) (model.ServerName, bool) {
+func (x macIndex) only(mac lease.MAC) (model.ServerName, bool) {
 	var found model.ServerName
 	best, alone := -1, false
 	for _, h := range x[mac] {
@@ -97,7 +99,7 @@ func (m *memory) serverMACs(server model.ServerName) []heldMAC {
 	}
 	var macs []heldMAC
 	add := func(text string, by model.MACSource) {
-		if mac, ok := parseMAC(text); ok && mac.isStation() {
+		if mac, ok := lease.ParseMAC(text); ok && mac.IsStation() {
 			macs = append(macs, heldMAC{mac, mac.String(), by})
 		}
 	}
@@ -124,7 +126,7 @@ func sightings(rec *model.ServerRecord, p *model.Progress) []model.Sighting {
 // lists is a column whose values bear on the MAC addresses of the server of that name.
 func lists(c column) column {
 	put := c.put
-	c.put = func(m *memory, b bucket, name string, v any) {
+	c.put = func(m *memory, b store.Bucket, name string, v any) {
 		put(m, b, name, v)
 		m.listMACs(model.ServerName(name))
 	}

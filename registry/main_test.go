@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
-	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"ingot/model"
+	"ingot/registry/internal/redistest"
+	"ingot/registry/journal"
+	"ingot/registry/store"
 )
 
 func TestMain(m *testing.M) {
@@ -94,66 +96,6 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// redisServer is a real redis-server.
-type redisServer struct {
-	dir  string
-	args []string
-	cmd  *exec.Cmd
-}
-
-// newRedisServer starts one on a unix socket, or skips the test.
-func newRedisServer(t testing.TB, args ...string) *redisServer {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("REAL REDIS NOT TESTED: there is no redis-server on PATH; install Debian's redis-server")
-	}
-	dir, err := os.MkdirTemp("", "ingot-redis-") // t.TempDir is too long for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &redisServer{dir: dir, args: args}
-	t.Cleanup(func() {
-		s.stop()
-		_ = os.RemoveAll(dir)
-	})
-	s.start(t)
-	return s
-}
-
-func (s *redisServer) socket() string { return filepath.Join(s.dir, "s") }
-func (s *redisServer) url() string    { return "unix://" + s.socket() }
-
-func (s *redisServer) start(t testing.TB) {
-	t.Helper()
-	args := append([]string{"--port", "0", "--unixsocket", s.socket(), "--dir", s.dir, "--save", "", "--daemonize", "no"}, s.args...)
-	s.cmd = exec.Command("redis-server", args...)
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	c := s.client(t)
-	for deadline := time.Now().Add(30 * time.Second); c.Ping(t.Context()).Err() != nil; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("redis-server does not answer")
-		}
-	}
-}
-
-// stop kills the server.
-func (s *redisServer) stop() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
-}
-
-func (s *redisServer) client(t testing.TB) *redis.Client {
-	t.Helper()
-	c := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket(), MaxRetries: -1})
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// aof makes a Redis durable.
-var aof = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
-
 // backend is a store that tests run against.
 type backend struct {
 	options Options
@@ -172,9 +114,9 @@ var backends = map[string]func(t *testing.T) backend{
 		return backend{Options{RedisURL: "redis://" + m.Addr()}, func(*testing.T) { m.FlushAll() }}
 	},
 	"redis-server": func(t *testing.T) backend {
-		s := newRedisServer(t, aof...)
-		return backend{Options{RedisURL: s.url()}, func(t *testing.T) {
-			if err := s.client(t).FlushAll(t.Context()).Err(); err != nil {
+		s := redistest.New(t, redistest.Durable...)
+		return backend{Options{RedisURL: s.URL()}, func(t *testing.T) {
+			if err := s.Client(t).FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}}
@@ -184,7 +126,7 @@ var backends = map[string]func(t *testing.T) backend{
 // loseFiles deletes the files of an embedded store.
 func loseFiles(t *testing.T, dir string) {
 	t.Helper()
-	for _, name := range []string{boltFile, journalFile} {
+	for _, name := range []string{store.FileName, journal.FileName} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

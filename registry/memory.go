@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // memory is the copy of the store that all reads come from: what the stored
@@ -21,10 +22,10 @@ type memory struct {
 	snapshot atomic.Pointer[model.Observed] // nil after a change
 
 	mu     sync.RWMutex
-	raw    contents       // the values that are not in sums: sealed, or of a newer Ingot
-	sums   map[key]digest // of the values that encoding their meaning makes again, without versions
+	raw    store.Contents       // the values that are not in sums: sealed, or of a newer Ingot
+	sums   map[store.Key]digest // of the values that encoding their meaning makes again, without versions
 	state  model.Observed
-	shared map[bucket]bool               // maps of state that a snapshot shares
+	shared map[store.Bucket]bool         // maps of state that a snapshot shares
 	byUUID map[string][]model.ServerName // by each of a server's spellings
 	byBlob map[blob]map[model.ServerName]*model.Ticket
 	byMAC  macIndex
@@ -41,9 +42,6 @@ type memory struct {
 // digest is the SHA-256 of a value's bytes.
 type digest [sha256.Size]byte
 
-// blob names one layer or manifest of an image repository.
-type blob struct{ repository, digest string }
-
 func newMemory() *memory {
 	m := &memory{strings: newInterner()}
 	m.clear()
@@ -51,161 +49,28 @@ func newMemory() *memory {
 }
 
 func (m *memory) clear() {
-	m.raw, m.sums, m.inClear = newContents(), make(map[key]digest), newOpenedValues()
-	m.state, m.shared = *model.NewObserved(), make(map[bucket]bool)
+	m.raw, m.sums, m.inClear = store.NewContents(), make(map[store.Key]digest), newOpenedValues()
+	m.state, m.shared = *model.NewObserved(), make(map[store.Bucket]bool)
 	m.byUUID = make(map[string][]model.ServerName)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
 	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]heldMAC)
 	m.byIP, m.roaming = make(map[string]string), make(map[string]struct{})
 }
 
-// column is how one bucket's values stand in model.Observed.
-type column struct {
-	decode func(raw []byte) (any, error)
-	// get returns the pointer to the named value, or nil. What it points to never
-	// changes.
-	get func(o *model.Observed, name string) any
-	// put sets the named value, or deletes it when v is nil.
-	put func(m *memory, b bucket, name string, v any)
-}
-
-// columns are the buckets whose values mean something to this package; the
-// others are sealed.
-var columns = map[bucket]column{
-	bucketFleet:        single(func(o *model.Observed) *model.FleetRecord { return &o.Fleet }),
-	bucketServer:       lists(column{decode[model.ServerRecord], servers.get, putServer}),
-	bucketBMC:          mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
-	bucketClaim:        mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
-	bucketBMCFacts:     mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
-	bucketServerFacts:  mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
-	bucketProbe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
-	bucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
-	bucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
-	bucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
-	bucketPublished:    single(func(o *model.Observed) *model.Published { return &o.Published }),
-	bucketProgress:     lists(mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress })),
-
-	bucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
-	bucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
-}
-
-func decode[V any](raw []byte) (any, error) {
-	v := new(V)
-	return v, json.Unmarshal(raw, v)
-}
-
-// mapped is the column of a bucket that is a map in model.Observed. Before the
-// first change after a snapshot the map is copied, for the snapshot keeps it.
-func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
-	get := func(o *model.Observed, name string) any {
-		if v := (*in(o))[K(name)]; v != nil {
-			return v
-		}
-		return nil
-	}
-	put := func(m *memory, b bucket, name string, v any) {
-		values := in(&m.state)
-		if m.shared[b] {
-			*values, m.shared[b] = maps.Clone(*values), false
-		}
-		if v == nil {
-			delete(*values, K(name))
-			return
-		}
-		(*values)[K(name)] = v.(*V)
-	}
-	return column{decode[V], get, put}
-}
-
-// single is the column of a bucket with one value. Its get returns a copy, for the value
-// in model.Observed is overwritten.
-func single[V any](in func(*model.Observed) *V) column {
-	get := func(o *model.Observed, _ string) any {
-		v := *in(o)
-		return &v
-	}
-	put := func(m *memory, _ bucket, _ string, v any) {
-		var value V
-		if v != nil {
-			value = *v.(*V)
-		}
-		*in(&m.state) = value
-	}
-	return column{decode[V], get, put}
-}
-
-var servers = mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers })
-
-func putServer(m *memory, b bucket, name string, v any) {
-	if old := m.state.Servers[model.ServerName(name)]; old != nil {
-		m.unindex(model.ServerName(name), old)
-	}
-	servers.put(m, b, name, v)
-	if v != nil {
-		m.index(model.ServerName(name), v.(*model.ServerRecord))
-	}
-}
-
-func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
-	for _, spelling := range spellings(rec.UUID) {
-		m.byUUID[spelling] = append(m.byUUID[spelling], name)
-	}
-	for _, b := range pinnedBlobs(rec.Ticket) {
-		if m.byBlob[b] == nil {
-			m.byBlob[b] = make(map[model.ServerName]*model.Ticket)
-		}
-		m.byBlob[b][name] = rec.Ticket
-	}
-}
-
-func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
-	for _, spelling := range spellings(rec.UUID) {
-		m.byUUID[spelling] = slices.DeleteFunc(m.byUUID[spelling], func(n model.ServerName) bool { return n == name })
-		if len(m.byUUID[spelling]) == 0 {
-			delete(m.byUUID, spelling)
-		}
-	}
-	for _, b := range pinnedBlobs(rec.Ticket) {
-		delete(m.byBlob[b], name)
-		if len(m.byBlob[b]) == 0 {
-			delete(m.byBlob, b)
-		}
-	}
-}
-
-// pinnedBlobs are the parts of the image that t lets its server fetch.
-func pinnedBlobs(t *model.Ticket) []blob {
-	if !usable(t) {
-		return nil
-	}
-	blobs := []blob{{t.Image.Repository, t.Image.Digest}}
-	for _, l := range []*model.Layer{t.Image.Kernel, t.Image.Initrd, t.Image.Squashfs, t.Image.UKI} {
-		if l != nil {
-			blobs = append(blobs, blob{t.Image.Repository, l.Digest})
-		}
-	}
-	return blobs
-}
-
-// usable reports whether a server may still boot with t.
-func usable(t *model.Ticket) bool {
-	return t.Open() || (t != nil && t.Always && t.Ended == model.TicketBooted)
-}
-
 // change with what its value means; v is nil for deletions and sealed buckets.
 type decoded struct {
-	change
+	store.Change
 	v     any
 	again bool // encoding v makes the value again
 }
 
 // corrupt is a stored value that means nothing.
 type corrupt struct {
-	key
+	store.Key
 	err error
 }
 
-func (c corrupt) Error() string { return fmt.Sprintf("%s %s: %v", c.bucket, c.name, c.err) }
+func (c corrupt) Error() string { return fmt.Sprintf("%s %s: %v", c.Bucket, c.Name, c.err) }
 
 // decodePiece is how many values one goroutine decodes. Pieces are small because
 // values of one kind stand together, and some kinds take much longer than others.
@@ -213,7 +78,7 @@ const decodePiece = 128
 
 // decodeAll reads the values of b, in parallel when there are many. Values that
 // mean nothing are left out and returned beside.
-func (m *memory) decodeAll(b batch) ([]decoded, []corrupt) {
+func (m *memory) decodeAll(b store.Batch) ([]decoded, []corrupt) {
 	out := make([]decoded, len(b))
 	errs := make([]error, len(b))
 	var wg sync.WaitGroup
@@ -229,7 +94,7 @@ func (m *memory) decodeAll(b batch) ([]decoded, []corrupt) {
 	good := out[:0]
 	for i, err := range errs {
 		if err != nil {
-			bad = append(bad, corrupt{b[i].key, err})
+			bad = append(bad, corrupt{b[i].Key, err})
 			continue
 		}
 		good = append(good, out[i])
@@ -237,26 +102,26 @@ func (m *memory) decodeAll(b batch) ([]decoded, []corrupt) {
 	return good, bad
 }
 
-func (m *memory) decodeOne(ch change) (decoded, error) {
-	column, meaning := columns[ch.bucket]
-	if !meaning || ch.value == nil {
-		return decoded{change: ch}, nil
+func (m *memory) decodeOne(ch store.Change) (decoded, error) {
+	column, meaning := columns[ch.Bucket]
+	if !meaning || ch.Value == nil {
+		return decoded{Change: ch}, nil
 	}
-	v, err := column.decode(ch.value)
+	v, err := column.decode(ch.Value)
 	if err != nil {
 		return decoded{}, err
 	}
 	m.strings.compact(v)
 	raw, err := json.Marshal(v)
-	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.value)}, nil
+	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.Value)}, nil
 }
 
 // reset makes c all that is in memory.
-func (m *memory) reset(c contents) []corrupt {
-	var all batch
+func (m *memory) reset(c store.Contents) []corrupt {
+	var all store.Batch
 	for b, values := range c {
 		for name, value := range values {
-			all = append(all, change{key{b, name}, value})
+			all = append(all, store.Change{Key: store.Key{Bucket: b, Name: name}, Value: value})
 		}
 	}
 	changes, bad := m.decodeAll(all)
@@ -268,7 +133,7 @@ func (m *memory) reset(c contents) []corrupt {
 }
 
 // apply makes the changes of b in memory.
-func (m *memory) apply(b batch) []corrupt {
+func (m *memory) apply(b store.Batch) []corrupt {
 	changes, bad := m.decodeAll(b)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -279,9 +144,9 @@ func (m *memory) apply(b batch) []corrupt {
 func (m *memory) put(changes []decoded) {
 	for _, ch := range changes {
 		m.keep(ch)
-		m.inClear.drop(ch.key)
-		if column, meaning := columns[ch.bucket]; meaning {
-			column.put(m, ch.bucket, ch.name, ch.v)
+		m.inClear.drop(ch.Key)
+		if column, meaning := columns[ch.Bucket]; meaning {
+			column.put(m, ch.Bucket, ch.Name, ch.v)
 		}
 	}
 	if len(changes) > 0 {
@@ -292,12 +157,12 @@ func (m *memory) put(changes []decoded) {
 // keep holds the value's digest if that is enough, or else its bytes.
 func (m *memory) keep(ch decoded) {
 	if ch.again {
-		m.sums[ch.key] = sha256.Sum256(bodyOf(ch.change))
-		m.raw.set(change{key: ch.key})
+		m.sums[ch.Key] = sha256.Sum256(bodyOf(ch.Change))
+		m.raw.Set(store.Change{Key: ch.Key})
 		return
 	}
-	delete(m.sums, ch.key)
-	m.raw.set(ch.change)
+	delete(m.sums, ch.Key)
+	m.raw.Set(ch.Change)
 }
 
 // observed returns a snapshot, the same one for as long as nothing changes.
@@ -317,15 +182,15 @@ func (m *memory) observed() *model.Observed {
 
 // kept returns the bytes of a value, nil if there is none or they are not kept;
 // in sealed buckets they are. Nobody changes them.
-func (m *memory) kept(k key) []byte {
+func (m *memory) kept(k store.Key) []byte {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.raw[k.bucket][k.name]
+	return m.raw[k.Bucket][k.Name]
 }
 
 // meaning returns what a stored value means, nil if there is none or it is
 // sealed. Nobody changes it.
-func (m *memory) meaning(k key) any {
+func (m *memory) meaning(k store.Key) any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if !m.holds(k) {
@@ -335,29 +200,29 @@ func (m *memory) meaning(k key) any {
 }
 
 // has reports whether there is a value.
-func (m *memory) has(k key) bool {
+func (m *memory) has(k store.Key) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.holds(k)
 }
 
 // holds is has for who holds mu.
-func (m *memory) holds(k key) bool {
+func (m *memory) holds(k store.Key) bool {
 	_, summed := m.sums[k]
-	return summed || m.raw[k.bucket][k.name] != nil
+	return summed || m.raw[k.Bucket][k.Name] != nil
 }
 
 // valueOf is meaning, of a value that there is, for who holds mu.
-func (m *memory) valueOf(k key) any {
-	if column, meaning := columns[k.bucket]; meaning {
-		return column.get(&m.state, k.name)
+func (m *memory) valueOf(k store.Key) any {
+	if column, meaning := columns[k.Bucket]; meaning {
+		return column.get(&m.state, k.Name)
 	}
 	return nil
 }
 
 // stored returns the bytes of one value, nil if there is none. Nobody changes
 // them.
-func (m *memory) stored(k key) ([]byte, error) {
+func (m *memory) stored(k store.Key) ([]byte, error) {
 	if raw := m.kept(k); raw != nil {
 		return raw, nil
 	}
@@ -370,24 +235,24 @@ func (m *memory) stored(k key) ([]byte, error) {
 
 // differs reports whether ch would change anything. A record that differs in its
 // version alone does so only if it is given one to keep.
-func (m *memory) differs(ch change) bool {
+func (m *memory) differs(ch store.Change) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if ch.value == nil {
-		return m.holds(ch.key)
+	if ch.Value == nil {
+		return m.holds(ch.Key)
 	}
-	if v := versionGiven(ch); !v.IsZero() && v != m.versionHeld(ch.key) {
+	if v := versionGiven(ch); !v.IsZero() && v != m.versionHeld(ch.Key) {
 		return true
 	}
-	if sum, summed := m.sums[ch.key]; summed {
+	if sum, summed := m.sums[ch.Key]; summed {
 		return sum != sha256.Sum256(bodyOf(ch))
 	}
-	old := m.raw[ch.bucket][ch.name]
-	return old == nil || !bytes.Equal(bodyOf(change{ch.key, old}), bodyOf(ch))
+	old := m.raw[ch.Bucket][ch.Name]
+	return old == nil || !bytes.Equal(bodyOf(store.Change{Key: ch.Key, Value: old}), bodyOf(ch))
 }
 
 // versionHeld is the version of a record in memory, for who holds mu.
-func (m *memory) versionHeld(k key) model.Version {
+func (m *memory) versionHeld(k store.Key) model.Version {
 	if !m.holds(k) {
 		return model.Version{}
 	}
@@ -395,27 +260,27 @@ func (m *memory) versionHeld(k key) model.Version {
 }
 
 // all returns everything that is in memory, as it is to be stored.
-func (m *memory) all() (contents, error) {
+func (m *memory) all() (store.Contents, error) {
 	c, values := m.parts()
 	for k, v := range values {
 		raw, err := encode(k, v)
 		if err != nil {
 			return nil, err
 		}
-		c[k.bucket][k.name] = raw
+		c[k.Bucket][k.Name] = raw
 	}
 	return c, nil
 }
 
 // parts returns the values whose bytes are kept, and what the others mean.
-func (m *memory) parts() (contents, map[key]any) {
+func (m *memory) parts() (store.Contents, map[store.Key]any) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	c := make(contents, len(m.raw))
+	c := make(store.Contents, len(m.raw))
 	for b, values := range m.raw {
 		c[b] = maps.Clone(values)
 	}
-	values := make(map[key]any, len(m.sums))
+	values := make(map[store.Key]any, len(m.sums))
 	for k := range m.sums {
 		values[k] = m.valueOf(k)
 	}
@@ -423,7 +288,7 @@ func (m *memory) parts() (contents, map[key]any) {
 }
 
 // sealedNames returns the names in a sealed bucket.
-func (m *memory) sealedNames(b bucket) []string {
+func (m *memory) sealedNames(b store.Bucket) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Collect(maps.Keys(m.raw[b]))
@@ -433,63 +298,5 @@ func (m *memory) sealedNames(b bucket) []string {
 func (m *memory) empty() bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return len(m.sums) == 0 && m.raw.empty()
-}
-
-// server returns the one server with this canonical UUID in either byte order of
-// SMBIOS. No server is returned when several have it, for nobody knows which is meant.
-func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	found := m.byUUID[uuid]
-	if len(found) != 1 {
-		return nil, nil
-	}
-	return m.state.Servers[found[0]], m.state.Progress[found[0]]
-}
-
-// namesakes returns all servers with this canonical UUID in either byte order.
-func (m *memory) namesakes(uuid string) []*model.ServerRecord {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var recs []*model.ServerRecord
-	for _, name := range m.byUUID[uuid] {
-		recs = append(recs, m.state.Servers[name])
-	}
-	return recs
-}
-
-// serverWith returns the one server with this MAC address.
-func (m *memory) serverWith(mac macAddress) (*model.ServerRecord, *model.Progress) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	name, ok := m.byMAC.only(mac)
-	if !ok {
-		return nil, nil
-	}
-	return m.state.Servers[name], m.state.Progress[name]
-}
-
-// macsOf returns the MAC addresses that are one server's alone.
-func (m *memory) macsOf(server model.ServerName) []string {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	held := m.macs[server]
-	macs := make([]string, 0, len(held))
-	for _, h := range held {
-		if only, ok := m.byMAC.only(h.mac); ok && only == server {
-			macs = append(macs, h.text)
-		}
-	}
-	return macs
-}
-
-// pinned returns a ticket that lets its server fetch b.
-func (m *memory) pinned(b blob) *model.Ticket {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	for _, t := range m.byBlob[b] {
-		return t
-	}
-	return nil
+	return len(m.sums) == 0 && m.raw.Empty()
 }

@@ -2,13 +2,13 @@ package registry
 
 import (
 	"bytes"
-	"net/http/httptest"
 	"net/netip"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // fill saves something in each bucket but that of the wipe reports.
@@ -18,13 +18,12 @@ func fill(t *testing.T, r *Registry) {
 	c.ServerFacts = []*model.ServerFacts{facts(0)}
 	save(t, r, c)
 	ticket := c.Servers[0].Ticket
-	q := &request{Request: httptest.NewRequestWithContext(ctx, "POST", "/", nil), registry: r}
 	for _, err := range []error{
 		r.Note(ctx, ticket, model.StageScript, netip.MustParseAddr("192.0.2.1")),
-		q.saveProbe(ticket, model.ProbeData{}),
-		q.saveBootState(ticket),
-		q.saveWipeProgress(ticket, model.ProbeWipeProgress{Mode: model.CleanupQuick}),
-		r.SaveLeases(ctx, []model.Lease{lease(1)}),
+		r.SaveReport(ctx, ticket, &model.ProbeReport{Ticket: ticket.ID, ReceivedAt: now}),
+		r.SaveReport(ctx, ticket, &model.BootState{Ticket: ticket.ID, ReceivedAt: now}),
+		r.SaveReport(ctx, ticket, &model.WipeProgress{Ticket: ticket.ID, ReceivedAt: now, Mode: model.CleanupQuick}),
+		r.SaveLeases(ctx, []model.Lease{leaseOf(1)}),
 		r.SavePayload(ctx, ticket.ID, model.NewSensitive("ignition")),
 	} {
 		if err != nil {
@@ -39,9 +38,9 @@ func TestDecodedValuesAreKeptOnce(t *testing.T) {
 	o := Options{Dir: t.TempDir()}
 	r := lead(t, o)
 	fill(t, r)
-	want := map[bucket]int{bucketPayload: 1, bucketSeal: 1}
+	want := map[store.Bucket]int{store.BucketPayload: 1, store.BucketSeal: 1}
 	check := func(when string, m *memory) {
-		kept := make(map[bucket]int)
+		kept := make(map[store.Bucket]int)
 		for b, values := range m.raw {
 			if len(values) > 0 {
 				kept[b] = len(values)
@@ -65,15 +64,15 @@ func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		fill(t, r)
-		newer := set(bucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`)
-		if err := r.write(t.Context(), always(batch{newer})); err != nil {
+		newer := set(store.BucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`)
+		if err := r.write(t.Context(), always(store.Batch{newer})); err != nil {
 			t.Fatal(err)
 		}
 		want, _ := mustLoad(t, r.store)
 		b.lose(t)
 		save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/db"}}})
 		got, _ := mustLoad(t, r.store)
-		delete(got[bucketClaim], "default/db")
+		delete(got[store.BucketClaim], "default/db")
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("contents (-before the loss +after):\n%s", diff)
 		}
@@ -82,35 +81,35 @@ func TestLostStoreIsWrittenAgainToTheByte(t *testing.T) {
 
 func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 	tests := map[string]struct {
-		stored, next change
+		stored, next store.Change
 		want         bool
 	}{
-		"the same":                        {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "a", `{"name":"a"}`), false},
-		"another value":                   {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "a", `{"name":"a","fingerprint":"f"}`), true},
-		"the same of a newer Ingot":       {set(bucketBMC, "a", `{"name":"a","of":1}`), set(bucketBMC, "a", `{"name":"a","of":1}`), false},
-		"a newer Ingot's value by an old": {set(bucketBMC, "a", `{"name":"a","of":1}`), set(bucketBMC, "a", `{"name":"a"}`), true},
-		"an old Ingot's value by a newer": {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "a", `{"name":"a","of":1}`), true},
-		"the same, sealed":                {set(bucketPayload, "a", "x"), set(bucketPayload, "a", "x"), false},
-		"another value, sealed":           {set(bucketPayload, "a", "x"), set(bucketPayload, "a", "y"), true},
-		"a deletion":                      {set(bucketBMC, "a", `{"name":"a"}`), del(bucketBMC, "a"), true},
-		"a deletion of a sealed value":    {set(bucketPayload, "a", "x"), del(bucketPayload, "a"), true},
-		"a deletion of nothing":           {set(bucketBMC, "a", `{"name":"a"}`), del(bucketBMC, "b"), false},
-		"a new value":                     {set(bucketBMC, "a", `{"name":"a"}`), set(bucketBMC, "b", `{"name":"a"}`), true},
-		"a value after a deletion":        {del(bucketBMC, "a"), set(bucketBMC, "a", `{"name":"a"}`), true},
-		"a deletion after a deletion":     {del(bucketBMC, "a"), del(bucketBMC, "a"), false},
+		"the same":                        {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "a", `{"name":"a"}`), false},
+		"another value":                   {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "a", `{"name":"a","fingerprint":"f"}`), true},
+		"the same of a newer Ingot":       {set(store.BucketBMC, "a", `{"name":"a","of":1}`), set(store.BucketBMC, "a", `{"name":"a","of":1}`), false},
+		"a newer Ingot's value by an old": {set(store.BucketBMC, "a", `{"name":"a","of":1}`), set(store.BucketBMC, "a", `{"name":"a"}`), true},
+		"an old Ingot's value by a newer": {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "a", `{"name":"a","of":1}`), true},
+		"the same, sealed":                {set(store.BucketPayload, "a", "x"), set(store.BucketPayload, "a", "x"), false},
+		"another value, sealed":           {set(store.BucketPayload, "a", "x"), set(store.BucketPayload, "a", "y"), true},
+		"a deletion":                      {set(store.BucketBMC, "a", `{"name":"a"}`), del(store.BucketBMC, "a"), true},
+		"a deletion of a sealed value":    {set(store.BucketPayload, "a", "x"), del(store.BucketPayload, "a"), true},
+		"a deletion of nothing":           {set(store.BucketBMC, "a", `{"name":"a"}`), del(store.BucketBMC, "b"), false},
+		"a new value":                     {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "b", `{"name":"a"}`), true},
+		"a value after a deletion":        {del(store.BucketBMC, "a"), set(store.BucketBMC, "a", `{"name":"a"}`), true},
+		"a deletion after a deletion":     {del(store.BucketBMC, "a"), del(store.BucketBMC, "a"), false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
-			if bad := m.apply(batch{set(bucketBMC, "a", `{"name":"a","fingerprint":"old"}`), test.stored}); len(bad) > 0 {
+			if bad := m.apply(store.Batch{set(store.BucketBMC, "a", `{"name":"a","fingerprint":"old"}`), test.stored}); len(bad) > 0 {
 				t.Fatal(bad)
 			}
 			if got := m.differs(test.next); got != test.want {
 				t.Errorf("got %v", got)
 			}
-			m.apply(batch{test.next})
-			if raw, err := m.stored(test.next.key); err != nil || !bytes.Equal(raw, test.next.value) {
-				t.Errorf("stored as %s, %v; want %s", raw, err, test.next.value)
+			m.apply(store.Batch{test.next})
+			if raw, err := m.stored(test.next.Key); err != nil || !bytes.Equal(raw, test.next.Value) {
+				t.Errorf("stored as %s, %v; want %s", raw, err, test.next.Value)
 			}
 		})
 	}

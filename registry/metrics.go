@@ -1,18 +1,19 @@
 package registry
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/registry/store"
+)
 
 type metrics struct {
-	writes   *prometheus.CounterVec
-	commits  prometheus.Histogram
-	errors   prometheus.Counter
-	lost     prometheus.Counter
-	corrupt  prometheus.Counter
-	leading  prometheus.Gauge
-	requests *prometheus.CounterVec
-	unknown  prometheus.Counter
-	refusals *prometheus.CounterVec
-	unnoted  prometheus.Counter
+	writes  *prometheus.CounterVec
+	commits prometheus.Histogram
+	errors  prometheus.Counter
+	lost    prometheus.Counter
+	corrupt prometheus.Counter
+	leading prometheus.Gauge
+	unnoted prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -36,24 +37,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		leading: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_store_leading", Help: "1 while this process leads.",
 		}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_registry_requests_total", Help: "Requests to the endpoint that probes report to.",
-		}, []string{"path", "code"}),
-		unknown: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "ingot_registry_unknown_reports_total", Help: "Reports for system UUIDs that no server has.",
-		}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ingot_report_refusals_total", Help: "Reports that were refused because of their token or the address that they came from.",
-		}, []string{"what", "reason"}),
 		unnoted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "ingot_ticket_uses_unnoted_total", Help: "Requests with boot tickets that are not among the uses of their ticket, because there was no room.",
 		}),
 	}
-	for _, b := range append([]bucket{bucketLease}, buckets...) {
+	for _, b := range append([]store.Bucket{store.BucketLease}, store.Buckets...) {
 		m.writes.WithLabelValues(string(b))
 	}
 	if reg != nil {
-		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.requests, m.unknown, m.refusals, m.unnoted)
+		reg.MustRegister(m.writes, m.commits, m.errors, m.lost, m.corrupt, m.leading, m.unnoted)
 	}
 	return m
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // What is remembered of opened values takes at most so many bytes, of one and of all.
@@ -17,16 +18,16 @@ const (
 // boot. Each is forgotten with the value that it was sealed as: a boot ticket's soon
 // after the ticket ended (DropPayloads). Passwords are never among them.
 type openedValues struct {
-	values map[key]model.Sensitive
+	values map[store.Key]model.Sensitive
 	bytes  int
 }
 
 func newOpenedValues() openedValues {
-	return openedValues{values: make(map[key]model.Sensitive)}
+	return openedValues{values: make(map[store.Key]model.Sensitive)}
 }
 
 // put remembers a value, in the place of whichever others it has no room beside.
-func (o *openedValues) put(k key, plain model.Sensitive) {
+func (o *openedValues) put(k store.Key, plain model.Sensitive) {
 	o.drop(k)
 	size := len(plain.Reveal())
 	for other := range o.values {
@@ -39,7 +40,7 @@ func (o *openedValues) put(k key, plain model.Sensitive) {
 	o.bytes += size
 }
 
-func (o *openedValues) drop(k key) {
+func (o *openedValues) drop(k store.Key) {
 	if plain, ok := o.values[k]; ok {
 		o.bytes -= len(plain.Reveal())
 		delete(o.values, k)
@@ -47,7 +48,7 @@ func (o *openedValues) drop(k key) {
 }
 
 // opened returns a value in clear that is remembered.
-func (m *memory) opened(k key) (model.Sensitive, bool) {
+func (m *memory) opened(k store.Key) (model.Sensitive, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	plain, ok := m.inClear.values[k]
@@ -56,13 +57,13 @@ func (m *memory) opened(k key) (model.Sensitive, bool) {
 
 // remember keeps a value in clear, unless it is large, or was sealed anew or dropped
 // while it was opened.
-func (m *memory) remember(k key, sealed []byte, plain model.Sensitive) {
+func (m *memory) remember(k store.Key, sealed []byte, plain model.Sensitive) {
 	if len(plain.Reveal()) > maxOpenedValue {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if bytes.Equal(m.raw[k.bucket][k.name], sealed) {
+	if bytes.Equal(m.raw[k.Bucket][k.Name], sealed) {
 		m.inClear.put(k, plain)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
@@ -19,7 +20,7 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 		"it is saved anew":    {func(t *testing.T, r *Registry) { savePayload(t, r, "t1", "after") }, "after"},
 		"its ticket ended":    {func(t *testing.T, r *Registry) { dropPayloads(t, r, none) }, ""},
 		"another's is saved":  {func(t *testing.T, r *Registry) { savePayload(t, r, "t2", "other") }, "before"},
-		"all is read again":   {func(_ *testing.T, r *Registry) { r.memory.reset(newContents()) }, ""},
+		"all is read again":   {func(_ *testing.T, r *Registry) { r.memory.reset(store.NewContents()) }, ""},
 		"its ticket goes on":  {func(t *testing.T, r *Registry) { dropPayloads(t, r, func(id string) bool { return id == "t1" }) }, "before"},
 		"a large one is kept": {func(t *testing.T, r *Registry) { savePayload(t, r, "t1", large) }, large},
 	}
@@ -33,11 +34,11 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 				}
 			}
 			c.change(t, r)
-			if kept, ok := r.memory.opened(key{bucketPayload, "t1"}); ok && kept.Reveal() != c.want {
+			if kept, ok := r.memory.opened(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok && kept.Reveal() != c.want {
 				t.Errorf("%q is still there in clear", kept.Reveal())
 			}
 			got, err := r.Payload(t.Context(), "t1")
-			if _, ok := r.memory.opened(key{bucketPayload, "t1"}); ok != (c.want != "" && c.want != large) {
+			if _, ok := r.memory.opened(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok != (c.want != "" && c.want != large) {
 				t.Errorf("it is remembered: %v", ok)
 			}
 			if got.Reveal() != c.want || errors.Is(err, ErrNotFound) != (c.want == "") {
@@ -66,7 +67,7 @@ func dropPayloads(t *testing.T, r *Registry, keep func(string) bool) {
 
 func TestAValueSealedAnewMeanwhileIsNotRemembered(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
-	k := key{bucketPayload, "t1"}
+	k := store.Key{Bucket: store.BucketPayload, Name: "t1"}
 	savePayload(t, r, "t1", "before")
 	sealed := r.memory.kept(k)
 	savePayload(t, r, "t1", "after")
@@ -79,8 +80,8 @@ func TestAValueSealedAnewMeanwhileIsNotRemembered(t *testing.T) {
 func TestWhatIsOpenedIsBounded(t *testing.T) {
 	o := newOpenedValues()
 	for i := range 1000 {
-		o.put(key{bucketPayload, fmt.Sprint(i)}, model.NewSensitive(large[1:]))
-		o.put(key{bucketPayload, "again"}, model.NewSensitive(large[:100]))
+		o.put(store.Key{Bucket: store.BucketPayload, Name: fmt.Sprint(i)}, model.NewSensitive(large[1:]))
+		o.put(store.Key{Bucket: store.BucketPayload, Name: "again"}, model.NewSensitive(large[:100]))
 	}
 	held := 0
 	for _, plain := range o.values {

@@ -6,13 +6,14 @@ import (
 
 	"ingot/model"
 	"ingot/model/fault"
+	"ingot/registry/store"
 )
 
 // SavePublished keeps what of the store the status branch is known to show. It is in
 // Observed, and has no version: nothing mirrors it, or each push would ask for the next.
 func (r *Registry) SavePublished(ctx context.Context, p model.Published) error {
 	var e encoder
-	e.set(bucketPublished, publishedKey, &p)
+	e.set(store.BucketPublished, publishedKey, &p)
 	if e.err != nil {
 		return fmt.Errorf("save what was published: %w", e.err)
 	}

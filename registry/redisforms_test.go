@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"ingot/registry/internal/redistest"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -46,19 +48,19 @@ func saveAndReopen(t *testing.T, url string) {
 
 func TestRegistryOnACluster(t *testing.T) {
 	port := freePort(t)
-	s := newRedisServer(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes")
-	if err := s.client(t).ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+	s := redistest.New(t, "--port", fmt.Sprint(port), "--cluster-enabled", "yes")
+	if err := s.Client(t).ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the cluster is up", func() bool {
-		return s.client(t).Set(t.Context(), "probe", "1", 0).Err() == nil
+		return s.Client(t).Set(t.Context(), "probe", "1", 0).Err() == nil
 	})
 	saveAndReopen(t, fmt.Sprintf("redis-cluster://127.0.0.1:%d", port))
 }
 
 func TestRegistryBehindSentinel(t *testing.T) {
 	port, watch := freePort(t), freePort(t)
-	newRedisServer(t, "--port", fmt.Sprint(port))
+	redistest.New(t, "--port", fmt.Sprint(port))
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	text := fmt.Sprintf("port %d\nsentinel monitor main 127.0.0.1 %d 1\n", watch, port)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 const (
@@ -41,15 +41,6 @@ type Options struct {
 	Owner string
 	// LeaseTTL is how long leadership in Redis outlives a dead leader; default 10 s.
 	LeaseTTL time.Duration
-	// OpenEndpoint lets probes report without a token in the path, as upstream's do
-	// (configuration registry.requireToken: false).
-	OpenEndpoint bool
-	// Bound says who reports from an address, and whether a server may do so: "" or why
-	// not, and a sentence for people. It is asked for servers that are known, before
-	// anything is told of them; nil lets everybody report.
-	Bound func(offer model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string)
-	// MaxBody is the size of the largest report in bytes; default 4 MiB.
-	MaxBody int64
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -58,9 +49,8 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Prefix = cmp.Or(o.Prefix, "ingot")
-	o.Owner = ownerName(cmp.Or(o.Owner, "ingot"))
+	o.Owner = cmp.Or(o.Owner, "ingot")
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
-	o.MaxBody = cmp.Or(o.MaxBody, 4<<20)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -74,7 +64,7 @@ func (o Options) withDefaults() Options {
 type Registry struct {
 	options Options
 	log     *slog.Logger
-	store   store
+	store   store.Store
 	memory  *memory
 	sealer  sealer
 	tokens  model.TokenKey
@@ -82,20 +72,19 @@ type Registry struct {
 	// sealCheck is what the store keeps to tell other seal keys by.
 	sealCheck []byte
 	metrics   *metrics
-	unknown   *unknownReports
 	uses      *pendingUses
 
 	turn      chan struct{} // held by the one who uses the store
 	following sync.Mutex    // held by the one who waits at the feed
 	queue     queue
-	unsure    map[key]bool // by turn: what a commit that failed may have written
-	closed    bool         // by turn
+	unsure    map[store.Key]bool // by turn: what a commit that failed may have written
+	closed    bool               // by turn
 	// leaseBound is, by turn, a number that there are not more leases than.
 	leaseBound int
 
 	// unread are, by turn, stored records that cannot be read: they stay as they are
 	// until others take their place.
-	unread batch
+	unread store.Batch
 
 	fence      atomic.Uint64 // 0 while another leads
 	led        atomic.Bool   // we lead, or did
@@ -104,7 +93,7 @@ type Registry struct {
 	holder     atomic.Pointer[string] // who leads instead of us, as far as is known
 	health     atomic.Pointer[error]
 	durability atomic.Int32
-	damage     atomic.Pointer[[]Damage]
+	damage     atomic.Pointer[[]store.Damage]
 	changed    chan struct{}
 	// leaseEpoch counts how often the store was lost.
 	leaseEpoch atomic.Uint64
@@ -124,24 +113,24 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	}
 	r := &Registry{
 		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, digests: keys.digests, sealCheck: keys.check,
-		metrics: newMetrics(o.Registerer), unknown: newUnknownReports(), uses: newPendingUses(),
-		turn: make(chan struct{}, 1), unsure: make(map[key]bool), changed: make(chan struct{}, 1),
+		metrics: newMetrics(o.Registerer), uses: newPendingUses(),
+		turn: make(chan struct{}, 1), unsure: make(map[store.Key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
 	}
-	r.durability.Store(int32(s.durability()))
+	r.durability.Store(int32(s.Durability()))
 	if err := r.start(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.close())
+		return nil, errors.Join(fmt.Errorf("open registry: %w", err), s.Close())
 	}
 	return r, nil
 }
 
-func openStore(ctx context.Context, o Options) (store, error) {
+func openStore(ctx context.Context, o Options) (store.Store, error) {
 	if o.RedisURL == "" {
-		return openBolt(o.Dir, o.Clock, o.Log)
+		return store.OpenBolt(ctx, o.Dir, o.Clock, o.Log)
 	}
-	return openRedis(ctx, redisConfig{
-		url: o.RedisURL, prefix: o.Prefix, owner: o.Owner, ttl: o.LeaseTTL,
-		clock: o.Clock, log: o.Log,
+	return store.OpenRedis(ctx, store.RedisConfig{
+		URL: o.RedisURL, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaseTTL,
+		Clock: o.Clock, Log: o.Log,
 	})
 }
 
@@ -170,7 +159,7 @@ func (r *Registry) Close() error {
 	}
 	r.closed = true
 	r.setFence(0)
-	return r.store.close()
+	return r.store.Close()
 }
 
 // Observed returns all that is known but what Git asks for. It is a snapshot
@@ -183,16 +172,18 @@ func (r *Registry) Changed() <-chan struct{} { return r.changed }
 
 // Empty reports whether there is no record of the fleet: nothing was ever
 // planned with this store, or it was lost while nobody ran.
-func (r *Registry) Empty() bool { return !r.memory.has(key{bucketFleet, fleetKey}) }
+func (r *Registry) Empty() bool {
+	return !r.memory.has(store.Key{Bucket: store.BucketFleet, Name: fleetKey})
+}
 
 // Durability is what becomes of what Save has returned for when the machine of the
 // store dies: with bbolt it is DurableAlways, with Redis what Redis says of its
 // append-only file, and DurableNo if it does not tell.
-func (r *Registry) Durability() Durability { return Durability(r.durability.Load()) }
+func (r *Registry) Durability() store.Durability { return store.Durability(r.durability.Load()) }
 
 // Durable reports whether what Save has returned for survives a crash of the store and
 // of its machine.
-func (r *Registry) Durable() bool { return r.Durability() == DurableAlways }
+func (r *Registry) Durable() bool { return r.Durability() == store.DurableAlways }
 
 // Fence returns the fencing number of our leadership, higher than that of all
 // leaders before, or 0 while we do not lead.
@@ -252,8 +243,8 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)
 	}
-	b = b.withoutVersions()
-	err = r.write(ctx, func(d *draft) (batch, error) {
+	b = withoutVersions(b)
+	err = r.write(ctx, func(d *draft) (store.Batch, error) {
 		intents, err := datedIntents(d, c.Servers, false)
 		return append(append(slices.Clip(b), intents...), endedWipes(d, c.Servers)...), err
 	})
@@ -265,64 +256,64 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 
 // endedWipes are the changes that forget how far wipes are whose ticket is not open
 // any more in the records that are saved.
-func endedWipes(d *draft, servers []*model.ServerRecord) batch {
+func endedWipes(d *draft, servers []*model.ServerRecord) store.Batch {
 	var e encoder
 	for _, rec := range servers {
-		k := key{bucketWipeProgress, string(rec.Name)}
+		k := store.Key{Bucket: store.BucketWipeProgress, Name: string(rec.Name)}
 		wipe := drafted[model.WipeProgress](d, k)
 		if wipe != nil && !(rec.Ticket.Open() && rec.Ticket.ID == wipe.Ticket) {
-			e.drop(k.name, k.bucket)
+			e.drop(k.Name, k.Bucket)
 		}
 	}
 	return e.batch
 }
 
-func (c Changes) encode() (batch, error) {
+func (c Changes) encode() (store.Batch, error) {
 	var e encoder
 	if c.Fleet != nil {
-		e.set(bucketFleet, fleetKey, c.Fleet)
+		e.set(store.BucketFleet, fleetKey, c.Fleet)
 	}
 	for _, v := range c.Servers {
-		e.set(bucketServer, string(v.Name), v)
+		e.set(store.BucketServer, string(v.Name), v)
 	}
 	for _, v := range c.BMCs {
-		e.set(bucketBMC, string(v.Name), v)
+		e.set(store.BucketBMC, string(v.Name), v)
 	}
 	for _, v := range c.Claims {
-		e.set(bucketClaim, string(v.Name), v)
+		e.set(store.BucketClaim, string(v.Name), v)
 	}
 	for _, v := range c.BMCFacts {
-		e.set(bucketBMCFacts, string(v.Name), v)
+		e.set(store.BucketBMCFacts, string(v.Name), v)
 	}
 	for _, v := range c.ServerFacts {
-		e.set(bucketServerFacts, string(v.Name), v)
+		e.set(store.BucketServerFacts, string(v.Name), v)
 	}
 	for _, v := range c.Endpoints {
-		e.set(bucketEndpoint, v.Name, v)
+		e.set(store.BucketEndpoint, v.Name, v)
 	}
 	for _, name := range c.DeleteServers {
-		e.drop(string(name), bucketServer, bucketServerFacts, bucketProbe, bucketBootState, bucketWipe, bucketWipeProgress, bucketProgress)
+		e.drop(string(name), store.BucketServer, store.BucketServerFacts, store.BucketProbe, store.BucketBootState, store.BucketWipe, store.BucketWipeProgress, store.BucketProgress)
 	}
 	for _, name := range c.DeleteBMCs {
-		e.drop(string(name), bucketBMC, bucketBMCFacts, bucketSession)
+		e.drop(string(name), store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
 	}
 	for _, name := range c.DeleteClaims {
-		e.drop(string(name), bucketClaim)
+		e.drop(string(name), store.BucketClaim)
 	}
 	for _, name := range c.DeleteEndpoints {
-		e.drop(name, bucketEndpoint)
+		e.drop(name, store.BucketEndpoint)
 	}
 	return e.batch, e.err
 }
 
 // encoder makes a batch of values.
 type encoder struct {
-	batch batch
+	batch store.Batch
 	err   error // the first one
 }
 
-func (e *encoder) set(b bucket, name string, v any) {
-	k := key{b, name}
+func (e *encoder) set(b store.Bucket, name string, v any) {
+	k := store.Key{Bucket: b, Name: name}
 	raw, err := encode(k, v)
 	switch {
 	case e.err != nil:
@@ -331,21 +322,21 @@ func (e *encoder) set(b bucket, name string, v any) {
 	case name == "":
 		e.err = fmt.Errorf("encode %s: it has no name", b)
 	}
-	e.batch = append(e.batch, change{k, raw})
+	e.batch = append(e.batch, store.Change{Key: k, Value: raw})
 }
 
 // encode returns the bytes that v is stored as.
-func encode(k key, v any) ([]byte, error) {
+func encode(k store.Key, v any) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode %s %s: %w", k.bucket, k.name, err)
+		return nil, fmt.Errorf("encode %s %s: %w", k.Bucket, k.Name, err)
 	}
 	return raw, nil
 }
 
-func (e *encoder) drop(name string, from ...bucket) {
+func (e *encoder) drop(name string, from ...store.Bucket) {
 	for _, b := range from {
-		e.batch = append(e.batch, change{key: key{b, name}})
+		e.batch = append(e.batch, store.Change{Key: store.Key{Bucket: b, Name: name}})
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // SealKeySize is the size of a seal key in bytes.
@@ -138,19 +139,19 @@ func deriveKeys(sealKey []byte) (derivedKeys, error) {
 	}, nil
 }
 
-func (s sealer) seal(k key, plain []byte) []byte {
+func (s sealer) seal(k store.Key, plain []byte) []byte {
 	return s.aead.Seal(nil, nil, plain, associated(k))
 }
 
-func (s sealer) open(k key, sealed []byte) ([]byte, error) {
+func (s sealer) open(k store.Key, sealed []byte) ([]byte, error) {
 	plain, err := s.aead.Open(nil, nil, sealed, associated(k))
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: sealed with another key than redis.sealKeyFile, or damaged", k.bucket, k.name)
+		return nil, fmt.Errorf("%s %s: sealed with another key than redis.sealKeyFile, or damaged", k.Bucket, k.Name)
 	}
 	return plain, nil
 }
 
-func associated(k key) []byte { return []byte(string(k.bucket) + "\x00" + k.name) }
+func associated(k store.Key) []byte { return []byte(string(k.Bucket) + "\x00" + k.Name) }
 
 // ErrSealKey is returned by Lead, and with bbolt by Open, when what is stored was sealed
 // with another key than ours: we could open none of it, and our tokens would not be
@@ -159,7 +160,7 @@ var ErrSealKey = errors.New("what is stored was sealed with another key: redis.s
 
 // checkSealKey compares our key with that of the store, as far as it is known.
 func (r *Registry) checkSealKey() error {
-	kept := r.memory.kept(key{bucketSeal, sealKey})
+	kept := r.memory.kept(store.Key{Bucket: store.BucketSeal, Name: sealKey})
 	if kept == nil || hmac.Equal(kept, r.sealCheck) {
 		return nil
 	}
@@ -168,13 +169,13 @@ func (r *Registry) checkSealKey() error {
 
 // keepSealCheck writes what our key can be told by, if the store has nothing of the kind.
 func (r *Registry) keepSealCheck(ctx context.Context) error {
-	ch := change{key{bucketSeal, sealKey}, r.sealCheck}
-	if r.memory.has(ch.key) {
+	ch := store.Change{Key: store.Key{Bucket: store.BucketSeal, Name: sealKey}, Value: r.sealCheck}
+	if r.memory.has(ch.Key) {
 		return nil
 	}
-	if err := r.commitOnce(context.WithoutCancel(ctx), batch{ch}); err != nil {
+	if err := r.commitOnce(context.WithoutCancel(ctx), store.Batch{ch}); err != nil {
 		return err
 	}
-	r.memory.apply(batch{ch})
+	r.memory.apply(store.Batch{ch})
 	return nil
 }

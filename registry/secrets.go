@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 // maxPayload is the size of the largest Ignition that is kept, in bytes.
@@ -17,7 +18,7 @@ func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition mo
 	if size := len(ignition.Reveal()); size > maxPayload {
 		return fmt.Errorf("save Ignition of ticket %s: it has %d bytes, allowed are %d", ticketID, size, maxPayload)
 	}
-	if err := r.saveSealed(ctx, key{bucketPayload, ticketID}, []byte(ignition.Reveal())); err != nil {
+	if err := r.saveSealed(ctx, store.Key{Bucket: store.BucketPayload, Name: ticketID}, []byte(ignition.Reveal())); err != nil {
 		return fmt.Errorf("save Ignition of ticket %s: %w", ticketID, err)
 	}
 	return nil
@@ -25,7 +26,7 @@ func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition mo
 
 // Payload returns what SavePayload kept, or ErrNotFound.
 func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive, error) {
-	k := key{bucketPayload, ticketID}
+	k := store.Key{Bucket: store.BucketPayload, Name: ticketID}
 	if known, ok := r.memory.opened(k); ok {
 		return known, nil
 	}
@@ -42,9 +43,9 @@ func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive,
 // DropPayloads forgets the Ignition of all tickets but those to keep.
 func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) bool) error {
 	var e encoder
-	for _, id := range r.memory.sealedNames(bucketPayload) {
+	for _, id := range r.memory.sealedNames(store.BucketPayload) {
 		if !keep(id) {
-			e.drop(id, bucketPayload)
+			e.drop(id, store.BucketPayload)
 		}
 	}
 	if err := r.write(ctx, always(e.batch)); err != nil {
@@ -55,19 +56,19 @@ func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) 
 
 // saveSealed seals and writes a value. One that is kept already is not written
 // again, though no two seals of it are alike.
-func (r *Registry) saveSealed(ctx context.Context, k key, plain []byte) error {
-	return r.write(ctx, func(d *draft) (batch, error) {
+func (r *Registry) saveSealed(ctx context.Context, k store.Key, plain []byte) error {
+	return r.write(ctx, func(d *draft) (store.Batch, error) {
 		if sealed := d.sealed(k); sealed != nil {
 			if old, err := r.sealer.open(k, sealed); err == nil && bytes.Equal(old, plain) {
 				return nil, nil
 			}
 		}
-		return batch{{k, r.sealer.seal(k, plain)}}, nil
+		return store.Batch{{Key: k, Value: r.sealer.seal(k, plain)}}, nil
 	})
 }
 
 // open returns what was sealed, or ErrNotFound when nothing was.
-func (r *Registry) open(k key, sealed []byte) ([]byte, error) {
+func (r *Registry) open(k store.Key, sealed []byte) ([]byte, error) {
 	if sealed == nil {
 		return nil, ErrNotFound
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 const (
@@ -65,8 +66,8 @@ func (r *Registry) DropSession(ctx context.Context, bmc model.BMCName, uri strin
 // were sealed with another key are left out.
 func (r *Registry) Sessions() []Session {
 	var all []Session
-	for _, name := range r.memory.sealedNames(bucketSession) {
-		k := key{bucketSession, name}
+	for _, name := range r.memory.sealedNames(store.BucketSession) {
+		k := store.Key{Bucket: store.BucketSession, Name: name}
 		for _, s := range r.openSessions(k, r.memory.kept(k)) {
 			all = append(all, Session{model.BMCName(name), s.URI, model.NewSensitive(s.Token)})
 		}
@@ -84,8 +85,8 @@ func (r *Registry) editSessions(ctx context.Context, bmc model.BMCName, edit fun
 	if bmc == "" {
 		return fmt.Errorf("the BMC has no name")
 	}
-	k := key{bucketSession, string(bmc)}
-	return r.write(ctx, func(d *draft) (batch, error) {
+	k := store.Key{Bucket: store.BucketSession, Name: string(bmc)}
+	return r.write(ctx, func(d *draft) (store.Batch, error) {
 		known := r.openSessions(k, d.sealed(k))
 		before, err := json.Marshal(known)
 		if err != nil {
@@ -93,19 +94,19 @@ func (r *Registry) editSessions(ctx context.Context, bmc model.BMCName, edit fun
 		}
 		sessions := edit(known)
 		if len(sessions) == 0 {
-			return batch{{key: k}}, nil
+			return store.Batch{{Key: k}}, nil
 		}
 		after, err := json.Marshal(sessions)
 		if err != nil || bytes.Equal(before, after) {
 			return nil, err // no two seals are alike, so what is the same is not sealed anew
 		}
-		return batch{{k, r.sealer.seal(k, after)}}, nil
+		return store.Batch{{Key: k, Value: r.sealer.seal(k, after)}}, nil
 	})
 }
 
 // openSessions returns what was sealed, nothing if it cannot be opened: it is of no use
 // then.
-func (r *Registry) openSessions(k key, sealed []byte) []storedSession {
+func (r *Registry) openSessions(k store.Key, sealed []byte) []storedSession {
 	plain, err := r.open(k, sealed)
 	if err != nil {
 		return nil

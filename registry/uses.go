@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 const (
@@ -216,7 +217,7 @@ func (r *Registry) isDue(now time.Time) func(*pendingTicket) bool {
 		if waited >= useCountEvery || waited < 0 {
 			return true
 		}
-		known, _ := r.memory.meaning(key{bucketProgress, string(t.server)}).(*model.Progress)
+		known, _ := r.memory.meaning(store.Key{Bucket: store.BucketProgress, Name: string(t.server)}).(*model.Progress)
 		return known == nil || known.Ticket != t.id || hasNews(known.Uses, t.uses)
 	}
 }
@@ -241,18 +242,18 @@ func (r *Registry) saveUses(ctx context.Context, isDue func(*pendingTicket) bool
 		return
 	}
 	lost := 0
-	err := r.write(ctx, func(d *draft) (b batch, err error) {
+	err := r.write(ctx, func(d *draft) (b store.Batch, err error) {
 		b, lost, err = noteUses(d, taken)
 		return b, err
 	})
-	if err != nil && !errors.Is(err, ErrFenced) {
+	if err != nil && !errors.Is(err, store.ErrFenced) {
 		lost = r.uses.giveBack(taken)
 	}
 	r.metrics.unnoted.Add(float64(lost))
 }
 
 // noteUses is the edit of saveUses. It returns for how many uses there is no room, too.
-func noteUses(d *draft, taken []*pendingTicket) (_ batch, lost int, _ error) {
+func noteUses(d *draft, taken []*pendingTicket) (_ store.Batch, lost int, _ error) {
 	var e encoder
 	for _, t := range taken {
 		newest, progress := newestTicket(d, t.server)
@@ -266,7 +267,7 @@ func noteUses(d *draft, taken []*pendingTicket) (_ batch, lost int, _ error) {
 			}
 			progress.Uses = joined
 		}
-		e.set(bucketProgress, string(t.server), progress)
+		e.set(store.BucketProgress, string(t.server), progress)
 	}
 	return e.batch, lost, e.err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
 
 var (
@@ -181,7 +182,7 @@ func TestWhenUsesAreWritten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := lead(t, Options{Dir: t.TempDir()})
 			var e encoder
-			e.set(bucketProgress, "s", &model.Progress{Ticket: c.ticket, Uses: c.known})
+			e.set(store.BucketProgress, "s", &model.Progress{Ticket: c.ticket, Uses: c.known})
 			if err := r.write(t.Context(), always(e.batch)); err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +207,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(useCountEvery + useEvery)
-		writes := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(bucketProgress)))
+		writes := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(store.BucketProgress)))
 		if writes < 2 || writes > 8 {
 			t.Errorf("%v writes", writes)
 		}
@@ -216,7 +217,7 @@ func TestPollingClientCostsFewWrites(t *testing.T) {
 		}
 		wantUses(t, r, "server-0", want)
 		time.Sleep(time.Hour)
-		if again := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(bucketProgress))); again != writes {
+		if again := testutil.ToFloat64(r.metrics.writes.WithLabelValues(string(store.BucketProgress))); again != writes {
 			t.Errorf("%v writes while nothing was used", again-writes)
 		}
 		r.Use(rec.Ticket, model.ThingScript, model.Asker{Client: clientA}, model.RefusedSpent)
@@ -298,15 +299,15 @@ func TestPendingUsesAreBounded(t *testing.T) {
 
 // brokenStore fails to commit while it is broken.
 type brokenStore struct {
-	store
+	store.Store
 	broken error
 }
 
-func (s *brokenStore) commit(ctx context.Context, b batch) error {
+func (s *brokenStore) Commit(ctx context.Context, b store.Batch) error {
 	if s.broken != nil {
 		return s.broken
 	}
-	return s.store.commit(ctx, b)
+	return s.Store.Commit(ctx, b)
 }
 
 func TestUsesWaitForAStoreThatDoesNotAnswer(t *testing.T) {

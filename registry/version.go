@@ -9,13 +9,8 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/registry/store"
 )
-
-// versioned are the buckets of records: each of their values says when it was last
-// changed. The status branch mirrors them, and so copies of a record can be compared.
-var versioned = map[bucket]bool{
-	bucketFleet: true, bucketServer: true, bucketBMC: true, bucketClaim: true, bucketEndpoint: true,
-}
 
 // versionField is how an encoded record begins that has a version: the field is the
 // first of each record's type, and left out while it is zero.
@@ -51,20 +46,20 @@ func withVersion(raw []byte, v model.Version) []byte {
 
 // bodyOf is what of a value tells whether another one differs: a record that differs
 // in its version alone was not changed.
-func bodyOf(ch change) []byte {
-	if !versioned[ch.bucket] {
-		return ch.value
+func bodyOf(ch store.Change) []byte {
+	if !ch.Bucket.IsRecord() {
+		return ch.Value
 	}
-	_, body := splitVersion(ch.value)
+	_, body := splitVersion(ch.Value)
 	return body
 }
 
 // versionGiven is the version that a change brings along.
-func versionGiven(ch change) model.Version {
-	if !versioned[ch.bucket] {
+func versionGiven(ch store.Change) model.Version {
+	if !ch.Bucket.IsRecord() {
 		return model.Version{}
 	}
-	v, _ := splitVersion(ch.value)
+	v, _ := splitVersion(ch.Value)
 	return v
 }
 
@@ -99,11 +94,11 @@ func newest(r *model.Records) (highest model.Version, seq uint64) {
 
 // withoutVersions returns a batch whose records have none, so that those that changed
 // are given the version of the commit.
-func (b batch) withoutVersions() batch {
+func withoutVersions(b store.Batch) store.Batch {
 	out := slices.Clone(b)
 	for i, ch := range out {
 		if !versionGiven(ch).IsZero() {
-			out[i].value = withVersion(ch.value, model.Version{})
+			out[i].Value = withVersion(ch.Value, model.Version{})
 		}
 	}
 	return out
@@ -113,7 +108,7 @@ func (b batch) withoutVersions() batch {
 // the stored record has already keeps its date: saving it again asks for no other
 // publication. A new one has the date of the commit, or of the version that a record
 // is restored with.
-func datedIntents(d *draft, servers []*model.ServerRecord, restored bool) (batch, error) {
+func datedIntents(d *draft, servers []*model.ServerRecord, restored bool) (store.Batch, error) {
 	var e encoder
 	for _, rec := range servers {
 		if rec.Intent == nil || !rec.Intent.At.IsZero() {
@@ -123,15 +118,15 @@ func datedIntents(d *draft, servers []*model.ServerRecord, restored bool) (batch
 		if intent.At = rec.Version; !restored || intent.At.IsZero() {
 			intent.At = d.version
 		}
-		old := drafted[model.ServerRecord](d, key{bucketServer, string(rec.Name)})
+		old := drafted[model.ServerRecord](d, store.Key{Bucket: store.BucketServer, Name: string(rec.Name)})
 		if old != nil && old.Intent != nil && sameIntent(*old.Intent, intent) {
 			intent.At = old.Intent.At
 		}
 		dated.Intent = &intent
-		e.set(bucketServer, string(rec.Name), &dated)
+		e.set(store.BucketServer, string(rec.Name), &dated)
 	}
 	if !restored {
-		return e.batch.withoutVersions(), e.err
+		return withoutVersions(e.batch), e.err
 	}
 	return e.batch, e.err
 }
@@ -167,7 +162,7 @@ func (r *Registry) restore(ctx context.Context, c Changes, records *model.Record
 	}
 	var e encoder
 	if r.Observed().Published != published {
-		e.set(bucketPublished, publishedKey, &published)
+		e.set(store.BucketPublished, publishedKey, &published)
 	}
 	if e.err != nil {
 		return e.err
@@ -176,7 +171,7 @@ func (r *Registry) restore(ctx context.Context, c Changes, records *model.Record
 	if err := r.raiseSeq(ctx, records); err != nil {
 		return err
 	}
-	err = r.write(ctx, func(d *draft) (batch, error) {
+	err = r.write(ctx, func(d *draft) (store.Batch, error) {
 		intents, err := datedIntents(d, c.Servers, true)
 		return append(append(slices.Clip(b), intents...), endedWipes(d, c.Servers)...), err
 	})
@@ -193,6 +188,6 @@ func (r *Registry) raiseSeq(ctx context.Context, records *model.Records) error {
 	}
 	defer r.endTurn()
 	_, seq := newest(records)
-	r.store.raise(seq)
+	r.store.Raise(seq)
 	return nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/model"
+	"ingot/registry/internal/redistest"
+	"ingot/registry/store"
 )
 
 func TestVersionsOfEncodedRecords(t *testing.T) {
@@ -94,8 +96,8 @@ func TestChangedRecordsGetTheVersionOfTheirCommit(t *testing.T) {
 		if diff := cmp.Diff(versions(before), versions(again.Observed())); diff != "" {
 			t.Errorf("saved equal by the next leader (-before +after):\n%s", diff)
 		}
-		if again.store.next() <= before.Servers["server-0"].Version.Seq {
-			t.Errorf("next is %d after %s", again.store.next(), before.Servers["server-0"].Version)
+		if again.store.Next() <= before.Servers["server-0"].Version.Seq {
+			t.Errorf("next is %d after %s", again.store.Next(), before.Servers["server-0"].Version)
 		}
 	})
 }
@@ -121,14 +123,14 @@ func TestNoVersionIsGivenTwice(t *testing.T) {
 
 // A commit whose answer was lost may have been made, and seen by who follows.
 func TestAFailedCommitUsesItsNumberUp(t *testing.T) {
-	s := newRedisServer(t, aof...)
-	r := lead(t, Options{RedisURL: s.url()})
-	failed := r.store.next()
-	s.stop()
+	s := redistest.New(t, redistest.Durable...)
+	r := lead(t, Options{RedisURL: s.URL()})
+	failed := r.store.Next()
+	s.Stop()
 	if err := r.Save(t.Context(), everything()); err == nil {
 		t.Fatal("saved without a store")
 	}
-	s.start(t)
+	s.Start(t)
 	for i := range int64(3) {
 		save(t, r, Changes{Fleet: &model.FleetRecord{Sequence: i + 1}})
 		v := r.Observed().Fleet.Version
@@ -190,8 +192,8 @@ func TestRestoreKeepsVersions(t *testing.T) {
 		if r.Observed().Claims["default/here"] == nil || r.Observed().Fleet.Version.Fence != r.Fence() {
 			t.Errorf("claims %v, fleet %s", r.Observed().Claims, r.Observed().Fleet.Version)
 		}
-		if r.store.next() <= branch.Seq {
-			t.Errorf("the next commit is %d", r.store.next())
+		if r.store.Next() <= branch.Seq {
+			t.Errorf("the next commit is %d", r.store.Next())
 		}
 
 		merged.Servers["server-0"].Version = model.Version{Fence: 4, Seq: 1} // no other difference
@@ -207,8 +209,8 @@ func TestRestoreKeepsVersions(t *testing.T) {
 		if diff := cmp.Diff(want, versions(again.Observed())); diff != "" {
 			t.Errorf("after a restart (-before +after):\n%s", diff)
 		}
-		if again.store.next() <= branch.Seq {
-			t.Errorf("after a restart the next commit is %d", again.store.next())
+		if again.store.Next() <= branch.Seq {
+			t.Errorf("after a restart the next commit is %d", again.store.Next())
 		}
 	})
 }
@@ -236,7 +238,7 @@ func TestTheFenceIsRaised(t *testing.T) {
 		if err := r.RaiseFence(t.Context(), fence+2000); err != nil || r.Fence() != fence+2001 {
 			t.Errorf("in a lost store: %d, %v", r.Fence(), err)
 		}
-		if l, err := loadByTurn(t, r); err != nil || l.fresh || len(l.contents[bucketServer]) != 1 {
+		if l, err := loadByTurn(t, r); err != nil || l.Fresh || len(l.Contents[store.BucketServer]) != 1 {
 			t.Errorf("the lost store was not written again: %v", err)
 		}
 		_ = r.Close()
@@ -254,8 +256,8 @@ func TestTheFenceIsRaisedOnceMore(t *testing.T) {
 		want  error
 	}{
 		"after a lost answer":          {"us", nil},
-		"by another who leads":         {"another", ErrFenced},
-		"by another who leads no more": {"", ErrFenced},
+		"by another who leads":         {"another", store.ErrFenced},
+		"by another who leads no more": {"", store.ErrFenced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := miniredis.RunT(t)
@@ -371,10 +373,10 @@ func TestALeadThatEndedDoesNotComeBack(t *testing.T) {
 		if err := <-done; !errors.Is(err, ErrLeadershipLost) {
 			t.Errorf("Run: %v", err)
 		}
-		if err := r.Save(t.Context(), everything()); !errors.Is(err, ErrFenced) {
+		if err := r.Save(t.Context(), everything()); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("Save: %v", err)
 		}
-		if err := r.RaiseFence(t.Context(), 1); !errors.Is(err, ErrFenced) {
+		if err := r.RaiseFence(t.Context(), 1); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("RaiseFence: %v", err)
 		}
 		if err := r.Lead(t.Context()); !errors.Is(err, ErrLeadershipLost) {

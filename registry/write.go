@@ -10,6 +10,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/fault"
+	"ingot/registry/store"
 )
 
 // maxGroup is about how many bytes one commit may have; more wait for the next.
@@ -17,11 +18,11 @@ const maxGroup = 16 << 20
 
 // An edit decides, at its turn, from what is stored then, what to write. So no
 // edit overwrites what another has just written.
-type edit func(d *draft) (batch, error)
+type edit func(d *draft) (store.Batch, error)
 
 // always is the edit that does not depend on what is stored.
-func always(b batch) edit {
-	return func(*draft) (batch, error) { return b, nil }
+func always(b store.Batch) edit {
+	return func(*draft) (store.Batch, error) { return b, nil }
 }
 
 // writer is one who waits for an edit to be made.
@@ -146,7 +147,7 @@ func (r *Registry) takeTurn(ctx context.Context) error {
 // commitGroup makes the edits of those who wait in one commit.
 func (r *Registry) commitGroup(ctx context.Context) {
 	d := newDraft(r.memory)
-	d.version = model.Version{Fence: r.Fence(), Seq: r.store.next()}
+	d.version = model.Version{Fence: r.Fence(), Seq: r.store.Next()}
 	var group []*writer
 	for d.size < maxGroup {
 		w := r.queue.next()
@@ -169,12 +170,12 @@ func (r *Registry) commitGroup(ctx context.Context) {
 
 // commit writes b to the store, and to memory once that succeeded. Many may wait
 // for it, so the end of one's context does not end it.
-func (r *Registry) commit(ctx context.Context, b batch) error {
+func (r *Registry) commit(ctx context.Context, b store.Batch) error {
 	if len(b) == 0 {
 		return nil
 	}
 	if r.Fence() == 0 {
-		return ErrFenced
+		return store.ErrFenced
 	}
 	ctx = context.WithoutCancel(ctx)
 	back, err := r.amends(b)
@@ -186,7 +187,7 @@ func (r *Registry) commit(ctx context.Context, b batch) error {
 	} else {
 		err = r.commitOnce(ctx, b)
 	}
-	if errors.Is(err, errLost) {
+	if errors.Is(err, store.ErrLost) {
 		if err = r.rewrite(ctx, err); err == nil {
 			err = r.commitOnce(ctx, b)
 		}
@@ -196,24 +197,24 @@ func (r *Registry) commit(ctx context.Context, b batch) error {
 	case err == nil:
 		clear(r.unsure)
 		r.remember(b)
-	case !errors.Is(err, ErrFenced):
-		rest, _ := b.withoutLeases()
+	case !errors.Is(err, store.ErrFenced):
+		rest, _ := b.WithoutLeases()
 		for _, ch := range rest {
-			r.unsure[ch.key] = true
+			r.unsure[ch.Key] = true
 		}
 	}
 	return err
 }
 
-func (r *Registry) commitOnce(ctx context.Context, b batch) error {
+func (r *Registry) commitOnce(ctx context.Context, b store.Batch) error {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	start := time.Now()
-	onlyLeases := !slices.ContainsFunc(b, func(ch change) bool { return !isLease(ch) })
+	onlyLeases := !slices.ContainsFunc(b, func(ch store.Change) bool { return !store.IsLease(ch) })
 	if !onlyLeases {
 		fault.Point(fault.BeforeCommit)
 	}
-	err := r.store.commit(ctx, b)
+	err := r.store.Commit(ctx, b)
 	if !onlyLeases {
 		fault.Point(fault.AfterCommit)
 	}
@@ -223,17 +224,17 @@ func (r *Registry) commitOnce(ctx context.Context, b batch) error {
 
 // amends are the changes that bring the store back to memory where a commit
 // before failed and may have been made nevertheless, save for the keys of b.
-func (r *Registry) amends(b batch) (batch, error) {
-	var back batch
+func (r *Registry) amends(b store.Batch) (store.Batch, error) {
+	var back store.Batch
 	for k := range r.unsure {
-		if slices.ContainsFunc(b, func(ch change) bool { return ch.key == k }) {
+		if slices.ContainsFunc(b, func(ch store.Change) bool { return ch.Key == k }) {
 			continue
 		}
 		value, err := r.memory.stored(k)
 		if err != nil {
 			return nil, err
 		}
-		back = append(back, change{k, value})
+		back = append(back, store.Change{Key: k, Value: value})
 	}
 	return back, nil
 }
@@ -248,14 +249,14 @@ func (r *Registry) amend(ctx context.Context) error {
 }
 
 // remember takes what was committed into memory. Leases are no news to anybody.
-func (r *Registry) remember(b batch) {
-	rest, leases := b.withoutLeases()
-	r.metrics.writes.WithLabelValues(string(bucketLease)).Add(float64(leases))
+func (r *Registry) remember(b store.Batch) {
+	rest, leases := b.WithoutLeases()
+	r.metrics.writes.WithLabelValues(string(store.BucketLease)).Add(float64(leases))
 	if len(rest) == 0 {
 		return
 	}
 	for _, ch := range rest {
-		r.metrics.writes.WithLabelValues(string(ch.bucket)).Inc()
+		r.metrics.writes.WithLabelValues(string(ch.Bucket)).Inc()
 	}
 	r.logCorrupt(r.memory.apply(rest))
 	r.wake()
@@ -266,8 +267,8 @@ type draft struct {
 	memory *memory
 	// version is of the records that the edits change; zero while it is not known.
 	version model.Version
-	edited  map[key][]byte
-	order   []key
+	edited  map[store.Key][]byte
+	order   []store.Key
 	size    int
 	// tenancy is nil before the first edit of leases.
 	tenancy *tenancy
@@ -275,21 +276,21 @@ type draft struct {
 
 func newDraft(m *memory) *draft { return &draft{memory: m} }
 
-func (d *draft) add(b batch) {
+func (d *draft) add(b store.Batch) {
 	if d.edited == nil { // most have one edit
-		d.edited, d.order = make(map[key][]byte, len(b)), make([]key, 0, len(b))
+		d.edited, d.order = make(map[store.Key][]byte, len(b)), make([]store.Key, 0, len(b))
 	}
 	for _, ch := range b {
-		if _, again := d.edited[ch.key]; !again {
-			d.order = append(d.order, ch.key)
+		if _, again := d.edited[ch.Key]; !again {
+			d.order = append(d.order, ch.Key)
 		}
-		d.edited[ch.key] = ch.value
-		d.size += len(ch.name) + len(ch.value)
+		d.edited[ch.Key] = ch.Value
+		d.size += len(ch.Name) + len(ch.Value)
 	}
 }
 
 // sealed returns the bytes of a value in a sealed bucket, nil if there is none.
-func (d *draft) sealed(k key) []byte {
+func (d *draft) sealed(k store.Key) []byte {
 	if value, ok := d.edited[k]; ok {
 		return value
 	}
@@ -298,29 +299,29 @@ func (d *draft) sealed(k key) []byte {
 
 // changes returns what has to be written: the newest value of each key, if it is
 // not what is stored already. Records without a version get that of the draft.
-func (d *draft) changes() batch {
-	b := make(batch, 0, len(d.order))
+func (d *draft) changes() store.Batch {
+	b := make(store.Batch, 0, len(d.order))
 	for _, k := range d.order {
-		if ch := (change{k, d.edited[k]}); isLease(ch) || d.memory.differs(ch) {
+		if ch := (store.Change{Key: k, Value: d.edited[k]}); store.IsLease(ch) || d.memory.differs(ch) {
 			b = append(b, d.stamped(ch))
 		}
 	}
 	return b
 }
 
-func (d *draft) stamped(ch change) change {
-	if !versioned[ch.bucket] || ch.value == nil {
+func (d *draft) stamped(ch store.Change) store.Change {
+	if !ch.Bucket.IsRecord() || ch.Value == nil {
 		return ch
 	}
 	if versionGiven(ch).IsZero() {
-		ch.value = withVersion(ch.value, d.version)
+		ch.Value = withVersion(ch.Value, d.version)
 	}
 	return ch
 }
 
 // drafted returns what a value of a draft means, nil if there is none or it means
 // nothing. It is not to be changed.
-func drafted[V any](d *draft, k key) *V {
+func drafted[V any](d *draft, k store.Key) *V {
 	raw, edited := d.edited[k]
 	if !edited {
 		v, _ := d.memory.meaning(k).(*V)

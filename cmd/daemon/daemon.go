@@ -35,6 +35,8 @@ import (
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/registry"
+	"ingot/registry/probe"
+	registrystore "ingot/registry/store"
 )
 
 // Environment is what Run is given by the program around it.
@@ -67,6 +69,7 @@ type daemon struct {
 	metrics    *prometheus.Registry
 	listeners  *listeners
 	registry   *registry.Registry
+	reports    http.Handler // of probes
 	source     *gitsource.Source
 	status     *gitsource.StatusBranch
 	pool       *bmc.Pool
@@ -164,7 +167,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca, Networks: opts.BMC.Networks,
 		Permit: d.permit, Sessions: sessions{d.registry}, Log: d.log, Registerer: d.metrics,
 	})
-	if how := d.registry.Durability(); how != registry.DurableAlways && !opts.Status.MirrorFirst {
+	if how := d.registry.Durability(); how != registrystore.DurableAlways && !opts.Status.MirrorFirst {
 		d.log.Warn("the store may lose what it took, and status.mirrorFirst is false: have Redis write each change before it answers (appendonly yes, appendfsync always)", "reason", "StoreNotDurable", "durable", how.String())
 	}
 	rules := policy(opts, d.loaders.UEFI())
@@ -208,17 +211,23 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	}
 	o := registry.Options{
 		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
-		OpenEndpoint: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
-		Bound: func(o model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
-			v := reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
-			return v.By, v.Refusal, v.Told
-		},
+		Log: d.log, Registerer: d.metrics,
 	}
 	if d.opts.Tuning.Fast {
 		o.LeaseTTL = 2 * time.Second
 	}
-	d.registry, err = registry.Open(ctx, o)
-	return err
+	if d.registry, err = registry.Open(ctx, o); err != nil {
+		return err
+	}
+	d.reports = probe.Handler(probe.Options{
+		Registry: d.registry, Probes: d.registry, Tokens: d.registry.TokenKey(),
+		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
+		Bound: func(o model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
+			v := reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
+			return v.By, v.Refusal, v.Told
+		},
+	})
+	return nil
 }
 
 func (d *daemon) openGit() (err error) {
@@ -432,7 +441,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return serve(ctx, d.listeners.boot, d.hold(d.bootsvc.Handler()), d.log) })
 	}
 	if d.listeners.registry != nil {
-		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.hold(d.registry.Handler()), d.log) })
+		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.hold(d.reports), d.log) })
 	}
 	if d.listeners.metadata != nil {
 		handler := metadata.NewHandler(metadata.Options{Machines: d.tenants(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics})

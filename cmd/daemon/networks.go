@@ -18,7 +18,6 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
 	"ingot/model"
-	"ingot/registry"
 )
 
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
@@ -313,7 +312,7 @@ func (n *stageNotes) run(ctx context.Context) error {
 				continue
 			}
 			err := n.record(ctx, s)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, registry.ErrTicketSpent) {
+			if err != nil && ctx.Err() == nil && !errors.Is(err, model.ErrTicketSpent) {
 				n.log.Warn("boot stage not recorded", "server", string(s.ticket.Server), "stage", string(s.stage), "err", err)
 			}
 		}

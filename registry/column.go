@@ -1,0 +1,84 @@
+package registry
+
+import (
+	"encoding/json"
+	"maps"
+
+	"ingot/model"
+	"ingot/registry/store"
+)
+
+// column is how one bucket's values stand in model.Observed.
+type column struct {
+	decode func(raw []byte) (any, error)
+	// get returns the pointer to the named value, or nil. What it points to never
+	// changes.
+	get func(o *model.Observed, name string) any
+	// put sets the named value, or deletes it when v is nil.
+	put func(m *memory, b store.Bucket, name string, v any)
+}
+
+// columns are the buckets whose values mean something to this package; the
+// others are sealed.
+var columns = map[store.Bucket]column{
+	store.BucketFleet:        single(func(o *model.Observed) *model.FleetRecord { return &o.Fleet }),
+	store.BucketServer:       lists(column{decode[model.ServerRecord], servers.get, putServer}),
+	store.BucketBMC:          mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCRecord { return &o.BMCs }),
+	store.BucketClaim:        mapped(func(o *model.Observed) *map[model.ClaimName]*model.ClaimRecord { return &o.Claims }),
+	store.BucketBMCFacts:     mapped(func(o *model.Observed) *map[model.BMCName]*model.BMCFacts { return &o.BMCFacts }),
+	store.BucketServerFacts:  mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerFacts { return &o.ServerFacts }),
+	store.BucketProbe:        mapped(func(o *model.Observed) *map[model.ServerName]*model.ProbeReport { return &o.Probes }),
+	store.BucketBootState:    mapped(func(o *model.Observed) *map[model.ServerName]*model.BootState { return &o.BootStates }),
+	store.BucketWipe:         mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeReport { return &o.Wipes }),
+	store.BucketWipeProgress: mapped(func(o *model.Observed) *map[model.ServerName]*model.WipeProgress { return &o.WipeProgress }),
+	store.BucketPublished:    single(func(o *model.Observed) *model.Published { return &o.Published }),
+	store.BucketProgress:     lists(mapped(func(o *model.Observed) *map[model.ServerName]*model.Progress { return &o.Progress })),
+
+	store.BucketEndpoint:      mapped(func(o *model.Observed) *map[string]*model.EndpointRecord { return &o.Endpoints }),
+	store.BucketEndpointFacts: {decode[model.EndpointFacts], endpointFacts.get, putEndpointFacts},
+}
+
+func decode[V any](raw []byte) (any, error) {
+	v := new(V)
+	return v, json.Unmarshal(raw, v)
+}
+
+// mapped is the column of a bucket that is a map in model.Observed. Before the
+// first change after a snapshot the map is copied, for the snapshot keeps it.
+func mapped[K ~string, V any](in func(*model.Observed) *map[K]*V) column {
+	get := func(o *model.Observed, name string) any {
+		if v := (*in(o))[K(name)]; v != nil {
+			return v
+		}
+		return nil
+	}
+	put := func(m *memory, b store.Bucket, name string, v any) {
+		values := in(&m.state)
+		if m.shared[b] {
+			*values, m.shared[b] = maps.Clone(*values), false
+		}
+		if v == nil {
+			delete(*values, K(name))
+			return
+		}
+		(*values)[K(name)] = v.(*V)
+	}
+	return column{decode[V], get, put}
+}
+
+// single is the column of a bucket with one value. Its get returns a copy, for the value
+// in model.Observed is overwritten.
+func single[V any](in func(*model.Observed) *V) column {
+	get := func(o *model.Observed, _ string) any {
+		v := *in(o)
+		return &v
+	}
+	put := func(m *memory, _ store.Bucket, _ string, v any) {
+		var value V
+		if v != nil {
+			value = *v.(*V)
+		}
+		*in(&m.state) = value
+	}
+	return column{decode[V], get, put}
+}

@@ -1,0 +1,137 @@
+package registry
+
+import (
+	"slices"
+
+	"ingot/model"
+	"ingot/registry/lease"
+	"ingot/registry/store"
+)
+
+// blob names one layer or manifest of an image repository.
+type blob struct{ repository, digest string }
+
+var servers = mapped(func(o *model.Observed) *map[model.ServerName]*model.ServerRecord { return &o.Servers })
+
+func putServer(m *memory, b store.Bucket, name string, v any) {
+	if old := m.state.Servers[model.ServerName(name)]; old != nil {
+		m.unindex(model.ServerName(name), old)
+	}
+	servers.put(m, b, name, v)
+	if v != nil {
+		m.index(model.ServerName(name), v.(*model.ServerRecord))
+	}
+}
+
+func (m *memory) index(name model.ServerName, rec *model.ServerRecord) {
+	for _, spelling := range spellings(rec.UUID) {
+		m.byUUID[spelling] = append(m.byUUID[spelling], name)
+	}
+	for _, b := range pinnedBlobs(rec.Ticket) {
+		if m.byBlob[b] == nil {
+			m.byBlob[b] = make(map[model.ServerName]*model.Ticket)
+		}
+		m.byBlob[b][name] = rec.Ticket
+	}
+}
+
+func (m *memory) unindex(name model.ServerName, rec *model.ServerRecord) {
+	for _, spelling := range spellings(rec.UUID) {
+		m.byUUID[spelling] = slices.DeleteFunc(m.byUUID[spelling], func(n model.ServerName) bool { return n == name })
+		if len(m.byUUID[spelling]) == 0 {
+			delete(m.byUUID, spelling)
+		}
+	}
+	for _, b := range pinnedBlobs(rec.Ticket) {
+		delete(m.byBlob[b], name)
+		if len(m.byBlob[b]) == 0 {
+			delete(m.byBlob, b)
+		}
+	}
+}
+
+// pinnedBlobs are the parts of the image that t lets its server fetch.
+func pinnedBlobs(t *model.Ticket) []blob {
+	if !usable(t) {
+		return nil
+	}
+	blobs := []blob{{t.Image.Repository, t.Image.Digest}}
+	for _, l := range []*model.Layer{t.Image.Kernel, t.Image.Initrd, t.Image.Squashfs, t.Image.UKI} {
+		if l != nil {
+			blobs = append(blobs, blob{t.Image.Repository, l.Digest})
+		}
+	}
+	return blobs
+}
+
+// usable reports whether a server may still boot with t.
+func usable(t *model.Ticket) bool {
+	return t.Open() || (t != nil && t.Always && t.Ended == model.TicketBooted)
+}
+
+// server returns the one server with this canonical UUID in either byte order of
+// SMBIOS. No server is returned when several have it, for nobody knows which is meant.
+func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	found := m.byUUID[uuid]
+	if len(found) != 1 {
+		return nil, nil
+	}
+	return m.state.Servers[found[0]], m.state.Progress[found[0]]
+}
+
+// namesakes returns all servers with this canonical UUID in either byte order.
+func (m *memory) namesakes(uuid string) []model.Offer {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var offers []model.Offer
+	for _, name := range m.byUUID[uuid] {
+		offers = append(offers, offerOf(m.state.Servers[name], m.state.Progress[name]))
+	}
+	return offers
+}
+
+// serverWith returns the one server with this MAC address.
+func (m *memory) serverWith(mac lease.MAC) (*model.ServerRecord, *model.Progress) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	name, ok := m.byMAC.only(mac)
+	if !ok {
+		return nil, nil
+	}
+	return m.state.Servers[name], m.state.Progress[name]
+}
+
+// macsOf returns the MAC addresses that are one server's alone.
+func (m *memory) macsOf(server model.ServerName) []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	held := m.macs[server]
+	macs := make([]string, 0, len(held))
+	for _, h := range held {
+		if only, ok := m.byMAC.only(h.mac); ok && only == server {
+			macs = append(macs, h.text)
+		}
+	}
+	return macs
+}
+
+// pinned returns a ticket that lets its server fetch b.
+func (m *memory) pinned(b blob) *model.Ticket {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	for _, t := range m.byBlob[b] {
+		return t
+	}
+	return nil
+}
+
+// spellings are the canonical spellings of a usable UUID, in both byte orders: servers
+// are found under each of them, so that looking one up makes none.
+func spellings(text string) []string {
+	if !model.UsableUUID(text) {
+		return nil
+	}
+	return model.UUIDVariants(text)
+}

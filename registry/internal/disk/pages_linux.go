@@ -1,0 +1,12 @@
+package disk
+
+import "syscall"
+
+// DropPages takes a read-only mapping of a file, or its first size bytes, out of
+// memory (madvise(2), MADV_DONTNEED). What is read of it again comes from the file.
+func DropPages(start uintptr, size int64) error {
+	if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, start, uintptr(size), syscall.MADV_DONTNEED); errno != 0 {
+		return errno
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/registry/internal/redistest"
+	"ingot/registry/store"
+)
+
+func TestWhoLeads(t *testing.T) {
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond, Owner: "here"}
+	leader, standby := lead(t, o), open(t, o)
+	run(t, leader)
+	ctx, cancel := context.WithCancel(t.Context())
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		_ = standby.Lead(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-waited })
+	in := func(r *Registry, want LeadState) func() bool {
+		return func() bool { got, _ := r.LeadState(); return got == want }
+	}
+	eventually(t, "the standby knows who leads", func() bool {
+		state, detail := standby.LeadState()
+		holder := s.Client(t).Get(t.Context(), "{ingot}:lease").Val()
+		return state == Follows && strings.HasPrefix(holder, "here/") && detail.Error() == "another ingot leads: "+holder
+	})
+	if state, detail := leader.LeadState(); state != Leads || detail != nil {
+		t.Errorf("the leader: %s, %v", state, detail)
+	}
+	s.Stop()
+	eventually(t, "the leader says that the store is silent", in(leader, StoreSilent))
+	eventually(t, "the standby says that the store is silent", in(standby, StoreSilent))
+	if _, detail := standby.LeadState(); detail == nil {
+		t.Error("it does not say why")
+	}
+	s.Start(t)
+	eventually(t, "one leads", func() bool { return in(leader, Leads)() || in(standby, Leads)() })
+	eventually(t, "the other follows", func() bool { return in(leader, Follows)() || in(leader, LeadEnded)() || in(standby, Follows)() })
+}
+
+func TestLeadStates(t *testing.T) {
+	past := time.Now().Add(-time.Second)
+	for name, tt := range map[string]struct {
+		befalls func(*Registry)
+		want    LeadState
+		detail  error
+	}{
+		"the leader":                  {func(*Registry) {}, Leads, nil},
+		"whose lease has run out":     {func(r *Registry) { r.leaseEnd.Store(&past) }, StoreSilent, errLeaseUnsure},
+		"whom the store fenced":       {func(r *Registry) { r.judge(store.ErrFenced) }, LeadEnded, ErrLeadershipLost},
+		"whose store does not answer": {func(r *Registry) { r.judge(context.DeadlineExceeded) }, StoreSilent, context.DeadlineExceeded},
+		"whose lead was ended":        {(*Registry).EndLead, LeadEnded, ErrLeadershipLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := lead(t, Options{Dir: t.TempDir()})
+			tt.befalls(r)
+			if got, detail := r.LeadState(); got != tt.want || !errors.Is(detail, tt.detail) {
+				t.Errorf("got %s, %v; want %s, %v", got, detail, tt.want, tt.detail)
+			}
+		})
+	}
+}
+
+func TestTwoRegistriesFightForTheLease(t *testing.T) {
+	m := miniredis.RunT(t)
+	o := Options{RedisURL: "redis://" + m.Addr(), LeaseTTL: 100 * time.Millisecond}
+	first := lead(t, o)
+	save(t, first, everything())
+	_, firstDone := run(t, first)
+
+	second := open(t, o)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := second.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("two leaders: %v", err)
+	}
+	if err := second.Save(t.Context(), Changes{DeleteBMCs: []model.BMCName{"bmc-0"}}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("who does not lead saved: %v", err)
+	}
+
+	first.turn <- struct{}{} // the first one hangs
+	m.FastForward(time.Second)
+	if err := second.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	<-first.turn
+	if second.Fence() <= first.Fence() && first.Fence() != 0 {
+		t.Errorf("fence %d after %d", second.Fence(), first.Fence())
+	}
+	if err := <-firstDone; !errors.Is(err, ErrLeadershipLost) {
+		t.Errorf("Run of the first: %v", err)
+	}
+	if err := first.Save(t.Context(), Changes{DeleteServers: []model.ServerName{"server-0"}}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the fenced one saved: %v", err)
+	}
+	if first.Leading() || !second.Leading() {
+		t.Errorf("leading: first %v, second %v", first.Leading(), second.Leading())
+	}
+	wantObserved(t, second, observed(everything()))
+}
+
+func TestWhoLeadsGoesOnLeading(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r := lead(t, b.options)
+		fence := r.Fence()
+		if err := r.Lead(t.Context()); err != nil || r.Fence() != fence || fence == 0 {
+			t.Errorf("fence %d, then %d, %v", fence, r.Fence(), err)
+		}
+	})
+}
+
+func TestStaleWriterIsFenced(t *testing.T) {
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
+	first := lead(t, o)
+	save(t, first, everything())
+	s.Client(t).Del(t.Context(), "{ingot}:lease") // it ran out, and the first does not know
+	second := lead(t, o)
+	save(t, second, Changes{Claims: []*model.ClaimRecord{{Name: "default/new"}}})
+	if err := first.Save(t.Context(), Changes{DeleteClaims: []model.ClaimName{"default/web"}}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("got %v", err)
+	}
+	if first.Fence() != 0 {
+		t.Error("it still believes to lead")
+	}
+	_ = second.Close()
+	third := open(t, o)
+	if got := third.Observed().Claims; got["default/web"] == nil || got["default/new"] == nil {
+		t.Errorf("claims %v", got)
+	}
+}
+
+func TestStandbyFollowsTheLeader(t *testing.T) {
+	s := redistest.New(t)
+	o := Options{RedisURL: s.URL()}
+	leader, standby := lead(t, o), open(t, o)
+	run(t, standby)
+	save(t, leader, everything())
+	eventually(t, "the standby has it", func() bool { return cmp.Equal(observed(everything()), standby.Observed(), anyVersion) })
+	<-standby.Changed()
+	save(t, leader, Changes{DeleteServers: []model.ServerName{"server-0"}})
+	eventually(t, "the server is gone", func() bool { return len(standby.Observed().Servers) == 0 })
+	_ = leader.Close()
+	if err := standby.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	save(t, standby, everything())
+}
+
+// The leader dies together with what Redis held: all that is left is the copy of
+// the standby (law 3).
+func TestStandbyWritesALostStoreAgain(t *testing.T) {
+	m := miniredis.RunT(t)
+	o := Options{RedisURL: "redis://" + m.Addr(), LeaseTTL: 100 * time.Millisecond}
+	leader := lead(t, o)
+	save(t, leader, everything())
+	standby := open(t, o)
+	fence := leader.Fence()
+	_ = leader.Close()
+	m.FlushAll()
+	if err := standby.Lead(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if standby.Fence() <= fence {
+		t.Errorf("fence %d after %d", standby.Fence(), fence)
+	}
+	wantObserved(t, standby, observed(everything()))
+	_ = standby.Close()
+	wantObserved(t, open(t, o), observed(everything()))
+}
+
+// TestRedisGoesAway: reads go on, saves fail soon, and what was not answered does
+// not stay in the store (X07).
+func TestRedisGoesAway(t *testing.T) {
+	s := redistest.New(t, redistest.Durable...)
+	o := Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond}
+	r := lead(t, o)
+	save(t, r, everything())
+	run(t, r)
+	s.Stop()
+	start := time.Now()
+	err := r.Save(t.Context(), Changes{Claims: []*model.ClaimRecord{{Name: "default/late"}}})
+	if took := time.Since(start); err == nil || took > 3*time.Second {
+		t.Errorf("save: %v after %v", err, took)
+	}
+	wantObserved(t, r, observed(everything()))
+	eventually(t, "unhealthy", func() bool { return r.Healthy() != nil && !r.Leading() })
+	// As if the commit had been made and only its answer was lost.
+	r.turn <- struct{}{}
+	s.Start(t)
+	s.Client(t).HSet(t.Context(), "{ingot}:data:claim", "default/late", `{"name":"default/late"}`)
+	<-r.turn
+	eventually(t, "healthy", func() bool { return r.Healthy() == nil && r.Leading() })
+	eventually(t, "amended", func() bool {
+		return !s.Client(t).HExists(t.Context(), "{ingot}:data:claim", "default/late").Val()
+	})
+	save(t, r, Changes{Claims: []*model.ClaimRecord{{Name: "default/later"}}})
+}

@@ -1,0 +1,312 @@
+package registry
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	bolt "go.etcd.io/bbolt"
+
+	"ingot/model"
+	"ingot/registry/journal"
+	"ingot/registry/lease"
+	"ingot/registry/store"
+)
+
+// journalHeadSize is the size of the header of a journal, and of a frame in it.
+const journalHeadSize = 32
+
+// A journal that only a newer ingot can read is left as it is.
+func TestNewerJournalIsRefused(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	_ = lead(t, o).Close()
+	path := filepath.Join(o.Dir, journal.FileName)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[11]++ // the version
+	binary.BigEndian.PutUint32(raw[journalHeadSize-4:], crc32.Checksum(raw[:journalHeadSize-4], crc32.MakeTable(crc32.Castagnoli)))
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), testOptions(t, o)); !errors.Is(err, journal.ErrNewer) {
+		t.Errorf("got %v", err)
+	}
+	if after, _ := os.ReadFile(path); !bytes.Equal(after, raw) {
+		t.Error("it was changed")
+	}
+}
+
+func TestDamagedJournalIsLoud(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	r := lead(t, o)
+	saveLeases(t, r, leaseOf(1))
+	saveLeases(t, r, leaseOf(2))
+	_ = r.Close()
+	path := filepath.Join(o.Dir, journal.FileName)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw[2*journalHeadSize+10] ^= 4 // in the first frame
+	if err := os.WriteFile(path, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said bytes.Buffer
+	o = testOptions(t, o)
+	o.Log = slog.New(slog.NewTextHandler(&said, nil))
+	again, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	wantLeases(t, again, leaseOf(2))
+	if !strings.Contains(said.String(), "level=ERROR") || testutil.ToFloat64(again.metrics.corrupt) != 1 {
+		t.Errorf("%v counted; said: %s", testutil.ToFloat64(again.metrics.corrupt), &said)
+	}
+}
+
+// What becomes of the journal behind our back is noticed at the next save or check,
+// and DHCP is asked for what it has.
+func TestLostJournalIsNoticed(t *testing.T) {
+	cases := map[string]struct {
+		lose func(t *testing.T, path string, older []byte)
+		want []model.Lease
+	}{
+		"deleted": {func(t *testing.T, path string, _ []byte) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}, nil},
+		"cut off": {func(t *testing.T, path string, _ []byte) {
+			if err := os.Truncate(path, 0); err != nil {
+				t.Fatal(err)
+			}
+		}, nil},
+		"replaced with an older one": {func(t *testing.T, path string, older []byte) {
+			if err := errors.Join(os.WriteFile(path+".backup", older, 0o600), os.Rename(path+".backup", path)); err != nil {
+				t.Fatal(err)
+			}
+		}, []model.Lease{leaseOf(1)}},
+		"overwritten with an older one": {func(t *testing.T, path string, older []byte) {
+			if err := os.WriteFile(path, older, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, []model.Lease{leaseOf(1)}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := lead(t, Options{Dir: dir})
+			path := filepath.Join(dir, journal.FileName)
+			saveLeases(t, r, leaseOf(1))
+			older, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saveLeases(t, r, leaseOf(2))
+			saved, fence := r.LeaseEpoch(), r.Fence()
+			c.lose(t, path, older)
+			if err := r.keep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if r.LeaseEpoch() == saved || r.Fence() != fence {
+				t.Errorf("epoch %d, fence %d after %d", r.LeaseEpoch(), r.Fence(), fence)
+			}
+			wantLeases(t, r, c.want...)
+			saveLeases(t, r, leaseOf(3))
+			wantLeases(t, r, append(slices.Clone(c.want), leaseOf(3))...)
+			if len(r.Observed().EndpointFacts) != 3 {
+				t.Error("facts are lost with the leases")
+			}
+		})
+	}
+}
+
+// Leases outlive the file that all else is in.
+func TestLeasesOutliveTheLossOfTheFile(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	r := lead(t, o)
+	leases := []model.Lease{given(1, "10.0.0.1", -time.Hour), given(2, "10.0.0.2", 0), given(3, "fd00::3", 0)}
+	saveLeases(t, r, leases...)
+	want := r.Observed()
+	_ = r.Close()
+	if err := os.Remove(filepath.Join(o.Dir, store.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	again := lead(t, o)
+	wantLeases(t, again, leases...)
+	wantObserved(t, again, want)
+}
+
+// The one whose bbolt file was taken away does not write to the journal of the next.
+func TestFencedIngotLeavesTheJournalAlone(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	first := lead(t, o)
+	saveLeases(t, first, leaseOf(1))
+	if err := os.Remove(filepath.Join(o.Dir, store.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	ofFirst, err := os.OpenFile(filepath.Join(o.Dir, journal.FileName), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ofFirst.Close()
+	second := lead(t, o)
+	wantLeases(t, second, leaseOf(1))
+	before, errBefore := ofFirst.Stat()
+	after, errAfter := os.Stat(filepath.Join(o.Dir, journal.FileName))
+	if err := errors.Join(errBefore, errAfter); err != nil || os.SameFile(before, after) {
+		t.Errorf("both have one file open, %v", err)
+	}
+	if err := first.SaveLeases(t.Context(), []model.Lease{leaseOf(2)}); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("got %v", err)
+	}
+	saveLeases(t, second, leaseOf(3))
+	wantLeases(t, second, leaseOf(1), leaseOf(3))
+	_, _ = ofFirst.WriteAt([]byte("in flight"), 0)
+	_ = second.Close()
+	wantLeases(t, lead(t, o), leaseOf(1), leaseOf(3))
+}
+
+// oldStore makes a file as an ingot without journal left it.
+func oldStore(t *testing.T, dir string, leases ...model.Lease) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error {
+		to, err := tx.CreateBucketIfNotExists([]byte(store.BucketLease))
+		for i := range leases {
+			ch, failed := leaseChange(&leases[i])
+			if err = errors.Join(err, failed); err == nil {
+				err = to.Put([]byte(ch.Name), ch.Value)
+			}
+		}
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// oldLeasesAreLeft reports whether the bbolt file has leases.
+func oldLeasesAreLeft(t *testing.T, dir string) (left bool) {
+	t.Helper()
+	db, err := bolt.Open(filepath.Join(dir, store.FileName), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.View(func(tx *bolt.Tx) error {
+		left = tx.Bucket([]byte(store.BucketLease)) != nil
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
+func TestLeasesOfAnOlderIngotAreTakenOver(t *testing.T) {
+	o := Options{Dir: t.TempDir()}
+	r := lead(t, o)
+	save(t, r, everything())
+	_ = r.Close()
+	if err := os.Remove(filepath.Join(o.Dir, journal.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	var old []model.Lease
+	for i := range store.LeaseGroup + 1 {
+		old = append(old, leaseWith(i, func(l *model.Lease) { l.Role = model.RoleHost }))
+	}
+	oldStore(t, o.Dir, old...)
+	r = lead(t, o)
+	wantLeases(t, r, old...)
+	_ = r.Close()
+	if oldLeasesAreLeft(t, o.Dir) {
+		t.Error("leases are left")
+	}
+	wantLeases(t, lead(t, o), old...)
+}
+
+// Whether a crash let leases be moved twice, or an older ingot ran in between, or an
+// old backup of the file came back: the newer one counts.
+func TestTheNewerLeaseIsTakenOver(t *testing.T) {
+	at := func(i int, d time.Duration) model.Lease {
+		return leaseWith(i, func(l *model.Lease) { l.Renewed = now.Add(d) })
+	}
+	o := Options{Dir: t.TempDir()}
+	r := lead(t, o)
+	saveLeases(t, r, at(1, time.Hour), at(2, time.Minute), at(4, 0))
+	_ = r.Close()
+	oldStore(t, o.Dir, at(1, time.Minute), at(2, time.Hour), at(3, 0), at(4, 0))
+	wantLeases(t, lead(t, o), at(1, time.Hour), at(2, time.Hour), at(3, 0), at(4, 0))
+}
+
+// A crash between the leases and what follows from them is healed.
+func TestFactsThatACrashLeftBehindAreBroughtUp(t *testing.T) {
+	host := func(l model.Lease) model.Lease { l.Role = model.RoleHost; return l }
+	on := func(network string, l model.Lease) model.Lease { l.Network = network; return l }
+	ended := func(l model.Lease) model.Lease { l.Expires = lease.LastSeen(&l).Add(time.Minute); return l }
+	const hour = time.Hour
+	cases := map[string]struct {
+		known []model.Lease
+		lost  []model.Lease
+		also  []model.Lease // what is stored later, and facts tell of too
+		want  map[string]string
+	}{
+		"a new device":                        {nil, []model.Lease{given(1, "10.0.0.1", 0)}, nil, map[string]string{macOf(1): "10.0.0.1"}},
+		"a device with a new address":         {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{given(1, "10.0.0.2", 0)}, nil, map[string]string{macOf(1): "10.0.0.2"}},
+		"an address that another one got":     {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{given(2, "10.0.0.1", 0)}, nil, map[string]string{macOf(1): "", macOf(2): "10.0.0.1"}},
+		"an address that a host got":          {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{host(given(2, "10.0.0.1", 0))}, nil, map[string]string{macOf(1): ""}},
+		"on another network":                  {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{host(on("lab", given(2, "10.0.0.1", 0)))}, nil, map[string]string{macOf(1): ""}},
+		"though that lease has ended since":   {[]model.Lease{given(1, "10.0.0.1", -3*hour)}, []model.Lease{ended(given(2, "10.0.0.1", -2*hour))}, nil, map[string]string{macOf(1): "", macOf(2): "10.0.0.1"}},
+		"devices that changed places":         {[]model.Lease{given(1, "10.0.0.1", -hour), given(2, "10.0.0.2", -hour)}, []model.Lease{given(1, "10.0.0.2", 0), given(2, "10.0.0.1", 0)}, nil, map[string]string{macOf(1): "10.0.0.2", macOf(2): "10.0.0.1"}},
+		"but not what is older than is known": {nil, []model.Lease{given(1, "10.0.0.9", -hour)}, []model.Lease{given(1, "10.0.0.1", 0)}, map[string]string{macOf(1): "10.0.0.1"}},
+		"nor what is just as old":             {[]model.Lease{given(1, "10.0.0.1", 0), on("lab", given(2, "10.0.0.1", 0))}, nil, nil, map[string]string{macOf(1): "", macOf(2): "10.0.0.1"}},
+		"nor what a wrong clock wrote":        {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{given(1, "10.0.0.2", hour)}, nil, map[string]string{macOf(1): "10.0.0.1"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Dir: t.TempDir()}
+			r := lead(t, o)
+			saveLeases(t, r, c.known...)
+			var b store.Batch
+			for i := range c.lost {
+				ch, err := leaseChange(&c.lost[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				b = append(b, ch)
+			}
+			if err := r.store.Commit(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			saveLeases(t, r, c.also...)
+			_ = r.Close()
+			again := open(t, o)
+			got := make(map[string]string)
+			for mac, f := range again.Observed().EndpointFacts {
+				got[mac] = f.IP
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			want := again.Observed()
+			_ = again.Close()
+			wantObserved(t, open(t, o), want)
+		})
+	}
+}

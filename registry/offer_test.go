@@ -1,0 +1,146 @@
+package registry
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+)
+
+func TestProgressIsNotedOncePerStage(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	rec := serverRecord(0, model.PurposeClaim)
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	client := netip.MustParseAddr("192.0.2.7")
+	var wg sync.WaitGroup
+	for _, stage := range []model.BootStage{model.StageScript, model.StageKernel, model.StageScript, model.StageInitrd, model.StageKernel} {
+		wg.Go(func() {
+			if err := r.Note(t.Context(), rec.Ticket, stage, client); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	want := &model.Progress{Ticket: rec.Ticket.ID, ScriptAt: now, KernelAt: now, InitrdAt: now, Client: "192.0.2.7"}
+	offer, ok := r.Offer(uuidOf(0))
+	if diff := cmp.Diff(want, offer.Progress); !ok || diff != "" {
+		t.Errorf("offer %v (-want +got):\n%s", ok, diff)
+	}
+	if err := r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.9")); err != nil {
+		t.Error(err)
+	}
+	if r.Observed().Progress["server-0"].Client != "192.0.2.7" {
+		t.Error("a repeated stage was written")
+	}
+}
+
+// Progress of an old ticket must not make the new one look unused, for then the
+// server would be installed again (law 1).
+func TestProgressOfASpentTicketIsRefused(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	old, rec := serverRecord(0, model.PurposeClaim), serverRecord(0, model.PurposeClaim)
+	rec.Ticket.ID = "server-0-2"
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	if err := r.Note(t.Context(), rec.Ticket, model.StageIgnition, netip.Addr{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Note(t.Context(), old.Ticket, model.StageScript, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+		t.Errorf("old ticket: %v", err)
+	}
+	rec.Ticket.Ended = model.TicketSpent
+	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+	if err := r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.Addr{}); !errors.Is(err, model.ErrTicketSpent) {
+		t.Errorf("ended ticket: %v", err)
+	}
+	if got := r.Observed().Progress["server-0"].Ticket; got != "server-0-2" {
+		t.Errorf("progress is of %s", got)
+	}
+}
+
+func TestOffer(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	twin := serverRecord(3, model.PurposeDiscovery)
+	twin.UUID = uuidOf(2)
+	bare := serverRecord(4, model.PurposeDiscovery)
+	bare.Ticket = nil
+	swapped := serverRecord(5, model.PurposeDiscovery)
+	swapped.UUID = "4c4c4544-0042-3510-8054-b7c04f4b4832"
+	oneWay, otherWay := serverRecord(6, model.PurposeDiscovery), serverRecord(7, model.PurposeDiscovery)
+	oneWay.UUID, otherWay.UUID = "00112233-4455-6677-8899-aabbccddeeff", "33221100-5544-7766-8899-AABBCCDDEEFF"
+	save(t, r, Changes{Servers: []*model.ServerRecord{
+		serverRecord(1, model.PurposeDiscovery), serverRecord(2, model.PurposeDiscovery), twin, bare, swapped, oneWay, otherWay,
+	}})
+	cases := map[string]struct {
+		uuid string
+		want string // ID of the ticket, or else name of the server
+	}{
+		"the server's ticket":                           {uuidOf(1), "server-1-1"},
+		"upper case (R07)":                              {strings.ToUpper(uuidOf(1)), "server-1-1"},
+		"two servers share the UUID (R12)":              {uuidOf(2), ""},
+		"a server without a ticket is known":            {uuidOf(4), "server-4"},
+		"nobody has the UUID":                           {uuidOf(99), ""},
+		"the other byte order of SMBIOS":                {"44454c4c-4200-1035-8054-b7c04f4b4832", "server-5-1"},
+		"two servers share it in different byte orders": {"00112233-4455-6677-8899-aabbccddeeff", ""},
+		"no UUID at all":                                {"", ""},
+		"a UUID of firmware that has none":              {"00000000-0000-0000-0000-000000000000", ""},
+		"something hostile":                             {"../../etc/passwd", ""},
+		"a UUID without dashes, as some firmware says":  {strings.ReplaceAll(uuidOf(1), "-", ""), "server-1-1"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			offer, ok := r.Offer(c.uuid)
+			got := string(offer.Server)
+			if offer.Ticket != nil {
+				got = offer.Ticket.ID
+			}
+			if got != c.want || ok != (c.want != "") {
+				t.Errorf("got %q, %v; want %q", got, ok, c.want)
+			}
+		})
+	}
+	save(t, r, Changes{DeleteServers: []model.ServerName{twin.Name, oneWay.Name}})
+	if offer, ok := r.Offer(oneWay.UUID); !ok || offer.Server != otherWay.Name {
+		t.Errorf("after the one with the other byte order is gone: %v %v", offer, ok)
+	}
+	if offer, ok := r.Offer(uuidOf(2)); !ok || offer.Ticket.ID != "server-2-1" {
+		t.Errorf("after the twin is gone: %v %v", offer, ok)
+	}
+}
+
+func TestPinned(t *testing.T) {
+	cases := map[string]struct {
+		change     func(*model.Ticket)
+		repository string
+		digest     string
+		want       bool
+	}{
+		"a layer of an open ticket":              {nil, "registry.example.com/os", "sha256:k", true},
+		"the manifest of an open ticket":         {nil, "registry.example.com/os", "sha256:m", true},
+		"a layer of another repository":          {nil, "registry.example.com/other", "sha256:k", false},
+		"a layer that nobody boots":              {nil, "registry.example.com/os", "sha256:z", false},
+		"a layer of a booted ticket":             {func(t *model.Ticket) { t.Ended = model.TicketBooted }, "registry.example.com/os", "sha256:k", false},
+		"a layer that is booted always":          {func(t *model.Ticket) { t.Ended, t.Always = model.TicketBooted, true }, "registry.example.com/os", "sha256:k", true},
+		"a revoked ticket that was for always":   {func(t *model.Ticket) { t.Ended, t.Always = model.TicketSpent, true }, "registry.example.com/os", "sha256:k", false},
+		"a ticket that is replaced by a new one": {func(t *model.Ticket) { t.Image.Kernel.Digest = "sha256:new" }, "registry.example.com/os", "sha256:k", false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := lead(t, Options{Dir: t.TempDir()})
+			rec := serverRecord(0, model.PurposeClaim)
+			save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+			if c.change != nil {
+				c.change(rec.Ticket)
+				save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
+			}
+			ticket, ok := r.Pinned(c.repository, c.digest)
+			if ok != c.want || (ticket != nil) != c.want {
+				t.Errorf("got %v, want %v", ok, c.want)
+			}
+		})
+	}
+}

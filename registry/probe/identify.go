@@ -1,0 +1,95 @@
+package probe
+
+import (
+	"errors"
+	"net/http"
+
+	"ingot/model"
+)
+
+// reporter is the server that a request is about.
+type reporter struct {
+	namesakes []model.Offer // all servers with its UUID
+	uuid      string        // canonical
+	offer     model.Offer
+	known     bool // always with a token
+}
+
+// identify finds the server with a UUID, and checks the token, if there is one, and
+// the address that the request came from. What is wrong with the address is told to
+// who has the token only.
+func (q *request) identify(uuid string) (reporter, error) {
+	canonical, err := canonicalUUID(uuid)
+	if err != nil {
+		return reporter{}, refuse(http.StatusBadRequest, "systemUUID: %v", err)
+	}
+	rep := reporter{uuid: canonical, namesakes: q.endpoint.Registry.Namesakes(canonical)}
+	if rep.known = len(rep.namesakes) == 1; rep.known {
+		rep.offer = rep.namesakes[0]
+	}
+	q.ticket = rep.offer.Ticket
+	misplaced := q.checkAddress(rep)
+	if token := q.PathValue("token"); token != "" {
+		if err := q.checkToken(rep, token); err != nil {
+			return reporter{}, err
+		}
+		q.by.Token = true
+	}
+	return rep, misplaced
+}
+
+// checkToken refuses tokens that are not of the server's newest ticket, or of one
+// that is Spent.
+func (q *request) checkToken(rep reporter, token string) error {
+	t := rep.offer.Ticket
+	switch {
+	case !rep.known:
+		return q.refuseUnknown(rep, token)
+	case t == nil, !q.endpoint.Tokens.MayReport(t, token):
+		return refuseToken(model.RefusedToken)
+	case t.Ended == model.TicketSpent:
+		return refuseToken(model.RefusedSpent)
+	}
+	return nil
+}
+
+// refuseUnknown refuses tokens where no one server has the UUID. Who has one of
+// several that share it is told (R12).
+func (q *request) refuseUnknown(rep reporter, token string) error {
+	for _, offer := range rep.namesakes {
+		if offer.Ticket != nil && q.endpoint.Tokens.MayReport(offer.Ticket, token) {
+			return refuse(http.StatusNotFound, "%d servers have the system UUID %s, so nobody knows which one reports", len(rep.namesakes), rep.uuid)
+		}
+	}
+	if len(rep.namesakes) == 0 {
+		q.endpoint.metrics.unknown.Inc()
+	}
+	return refuseToken(model.RefusedToken)
+}
+
+// checkAddress refuses addresses that the server may not report from.
+func (q *request) checkAddress(rep reporter) error {
+	bound := q.endpoint.Bound
+	if bound == nil || !rep.known {
+		return nil
+	}
+	by, reason, text := bound(rep.offer, q.client)
+	q.by = by
+	if reason != "" {
+		return refusal{http.StatusForbidden, text, reason}
+	}
+	return nil
+}
+
+// canonicalUUID returns a system UUID in its canonical spelling. UUIDs that firmware
+// without one shows are refused.
+func canonicalUUID(text string) (string, error) {
+	canonical, err := model.CanonicalUUID(text)
+	switch {
+	case err != nil:
+		return "", err
+	case !model.UsableUUID(canonical):
+		return "", errors.New("found the UUID of firmware that has none, want the machine's own")
+	}
+	return canonical, nil
+}

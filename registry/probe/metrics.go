@@ -1,0 +1,27 @@
+package probe
+
+import "github.com/prometheus/client_golang/prometheus"
+
+type metrics struct {
+	requests *prometheus.CounterVec
+	unknown  prometheus.Counter
+	refusals *prometheus.CounterVec
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_registry_requests_total", Help: "Requests to the endpoint that probes report to.",
+		}, []string{"path", "code"}),
+		unknown: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "ingot_registry_unknown_reports_total", Help: "Reports for system UUIDs that no server has.",
+		}),
+		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ingot_report_refusals_total", Help: "Reports that were refused because of their token or the address that they came from.",
+		}, []string{"what", "reason"}),
+	}
+	if reg != nil {
+		reg.MustRegister(m.requests, m.unknown, m.refusals)
+	}
+	return m
+}

@@ -1,0 +1,72 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"ingot/model"
+	"ingot/registry/store"
+)
+
+func TestSessionsAreKeptSealed(t *testing.T) {
+	onEachBackend(t, func(t *testing.T, b backend) {
+		r, ctx := lead(t, b.options), t.Context()
+		token := model.NewSensitive("correct-horse")
+		var want []Session
+		for i := range maxSessions + 3 {
+			uri := fmt.Sprintf("/redfish/v1/SessionService/Sessions/%d", i)
+			if err := r.SaveSession(ctx, "bmc-0", uri, token); err != nil {
+				t.Fatal(err)
+			}
+			if i >= 4 { // three are too many, and one is dropped
+				want = append(want, Session{"bmc-0", uri, token})
+			}
+		}
+		if err := r.SaveSession(ctx, "bmc-1", "/s/1", token); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, Session{"bmc-1", "/s/1", token})
+		seals := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session"))
+		for range 2 {
+			if err := errors.Join(r.SaveSession(ctx, "bmc-1", "/s/1", token), r.DropSession(ctx, "bmc-1", "/s/none"), r.DropSession(ctx, "bmc-2", "/s/1")); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session")); got != seals {
+			t.Errorf("%v writes, then %v", seals, got)
+		}
+		if err := r.DropSession(ctx, "bmc-0", "/redfish/v1/SessionService/Sessions/3"); err != nil {
+			t.Fatal(err)
+		}
+		if raw := r.memory.kept(store.Key{Bucket: store.BucketSession, Name: "bmc-1"}); len(raw) == 0 || len(raw) > 200 {
+			t.Errorf("sealed as %d bytes", len(raw))
+		}
+		_ = r.Close()
+		again := lead(t, b.options)
+		if diff := cmp.Diff(want, again.Sessions(), cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
+			t.Errorf("sessions (-want +got):\n%s", diff)
+		}
+		save(t, again, Changes{DeleteBMCs: []model.BMCName{"bmc-0"}})
+		if err := again.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Sessions()) != 0 {
+			t.Errorf("%v, left %v", err, again.Sessions())
+		}
+	})
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	for name, s := range map[string]Session{
+		"no BMC":       {"", "/s/1", model.NewSensitive("t")},
+		"no URI":       {"bmc-0", "", model.NewSensitive("t")},
+		"a long URI":   {"bmc-0", large, model.NewSensitive("t")},
+		"a long token": {"bmc-0", "/s/1", model.NewSensitive(large)},
+	} {
+		if err := r.SaveSession(t.Context(), s.BMC, s.URI, s.Token); err == nil {
+			t.Errorf("%s: saved", name)
+		}
+	}
+}

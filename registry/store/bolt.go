@@ -1,0 +1,446 @@
+package store
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ingot/registry/internal/disk"
+	"ingot/registry/journal"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// FileName is the name of the embedded store's file in the state folder.
+const FileName = "ingot.db"
+
+// lockTimeout is how long to wait for another process to let go of the file.
+const lockTimeout = time.Second
+
+// The bucket of a bbolt file that says what it is, and its keys.
+var (
+	boltMeta   = []byte("meta")
+	boltSchema = []byte("schema")
+	boltFence  = []byte("fence")
+	boltSeq    = []byte("seq") // number of the newest commit
+	// boltCounted is bbolt's number of the transaction that wrote the counts last: they
+	// hold if there was none since, as of an older Ingot that does not know them.
+	boltCounted = []byte("counted")
+)
+
+// boltCount is the key of how many values a bucket has.
+func boltCount(b Bucket) []byte { return []byte("count " + string(b)) }
+
+// Bolt is the store of one machine: a file, locked by who leads, and beside it
+// the journal of the leases.
+type Bolt struct {
+	path    string
+	clock   func() time.Time
+	log     *slog.Logger
+	db      *bolt.DB
+	opened  os.FileInfo // what db has open, to notice when path becomes another file
+	journal *journal.Journal
+	fence   uint64
+	seq     uint64 // of the newest commit that was tried, or any that was seen
+	damage  []Damage
+	// touched is whether pages of the file were used since they were given back.
+	touched bool
+}
+
+// OpenBolt opens or makes the files in dir, which is made too.
+func OpenBolt(ctx context.Context, dir string, clock func() time.Time, log *slog.Logger) (*Bolt, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make state.dir: %w", err)
+	}
+	s := &Bolt{path: filepath.Join(dir, FileName), clock: clock, log: log}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	if err := s.openLeases(ctx, dir); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// openLeases opens the journal, which whoever has the file locked has alone.
+func (s *Bolt) openLeases(ctx context.Context, dir string) (err error) {
+	if err := s.checkSchema(); err != nil {
+		return err
+	}
+	if s.journal, err = journal.Open(dir, s.log); err != nil {
+		return err
+	}
+	return s.moveLeases(ctx)
+}
+
+func (s *Bolt) open() error {
+	var opened os.FileInfo
+	db, err := bolt.Open(s.path, 0o600, &bolt.Options{
+		Timeout:        lockTimeout,
+		FreelistType:   bolt.FreelistMapType,
+		NoFreelistSync: true, // recomputed at open; each commit writes less
+		OpenFile: func(_ string, _ int, mode os.FileMode) (*os.File, error) {
+			f, err := s.openSound(mode)
+			if err == nil {
+				opened, err = f.Stat()
+			}
+			return f, err
+		},
+	})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return fmt.Errorf("another ingot uses %s: stop it, or give this one a state.dir of its own: %w", s.path, err)
+	case err != nil:
+		return fmt.Errorf("open %s: %w", s.path, err)
+	}
+	s.db, s.opened = db, opened
+	return nil
+}
+
+func (s *Bolt) checkSchema() error {
+	return s.db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(boltMeta)
+		if meta == nil {
+			return nil
+		}
+		if v := number(meta.Get(boltSchema)); v > schemaVersion {
+			return fmt.Errorf("%s has schema %d, this ingot knows up to %d: run the newer ingot that wrote it", s.path, v, schemaVersion)
+		}
+		return nil
+	})
+}
+
+// Load implements Data.
+func (s *Bolt) Load(context.Context) (Loaded, error) {
+	s.touched = true
+	l := Loaded{Contents: NewContents(), Fresh: true, Damage: s.damage}
+	err := s.db.View(func(tx *bolt.Tx) error {
+		meta := tx.Bucket(boltMeta)
+		if meta == nil || meta.Get(boltSchema) == nil {
+			return nil
+		}
+		l.Fresh = false
+		for _, b := range Buckets {
+			if err := loadBucket(tx.Bucket([]byte(b)), l.Contents[b]); err != nil {
+				return err
+			}
+		}
+		s.Raise(number(meta.Get(boltSeq)))
+		if l.Uncounted = !isCounted(meta, tx.ID()); !l.Uncounted {
+			l.Count(func(b Bucket) int { return int(number(meta.Get(boltCount(b)))) })
+		}
+		return nil
+	})
+	if err != nil {
+		return Loaded{}, fmt.Errorf("read %s: %w", s.path, err)
+	}
+	s.damage = nil
+	return l, nil
+}
+
+// isCounted reports whether the counts hold that the transaction with this number
+// committed, or found.
+func isCounted(meta *bolt.Bucket, transaction int) bool {
+	return number(meta.Get(boltCounted)) == uint64(transaction)
+}
+
+// Next implements Data.
+func (s *Bolt) Next() uint64 { return s.seq + 1 }
+
+// Raise implements Data.
+func (s *Bolt) Raise(seq uint64) { s.seq = max(s.seq, seq) }
+
+// update makes one transaction. Counts that held before it hold after it; recount has
+// them hold anyhow.
+func (s *Bolt) update(recount bool, change func(tx *bolt.Tx, meta *bolt.Bucket) error) error {
+	s.touched = true
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		meta, err := tx.CreateBucketIfNotExists(boltMeta)
+		if err != nil {
+			return err
+		}
+		s.Raise(number(meta.Get(boltSeq)))
+		held := recount || isCounted(meta, tx.ID()-1)
+		if err := change(tx, meta); err != nil {
+			return err
+		}
+		if held {
+			err = meta.Put(boltCounted, bytesOf(uint64(tx.ID())))
+		}
+		return errors.Join(err, meta.Put(boltSeq, bytesOf(s.seq)))
+	})
+	if err != nil {
+		return fmt.Errorf("write %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// RaiseFence implements Leadership.
+func (s *Bolt) RaiseFence(_ context.Context, above uint64) (uint64, error) {
+	if err := s.check(); err != nil {
+		return 0, err
+	}
+	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
+		return meta.Put(boltFence, bytesOf(max(s.fence, above+1)))
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.fence = max(s.fence, above+1)
+	return s.fence, nil
+}
+
+func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
+	if from == nil {
+		return nil
+	}
+	return from.ForEach(func(k, v []byte) error {
+		to[string(k)] = append([]byte(nil), v...) // v is bbolt's, and only for now
+		return nil
+	})
+}
+
+// Acquire succeeds always, for who has the file open has it alone.
+func (s *Bolt) Acquire(context.Context) (uint64, string, error) {
+	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
+		s.fence = nextFence(max(number(meta.Get(boltFence)), s.fence), s.clock())
+		return meta.Put(boltFence, bytesOf(s.fence))
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	return s.fence, "", nil
+}
+
+// Renew gives the memory back, too, that the file takes up since it was used last.
+func (s *Bolt) Renew(context.Context) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	s.giveBack()
+	return lost(s.journal.Compact())
+}
+
+// check returns ErrLost if the file at path is no longer the one that is open.
+func (s *Bolt) check() error {
+	named, err := os.Stat(s.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return ErrLost
+	case err != nil:
+		return fmt.Errorf("look at %s: %w", s.path, err)
+	case !os.SameFile(s.opened, named):
+		return ErrLost
+	}
+	return nil
+}
+
+// Commit makes the leases of b durable first. All else in it is either not theirs, or
+// endpoint facts: they follow from the leases, change rarely, and what a crash
+// between the two leaves undone is done when the registry is opened.
+func (s *Bolt) Commit(_ context.Context, b Batch) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if err := s.journal.Append(b.Leases()); err != nil {
+		return lost(err)
+	}
+	rest, _ := b.WithoutLeases()
+	if len(rest) == 0 {
+		return nil
+	}
+	s.seq++ // whether or not it succeeds
+	return s.update(false, func(tx *bolt.Tx, meta *bolt.Bucket) error { return applyBolt(tx, meta, rest) })
+}
+
+func applyBolt(tx *bolt.Tx, meta *bolt.Bucket, b Batch) (err error) {
+	var to *bolt.Bucket
+	more := make(map[Bucket]int)
+	for i, ch := range b {
+		if i == 0 || ch.Bucket != b[i-1].Bucket {
+			if to, err = tx.CreateBucketIfNotExists([]byte(ch.Bucket)); err != nil {
+				return fmt.Errorf("%s: %w", ch.Bucket, err)
+			}
+		}
+		was, is := to.Get([]byte(ch.Name)) != nil, ch.Value != nil
+		switch {
+		case is && !was:
+			more[ch.Bucket]++
+		case was && !is:
+			more[ch.Bucket]--
+		}
+		if err := applyChange(to, ch); err != nil {
+			return fmt.Errorf("%s %q: %w", ch.Bucket, ch.Name, err)
+		}
+	}
+	for b, n := range more {
+		count := int(number(meta.Get(boltCount(b)))) + n
+		if err := meta.Put(boltCount(b), bytesOf(uint64(max(count, 0)))); err != nil {
+			return fmt.Errorf("count %s: %w", b, err)
+		}
+	}
+	return nil
+}
+
+func applyChange(to *bolt.Bucket, ch Change) error {
+	if ch.Value == nil {
+		return to.Delete([]byte(ch.Name))
+	}
+	return to.Put([]byte(ch.Name), ch.Value)
+}
+
+// Replace opens the files anew that are no longer at their path, and fills the one
+// that is not the leases'.
+func (s *Bolt) Replace(ctx context.Context, c Contents) error {
+	if errors.Is(s.check(), ErrLost) {
+		if err := s.reopen(); err != nil {
+			return err
+		}
+	}
+	if errors.Is(s.journal.Compact(), journal.ErrLost) {
+		if err := s.journal.Reopen(); err != nil {
+			return err
+		}
+	}
+	if err := s.moveLeases(ctx); err != nil {
+		return err
+	}
+	s.seq++
+	return s.update(true, func(tx *bolt.Tx, meta *bolt.Bucket) error {
+		for _, b := range Buckets {
+			if err := refill(tx, b, c[b]); err != nil {
+				return err
+			}
+			if err := meta.Put(boltCount(b), bytesOf(uint64(len(c[b])))); err != nil {
+				return err
+			}
+		}
+		return errors.Join(meta.Put(boltFence, bytesOf(s.fence)), meta.Put(boltSchema, bytesOf(schemaVersion)))
+	})
+}
+
+// EachLease implements Leases.
+func (s *Bolt) EachLease(ctx context.Context, visit func(name, value []byte)) error {
+	return lost(s.journal.All(ctx, visit))
+}
+
+// CountLeases implements Leases.
+func (s *Bolt) CountLeases(_ context.Context, b Batch) (total, fresh int, err error) {
+	total, fresh = s.journal.Count(b.newLeases())
+	return total, fresh, nil
+}
+
+// giveBack takes the pages of the file out of this process's memory, if there were
+// uses since it did so last. They stay in the system's cache, from where those that
+// are used again come back. A failure costs nothing but memory.
+func (s *Bolt) giveBack() {
+	if !s.touched {
+		return
+	}
+	s.touched = false
+	_ = s.db.View(func(tx *bolt.Tx) error { // while which the file is not mapped elsewhere
+		return disk.DropPages(s.db.Info().Data, tx.Size())
+	})
+}
+
+// reopen opens what is at path now. The old database stays in use when that
+// fails, so that the next attempt finds everything as it was.
+func (s *Bolt) reopen() error {
+	if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
+		return fmt.Errorf("make state.dir: %w", err)
+	}
+	oldDB := s.db
+	if err := s.open(); err != nil {
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			return fmt.Errorf("%w: %w", ErrFenced, err)
+		}
+		return err
+	}
+	if err := oldDB.Close(); err != nil {
+		return fmt.Errorf("close the lost %s: %w", s.path, err)
+	}
+	return nil
+}
+
+func refill(tx *bolt.Tx, b Bucket, values map[string][]byte) error {
+	name := []byte(b)
+	if tx.Bucket(name) != nil {
+		if err := tx.DeleteBucket(name); err != nil {
+			return err
+		}
+	}
+	to, err := tx.CreateBucket(name)
+	if err != nil {
+		return err
+	}
+	for k, v := range values {
+		if err := to.Put([]byte(k), v); err != nil {
+			return fmt.Errorf("%s %s: %w", b, k, err)
+		}
+	}
+	return nil
+}
+
+// Follow waits in vain: nobody else can have the file open.
+func (s *Bolt) Follow(ctx context.Context) (Batch, bool, error) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(FollowWait):
+	}
+	return nil, false, nil
+}
+
+// Durability is always: each commit is on disk when it returns.
+func (s *Bolt) Durability() Durability { return DurableAlways }
+
+// Confirm knows without asking: the file is locked by this process.
+func (s *Bolt) Confirm(context.Context, uint64) error { return nil }
+
+// Release does nothing: whoever has the file open leads.
+func (s *Bolt) Release() {}
+
+// Close implements Store.
+func (s *Bolt) Close() (err error) {
+	if s.journal != nil {
+		err = s.journal.Close()
+	}
+	if failed := s.db.Close(); failed != nil { // last, for it lets the next process in
+		err = errors.Join(err, fmt.Errorf("close %s: %w", s.path, failed))
+	}
+	return err
+}
+
+// Database is what the file holds, for who looks into it while it is locked.
+func (s *Bolt) Database() *bolt.DB { return s.db }
+
+// TakeFaults returns what was found to be wrong with the leases' file since it was
+// asked last.
+func (s *Bolt) TakeFaults() int {
+	return s.journal.TakeDamage()
+}
+
+// nextFence returns the fencing number after last, the highest one known. Where
+// none is known the store is new or was lost: then it is the time in seconds,
+// which is higher than all numbers before the loss, unless there was more than
+// one leader a second.
+func nextFence(last uint64, now time.Time) uint64 {
+	if last == 0 {
+		return uint64(max(now.Unix(), 0)) + 1
+	}
+	return last + 1
+}
+
+func number(raw []byte) uint64 {
+	if len(raw) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(raw)
+}
+
+func bytesOf(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

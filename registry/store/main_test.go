@@ -1,0 +1,65 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"ingot/registry/journal"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// now is the time of tests.
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func testLog(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// loseFiles deletes the files of an embedded store.
+func loseFiles(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{FileName, journal.FileName} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// uuidOf makes the system UUID of the i-th server.
+func uuidOf(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i+1) }
+
+func set(b Bucket, name, value string) Change { return Change{Key{b, name}, []byte(value)} }
+func del(b Bucket, name string) Change        { return Change{Key: Key{b, name}} }
+
+// with returns contents with changes made.
+func with(changes ...Change) Contents {
+	c := NewContents()
+	for _, ch := range changes {
+		c.Set(ch)
+	}
+	return c
+}
+
+func mustLoad(t *testing.T, s Store) (Contents, bool) {
+	t.Helper()
+	l, err := s.Load(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Contents, l.Fresh
+}
+
+func wantErr(t *testing.T, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("got error %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func (s *Redis) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := s.client.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("not reachable: %w", err)
+	}
+	if err := s.onEach(ctx, s.checkEviction); err != nil {
+		return err
+	}
+	return s.inspectPersistence(ctx)
+}
+
+// onEach calls f for each server that keys may be on.
+func (s *Redis) onEach(ctx context.Context, f func(context.Context, redis.Cmdable) error) error {
+	if cluster, ok := s.client.(*redis.ClusterClient); ok {
+		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return f(ctx, c) })
+	}
+	return f(ctx, s.client)
+}
+
+// checkEviction refuses a Redis that drops keys when memory is short, for it
+// would drop records.
+func (s *Redis) checkEviction(ctx context.Context, c redis.Cmdable) error {
+	policy := infoField(ctx, c, "memory", "maxmemory_policy")
+	if policy == "" {
+		config, err := c.ConfigGet(ctx, "maxmemory-policy").Result()
+		if err != nil {
+			s.Log.Warn("cannot see whether Redis may drop records: its eviction policy must be noeviction", "err", err)
+			return nil
+		}
+		policy = config["maxmemory-policy"]
+	}
+	if policy != "" && policy != "noeviction" {
+		return fmt.Errorf("its maxmemory-policy is %s, so it may drop records: set it to noeviction", policy)
+	}
+	return nil
+}
+
+// inspectPersistence finds out whether what is committed survives a restart of
+// Redis. Of several servers the worst counts; where Redis does not say, it does not.
+func (s *Redis) inspectPersistence(ctx context.Context) error {
+	var mu sync.Mutex // a cluster's servers are asked at the same time
+	worst := DurableAlways
+	err := s.onEach(ctx, func(ctx context.Context, c redis.Cmdable) error {
+		found := persistenceOf(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		worst = min(worst, found)
+		return nil
+	})
+	s.durable = worst
+	return err
+}
+
+// persistenceOf is how durable one server says that it is. Those that others manage
+// may keep CONFIG to themselves.
+func persistenceOf(ctx context.Context, c redis.Cmdable) Durability {
+	if infoField(ctx, c, "persistence", "aof_enabled") != "1" {
+		return DurableNo
+	}
+	config, err := c.ConfigGet(ctx, "appendfsync").Result()
+	if err != nil {
+		return DurableNo
+	}
+	switch config["appendfsync"] {
+	case "always":
+		return DurableAlways
+	case "everysec":
+		return DurableEverySecond
+	default:
+		return DurableNo
+	}
+}
+
+// infoField returns one field of INFO, "" if the server does not have it.
+func infoField(ctx context.Context, c redis.Cmdable, section, field string) string {
+	info, err := c.Info(ctx, section).Result()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.SplitSeq(info, "\r\n") {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// RaiseFence implements Leadership.
+func (s *Redis) RaiseFence(ctx context.Context, above uint64) (uint64, error) {
+	keys := []string{s.key("lease"), s.key("fence"), s.key("schema")}
+	answer := raiseScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, above+1)
+	if err := s.judge(answer, "raise the fencing number in redis"); err != nil {
+		return 0, err
+	}
+	s.fence = above + 1
+	return s.fence, nil
+}
+
+// Acquire implements Leadership. After a loss it stands back for a while.
+func (s *Redis) Acquire(ctx context.Context) (uint64, string, error) {
+	if wait, err := s.leaveToLeader(ctx); wait || err != nil {
+		return 0, "nobody: the store was lost, and who led may write it again", err
+	}
+	keys := []string{s.key("lease"), s.key("fence")}
+	answer, err := acquireScript.Run(ctx, s.client, keys,
+		s.Owner, s.TTL.Milliseconds(), s.fence, nextFence(0, s.Clock())).StringSlice()
+	if err != nil {
+		return 0, "", fmt.Errorf("ask redis for the lease: %w", err)
+	}
+	if len(answer) != 2 {
+		return 0, "", fmt.Errorf("ask redis for the lease: %d answers", len(answer))
+	}
+	if holder := answer[1]; holder != "" {
+		return 0, holder, nil
+	}
+	s.fence, s.leading = parseNumber(answer[0]), true
+	return s.fence, "", nil
+}
+
+// leaveToLeader reports whether to stand back because the store was lost or rolled
+// back: for the time of one lease, for the leader knows best what was in it.
+func (s *Redis) leaveToLeader(ctx context.Context) (bool, error) {
+	if s.revision == 0 {
+		return false, nil
+	}
+	var schema *redis.IntCmd
+	var revision *redis.StringCmd
+	_, err := s.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		schema, revision = p.Exists(ctx, s.key("schema")), p.Get(ctx, s.key("revision"))
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, redis.Nil) && !isWrongType(err):
+		return false, fmt.Errorf("ask redis for the lease: %w", err)
+	case schema.Val() > 0 && parseNumber(revision.Val()) >= s.revision:
+		s.lostAt = time.Time{}
+		return false, nil
+	case s.lostAt.IsZero():
+		s.lostAt = time.Now()
+	}
+	return time.Since(s.lostAt) < s.TTL, nil
+}
+
+// Renew implements Leadership.
+func (s *Redis) Renew(ctx context.Context) error {
+	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("counts")}, s.hashes()...)
+	return s.judge(renewScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
+}
+
+// Confirm implements Leadership.
+func (s *Redis) Confirm(ctx context.Context, fence uint64) error {
+	newest, err := s.client.Get(ctx, s.key("fence")).Uint64()
+	switch {
+	case err != nil && !errors.Is(err, redis.Nil):
+		return fmt.Errorf("ask the store who leads: %w", err)
+	case newest > fence:
+		return fmt.Errorf("%w: the store shows fencing number %d, ours is %d", ErrFenced, newest, fence)
+	case newest < fence:
+		return fmt.Errorf("the store shows fencing number %d, ours is %d: %w", newest, fence, ErrLost)
+	}
+	return nil
+}
+
+// Release lets the next leader in at once instead of after the lease ran out.
+func (s *Redis) Release() {
+	if !s.leading {
+		return
+	}
+	s.leading = false
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := releaseScript.Run(ctx, s.client, []string{s.key("lease")}, s.Owner).Err(); err != nil {
+		s.Log.Warn("the lease could not be given back: the next leader waits until it runs out", "err", err)
+	}
+}
