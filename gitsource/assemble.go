@@ -65,7 +65,8 @@ type force struct {
 	token   string
 	offered map[model.Identity]placed
 	// removed and renamed are what commits did since the revision applied.
-	removed map[model.Identity]model.Removal
+	// Of several removals of one name, each another tenant's, the newest is the last.
+	removed map[model.Identity][]model.Removal
 	renamed map[model.ClaimName]model.ClaimName
 }
 
@@ -75,7 +76,7 @@ func newForce() force {
 		blobs:   make(map[string]plumbing.Hash),
 		absent:  make(map[model.Identity]model.Absence),
 		offered: make(map[model.Identity]placed),
-		removed: make(map[model.Identity]model.Removal),
+		removed: make(map[model.Identity][]model.Removal),
 		renamed: make(map[model.ClaimName]model.ClaimName),
 	}
 }
@@ -350,7 +351,7 @@ func above(paths map[string]bool, file string) (string, bool) {
 // in this revision.
 func (a *assembler) quarantine() {
 	for _, p := range a.problems {
-		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) {
+		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, a.tenants.Owner(p.File)) {
 			a.hold(id, p.File)
 		}
 	}
@@ -368,15 +369,23 @@ func (a *assembler) settleClashes() {
 			continue
 		}
 		if before, was := a.prev.objects[id]; was && before.sameAs(now) {
-			if !now.held { // or a restart could not tell which of them was first
-				now.held, now.since = true, cmp.Or(before.since, a.revision)
-			}
-			a.force.objects[id] = now
+			a.keep(id, now)
 			continue
 		}
 		delete(a.force.objects, id)
-		a.hold(id)
+		if !a.succeeds(id, now.owner()) {
+			a.hold(id)
+		}
 	}
+}
+
+// keep has the state remember an object in force whose name or part another one claims: a
+// restart could not tell which of them was first.
+func (a *assembler) keep(id model.Identity, now placed) {
+	if !now.held {
+		now.held, now.since = true, cmp.Or(a.prev.objects[id].since, a.revision)
+	}
+	a.force.objects[id] = now
 }
 
 // twice has a problem for each place that defines the same object.
@@ -428,9 +437,14 @@ func (o outcome) desired() *model.Desired {
 	}
 	d.Problems = o.problems
 	d.Removed = make(map[model.Identity]model.Removal, len(o.force.removed))
-	for id, r := range o.force.removed {
-		if !d.Quarantined[id] {
-			d.Removed[id] = r
+	d.RemovedBefore = make(map[model.Identity][]model.Removal)
+	for id, all := range o.force.removed {
+		if d.Quarantined[id] {
+			continue
+		}
+		before, last := all[:len(all)-1], all[len(all)-1]
+		if d.Removed[id] = last; len(before) > 0 {
+			d.RemovedBefore[id] = before
 		}
 	}
 	d.Renamed = maps.Clone(o.force.renamed)

@@ -100,13 +100,48 @@ func (a *assembler) tellApart() {
 // succeed puts in force what another tenant has of the name of an object that was
 // removed: a new object, but for claims whose old one goes on by another name.
 func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
+	came := make(map[model.Identity]bool)
 	for id, heirs := range a.heirs {
 		_, gone := a.gone[id]
 		_, goesOn := renamed[claimName(id)]
 		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
-			a.force.objects[id] = heirs[0]
+			a.force.objects[id], came[id] = heirs[0], true
 		}
 	}
+	if len(came) > 0 {
+		a.settleHeirs(came)
+	}
+}
+
+// settleHeirs takes out those that claim what another object does: all others came
+// before them.
+func (a *assembler) settleHeirs(came map[model.Identity]bool) {
+	told := make(map[model.Problem]bool, len(a.problems))
+	for _, p := range a.problems {
+		told[p] = true
+	}
+	for _, p := range a.crossCheck(a.desired()) {
+		if !told[p] {
+			a.problems = append(a.problems, p)
+		}
+		id, ok := named(p)
+		switch now, inForce := a.force.objects[id]; {
+		case !ok || !inForce || !isError(p):
+		case came[id]:
+			delete(a.force.objects, id)
+		default:
+			a.keep(id, now)
+		}
+	}
+}
+
+// succeeds reports whether a tenant's object would be a new one after another tenant's of
+// the same name, which was removed. That one's removal goes on whatever is wrong with this.
+func (a *assembler) succeeds(id model.Identity, owner string) bool {
+	of := func(r model.Removal) bool { return r.IsOf(owner) }
+	_, inForce := a.prev.objects[id]
+	gone := a.prev.removed[id]
+	return !inForce && len(gone) > 0 && !slices.ContainsFunc(gone, of)
 }
 
 // handedOver reports whether a commit that descends took an object from its place and

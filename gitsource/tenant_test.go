@@ -40,6 +40,7 @@ const webRemoved = "ServerClaim default/web"
 
 func TestTenants(t *testing.T) {
 	web, other, db := claimYAML("web", "a's"), claimYAML("web", "b's"), claimYAML("db", "d")
+	first, heir := claimYAML("db", "shared"), claimYAML("web", "shared")
 	mine := map[string]string{"web": "a's"}
 	theirs := map[string]string{"web": "b's"}
 	none := map[string]string{}
@@ -160,6 +161,15 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"b/web.yaml": other}), take("a/web.yaml"), lose}, seen{Claims: theirs, Removed: []string{webRemoved}}},
 		},
+		"an heir that claims what is another's does not come into force, and holds up no release": {
+			{[]act{put(map[string]string{"a/web.yaml": web, "a/db.yaml": first})}, seen{Claims: map[string]string{"web": "a's", "db": "shared"}}},
+			{[]act{put(map[string]string{"b/web.yaml": heir})}, seen{Claims: map[string]string{"web": "a's", "db": "shared"}}},
+			{[]act{take("a/web.yaml")}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
+			{[]act{readme}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": faulty})}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": heir}), restart}, seen{Claims: map[string]string{"db": "shared"}, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: map[string]string{"db": "shared", "web": "b's"}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
@@ -221,5 +231,48 @@ func TestTheProblemSaysWhatAFolderMay(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAnHeirThatClashesIsTold(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "x"), "a/db.yaml": claimYAML("db", "shared")})(w)
+	w.look()
+	put(map[string]string{"b/web.yaml": claimYAML("web", "shared")})(w)
+	w.look()
+	take("a/web.yaml")(w)
+	w.look()
+	if got, want := messages(w.d), "b/web.yaml: shares its image\n"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q among it", got, want)
+	}
+}
+
+func TestEachRemovalOfANameIsKept(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "a's"), "c/c.yaml": claimYAML("db", "d")})(w)
+	w.look()
+	put(map[string]string{"b/web.yaml": claimYAML("web", "b's")})(w)
+	w.look()
+	taken := func(file string) model.Revision {
+		take(file)(w)
+		w.look()
+		return w.d.Revision
+	}
+	of := func(tenant string) model.Revision {
+		r, _ := w.d.RemovalOf(model.ClaimName("default/web").Identity(), tenant)
+		return r.Revision
+	}
+	a, b := taken("a/web.yaml"), taken("b/web.yaml")
+	if of("a") != a || of("b") != b || of("c") != "" || of("") != b {
+		t.Errorf("%q took away a's, %q b's, %q c's, want %q, %q and none", of("a"), of("b"), of("c"), a, b)
+	}
+	put(map[string]string{"b/web.yaml": claimYAML("web", "b's")})(w)
+	w.look()
+	if of("a") != a || of("b") != "" {
+		t.Errorf("once b's is back %q took away a's, %q b's, want %q and none", of("a"), of("b"), a)
+	}
+	again := taken("b/web.yaml")
+	if of("a") != a || of("b") != again {
+		t.Errorf("%q took away a's, %q b's, want %q and %q", of("a"), of("b"), a, again)
 	}
 }
