@@ -190,13 +190,19 @@ func (a *assembler) follow() {
 	removed, renamed := a.force.removed, a.force.renamed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
-		removed[id] = append(without(removed[id], r.Tenant), r)
+		for _, tenant := range append(slices.Clip(a.prev.objects[id].formerly), r.Tenant) {
+			r.Tenant = tenant
+			removed[id] = append(without(removed[id], r.Tenant), r)
+		}
 	}
 	for id, p := range a.force.objects {
 		a.forget(id, p.owner())
 	}
 	for old := range pairs {
-		a.forget(old.Identity(), a.gone[old.Identity()].Tenant)
+		p := a.prev.objects[old.Identity()]
+		for _, tenant := range append(slices.Clip(p.formerly), p.owner()) {
+			a.forget(old.Identity(), tenant)
+		}
 	}
 	for old, now := range a.prev.renamed {
 		if further, again := pairs[now]; again {

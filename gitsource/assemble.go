@@ -32,6 +32,17 @@ type placed struct {
 	shared bool
 	// tenant is whose the object is while its content cannot be had.
 	tenant string
+	// was is where such an object stood in the revision applied, if that is known.
+	was *former
+	// formerly are the tenants whose the object was, as records may name them still.
+	formerly []string
+}
+
+// former is an object as it stood below a path that is no tenant's any more.
+type former struct {
+	object model.Object
+	path   string
+	gone   bool // a commit took it from there
 }
 
 // owner is the tenant whose the object is.
@@ -233,6 +244,10 @@ func (a *assembler) choose() {
 			a.hold(id)
 		default:
 			now := c[0]
+			now.formerly = before.formerly
+			if by := before.owner(); by != "" && by != now.owner() {
+				now.formerly = append(slices.Clip(now.formerly), by)
+			}
 			if a.contested[id] { // or a restart could not tell whose it is
 				now.held, now.since = true, cmp.Or(before.since, a.revision)
 			}
@@ -267,6 +282,9 @@ func (a *assembler) hold(id model.Identity, behind ...string) {
 	}
 	if !p.held {
 		p.held, p.since = true, a.revision
+	}
+	if p.was != nil && !a.standsAt(id, p.was.path) {
+		p.was = &former{p.was.object, p.was.path, true}
 	}
 	if len(behind) > 0 {
 		p.behind = behind

@@ -1,7 +1,6 @@
 package gitsource
 
 import (
-	"fmt"
 	"slices"
 
 	"ingot/model"
@@ -79,22 +78,54 @@ func (a *assembler) tellApart() {
 		before := a.prev.objects[id]
 		owner := before.owner()
 		foreign := func(p placed) bool { return p.owner() != owner }
-		if owner == "" || !slices.ContainsFunc(places, foreign) || len(places) == 1 && (a.handedOver(before, places[0]) || a.inherits(before, places[0])) {
-			continue
-		}
-		a.contested[id] = true
-		for _, p := range places {
-			if foreign(p) {
-				a.heirs[id] = append(a.heirs[id], p)
-				a.problems = append(a.problems, contested(id, p, owner))
+		switch {
+		case owner == "" || !slices.ContainsFunc(places, foreign):
+		case a.orphaned(before):
+			a.findHeir(id, before, places)
+		case len(places) == 1 && (a.handedOver(before, places[0]) || a.inherits(id, before, places[0])):
+		default:
+			a.contested[id] = true
+			for _, p := range places {
+				if foreign(p) {
+					a.heirs[id] = append(a.heirs[id], p)
+					a.problems = append(a.problems, contested(id, p, owner+", which had it first: take one of them away"))
+				}
 			}
-		}
-		if own := slices.DeleteFunc(places, foreign); len(own) > 0 {
-			a.candidates[id] = own
-		} else {
-			delete(a.candidates, id)
+			a.leave(id, slices.DeleteFunc(places, foreign))
 		}
 	}
+}
+
+// leave has some of the places count that define an object.
+func (a *assembler) leave(id model.Identity, places []placed) {
+	if a.candidates[id] = places; len(places) == 0 {
+		delete(a.candidates, id)
+	}
+}
+
+// orphaned reports whether an object known by name alone is of a path that is no tenant's
+// any more.
+func (a *assembler) orphaned(before placed) bool {
+	return before.object == nil && len(a.tenants) > 0 && a.tenants.At(before.owner()) == nil
+}
+
+// findHeir has the place count of whoever has now what a path had that is no tenant's any
+// more. If that cannot be told the object stays as it is.
+func (a *assembler) findHeir(id model.Identity, before placed, places []placed) {
+	heir := slices.DeleteFunc(slices.Clone(places), func(p placed) bool { return !a.inherits(id, before, p) })
+	for _, p := range places {
+		if len(heir) != 1 || p.path != heir[0].path {
+			a.problems = append(a.problems, contested(id, p, before.owner()+
+				", which is no path of git.tenants any more: move its file from there as it is, or have the path there again"))
+		}
+	}
+	if len(heir) == 1 {
+		a.contested[id] = len(places) > 1
+		a.leave(id, heir)
+		return
+	}
+	a.leave(id, nil)
+	a.hold(id)
 }
 
 // succeed puts in force what another tenant has of the name of an object that was
@@ -151,22 +182,45 @@ func (a *assembler) handedOver(before, now placed) bool {
 		before.object != nil && sameContent(before.object, now.object)
 }
 
-// inherits reports whether the only place that defines an object known by name alone
-// is that of whoever has its owner's folder now: the records name a path of before the
-// restart, and it is another, was split, or there are no tenants any more.
-func (a *assembler) inherits(before, now placed) bool {
-	if before.object != nil {
+// inherits reports whether a place that defines an object known by name alone is that of
+// whoever has its owner's folder now: the records name a path of before the restart, and
+// it was split, is another, or there are no tenants any more. What another path has is the
+// same object if it came as it was from where the old path had it, or nobody else may
+// define it.
+func (a *assembler) inherits(id model.Identity, before, now placed) bool {
+	below := model.Tenants{{Path: before.owner()}}
+	switch {
+	case before.object != nil:
+		return false
+	case len(a.tenants) == 0, below.Of(now.path) != nil:
+		return true
+	case a.tenants.At(before.owner()) != nil:
 		return false
 	}
-	below := model.Tenants{{Path: before.owner()}}
-	return a.tenants.At(before.owner()) == nil || below.Of(now.path) != nil
+	return a.onlyOneMay(id) || before.was != nil && sameContent(before.was.object, now.object) &&
+		(slices.Contains(before.behind, now.path) ||
+			a.lineage == descends && !before.was.gone && !a.standsAt(id, before.was.path) && a.prev.blobs[now.path] != now.blob)
+}
+
+// onlyOneMay reports whether one tenant alone may define an object.
+func (a *assembler) onlyOneMay(id model.Identity) bool {
+	n := 0
+	for i := range a.tenants {
+		if a.tenants[i].Refuse(id) == "" {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// standsAt reports whether a file defines an object, whether it counts there or not.
+func (a *assembler) standsAt(id model.Identity, file string) bool {
+	there := func(p placed) bool { return p.path == file }
+	return slices.ContainsFunc(a.refused[id], there) || slices.ContainsFunc(a.candidates[id], there)
 }
 
 // contested is the problem of an object that somebody else has.
-func contested(id model.Identity, p placed, owner string) model.Problem {
+func contested(id model.Identity, p placed, whose string) model.Problem {
 	file, line := position(p)
-	return model.Problem{
-		Severity: model.SeverityError, File: file, Line: line, Object: id.String(),
-		Message: fmt.Sprintf("belongs to %s, which had it first: take one of them away", owner),
-	}
+	return model.Problem{Severity: model.SeverityError, File: file, Line: line, Object: id.String(), Message: "belongs to " + whose}
 }

@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,18 @@ func unbound(w *watch) {
 	b := records(w.d)
 	b.Bound, b.Owners = nil, nil
 	w.s = begun(w.T, w.opts, b)
+}
+
+// boundFor is a new process on another machine, whose records know that a tenant's claim
+// is bound, whatever is in force of it.
+func boundFor(tenant string) act {
+	return func(w *watch) {
+		w.s.close()
+		_ = os.RemoveAll(w.opts.Dir)
+		b, web := records(w.d), model.ClaimName("default/web").Identity()
+		b.Bound, b.Owners[web] = append(b.Bound, web), tenant
+		w.s = begun(w.T, w.opts, b)
+	}
 }
 
 const webRemoved = "ServerClaim default/web"
@@ -170,6 +183,28 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"b/web.yaml": heir}), restart}, seen{Claims: map[string]string{"db": "shared"}, Quarantined: []string{webRemoved}}},
 			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: map[string]string{"db": "shared", "web": "b's"}}},
 		},
+		"nobody else gets what a renamed path had by writing it down alone": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": web})}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{boundFor("a")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"z/web.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor by doing so while the folder moves and is written otherwise": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": other}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{readme}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/db.yaml": db}), take("b/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor does writing it twice release it": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": web, "z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"a/web.yaml": web}), tenants(twoOfOne), boundFor("a")}, seen{Claims: mine}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
@@ -231,6 +266,48 @@ func TestTheProblemSaysWhatAFolderMay(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhoMayHaveWhatARenamedPathHadIsTold(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "x")})(w)
+	w.look()
+	tenants(otherPath)(w)
+	restart(w)
+	put(map[string]string{"b/web.yaml": claimYAML("web", "y")})(w)
+	w.look()
+	want := "b/web.yaml: belongs to a, which is no path of git.tenants any more"
+	if got := messages(w.d); !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q among it", got, want)
+	}
+}
+
+func TestWhatOnlyOneMayDefineIsHisUnseen(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = model.Tenants{{Path: "a", Namespaces: []string{"default"}}, {Path: "c"}} })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "x"), "c/x.yaml": claimYAML("x", "x")})(w)
+	w.look()
+	tenants(model.Tenants{{Path: "z", Namespaces: []string{"default"}}, {Path: "c"}})(w)
+	rewrite(map[string]string{"z/web.yaml": claimYAML("web", "x")})(w)
+	lose(w)
+	w.look()
+	if got := w.d.Claims["default/web"]; got == nil || got.Tenant != "z" {
+		t.Errorf("got %+v, want it to belong to z", got)
+	}
+}
+
+func TestWhatASplitPathHadIsRemovedForWhoTheRecordsName(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/prod/web.yaml": claimYAML("web", "x"), "a/db.yaml": claimYAML("db", "d")})(w)
+	w.look()
+	tenants(split)(w)
+	restart(w)
+	take("a/prod/web.yaml")(w)
+	w.look()
+	for _, tenant := range []string{"a", "a/prod"} {
+		if _, removed := w.d.RemovalOf(model.ClaimName("default/web").Identity(), tenant); !removed {
+			t.Errorf("no commit took away that of %q: %v", tenant, w.d.Removed)
+		}
 	}
 }
 
