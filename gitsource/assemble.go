@@ -140,6 +140,8 @@ type assembler struct {
 	// tenant whose those are.
 	faulty map[string]bool
 	fresh  map[string][]string
+	// unread are the tenants of whose folders nothing is read, for they have too much.
+	unread map[string]bool
 	// twins are the faulty files, by their content: what may be in one of them may be
 	// in the others, wherever it was moved or copied from.
 	twins map[plumbing.Hash][]string
@@ -163,6 +165,7 @@ func assemble(c change, r rules) outcome {
 		contested:  make(map[model.Identity]bool),
 		refused:    make(map[model.Identity][]placed),
 		faulty:     make(map[string]bool),
+		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
 		twins:      make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
@@ -196,6 +199,9 @@ func (a *assembler) collect() {
 				continue
 			}
 			a.candidates[id] = append(a.candidates[id], p)
+		}
+		if f.overShare {
+			a.unread[f.path] = true
 		}
 		if f.hides() {
 			a.faulty[f.path] = true
@@ -319,18 +325,35 @@ func (a *assembler) mayHold(p placed) []string {
 	if len(a.faulty) == 0 {
 		return nil
 	}
-	var behind []string
+	behind := a.unreadOf(p)
 	for _, file := range p.hiders() {
 		if file == anywhere {
 			return a.anywhereOf(p.owner())
 		}
-		if top, found := above(a.faulty, file); found {
+		if owner := a.tenants.Owner(file); a.unread[owner] {
+			behind = append(behind, file, owner)
+		}
+		// What is not read of a tenant hides nothing of another's within its folder.
+		hides := func(path string) bool { return a.faulty[path] && (path == file || !a.unread[path]) }
+		if top, found := above(hides, file); found {
 			behind = append(behind, file, top)
 			behind = append(behind, a.ownTwins(p, a.force.blobs[top])...)
 		}
 		behind = append(behind, a.ownTwins(p, a.prev.blobs[file])...)
 	}
 	return behind
+}
+
+// unreadOf are the tenants of whom nothing is read that may have an object known by name
+// alone: whose it is, or whoever has its owner's folder now.
+func (a *assembler) unreadOf(p placed) []string {
+	var owners []string
+	for owner := range a.unread {
+		if p.object == nil && (a.tenants.At(p.owner()) == nil || within(owner, p.owner())) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }
 
 // anywhereOf is anywhere while a tenant has a faulty file.
@@ -351,10 +374,10 @@ func (a *assembler) ownTwins(p placed, blob plumbing.Hash) []string {
 	})
 }
 
-// above returns which of paths is the file or a folder that it lies in.
-func above(paths map[string]bool, file string) (string, bool) {
+// above returns which path that is asked for is the file or a folder that it lies in.
+func above(is func(path string) bool, file string) (string, bool) {
 	for {
-		if paths[file] {
+		if is(file) {
 			return file, true
 		}
 		i := strings.LastIndexByte(file, '/')

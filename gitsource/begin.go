@@ -217,7 +217,7 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 	}
 	for id, p := range held {
 		behind := slices.ContainsFunc(p.hiders(), func(file string) bool {
-			_, found := above(faulty, file)
+			_, found := above(func(path string) bool { return faulty[path] }, file)
 			return found || file == anywhere && len(faulty) > 0
 		})
 		if behind || defined[id] {

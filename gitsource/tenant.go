@@ -176,10 +176,10 @@ func (a *assembler) succeeds(id model.Identity, owner string) bool {
 }
 
 // handedOver reports whether a commit that descends took an object from its place and
-// wrote the same to that of another tenant.
+// wrote the same to that of another tenant. What cannot be read of a place took nothing away.
 func (a *assembler) handedOver(before, now placed) bool {
 	return a.lineage == descends && a.prev.blobs[now.path] != now.blob &&
-		before.object != nil && sameContent(before.object, now.object)
+		before.object != nil && sameContent(before.object, now.object) && len(a.mayHold(before)) == 0
 }
 
 // inherits reports whether a place that defines an object known by name alone is that of

@@ -83,6 +83,11 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"b/web.yaml": web}), take("a/web.yaml")}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
 			{[]act{take("b/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
 		},
+		"a file that cannot be read hands nothing over": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/web.yaml": web, "a/web.yaml": broken})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/web.yaml": claimYAML("web", "of a still")})}, seen{Claims: map[string]string{"web": "of a still"}}},
+		},
 		"a rewritten history hands nothing over": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{rewrite(map[string]string{"b/web.yaml": web})}, seen{Claims: mine, Absent: []string{webGone}}},
