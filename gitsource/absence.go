@@ -189,24 +189,32 @@ func (a *assembler) follow() {
 	a.succeed(pairs)
 	removed, renamed := a.force.removed, a.force.renamed
 	maps.Copy(removed, a.prev.removed)
-	maps.Copy(removed, a.gone)
-	for id, p := range a.force.objects {
-		if by := removed[id].Tenant; by == "" || by == p.owner() { // else it is another object
-			delete(removed, id)
+	for id, r := range a.gone {
+		for _, tenant := range append(slices.Clip(a.prev.objects[id].formerly), r.Tenant) {
+			r.Tenant = tenant
+			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
 	}
+	for id, p := range a.force.objects {
+		a.forget(id, p.owner())
+	}
 	for old := range pairs {
-		delete(removed, old.Identity())
+		p := a.prev.objects[old.Identity()]
+		for _, tenant := range append(slices.Clip(p.formerly), p.owner()) {
+			a.forget(old.Identity(), tenant)
+		}
 	}
 	for old, now := range a.prev.renamed {
 		if further, again := pairs[now]; again {
 			now = further
 		}
-		if r, gone := removed[now.Identity()]; gone {
-			removed[old.Identity()] = r
-			continue
+		gone := removed[now.Identity()]
+		for _, r := range gone {
+			removed[old.Identity()] = append(without(removed[old.Identity()], r.Tenant), r)
 		}
-		renamed[old] = now
+		if _, another := a.force.objects[now.Identity()]; len(gone) == 0 || another {
+			renamed[old] = now
+		}
 	}
 	maps.Copy(renamed, pairs)
 	for id := range a.force.objects {
@@ -214,6 +222,21 @@ func (a *assembler) follow() {
 			delete(renamed, claimName(id))
 		}
 	}
+}
+
+// forget takes out the removal of a tenant's object, which is back or goes on by another
+// name. Those of another's of the same name stay.
+func (a *assembler) forget(id model.Identity, tenant string) {
+	if left := without(a.force.removed[id], tenant); len(left) > 0 {
+		a.force.removed[id] = left
+	} else {
+		delete(a.force.removed, id)
+	}
+}
+
+// without are the removals of one name but those of a tenant's, and of nobody's.
+func without(all []model.Removal, tenant string) []model.Removal {
+	return slices.DeleteFunc(slices.Clone(all), func(r model.Removal) bool { return r.Tenant == "" || r.Tenant == tenant })
 }
 
 // settleTokens keeps the token of the whole list as long as nothing came to it:

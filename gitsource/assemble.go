@@ -32,6 +32,17 @@ type placed struct {
 	shared bool
 	// tenant is whose the object is while its content cannot be had.
 	tenant string
+	// was is where such an object stood in the revision applied, if that is known.
+	was *former
+	// formerly are the tenants whose the object was, as records may name them still.
+	formerly []string
+}
+
+// former is an object as it stood below a path that is no tenant's any more.
+type former struct {
+	object model.Object
+	path   string
+	gone   bool // a commit took it from there
 }
 
 // owner is the tenant whose the object is.
@@ -65,7 +76,8 @@ type force struct {
 	token   string
 	offered map[model.Identity]placed
 	// removed and renamed are what commits did since the revision applied.
-	removed map[model.Identity]model.Removal
+	// Of several removals of one name, each another tenant's, the newest is the last.
+	removed map[model.Identity][]model.Removal
 	renamed map[model.ClaimName]model.ClaimName
 }
 
@@ -75,7 +87,7 @@ func newForce() force {
 		blobs:   make(map[string]plumbing.Hash),
 		absent:  make(map[model.Identity]model.Absence),
 		offered: make(map[model.Identity]placed),
-		removed: make(map[model.Identity]model.Removal),
+		removed: make(map[model.Identity][]model.Removal),
 		renamed: make(map[model.ClaimName]model.ClaimName),
 	}
 }
@@ -128,6 +140,8 @@ type assembler struct {
 	// tenant whose those are.
 	faulty map[string]bool
 	fresh  map[string][]string
+	// unread are the tenants of whose folders nothing is read, for they have too much.
+	unread map[string]bool
 	// twins are the faulty files, by their content: what may be in one of them may be
 	// in the others, wherever it was moved or copied from.
 	twins map[plumbing.Hash][]string
@@ -151,6 +165,7 @@ func assemble(c change, r rules) outcome {
 		contested:  make(map[model.Identity]bool),
 		refused:    make(map[model.Identity][]placed),
 		faulty:     make(map[string]bool),
+		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
 		twins:      make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
@@ -184,6 +199,9 @@ func (a *assembler) collect() {
 				continue
 			}
 			a.candidates[id] = append(a.candidates[id], p)
+		}
+		if f.overShare {
+			a.unread[f.path] = true
 		}
 		if f.hides() {
 			a.faulty[f.path] = true
@@ -232,6 +250,10 @@ func (a *assembler) choose() {
 			a.hold(id)
 		default:
 			now := c[0]
+			now.formerly = before.formerly
+			if by := before.owner(); by != "" && by != now.owner() {
+				now.formerly = append(slices.Clip(now.formerly), by)
+			}
 			if a.contested[id] { // or a restart could not tell whose it is
 				now.held, now.since = true, cmp.Or(before.since, a.revision)
 			}
@@ -267,6 +289,9 @@ func (a *assembler) hold(id model.Identity, behind ...string) {
 	if !p.held {
 		p.held, p.since = true, a.revision
 	}
+	if p.was != nil && !a.standsAt(id, p.was.path) {
+		p.was = &former{p.was.object, p.was.path, true}
+	}
 	if len(behind) > 0 {
 		p.behind = behind
 	}
@@ -300,18 +325,35 @@ func (a *assembler) mayHold(p placed) []string {
 	if len(a.faulty) == 0 {
 		return nil
 	}
-	var behind []string
+	behind := a.unreadOf(p)
 	for _, file := range p.hiders() {
 		if file == anywhere {
 			return a.anywhereOf(p.owner())
 		}
-		if top, found := above(a.faulty, file); found {
+		if owner := a.tenants.Owner(file); a.unread[owner] {
+			behind = append(behind, file, owner)
+		}
+		// What is not read of a tenant hides nothing of another's within its folder.
+		hides := func(path string) bool { return a.faulty[path] && (path == file || !a.unread[path]) }
+		if top, found := above(hides, file); found {
 			behind = append(behind, file, top)
 			behind = append(behind, a.ownTwins(p, a.force.blobs[top])...)
 		}
 		behind = append(behind, a.ownTwins(p, a.prev.blobs[file])...)
 	}
 	return behind
+}
+
+// unreadOf are the tenants of whom nothing is read that may have an object known by name
+// alone: whose it is, or whoever has its owner's folder now.
+func (a *assembler) unreadOf(p placed) []string {
+	var owners []string
+	for owner := range a.unread {
+		if p.object == nil && (a.tenants.At(p.owner()) == nil || within(owner, p.owner())) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
 }
 
 // anywhereOf is anywhere while a tenant has a faulty file.
@@ -332,10 +374,10 @@ func (a *assembler) ownTwins(p placed, blob plumbing.Hash) []string {
 	})
 }
 
-// above returns which of paths is the file or a folder that it lies in.
-func above(paths map[string]bool, file string) (string, bool) {
+// above returns which path that is asked for is the file or a folder that it lies in.
+func above(is func(path string) bool, file string) (string, bool) {
 	for {
-		if paths[file] {
+		if is(file) {
 			return file, true
 		}
 		i := strings.LastIndexByte(file, '/')
@@ -350,7 +392,7 @@ func above(paths map[string]bool, file string) (string, bool) {
 // in this revision.
 func (a *assembler) quarantine() {
 	for _, p := range a.problems {
-		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) {
+		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, a.tenants.Owner(p.File)) {
 			a.hold(id, p.File)
 		}
 	}
@@ -368,15 +410,23 @@ func (a *assembler) settleClashes() {
 			continue
 		}
 		if before, was := a.prev.objects[id]; was && before.sameAs(now) {
-			if !now.held { // or a restart could not tell which of them was first
-				now.held, now.since = true, cmp.Or(before.since, a.revision)
-			}
-			a.force.objects[id] = now
+			a.keep(id, now)
 			continue
 		}
 		delete(a.force.objects, id)
-		a.hold(id)
+		if !a.succeeds(id, now.owner()) {
+			a.hold(id)
+		}
 	}
+}
+
+// keep has the state remember an object in force whose name or part another one claims: a
+// restart could not tell which of them was first.
+func (a *assembler) keep(id model.Identity, now placed) {
+	if !now.held {
+		now.held, now.since = true, cmp.Or(a.prev.objects[id].since, a.revision)
+	}
+	a.force.objects[id] = now
 }
 
 // twice has a problem for each place that defines the same object.
@@ -428,9 +478,14 @@ func (o outcome) desired() *model.Desired {
 	}
 	d.Problems = o.problems
 	d.Removed = make(map[model.Identity]model.Removal, len(o.force.removed))
-	for id, r := range o.force.removed {
-		if !d.Quarantined[id] {
-			d.Removed[id] = r
+	d.RemovedBefore = make(map[model.Identity][]model.Removal)
+	for id, all := range o.force.removed {
+		if d.Quarantined[id] {
+			continue
+		}
+		before, last := all[:len(all)-1], all[len(all)-1]
+		if d.Removed[id] = last; len(before) > 0 {
+			d.RemovedBefore[id] = before
 		}
 	}
 	d.Renamed = maps.Clone(o.force.renamed)

@@ -188,10 +188,11 @@ func (s *Source) beginUnknown(b *Beginning) {
 func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) force {
 	f := newForce()
 	f.token = b.AbsentToken
+	was := formers(b.Owners, files)
 	seed := func(id model.Identity) {
 		p, ok := held[id]
 		if !ok {
-			p = placed{held: true, since: b.Applied.Revision(), tenant: b.Owners[id]}
+			p = placed{held: true, since: b.Applied.Revision(), tenant: b.Owners[id], was: was[id]}
 		}
 		f.objects[id] = p
 	}
@@ -216,7 +217,7 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 	}
 	for id, p := range held {
 		behind := slices.ContainsFunc(p.hiders(), func(file string) bool {
-			_, found := above(faulty, file)
+			_, found := above(func(path string) bool { return faulty[path] }, file)
 			return found || file == anywhere && len(faulty) > 0
 		})
 		if behind || defined[id] {
@@ -224,6 +225,24 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 		}
 	}
 	return f
+}
+
+// formers are the objects that stand below the paths of those whose they are by the
+// records, each if it stands there once.
+func formers(owners map[model.Identity]string, files []manifest) map[model.Identity]*former {
+	found, often := make(map[model.Identity]*former), make(map[model.Identity]bool)
+	for _, file := range files {
+		for _, o := range file.objects {
+			id := o.Identity()
+			if owner := owners[id]; owner == "" || (model.Tenants{{Path: owner}}).Of(file.path) == nil {
+				continue
+			}
+			often[id] = found[id] != nil
+			found[id] = &former{object: o, path: file.path}
+		}
+	}
+	maps.DeleteFunc(found, func(id model.Identity, _ *former) bool { return often[id] })
+	return found
 }
 
 // obtain fetches the commit that was applied: by its name where the server allows it,

@@ -47,6 +47,8 @@ type decoded struct {
 	// opaque is set when the blob may define objects that nobody can name.
 	opaque bool
 	size   int64 // bytes that were read
+	// overShare is set when it stands for all files of a tenant that has too much.
+	overShare bool
 }
 
 // faulty reports whether any problem of the file is an error.
@@ -71,6 +73,9 @@ type reader struct {
 	decode func(file string, data []byte) ([]model.Object, []model.Problem)
 	count  func() // called for each blob that is decoded
 	most   int64  // bytes that are read at most; 0 is maxRead
+	files  int    // manifests that are read at most; 0 is maxManifests
+	// tenants have a share of what is read.
+	tenants model.Tenants
 
 	folders map[folderKey][]entry
 	blobs   map[blobKey]*decoded
@@ -96,17 +101,24 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, err
 	if err != nil {
 		return nil, err
 	}
-	l := lister{store: s, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
+	shares := &shares{
+		tenants: r.tenants, files: cmp.Or(r.files, maxManifests), bytes: cmp.Or(r.most, maxRead),
+		found: make(map[string]int), over: make(map[string]string),
+	}
+	l := lister{store: s, shares: shares, old: r.folders, new: make(map[folderKey][]entry), barren: make(map[plumbing.Hash]bool)}
 	entries, err := l.list(dir, top, 0)
 	if err != nil {
 		return nil, err
 	}
-	if len(entries) > maxManifests {
+	if l.found > shares.files {
 		return nil, errTooManyManifests
 	}
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	if err := shares.weigh(entries, func(e entry) (int64, error) { return r.sizeOf(s, e) }); err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return shares.isOver(e.path) })
 	blobs := make(map[blobKey]*decoded, len(entries))
-	manifests := make([]manifest, 0, len(entries))
+	manifests := append(make([]manifest, 0, len(entries)), shares.unread(s, root)...)
 	var size int64
 	for _, e := range entries {
 		key := blobKey(e)
@@ -116,12 +128,13 @@ func (r *reader) read(s *store, root plumbing.Hash, dir string) ([]manifest, err
 				return nil, err
 			}
 		}
-		if size += d.size; size > cmp.Or(r.most, maxRead) {
+		if size += d.size; size > shares.bytes {
 			return nil, errTooMuchToRead
 		}
 		blobs[key] = d
 		manifests = append(manifests, manifest{e.path, e.hash, d})
 	}
+	slices.SortFunc(manifests, func(a, b manifest) int { return strings.Compare(a.path, b.path) })
 	r.folders, r.blobs = l.new, blobs
 	return manifests, nil
 }
@@ -209,8 +222,10 @@ func folder(s *store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 // lister lists folders, those it knows from the last revision without reading.
 type lister struct {
 	store    *store
+	shares   *shares
 	old, new map[folderKey][]entry
 	found    int
+	skipped  int // folders and files of tenants that are over their share
 	// barren are the folders without entries that concern us, by content: one that
 	// holds another ten times, and so on, is listed once.
 	barren map[plumbing.Hash]bool
@@ -218,17 +233,28 @@ type lister struct {
 
 // list returns all entries below a folder that concern us.
 func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error) {
-	if depth > maxFolders || l.found > maxManifests {
+	switch {
+	case l.shares.isOver(dir) && !l.shares.leads(dir):
+		l.skipped++
+		return nil, nil
+	case depth > maxFolders && l.shares.exceedBelow(dir, fmt.Sprintf("more than %d folders in one another", maxFolders)):
+		l.skipped++
+		return nil, nil
+	case depth > maxFolders || l.found > l.shares.files:
 		return nil, errTooManyManifests
-	}
-	if l.barren[hash] {
+	case l.barren[hash]:
 		return nil, nil
 	}
-	key := folderKey{dir, hash}
+	key, skipped := folderKey{dir, hash}, l.skipped
 	own, ok := l.old[key]
 	if !ok {
 		var err error
-		if own, err = l.children(dir, hash); err != nil {
+		own, err = l.children(dir, hash)
+		if errors.Is(err, errTreeTooLarge) && l.shares.exceedBelow(dir, fmt.Sprintf("a folder whose list has more than %d bytes", maxTree)) {
+			l.skipped++
+			return nil, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -236,8 +262,11 @@ func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error
 	var all []entry
 	for _, e := range own {
 		if e.mode != filemode.Dir {
-			l.found++
-			all = append(all, e)
+			if l.shares.add(e.path, &l.found) {
+				all = append(all, e)
+			} else {
+				l.skipped++
+			}
 			continue
 		}
 		below, err := l.list(e.path, e.hash, depth+1)
@@ -246,7 +275,7 @@ func (l *lister) list(dir string, hash plumbing.Hash, depth int) ([]entry, error
 		}
 		all = append(all, below...)
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && l.skipped == skipped {
 		l.barren[hash] = true
 	}
 	return all, nil

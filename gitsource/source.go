@@ -113,7 +113,7 @@ func New(opts Options) (*Source, error) {
 		opts: opts, log: opts.Log, remote: r, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, force: newForce(),
 		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
-	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc}
+	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc, tenants: opts.Tenants}
 	s.status.Store(&model.SourceState{})
 	r.retryAfter = func(d time.Duration) { s.retryAfter.Store(int64(d)) }
 	return s, nil

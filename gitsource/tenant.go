@@ -1,7 +1,6 @@
 package gitsource
 
 import (
-	"fmt"
 	"slices"
 
 	"ingot/model"
@@ -79,59 +78,149 @@ func (a *assembler) tellApart() {
 		before := a.prev.objects[id]
 		owner := before.owner()
 		foreign := func(p placed) bool { return p.owner() != owner }
-		if owner == "" || !slices.ContainsFunc(places, foreign) || len(places) == 1 && (a.handedOver(before, places[0]) || a.inherits(before, places[0])) {
-			continue
-		}
-		a.contested[id] = true
-		for _, p := range places {
-			if foreign(p) {
-				a.heirs[id] = append(a.heirs[id], p)
-				a.problems = append(a.problems, contested(id, p, owner))
+		switch {
+		case owner == "" || !slices.ContainsFunc(places, foreign):
+		case a.orphaned(before):
+			a.findHeir(id, before, places)
+		case len(places) == 1 && (a.handedOver(before, places[0]) || a.inherits(id, before, places[0])):
+		default:
+			a.contested[id] = true
+			for _, p := range places {
+				if foreign(p) {
+					a.heirs[id] = append(a.heirs[id], p)
+					a.problems = append(a.problems, contested(id, p, owner+", which had it first: take one of them away"))
+				}
 			}
-		}
-		if own := slices.DeleteFunc(places, foreign); len(own) > 0 {
-			a.candidates[id] = own
-		} else {
-			delete(a.candidates, id)
+			a.leave(id, slices.DeleteFunc(places, foreign))
 		}
 	}
+}
+
+// leave has some of the places count that define an object.
+func (a *assembler) leave(id model.Identity, places []placed) {
+	if a.candidates[id] = places; len(places) == 0 {
+		delete(a.candidates, id)
+	}
+}
+
+// orphaned reports whether an object known by name alone is of a path that is no tenant's
+// any more.
+func (a *assembler) orphaned(before placed) bool {
+	return before.object == nil && len(a.tenants) > 0 && a.tenants.At(before.owner()) == nil
+}
+
+// findHeir has the place count of whoever has now what a path had that is no tenant's any
+// more. If that cannot be told the object stays as it is.
+func (a *assembler) findHeir(id model.Identity, before placed, places []placed) {
+	heir := slices.DeleteFunc(slices.Clone(places), func(p placed) bool { return !a.inherits(id, before, p) })
+	for _, p := range places {
+		if len(heir) != 1 || p.path != heir[0].path {
+			a.problems = append(a.problems, contested(id, p, before.owner()+
+				", which is no path of git.tenants any more: move its file from there as it is, or have the path there again"))
+		}
+	}
+	if len(heir) == 1 {
+		a.contested[id] = len(places) > 1
+		a.leave(id, heir)
+		return
+	}
+	a.leave(id, nil)
+	a.hold(id)
 }
 
 // succeed puts in force what another tenant has of the name of an object that was
 // removed: a new object, but for claims whose old one goes on by another name.
 func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
+	came := make(map[model.Identity]bool)
 	for id, heirs := range a.heirs {
 		_, gone := a.gone[id]
 		_, goesOn := renamed[claimName(id)]
 		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
-			a.force.objects[id] = heirs[0]
+			a.force.objects[id], came[id] = heirs[0], true
+		}
+	}
+	if len(came) > 0 {
+		a.settleHeirs(came)
+	}
+}
+
+// settleHeirs takes out those that claim what another object does: all others came
+// before them.
+func (a *assembler) settleHeirs(came map[model.Identity]bool) {
+	told := make(map[model.Problem]bool, len(a.problems))
+	for _, p := range a.problems {
+		told[p] = true
+	}
+	for _, p := range a.crossCheck(a.desired()) {
+		if !told[p] {
+			a.problems = append(a.problems, p)
+		}
+		id, ok := named(p)
+		switch now, inForce := a.force.objects[id]; {
+		case !ok || !inForce || !isError(p):
+		case came[id]:
+			delete(a.force.objects, id)
+		default:
+			a.keep(id, now)
 		}
 	}
 }
 
-// handedOver reports whether a commit that descends took an object from its place and
-// wrote the same to that of another tenant.
-func (a *assembler) handedOver(before, now placed) bool {
-	return a.lineage == descends && a.prev.blobs[now.path] != now.blob &&
-		before.object != nil && sameContent(before.object, now.object)
+// succeeds reports whether a tenant's object would be a new one after another tenant's of
+// the same name, which was removed. That one's removal goes on whatever is wrong with this.
+func (a *assembler) succeeds(id model.Identity, owner string) bool {
+	of := func(r model.Removal) bool { return r.IsOf(owner) }
+	_, inForce := a.prev.objects[id]
+	gone := a.prev.removed[id]
+	return !inForce && len(gone) > 0 && !slices.ContainsFunc(gone, of)
 }
 
-// inherits reports whether the only place that defines an object known by name alone
-// is that of whoever has its owner's folder now: the records name a path of before the
-// restart, and it is another, was split, or there are no tenants any more.
-func (a *assembler) inherits(before, now placed) bool {
-	if before.object != nil {
+// handedOver reports whether a commit that descends took an object from its place and
+// wrote the same to that of another tenant. What cannot be read of a place took nothing away.
+func (a *assembler) handedOver(before, now placed) bool {
+	return a.lineage == descends && a.prev.blobs[now.path] != now.blob &&
+		before.object != nil && sameContent(before.object, now.object) && len(a.mayHold(before)) == 0
+}
+
+// inherits reports whether a place that defines an object known by name alone is that of
+// whoever has its owner's folder now: the records name a path of before the restart, and
+// it was split, is another, or there are no tenants any more. What another path has is the
+// same object if it came as it was from where the old path had it, or nobody else may
+// define it.
+func (a *assembler) inherits(id model.Identity, before, now placed) bool {
+	below := model.Tenants{{Path: before.owner()}}
+	switch {
+	case before.object != nil:
+		return false
+	case len(a.tenants) == 0, below.Of(now.path) != nil:
+		return true
+	case a.tenants.At(before.owner()) != nil:
 		return false
 	}
-	below := model.Tenants{{Path: before.owner()}}
-	return a.tenants.At(before.owner()) == nil || below.Of(now.path) != nil
+	return a.onlyOneMay(id) || before.was != nil && sameContent(before.was.object, now.object) &&
+		(slices.Contains(before.behind, now.path) ||
+			a.lineage == descends && !before.was.gone && !a.standsAt(id, before.was.path) && a.prev.blobs[now.path] != now.blob)
+}
+
+// onlyOneMay reports whether one tenant alone may define an object.
+func (a *assembler) onlyOneMay(id model.Identity) bool {
+	n := 0
+	for i := range a.tenants {
+		if a.tenants[i].Refuse(id) == "" {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// standsAt reports whether a file defines an object, whether it counts there or not.
+func (a *assembler) standsAt(id model.Identity, file string) bool {
+	there := func(p placed) bool { return p.path == file }
+	return slices.ContainsFunc(a.refused[id], there) || slices.ContainsFunc(a.candidates[id], there)
 }
 
 // contested is the problem of an object that somebody else has.
-func contested(id model.Identity, p placed, owner string) model.Problem {
+func contested(id model.Identity, p placed, whose string) model.Problem {
 	file, line := position(p)
-	return model.Problem{
-		Severity: model.SeverityError, File: file, Line: line, Object: id.String(),
-		Message: fmt.Sprintf("belongs to %s, which had it first: take one of them away", owner),
-	}
+	return model.Problem{Severity: model.SeverityError, File: file, Line: line, Object: id.String(), Message: "belongs to " + whose}
 }

@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -36,10 +37,23 @@ func unbound(w *watch) {
 	w.s = begun(w.T, w.opts, b)
 }
 
+// boundFor is a new process on another machine, whose records know that a tenant's claim
+// is bound, whatever is in force of it.
+func boundFor(tenant string) act {
+	return func(w *watch) {
+		w.s.close()
+		_ = os.RemoveAll(w.opts.Dir)
+		b, web := records(w.d), model.ClaimName("default/web").Identity()
+		b.Bound, b.Owners[web] = append(b.Bound, web), tenant
+		w.s = begun(w.T, w.opts, b)
+	}
+}
+
 const webRemoved = "ServerClaim default/web"
 
 func TestTenants(t *testing.T) {
 	web, other, db := claimYAML("web", "a's"), claimYAML("web", "b's"), claimYAML("db", "d")
+	first, heir := claimYAML("db", "shared"), claimYAML("web", "shared")
 	mine := map[string]string{"web": "a's"}
 	theirs := map[string]string{"web": "b's"}
 	none := map[string]string{}
@@ -68,6 +82,11 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"a/web.yaml": web, "a/db.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
 			{[]act{put(map[string]string{"b/web.yaml": web}), take("a/web.yaml")}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
 			{[]act{take("b/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"a file that cannot be read hands nothing over": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"b/web.yaml": web, "a/web.yaml": broken})}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"a/web.yaml": claimYAML("web", "of a still")})}, seen{Claims: map[string]string{"web": "of a still"}}},
 		},
 		"a rewritten history hands nothing over": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
@@ -160,6 +179,37 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"b/web.yaml": other}), take("a/web.yaml"), lose}, seen{Claims: theirs, Removed: []string{webRemoved}}},
 		},
+		"an heir that claims what is another's does not come into force, and holds up no release": {
+			{[]act{put(map[string]string{"a/web.yaml": web, "a/db.yaml": first})}, seen{Claims: map[string]string{"web": "a's", "db": "shared"}}},
+			{[]act{put(map[string]string{"b/web.yaml": heir})}, seen{Claims: map[string]string{"web": "a's", "db": "shared"}}},
+			{[]act{take("a/web.yaml")}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
+			{[]act{readme}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": faulty})}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": heir}), restart}, seen{Claims: map[string]string{"db": "shared"}, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: map[string]string{"db": "shared", "web": "b's"}}},
+		},
+		"nobody else gets what a renamed path had by writing it down alone": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": web})}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{boundFor("a")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: mine}},
+			{[]act{put(map[string]string{"z/web.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor by doing so while the folder moves and is written otherwise": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": other}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{readme}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/db.yaml": db}), take("b/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+		},
+		"nor does writing it twice release it": {
+			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
+			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"b/web.yaml": web, "z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{[]act{put(map[string]string{"a/web.yaml": web}), tenants(twoOfOne), boundFor("a")}, seen{Claims: mine}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
@@ -221,5 +271,90 @@ func TestTheProblemSaysWhatAFolderMay(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWhoMayHaveWhatARenamedPathHadIsTold(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "x")})(w)
+	w.look()
+	tenants(otherPath)(w)
+	restart(w)
+	put(map[string]string{"b/web.yaml": claimYAML("web", "y")})(w)
+	w.look()
+	want := "b/web.yaml: belongs to a, which is no path of git.tenants any more"
+	if got := messages(w.d); !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q among it", got, want)
+	}
+}
+
+func TestWhatOnlyOneMayDefineIsHisUnseen(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = model.Tenants{{Path: "a", Namespaces: []string{"default"}}, {Path: "c"}} })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "x"), "c/x.yaml": claimYAML("x", "x")})(w)
+	w.look()
+	tenants(model.Tenants{{Path: "z", Namespaces: []string{"default"}}, {Path: "c"}})(w)
+	rewrite(map[string]string{"z/web.yaml": claimYAML("web", "x")})(w)
+	lose(w)
+	w.look()
+	if got := w.d.Claims["default/web"]; got == nil || got.Tenant != "z" {
+		t.Errorf("got %+v, want it to belong to z", got)
+	}
+}
+
+func TestWhatASplitPathHadIsRemovedForWhoTheRecordsName(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/prod/web.yaml": claimYAML("web", "x"), "a/db.yaml": claimYAML("db", "d")})(w)
+	w.look()
+	tenants(split)(w)
+	restart(w)
+	take("a/prod/web.yaml")(w)
+	w.look()
+	for _, tenant := range []string{"a", "a/prod"} {
+		if _, removed := w.d.RemovalOf(model.ClaimName("default/web").Identity(), tenant); !removed {
+			t.Errorf("no commit took away that of %q: %v", tenant, w.d.Removed)
+		}
+	}
+}
+
+func TestAnHeirThatClashesIsTold(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "x"), "a/db.yaml": claimYAML("db", "shared")})(w)
+	w.look()
+	put(map[string]string{"b/web.yaml": claimYAML("web", "shared")})(w)
+	w.look()
+	take("a/web.yaml")(w)
+	w.look()
+	if got, want := messages(w.d), "b/web.yaml: shares its image\n"; !strings.Contains(got, want) {
+		t.Errorf("got %q, want %q among it", got, want)
+	}
+}
+
+func TestEachRemovalOfANameIsKept(t *testing.T) {
+	w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+	put(map[string]string{"a/web.yaml": claimYAML("web", "a's"), "c/c.yaml": claimYAML("db", "d")})(w)
+	w.look()
+	put(map[string]string{"b/web.yaml": claimYAML("web", "b's")})(w)
+	w.look()
+	taken := func(file string) model.Revision {
+		take(file)(w)
+		w.look()
+		return w.d.Revision
+	}
+	of := func(tenant string) model.Revision {
+		r, _ := w.d.RemovalOf(model.ClaimName("default/web").Identity(), tenant)
+		return r.Revision
+	}
+	a, b := taken("a/web.yaml"), taken("b/web.yaml")
+	if of("a") != a || of("b") != b || of("c") != "" || of("") != b {
+		t.Errorf("%q took away a's, %q b's, %q c's, want %q, %q and none", of("a"), of("b"), of("c"), a, b)
+	}
+	put(map[string]string{"b/web.yaml": claimYAML("web", "b's")})(w)
+	w.look()
+	if of("a") != a || of("b") != "" {
+		t.Errorf("once b's is back %q took away a's, %q b's, want %q and none", of("a"), of("b"), a)
+	}
+	again := taken("b/web.yaml")
+	if of("a") != a || of("b") != again {
+		t.Errorf("%q took away a's, %q b's, want %q and %q", of("a"), of("b"), a, again)
 	}
 }

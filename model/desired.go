@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,6 +47,9 @@ type Desired struct {
 	// the revision applied when this process began. An object that Desired lacks and
 	// that is not among them is merely absent. One that comes back is taken out.
 	Removed map[Identity]Removal
+	// RemovedBefore are those that were removed before one of the same name was, and were
+	// another tenant's, the oldest first.
+	RemovedBefore map[Identity][]Removal
 	// Renamed says which new claim an old one became: same content, same namespace,
 	// the old name gone in the same commit.
 	Renamed map[ClaimName]ClaimName
@@ -56,6 +60,19 @@ type Desired struct {
 	// Source is what is wrong with the source as a whole ("" = nothing): the last
 	// fetch failed, the path is missing, the tree is empty, history was rewritten.
 	Source SourceState
+}
+
+// RemovalOf is the commit that took a tenant's object away, if one did; "" is whoever's.
+func (d *Desired) RemovalOf(id Identity, tenant string) (Removal, bool) {
+	if r, ok := d.Removed[id]; ok && r.IsOf(tenant) {
+		return r, true
+	}
+	for _, r := range slices.Backward(d.RemovedBefore[id]) {
+		if r.IsOf(tenant) {
+			return r, true
+		}
+	}
+	return Removal{}, false
 }
 
 // SourceState is the state of the watched branch as a whole.

@@ -25,7 +25,7 @@ func (f *fleet) claimRemoval(rec *model.ServerRecord) (model.Removal, bool) {
 
 // removalOf is the commit that took a tenant's object away, if one did; "" is whoever's.
 func (f *fleet) removalOf(id model.Identity, tenant string) (model.Removal, bool) {
-	if r, ok := f.in.Desired.Removed[id]; ok && r.IsOf(tenant) {
+	if r, ok := f.in.Desired.RemovalOf(id, tenant); ok {
 		return r, true
 	}
 	if name := model.Named[model.ClaimName](id.Namespace, id.Name); id.Kind == model.KindServerClaim && f.outrun[name] {

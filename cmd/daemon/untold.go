@@ -27,7 +27,9 @@ func (d *daemon) sayBindings() {
 }
 
 // sayUntold says once, when Git was read, which servers are refused their boot unless they
-// share a link with this machine. Where DHCP passes by, they are told apart by that.
+// share a link with this machine. Where a network of ours boots, nothing is said: which
+// servers are behind a router that relays nothing to it is known only once they ask, and
+// their condition BootRefused says it then.
 func (d *daemon) sayUntold(ctx context.Context) error {
 	binding, _ := netboot.ParseBinding(d.opts.Boot.BindTickets)
 	if binding != netboot.BindMachine || slices.ContainsFunc(d.opts.DHCP, dhcp.Network.Boots) {
