@@ -88,17 +88,6 @@ func (f *fleet) noteAbsences() {
 	f.record.Absent = absent[:min(len(absent), model.MaxAbsent)]
 }
 
-// absence is how an object is listed that Git lacks without a commit, if it is.
-func (f *fleet) absence(id model.Identity) (model.Absence, bool) {
-	i, found := slices.BinarySearchFunc(f.in.Desired.Absent, id.String(), func(a model.Absence, id string) int {
-		return cmp.Compare(a.Identity.String(), id)
-	})
-	if !found {
-		return model.Absence{}, false
-	}
-	return f.in.Desired.Absent[i], true
-}
-
 // absentWhy says that an object is absent without a commit, and what to do.
 func absentWhy(what string, a model.Absence) Why {
 	text := what + " is not in Git, and no commit that follows on the revision applied took it away"

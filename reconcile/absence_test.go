@@ -33,7 +33,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 		if m := w.seen(0); m.installs != 1 || m.forced > 0 {
 			t.Errorf("installed %d times, forced off %d times", m.installs, m.forced)
 		}
-		if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != AbsentWithoutCommit {
+		if why := Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != AbsentWithoutCommit {
 			t.Errorf("it says %+v", why)
 		}
 		// A later commit that says nothing of it changes nothing; its removal does.
@@ -161,11 +161,11 @@ func TestARenameIsPartOfTheServersRecord(t *testing.T) {
 		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
 	})
 	in.Busy = map[model.ServerName]bool{name: true}
-	if r := Plan(in); r.Fleet != nil && r.Fleet.Applied == in.Desired.Applied() {
+	if r := Plan(in); r.Decided.Fleet != nil && r.Decided.Fleet.Applied == in.Desired.Applied() {
 		t.Error("the revision is applied before the record of a busy server says so")
 	}
 	in.Busy = nil
-	m := Plan(in).Servers[name]
+	m := Plan(in).Moves[name]
 	if m == nil || len(m.Do) > 0 {
 		t.Fatalf("the move is %+v, want a change of the record alone", m)
 	}
@@ -332,7 +332,7 @@ func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
 			})
 		}
 		in.Desired.AbsentToken = "all"
-		rec := Plan(in).Fleet
+		rec := Plan(in).Decided.Fleet
 		if rec == nil {
 			t.Fatalf("%d: nothing is recorded", n)
 		}
@@ -345,7 +345,7 @@ func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
 func TestARenamedClaimIsShownBeforeItsServerSaysSo(t *testing.T) {
 	in := bigFleet(1, 1)
 	renamed("c00000", "shop")(in.Desired)
-	r := NewProjector().Report(in, 1, model.Holder{})
+	r := reportOf(in)
 	shown := string(rendered(t, r)["serverclaims/default/shop.yaml"])
 	if !strings.Contains(shown, "phase: Bound") {
 		t.Errorf("it shows\n%s", shown)

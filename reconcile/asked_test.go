@@ -82,7 +82,7 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 					return
 				case <-w.loop.dirty:
 					mu.Lock()
-					shown = rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+					shown = rendered(t, reportOf(w.loop.Input(time.Now())))
 					mu.Unlock()
 				}
 			}
@@ -91,7 +91,7 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 			t.Helper()
 			mu.Lock()
 			defer mu.Unlock()
-			now := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+			now := rendered(t, reportOf(w.loop.Input(time.Now())))
 			if diff := cmp.Diff(texts(now), texts(shown)); diff != "" {
 				t.Errorf("%s: status branch (-now +shown):\n%s", what, diff)
 			}

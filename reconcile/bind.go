@@ -100,7 +100,7 @@ func (f *fleet) withheldClaim(name model.ClaimName) Why {
 	if s := f.disputed[name]; s != nil {
 		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
 	}
-	if a, listed := f.absence(name.Identity()); listed && a.Blob == "" {
+	if a, listed := f.in.Desired.Absence(name.Identity()); listed && a.Blob == "" {
 		return absentWhy("claim "+string(name), a)
 	}
 	return f.unknownFleet(name)
@@ -275,26 +275,20 @@ func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
 	return ""
 }
 
-// serverLabels are the labels of a server: those of its BMC, and over them those
-// of its own manifest.
+// serverLabels are the labels of a server, see model.ServerLabels. Merged ones are kept
+// for as long as the plan is made.
 func (f *fleet) serverLabels(s *server) map[string]string {
-	b := f.bmcBy[s.rec.BMC]
-	switch {
-	case b == nil && s.spec == nil:
-		return nil
-	case s.spec == nil || len(s.spec.Labels) == 0:
-		if b == nil {
-			return nil
-		}
-		return b.spec.Labels
-	case b == nil || len(b.spec.Labels) == 0:
-		return s.spec.Labels
+	var spec *model.BMC
+	if b := f.bmcBy[s.rec.BMC]; b != nil {
+		spec = b.spec
+	}
+	if spec == nil || s.spec == nil || len(spec.Labels) == 0 || len(s.spec.Labels) == 0 {
+		return model.ServerLabels(spec, s.spec)
 	}
 	if l, ok := f.labels[s.name]; ok {
 		return l
 	}
-	l := maps.Clone(b.spec.Labels)
-	maps.Copy(l, s.spec.Labels)
+	l := model.ServerLabels(spec, s.spec)
 	f.labels[s.name] = l
 	return l
 }

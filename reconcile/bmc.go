@@ -191,7 +191,7 @@ func (f *fleet) planBMCs(r *Result) {
 		if b.rec.Address != "" && b.rec.Address != target.Address && !b.retryAsked() {
 			m.Known = b.facts
 		}
-		r.BMCs[b.name] = m
+		r.Readings[b.name] = m
 	}
 }
 

@@ -67,59 +67,37 @@ func (i *imageStatus) found(by string) string {
 func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
 
 // ticketShows reports whether the server's newest ticket is its boot configuration.
-func (s *server) ticketShows() bool {
-	t := s.rec.Ticket
-	return t != nil && (t.Open() || s.rec.State == model.StateReserved && t.Claim == s.rec.Claim)
+func (s serverView) ticketShows() bool {
+	t := s.Record.Ticket
+	return t != nil && (t.Open() || s.Record.State == model.StateReserved && t.Claim == s.Record.Claim)
 }
 
 // bootConfigurationName is where the server's boot configuration stands.
-func (s *server) bootConfigurationName() (namespace, name string) {
-	switch t := s.rec.Ticket; {
+func (s serverView) bootConfigurationName() (namespace, name string) {
+	switch t := s.Record.Ticket; {
 	case s.ticketShows() && t.Purpose == model.PurposeClaim:
 		return model.SplitName(t.Claim)
-	case s.rec.State == model.StateReserved:
-		return model.SplitName(s.rec.Claim)
+	case s.Record.State == model.StateReserved:
+		return model.SplitName(s.Record.Claim)
 	}
-	return bootNamespace, string(s.name)
-}
-
-// bootTrouble is why the server cannot be armed for what it is to boot, "" when it is
-// armed, or nothing is known against it.
-func (s *server) bootTrouble() Why {
-	p := s.rec.BootProblem
-	switch {
-	case p != nil && !failedBoot(p):
-		return s.problemWhy(p)
-	case s.toArm():
-		return s.foreign()
-	}
-	return Why{}
-}
-
-// toArm reports whether the next thing that the server does is to be armed.
-func (s *server) toArm() bool {
-	if s.rec.Ticket.Open() {
-		return false
-	}
-	return s.rec.State == model.StateReserved && s.claim != nil && s.rec.Installed == "" && s.claim.Spec.Power != model.PowerOff
+	return bootNamespace, string(s.Name)
 }
 
 // bootConfiguration shows the server's boot ticket in upstream's words.
-func (s *server) bootConfiguration() *document {
-	t := s.rec.Ticket
+func (s serverView) bootConfiguration() *document {
+	t := s.Record.Ticket
 	d := s.newBootConfiguration(t.Image.Ref)
 	image := imageOf(&t.Image)
 	st := bootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
 	st.Conditions = append(st.Conditions, condition(imageValidation, true, "ValidationSucceeded", image.found(t.ArchitectureBy), t.ArmedAt))
-	if p := s.rec.BootProblem; failedBoot(p) {
+	if why := s.Unbooted; why != nil {
 		st.State = "Error"
-		why := s.problemWhy(p)
 		st.Conditions = append(st.Conditions, condition("Booted", false, why.Reason, why.text(), why.Since))
 	}
 	if p := s.progress(); p != nil {
 		st.Conditions = append(st.Conditions, fetched(t, p)...)
 	}
-	if b := s.fleet.in.Observed.BootStates[s.name]; b != nil && b.Ticket == t.ID {
+	if b := s.in.Observed.BootStates[s.Name]; b != nil && b.Ticket == t.ID {
 		st.Conditions = append(st.Conditions, condition("BootStateReceived", true, "BootStateReceived", "Server successfully posted boot state", b.ReceivedAt))
 	}
 	d.Status = st
@@ -143,19 +121,19 @@ func fetched(t *model.Ticket, p *model.Progress) (conds []metav1.Condition) {
 
 // pendingBoot shows a boot configuration that has no ticket yet, and why if
 // something speaks against it.
-func (s *server) pendingBoot(why Why) *document {
+func (s serverView) pendingBoot() *document {
 	image := ""
-	switch p := s.rec.BootProblem; {
-	case s.claim != nil:
-		image = s.claim.Spec.Image
+	switch p := s.Record.BootProblem; {
+	case s.Claim != nil:
+		image = s.Claim.Spec.Image
 	case p != nil:
 		image = p.Image
 	}
 	d := s.newBootConfiguration(image)
 	st := bootConfigurationStatus{State: "Pending"}
-	if why.Reason != "" {
+	if s.Unarmed != nil {
 		st.State = "Error"
-		st.Conditions = append(st.Conditions, validation(why))
+		st.Conditions = append(st.Conditions, validation(*s.Unarmed))
 	}
 	d.Status = st
 	return d
@@ -174,10 +152,10 @@ func validation(why Why) metav1.Condition {
 	return c
 }
 
-func (s *server) newBootConfiguration(image string) *document {
+func (s serverView) newBootConfiguration(image string) *document {
 	ns, name := s.bootConfigurationName()
 	d := newDocument(model.KindServerBootConfiguration, name)
 	d.Metadata.Namespace = ns
-	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.name)}, image}
+	d.Spec = bootConfigurationSpec{model.LocalRef{Name: string(s.Name)}, image}
 	return d
 }

@@ -24,20 +24,19 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 		want     [3]string // script, Ignition, cloud-init
 		stages   []model.BootStage
 	}{
-		"nothing yet":         {stages: []model.BootStage{stageArmed}},
-		"a script":            {progress: &model.Progress{Ticket: "t", ScriptAt: at}, want: [3]string{script}, stages: []model.BootStage{stageArmed, model.StageScript}},
-		"Ignition":            {progress: both, want: [3]string{script, ignition}, stages: []model.BootStage{stageArmed, model.StageScript, model.StageIgnition}},
-		"cloud-init's data":   {config: model.ThingCloudInit, progress: both, want: [3]string{script, "", cloudInit}, stages: []model.BootStage{stageArmed, model.StageScript, model.StageIgnition}},
-		"the claim's script":  {config: model.ThingScript, progress: both, want: [3]string{script}, stages: []model.BootStage{stageArmed, model.StageScript}},
-		"with another ticket": {progress: &model.Progress{Ticket: "old", ScriptAt: at, IgnitionAt: at}, stages: []model.BootStage{stageArmed}},
+		"nothing yet":         {stages: []model.BootStage{model.StageArmed}},
+		"a script":            {progress: &model.Progress{Ticket: "t", ScriptAt: at}, want: [3]string{script}, stages: []model.BootStage{model.StageArmed, model.StageScript}},
+		"Ignition":            {progress: both, want: [3]string{script, ignition}, stages: []model.BootStage{model.StageArmed, model.StageScript, model.StageIgnition}},
+		"cloud-init's data":   {config: model.ThingCloudInit, progress: both, want: [3]string{script, "", cloudInit}, stages: []model.BootStage{model.StageArmed, model.StageScript, model.StageIgnition}},
+		"the claim's script":  {config: model.ThingScript, progress: both, want: [3]string{script}, stages: []model.BootStage{model.StageArmed, model.StageScript}},
+		"with another ticket": {progress: &model.Progress{Ticket: "old", ScriptAt: at, IgnitionAt: at}, stages: []model.BootStage{model.StageArmed}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 			rec.Ticket.Config = tc.config
 			in.Observed.Progress[rec.Name] = tc.progress
-			s := newFleet(in).byName[rec.Name]
-			conds := s.bootConfiguration().Status.(bootConfigurationStatus).Conditions
+			conds := bootConfigurationOf(in, rec.Claim).Conditions
 			var got [3]string
 			for i, kind := range []string{"IPXEScriptFetched", "IgnitionDataFetched", "CloudInitDataFetched"} {
 				got[i] = conditionOf(conds, kind)
@@ -46,7 +45,7 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 			var stages []model.BootStage
-			for _, st := range s.bootFacts().timeline() {
+			for _, st := range in.Observed.BootOf(rec).Steps() {
 				stages = append(stages, st.Stage)
 			}
 			if diff := cmp.Diff(tc.stages, stages); diff != "" {
@@ -78,7 +77,7 @@ func TestABootThatFailedIsAnErrorOfItsConfiguration(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 	rec.Ticket.Ended, rec.Attempts = model.TicketSpent, 1
 	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Reason: BootTimeout, Message: "it did not boot", Image: "os:1"}
-	st := newFleet(in).byName[rec.Name].bootConfiguration().Status.(bootConfigurationStatus)
+	st := bootConfigurationOf(in, rec.Claim)
 	if got := conditionOf(st.Conditions, "Booted"); st.State != "Error" || got != "False BootTimeout: it did not boot; it is tried again (to act: rack operator)" {
 		t.Errorf("%s, Booted %s", st.State, got)
 	}
@@ -102,7 +101,7 @@ func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 			t.Errorf("digest %s, image (-want +got):\n%s", before.ImageDigest, diff)
 		}
 		pinned := w.Observed().Servers["bmc00-system-0"].Ticket
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.stop()
 
 		recs, problems := restored(files)
@@ -134,7 +133,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		for !w.Observed().Servers["bmc00-system-0"].Ticket.Open() || w.seen(0).power != model.PowerOn {
 			pass(100 * time.Millisecond)
 		}
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		pass(10 * time.Second) // it is installed meanwhile
 		w.stop()
 
@@ -150,7 +149,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		if m := w.seen(0); len(m.boots) != len(before.boots) || m.forced > 0 || before.installs != 1 {
 			t.Errorf("installed %d times before, then forced off %d times and booted %v", before.installs, m.forced, m.boots[len(before.boots):])
 		}
-		if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != string(model.DoubtInstallUnknown) {
+		if why := Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != string(model.DoubtInstallUnknown) {
 			t.Errorf("it says %+v", why)
 		}
 	})

@@ -112,3 +112,24 @@ func (s *server) problemWhy(p *model.BootProblem) Why {
 	}
 	return why
 }
+
+// bootTrouble is why the server cannot be armed for what it is to boot, "" when it is
+// armed, or nothing is known against it.
+func (s *server) bootTrouble() Why {
+	p := s.rec.BootProblem
+	switch {
+	case p != nil && !failedBoot(p):
+		return s.problemWhy(p)
+	case s.toArm():
+		return s.foreign()
+	}
+	return Why{}
+}
+
+// toArm reports whether the next thing that the server does is to be armed.
+func (s *server) toArm() bool {
+	if s.rec.Ticket.Open() {
+		return false
+	}
+	return s.rec.State == model.StateReserved && s.claim != nil && s.rec.Installed == "" && s.claim.Spec.Power != model.PowerOff
+}

@@ -17,9 +17,9 @@ const bootRefused = "BootRefused"
 
 // refusedBoot says who was refused, and what to do if that is the server. As misuse it has
 // neither counts nor the times of repetitions.
-func (s *server) refusedBoot() (c metav1.Condition, refused bool) {
+func (s serverView) refusedBoot() (c metav1.Condition, refused bool) {
 	p := s.progress()
-	if p == nil || !s.rec.Ticket.Open() && (s.rec.Ticket.Ended == model.TicketBooted || !s.lockedOut()) {
+	if p == nil || !s.Record.Ticket.Open() && (s.Record.Ticket.Ended == model.TicketBooted || !p.LockedOut()) {
 		return c, false
 	}
 	by := refusals(p)
@@ -34,18 +34,6 @@ func (s *server) refusedBoot() (c metav1.Condition, refused bool) {
 		texts = append(texts, "and others before")
 	}
 	return condition(bootRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), by[len(by)-1].First), true
-}
-
-// lockedOut reports whether the server may have asked to boot with its ticket and was
-// never served: such a boot is no failure of the server's.
-func (s *server) lockedOut() bool {
-	p := s.progress()
-	if p == nil {
-		return false
-	}
-	isServed := func(u model.TicketUse) bool { return u.Served() && u.What != model.ThingImage }
-	isUntold := func(u model.TicketUse) bool { return u.Refusal.Untold() }
-	return slices.ContainsFunc(p.Uses, isUntold) && !slices.ContainsFunc(p.Uses, isServed)
 }
 
 // refusals are the newest use of each client that was refused because it is not clear
@@ -81,13 +69,13 @@ func refusals(p *model.Progress) []model.TicketUse {
 }
 
 // remedy is what lets the server boot, if it was the server that was refused.
-func (s *server) remedy(u model.TicketUse) string {
+func (s serverView) remedy(u model.TicketUse) string {
 	switch u.Refusal {
 	case model.RefusedUnknown:
-		return fmt.Sprintf("; if that is %s, write ingot/mac-addresses: %q to its Server", s.name, u.MAC)
+		return fmt.Sprintf("; if that is %s, write ingot/mac-addresses: %q to its Server", s.Name, u.MAC)
 	case model.RefusedCannotTell:
 		return fmt.Sprintf("; if that is %s, have its network's DHCP relay send to Ingot as well (a helper address, with dhcp mode proxy), "+
-			"or write an Endpoint with ip: %s and its MAC address, or set bindTickets for its network", s.name, u.Client)
+			"or write an Endpoint with ip: %s and its MAC address, or set bindTickets for its network", s.Name, u.Client)
 	case model.RefusedContested:
 		return "; if nobody took that address on purpose, it is served again some minutes after the address is one machine's alone"
 	case model.RefusedAddress, model.RefusedOther, model.RefusedToken, model.RefusedSpent, model.RefusedReplay:

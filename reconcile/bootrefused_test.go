@@ -43,8 +43,7 @@ func TestWhoWasRefusedABoot(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 			rec.Ticket.Ended = tc.ended
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: tc.uses}
-			v := newView(in)
-			if got := conditionOf(v.serverStatus(v.servers[0], Why{}).Conditions, "BootRefused"); got != tc.want {
+			if got := conditionOf(serverStatusOf(in, rec.Name).Conditions, "BootRefused"); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -66,7 +65,7 @@ func TestARefusedBootUsesUpNoAttempt(t *testing.T) {
 		in, rec := ticketed(model.StateDiscovery, model.PurposeDiscovery)
 		rec.Attempts = 2
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: tc.uses}
-		s := newView(in).servers[0]
+		s := newFleet(in).servers[0]
 		s.rediscover()
 		if got := s.rec.Attempts; got != tc.want {
 			t.Errorf("%s: %d attempts, want %d", title, got, tc.want)

@@ -147,7 +147,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 				}
 				test.change(in, rec)
 			})
-			files := rendered(t, NewProjector().Report(in, 1, model.Holder{}))
+			files := rendered(t, reportOf(in))
 			for path, content := range files {
 				if len(content) > readBack {
 					t.Errorf("%s has %d bytes, at most %d are read back", path, len(content), readBack)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // cleanup wipes the server's disks and waits for the outcome of each.
@@ -60,7 +61,7 @@ const wipeSilence = 5 * time.Minute
 
 // wait waits for the outcome of the wipe.
 func (s *server) wait() Step {
-	w := s.wiping()
+	w := s.trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
 		return s.rest(s.why("Wiping", "waiting for the wipe of its disks, "+s.lastStage()))
 	}
@@ -73,11 +74,11 @@ func (s *server) wait() Step {
 
 // lastWord says how far the wipe had come when it was last heard of, or else the boot.
 func (s *server) lastWord() string {
-	w := s.wiping()
+	w := s.trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
 		return s.lastStage()
 	}
-	return fmt.Sprintf("the last word of its wipe came at %s: %s", clock(w.ReceivedAt), wipeText(w))
+	return fmt.Sprintf("the last word of its wipe came at %s: %s", text.Time(w.ReceivedAt), wipeText(w))
 }
 
 // wiped sees to the outcome of a wipe: the server is Available again only if each of
@@ -135,7 +136,7 @@ func wipedText(disks []model.DiskWipe) string {
 	for _, d := range disks {
 		all = append(all, model.MissingDisk{Name: d.Name, Serial: d.Serial, Model: d.Model})
 	}
-	return plural(len(disks), "disk") + ", " + disksText(all)
+	return text.Plural(len(disks), "disk") + ", " + disksText(all)
 }
 
 // unknownDisks reports whether there is nothing to compare the report of a wipe with.

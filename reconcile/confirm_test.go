@@ -116,7 +116,7 @@ func TestARetryOfABMC(t *testing.T) {
 			w.desired.BMCs["bmc00"].Annotations = map[string]string{model.AnnotationOperation: "retry#1"}
 		}
 		r := Plan(&Input{Desired: w.desired, Observed: w.observed, Policy: DefaultPolicy(), Now: now})
-		if m := r.BMCs["bmc00"]; (m != nil) != asked || asked && !m.Target.Retry {
+		if m := r.Readings["bmc00"]; (m != nil) != asked || asked && !m.Target.Retry {
 			t.Errorf("asked for: %t, and the move is %+v", asked, m)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // AuthenticationFailed is upstream's condition reason of a BMC that refuses its
@@ -90,7 +91,7 @@ func (b *bmcView) refusals() string {
 		}
 	}
 	return fmt.Sprintf("it refused %d of the %s that entry %s of the MAC prefix database has",
-		refused, plural(len(b.endpoint.entry.Credentials), "credential"), b.endpoint.entry.Prefix)
+		refused, text.Plural(len(b.endpoint.entry.Credentials), "credential"), b.endpoint.entry.Prefix)
 }
 
 // accepted is the device's record once its BMC took a credential.

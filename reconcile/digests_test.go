@@ -90,7 +90,7 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 				t.Errorf("before: outdated = %t", got)
 			}
 			for range 3 {
-				for _, m := range Plan(in).Servers {
+				for _, m := range Plan(in).Moves {
 					if m.touches() {
 						t.Fatalf("the machine is touched: %+v", m.Do)
 					}
@@ -105,7 +105,7 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 			if got.Installed != tc.want || ticket != tc.ticket || isOutdated() != tc.outdated {
 				t.Errorf("installed %s, ticket %s, outdated %t; want %s, %s, %t", got.Installed, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
 			}
-			for _, m := range Plan(in).Servers {
+			for _, m := range Plan(in).Moves {
 				t.Errorf("it goes on: %+v", m)
 			}
 		})
@@ -119,7 +119,7 @@ func TestAnArmedTicketOutlivesItsDigestsForm(t *testing.T) {
 	rec.Attempts = 1
 	want := digestsKey.Sum(rec.Ticket.Digest)
 	for range 3 {
-		for _, m := range Plan(in).Servers {
+		for _, m := range Plan(in).Moves {
 			if m.touches() {
 				t.Fatalf("the machine is touched: %+v", m.Do)
 			}

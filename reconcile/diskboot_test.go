@@ -94,7 +94,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			rec := in.Observed.Servers["bmc00000-system-0"]
 			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
 			tc.change(in, rec)
-			m := Plan(in).Servers[rec.Name]
+			m := Plan(in).Moves[rec.Name]
 			if m == nil {
 				t.Fatal("nothing is done")
 			}

@@ -55,7 +55,7 @@ type serverStatus struct {
 	Storages          []storageStatus          `json:"storages,omitempty"`
 	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
 	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
-	BootTimeline      []bootStage              `json:"bootTimeline,omitempty"`
+	BootTimeline      []model.BootStep         `json:"bootTimeline,omitempty"`
 	Cleanup           *cleanupStatus           `json:"cleanup,omitempty"`
 	// LeftOut says what of these lists is too long to be shown.
 	LeftOut []string `json:"leftOut,omitempty"`

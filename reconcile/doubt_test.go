@@ -28,7 +28,7 @@ func TestABoundServerOfTheStatusBranchMayBeInstalledAlready(t *testing.T) {
 				r.Doubt = &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: in.Now}
 				tt.change(r)
 			})
-			m := Plan(in).Servers["bmc00000-system-0"]
+			m := Plan(in).Moves["bmc00000-system-0"]
 			if m == nil || len(m.Do) > 0 {
 				t.Fatalf("the move is %+v, want a change of the record alone", m)
 			}

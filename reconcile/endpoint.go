@@ -319,17 +319,17 @@ func (f *fleet) planEndpoints(r *Result) {
 		if v.rec == v.old {
 			continue
 		}
-		r.Endpoints = append(r.Endpoints, v.rec)
+		r.Decided.Endpoints = append(r.Decided.Endpoints, v.rec)
 		if v.old != nil && v.old.Name != v.name {
 			f.renameBMC(r, v)
 		}
 	}
 	for name := range f.in.Observed.Endpoints {
 		if !kept[name] && !f.in.BusyBMCs[model.BMCName(name)] {
-			r.DropEndpoints = append(r.DropEndpoints, name)
+			r.Decided.DropEndpoints = append(r.Decided.DropEndpoints, name)
 		}
 	}
-	slices.Sort(r.DropEndpoints)
+	slices.Sort(r.Decided.DropEndpoints)
 }
 
 // renameBMC lets the BMC of a device that got another name be known by the same
@@ -339,7 +339,7 @@ func (f *fleet) renameBMC(r *Result, v *endpointView) {
 	if name := model.BMCName(v.name); old != nil && f.in.Observed.BMCs[name] == nil {
 		rec := *old
 		rec.Name = name
-		r.RenamedBMCs = append(r.RenamedBMCs, &rec)
+		r.Decided.BMCs = append(r.Decided.BMCs, &rec)
 	}
 }
 

@@ -116,16 +116,17 @@ func (w *world) endpoint(name string) model.EndpointRecord {
 
 // bmcWhy says why a BMC is not usable.
 func (w *world) bmcWhy(name string) Why {
-	v := newView(w.loop.Input(time.Now()))
-	if b := v.bmcBy[model.BMCName(name)]; b != nil {
-		return v.bmcWhy(b)
+	for _, b := range Plan(w.loop.Input(time.Now())).BMCs {
+		if string(b.Name) == name {
+			return b.Why
+		}
 	}
 	return Why{Reason: "unknown"}
 }
 
 // document returns a file of the status branch.
 func (w *world) document(path string) string {
-	return string(rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))[path])
+	return string(rendered(w.t, reportOf(w.loop.Input(time.Now())))[path])
 }
 
 func secretFor(name, password string) *model.BMCSecret {
@@ -309,9 +310,9 @@ func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) 
 		if b := w.bmcWhy(foundAs(0)); b.Reason != "unknown" {
 			t.Errorf("the BMC that was found is still there: %+v", b)
 		}
-		v := newView(w.loop.Input(time.Now()))
-		if len(v.servers) != 1 || v.servers[0].rec.BMC != "rack7" || v.whys[0].Reason != "" {
-			t.Errorf("%d servers, the first behind %s: %+v", len(v.servers), v.servers[0].rec.BMC, v.whys[0])
+		all := Plan(w.loop.Input(time.Now())).Servers
+		if len(all) != 1 || all[0].Record.BMC != "rack7" || all[0].Why.Reason != "" {
+			t.Errorf("%d servers, the first behind %s: %+v", len(all), all[0].Record.BMC, all[0].Why)
 		}
 		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: ShadowedBy") || !strings.Contains(got, "bmc: rack7") {
 			t.Errorf("got\n%s", got)
@@ -335,7 +336,7 @@ func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
 			delete(d.Claims, "default/web")
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if why.Reason != "Orphaned" || !strings.Contains(why.Message, "BMC rack7 in Git") {
 			t.Errorf("got %+v", why)
 		}
@@ -353,7 +354,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 		w.rename(0, "rack7-system-0")
 		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.loseStore(files)
 		w.expect(10*time.Minute, 0, "Available Off")
 		if why := w.bmcWhy("rack7"); why.Reason != "" {
@@ -385,7 +386,7 @@ func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing
 		w.serve("web")
 		installs := w.machine(0).installs
 		before := w.endpoint(foundAs(0))
-		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})))
+		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		if diff := cmp.Diff(before, w.endpoint(foundAs(0)), cmp.Comparer(time.Time.Equal)); diff != "" {
@@ -484,9 +485,9 @@ func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		v := newView(w.loop.Input(time.Now()))
-		if len(v.servers) != 1 || v.servers[0].rec.BMC != "slot-7" || v.whys[0].Reason != "" {
-			t.Errorf("server %+v: %+v", v.servers[0].rec, v.whys[0])
+		all := Plan(w.loop.Input(time.Now())).Servers
+		if len(all) != 1 || all[0].Record.BMC != "slot-7" || all[0].Why.Reason != "" {
+			t.Errorf("server %+v: %+v", all[0].Record, all[0].Why)
 		}
 		want := []string{"slot-7"}
 		var got []string
@@ -569,11 +570,12 @@ func TestTheSecondLookAtDevicesChangesNothing(t *testing.T) {
 		w.lease(&device{mac: "02:00:00:00:00:01", uri: "/x"}, "192.0.2.9")
 		pass(time.Hour)
 		in := w.loop.Input(time.Now())
-		if r := Plan(in); len(r.Endpoints)+len(r.DropEndpoints)+len(r.RenamedBMCs) > 0 {
-			t.Errorf("got %+v", r)
+		if d := Plan(in).Decided; len(d.Endpoints)+len(d.DropEndpoints)+len(d.BMCs) > 0 {
+			t.Errorf("got %+v", d)
 		}
 		p := NewProjector()
-		first, second := p.Report(in, 1, model.Holder{}), p.Report(w.loop.Input(time.Now()), 1, model.Holder{})
+		again := w.loop.Input(time.Now())
+		first, second := p.Report(in, Plan(in), 1, model.Holder{}), p.Report(again, Plan(again), 1, model.Holder{})
 		for path, d := range second.Documents {
 			if first.Documents[path] != d {
 				t.Errorf("%s was made anew", path)
@@ -620,7 +622,7 @@ func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testin
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.database = nil
 		w.loseStore(files)
 		pass(time.Minute)
@@ -638,7 +640,7 @@ func TestALeasesAddressOutlivesTheStore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})))
+		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
 		pass(time.Minute)
 		if rec := w.endpoint("slot-7"); rec.IP != ipOf(0) {
 			t.Errorf("got %+v", rec)
@@ -655,14 +657,14 @@ func TestWhoAnswersAtANewAddressIsLookedAtBeforeAnythingIsDoneThere(t *testing.T
 		w.lease(d, "192.0.2.99")
 		in := w.loop.Input(time.Now())
 		saved := Plan(in)
-		if len(saved.Endpoints) != 1 || len(saved.BMCs) != 0 {
-			t.Fatalf("first %+v, want the new address on record", saved)
+		if len(saved.Decided.Endpoints) != 1 || len(saved.Readings) != 0 {
+			t.Fatalf("first %+v, want the new address on record", saved.Decided)
 		}
-		w.observed.Endpoints[foundAs(0)] = saved.Endpoints[0]
+		w.observed.Endpoints[foundAs(0)] = saved.Decided.Endpoints[0]
 		r := Plan(w.loop.Input(time.Now().Add(time.Hour))) // every poll is due
-		m := r.BMCs[model.BMCName(foundAs(0))]
-		if len(r.Servers) != 0 || m == nil || m.Target.Address != "192.0.2.99:443" || m.Known == nil {
-			t.Errorf("servers %v, reading %+v; want a reading that checks who answers, and nothing else", r.Servers, m)
+		m := r.Readings[model.BMCName(foundAs(0))]
+		if len(r.Moves) != 0 || m == nil || m.Target.Address != "192.0.2.99:443" || m.Known == nil {
+			t.Errorf("servers %v, reading %+v; want a reading that checks who answers, and nothing else", r.Moves, m)
 		}
 		w.start()
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // unbound says why a claim has no server (law 6): what is wrong with the claim,
@@ -44,7 +45,7 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	for i, r := range reasons {
 		reasons[i] = fmt.Sprintf("%d %s", counts[r], r)
 	}
-	why.Message = fmt.Sprintf("%s: %s", plural(len(f.servers), "server"), strings.Join(reasons, ", "))
+	why.Message = fmt.Sprintf("%s: %s", text.Plural(len(f.servers), "server"), strings.Join(reasons, ", "))
 	f.noneFree[asks] = why
 	return why
 }
@@ -76,11 +77,4 @@ func (f *fleet) against(c *model.ServerClaim, s *server) string {
 		return unfree
 	}
 	return "taken by claims before it"
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // The steps that take something away from a server's user.
@@ -112,7 +113,7 @@ func (s *server) disruptions() []model.Disruption {
 		return nil
 	}
 	if action := s.endAsked(); action != "" {
-		return []model.Disruption{{Action: action, Value: clock(s.rec.ClaimedAt)}}
+		return []model.Disruption{{Action: action, Value: text.Time(s.rec.ClaimedAt)}}
 	}
 	var steps []model.Disruption
 	add := func(asked bool, action, value string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // asking is a fleet of one bound server that Git asks for all that the guard looks at.
@@ -86,7 +87,7 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 				in.Desired.Removed = map[model.Identity]model.Removal{c.ClaimName().Identity(): {Revision: "r", Approved: tc.approved}}
 				r.State, r.Back = tc.state, model.StateReserved
 				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
-				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: clock(mergeNow)}}}}
+				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(mergeNow)}}}}
 			})
 			f := newFleet(in)
 			f.guard()

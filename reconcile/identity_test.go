@@ -138,11 +138,12 @@ func TestWhyAReadingFailed(t *testing.T) {
 	}
 	for reason, want := range tests {
 		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: Reading{Failures: 2, Reason: reason}}
-		v := &view{behind: map[model.BMCName][]*server{"b": {s}}}
+		b := &bmcView{name: "b", spec: &model.BMC{}}
+		f := &fleet{servers: []*server{s}, bmcs: []*bmcView{b}}
 		if got := s.unreachable().Reason; got != want.server {
 			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
 		}
-		if got := v.bmcWhy(&bmcView{name: "b"}).Reason; got != want.bmc {
+		if got := f.judgeBMCs()[0].Why.Reason; got != want.bmc {
 			t.Errorf("%q: the BMC says %q, want %q", reason, got, want.bmc)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // WaitingForStatusBranch is the reason of a decision that the status branch does not
@@ -77,7 +78,7 @@ func (s *server) waitsToBeShown() Why {
 func (s *server) waitsForBranch(message string) Why {
 	why := s.why(WaitingForStatusBranch, message)
 	if since := s.fleet.in.Unannounced; !since.IsZero() {
-		why.Message += ", which cannot be pushed since " + clock(since) + "; see the check status of /readyz"
+		why.Message += ", which cannot be pushed since " + text.Time(since) + "; see the check status of /readyz"
 		why.Since, why.Actor = since, RackOperator
 	}
 	return why

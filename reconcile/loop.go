@@ -236,15 +236,15 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 		return now.Add(time.Second), nil
 	}
 	r := Plan(in)
-	l.Metrics.underWay(len(in.Busy) + len(r.Servers) + len(r.BMCs))
+	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}
 	l.watchPools(in.Pools)
-	for name, m := range r.BMCs {
+	for name, m := range r.Readings {
 		l.startBMC(ctx, in, name, m)
 	}
-	for name, m := range r.Servers {
+	for name, m := range r.Moves {
 		if len(m.Do) > 0 {
 			l.start(ctx, in, name, m)
 		}
@@ -254,12 +254,9 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 
 // decide saves, in one batch, the moves that do nothing but decide.
 func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
-	c := Changes{
-		Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims,
-		Endpoints: r.Endpoints, DropEndpoints: r.DropEndpoints, BMCs: r.RenamedBMCs,
-	}
+	c := r.Decided
 	urgent := false
-	for name, m := range r.Servers {
+	for name, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 			l.logTransition(in.Observed.Servers[name], m.Then)

@@ -3,12 +3,10 @@ package reconcile
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // MachineAmbiguous is the reason of a server whose BMC shows no MAC address, and of which
@@ -171,13 +169,13 @@ func (s *server) ambiguous(report *model.ProbeData) string {
 		others := slices.DeleteFunc(slices.Clone(cards), func(mac string) bool { return slices.Contains(named, mac) })
 		if len(others) > 0 {
 			return fmt.Sprintf("%s asked to boot under its UUID, and the machine that reported has %s; %s",
-				shortList(others, ", "), shortList(named, ", "), advice)
+				text.List(others, ", "), text.List(named, ", "), advice)
 		}
 	}
 	for _, u := range s.progress().Uses {
 		unknown := u.Refusal == model.RefusedUnknown || u.Refusal == model.RefusedContested
 		if u.Refusal == model.RefusedAddress || unknown && !slices.Contains(named, u.MAC) {
-			return fmt.Sprintf("%s asked to boot under its UUID, and so did somebody at %s, who was refused; %s", shortList(cards, ", "), u.Client, advice)
+			return fmt.Sprintf("%s asked to boot under its UUID, and so did somebody at %s, who was refused; %s", text.List(cards, ", "), u.Client, advice)
 		}
 	}
 	return ""
@@ -213,79 +211,4 @@ func (s *server) cardsUnread() bool {
 		known := slices.ContainsFunc(s.rec.MACs, func(m model.ServerMAC) bool { return m.Address == seen.MAC })
 		return !known && seen.Within(from, to) && seen.Last.After(read)
 	})
-}
-
-// macsCondition says what is not certain about the server's MAC addresses.
-func (s *server) macsCondition() (c metav1.Condition, telling bool) {
-	macs := s.rec.MACs
-	write := fmt.Sprintf("annotation %s of Server %s", model.AnnotationMACAddresses, s.name)
-	identified := func(holds bool, reason, text string) (metav1.Condition, bool) {
-		return condition("Identified", holds, reason, text, s.rec.Since), true
-	}
-	shared := s.fleet.sharedMACs(macs)
-	switch {
-	case len(shared) > 0:
-		return identified(false, "MACAddressShared", fmt.Sprintf("%s: several systems show it, so it is nobody's: write it in annotation %s of the Server whose it is",
-			shortList(shared, ", "), model.AnnotationMACAddresses))
-	case len(macs) > 0 && macs[0].IdentifiedBy.Certain(), s.facts.Inventory == nil, s.rec.State == model.StateInitial, s.rec.State == model.StateDiscovery:
-		return metav1.Condition{}, false
-	case len(macs) == 0:
-		return identified(false, "NoMACAddress", "neither Git nor its BMC tells a MAC address of it, so it may be refused what it asks for: write those of its network cards in "+write)
-	case macs[0].IdentifiedBy == model.MACByRecord:
-		return identified(true, "Record", MACsText(macs)+": its BMC shows none, and its probe told these when that still counted: to be certain write them in "+write)
-	}
-	return identified(true, "Sighting", MACsText(macs)+": its BMC shows none, and these were seen to boot when it was discovered: to be certain write them in "+write)
-}
-
-// sharedMACs are those of a server's MAC addresses that another system shows, too, and
-// that Git gives to neither.
-func (f *fleet) sharedMACs(macs []model.ServerMAC) (shared []string) {
-	if f.macHolders == nil {
-		f.macHolders = make(map[string]int)
-		for _, s := range f.servers {
-			for _, m := range s.rec.MACs {
-				f.macHolders[m.Address] += holder(m.IdentifiedBy)
-			}
-		}
-	}
-	for _, m := range macs {
-		n := f.macHolders[m.Address]
-		for n >= holder(model.MACByBMC) {
-			n /= holder(model.MACByBMC) // who counts less does not count
-		}
-		if n > 1 {
-			shared = append(shared, m.Address)
-		}
-	}
-	return shared
-}
-
-// holder is how much one server that has a MAC address adds to their number: each kind of
-// source has digits of its own.
-func holder(by model.MACSource) int {
-	switch by {
-	case model.MACByGit:
-		return 1 << 40
-	case model.MACByBMC:
-		return 1 << 20
-	case model.MACBySighting, model.MACByRecord:
-	}
-	return 1
-}
-
-// MACsText says which MAC addresses count as a server's and who told them.
-func MACsText(macs []model.ServerMAC) string {
-	var texts []string
-	for _, by := range []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting, model.MACByRecord} {
-		var of []string
-		for _, m := range macs {
-			if m.IdentifiedBy == by {
-				of = append(of, m.Address)
-			}
-		}
-		if len(of) > 0 {
-			texts = append(texts, fmt.Sprintf("%s (%s)", strings.Join(of, ", "), by))
-		}
-	}
-	return strings.Join(texts, ", ")
 }

@@ -189,7 +189,7 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 				}
 				w.expect(40*time.Minute, 0, "Error Off")
 				w.expectMACs(0, nil)
-				why := newView(w.loop.Input(time.Now())).whys[0]
+				why := Plan(w.loop.Input(time.Now())).Servers[0].Why
 				if why.Reason != MachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
 					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
 				}
@@ -284,9 +284,7 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 					rec.State = tt.state
 				}
 			}
-			v := newView(in)
-			st := v.serverStatus(v.servers[0], Why{})
-			if got := conditionOf(st.Conditions, "Identified"); got != tt.want {
+			if got := conditionOf(serverStatusOf(in, "bmc00000-system-0").Conditions, "Identified"); got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})

@@ -995,7 +995,7 @@ func TestWhatIsWrittenOnTheBranchIsReadBack(t *testing.T) {
 	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: mergeNow}
 	in.Observed.Servers["s1"] = server
 	in.Observed.Fleet = model.FleetRecord{Version: at(7, 8), Sequence: 3}
-	b, problems := ReadBranch(rendered(t, NewProjector().Report(in, 7, model.Holder{})))
+	b, problems := ReadBranch(rendered(t, NewProjector().Report(in, Plan(in), 7, model.Holder{})))
 	if len(problems) > 0 || !reflect.DeepEqual(b.Servers["s1"], server) || b.Fleet.Sequence != 3 {
 		t.Errorf("got %+v and %+v, %v", b.Servers["s1"], b.Fleet, problems)
 	}
@@ -1023,7 +1023,7 @@ func TestWhatAnOlderStoreSaysOfAServerIsOneAlternativeOfSeveral(t *testing.T) {
 	in.Desired.Add(claim("web"))
 	in.Desired.Add(claim("db"))
 	r := Plan(in)
-	if m := r.Servers["bmc00000-system-0"]; m == nil || m.Then.Claim != "default/db" {
+	if m := r.Moves["bmc00000-system-0"]; m == nil || m.Then.Claim != "default/db" {
 		t.Errorf("the free server is planned %+v, want it for the claim that no other server may have", m)
 	}
 	if why := newFleet(in).unbound(in.Desired.Claims["default/web"]); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {

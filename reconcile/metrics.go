@@ -177,27 +177,28 @@ func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	f := newView(in)
+	f := newView(in, Plan(in))
 	counts, unconfirmed := make(map[model.ServerState]int), 0
-	for i, s := range f.servers {
-		counts[s.rec.State]++
-		unconfirmed += int(oneIf(s.unconfirmed()))
+	for i := range f.Servers {
+		s := f.server(&f.Servers[i])
+		counts[s.Record.State]++
+		unconfirmed += int(oneIf(s.Unconfirmed != nil))
 		for _, st := range model.ServerStates {
-			gauge(c.state, oneIf(st == s.rec.State), string(s.name), string(st))
+			gauge(c.state, oneIf(st == s.Record.State), string(s.Name), string(st))
 		}
 		for _, p := range powerStates {
-			gauge(c.power, oneIf(p == s.power()), string(s.name), string(p))
+			gauge(c.power, oneIf(p == s.facts().Power), string(s.Name), string(p))
 		}
-		for _, cond := range f.serverConditions(s, f.whys[i]) {
-			gauge(c.condition, 1, string(s.name), cond.Type, string(cond.Status))
+		for _, cond := range f.serverConditions(s) {
+			gauge(c.condition, 1, string(s.Name), cond.Type, string(cond.Status))
 		}
 	}
 	for _, st := range model.ServerStates {
 		gauge(c.servers, float64(counts[st]), string(st))
 	}
 	bound := 0
-	for name := range in.Desired.Claims {
-		bound += int(oneIf(f.served[name] != ""))
+	for i := range f.Claims {
+		bound += int(oneIf(f.Claims[i].Server != ""))
 	}
 	gauge(c.claims, float64(bound), "Bound")
 	gauge(c.claims, float64(len(in.Desired.Claims)-bound), "Unbound")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // Limits on the disks that are missing from the report of a wipe.
@@ -84,10 +85,7 @@ func missed(missing []model.MissingDisk) []model.MissingDisk {
 func serialKey(serial string) string { return strings.ToLower(clip(serial)) }
 
 // clip bounds what a probe calls a disk.
-func clip(text string) string {
-	text = strings.TrimSpace(text)
-	return strings.ToValidUTF8(text[:min(len(text), maxText)], "")
-}
+func clip(s string) string { return text.Clip(s, maxText) }
 
 // missingText says which disks are missing; "" = none.
 func missingText(missing []model.MissingDisk) string {

@@ -342,7 +342,7 @@ func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := &server{rec: &model.ServerRecord{Wiped: tc.wiped, Missing: tc.missing}}
+			s := serverView{Server: &Server{Record: &model.ServerRecord{Wiped: tc.wiped, Missing: tc.missing}}}
 			got := ""
 			if c, wiped := s.wipedCondition(); wiped {
 				got = fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
@@ -611,7 +611,7 @@ func TestADiskThatCameBackMayNotBeMissingAgain(t *testing.T) {
 func TestMissingDisksOutliveALostStore(t *testing.T) {
 	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
 		lose := func() {
-			files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+			files := rendered(t, reportOf(w.loop.Input(time.Now())))
 			w.stop()
 			recs, problems := restored(files)
 			if len(problems) > 0 {

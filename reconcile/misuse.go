@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // ticketMisuse is the condition of a server whose newest boot ticket others asked for.
@@ -20,7 +20,7 @@ const maxMisuses = 3
 
 // misuse says who was refused what is the server's. It has neither counts nor the
 // times of repetitions, for each would be a commit.
-func (s *server) misuse() (c metav1.Condition, misused bool) {
+func (s serverView) misuse() (c metav1.Condition, misused bool) {
 	var by []model.TicketUse
 	if p := s.progress(); p != nil {
 		by = misuses(p, s.addresses())
@@ -40,9 +40,9 @@ func (s *server) misuse() (c metav1.Condition, misused bool) {
 }
 
 // addresses are the IP addresses that the server is known to have.
-func (s *server) addresses() map[string]bool {
+func (s serverView) addresses() map[string]bool {
 	own := make(map[string]bool)
-	if p := s.fleet.in.Observed.Probes[s.name]; p != nil {
+	if p := s.in.Observed.Probes[s.Name]; p != nil {
 		for _, n := range p.Data.NetworkInterfaces {
 			for _, ip := range n.IPAddresses {
 				own[ip] = true
@@ -142,13 +142,11 @@ func TicketUses(p *model.Progress) []string {
 		if !u.Served() {
 			answer = "refused: " + refusalText(u.Refusal)
 		}
-		times := "once at " + clock(u.First)
+		times := "once at " + text.Time(u.First)
 		if u.Count > 1 {
-			times = fmt.Sprintf("%d times from %s to %s", u.Count, clock(u.First), clock(u.Last))
+			times = fmt.Sprintf("%d times from %s to %s", u.Count, text.Time(u.First), text.Time(u.Last))
 		}
 		lines = append(lines, fmt.Sprintf("%s for %s, %s, %s", u.What, cmp.Or(who(u), "an unknown address"), times, answer))
 	}
 	return lines
 }
-
-func clock(at time.Time) string { return at.UTC().Format(time.RFC3339) }

@@ -90,8 +90,7 @@ func TestMisuseOfATicket(t *testing.T) {
 			in.Observed.Progress[rec.Name] = p
 			in.Observed.Probes[rec.Name] = &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: []string{"10.0.0.6"}}}}}
 			shown := func() string {
-				v := newView(in)
-				return conditionOf(v.serverStatus(v.servers[0], Why{}).Conditions, "TicketMisuse")
+				return conditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketMisuse")
 			}
 			if got := shown(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)

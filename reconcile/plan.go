@@ -10,25 +10,6 @@ import (
 	"ingot/model"
 )
 
-// Result is what Plan decided.
-type Result struct {
-	// Fleet is the fleet's record if it is to change, else nil.
-	Fleet *model.FleetRecord
-	// Claims are new records of claims, DropClaims those that are of no more use.
-	Claims     []*model.ClaimRecord
-	DropClaims []model.ClaimName
-	// Servers and BMCs are the moves. None is for one that is busy.
-	Servers map[model.ServerName]*Move
-	BMCs    map[model.BMCName]*BMCMove
-	// Endpoints are new records of devices, DropEndpoints those that are of no more
-	// use, and RenamedBMCs records of BMCs whose device got another name.
-	Endpoints     []*model.EndpointRecord
-	DropEndpoints []string
-	RenamedBMCs   []*model.BMCRecord
-	// Next is when to plan again if nothing happens before; zero = not by time.
-	Next time.Time
-}
-
 // fleet is one plan under way: the input, and what all servers share.
 type fleet struct {
 	in      *Input
@@ -49,7 +30,6 @@ type fleet struct {
 	// back, by server.
 	allowed, held map[model.ServerName][]model.Disruption
 	guardNext     time.Time                               // when a list that is held may go; zero = none will by time
-	macHolders    map[string]int                          // how many servers have a MAC address; made when first needed
 	renamed       map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
 	outrun        map[model.ClaimName]bool                // claims whose new name another server has
 	disputed      map[model.ClaimName]*server             // claims that a Disputed server may have
@@ -65,28 +45,41 @@ type fleet struct {
 	twins         map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
 }
 
-// Plan decides what to do now. The same input gives the same result.
+// Plan decides what to do now, and says why each object is where it is. The same input
+// gives the same result.
 func Plan(in *Input) *Result {
 	f := newFleet(in)
-	r := &Result{Servers: make(map[model.ServerName]*Move), BMCs: make(map[model.BMCName]*BMCMove)}
+	r := &Result{Moves: make(map[model.ServerName]*Move), Readings: make(map[model.BMCName]*BMCMove)}
 	f.planEndpoints(r)
 	f.planBMCs(r)
 	f.planClaims(r)
 	f.guard()
 	r.wake(f.guardNext)
 	f.bindClaims()
-	for _, s := range f.servers {
+	r.ObserveOnly = f.observeOnly
+	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.judgeClaims(), f.judgeBMCs(), f.judgeEndpoints(), f.judgeMaintenances()
+	f.planServers(r)
+	if !sameFleet(f.record, &in.Observed.Fleet) {
+		r.Decided.Fleet = f.record
+	}
+	return r
+}
+
+// planServers takes each server's next step.
+func (f *fleet) planServers(r *Result) {
+	r.Servers = make([]Server, len(f.servers))
+	for i, s := range f.servers {
+		j := s.judge()
 		st := s.step()
-		if st.Move != nil && !in.Busy[s.name] {
+		j.Why = j.stepWhy(st)
+		j.RanWhenLastRead = s.ranWhenLastRead(j.Why)
+		r.Servers[i] = j
+		if st.Move != nil && !f.in.Busy[s.name] {
 			st.Move.Target = f.target(st.Move.Then)
-			r.Servers[s.name] = st.Move
+			r.Moves[s.name] = st.Move
 		}
 		r.wake(st.Wake)
 	}
-	if !sameFleet(f.record, &in.Observed.Fleet) {
-		r.Fleet = f.record
-	}
-	return r
 }
 
 // target is how a server is reached.
@@ -415,7 +408,7 @@ func (f *fleet) mistrustOld() {
 	}
 	if f.outdated() {
 		f.observeOnly = Why{
-			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", short(f.record.Applied.Revision())),
+			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", f.record.Applied.Revision().Short()),
 			f.record.At, RackOperator,
 		}
 	}
@@ -438,16 +431,16 @@ func (f *fleet) planClaims(r *Result) {
 	known := f.in.Observed.Claims
 	for name := range f.in.Desired.Claims {
 		if known[name] == nil {
-			r.Claims = append(r.Claims, f.claimRecord(name))
+			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(name))
 		}
 	}
-	slices.SortFunc(r.Claims, func(a, b *model.ClaimRecord) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(r.Decided.Claims, func(a, b *model.ClaimRecord) int { return cmp.Compare(a.Name, b.Name) })
 	for name := range known {
 		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.untrusted(name) {
-			r.DropClaims = append(r.DropClaims, name)
+			r.Decided.DropClaims = append(r.Decided.DropClaims, name)
 		}
 	}
-	slices.Sort(r.DropClaims)
+	slices.Sort(r.Decided.DropClaims)
 }
 
 // claimRecord is the claim's record, made now for one that is new.

@@ -98,7 +98,7 @@ func BenchmarkPlan(b *testing.B) {
 }
 
 func benchPlan(b *testing.B, in *Input, moves int) {
-	if got := len(Plan(in).Servers); got != moves {
+	if got := len(Plan(in).Moves); got != moves {
 		b.Fatalf("%d moves, want %d", got, moves)
 	}
 	b.ReportAllocs()
@@ -137,10 +137,10 @@ func BenchmarkReport(b *testing.B) {
 	in := bigFleet(10000, 2000)
 	p := NewProjector()
 	start := time.Now()
-	p.Report(in, 1, model.Holder{})
+	p.Report(in, Plan(in), 1, model.Holder{})
 	first := time.Since(start)
 	for b.Loop() {
-		p.Report(in, 1, model.Holder{})
+		p.Report(in, Plan(in), 1, model.Holder{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(first.Nanoseconds()), "ratio-to-first")
 }
@@ -169,7 +169,7 @@ func BenchmarkNewFleet(b *testing.B) {
 			in := newFleetOf(n)
 			for b.Loop() {
 				Plan(in)
-				NewProjector().Report(in, 1, model.Holder{})
+				reportOf(in)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/server")
 		})

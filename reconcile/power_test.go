@@ -31,7 +31,7 @@ func TestARestartThatBecameAPowerOn(t *testing.T) {
 		if a := rec.Asked; a == nil || a.Reset != model.ResetOn || a.Before != model.PowerOff {
 			t.Errorf("the request was %+v", a)
 		}
-		c, telling := (&server{rec: rec}).operationCondition()
+		c, telling := serverView{Server: &Server{Record: rec}}.operationCondition()
 		if !telling || c.Status != "True" || c.Message != "hard-restart-server#1: it was off, so it was switched on instead" {
 			t.Errorf("the condition is %+v", c)
 		}

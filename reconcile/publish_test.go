@@ -92,7 +92,7 @@ func published(t *testing.T, servers int, test func(w *world, b *branch), change
 		w.start()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		p := &Publisher{Loop: w.loop, Sink: b, Fence: func() uint64 { return 1 }, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+		p := &Publisher{Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
 		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
 		test(w, b)
@@ -244,7 +244,7 @@ func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
-		branch, problems := ReadBranch(rendered(t, NewProjector().Report(in, 7, model.Holder{})))
+		branch, problems := ReadBranch(rendered(t, NewProjector().Report(in, Plan(in), 7, model.Holder{})))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -288,7 +288,7 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
 		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Report(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
-		for path, data := range rendered(t, NewProjector().Report(in, 1, model.Holder{})) {
+		for path, data := range rendered(t, reportOf(in)) {
 			for _, secret := range []string{password, ignition, token} {
 				if bytes.Contains(data, []byte(secret)) {
 					t.Errorf("%s shows %q", path, secret)
@@ -301,10 +301,12 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 func TestUnchangedDocumentsAreTheSame(t *testing.T) {
 	in := bigFleet(50, 10)
 	p := NewProjector()
-	first := p.Report(in, 1, model.Holder{})
-	p.Published()
+	first := p.Report(in, Plan(in), 1, model.Holder{})
+	var story Story
+	story.Published(Plan(in), first)
 	in.inState(3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
-	second := p.Report(in, 1, model.Holder{})
+	second := p.Report(in, Plan(in), 1, model.Holder{})
+	story.Tell(Plan(in), second)
 	var changed []string
 	for path, d := range second.Documents {
 		if first.Documents[path] != d {

@@ -47,8 +47,7 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 			for _, c := range tc.changes {
 				c(in, rec)
 			}
-			v := newView(in)
-			conds := v.boundConditions(v.byName[rec.Name], in.Desired.Claims[rec.Claim])
+			conds := claimConditionsOf(in, rec.Claim)
 			ready, unread := conditionOf(conds, "Ready"), conditionOf(conds, bmcReadable)
 			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
 				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, bmcReadable, unread, tc.booted)

@@ -3,12 +3,11 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // maxRows is how many claims and servers the page lists; the folders hold all.
@@ -17,7 +16,7 @@ const maxRows = 500
 // readme is the fleet at a glance, as Markdown.
 func (v *view) readme() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Fleet\n\nRevision `%s`", short(v.in.Desired.Revision))
+	fmt.Fprintf(&b, "# Fleet\n\nRevision `%s`", v.in.Desired.Revision.Short())
 	if s := v.in.Desired.Source; s.Reason != "" {
 		fmt.Fprintf(&b, ", **%s**: %s", s.Reason, plain(s.Message))
 	}
@@ -35,27 +34,27 @@ func (v *view) readme() string {
 
 func (v *view) readmeCounts(b *strings.Builder) {
 	counts := make(map[model.ServerState]int)
-	for _, s := range v.servers {
-		counts[s.rec.State]++
+	for _, s := range v.Servers {
+		counts[s.Record.State]++
 	}
-	parts := []string{"**" + plural(len(v.servers), "server") + "**"}
+	parts := []string{"**" + text.Plural(len(v.Servers), "server") + "**"}
 	for _, st := range model.ServerStates {
 		if counts[st] > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", counts[st], st))
 		}
 	}
 	bound := 0
-	for name := range v.in.Desired.Claims {
-		if v.served[name] != "" {
+	for i := range v.Claims {
+		if v.Claims[i].Server != "" {
 			bound++
 		}
 	}
-	fmt.Fprintf(b, "%s. **%s**, %d bound.", strings.Join(parts, ", "), plural(len(v.in.Desired.Claims), "claim"), bound)
+	fmt.Fprintf(b, "%s. **%s**, %d bound.", strings.Join(parts, ", "), text.Plural(len(v.in.Desired.Claims), "claim"), bound)
 	if n := len(v.in.Desired.Problems); n > 0 {
-		fmt.Fprintf(b, " [%s](%s) in the manifests.", plural(n, "problem"), model.ReportProblems)
+		fmt.Fprintf(b, " [%s](%s) in the manifests.", text.Plural(n, "problem"), model.ReportProblems)
 	}
-	if v.observeOnly.Reason != "" {
-		fmt.Fprintf(b, "\n\n**Observing only**: %s.", v.observeOnly.Message)
+	if v.ObserveOnly.Reason != "" {
+		fmt.Fprintf(b, "\n\n**Observing only**: %s.", v.ObserveOnly.Message)
 	}
 	b.WriteString("\n\n")
 }
@@ -92,7 +91,7 @@ func (v *view) readmeAbsent(b *strings.Builder) {
 	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or let them go by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n| object | since | cause | approve |\n|---|---|---|---|\n",
 		absentText(n), approveLine(f.AbsentToken))
 	for _, a := range f.Absent[:min(len(f.Absent), maxRows)] {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", plain(a.Identity.String()), clock(a.Since), a.Cause, approveLine(a.Token))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", plain(a.Identity.String()), text.Time(a.Since), a.Cause, approveLine(a.Token))
 	}
 	b.WriteString("\n")
 }
@@ -102,33 +101,31 @@ func (v *view) readmeClaims(b *strings.Builder) {
 		return
 	}
 	b.WriteString("## Claims\n\n| claim | phase | server | waits for |\n|---|---|---|---|\n")
-	for i, name := range slices.Sorted(maps.Keys(v.in.Desired.Claims)) {
+	for i, c := range v.Claims {
 		if i == maxRows {
-			fmt.Fprintf(b, "\nand %d more.\n", len(v.in.Desired.Claims)-maxRows)
+			fmt.Fprintf(b, "\nand %d more.\n", len(v.Claims)-maxRows)
 			break
 		}
-		phase, why := "Unbound", Why{}
-		if s := v.byName[v.served[name]]; s != nil {
-			phase, why = "Bound", v.whyOf(s)
-		} else {
-			why = v.unbound(v.in.Desired.Claims[name])
+		phase, why := "Unbound", c.Why
+		if s := v.servers[c.Server]; s != nil {
+			phase, why = "Bound", s.Why
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", name, phase, v.served[name], plain(why.text()))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Name, phase, c.Server, plain(why.text()))
 	}
 	b.WriteString("\n")
 }
 
 func (v *view) readmeServers(b *strings.Builder) {
-	if len(v.servers) == 0 {
+	if len(v.Servers) == 0 {
 		return
 	}
 	b.WriteString("## Servers\n\n| server | state | power | claim | waits for |\n|---|---|---|---|---|\n")
-	for i, s := range v.servers {
+	for i, s := range v.Servers {
 		if i == maxRows {
-			fmt.Fprintf(b, "\nand %d more.\n", len(v.servers)-maxRows)
+			fmt.Fprintf(b, "\nand %d more.\n", len(v.Servers)-maxRows)
 			break
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.name, s.rec.State, cmp.Or(string(s.power()), "?"), s.rec.Claim, plain(v.whys[i].text()))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.Name, s.Record.State, cmp.Or(string(v.server(&s).facts().Power), "?"), s.Record.Claim, plain(s.Why.text()))
 	}
 	b.WriteString("\n")
 }
@@ -136,8 +133,8 @@ func (v *view) readmeServers(b *strings.Builder) {
 // readmeBMCs lists the BMCs that are not well.
 func (v *view) readmeBMCs(b *strings.Builder) {
 	rows := 0
-	for _, m := range v.bmcs {
-		why := v.bmcWhy(m)
+	for _, m := range v.BMCs {
+		why := m.Why
 		if why.Reason == "" || rows == maxRows {
 			continue
 		}
@@ -145,22 +142,22 @@ func (v *view) readmeBMCs(b *strings.Builder) {
 			b.WriteString("## BMCs that do not answer\n\n| BMC | reason | message |\n|---|---|---|\n")
 		}
 		rows++
-		fmt.Fprintf(b, "| %s | %s | %s |\n", m.name, why.Reason, plain(why.text()))
+		fmt.Fprintf(b, "| %s | %s | %s |\n", m.Name, why.Reason, plain(why.text()))
 	}
 }
 
 // readmeEndpoints lists the devices that somebody has to do something about.
 func (v *view) readmeEndpoints(b *strings.Builder) {
 	rows := 0
-	for _, e := range v.endpoints {
-		if e.why.Actor == Nobody || rows == maxRows {
+	for _, e := range v.Endpoints {
+		if e.Why.Actor == Nobody || rows == maxRows {
 			continue
 		}
 		if rows == 0 {
 			b.WriteString("\n## Devices that are no BMC yet\n\n| endpoint | MAC address | address | reason | message |\n|---|---|---|---|---|\n")
 		}
 		rows++
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", e.name, e.mac, cmp.Or(e.ip, "?"), e.why.Reason, plain(e.why.text()))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", e.Name, e.MAC, cmp.Or(e.IP, "?"), e.Why.Reason, plain(e.Why.text()))
 	}
 }
 

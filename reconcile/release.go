@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // withheld says why a server whose claim is gone is not released.
 func (s *server) withheld() Why {
 	id := s.rec.Claim.Identity()
-	absent, listed := s.fleet.absence(id)
+	absent, listed := s.fleet.in.Desired.Absence(id)
 	switch {
 	case len(s.fleet.held[s.name]) > 0:
 		return s.guardHeld(s.fleet.held[s.name][0])
@@ -31,7 +32,7 @@ func (s *server) guardHeld(d model.Disruption) Why {
 		}
 		why := Why{"GuardHeld", fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
 		if !h.Until.IsZero() {
-			why.Message += ", or wait until " + clock(h.Until)
+			why.Message += ", or wait until " + text.Time(h.Until)
 		}
 		return why
 	}

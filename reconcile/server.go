@@ -257,7 +257,7 @@ func (s *server) rediscover() Step {
 	rec.Message = s.lastStage()
 	rec.NotBefore = s.now().Add(backoff(s.name, rec.Attempts, s.fleet.in.Policy))
 	rec.LastError = "discovery ended without a report, " + s.lastStage()
-	if s.lockedOut() {
+	if s.progress().LockedOut() {
 		rec.Attempts = max(rec.Attempts-1, 0)
 		rec.LastError = "discovery ended without a report: who asked to boot could not be taken for the server, see its condition BootRefused"
 	}
@@ -501,13 +501,7 @@ func (s *server) now() time.Time { return s.fleet.in.Now }
 func (s *server) power() model.Power { return s.facts.Power }
 
 // progress is how far the server has come with its ticket, nil if nowhere.
-func (s *server) progress() *model.Progress {
-	p := s.fleet.in.Observed.Progress[s.name]
-	if p == nil || s.rec.Ticket == nil || p.Ticket != s.rec.Ticket.ID {
-		return nil
-	}
-	return p
-}
+func (s *server) progress() *model.Progress { return s.fleet.in.Observed.ProgressOf(s.rec) }
 
 // annotation returns an annotation of the server's manifest.
 func (s *server) annotation(key string) string {

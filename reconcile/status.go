@@ -10,64 +10,76 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // bootNamespace is where boot configurations stand that belong to no claim.
 const bootNamespace = "ingot-system"
 
-// view is the fleet as Plan sees it, with the reason for which each server is
-// not where it should be.
+// view is a plan's result, looked up by name.
 type view struct {
-	*fleet
-	whys []Why // in the order of fleet.servers
+	*Result
+	in        *Input
+	servers   map[model.ServerName]*Server
+	bmcs      map[model.BMCName]*BMC
+	endpoints map[string]*Endpoint
 	// behind are the servers of each BMC, in the order of names.
-	behind map[model.BMCName][]*server
+	behind     map[model.BMCName][]model.ServerName
+	macHolders map[string]int // how many servers have a MAC address; made when first needed
 }
 
-// newView goes through the motions of Plan and keeps what it says.
-func newView(in *Input) *view {
-	f := newFleet(in)
-	f.guard()
-	f.bindClaims()
-	v := &view{fleet: f, whys: make([]Why, len(f.servers)), behind: make(map[model.BMCName][]*server)}
-	for i, s := range f.servers {
-		v.behind[s.rec.BMC] = append(v.behind[s.rec.BMC], s)
-		before := *s
-		st := s.step()
-		*s = before
-		v.whys[i] = st.Why
-		if st.Why.Reason == "" && st.Move != nil && acts(st.Move) {
-			v.whys[i] = s.why("InProgress", "next: "+moveText(st.Move))
-		}
+func newView(in *Input, r *Result) *view {
+	v := &view{
+		Result: r, in: in,
+		servers:   make(map[model.ServerName]*Server, len(r.Servers)),
+		bmcs:      make(map[model.BMCName]*BMC, len(r.BMCs)),
+		endpoints: make(map[string]*Endpoint, len(r.Endpoints)),
+		behind:    make(map[model.BMCName][]model.ServerName, len(r.BMCs)),
+	}
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		v.servers[s.Name] = s
+		v.behind[s.Record.BMC] = append(v.behind[s.Record.BMC], s.Name)
+	}
+	for i := range r.BMCs {
+		v.bmcs[r.BMCs[i].Name] = &r.BMCs[i]
+	}
+	for i := range r.Endpoints {
+		v.endpoints[r.Endpoints[i].Name] = &r.Endpoints[i]
 	}
 	return v
 }
 
-// acts reports whether a move does more than read.
-func acts(m *Move) bool {
-	for _, a := range m.Do {
-		if _, reads := a.(Inspect); !reads {
-			return true
-		}
-	}
-	return false
+// serverView is one server with what was read of it.
+type serverView struct {
+	*Server
+	in *Input
 }
 
-func moveText(m *Move) string {
-	var parts []string
-	for _, a := range m.Do {
-		parts = append(parts, a.String())
+func (v *view) server(s *Server) serverView { return serverView{s, v.in} }
+
+// facts are what was read of the server, empty before anything was.
+func (s serverView) facts() *model.ServerFacts {
+	if f := s.in.Observed.ServerFacts[s.Name]; f != nil {
+		return f
 	}
-	return strings.Join(parts, ", then ")
+	return &model.ServerFacts{Name: s.Name}
 }
 
-func (v *view) serverDocument(i int) *document {
-	s := v.servers[i]
-	d := newDocument(model.KindServer, string(s.name))
-	d.Metadata.Labels = v.serverLabels(s)
-	d.Spec = v.serverSpec(s)
-	d.Status = v.serverStatus(s, v.whys[i])
-	d.Record = mirror(s.rec)
+func (s serverView) progress() *model.Progress { return s.in.Observed.ProgressOf(s.Record) }
+
+func (s serverView) trace() model.BootTrace { return s.in.Observed.BootOf(s.Record) }
+
+func (v *view) serverDocument(s serverView) *document {
+	d := newDocument(model.KindServer, string(s.Name))
+	var b *model.BMC
+	if of := v.bmcs[s.Record.BMC]; of != nil {
+		b = of.Manifest
+	}
+	d.Metadata.Labels = model.ServerLabels(b, s.Manifest)
+	d.Spec = s.spec()
+	d.Status = v.serverStatus(s)
+	d.Record = mirror(s.Record)
 	return d
 }
 
@@ -102,45 +114,45 @@ func mirror(rec *model.ServerRecord) *model.ServerRecord {
 	return &m
 }
 
-func (v *view) serverSpec(s *server) serverSpec {
+func (s serverView) spec() serverSpec {
 	spec := serverSpec{
-		SystemUUID: s.rec.UUID, SystemURI: s.rec.SystemURI,
-		BMCRef: &model.LocalRef{Name: string(s.rec.BMC)}, ReclaimPolicy: model.ReclaimRecycle,
+		SystemUUID: s.Record.UUID, SystemURI: s.Record.SystemURI,
+		BMCRef: &model.LocalRef{Name: string(s.Record.BMC)}, ReclaimPolicy: model.ReclaimRecycle,
 	}
-	if s.spec != nil {
-		spec.Taints, spec.Unclaimable = s.spec.Spec.Taints, s.spec.Spec.Unclaimable
-		if s.spec.Spec.ReclaimPolicy != "" {
-			spec.ReclaimPolicy = s.spec.Spec.ReclaimPolicy
+	if s.Manifest != nil {
+		spec.Taints, spec.Unclaimable = s.Manifest.Spec.Taints, s.Manifest.Spec.Unclaimable
+		if s.Manifest.Spec.ReclaimPolicy != "" {
+			spec.ReclaimPolicy = s.Manifest.Spec.ReclaimPolicy
 		}
 	}
-	if s.rec.Claim != "" {
-		ns, name := model.SplitName(s.rec.Claim)
+	if s.Record.Claim != "" {
+		ns, name := model.SplitName(s.Record.Claim)
 		spec.ServerClaimRef = &model.ObjectRef{Namespace: ns, Name: name}
 	}
-	if s.rec.Ticket.Open() {
+	if s.Record.Ticket.Open() {
 		ns, name := s.bootConfigurationName()
 		spec.BootConfigurationRef = &model.ObjectRef{Namespace: ns, Name: name}
 	}
 	return spec
 }
 
-func (v *view) serverStatus(s *server, why Why) serverStatus {
+func (v *view) serverStatus(s serverView) serverStatus {
 	st := serverStatus{
-		State: s.rec.State, PowerState: s.power(), Conditions: v.serverConditions(s, why), BootTimeline: s.bootFacts().timeline(),
+		State: s.Record.State, PowerState: s.facts().Power, Conditions: v.serverConditions(s), BootTimeline: s.trace().Steps(),
 	}
 	var b bounds
 	var nics []model.NetworkInterface
-	if inv := s.facts.Inventory; inv != nil {
+	if inv := s.facts().Inventory; inv != nil {
 		st.Manufacturer, st.Model, st.SKU = shownText(inv.Manufacturer), shownText(inv.Model), shownText(inv.SKU)
 		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = shownText(inv.SerialNumber), shownText(inv.BIOSVersion), shownText(inv.IndicatorLED)
 		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
 		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
 		nics = inv.NetworkInterfaces
 	}
-	if s.rec.State == model.StateCleanup {
-		st.Cleanup = b.cleanup(cleanupOf(s.wiping()))
+	if s.Record.State == model.StateCleanup {
+		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))
 	}
-	if p := v.in.Observed.Probes[s.name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
+	if p := v.in.Observed.Probes[s.Name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
 		nics = probedInterfaces(&p.Data)
 	}
 	st.NetworkInterfaces, st.LeftOut = b.interfaces(nics), b.leftOut
@@ -148,28 +160,29 @@ func (v *view) serverStatus(s *server, why Why) serverStatus {
 }
 
 // serverConditions says how the server fares, in a fixed order.
-func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
-	ready := condition("Ready", true, string(s.rec.State), "", s.rec.Since)
+func (v *view) serverConditions(s serverView) []metav1.Condition {
+	why := s.Why
+	ready := condition("Ready", true, string(s.Record.State), "", s.Record.Since)
 	if why.Reason != "" {
 		ready = condition("Ready", false, why.Reason, why.text(), why.Since)
 	}
 	conds := []metav1.Condition{ready}
-	if p := f.in.Observed.Probes[s.name]; p != nil {
+	if p := v.in.Observed.Probes[s.Name]; p != nil {
 		conds = append(conds, condition("Discovered", true, "ReportReceived", "the probe reported", p.ReceivedAt))
 	}
 	if why.Reason == FoundRunning {
 		conds = append(conds, condition(FoundRunning, true, FoundRunning, why.Message, why.Since))
 	}
-	facts := s.bootFacts()
-	if stages := facts.timeline(); len(stages) > 0 {
-		last := stages[len(stages)-1]
-		conds = append(conds, condition("BootProgress", last.Stage == facts.outcome(), stageReasons[last.Stage], facts.progressText(stages), last.At))
+	trace := s.trace()
+	if steps := trace.Steps(); len(steps) > 0 {
+		last := steps[len(steps)-1]
+		conds = append(conds, condition("BootProgress", last.Stage == trace.Outcome(), stageReasons[last.Stage], progressText(trace, steps), last.At))
 	}
-	if twin := s.duplicate(); twin.Reason != "" {
+	if twin := s.Duplicate; twin != nil {
 		conds = append(conds, condition(DuplicateUUID, true, DuplicateUUID, twin.text(), twin.Since))
 	}
-	if no := s.rec.NoDiskBoot; no != nil {
-		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.name, no), no.Since))
+	if no := s.Record.NoDiskBoot; no != nil {
+		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
 	}
 	if c, failed := s.operationCondition(); failed {
 		conds = append(conds, c)
@@ -180,7 +193,7 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 	if c, misused := s.misuse(); misused {
 		conds = append(conds, c)
 	}
-	if c, telling := s.macsCondition(); telling {
+	if c, telling := v.macsCondition(s); telling {
 		conds = append(conds, c)
 	}
 	if c, wiped := s.wipedCondition(); wiped {
@@ -191,8 +204,8 @@ func (f *fleet) serverConditions(s *server, why Why) []metav1.Condition {
 
 // operationCondition says that the power operation that was asked for last was not done,
 // or in another way than asked for, or that nobody knows.
-func (s *server) operationCondition() (c metav1.Condition, telling bool) {
-	op := s.rec.Operation
+func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
+	op := s.Record.Operation
 	if op == nil {
 		return metav1.Condition{}, false
 	}
@@ -216,35 +229,27 @@ func (s *server) operationCondition() (c metav1.Condition, telling bool) {
 }
 
 // wipedCondition says how the last wipe went, if there was one.
-func (s *server) wipedCondition() (c metav1.Condition, wiped bool) {
-	failed, missing := failedDisks(s.rec.Wiped), missingText(missed(s.rec.Missing))
+func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
+	failed, missing := failedDisks(s.Record.Wiped), missingText(missed(s.Record.Missing))
 	switch {
 	case failed != "" && missing != "":
-		return condition("Wiped", false, "WipeFailed", failed+"; "+missing, s.rec.Since), true
+		return condition("Wiped", false, "WipeFailed", failed+"; "+missing, s.Record.Since), true
 	case failed != "":
-		return condition("Wiped", false, "WipeFailed", failed, s.rec.Since), true
+		return condition("Wiped", false, "WipeFailed", failed, s.Record.Since), true
 	case missing != "":
-		return condition("Wiped", false, "DiskMissing", missing, s.rec.Since), true
-	case len(s.rec.Wiped) == 0:
+		return condition("Wiped", false, "DiskMissing", missing, s.Record.Since), true
+	case len(s.Record.Wiped) == 0:
 		return metav1.Condition{}, false
 	}
-	done := plural(len(s.rec.Wiped), "disk") + " done"
+	done := text.Plural(len(s.Record.Wiped), "disk") + " done"
 	replaced := func(m model.MissingDisk) bool { return m.ReplacedBy != "" }
-	if accepted := slices.DeleteFunc(slices.Clone(s.rec.Missing), replaced); len(accepted) > 0 {
+	if accepted := slices.DeleteFunc(slices.Clone(s.Record.Missing), replaced); len(accepted) > 0 {
 		done += "; accepted without a wipe: " + disksText(accepted)
 	}
-	if gone := slices.DeleteFunc(slices.Clone(s.rec.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
+	if gone := slices.DeleteFunc(slices.Clone(s.Record.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
 		done += "; replaced under a ServerMaintenance and not wiped: " + disksText(gone)
 	}
-	return condition("Wiped", true, "WipeDone", done, s.rec.Since), true
-}
-
-// text is the message with who has to act.
-func (w Why) text() string {
-	if w.Actor == Nobody {
-		return w.Message
-	}
-	return w.Message + " (to act: " + string(w.Actor) + ")"
+	return condition("Wiped", true, "WipeDone", done, s.Record.Since), true
 }
 
 func probedInterfaces(d *model.ProbeData) []model.NetworkInterface {
@@ -266,45 +271,43 @@ func probedInterfaces(d *model.ProbeData) []model.NetworkInterface {
 	return out
 }
 
-func (v *view) bmcDocument(b *bmcView) *document {
-	d := newDocument(model.KindBMC, string(b.name))
-	d.Metadata.Labels = b.spec.Labels
-	d.Spec = bmcSpec{b.spec.Spec.EndpointRef, b.spec.Spec.Access, b.spec.Spec.BMCSecretRef, b.spec.Spec.Protocol}
+func (v *view) bmcDocument(b *BMC) *document {
+	d := newDocument(model.KindBMC, string(b.Name))
+	d.Metadata.Labels = b.Manifest.Labels
+	d.Spec = bmcSpec{b.Manifest.Spec.EndpointRef, b.Manifest.Spec.Access, b.Manifest.Spec.BMCSecretRef, b.Manifest.Spec.Protocol}
 	st := bmcStatus{State: "Pending"}
-	why := v.bmcWhy(b)
+	why, facts := b.Why, v.in.Observed.BMCFacts[b.Name]
 	switch {
 	case why.Reason == "":
 		st.State = "Enabled"
-		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.rec.Since))
+		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.Record.Since))
 	default:
 		if why.Reason != "Pending" {
 			st.State = "Error"
 		}
 		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.text(), why.Since))
 	}
-	if b.facts != nil {
-		st.MACAddress, st.Manufacturer, st.Model, st.SKU = b.facts.MACAddress, b.facts.Manufacturer, b.facts.Model, b.facts.SKU
-		st.SerialNumber, st.FirmwareVersion, st.PowerState = b.facts.SerialNumber, b.facts.FirmwareVersion, b.facts.Power
-		problems := slices.Concat(b.facts.Problems, b.problems)
+	if facts != nil {
+		st.MACAddress, st.Manufacturer, st.Model, st.SKU = facts.MACAddress, facts.Manufacturer, facts.Model, facts.SKU
+		st.SerialNumber, st.FirmwareVersion, st.PowerState = facts.SerialNumber, facts.FirmwareVersion, facts.Power
+		problems := slices.Concat(facts.Problems, b.Problems)
 		if len(problems) > 0 {
-			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.rec.Since))
+			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.Record.Since))
 		}
-		if twin := b.duplicate(); twin.Reason != "" {
+		if twin := b.Duplicate; twin != nil {
 			st.Conditions = append(st.Conditions, condition(DuplicateUUID, true, DuplicateUUID, twin.text(), twin.Since))
 		}
 	}
 	switch {
-	case b.spec.Spec.Access != nil:
-		st.IP = b.spec.Spec.Access.IP
-		st.MACAddress = cmp.Or(st.MACAddress, b.spec.Spec.Access.MACAddress)
-	case b.endpoint != nil:
-		st.IP = b.endpoint.ip
-		st.MACAddress = cmp.Or(st.MACAddress, b.endpoint.mac)
+	case b.Manifest.Spec.Access != nil:
+		st.IP = b.Manifest.Spec.Access.IP
+		st.MACAddress = cmp.Or(st.MACAddress, b.Manifest.Spec.Access.MACAddress)
+	case v.endpoints[b.Endpoint] != nil:
+		st.IP = v.endpoints[b.Endpoint].IP
+		st.MACAddress = cmp.Or(st.MACAddress, v.endpoints[b.Endpoint].MAC)
 	}
-	for _, s := range v.behind[b.name] {
-		st.Servers = append(st.Servers, s.name)
-	}
-	rec := *b.rec
+	st.Servers = v.behind[b.Name]
+	rec := *b.Record
 	rec.Failures, rec.NotBefore = 0, time.Time{}
 	rec.LastError = shownText(rec.LastError)
 	d.Status, d.Record = st, &rec
@@ -312,72 +315,48 @@ func (v *view) bmcDocument(b *bmcView) *document {
 }
 
 // endpointDocument shows a device: where it is, and the BMC that it is or why none.
-func (v *view) endpointDocument(e *endpointView) *document {
-	d := newDocument(model.KindEndpoint, e.name)
-	if e.spec != nil {
-		d.Metadata.Labels = e.spec.Labels
+func (v *view) endpointDocument(e *Endpoint) *document {
+	d := newDocument(model.KindEndpoint, e.Name)
+	if e.Manifest != nil {
+		d.Metadata.Labels = e.Manifest.Labels
 	}
-	d.Spec = endpointSpec{e.mac, e.ip}
-	st := endpointStatus{Network: e.rec.Network, Since: e.rec.Since, BMC: e.by, Prefix: e.rec.Prefix}
-	if e.entry != nil {
-		st.Manufacturer = e.entry.Manufacturer
+	d.Spec = endpointSpec{e.MAC, e.IP}
+	st := endpointStatus{Network: e.Record.Network, Since: e.Record.Since, BMC: e.DescribedBy, Prefix: e.Record.Prefix}
+	if e.Prefix != nil {
+		st.Manufacturer = e.Prefix.Manufacturer
 	}
-	if e.bmc {
-		st.BMC = model.BMCName(e.name)
+	if e.IsBMC {
+		st.BMC = model.BMCName(e.Name)
 	}
 	switch {
-	case e.why.Reason != "":
-		st.Conditions = append(st.Conditions, condition("Recognised", false, e.why.Reason, e.why.text(), e.why.Since))
+	case e.Why.Reason != "":
+		st.Conditions = append(st.Conditions, condition("Recognised", false, e.Why.Reason, e.Why.text(), e.Why.Since))
 	default:
-		st.Conditions = append(st.Conditions, condition("Recognised", true, "MACPrefix", fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.name, e.entry.Prefix), e.rec.Since))
+		st.Conditions = append(st.Conditions, condition("Recognised", true, "MACPrefix", fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.Name, e.Prefix.Prefix), e.Record.Since))
 	}
-	if e.ip == "" {
-		why := e.addressLost()
+	if why := e.Lost; why != nil {
 		st.Conditions = append(st.Conditions, condition("Reachable", false, why.Reason, why.text(), why.Since))
 	}
-	own := *e.rec
+	own := *e.Record
 	d.Status, d.Record = st, &own
 	return d
 }
 
-// bmcWhy says why a BMC is not usable: its own reading failed, or its servers' do.
-func (v *view) bmcWhy(b *bmcView) Why {
-	if b.why.Reason != "" {
-		return b.why
-	}
-	for _, s := range v.behind[b.name] {
-		if s.reading.Failures < 2 || s.reading.mistaken() {
-			continue
-		}
-		w := s.unreachable()
-		if w.Reason == BMCUnreachable {
-			w.Reason = "ConnectionFailed"
-		}
-		return w
-	}
-	return Why{}
-}
-
-func (v *view) claimDocument(name model.ClaimName, c *model.ServerClaim) *document {
-	d := newDocument(model.KindServerClaim, c.Name)
-	d.Metadata.Namespace, d.Metadata.Labels = c.Namespace, c.Labels
-	d.Spec = c.Spec
-	rec := *v.claimRecord(name)
+func (v *view) claimDocument(c *Claim) *document {
+	d := newDocument(model.KindServerClaim, c.Manifest.Name)
+	d.Metadata.Namespace, d.Metadata.Labels = c.Manifest.Namespace, c.Manifest.Labels
+	d.Spec = c.Manifest.Spec
+	rec := *c.Record
 	d.Record = &rec
-	s := v.byName[v.served[name]]
 	var st claimStatus
-	if s == nil {
-		why := v.unbound(c)
-		if why.Since.IsZero() {
-			why.Since = rec.FirstSeen
-		}
+	if s := v.servers[c.Server]; s == nil {
 		st = claimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
-			condition("Bound", false, why.Reason, why.text(), rec.FirstSeen),
+			condition("Bound", false, c.Why.Reason, c.Why.text(), rec.FirstSeen),
 		}}
 	} else {
-		st = claimStatus{Phase: "Bound", Server: s.name, Conditions: v.boundConditions(s, c)}
+		st = claimStatus{Phase: "Bound", Server: s.Name, Conditions: v.server(s).boundConditions(c.Manifest)}
 	}
-	if a, listed := v.absence(name.Identity()); listed {
+	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
 		why := absentWhy("the claim", a)
 		st.Conditions = append(st.Conditions, condition(AbsentWithoutCommit, true, string(a.Cause), why.text(), a.Since))
 	}
@@ -387,25 +366,25 @@ func (v *view) claimDocument(name model.ClaimName, c *model.ServerClaim) *docume
 
 // heldClaim reports whether the server is kept for a claim of which nothing but the name
 // is known, and how that is listed.
-func (v *view) heldClaim(s *server) (model.Absence, bool) {
-	if s.rec.Claim == "" || v.in.Desired.Claims[s.rec.Claim] != nil || s.rec.Release != nil {
+func (v *view) heldClaim(s *Server) (model.Absence, bool) {
+	if s.Record.Claim == "" || v.in.Desired.Claims[s.Record.Claim] != nil || s.Record.Release != nil {
 		return model.Absence{}, false
 	}
-	return v.absence(s.rec.Claim.Identity())
+	return v.in.Desired.Absence(s.Record.Claim.Identity())
 }
 
 // heldClaimDocument shows a claim that Git lacks though no commit took it away.
-func (v *view) heldClaimDocument(s *server, a model.Absence) *document {
-	ns, name := model.SplitName(s.rec.Claim)
+func (v *view) heldClaimDocument(s *Server, a model.Absence) *document {
+	ns, name := model.SplitName(s.Record.Claim)
 	d := newDocument(model.KindServerClaim, name)
 	d.Metadata.Namespace = ns
 	why := absentWhy("the claim", a)
-	d.Status = claimStatus{Phase: "Bound", Server: s.name, Conditions: []metav1.Condition{
-		condition("Bound", true, "Bound", "bound to server "+string(s.name), s.rec.ClaimedAt),
+	d.Status = claimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
+		condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt),
 		condition("Ready", false, AbsentWithoutCommit, why.text(), a.Since),
 		condition(AbsentWithoutCommit, true, string(a.Cause), why.text(), a.Since),
 	}}
-	if rec := v.in.Observed.Claims[s.rec.Claim]; rec != nil {
+	if rec := v.in.Observed.Claims[s.Record.Claim]; rec != nil {
 		own := *rec
 		d.Record = &own
 	}
@@ -413,72 +392,61 @@ func (v *view) heldClaimDocument(s *server, a model.Absence) *document {
 }
 
 // boundConditions says how far a bound claim's server is.
-func (v *view) boundConditions(s *server, c *model.ServerClaim) []metav1.Condition {
-	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.name), s.rec.ClaimedAt)}
-	why := v.whyOf(s)
-	booted := s.rec.Installed != "" && !s.unconfirmed()
+func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
+	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt)}
+	why := s.Why
+	booted := s.Record.Installed != "" && s.Unconfirmed == nil
 	switch {
 	case why.Reason == "" && c.Spec.Power == model.PowerOff:
-		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.rec.ClaimedAt))
+		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.Record.ClaimedAt))
 	case booted && why.Reason == "":
-		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)))
-	case booted && s.ranWhenLastRead(why):
-		conds = append(conds, condition("Ready", true, "Booted", "", v.bootedAt(s)),
+		conds = append(conds, condition("Ready", true, "Booted", "", s.bootedAt()))
+	case booted && s.RanWhenLastRead:
+		conds = append(conds, condition("Ready", true, "Booted", "", s.bootedAt()),
 			condition(bmcReadable, false, why.Reason, why.text(), why.Since))
 	default:
 		conds = append(conds, condition("Ready", false, why.Reason, why.text(), why.Since))
 	}
-	if s.unconfirmed() {
-		u := s.unconfirmedWhy()
+	if u := s.Unconfirmed; u != nil {
 		conds = append(conds, condition(Unconfirmed, true, u.Reason, u.text(), u.Since))
 	}
-	if e, exposed := s.exposed(); exposed {
-		conds = append(conds, e)
+	if e := s.Exposed; e != nil {
+		conds = append(conds, condition("SecretExposed", true, e.Reason, e.text(), e.Since))
 	}
-	if s.claim != nil && s.outdated() {
-		p := s.pendingReprovision()
-		conds = append(conds, condition(PendingReprovision, true, p.Reason, p.text(), s.rec.ClaimedAt))
+	if p := s.Pending; p != nil {
+		conds = append(conds, condition(PendingReprovision, true, p.Reason, p.text(), s.Record.ClaimedAt))
 	}
 	return conds
 }
 
-func (v *view) whyOf(s *server) Why {
-	i, _ := slices.BinarySearchFunc(v.servers, s.name, func(x *server, n model.ServerName) int {
-		return strings.Compare(string(x.name), string(n))
-	})
-	return v.whys[i]
-}
-
 // bootedAt is when the claim's server said that it had booted, or else was bound.
-func (v *view) bootedAt(s *server) time.Time {
-	if b := v.in.Observed.BootStates[s.name]; b != nil && s.rec.Ticket != nil && b.Ticket == s.rec.Ticket.ID {
+func (s serverView) bootedAt() time.Time {
+	if b := s.in.Observed.BootStates[s.Name]; b != nil && s.Record.Ticket != nil && b.Ticket == s.Record.Ticket.ID {
 		return b.ReceivedAt
 	}
-	return s.rec.ClaimedAt
+	return s.Record.ClaimedAt
 }
 
-func (v *view) maintenanceDocument(name string, m *model.ServerMaintenance) *document {
-	d := newDocument(model.KindServerMaintenance, name)
-	d.Spec = m.Spec
-	server := v.resolve(m.Spec.ServerRef.Name)
-	s := v.byName[server]
-	switch {
+func (v *view) maintenanceDocument(m *Maintenance) *document {
+	d := newDocument(model.KindServerMaintenance, m.Name)
+	d.Spec = m.Manifest.Spec
+	pending := func(format string, args ...any) {
+		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf(format, args...)}
+	}
+	switch s := v.servers[m.Server]; {
 	case s == nil:
-		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("there is no server %s", m.Spec.ServerRef.Name)}
-	case s.rec.State == model.StateMaintenance && s.rec.MaintainedBy == name:
+		pending("there is no server %s", m.Manifest.Spec.ServerRef.Name)
+	case s.Record.State == model.StateMaintenance && s.Record.MaintainedBy == m.Name:
 		d.Status = maintenanceStatus{State: "InMaintenance"}
-	case !v.mayMaintain(m, server):
-		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", server, m.Tenant)}
-	case s.rec.State == model.StateMaintenance:
-		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("server %s is in Maintenance already, for %s", server, s.rec.MaintainedBy)}
+	case m.Refused:
+		pending("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", m.Server, m.Manifest.Tenant)
+	case s.Record.State == model.StateMaintenance:
+		pending("server %s is in Maintenance already, for %s", m.Server, s.Record.MaintainedBy)
 	default:
-		d.Status = maintenanceStatus{State: "Pending", Message: fmt.Sprintf("server %s is %s", server, s.rec.State)}
+		pending("server %s is %s", m.Server, s.Record.State)
 	}
 	return d
 }
-
-// approveLine is what a commit message ends with to have something let happen.
-func approveLine(token string) string { return "Ingot-Approve: " + token }
 
 func (v *view) revisionDocument(r *model.Report) *revisionDocument {
 	d, fleet := v.in.Desired, v.in.Observed.Fleet
@@ -499,7 +467,7 @@ func (v *view) revisionDocument(r *model.Report) *revisionDocument {
 			Message: guardText(&g), Approve: approveLine(g.Token), Limit: g.Limit, Since: g.Since, Until: g.Until, Steps: shown,
 		}
 		if more := len(g.Steps) - len(shown); more > 0 {
-			gd.LeftOut = plural(more, "step")
+			gd.LeftOut = text.Plural(more, "step")
 		}
 		doc.Guard = append(doc.Guard, gd)
 	}
@@ -515,13 +483,13 @@ func guardText(g *model.GuardHold) string {
 	if g.Scope != "" {
 		what = "namespace " + g.Scope
 	}
-	text := fmt.Sprintf("%s of revision %s would be more than the limit of %d within the guard's window for %s", plural(len(g.Steps), "step"), g.Revision, g.Limit, what)
+	says := fmt.Sprintf("%s of revision %s would be more than the limit of %d within the guard's window for %s", text.Plural(len(g.Steps), "step"), g.Revision, g.Limit, what)
 	if !g.Until.IsZero() {
-		text += "; there is room at " + clock(g.Until)
+		says += "; there is room at " + text.Time(g.Until)
 	}
-	return text
+	return says
 }
 
 func absentText(n int) string {
-	return fmt.Sprintf("%s in force though Git lacks them or has them otherwise, and no commit that follows on the revision applied says so", plural(n, "object"))
+	return fmt.Sprintf("%s in force though Git lacks them or has them otherwise, and no commit that follows on the revision applied says so", text.Plural(n, "object"))
 }

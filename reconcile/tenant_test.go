@@ -177,8 +177,7 @@ func TestATenantsClaimsAreBoundToItsServersAlone(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("a", of("alpha"))); d.Add(claim("b", of("alpha"))) })
 		w.expect(time.Minute, 1, "Reserved On default/a") // in rack b
 		w.expect(time.Minute, 0, "Available Off")
-		v := newView(w.loop.Input(time.Now()))
-		if why := v.unbound(v.in.Desired.Claims["default/b"]); !strings.Contains(why.text(), "1 not for alpha (git.tenants)") {
+		if why := claimWhy(w.loop.Input(time.Now()), "default/b"); !strings.Contains(why.text(), "1 not for alpha (git.tenants)") {
 			t.Errorf("got %s", why.text())
 		}
 	})

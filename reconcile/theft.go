@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // TicketStolen is the reason of a server whose boot tickets others use up, each time.
@@ -79,7 +78,7 @@ func (s *server) theft() (Step, bool) {
 	rec.Theft = theft
 	if theft.Count >= maxThefts {
 		return s.fail(TicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set annotation %s: %s on Server %s",
-			theft.Count, thiefText(theft), clock(theft.At), model.AnnotationOperation, s.newRetry(), s.name)), true
+			theft.Count, thiefText(theft), text.Time(theft.At), model.AnnotationOperation, s.newRetry(), s.name)), true
 	}
 	s.end(model.TicketSpent)
 	switch t.Purpose {
@@ -115,7 +114,7 @@ func (s *server) bootsNothing() bool {
 		return t.Purpose == model.PurposeDiscovery && (r == nil || r.Ticket != t.ID)
 	case model.StateCleanup:
 		r := o.Wipes[s.name]
-		return t.Purpose == model.PurposeCleanup && (r == nil || r.Ticket != t.ID) && s.wiping() == nil
+		return t.Purpose == model.PurposeCleanup && (r == nil || r.Ticket != t.ID) && s.trace().Wiping() == nil
 	case model.StateInitial, model.StateAvailable, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
 	return false
@@ -139,20 +138,20 @@ func (s *server) forgetThefts() {
 
 // exposed says that the Secret of the claim was served to another machine, until it is
 // another Secret.
-func (s *server) exposed() (c metav1.Condition, yes bool) {
+func (s *server) exposed() Why {
 	theft := s.rec.Theft
 	if by, taken := takenBy(s.rec.Ticket, s.progress()); taken && !s.mayHave(by.MAC) && s.rec.Ticket.Claim == s.rec.Claim {
 		theft = &model.Theft{Claim: s.rec.Claim, Client: by.Client, MAC: by.MAC, At: by.First}
 	}
 	if theft == nil || s.claim == nil || theft.Claim != s.rec.Claim {
-		return c, false
+		return Why{}
 	}
 	boot, why := s.claimBoot()
 	if why.Reason != "" || boot.secret == nil || !s.sameSecret(theft.Secret, &boot) {
-		return c, false
+		return Why{}
 	}
 	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is in it", boot.secret.Identity().Name, thiefText(theft))
-	return condition("SecretExposed", true, TicketStolen, Why{Message: text, Actor: Tenant}.text(), theft.At), true
+	return Why{TicketStolen, text, theft.At, Tenant}
 }
 
 // sameSecret reports whether the Secret of a boot is the one with a digest, as far as can

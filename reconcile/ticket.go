@@ -155,7 +155,7 @@ func (s *server) window() (length time.Duration, end time.Time) {
 		length = p.BootTimeout
 	case model.PurposeCleanup:
 		length = p.cleanupTimeout(t.CleanupMode)
-		if w := s.wiping(); w != nil && w.ReceivedAt.After(from) {
+		if w := s.trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
 			return length, earliest(w.ReceivedAt.Add(length), from.Add(wipeMost*length))
 		}
 	}
@@ -180,7 +180,7 @@ func (s *server) expire() (Step, bool) {
 	switch {
 	case end.IsZero() || s.now().Before(end) || s.fleet.observeOnly.Reason != "" || s.doubted():
 		return Step{}, false
-	case s.bootFacts().ended():
+	case s.trace().Ended():
 		return Step{}, false // it is seen to next
 	case s.opened(model.PurposeClaim) && !s.rec.Ticket.Held && s.claim != nil && s.rec.WantPower != model.PowerOff:
 		s.bootFailed(length)
@@ -197,7 +197,7 @@ func (s *server) bootFailed(length time.Duration) {
 		Message: fmt.Sprintf("it was not powered on within %s", length),
 	}
 	if s.begun() {
-		if !s.lockedOut() {
+		if !s.progress().LockedOut() {
 			rec.Attempts++
 		}
 		p.Message = fmt.Sprintf("it did not boot within %s, %s; %s", length, s.lastStage(), s.hint())

@@ -222,7 +222,7 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(14*time.Minute, 0, "Reserved On default/web")
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if got := w.seen(0).ons - ons; got != 2 || !strings.Contains(why.Message, "attempt 2 of 3, before it it did not boot within 15m0s, it has not asked for its boot script") {
 			t.Errorf("after the first ticket it was powered on %d times and says %+v", got, why)
 		}
@@ -239,7 +239,7 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		if got := w.Observed().Servers["bmc00-system-0"].Serial; got != first+len(tickets) {
 			t.Errorf("%d tickets are counted, want %d", got, first+len(tickets))
 		}
-		why = newView(w.loop.Input(time.Now())).whys[0]
+		why = Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if why.Reason != BootFailed || !strings.HasPrefix(why.Message, "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it") {
 			t.Errorf("it says %+v", why)
 		}

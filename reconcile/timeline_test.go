@@ -17,56 +17,56 @@ func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {
 		return &model.Ticket{ID: "t", Purpose: p, ArmedAt: at(0)}
 	}
 	for name, tc := range map[string]struct {
-		boot bootFacts
+		boot model.BootTrace
 		want []model.BootStage
 		text string
 	}{
-		"a server without a ticket boots nothing": {boot: bootFacts{}},
+		"a server without a ticket boots nothing": {boot: model.BootTrace{}},
 		"one that was not seen": {
-			boot: bootFacts{ticket: ticket(model.PurposeDiscovery)},
-			want: []model.BootStage{stageArmed},
+			boot: model.BootTrace{Ticket: ticket(model.PurposeDiscovery)},
+			want: []model.BootStage{model.StageArmed},
 			text: "last seen: armed 12:03:00Z; not seen yet: DHCP or iPXE script",
 		},
 		"one that asked DHCP and fetched nothing": {
-			boot: bootFacts{ticket: ticket(model.PurposeDiscovery), progress: &model.Progress{Ticket: "t", DHCPAt: at(1)}},
-			want: []model.BootStage{stageArmed, model.StageDHCP},
+			boot: model.BootTrace{Ticket: ticket(model.PurposeDiscovery), Progress: &model.Progress{Ticket: "t", DHCPAt: at(1)}},
+			want: []model.BootStage{model.StageArmed, model.StageDHCP},
 			text: "last seen: DHCP 12:03:01Z; before it armed 12:03:00Z; not seen yet: boot loader by TFTP or HTTP",
 		},
 		"one whose boot loader is lost": {
-			boot: bootFacts{ticket: ticket(model.PurposeDiscovery), progress: &model.Progress{Ticket: "t", DHCPAt: at(1), TFTPAt: at(2)}},
-			want: []model.BootStage{stageArmed, model.StageDHCP, model.StageTFTP},
+			boot: model.BootTrace{Ticket: ticket(model.PurposeDiscovery), Progress: &model.Progress{Ticket: "t", DHCPAt: at(1), TFTPAt: at(2)}},
+			want: []model.BootStage{model.StageArmed, model.StageDHCP, model.StageTFTP},
 			text: "last seen: TFTP 12:03:02Z; before it DHCP 12:03:01Z; not seen yet: iPXE script",
 		},
 		"what was seen of an older boot does not count": {
-			boot: bootFacts{
-				ticket: ticket(model.PurposeClaim), progress: &model.Progress{Ticket: "old", DHCPAt: at(1)},
-				booted: &model.BootState{Ticket: "old", ReceivedAt: at(2)}, wipe: &model.WipeReport{Ticket: "old", ReceivedAt: at(2)},
-				probe: &model.ProbeReport{Ticket: "old", ReceivedAt: at(2)},
+			boot: model.BootTrace{
+				Ticket: ticket(model.PurposeClaim), Progress: &model.Progress{Ticket: "old", DHCPAt: at(1)},
+				Booted: &model.BootState{Ticket: "old", ReceivedAt: at(2)}, Wipe: &model.WipeReport{Ticket: "old", ReceivedAt: at(2)},
+				Probe: &model.ProbeReport{Ticket: "old", ReceivedAt: at(2)},
 			},
-			want: []model.BootStage{stageArmed},
+			want: []model.BootStage{model.StageArmed},
 			text: "last seen: armed 12:03:00Z; not seen yet: DHCP or iPXE script",
 		},
 		"a claim that booted": {
-			boot: bootFacts{
-				ticket: ticket(model.PurposeClaim), booted: &model.BootState{Ticket: "t", ReceivedAt: at(9)},
-				progress: &model.Progress{Ticket: "t", DHCPAt: at(1), HTTPBootAt: at(2), ScriptAt: at(3), KernelAt: at(4), InitrdAt: at(5), IgnitionAt: at(6)},
+			boot: model.BootTrace{
+				Ticket: ticket(model.PurposeClaim), Booted: &model.BootState{Ticket: "t", ReceivedAt: at(9)},
+				Progress: &model.Progress{Ticket: "t", DHCPAt: at(1), HTTPBootAt: at(2), ScriptAt: at(3), KernelAt: at(4), InitrdAt: at(5), IgnitionAt: at(6)},
 			},
-			want: []model.BootStage{stageArmed, "DHCP", "HTTP boot", "iPXE script", "kernel", "initrd", "Ignition", stageBootState},
+			want: []model.BootStage{model.StageArmed, "DHCP", "HTTP boot", "iPXE script", "kernel", "initrd", "Ignition", model.StageBootState},
 			text: "last seen: boot state 12:03:09Z; before it Ignition 12:03:06Z",
 		},
 		"a wipe that is awaited": {
-			boot: bootFacts{ticket: ticket(model.PurposeCleanup), progress: &model.Progress{Ticket: "t", IgnitionAt: at(6)}},
-			want: []model.BootStage{stageArmed, "Ignition"},
+			boot: model.BootTrace{Ticket: ticket(model.PurposeCleanup), Progress: &model.Progress{Ticket: "t", IgnitionAt: at(6)}},
+			want: []model.BootStage{model.StageArmed, "Ignition"},
 			text: "last seen: Ignition 12:03:06Z; before it armed 12:03:00Z; not seen yet: wipe",
 		},
 		"Ignition that is remembered though the progress is lost": {
-			boot: bootFacts{ticket: &model.Ticket{ID: "t", Purpose: model.PurposeClaim, ArmedAt: at(0), IgnitionAt: at(6)}},
-			want: []model.BootStage{stageArmed, "Ignition"},
+			boot: model.BootTrace{Ticket: &model.Ticket{ID: "t", Purpose: model.PurposeClaim, ArmedAt: at(0), IgnitionAt: at(6)}},
+			want: []model.BootStage{model.StageArmed, "Ignition"},
 			text: "last seen: Ignition 12:03:06Z; before it armed 12:03:00Z; not seen yet: boot state",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stages := tc.boot.timeline()
+			stages := tc.boot.Steps()
 			var got []model.BootStage
 			for _, s := range stages {
 				got = append(got, s.Stage)
@@ -77,21 +77,21 @@ func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("stages (-want +got):\n%s", diff)
 			}
-			if len(stages) > 0 && tc.boot.progressText(stages) != tc.text {
-				t.Errorf("got  %s\nwant %s", tc.boot.progressText(stages), tc.text)
+			if len(stages) > 0 && progressText(tc.boot, stages) != tc.text {
+				t.Errorf("got  %s\nwant %s", progressText(tc.boot, stages), tc.text)
 			}
 		})
 	}
 }
 
 func TestEveryStageSaysWhereToLook(t *testing.T) {
-	b := bootFacts{ticket: &model.Ticket{ID: "t"}, progress: &model.Progress{
+	b := model.BootTrace{Ticket: &model.Ticket{ID: "t"}, Progress: &model.Progress{
 		Ticket: "t", DHCPAt: time.Unix(1, 0), TFTPAt: time.Unix(1, 0), HTTPBootAt: time.Unix(1, 0), ScriptAt: time.Unix(1, 0),
 		KernelAt: time.Unix(1, 0), InitrdAt: time.Unix(1, 0), IgnitionAt: time.Unix(1, 0),
 	}}
-	b.ticket.ArmedAt = time.Unix(1, 0)
-	for _, s := range b.timeline() {
-		if BootHint(s.Stage) == "" || b.upcoming(s.Stage) == "" {
+	b.Ticket.ArmedAt = time.Unix(1, 0)
+	for _, s := range b.Steps() {
+		if BootHint(s.Stage) == "" || b.Upcoming(s.Stage) == "" {
 			t.Errorf("after %s nobody knows where to look or what comes", s.Stage)
 		}
 	}
@@ -120,7 +120,7 @@ func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 			}
 		}
 		w.expect(2*time.Hour, 0, "Initial On")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := Plan(w.loop.Input(time.Now())).Servers[0].Why
 		for _, text := range []string{"was switched on to be discovered", "last seen asking DHCP", "whether TFTP (UDP port 69)"} {
 			if why.Reason != FoundRunning || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // DuplicateUUID is the reason of a server whose UUID another machine has too (R12). A
@@ -73,7 +73,7 @@ func (s *server) duplicate() Why {
 		return Why{}
 	}
 	return s.whySince(DuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim is bound to it until that is gone: %s",
-		s.rec.UUID, shortList(others, " and of "), twinAdvice), RackOperator)
+		s.rec.UUID, text.List(others, " and of "), twinAdvice), RackOperator)
 }
 
 // duplicate says that machines behind the BMC have the UUIDs of known servers.
@@ -82,23 +82,12 @@ func (b *bmcView) duplicate() Why {
 		return Why{}
 	}
 	return Why{DuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that is gone: %s",
-		shortList(b.twins, "; "), twinAdvice), b.rec.Since, RackOperator}
-}
-
-// maxTwins is how many machines that share a UUID are named.
-const maxTwins = 3
-
-// shortList joins the first of texts, and says how many more there are.
-func shortList(texts []string, separator string) string {
-	if more := len(texts) - maxTwins; more > 0 {
-		texts = append(slices.Clone(texts[:maxTwins]), fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(texts, separator)
+		text.List(b.twins, "; "), twinAdvice), b.rec.Since, RackOperator}
 }
 
 // disarm closes a ticket with which another machine could be booted.
 func (s *server) disarm() (Step, bool) {
-	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || s.doubted() || !s.rec.Ticket.Open() || s.bootFacts().ended() {
+	if s.duplicate().Reason == "" || s.fleet.observeOnly.Reason != "" || s.doubted() || !s.rec.Ticket.Open() || s.trace().Ended() {
 		return Step{}, false
 	}
 	switch s.rec.Ticket.State(s.progress()) {

@@ -145,7 +145,7 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	in.twinOf(0)
 	in.manifest(1, model.ServerSpec{Unclaimable: true})
 	p := NewProjector()
-	r := p.Report(in, 1, model.Holder{})
+	r := p.Report(in, Plan(in), 1, model.Holder{})
 	const uuid = "00000000-0000-4000-8000-000000000001"
 	got := map[string]string{}
 	for _, path := range []string{"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml"} {
@@ -165,12 +165,12 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	why := newView(in).unbound(in.Desired.Claims["default/w00000"])
+	why := claimWhy(in, "default/w00000")
 	if !strings.Contains(why.Message, "1 of a UUID that another machine has") {
 		t.Errorf("the claim says %+v", why)
 	}
 	delete(in.Desired.BMCs, "twin")
-	r = p.Report(in, 1, model.Holder{})
+	r = p.Report(in, Plan(in), 1, model.Holder{})
 	if got := conditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*document).Status.(serverStatus).Conditions, DuplicateUUID); got != "" {
 		t.Errorf("once the twin is gone it still says %s", got)
 	}
@@ -225,7 +225,7 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 				if rec.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
 					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket, m.installs-installs, w.state(1))
 				}
-				if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != DuplicateUUID {
+				if why := Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != DuplicateUUID {
 					t.Errorf("it says %+v", why)
 				}
 				w.commit(func(d *model.Desired) { delete(d.BMCs, "bmc01") })

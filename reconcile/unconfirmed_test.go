@@ -155,7 +155,7 @@ func TestTheLifeOfAServerThatSaysNothing(t *testing.T) {
 func TestAClaimThatIsUnconfirmedIsNotReady(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 	rec.Installed, rec.Unconfirmed, rec.Ticket.IgnitionAt = rec.Ticket.Digest, in.Now, in.Now.Add(-time.Hour)
-	conds := newView(in).boundConditions(newFleet(in).byName[rec.Name], in.Desired.Claims[rec.Claim])
+	conds := claimConditionsOf(in, rec.Claim)
 	for _, kind := range []string{"Ready", Unconfirmed} {
 		if got := conditionOf(conds, kind); !strings.Contains(got, "Unconfirmed") || !strings.Contains(got, "ingot/booted: served, or kernel") {
 			t.Errorf("condition %s is %s", kind, got)

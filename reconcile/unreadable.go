@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/model/text"
 )
 
 // unreadableRecords lists servers of which no copy of the record can be read, each with
@@ -53,5 +54,5 @@ func unreadableText(uri string, all []model.UnreadableRecord) string {
 	for i, u := range all {
 		lines[i] = fmt.Sprintf("%s (%s)", u.Server, approveLine(u.Token))
 	}
-	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is given up", uri, shortList(lines, ", "))
+	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is given up", uri, text.List(lines, ", "))
 }

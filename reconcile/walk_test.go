@@ -359,8 +359,8 @@ func (w *walk) step() {
 		Announced: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
 	}
 	r := Plan(in)
-	c := Changes{Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims}
-	for _, m := range r.Servers {
+	c := Changes{Fleet: r.Decided.Fleet, Claims: r.Decided.Claims, DropClaims: r.Decided.DropClaims}
+	for _, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 		}
@@ -374,8 +374,8 @@ func (w *walk) step() {
 			return
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Servers)) {
-		if m := r.Servers[name]; len(m.Do) > 0 && w.carryOut(name, m) {
+	for _, name := range slices.Sorted(maps.Keys(r.Moves)) {
+		if m := r.Moves[name]; len(m.Do) > 0 && w.carryOut(name, m) {
 			return // killed
 		}
 	}

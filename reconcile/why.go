@@ -43,6 +43,17 @@ const (
 	Failing            = "Failing"
 )
 
+// approveLine is what a commit message ends with to have something let happen.
+func approveLine(token string) string { return "Ingot-Approve: " + token }
+
+// text is the message with who has to act.
+func (w Why) text() string {
+	if w.Actor == Nobody {
+		return w.Message
+	}
+	return w.Message + " (to act: " + string(w.Actor) + ")"
+}
+
 // by names who has to act.
 func (w Why) by(a Actor) Why {
 	w.Actor = a

@@ -93,10 +93,10 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				tc.claim(c)
 			}
 			in.Desired.Add(c)
-			if got := newView(in).unbound(c); got != tc.want {
+			if got := claimWhy(in, c.ClaimName()); got != tc.want {
 				t.Errorf("got  %+v\nwant %+v", got, tc.want)
 			}
-			for name, m := range Plan(in).Servers {
+			for name, m := range Plan(in).Moves {
 				if m.Then.Claim == c.ClaimName() {
 					t.Errorf("bound to %s all the same", name)
 				}
@@ -116,7 +116,7 @@ func TestClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 		in.Observed.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName(), Sequence: seq}
 	}
 	got := make(map[model.ServerName]model.ClaimName)
-	for name, m := range Plan(in).Servers {
+	for name, m := range Plan(in).Moves {
 		got[name] = m.Then.Claim
 	}
 	if got["bmc00000-system-0"] != "default/urgent" || got["bmc00001-system-0"] != "default/old" {
@@ -130,10 +130,10 @@ func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
 	in.Desired.Add(any)
 	in.Desired.Add(picky)
 	r := Plan(in)
-	if got := r.Servers["bmc00001-system-0"]; got == nil || got.Then.Claim != any.ClaimName() {
+	if got := r.Moves["bmc00001-system-0"]; got == nil || got.Then.Claim != any.ClaimName() {
 		t.Errorf("the claim that takes any server did not take the one that no other claim can use: %+v", got)
 	}
-	if got := r.Servers["bmc00000-system-0"]; got == nil || got.Then.Claim != picky.ClaimName() {
+	if got := r.Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != picky.ClaimName() {
 		t.Errorf("the claim that can use one server only did not get it: %+v", got)
 	}
 }
@@ -147,7 +147,7 @@ func TestExpressionsAndTolerationsSelect(t *testing.T) {
 			{Key: "slot", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"1"}},
 		}}
 	}))
-	if got := Plan(in).Servers["bmc00000-system-0"]; got == nil || got.Then.Claim != "default/gpu" {
+	if got := Plan(in).Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != "default/gpu" {
 		t.Errorf("the tainted server was not given to the claim that tolerates the taint: %+v", got)
 	}
 }
@@ -188,7 +188,7 @@ func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 		ons := w.machine(0).ons
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(5*time.Hour, 0, "Reserved On default/web")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if got := w.machine(0).ons - ons; got != 3 || why.Reason != "BootFailed" {
 			t.Errorf("powered on %d times, and says %+v; want 3 times and BootFailed", got, why)
 		}

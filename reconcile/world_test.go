@@ -714,10 +714,9 @@ func (w *world) state(i int) string {
 
 // why is the reason for which the server of a machine is not where it should be.
 func (w *world) why(i int) string {
-	v := newView(w.loop.Input(time.Now()))
-	for j, s := range v.servers {
-		if s.name == w.machine(i).name {
-			return v.whys[j].Reason
+	for _, s := range Plan(w.loop.Input(time.Now())).Servers {
+		if s.Name == w.machine(i).name {
+			return s.Why.Reason
 		}
 	}
 	return "unknown"
@@ -748,10 +747,8 @@ func (w *world) expect(after time.Duration, server int, want string) {
 	w.t.Helper()
 	pass(after)
 	if got := w.state(server); got != want {
-		in := w.loop.Input(time.Now())
-		v := newView(in)
-		for i, s := range v.servers {
-			w.t.Logf("%s %s: %+v", s.name, s.rec.State, v.whys[i])
+		for _, s := range Plan(w.loop.Input(time.Now())).Servers {
+			w.t.Logf("%s %s: %+v", s.Name, s.Record.State, s.Why)
 		}
 		w.t.Fatalf("server %d is %q after %v, want %q", server, got, after, want)
 	}
