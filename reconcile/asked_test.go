@@ -2,13 +2,12 @@ package reconcile
 
 import (
 	"context"
+	"ingot/model"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
 
 // TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash is about a crash between a

@@ -3,12 +3,12 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // serverFile puts a Server manifest in Git.
@@ -61,7 +61,7 @@ func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
 		w.stop()
 		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
 		in := w.loop.Input(time.Now())
-		Plan(in)
+		plan.Plan(in)
 		w.start()
 	})
 }
@@ -350,7 +350,7 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 		for _, i := range []int{0, 1, 2, 3, 4} {
 			in.Busy[model.ServerName(fmt.Sprintf("bmc%02d-system-0", i))] = true
 		}
-		r := Plan(in)
+		r := plan.Plan(in)
 		for n, m := range r.Moves {
 			if len(m.Do) == 0 {
 				w.observed.Servers[n] = m.Then
@@ -359,7 +359,7 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 		if r.Decided.Fleet != nil {
 			w.observed.Fleet = *r.Decided.Fleet
 		}
-		r = Plan(w.loop.Input(time.Now()))
+		r = plan.Plan(w.loop.Input(time.Now()))
 		if r.Decided.Fleet != nil && len(r.Decided.Fleet.Holds) > 0 {
 			t.Errorf("after the approval of %d steps the guard holds %d of them again", held, len(r.Decided.Fleet.Holds[0].Steps))
 		}
@@ -545,7 +545,7 @@ func TestAClaimThatBootsAlwaysNoMoreBootsFromDisk(t *testing.T) {
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		m := w.machine(0)
-		if last := m.boots[len(m.boots)-1]; last != "disk "+bootDigest(Boot{Image: "os:1"}) {
+		if last := m.boots[len(m.boots)-1]; last != "disk "+digestOf("os:1") {
 			t.Errorf("booted from %q, want its disk", last)
 		}
 	})
@@ -592,7 +592,7 @@ func TestARecordOfAnUnknownStateStopsNobody(t *testing.T) {
 		w.observed.Servers[rec.Name] = &rec
 		w.mu.Unlock()
 		in := w.loop.Input(time.Now())
-		Plan(in)
+		plan.Plan(in)
 		w.start()
 	})
 }

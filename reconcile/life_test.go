@@ -1,11 +1,10 @@
 package reconcile
 
 import (
+	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // Metrics are the loop's metrics, and those of the fleet that it plans for. The
@@ -82,7 +82,7 @@ func (m *Metrics) underWay(n int) {
 	}
 }
 
-func (m *Metrics) acted(a Action, took time.Duration, err error) {
+func (m *Metrics) acted(a plan.Action, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -112,107 +112,23 @@ func (m *Metrics) published(result string, lag time.Duration) {
 }
 
 // actionName is the action's kind as a metric's label.
-func actionName(a Action) string {
+func actionName(a plan.Action) string {
 	switch a := a.(type) {
-	case Inspect:
+	case plan.Inspect:
 		if a.Inventory {
 			return "inventory"
 		}
 		return "power_state"
-	case Arm:
+	case plan.Arm:
 		return "arm"
-	case BootOnce:
+	case plan.BootOnce:
 		return "boot_once"
-	case DiskOnce:
+	case plan.DiskOnce:
 		return "disk_once"
-	case ClearBoot:
+	case plan.ClearBoot:
 		return "clear_boot"
-	case SetPower:
+	case plan.SetPower:
 		return "power_request"
 	}
 	return "other"
-}
-
-// FleetCollector shows the state of every server: metal-operator's metrics, with
-// a series for each state that there is.
-type FleetCollector struct {
-	input                    func() *Input
-	state, power, condition  *prometheus.Desc
-	servers, claims, problem *prometheus.Desc
-	unconfirmed              *prometheus.Desc
-}
-
-// NewFleetCollector returns a collector of what input returns at each scrape.
-func NewFleetCollector(input func() *Input) *FleetCollector {
-	desc := prometheus.NewDesc
-	return &FleetCollector{
-		input:       input,
-		state:       desc("metal_server_state", "1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil),
-		power:       desc("metal_server_power_state", "1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil),
-		condition:   desc("metal_server_condition_status", "Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil),
-		servers:     desc("ingot_servers", "Servers by state.", []string{"state"}, nil),
-		claims:      desc("ingot_claims", "Claims by phase.", []string{"phase"}, nil),
-		problem:     desc("ingot_guard_held", "Steps that the guard holds back.", nil, nil),
-		unconfirmed: desc("ingot_claims_unconfirmed", "Claims whose server was served what installs it and did not say that it booted.", nil, nil),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.state, c.power, c.condition, c.servers, c.claims, c.problem, c.unconfirmed} {
-		ch <- d
-	}
-}
-
-var powerStates = []model.Power{
-	model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff,
-}
-
-// Collect implements prometheus.Collector.
-func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
-	in := c.input()
-	if in == nil {
-		return
-	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	f := newView(in, Plan(in))
-	counts, unconfirmed := make(map[model.ServerState]int), 0
-	for i := range f.Servers {
-		s := f.server(&f.Servers[i])
-		counts[s.Record.State]++
-		unconfirmed += int(oneIf(s.Unconfirmed != nil))
-		for _, st := range model.ServerStates {
-			gauge(c.state, oneIf(st == s.Record.State), string(s.Name), string(st))
-		}
-		for _, p := range powerStates {
-			gauge(c.power, oneIf(p == s.facts().Power), string(s.Name), string(p))
-		}
-		for _, cond := range f.serverConditions(s) {
-			gauge(c.condition, 1, string(s.Name), cond.Type, string(cond.Status))
-		}
-	}
-	for _, st := range model.ServerStates {
-		gauge(c.servers, float64(counts[st]), string(st))
-	}
-	bound := 0
-	for i := range f.Claims {
-		bound += int(oneIf(f.Claims[i].Server != ""))
-	}
-	gauge(c.claims, float64(bound), "Bound")
-	gauge(c.claims, float64(len(in.Desired.Claims)-bound), "Unbound")
-	held := 0
-	for _, g := range in.Observed.Fleet.Holds {
-		held += len(g.Steps)
-	}
-	gauge(c.problem, float64(held))
-	gauge(c.unconfirmed, float64(unconfirmed))
-}
-
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -2,12 +2,12 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // TestRandomHistoriesBreakNoLaw lets fleets live through commits, power cuts,
@@ -212,8 +212,8 @@ func (h *history) checkTicket(rec *model.ServerRecord) {
 
 // suspended reports whether nothing is done to a server, not even on record.
 func (w *world) suspended(*model.ServerRecord) bool {
-	in := &Input{Desired: w.desired, Observed: w.snapshot(), Policy: w.policy(), Now: time.Now()}
-	return newFleet(in).observeOnly.Reason != ""
+	in := &plan.Input{Desired: w.desired, Observed: w.snapshot(), Policy: w.policy(), Now: time.Now()}
+	return plan.Plan(in).ObserveOnly.Reason != ""
 }
 
 // allowed reports whether Git asked for the disk of a server to change: its claim left
@@ -231,10 +231,10 @@ func (h *history) allowed(name model.ServerName) bool {
 func (h *history) atRest() {
 	w := h.w
 	in := w.loop.Input(time.Now())
-	r := Plan(in)
+	r := plan.Plan(in)
 	for name, m := range r.Moves {
 		for _, a := range m.Do {
-			if _, reads := a.(Inspect); !reads {
+			if _, reads := a.(plan.Inspect); !reads {
 				h.fail("after hours of rest %s is still to %s", name, a)
 			}
 		}
@@ -250,7 +250,7 @@ func (h *history) atRest() {
 		m := w.machines[s.Record.SystemURI]
 		switch s.Record.State {
 		case model.StateReserved:
-			if m.power != model.PowerOn || m.disk == "" && !installUnknown(s.Record) {
+			if m.power != model.PowerOn || m.disk == "" && (s.Record.Doubt == nil || s.Record.Doubt.Reason != model.DoubtInstallUnknown) {
 				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.Name, s.Record.Claim, m.power, m.disk, s.Why)
 			}
 		case model.StateAvailable:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // ErrFenced is what a Sink returns once somebody with a newer fencing number has
@@ -83,7 +85,7 @@ func (p *Publisher) note(since time.Time, err error) {
 // Run publishes until ctx ends, and then once more what is not published yet. It fails
 // with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
-	var story Story
+	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is told
 	failures, dirty, urgent := 0, false, false
 	for {
@@ -197,7 +199,7 @@ func (p *Publisher) pause(failures int, urgent bool) time.Duration {
 }
 
 // farewell publishes what became known last, with a deadline of its own.
-func (p *Publisher) farewell(ctx context.Context, story *Story, news bool) error {
+func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool) error {
 	if !news {
 		select {
 		case <-p.Reporter.Loop.dirty:
@@ -216,7 +218,7 @@ const lastPush = 10 * time.Second
 
 // unhurried is once, not cut off at once when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
-func (p *Publisher) unhurried(ctx context.Context, story *Story) (Publication, error) {
+func (p *Publisher) unhurried(ctx context.Context, story *report.Story) (Publication, error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
@@ -225,7 +227,7 @@ func (p *Publisher) unhurried(ctx context.Context, story *Story) (Publication, e
 }
 
 // once publishes the present state of the store and returns what became of it.
-func (p *Publisher) once(ctx context.Context, story *Story) (Publication, error) {
+func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication, error) {
 	loop := p.Reporter.Loop
 	r := p.Reporter.Report()
 	if r == nil {
@@ -259,7 +261,7 @@ func (p *Publisher) once(ctx context.Context, story *Story) (Publication, error)
 }
 
 // noted keeps in the store what the branch shows, if that is news.
-func (p *Publisher) noted(ctx context.Context, in *Input, now model.Published) error {
+func (p *Publisher) noted(ctx context.Context, in *plan.Input, now model.Published) error {
 	if p.Note == nil || in.Observed.Published == now {
 		return nil
 	}

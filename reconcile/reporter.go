@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // Reporter makes reports of what the store has, for all who show them: each document is
@@ -15,15 +17,16 @@ type Reporter struct {
 	Fence  func() uint64
 	Holder model.Holder
 
-	mu        sync.Mutex // guards projector
-	projector *Projector
+	mu        sync.Mutex // guards what is below
+	projector *report.Projector
+	digests   plan.Digests
 }
 
 // Reported is a report with what it was made of.
 type Reported struct {
 	*model.Report // without a subject
-	Input         *Input
-	Result        *Result
+	Input         *plan.Input
+	Result        *plan.Result
 }
 
 // Report reports what is so now, nil while Git was never read.
@@ -32,11 +35,17 @@ func (r *Reporter) Report() *Reported {
 	if in == nil {
 		return nil
 	}
-	result := Plan(in)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	in.Digests = &r.digests
+	result := plan.Plan(in)
 	if r.projector == nil {
-		r.projector = NewProjector()
+		r.projector = report.NewProjector()
 	}
 	return &Reported{r.projector.Report(in, result, r.Fence(), r.Holder), in, result}
+}
+
+// ServerStatus is what the report says of a server.
+func (r *Reported) ServerStatus(name model.ServerName) report.ServerStatus {
+	return r.Documents["servers/"+string(name)+".yaml"].Object.(*report.Document).Status.(report.ServerStatus)
 }

@@ -19,13 +19,14 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
+	"ingot/reconcile/plan"
 	"ingot/registry"
 )
 
 // store is the registry as reconcile knows it.
 type store struct{ *registry.Registry }
 
-func (s store) Save(ctx context.Context, c reconcile.Changes) error {
+func (s store) Save(ctx context.Context, c plan.Changes) error {
 	return s.Registry.Save(ctx, registry.Changes{
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
@@ -79,15 +80,15 @@ var bmcReasons = []struct {
 	is     error
 	reason string
 }{
-	{bmc.ErrOtherMachine, reconcile.IdentityMismatch},
-	{bmc.ErrNoIdentity, reconcile.IdentityUnknown},
+	{bmc.ErrOtherMachine, plan.IdentityMismatch},
+	{bmc.ErrNoIdentity, plan.IdentityUnknown},
 	{bmc.ErrUnauthorized, "AuthenticationFailed"},
 	{bmc.ErrCircuitOpen, "AuthenticationFailed"},
 	{bmc.ErrCertificateChanged, "CertificateChanged"},
 	{bmc.ErrBusy, "ConnectionFailed"},
 	{bmc.ErrUnreachable, "ConnectionFailed"},
-	{bmc.ErrNotAllowed, reconcile.AddressNotAllowed},
-	{bmc.ErrHalfAnswer, reconcile.HalfAnswer},
+	{bmc.ErrNotAllowed, plan.AddressNotAllowed},
+	{bmc.ErrHalfAnswer, plan.HalfAnswer},
 	{bmc.ErrNotFound, "NotFound"},
 	{bmc.ErrUnsupported, "Unsupported"},
 	{bmc.ErrOverrideNotKept, "BootOverrideNotKept"},
@@ -114,7 +115,7 @@ func bootReasoned(err error) error {
 	case errors.As(err, &image):
 		return &because{err, image.Reason}
 	case errors.As(err, &source):
-		return &because{err, reconcile.SourceInvalid}
+		return &because{err, plan.SourceInvalid}
 	}
 	return err
 }
@@ -131,7 +132,7 @@ type boots struct {
 }
 
 // Arm implements reconcile.Boots.
-func (b *boots) Arm(ctx context.Context, boot reconcile.Boot) (model.Ticket, error) {
+func (b *boots) Arm(ctx context.Context, boot plan.Boot) (model.Ticket, error) {
 	t := boot.Ticket
 	image, err := b.images.Resolve(ctx, boot.Image, boot.Architecture)
 	if err != nil {
@@ -223,7 +224,7 @@ func heldLayers(o *model.Observed) map[string]bool {
 }
 
 // render makes the Ignition that a ticket hands out.
-func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, error) {
+func (b *boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error) {
 	token := b.registry.TokenKey().Report(t)
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
@@ -252,7 +253,7 @@ func (b *boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := reconcile.BootOf(d, t, b.registry.DigestKey())
+	boot, same := plan.BootOf(d, t, b.registry.DigestKey())
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}

@@ -32,6 +32,8 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"ingot/registry"
 )
 
@@ -174,7 +176,7 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
-	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Stored(d.clock()) }))
+	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report))
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
 	d.publisher = &reconcile.Publisher{
 		Reporter: d.reporter, Sink: sink{d}, Note: d.registry.SavePublished,
@@ -297,8 +299,8 @@ func (d *daemon) openCache() (err error) {
 }
 
 // policy is the configuration in the words of the plan.
-func policy(o Options, loaders []string) reconcile.Policy {
-	p := reconcile.DefaultPolicy()
+func policy(o Options, loaders []string) plan.Policy {
+	p := plan.DefaultPolicy()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
@@ -552,7 +554,7 @@ func (d *daemon) explain(kind, name string) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, ErrUnknownObject)
 	}
 	e, err := explainReport(r.Report, kind, name)
-	e.addUses(func(server model.ServerName) []string { return reconcile.TicketUses(r.Input.Observed.Progress[server]) })
+	e.addUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
 	return e, err
 }
 

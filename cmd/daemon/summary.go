@@ -3,15 +3,13 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
-	"ingot/reconcile"
+	"ingot/reconcile/plan"
 )
 
 // Summary is the fleet at a glance: what GET /api/v1/status answers and
@@ -204,7 +202,7 @@ func (d *document) claim() ClaimSummary {
 	if unread := d.Status.Conditions.why("BMCReadable"); c.Why == "" {
 		c.Why = unread
 	}
-	if u := d.Status.Conditions.of(reconcile.Unconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
+	if u := d.Status.Conditions.of(plan.Unconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
 	if pending := d.Status.Conditions.of("PendingReprovision"); c.Why == "" && pending.Status == metav1.ConditionTrue {
@@ -223,7 +221,7 @@ func (d *document) bmc() BMCSummary {
 		ip = d.Spec.Access.IP
 	}
 	if ip != "" {
-		b.Address = net.JoinHostPort(ip, strconv.Itoa(int(d.Spec.Protocol.Port)))
+		b.Address = d.Spec.Protocol.Address(ip)
 	}
 	return b
 }

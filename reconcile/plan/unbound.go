@@ -1,0 +1,80 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// unbound says why a claim has no server (law 6): what is wrong with the claim,
+// or for each server the first thing that speaks against it, counted.
+func (f *fleet) unbound(c *model.ServerClaim) Why {
+	if f.observeOnly.Reason != "" {
+		return f.observeOnly
+	}
+	if why := f.unready(c); why.Reason != "" {
+		return why
+	}
+	if why := f.withheldClaim(c.ClaimName()); why.Reason != "" {
+		return why
+	}
+	if ref := c.Spec.ServerRef; ref != nil {
+		return f.unboundRef(c, f.resolve(ref.Name))
+	}
+	asks := f.asks(c)
+	if why, ok := f.noneFree[asks]; ok {
+		return why
+	}
+	counts := make(map[string]int)
+	for _, s := range f.servers {
+		counts[f.against(c, s)]++
+	}
+	why := Why{Reason: "NoServerFree", Actor: RackOperator}
+	if len(f.servers) == 0 {
+		why.Message = "no server is known yet"
+		return why
+	}
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(-cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b))
+	})
+	for i, r := range reasons {
+		reasons[i] = fmt.Sprintf("%d %s", counts[r], r)
+	}
+	why.Message = fmt.Sprintf("%s: %s", text.Plural(len(f.servers), "server"), strings.Join(reasons, ", "))
+	f.noneFree[asks] = why
+	return why
+}
+
+// unboundRef says why the one server that a claim names is not given to it.
+func (f *fleet) unboundRef(c *model.ServerClaim, name model.ServerName) Why {
+	s := f.byName[name]
+	if s == nil {
+		return Why{Reason: "ServerUnknown", Message: fmt.Sprintf("server %s is not known", name), Actor: Tenant}
+	}
+	why := Why{Reason: "ServerNotFree", Message: fmt.Sprintf("server %s is %s", name, f.against(c, s)), Actor: RackOperator}
+	if s.rec.Claim != "" {
+		why.Message += " for " + string(s.rec.Claim)
+	}
+	if strings.HasPrefix(f.mismatch(c, s), "lack") {
+		why = Why{Reason: "SelectorMismatch", Message: fmt.Sprintf("server %s does not match the claim's serverSelector %s", name, c.Unmet(f.serverLabels(s))), Actor: Tenant}
+	}
+	return why
+}
+
+// against is the first thing that speaks against a server for a claim.
+func (f *fleet) against(c *model.ServerClaim, s *server) string {
+	switch unfree := f.unfree(s); {
+	case unfree != "" && s.rec.State != model.StateAvailable:
+		return unfree
+	case f.mismatch(c, s) != "":
+		return f.mismatch(c, s)
+	case unfree != "":
+		return unfree
+	}
+	return "taken by claims before it"
+}
