@@ -221,11 +221,14 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 		return now.Add(time.Second), nil
 	}
 	in.Digests = &l.digests
+	begun := l.Clock()
 	r := plan.Plan(in)
+	begun = l.Metrics.part("plan", begun, l.Clock())
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}
+	begun = l.Metrics.part("save", begun, l.Clock())
 	l.watchPools(in.Pools)
 	for name, m := range r.Readings {
 		l.startBMC(ctx, in, name, m)
@@ -235,6 +238,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 			l.start(ctx, in, name, m)
 		}
 	}
+	l.Metrics.part("start", begun, l.Clock())
 	return r.Next, nil
 }
 

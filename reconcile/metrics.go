@@ -12,6 +12,7 @@ import (
 // zero of *Metrics counts nothing.
 type Metrics struct {
 	plans    prometheus.Histogram
+	parts    *prometheus.HistogramVec
 	results  *prometheus.CounterVec
 	actions  *prometheus.HistogramVec
 	failures *prometheus.CounterVec
@@ -28,6 +29,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ingot_plan_duration_seconds", Help: "Time that one plan of the whole fleet took.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
 		}),
+		parts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ingot_plan_part_duration_seconds", Help: "Time that the parts of one plan took: to plan, to save what is decided, to begin the moves.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
+		}, []string{"part"}),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "metal_server_reconciliation_total", Help: "Plans and moves, by result.",
 		}, []string{"result"}),
@@ -56,7 +61,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, r := range []string{"success", "error_fetch", "error_reconcile"} {
 		m.results.WithLabelValues(r)
 	}
-	reg.MustRegister(m.plans, m.results, m.actions, m.failures, m.moves, m.loopLag, m.lag, m.publish)
+	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.loopLag, m.lag, m.publish)
 	return m
 }
 
@@ -68,6 +73,14 @@ func (m *Metrics) planned(took time.Duration, err error) {
 	if err != nil {
 		m.results.WithLabelValues("error_fetch").Inc()
 	}
+}
+
+// part counts how long a part of a plan took, and returns when the next begins.
+func (m *Metrics) part(name string, begun, now time.Time) time.Time {
+	if m != nil {
+		m.parts.WithLabelValues(name).Observe(now.Sub(begun).Seconds())
+	}
+	return now
 }
 
 func (m *Metrics) late(by time.Duration) {

@@ -191,6 +191,14 @@ func (f *fleet) unknownFleet(name model.ClaimName) Why {
 	if f.record.UnknownToken == "" || f.claimRecord(name).Sequence > 1 {
 		return Why{}
 	}
+	if f.unknown == nil {
+		f.unknown = new(f.unknownWhy())
+	}
+	return *f.unknown
+}
+
+// unknownWhy is what the claims of the very first revision wait for.
+func (f *fleet) unknownWhy() Why {
 	why := Why{Reason: "FleetUnknown", Since: f.record.Unknown, Actor: RackOperator}
 	for _, b := range f.bmcs {
 		if b.target.Address != "" && b.facts == nil && b.rec.Reason == "" {

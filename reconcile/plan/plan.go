@@ -40,6 +40,8 @@ type fleet struct {
 	maintained    map[model.ServerName]maintained
 	labels        map[model.ServerName]map[string]string // cache
 	specByUUID    map[string]model.ServerName            // made when first needed
+	unboundOf     *unboundServers                        // made when first needed
+	unknown       *Why                                   // of the very first claims; made when first needed
 	noneFree      map[string]Why                         // by what claims ask for
 	aliases       map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
 	twins         map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none

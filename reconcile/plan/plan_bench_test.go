@@ -101,6 +101,13 @@ func BenchmarkPlan(b *testing.B) {
 			}), n)
 		})
 	}
+	for _, n := range []int{1000, 20000} {
+		b.Run(fmt.Sprintf("say why none of 5000 servers is free for %d claims of distinct labels", n), func(b *testing.B) {
+			benchPlan(b, waiting(bigFleet(5000, 0), n, func(i int, c *model.ServerClaim) {
+				c.Spec.ServerSelector = label("none", fmt.Sprint(i))
+			}), 0)
+		})
+	}
 	b.Run("allocate 100 claims to 50 servers", func(b *testing.B) { benchPlan(b, waiting(bigFleet(50, 0), 100, nil), 50) })
 }
 

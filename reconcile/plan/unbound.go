@@ -30,10 +30,7 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	if why, ok := f.noneFree[asks]; ok {
 		return why
 	}
-	counts := make(map[string]int)
-	for _, s := range f.servers {
-		counts[f.against(c, s)]++
-	}
+	counts := f.countAgainst(c)
 	why := Why{Reason: "NoServerFree", Actor: RackOperator}
 	if len(f.servers) == 0 {
 		why.Message = "no server is known yet"
@@ -48,6 +45,52 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	why.Message = fmt.Sprintf("%s: %s", text.Plural(len(f.servers), "server"), strings.Join(reasons, ", "))
 	f.noneFree[asks] = why
 	return why
+}
+
+// unboundServers are the servers as unbound counts them for claims that name none.
+type unboundServers struct {
+	states    map[string]int // how many are in each state in which no claim gets one
+	available []*server
+	labelled  map[string][]*server // the available ones, by "key=value"
+}
+
+// unboundServers sorts the servers once for all claims of a plan.
+func (f *fleet) unboundServers() *unboundServers {
+	if f.unboundOf != nil {
+		return f.unboundOf
+	}
+	u := &unboundServers{states: make(map[string]int), labelled: make(map[string][]*server)}
+	for _, s := range f.servers {
+		if s.rec.State != model.StateAvailable {
+			u.states[string(s.rec.State)]++
+			continue
+		}
+		u.available = append(u.available, s)
+		for k, v := range f.serverLabels(s) {
+			u.labelled[k+"="+v] = append(u.labelled[k+"="+v], s)
+		}
+	}
+	f.unboundOf = u
+	return u
+}
+
+// countAgainst counts the servers by the first thing that speaks against each. Those
+// that lack the first label which a claim requires are told by the label, not one by one:
+// many claims may ask for as many labels.
+func (f *fleet) countAgainst(c *model.ServerClaim) map[string]int {
+	u := f.unboundServers()
+	counts, among := maps.Clone(u.states), u.available
+	if sel := c.Spec.ServerSelector; sel != nil && len(sel.MatchLabels) > 0 && f.in.Policy.Tenants.At(c.Tenant) == nil {
+		first := slices.Min(slices.Collect(maps.Keys(sel.MatchLabels)))
+		among = u.labelled[first+"="+sel.MatchLabels[first]]
+		if lack := len(u.available) - len(among); lack > 0 {
+			counts["lack label "+c.Unmet(nil)] = lack
+		}
+	}
+	for _, s := range among {
+		counts[f.against(c, s)]++
+	}
+	return counts
 }
 
 // unboundRef says why the one server that a claim names is not given to it.

@@ -1,9 +1,12 @@
 package plan
 
 import (
+	"fmt"
 	"ingot/model"
+	"math/rand/v2"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -146,5 +149,60 @@ func TestExpressionsAndTolerationsSelect(t *testing.T) {
 	}))
 	if got := Plan(in).Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != "default/gpu" {
 		t.Errorf("the tainted server was not given to the claim that tolerates the taint: %+v", got)
+	}
+}
+
+// TestWhySoManyServersAreNotFreeIsCountedByLabel compares what is counted by label with
+// what is counted server by server.
+func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
+	for seed := range 200 {
+		r := rand.New(rand.NewPCG(1, uint64(seed)))
+		in := bigFleet(1+r.IntN(60), 0)
+		for i := range in.Observed.Servers {
+			rec := *in.Observed.Servers[i]
+			rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+			if r.IntN(2) == 0 {
+				rec.State = model.StateAvailable
+			}
+			in.Observed.Servers[i] = &rec
+			if r.IntN(3) == 0 {
+				in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(i), Labels: map[string]string{"rack": "x", "own": fmt.Sprint(r.IntN(3))}}, Spec: model.ServerSpec{Unclaimable: r.IntN(2) == 0}})
+			}
+			if r.IntN(4) == 0 {
+				in.Observed.ServerFacts[i] = &model.ServerFacts{Name: i, Power: model.PowerOn}
+			}
+		}
+		if r.IntN(4) == 0 {
+			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: label("rack", "1")}}
+		}
+		waiting(in, 8, func(i int, c *model.ServerClaim) {
+			sel := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+			for _, k := range []string{"rack", "slot", "own"} {
+				if r.IntN(2) == 0 {
+					sel.MatchLabels[k] = fmt.Sprint(r.IntN(4))
+				}
+			}
+			if r.IntN(3) == 0 {
+				sel.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "own", Operator: metav1.LabelSelectorOpExists}}
+			}
+			if r.IntN(4) > 0 {
+				c.Spec.ServerSelector = sel
+			}
+			if r.IntN(2) == 0 {
+				c.Tenant = "alpha"
+			}
+		})
+		f := newFleet(in)
+		f.guard()
+		f.bindClaims()
+		for name, c := range in.Desired.Claims {
+			want := make(map[string]int)
+			for _, s := range f.servers {
+				want[f.against(c, s)]++
+			}
+			if diff := cmp.Diff(want, f.countAgainst(c)); diff != "" {
+				t.Fatalf("seed %d, claim %s, %s (-want +got):\n%s", seed, name, c.Describe(), diff)
+			}
+		}
 	}
 }
