@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
+	"ingot/reconcile/report"
 )
 
 // outage is how long Ingot is down once it was killed: long enough for a machine to
@@ -133,9 +133,9 @@ func lifeOfClaim(store storeKind, program, variable string) (err error) {
 		return err
 	}
 	m := w.machines["s1"]
-	if err := w.untilRevived(ctx, func(s daemon.Summary) error {
+	if err := w.untilRevived(ctx, func(s report.Summary) error {
 		c, err := claimIn(s, "web")
-		if err == nil && (c.State != daemon.ClaimBooted || m.Disk() == nil) {
+		if err == nil && (c.State != report.ClaimBooted || m.Disk() == nil) {
 			err = fmt.Errorf("claim web is %s: %s; the disk of its server holds %+v", c.State, c.Why, m.Disk())
 		}
 		return err
@@ -145,7 +145,7 @@ func lifeOfClaim(store storeKind, program, variable string) (err error) {
 	if err := removeClaims(ctx, "web"); err != nil {
 		return err
 	}
-	if err := w.untilRevived(ctx, func(s daemon.Summary) error {
+	if err := w.untilRevived(ctx, func(s report.Summary) error {
 		if len(s.Claims) > 0 || m.Disk() != nil {
 			return fmt.Errorf("there are claims %+v; the disk of s1 holds %+v", s.Claims, m.Disk())
 		}
@@ -183,7 +183,7 @@ func (w *world) revive() error {
 }
 
 // untilRevived is eventually with an Ingot that may be killed meanwhile.
-func (w *world) untilRevived(ctx context.Context, check func(daemon.Summary) error) error {
+func (w *world) untilRevived(ctx context.Context, check func(report.Summary) error) error {
 	return rig.Within(2*patience, func() error {
 		if err := w.revive(); err != nil {
 			return err

@@ -534,27 +534,23 @@ func (d *daemon) networksReady(context.Context) error {
 }
 
 // summary is the fleet at a glance.
-func (d *daemon) summary() Summary {
+func (d *daemon) summary() report.Summary {
 	r := d.reporter.Report()
 	if r == nil {
 		state := d.source.State()
-		return Summary{Source: &state}
+		return report.Summary{Source: &state}
 	}
-	s, err := summaryOf(r.Report)
-	if err != nil {
-		d.log.Error("fleet not summed up", "err", err)
-	}
-	return s
+	return report.SummaryOf(r.Report)
 }
 
 // explain explains one object.
-func (d *daemon) explain(kind, name string) (Explanation, error) {
+func (d *daemon) explain(kind, name string) (report.Explanation, error) {
 	r := d.reporter.Report()
 	if r == nil {
-		return Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, ErrUnknownObject)
+		return report.Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
 	}
-	e, err := explainReport(r.Report, kind, name)
-	e.addUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
+	e, err := report.Explain(r.Report, kind, name)
+	e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
 	return e, err
 }
 

@@ -1,9 +1,8 @@
-package daemon
+package report
 
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -80,51 +79,12 @@ type BMCSummary struct {
 
 // ReadSummary sums up the files of the status branch. With an error it returns
 // what could be read.
-func ReadSummary(files map[string][]byte) (Summary, error) { return documentsOf(files).summarise() }
+func ReadSummary(files map[string][]byte) (Summary, error) { return filesOf(files).summarise() }
 
-// summaryOf sums up a report: the same as ReadSummary once it is published.
-func summaryOf(r *model.Report) (Summary, error) { return reportedDocuments(r).summarise() }
-
-// document is what a summary needs of an object as the status branch shows it.
-type document struct {
-	Metadata struct {
-		Name      string `json:"name"`
-		Namespace string `json:"namespace"`
-	} `json:"metadata"`
-	Spec struct {
-		BMCRef         model.LocalRef        `json:"bmcRef"`
-		ServerClaimRef *model.ObjectRef      `json:"serverClaimRef"`
-		Access         *model.InlineEndpoint `json:"access"`
-		Protocol       model.Protocol        `json:"protocol"`
-	} `json:"spec"`
-	Status struct {
-		State      string           `json:"state"`
-		PowerState model.Power      `json:"powerState"`
-		Phase      string           `json:"phase"`
-		Server     model.ServerName `json:"server"`
-		IP         string           `json:"ip"`
-		Conditions conditions       `json:"conditions"`
-	} `json:"status"`
-	Record struct {
-		Since time.Time `json:"since"`
-	} `json:"record"`
-}
-
-// revisionDocument is what a summary needs of revision.yaml.
-type revisionDocument struct {
-	Applied model.Revision     `json:"lastAppliedRevision"`
-	Source  *model.SourceState `json:"source"`
-	Record  struct {
-		Holds       []model.GuardHold `json:"holds"`
-		Absent      []model.Absence   `json:"absent"`
-		AbsentMore  int               `json:"absentMore"`
-		AbsentToken string            `json:"absentToken"`
-	} `json:"record"`
-}
-
-// problemsDocument is problems.yaml.
-type problemsDocument struct {
-	Problems []model.Problem `json:"problems"`
+// SummaryOf sums up a report: the same as ReadSummary once it is published.
+func SummaryOf(r *model.Report) Summary {
+	s, _ := reportedBy(r).summarise() // there is nothing to be read that could fail
+	return s
 }
 
 // summarise sums up all documents.
@@ -132,103 +92,104 @@ func (d documents) summarise() (Summary, error) {
 	var s Summary
 	var errs []error
 	for _, path := range d.paths {
-		if err := s.add(path, func(into any) error { return d.decode(path, into) }); err != nil {
+		doc, err := d.at(path)
+		if err != nil {
 			errs = append(errs, fmt.Errorf("read %s: %w", path, err))
+			continue
 		}
+		s.add(doc)
 	}
 	return s, errors.Join(errs...)
 }
 
-// add takes one document into the summary, by its path.
-func (s *Summary) add(path string, decode func(into any) error) error {
-	folder, _, _ := strings.Cut(path, "/")
-	switch folder {
-	case model.ReportRevision:
-		var d revisionDocument
-		err := decode(&d)
-		s.Revision, s.Source, s.Guard = d.Applied, d.Source, d.Record.Holds
+// add takes one document into the summary.
+func (s *Summary) add(doc any) {
+	switch d := doc.(type) {
+	case *Revision:
+		s.Revision, s.Guard = d.Applied, d.Record.Holds
+		if d.Source != nil {
+			s.Source = &model.SourceState{Reason: d.Source.Reason, Message: d.Source.Message, Since: d.Source.Since}
+		}
 		if len(d.Record.Absent) > 0 {
 			s.Absent = &AbsentSummary{d.Record.Absent, d.Record.AbsentMore, d.Record.AbsentToken}
 		}
-		return err
-	case model.ReportProblems:
-		var d problemsDocument
-		err := decode(&d)
+	case *Problems:
 		s.Problems = d.Problems
-		return err
-	case "servers", "serverclaims", "bmcs":
-	default:
-		return nil
+	case *Document:
+		switch status := d.Status.(type) {
+		case ServerStatus:
+			s.Servers = append(s.Servers, serverSummary(d, status))
+		case ClaimStatus:
+			s.Claims = append(s.Claims, claimSummary(d, status))
+		case BMCStatus:
+			s.BMCs = append(s.BMCs, bmcSummary(d, status))
+		}
 	}
-	var d document
-	if err := decode(&d); err != nil {
-		return err
-	}
-	switch folder {
-	case "servers":
-		s.Servers = append(s.Servers, d.server())
-	case "serverclaims":
-		s.Claims = append(s.Claims, d.claim())
-	default:
-		s.BMCs = append(s.BMCs, d.bmc())
-	}
-	return nil
 }
 
-func (d *document) server() ServerSummary {
+func serverSummary(d *Document, status ServerStatus) ServerSummary {
 	s := ServerSummary{
-		Name: model.ServerName(d.Metadata.Name), State: model.ServerState(d.Status.State), Power: d.Status.PowerState,
-		BMC: model.BMCName(d.Spec.BMCRef.Name), Since: d.Record.Since, Why: d.Status.Conditions.why("Ready"),
+		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState,
+		Why: conditions(status.Conditions).why("Ready"),
 	}
-	if ref := d.Spec.ServerClaimRef; ref != nil {
-		s.Claim = model.Named[model.ClaimName](ref.Namespace, ref.Name)
+	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
+		s.Since = rec.Since
+	}
+	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
+		s.BMC = model.BMCName(spec.BMCRef.Name)
+	}
+	if spec, _ := d.Spec.(ServerSpec); spec.ServerClaimRef != nil {
+		s.Claim = model.Named[model.ClaimName](spec.ServerClaimRef.Namespace, spec.ServerClaimRef.Name)
 	}
 	return s
 }
 
-func (d *document) claim() ClaimSummary {
-	bound, ready := d.Status.Conditions.of("Bound"), d.Status.Conditions.of("Ready")
+func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
+	conds := conditions(status.Conditions)
+	bound, ready := conds.of("Bound"), conds.of("Ready")
 	c := ClaimSummary{
 		Name: model.Named[model.ClaimName](d.Metadata.Namespace, d.Metadata.Name), State: ClaimUnbound,
-		Server: d.Status.Server, Since: bound.LastTransitionTime.Time, Why: d.Status.Conditions.why("Bound"),
+		Server: status.Server, Since: bound.LastTransitionTime.Time, Why: conds.why("Bound"),
 	}
 	if bound.Status != metav1.ConditionTrue {
 		return c
 	}
-	c.State, c.Why = ClaimBound, d.Status.Conditions.why("Ready")
+	c.State, c.Why = ClaimBound, conds.why("Ready")
 	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
 		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
 	}
-	if unread := d.Status.Conditions.why("BMCReadable"); c.Why == "" {
+	if unread := conds.why(plan.BMCReadable); c.Why == "" {
 		c.Why = unread
 	}
-	if u := d.Status.Conditions.of(plan.Unconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
+	if u := conds.of(plan.Unconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
-	if pending := d.Status.Conditions.of("PendingReprovision"); c.Why == "" && pending.Status == metav1.ConditionTrue {
+	if pending := conds.of(plan.PendingReprovision); c.Why == "" && pending.Status == metav1.ConditionTrue {
 		c.Why = saying(pending)
 	}
 	return c
 }
 
-func (d *document) bmc() BMCSummary {
+func bmcSummary(d *Document, status BMCStatus) BMCSummary {
+	conds := conditions(status.Conditions)
 	b := BMCSummary{
-		Name: model.BMCName(d.Metadata.Name), State: d.Status.State,
-		Since: d.Status.Conditions.of("Ready").LastTransitionTime.Time, Why: d.Status.Conditions.why("Ready"),
+		Name: model.BMCName(d.Metadata.Name), State: status.State,
+		Since: conds.of("Ready").LastTransitionTime.Time, Why: conds.why("Ready"),
 	}
-	ip := d.Status.IP
-	if d.Spec.Access != nil {
-		ip = d.Spec.Access.IP
+	spec, _ := d.Spec.(BMCSpec)
+	ip := status.IP
+	if spec.Access != nil {
+		ip = spec.Access.IP
 	}
 	if ip != "" {
-		b.Address = d.Spec.Protocol.Address(ip)
+		b.Address = spec.Protocol.Address(ip)
 	}
 	return b
 }
 
-// withLists returns s with empty lists for missing ones, which JSON would write
+// WithLists returns s with empty lists for missing ones, which JSON would write
 // as null.
-func (s Summary) withLists() Summary {
+func (s Summary) WithLists() Summary {
 	s.Servers, s.Claims = orEmpty(s.Servers), orEmpty(s.Claims)
 	s.BMCs, s.Problems = orEmpty(s.BMCs), orEmpty(s.Problems)
 	return s

@@ -1,10 +1,9 @@
-package daemon
+package report
 
 import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 
 	"ingot/model"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 )
 
 // Explanation is all there is to say of one object: what GET
@@ -29,8 +27,8 @@ type Explanation struct {
 	Facts []Fact    `json:"facts,omitempty"` // in an order fit for reading
 	// Boot is what was seen of the newest boot, BootHint where to look if it comes no
 	// further.
-	Boot     []BootStep `json:"boot,omitempty"`
-	BootHint string     `json:"bootHint,omitempty"`
+	Boot     []model.BootStep `json:"boot,omitempty"`
+	BootHint string           `json:"bootHint,omitempty"`
 	// Uses are what the newest boot ticket was asked for, by whom, and with what answer.
 	// Only a running Ingot knows.
 	Uses       []string           `json:"uses,omitempty"`
@@ -43,12 +41,6 @@ type Explanation struct {
 type Fact struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
-}
-
-// BootStep is one stage of a boot that was seen.
-type BootStep struct {
-	Stage string    `json:"stage"`
-	At    time.Time `json:"at"`
 }
 
 // ErrUnknownObject is that there is no object of a name.
@@ -64,50 +56,13 @@ func ExplainKinds() []string { return slices.Sorted(maps.Keys(explainFolders)) }
 
 // ExplainFiles explains an object by the files of the status branch.
 func ExplainFiles(files map[string][]byte, kind, name string) (Explanation, error) {
-	return documentsOf(files).explain(kind, name)
+	return filesOf(files).explain(kind, name)
 }
 
-// explainReport explains an object by a report: the same as ExplainFiles once that
-// is published.
-func explainReport(r *model.Report, kind, name string) (Explanation, error) {
-	return reportedDocuments(r).explain(kind, name)
-}
-
-// explained is what an explanation needs of an object.
-type explained struct {
-	Spec struct {
-		SystemUUID     string           `json:"systemUUID"`
-		BMCRef         model.LocalRef   `json:"bmcRef"`
-		EndpointRef    *model.LocalRef  `json:"endpointRef"`
-		ServerClaimRef *model.ObjectRef `json:"serverClaimRef"`
-		Image          string           `json:"image"`
-		MACAddress     string           `json:"macAddress"`
-		IP             string           `json:"ip"`
-		Unclaimable    bool             `json:"unclaimable"`
-		Taints         []model.Taint    `json:"taints"`
-	} `json:"spec"`
-	Status struct {
-		State           string     `json:"state"`
-		PowerState      string     `json:"powerState"`
-		Phase           string     `json:"phase"`
-		Server          string     `json:"server"`
-		IP              string     `json:"ip"`
-		Manufacturer    string     `json:"manufacturer"`
-		Model           string     `json:"model"`
-		SerialNumber    string     `json:"serialNumber"`
-		FirmwareVersion string     `json:"firmwareVersion"`
-		Network         string     `json:"network"`
-		BMC             string     `json:"bmc"`
-		Prefix          string     `json:"macPrefix"`
-		Since           time.Time  `json:"since"`
-		BootTimeline    []BootStep `json:"bootTimeline"`
-		Conditions      conditions `json:"conditions"`
-	} `json:"status"`
-	Record struct {
-		Since time.Time         `json:"since"`
-		Tried []string          `json:"tried"`
-		MACs  []model.ServerMAC `json:"macAddresses"`
-	} `json:"record"`
+// Explain explains an object by a report: the same as ExplainFiles once that is
+// published.
+func Explain(r *model.Report, kind, name string) (Explanation, error) {
+	return reportedBy(r).explain(kind, name)
 }
 
 // explain explains one object, and what it hangs on.
@@ -119,20 +74,24 @@ func (d documents) explain(kind, name string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	var o explained
-	if err := d.decode(path, &o); err != nil {
+	doc, err := d.at(path)
+	if err != nil {
 		return Explanation{}, fmt.Errorf("read %s: %w", path, err)
 	}
-	e := Explanation{Kind: kind, Name: nameAt(kind, path), State: o.Status.State, Conditions: o.Status.Conditions}
-	switch kind {
-	case "server":
-		d.server(&e, &o)
-	case "claim":
-		d.claim(&e, &o)
-	case "bmc":
-		d.bmc(&e, &o)
-	case "endpoint":
-		d.endpoint(&e, &o)
+	e := Explanation{Kind: kind, Name: nameAt(kind, path)}
+	o, ok := doc.(*Document)
+	if !ok {
+		return e, nil
+	}
+	switch status := o.Status.(type) {
+	case ServerStatus:
+		d.server(&e, o, status)
+	case ClaimStatus:
+		d.claim(&e, o, status)
+	case BMCStatus:
+		d.bmc(&e, o, status)
+	case EndpointStatus:
+		d.endpoint(&e, o, status)
 	}
 	return e, nil
 }
@@ -172,8 +131,8 @@ func nameAt(kind, path string) string {
 // meant asks whether one of the known names was meant: the nearest, or those that
 // the name is part of.
 func meant(name string, known []string) string {
-	if near := didYouMean(name, known); near != "" {
-		return near
+	if near := model.Nearest(name, known); near != "" {
+		return fmt.Sprintf(", did you mean %s?", near)
 	}
 	const most = 3
 	var has []string
@@ -188,76 +147,82 @@ func meant(name string, known []string) string {
 	return ", did you mean " + strings.Join(has, " or ") + "?"
 }
 
-func (d documents) server(e *Explanation, o *explained) {
-	e.Since = o.Record.Since
-	e.wait(o, "Ready")
-	e.fact("power", o.Status.PowerState)
-	if ref := o.Spec.ServerClaimRef; ref != nil {
+func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
+	spec, _ := o.Spec.(ServerSpec)
+	e.State, e.Conditions = string(status.State), status.Conditions
+	e.wait("Ready")
+	e.fact("power", string(status.PowerState))
+	if ref := spec.ServerClaimRef; ref != nil {
 		e.fact("claim", ref.Namespace+"/"+ref.Name)
 	}
-	e.fact("uuid", o.Spec.SystemUUID)
-	e.fact("hardware", hardware(o))
-	e.fact("serial number", o.Status.SerialNumber)
-	e.fact("MAC addresses", report.MACsText(o.Record.MACs))
-	if o.Spec.Unclaimable {
+	e.fact("uuid", spec.SystemUUID)
+	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
+	e.fact("serial number", status.SerialNumber)
+	if rec, _ := o.Record.(*model.ServerRecord); rec != nil {
+		e.Since = rec.Since
+		e.fact("MAC addresses", MACsText(rec.MACs))
+	}
+	if spec.Unclaimable {
 		e.fact("cordoned", "yes: unclaimable is set")
 	}
-	for _, t := range o.Spec.Taints {
+	for _, t := range spec.Taints {
 		e.fact("taint", strings.TrimSuffix(t.Key+"="+t.Value, "="))
 	}
-	e.Boot = o.Status.BootTimeline
-	if c := o.Status.Conditions.of("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
-		e.BootHint = plan.BootHint(model.BootStage(e.Boot[len(e.Boot)-1].Stage))
+	e.Boot = status.BootTimeline
+	if c := conditions(e.Conditions).of("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
+		e.BootHint = plan.BootHint(e.Boot[len(e.Boot)-1].Stage)
 	}
-	d.relate(e, "bmc", o.Spec.BMCRef.Name)
+	if spec.BMCRef != nil {
+		d.relate(e, "bmc", spec.BMCRef.Name)
+	}
 }
 
-func (d documents) claim(e *Explanation, o *explained) {
-	e.State, e.Since = o.Status.Phase, o.Status.Conditions.of("Bound").LastTransitionTime.Time
-	e.wait(o, "Bound", "Ready", "BMCReadable")
-	if p := o.Status.Conditions.of(plan.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
+func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
+	conds := conditions(status.Conditions)
+	e.State, e.Since, e.Conditions = status.Phase, conds.of("Bound").LastTransitionTime.Time, status.Conditions
+	e.wait("Bound", "Ready", plan.BMCReadable)
+	if p := conds.of(plan.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
 	}
-	e.fact("image", o.Spec.Image)
-	d.relate(e, "server", o.Status.Server)
+	if spec, ok := o.Spec.(model.ServerClaimSpec); ok {
+		e.fact("image", spec.Image)
+	}
+	d.relate(e, "server", string(status.Server))
 }
 
-func (d documents) bmc(e *Explanation, o *explained) {
-	e.Since = o.Status.Conditions.of("Ready").LastTransitionTime.Time
-	e.wait(o, "Ready")
-	e.fact("address", o.Status.IP)
-	e.fact("hardware", hardware(o))
-	e.fact("serial number", o.Status.SerialNumber)
-	e.fact("firmware", o.Status.FirmwareVersion)
-	if ref := o.Spec.EndpointRef; ref != nil {
-		d.relate(e, "endpoint", ref.Name)
+func (d documents) bmc(e *Explanation, o *Document, status BMCStatus) {
+	e.State, e.Since, e.Conditions = status.State, conditions(status.Conditions).of("Ready").LastTransitionTime.Time, status.Conditions
+	e.wait("Ready")
+	e.fact("address", status.IP)
+	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
+	e.fact("serial number", status.SerialNumber)
+	e.fact("firmware", status.FirmwareVersion)
+	if spec, _ := o.Spec.(BMCSpec); spec.EndpointRef != nil {
+		d.relate(e, "endpoint", spec.EndpointRef.Name)
 	}
 }
 
-func (d documents) endpoint(e *Explanation, o *explained) {
-	e.Since = o.Status.Since
-	e.wait(o, "Reachable", "Recognised")
-	e.fact("MAC address", o.Spec.MACAddress)
-	e.fact("address", o.Spec.IP)
-	e.fact("network", o.Status.Network)
-	e.fact("BMC", o.Status.BMC)
-	e.fact("entry of the MAC prefix database", strings.TrimSpace(o.Status.Prefix+" "+o.Status.Manufacturer))
-	if n := len(o.Record.Tried); n > 0 {
-		e.fact("credentials refused", fmt.Sprint(n))
+func (d documents) endpoint(e *Explanation, o *Document, status EndpointStatus) {
+	spec, _ := o.Spec.(EndpointSpec)
+	e.Since, e.Conditions = status.Since, status.Conditions
+	e.wait("Reachable", "Recognised")
+	e.fact("MAC address", spec.MACAddress)
+	e.fact("address", spec.IP)
+	e.fact("network", status.Network)
+	e.fact("BMC", string(status.BMC))
+	e.fact("entry of the MAC prefix database", strings.TrimSpace(status.Prefix+" "+status.Manufacturer))
+	if rec, _ := o.Record.(*model.EndpointRecord); rec != nil && len(rec.Tried) > 0 {
+		e.fact("credentials refused", fmt.Sprint(len(rec.Tried)))
 	}
 }
 
-func hardware(o *explained) string {
-	return strings.TrimSpace(o.Status.Manufacturer + " " + o.Status.Model)
-}
-
-// addUses adds the uses of boot tickets to servers.
-func (e *Explanation) addUses(of func(model.ServerName) []string) {
+// AddUses adds the uses of boot tickets to servers.
+func (e *Explanation) AddUses(of func(model.ServerName) []string) {
 	if e.Kind == "server" {
 		e.Uses = of(model.ServerName(e.Name))
 	}
 	for i := range e.Related {
-		e.Related[i].addUses(of)
+		e.Related[i].AddUses(of)
 	}
 }
 
@@ -281,9 +246,9 @@ func (d documents) relate(e *Explanation, kind, name string) {
 }
 
 // wait says what the object waits for: the first of the conditions that does not hold.
-func (e *Explanation) wait(o *explained, kinds ...string) {
+func (e *Explanation) wait(kinds ...string) {
 	for _, kind := range kinds {
-		if c := o.Status.Conditions.of(kind); c.Status == metav1.ConditionFalse {
+		if c := conditions(e.Conditions).of(kind); c.Status == metav1.ConditionFalse {
 			e.because(c)
 			return
 		}
@@ -337,17 +302,4 @@ var nextSteps = map[string]string{
 	"Maintenance":             "remove the ServerMaintenance, or the annotation, when the work is done",
 	"TicketStolen":            "find the machine that is named, and rotate what the claim's Secret holds; then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
 	"BootFailed":              "mend it, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
-}
-
-// explainObject answers GET /api/v1/explain/KIND/NAME.
-func (a admin) explainObject(w http.ResponseWriter, r *http.Request) {
-	e, err := a.explain(r.PathValue("kind"), r.PathValue("name"))
-	switch {
-	case err == nil:
-		a.writeJSON(w, http.StatusOK, e)
-	case errors.Is(err, ErrUnknownObject):
-		writeText(w, http.StatusNotFound, err.Error()+"\n")
-	default:
-		writeText(w, http.StatusBadRequest, err.Error()+"\n")
-	}
 }

@@ -1,4 +1,4 @@
-package daemon
+package report
 
 import (
 	"strings"
@@ -89,7 +89,7 @@ status:
 	"serverbootconfigurations/default/web.yaml": []byte("kind: ServerBootConfiguration\n"),
 }
 
-func clock(hour, minute int) time.Time {
+func today(hour, minute int) time.Time {
 	return time.Date(2026, 11, 21, hour, minute, 0, 0, time.UTC)
 }
 
@@ -100,21 +100,21 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 	}
 	want := Summary{
 		Revision: "main@sha1:aaaa",
-		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: clock(8, 0)},
+		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: today(8, 0)},
 		Guard: []model.GuardHold{{
-			Revision: "main@sha1:bbbb", Token: "1234", Since: clock(7, 0), Limit: 3,
+			Revision: "main@sha1:bbbb", Token: "1234", Since: today(7, 0), Limit: 3,
 			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},
 		}},
 		Servers: []ServerSummary{
-			{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: clock(6, 0)},
-			{Name: "s2", State: model.StateInitial, BMC: "b1", Since: clock(6, 30), Why: "found running (to act: rack operator)"},
+			{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: today(6, 0)},
+			{Name: "s2", State: model.StateInitial, BMC: "b1", Since: today(6, 30), Why: "found running (to act: rack operator)"},
 		},
 		Claims: []ClaimSummary{
-			{Name: "default/web", State: ClaimBooted, Server: "s1", Since: clock(6, 10)},
-			{Name: "team/booting", State: ClaimBound, Server: "s3", Since: clock(6, 0), Why: "it boots"},
-			{Name: "team/waiting", State: ClaimUnbound, Since: clock(6, 0), Why: "2 servers: 1 Reserved, 1 Initial"},
+			{Name: "default/web", State: ClaimBooted, Server: "s1", Since: today(6, 10)},
+			{Name: "team/booting", State: ClaimBound, Server: "s3", Since: today(6, 0), Why: "it boots"},
+			{Name: "team/waiting", State: ClaimUnbound, Since: today(6, 0), Why: "2 servers: 1 Reserved, 1 Initial"},
 		},
-		BMCs:     []BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443", Since: clock(5, 0)}},
+		BMCs:     []BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443", Since: today(5, 0)}},
 		Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "wrong"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -123,18 +123,17 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 }
 
 func TestAReportIsSummedUpLikeTheBranch(t *testing.T) {
-	server := map[string]any{
-		"metadata": map[string]any{"name": "s1"},
-		"status":   map[string]any{"state": "Available", "powerState": "Off"},
-		"record":   map[string]any{"since": clock(6, 0)},
+	server := &Document{
+		Metadata: Metadata{Name: "s1"}, Status: ServerStatus{State: model.StateAvailable, PowerState: model.PowerOff},
+		Record: &model.ServerRecord{Since: today(6, 0)},
 	}
-	got, err := summaryOf(&model.Report{Documents: map[string]*model.Document{
+	got := SummaryOf(&model.Report{Documents: map[string]*model.Document{
 		"README.md":       {Text: "# a fleet"},
 		"servers/s1.yaml": {Object: server},
 	}})
-	want := Summary{Servers: []ServerSummary{{Name: "s1", State: model.StateAvailable, Power: model.PowerOff, Since: clock(6, 0)}}}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Errorf("error %v, -want +got:\n%s", err, diff)
+	want := Summary{Servers: []ServerSummary{{Name: "s1", State: model.StateAvailable, Power: model.PowerOff, Since: today(6, 0)}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
