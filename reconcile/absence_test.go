@@ -32,7 +32,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 		if m := w.seen(0); m.installs != 1 || m.forced > 0 {
 			t.Errorf("installed %d times, forced off %d times", m.installs, m.forced)
 		}
-		if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != plan.AbsentWithoutCommit {
+		if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != model.ReasonAbsentWithoutCommit {
 			t.Errorf("it says %+v", why)
 		}
 		// A later commit that says nothing of it changes nothing; its removal does.

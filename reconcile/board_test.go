@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +49,7 @@ func TestAMachineWithoutAUUID(t *testing.T) {
 		w.change(0, func(m *machine) { m.board.SerialNumber = "S2" })
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		pass(10 * time.Minute)
-		if why, is := w.why(0), w.seen(0); why != plan.IdentityMismatch || is.power != model.PowerOn || is.disk == "" {
+		if why, is := w.why(0), w.seen(0); why != model.ReasonIdentityMismatch || is.power != model.PowerOn || is.disk == "" {
 			t.Errorf("with another board in its place: %q, %s, disk %q", why, is.power, is.disk)
 		}
 		w.change(0, func(m *machine) { m.board.SerialNumber = "S1" })

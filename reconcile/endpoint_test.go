@@ -195,7 +195,7 @@ func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing
 			t.Fatalf("%d passwords were tried in 5 minutes, want 3", len(w.refusals(d)))
 		}
 		why := w.bmcWhy(foundAs(0))
-		if why.Reason != plan.AuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") || !strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
+		if why.Reason != model.ReasonAuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") || !strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
 			t.Errorf("got %+v", why)
 		}
 		w.stop()
@@ -227,7 +227,7 @@ func TestABMCThatRefusesAllWaitsForABMCSecretAndTakesItAtOnce(t *testing.T) {
 		if len(w.refusals(d)) != 3 {
 			t.Fatalf("%d passwords were tried in a day, want each of 3 once", len(w.refusals(d)))
 		}
-		if why := w.bmcWhy(foundAs(0)); why.Reason != plan.AuthenticationFailed || why.Actor != plan.RackOperator {
+		if why := w.bmcWhy(foundAs(0)); why.Reason != model.ReasonAuthenticationFailed || why.Actor != plan.RackOperator {
 			t.Errorf("got %+v", why)
 		}
 		w.commit(func(d *model.Desired) { d.Add(secretFor(foundAs(0), "changed")) })
@@ -424,7 +424,7 @@ func TestADeviceWhoseAddressAnotherOneGotIsWaitedFor(t *testing.T) {
 		w.lease(other, ipOf(0))
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(20*time.Minute, 0, "Reserved Off default/web")
-		if why := w.bmcWhy(foundAs(0)); why.Reason != plan.AddressLost {
+		if why := w.bmcWhy(foundAs(0)); why.Reason != model.ReasonAddressLost {
 			t.Errorf("got %+v", why)
 		}
 		w.lease(d, ipOf(1)) // they have changed places
@@ -449,7 +449,7 @@ func TestAnAddressAtWhichAnotherBMCAnswersIsRefusedByName(t *testing.T) {
 		w.expect(20*time.Minute, 0, "Reserved Off default/web")
 		why := w.bmcWhy(foundAs(0))
 		for _, text := range []string{"b0000000-0000-4000-8000-000000000001", "b0000000-0000-4000-8000-000000000002", "which is BMC " + foundAs(1)} {
-			if why.Reason != plan.IdentityMismatch || !strings.Contains(why.Message, text) {
+			if why.Reason != model.ReasonIdentityMismatch || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)
 			}
 		}
@@ -598,7 +598,7 @@ func TestNobodyIsSentAPasswordWhoHasTheAddressOfAnother(t *testing.T) {
 		if w.lastTried(d) == "secret of slot 7" {
 			t.Error("the password went to the device that has leased the address")
 		}
-		if why := w.bmcWhy("slot-7"); why.Reason != plan.AddressLost || !strings.Contains(why.Message, macOf(1)) {
+		if why := w.bmcWhy("slot-7"); why.Reason != model.ReasonAddressLost || !strings.Contains(why.Message, macOf(1)) {
 			t.Errorf("got %+v", why)
 		}
 	})

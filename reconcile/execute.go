@@ -567,7 +567,7 @@ func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCM
 		l.Log.Warn("BMC cannot be used", "bmc", rec.Name, "reason", reason, "err", err)
 	}
 	c := plan.Changes{BMCs: []*model.BMCRecord{&rec}}
-	if endpoint != nil && m.Credential != "" && reason == plan.AuthenticationFailed {
+	if endpoint != nil && m.Credential != "" && reason == model.ReasonAuthenticationFailed {
 		c.Endpoints = append(c.Endpoints, plan.CredentialRefused(endpoint, m.Credential, now, l.Policy))
 		l.Log.Warn("BMC refuses default credentials", "bmc", rec.Name, "credential", m.Credential)
 	}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,7 +50,7 @@ func TestFalseOffsOfAServerThatWasFoundRunning(t *testing.T) {
 				w.change(0, func(m *machine) { m.lies = 4 })
 				w.expect(time.Hour, 0, "Initial On")
 				w.untouched()
-				if why := w.why(0); why != plan.FoundRunning {
+				if why := w.why(0); why != model.ReasonFoundRunning {
 					t.Errorf("it says %s", why)
 				}
 			})
@@ -124,7 +123,7 @@ func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 		w.change(0, func(m *machine) { m.power = model.PowerOn })
 		w.expect(10*time.Minute, 0, "Initial On")
 		rec := w.Observed().Servers["bmc00-system-0"]
-		if why := w.why(0); why != plan.FoundRunning || rec.Ticket.Open() || rec.Attempts != 0 {
+		if why := w.why(0); why != model.ReasonFoundRunning || rec.Ticket.Open() || rec.Attempts != 0 {
 			t.Errorf("it says %s, after %d attempts, with ticket %+v", why, rec.Attempts, rec.Ticket)
 		}
 		w.expect(3*time.Hour, 0, "Initial On")
@@ -170,7 +169,7 @@ func TestADiscoveryOfWhichNothingWasServed(t *testing.T) {
 		defer w.stop()
 		w.expect(20*time.Minute, 0, "Discovery On")
 		w.expect(3*time.Hour, 0, "Initial On")
-		if m := w.seen(0); m.offs > 0 || w.why(0) != plan.FoundRunning {
+		if m := w.seen(0); m.offs > 0 || w.why(0) != model.ReasonFoundRunning {
 			t.Errorf("it was switched off %d times, and says %s", m.offs, w.why(0))
 		}
 		w.change(0, func(m *machine) { m.liar, m.power = false, model.PowerOff })

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,12 +71,12 @@ func TestSwappedBladesAreFollowed(t *testing.T) {
 		read := w.discoveries()
 		w.swap(0, 1)
 		for range 100 {
-			if w.why(0) == plan.IdentityMismatch && w.why(1) == plan.IdentityMismatch {
+			if w.why(0) == model.ReasonIdentityMismatch && w.why(1) == model.ReasonIdentityMismatch {
 				break
 			}
 			pass(time.Second)
 		}
-		if w.why(0) != plan.IdentityMismatch || w.discoveries()-read > 1 {
+		if w.why(0) != model.ReasonIdentityMismatch || w.discoveries()-read > 1 {
 			t.Fatalf("server 0: %q after %d readings of its BMC", w.why(0), w.discoveries()-read)
 		}
 		pass(20 * time.Second)

@@ -116,7 +116,7 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 				w.expect(40*time.Minute, 0, "Error Off")
 				w.expectMACs(0, nil)
 				why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
-				if why.Reason != plan.MachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
+				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
 					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
 				}
 				w.change(0, func(m *machine) { m.silent = false })

@@ -255,7 +255,7 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 	}{
 		"another's BMC":           {func(d *model.Desired) { d.BMCs["bmc00"].Tenant = "beta" }, "SecretMissing"},
 		"another's secret":        {func(d *model.Desired) { d.BMCSecrets["s"].Tenant = "gamma" }, "SecretMissing"},
-		"a BMC in other networks": {func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" }, plan.AddressNotAllowed},
+		"a BMC in other networks": {func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" }, model.ReasonAddressNotAllowed},
 		"its own":                 {func(*model.Desired) {}, "Pending"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 			t.Errorf("%d tickets are counted, want %d", got, first+len(tickets))
 		}
 		why = plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
-		if why.Reason != plan.BootFailed || !strings.HasPrefix(why.Message, "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it") {
+		if why.Reason != model.ReasonBootFailed || !strings.HasPrefix(why.Message, "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it") {
 			t.Errorf("it says %+v", why)
 		}
 

@@ -58,7 +58,7 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 				if rec.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
 					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket, m.installs-installs, w.state(1))
 				}
-				if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != plan.DuplicateUUID {
+				if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != model.ReasonDuplicateUUID {
 					t.Errorf("it says %+v", why)
 				}
 				w.commit(func(d *model.Desired) { delete(d.BMCs, "bmc01") })

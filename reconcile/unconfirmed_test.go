@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,12 +19,12 @@ func TestTheLifeOfAServerThatSaysNothing(t *testing.T) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		if why := w.why(0); why != plan.WaitingForBoot {
+		if why := w.why(0); why != model.ReasonWaitingForBoot {
 			t.Errorf("before its time is over it waits for %s", why)
 		}
 		w.expect(30*time.Minute, 0, "Reserved On default/web")
-		if why := w.why(0); why != plan.Unconfirmed {
-			t.Errorf("it is %s, want %s", why, plan.Unconfirmed)
+		if why := w.why(0); why != model.ReasonUnconfirmed {
+			t.Errorf("it is %s, want %s", why, model.ReasonUnconfirmed)
 		}
 		before := w.seen(0)
 		w.expect(48*time.Hour, 0, "Reserved On default/web")

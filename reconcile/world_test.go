@@ -73,7 +73,7 @@ type authError struct{}
 
 func (authError) Error() string { return "the BMC refuses the credentials" }
 
-func (authError) Reason() string { return plan.AuthenticationFailed }
+func (authError) Reason() string { return model.ReasonAuthenticationFailed }
 
 type machine struct {
 	name     model.ServerName
@@ -380,7 +380,7 @@ func (w *world) Arm(_ context.Context, b plan.Boot) (model.Ticket, error) {
 	case b.Image == "broken" || w.broken:
 		return t, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
 	case b.Secret["ignition"].Reveal() == "bad":
-		return t, &armError{plan.SourceInvalid, "ignition: line 3, column 5: unknown key"}
+		return t, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
 	}
 	t.Image = model.PinnedImage{
 		Ref: b.Image, Repository: "registry/os", Digest: "sha256:" + b.Image, Architecture: b.Architecture,
@@ -488,7 +488,7 @@ type otherMachine struct{}
 
 func (otherMachine) Error() string { return "the BMC shows another machine" }
 
-func (otherMachine) Reason() string { return plan.IdentityMismatch }
+func (otherMachine) Reason() string { return model.ReasonIdentityMismatch }
 
 func (otherMachine) NotCarriedOut() bool { return true }
 

@@ -80,15 +80,15 @@ var bmcReasons = []struct {
 	is     error
 	reason string
 }{
-	{bmc.ErrOtherMachine, plan.IdentityMismatch},
-	{bmc.ErrNoIdentity, plan.IdentityUnknown},
+	{bmc.ErrOtherMachine, model.ReasonIdentityMismatch},
+	{bmc.ErrNoIdentity, model.ReasonIdentityUnknown},
 	{bmc.ErrUnauthorized, "AuthenticationFailed"},
 	{bmc.ErrCircuitOpen, "AuthenticationFailed"},
 	{bmc.ErrCertificateChanged, "CertificateChanged"},
 	{bmc.ErrBusy, "ConnectionFailed"},
 	{bmc.ErrUnreachable, "ConnectionFailed"},
-	{bmc.ErrNotAllowed, plan.AddressNotAllowed},
-	{bmc.ErrHalfAnswer, plan.HalfAnswer},
+	{bmc.ErrNotAllowed, model.ReasonAddressNotAllowed},
+	{bmc.ErrHalfAnswer, model.ReasonHalfAnswer},
 	{bmc.ErrNotFound, "NotFound"},
 	{bmc.ErrUnsupported, "Unsupported"},
 	{bmc.ErrOverrideNotKept, "BootOverrideNotKept"},
@@ -115,7 +115,7 @@ func bootReasoned(err error) error {
 	case errors.As(err, &image):
 		return &because{err, image.Reason}
 	case errors.As(err, &source):
-		return &because{err, plan.SourceInvalid}
+		return &because{err, model.ReasonSourceInvalid}
 	}
 	return err
 }

@@ -9,10 +9,6 @@ import (
 	"ingot/model"
 )
 
-// AbsentWithoutCommit is the reason of what is in force though Git lacks it, and no
-// commit that descends from the revision applied took it away.
-const AbsentWithoutCommit = "AbsentWithoutCommit"
-
 // removal is the commit that took an object away, if one did: what Git merely lacks
 // stays in force (law 1).
 func (f *fleet) removal(id model.Identity) (model.Removal, bool) { return f.removalOf(id, "") }
@@ -103,7 +99,7 @@ func AbsentWhy(what string, a model.Absence) Why {
 		text += " (the revision applied cannot be had any more)"
 	}
 	text += ": it stays in force; put it back, or make a commit whose message ends with Ingot-Approve: " + a.Token
-	return Why{AbsentWithoutCommit, text, a.Since, RackOperator}
+	return Why{model.ReasonAbsentWithoutCommit, text, a.Since, RackOperator}
 }
 
 // followRenames finds the servers whose claim has another name now, and keeps them
@@ -199,7 +195,7 @@ func (f *fleet) unknownFleet(name model.ClaimName) Why {
 
 // unknownWhy is what the claims of the very first revision wait for.
 func (f *fleet) unknownWhy() Why {
-	why := Why{Reason: "FleetUnknown", Since: f.record.Unknown, Actor: RackOperator}
+	why := Why{Reason: model.ReasonFleetUnknown, Since: f.record.Unknown, Actor: RackOperator}
 	for _, b := range f.bmcs {
 		if b.target.Address != "" && b.facts == nil && b.rec.Reason == "" {
 			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; next "+string(b.name), Nobody

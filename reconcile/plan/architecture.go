@@ -132,9 +132,9 @@ func (s *server) needs(b *Boot) (n Needs) {
 func (n Needs) Unmet(image *model.PinnedImage) error {
 	switch {
 	case n.UKI != "" && image.UKI == nil:
-		return &bootError{BootMethodMismatch, fmt.Sprintf("image %s has no UKI layer, and %s", image.Ref, n.UKI)}
+		return &bootError{model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no UKI layer, and %s", image.Ref, n.UKI)}
 	case n.Kernel != "" && (image.Kernel == nil || image.Initrd == nil):
-		return &bootError{BootMethodMismatch, fmt.Sprintf("image %s has no kernel and initramfs layers but a UKI, and %s", image.Ref, n.Kernel)}
+		return &bootError{model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no kernel and initramfs layers but a UKI, and %s", image.Ref, n.Kernel)}
 	}
 	return nil
 }

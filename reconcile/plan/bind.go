@@ -85,7 +85,7 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 func (f *fleet) unready(c *model.ServerClaim) Why {
 	_, why := bootOfClaim(f.in.Desired, c)
 	if c.Annotations[model.AnnotationOperation] == model.OperationIgnore {
-		why = Why{Reason: "Ignored", Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
+		why = Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
 	}
 	return why
 }

@@ -87,7 +87,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	}
 	since := b.rec.Since
 	if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
-		return t, Why{"Ignored", "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+		return t, Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
 	}
 	ip, why := b.ip()
 	if why.Reason != "" {
@@ -101,21 +101,17 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 		return t, why
 	}
 	switch {
-	case b.rec.Reason == AuthenticationFailed && b.trial != "":
-		return t, Why{AuthenticationFailed, b.refusals() + "; the next is tried", since, Nobody}
+	case b.rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
+		return t, Why{model.ReasonAuthenticationFailed, b.refusals() + "; the next is tried", since, Nobody}
 	case b.rec.Reason != "":
 		return t, Why{b.rec.Reason, b.rec.LastError, since, RackOperator}
 	case b.facts == nil || b.rec.Address == "":
-		return t, Why{"Pending", "the BMC has not answered yet", since, Nobody}
+		return t, Why{model.ReasonPending, "the BMC has not answered yet", since, Nobody}
 	case b.rec.Address != t.Address:
-		return t, Why{"Pending", fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, Nobody}
+		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, Nobody}
 	}
 	return t, Why{}
 }
-
-// AddressNotAllowed is the condition reason of a BMC at an address that BMCs do not
-// have: it is sent nothing.
-const AddressNotAllowed = "AddressNotAllowed"
 
 // mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
 // looked at once they are resolved, by who speaks with the BMC.
@@ -128,7 +124,7 @@ func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) Why {
 		err = f.mayReach(b, addr)
 	}
 	if err != nil {
-		return Why{AddressNotAllowed, err.Error(), since, RackOperator}
+		return Why{model.ReasonAddressNotAllowed, err.Error(), since, RackOperator}
 	}
 	return Why{}
 }
@@ -145,7 +141,7 @@ func (b *bmcView) ip() (string, Why) {
 		if ref != nil {
 			name = ref.Name + " "
 		}
-		return "", Why{"EndpointMissing", "Endpoint " + name + "is not in Git, and no device of that name was found", since, RackOperator}
+		return "", Why{model.ReasonEndpointMissing, "Endpoint " + name + "is not in Git, and no device of that name was found", since, RackOperator}
 	case b.found && v.why.Reason != "":
 		return "", v.why
 	case v.ip == "":
@@ -156,7 +152,7 @@ func (b *bmcView) ip() (string, Why) {
 
 // addressLost says that nobody knows where a device is.
 func (v *endpointView) addressLost() Why {
-	why := Why{AddressLost, "its address was given to another device; it is waited for until it asks for one again", v.rec.Since, RackOperator}
+	why := Why{model.ReasonAddressLost, "its address was given to another device; it is waited for until it asks for one again", v.rec.Since, RackOperator}
 	if v.lost != "" {
 		why.Message = "its address was given to " + v.lost + "; it is waited for until it asks for one again"
 	}

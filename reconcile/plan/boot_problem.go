@@ -10,33 +10,13 @@ import (
 	"ingot/model"
 )
 
-// Reasons for which a server is not powered on to boot.
-const (
-	// SourceInvalid is the reason of an error of Boots.Arm for what a person wrote for
-	// the machine: a value of the claim's Secret, or an annotation of the claim. Its text
-	// says where the mistake is and quotes nothing.
-	SourceInvalid = "SourceInvalid"
-	// ArmFailed is the reason of an error of Boots.Arm that gives none.
-	ArmFailed = "ArmFailed"
-	// BootMethodMismatch is the reason of an image that the server cannot start in the
-	// way in which it boots from the network.
-	BootMethodMismatch = "BootMethodMismatch"
-	// ArchitectureNotServed is the reason of a server of an architecture that the
-	// configuration does not have.
-	ArchitectureNotServed = "ArchitectureNotServed"
-	// BootTimeout is the reason of a server that did not boot in the time of its ticket,
-	// BootFailed of one that did not however often it was tried.
-	BootTimeout = "BootTimeout"
-	BootFailed  = "BootFailed"
-)
-
 // operatorsReasons are the reasons of images that whoever wrote the claim cannot mend.
-var operatorsReasons = []string{ArmFailed, "RegistryUnreachable", "Unauthorized"}
+var operatorsReasons = []string{model.ReasonArmFailed, "RegistryUnreachable", "Unauthorized"}
 
 // ArmProblem is the problem of a boot that could not be armed.
 func ArmProblem(old *model.BootProblem, name model.ServerName, b *Boot, err error, now time.Time, p Policy) *model.BootProblem {
 	problem := model.BootProblem{
-		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: ArmFailed, Message: err.Error(), Since: now,
+		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: model.ReasonArmFailed, Message: err.Error(), Since: now,
 	}
 	if r, ok := errors.AsType[Reasoner](err); ok {
 		problem.Reason, problem.Message = r.Reason(), r.Error()
@@ -59,7 +39,7 @@ func concerns(p *model.BootProblem, b *Boot) bool {
 
 // FailedBoot reports whether the problem is that the server did not boot, rather
 // than that there is nothing that it could boot.
-func FailedBoot(p *model.BootProblem) bool { return p != nil && p.Reason == BootTimeout }
+func FailedBoot(p *model.BootProblem) bool { return p != nil && p.Reason == model.ReasonBootTimeout }
 
 // trouble is why a boot cannot be had now, and when to look again.
 func (s *server) trouble(b Boot) (why Why, until time.Time) {
@@ -86,7 +66,7 @@ func (s *server) foreign() Why {
 	if slices.Contains(allowed, arch.Name) {
 		return Why{}
 	}
-	return s.whySince(ArchitectureNotServed, fmt.Sprintf("it is %s, and boot.architectures has only %s: add %s there and restart Ingot, or take the server's BMC out of Git",
+	return s.whySince(model.ReasonArchitectureNotServed, fmt.Sprintf("it is %s, and boot.architectures has only %s: add %s there and restart Ingot, or take the server's BMC out of Git",
 		arch, strings.Join(allowed, ", "), arch.Name), RackOperator)
 }
 
@@ -95,7 +75,7 @@ func (s *server) problemWhy(p *model.BootProblem) Why {
 	why := Why{Reason: p.Reason, Since: p.Since, Actor: RackOperator}
 	switch {
 	case FailedBoot(p) && s.givenUp():
-		why.Reason = BootFailed
+		why.Reason = model.ReasonBootFailed
 		why.Message = fmt.Sprintf("given up on booting %s: %s; it is left as it is, mend it and set annotation %s: %s#1 on Server %s",
 			p.Image, p.Message, model.AnnotationOperation, model.OperationRetry, s.name)
 	case FailedBoot(p):

@@ -50,7 +50,7 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 				in.Policy.Architectures = []string{"amd64", "riscv64"}
 				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
 			},
-			want: Why{ArchitectureNotServed, "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
+			want: Why{model.ReasonArchitectureNotServed, "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
 				"add arm64 there and restart Ingot, or take the server's BMC out of Git", now.Add(-time.Hour), RackOperator},
 		},
 		"a running server whose new image cannot be had": {

@@ -28,15 +28,15 @@ func (s *server) cleanup() Step {
 	case ours:
 		return s.wiped(report.Disks)
 	case image == "":
-		return s.rest(s.why(NoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
+		return s.rest(s.why(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
 	case late:
 		rec := s.edit()
 		rec.Wiped, rec.Missing = nil, remembered(s.acceptedBefore())
-		return s.fail(CleanupFailed, fmt.Sprintf("no wipe result within %s; %s", p.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastWord()))
+		return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s", p.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastWord()))
 	case s.holds(model.PurposeCleanup):
 		return s.letBoot(s.off(p.PowerOffGrace))
 	case s.settling():
-		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	case s.opened(model.PurposeCleanup) && s.stranded():
 		s.end(model.TicketSpent) // nobody was there to answer
 		rec := s.edit()
@@ -63,13 +63,13 @@ const wipeSilence = 5 * time.Minute
 func (s *server) wait() Step {
 	w := s.trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
-		return s.rest(s.why("Wiping", "waiting for the wipe of its disks, "+s.lastStage()))
+		return s.rest(s.why(model.ReasonWiping, "waiting for the wipe of its disks, "+s.lastStage()))
 	}
 	quiet := w.ReceivedAt.Add(wipeSilence)
 	if s.now().Before(quiet) {
-		return s.rest(s.why("Wiping", "its disks are being wiped: "+WipeText(w))).wakeBy(quiet)
+		return s.rest(s.why(model.ReasonWiping, "its disks are being wiped: "+WipeText(w))).wakeBy(quiet)
 	}
-	return s.rest(s.why("Wiping", s.lastWord()+"; look at its console").by(RackOperator))
+	return s.rest(s.why(model.ReasonWiping, s.lastWord()+"; look at its console").by(RackOperator))
 }
 
 // lastWord says how far the wipe had come when it was last heard of, or else the boot.
@@ -99,7 +99,7 @@ func (s *server) wiped(disks []model.DiskWipe) Step {
 		wrong = s.wipeFailure(disks, NotAccepted(missing))
 	}
 	rec.Wiped, rec.Missing = disks, missing
-	return s.fail(CleanupFailed, wrong)
+	return s.fail(model.ReasonCleanupFailed, wrong)
 }
 
 // wipeFailure says what a wipe does not account for and what to do about it; "" = all
@@ -148,7 +148,7 @@ func (s *server) unknownDisks() bool {
 // for: what he was told of, and nothing more.
 func (s *server) accept() (Step, bool) {
 	what := s.acceptance()
-	if what == "" || s.rec.Reason != CleanupFailed || s.rec.Back != model.StateCleanup {
+	if what == "" || s.rec.Reason != model.ReasonCleanupFailed || s.rec.Back != model.StateCleanup {
 		return Step{}, false
 	}
 	missing := s.acceptedOf(what)

@@ -9,10 +9,6 @@ import (
 	"ingot/model/text"
 )
 
-// AuthenticationFailed is upstream's condition reason of a BMC that refuses its
-// credentials.
-const AuthenticationFailed = "AuthenticationFailed"
-
 // maxTried is how many refused credentials of a device are remembered.
 const maxTried = 64
 
@@ -26,7 +22,7 @@ func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) Why {
 	}
 	if secret != nil && !b.found {
 		if why := f.strangers(b, secret); why != "" {
-			return Why{"SecretMissing", why, b.rec.Since, RackOperator}
+			return Why{model.ReasonSecretMissing, why, b.rec.Since, RackOperator}
 		}
 	}
 	switch {
@@ -34,7 +30,7 @@ func (f *fleet) credentials(b *bmcView, t *model.BMCTarget) Why {
 		t.Username, t.Password = secret.Values["username"].Reveal(), secret.Values["password"]
 		return Why{}
 	case !b.found:
-		return Why{"SecretMissing", fmt.Sprintf("BMCSecret %s is not in Git", name), b.rec.Since, RackOperator}
+		return Why{model.ReasonSecretMissing, fmt.Sprintf("BMCSecret %s is not in Git", name), b.rec.Since, RackOperator}
 	}
 	if c, ok := f.in.Policy.MACPrefixes.Credential(b.endpoint.rec.Credential); ok {
 		t.Username, t.Password, t.Default = c.Username, c.Password, true
@@ -53,15 +49,15 @@ func (f *fleet) trial(b *bmcView, t *model.BMCTarget) Why {
 	switch {
 	case len(entry.Credentials) == 0:
 		b.resume = time.Time{}
-		return Why{"CredentialsMissing", fmt.Sprintf("entry %s of the MAC prefix database has no credentials: add them; %s", entry.Prefix, remedy), b.endpoint.rec.Since, RackOperator}
+		return Why{model.ReasonCredentialsMissing, fmt.Sprintf("entry %s of the MAC prefix database has no credentials: add them; %s", entry.Prefix, remedy), b.endpoint.rec.Since, RackOperator}
 	case f.outdated() || f.mayHide(model.KindBMCSecret, string(b.name)):
 		b.resume = time.Time{}
-		return Why{Unreadable, "its BMCSecret may stand in Git, in a manifest that cannot be read, so no password is tried; see " + model.ReportProblems, b.endpoint.rec.Since, RackOperator}
+		return Why{model.ReasonManifestUnreadable, "its BMCSecret may stand in Git, in a manifest that cannot be read, so no password is tried; see " + model.ReportProblems, b.endpoint.rec.Since, RackOperator}
 	case next < 0:
 		b.resume = time.Time{}
-		return Why{AuthenticationFailed, b.refusals() + ", and there are no more; correct the entry, or write the right ones: " + remedy, b.rec.Since, RackOperator}
+		return Why{model.ReasonAuthenticationFailed, b.refusals() + ", and there are no more; correct the entry, or write the right ones: " + remedy, b.rec.Since, RackOperator}
 	case !b.resume.IsZero():
-		return Why{AuthenticationFailed, fmt.Sprintf("%s; lest the account be locked the next is tried at %s; %s",
+		return Why{model.ReasonAuthenticationFailed, fmt.Sprintf("%s; lest the account be locked the next is tried at %s; %s",
 			b.refusals(), b.resume.UTC().Format(time.RFC3339), remedy), b.rec.Since, RackOperator}
 	}
 	c := &entry.Credentials[next]

@@ -114,7 +114,7 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 func TestAnArmedTicketOutlivesItsDigestsForm(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 	in.DigestKey = digestsKey
-	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: BootTimeout, Failures: 1}
+	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: model.ReasonBootTimeout, Failures: 1}
 	rec.Attempts = 1
 	want := digestsKey.Sum(rec.Ticket.Digest)
 	for range 3 {

@@ -9,11 +9,6 @@ import (
 	"ingot/model/text"
 )
 
-// DuplicateUUID is the reason of a server whose UUID another machine has too (R12). A
-// machine is told by its UUID what it boots: nothing may be armed for either, or the
-// other one gets it.
-const DuplicateUUID = "DuplicateUUID"
-
 // uuids returns the known servers by UUID, and notes those that share one.
 func (f *fleet) uuids(known map[model.ServerName]*model.ServerRecord) map[string]*model.ServerRecord {
 	by := make(map[string]*model.ServerRecord, len(known))
@@ -72,7 +67,7 @@ func (s *server) duplicate() Why {
 	if len(others) == 0 {
 		return Why{}
 	}
-	return s.whySince(DuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim is bound to it until that is gone: %s",
+	return s.whySince(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim is bound to it until that is gone: %s",
 		s.rec.UUID, text.List(others, " and of "), twinAdvice), RackOperator)
 }
 
@@ -81,7 +76,7 @@ func (b *bmcView) duplicate() Why {
 	if len(b.twins) == 0 {
 		return Why{}
 	}
-	return Why{DuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that is gone: %s",
+	return Why{model.ReasonDuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that is gone: %s",
 		text.List(b.twins, "; "), twinAdvice), b.rec.Since, RackOperator}
 }
 

@@ -55,11 +55,11 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		why    string            // what it waits for
 		state  model.ServerState // afterwards, if that is another
 	}{
-		"is bound to no claim":                  {change: changes{state(model.StateAvailable), off, waits, withTwin}, why: DuplicateUUID},
+		"is bound to no claim":                  {change: changes{state(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
 		"is bound to one without a twin":        {change: changes{state(model.StateAvailable), off, waits}, state: model.StateReserved},
-		"is not armed for discovery":            {change: changes{state(model.StateInitial), off, withTwin}, why: DuplicateUUID},
-		"is not armed for its claim":            {change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin}, why: DuplicateUUID, ended: model.TicketSpent},
-		"is not armed for a wipe":               {change: changes{state(model.StateCleanup), off, withTwin}, why: DuplicateUUID},
+		"is not armed for discovery":            {change: changes{state(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"is not armed for its claim":            {change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin}, why: model.ReasonDuplicateUUID, ended: model.TicketSpent},
+		"is not armed for a wipe":               {change: changes{state(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
 		"loses the ticket of its discovery":     {change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
 		"loses the ticket of its claim":         {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
 		"loses one that waits for it to be off": {change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.Held = true }), withTwin}, ended: model.TicketSpent},
@@ -72,20 +72,20 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		},
 		"keeps one whose Ignition was served, for nothing more is": {change: changes{
 			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
-		}, why: WaitingForBoot},
+		}, why: model.ReasonWaitingForBoot},
 		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
 			in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
-		}}, why: revisionOutdated},
+		}}, why: model.ReasonRevisionOutdated},
 		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {
 			rec.Reprovision, rec.HandledReprovision = "1", "1"
 			c := *in.Desired.Claims[rec.Claim]
 			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
 			in.Desired.Add(&c)
-		}}, why: DuplicateUUID},
+		}}, why: model.ReasonDuplicateUUID},
 		"is not taken over with a claim": {change: changes{state(model.StateInitial), waits, withTwin, func(in *Input, _ *model.ServerRecord) {
 			in.Desired.Add(&model.Server{Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}}})
-		}}, why: DuplicateUUID},
+		}}, why: model.ReasonDuplicateUUID},
 		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, rec *model.ServerRecord) {
 			in.Observed.BMCFacts[rec.BMC] = nil
 		}}, why: "Pending"},
@@ -96,12 +96,12 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			other := *rec
 			other.Name, other.BMC = "other", "gone"
 			in.Observed.Servers["other"] = &other
-		}}, why: DuplicateUUID},
+		}}, why: model.ReasonDuplicateUUID},
 		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
 			f := *in.Observed.BMCFacts[rec.BMC]
 			f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
 			in.Observed.BMCFacts[rec.BMC] = &f
-		}}, why: DuplicateUUID},
+		}}, why: model.ReasonDuplicateUUID},
 	}
 	for test, tc := range tests {
 		t.Run(test, func(t *testing.T) {

@@ -10,14 +10,6 @@ import (
 	"ingot/model"
 )
 
-// Reasons of endpoints, and of BMCs that were recognised by them.
-const (
-	NoMACPrefix = "NoMACPrefix"
-	ShadowedBy  = "ShadowedBy"
-	AddressLost = "AddressLost"
-	Unreadable  = "ManifestUnreadable"
-)
-
 // endpointView is all that is known of one device at one moment.
 type endpointView struct {
 	name string
@@ -252,16 +244,16 @@ func (f *fleet) recognise(v *endpointView) {
 	}
 	switch {
 	case v.by != "":
-		v.why = Why{ShadowedBy, fmt.Sprintf("BMC %s in Git describes this device", v.by), since, Nobody}
+		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git describes this device", v.by), since, Nobody}
 	case f.in.Desired.BMCs[model.BMCName(v.name)] != nil:
-		v.why = Why{ShadowedBy, fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; name one of them otherwise", v.name), since, RackOperator}
+		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; name one of them otherwise", v.name), since, RackOperator}
 	case v.entry == nil && known:
 		v.bmc = true
-		v.why = Why{NoMACPrefix, fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), since, RackOperator}
+		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), since, RackOperator}
 	case v.entry == nil:
-		v.why = Why{NoMACPrefix, fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a BMC with endpointRef %s", v.mac, v.name), since, RackOperator}
+		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a BMC with endpointRef %s", v.mac, v.name), since, RackOperator}
 	case !known && (f.outdated() || f.mayHide(model.KindBMC, "")):
-		v.why = Why{Unreadable, "a BMC in Git may describe it, in a manifest that cannot be read; see " + model.ReportProblems, since, RackOperator}
+		v.why = Why{model.ReasonManifestUnreadable, "a BMC in Git may describe it, in a manifest that cannot be read; see " + model.ReportProblems, since, RackOperator}
 	default:
 		v.bmc = true
 	}

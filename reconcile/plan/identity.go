@@ -7,20 +7,12 @@ import (
 	"ingot/model"
 )
 
-// IdentityMismatch is the reason of a BMC at whose new address another one answers,
-// and of a server whose BMC shows another machine.
-const IdentityMismatch = "IdentityMismatch"
-
-// IdentityUnknown is the reason of a server whose BMC does not say which machine it is,
-// though it did before.
-const IdentityUnknown = "IdentityUnknown"
-
 // identityError says that another BMC answers at an address than the one that was
 // looked for there.
 type identityError struct{ message string }
 
 func (e *identityError) Error() string  { return e.message }
-func (e *identityError) Reason() string { return IdentityMismatch }
+func (e *identityError) Reason() string { return model.ReasonIdentityMismatch }
 
 // CheckIdentity returns why who answered at a new address is not the BMC that is
 // known (B34); all are the BMCs that are known, to say which one it is. What one of

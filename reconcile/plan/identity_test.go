@@ -10,14 +10,14 @@ import (
 // something else than a BMC that does not answer.
 func TestWhyAReadingFailed(t *testing.T) {
 	tests := map[string]struct{ server, bmc string }{
-		"":                   {BMCUnreachable, "ConnectionFailed"},
-		"ConnectionFailed":   {BMCUnreachable, "ConnectionFailed"},
-		"UnknownError":       {BMCUnreachable, "ConnectionFailed"},
-		AuthenticationFailed: {AuthenticationFailed, AuthenticationFailed},
-		CertificateChanged:   {CertificateChanged, CertificateChanged},
-		HalfAnswer:           {HalfAnswer, HalfAnswer},
-		IdentityMismatch:     {IdentityMismatch, ""},
-		IdentityUnknown:      {IdentityUnknown, ""},
+		"":                               {model.ReasonBMCUnreachable, "ConnectionFailed"},
+		"ConnectionFailed":               {model.ReasonBMCUnreachable, "ConnectionFailed"},
+		"UnknownError":                   {model.ReasonBMCUnreachable, "ConnectionFailed"},
+		model.ReasonAuthenticationFailed: {model.ReasonAuthenticationFailed, model.ReasonAuthenticationFailed},
+		model.ReasonCertificateChanged:   {model.ReasonCertificateChanged, model.ReasonCertificateChanged},
+		model.ReasonHalfAnswer:           {model.ReasonHalfAnswer, model.ReasonHalfAnswer},
+		model.ReasonIdentityMismatch:     {model.ReasonIdentityMismatch, ""},
+		model.ReasonIdentityUnknown:      {model.ReasonIdentityUnknown, ""},
 	}
 	for reason, want := range tests {
 		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: Reading{Failures: 2, Reason: reason}}
@@ -48,7 +48,7 @@ func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
 		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy(), BMCRead: map[model.BMCName]time.Time{"b": tt.read}}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
 		s := &server{
 			fleet: f, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
-			reading: Reading{Failures: 1, Reason: IdentityMismatch, Since: now.Add(-time.Second)},
+			reading: Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},
 		}
 		b.spec = &model.BMC{}
 		f.blocked(s)

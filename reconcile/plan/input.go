@@ -143,7 +143,7 @@ func (r Reading) Because(err error) Reading {
 
 // mistaken reports whether the newest answer was not of the server's machine.
 func (r Reading) mistaken() bool {
-	return r.Failures > 0 && (r.Reason == IdentityMismatch || r.Reason == IdentityUnknown)
+	return r.Failures > 0 && (r.Reason == model.ReasonIdentityMismatch || r.Reason == model.ReasonIdentityUnknown)
 }
 
 // Lost is the reading after an attempt that could not be saved: it is put off for longer

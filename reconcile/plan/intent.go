@@ -7,10 +7,6 @@ import (
 	"ingot/model/text"
 )
 
-// WaitingForStatusBranch is the reason of a decision that the status branch does not
-// show yet: it is acted upon once it does (law 3).
-const WaitingForStatusBranch = "WaitingForStatusBranch"
-
 // announce notes a decision that the status branch has to show before it is acted upon.
 func (s *server) announce(kind model.IntentKind, value string) {
 	s.edit().Intent = &model.Intent{Kind: kind, Value: value, Revision: s.fleet.in.Desired.Revision}
@@ -76,7 +72,7 @@ func (s *server) waitsToBeShown() Why {
 }
 
 func (s *server) waitsForBranch(message string) Why {
-	why := s.why(WaitingForStatusBranch, message)
+	why := s.why(model.ReasonWaitingForStatusBranch, message)
 	if since := s.fleet.in.Unannounced; !since.IsZero() {
 		why.Message += ", which cannot be pushed since " + text.Time(since) + "; see the check status of /readyz"
 		why.Since, why.Actor = since, RackOperator

@@ -9,10 +9,6 @@ import (
 	"ingot/model/text"
 )
 
-// MachineAmbiguous is the reason of a server whose BMC shows no MAC address, and of which
-// it cannot be told which machine was discovered.
-const MachineAmbiguous = "MachineAmbiguous"
-
 // readCardsEvery is how often at most a server's parts are read because a network card
 // asked under its UUID that is not known to be its own.
 const readCardsEvery = 20 * time.Second
@@ -183,7 +179,7 @@ func (s *server) ambiguous(report *model.ProbeData) string {
 
 // failAmbiguous ends a discovery of which it cannot be told whose it was.
 func (s *server) failAmbiguous(why string) Step {
-	st := s.fail(MachineAmbiguous, why)
+	st := s.fail(model.ReasonMachineAmbiguous, why)
 	s.rec.Back = model.StateInitial
 	return st
 }

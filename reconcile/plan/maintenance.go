@@ -40,9 +40,9 @@ func (s *server) maintained() Step {
 		s.edit().MaintainedBy = asked.by
 		return s.stay()
 	case asked.by != "":
-		return s.rest(s.whySince("Maintenance", asked.why, RackOperator))
+		return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
 	case !s.maintenanceOver():
-		return s.rest(s.whySince("Maintenance", "kept out of service, for no commit took away what asked for it: it cannot be read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
+		return s.rest(s.whySince(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
 	}
 	rec := s.edit()
 	back := rec.Back

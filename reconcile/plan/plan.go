@@ -354,7 +354,7 @@ func (f *fleet) blocked(s *server) Why {
 	since := s.rec.Since
 	b := f.bmcBy[s.rec.BMC]
 	if name, _ := s.requested(); name == model.OperationIgnore {
-		return Why{"Ignored", "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+		return Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
 	}
 	switch {
 	case b == nil:
@@ -369,13 +369,13 @@ func (f *fleet) blocked(s *server) Why {
 	}
 	switch as {
 	case shownNothing:
-		return Why{"SystemMissing", fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+		return Why{model.ReasonSystemMissing, fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
 	case shownUnread:
-		return Why{systemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be read", s.rec.SystemURI), since, RackOperator}
+		return Why{model.ReasonSystemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be read", s.rec.SystemURI), since, RackOperator}
 	case shownUnnamed:
-		return Why{IdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one than %s", s.rec.UUID), since, RackOperator}
+		return Why{model.ReasonIdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one than %s", s.rec.UUID), since, RackOperator}
 	case shownOther:
-		return Why{IdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with UUID %s", s.rec.UUID), since, RackOperator}
+		return Why{model.ReasonIdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with UUID %s", s.rec.UUID), since, RackOperator}
 	case shownItself:
 	}
 	return Why{}
@@ -383,7 +383,7 @@ func (f *fleet) blocked(s *server) Why {
 
 // orphaned says why a server is left as it is whose BMC is described no more.
 func (f *fleet) orphaned(s *server) Why {
-	why := Why{"Orphaned", "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
+	why := Why{model.ReasonOrphaned, "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
 	if v := f.endpointBy[string(s.rec.BMC)]; v != nil && v.by != "" {
 		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was BMC %s by itself: the server is taken over once that BMC shows it", v.by, s.rec.BMC)
 	}
@@ -400,17 +400,15 @@ func (f *fleet) count(s *server) {
 	}
 }
 
-const revisionOutdated = "RevisionOutdated"
-
 // mistrustOld has nothing done while the revision in force is one kept over a
 // restart that is not the one last acted upon: it may lack claims that are bound.
 func (f *fleet) mistrustOld() {
 	if why := cmp.Or(f.in.ObserveOnly, f.in.HealOnly); why != "" {
-		f.observeOnly = Why{"ObserveOnly", why, f.in.Started, RackOperator}
+		f.observeOnly = Why{model.ReasonObserveOnly, why, f.in.Started, RackOperator}
 	}
 	if f.outdated() {
 		f.observeOnly = Why{
-			revisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", f.record.Applied.Revision().Short()),
+			model.ReasonRevisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", f.record.Applied.Revision().Short()),
 			f.record.At, RackOperator,
 		}
 	}

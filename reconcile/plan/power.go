@@ -7,27 +7,23 @@ import (
 	"ingot/model"
 )
 
-// PowerOutcomeUnknown is the reason of a server whose BMC never said whether it did
-// what it was asked for, and which shows no effect of it.
-const PowerOutcomeUnknown = "PowerOutcomeUnknown"
-
 // powerUnknown gives up a power request whose answers were lost and that shows no
 // effect.
 func (s *server) powerUnknown() Step {
 	a := s.rec.Asked
-	return s.fail(PowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
+	return s.fail(model.ReasonPowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
 		a.Tries, a.Reset, s.power(), s.rec.LastError, model.AnnotationOperation, s.newRetry(), s.name))
 }
 
 // erroneous leaves a server alone until its cause is gone or a person says so.
 func (s *server) erroneous() Step {
-	if s.rec.Reason == PowerOutcomeUnknown && s.reached() {
+	if s.rec.Reason == model.ReasonPowerOutcomeUnknown && s.reached() {
 		rec := s.edit()
 		back := rec.Back
 		rec.Back, rec.LastError = "", ""
 		return s.enter(back)
 	}
-	if s.rec.Reason == MachineAmbiguous && s.identified() {
+	if s.rec.Reason == model.ReasonMachineAmbiguous && s.identified() {
 		rec := s.edit()
 		rec.Back, rec.Attempts = "", 0
 		return s.enter(model.StateInitial)

@@ -54,3 +54,42 @@ func TestAPlanIsArithmetic(t *testing.T) {
 		})
 	}
 }
+
+// TestAWhyHasAReasonOfTheModel looks at what is given as the reason of a Why: the list in
+// the model is complete only if all of them stand there.
+func TestAWhyHasAReasonOfTheModel(t *testing.T) {
+	files, _ := filepath.Glob("*.go")
+	set := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			var reason ast.Expr
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				if id, ok := n.Type.(*ast.Ident); !ok || id.Name != "Why" || len(n.Elts) == 0 {
+					return true
+				}
+				reason = n.Elts[0]
+				if kv, ok := reason.(*ast.KeyValueExpr); ok {
+					reason = kv.Value
+				}
+			case *ast.CallExpr:
+				s, ok := n.Fun.(*ast.SelectorExpr)
+				if !ok || len(n.Args) < 2 || s.Sel.Name != "why" && s.Sel.Name != "whySince" && s.Sel.Name != "fail" {
+					return true
+				}
+				reason = n.Args[0]
+			}
+			if l, ok := reason.(*ast.BasicLit); ok && l.Value[0] == '"' {
+				t.Errorf("%s: %s is no reason of the model", set.Position(l.Pos()), l.Value)
+			}
+			return true
+		})
+	}
+}

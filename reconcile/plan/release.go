@@ -17,11 +17,11 @@ func (s *server) withheld() Why {
 	case len(s.fleet.held[s.name]) > 0:
 		return s.guardHeld(s.fleet.held[s.name][0])
 	case s.fleet.in.Desired.Quarantined[id]:
-		return s.whySince("ClaimQuarantined", "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
+		return s.whySince(model.ReasonClaimQuarantined, "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
 	case listed:
 		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
 	}
-	return s.whySince(AbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
+	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
 }
 
 // guardHeld says that the guard holds a step back.
@@ -30,13 +30,13 @@ func (s *server) guardHeld(d model.Disruption) Why {
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}
-		why := Why{"GuardHeld", fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
+		why := Why{model.ReasonGuardHeld, fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
 		if !h.Until.IsZero() {
 			why.Message += ", or wait until " + text.Time(h.Until)
 		}
 		return why
 	}
-	return s.whySince("GuardHeld", "the guard holds its "+d.Action+" back; see "+model.ReportRevision, RackOperator)
+	return s.whySince(model.ReasonGuardHeld, "the guard holds its "+d.Action+" back; see "+model.ReportRevision, RackOperator)
 }
 
 // decideRelease takes the decision to release, which needs no BMC: the boot
@@ -76,7 +76,7 @@ func (s *server) releasing() Step {
 		return st
 	}
 	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
-		return s.rest(s.why("ManifestUnreadable", "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
+		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
 	rec.Reprovision, rec.Attempts = "", 0
@@ -101,5 +101,5 @@ func (s *server) released() Step {
 	case len(s.fleet.held[s.name]) > 0:
 		return s.rest(s.withheld())
 	}
-	return s.rest(s.whySince("Retained", "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
+	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
 }

@@ -19,7 +19,7 @@ func (s *server) reserved() Step {
 	case s.claim == nil:
 		return s.keepAbsent()
 	}
-	if why := s.fleet.unready(s.claim); why.Reason == "Ignored" {
+	if why := s.fleet.unready(s.claim); why.Reason == model.ReasonIgnored {
 		return s.rest(s.whySince(why.Reason, why.Message, why.Actor))
 	}
 	if st, ok := s.wantPower(); ok {
@@ -113,7 +113,7 @@ func (s *server) install() Step {
 	case under && state == model.TicketIgnitionServed && s.power() == model.PowerOff:
 		return s.diskBoot() // what it installs may have powered it off
 	case under && state == model.TicketIgnitionServed:
-		st := s.rest(s.why(WaitingForBoot, "waiting for the server to report that it has booted, "+s.lastStage()))
+		st := s.rest(s.why(model.ReasonWaitingForBoot, "waiting for the server to report that it has booted, "+s.lastStage()))
 		return st.wakeBy(t.IgnitionAt.Add(p.BootGrace))
 	case why.Reason != "":
 		return s.rest(why)
@@ -145,10 +145,10 @@ func (s *server) awaitBoot() Step {
 	case FailedBoot(p) && s.givenUp():
 		return s.rest(s.problemWhy(p))
 	case FailedBoot(p):
-		return s.rest(s.why(WaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d, before it %s",
+		return s.rest(s.why(model.ReasonWaitingForBoot, fmt.Sprintf("waiting for the server to boot, %s; attempt %d of %d, before it %s",
 			s.lastStage(), s.rec.Attempts+1, s.fleet.in.Policy.BootAttempts, p.Message)))
 	}
-	return s.rest(s.why(WaitingForBoot, "waiting for the server to boot, "+s.lastStage()))
+	return s.rest(s.why(model.ReasonWaitingForBoot, "waiting for the server to boot, "+s.lastStage()))
 }
 
 // installed ends the ticket as Booted.
@@ -220,17 +220,14 @@ func (s *server) pendingReprovision() Why {
 		return why
 	}
 	if s.rec.Reprovision != "" {
-		return s.why("ReprovisionQueued", "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
+		return s.why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
 	}
 	if s.outdated() {
-		return s.whySince(PendingReprovision, fmt.Sprintf("image, Secret or kernel arguments changed since it was installed; give ServerClaim %s a new value of annotation %s to have it reinstalled",
+		return s.whySince(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret or kernel arguments changed since it was installed; give ServerClaim %s a new value of annotation %s to have it reinstalled",
 			s.rec.Claim, model.AnnotationReprovision), Tenant)
 	}
 	return Why{}
 }
-
-// PendingReprovision is the reason of a claim that asks for another boot than was installed.
-const PendingReprovision = "PendingReprovision"
 
 // outdated reports whether the claim asks for something else than was installed.
 func (s *server) outdated() bool {
@@ -261,10 +258,10 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	name := model.Named[model.ObjectName](c.Namespace, ref.Name)
 	secret := d.Secrets[name]
 	if secret == nil {
-		return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
+		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
 	}
 	if secret.Tenant != c.Tenant {
-		return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below another path of git.tenants", name), Actor: Tenant}
+		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below another path of git.tenants", name), Actor: Tenant}
 	}
 	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
 		if !secret.Values[key].IsZero() {
@@ -272,7 +269,7 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 			return boot, Why{}
 		}
 	}
-	return boot, Why{Reason: "SecretMissing", Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name), Actor: Tenant}
+	return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name), Actor: Tenant}
 }
 
 // bootDigest identifies what is booted: the image as it was asked for, the Secret and

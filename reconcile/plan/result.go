@@ -140,7 +140,7 @@ func (s *server) judge() Server {
 // stepWhy is why a server whose next step is st is not where it should be.
 func (j *Server) stepWhy(st Step) Why {
 	if st.Why.Reason == "" && st.Move != nil && acts(st.Move) {
-		return Why{Reason: "InProgress", Message: "next: " + moveText(st.Move), Since: j.Record.Since}
+		return Why{Reason: model.ReasonInProgress, Message: "next: " + moveText(st.Move), Since: j.Record.Since}
 	}
 	return st.Why
 }
@@ -186,8 +186,8 @@ func (f *fleet) judgeBMCs() []BMC {
 			continue
 		}
 		why := s.unreachable()
-		if why.Reason == BMCUnreachable {
-			why.Reason = "ConnectionFailed"
+		if why.Reason == model.ReasonBMCUnreachable {
+			why.Reason = model.ReasonConnectionFailed
 		}
 		behind[s.rec.BMC] = why
 	}

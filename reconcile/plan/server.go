@@ -114,7 +114,7 @@ func (s *server) next() Step {
 	case s.fleet.observeOnly.Reason != "":
 		return s.observe()
 	case !s.power().Settled():
-		return s.look(s.nextLook(), s.why(WaitingForPower, "power state is "+string(s.power())))
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "power state is "+string(s.power())))
 	}
 	if s.cardsUnread() {
 		return s.stay(Inspect{Inventory: true})
@@ -154,7 +154,7 @@ func (s *server) live() Step {
 	case model.StateError:
 		return s.erroneous()
 	default:
-		return s.rest(s.whySince("UnknownState", "its record has the unknown state "+string(s.rec.State), RackOperator))
+		return s.rest(s.whySince(model.ReasonUnknownState, "its record has the unknown state "+string(s.rec.State), RackOperator))
 	}
 }
 
@@ -182,11 +182,11 @@ func (s *server) initial() Step {
 	case !on && !s.rec.FoundRunning.IsZero() && !s.surelyOff():
 		return s.confirmOff()
 	case !on && s.reading.Offs < p.OffReadings && !s.starting():
-		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(WaitingForPowerOff, "making sure that the server is off"))
+		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
 	case s.rec.Attempts >= p.DiscoveryAttempts:
-		return s.fail("DiscoveryFailed", s.discoveryFailure())
+		return s.fail(model.ReasonDiscoveryFailed, s.discoveryFailure())
 	case p.DiscoveryImage == "":
-		return s.rest(s.why(NoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
+		return s.rest(s.why(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
 	case !s.opened(model.PurposeDiscovery):
 		return s.arm(model.PurposeDiscovery, s.held(Boot{Image: p.DiscoveryImage}))
 	}
@@ -228,7 +228,7 @@ func (s *server) discovery() Step {
 		s.end(model.TicketBooted)
 		return s.enter(model.StateAvailable)
 	case reported && !late:
-		st := s.rest(s.whySince("ReportIncomplete", "the probe reported, but no network interface; it is asked until the time is up", RackOperator))
+		st := s.rest(s.whySince(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time is up", RackOperator))
 		return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
 	case late && s.power() == model.PowerOn && !s.mayForceOff():
 		s.enter(model.StateInitial)
@@ -243,11 +243,11 @@ func (s *server) discovery() Step {
 		}
 		return s.rediscover()
 	case s.settling():
-		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	case s.power() == model.PowerOff:
 		return s.rediscover()
 	}
-	st := s.rest(s.whySince(WaitingForReport, "waiting for the probe's report, "+s.lastStage(), Nobody))
+	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), Nobody))
 	return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
 }
 
@@ -275,7 +275,7 @@ func (s *server) available() Step {
 		s.end(model.TicketSpent)
 		return s.stay()
 	case s.power() == model.PowerOn && s.reading.Ons < onReadings && !s.goingOff():
-		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(WaitingForPowerOff, "it is said to be on, though nobody switched it on: making sure"))
+		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "it is said to be on, though nobody switched it on: making sure"))
 	case s.power() == model.PowerOn || s.reading.Offs < s.fleet.in.Policy.OffReadings:
 		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
 		return st
@@ -295,7 +295,7 @@ func (s *server) available() Step {
 // graceful shutdown that takes longer than grace is forced.
 func (s *server) off(grace time.Duration) (st Step, done bool) {
 	p, asked := s.fleet.in.Policy, s.rec.Asked
-	why := s.why(WaitingForPowerOff, "waiting for the server to power off")
+	why := s.why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
 	under := s.goingOff()
 	switch {
 	case s.power() == model.PowerOff && s.reading.Offs >= p.OffReadings:
@@ -328,13 +328,13 @@ func (s *server) netBoot(then func(*model.ServerRecord)) Step {
 
 func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {
 	if s.settling() {
-		return s.look(s.nextLook(), s.why(WaitingForPower, "waiting for the server to power on"))
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	}
 	if s.starting() && s.reading.At.Before(s.rec.Asked.At) && !s.rec.Asked.At.After(s.now()) {
-		return s.look(s.reading.At, s.why(WaitingForPower, "looking whether the server powered on")) // before it is asked again
+		return s.look(s.reading.At, s.why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
 	if s.fleet.powerOns <= 0 {
-		return s.rest(s.why("PowerOnsLimited", "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
+		return s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
 	}
 	tries := 0
 	if a := s.rec.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {

@@ -9,9 +9,6 @@ import (
 	"ingot/model/text"
 )
 
-// TicketStolen is the reason of a server whose boot tickets others use up, each time.
-const TicketStolen = "TicketStolen"
-
 // maxThefts is how many tickets in a row may be used up by others before a person is asked.
 const maxThefts = 3
 
@@ -77,7 +74,7 @@ func (s *server) theft() (Step, bool) {
 	}
 	rec.Theft = theft
 	if theft.Count >= maxThefts {
-		return s.fail(TicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set annotation %s: %s on Server %s",
+		return s.fail(model.ReasonTicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set annotation %s: %s on Server %s",
 			theft.Count, thiefText(theft), text.Time(theft.At), model.AnnotationOperation, s.newRetry(), s.name)), true
 	}
 	s.end(model.TicketSpent)
@@ -151,7 +148,7 @@ func (s *server) exposed() Why {
 		return Why{}
 	}
 	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is in it", boot.secret.Identity().Name, thiefText(theft))
-	return Why{TicketStolen, text, theft.At, Tenant}
+	return Why{model.ReasonTicketStolen, text, theft.At, Tenant}
 }
 
 // sameSecret reports whether the Secret of a boot is the one with a digest, as far as can

@@ -168,7 +168,7 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 				t.Errorf("on record is %+v", th)
 			}
 			if tc.is == model.StateError {
-				if s.rec.Reason != TicketStolen || !strings.Contains(s.rec.Message, "192.0.2.66") || !strings.Contains(s.rec.Message, "retry#1") {
+				if s.rec.Reason != model.ReasonTicketStolen || !strings.Contains(s.rec.Message, "192.0.2.66") || !strings.Contains(s.rec.Message, "retry#1") {
 					t.Errorf("the Error says %s: %s", s.rec.Reason, s.rec.Message)
 				}
 				return

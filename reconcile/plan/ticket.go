@@ -193,7 +193,7 @@ func (s *server) expire() (Step, bool) {
 func (s *server) bootFailed(length time.Duration) {
 	t, rec := s.rec.Ticket, s.edit()
 	p := model.BootProblem{
-		Digest: t.Digest, Architecture: t.Image.Architecture, Image: t.Image.Ref, Reason: BootTimeout, Since: s.now(),
+		Digest: t.Digest, Architecture: t.Image.Architecture, Image: t.Image.Ref, Reason: model.ReasonBootTimeout, Since: s.now(),
 		Message: fmt.Sprintf("it was not powered on within %s", length),
 	}
 	if s.begun() {

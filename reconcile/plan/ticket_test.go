@@ -182,7 +182,7 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			st := s.step()
 			got := outcome{s.rec.Ticket.Ended, s.rec.Attempts, s.rec.BootProblem, done(st)}
 			if got.Problem != nil {
-				if got.Problem.Digest != rec.Ticket.Digest || got.Problem.Reason != BootTimeout || !got.Problem.NotBefore.After(in.Now) {
+				if got.Problem.Digest != rec.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout || !got.Problem.NotBefore.After(in.Now) {
 					t.Errorf("the problem is %+v", got.Problem)
 				}
 				got.Problem = &model.BootProblem{Message: got.Problem.Message}

@@ -31,7 +31,7 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 		return why
 	}
 	counts := f.countAgainst(c)
-	why := Why{Reason: "NoServerFree", Actor: RackOperator}
+	why := Why{Reason: model.ReasonNoServerFree, Actor: RackOperator}
 	if len(f.servers) == 0 {
 		why.Message = "no server is known yet"
 		return why
@@ -97,14 +97,14 @@ func (f *fleet) countAgainst(c *model.ServerClaim) map[string]int {
 func (f *fleet) unboundRef(c *model.ServerClaim, name model.ServerName) Why {
 	s := f.byName[name]
 	if s == nil {
-		return Why{Reason: "ServerUnknown", Message: fmt.Sprintf("server %s is not known", name), Actor: Tenant}
+		return Why{Reason: model.ReasonServerUnknown, Message: fmt.Sprintf("server %s is not known", name), Actor: Tenant}
 	}
-	why := Why{Reason: "ServerNotFree", Message: fmt.Sprintf("server %s is %s", name, f.against(c, s)), Actor: RackOperator}
+	why := Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s)), Actor: RackOperator}
 	if s.rec.Claim != "" {
 		why.Message += " for " + string(s.rec.Claim)
 	}
 	if strings.HasPrefix(f.mismatch(c, s), "lack") {
-		why = Why{Reason: "SelectorMismatch", Message: fmt.Sprintf("server %s does not match the claim's serverSelector %s", name, c.Unmet(f.serverLabels(s))), Actor: Tenant}
+		why = Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's serverSelector %s", name, c.Unmet(f.serverLabels(s))), Actor: Tenant}
 	}
 	return why
 }

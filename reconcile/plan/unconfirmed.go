@@ -7,10 +7,6 @@ import (
 	"ingot/model"
 )
 
-// Unconfirmed is the reason of a claim whose server was served what installs it and did
-// not say that it booted. It may be installed, so it is treated so (law 1), and not Ready.
-const Unconfirmed = "Unconfirmed"
-
 // unconfirmed reports whether the server is taken to be installed though nothing has said so.
 func (s *server) unconfirmed() bool { return s.rec.Installed != "" && !s.rec.Unconfirmed.IsZero() }
 
@@ -78,7 +74,7 @@ func later(a, b time.Time) time.Time {
 
 // unconfirmedWhy says that nothing has said that the server booted, and what can.
 func (s *server) unconfirmedWhy() Why {
-	why := Why{Reason: Unconfirmed, Since: s.rec.Unconfirmed, Actor: Tenant}
+	why := Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Unconfirmed, Actor: Tenant}
 	served := "Ignition"
 	switch t := s.rec.Ticket; {
 	case t == nil:

@@ -28,22 +28,6 @@ const (
 	RackOperator Actor = "rack operator" // who runs the machines
 )
 
-// Reasons that more than one place gives.
-const (
-	WaitingForPower    = "WaitingForPower"
-	WaitingForPowerOff = "WaitingForPowerOff"
-	WaitingForReport   = "WaitingForReport"
-	CleanupFailed      = "CleanupFailed"
-	WaitingForBoot     = "WaitingForBoot"
-	NoDiscoveryImage   = "NoDiscoveryImage"
-	FoundRunning       = "FoundRunning"
-	BMCUnreachable     = "BMCUnreachable"
-	CertificateChanged = "CertificateChanged"
-	HalfAnswer         = "HalfAnswer"
-	systemUnreadable   = "SystemUnreadable"
-	Failing            = "Failing"
-)
-
 // ApproveLine is what a commit message ends with to have something let happen.
 func ApproveLine(token string) string { return "Ingot-Approve: " + token }
 
@@ -72,12 +56,12 @@ func (s *server) whySince(reason, message string, a Actor) Why {
 
 // failing says what went wrong with the last move.
 func (s *server) failing() Why {
-	return s.whySince(Failing, s.rec.LastError+"; it is tried again", RackOperator)
+	return s.whySince(model.ReasonFailing, s.rec.LastError+"; it is tried again", RackOperator)
 }
 
 // tellingReasons are the reasons of failed readings that say more than that there was no
 // answer, and ask for something else to be done.
-var tellingReasons = []string{AuthenticationFailed, CertificateChanged, HalfAnswer, IdentityMismatch, IdentityUnknown}
+var tellingReasons = []string{model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown}
 
 // BMCReadable is the condition of a claim whose server runs as far as is known, while its
 // BMC cannot be read.
@@ -91,14 +75,14 @@ func (s *server) ranWhenLastRead(why Why) bool {
 	}
 	if s.blocked.Reason != "" {
 		b := s.fleet.bmcBy[s.rec.BMC]
-		return why == s.blocked && (why.Reason == systemUnreadable || b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == AuthenticationFailed))
+		return why == s.blocked && (why.Reason == model.ReasonSystemUnreadable || b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == model.ReasonAuthenticationFailed))
 	}
 	return s.reading.Failures > 0 && !s.reading.mistaken() && why == s.unreachable()
 }
 
 // unreachable says why the BMC gives no answer, or none that is of use.
 func (s *server) unreachable() Why {
-	why := Why{Reason: BMCUnreachable, Message: s.reading.Err, Since: s.reading.Since, Actor: RackOperator}
+	why := Why{Reason: model.ReasonBMCUnreachable, Message: s.reading.Err, Since: s.reading.Since, Actor: RackOperator}
 	if slices.Contains(tellingReasons, s.reading.Reason) {
 		why.Reason = s.reading.Reason
 	}
@@ -115,7 +99,7 @@ func (s *server) foundRunning() Why {
 	if s.rec.Message != "" {
 		found += " (" + s.rec.Message + ")"
 	}
-	return s.whySince(FoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
+	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
 		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
 }
 
@@ -136,7 +120,7 @@ type Reasoner interface {
 // server's.
 func OtherMachine(err error) bool {
 	reason := ReasonOf(err)
-	return reason == IdentityMismatch || reason == IdentityUnknown
+	return reason == model.ReasonIdentityMismatch || reason == model.ReasonIdentityUnknown
 }
 
 // ReasonOf is the condition reason of an error, "" if it has none.

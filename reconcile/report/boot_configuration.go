@@ -146,11 +146,11 @@ func (s serverView) pendingBoot() *Document {
 // validation is the condition that a boot's trouble is shown as.
 func validation(why plan.Why) metav1.Condition {
 	kind := imageValidation
-	if why.Reason == plan.SourceInvalid {
+	if why.Reason == model.ReasonSourceInvalid {
 		kind = ignitionValidation
 	}
 	c := condition(kind, false, why.Reason, why.Text(), why.Since)
-	if why.Reason == plan.ArmFailed {
+	if why.Reason == model.ReasonArmFailed {
 		c.Status = metav1.ConditionUnknown
 	}
 	return c

@@ -2,7 +2,6 @@ package report
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"testing"
 	"time"
 
@@ -57,7 +56,7 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 func TestABootThatFailedIsAnErrorOfItsConfiguration(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 	rec.Ticket.Ended, rec.Attempts = model.TicketSpent, 1
-	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Reason: plan.BootTimeout, Message: "it did not boot", Image: "os:1"}
+	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Reason: model.ReasonBootTimeout, Message: "it did not boot", Image: "os:1"}
 	st := bootConfigurationOf(in, rec.Claim)
 	if got := conditionOf(st.Conditions, "Booted"); st.State != "Error" || got != "False BootTimeout: it did not boot; it is tried again (to act: rack operator)" {
 		t.Errorf("%s, Booted %s", st.State, got)

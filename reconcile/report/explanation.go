@@ -181,7 +181,7 @@ func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 	conds := conditions(status.Conditions)
 	e.State, e.Since, e.Conditions = status.Phase, conds.of("Bound").LastTransitionTime.Time, status.Conditions
 	e.wait("Bound", "Ready", plan.BMCReadable)
-	if p := conds.of(plan.PendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
+	if p := conds.of(model.ReasonPendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
 	}
 	if spec, ok := o.Spec.(model.ServerClaimSpec); ok {
@@ -261,45 +261,10 @@ func (e *Explanation) because(c metav1.Condition) {
 	if why, actor, ok := strings.Cut(e.Why, " (to act: "); ok {
 		e.Why, e.Actor = why, strings.TrimSuffix(actor, ")")
 	}
-	e.Next = nextSteps[c.Reason]
-	if e.Next == "" && e.Actor == "" {
-		e.Next = "nothing: Ingot goes on by itself"
+	if a := advices[c.Reason]; a.who != plan.Nobody || e.Actor == "" {
+		e.Next = a.next
 	}
-}
-
-// nextSteps say what to do, for reasons whose message does not say it already.
-var nextSteps = map[string]string{
-	"NoServerFree":            "free or add a server that matches, or ask for less in the claim; `ingot status server` lists them all",
-	"ServerUnknown":           "name a server that is known in serverRef; `ingot status server` lists them",
-	"ServerNotFree":           "wait until the server is free, or name another in serverRef",
-	"SelectorMismatch":        "correct serverRef or serverSelector of the claim, for both must match",
-	"SecretMissing":           "commit the secret that is missing",
-	plan.NoDiscoveryImage:     "set discovery.image in Ingot's configuration and restart it",
-	plan.BMCUnreachable:       "look whether its BMC has power and link",
-	"ConnectionFailed":        "look whether the BMC has power and link, whether its address is right, and whether a firewall is in the way",
-	plan.AuthenticationFailed: "correct the BMCSecret in Git, or the account on the BMC; if it is locked, wait or unlock it",
-	"CertificateChanged":      "find out why the certificate changed; if that is in order, set annotation " + model.AnnotationOperation + ": retry#1 on the BMC in Git",
-	plan.AddressLost:          "look whether the device has power and link: it is back with its next lease",
-	"EndpointMissing":         "commit the Endpoint, or correct endpointRef of the BMC",
-	"Orphaned":                "commit a BMC for it if Ingot is to go on with it; until then nothing is done to it",
-	plan.HalfAnswer:           "nothing, unless it stays so: then restart the BMC, or update its firmware",
-	plan.IdentityMismatch:     "look which machine is in its place: if it was swapped, put it back or behind a BMC that is in Git",
-	plan.IdentityUnknown:      "look at the UUID of the system on its BMC: it showed one before",
-	"SystemUnreadable":        "look at the system on its BMC; restart the BMC if it stays so",
-	"SystemMissing":           "look at the BMC's list of systems: the machine may have been taken out",
-	"GuardHeld":               "read the list in " + model.ReportRevision + ", and approve it by the line that stands there if it is what you want",
-	"ObserveOnly":             "see /readyz: bring back what it names, the store or the repository",
-	plan.AbsentWithoutCommit:  "put the manifest back, or let it go by a commit with the line that is named",
-	"InstallUnknown":          "look at the machine; if it is not installed, ask for it by the annotation that is named",
-	"Disputed":                "look which of the copies is right, and choose it by a commit with its line",
-	"FromStatusBranch":        "wait for its BMC, or bring it back: its record was read back from the status branch",
-	"RecordUnreadable":        "look which server it is, and approve by the line that is named that its record is given up",
-	"FleetUnknown":            "adopt the servers that run by spec.serverClaimRef, or approve by the line that is named",
-	"PowerOutcomeUnknown":     "look at the machine and its BMC, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
-	"WaitingForStatusBranch":  "see the check status of /readyz: the repository has to take pushes",
-	"ClaimQuarantined":        "mend the manifest that " + model.ReportProblems + " names",
-	"Ignored":                 "take the annotation away when Ingot is to go on",
-	"Maintenance":             "remove the ServerMaintenance, or the annotation, when the work is done",
-	"TicketStolen":            "find the machine that is named, and rotate what the claim's Secret holds; then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
-	"BootFailed":              "mend it, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…",
+	if e.Next == "" && e.Actor == "" {
+		e.Next = goesOn
+	}
 }

@@ -28,12 +28,12 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 		booted  bool
 	}{
 		"no answer":                       {[]change{failing("")}, true},
-		"a password that is refused":      {[]change{failing(plan.AuthenticationFailed)}, true},
-		"another certificate":             {[]change{failing(plan.CertificateChanged)}, true},
-		"half an answer":                  {[]change{failing(plan.HalfAnswer)}, true},
+		"a password that is refused":      {[]change{failing(model.ReasonAuthenticationFailed)}, true},
+		"another certificate":             {[]change{failing(model.ReasonCertificateChanged)}, true},
+		"half an answer":                  {[]change{failing(model.ReasonHalfAnswer)}, true},
 		"a BMC that was not read":         {[]change{bmcSays("ConnectionFailed")}, true},
-		"not another machine":             {[]change{failing(plan.IdentityMismatch)}, false},
-		"not one that nothing says it is": {[]change{failing(plan.IdentityUnknown)}, false},
+		"not another machine":             {[]change{failing(model.ReasonIdentityMismatch)}, false},
+		"not one that nothing says it is": {[]change{failing(model.ReasonIdentityUnknown)}, false},
 		"not one that was off": {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 		}}, false},

@@ -171,8 +171,8 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if p := v.in.Observed.Probes[s.Name]; p != nil {
 		conds = append(conds, condition("Discovered", true, "ReportReceived", "the probe reported", p.ReceivedAt))
 	}
-	if why.Reason == plan.FoundRunning {
-		conds = append(conds, condition(plan.FoundRunning, true, plan.FoundRunning, why.Message, why.Since))
+	if why.Reason == model.ReasonFoundRunning {
+		conds = append(conds, condition(model.ReasonFoundRunning, true, model.ReasonFoundRunning, why.Message, why.Since))
 	}
 	trace := s.trace()
 	if steps := trace.Steps(); len(steps) > 0 {
@@ -180,7 +180,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 		conds = append(conds, condition("BootProgress", last.Stage == trace.Outcome(), stageReasons[last.Stage], progressText(trace, steps), last.At))
 	}
 	if twin := s.Duplicate; twin != nil {
-		conds = append(conds, condition(plan.DuplicateUUID, true, plan.DuplicateUUID, twin.Text(), twin.Since))
+		conds = append(conds, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, twin.Text(), twin.Since))
 	}
 	if no := s.Record.NoDiskBoot; no != nil {
 		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
@@ -303,7 +303,7 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.Record.Since))
 		}
 		if twin := b.Duplicate; twin != nil {
-			st.Conditions = append(st.Conditions, condition(plan.DuplicateUUID, true, plan.DuplicateUUID, twin.Text(), twin.Since))
+			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, twin.Text(), twin.Since))
 		}
 	}
 	switch {
@@ -366,7 +366,7 @@ func (v *view) claimDocument(c *plan.Claim) *Document {
 	}
 	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
 		why := plan.AbsentWhy("the claim", a)
-		st.Conditions = append(st.Conditions, condition(plan.AbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))
+		st.Conditions = append(st.Conditions, condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))
 	}
 	d.Status = st
 	return d
@@ -389,8 +389,8 @@ func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 	why := plan.AbsentWhy("the claim", a)
 	d.Status = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
 		condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt),
-		condition("Ready", false, plan.AbsentWithoutCommit, why.Text(), a.Since),
-		condition(plan.AbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
+		condition("Ready", false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
+		condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
 	}}
 	if rec := v.in.Observed.Claims[s.Record.Claim]; rec != nil {
 		own := *rec
@@ -416,13 +416,13 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 		conds = append(conds, condition("Ready", false, why.Reason, why.Text(), why.Since))
 	}
 	if u := s.Unconfirmed; u != nil {
-		conds = append(conds, condition(plan.Unconfirmed, true, u.Reason, u.Text(), u.Since))
+		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
 	}
 	if e := s.Exposed; e != nil {
 		conds = append(conds, condition("SecretExposed", true, e.Reason, e.Text(), e.Since))
 	}
 	if p := s.Pending; p != nil {
-		conds = append(conds, condition(plan.PendingReprovision, true, p.Reason, p.Text(), s.Record.ClaimedAt))
+		conds = append(conds, condition(model.ReasonPendingReprovision, true, p.Reason, p.Text(), s.Record.ClaimedAt))
 	}
 	return conds
 }

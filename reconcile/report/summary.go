@@ -161,10 +161,10 @@ func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	if unread := conds.why(plan.BMCReadable); c.Why == "" {
 		c.Why = unread
 	}
-	if u := conds.of(plan.Unconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
+	if u := conds.of(model.ReasonUnconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
-	if pending := conds.of(plan.PendingReprovision); c.Why == "" && pending.Status == metav1.ConditionTrue {
+	if pending := conds.of(model.ReasonPendingReprovision); c.Why == "" && pending.Status == metav1.ConditionTrue {
 		c.Why = saying(pending)
 	}
 	return c

@@ -34,9 +34,9 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	for _, path := range []string{"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml"} {
 		switch st := r.Documents[path].Object.(*Document).Status.(type) {
 		case ServerStatus:
-			got[path] = conditionOf(st.Conditions, plan.DuplicateUUID)
+			got[path] = conditionOf(st.Conditions, model.ReasonDuplicateUUID)
 		case BMCStatus:
-			got[path] = conditionOf(st.Conditions, plan.DuplicateUUID)
+			got[path] = conditionOf(st.Conditions, model.ReasonDuplicateUUID)
 		}
 	}
 	want := map[string]string{
@@ -54,7 +54,7 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	}
 	delete(in.Desired.BMCs, "twin")
 	r = p.Report(in, plan.Plan(in), 1, model.Holder{})
-	if got := conditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions, plan.DuplicateUUID); got != "" {
+	if got := conditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions, model.ReasonDuplicateUUID); got != "" {
 		t.Errorf("once the twin is gone it still says %s", got)
 	}
 }
