@@ -116,6 +116,7 @@ func (b BootTrace) Upcoming(last BootStage) string {
 		return string(StageIgnition)
 	case StageIgnition:
 		return string(b.Outcome())
+	case StageReport, StageWipe, StageBootState:
 	}
 	return ""
 }
