@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
+	"ingot/reconcile/report"
 )
 
 // edit commits or removes a claim for any server.
@@ -86,12 +86,12 @@ func (w *world) killAt(ctx context.Context, claim, what, moment string) error {
 // moments are the moments at which Ingot can be killed. Each prepares for that,
 // and returns what says when it was done.
 var moments = map[string]func(*world, *machine) <-chan error{
-	"its binding is stored":      shown(func(s daemon.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State != daemon.ClaimUnbound }),
+	"its binding is stored":      shown(func(s report.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State != report.ClaimUnbound }),
 	"power-on is asked for":      asked("On", "ForceOn"),
 	"the boot script is served":  served((*world).bootGate, "/ipxe/"),
 	"Ignition is served":         served((*world).bootGate, "/ignition/"),
 	"the boot state is reported": served((*world).reportGate, "/bootstate"),
-	"it is Booted":               shown(func(s daemon.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State == daemon.ClaimBooted }),
+	"it is Booted":               shown(func(s report.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State == report.ClaimBooted }),
 	"the wipe is reported":       served((*world).reportGate, "/wipe"),
 }
 
@@ -125,7 +125,7 @@ func asked(types ...string) func(*world, *machine) <-chan error {
 }
 
 // shown is the moment when Ingot shows something of the fleet.
-func shown(is func(daemon.Summary) bool) func(*world, *machine) <-chan error {
+func shown(is func(report.Summary) bool) func(*world, *machine) <-chan error {
 	return func(w *world, _ *machine) <-chan error {
 		ingot := w.ingot
 		return w.killWhen(func() bool {

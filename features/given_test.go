@@ -14,9 +14,9 @@ import (
 	"github.com/cucumber/godog"
 
 	"ingot/bmc/sim"
-	"ingot/cmd/daemon"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // theMachines makes a rack of which Git says nothing yet, and starts Ingot.
@@ -71,7 +71,7 @@ func (w *world) inhabit(ctx context.Context, all []map[string]string) error {
 		return err
 	}
 	limit := patience + time.Duration(len(all))*200*time.Millisecond
-	return w.eventuallyWithin(ctx, limit, func(s daemon.Summary) error {
+	return w.eventuallyWithin(ctx, limit, func(s report.Summary) error {
 		for _, row := range all {
 			if err := serverIn(s, row["SERVER"], cmp.Or(row["STATE"], "Available")); err != nil {
 				return err
@@ -258,7 +258,7 @@ func (w *world) authenticate(files map[string][]byte) error {
 }
 
 // serverIn reports how a server is not in a state.
-func serverIn(s daemon.Summary, name, state string) error {
+func serverIn(s report.Summary, name, state string) error {
 	for _, x := range s.Servers {
 		if string(x.Name) != name {
 			continue

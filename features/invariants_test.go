@@ -11,8 +11,8 @@ import (
 
 	"github.com/cucumber/godog"
 
-	"ingot/cmd/daemon"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // endScenario checks what holds after every scenario, and takes its world down.
@@ -53,7 +53,7 @@ func (w *world) invariants(ctx context.Context) error {
 }
 
 // statusBranchAgrees compares what the status branch shows with what Ingot says.
-func (w *world) statusBranchAgrees(now daemon.Summary) error {
+func (w *world) statusBranchAgrees(now report.Summary) error {
 	files, err := w.statusBranch()
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (w *world) statusBranchAgrees(now daemon.Summary) error {
 	for path, text := range files {
 		content[path] = []byte(text)
 	}
-	shown, err := daemon.ReadSummary(content)
+	shown, err := report.ReadSummary(content)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (w *world) statusBranchAgrees(now daemon.Summary) error {
 }
 
 // gist is what of a summary does not change from one moment to the next.
-func gist(s daemon.Summary) string {
+func gist(s report.Summary) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, s.Revision)
 	for _, x := range s.Servers {
@@ -89,7 +89,7 @@ func gist(s daemon.Summary) string {
 }
 
 // servedOnce looks for a claim that has two servers, by who says so.
-func servedOnce(who string, s daemon.Summary) error {
+func servedOnce(who string, s report.Summary) error {
 	on := make(map[model.ClaimName]model.ServerName)
 	for _, x := range s.Servers {
 		if x.Claim == "" {

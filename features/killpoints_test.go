@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // outage is how long Ingot is down once it was killed: long enough for a machine to
@@ -153,9 +153,9 @@ func (w *world) liveClaimed(ctx context.Context) error {
 		return err
 	}
 	m := w.machines["s1"]
-	return w.untilRevived(ctx, func(s daemon.Summary) error {
+	return w.untilRevived(ctx, func(s report.Summary) error {
 		c, err := claimIn(s, "web")
-		if err == nil && (c.State != daemon.ClaimBooted || m.Disk() == nil) {
+		if err == nil && (c.State != report.ClaimBooted || m.Disk() == nil) {
 			err = fmt.Errorf("claim web is %s: %s; the disk of its server holds %+v", c.State, c.Why, m.Disk())
 		}
 		return err
@@ -170,7 +170,7 @@ func (w *world) liveRestarted(ctx context.Context) error {
 	if _, err := w.repo.Commit(map[string]string{serverPath("s1"): text(w.servers["s1"])}, "restart s1"); err != nil {
 		return err
 	}
-	return w.untilRevived(ctx, func(daemon.Summary) error {
+	return w.untilRevived(ctx, func(report.Summary) error {
 		body, err := get(ctx, "http://"+w.ingot.where.Admin+"/api/v1/explain/server/s1")
 		if err != nil {
 			return err
@@ -188,7 +188,7 @@ func (w *world) liveReleased(ctx context.Context) error {
 		return err
 	}
 	m := w.machines["s1"]
-	return w.untilRevived(ctx, func(s daemon.Summary) error {
+	return w.untilRevived(ctx, func(s report.Summary) error {
 		if len(s.Claims) > 0 || m.Disk() != nil {
 			return fmt.Errorf("there are claims %+v; the disk of s1 holds %+v", s.Claims, m.Disk())
 		}
@@ -223,7 +223,7 @@ func (w *world) revive() error {
 }
 
 // untilRevived is eventually with an Ingot that may be killed meanwhile.
-func (w *world) untilRevived(ctx context.Context, check func(daemon.Summary) error) error {
+func (w *world) untilRevived(ctx context.Context, check func(report.Summary) error) error {
 	return rig.Within(2*patience, func() error {
 		if err := w.revive(); err != nil {
 			return err

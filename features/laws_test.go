@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"ingot/bmc/sim"
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // defineLaws defines the steps in which the laws are put to the test.
@@ -344,7 +344,7 @@ func heldOnceOrUnknown(ctx context.Context, claim string) error { return held(ct
 
 func held(ctx context.Context, claim string, orUnknown bool) error {
 	w := worldOf(ctx)
-	err := w.eventuallyWithin(ctx, 2*patience, func(s daemon.Summary) error {
+	err := w.eventuallyWithin(ctx, 2*patience, func(s report.Summary) error {
 		c, err := claimIn(s, claim)
 		if err != nil {
 			return err
@@ -353,7 +353,7 @@ func held(ctx context.Context, claim string, orUnknown bool) error {
 		if orUnknown && len(on) == 0 && strings.Contains(c.Why, "nothing shows whether it was installed") {
 			return err
 		}
-		if err == nil && (c.State == daemon.ClaimUnbound || len(on) != 1) {
+		if err == nil && (c.State == report.ClaimUnbound || len(on) != 1) {
 			err = fmt.Errorf("claim %s is %s: %s; the disks of %v hold it", claim, c.State, c.Why, on)
 		}
 		return err
@@ -379,9 +379,9 @@ func heldNowhereElse(ctx context.Context) error {
 }
 
 func claimNotUnbound(ctx context.Context, claim string) error {
-	return worldOf(ctx).eventually(ctx, func(s daemon.Summary) error {
+	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
 		c, err := claimIn(s, claim)
-		if err == nil && c.State == daemon.ClaimUnbound {
+		if err == nil && c.State == report.ClaimUnbound {
 			err = fmt.Errorf("claim %s is Unbound: %s", claim, c.Why)
 		}
 		return err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"ingot/cmd/daemon"
+	"ingot/reconcile/report"
 )
 
 // startLimit is how long Ingot may take to listen, or to stop when it is asked to.
@@ -130,7 +131,7 @@ func (p *program) running() bool {
 }
 
 // summary asks the program how the fleet is.
-func (p *program) summary(ctx context.Context) (s daemon.Summary, err error) {
+func (p *program) summary(ctx context.Context) (s report.Summary, err error) {
 	body, err := get(ctx, "http://"+p.where.Admin+"/api/v1/status")
 	if err == nil {
 		err = json.Unmarshal(body, &s)

@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 func serversAre(ctx context.Context, list, state string) error {
-	return worldOf(ctx).eventually(ctx, func(s daemon.Summary) error {
+	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
 		return forEach(list, func(name string) error { return serverIn(s, worldOf(ctx).called(name), state) })
 	})
 }
@@ -72,7 +72,7 @@ func wipedAgain(ctx context.Context, name string) error {
 }
 
 func claimIsOn(ctx context.Context, claim, state, server string) error {
-	return worldOf(ctx).eventually(ctx, func(s daemon.Summary) error {
+	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
 		c, err := claimIn(s, claim)
 		if err != nil {
 			return err
@@ -84,13 +84,13 @@ func claimIsOn(ctx context.Context, claim, state, server string) error {
 	})
 }
 
-func claimIn(s daemon.Summary, name string) (daemon.ClaimSummary, error) {
+func claimIn(s report.Summary, name string) (report.ClaimSummary, error) {
 	for _, c := range s.Claims {
 		if c.Name == claimName(name) {
 			return c, nil
 		}
 	}
-	return daemon.ClaimSummary{}, fmt.Errorf("there is no claim %s", name)
+	return report.ClaimSummary{}, fmt.Errorf("there is no claim %s", name)
 }
 
 func claimUnbound(ctx context.Context, claim string) error {
@@ -110,7 +110,7 @@ func eachBooted(ctx context.Context, n int) error {
 		clear(taken)
 		booted := 0
 		for _, c := range s.Claims {
-			if c.State == daemon.ClaimBooted {
+			if c.State == report.ClaimBooted {
 				taken[c.Server] = c.Name
 				booted++
 			}
@@ -281,7 +281,7 @@ func diskKept(ctx context.Context, name string) error {
 
 func guardHolds(ctx context.Context, n int) error {
 	w := worldOf(ctx)
-	err := w.eventually(ctx, func(s daemon.Summary) error {
+	err := w.eventually(ctx, func(s report.Summary) error {
 		held := 0
 		for _, g := range s.Guard {
 			held += len(g.Steps)
@@ -295,7 +295,7 @@ func guardHolds(ctx context.Context, n int) error {
 }
 
 func guardHoldsNothing(ctx context.Context) error {
-	return worldOf(ctx).eventually(ctx, func(s daemon.Summary) error {
+	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
 		if len(s.Guard) > 0 {
 			return fmt.Errorf("the guard holds %+v", s.Guard)
 		}
@@ -398,7 +398,7 @@ func statusOmits(ctx context.Context, claim string) error {
 
 func statusIsOurs(ctx context.Context) error {
 	w := worldOf(ctx)
-	return w.eventually(ctx, func(s daemon.Summary) error {
+	return w.eventually(ctx, func(s report.Summary) error {
 		files, err := w.statusBranch()
 		if err != nil {
 			return err

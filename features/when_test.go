@@ -9,9 +9,9 @@ import (
 
 	"github.com/cucumber/godog"
 
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 func commitBMC(ctx context.Context, name, what string) error {
@@ -45,7 +45,7 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 
 // applied waits until Ingot plans with a commit, or with one after it.
 func (w *world) applied(ctx context.Context, commit string) error {
-	return w.eventually(ctx, func(s daemon.Summary) error {
+	return w.eventually(ctx, func(s report.Summary) error {
 		if !strings.HasSuffix(string(s.Revision), commit) {
 			return fmt.Errorf("revision %s is in force, not yet %s", s.Revision, commit)
 		}

@@ -20,11 +20,11 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/bootsvc/oci/ociserver"
-	"ingot/cmd/daemon"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // patience is how long what is promised may take to come true.
@@ -346,11 +346,11 @@ func (w *world) ready(ctx context.Context) bool {
 }
 
 // eventually tries until check, given how the fleet is, finds nothing wrong.
-func (w *world) eventually(ctx context.Context, check func(daemon.Summary) error) error {
+func (w *world) eventually(ctx context.Context, check func(report.Summary) error) error {
 	return w.eventuallyWithin(ctx, patience, check)
 }
 
-func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check func(daemon.Summary) error) error {
+func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check func(report.Summary) error) error {
 	return rig.Within(limit, func() error {
 		s, err := w.ingot.summary(ctx)
 		if err != nil {

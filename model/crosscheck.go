@@ -3,9 +3,7 @@ package model
 import (
 	"cmp"
 	"maps"
-	"net"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -78,7 +76,7 @@ func (c *crossCheck) address(b *BMC) string {
 	if ip == "" {
 		return ""
 	}
-	return net.JoinHostPort(ip, strconv.Itoa(int(b.Spec.Protocol.Port)))
+	return b.Spec.Protocol.Address(ip)
 }
 
 // anyOrder returns one spelling for all variants of a UUID.

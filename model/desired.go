@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,15 @@ import (
 
 // Revision is one commit of the watched branch, written "main@sha1:<hex>".
 type Revision string
+
+// Short is a revision with its hash cut to seven digits.
+func (r Revision) Short() string {
+	branch, hash, ok := strings.Cut(string(r), "@sha1:")
+	if !ok || len(hash) < 7 {
+		return string(r)
+	}
+	return branch + "@" + hash[:7]
+}
 
 // Desired is what Git asks for: the objects decoded from one revision. It is
 // never changed once made; an object that did not change from one revision to
@@ -174,4 +184,15 @@ func (d *Desired) Clone() *Desired {
 	c.Secrets = maps.Clone(d.Secrets)
 	c.Quarantined = maps.Clone(d.Quarantined)
 	return &c
+}
+
+// Absence is how an object is listed that Git lacks without a commit, if it is.
+func (d *Desired) Absence(id Identity) (Absence, bool) {
+	i, found := slices.BinarySearchFunc(d.Absent, id.String(), func(a Absence, id string) int {
+		return cmp.Compare(a.Identity.String(), id)
+	})
+	if !found {
+		return Absence{}, false
+	}
+	return d.Absent[i], true
 }

@@ -271,6 +271,14 @@ type DiskProgress struct {
 	Result string `json:"result,omitempty"`
 }
 
+// Tens is Percent rounded down to tens; nil = the disk does not say.
+func (d DiskProgress) Tens() *int {
+	if d.Percent < 0 {
+		return nil
+	}
+	return new(min(d.Percent, 100) / 10 * 10)
+}
+
 // The results of a disk's wipe.
 const (
 	WipeDone    = "wiped"

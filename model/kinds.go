@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net"
 	"strconv"
 	"strings"
 
@@ -182,6 +183,11 @@ type Protocol struct {
 	Name   string `json:"name"`
 	Port   int32  `json:"port"`
 	Scheme string `json:"scheme,omitempty"`
+}
+
+// Address is host and port of whom the protocol is spoken with.
+func (p Protocol) Address(host string) string {
+	return net.JoinHostPort(host, strconv.Itoa(int(p.Port)))
 }
 
 // ConsoleProtocol is how to reach a server's console.

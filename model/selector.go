@@ -119,3 +119,19 @@ func requirementText(r *metav1.LabelSelectorRequirement) string {
 	}
 	return r.Key + " " + string(r.Operator) + values
 }
+
+// ServerLabels are the labels of a server: those of its BMC, and over them those of its
+// own manifest; either may be nil. The map is not to be changed.
+func ServerLabels(b *BMC, s *Server) map[string]string {
+	switch {
+	case b == nil && s == nil:
+		return nil
+	case s == nil || b != nil && len(s.Labels) == 0:
+		return b.Labels
+	case b == nil || len(b.Labels) == 0:
+		return s.Labels
+	}
+	l := maps.Clone(b.Labels)
+	maps.Copy(l, s.Labels)
+	return l
+}

@@ -418,3 +418,14 @@ type Offer struct {
 	Ticket   *Ticket   // nil when the server never had one
 	Progress *Progress // nil before the first request
 }
+
+// LockedOut reports whether the server may have asked to boot with its ticket and was
+// never served: such a boot is no failure of the server's.
+func (p *Progress) LockedOut() bool {
+	if p == nil {
+		return false
+	}
+	isServed := func(u TicketUse) bool { return u.Served() && u.What != ThingImage }
+	isUntold := func(u TicketUse) bool { return u.Refusal.Untold() }
+	return slices.ContainsFunc(p.Uses, isUntold) && !slices.ContainsFunc(p.Uses, isServed)
+}

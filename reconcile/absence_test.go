@@ -1,14 +1,13 @@
 package reconcile
 
 import (
-	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // rewrite makes a new revision that does not descend from the one before: what it lacks
@@ -33,7 +32,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 		if m := w.seen(0); m.installs != 1 || m.forced > 0 {
 			t.Errorf("installed %d times, forced off %d times", m.installs, m.forced)
 		}
-		if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != AbsentWithoutCommit {
+		if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != model.ReasonAbsentWithoutCommit {
 			t.Errorf("it says %+v", why)
 		}
 		// A later commit that says nothing of it changes nothing; its removal does.
@@ -151,29 +150,6 @@ func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
 	})
 }
 
-func TestARenameIsPartOfTheServersRecord(t *testing.T) {
-	const name = model.ServerName("bmc00000-system-0")
-	in := bigFleet(1, 1)
-	in.Desired.Revision = "main@sha1:2"
-	renamed("c00000", "shop")(in.Desired)
-	in.inState(0, func(rec *model.ServerRecord) {
-		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/c00000"}
-		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
-	})
-	in.Busy = map[model.ServerName]bool{name: true}
-	if r := Plan(in); r.Fleet != nil && r.Fleet.Applied == in.Desired.Applied() {
-		t.Error("the revision is applied before the record of a busy server says so")
-	}
-	in.Busy = nil
-	m := Plan(in).Servers[name]
-	if m == nil || len(m.Do) > 0 {
-		t.Fatalf("the move is %+v, want a change of the record alone", m)
-	}
-	if rec := m.Then; rec.Claim != "default/shop" || rec.Intent.Value != "default/shop" || rec.Ticket.Claim != "default/shop" {
-		t.Errorf("claim %s, intent %+v, ticket %+v", rec.Claim, rec.Intent, rec.Ticket)
-	}
-}
-
 func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *world) {
 		w.serve("web")
@@ -201,7 +177,7 @@ func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("db")) }) // later ones bind
 		w.expect(5*time.Minute, 0, "Reserved On default/db")
 		token := w.Observed().Fleet.UnknownToken
-		why := newFleet(w.loop.Input(time.Now())).unbound(w.Desired().Claims["default/web"])
+		why := claimWhy(w.loop.Input(time.Now()), "default/web")
 		if why.Reason != "FleetUnknown" || !strings.Contains(why.Message, token) || token == "" {
 			t.Fatalf("it says %+v", why)
 		}
@@ -214,12 +190,12 @@ func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 }
 
 func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
-	in := bigFleet(2, 0).waiting(1, nil)
+	in := waiting(bigFleet(2, 0), 1, nil)
 	in.Observed.Fleet = model.FleetRecord{Unknown: in.Now, UnknownToken: "t"}
 	delete(in.Observed.BMCFacts, "bmc00001")
 	delete(in.Observed.Servers, "bmc00001-system-0")
 	claim := in.Desired.Claims["default/w00000"]
-	if why := newFleet(in).unbound(claim); why.Reason != "FleetUnknown" || !strings.Contains(why.Message, "bmc00001") {
+	if why := claimWhy(in, "default/w00000"); why.Reason != "FleetUnknown" || !strings.Contains(why.Message, "bmc00001") {
 		t.Errorf("while a BMC was not read, it says %+v", why)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -320,34 +296,5 @@ func TestNothingIsTouchedBeforeTheStatusBranchShowsIt(t *testing.T) {
 func maintenanceOf(name string, i int) *model.ServerMaintenance {
 	return &model.ServerMaintenance{
 		Meta: model.Meta{Name: name}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: serverFile(i).Name}},
-	}
-}
-
-func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
-	for _, n := range []int{0, 1, model.MaxAbsent, model.MaxAbsent + 3} {
-		in := bigFleet(1, 0)
-		for i := range n {
-			in.Desired.Absent = append(in.Desired.Absent, model.Absence{
-				Identity: model.ClaimName(fmt.Sprintf("default/c%05d", i)).Identity(), Token: fmt.Sprint(i),
-			})
-		}
-		in.Desired.AbsentToken = "all"
-		rec := Plan(in).Fleet
-		if rec == nil {
-			t.Fatalf("%d: nothing is recorded", n)
-		}
-		if kept := min(n, model.MaxAbsent); len(rec.Absent) != kept || rec.AbsentMore != n-kept || rec.AbsentToken != "all" {
-			t.Errorf("of %d absences %d are recorded and %d counted, with token %q", n, len(rec.Absent), rec.AbsentMore, rec.AbsentToken)
-		}
-	}
-}
-
-func TestARenamedClaimIsShownBeforeItsServerSaysSo(t *testing.T) {
-	in := bigFleet(1, 1)
-	renamed("c00000", "shop")(in.Desired)
-	r := NewProjector().Report(in, 1, model.Holder{})
-	shown := string(rendered(t, r)["serverclaims/default/shop.yaml"])
-	if !strings.Contains(shown, "phase: Bound") {
-		t.Errorf("it shows\n%s", shown)
 	}
 }

@@ -2,13 +2,12 @@ package reconcile
 
 import (
 	"context"
+	"ingot/model"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
 
 // TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash is about a crash between a
@@ -82,7 +81,7 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 					return
 				case <-w.loop.dirty:
 					mu.Lock()
-					shown = rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+					shown = rendered(t, reportOf(w.loop.Input(time.Now())))
 					mu.Unlock()
 				}
 			}
@@ -91,7 +90,7 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 			t.Helper()
 			mu.Lock()
 			defer mu.Unlock()
-			now := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+			now := rendered(t, reportOf(w.loop.Input(time.Now())))
 			if diff := cmp.Diff(texts(now), texts(shown)); diff != "" {
 				t.Errorf("%s: status branch (-now +shown):\n%s", what, diff)
 			}

@@ -1,12 +1,10 @@
 package reconcile
 
 import (
-	"strings"
+	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // unnamed is a world of one server whose BMC shows no UUID.
@@ -51,88 +49,10 @@ func TestAMachineWithoutAUUID(t *testing.T) {
 		w.change(0, func(m *machine) { m.board.SerialNumber = "S2" })
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		pass(10 * time.Minute)
-		if why, is := w.why(0), w.seen(0); why != IdentityMismatch || is.power != model.PowerOn || is.disk == "" {
+		if why, is := w.why(0), w.seen(0); why != model.ReasonIdentityMismatch || is.power != model.PowerOn || is.disk == "" {
 			t.Errorf("with another board in its place: %q, %s, disk %q", why, is.power, is.disk)
 		}
 		w.change(0, func(m *machine) { m.board.SerialNumber = "S1" })
 		w.expect(20*time.Minute, 0, "Available Off")
 	})
-}
-
-func TestWhoGivesAUUID(t *testing.T) {
-	const one, two = "/redfish/v1/Systems/1", "/redfish/v1/Systems/2"
-	board := model.Board{SerialNumber: "S1", Model: "M"}
-	for name, tc := range map[string]struct {
-		board   model.Board
-		alone   bool
-		servers []*model.Server
-		want    string // the name of the server, or a part of the problem
-	}{
-		"the Server of its BMC":                    {board, true, []*model.Server{uuidOf("s", "b", "", givenUUID)}, "s"},
-		"not that of another BMC":                  {board, true, []*model.Server{uuidOf("s", "c", "", givenUUID)}, "write a Server with spec.bmcRef and"},
-		"not that of another system":               {board, true, []*model.Server{uuidOf("s", "b", two, givenUUID)}, "write a Server"},
-		"of two systems the one with its URI":      {board, false, []*model.Server{uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, givenUUID)}, "s"},
-		"of two systems none that does not say it": {board, false, []*model.Server{uuidOf("s", "b", "", givenUUID)}, "write a Server with spec.bmcRef, spec.systemURI and"},
-		"nobody, a board without serial number":    {model.Board{Model: "M"}, true, []*model.Server{uuidOf("s", "b", "", givenUUID)}, "no serial number"},
-		"nobody who does not say it":               {board, true, []*model.Server{uuidOf("s", "b", "", "")}, "write a Server"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: DefaultPolicy(), Now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
-			for _, s := range tc.servers {
-				in.Desired.Add(s)
-			}
-			facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: one, Board: tc.board}}}
-			if !tc.alone {
-				facts.Systems = append(facts.Systems, model.SystemFact{URI: two, UUID: "00000000-0000-4000-8000-00000000000c"})
-			}
-			b := &bmcView{name: "b", facts: facts}
-			f := &fleet{in: in, bmcs: []*bmcView{b}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
-			var got string
-			for name, rec := range f.admitted() {
-				if rec.SystemURI == one {
-					got = string(name)
-				}
-			}
-			if got == "" {
-				got = strings.Join(b.problems, "\n")
-			}
-			if got != tc.want && (len(tc.want) == 1 || !strings.Contains(got, tc.want)) {
-				t.Errorf("got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
-// A BMC that shows a UUID one day, as after an update of its firmware, has to show the one
-// that Git gave its machine.
-func TestAMachineThatShowsItsUUIDLater(t *testing.T) {
-	rec := &model.ServerRecord{SystemURI: "/1", UUID: givenUUID, Board: &model.Board{SerialNumber: "S1"}}
-	for uuid, want := range map[string]place{givenUUID: shownItself, "00000000-0000-4000-8000-00000000000b": shownOther} {
-		facts := &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
-		if got := shownAs(facts, rec); got != want {
-			t.Errorf("one that shows %s is taken for %d, want %d", uuid, got, want)
-		}
-	}
-}
-
-// Two machines that Git says are in each other's place are followed there.
-func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
-	rec := &model.ServerRecord{Name: "s", BMC: "old", SystemURI: "/1", UUID: givenUUID, Board: &model.Board{SerialNumber: "S1"}}
-	is := func(serial string) *model.BMCFacts {
-		return &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Board: model.Board{SerialNumber: serial}}}}
-	}
-	in := &Input{Desired: model.NewDesired(), Observed: &model.Observed{Records: model.Records{Servers: map[model.ServerName]*model.ServerRecord{"s": rec}}}}
-	in.Desired.Add(uuidOf("s", "new", "", givenUUID))
-	before, after := &bmcView{name: "old", facts: is("S1")}, &bmcView{name: "new", facts: is("S2")}
-	at := func() model.BMCName {
-		f := &fleet{in: in, bmcs: []*bmcView{before, after}, bmcBy: map[model.BMCName]*bmcView{"old": before, "new": after}}
-		return f.admitted()["s"].BMC
-	}
-	if at := at(); at != "old" {
-		t.Errorf("while its BMC shows it, it is looked for behind %s", at)
-	}
-	before.facts, after.facts = is("S2"), is("S1")
-	if at := at(); at != "new" {
-		t.Errorf("when its BMC shows another machine, it is looked for behind %s", at)
-	}
 }

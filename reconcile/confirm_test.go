@@ -1,11 +1,11 @@
 package reconcile
 
 import (
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // serving is a world with a server that serves a claim.
@@ -90,33 +90,17 @@ func TestASystemThatIsMissingForLong(t *testing.T) {
 	}
 }
 
-// The UUID of a system that its BMC lists and shows nothing of is not taken for that of
-// a machine which has moved.
-func TestAnUnreadSystemHasNotMoved(t *testing.T) {
-	rec := &model.ServerRecord{Name: "a", BMC: "one", SystemURI: "/1", UUID: "u"}
-	old := &bmcView{name: "one", facts: &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Unread: true}}}}
-	other := &bmcView{name: "two", facts: &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}}
-	f := &fleet{bmcBy: map[model.BMCName]*bmcView{"one": old, "two": other}}
-	if f.moved(rec, other) {
-		t.Error("it is taken to have moved")
-	}
-	old.facts.Systems = nil
-	if !f.moved(rec, other) {
-		t.Error("one that is shown no more is not taken to have moved")
-	}
-}
-
 // A retry that Git asks for is one of the credentials, too.
 func TestARetryOfABMC(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, asked := range []bool{false, true} {
 		w := newWorld(t, 1)
-		w.observed.BMCs["bmc00"] = &model.BMCRecord{Name: "bmc00", Reason: AuthenticationFailed, NotBefore: now.Add(time.Hour)}
+		w.observed.BMCs["bmc00"] = &model.BMCRecord{Name: "bmc00", Reason: model.ReasonAuthenticationFailed, NotBefore: now.Add(time.Hour)}
 		if asked {
 			w.desired.BMCs["bmc00"].Annotations = map[string]string{model.AnnotationOperation: "retry#1"}
 		}
-		r := Plan(&Input{Desired: w.desired, Observed: w.observed, Policy: DefaultPolicy(), Now: now})
-		if m := r.BMCs["bmc00"]; (m != nil) != asked || asked && !m.Target.Retry {
+		r := plan.Plan(&plan.Input{Desired: w.desired, Observed: w.observed, Policy: plan.DefaultPolicy(), Now: now})
+		if m := r.Readings["bmc00"]; (m != nil) != asked || asked && !m.Target.Retry {
 			t.Errorf("asked for: %t, and the move is %+v", asked, m)
 		}
 	}

@@ -2,108 +2,19 @@ package reconcile
 
 import (
 	"errors"
-	"strings"
+	"ingot/model"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
 
 // resetError is why a BMC sets no boot override, as the pool of BMC clients has it.
 type resetError struct{ reason, message string }
 
-func (e *resetError) Error() string  { return e.message }
-func (e *resetError) Reason() string { return e.reason }
+func (e *resetError) Error() string { return e.message }
 
-func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
-	const disk, firmware = "set one-time boot from disk", "1.0"
-	off := func(in *Input, rec *model.ServerRecord) {
-		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
-	}
-	asks := func(operation string) func(*Input, *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
-			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}}})
-			rec.HandledOperation = operation
-			rec.Operation = &model.Operation{Value: operation, Reset: resets[operation], NotedAt: in.Now}
-		}
-	}
-	always := func(in *Input, rec *model.ServerRecord) {
-		annotated(model.AnnotationBoot, "always")(in.Desired.Claims[rec.Claim])
-		rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Always: true, Ended: model.TicketBooted}
-	}
-	ticket := func(change func(*model.Ticket)) func(*Input, *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
-			rec.Installed = ""
-			rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now}
-			change(rec.Ticket)
-		}
-	}
-	none := func(of string) func(*Input, *model.ServerRecord) {
-		return func(_ *Input, rec *model.ServerRecord) { rec.NoDiskBoot = &model.NoDiskBoot{Firmware: of} }
-	}
-	state := func(s model.ServerState) func(*Input, *model.ServerRecord) {
-		return func(_ *Input, rec *model.ServerRecord) { rec.State = s }
-	}
-	all := func(changes ...func(*Input, *model.ServerRecord)) func(*Input, *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
-			for _, change := range changes {
-				change(in, rec)
-			}
-		}
-	}
-	tests := map[string]struct {
-		change func(*Input, *model.ServerRecord)
-		want   string
-	}{
-		"an installed server that lost power":                     {off, disk + ", ask for power On"},
-		"one whose BMC refused it with the same firmware is not":  {all(off, none(firmware)), "ask for power On"},
-		"one whose BMC refused it with another firmware":          {all(off, none("0.9")), disk + ", ask for power On"},
-		"one whose network override is still set loses it before": {all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootRung = RungContinuous }), "clear boot override, " + disk + ", ask for power On"},
-		"one that always boots from the network does not":         {all(off, always), "set one-time network boot, ask for power On"},
-		"one that was powered off by what installs it": {
-			all(off, ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power On",
-		},
-		"a power cycle":                            {asks(model.OperationPowerCycle), disk + ", ask for power PowerCycle"},
-		"a hard restart":                           {asks(model.OperationHardRestart), disk + ", ask for power ForceRestart"},
-		"a graceful restart":                       {asks(model.OperationGracefulRestart), disk + ", ask for power GracefulRestart"},
-		"a restart that is refused an override":    {all(asks(model.OperationPowerCycle), none(firmware)), "ask for power PowerCycle"},
-		"a restart of what boots from the network": {all(asks(model.OperationPowerCycle), always), "ask for power PowerCycle"},
-		"a restart while it is being installed": {
-			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power PowerCycle",
-		},
-		"a restart while its install waits for it to be off": {
-			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.Held = true })), disk + ", ask for power PowerCycle",
-		},
-		"a restart of what has yet to be installed asks for none": {
-			all(asks(model.OperationPowerCycle), ticket(func(*model.Ticket) {})), "ask for power PowerCycle",
-		},
-		"a power-on":                                    {all(off, asks(model.OperationForceOn)), disk + ", ask for power On"},
-		"a power-on of what is on asks for none":        {asks(model.OperationForceOn), "ask for power On"},
-		"a forced power-off asks for none":              {asks(model.OperationForceOff), "ask for power ForceOff"},
-		"a power-on of what was released and retained":  {all(off, asks(model.OperationForceOn), state(model.StateReleased)), disk + ", ask for power On"},
-		"a power-on of what has no claim asks for none": {all(off, asks(model.OperationForceOn), state(model.StateAvailable)), "ask for power On"},
-		"a power-on of what was wiped in vain asks for none": {
-			all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *Input, rec *model.ServerRecord) { rec.Back = model.StateCleanup }), "ask for power On",
-		},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers["bmc00000-system-0"]
-			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
-			tc.change(in, rec)
-			m := Plan(in).Servers[rec.Name]
-			if m == nil {
-				t.Fatal("nothing is done")
-			}
-			if got := strings.ReplaceAll(moveText(m), ", then ", ", "); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
-	}
-}
+func (e *resetError) Reason() string { return e.reason }
 
 func TestAServerWhoseFirmwareAsksTheNetworkFirstIsHealedFromItsDisk(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
@@ -131,12 +42,14 @@ func TestAServerWhoseFirmwareAsksTheNetworkFirstIsHealedFromItsDisk(t *testing.T
 
 func TestAServerWhoseBMCSetsNoDiskBootIsHealedAllTheSame(t *testing.T) {
 	refused := &resetError{"BootOverrideNotKept", "the BMC does not keep the boot override"}
+	const text = "False BootOverrideNotKept: its BMC sets no one-time boot from disk, so a server that lost power starts from what its boot order has first, and is sent on to its disk from the network: " +
+		"have its boot order begin with the disk; to have its BMC asked again, set annotation metal.ironcore.dev/operation: retry#1 on Server bmc00-system-0 (the BMC does not keep the boot override)"
 	tests := map[string]struct {
 		err  error
 		sets int // that two heals ask for
 		want string
 	}{
-		"and is not asked again if it refuses":      {refused, 1, "False BootOverrideNotKept: " + noDiskText("bmc00-system-0", &model.NoDiskBoot{Message: refused.message})},
+		"and is not asked again if it refuses":      {refused, 1, text},
 		"and is asked again if it only had no time": {&resetError{"ConnectionFailed", "the BMC is busy"}, 2, ""},
 		"and is asked again if nobody knows why":    {errors.New("EOF"), 2, ""},
 	}

@@ -1,8 +1,8 @@
-// Package reconcile decides what happens to every server, and has it done.
+// Package reconcile makes the world as Git wants it, one move a server at a time.
 //
-// Plan is arithmetic on two snapshots and a time: what Git asks for, what is
-// known of the world, and now. It returns at most one Move a server, and has no
-// I/O, no clock and no chance in it. Loop is thin: it plans, carries the moves
-// out, saves what became of them, and plans again. Status projects the same
-// input onto what the status branch shows. Nothing but Plan decides.
+// Package plan decides: a function of what Git wants, what is known and the time, so
+// that the same input gives the same moves, and says why each object is where it is.
+// Package report says what is so, from the same input and result; package merge tells at
+// a start which copy of each record counts. Loop carries the moves out and saves what
+// became of them, and Publisher keeps the status branch in step: neither decides.
 package reconcile

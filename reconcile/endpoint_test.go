@@ -2,6 +2,9 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"slices"
 	"strings"
 	"testing"
@@ -9,8 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
 
 // database makes a MAC prefix database whose entry for a0369f has these passwords.
@@ -27,8 +28,10 @@ func database(t *testing.T, passwords ...string) *model.MACPrefixes {
 	return db
 }
 
-func macOf(i int) string   { return fmt.Sprintf("a0:36:9f:00:00:%02x", i) }
-func ipOf(i int) string    { return fmt.Sprintf("192.0.2.%d", 10+i) }
+func macOf(i int) string { return fmt.Sprintf("a0:36:9f:00:00:%02x", i) }
+
+func ipOf(i int) string { return fmt.Sprintf("192.0.2.%d", 10+i) }
+
 func foundAs(i int) string { return fmt.Sprintf("oob-a0369f0000%02x", i) }
 
 // newNetwork is a world of BMCs that nobody wrote a manifest for, none of which has
@@ -115,17 +118,18 @@ func (w *world) endpoint(name string) model.EndpointRecord {
 }
 
 // bmcWhy says why a BMC is not usable.
-func (w *world) bmcWhy(name string) Why {
-	v := newView(w.loop.Input(time.Now()))
-	if b := v.bmcBy[model.BMCName(name)]; b != nil {
-		return v.bmcWhy(b)
+func (w *world) bmcWhy(name string) plan.Why {
+	for _, b := range plan.Plan(w.loop.Input(time.Now())).BMCs {
+		if string(b.Name) == name {
+			return b.Why
+		}
 	}
-	return Why{Reason: "unknown"}
+	return plan.Why{Reason: "unknown"}
 }
 
 // document returns a file of the status branch.
 func (w *world) document(path string) string {
-	return string(rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))[path])
+	return string(rendered(w.t, reportOf(w.loop.Input(time.Now())))[path])
 }
 
 func secretFor(name, password string) *model.BMCSecret {
@@ -191,7 +195,7 @@ func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing
 			t.Fatalf("%d passwords were tried in 5 minutes, want 3", len(w.refusals(d)))
 		}
 		why := w.bmcWhy(foundAs(0))
-		if why.Reason != AuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") || !strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
+		if why.Reason != model.ReasonAuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") || !strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
 			t.Errorf("got %+v", why)
 		}
 		w.stop()
@@ -223,7 +227,7 @@ func TestABMCThatRefusesAllWaitsForABMCSecretAndTakesItAtOnce(t *testing.T) {
 		if len(w.refusals(d)) != 3 {
 			t.Fatalf("%d passwords were tried in a day, want each of 3 once", len(w.refusals(d)))
 		}
-		if why := w.bmcWhy(foundAs(0)); why.Reason != AuthenticationFailed || why.Actor != RackOperator {
+		if why := w.bmcWhy(foundAs(0)); why.Reason != model.ReasonAuthenticationFailed || why.Actor != plan.RackOperator {
 			t.Errorf("got %+v", why)
 		}
 		w.commit(func(d *model.Desired) { d.Add(secretFor(foundAs(0), "changed")) })
@@ -309,9 +313,9 @@ func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) 
 		if b := w.bmcWhy(foundAs(0)); b.Reason != "unknown" {
 			t.Errorf("the BMC that was found is still there: %+v", b)
 		}
-		v := newView(w.loop.Input(time.Now()))
-		if len(v.servers) != 1 || v.servers[0].rec.BMC != "rack7" || v.whys[0].Reason != "" {
-			t.Errorf("%d servers, the first behind %s: %+v", len(v.servers), v.servers[0].rec.BMC, v.whys[0])
+		all := plan.Plan(w.loop.Input(time.Now())).Servers
+		if len(all) != 1 || all[0].Record.BMC != "rack7" || all[0].Why.Reason != "" {
+			t.Errorf("%d servers, the first behind %s: %+v", len(all), all[0].Record.BMC, all[0].Why)
 		}
 		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: ShadowedBy") || !strings.Contains(got, "bmc: rack7") {
 			t.Errorf("got\n%s", got)
@@ -335,7 +339,7 @@ func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
 			delete(d.Claims, "default/web")
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if why.Reason != "Orphaned" || !strings.Contains(why.Message, "BMC rack7 in Git") {
 			t.Errorf("got %+v", why)
 		}
@@ -353,7 +357,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 		w.rename(0, "rack7-system-0")
 		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.loseStore(files)
 		w.expect(10*time.Minute, 0, "Available Off")
 		if why := w.bmcWhy("rack7"); why.Reason != "" {
@@ -385,7 +389,7 @@ func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing
 		w.serve("web")
 		installs := w.machine(0).installs
 		before := w.endpoint(foundAs(0))
-		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})))
+		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		if diff := cmp.Diff(before, w.endpoint(foundAs(0)), cmp.Comparer(time.Time.Equal)); diff != "" {
@@ -420,7 +424,7 @@ func TestADeviceWhoseAddressAnotherOneGotIsWaitedFor(t *testing.T) {
 		w.lease(other, ipOf(0))
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(20*time.Minute, 0, "Reserved Off default/web")
-		if why := w.bmcWhy(foundAs(0)); why.Reason != AddressLost {
+		if why := w.bmcWhy(foundAs(0)); why.Reason != model.ReasonAddressLost {
 			t.Errorf("got %+v", why)
 		}
 		w.lease(d, ipOf(1)) // they have changed places
@@ -445,7 +449,7 @@ func TestAnAddressAtWhichAnotherBMCAnswersIsRefusedByName(t *testing.T) {
 		w.expect(20*time.Minute, 0, "Reserved Off default/web")
 		why := w.bmcWhy(foundAs(0))
 		for _, text := range []string{"b0000000-0000-4000-8000-000000000001", "b0000000-0000-4000-8000-000000000002", "which is BMC " + foundAs(1)} {
-			if why.Reason != IdentityMismatch || !strings.Contains(why.Message, text) {
+			if why.Reason != model.ReasonIdentityMismatch || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)
 			}
 		}
@@ -484,9 +488,9 @@ func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		v := newView(w.loop.Input(time.Now()))
-		if len(v.servers) != 1 || v.servers[0].rec.BMC != "slot-7" || v.whys[0].Reason != "" {
-			t.Errorf("server %+v: %+v", v.servers[0].rec, v.whys[0])
+		all := plan.Plan(w.loop.Input(time.Now())).Servers
+		if len(all) != 1 || all[0].Record.BMC != "slot-7" || all[0].Why.Reason != "" {
+			t.Errorf("server %+v: %+v", all[0].Record, all[0].Why)
 		}
 		want := []string{"slot-7"}
 		var got []string
@@ -569,11 +573,12 @@ func TestTheSecondLookAtDevicesChangesNothing(t *testing.T) {
 		w.lease(&device{mac: "02:00:00:00:00:01", uri: "/x"}, "192.0.2.9")
 		pass(time.Hour)
 		in := w.loop.Input(time.Now())
-		if r := Plan(in); len(r.Endpoints)+len(r.DropEndpoints)+len(r.RenamedBMCs) > 0 {
-			t.Errorf("got %+v", r)
+		if d := plan.Plan(in).Decided; len(d.Endpoints)+len(d.DropEndpoints)+len(d.BMCs) > 0 {
+			t.Errorf("got %+v", d)
 		}
-		p := NewProjector()
-		first, second := p.Report(in, 1, model.Holder{}), p.Report(w.loop.Input(time.Now()), 1, model.Holder{})
+		p := report.NewProjector()
+		again := w.loop.Input(time.Now())
+		first, second := p.Report(in, plan.Plan(in), 1, model.Holder{}), p.Report(again, plan.Plan(again), 1, model.Holder{})
 		for path, d := range second.Documents {
 			if first.Documents[path] != d {
 				t.Errorf("%s was made anew", path)
@@ -593,7 +598,7 @@ func TestNobodyIsSentAPasswordWhoHasTheAddressOfAnother(t *testing.T) {
 		if w.lastTried(d) == "secret of slot 7" {
 			t.Error("the password went to the device that has leased the address")
 		}
-		if why := w.bmcWhy("slot-7"); why.Reason != AddressLost || !strings.Contains(why.Message, macOf(1)) {
+		if why := w.bmcWhy("slot-7"); why.Reason != model.ReasonAddressLost || !strings.Contains(why.Message, macOf(1)) {
 			t.Errorf("got %+v", why)
 		}
 	})
@@ -620,11 +625,11 @@ func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testin
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.database = nil
 		w.loseStore(files)
 		pass(time.Minute)
-		if why := newFleet(w.loop.Input(time.Now())).observeOnly; why.Reason != "" {
+		if why := plan.Plan(w.loop.Input(time.Now())).ObserveOnly; why.Reason != "" {
 			t.Errorf("got %+v", why)
 		}
 	})
@@ -638,7 +643,7 @@ func TestALeasesAddressOutlivesTheStore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.loseStore(rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})))
+		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
 		pass(time.Minute)
 		if rec := w.endpoint("slot-7"); rec.IP != ipOf(0) {
 			t.Errorf("got %+v", rec)
@@ -654,34 +659,16 @@ func TestWhoAnswersAtANewAddressIsLookedAtBeforeAnythingIsDoneThere(t *testing.T
 		w.set(w.machine(0), model.PowerOff)
 		w.lease(d, "192.0.2.99")
 		in := w.loop.Input(time.Now())
-		saved := Plan(in)
-		if len(saved.Endpoints) != 1 || len(saved.BMCs) != 0 {
-			t.Fatalf("first %+v, want the new address on record", saved)
+		saved := plan.Plan(in)
+		if len(saved.Decided.Endpoints) != 1 || len(saved.Readings) != 0 {
+			t.Fatalf("first %+v, want the new address on record", saved.Decided)
 		}
-		w.observed.Endpoints[foundAs(0)] = saved.Endpoints[0]
-		r := Plan(w.loop.Input(time.Now().Add(time.Hour))) // every poll is due
-		m := r.BMCs[model.BMCName(foundAs(0))]
-		if len(r.Servers) != 0 || m == nil || m.Target.Address != "192.0.2.99:443" || m.Known == nil {
-			t.Errorf("servers %v, reading %+v; want a reading that checks who answers, and nothing else", r.Servers, m)
+		w.observed.Endpoints[foundAs(0)] = saved.Decided.Endpoints[0]
+		r := plan.Plan(w.loop.Input(time.Now().Add(time.Hour))) // every poll is due
+		m := r.Readings[model.BMCName(foundAs(0))]
+		if len(r.Moves) != 0 || m == nil || m.Target.Address != "192.0.2.99:443" || m.Known == nil {
+			t.Errorf("servers %v, reading %+v; want a reading that checks who answers, and nothing else", r.Moves, m)
 		}
 		w.start()
 	})
-}
-
-func TestOfTwoDevicesAtOneAddressTheLastToGetItIsThere(t *testing.T) {
-	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	facts := func(ip string, since time.Time) *model.EndpointFacts {
-		return &model.EndpointFacts{IP: ip, Since: since}
-	}
-	all := map[string]*model.EndpointFacts{
-		"02:00:00:00:00:01": facts("10.0.0.1", at), "02:00:00:00:00:02": facts("10.0.0.1", at.Add(time.Minute)),
-		"02:00:00:00:00:03": facts("10.0.0.1", at), "02:00:00:00:00:04": facts("", at),
-		"02:00:00:00:00:05": facts("10.0.0.2", at), "02:00:00:00:00:06": facts("10.0.0.2", at),
-	}
-	want := map[string]string{"10.0.0.1": "02:00:00:00:00:02", "10.0.0.2": "02:00:00:00:00:05"}
-	for range 20 { // in whatever order they come
-		if diff := cmp.Diff(want, holdersOf(all)); diff != "" {
-			t.Fatalf("-want +got:\n%s", diff)
-		}
-	}
 }

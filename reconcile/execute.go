@@ -10,14 +10,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
-
-// Reasoner is an error of BMCs or Boots that knows its condition reason, such as
-// AuthenticationFailed or NotFound.
-type Reasoner interface {
-	error
-	Reason() string
-}
 
 // Undone is an error of BMCs.Reset after which it is certain that the request was not
 // carried out. After any other error nobody knows.
@@ -43,7 +37,7 @@ type job struct {
 	old     *model.ServerRecord // nil for a new server
 	rec     model.ServerRecord  // what the record will be
 	facts   *model.ServerFacts  // as known
-	reading Reading
+	reading plan.Reading
 	// bmcReset is when its BMC was restarted last, as far as is known.
 	bmcReset time.Time
 	round    uint64              // of the plan that wanted the move
@@ -65,7 +59,7 @@ func (j *job) macs() []string {
 }
 
 // start begins a move unless one is under way.
-func (l *Loop) start(ctx context.Context, in *Input, name model.ServerName, m *Move) {
+func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName, m *plan.Move) {
 	j := &job{
 		name: name, target: m.Target, old: in.Observed.Servers[name], rec: *m.Then,
 		facts: in.Observed.ServerFacts[name], reading: in.Readings[name],
@@ -108,7 +102,7 @@ func (l *Loop) enterPlace(ctx context.Context) (leave func()) {
 }
 
 // carryOut does a move's actions, stopping at the first that fails.
-func (l *Loop) carryOut(ctx context.Context, j *job, m *Move) error {
+func (l *Loop) carryOut(ctx context.Context, j *job, m *plan.Move) error {
 	for _, a := range m.Do {
 		if l.Leading != nil && !l.Leading() {
 			return context.Canceled
@@ -125,7 +119,7 @@ func (l *Loop) carryOut(ctx context.Context, j *job, m *Move) error {
 
 // actionError says which action failed.
 type actionError struct {
-	action Action
+	action plan.Action
 	err    error
 }
 
@@ -134,41 +128,65 @@ func (e *actionError) Unwrap() error { return e.err }
 
 // reads reports whether the action that failed only reads.
 func (e *actionError) reads() bool {
-	_, ok := e.action.(Inspect)
+	_, ok := e.action.(plan.Inspect)
 	return ok
 }
 
 // do does one action.
-func (l *Loop) do(ctx context.Context, j *job, a Action) error {
+func (l *Loop) do(ctx context.Context, j *job, a plan.Action) error {
 	switch a := a.(type) {
-	case Inspect:
+	case plan.Inspect:
 		return l.inspect(ctx, j, a)
-	case Arm:
+	case plan.Arm:
 		return l.arm(ctx, j, a.Boot)
-	case BootOnce:
+	case plan.BootOnce:
 		rung, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
 		j.rec.BootRung = rung
 		return err
-	case DiskOnce:
+	case plan.DiskOnce:
 		return l.diskOnce(ctx, j, a)
-	case ClearBoot:
+	case plan.ClearBoot:
 		err := l.BMCs.ClearBootOverride(ctx, j.target)
 		if err == nil {
 			j.rec.BootRung = ""
 		}
 		return err
-	case SetPower:
+	case plan.SetPower:
 		return l.setPower(ctx, j, a)
 	default:
 		panic(fmt.Sprintf("unhandled action %T", a))
 	}
 }
 
+// noDiskReasons are the reasons of errors of BMCs that will be no other the next time.
+var noDiskReasons = []string{"Unsupported", "BootOverrideNotKept", "NotFound"}
+
+// diskOnce asks the BMC for a one-time boot from disk. One that has none is not asked
+// for it again; whatever it answers, the server is powered on next.
+func (l *Loop) diskOnce(ctx context.Context, j *job, a plan.DiskOnce) error {
+	_, err := l.BMCs.BootOnce(ctx, j.target, model.BootDisk)
+	switch {
+	case err == nil:
+		j.rec.NoDiskBoot = nil
+		return nil
+	case ctx.Err() != nil:
+		return err
+	}
+	r, ok := errors.AsType[plan.Reasoner](err)
+	if !ok || !slices.Contains(noDiskReasons, r.Reason()) {
+		l.Log.Warn("one-time boot from disk not set, it is left to the boot order", "server", j.name, "bmc", j.rec.BMC, "err", err)
+		return nil
+	}
+	j.rec.NoDiskBoot = &model.NoDiskBoot{Reason: r.Reason(), Message: r.Error(), Since: l.Clock(), Firmware: a.Firmware}
+	l.Log.Warn("BMC sets no one-time boot from disk, it is left to the boot order from now on", "server", j.name, "bmc", j.rec.BMC, "err", err)
+	return nil
+}
+
 // setPower makes one power request, which is recorded before it is made: whoever finds
 // the record after a crash knows that it may have been carried out.
-func (l *Loop) setPower(ctx context.Context, j *job, a SetPower) error {
+func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower) error {
 	before := aboutToAsk(j.old, &j.rec)
-	if err := l.Store.Save(ctx, Changes{Servers: []*model.ServerRecord{&before}}); err != nil {
+	if err := l.Store.Save(ctx, plan.Changes{Servers: []*model.ServerRecord{&before}}); err != nil {
 		return fmt.Errorf("%w: %w", errNotSaved, err)
 	}
 	l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.rec.State, "claim", j.rec.Claim)
@@ -187,9 +205,9 @@ func (l *Loop) setPower(ctx context.Context, j *job, a SetPower) error {
 
 // reset asks for a power change. A machine that knows no graceful shutdown is powered
 // off in the only way that it has, unless that is forbidden.
-func (l *Loop) reset(ctx context.Context, j *job, a SetPower) (model.ResetResult, error) {
+func (l *Loop) reset(ctx context.Context, j *job, a plan.SetPower) (model.ResetResult, error) {
 	r, err := l.BMCs.Reset(ctx, j.target, a.Reset, a.From)
-	if a.Reset == model.ResetGracefulOff && !a.Gently && reasonOf(err) == "Unsupported" && notCarriedOut(err) {
+	if a.Reset == model.ResetGracefulOff && !a.Gently && plan.ReasonOf(err) == "Unsupported" && notCarriedOut(err) {
 		return l.BMCs.Reset(ctx, j.target, model.ResetForceOff, a.From)
 	}
 	return r, err
@@ -237,24 +255,24 @@ func aboutToAsk(old, rec *model.ServerRecord) model.ServerRecord {
 }
 
 // arm has a boot ticket made, and sees whether the server can start what it pins.
-func (l *Loop) arm(ctx context.Context, j *job, b Boot) error {
+func (l *Loop) arm(ctx context.Context, j *job, b plan.Boot) error {
 	t, err := l.Boots.Arm(ctx, b)
 	if err != nil {
 		return err
 	}
-	if err := b.Needs.unmet(&t.Image); err != nil {
+	if err := b.Needs.Unmet(&t.Image); err != nil {
 		return err
 	}
 	j.rec.Ticket, j.decided = &t, true
 	j.rec.Serial++
-	if !failedBoot(j.rec.BootProblem) {
+	if !plan.FailedBoot(j.rec.BootProblem) {
 		j.rec.BootProblem = nil
 	}
 	return nil
 }
 
 // inspect reads power, and the inventory if it is asked for.
-func (l *Loop) inspect(ctx context.Context, j *job, a Inspect) error {
+func (l *Loop) inspect(ctx context.Context, j *job, a plan.Inspect) error {
 	facts, post := &model.ServerFacts{Name: j.name}, j.reading.POST
 	if a.Inventory {
 		read, err := l.BMCs.Inventory(ctx, j.target)
@@ -338,7 +356,7 @@ func united(a, b []string) []string {
 // failed move leaves the record as it was, but for the failure. finish reports
 // whether a plan may have passed the server over meanwhile, because it was busy.
 func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) {
-	var c Changes
+	var c plan.Changes
 	switch {
 	case err == nil && !j.decided:
 	case err == nil:
@@ -364,7 +382,7 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) 
 		j.reading.Unsaved = 0
 	}
 	l.mu.Lock()
-	if l.readings[j.name].shown(l.Policy) != j.reading.shown(l.Policy) {
+	if l.readings[j.name].Shown(l.Policy) != j.reading.Shown(l.Policy) {
 		l.changed()
 	}
 	l.readings[j.name], l.snapshot = j.reading, nil
@@ -376,16 +394,16 @@ func (l *Loop) finish(ctx context.Context, j *job, err error) (passedOver bool) 
 
 // failed notes a failed move: one that only reads in the readings of this
 // process, any other in the server's record.
-func (l *Loop) failed(j *job, err error, c *Changes) {
+func (l *Loop) failed(j *job, err error, c *plan.Changes) {
 	now := l.Clock()
 	if o, ok := errors.AsType[*overtaken](err); ok {
 		l.overtaken(j, o.power, c)
 		return
 	}
 	l.Metrics.failed()
-	if ae, ok := errors.AsType[*actionError](err); ok && (ae.reads() || j.asked == nil && mistaken(err)) {
+	if ae, ok := errors.AsType[*actionError](err); ok && (ae.reads() || j.asked == nil && plan.OtherMachine(err)) {
 		next := j.reading.Failures + 1
-		j.reading = j.reading.Missed(err.Error(), now.Add(backoff(j.name, next, l.Policy)), now).Because(err)
+		j.reading = j.reading.Missed(err.Error(), now.Add(plan.Backoff(j.name, next, l.Policy)), now).Because(err)
 		if next == 1 {
 			l.Log.Warn("BMC gives no answer of use", "server", j.name, "bmc", j.rec.BMC, "err", err)
 		}
@@ -408,10 +426,10 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 		return
 	}
 	if arm, ok := failedArm(err); ok {
-		rec.BootProblem = armProblem(rec.BootProblem, j.name, &arm.Boot, err, now, l.Policy)
+		rec.BootProblem = plan.ArmProblem(rec.BootProblem, j.name, &arm.Boot, err, now, l.Policy)
 	} else {
 		rec.Failures++
-		rec.NotBefore = now.Add(backoff(j.name, rec.Failures, l.Policy))
+		rec.NotBefore = now.Add(plan.Backoff(j.name, rec.Failures, l.Policy))
 		rec.LastError = err.Error()
 	}
 	c.Servers = append(c.Servers, &rec)
@@ -419,7 +437,7 @@ func (l *Loop) failed(j *job, err error, c *Changes) {
 
 // overtaken notes that a machine's power has changed since the plan: nothing was asked
 // for, and what is to be done now is thought over again.
-func (l *Loop) overtaken(j *job, power model.Power, c *Changes) {
+func (l *Loop) overtaken(j *job, power model.Power, c *plan.Changes) {
 	l.Log.Info("power has changed meanwhile, nothing is asked for", "server", j.name, "bmc", j.rec.BMC, "power", power)
 	facts := model.ServerFacts{Name: j.name}
 	if j.facts != nil {
@@ -431,21 +449,6 @@ func (l *Loop) overtaken(j *job, power model.Power, c *Changes) {
 		j.reading = j.reading.Saw(power, j.old.Asked, l.Clock())
 		c.Servers = append(c.Servers, j.old)
 	}
-}
-
-// mistaken reports whether something failed because another machine is there than the
-// server's.
-func mistaken(err error) bool {
-	reason := reasonOf(err)
-	return reason == IdentityMismatch || reason == IdentityUnknown
-}
-
-// reasonOf is the condition reason of an error, "" if it has none.
-func reasonOf(err error) string {
-	if r, ok := errors.AsType[Reasoner](err); ok {
-		return r.Reason()
-	}
-	return ""
 }
 
 // unsure is the record after a power request of which nobody knows whether it was
@@ -462,18 +465,18 @@ func unsure(rec model.ServerRecord, err error) *model.ServerRecord {
 
 // failedArm is the Arm that failed, if it was one: that is held against what it is
 // about, and not against the server.
-func failedArm(err error) (Arm, bool) {
+func failedArm(err error) (plan.Arm, bool) {
 	ae, ok := errors.AsType[*actionError](err)
 	if !ok {
-		return Arm{}, false
+		return plan.Arm{}, false
 	}
-	arm, ok := ae.action.(Arm)
+	arm, ok := ae.action.(plan.Arm)
 	return arm, ok
 }
 
 // save writes changes, and says so to the publisher. What cannot be saved is
 // planned again from what is stored.
-func (l *Loop) save(ctx context.Context, c Changes, kind, name string) error {
+func (l *Loop) save(ctx context.Context, c plan.Changes, kind, name string) error {
 	if len(c.Servers)+len(c.BMCs)+len(c.BMCFacts)+len(c.ServerFacts)+len(c.Endpoints) == 0 {
 		return nil
 	}
@@ -489,7 +492,7 @@ func (l *Loop) save(ctx context.Context, c Changes, kind, name string) error {
 }
 
 // startBMC begins the reading of one BMC.
-func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *BMCMove) {
+func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName, m *plan.BMCMove) {
 	old := in.Observed.BMCs[name]
 	l.mu.Lock()
 	l.busyBMCs[name] = true
@@ -523,11 +526,11 @@ func (l *Loop) startBMC(ctx context.Context, in *Input, name model.BMCName, m *B
 
 // finishBMC saves what became of the reading of one BMC. Nobody else writes the
 // record of its endpoint meanwhile.
-func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *BMCMove, facts *model.BMCFacts, err error) error {
+func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, facts *model.BMCFacts, err error) error {
 	observed, now := l.Store.Observed(), l.Clock()
 	endpoint := observed.Endpoints[m.Endpoint]
 	if err == nil {
-		err = checkIdentity(m.Target.Address, m.Known, facts, observed.BMCFacts)
+		err = plan.CheckIdentity(m.Target.Address, m.Known, facts, observed.BMCFacts)
 	}
 	if err != nil {
 		return l.failedBMC(ctx, old, m, endpoint, err)
@@ -540,32 +543,32 @@ func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *BMCMove, 
 	if rec.Fingerprint == "" {
 		rec.Fingerprint = facts.Fingerprint
 	}
-	c := Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}
+	c := plan.Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}
 	if endpoint != nil && m.Credential != "" {
-		c.Endpoints = append(c.Endpoints, accepted(endpoint, m.Credential))
+		c.Endpoints = append(c.Endpoints, plan.CredentialAccepted(endpoint, m.Credential))
 		l.Log.Info("BMC takes default credentials", "bmc", rec.Name, "credential", m.Credential)
 	}
 	return l.save(ctx, c, "bmc", string(rec.Name))
 }
 
 // failedBMC notes that a BMC could not be read, or is another one.
-func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *BMCMove, endpoint *model.EndpointRecord, err error) error {
+func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, endpoint *model.EndpointRecord, err error) error {
 	now := l.Clock()
 	rec := model.BMCRecord{Name: m.Then.Name}
 	if old != nil {
 		rec = *old
 	}
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
-	reason := cmp.Or(reasonOf(err), "ConnectionFailed")
+	reason := cmp.Or(plan.ReasonOf(err), "ConnectionFailed")
 	rec.Failures++
-	rec.NotBefore = now.Add(backoff(rec.Name, rec.Failures, l.Policy))
+	rec.NotBefore = now.Add(plan.Backoff(rec.Name, rec.Failures, l.Policy))
 	if rec.Reason != reason {
 		rec.Reason, rec.LastError, rec.Since = reason, err.Error(), now
 		l.Log.Warn("BMC cannot be used", "bmc", rec.Name, "reason", reason, "err", err)
 	}
-	c := Changes{BMCs: []*model.BMCRecord{&rec}}
-	if endpoint != nil && m.Credential != "" && reason == AuthenticationFailed {
-		c.Endpoints = append(c.Endpoints, refused(endpoint, m.Credential, now, l.Policy))
+	c := plan.Changes{BMCs: []*model.BMCRecord{&rec}}
+	if endpoint != nil && m.Credential != "" && reason == model.ReasonAuthenticationFailed {
+		c.Endpoints = append(c.Endpoints, plan.CredentialRefused(endpoint, m.Credential, now, l.Policy))
 		l.Log.Warn("BMC refuses default credentials", "bmc", rec.Name, "credential", m.Credential)
 	}
 	return l.save(ctx, c, "bmc", string(rec.Name))

@@ -1,11 +1,10 @@
 package reconcile
 
 import (
+	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // running is a world with a machine that runs somebody's work.
@@ -51,7 +50,7 @@ func TestFalseOffsOfAServerThatWasFoundRunning(t *testing.T) {
 				w.change(0, func(m *machine) { m.lies = 4 })
 				w.expect(time.Hour, 0, "Initial On")
 				w.untouched()
-				if why := w.why(0); why != FoundRunning {
+				if why := w.why(0); why != model.ReasonFoundRunning {
 					t.Errorf("it says %s", why)
 				}
 			})
@@ -124,7 +123,7 @@ func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 		w.change(0, func(m *machine) { m.power = model.PowerOn })
 		w.expect(10*time.Minute, 0, "Initial On")
 		rec := w.Observed().Servers["bmc00-system-0"]
-		if why := w.why(0); why != FoundRunning || rec.Ticket.Open() || rec.Attempts != 0 {
+		if why := w.why(0); why != model.ReasonFoundRunning || rec.Ticket.Open() || rec.Attempts != 0 {
 			t.Errorf("it says %s, after %d attempts, with ticket %+v", why, rec.Attempts, rec.Ticket)
 		}
 		w.expect(3*time.Hour, 0, "Initial On")
@@ -170,7 +169,7 @@ func TestADiscoveryOfWhichNothingWasServed(t *testing.T) {
 		defer w.stop()
 		w.expect(20*time.Minute, 0, "Discovery On")
 		w.expect(3*time.Hour, 0, "Initial On")
-		if m := w.seen(0); m.offs > 0 || w.why(0) != FoundRunning {
+		if m := w.seen(0); m.offs > 0 || w.why(0) != model.ReasonFoundRunning {
 			t.Errorf("it was switched off %d times, and says %s", m.offs, w.why(0))
 		}
 		w.change(0, func(m *machine) { m.liar, m.power = false, model.PowerOff })
@@ -217,27 +216,4 @@ func TestAMachineWithoutGracefulShutdown(t *testing.T) {
 		}
 		w.expect(10*time.Minute, 0, "Available Off")
 	})
-}
-
-func TestABMCThatSaysAnotherTimeOfItsRestart(t *testing.T) {
-	first := time.Date(2026, 3, 9, 2, 38, 30, 0, time.UTC)
-	tests := map[string]struct {
-		before, now time.Time
-		want        bool
-	}{
-		"the same":                         {first, first, false},
-		"a second later, by its uptime":    {first, first.Add(time.Second), false},
-		"an hour later":                    {first, first.Add(time.Hour), true},
-		"one for the first time":           {time.Time{}, first, true},
-		"none, as its manager is unread":   {first, time.Time{}, false},
-		"none ever":                        {time.Time{}, time.Time{}, false},
-		"an earlier one, its clock is set": {first, first.Add(-time.Hour), true},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := restarted(tc.before, tc.now); got != tc.want {
-				t.Errorf("got %v, want %v", got, tc.want)
-			}
-		})
-	}
 }

@@ -2,13 +2,12 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
 	"maps"
 	"os"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // TestHarderHistoriesBreakNoLaw has more happen than TestRandomHistories:

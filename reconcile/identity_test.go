@@ -1,11 +1,10 @@
 package reconcile
 
 import (
+	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // newBlades is a world of two servers behind one BMC, each of which serves a claim.
@@ -72,12 +71,12 @@ func TestSwappedBladesAreFollowed(t *testing.T) {
 		read := w.discoveries()
 		w.swap(0, 1)
 		for range 100 {
-			if w.why(0) == IdentityMismatch && w.why(1) == IdentityMismatch {
+			if w.why(0) == model.ReasonIdentityMismatch && w.why(1) == model.ReasonIdentityMismatch {
 				break
 			}
 			pass(time.Second)
 		}
-		if w.why(0) != IdentityMismatch || w.discoveries()-read > 1 {
+		if w.why(0) != model.ReasonIdentityMismatch || w.discoveries()-read > 1 {
 			t.Fatalf("server 0: %q after %d readings of its BMC", w.why(0), w.discoveries()-read)
 		}
 		pass(20 * time.Second)
@@ -121,55 +120,4 @@ func TestAnotherMachineAtTheRequest(t *testing.T) {
 		w.mu.Unlock()
 		w.expect(10*time.Minute, 0, "Available Off")
 	})
-}
-
-// Why a BMC's servers cannot be read is told as it is: a refused password asks for
-// something else than a BMC that does not answer.
-func TestWhyAReadingFailed(t *testing.T) {
-	tests := map[string]struct{ server, bmc string }{
-		"":                   {BMCUnreachable, "ConnectionFailed"},
-		"ConnectionFailed":   {BMCUnreachable, "ConnectionFailed"},
-		"UnknownError":       {BMCUnreachable, "ConnectionFailed"},
-		AuthenticationFailed: {AuthenticationFailed, AuthenticationFailed},
-		CertificateChanged:   {CertificateChanged, CertificateChanged},
-		HalfAnswer:           {HalfAnswer, HalfAnswer},
-		IdentityMismatch:     {IdentityMismatch, ""},
-		IdentityUnknown:      {IdentityUnknown, ""},
-	}
-	for reason, want := range tests {
-		s := &server{name: "s", rec: &model.ServerRecord{BMC: "b"}, reading: Reading{Failures: 2, Reason: reason}}
-		v := &view{behind: map[model.BMCName][]*server{"b": {s}}}
-		if got := s.unreachable().Reason; got != want.server {
-			t.Errorf("%q: the server says %s, want %s", reason, got, want.server)
-		}
-		if got := v.bmcWhy(&bmcView{name: "b"}).Reason; got != want.bmc {
-			t.Errorf("%q: the BMC says %q, want %q", reason, got, want.bmc)
-		}
-	}
-}
-
-// A BMC that was read a moment ago is read again at once when it shows another machine
-// since, and then no more often than servers are.
-func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	for name, tt := range map[string]struct {
-		read time.Time
-		want time.Time
-	}{
-		"before that was seen": {now.Add(-10 * time.Second), now},
-		"after that was seen":  {now, now.Add(time.Minute)},
-	} {
-		facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}
-		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}}
-		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy(), BMCRead: map[model.BMCName]time.Time{"b": tt.read}}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
-		s := &server{
-			fleet: f, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
-			reading: Reading{Failures: 1, Reason: IdentityMismatch, Since: now.Add(-time.Second)},
-		}
-		b.spec = &model.BMC{}
-		f.blocked(s)
-		if got := f.bmcDue(b); !got.Equal(tt.want) {
-			t.Errorf("read %s: due at %v, want %v", name, got, tt.want)
-		}
-	}
 }

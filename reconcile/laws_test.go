@@ -3,12 +3,12 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // serverFile puts a Server manifest in Git.
@@ -61,7 +61,7 @@ func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
 		w.stop()
 		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
 		in := w.loop.Input(time.Now())
-		Plan(in)
+		plan.Plan(in)
 		w.start()
 	})
 }
@@ -232,7 +232,7 @@ func TestALostStoreReinstallsNothingThatTookItsIgnition(t *testing.T) {
 		if w.machine(0).installs != 1 {
 			t.Fatal("not installed")
 		}
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.stop()
 		w.mu.Lock()
 		w.observed = model.NewObserved()
@@ -273,7 +273,7 @@ func (l *lastReport) Publish(_ context.Context, r *model.Report) (Publication, e
 func publishing(w *world) (*lastReport, func()) {
 	sink := &lastReport{t: w.t}
 	ctx, cancel := context.WithCancel(w.t.Context())
-	p := &Publisher{Loop: w.loop, Sink: sink, Fence: func() uint64 { return 1 }, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	p := &Publisher{Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: sink, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = p.Run(ctx) }()
 	return sink, func() { cancel(); <-done }
@@ -283,7 +283,7 @@ func publishing(w *world) (*lastReport, func()) {
 // would be said now.
 func (l *lastReport) stale(w *world) []string {
 	var out []string
-	for p, b := range rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{})) {
+	for p, b := range rendered(w.t, reportOf(w.loop.Input(time.Now()))) {
 		if l.docs[p] != string(b) {
 			out = append(out, p+":\n"+l.docs[p]+"\nis now:\n"+string(b))
 		}
@@ -350,18 +350,18 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 		for _, i := range []int{0, 1, 2, 3, 4} {
 			in.Busy[model.ServerName(fmt.Sprintf("bmc%02d-system-0", i))] = true
 		}
-		r := Plan(in)
-		for n, m := range r.Servers {
+		r := plan.Plan(in)
+		for n, m := range r.Moves {
 			if len(m.Do) == 0 {
 				w.observed.Servers[n] = m.Then
 			}
 		}
-		if r.Fleet != nil {
-			w.observed.Fleet = *r.Fleet
+		if r.Decided.Fleet != nil {
+			w.observed.Fleet = *r.Decided.Fleet
 		}
-		r = Plan(w.loop.Input(time.Now()))
-		if r.Fleet != nil && len(r.Fleet.Holds) > 0 {
-			t.Errorf("after the approval of %d steps the guard holds %d of them again", held, len(r.Fleet.Holds[0].Steps))
+		r = plan.Plan(w.loop.Input(time.Now()))
+		if r.Decided.Fleet != nil && len(r.Decided.Fleet.Holds) > 0 {
+			t.Errorf("after the approval of %d steps the guard holds %d of them again", held, len(r.Decided.Fleet.Holds[0].Steps))
 		}
 		w.start()
 	})
@@ -466,9 +466,9 @@ func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
 		w.start()
 		defer w.stop()
 		pass(10 * time.Minute)
-		a := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		a := rendered(t, reportOf(w.loop.Input(time.Now())))
 		pass(10 * time.Minute)
-		b := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		b := rendered(t, reportOf(w.loop.Input(time.Now())))
 		for p := range b {
 			if string(a[p]) != string(b[p]) {
 				t.Errorf("%s changed though nothing did:\n%s\nthen:\n%s", p, a[p], b[p])
@@ -545,7 +545,7 @@ func TestAClaimThatBootsAlwaysNoMoreBootsFromDisk(t *testing.T) {
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		m := w.machine(0)
-		if last := m.boots[len(m.boots)-1]; last != "disk "+bootDigest(Boot{Image: "os:1"}) {
+		if last := m.boots[len(m.boots)-1]; last != "disk "+digestOf("os:1") {
 			t.Errorf("booted from %q, want its disk", last)
 		}
 	})
@@ -592,7 +592,7 @@ func TestARecordOfAnUnknownStateStopsNobody(t *testing.T) {
 		w.observed.Servers[rec.Name] = &rec
 		w.mu.Unlock()
 		in := w.loop.Input(time.Now())
-		Plan(in)
+		plan.Plan(in)
 		w.start()
 	})
 }
@@ -627,7 +627,7 @@ func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
 		w.serve("a")
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationIgnore))) })
 		pass(time.Minute)
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.stop()
 		w.mu.Lock()
 		p := w.observed.Progress

@@ -1,11 +1,10 @@
 package reconcile
 
 import (
+	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {
@@ -207,7 +206,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
-		files := rendered(t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(t, reportOf(w.loop.Input(time.Now())))
 		w.stop()
 
 		w.mu.Lock()

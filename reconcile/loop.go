@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // BMCs reaches the machines. What is read of another machine than the target says, or
@@ -26,36 +28,19 @@ type BMCs interface {
 	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
 }
 
-// RungContinuous is the rung of an override that holds until it is cleared.
-const RungContinuous = "continuous"
-
 // Boots prepares what servers boot.
 type Boots interface {
 	// Arm pins b's image, renders its Ignition and keeps both ready to be served
 	// under b's ticket, which it returns with the image filled in. It may be called
 	// again for the same ticket.
-	Arm(ctx context.Context, b Boot) (model.Ticket, error)
+	Arm(ctx context.Context, b plan.Boot) (model.Ticket, error)
 }
 
 // Store keeps what is known. Observed returns a snapshot that nobody changes.
 type Store interface {
 	Observed() *model.Observed
-	Save(ctx context.Context, c Changes) error
+	Save(ctx context.Context, c plan.Changes) error
 	Changed() <-chan struct{}
-}
-
-// Changes is what is saved at once, durably.
-type Changes struct {
-	Fleet       *model.FleetRecord
-	Servers     []*model.ServerRecord
-	BMCs        []*model.BMCRecord
-	Claims      []*model.ClaimRecord
-	DropClaims  []model.ClaimName
-	BMCFacts    []*model.BMCFacts
-	ServerFacts []*model.ServerFacts
-
-	Endpoints     []*model.EndpointRecord
-	DropEndpoints []string
 }
 
 // State is what the plan has to know of the process that it runs in.
@@ -84,7 +69,7 @@ type Options struct {
 	// Leased returns when one of these MAC addresses was last given a lease, or had one
 	// renewed, zero when it is not known; nil = nobody knows.
 	Leased    func(macs []string) time.Time
-	Policy    Policy
+	Policy    plan.Policy
 	DigestKey model.DigestKey  // makes the digests that records hold
 	Clock     func() time.Time // nil = time.Now
 	Log       *slog.Logger     // nil = silent
@@ -113,14 +98,14 @@ type Loop struct {
 	started time.Time
 
 	exhausted string // which pools are, as of the last plan
-	digests   Digests
+	digests   plan.Digests
 
 	mu       sync.Mutex
 	round    uint64 // counts plans
 	busy     map[model.ServerName]*model.ServerRecord
 	busyBMCs map[model.BMCName]bool
-	readings map[model.ServerName]Reading
-	snapshot map[model.ServerName]Reading // copy of readings; nil when they changed
+	readings map[model.ServerName]plan.Reading
+	snapshot map[model.ServerName]plan.Reading // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
 	bmcsSeen map[model.BMCName]time.Time // copy of bmcRead; nil when it changed
 	// sightings are the newest readings of BMCs that are not believed yet.
@@ -148,7 +133,7 @@ func NewLoop(o Options) *Loop {
 		places:   make(chan struct{}, maxBegun),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
-		readings: make(map[model.ServerName]Reading),
+		readings: make(map[model.ServerName]plan.Reading),
 		bmcRead:  make(map[model.BMCName]time.Time), sightings: make(map[model.BMCName]sighting),
 		started: o.Clock(),
 	}
@@ -235,31 +220,33 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	if l.Leading != nil && !l.Leading() {
 		return now.Add(time.Second), nil
 	}
-	r := Plan(in)
-	l.Metrics.underWay(len(in.Busy) + len(r.Servers) + len(r.BMCs))
+	in.Digests = &l.digests
+	begun := l.Clock()
+	r := plan.Plan(in)
+	begun = l.Metrics.part("plan", begun, l.Clock())
+	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}
+	begun = l.Metrics.part("save", begun, l.Clock())
 	l.watchPools(in.Pools)
-	for name, m := range r.BMCs {
+	for name, m := range r.Readings {
 		l.startBMC(ctx, in, name, m)
 	}
-	for name, m := range r.Servers {
+	for name, m := range r.Moves {
 		if len(m.Do) > 0 {
 			l.start(ctx, in, name, m)
 		}
 	}
+	l.Metrics.part("start", begun, l.Clock())
 	return r.Next, nil
 }
 
 // decide saves, in one batch, the moves that do nothing but decide.
-func (l *Loop) decide(ctx context.Context, in *Input, r *Result) error {
-	c := Changes{
-		Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims,
-		Endpoints: r.Endpoints, DropEndpoints: r.DropEndpoints, BMCs: r.RenamedBMCs,
-	}
+func (l *Loop) decide(ctx context.Context, in *plan.Input, r *plan.Result) error {
+	c := r.Decided
 	urgent := false
-	for name, m := range r.Servers {
+	for name, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 			l.logTransition(in.Observed.Servers[name], m.Then)
@@ -308,7 +295,7 @@ func intentOf(rec *model.ServerRecord) model.Intent {
 // watchPools has the status branch say when a pool has no more addresses, or has
 // some again.
 func (l *Loop) watchPools(pools []model.PoolFacts) {
-	now := fmt.Sprint(exhausted(pools))
+	now := fmt.Sprint(report.ExhaustedPools(pools))
 	if now != l.exhausted {
 		l.changed()
 	}
@@ -316,7 +303,7 @@ func (l *Loop) watchPools(pools []model.PoolFacts) {
 }
 
 // Input is what a plan of now looks at; nil while Git was never read.
-func (l *Loop) Input(now time.Time) *Input {
+func (l *Loop) Input(now time.Time) *plan.Input {
 	in, busy := l.stored(now)
 	if in != nil && len(busy) > 0 {
 		// A move under way is planned with as if done, or its claim would be free.
@@ -330,19 +317,19 @@ func (l *Loop) Input(now time.Time) *Input {
 
 // Stored is Input as the store has it: what the status branch shows, for a move that is
 // under way may never come to be.
-func (l *Loop) Stored(now time.Time) *Input {
+func (l *Loop) Stored(now time.Time) *plan.Input {
 	in, _ := l.stored(now)
 	return in
 }
 
 // stored is Stored, with the servers that a move is under way for and what their records
 // will be.
-func (l *Loop) stored(now time.Time) (in *Input, busy map[model.ServerName]*model.ServerRecord) {
+func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]*model.ServerRecord) {
 	d := l.Desired()
 	if d == nil {
 		return nil, nil
 	}
-	in = &Input{Desired: d, Digests: &l.digests, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
+	in = &plan.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
 	if l.State != nil {
 		st := l.State()
 		in.ObserveOnly, in.HealOnly, in.Serving = st.ObserveOnly, st.HealOnly, st.Serving

@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"ingot/model"
 )
 
 func cardOf(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
@@ -26,80 +26,6 @@ func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
 // inGit gives a server MAC addresses in Git.
 func inGit(list string) func(*model.Server) {
 	return func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = list }
-}
-
-func TestWhichMACAddressesAreAServers(t *testing.T) {
-	shows := func(numbers ...int) *model.ServerFacts {
-		inv := &model.Inventory{}
-		for i, n := range numbers {
-			if i%2 == 0 {
-				inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{MACAddress: cardOf(n)})
-				continue
-			}
-			inv.MACAddresses = append(inv.MACAddresses, cardOf(n))
-		}
-		return &model.ServerFacts{Power: model.PowerOff, Inventory: inv}
-	}
-	report := func(numbers ...int) *model.ProbeReport {
-		var cards []string
-		for _, n := range numbers {
-			cards = append(cards, cardOf(n))
-		}
-		return &model.ProbeReport{Ticket: "t", Data: model.ProbeData{NetworkInterfaces: probed(cards)}}
-	}
-	tests := map[string]struct {
-		git   string
-		facts *model.ServerFacts
-		known []model.ServerMAC // in its record
-		state model.ServerState // Available if empty
-		probe *model.ProbeReport
-		old   bool // its record is from before
-		want  []model.ServerMAC
-	}{
-		"nobody tells any":                              {facts: shows()},
-		"those that its BMC shows":                      {facts: shows(2, 1, 3), want: macs(model.MACByBMC, 1, 2, 3)},
-		"those that Git gives it":                       {git: "02-00-00-00-00-02, 020000000001", facts: shows(), want: macs(model.MACByGit, 1, 2)},
-		"both, each once, by Git first":                 {git: cardOf(2), facts: shows(1, 2), want: append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...)},
-		"what a report names counts for nothing":        {facts: shows(1), probe: report(1, 9), want: macs(model.MACByBMC, 1)},
-		"nor where its BMC shows none":                  {facts: shows(), probe: report(9)},
-		"what its BMC showed before the store was lost": {facts: &model.ServerFacts{}, known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
-		"what its BMC showed before it was off":         {facts: shows(), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
-		"a card that was replaced":                      {facts: shows(2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 2)},
-		"what Git gave it once":                         {facts: shows(), known: macs(model.MACByGit, 1)},
-		"what its discovery proved":                     {facts: shows(), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACBySighting, 1, 2)},
-		"that is forgotten once its BMC shows any":      {facts: shows(3), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 3)},
-		"it is its BMC's word then":                     {facts: shows(1, 2), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 1, 2)},
-		"a card that was taken out":                     {facts: shows(1), known: macs(model.MACByBMC, 1, 2), want: macs(model.MACByBMC, 1)},
-		"a card that was put in":                        {facts: shows(1, 2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1, 2)},
-		"or Git gives it one":                           {git: cardOf(3), facts: shows(), known: macs(model.MACByRecord, 1, 2), want: macs(model.MACByGit, 3)},
-		"a report of before, where its BMC shows none":  {old: true, facts: shows(), probe: report(2, 1), want: macs(model.MACByRecord, 1, 2)},
-		"it is kept":                                    {facts: shows(), probe: report(2, 1), known: macs(model.MACByRecord, 1, 2), want: macs(model.MACByRecord, 1, 2)},
-		"but not where it shows one":                    {old: true, facts: shows(3), probe: report(2, 1), want: macs(model.MACByBMC, 3)},
-		"nor while it is discovered":                    {old: true, facts: shows(), state: model.StateDiscovery, probe: report(2, 1)},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			in, rec := ticketed(model.StateAvailable, model.PurposeDiscovery)
-			rec.MACs, rec.Identified, rec.Ticket = tt.known, !tt.old, nil
-			if tt.state != "" {
-				rec.State = tt.state
-			}
-			in.Observed.ServerFacts[rec.Name] = tt.facts
-			if tt.probe != nil {
-				in.Observed.Probes[rec.Name] = tt.probe
-			}
-			spec := &model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{}}}
-			if tt.git != "" {
-				inGit(tt.git)(spec)
-			}
-			in.Desired.Add(spec)
-			s := newFleet(in).byName[rec.Name]
-			s.noteMACs()
-			if diff := cmp.Diff(tt.want, s.rec.MACs, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
-	}
 }
 
 // known are the MAC addresses of a server's record.
@@ -189,8 +115,8 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 				}
 				w.expect(40*time.Minute, 0, "Error Off")
 				w.expectMACs(0, nil)
-				why := newView(w.loop.Input(time.Now())).whys[0]
-				if why.Reason != MachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
+				why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
 					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
 				}
 				w.change(0, func(m *machine) { m.silent = false })
@@ -252,43 +178,4 @@ func TestAStrangerDoesNotHaveTheCardsReadAgainAndAgain(t *testing.T) {
 		}
 		w.expectMACs(0, macs(model.MACByBMC, 1))
 	})
-}
-
-func TestWhatIsSaidOfMACAddresses(t *testing.T) {
-	const (
-		shared = "False MACAddressShared: 02:00:00:00:00:01: several systems show it, so it is nobody's: write it in annotation ingot/mac-addresses of the Server whose it is"
-		none   = "False NoMACAddress: neither Git nor its BMC tells a MAC address of it, so it may be refused what it asks for: write those of its network cards in annotation ingot/mac-addresses of Server bmc00000-system-0"
-	)
-	tests := map[string]struct {
-		own, other []model.ServerMAC
-		state      model.ServerState
-		want       string
-	}{
-		"those of its BMC speak for themselves":        {own: macs(model.MACByBMC, 1), other: macs(model.MACByBMC, 2)},
-		"two systems show one":                         {own: macs(model.MACByBMC, 1, 2), other: macs(model.MACByBMC, 1, 3), want: shared},
-		"and Git says whose it is":                     {own: macs(model.MACByBMC, 1), other: macs(model.MACByGit, 1)},
-		"a BMC shows what another one's probe told":    {own: macs(model.MACByBMC, 1), other: macs(model.MACByRecord, 1)},
-		"there is none":                                {want: none},
-		"there is none yet":                            {state: model.StateDiscovery},
-		"its probe told them when that counted":        {own: macs(model.MACByRecord, 1, 2), want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, and its probe told these when that still counted: to be certain write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
-		"its firmware asked when it was discovered":    {own: macs(model.MACBySighting, 1), want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, and these were seen to boot when it was discovered: to be certain write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
-		"another one's firmware asked with one of its": {own: macs(model.MACBySighting, 1), other: macs(model.MACByRecord, 1), want: shared},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			in := bigFleet(2, 2)
-			for i, known := range [][]model.ServerMAC{tt.own, tt.other} {
-				rec := in.Observed.Servers[model.ServerName(fmt.Sprintf("bmc%05d-system-0", i))]
-				rec.MACs, rec.Identified = known, true
-				if i == 0 && tt.state != "" {
-					rec.State = tt.state
-				}
-			}
-			v := newView(in)
-			st := v.serverStatus(v.servers[0], Why{})
-			if got := conditionOf(st.Conditions, "Identified"); got != tt.want {
-				t.Errorf("got  %s\nwant %s", got, tt.want)
-			}
-		})
-	}
 }

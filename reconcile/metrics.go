@@ -5,13 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // Metrics are the loop's metrics, and those of the fleet that it plans for. The
 // zero of *Metrics counts nothing.
 type Metrics struct {
 	plans    prometheus.Histogram
+	parts    *prometheus.HistogramVec
 	results  *prometheus.CounterVec
 	actions  *prometheus.HistogramVec
 	failures *prometheus.CounterVec
@@ -28,6 +29,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "ingot_plan_duration_seconds", Help: "Time that one plan of the whole fleet took.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
 		}),
+		parts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ingot_plan_part_duration_seconds", Help: "Time that the parts of one plan took: to plan, to save what is decided, to begin the moves.",
+			Buckets: prometheus.ExponentialBuckets(0.0001, 4, 8),
+		}, []string{"part"}),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "metal_server_reconciliation_total", Help: "Plans and moves, by result.",
 		}, []string{"result"}),
@@ -56,7 +61,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, r := range []string{"success", "error_fetch", "error_reconcile"} {
 		m.results.WithLabelValues(r)
 	}
-	reg.MustRegister(m.plans, m.results, m.actions, m.failures, m.moves, m.loopLag, m.lag, m.publish)
+	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.loopLag, m.lag, m.publish)
 	return m
 }
 
@@ -68,6 +73,14 @@ func (m *Metrics) planned(took time.Duration, err error) {
 	if err != nil {
 		m.results.WithLabelValues("error_fetch").Inc()
 	}
+}
+
+// part counts how long a part of a plan took, and returns when the next begins.
+func (m *Metrics) part(name string, begun, now time.Time) time.Time {
+	if m != nil {
+		m.parts.WithLabelValues(name).Observe(now.Sub(begun).Seconds())
+	}
+	return now
 }
 
 func (m *Metrics) late(by time.Duration) {
@@ -82,7 +95,7 @@ func (m *Metrics) underWay(n int) {
 	}
 }
 
-func (m *Metrics) acted(a Action, took time.Duration, err error) {
+func (m *Metrics) acted(a plan.Action, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
@@ -112,106 +125,23 @@ func (m *Metrics) published(result string, lag time.Duration) {
 }
 
 // actionName is the action's kind as a metric's label.
-func actionName(a Action) string {
+func actionName(a plan.Action) string {
 	switch a := a.(type) {
-	case Inspect:
+	case plan.Inspect:
 		if a.Inventory {
 			return "inventory"
 		}
 		return "power_state"
-	case Arm:
+	case plan.Arm:
 		return "arm"
-	case BootOnce:
+	case plan.BootOnce:
 		return "boot_once"
-	case DiskOnce:
+	case plan.DiskOnce:
 		return "disk_once"
-	case ClearBoot:
+	case plan.ClearBoot:
 		return "clear_boot"
-	case SetPower:
+	case plan.SetPower:
 		return "power_request"
 	}
 	return "other"
-}
-
-// FleetCollector shows the state of every server: metal-operator's metrics, with
-// a series for each state that there is.
-type FleetCollector struct {
-	input                    func() *Input
-	state, power, condition  *prometheus.Desc
-	servers, claims, problem *prometheus.Desc
-	unconfirmed              *prometheus.Desc
-}
-
-// NewFleetCollector returns a collector of what input returns at each scrape.
-func NewFleetCollector(input func() *Input) *FleetCollector {
-	desc := prometheus.NewDesc
-	return &FleetCollector{
-		input:       input,
-		state:       desc("metal_server_state", "1 for the state that the server is in, 0 for the others.", []string{"server", "state"}, nil),
-		power:       desc("metal_server_power_state", "1 for the server's power state, 0 for the others.", []string{"server", "power_state"}, nil),
-		condition:   desc("metal_server_condition_status", "Always 1: a condition of the server and its status.", []string{"server", "condition_type", "status"}, nil),
-		servers:     desc("ingot_servers", "Servers by state.", []string{"state"}, nil),
-		claims:      desc("ingot_claims", "Claims by phase.", []string{"phase"}, nil),
-		problem:     desc("ingot_guard_held", "Steps that the guard holds back.", nil, nil),
-		unconfirmed: desc("ingot_claims_unconfirmed", "Claims whose server was served what installs it and did not say that it booted.", nil, nil),
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (c *FleetCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.state, c.power, c.condition, c.servers, c.claims, c.problem, c.unconfirmed} {
-		ch <- d
-	}
-}
-
-var powerStates = []model.Power{
-	model.PowerOn, model.PowerOff, model.PowerPaused, model.PowerPoweringOn, model.PowerPoweringOff,
-}
-
-// Collect implements prometheus.Collector.
-func (c *FleetCollector) Collect(ch chan<- prometheus.Metric) {
-	in := c.input()
-	if in == nil {
-		return
-	}
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
-	}
-	f := newView(in)
-	counts, unconfirmed := make(map[model.ServerState]int), 0
-	for i, s := range f.servers {
-		counts[s.rec.State]++
-		unconfirmed += int(oneIf(s.unconfirmed()))
-		for _, st := range model.ServerStates {
-			gauge(c.state, oneIf(st == s.rec.State), string(s.name), string(st))
-		}
-		for _, p := range powerStates {
-			gauge(c.power, oneIf(p == s.power()), string(s.name), string(p))
-		}
-		for _, cond := range f.serverConditions(s, f.whys[i]) {
-			gauge(c.condition, 1, string(s.name), cond.Type, string(cond.Status))
-		}
-	}
-	for _, st := range model.ServerStates {
-		gauge(c.servers, float64(counts[st]), string(st))
-	}
-	bound := 0
-	for name := range in.Desired.Claims {
-		bound += int(oneIf(f.served[name] != ""))
-	}
-	gauge(c.claims, float64(bound), "Bound")
-	gauge(c.claims, float64(len(in.Desired.Claims)-bound), "Unbound")
-	held := 0
-	for _, g := range in.Observed.Fleet.Holds {
-		held += len(g.Steps)
-	}
-	gauge(c.problem, float64(held))
-	gauge(c.unconfirmed, float64(unconfirmed))
-}
-
-func oneIf(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
 }

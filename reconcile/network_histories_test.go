@@ -2,12 +2,11 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
 	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // TestHistoriesOfFoundBMCsBreakNoLaw is TestRandomHistories for BMCs that nobody

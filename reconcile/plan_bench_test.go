@@ -1,24 +1,27 @@
 package reconcile
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
-	"testing"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"ingot/model"
+	"ingot/reconcile/plan"
+	"time"
 )
+
+// digestOf is what an image without anything else is known by.
+func digestOf(image string) string {
+	sum := sha256.Sum256([]byte(image + "\x00\x00"))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 // bigFleet is a settled fleet: as many servers as are named, the first bound of
 // them serving a claim, the others Available.
-func bigFleet(servers, bound int) *Input {
+func bigFleet(servers, bound int) *plan.Input {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	in := &Input{
-		Desired: model.NewDesired(), Observed: model.NewObserved(), Readings: make(map[model.ServerName]Reading),
-		BMCRead: make(map[model.BMCName]time.Time), Policy: DefaultPolicy(), Now: now,
+	in := &plan.Input{
+		Desired: model.NewDesired(), Observed: model.NewObserved(), Readings: make(map[model.ServerName]plan.Reading),
+		BMCRead: make(map[model.BMCName]time.Time), Policy: plan.DefaultPolicy(), Now: now,
 	}
 	in.Desired.Revision, in.Observed.Fleet.Applied = "main@sha1:1", model.Applied{Branch: "main", Commit: "1"}
 	in.Desired.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{"username": model.NewSensitive("u")}})
@@ -46,17 +49,17 @@ func bigFleet(servers, bound int) *Input {
 			in.Desired.Add(c)
 			in.Observed.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName()}
 			rec.State, rec.Claim, rec.WantPower, power = model.StateReserved, c.ClaimName(), model.PowerOn, model.PowerOn
-			rec.Installed = bootDigest(Boot{Image: c.Spec.Image})
+			rec.Installed = digestOf(c.Spec.Image)
 		}
 		in.Observed.Servers[name] = rec
 		in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: power, Inventory: inv}
-		in.Readings[name] = Reading{At: now.Add(-time.Second), Offs: 3, Reached: true}
+		in.Readings[name] = plan.Reading{At: now.Add(-time.Second), Offs: 3, Reached: true}
 	}
 	return in
 }
 
 // waiting adds claims without a server; ask says what each asks for.
-func (in *Input) waiting(n int, ask func(i int, c *model.ServerClaim)) *Input {
+func waiting(in *plan.Input, n int, ask func(i int, c *model.ServerClaim)) *plan.Input {
 	for i := range n {
 		c := claim(fmt.Sprintf("w%05d", i))
 		if ask != nil {
@@ -65,113 +68,4 @@ func (in *Input) waiting(n int, ask func(i int, c *model.ServerClaim)) *Input {
 		in.Desired.Add(c)
 	}
 	return in
-}
-
-func label(k, v string) *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{k: v}}
-}
-
-func BenchmarkPlan(b *testing.B) {
-	b.Run("10000 servers and 2000 claims unchanged", func(b *testing.B) { benchPlan(b, bigFleet(10000, 2000), 0) })
-	b.Run("1000 of 10000 servers changed", func(b *testing.B) {
-		in := bigFleet(10000, 2000)
-		n := 0
-		for name, r := range in.Readings {
-			if n++; n <= 1000 {
-				r.At = in.Now.Add(-time.Hour)
-				in.Readings[name] = r
-			}
-		}
-		benchPlan(b, in, 1000)
-	})
-	for _, n := range []int{100, 1000, 10000} {
-		b.Run(fmt.Sprintf("allocate %d claims to %d servers", n, n), func(b *testing.B) {
-			benchPlan(b, bigFleet(n, 0).waiting(n, nil), n)
-		})
-		b.Run(fmt.Sprintf("allocate %d claims by distinct labels", n), func(b *testing.B) {
-			benchPlan(b, bigFleet(n, 0).waiting(n, func(i int, c *model.ServerClaim) {
-				c.Spec.ServerSelector = label("slot", fmt.Sprint(i))
-			}), n)
-		})
-	}
-	b.Run("allocate 100 claims to 50 servers", func(b *testing.B) { benchPlan(b, bigFleet(50, 0).waiting(100, nil), 50) })
-}
-
-func benchPlan(b *testing.B, in *Input, moves int) {
-	if got := len(Plan(in).Servers); got != moves {
-		b.Fatalf("%d moves, want %d", got, moves)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		Plan(in)
-	}
-	perPlan := float64(b.Elapsed().Nanoseconds()) / float64(b.N)
-	b.ReportMetric(perPlan/float64(len(in.Observed.Servers)), "ns/server")
-	b.ReportMetric(perPlan/float64(floor(in).Nanoseconds()), "x-floor")
-}
-
-// floor is the yardstick: the time that it takes to do no more than sort the
-// names of the servers and look each of them up, the best of some tries.
-func floor(in *Input) time.Duration {
-	best := time.Hour
-	for range 20 {
-		start := time.Now()
-		seen := 0
-		for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
-			rec := in.Observed.Servers[name]
-			if in.Observed.ServerFacts[name] != nil && in.Desired.BMCs[rec.BMC] != nil && !in.Readings[name].At.IsZero() {
-				seen++
-			}
-		}
-		if seen != len(in.Observed.Servers) {
-			panic("a server of the fleet is not whole")
-		}
-		best = min(best, time.Since(start))
-	}
-	return best
-}
-
-// BenchmarkReport makes the second report of a fleet in which nothing changed;
-// its yardstick is the first, in which every document is made.
-func BenchmarkReport(b *testing.B) {
-	in := bigFleet(10000, 2000)
-	p := NewProjector()
-	start := time.Now()
-	p.Report(in, 1, model.Holder{})
-	first := time.Since(start)
-	for b.Loop() {
-		p.Report(in, 1, model.Holder{})
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(first.Nanoseconds()), "ratio-to-first")
-}
-
-// newFleetOf is a fleet in which all servers and claims are new, and each server
-// has a manifest that names it by its UUID.
-func newFleetOf(n int) *Input {
-	d, o := model.NewDesired(), model.NewObserved()
-	d.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{"username": model.NewSensitive("u")}})
-	for i := range n {
-		b, u := fmt.Sprintf("bmc%05d", i), fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1)
-		d.Add(&model.BMC{Meta: model.Meta{Name: b}, Spec: model.BMCSpec{Access: &model.InlineEndpoint{IP: "192.0.2.1"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443}}})
-		d.Add(&model.Server{Meta: model.Meta{Name: fmt.Sprintf("rack-%05d", i)}, Spec: model.ServerSpec{SystemUUID: u}})
-		o.BMCs[model.BMCName(b)] = &model.BMCRecord{Name: model.BMCName(b), Address: "192.0.2.1:443"}
-		o.BMCFacts[model.BMCName(b)] = &model.BMCFacts{Name: model.BMCName(b), Systems: []model.SystemFact{{URI: "/s", UUID: u}}}
-		d.Add(claim(fmt.Sprintf("c%05d", i)))
-	}
-	return &Input{Desired: d, Observed: o, Policy: DefaultPolicy(), Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-}
-
-// BenchmarkNewFleet plans and reports fleets of which nothing was known; what a
-// server costs must not grow with the fleet.
-func BenchmarkNewFleet(b *testing.B) {
-	for _, n := range []int{300, 3000} {
-		b.Run(fmt.Sprintf("%d new servers with manifests and waiting claims", n), func(b *testing.B) {
-			in := newFleetOf(n)
-			for b.Loop() {
-				Plan(in)
-				NewProjector().Report(in, 1, model.Holder{})
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/server")
-		})
-	}
 }

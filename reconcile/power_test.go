@@ -1,11 +1,10 @@
 package reconcile
 
 import (
+	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // A restart of a server that is off switches it on where its BMC cannot restart what is
@@ -31,9 +30,9 @@ func TestARestartThatBecameAPowerOn(t *testing.T) {
 		if a := rec.Asked; a == nil || a.Reset != model.ResetOn || a.Before != model.PowerOff {
 			t.Errorf("the request was %+v", a)
 		}
-		c, telling := (&server{rec: rec}).operationCondition()
-		if !telling || c.Status != "True" || c.Message != "hard-restart-server#1: it was off, so it was switched on instead" {
-			t.Errorf("the condition is %+v", c)
+		want := "True OutcomeDone: hard-restart-server#1: it was off, so it was switched on instead"
+		if got := conditionOf(serverStatusOf(w.loop.Input(time.Now()), rec.Name).Conditions, "Operation"); got != want {
+			t.Errorf("the condition is %s, want %s", got, want)
 		}
 	})
 }

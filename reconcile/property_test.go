@@ -2,12 +2,12 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // TestRandomHistoriesBreakNoLaw lets fleets live through commits, power cuts,
@@ -148,7 +148,7 @@ func (h *history) event() {
 		})
 	case 8:
 		h.say("store lost and read back from the status branch")
-		files := rendered(w.t, NewProjector().Report(w.loop.Input(time.Now()), 1, model.Holder{}))
+		files := rendered(w.t, reportOf(w.loop.Input(time.Now())))
 		w.stop()
 		recs, _ := restored(files)
 		w.mu.Lock()
@@ -212,8 +212,8 @@ func (h *history) checkTicket(rec *model.ServerRecord) {
 
 // suspended reports whether nothing is done to a server, not even on record.
 func (w *world) suspended(*model.ServerRecord) bool {
-	in := &Input{Desired: w.desired, Observed: w.snapshot(), Policy: w.policy(), Now: time.Now()}
-	return newFleet(in).observeOnly.Reason != ""
+	in := &plan.Input{Desired: w.desired, Observed: w.snapshot(), Policy: w.policy(), Now: time.Now()}
+	return plan.Plan(in).ObserveOnly.Reason != ""
 }
 
 // allowed reports whether Git asked for the disk of a server to change: its claim left
@@ -231,37 +231,34 @@ func (h *history) allowed(name model.ServerName) bool {
 func (h *history) atRest() {
 	w := h.w
 	in := w.loop.Input(time.Now())
-	if r := Plan(in); len(r.Servers) > 0 {
-		for name, m := range r.Servers {
-			for _, a := range m.Do {
-				if _, reads := a.(Inspect); !reads {
-					h.fail("after hours of rest %s is still to %s", name, a)
-				}
+	r := plan.Plan(in)
+	for name, m := range r.Moves {
+		for _, a := range m.Do {
+			if _, reads := a.(plan.Inspect); !reads {
+				h.fail("after hours of rest %s is still to %s", name, a)
 			}
 		}
 	}
-	v := newView(in)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name := range w.desired.Claims {
-		server := v.served[name]
-		if server == "" {
-			h.fail("claim %s has no server: %s", name, v.unbound(w.desired.Claims[name]).Message)
+	for _, c := range r.Claims {
+		if c.Server == "" {
+			h.fail("claim %s has no server: %s", c.Name, c.Why.Message)
 		}
 	}
-	for i, s := range v.servers {
-		m := w.machines[s.rec.SystemURI]
-		switch s.rec.State {
+	for _, s := range r.Servers {
+		m := w.machines[s.Record.SystemURI]
+		switch s.Record.State {
 		case model.StateReserved:
-			if m.power != model.PowerOn || m.disk == "" && !installUnknown(s.rec) {
-				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.name, s.rec.Claim, m.power, m.disk, v.whys[i])
+			if m.power != model.PowerOn || m.disk == "" && (s.Record.Doubt == nil || s.Record.Doubt.Reason != model.DoubtInstallUnknown) {
+				h.fail("%s is Reserved for %s with power %s and disk %q: %+v", s.Name, s.Record.Claim, m.power, m.disk, s.Why)
 			}
 		case model.StateAvailable:
 			if m.power != model.PowerOff || m.disk != "" {
-				h.fail("%s is Available with power %s and disk %q: %+v", s.name, m.power, m.disk, v.whys[i])
+				h.fail("%s is Available with power %s and disk %q: %+v", s.Name, m.power, m.disk, s.Why)
 			}
 		case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateReleased, model.StateMaintenance, model.StateError:
-			h.fail("%s rests in %s: %+v", s.name, s.rec.State, v.whys[i])
+			h.fail("%s rests in %s: %+v", s.Name, s.Record.State, s.Why)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // ErrFenced is what a Sink returns once somebody with a newer fencing number has
@@ -43,10 +45,8 @@ const toldLater = 5 * time.Minute
 // changes, at once when a decision waits for it, else at most one an interval, none
 // without a change.
 type Publisher struct {
-	Loop   *Loop
-	Sink   Sink
-	Fence  func() uint64
-	Holder model.Holder
+	Reporter *Reporter
+	Sink     Sink
 	// Note keeps what the branch shows in the store; nil = nobody does.
 	Note     func(context.Context, model.Published) error
 	Interval time.Duration
@@ -85,18 +85,18 @@ func (p *Publisher) note(since time.Time, err error) {
 // Run publishes until ctx ends, and then once more what is not published yet. It fails
 // with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
-	projector := NewProjector()
+	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is told
 	failures, dirty, urgent := 0, false, false
 	for {
-		now := p.Loop.Clock()
+		now := p.Reporter.Loop.Clock()
 		due := again // nothing to say, or only that
 		if dirty || urgent {
 			due = p.due(now, last, failures, urgent)
 		}
 		switch p.wait(ctx, due, dirty, urgent) {
 		case ended:
-			return p.farewell(ctx, projector, dirty || urgent)
+			return p.farewell(ctx, &story, dirty || urgent)
 		case becameDirty:
 			dirty = true
 			continue
@@ -105,28 +105,28 @@ func (p *Publisher) Run(ctx context.Context) error {
 			continue
 		case isDue:
 		}
-		drain(p.Loop.dirty)
-		drain(p.Loop.urgent)
-		done, err := p.unhurried(ctx, projector)
+		drain(p.Reporter.Loop.dirty)
+		drain(p.Reporter.Loop.urgent)
+		done, err := p.unhurried(ctx, &story)
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
 		case ctx.Err() != nil:
-			return p.farewell(ctx, projector, true)
+			return p.farewell(ctx, &story, true)
 		case err != nil:
 			failures, dirty = failures+1, true
-			p.note(p.Loop.Unannounced(p.Loop.Clock()), err)
-			p.Loop.Metrics.published("error", 0)
+			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
+			p.Reporter.Loop.Metrics.published("error", 0)
 			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
 		default:
 			failures, dirty, urgent, again = 0, false, false, time.Time{}
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
-				again = p.Loop.Clock().Add(toldLater)
+				again = p.Reporter.Loop.Clock().Add(toldLater)
 			}
 			if done.Committed {
-				last = p.Loop.Clock()
-				p.Loop.Metrics.published("success", last.Sub(now))
+				last = p.Reporter.Loop.Clock()
+				p.Reporter.Loop.Metrics.published("success", last.Sub(now))
 			}
 		}
 	}
@@ -166,11 +166,11 @@ const (
 func (p *Publisher) wait(ctx context.Context, due time.Time, dirty, urgent bool) moment {
 	var timer <-chan time.Time
 	if !due.IsZero() {
-		t := time.NewTimer(max(due.Sub(p.Loop.Clock()), 0))
+		t := time.NewTimer(max(due.Sub(p.Reporter.Loop.Clock()), 0))
 		defer t.Stop()
 		timer = t.C
 	}
-	news, hurry := p.Loop.dirty, p.Loop.urgent
+	news, hurry := p.Reporter.Loop.dirty, p.Reporter.Loop.urgent
 	if dirty || urgent {
 		news = nil
 	}
@@ -199,15 +199,15 @@ func (p *Publisher) pause(failures int, urgent bool) time.Duration {
 }
 
 // farewell publishes what became known last, with a deadline of its own.
-func (p *Publisher) farewell(ctx context.Context, projector *Projector, news bool) error {
+func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool) error {
 	if !news {
 		select {
-		case <-p.Loop.dirty:
+		case <-p.Reporter.Loop.dirty:
 		default:
 			return nil
 		}
 	}
-	if _, err := p.unhurried(ctx, projector); err != nil {
+	if _, err := p.unhurried(ctx, story); err != nil {
 		p.Log.Warn("last status not published", "err", err)
 	}
 	return nil
@@ -218,50 +218,50 @@ const lastPush = 10 * time.Second
 
 // unhurried is once, not cut off at once when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
-func (p *Publisher) unhurried(ctx context.Context, projector *Projector) (Publication, error) {
+func (p *Publisher) unhurried(ctx context.Context, story *report.Story) (Publication, error) {
 	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
 	defer stop()
-	return p.once(patient, projector)
+	return p.once(patient, story)
 }
 
 // once publishes the present state of the store and returns what became of it.
-func (p *Publisher) once(ctx context.Context, projector *Projector) (Publication, error) {
-	in := p.Loop.Stored(p.Loop.Clock())
-	if in == nil {
+func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication, error) {
+	loop := p.Reporter.Loop
+	r := p.Reporter.Report()
+	if r == nil {
 		return Publication{}, nil
 	}
-	fence := p.Fence()
-	if fence == 0 {
+	if r.Fence == 0 {
 		return Publication{}, fmt.Errorf("%w: this Ingot does not lead any more", ErrFenced)
 	}
-	if leading := p.Loop.Leading; leading != nil && !leading() {
+	if loop.Leading != nil && !loop.Leading() {
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
-	r := projector.Report(in, fence, p.Holder)
-	done, err := p.Sink.Publish(ctx, r)
+	story.Tell(r.Result, r.Report)
+	done, err := p.Sink.Publish(ctx, r.Report)
 	if err != nil {
-		p.limiter.Pushed(p.Loop.Clock())
+		p.limiter.Pushed(loop.Clock())
 		if later, ok := errors.AsType[Postponed](err); ok {
-			p.limiter.Postpone(p.Loop.Clock(), later.RetryAfter())
+			p.limiter.Postpone(loop.Clock(), later.RetryAfter())
 		}
 		return Publication{}, err
 	}
-	projector.Published()
+	story.Published(r.Result, r.Report)
 	if done.Committed {
-		p.limiter.Pushed(p.Loop.Clock())
-		p.Log.Info("status published", "commit", done.Head, "revision", in.Desired.Revision)
+		p.limiter.Pushed(loop.Clock())
+		p.Log.Info("status published", "commit", done.Head, "revision", r.Revision)
 	}
-	if err := p.noted(ctx, in, model.Published{Commit: done.Head, Version: r.Version, Fence: fence, Holder: p.Holder}); err != nil {
+	if err := p.noted(ctx, r.Input, model.Published{Commit: done.Head, Version: r.Version, Fence: r.Fence, Holder: r.Holder}); err != nil {
 		return done, err
 	}
-	p.Loop.Announced(r.Version, done.Skipped)
+	loop.Announced(r.Version, done.Skipped)
 	return done, nil
 }
 
 // noted keeps in the store what the branch shows, if that is news.
-func (p *Publisher) noted(ctx context.Context, in *Input, now model.Published) error {
+func (p *Publisher) noted(ctx context.Context, in *plan.Input, now model.Published) error {
 	if p.Note == nil || in.Observed.Published == now {
 		return nil
 	}

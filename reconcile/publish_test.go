@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"log/slog"
 	"maps"
 	"strings"
@@ -13,8 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
 
 // branch is a status branch in memory.
@@ -53,7 +54,8 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error
 // postponed is the error of a server that wants no push for a while.
 type postponed struct{ away time.Duration }
 
-func (p postponed) Error() string             { return "too many requests" }
+func (p postponed) Error() string { return "too many requests" }
+
 func (p postponed) RetryAfter() time.Duration { return p.away }
 
 // set changes how the branch behaves from now on, and forgets who asked it.
@@ -92,7 +94,7 @@ func published(t *testing.T, servers int, test func(w *world, b *branch), change
 		w.start()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		p := &Publisher{Loop: w.loop, Sink: b, Fence: func() uint64 { return 1 }, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+		p := &Publisher{Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
 		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
 		test(w, b)
@@ -244,35 +246,20 @@ func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
-		branch, problems := ReadBranch(rendered(t, NewProjector().Report(in, 7, model.Holder{})))
+		branch, problems := report.ReadBranch(rendered(t, report.NewProjector().Report(in, plan.Plan(in), 7, model.Holder{})))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		got, want := branch.Records, in.Observed.Records
 		servers := make(map[model.ServerName]*model.ServerRecord)
 		for name, rec := range want.Servers {
-			servers[name] = mirror(rec)
+			servers[name] = report.Mirrored(rec)
 		}
 		want.Servers = servers
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("restored records differ (-want +got):\n%s", diff)
 		}
 	})
-}
-
-func TestABrokenFileOfTheStatusBranchLosesOnlyItself(t *testing.T) {
-	files := map[string][]byte{
-		"servers/a.yaml":   []byte("record: {name: a, state: Reserved, claim: default/web}"),
-		"servers/b.yaml":   []byte("record: [1"),
-		"servers/c.yaml":   []byte("status: {}"),
-		"README.md":        []byte("# Fleet"),
-		"revision.yaml":    []byte("record: {applied: main@sha1:1, sequence: 4}"),
-		"endpoints/x.yaml": []byte("spec: {}"),
-	}
-	r, problems := restored(files)
-	if len(problems) != 2 || len(r.Servers) != 1 || r.Servers["a"].Doubt == nil || r.Fleet.Sequence != 4 {
-		t.Errorf("got %d problems %v, servers %v, fleet %+v", len(problems), problems, r.Servers, r.Fleet)
-	}
 }
 
 func TestNoSecretReachesTheStatusBranch(t *testing.T) {
@@ -288,7 +275,7 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		in := w.loop.Input(time.Now())
 		token := model.NewTokenKey(bytes.Repeat([]byte{1}, 32)).Report(in.Observed.Servers["bmc00-system-0"].Ticket).Reveal()
-		for path, data := range rendered(t, NewProjector().Report(in, 1, model.Holder{})) {
+		for path, data := range rendered(t, reportOf(in)) {
 			for _, secret := range []string{password, ignition, token} {
 				if bytes.Contains(data, []byte(secret)) {
 					t.Errorf("%s shows %q", path, secret)
@@ -296,25 +283,4 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestUnchangedDocumentsAreTheSame(t *testing.T) {
-	in := bigFleet(50, 10)
-	p := NewProjector()
-	first := p.Report(in, 1, model.Holder{})
-	p.Published()
-	in.inState(3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
-	second := p.Report(in, 1, model.Holder{})
-	var changed []string
-	for path, d := range second.Documents {
-		if first.Documents[path] != d {
-			changed = append(changed, path)
-		}
-	}
-	if len(changed) != 3 { // the server, its claim and the page
-		t.Errorf("%d documents are new: %v", len(changed), changed)
-	}
-	if want := "bmc00003-system-0: Reserved → Error for default/c00003"; second.Subject != want {
-		t.Errorf("subject %q, want %q", second.Subject, want)
-	}
 }

@@ -1,17 +1,16 @@
 package reconcile
 
 import (
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"ingot/model"
 )
 
 // whose are the tenants of these tests: alpha and beta share the namespace default.
@@ -108,55 +107,6 @@ func TestARemovalIsOfOneTenantsClaim(t *testing.T) {
 	}
 }
 
-// Two servers may have claims of one name: one is being released, one is the heir's.
-func TestEachServersRemovalIsNoted(t *testing.T) {
-	web := model.ClaimName("default/web")
-	removedBy := func(tenant string) model.RemovedObject {
-		return model.RemovedObject{Identity: web.Identity(), Removal: model.Removal{Revision: "r", Tenant: tenant}}
-	}
-	rec := func(name model.ServerName, tenant string) *model.ServerRecord {
-		return &model.ServerRecord{Name: name, State: model.StateReserved, Claim: web, Tenant: tenant}
-	}
-	observed := model.NewObserved()
-	observed.Servers = map[model.ServerName]*model.ServerRecord{"s1": rec("s1", "beta"), "s2": rec("s2", "gamma"), "s3": rec("s3", "alpha")}
-	observed.Fleet.Removed = []model.RemovedObject{removedBy("beta")}
-	d := model.NewDesired()
-	d.Removed = map[model.Identity]model.Removal{web.Identity(): removedBy("gamma").Removal}
-	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: whose}})
-	for name, want := range map[model.ServerName]string{"s1": stepRelease, "s2": stepRelease, "s3": ""} {
-		if got := f.byName[name].endAsked(); got != want {
-			t.Errorf("%s: got %q, want %q", name, got, want)
-		}
-	}
-	if want := []model.RemovedObject{removedBy("beta"), removedBy("gamma")}; !slices.Equal(f.record.Removed, want) {
-		t.Errorf("noted %+v, want %+v", f.record.Removed, want)
-	}
-}
-
-func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
-	release := &model.Release{Claim: "default/web"}
-	for name, c := range map[string]struct {
-		rec   model.ServerRecord
-		claim string // whose the claim is
-		want  bool
-	}{
-		"in use":                            {model.ServerRecord{State: model.StateReserved, Tenant: "beta"}, "gamma", false},
-		"being released":                    {model.ServerRecord{State: model.StateReserved, Tenant: "beta", Release: release}, "gamma", true},
-		"Released":                          {model.ServerRecord{State: model.StateReleased, Tenant: "beta"}, "gamma", true},
-		"Released, and the claim is back":   {model.ServerRecord{State: model.StateReleased, Tenant: "beta", Release: release}, "beta", false},
-		"Released by a record of before":    {model.ServerRecord{State: model.StateReleased}, "gamma", false},
-		"Released, and no tenants any more": {model.ServerRecord{State: model.StateReleased, Tenant: "beta"}, "", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c.rec.Claim = "default/web"
-			f := &fleet{in: &Input{Desired: model.NewDesired(), Observed: model.NewObserved()}}
-			if got := f.otherTenants(&c.rec, claim("web", of(c.claim))); got != c.want {
-				t.Errorf("got %t", got)
-			}
-		})
-	}
-}
-
 // A record of before there were tenants is of whoever has the claim.
 func TestARecordWithoutTenantIsOfItsClaims(t *testing.T) {
 	owned(t, 1, func(w *world) {
@@ -177,9 +127,8 @@ func TestATenantsClaimsAreBoundToItsServersAlone(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("a", of("alpha"))); d.Add(claim("b", of("alpha"))) })
 		w.expect(time.Minute, 1, "Reserved On default/a") // in rack b
 		w.expect(time.Minute, 0, "Available Off")
-		v := newView(w.loop.Input(time.Now()))
-		if why := v.unbound(v.in.Desired.Claims["default/b"]); !strings.Contains(why.text(), "1 not for alpha (git.tenants)") {
-			t.Errorf("got %s", why.text())
+		if why := claimWhy(w.loop.Input(time.Now()), "default/b"); !strings.Contains(why.Text(), "1 not for alpha (git.tenants)") {
+			t.Errorf("got %s", why.Text())
 		}
 	})
 }
@@ -306,7 +255,7 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 	}{
 		"another's BMC":           {func(d *model.Desired) { d.BMCs["bmc00"].Tenant = "beta" }, "SecretMissing"},
 		"another's secret":        {func(d *model.Desired) { d.BMCSecrets["s"].Tenant = "gamma" }, "SecretMissing"},
-		"a BMC in other networks": {func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" }, AddressNotAllowed},
+		"a BMC in other networks": {func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" }, model.ReasonAddressNotAllowed},
 		"its own":                 {func(*model.Desired) {}, "Pending"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -314,11 +263,11 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 			w.tenants = whose
 			w.desired.BMCs["bmc00"].Tenant, w.desired.BMCSecrets["s"].Tenant = "ops", "ops"
 			c.change(w.desired)
-			f := newFleet(&Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})
-			if got := f.bmcs[0]; got.why.Reason != c.want || c.want != "Pending" && !strings.Contains(got.why.Message, "git.tenants") {
-				t.Errorf("got %+v", got.why)
+			r := plan.Plan(&plan.Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})
+			if got := r.BMCs[0].Why; got.Reason != c.want || c.want != "Pending" && !strings.Contains(got.Message, "git.tenants") {
+				t.Errorf("got %+v", got)
 			}
-			if c.want != "Pending" && !f.bmcs[0].target.Password.IsZero() {
+			if m := r.Readings["bmc00"]; c.want != "Pending" && m != nil && !m.Target.Password.IsZero() {
 				t.Error("the password is handed out")
 			}
 		})
@@ -337,19 +286,4 @@ func TestTenantsThatAskForTheSameAreToldApart(t *testing.T) {
 		w.expect(0, 0, "Reserved On default/a")
 		w.expect(0, 2, "Reserved On default/b")
 	})
-}
-
-func TestABMCThatWasFoundUsesSecretsOfWhoMayDefineIt(t *testing.T) {
-	d := model.NewDesired()
-	f := &fleet{in: &Input{Desired: d, Policy: Policy{Tenants: whose}}}
-	for tenant, want := range map[string]bool{"ops": true, "beta": true, "gamma": false, "": false} {
-		d.Add(&model.BMCSecret{Meta: model.Meta{Name: "bmc-1", Tenant: tenant}})
-		if got := f.foundSecret("bmc-1"); (got != nil) != want {
-			t.Errorf("of %q: got %v", tenant, got)
-		}
-	}
-	f.in.Policy.Tenants = nil
-	if f.foundSecret("bmc-1") == nil || f.foundSecret("bmc-2") != nil {
-		t.Error("without tenants it is the one of its name")
-	}
 }

@@ -1,101 +1,13 @@
 package reconcile
 
 import (
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
-
-func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {
-	at := func(s int) time.Time { return time.Date(2026, 11, 21, 12, 3, s, 5e8, time.UTC) }
-	ticket := func(p model.TicketPurpose) *model.Ticket {
-		return &model.Ticket{ID: "t", Purpose: p, ArmedAt: at(0)}
-	}
-	for name, tc := range map[string]struct {
-		boot bootFacts
-		want []model.BootStage
-		text string
-	}{
-		"a server without a ticket boots nothing": {boot: bootFacts{}},
-		"one that was not seen": {
-			boot: bootFacts{ticket: ticket(model.PurposeDiscovery)},
-			want: []model.BootStage{stageArmed},
-			text: "last seen: armed 12:03:00Z; not seen yet: DHCP or iPXE script",
-		},
-		"one that asked DHCP and fetched nothing": {
-			boot: bootFacts{ticket: ticket(model.PurposeDiscovery), progress: &model.Progress{Ticket: "t", DHCPAt: at(1)}},
-			want: []model.BootStage{stageArmed, model.StageDHCP},
-			text: "last seen: DHCP 12:03:01Z; before it armed 12:03:00Z; not seen yet: boot loader by TFTP or HTTP",
-		},
-		"one whose boot loader is lost": {
-			boot: bootFacts{ticket: ticket(model.PurposeDiscovery), progress: &model.Progress{Ticket: "t", DHCPAt: at(1), TFTPAt: at(2)}},
-			want: []model.BootStage{stageArmed, model.StageDHCP, model.StageTFTP},
-			text: "last seen: TFTP 12:03:02Z; before it DHCP 12:03:01Z; not seen yet: iPXE script",
-		},
-		"what was seen of an older boot does not count": {
-			boot: bootFacts{
-				ticket: ticket(model.PurposeClaim), progress: &model.Progress{Ticket: "old", DHCPAt: at(1)},
-				booted: &model.BootState{Ticket: "old", ReceivedAt: at(2)}, wipe: &model.WipeReport{Ticket: "old", ReceivedAt: at(2)},
-				probe: &model.ProbeReport{Ticket: "old", ReceivedAt: at(2)},
-			},
-			want: []model.BootStage{stageArmed},
-			text: "last seen: armed 12:03:00Z; not seen yet: DHCP or iPXE script",
-		},
-		"a claim that booted": {
-			boot: bootFacts{
-				ticket: ticket(model.PurposeClaim), booted: &model.BootState{Ticket: "t", ReceivedAt: at(9)},
-				progress: &model.Progress{Ticket: "t", DHCPAt: at(1), HTTPBootAt: at(2), ScriptAt: at(3), KernelAt: at(4), InitrdAt: at(5), IgnitionAt: at(6)},
-			},
-			want: []model.BootStage{stageArmed, "DHCP", "HTTP boot", "iPXE script", "kernel", "initrd", "Ignition", stageBootState},
-			text: "last seen: boot state 12:03:09Z; before it Ignition 12:03:06Z",
-		},
-		"a wipe that is awaited": {
-			boot: bootFacts{ticket: ticket(model.PurposeCleanup), progress: &model.Progress{Ticket: "t", IgnitionAt: at(6)}},
-			want: []model.BootStage{stageArmed, "Ignition"},
-			text: "last seen: Ignition 12:03:06Z; before it armed 12:03:00Z; not seen yet: wipe",
-		},
-		"Ignition that is remembered though the progress is lost": {
-			boot: bootFacts{ticket: &model.Ticket{ID: "t", Purpose: model.PurposeClaim, ArmedAt: at(0), IgnitionAt: at(6)}},
-			want: []model.BootStage{stageArmed, "Ignition"},
-			text: "last seen: Ignition 12:03:06Z; before it armed 12:03:00Z; not seen yet: boot state",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			stages := tc.boot.timeline()
-			var got []model.BootStage
-			for _, s := range stages {
-				got = append(got, s.Stage)
-				if stageReasons[s.Stage] == "" {
-					t.Errorf("%s has no reason for a condition", s.Stage)
-				}
-			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("stages (-want +got):\n%s", diff)
-			}
-			if len(stages) > 0 && tc.boot.progressText(stages) != tc.text {
-				t.Errorf("got  %s\nwant %s", tc.boot.progressText(stages), tc.text)
-			}
-		})
-	}
-}
-
-func TestEveryStageSaysWhereToLook(t *testing.T) {
-	b := bootFacts{ticket: &model.Ticket{ID: "t"}, progress: &model.Progress{
-		Ticket: "t", DHCPAt: time.Unix(1, 0), TFTPAt: time.Unix(1, 0), HTTPBootAt: time.Unix(1, 0), ScriptAt: time.Unix(1, 0),
-		KernelAt: time.Unix(1, 0), InitrdAt: time.Unix(1, 0), IgnitionAt: time.Unix(1, 0),
-	}}
-	b.ticket.ArmedAt = time.Unix(1, 0)
-	for _, s := range b.timeline() {
-		if BootHint(s.Stage) == "" || b.upcoming(s.Stage) == "" {
-			t.Errorf("after %s nobody knows where to look or what comes", s.Stage)
-		}
-	}
-}
 
 func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -120,9 +32,9 @@ func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 			}
 		}
 		w.expect(2*time.Hour, 0, "Initial On")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
 		for _, text := range []string{"was switched on to be discovered", "last seen asking DHCP", "whether TFTP (UDP port 69)"} {
-			if why.Reason != FoundRunning || !strings.Contains(why.Message, text) {
+			if why.Reason != model.ReasonFoundRunning || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)
 			}
 		}

@@ -1,180 +1,13 @@
 package reconcile
 
 import (
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
-
-// twinOf adds a BMC that shows a machine with the UUID of a server.
-func (in *Input) twinOf(i int) {
-	name := model.BMCName("twin")
-	in.Desired.Add(&model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
-		Access: &model.InlineEndpoint{IP: "192.0.2.2"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443},
-	}})
-	in.Observed.BMCs[name] = &model.BMCRecord{Name: name, Address: "192.0.2.2:443"}
-	uuid := in.Observed.Servers[model.ServerName(bmcName(i)+"-system-0")].UUID
-	in.Observed.BMCFacts[name] = &model.BMCFacts{Name: name, Systems: []model.SystemFact{{URI: "/9", UUID: uuid}}}
-	in.BMCRead[name] = in.Now
-}
-
-func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
-	const name = "bmc00000-system-0"
-	withTwin := func(in *Input, _ *model.ServerRecord) { in.twinOf(0) }
-	off := func(in *Input, rec *model.ServerRecord) {
-		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
-	}
-	state := func(s model.ServerState) func(*Input, *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
-			rec.State, rec.Claim, rec.Installed = s, "", ""
-			in.Desired.Claims = map[model.ClaimName]*model.ServerClaim{}
-			in.Policy.DiscoveryImage = "probe:1"
-		}
-	}
-	ticket := func(purpose model.TicketPurpose, change ...func(*model.Ticket)) func(*Input, *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
-			rec.Installed = ""
-			rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now}
-			for _, f := range change {
-				f(rec.Ticket)
-			}
-		}
-	}
-	served := func(stage model.BootStage) func(*Input, *model.ServerRecord) {
-		return func(in *Input, rec *model.ServerRecord) {
-			p, _ := model.Progress{Ticket: "t"}.Reached(stage, in.Now)
-			in.Observed.Progress[rec.Name] = &p
-		}
-	}
-	waits := func(in *Input, _ *model.ServerRecord) { in.waiting(1, nil) }
-	type changes []func(*Input, *model.ServerRecord)
-	tests := map[string]struct {
-		change changes
-		do     string            // what is done to it
-		ended  model.TicketState // its ticket, afterwards
-		why    string            // what it waits for
-		state  model.ServerState // afterwards, if that is another
-	}{
-		"is bound to no claim":                  {change: changes{state(model.StateAvailable), off, waits, withTwin}, why: DuplicateUUID},
-		"is bound to one without a twin":        {change: changes{state(model.StateAvailable), off, waits}, state: model.StateReserved},
-		"is not armed for discovery":            {change: changes{state(model.StateInitial), off, withTwin}, why: DuplicateUUID},
-		"is not armed for its claim":            {change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin}, why: DuplicateUUID, ended: model.TicketSpent},
-		"is not armed for a wipe":               {change: changes{state(model.StateCleanup), off, withTwin}, why: DuplicateUUID},
-		"loses the ticket of its discovery":     {change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of its claim":         {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
-		"loses one that waits for it to be off": {change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.Held = true }), withTwin}, ended: model.TicketSpent},
-		"loses one whose script was served":     {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of a wipe":            {change: changes{state(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
-		"loses it though its BMC is silent": {
-			change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
-				in.Readings[name] = Reading{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
-			}}, ended: model.TicketSpent,
-		},
-		"keeps one whose Ignition was served, for nothing more is": {change: changes{
-			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
-		}, why: WaitingForBoot},
-		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
-		}}, why: revisionOutdated},
-		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
-		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {
-			rec.Reprovision, rec.HandledReprovision = "1", "1"
-			c := *in.Desired.Claims[rec.Claim]
-			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
-			in.Desired.Add(&c)
-		}}, why: DuplicateUUID},
-		"is not taken over with a claim": {change: changes{state(model.StateInitial), waits, withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Add(&model.Server{Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}}})
-		}}, why: DuplicateUUID},
-		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, rec *model.ServerRecord) {
-			in.Observed.BMCFacts[rec.BMC] = nil
-		}}, why: "Pending"},
-		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *Input, rec *model.ServerRecord) {
-			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
-		}}, do: "set one-time boot from disk, then ask for power On"}, // behind the other
-		"is one of two servers on record": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
-			other := *rec
-			other.Name, other.BMC = "other", "gone"
-			in.Observed.Servers["other"] = &other
-		}}, why: DuplicateUUID},
-		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
-			f := *in.Observed.BMCFacts[rec.BMC]
-			f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
-			in.Observed.BMCFacts[rec.BMC] = &f
-		}}, why: DuplicateUUID},
-	}
-	for test, tc := range tests {
-		t.Run(test, func(t *testing.T) {
-			in := bigFleet(1, 1)
-			rec := in.Observed.Servers[name]
-			for _, f := range tc.change {
-				f(in, rec)
-			}
-			before := *rec
-			f := newFleet(in)
-			f.guard()
-			f.bindClaims()
-			s := f.byName[name]
-			st := s.step()
-			if got := s.rec.Ticket; got != nil && got.Ended != tc.ended {
-				t.Errorf("its ticket is %q, want %q", got.Ended, tc.ended)
-			}
-			if st.Why.Reason != tc.why {
-				t.Errorf("it waits for %+v, want %q", st.Why, tc.why)
-			}
-			if got := done(st); got != tc.do {
-				t.Errorf("done is %q, want %q", got, tc.do)
-			}
-			if tc.state == "" {
-				tc.state = before.State
-			}
-			if s.rec.State != tc.state {
-				t.Errorf("it is %s, want %s", s.rec.State, tc.state)
-			}
-		})
-	}
-}
-
-func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
-	in := bigFleet(2, 0).waiting(1, nil)
-	in.twinOf(0)
-	in.manifest(1, model.ServerSpec{Unclaimable: true})
-	p := NewProjector()
-	r := p.Report(in, 1, model.Holder{})
-	const uuid = "00000000-0000-4000-8000-000000000001"
-	got := map[string]string{}
-	for _, path := range []string{"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml"} {
-		switch st := r.Documents[path].Object.(*document).Status.(type) {
-		case serverStatus:
-			got[path] = conditionOf(st.Conditions, DuplicateUUID)
-		case bmcStatus:
-			got[path] = conditionOf(st.Conditions, DuplicateUUID)
-		}
-	}
-	want := map[string]string{
-		"servers/bmc00000-system-0.yaml": "True DuplicateUUID: its UUID " + uuid + " is that of system /9 behind BMC twin too, so nothing is armed for it and no claim is bound to it until that is gone: " + twinAdvice + " (to act: rack operator)",
-		"servers/bmc00001-system-0.yaml": "",
-		"bmcs/twin.yaml":                 "True DuplicateUUID: system /9 has the UUID " + uuid + " of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, and nothing is armed for either until that is gone: " + twinAdvice + " (to act: rack operator)",
-		"bmcs/bmc00000.yaml":             "",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("conditions (-want +got):\n%s", diff)
-	}
-	why := newView(in).unbound(in.Desired.Claims["default/w00000"])
-	if !strings.Contains(why.Message, "1 of a UUID that another machine has") {
-		t.Errorf("the claim says %+v", why)
-	}
-	delete(in.Desired.BMCs, "twin")
-	r = p.Report(in, 1, model.Holder{})
-	if got := conditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*document).Status.(serverStatus).Conditions, DuplicateUUID); got != "" {
-		t.Errorf("once the twin is gone it still says %s", got)
-	}
-}
 
 // A machine of the same UUID is plugged in at some time of a server's life, and taken
 // away again.
@@ -225,7 +58,7 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 				if rec.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
 					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket, m.installs-installs, w.state(1))
 				}
-				if why := newView(w.loop.Input(time.Now())).whys[0]; why.Reason != DuplicateUUID {
+				if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != model.ReasonDuplicateUUID {
 					t.Errorf("it says %+v", why)
 				}
 				w.commit(func(d *model.Desired) { delete(d.BMCs, "bmc01") })

@@ -2,6 +2,10 @@ package reconcile
 
 import (
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/merge"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -11,8 +15,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"ingot/model"
 )
 
 // TestTheWalkBreaksNoLaw takes the pure decisions, the plan and the merge, through random
@@ -88,7 +90,7 @@ type walk struct {
 	branch   *model.Records  // what the status branch shows
 	copied   *model.Observed // an older copy of the store
 	blocked  bool            // the branch takes no pushes
-	readings map[model.ServerName]Reading
+	readings map[model.ServerName]plan.Reading
 	bmcRead  map[model.BMCName]time.Time
 	machines []*walked
 	seq      uint64
@@ -110,7 +112,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
 		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, asks: make(map[string]int)})
 	}
-	w.save(Changes{})
+	w.save(plan.Changes{})
 	w.publish()
 	w.copied = w.copyStore()
 	return w
@@ -139,8 +141,8 @@ func (w *walk) run() {
 }
 
 // policy is the real one, but for what would only take time.
-func (w *walk) policy() Policy {
-	p := DefaultPolicy()
+func (w *walk) policy() plan.Policy {
+	p := plan.DefaultPolicy()
 	p.DiscoveryImage, p.MirrorFirst = "probe", true
 	p.MaxDisruptions, p.MaxPowerDisruptions = 100, 100 // the guard has a walk of its own
 	return p
@@ -285,19 +287,19 @@ func (w *walk) without() *model.Observed {
 // restart begins a new process, which merges what store and status branch say.
 func (w *walk) restart() {
 	w.did["crash"]++
-	var branch *BranchRecords
+	var branch *report.BranchRecords
 	if w.branch != nil {
-		branch = &BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
+		branch = &report.BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
 	}
 	w.fence++
-	r := Merge(MergeInput{Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq)})
+	r := merge.Records(merge.Input{Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq)})
 	o := w.copyStore()
 	maps.Copy(o.Servers, r.Records.Servers)
 	maps.Copy(o.Claims, r.Records.Claims)
 	maps.Copy(o.BMCs, r.Records.BMCs)
 	o.Fleet = r.Records.Fleet
 	w.seq = max(w.seq, o.Newest().Seq)
-	w.observed, w.shown, w.readings, w.started = o, model.Version{}, make(map[model.ServerName]Reading), w.now
+	w.observed, w.shown, w.readings, w.started = o, model.Version{}, make(map[model.ServerName]plan.Reading), w.now
 	// The source begins with the revision applied: what a commit took away since counts.
 	w.publish()
 }
@@ -309,7 +311,7 @@ func (w *walk) publish() {
 	}
 	now := w.copyStore().Records
 	for name, rec := range now.Servers {
-		now.Servers[name] = mirror(rec)
+		now.Servers[name] = report.Mirrored(rec)
 	}
 	w.branch = &now
 	w.shown = now.Newest()
@@ -319,7 +321,7 @@ func (w *walk) publish() {
 }
 
 // save writes to the store, and stamps as it does.
-func (w *walk) save(c Changes) {
+func (w *walk) save(c plan.Changes) {
 	w.seq++
 	v := model.Version{Fence: w.fence, Seq: w.seq}
 	o := w.copyStore()
@@ -354,13 +356,13 @@ func (w *walk) killed() bool {
 // step plans once and carries out what comes of it, one server after the other.
 func (w *walk) step() {
 	w.now = w.now.Add(time.Duration(1+w.rnd.IntN(120)) * time.Second)
-	in := &Input{
+	in := &plan.Input{
 		Desired: w.desired, Observed: w.observed, Readings: maps.Clone(w.readings), BMCRead: w.bmcRead, Policy: w.policy(), Now: w.now,
 		Announced: w.shown, Started: w.started, Serving: w.started, Nonce: fmt.Sprint(w.seq, w.now.UnixNano()),
 	}
-	r := Plan(in)
-	c := Changes{Fleet: r.Fleet, Claims: r.Claims, DropClaims: r.DropClaims}
-	for _, m := range r.Servers {
+	r := plan.Plan(in)
+	c := plan.Changes{Fleet: r.Decided.Fleet, Claims: r.Decided.Claims, DropClaims: r.Decided.DropClaims}
+	for _, m := range r.Moves {
 		if len(m.Do) == 0 {
 			c.Servers = append(c.Servers, m.Then)
 		}
@@ -374,8 +376,8 @@ func (w *walk) step() {
 			return
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Servers)) {
-		if m := r.Servers[name]; len(m.Do) > 0 && w.carryOut(name, m) {
+	for _, name := range slices.Sorted(maps.Keys(r.Moves)) {
+		if m := r.Moves[name]; len(m.Do) > 0 && w.carryOut(name, m) {
 			return // killed
 		}
 	}
@@ -386,13 +388,13 @@ func (w *walk) step() {
 
 // carryOut does a server's move as the loop does, and reports whether the process was
 // killed on the way.
-func (w *walk) carryOut(name model.ServerName, move *Move) (killed bool) {
+func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 	i := slices.IndexFunc(w.machines, func(m *walked) bool { return m.name == name })
 	m, rec, old := w.machines[i], *move.Then, w.observed.Servers[name]
 	reading, decided := w.readings[name], move.Then != old
 	for _, a := range move.Do {
 		switch a := a.(type) {
-		case Inspect:
+		case plan.Inspect:
 			o := w.copyStore()
 			o.ServerFacts[name] = &model.ServerFacts{Name: name, Power: m.power, Inventory: &model.Inventory{}}
 			w.observed = o
@@ -402,23 +404,23 @@ func (w *walk) carryOut(name model.ServerName, move *Move) (killed bool) {
 				reached.Reached = true
 				rec.Asked, decided = &reached, true
 			}
-		case Arm:
+		case plan.Arm:
 			t := a.Boot.Ticket
 			t.Image = model.PinnedImage{Ref: a.Boot.Image}
 			rec.Ticket, decided = &t, true
 			rec.Serial++
-		case BootOnce:
+		case plan.BootOnce:
 			m.booted = "network"
-		case DiskOnce:
+		case plan.DiskOnce:
 			m.booted = "disk"
-		case ClearBoot:
+		case plan.ClearBoot:
 			m.booted = ""
-		case SetPower:
+		case plan.SetPower:
 			before := aboutToAsk(old, &rec)
 			if w.killed() {
 				return true
 			}
-			w.save(Changes{Servers: []*model.ServerRecord{&before}})
+			w.save(plan.Changes{Servers: []*model.ServerRecord{&before}})
 			if w.killed() {
 				return true
 			}
@@ -431,7 +433,7 @@ func (w *walk) carryOut(name model.ServerName, move *Move) (killed bool) {
 				w.say("the answer of %s to %s is lost", name, a.Reset)
 				w.readings[name] = reading
 				lost := *w.observed.Servers[name]
-				w.save(Changes{Servers: []*model.ServerRecord{unsure(lost, fmt.Errorf("no answer"))}})
+				w.save(plan.Changes{Servers: []*model.ServerRecord{unsure(lost, fmt.Errorf("no answer"))}})
 				return false
 			}
 			if rec.Operation != nil && rec.Operation.Outcome == "" && !rec.Operation.AskedAt.IsZero() {
@@ -444,7 +446,7 @@ func (w *walk) carryOut(name model.ServerName, move *Move) (killed bool) {
 	w.readings[name] = reading
 	if decided {
 		rec.Failures, rec.LastError = 0, ""
-		w.save(Changes{Servers: []*model.ServerRecord{&rec}})
+		w.save(plan.Changes{Servers: []*model.ServerRecord{&rec}})
 	}
 	return false
 }

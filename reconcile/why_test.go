@@ -1,156 +1,12 @@
 package reconcile
 
 import (
+	"ingot/model"
+	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"ingot/model"
 )
-
-// inState puts a server of a big fleet into a state.
-func (in *Input) inState(i int, change func(*model.ServerRecord)) {
-	name := model.ServerName(bmcName(i) + "-system-0")
-	rec := *in.Observed.Servers[name]
-	change(&rec)
-	in.Observed.Servers[name] = &rec
-}
-
-func bmcName(i int) string {
-	return string([]byte{'b', 'm', 'c', '0', '0', '0', byte('0' + i/10), byte('0' + i%10)})
-}
-
-func (in *Input) manifest(i int, spec model.ServerSpec) {
-	in.Desired.Add(&model.Server{Meta: model.Meta{Name: bmcName(i) + "-system-0"}, Spec: spec})
-}
-
-func TestAnUnboundClaimSaysWhy(t *testing.T) {
-	rack := func(c *model.ServerClaim) { c.Spec.ServerSelector = label("rack", "1") }
-	cases := map[string]struct {
-		fleet func(in *Input)
-		claim func(c *model.ServerClaim)
-		want  Why
-	}{
-		"no server is known": {
-			fleet: func(in *Input) { clear(in.Desired.BMCs); clear(in.Observed.Servers) },
-			want:  Why{Reason: "NoServerFree", Message: "no server is known yet", Actor: RackOperator},
-		},
-		"every server is counted under the first thing that speaks against it": {
-			fleet: func(in *Input) {
-				in.inState(1, func(r *model.ServerRecord) { r.State = model.StateReserved })
-				in.inState(41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
-				in.manifest(81, model.ServerSpec{Unclaimable: true})
-				for i := range 90 { // all but those of rack 1 lack the label
-					if i%40 != 1 && i < 88 {
-						in.inState(i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
-					}
-				}
-			},
-			claim: rack,
-			want:  Why{Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned", Actor: RackOperator},
-		},
-		"a taint that is not tolerated": {
-			fleet: func(in *Input) {
-				for i := range 90 {
-					in.manifest(i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
-				}
-			},
-			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 tainted", Actor: RackOperator},
-		},
-		"the server it names is not known": {
-			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "s"} },
-			want:  Why{Reason: "ServerUnknown", Message: "server s is not known", Actor: Tenant},
-		},
-		"the server it names serves another": {
-			fleet: func(in *Input) {
-				in.inState(3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
-			},
-			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
-			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: RackOperator},
-		},
-		"the server it names does not match its selector": {
-			claim: func(c *model.ServerClaim) {
-				c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"}
-				rack(c)
-			},
-			want: Why{Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant},
-		},
-		"its Ignition is not in Git": {
-			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
-			want:  Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: Tenant},
-		},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			in := bigFleet(90, 0)
-			if tc.fleet != nil {
-				tc.fleet(in)
-			}
-			c := claim("web")
-			if tc.claim != nil {
-				tc.claim(c)
-			}
-			in.Desired.Add(c)
-			if got := newView(in).unbound(c); got != tc.want {
-				t.Errorf("got  %+v\nwant %+v", got, tc.want)
-			}
-			for name, m := range Plan(in).Servers {
-				if m.Then.Claim == c.ClaimName() {
-					t.Errorf("bound to %s all the same", name)
-				}
-			}
-		})
-	}
-}
-
-func TestClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
-	in := bigFleet(2, 0)
-	for name, seq := range map[string]int64{"old": 1, "b-new": 2, "a-new": 2, "urgent": 9} {
-		c := claim(name)
-		if name == "urgent" {
-			c.Annotations = map[string]string{model.AnnotationPriority: "10"}
-		}
-		in.Desired.Add(c)
-		in.Observed.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName(), Sequence: seq}
-	}
-	got := make(map[model.ServerName]model.ClaimName)
-	for name, m := range Plan(in).Servers {
-		got[name] = m.Then.Claim
-	}
-	if got["bmc00000-system-0"] != "default/urgent" || got["bmc00001-system-0"] != "default/old" {
-		t.Errorf("got %v, want the urgent claim first and then the old one", got)
-	}
-}
-
-func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
-	in := bigFleet(2, 0)
-	any, picky := claim("a-any"), claim("b-picky", func(c *model.ServerClaim) { c.Spec.ServerSelector = label("slot", "0") })
-	in.Desired.Add(any)
-	in.Desired.Add(picky)
-	r := Plan(in)
-	if got := r.Servers["bmc00001-system-0"]; got == nil || got.Then.Claim != any.ClaimName() {
-		t.Errorf("the claim that takes any server did not take the one that no other claim can use: %+v", got)
-	}
-	if got := r.Servers["bmc00000-system-0"]; got == nil || got.Then.Claim != picky.ClaimName() {
-		t.Errorf("the claim that can use one server only did not get it: %+v", got)
-	}
-}
-
-func TestExpressionsAndTolerationsSelect(t *testing.T) {
-	in := bigFleet(2, 0)
-	in.manifest(0, model.ServerSpec{Taints: []model.Taint{{Key: "gpu", Value: "yes", Effect: model.TaintNoBind}}})
-	in.Desired.Add(claim("gpu", func(c *model.ServerClaim) {
-		c.Spec.Tolerations = []model.Toleration{{Key: "gpu", Operator: "Exists"}}
-		c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: "slot", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"1"}},
-		}}
-	}))
-	if got := Plan(in).Servers["bmc00000-system-0"]; got == nil || got.Then.Claim != "default/gpu" {
-		t.Errorf("the tainted server was not given to the claim that tolerates the taint: %+v", got)
-	}
-}
 
 func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
@@ -188,7 +44,7 @@ func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 		ons := w.machine(0).ons
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(5*time.Hour, 0, "Reserved On default/web")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if got := w.machine(0).ons - ons; got != 3 || why.Reason != "BootFailed" {
 			t.Errorf("powered on %d times, and says %+v; want 3 times and BootFailed", got, why)
 		}

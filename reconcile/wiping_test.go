@@ -1,53 +1,16 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"ingot/model"
 )
-
-func TestHowFarAWipeIs(t *testing.T) {
-	disk := func(name string, percent int, method, result string) model.DiskProgress {
-		return model.DiskProgress{Name: name, Percent: percent, Method: method, Result: result}
-	}
-	tests := map[string]struct {
-		disks []model.DiskProgress
-		want  string
-	}{
-		"one disk":                     {[]model.DiskProgress{disk("sda", 47, "overwrite", "")}, "0 of 1 disk done, sda at 40 % (overwrite)"},
-		"nothing is done yet":          {[]model.DiskProgress{disk("sda", 9, "", "")}, "0 of 1 disk done, sda at 0 %"},
-		"a disk that does not say":     {[]model.DiskProgress{disk("nvme0n1", -1, "nvme-sanitize", "")}, "0 of 1 disk done, nvme0n1 (nvme-sanitize): the disk does not say how far it is"},
-		"none of two says":             {[]model.DiskProgress{disk("sda", -1, "", ""), disk("sdb", -1, "", "")}, "0 of 2 disks done, sda: the disk does not say how far it is"},
-		"none of those left says":      {[]model.DiskProgress{disk("sda", 100, "", model.WipeDone), disk("sdb", -1, "", "")}, "1 of 2 disks done, sdb: the disk does not say how far it is"},
-		"the furthest behind is named": {[]model.DiskProgress{disk("sda", 90, "", ""), disk("sdb", 20, "", ""), disk("sdc", 100, "", model.WipeDone)}, "1 of 3 disks done, sdb at 20 %"},
-		"one that says goes before":    {[]model.DiskProgress{disk("sda", -1, "", ""), disk("sdb", 90, "", "")}, "0 of 2 disks done, sdb at 90 %"},
-		"all are done":                 {[]model.DiskProgress{disk("sda", 100, "", model.WipeDone), disk("sdb", 3, "", model.WipeFailed)}, "2 of 2 disks done"},
-		"more than a probe may say":    {[]model.DiskProgress{disk("sda", 1000, "", "")}, "0 of 1 disk done, sda at 100 %"},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			if got := wipeText(&model.WipeProgress{Disks: tc.disks}); got != tc.want {
-				t.Errorf("got  %s\nwant %s", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestADiskThatDoesNotSayHowFarItsWipeIsShowsNoPercent(t *testing.T) {
-	got, err := json.Marshal(cleanupOf(&model.WipeProgress{Mode: model.CleanupSecure, Disks: []model.DiskProgress{
-		{Name: "sda", Percent: 0}, {Name: "nvme0n1", Percent: -1},
-	}}))
-	want := `{"mode":"secure","disks":[{"name":"sda","percent":0},{"name":"nvme0n1"}]}`
-	if err != nil || string(got) != want {
-		t.Errorf("error %v\ngot  %s\nwant %s", err, got, want)
-	}
-}
 
 // wipes has the wipe of the first server's disk say how far it is, and nothing more.
 func (w *world) wipes(percent int) {
@@ -82,7 +45,7 @@ func TestAWipeThatGoesOnIsWaitedForAndShown(t *testing.T) {
 			pass(time.Minute)
 			if minute == 95 {
 				doc := w.shown("servers/bmc00-system-0.yaml").Status
-				want := &cleanupStatus{Mode: model.CleanupQuick, Disks: []diskStatus{{"sda", "S1", 1 << 40, "overwrite", new(40), ""}}}
+				want := &report.CleanupStatus{Mode: model.CleanupQuick, Disks: []report.DiskStatus{{Name: "sda", Serial: "S1", SizeBytes: 1 << 40, Method: "overwrite", Percent: new(40)}}}
 				if diff := cmp.Diff(want, doc.Cleanup); diff != "" {
 					t.Errorf("status.cleanup (-want +got):\n%s", diff)
 				}
@@ -106,12 +69,12 @@ func TestAWipeOfWhichNothingIsHeardSaysSoAndThenFails(t *testing.T) {
 		w.wipes(41)
 		heard := time.Now().UTC().Format(time.RFC3339)
 		w.expect(10*time.Minute, 0, "Cleanup On")
-		why := newView(w.loop.Input(time.Now())).whys[0]
+		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if want := fmt.Sprintf("the last word of its wipe came at %s: 0 of 1 disk done, sda at 40 %% (overwrite); look at its console", heard); why.Message != want {
 			t.Errorf("got  %s\nwant %s", why.Message, want)
 		}
 		w.expect(25*time.Minute, 0, "Error On")
-		why = newView(w.loop.Input(time.Now())).whys[0]
+		why = plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
 		if want := fmt.Sprintf("no wipe result within 30m0s; the last word of its wipe came at %s: 0 of 1 disk done, sda at 40 %% (overwrite)", heard); why.Reason != "CleanupFailed" || why.Message != want {
 			t.Errorf("got  %s: %s\nwant %s", why.Reason, why.Message, want)
 		}

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/merge"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"maps"
 	"net"
 	"slices"
@@ -13,8 +17,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"ingot/model"
 )
 
 // world is a rack in memory: machines whose power changes some time after it was
@@ -69,8 +71,9 @@ type device struct {
 // authError is what a BMC answers to a wrong password.
 type authError struct{}
 
-func (authError) Error() string  { return "the BMC refuses the credentials" }
-func (authError) Reason() string { return AuthenticationFailed }
+func (authError) Error() string { return "the BMC refuses the credentials" }
+
+func (authError) Reason() string { return model.ReasonAuthenticationFailed }
 
 type machine struct {
 	name     model.ServerName
@@ -123,7 +126,8 @@ var errDead = refusal("connection refused")
 // refusal is an error after which it is certain that nothing was done.
 type refusal string
 
-func (e refusal) Error() string       { return string(e) }
+func (e refusal) Error() string { return string(e) }
+
 func (e refusal) NotCarriedOut() bool { return true }
 
 func newWorld(t *testing.T, servers int) *world {
@@ -155,8 +159,8 @@ func newWorld(t *testing.T, servers int) *world {
 	return w
 }
 
-func (w *world) policy() Policy {
-	p := DefaultPolicy()
+func (w *world) policy() plan.Policy {
+	p := plan.DefaultPolicy()
 	p.DiscoveryImage = "registry/probe:1"
 	if w.limit > 0 {
 		p.MaxConcurrentPowerOns = w.limit
@@ -303,7 +307,7 @@ func stamped(r *model.ServerRecord, v model.Version) *model.ServerRecord {
 
 func (w *world) Changed() <-chan struct{} { return w.stored }
 
-func (w *world) Save(_ context.Context, c Changes) error {
+func (w *world) Save(_ context.Context, c plan.Changes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.saves++
@@ -367,7 +371,7 @@ func (w *world) letsBoot(before, after *model.ServerRecord) {
 	}
 }
 
-func (w *world) Arm(_ context.Context, b Boot) (model.Ticket, error) {
+func (w *world) Arm(_ context.Context, b plan.Boot) (model.Ticket, error) {
 	t := b.Ticket
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -376,7 +380,7 @@ func (w *world) Arm(_ context.Context, b Boot) (model.Ticket, error) {
 	case b.Image == "broken" || w.broken:
 		return t, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
 	case b.Secret["ignition"].Reveal() == "bad":
-		return t, &armError{SourceInvalid, "ignition: line 3, column 5: unknown key"}
+		return t, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
 	}
 	t.Image = model.PinnedImage{
 		Ref: b.Image, Repository: "registry/os", Digest: "sha256:" + b.Image, Architecture: b.Architecture,
@@ -389,7 +393,8 @@ func (w *world) Arm(_ context.Context, b Boot) (model.Ticket, error) {
 // compiler have it.
 type armError struct{ reason, message string }
 
-func (e *armError) Error() string  { return e.message }
+func (e *armError) Error() string { return e.message }
+
 func (e *armError) Reason() string { return e.reason }
 
 func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
@@ -472,15 +477,19 @@ func (w *world) at(t model.SystemTarget) (*machine, error) {
 // unsupported is what BMCs says of what a machine does not have.
 type unsupported struct{}
 
-func (unsupported) Error() string       { return "the machine knows no graceful shutdown" }
-func (unsupported) Reason() string      { return "Unsupported" }
+func (unsupported) Error() string { return "the machine knows no graceful shutdown" }
+
+func (unsupported) Reason() string { return "Unsupported" }
+
 func (unsupported) NotCarriedOut() bool { return true }
 
 // otherMachine is what BMCs says of a machine that is not the one that is meant.
 type otherMachine struct{}
 
-func (otherMachine) Error() string       { return "the BMC shows another machine" }
-func (otherMachine) Reason() string      { return IdentityMismatch }
+func (otherMachine) Error() string { return "the BMC shows another machine" }
+
+func (otherMachine) Reason() string { return model.ReasonIdentityMismatch }
+
 func (otherMachine) NotCarriedOut() bool { return true }
 
 func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
@@ -545,7 +554,7 @@ func (w *world) BootOnce(_ context.Context, t model.SystemTarget, method model.B
 	}
 	m.override, m.diskOnce = !m.liar, false
 	if m.stubborn {
-		return RungContinuous, nil
+		return plan.RungContinuous, nil
 	}
 	return "default", nil
 }
@@ -714,10 +723,9 @@ func (w *world) state(i int) string {
 
 // why is the reason for which the server of a machine is not where it should be.
 func (w *world) why(i int) string {
-	v := newView(w.loop.Input(time.Now()))
-	for j, s := range v.servers {
-		if s.name == w.machine(i).name {
-			return v.whys[j].Reason
+	for _, s := range plan.Plan(w.loop.Input(time.Now())).Servers {
+		if s.Name == w.machine(i).name {
+			return s.Why.Reason
 		}
 	}
 	return "unknown"
@@ -748,10 +756,8 @@ func (w *world) expect(after time.Duration, server int, want string) {
 	w.t.Helper()
 	pass(after)
 	if got := w.state(server); got != want {
-		in := w.loop.Input(time.Now())
-		v := newView(in)
-		for i, s := range v.servers {
-			w.t.Logf("%s %s: %+v", s.name, s.rec.State, v.whys[i])
+		for _, s := range plan.Plan(w.loop.Input(time.Now())).Servers {
+			w.t.Logf("%s %s: %+v", s.Name, s.Record.State, s.Why)
 		}
 		w.t.Fatalf("server %d is %q after %v, want %q", server, got, after, want)
 	}
@@ -765,8 +771,8 @@ func pass(d time.Duration) {
 
 // restored are the records that a lost store is filled with from the status branch.
 func restored(files map[string][]byte) (model.Records, []error) {
-	b, problems := ReadBranch(files)
+	b, problems := report.ReadBranch(files)
 	none := model.NewObserved().Records
-	r := Merge(MergeInput{Store: &none, Branch: &b, Now: time.Now(), Seed: "seed"})
+	r := merge.Records(merge.Input{Store: &none, Branch: &b, Now: time.Now(), Seed: "seed"})
 	return r.Records, problems
 }

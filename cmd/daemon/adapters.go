@@ -21,13 +21,14 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
+	"ingot/reconcile/plan"
 	"ingot/registry"
 )
 
 // store is the registry as reconcile knows it.
 type store struct{ *registry.Registry }
 
-func (s store) Save(ctx context.Context, c reconcile.Changes) error {
+func (s store) Save(ctx context.Context, c plan.Changes) error {
 	return s.Registry.Save(ctx, registry.Changes{
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
@@ -81,15 +82,15 @@ var bmcReasons = []struct {
 	is     error
 	reason string
 }{
-	{bmc.ErrOtherMachine, reconcile.IdentityMismatch},
-	{bmc.ErrNoIdentity, reconcile.IdentityUnknown},
+	{bmc.ErrOtherMachine, model.ReasonIdentityMismatch},
+	{bmc.ErrNoIdentity, model.ReasonIdentityUnknown},
 	{bmc.ErrUnauthorized, "AuthenticationFailed"},
 	{bmc.ErrCircuitOpen, "AuthenticationFailed"},
 	{bmc.ErrCertificateChanged, "CertificateChanged"},
 	{bmc.ErrBusy, "ConnectionFailed"},
 	{bmc.ErrUnreachable, "ConnectionFailed"},
-	{bmc.ErrNotAllowed, reconcile.AddressNotAllowed},
-	{bmc.ErrHalfAnswer, reconcile.HalfAnswer},
+	{bmc.ErrNotAllowed, model.ReasonAddressNotAllowed},
+	{bmc.ErrHalfAnswer, model.ReasonHalfAnswer},
 	{bmc.ErrNotFound, "NotFound"},
 	{bmc.ErrUnsupported, "Unsupported"},
 	{bmc.ErrOverrideNotKept, "BootOverrideNotKept"},
@@ -116,7 +117,7 @@ func bootReasoned(err error) error {
 	case errors.As(err, &image):
 		return &because{err, image.Reason}
 	case errors.As(err, &source):
-		return &because{err, reconcile.SourceInvalid}
+		return &because{err, model.ReasonSourceInvalid}
 	}
 	return err
 }
@@ -133,7 +134,7 @@ type boots struct {
 }
 
 // Arm implements reconcile.Boots.
-func (b *boots) Arm(ctx context.Context, boot reconcile.Boot) (model.Ticket, error) {
+func (b *boots) Arm(ctx context.Context, boot plan.Boot) (model.Ticket, error) {
 	t := boot.Ticket
 	image, err := b.images.Resolve(ctx, boot.Image, boot.Architecture)
 	if err != nil {
@@ -225,7 +226,7 @@ func heldLayers(o *model.Observed) map[string]bool {
 }
 
 // render makes the Ignition that a ticket hands out.
-func (b *boots) render(t *model.Ticket, boot reconcile.Boot) (model.Sensitive, error) {
+func (b *boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error) {
 	token := b.registry.TokenKey().Report(t)
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
@@ -254,7 +255,7 @@ func (b *boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, 
 	if d == nil {
 		return ign, err
 	}
-	boot, same := reconcile.BootOf(d, t, b.registry.DigestKey())
+	boot, same := plan.BootOf(d, t, b.registry.DigestKey())
 	if !same {
 		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
 	}

@@ -3,7 +3,9 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"ingot/reconcile/report"
 	"log/slog"
 	"net"
 	"net/http"
@@ -29,8 +31,8 @@ type check struct {
 type admin struct {
 	metrics  prometheus.Gatherer
 	checks   []check // in the order in which they are shown
-	summary  func() Summary
-	explain  func(kind, name string) (Explanation, error)
+	summary  func() report.Summary
+	explain  func(kind, name string) (report.Explanation, error)
 	loopback bool // the listener is on a loopback address
 	log      *slog.Logger
 }
@@ -49,7 +51,7 @@ func (a admin) handler() http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", a.ready)
 	mux.HandleFunc("GET /api/v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		a.writeJSON(w, http.StatusOK, a.summary().withLists())
+		a.writeJSON(w, http.StatusOK, a.summary().WithLists())
 	})
 	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", a.explainObject)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
@@ -169,4 +171,17 @@ func write(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(code)
 	_, _ = w.Write(body) // a client that went away is no matter of ours
+}
+
+// explainObject answers GET /api/v1/explain/KIND/NAME.
+func (a admin) explainObject(w http.ResponseWriter, r *http.Request) {
+	e, err := a.explain(r.PathValue("kind"), r.PathValue("name"))
+	switch {
+	case err == nil:
+		a.writeJSON(w, http.StatusOK, e)
+	case errors.Is(err, report.ErrUnknownObject):
+		writeText(w, http.StatusNotFound, err.Error()+"\n")
+	default:
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+	}
 }

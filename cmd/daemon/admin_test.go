@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // ask sends a request to a's handler.
@@ -85,17 +86,17 @@ func compact(t *testing.T, text string) string {
 
 func TestTheStatusIsReadBackAsItWas(t *testing.T) {
 	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	want := Summary{
+	want := report.Summary{
 		Revision: "main@sha1:0123",
 		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
 		Guard:    []model.GuardHold{{Token: "abc", Since: since, Limit: 3, Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}}}},
-		Servers:  []ServerSummary{{Name: "s1", State: model.StateReserved, Power: model.PowerOn, Claim: "default/web", Since: since, Why: "waits (to act: tenant)"}},
-		Claims:   []ClaimSummary{{Name: "default/web", State: ClaimBooted, Server: "s1", Since: since}},
-		BMCs:     []BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
+		Servers:  []report.ServerSummary{{Name: "s1", State: model.StateReserved, Power: model.PowerOn, Claim: "default/web", Since: since, Why: "waits (to act: tenant)"}},
+		Claims:   []report.ClaimSummary{{Name: "default/web", State: report.ClaimBooted, Server: "s1", Since: since}},
+		BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
 		Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "wrong"}},
 	}
-	w := ask(admin{summary: func() Summary { return want }}, http.MethodGet, "/api/v1/status")
-	var got Summary
+	w := ask(admin{summary: func() report.Summary { return want }}, http.MethodGet, "/api/v1/status")
+	var got report.Summary
 	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -105,14 +106,14 @@ func TestTheStatusIsReadBackAsItWas(t *testing.T) {
 }
 
 func TestTheStatusOfAnEmptyFleetHasEmptyLists(t *testing.T) {
-	w := ask(admin{summary: func() Summary { return Summary{} }}, http.MethodGet, "/api/v1/status")
+	w := ask(admin{summary: func() report.Summary { return report.Summary{} }}, http.MethodGet, "/api/v1/status")
 	if strings.Contains(w.Body.String(), "null") {
 		t.Errorf("got %s", w.Body)
 	}
 }
 
 func TestNothingCanBeChanged(t *testing.T) {
-	a := admin{summary: func() Summary { return Summary{} }}
+	a := admin{summary: func() report.Summary { return report.Summary{} }}
 	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 			if w := ask(a, method, path); w.Code != http.StatusMethodNotAllowed {

@@ -34,6 +34,8 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 	"ingot/registry"
 	"ingot/registry/probe"
 	registrystore "ingot/registry/store"
@@ -95,8 +97,7 @@ type daemon struct {
 	// machines are told apart.
 	leased chan struct{}
 
-	glance    sync.Mutex // guards projector
-	projector *reconcile.Projector
+	reporter *reconcile.Reporter
 
 	clock   func() time.Time
 	holder  model.Holder
@@ -113,7 +114,7 @@ type daemon struct {
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), projector: reconcile.NewProjector(), clock: steadyClock(time.Now, sinceBoot)}
+	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), clock: steadyClock(time.Now, sinceBoot)}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -180,9 +181,10 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
-	d.metrics.MustRegister(reconcile.NewFleetCollector(func() *reconcile.Input { return d.loop.Input(d.clock()) }))
+	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report))
+	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
 	d.publisher = &reconcile.Publisher{
-		Loop: d.loop, Sink: sink{d}, Fence: d.registry.Fence, Holder: d.holder, Note: d.registry.SavePublished,
+		Reporter: d.reporter, Sink: sink{d}, Note: d.registry.SavePublished,
 		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
 	}
 	d.metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -308,8 +310,8 @@ func (d *daemon) openCache() (err error) {
 }
 
 // policy is the configuration in the words of the plan.
-func policy(o Options, loaders []string) reconcile.Policy {
-	p := reconcile.DefaultPolicy()
+func policy(o Options, loaders []string) plan.Policy {
+	p := plan.DefaultPolicy()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
 	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
@@ -543,31 +545,23 @@ func (d *daemon) networksReady(context.Context) error {
 }
 
 // summary is the fleet at a glance.
-func (d *daemon) summary() Summary {
-	in := d.loop.Input(d.clock())
-	if in == nil {
+func (d *daemon) summary() report.Summary {
+	r := d.reporter.Report()
+	if r == nil {
 		state := d.source.State()
-		return Summary{Source: &state}
+		return report.Summary{Source: &state}
 	}
-	d.glance.Lock()
-	defer d.glance.Unlock()
-	s, err := summaryOf(d.projector.Report(in, d.registry.Fence(), d.holder))
-	if err != nil {
-		d.log.Error("fleet not summed up", "err", err)
-	}
-	return s
+	return report.SummaryOf(r.Report)
 }
 
 // explain explains one object.
-func (d *daemon) explain(kind, name string) (Explanation, error) {
-	in := d.loop.Input(d.clock())
-	if in == nil {
-		return Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, ErrUnknownObject)
+func (d *daemon) explain(kind, name string) (report.Explanation, error) {
+	r := d.reporter.Report()
+	if r == nil {
+		return report.Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
 	}
-	d.glance.Lock()
-	defer d.glance.Unlock()
-	e, err := explainReport(d.projector.Report(in, d.registry.Fence(), d.holder), kind, name)
-	e.addUses(func(server model.ServerName) []string { return reconcile.TicketUses(in.Observed.Progress[server]) })
+	e, err := report.Explain(r.Report, kind, name)
+	e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
 	return e, err
 }
 

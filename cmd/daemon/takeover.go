@@ -11,6 +11,8 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
+	"ingot/reconcile/merge"
+	"ingot/reconcile/report"
 )
 
 // ErrAnotherIngot is returned by Run when another Ingot that does not share the store
@@ -105,19 +107,19 @@ func sleep(ctx context.Context, d time.Duration) error {
 // merge brings the store's records up to the newest of store and status branch.
 func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 	observed := d.registry.Observed()
-	in := reconcile.MergeInput{
+	in := merge.Input{
 		Store: &observed.Records, Published: observed.Published, Now: d.clock(), Seed: rand.Text(),
 	}
 	for _, damage := range d.registry.Damage() {
 		d.log.Error("the store has lost something", "err", damage)
 		if damage.Name != "" {
-			in.StoreUnreadable = append(in.StoreUnreadable, reconcile.RecordName{Kind: reconcile.RecordKind(damage.Bucket), Name: damage.Name})
+			in.StoreUnreadable = append(in.StoreUnreadable, report.RecordName{Kind: report.RecordKind(damage.Bucket), Name: damage.Name})
 		}
 	}
 	if snapshot.Exists {
 		in.Branch = d.branchRecords(snapshot)
 	}
-	result := reconcile.Merge(in)
+	result := merge.Records(in)
 	for _, e := range result.Events {
 		d.log.Warn("records of store and status branch were compared", "reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
 	}
@@ -130,8 +132,8 @@ func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 
 // branchRecords decodes the status branch. What is wrong with a file is logged, and
 // concerns its own object only.
-func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *reconcile.BranchRecords {
-	branch, problems := reconcile.ReadBranch(snapshot.Files)
+func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *report.BranchRecords {
+	branch, problems := report.ReadBranch(snapshot.Files)
 	for _, p := range problems {
 		d.log.Error("file of the status branch cannot be used", "err", p)
 	}

@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ingot/reconcile/report"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
 	"time"
-
-	"ingot/cmd/daemon"
 )
 
 // maxSummary bounds what is read of an answer, in bytes: some 100,000 servers.
@@ -38,12 +37,12 @@ func newAdminClient(address string) (*adminClient, error) {
 }
 
 // summary returns the fleet at a glance.
-func (a *adminClient) summary(ctx context.Context) (s daemon.Summary, err error) {
+func (a *adminClient) summary(ctx context.Context) (s report.Summary, err error) {
 	return s, a.get(ctx, "/api/v1/status", &s)
 }
 
 // explain returns what there is to say of one object.
-func (a *adminClient) explain(ctx context.Context, kind, name string) (x daemon.Explanation, err error) {
+func (a *adminClient) explain(ctx context.Context, kind, name string) (x report.Explanation, err error) {
 	return x, a.get(ctx, "/api/v1/explain/"+url.PathEscape(kind)+"/"+(&url.URL{Path: name}).EscapedPath(), &x)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"ingot/cmd/daemon"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // demoPoll is how often the demo looks at its daemon.
@@ -130,7 +131,7 @@ type demoShow struct {
 	began    time.Time
 	progress io.Writer
 
-	seen     daemon.Summary
+	seen     report.Summary
 	timeline []transition
 }
 
@@ -146,7 +147,7 @@ func (s *demoShow) show(ctx context.Context) error {
 		return s.interrupted(err)
 	}
 	s.say("%s", s.invitation())
-	never := func(daemon.Summary) (bool, string) { return false, "" }
+	never := func(report.Summary) (bool, string) { return false, "" }
 	return s.interrupted(s.await(ctx, "", never))
 }
 
@@ -188,7 +189,7 @@ Ctrl-C ends the demo.
 
 // await shows what changes until done says so, or ctx is done. done also says
 // what is still missing. What to wait for is named in the error.
-func (s *demoShow) await(ctx context.Context, what string, done func(daemon.Summary) (bool, string)) error {
+func (s *demoShow) await(ctx context.Context, what string, done func(report.Summary) (bool, string)) error {
 	tick := time.NewTicker(demoPoll)
 	defer tick.Stop()
 	missing := "the daemon has not answered"
@@ -213,7 +214,7 @@ func (s *demoShow) await(ctx context.Context, what string, done func(daemon.Summ
 }
 
 // note takes over a summary and shows what changed.
-func (s *demoShow) note(now daemon.Summary) {
+func (s *demoShow) note(now report.Summary) {
 	for _, t := range transitions(s.seen, now, time.Since(s.began)) {
 		s.timeline = append(s.timeline, t)
 		s.say("%s\n", t)
@@ -223,7 +224,7 @@ func (s *demoShow) note(now daemon.Summary) {
 
 // allAvailable reports whether every server is there and Available, and which
 // are not.
-func (s *demoShow) allAvailable(now daemon.Summary) (bool, string) {
+func (s *demoShow) allAvailable(now report.Summary) (bool, string) {
 	available := 0
 	var others []string
 	for _, server := range now.Servers {

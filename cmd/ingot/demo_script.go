@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"ingot/cmd/daemon"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // demoResult is what the script measured.
@@ -28,17 +28,17 @@ func (s *demoShow) script(ctx context.Context) error {
 	steps := []struct {
 		what    string
 		do      func() error
-		done    func(daemon.Summary) (bool, string)
+		done    func(report.Summary) (bool, string)
 		seconds *float64
 	}{
 		{"all servers are Available", nil, s.allAvailable, &result.DiscoverySeconds},
-		{"claim " + string(claimName) + " is Booted", s.world.claim, func(now daemon.Summary) (bool, string) {
+		{"claim " + string(claimName) + " is Booted", s.world.claim, func(now report.Summary) (bool, string) {
 			return claimBooted(now, &server)
 		}, &result.ClaimSeconds},
-		{"the server is wiped and Available", s.world.release, func(now daemon.Summary) (bool, string) {
+		{"the server is wiped and Available", s.world.release, func(now report.Summary) (bool, string) {
 			return released(now, server)
 		}, &result.ReleaseSeconds},
-		{"the status branch says so", nil, func(daemon.Summary) (bool, string) {
+		{"the status branch says so", nil, func(report.Summary) (bool, string) {
 			return s.world.statusSaysReleased(server)
 		}, nil},
 	}
@@ -65,7 +65,7 @@ func (s *demoShow) script(ctx context.Context) error {
 
 // step does something and waits for what follows. It returns how many seconds
 // that took, to a tenth.
-func (s *demoShow) step(ctx context.Context, what string, do func() error, done func(daemon.Summary) (bool, string)) (float64, error) {
+func (s *demoShow) step(ctx context.Context, what string, do func() error, done func(report.Summary) (bool, string)) (float64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("not so after %s", s.Timeout))
 	defer cancel()
 	start := time.Now()
@@ -80,18 +80,18 @@ func (s *demoShow) step(ctx context.Context, what string, do func() error, done 
 
 // claimBooted reports whether the claim's server runs what was claimed, and
 // notes which server it is.
-func claimBooted(now daemon.Summary, server *model.ServerName) (bool, string) {
+func claimBooted(now report.Summary, server *model.ServerName) (bool, string) {
 	for _, c := range now.Claims {
 		if c.Name == claimName {
 			*server = c.Server
-			return c.State == daemon.ClaimBooted, fmt.Sprintf("it is %s%s", c.State, prefixed(": ", c.Why))
+			return c.State == report.ClaimBooted, fmt.Sprintf("it is %s%s", c.State, prefixed(": ", c.Why))
 		}
 	}
 	return false, "the daemon has not seen the commit"
 }
 
 // released reports whether the claim is gone and its server free again.
-func released(now daemon.Summary, server model.ServerName) (bool, string) {
+func released(now report.Summary, server model.ServerName) (bool, string) {
 	for _, c := range now.Claims {
 		if c.Name == claimName {
 			return false, "the claim is still there"

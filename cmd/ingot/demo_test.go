@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"ingot/cmd/daemon"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // screen is what a command prints, and cancels it once it has printed until.
@@ -79,7 +79,7 @@ func TestTheDemoSaysHowToClaimAndCleansUp(t *testing.T) {
 
 // showOf returns a show whose daemon answers with the summaries in turn, and with
 // the last from then on.
-func showOf(t *testing.T, servers int, summaries ...daemon.Summary) (*demoShow, *bytes.Buffer) {
+func showOf(t *testing.T, servers int, summaries ...report.Summary) (*demoShow, *bytes.Buffer) {
 	t.Helper()
 	next := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -99,7 +99,7 @@ func showOf(t *testing.T, servers int, summaries ...daemon.Summary) (*demoShow, 
 }
 
 func TestAStepThatTakesTooLongSaysWhatIsMissing(t *testing.T) {
-	s, _ := showOf(t, 2, daemon.Summary{Servers: []daemon.ServerSummary{
+	s, _ := showOf(t, 2, report.Summary{Servers: []report.ServerSummary{
 		{Name: "s1", State: model.StateAvailable}, {Name: "s2", State: model.StateDiscovery, Why: "waiting for the probe's report"},
 	}})
 	_, err := s.step(t.Context(), "all servers are Available", nil, s.allAvailable)
@@ -110,9 +110,9 @@ func TestAStepThatTakesTooLongSaysWhatIsMissing(t *testing.T) {
 }
 
 func TestAStepEndsWhenItIsSo(t *testing.T) {
-	discovery := daemon.Summary{Servers: []daemon.ServerSummary{{Name: "s1", State: model.StateDiscovery}}}
-	available := daemon.Summary{Servers: []daemon.ServerSummary{{Name: "s1", State: model.StateAvailable}}}
-	s, out := showOf(t, 1, daemon.Summary{}, discovery, available)
+	discovery := report.Summary{Servers: []report.ServerSummary{{Name: "s1", State: model.StateDiscovery}}}
+	available := report.Summary{Servers: []report.ServerSummary{{Name: "s1", State: model.StateAvailable}}}
+	s, out := showOf(t, 1, report.Summary{}, discovery, available)
 	done := false
 	if _, err := s.step(t.Context(), "", func() error { done = true; return nil }, s.allAvailable); err != nil || !done {
 		t.Fatalf("done is %v, %v", done, err)
@@ -123,23 +123,23 @@ func TestAStepEndsWhenItIsSo(t *testing.T) {
 }
 
 func TestWhenAClaimIsServedAndReleased(t *testing.T) {
-	claim := func(state daemon.ClaimState) []daemon.ClaimSummary {
-		return []daemon.ClaimSummary{{Name: claimName, State: state, Server: "s1"}}
+	claim := func(state report.ClaimState) []report.ClaimSummary {
+		return []report.ClaimSummary{{Name: claimName, State: state, Server: "s1"}}
 	}
-	server := func(state model.ServerState, claim model.ClaimName) []daemon.ServerSummary {
-		return []daemon.ServerSummary{{Name: "s1", State: state, Claim: claim}}
+	server := func(state model.ServerState, claim model.ClaimName) []report.ServerSummary {
+		return []report.ServerSummary{{Name: "s1", State: state, Claim: claim}}
 	}
 	for name, tc := range map[string]struct {
-		now              daemon.Summary
+		now              report.Summary
 		booted, released bool
 	}{
-		"before the commit is seen": {daemon.Summary{Servers: server(model.StateAvailable, "")}, false, true},
-		"unbound":                   {daemon.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(daemon.ClaimUnbound)}, false, false},
-		"bound":                     {daemon.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(daemon.ClaimBound)}, false, false},
-		"booted":                    {daemon.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(daemon.ClaimBooted)}, true, false},
-		"not yet released":          {daemon.Summary{Servers: server(model.StateReserved, claimName)}, false, false},
-		"being wiped":               {daemon.Summary{Servers: server(model.StateCleanup, "")}, false, false},
-		"the server is gone":        {daemon.Summary{}, false, false},
+		"before the commit is seen": {report.Summary{Servers: server(model.StateAvailable, "")}, false, true},
+		"unbound":                   {report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound)}, false, false},
+		"bound":                     {report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBound)}, false, false},
+		"booted":                    {report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBooted)}, true, false},
+		"not yet released":          {report.Summary{Servers: server(model.StateReserved, claimName)}, false, false},
+		"being wiped":               {report.Summary{Servers: server(model.StateCleanup, "")}, false, false},
+		"the server is gone":        {report.Summary{}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var who model.ServerName

@@ -18,6 +18,7 @@ import (
 	"ingot/examples"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 const (
@@ -208,7 +209,7 @@ func (w *demoWorld) statusSaysReleased(server model.ServerName) (bool, string) {
 	for path, text := range files {
 		content[path] = []byte(text)
 	}
-	summary, err := daemon.ReadSummary(content)
+	summary, err := report.ReadSummary(content)
 	if err != nil {
 		return false, err.Error()
 	}

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"ingot/model"
+	"ingot/reconcile/report"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"ingot/cmd/daemon"
 )
 
 type explainCommand struct {
@@ -36,7 +36,7 @@ Examples:
 
 // Validate implements kong's validation of flags.
 func (e *explainCommand) Validate() error {
-	if kinds := daemon.ExplainKinds(); !slices.Contains(kinds, e.Kind) {
+	if kinds := report.ExplainKinds(); !slices.Contains(kinds, e.Kind) {
 		return fmt.Errorf("%q is no kind that can be explained: it is %s", e.Kind, strings.Join(kinds, ", "))
 	}
 	return nil
@@ -55,23 +55,23 @@ func (e explainCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-func (e explainCommand) read(ctx context.Context, c *console) (daemon.Explanation, error) {
+func (e explainCommand) read(ctx context.Context, c *console) (report.Explanation, error) {
 	if e.Git != "" {
 		files, err := readStatusBranch(ctx, c, e.Git, e.Branch, e.Auth)
 		if err != nil {
-			return daemon.Explanation{}, err
+			return report.Explanation{}, err
 		}
-		return daemon.ExplainFiles(files, e.Kind, e.Name)
+		return report.ExplainFiles(files, e.Kind, e.Name)
 	}
 	client, err := newAdminClient(e.Address)
 	if err != nil {
-		return daemon.Explanation{}, err
+		return report.Explanation{}, err
 	}
 	return client.explain(ctx, e.Kind, e.Name)
 }
 
 // printExplanation prints an object, and below it what it depends on.
-func printExplanation(c *console, x daemon.Explanation, now time.Time) {
+func printExplanation(c *console, x report.Explanation, now time.Time) {
 	c.printf("%s %s", c.paint(x.Kind, bold), printable(x.Name))
 	if x.State != "" {
 		c.printf(": %s", c.paint(printable(x.State), stateColours[x.State]))
@@ -110,7 +110,7 @@ func printExplanation(c *console, x daemon.Explanation, now time.Time) {
 }
 
 // printBoot prints the stages of a boot, with the time that each took to come.
-func printBoot(c *console, steps []daemon.BootStep, now time.Time) {
+func printBoot(c *console, steps []model.BootStep, now time.Time) {
 	if len(steps) == 0 {
 		return
 	}
@@ -120,7 +120,7 @@ func printBoot(c *console, steps []daemon.BootStep, now time.Time) {
 		if i > 0 {
 			after = "+" + s.At.Sub(steps[i-1].At).Round(100*time.Millisecond).String()
 		}
-		c.printf("    %s  %-12s %s\n", s.At.UTC().Format("15:04:05Z"), printable(s.Stage), c.paint(after, faint))
+		c.printf("    %s  %-12s %s\n", s.At.UTC().Format("15:04:05Z"), printable(string(s.Stage)), c.paint(after, faint))
 	}
 }
 

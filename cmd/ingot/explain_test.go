@@ -12,19 +12,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"ingot/cmd/daemon"
 	"ingot/gitsource/gitserver"
+	"ingot/model"
+	"ingot/reconcile/report"
 )
 
-var exampleExplanation = daemon.Explanation{
+var exampleExplanation = report.Explanation{
 	Kind: "server", Name: "s1", State: "Discovery", Since: ago(3 * time.Minute), Why: "waits for the probe's report",
 	Actor: "rack operator", Next: "look at its console", BootHint: "its boot loader is lost",
-	Facts: []daemon.Fact{{Name: "power", Value: "On"}, {Name: "taint", Value: "a\x1b[2J"}},
-	Boot:  []daemon.BootStep{{Stage: "DHCP", At: ago(2 * time.Minute)}, {Stage: "TFTP", At: ago(2*time.Minute - 1500*time.Millisecond)}},
+	Facts: []report.Fact{{Name: "power", Value: "On"}, {Name: "taint", Value: "a\x1b[2J"}},
+	Boot:  []model.BootStep{{Stage: "DHCP", At: ago(2 * time.Minute)}, {Stage: "TFTP", At: ago(2*time.Minute - 1500*time.Millisecond)}},
 	Conditions: []metav1.Condition{
 		{Type: "Ready", Status: metav1.ConditionFalse, Reason: "WaitingForReport", LastTransitionTime: metav1.NewTime(ago(time.Minute))},
 	},
-	Related: []daemon.Explanation{{Kind: "bmc", Name: "b1", State: "Enabled"}},
+	Related: []report.Explanation{{Kind: "bmc", Name: "b1", State: "Enabled"}},
 }
 
 const exampleExplained = `server s1: Discovery for 3m
@@ -79,7 +80,7 @@ func TestExplainAsksTheDaemon(t *testing.T) {
 		case "/api/v1/explain/server/s1":
 			_ = json.NewEncoder(w).Encode(exampleExplanation)
 		case "/api/v1/explain/claim/default/web":
-			_ = json.NewEncoder(w).Encode(daemon.Explanation{Kind: "claim", Name: "default/web"})
+			_ = json.NewEncoder(w).Encode(report.Explanation{Kind: "claim", Name: "default/web"})
 		default:
 			http.Error(w, "server s2 is not known, did you mean s1?", http.StatusNotFound)
 		}

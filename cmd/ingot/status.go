@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"ingot/cmd/daemon"
 	"ingot/gitsource"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 type statusCommand struct {
@@ -76,23 +76,23 @@ func (s statusCommand) Run(ctx context.Context, c *console) error {
 	return nil
 }
 
-func (s statusCommand) read(ctx context.Context, c *console) (daemon.Summary, error) {
+func (s statusCommand) read(ctx context.Context, c *console) (report.Summary, error) {
 	if s.Git != "" {
 		return s.readBranch(ctx, c)
 	}
 	client, err := newAdminClient(s.Address)
 	if err != nil {
-		return daemon.Summary{}, err
+		return report.Summary{}, err
 	}
 	return client.summary(ctx)
 }
 
-func (s statusCommand) readBranch(ctx context.Context, c *console) (daemon.Summary, error) {
+func (s statusCommand) readBranch(ctx context.Context, c *console) (report.Summary, error) {
 	files, err := readStatusBranch(ctx, c, s.Git, s.Branch, s.Auth)
 	if err != nil {
-		return daemon.Summary{}, err
+		return report.Summary{}, err
 	}
-	return daemon.ReadSummary(files)
+	return report.ReadSummary(files)
 }
 
 // readStatusBranch reads the files of the status branch of a repository.
@@ -129,24 +129,24 @@ func repositoryURL(url string) string {
 }
 
 // filter leaves only what was asked for. That there is no such object is an error.
-func (s statusCommand) filter(all daemon.Summary) (daemon.Summary, error) {
+func (s statusCommand) filter(all report.Summary) (report.Summary, error) {
 	if s.Kind == "" {
 		return all, nil
 	}
-	only := daemon.Summary{
+	only := report.Summary{
 		Revision: all.Revision, Source: all.Source, Guard: all.Guard,
-		Servers: []daemon.ServerSummary{}, Claims: []daemon.ClaimSummary{}, BMCs: []daemon.BMCSummary{}, Problems: []model.Problem{},
+		Servers: []report.ServerSummary{}, Claims: []report.ClaimSummary{}, BMCs: []report.BMCSummary{}, Problems: []model.Problem{},
 	}
 	found := 0
 	switch s.Kind {
 	case "server":
-		only.Servers = keep(all.Servers, func(v daemon.ServerSummary) bool { return s.names(string(v.Name)) })
+		only.Servers = keep(all.Servers, func(v report.ServerSummary) bool { return s.names(string(v.Name)) })
 		found = len(only.Servers)
 	case "claim":
-		only.Claims = keep(all.Claims, func(v daemon.ClaimSummary) bool { return s.names(string(v.Name)) })
+		only.Claims = keep(all.Claims, func(v report.ClaimSummary) bool { return s.names(string(v.Name)) })
 		found = len(only.Claims)
 	case "bmc":
-		only.BMCs = keep(all.BMCs, func(v daemon.BMCSummary) bool { return s.names(string(v.Name)) })
+		only.BMCs = keep(all.BMCs, func(v report.BMCSummary) bool { return s.names(string(v.Name)) })
 		found = len(only.BMCs)
 	}
 	if s.Name != "" && found == 0 {
@@ -172,7 +172,7 @@ func keep[E any](all []E, wanted func(E) bool) []E {
 }
 
 // printSummary prints tables; whole also what is true of the fleet as a whole.
-func printSummary(c *console, s daemon.Summary, whole bool, now time.Time) {
+func printSummary(c *console, s report.Summary, whole bool, now time.Time) {
 	if whole {
 		printSource(c, s, now)
 	}
@@ -195,7 +195,7 @@ func printSummary(c *console, s daemon.Summary, whole bool, now time.Time) {
 	printAbsent(c, s.Absent, now)
 }
 
-func printSource(c *console, s daemon.Summary, now time.Time) {
+func printSource(c *console, s report.Summary, now time.Time) {
 	revision := string(s.Revision)
 	if revision == "" {
 		revision = "none yet"
@@ -213,14 +213,14 @@ func printSource(c *console, s daemon.Summary, now time.Time) {
 var stateColours = map[string]colour{
 	string(model.StateAvailable): green, string(model.StateReserved): cyan, string(model.StateError): red,
 	string(model.StateDiscovery): yellow, string(model.StateCleanup): yellow, string(model.StateMaintenance): yellow,
-	string(daemon.ClaimBooted): green, string(daemon.ClaimBound): cyan, string(daemon.ClaimUnbound): yellow,
-	string(daemon.ClaimUnconfirmed): yellow,
+	string(report.ClaimBooted): green, string(report.ClaimBound): cyan, string(report.ClaimUnbound): yellow,
+	string(report.ClaimUnconfirmed): yellow,
 	"Enabled":                       green, "Pending": yellow,
 }
 
 func stateCell(state string) cell { return cell{printable(state), stateColours[state]} }
 
-func serverRows(servers []daemon.ServerSummary, now time.Time) [][]cell {
+func serverRows(servers []report.ServerSummary, now time.Time) [][]cell {
 	var rows [][]cell
 	for _, s := range servers {
 		rows = append(rows, []cell{
@@ -231,7 +231,7 @@ func serverRows(servers []daemon.ServerSummary, now time.Time) [][]cell {
 	return rows
 }
 
-func claimRows(claims []daemon.ClaimSummary, now time.Time) [][]cell {
+func claimRows(claims []report.ClaimSummary, now time.Time) [][]cell {
 	var rows [][]cell
 	for _, s := range claims {
 		rows = append(rows, []cell{
@@ -241,7 +241,7 @@ func claimRows(claims []daemon.ClaimSummary, now time.Time) [][]cell {
 	return rows
 }
 
-func bmcRows(bmcs []daemon.BMCSummary, now time.Time) [][]cell {
+func bmcRows(bmcs []report.BMCSummary, now time.Time) [][]cell {
 	var rows [][]cell
 	for _, s := range bmcs {
 		rows = append(rows, []cell{
@@ -276,7 +276,7 @@ func printGuard(c *console, holds []model.GuardHold, now time.Time) {
 }
 
 // printAbsent lists what is in force though Git lacks it.
-func printAbsent(c *console, a *daemon.AbsentSummary, now time.Time) {
+func printAbsent(c *console, a *report.AbsentSummary, now time.Time) {
 	if a == nil {
 		return
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/cmd/daemon"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // command runs the command line and returns what it printed and its exit code.
@@ -28,22 +28,22 @@ var exampleNow = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) time.Time { return exampleNow.Add(-d) }
 
-var exampleSummary = daemon.Summary{
+var exampleSummary = report.Summary{
 	Revision: "main@sha1:aaaa",
 	Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
 	Guard: []model.GuardHold{{
 		Revision: "main@sha1:bbbb", Token: "1234abcd", Since: ago(time.Hour), Limit: 3,
 		Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}, {Action: "release", Server: "s3", Claim: "default/db"}},
 	}},
-	Servers: []daemon.ServerSummary{
+	Servers: []report.ServerSummary{
 		{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: ago(49 * time.Hour)},
 		{Name: "server-2", State: model.StateInitial, BMC: "b1", Since: ago(10 * time.Second), Why: "found running\n\x1b[2Jby hand"},
 	},
-	Claims: []daemon.ClaimSummary{
-		{Name: "default/web", State: daemon.ClaimBooted, Server: "s1", Since: ago(2 * time.Hour)},
-		{Name: "team/db", State: daemon.ClaimUnbound, Since: ago(3 * time.Minute), Why: "2 servers: 1 Reserved, 1 Initial (to act: rack operator)"},
+	Claims: []report.ClaimSummary{
+		{Name: "default/web", State: report.ClaimBooted, Server: "s1", Since: ago(2 * time.Hour)},
+		{Name: "team/db", State: report.ClaimUnbound, Since: ago(3 * time.Minute), Why: "2 servers: 1 Reserved, 1 Initial (to act: rack operator)"},
 	},
-	BMCs:     []daemon.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
+	BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
 	Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "unknown field"}},
 }
 
@@ -102,7 +102,7 @@ func TestColourIsForTerminalsOfThoseWhoWantIt(t *testing.T) {
 }
 
 // adminServer answers like the admin listener of a daemon.
-func adminServer(t *testing.T, s daemon.Summary) string {
+func adminServer(t *testing.T, s report.Summary) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/api/v1/status" {
@@ -153,7 +153,7 @@ func TestTheStatusOfADaemon(t *testing.T) {
 
 func TestTheStatusForPrograms(t *testing.T) {
 	stdout, _, code := command(t, "-o", "json", "status", "--address", strings.TrimPrefix(adminServer(t, exampleSummary), "http://"))
-	var got daemon.Summary
+	var got report.Summary
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 {
 		t.Fatalf("%v, exit code %d:\n%s", err, code, stdout)
 	}

@@ -2,9 +2,8 @@ package main
 
 import (
 	"fmt"
+	"ingot/reconcile/report"
 	"time"
-
-	"ingot/cmd/daemon"
 )
 
 // transition is one change of a server or a claim that was seen.
@@ -39,7 +38,7 @@ type subject struct{ kind, name string }
 
 // transitions returns what changed between two summaries: servers first, then
 // claims, then claims that are gone.
-func transitions(before, after daemon.Summary, at time.Duration) []transition {
+func transitions(before, after report.Summary, at time.Duration) []transition {
 	old := make(map[subject]string)
 	for _, s := range before.Servers {
 		old[subject{"server", string(s.Name)}] = string(s.State)

@@ -6,43 +6,43 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/cmd/daemon"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 func TestTransitions(t *testing.T) {
-	server := func(state model.ServerState, claim model.ClaimName) []daemon.ServerSummary {
-		return []daemon.ServerSummary{{Name: "s1", State: state, Claim: claim}}
+	server := func(state model.ServerState, claim model.ClaimName) []report.ServerSummary {
+		return []report.ServerSummary{{Name: "s1", State: state, Claim: claim}}
 	}
-	claim := func(state daemon.ClaimState, server model.ServerName) []daemon.ClaimSummary {
-		return []daemon.ClaimSummary{{Name: "default/web", State: state, Server: server}}
+	claim := func(state report.ClaimState, server model.ServerName) []report.ClaimSummary {
+		return []report.ClaimSummary{{Name: "default/web", State: state, Server: server}}
 	}
 	for name, tc := range map[string]struct {
-		before, after daemon.Summary
+		before, after report.Summary
 		want          []string
 	}{
 		"nothing changed": {
-			daemon.Summary{Servers: server(model.StateAvailable, "")}, daemon.Summary{Servers: server(model.StateAvailable, "")}, nil,
+			report.Summary{Servers: server(model.StateAvailable, "")}, report.Summary{Servers: server(model.StateAvailable, "")}, nil,
 		},
 		"a server is new": {
-			daemon.Summary{}, daemon.Summary{Servers: server(model.StateInitial, "")},
+			report.Summary{}, report.Summary{Servers: server(model.StateInitial, "")},
 			[]string{"    1.5s  server s1                   Initial"},
 		},
 		"a server is bound, and its claim": {
-			daemon.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(daemon.ClaimUnbound, "")},
-			daemon.Summary{Servers: server(model.StateReserved, "default/web"), Claims: claim(daemon.ClaimBound, "s1")},
+			report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound, "")},
+			report.Summary{Servers: server(model.StateReserved, "default/web"), Claims: claim(report.ClaimBound, "s1")},
 			[]string{
 				"    1.5s  server s1                   Available → Reserved for default/web",
 				"    1.5s  claim  default/web          Unbound → Bound on s1",
 			},
 		},
 		"a claim is gone": {
-			daemon.Summary{Claims: claim(daemon.ClaimBooted, "s1")}, daemon.Summary{},
+			report.Summary{Claims: claim(report.ClaimBooted, "s1")}, report.Summary{},
 			[]string{"    1.5s  claim  default/web          Booted → gone"},
 		},
 		"a server and a claim of one name are two things": {
-			daemon.Summary{Servers: []daemon.ServerSummary{{Name: "default/web", State: model.StateInitial}}},
-			daemon.Summary{Servers: []daemon.ServerSummary{{Name: "default/web", State: model.StateInitial}}, Claims: claim(daemon.ClaimUnbound, "")},
+			report.Summary{Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}}},
+			report.Summary{Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}}, Claims: claim(report.ClaimUnbound, "")},
 			[]string{"    1.5s  claim  default/web          Unbound"},
 		},
 	} {

@@ -1,0 +1,121 @@
+package model
+
+// Reason says in one word why an object is not where it should be: as conditions have it,
+// logs and metrics. What it means for one object its message says.
+type Reason = string
+
+// What a server, or a claim's server, waits for while it is under way: nobody has to act.
+const (
+	ReasonInProgress             Reason = "InProgress"             // the next step is about to be taken
+	ReasonWaitingForPower        Reason = "WaitingForPower"        // a power state was asked for and is awaited
+	ReasonWaitingForPowerOff     Reason = "WaitingForPowerOff"     // Off is awaited, or made sure of
+	ReasonWaitingForReport       Reason = "WaitingForReport"       // the probe's report is awaited
+	ReasonWaitingForBoot         Reason = "WaitingForBoot"         // a boot, or word of it, is awaited
+	ReasonWaitingForStatusBranch Reason = "WaitingForStatusBranch" // what is to be done is shown on the status branch first
+	ReasonPowerOnsLimited        Reason = "PowerOnsLimited"        // guard.maxConcurrentPowerOns are under way
+	ReasonReprovisionQueued      Reason = "ReprovisionQueued"      // guard.maxConcurrentReprovisions are under way
+	ReasonWiping                 Reason = "Wiping"                 // its disks are being wiped
+	ReasonPending                Reason = "Pending"                // the BMC has not answered yet at its address
+)
+
+// What holds a server up until somebody acts.
+const (
+	ReasonFoundRunning          Reason = "FoundRunning"          // it may run something, and nobody said that it may be taken
+	ReasonFailing               Reason = "Failing"               // its last move failed, and is tried again
+	ReasonDiscoveryFailed       Reason = "DiscoveryFailed"       // no probe reported, however often it was tried
+	ReasonReportIncomplete      Reason = "ReportIncomplete"      // the probe reported too little
+	ReasonMachineAmbiguous      Reason = "MachineAmbiguous"      // it cannot be told which machine was discovered
+	ReasonNoDiscoveryImage      Reason = "NoDiscoveryImage"      // no probe is configured
+	ReasonCleanupFailed         Reason = "CleanupFailed"         // a wipe failed, or does not account for all disks
+	ReasonRetained              Reason = "Retained"              // reclaimPolicy Retain keeps it as it is
+	ReasonMaintenance           Reason = "Maintenance"           // a ServerMaintenance, or operation park, took it out of service
+	ReasonIgnored               Reason = "Ignored"               // operation ignore suspends it
+	ReasonOrphaned              Reason = "Orphaned"              // its BMC is described no more
+	ReasonManifestUnreadable    Reason = "ManifestUnreadable"    // a manifest that may concern it cannot be read
+	ReasonSystemMissing         Reason = "SystemMissing"         // its BMC does not show it any more
+	ReasonSystemUnreadable      Reason = "SystemUnreadable"      // its BMC lists it, and nothing of it can be read
+	ReasonIdentityMismatch      Reason = "IdentityMismatch"      // another machine is there than the one that is known
+	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine does not say who it is, though it did before
+	ReasonDuplicateUUID         Reason = "DuplicateUUID"         // another machine has its UUID
+	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // it is not known what became of a power request
+	ReasonUnknownState          Reason = "UnknownState"          // its record has a state of another version
+	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
+	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started in the way in which it boots
+	ReasonBootTimeout           Reason = "BootTimeout"           // it did not boot in the time of its ticket
+	ReasonBootFailed            Reason = "BootFailed"            // it did not boot, however often it was tried
+	ReasonTicketStolen          Reason = "TicketStolen"          // others use its boot tickets up
+	ReasonUnconfirmed           Reason = "Unconfirmed"           // it was served what installs it, and nothing said that it booted
+)
+
+// What speaks against what is to be booted.
+const (
+	ReasonSourceInvalid       Reason = "SourceInvalid"       // a mistake in a claim's Secret or annotation, of which nothing is quoted
+	ReasonArmFailed           Reason = "ArmFailed"           // a boot could not be prepared, and nothing says why
+	ReasonSecretMissing       Reason = "SecretMissing"       // a Secret or BMCSecret is not in Git, or not its own
+	ReasonInvalidReference    Reason = "InvalidReference"    // the image is no image reference
+	ReasonRegistryNotAllowed  Reason = "RegistryNotAllowed"  // its registry is not allowed
+	ReasonUnauthorized        Reason = "Unauthorized"        // its registry wants other credentials
+	ReasonNotFound            Reason = "NotFound"            // there is no such image
+	ReasonRegistryUnreachable Reason = "RegistryUnreachable" // its registry does not answer
+	ReasonNoArchitecture      Reason = "NoArchitecture"      // the image has none for the server's architecture
+	ReasonValidationFailed    Reason = "ValidationFailed"    // the image cannot be booted
+)
+
+// What a claim waits for.
+const (
+	ReasonNoServerFree        Reason = "NoServerFree"        // no server that it may have is free
+	ReasonServerUnknown       Reason = "ServerUnknown"       // the server that it names is not known
+	ReasonServerNotFree       Reason = "ServerNotFree"       // the server that it names is not free
+	ReasonSelectorMismatch    Reason = "SelectorMismatch"    // the server that it names does not match its selector
+	ReasonPendingReprovision  Reason = "PendingReprovision"  // it asks for something else than was installed
+	ReasonClaimQuarantined    Reason = "ClaimQuarantined"    // its manifest cannot be used
+	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // Git lacks it, and no commit took it away
+	ReasonGuardHeld           Reason = "GuardHeld"           // the guard holds a step back
+)
+
+// What is in doubt after a start, or waits for the store or the repository.
+const (
+	ReasonObserveOnly      Reason = "ObserveOnly"      // nothing may be done now
+	ReasonRevisionOutdated Reason = "RevisionOutdated" // Git was not read since the restart
+	ReasonFleetUnknown     Reason = "FleetUnknown"     // neither the store nor the status branch knows the fleet
+	ReasonFromStatusBranch Reason = "FromStatusBranch" // the record was read back from the status branch
+	ReasonDisputed         Reason = "Disputed"         // copies of the record contradict each other
+	ReasonInstallUnknown   Reason = "InstallUnknown"   // it is not known whether it was installed
+	ReasonRecordUnreadable Reason = "RecordUnreadable" // no copy of the record can be read
+)
+
+// Why a BMC cannot be used, or a device is none.
+const (
+	ReasonBMCUnreachable       Reason = "BMCUnreachable"       // the server's BMC does not answer
+	ReasonConnectionFailed     Reason = "ConnectionFailed"     // the BMC does not answer
+	ReasonAuthenticationFailed Reason = "AuthenticationFailed" // the BMC refuses the credentials
+	ReasonCertificateChanged   Reason = "CertificateChanged"   // the BMC shows another certificate
+	ReasonHalfAnswer           Reason = "HalfAnswer"           // the BMC's answers lack what they have to have
+	ReasonAddressNotAllowed    Reason = "AddressNotAllowed"    // BMCs do not have such an address
+	ReasonAddressLost          Reason = "AddressLost"          // its address was given to another device
+	ReasonEndpointMissing      Reason = "EndpointMissing"      // the Endpoint that it names is not there
+	ReasonCredentialsMissing   Reason = "CredentialsMissing"   // the MAC prefix database has no credentials for it
+	ReasonNoMACPrefix          Reason = "NoMACPrefix"          // the MAC prefix database does not know the device
+	ReasonShadowedBy           Reason = "ShadowedBy"           // a BMC in Git has the device, or its name
+	ReasonUnknownError         Reason = "UnknownError"         // the BMC's answer makes no sense
+	ReasonUnsupported          Reason = "Unsupported"          // the BMC cannot do what was asked for
+	ReasonBootOverrideNotKept  Reason = "BootOverrideNotKept"  // the BMC does not keep the boot override
+)
+
+// Reasons are all of them.
+var Reasons = []Reason{
+	ReasonInProgress, ReasonWaitingForPower, ReasonWaitingForPowerOff, ReasonWaitingForReport, ReasonWaitingForBoot,
+	ReasonWaitingForStatusBranch, ReasonPowerOnsLimited, ReasonReprovisionQueued, ReasonWiping, ReasonPending, ReasonFoundRunning,
+	ReasonFailing, ReasonDiscoveryFailed, ReasonReportIncomplete, ReasonMachineAmbiguous, ReasonNoDiscoveryImage,
+	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
+	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,
+	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonArchitectureNotServed, ReasonBootMethodMismatch, ReasonBootTimeout,
+	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
+	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
+	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
+	ReasonSelectorMismatch, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
+	ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
+	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
+	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
+	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
+}

@@ -1,0 +1,38 @@
+// Package text writes what messages to people have in common.
+package text
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Plural is a number with its noun: "1 server", "2 servers".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Time is a time in UTC, to the second.
+func Time(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+
+// maxListed is how many entries of a list are named.
+const maxListed = 3
+
+// List joins the first of the entries, and says how many more there are.
+func List(entries []string, separator string) string {
+	if more := len(entries) - maxListed; more > 0 {
+		entries = append(slices.Clone(entries[:maxListed]), fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(entries, separator)
+}
+
+// Clip is what stands in a text from outside without the blanks around it, valid UTF-8
+// of at most so many bytes.
+func Clip(s string, most int) string {
+	s = strings.TrimSpace(s)
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+}

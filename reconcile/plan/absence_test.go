@@ -1,0 +1,64 @@
+package plan
+
+import (
+	"fmt"
+	"ingot/model"
+	"testing"
+)
+
+// renamed has a commit give a claim another name.
+func renamed(from, to string) func(d *model.Desired) {
+	return func(d *model.Desired) {
+		delete(d.Claims, model.ClaimName("default/"+from))
+		d.Add(claim(to))
+		d.Renamed = map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
+	}
+}
+
+func TestARenameIsPartOfTheServersRecord(t *testing.T) {
+	const name = model.ServerName("bmc00000-system-0")
+	in := bigFleet(1, 1)
+	in.Desired.Revision = "main@sha1:2"
+	renamed("c00000", "shop")(in.Desired)
+	inState(in, 0, func(rec *model.ServerRecord) {
+		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/c00000"}
+		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
+	})
+	in.Busy = map[model.ServerName]bool{name: true}
+	if r := Plan(in); r.Decided.Fleet != nil && r.Decided.Fleet.Applied == in.Desired.Applied() {
+		t.Error("the revision is applied before the record of a busy server says so")
+	}
+	in.Busy = nil
+	m := Plan(in).Moves[name]
+	if m == nil || len(m.Do) > 0 {
+		t.Fatalf("the move is %+v, want a change of the record alone", m)
+	}
+	if rec := m.Then; rec.Claim != "default/shop" || rec.Intent.Value != "default/shop" || rec.Ticket.Claim != "default/shop" {
+		t.Errorf("claim %s, intent %+v, ticket %+v", rec.Claim, rec.Intent, rec.Ticket)
+	}
+}
+
+func maintenanceOf(name string, i int) *model.ServerMaintenance {
+	return &model.ServerMaintenance{
+		Meta: model.Meta{Name: name}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: serverFile(i).Name}},
+	}
+}
+
+func TestAbsencesAreRecordedUpToALimit(t *testing.T) {
+	for _, n := range []int{0, 1, model.MaxAbsent, model.MaxAbsent + 3} {
+		in := bigFleet(1, 0)
+		for i := range n {
+			in.Desired.Absent = append(in.Desired.Absent, model.Absence{
+				Identity: model.ClaimName(fmt.Sprintf("default/c%05d", i)).Identity(), Token: fmt.Sprint(i),
+			})
+		}
+		in.Desired.AbsentToken = "all"
+		rec := Plan(in).Decided.Fleet
+		if rec == nil {
+			t.Fatalf("%d: nothing is recorded", n)
+		}
+		if kept := min(n, model.MaxAbsent); len(rec.Absent) != kept || rec.AbsentMore != n-kept || rec.AbsentToken != "all" {
+			t.Errorf("of %d absences %d are recorded and %d counted, with token %q", n, len(rec.Absent), rec.AbsentMore, rec.AbsentToken)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"fmt"
+
+	"ingot/model"
+)
+
+// An Action is one repeatable effect on one server. The set is closed: Loop
+// handles exactly these.
+type Action interface {
+	action()
+	fmt.Stringer
+}
+
+type (
+	// Inspect reads the power state from the BMC, and with Inventory all parts.
+	Inspect struct{ Inventory bool }
+	// Arm pins the image, renders the Ignition and makes the boot ticket of the
+	// record, so that the server is served once it asks.
+	Arm struct{ Boot Boot }
+	// BootOnce makes the next boot, and only that, a network boot.
+	BootOnce struct{ Method model.BootMethod }
+	// DiskOnce makes the next boot, and only that, one from disk, if the BMC can do
+	// that. It is no failure if it cannot: what the server asks then leads it to its
+	// disk as well.
+	DiskOnce struct{ Firmware string } // the BMC's, kept with what it refuses
+	// ClearBoot takes back a boot override that does not end by itself.
+	ClearBoot struct{}
+	// SetPower asks for a power change and does not wait for it.
+	SetPower struct {
+		Reset model.ResetKind
+		// From is the power state that has to be read right before, or nothing is asked
+		// for; "" = whichever.
+		From model.Power
+		// Gently forbids that a machine which knows no graceful shutdown is forced off.
+		Gently bool
+	}
+)
+
+func (Inspect) action()   {}
+func (Arm) action()       {}
+func (BootOnce) action()  {}
+func (DiskOnce) action()  {}
+func (ClearBoot) action() {}
+func (SetPower) action()  {}
+
+// String says what is done, for logs and errors.
+func (a Inspect) String() string {
+	if a.Inventory {
+		return "read inventory"
+	}
+	return "read power state"
+}
+
+// String says what is done, for logs and errors.
+func (a Arm) String() string { return "arm boot ticket for " + a.Boot.Image }
+
+// String says what is done, for logs and errors.
+func (a BootOnce) String() string { return "set one-time network boot" }
+
+// String says what is done, for logs and errors.
+func (a DiskOnce) String() string { return "set one-time boot from disk" }
+
+// String says what is done, for logs and errors.
+func (a ClearBoot) String() string { return "clear boot override" }
+
+// String says what is done, for logs and errors.
+func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
+
+// Boot is what a ticket is armed for.
+type Boot struct {
+	Ticket       model.Ticket // complete but for Image
+	Image        string       // OCI reference
+	Architecture string       // amd64, arm64
+	// Secret is what the claim's Secret holds, by key: Ignition, cloud-init's
+	// documents or an iPXE script. Not to be changed; nil = the claim names none.
+	Secret          map[string]model.Sensitive
+	secret          *model.Secret // that Secret is of
+	namespace       string        // of the claim, "" = it is none's
+	KernelArguments string        // added to those that every boot has
+	// Needs is what Image must have for the server to start it.
+	Needs Needs
+}
+
+// A Move is what to do with one server now.
+type Move struct {
+	Target model.SystemTarget
+
+	Do   []Action            // in order, stopping at the first that fails
+	Then *model.ServerRecord // saved once all of Do succeeded
+	// Heals is set when the move does nothing but bring what is bound back to the power
+	// that it had: that waits for nobody.
+	Heals bool
+	// Routine is set for a look that nothing waits for: unless it finds something
+	// new, there is nothing to plan after it.
+	Routine bool
+}
+
+// touches reports whether the move changes anything on the machine.
+func (m *Move) touches() bool {
+	for _, a := range m.Do {
+		switch a.(type) {
+		case BootOnce, DiskOnce, ClearBoot, SetPower:
+			return true
+		}
+	}
+	return false
+}
+
+// A BMCMove is a reading of one BMC.
+type BMCMove struct {
+	Target model.BMCTarget
+	Then   *model.BMCRecord
+	// Known is who has to answer at an address that is new; nil = it does not matter.
+	Known *model.BMCFacts
+	// Endpoint is the device whose BMC takes or refuses Credential of the MAC prefix
+	// database, which is only being tried; "" = none is.
+	Endpoint, Credential string
+}
+
+// RungContinuous is the rung of an override that holds until it is cleared.
+const RungContinuous = "continuous"

@@ -1,0 +1,294 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ingot/model"
+)
+
+// bindClaims gives servers that are free to claims that wait. One function sees
+// all claims and all servers, so there is no race to lose: two claims never get
+// one server, nor one claim two.
+//
+// Claims are served by priority, then in the order in which they came to Git,
+// then by name. Each takes, of the free servers that match it, the one that the
+// fewest waiting claims could use, then the first by name. Claims that ask for
+// the same are looked at together, which keeps it O(n log n) for n of them.
+func (f *fleet) bindClaims() {
+	queue := f.waiting()
+	if len(queue) == 0 {
+		return
+	}
+	free := f.freeServers()
+	groups := f.group(queue, free)
+	taken := make([]bool, len(free))
+	for _, w := range queue {
+		g := groups[w.asks]
+		for g.next < len(g.candidates) && taken[g.candidates[g.next]] {
+			g.next++
+		}
+		if g.next == len(g.candidates) {
+			continue
+		}
+		i := g.candidates[g.next]
+		taken[i] = true
+		free[i].bind = w.claim
+	}
+}
+
+// waitingClaim is a claim without a server.
+type waitingClaim struct {
+	name     model.ClaimName
+	claim    *model.ServerClaim
+	priority int
+	sequence int64
+	asks     string // equal for claims that ask for the same servers
+}
+
+// waiting returns the claims that a server could be given to, in their order.
+func (f *fleet) waiting() []waitingClaim {
+	var queue []waitingClaim
+	if f.observeOnly.Reason != "" {
+		return nil
+	}
+	adopted := f.adopted()
+	for name, c := range f.in.Desired.Claims {
+		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" || f.withheldClaim(name).Reason != "" {
+			continue
+		}
+		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
+		queue = append(queue, waitingClaim{name, c, priority, f.claimRecord(name).Sequence, f.asks(c)})
+	}
+	slices.SortFunc(queue, func(a, b waitingClaim) int {
+		return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
+	})
+	return queue
+}
+
+// adopted are the claims that manifests of servers say are served already.
+func (f *fleet) adopted() map[model.ClaimName]bool {
+	claims := make(map[model.ClaimName]bool)
+	for _, s := range f.in.Desired.Servers {
+		if ref := s.Spec.ServerClaimRef; ref != nil {
+			claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)] = true
+		}
+	}
+	return claims
+}
+
+// unready says why a claim cannot be served whatever servers are free.
+func (f *fleet) unready(c *model.ServerClaim) Why {
+	_, why := bootOfClaim(f.in.Desired, c)
+	if c.Annotations[model.AnnotationOperation] == model.OperationIgnore {
+		why = Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
+	}
+	return why
+}
+
+// withheldClaim says why a claim is not to be bound anew, whatever servers are free.
+func (f *fleet) withheldClaim(name model.ClaimName) Why {
+	for _, u := range f.record.Unreadable {
+		if u.Claim == name {
+			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s that it is given up", u.Server, ApproveLine(u.Token)), u.Since, RackOperator}
+		}
+	}
+	if s := f.disputed[name]; s != nil {
+		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
+	}
+	if a, listed := f.in.Desired.Absence(name.Identity()); listed && a.Blob == "" {
+		return AbsentWhy("claim "+string(name), a)
+	}
+	return f.unknownFleet(name)
+}
+
+// asks is a text that is equal for claims that ask for the same servers.
+func (f *fleet) asks(c *model.ServerClaim) string {
+	if c.Spec.ServerRef == nil && c.Spec.ServerSelector == nil && len(c.Spec.Tolerations) == 0 {
+		return c.Tenant
+	}
+	var b strings.Builder
+	b.WriteString(c.Tenant + "\x00")
+	if c.Spec.ServerRef != nil {
+		b.WriteString(string(f.resolve(c.Spec.ServerRef.Name)))
+	}
+	b.WriteByte(0)
+	if c.Spec.ServerSelector != nil {
+		b.WriteString(c.Spec.ServerSelector.String())
+	}
+	for _, t := range c.Spec.Tolerations {
+		b.WriteString("\x00" + t.Key + "\x01" + t.Operator + "\x01" + t.Value + "\x01" + string(t.Effect))
+	}
+	return b.String()
+}
+
+// claimGroup is all waiting claims that ask for the same, and who they could get.
+type claimGroup struct {
+	claim      *model.ServerClaim // one of them
+	size       int
+	candidates []int // indices of free servers, best first
+	next       int
+}
+
+// group finds each group's candidates.
+func (f *fleet) group(queue []waitingClaim, free []*server) map[string]*claimGroup {
+	groups := make(map[string]*claimGroup)
+	for _, w := range queue {
+		if groups[w.asks] == nil {
+			groups[w.asks] = &claimGroup{claim: w.claim}
+		}
+		groups[w.asks].size++
+	}
+	wanted := make([]int, len(free)) // how many waiting claims could use each
+	index := f.labelIndex(groups, free)
+	for _, asks := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[asks]
+		for _, i := range f.among(g.claim, free, index) {
+			if f.suits(g.claim, free[i]) {
+				g.candidates = append(g.candidates, i)
+				wanted[i] += g.size
+			}
+		}
+	}
+	for _, g := range groups {
+		slices.SortStableFunc(g.candidates, func(a, b int) int {
+			return cmp.Or(cmp.Compare(wanted[a], wanted[b]), cmp.Compare(a, b))
+		})
+	}
+	return groups
+}
+
+// labelIndex lists the free servers by each label that some group requires.
+func (f *fleet) labelIndex(groups map[string]*claimGroup, free []*server) map[string][]int {
+	index := make(map[string][]int)
+	for _, g := range groups {
+		if sel := g.claim.Spec.ServerSelector; sel != nil {
+			for k, v := range sel.MatchLabels {
+				index[k+"="+v] = nil
+			}
+		}
+	}
+	if len(index) == 0 {
+		return index
+	}
+	for i, s := range free {
+		for k, v := range f.serverLabels(s) {
+			if _, asked := index[k+"="+v]; asked {
+				index[k+"="+v] = append(index[k+"="+v], i)
+			}
+		}
+	}
+	return index
+}
+
+// among narrows down the free servers that a claim could match.
+func (f *fleet) among(c *model.ServerClaim, free []*server, index map[string][]int) []int {
+	if ref := c.Spec.ServerRef; ref != nil {
+		name := f.resolve(ref.Name)
+		if i, ok := slices.BinarySearchFunc(free, name, func(s *server, n model.ServerName) int { return cmp.Compare(s.name, n) }); ok {
+			return []int{i}
+		}
+		return nil
+	}
+	best, narrowed := []int(nil), false
+	if sel := c.Spec.ServerSelector; sel != nil {
+		for k, v := range sel.MatchLabels {
+			if l := index[k+"="+v]; !narrowed || len(l) < len(best) {
+				best, narrowed = l, true
+			}
+		}
+	}
+	if narrowed {
+		return best
+	}
+	all := make([]int, len(free))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// suits reports whether a free server is what the claim asks for.
+func (f *fleet) suits(c *model.ServerClaim, s *server) bool {
+	if ref := c.Spec.ServerRef; ref != nil && f.resolve(ref.Name) != s.name {
+		return false
+	}
+	return f.mismatch(c, s) == ""
+}
+
+// freeServers are those that a claim may be bound to now, in the order of names.
+func (f *fleet) freeServers() []*server {
+	var free []*server
+	for _, s := range f.servers {
+		if f.unfree(s) == "" && !f.in.Busy[s.name] {
+			free = append(free, s)
+		}
+	}
+	return free
+}
+
+// unfree is why no claim may be bound to the server now, in a word or two; "" if
+// one may.
+func (f *fleet) unfree(s *server) string {
+	maintained := f.maintenance(s).by != ""
+	switch {
+	case s.rec.State != model.StateAvailable:
+		return string(s.rec.State)
+	case s.spec != nil && s.spec.Spec.Unclaimable:
+		return "cordoned"
+	case s.spec == nil && f.in.Desired.Quarantined[s.name.Identity()]:
+		return "without a manifest that can be read"
+	case maintained:
+		return "about to enter Maintenance"
+	case s.blocked.Reason != "" || s.reading.Failures > 0 || s.putOff():
+		return "out of reach"
+	case s.duplicate().Reason != "":
+		return "of a UUID that another machine has"
+	case s.foreign().Reason != "":
+		return "of an architecture that boot.architectures has not"
+	case s.power() != model.PowerOff || s.reading.Offs < f.in.Policy.OffReadings || s.rec.Ticket.Open():
+		return "not yet powered off"
+	}
+	return ""
+}
+
+// putOff reports whether the server's last move failed and waits to be tried again.
+func (s *server) putOff() bool { return s.now().Before(s.rec.NotBefore) || s.doubted() }
+
+// mismatch is why a claim does not match a server, whatever its state; "" if it does.
+func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
+	if why := f.barred(c, f.serverLabels(s)); why != "" {
+		return why
+	}
+	if c.Spec.ServerSelector != nil && !c.Matches(f.serverLabels(s)) {
+		return "lack label " + c.Unmet(f.serverLabels(s))
+	}
+	if s.spec != nil {
+		if ok, _ := c.Tolerates(s.spec.Spec.Taints); !ok {
+			return "tainted"
+		}
+	}
+	return ""
+}
+
+// serverLabels are the labels of a server, see model.ServerLabels. Merged ones are kept
+// for as long as the plan is made.
+func (f *fleet) serverLabels(s *server) map[string]string {
+	var spec *model.BMC
+	if b := f.bmcBy[s.rec.BMC]; b != nil {
+		spec = b.spec
+	}
+	if spec == nil || s.spec == nil || len(spec.Labels) == 0 || len(s.spec.Labels) == 0 {
+		return model.ServerLabels(spec, s.spec)
+	}
+	if l, ok := f.labels[s.name]; ok {
+		return l
+	}
+	l := model.ServerLabels(spec, s.spec)
+	f.labels[s.name] = l
+	return l
+}

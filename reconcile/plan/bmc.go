@@ -1,0 +1,242 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// bmcView is all that is known of one BMC at one moment.
+type bmcView struct {
+	name   model.BMCName
+	spec   *model.BMC
+	rec    *model.BMCRecord
+	facts  *model.BMCFacts
+	target model.BMCTarget
+	// why says why the BMC is not usable; "" = it is.
+	why      Why
+	problems []string // of systems that cannot become servers
+	twins    []string // systems that have the UUID of a server that is elsewhere
+	lacks    bool     // it does not show a server where that is recorded to be
+	asked    bool     // a server's Off counts only once it was read
+	swapped  bool     // it shows another machine in the place of a server since it was read
+
+	endpoint *endpointView // the device that it is, if it is known
+	found    bool          // it was recognised by the MAC prefix database
+	trial    string        // the credential of the database that is to be tried
+	resume   time.Time     // when the next may be tried, if none may now
+}
+
+// loadBMCs puts together what is known of each BMC in Git, and of each device that
+// was recognised as one, in the order of names.
+func (f *fleet) loadBMCs() {
+	d := f.in.Desired
+	all := make([]bmcView, 0, len(d.BMCs)+len(f.endpoints))
+	for name, spec := range d.BMCs {
+		b := bmcView{name: name, spec: spec}
+		switch {
+		case spec.Spec.EndpointRef != nil:
+			b.endpoint = f.endpoint(spec.Spec.EndpointRef.Name)
+		case spec.Spec.Access != nil && spec.Spec.Access.MACAddress != "":
+			b.endpoint = f.endpointByMAC[spec.Spec.Access.MACAddress]
+		}
+		all = append(all, b)
+	}
+	for _, v := range f.endpoints {
+		if v.bmc {
+			all = append(all, bmcView{name: model.BMCName(v.name), spec: v.manifest(), endpoint: v, found: true})
+		}
+	}
+	f.bmcs = make([]*bmcView, 0, len(all))
+	f.bmcBy = make(map[model.BMCName]*bmcView, len(all))
+	for i := range all {
+		b := &all[i]
+		b.rec, b.facts = f.in.Observed.BMCs[b.name], f.in.Observed.BMCFacts[b.name]
+		if b.rec == nil {
+			b.rec = &model.BMCRecord{Name: b.name}
+		}
+		b.target, b.why = f.bmcTarget(b)
+		f.bmcs = append(f.bmcs, b)
+		f.bmcBy[b.name] = b
+	}
+	slices.SortFunc(f.bmcs, func(a, b *bmcView) int { return strings.Compare(string(a.name), string(b.name)) })
+}
+
+// manifest is the BMC that a person would have written for a device.
+func (v *endpointView) manifest() *model.BMC {
+	b := &model.BMC{Meta: model.Meta{Name: v.name}, Spec: model.BMCSpec{
+		EndpointRef: &model.LocalRef{Name: v.name}, BMCSecretRef: model.LocalRef{Name: v.name},
+	}}
+	if v.entry != nil {
+		b.Spec.Protocol, b.Spec.ConsoleProtocol = v.entry.Protocol, v.entry.Console
+	}
+	return b
+}
+
+// bmcTarget is how the BMC is reached, and why its servers must wait, if so:
+// because it cannot be reached, or was not looked at since its address changed,
+// for another machine may have taken that address (B34).
+func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
+	t := model.BMCTarget{Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint}
+	if t.Scheme == "" {
+		t.Scheme = "https"
+	}
+	since := b.rec.Since
+	if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
+		return t, Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+	}
+	ip, why := b.ip()
+	if why.Reason != "" {
+		return t, why
+	}
+	if why := f.mayBe(b, ip, t.Scheme, since); why.Reason != "" {
+		return t, why
+	}
+	t.Address = b.spec.Spec.Protocol.Address(ip)
+	if why := f.credentials(b, &t); why.Reason != "" {
+		return t, why
+	}
+	switch {
+	case b.rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
+		return t, Why{model.ReasonAuthenticationFailed, b.refusals() + "; the next is tried", since, Nobody}
+	case b.rec.Reason != "":
+		return t, Why{b.rec.Reason, b.rec.LastError, since, RackOperator}
+	case b.facts == nil || b.rec.Address == "":
+		return t, Why{model.ReasonPending, "the BMC has not answered yet", since, Nobody}
+	case b.rec.Address != t.Address:
+		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, Nobody}
+	}
+	return t, Why{}
+}
+
+// mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
+// looked at once they are resolved, by who speaks with the BMC.
+func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) Why {
+	addr, err := netip.ParseAddr(ip)
+	if err != nil {
+		return Why{}
+	}
+	if err = f.in.Policy.BMCNetworks.Refuse(addr, scheme); err == nil {
+		err = f.mayReach(b, addr)
+	}
+	if err != nil {
+		return Why{model.ReasonAddressNotAllowed, err.Error(), since, RackOperator}
+	}
+	return Why{}
+}
+
+// ip is where the BMC is.
+func (b *bmcView) ip() (string, Why) {
+	since := b.rec.Since
+	ref := b.spec.Spec.EndpointRef
+	switch v := b.endpoint; {
+	case b.spec.Spec.Access != nil:
+		return b.spec.Spec.Access.IP, Why{}
+	case ref == nil || v == nil:
+		name := ""
+		if ref != nil {
+			name = ref.Name + " "
+		}
+		return "", Why{model.ReasonEndpointMissing, "Endpoint " + name + "is not in Git, and no device of that name was found", since, RackOperator}
+	case b.found && v.why.Reason != "":
+		return "", v.why
+	case v.ip == "":
+		return "", v.addressLost()
+	}
+	return b.endpoint.ip, Why{}
+}
+
+// addressLost says that nobody knows where a device is.
+func (v *endpointView) addressLost() Why {
+	why := Why{model.ReasonAddressLost, "its address was given to another device; it is waited for until it asks for one again", v.rec.Since, RackOperator}
+	if v.lost != "" {
+		why.Message = "its address was given to " + v.lost + "; it is waited for until it asks for one again"
+	}
+	return why
+}
+
+// planBMCs plans the reading of BMCs that were not read yet, whose last reading
+// failed, whose address changed, or whose facts are old.
+func (f *fleet) planBMCs(r *Result) {
+	for _, b := range f.bmcs {
+		r.wake(b.resume)
+		if f.in.BusyBMCs[b.name] || b.target.Address == "" || b.found && b.endpoint.rec != b.endpoint.old || b.target.Username == "" && b.target.Password.IsZero() {
+			continue
+		}
+		if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
+			continue
+		}
+		if due := f.bmcDue(b); !b.retryAsked() && f.in.Now.Before(due) {
+			r.wake(due)
+			continue
+		}
+		rec := b.retried()
+		target := b.target
+		target.Fingerprint, target.Retry = rec.Fingerprint, b.retryAsked()
+		rec.Address = target.Address
+		m := &BMCMove{Target: target, Then: rec, Credential: b.trial}
+		if b.trial != "" {
+			m.Endpoint = b.endpoint.name
+		}
+		if b.rec.Address != "" && b.rec.Address != target.Address && !b.retryAsked() {
+			m.Known = b.facts
+		}
+		r.Readings[b.name] = m
+	}
+}
+
+// bmcDue is when the BMC's own facts are to be read next. What contradicts what is
+// recorded of its servers is looked at again within seconds, and for as long as it does
+// as often as servers are.
+func (f *fleet) bmcDue(b *bmcView) time.Time {
+	again, unconfirmed := f.in.Unconfirmed[b.name]
+	again = again.Add(f.in.Policy.SettleMax)
+	switch {
+	case b.rec.Reason != "" && f.remedied(b):
+		return f.in.Now
+	case b.rec.Reason != "" && again.Before(b.rec.NotBefore):
+		return b.rec.NotBefore
+	case unconfirmed:
+		return again
+	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address:
+		return f.in.Now
+	case b.lacks:
+		return f.in.BMCRead[b.name].Add(f.in.Policy.PollInterval)
+	}
+	every := f.in.Policy.RefreshInterval
+	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))
+}
+
+// remedied reports whether, since the BMC was last asked in vain, its device was
+// seen at another address, or Git named its credentials in place of refused ones.
+func (f *fleet) remedied(b *bmcView) bool {
+	if b.endpoint == nil {
+		return false
+	}
+	asked := b.rec.NotBefore.Add(-Backoff(b.name, b.rec.Failures, f.in.Policy))
+	rec := b.endpoint.rec
+	moved := b.rec.Address != b.target.Address && rec.Since.After(asked)
+	refused := len(rec.RefusedAt) > 0 && rec.RefusedAt[len(rec.RefusedAt)-1].Equal(asked)
+	return moved || refused && !b.target.Default
+}
+
+// retryAsked reports whether Git asks anew for the BMC to be tried again.
+func (b *bmcView) retryAsked() bool {
+	name, value := b.spec.Operation()
+	return name == model.OperationRetry && value != b.rec.HandledOperation
+}
+
+// retried is the record for the next reading: when Git asks for a retry anew,
+// the certificate that was pinned is forgotten.
+func (b *bmcView) retried() *model.BMCRecord {
+	rec := *b.rec
+	if b.retryAsked() {
+		_, rec.HandledOperation = b.spec.Operation()
+		rec.Fingerprint = ""
+	}
+	return &rec
+}

@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ingot/model"
+)
+
+// isMachine reports whether a system that a BMC shows is a server's machine. One without
+// a UUID is told by what its board says, where that is known.
+func isMachine(sys model.SystemFact, rec *model.ServerRecord) bool {
+	if sys.UUID == "" && rec.Board != nil {
+		return sys.Board == *rec.Board
+	}
+	return sys.UUID == rec.UUID
+}
+
+// given returns a system that shows no UUID with the one that a Server in Git gives it, or
+// why it cannot be told from others.
+func (f *fleet) given(b *bmcView, sys model.SystemFact) (model.SystemFact, string) {
+	alone := len(b.facts.Systems) == 1
+	if sys.Board.SerialNumber == "" {
+		return sys, fmt.Sprintf("system %s shows no usable UUID and no serial number, so it cannot be told from others", sys.URI)
+	}
+	spec := f.specAt(b.name, sys.URI, alone)
+	if spec == nil {
+		ask := "spec.bmcRef"
+		if !alone {
+			ask += ", spec.systemURI"
+		}
+		return sys, fmt.Sprintf("system %s shows no usable UUID: write a Server with %s and, as spec.systemUUID, the one that its firmware has (SMBIOS)", sys.URI, ask)
+	}
+	id, err := model.CanonicalUUID(spec.Spec.SystemUUID)
+	if err != nil {
+		return sys, fmt.Sprintf("system %s shows no usable UUID, and that of Server %s is none: %v", sys.URI, spec.Name, err)
+	}
+	sys.UUID = id
+	return sys, ""
+}
+
+// specAt returns the first manifest, by name, that gives the system at a place a UUID; alone
+// is set when its BMC has no other one.
+func (f *fleet) specAt(bmc model.BMCName, uri string, alone bool) *model.Server {
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Servers)) {
+		s := f.in.Desired.Servers[name]
+		at := cmp.Or(s.Spec.SystemURI, uri)
+		if ref := s.Spec.BMCRef; ref != nil && ref.Name == string(bmc) && at == uri && (alone || s.Spec.SystemURI != "") && model.UsableUUID(s.Spec.SystemUUID) {
+			return s
+		}
+	}
+	return nil
+}

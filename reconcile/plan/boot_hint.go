@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// stageHints say where to look when nothing comes after a stage.
+var stageHints = map[model.BootStage]string{
+	model.StageArmed: "nothing was seen of it: look at its boot order and its cabling, whether it is on the network where Ingot answers, and whether DHCP answers there",
+	model.StageDHCP: "it was told its boot file and did not fetch it: look whether a firewall is in the way, whether TFTP (UDP port 69) or the boot service is listening where it was sent, " +
+		"and whether another DHCP server answers too",
+	model.StageTFTP:     "its boot loader did not ask for the iPXE script: look at its console, whether iPXE finds its network card and whether the boot service can be reached over HTTP",
+	model.StageHTTPBoot: "what it loaded by HTTP did not go on: look at its console, and whether Secure Boot refuses the image",
+	model.StageScript:   "it did not fetch its kernel: look whether it can reach the boot service at boot.url, and at its console",
+	model.StageKernel:   "it did not fetch its initrd: look at its memory and at its console",
+	model.StageInitrd:   "what it booted did not ask for its Ignition: look at its console, and whether the image has a driver for its network card",
+	model.StageIgnition: "it took its Ignition and then nothing was heard: look at its console, whether it can reach registry.url, and whether the image runs there",
+}
+
+// trace is what is known of the server's boot.
+func (s *server) trace() model.BootTrace { return s.fleet.in.Observed.BootOf(s.rec) }
+
+// lastStage says how far the server came with its boot.
+func (s *server) lastStage() string {
+	stages := s.trace().Steps()
+	if len(stages) == 0 {
+		return notAsked
+	}
+	last := stages[len(stages)-1]
+	at := last.At.Format(time.RFC3339)
+	switch last.Stage {
+	case model.StageArmed:
+		return notAsked
+	case model.StageDHCP:
+		return "last seen asking DHCP at " + at + ", it has not fetched its boot loader"
+	case model.StageTFTP, model.StageHTTPBoot:
+		return fmt.Sprintf("last seen fetching its boot loader by %s at %s", strings.TrimSuffix(string(last.Stage), " boot"), at)
+	case model.StageReport, model.StageWipe, model.StageBootState:
+		return fmt.Sprintf("its %s came at %s", last.Stage, at)
+	case model.StageScript, model.StageKernel, model.StageInitrd, model.StageIgnition:
+	}
+	return fmt.Sprintf("last seen fetching %s at %s", last.Stage, at)
+}
+
+const notAsked = "it has not asked for its boot script"
+
+// hint says where to look when the server comes no further with its boot.
+func (s *server) hint() string {
+	stages := s.trace().Steps()
+	if len(stages) == 0 {
+		return stageHints[model.StageArmed]
+	}
+	return stageHints[stages[len(stages)-1].Stage]
+}
+
+// BootHint says where to look when a booting server is seen no further than at
+// stage, "" when there is nothing to look for.
+func BootHint(stage model.BootStage) string { return stageHints[stage] }

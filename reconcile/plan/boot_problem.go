@@ -1,0 +1,115 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// operatorsReasons are the reasons of images that whoever wrote the claim cannot mend.
+var operatorsReasons = []string{model.ReasonArmFailed, "RegistryUnreachable", "Unauthorized"}
+
+// ArmProblem is the problem of a boot that could not be armed.
+func ArmProblem(old *model.BootProblem, name model.ServerName, b *Boot, err error, now time.Time, p Policy) *model.BootProblem {
+	problem := model.BootProblem{
+		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: model.ReasonArmFailed, Message: err.Error(), Since: now,
+	}
+	if r, ok := errors.AsType[Reasoner](err); ok {
+		problem.Reason, problem.Message = r.Reason(), r.Error()
+	}
+	if concerns(old, b) {
+		problem.Failures = old.Failures
+		if old.Reason == problem.Reason {
+			problem.Since = old.Since
+		}
+	}
+	problem.Failures++
+	problem.NotBefore = now.Add(Backoff(name, problem.Failures, p))
+	return &problem
+}
+
+// concerns reports whether a problem is one of this boot.
+func concerns(p *model.BootProblem, b *Boot) bool {
+	return p != nil && p.Digest == b.Ticket.Digest && p.Architecture == b.Architecture
+}
+
+// FailedBoot reports whether the problem is that the server did not boot, rather
+// than that there is nothing that it could boot.
+func FailedBoot(p *model.BootProblem) bool { return p != nil && p.Reason == model.ReasonBootTimeout }
+
+// trouble is why a boot cannot be had now, and when to look again.
+func (s *server) trouble(b Boot) (why Why, until time.Time) {
+	if why := s.duplicate(); why.Reason != "" {
+		return why, time.Time{}
+	}
+	if why := s.foreign(); why.Reason != "" {
+		return why, time.Time{}
+	}
+	p := s.rec.BootProblem
+	if concerns(p, &b) && s.now().Before(p.NotBefore) {
+		return s.problemWhy(p), p.NotBefore
+	}
+	return Why{}, time.Time{}
+}
+
+// foreign says that servers of this architecture are not served.
+func (s *server) foreign() Why {
+	allowed := s.fleet.in.Policy.Architectures
+	if len(allowed) == 0 {
+		return Why{}
+	}
+	arch := s.architecture()
+	if slices.Contains(allowed, arch.Name) {
+		return Why{}
+	}
+	return s.whySince(model.ReasonArchitectureNotServed, fmt.Sprintf("it is %s, and boot.architectures has only %s: add %s there and restart Ingot, or take the server's BMC out of Git",
+		arch, strings.Join(allowed, ", "), arch.Name), RackOperator)
+}
+
+// problemWhy says why the server does not boot what it is to boot.
+func (s *server) problemWhy(p *model.BootProblem) Why {
+	why := Why{Reason: p.Reason, Since: p.Since, Actor: RackOperator}
+	switch {
+	case FailedBoot(p) && s.givenUp():
+		why.Reason = model.ReasonBootFailed
+		why.Message = fmt.Sprintf("given up on booting %s: %s; it is left as it is, mend it and set annotation %s: %s#1 on Server %s",
+			p.Image, p.Message, model.AnnotationOperation, model.OperationRetry, s.name)
+	case FailedBoot(p):
+		why.Message = p.Message + "; it is tried again"
+	default:
+		if s.rec.Claim != "" && !slices.Contains(operatorsReasons, p.Reason) {
+			why.Actor = Tenant
+		}
+		left := "it is not powered on for that"
+		if s.rec.Installed != "" {
+			left = "it keeps running what it has"
+		}
+		why.Message = fmt.Sprintf("%s; %s, and it is tried again", p.Message, left)
+	}
+	return why
+}
+
+// bootTrouble is why the server cannot be armed for what it is to boot, "" when it is
+// armed, or nothing is known against it.
+func (s *server) bootTrouble() Why {
+	p := s.rec.BootProblem
+	switch {
+	case p != nil && !FailedBoot(p):
+		return s.problemWhy(p)
+	case s.toArm():
+		return s.foreign()
+	}
+	return Why{}
+}
+
+// toArm reports whether the next thing that the server does is to be armed.
+func (s *server) toArm() bool {
+	if s.rec.Ticket.Open() {
+		return false
+	}
+	return s.rec.State == model.StateReserved && s.claim != nil && s.rec.Installed == "" && s.claim.Spec.Power != model.PowerOff
+}

@@ -1,0 +1,103 @@
+package plan
+
+import (
+	"ingot/model"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWhatStandsAgainstABoot(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	const running = "it keeps running what it has, and it is tried again"
+	tests := map[string]struct {
+		change func(in *Input, rec *model.ServerRecord)
+		want   Why    // "" = it is armed
+		do     string // what is done
+	}{
+		"nothing is known against it": {do: "arm boot ticket for os:1"},
+		"a problem of it is waited out": {
+			change: func(_ *Input, rec *model.ServerRecord) { rec.BootProblem.NotBefore = now.Add(time.Minute) },
+			want:   Why{"NotFound", "no such tag; it is not powered on for that, and it is tried again", now, Tenant},
+		},
+		"the time for another attempt is come": {
+			change: func(_ *Input, rec *model.ServerRecord) { rec.BootProblem.NotBefore = now },
+			want:   Why{"NotFound", "no such tag; it is not powered on for that, and it is tried again", now, Tenant},
+			do:     "arm boot ticket for os:1",
+		},
+		"a problem of another boot is no matter": {
+			change: func(_ *Input, rec *model.ServerRecord) {
+				rec.BootProblem.NotBefore, rec.BootProblem.Digest = now.Add(time.Minute), "sha256:other"
+			},
+			do: "arm boot ticket for os:1",
+		},
+		"nor is one of another architecture": {
+			change: func(in *Input, rec *model.ServerRecord) {
+				rec.BootProblem.NotBefore = now.Add(time.Minute)
+				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{Architecture: "ARM"}}}
+			},
+			do: "arm boot ticket for os:1",
+		},
+		"an unreachable registry is the operator's": {
+			change: func(_ *Input, rec *model.ServerRecord) {
+				rec.BootProblem.NotBefore, rec.BootProblem.Reason = now.Add(time.Minute), "RegistryUnreachable"
+			},
+			want: Why{"RegistryUnreachable", "no such tag; it is not powered on for that, and it is tried again", now, RackOperator},
+		},
+		"an architecture that is not served": {
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Policy.Architectures = []string{"amd64", "riscv64"}
+				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
+			},
+			want: Why{model.ReasonArchitectureNotServed, "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
+				"add arm64 there and restart Ingot, or take the server's BMC out of Git", now.Add(-time.Hour), RackOperator},
+		},
+		"a running server whose new image cannot be had": {
+			change: func(in *Input, rec *model.ServerRecord) {
+				rec.Installed, rec.Reprovision = "sha256:old", "1"
+				rec.BootProblem.NotBefore = now.Add(time.Minute)
+				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
+			},
+			want: Why{"NotFound", "no such tag; " + running, now, Tenant},
+		},
+		"a running server whose new image may be had": {
+			change: func(in *Input, rec *model.ServerRecord) {
+				rec.Installed, rec.Reprovision, rec.BootProblem = "sha256:old", "1", nil
+				in.Observed.ServerFacts[rec.Name].Power = model.PowerOn
+			},
+			do: "arm boot ticket for os:1",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(1, 1)
+			rec := in.Observed.Servers["bmc00000-system-0"]
+			rec.Installed = ""
+			rec.BootProblem = &model.BootProblem{
+				Digest: bootDigest(Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1", Reason: "NotFound", Message: "no such tag", Since: now,
+			}
+			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
+			if tc.change == nil {
+				rec.BootProblem = nil
+			} else {
+				tc.change(in, rec)
+			}
+			st := newFleet(in).byName[rec.Name].step()
+			if diff := cmp.Diff(tc.want, st.Why); diff != "" {
+				t.Errorf("why (-want +got):\n%s", diff)
+			}
+			if got := done(st); got != tc.do {
+				t.Errorf("does %q, want %q", got, tc.do)
+			}
+		})
+	}
+}
+
+// done is what a step does beyond reading.
+func done(st Step) string {
+	if st.Move == nil || !acts(st.Move) {
+		return ""
+	}
+	return moveText(st.Move)
+}

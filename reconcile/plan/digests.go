@@ -1,0 +1,126 @@
+package plan
+
+import "ingot/model"
+
+// Digests remembers by what boots are known, for to hash every Secret anew for each
+// plan costs more than all the rest of it. It is not for concurrent use, and nil
+// remembers nothing. It is for one key.
+type Digests struct {
+	of            *model.Desired // of which now is
+	now, previous map[digestKey]string
+}
+
+// digestKey is what a digest is made from. An object of the desired state is never
+// changed, so that its address stands for what it holds while it is remembered.
+type digestKey struct {
+	namespace, image, arguments string
+	secret                      *model.Secret
+}
+
+// digest is bootDigest under a key, remembered for as long as the desired state has the
+// same.
+func (d *Digests) digest(desired *model.Desired, b *Boot, key model.DigestKey) string {
+	if d == nil {
+		return keyedDigest(key, b)
+	}
+	if d.of != desired {
+		d.of, d.now, d.previous = desired, make(map[digestKey]string), d.now
+	}
+	made := digestKey{b.namespace, b.Image, b.KernelArguments, b.secret}
+	sum, known := d.now[made]
+	if !known {
+		if sum, known = d.previous[made]; !known {
+			sum = keyedDigest(key, b)
+		}
+		d.now[made] = sum
+	}
+	return sum
+}
+
+// keyedDigest is bootDigest under a key, for the namespace of the claim that is booted.
+func keyedDigest(key model.DigestKey, b *Boot) string {
+	return key.For(b.namespace).Sum(bootDigest(*b))
+}
+
+// digest is by what a boot is known.
+func (s *server) digest(b *Boot) string {
+	return s.fleet.in.Digests.digest(s.fleet.in.Desired, b, s.fleet.in.DigestKey)
+}
+
+// sameBoot reports whether a digest on record is of a boot. One under a key that is lost
+// cannot be compared: then the image says what it can, and the rest is taken to be the
+// same, for a machine is not reinstalled because a key changed.
+func sameBoot(key model.DigestKey, recorded string, t *model.Ticket, b *Boot) bool {
+	switch {
+	case key.Made(recorded):
+		return recorded == keyedDigest(key, b)
+	case key.MadeFormerly(recorded):
+		return recorded == key.Former(bootDigest(*b))
+	case model.PlainDigest(recorded):
+		return recorded == bootDigest(*b)
+	case t != nil && t.Purpose == model.PurposeClaim && t.Digest == recorded:
+		return t.Image.Ref == b.Image
+	}
+	return true
+}
+
+// runs reports whether a boot is what was installed.
+func (s *server) runs(b *Boot) bool {
+	key := s.fleet.in.DigestKey
+	if key.Made(s.rec.Installed) {
+		return s.digest(b) == s.rec.Installed
+	}
+	return sameBoot(key, s.rec.Installed, s.rec.Ticket, b)
+}
+
+// rekey puts the digests on record under the key of today. A plain one confirms guesses
+// of what it is of, and one under another key says nothing any more. It decides nothing.
+func (s *server) rekey() (Step, bool) {
+	if s.fleet.observeOnly.Reason != "" || s.doubted() {
+		return Step{}, false
+	}
+	var ticketed, failed string
+	var of model.ClaimName
+	if t := s.rec.Ticket; t != nil {
+		ticketed, of = t.Digest, t.Claim
+	}
+	if p := s.rec.BootProblem; p != nil {
+		failed = p.Digest
+	}
+	installed, ticket, problem := s.rekeyed(s.rec.Installed, s.rec.Claim), s.rekeyed(ticketed, of), s.rekeyed(failed, s.rec.Claim)
+	if installed == s.rec.Installed && ticket == ticketed && problem == failed {
+		return Step{}, false
+	}
+	rec := s.edit()
+	rec.Installed = installed
+	if rec.Ticket != nil {
+		t := *rec.Ticket
+		t.Digest = ticket
+		rec.Ticket = &t
+	}
+	if rec.BootProblem != nil {
+		p := *rec.BootProblem
+		p.Digest = problem
+		rec.BootProblem = &p
+	}
+	return s.stay(), true
+}
+
+// rekeyed is a digest on record of what a claim boots, under the key of today, or as it is
+// where that cannot be told.
+func (s *server) rekeyed(digest string, of model.ClaimName) string {
+	key := s.fleet.in.DigestKey
+	switch {
+	case digest == "" || key.Made(digest):
+		return digest
+	case model.PlainDigest(digest):
+		namespace, _ := model.SplitName(of)
+		return key.For(namespace).Sum(digest)
+	case digest != s.rec.Installed && !key.MadeFormerly(digest) || s.claim == nil:
+		return digest
+	}
+	if boot, why := s.claimBoot(); why.Reason == "" && sameBoot(key, digest, s.rec.Ticket, &boot) {
+		return s.digest(&boot)
+	}
+	return digest
+}

@@ -1,0 +1,184 @@
+package plan
+
+import (
+	"ingot/model"
+	"strings"
+	"testing"
+)
+
+var (
+	digestsKey = model.NewDigestKey([]byte(strings.Repeat("d", 32)))
+	lostKey    = model.NewDigestKey([]byte(strings.Repeat("l", 32)))
+)
+
+func TestDigestsAreThoseOfTheBoots(t *testing.T) {
+	d, key := &Digests{}, digestsKey
+	for range 3 { // revisions
+		desired, c := desiredBoot("", "ignition", "{}")
+		for range 2 {
+			for _, change := range []string{"", "x"} {
+				boot, _ := bootOfClaim(desired, c)
+				boot.Image += change
+				if got, want := d.digest(desired, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+					t.Errorf("%s is known as %s, want %s", boot.Image, got, want)
+				}
+				boot.KernelArguments += change
+				if got, want := d.digest(desired, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+					t.Errorf("%s with %q is known as %s, want %s", boot.Image, boot.KernelArguments, got, want)
+				}
+			}
+		}
+		other, c := desiredBoot("", "ignition", `{"other": true}`)
+		boot, _ := bootOfClaim(other, c)
+		if got, want := d.digest(other, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+			t.Errorf("another Secret is known as %s, want %s", got, want)
+		}
+		if n := len(d.now) + len(d.previous); n > 8 {
+			t.Errorf("%d digests are remembered, of two revisions", n)
+		}
+	}
+}
+
+// TestDigestsOnRecordAreRekeyed: whatever form a digest on record has, no machine is
+// touched for it.
+func TestDigestsOnRecordAreRekeyed(t *testing.T) {
+	plain, other := bootDigest(Boot{Image: "os:1"}), bootDigest(Boot{Image: "os:0"})
+	key := digestsKey.For("default")
+	ours, former := key.Sum(plain), digestsKey.Former(plain)
+	booted := func(rec *model.ServerRecord, digest, image string) {
+		rec.Installed = digest
+		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest, Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted}
+	}
+	tests := map[string]struct {
+		before   func(rec *model.ServerRecord)
+		want     string
+		ticket   string
+		outdated bool
+	}{
+		"a plain one of what it boots": {func(rec *model.ServerRecord) { booted(rec, plain, "os:1") }, ours, ours, false},
+		"a plain one of something else": {
+			func(rec *model.ServerRecord) { booted(rec, other, "os:0") }, key.Sum(other), key.Sum(other), true,
+		},
+		"a plain one of a server without a ticket": {func(rec *model.ServerRecord) { rec.Installed = plain }, ours, "", false},
+		"a plain one of a server that is kept": {
+			func(rec *model.ServerRecord) {
+				booted(rec, plain, "os:1")
+				rec.State, rec.Claim = model.StateReleased, "team-a/gone"
+			}, digestsKey.For("team-a").Sum(plain), ours, false,
+		},
+		"one under a lost key": {
+			func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, ours, ours, false,
+		},
+		"one under a lost key, without a ticket": {func(rec *model.ServerRecord) { rec.Installed = lostKey.Sum(plain) }, ours, "", false},
+		"one under a lost key, of another image": {
+			func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") }, lostKey.Sum(other), lostKey.Sum(other), true,
+		},
+		"one under our key":                        {func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, ours, ours, false},
+		"one that was the same for all namespaces": {func(rec *model.ServerRecord) { booted(rec, former, "os:1") }, ours, ours, false},
+		"one that was, of something else": {
+			func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") },
+			digestsKey.Former(other), digestsKey.Former(other), true,
+		},
+		"one under our key, of something else": {func(rec *model.ServerRecord) { booted(rec, key.Sum(other), "os:0") }, key.Sum(other), key.Sum(other), true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(1, 1)
+			in.DigestKey = digestsKey
+			rec := in.Observed.Servers["bmc00000-system-0"]
+			tc.before(rec)
+			isOutdated := func() bool {
+				s := newFleet(in).byName[rec.Name]
+				return s.claim != nil && s.outdated()
+			}
+			if got := isOutdated(); got != tc.outdated {
+				t.Errorf("before: outdated = %t", got)
+			}
+			for range 3 {
+				for _, m := range Plan(in).Moves {
+					if m.touches() {
+						t.Fatalf("the machine is touched: %+v", m.Do)
+					}
+					in.Observed.Servers[rec.Name] = m.Then
+				}
+			}
+			got := in.Observed.Servers[rec.Name]
+			ticket := ""
+			if got.Ticket != nil {
+				ticket = got.Ticket.Digest
+			}
+			if got.Installed != tc.want || ticket != tc.ticket || isOutdated() != tc.outdated {
+				t.Errorf("installed %s, ticket %s, outdated %t; want %s, %s, %t", got.Installed, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
+			}
+			for _, m := range Plan(in).Moves {
+				t.Errorf("it goes on: %+v", m)
+			}
+		})
+	}
+}
+
+func TestAnArmedTicketOutlivesItsDigestsForm(t *testing.T) {
+	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+	in.DigestKey = digestsKey
+	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: model.ReasonBootTimeout, Failures: 1}
+	rec.Attempts = 1
+	want := digestsKey.For("default").Sum(rec.Ticket.Digest)
+	for range 3 {
+		for _, m := range Plan(in).Moves {
+			if m.touches() {
+				t.Fatalf("the machine is touched: %+v", m.Do)
+			}
+			in.Observed.Servers[rec.Name] = m.Then
+		}
+	}
+	got := in.Observed.Servers[rec.Name]
+	if got.Ticket.ID != "t" || got.Ticket.Digest != want || got.BootProblem.Digest != want || got.Attempts != 1 {
+		t.Errorf("the ticket is %+v, its problem %+v, after %d attempts", got.Ticket, got.BootProblem, got.Attempts)
+	}
+}
+
+func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
+	d, c := desiredBoot("", "ignition", "{}")
+	boot, _ := bootOfClaim(d, c)
+	plain := bootDigest(boot)
+	for _, tc := range []struct {
+		digest, image string
+		want          bool
+	}{
+		{digestsKey.For("team-a").Sum(plain), boot.Image, true},
+		{digestsKey.For("team-b").Sum(plain), boot.Image, false},
+		{digestsKey.Former(plain), boot.Image, true},
+		{digestsKey.Former(plain + "0"), boot.Image, false},
+		{plain, boot.Image, true},
+		{lostKey.Sum(plain), boot.Image, true},
+		{lostKey.Sum(plain), "other", false},
+		{digestsKey.Sum(plain + "0"), boot.Image, false},
+		{plain + "0", boot.Image, false},
+	} {
+		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image}}
+		if _, same := BootOf(d, ticket, digestsKey); same != tc.want {
+			t.Errorf("%s of %s: found = %t", tc.digest, tc.image, same)
+		}
+	}
+}
+
+// TestNoClaimConfirmsAGuessOfAnothersSecret: a tenant may have Ingot make the digest of any
+// guess, by a claim of its own, and reads it on the status branch.
+func TestNoClaimConfirmsAGuessOfAnothersSecret(t *testing.T) {
+	d, c := desiredBoot("", "ignition", "{}")
+	boot, _ := bootOfClaim(d, c)
+	guess := *c
+	guess.Namespace = "team-b"
+	secret := *boot.secret
+	secret.Namespace = "team-b"
+	d.Secrets["team-b/s"] = &secret
+	guessed, why := bootOfClaim(d, &guess)
+	if why.Reason != "" || bootDigest(guessed) != bootDigest(boot) {
+		t.Fatalf("the guess is not what the other claim boots: %+v", why)
+	}
+	for name, digests := range map[string]*Digests{"remembered": {}, "made anew": nil} {
+		if digests.digest(d, &boot, digestsKey) == digests.digest(d, &guessed, digestsKey) {
+			t.Errorf("%s: a guess in another namespace has the digest of what is right", name)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package plan
+
+import "ingot/model"
+
+// diskBoot powers the server on from its disk, and takes back an override that would
+// have it ask the network for ever.
+func (s *server) diskBoot() Step {
+	var before []Action
+	if s.rec.BootRung == RungContinuous {
+		before = append(before, ClearBoot{})
+	}
+	return s.powerOn(nil, append(before, s.diskOnce()...)...)
+}
+
+// diskOnce has the next boot be one from disk, unless the BMC is known to have no
+// such thing.
+func (s *server) diskOnce() []Action {
+	firmware := s.bmcFirmware()
+	if no := s.rec.NoDiskBoot; no != nil && no.Firmware == firmware {
+		return nil
+	}
+	return []Action{DiskOnce{Firmware: firmware}}
+}
+
+// bmcFirmware is the version of the firmware of the server's BMC, "" if it is not known.
+func (s *server) bmcFirmware() string {
+	if b := s.fleet.bmcBy[s.rec.BMC]; b != nil && b.facts != nil {
+		return b.facts.FirmwareVersion
+	}
+	return ""
+}
+
+// boots reports whether a reset has the server start anew.
+func (s *server) boots(reset model.ResetKind) bool {
+	switch reset {
+	case model.ResetGracefulRestart, model.ResetForceRestart, model.ResetPowerCycle:
+		return true
+	case model.ResetOn:
+		return s.power() == model.PowerOff
+	case model.ResetGracefulOff, model.ResetForceOff:
+	}
+	return false
+}
+
+// onDisk reports whether what the server is to start next is on its disk: what was
+// installed for its claim, or is being installed, and is not booted from the network
+// each time.
+func (s *server) onDisk() bool {
+	state := s.rec.State
+	if state == model.StateError {
+		state = s.rec.Back
+	}
+	t := s.rec.Ticket
+	switch {
+	case state != model.StateReserved && state != model.StateReleased:
+		return false
+	case t != nil && t.Always && t.MayBoot(s.progress()):
+		return false
+	}
+	return s.rec.Installed != "" || s.holds(model.PurposeClaim) ||
+		s.opened(model.PurposeClaim) && t.State(s.progress()) == model.TicketIgnitionServed
+}

@@ -1,0 +1,286 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// maxDisks is how many disks of a server are remembered.
+const maxDisks = 512
+
+// disks are all that the server is known to have, or to have had: those of its record,
+// those that its probe reported, and the drives that its BMC shows. A disk that vanished
+// is still one that a wipe has to account for: what is on it goes with it.
+func (s *server) disks() []model.Disk {
+	all := s.rec.Disks
+	if p := s.fleet.in.Observed.Probes[s.name]; p != nil {
+		all = JoinDisks(all, probedDisks(p.Data.Storage))
+	}
+	if i := s.facts.Inventory; i != nil {
+		all = JoinDisks(all, drives(i.Storages))
+	}
+	return all
+}
+
+// noteDisks has the record know all that is known of the server's disks.
+func (s *server) noteDisks() {
+	rec := s.edit()
+	rec.Disks = s.disks()
+	if p := s.fleet.in.Observed.Probes[s.name]; p != nil && rec.DisksAt.IsZero() {
+		rec.DisksAt = p.ReceivedAt
+	}
+}
+
+// noteReplaced notes which drives a ServerMaintenance replaced: of each the BMC shows
+// another where it was, which nobody knew, and no longer itself.
+func (s *server) noteReplaced() {
+	rec := s.edit()
+	rec.ServicedAt = time.Time{}
+	known, shown := rec.Disks, drives(s.facts.Inventory.Storages)
+	rec.Disks = slices.Clone(known)
+	for _, old := range known {
+		if !old.FromBMC || old.Nameless() || old.Bay == "" || slices.ContainsFunc(shown, old.Same) {
+			continue
+		}
+		i := slices.IndexFunc(shown, func(d model.Disk) bool {
+			return d.Bay == old.Bay && !slices.ContainsFunc(known, d.Same)
+		})
+		for k := range rec.Disks {
+			if i >= 0 && old.Same(rec.Disks[k]) {
+				rec.Disks[k].ReplacedBy = shown[i].Serial
+			}
+		}
+	}
+}
+
+// probedDisks are the disks that a probe reported. Drives without a medium, and media
+// that the BMC lends, hold nothing of a tenant's; disks on a storage network are others'.
+func probedDisks(all []model.ProbeDisk) (list []model.Disk) {
+	for _, d := range all[:min(len(all), maxDisks)] {
+		if d.Removable && d.SizeBytes == 0 || d.Remote || model.VirtualMedia(d.Vendor, d.Model) {
+			continue
+		}
+		list = append(list, disk(d.Name, d.Serial, d.Model, d.SizeBytes, model.WorldWideName(d.WWID)))
+	}
+	return list
+}
+
+// drives are those that a BMC shows and says anything of.
+func drives(all []model.Storage) (list []model.Disk) {
+	for _, storage := range all {
+		for _, d := range storage.Drives {
+			if d.SerialNumber == "" && len(d.IDs) == 0 && d.Bytes == 0 || model.VirtualMedia(d.Vendor, d.Model) {
+				continue
+			}
+			known := disk(d.Name, d.SerialNumber, d.Model, uint64(max(0, d.Bytes)), d.IDs...)
+			known.FromBMC, known.Volumes, known.Bay = true, d.Volumes, d.Bay
+			// two storage subsystems may list one drive, each with volumes of its own
+			if i := slices.IndexFunc(list, func(k model.Disk) bool { return sameEntry(k, known) }); i >= 0 {
+				list[i].Volumes = slices.Concat(list[i].Volumes, d.Volumes)
+				continue
+			}
+			list = append(list, known)
+		}
+	}
+	return list
+}
+
+// disk is what is remembered of a disk.
+func disk(name, serial, kind string, bytes uint64, ids ...string) model.Disk {
+	d := model.Disk{Name: clip(name), Serial: clip(serial), Model: clip(kind), Bytes: bytes}
+	for _, id := range ids {
+		if id != "" {
+			d.IDs = append(d.IDs, id)
+		}
+	}
+	return d
+}
+
+// JoinDisks are the disks of both lists, each once. What is told later of a drive's volumes
+// and place counts: volumes can be made anew, and drives that are back are not replaced.
+func JoinDisks(known, more []model.Disk) []model.Disk {
+	all := slices.Clone(known)
+	for _, d := range more {
+		i := slices.IndexFunc(all, func(k model.Disk) bool { return sameEntry(k, d) })
+		switch {
+		case i >= 0 && d.FromBMC && all[i].FromBMC:
+			all[i].Volumes, all[i].Bay, all[i].ReplacedBy = d.Volumes, d.Bay, d.ReplacedBy
+		case i < 0 && len(all) < maxDisks:
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// sameEntry reports whether a disk is told of twice by the same teller. A probe and a BMC
+// each tell of a disk that may be one, or behind a RAID controller: both are kept. One
+// that can be told from no other goes by its name.
+func sameEntry(a, b model.Disk) bool {
+	if a.FromBMC != b.FromBMC {
+		return false
+	}
+	if a.Nameless() && b.Nameless() {
+		return a.Name == b.Name
+	}
+	return a.Same(b)
+}
+
+// minCovered is how much of a disk's known size a wipe covers, in percent: less, and an
+// area of it is hidden from the system.
+const minCovered = 99
+
+// wholly reports whether a disk of some size was wiped, as far as is known.
+func wholly(known, wiped uint64) bool {
+	return known == 0 || wiped >= known/100*minCovered
+}
+
+// fits reports whether two sizes can be of one disk.
+func fits(a, b uint64) bool {
+	return a == 0 || b == 0 || wholly(a, b) && wholly(b, a)
+}
+
+// account is the report of a wipe, as what it accounts for.
+type account struct {
+	wiped []model.Disk
+	// idle are disks that need no wipe, and the system saw them.
+	idle []model.Disk
+	// used are those among wiped that a disk which can be told from no other was taken
+	// for, by who told of that; volumes are those that a volume was taken for.
+	used    map[bool][]int
+	volumes map[int]string
+}
+
+func newAccount(reported []model.DiskWipe) *account {
+	a := &account{used: make(map[bool][]int), volumes: make(map[int]string)}
+	for _, w := range reported {
+		switch {
+		case w.Result == model.WipeDone:
+			a.wiped = append(a.wiped, w.Disk())
+		case w.Result == model.WipeSkipped && needsNoWipe(w):
+			a.idle = append(a.idle, w.Disk())
+		}
+	}
+	return a
+}
+
+// needsNoWipe reports whether a disk was left alone for a reason that counts. Probes of
+// before reasons were told skip what has no medium and what a BMC lends, too.
+func needsNoWipe(w model.DiskWipe) bool {
+	switch w.Reason {
+	case model.SkipNoMedium, model.SkipVirtualMedia, model.SkipRemote:
+		return true
+	case "":
+		return w.SizeBytes == 0 || model.VirtualMedia("", w.Model)
+	}
+	return false
+}
+
+// covers reports whether the wipe accounts for a disk: it was wiped itself, or each
+// volume of a RAID controller that it is part of.
+func (a *account) covers(d model.Disk, all []model.Disk) bool {
+	switch {
+	case a.coversVolumes(d, all):
+		return true
+	case d.Nameless():
+		return a.coversNameless(d, all)
+	}
+	bytes, seen := a.bytes(d)
+	return seen && wholly(d.Bytes, bytes) || slices.ContainsFunc(a.idle, d.Same)
+}
+
+// bytes is how much of a disk was wiped. The system may see it in parts, as namespaces
+// of an NVMe disk, each with a world-wide name of its own.
+func (a *account) bytes(d model.Disk) (sum uint64, seen bool) {
+	var parts []string
+	for _, w := range a.wiped {
+		switch {
+		case !d.Same(w):
+			continue
+		case len(w.IDs) == 0:
+			sum = max(sum, w.Bytes)
+		case !slices.Contains(parts, w.IDs[0]): // else it is another path to one that was counted
+			sum, parts = sum+w.Bytes, append(parts, w.IDs[0])
+		}
+		seen = true
+	}
+	return sum, seen
+}
+
+// coversVolumes reports whether each volume that a drive is part of was wiped.
+func (a *account) coversVolumes(d model.Disk, all []model.Disk) bool {
+	if len(d.Volumes) == 0 {
+		return false
+	}
+	for _, v := range d.Volumes {
+		if !a.coversVolume(v, all) {
+			return false
+		}
+	}
+	return true
+}
+
+// coversVolume reports whether a volume was wiped: told by its world-wide name, or, where
+// the BMC tells none, as a disk of its size that is no drive that the BMC shows, and that
+// no other volume was taken for.
+func (a *account) coversVolume(v model.DiskVolume, all []model.Disk) bool {
+	key := fmt.Sprint(v.Name, "/", v.Bytes)
+	for i, w := range a.wiped {
+		if !wholly(v.Bytes, w.Bytes) {
+			continue
+		}
+		if len(v.IDs) > 0 && len(w.IDs) > 0 {
+			if w.Same(model.Disk{IDs: v.IDs}) {
+				return true
+			}
+			continue
+		}
+		taken, is := a.volumes[i]
+		if v.Bytes == 0 || !fits(v.Bytes, w.Bytes) || is && taken != key || shows(all, w) {
+			continue
+		}
+		a.volumes[i] = key
+		return true
+	}
+	return false
+}
+
+// shows reports whether a BMC shows a disk as a drive.
+func shows(all []model.Disk, w model.Disk) bool {
+	return slices.ContainsFunc(all, func(d model.Disk) bool { return d.FromBMC && d.Same(w) })
+}
+
+// coversNameless takes a disk that can be told from no other for one that was wiped, has
+// its size, and is none of those that the same teller has a name for.
+func (a *account) coversNameless(d model.Disk, all []model.Disk) bool {
+	for i, w := range a.wiped {
+		named := slices.ContainsFunc(all, func(k model.Disk) bool { return k.FromBMC == d.FromBMC && k.Same(w) })
+		if !named && fits(d.Bytes, w.Bytes) && !slices.Contains(a.used[d.FromBMC], i) {
+			a.used[d.FromBMC] = append(a.used[d.FromBMC], i)
+			return true
+		}
+	}
+	return false
+}
+
+// acceptance is what a person asks anew to accept of a wipe; "" = nothing.
+func (s *server) acceptance() string {
+	value := s.annotation(model.AnnotationDisksAccepted)
+	if WasHandled(s.rec, AskedDisks, value) {
+		return ""
+	}
+	what, _, _ := strings.Cut(value, "#")
+	return strings.TrimSpace(what)
+}
+
+// accepts reports whether what a person accepts names a disk: by serial number, or by name
+// if it has none.
+func accepts(what string, d model.MissingDisk) bool {
+	return slices.ContainsFunc(strings.Split(what, ","), func(named string) bool {
+		named = serialKey(named)
+		return named != "" && (named == serialKey(d.Serial) || d.Serial == "" && named == strings.ToLower(d.Name))
+	})
+}

@@ -1,0 +1,193 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// doubted reports whether the server's record may not be what was decided last, so
+// that nothing may be decided by it.
+func (s *server) doubted() bool {
+	d := s.rec.Doubt
+	return d != nil && d.Reason != model.DoubtInstallUnknown
+}
+
+// SettledState is the state that counts when copies are compared: where a server is in its
+// life, also while it is out of service.
+func SettledState(r *model.ServerRecord) model.ServerState {
+	if (r.State == model.StateMaintenance || r.State == model.StateError) && r.Back != "" {
+		return r.Back
+	}
+	return r.State
+}
+
+// Disputed reports whether copies of a record disagree on what is to be done.
+func Disputed(r *model.ServerRecord) bool {
+	return r.Doubt != nil && r.Doubt.Reason == model.DoubtDisputed
+}
+
+// installUnknown reports whether nobody knows if a bound server was installed.
+func installUnknown(rec *model.ServerRecord) bool {
+	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
+}
+
+// doubt is the step of a server whose record may not be what was decided last: the
+// status branch may lag behind what the lost store knew, so a server that runs though
+// it should be off may run a tenant's system, and is left alone.
+func (s *server) doubt() Step {
+	d, p := s.rec.Doubt, s.fleet.in.Policy
+	switch {
+	case d.Reason == model.DoubtDisputed:
+		return s.disputed()
+	case d.Reason != model.DoubtFromStatusBranch:
+		return s.rest(s.whySince(string(d.Reason), d.Message, RackOperator))
+	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
+		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to show it", d.Since, RackOperator})
+	}
+	if SettledState(s.rec) == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != "") {
+		return s.doubtInstall() // also of one that is to come back to that
+	}
+	switch s.rec.State {
+	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
+		switch {
+		case s.power() != model.PowerOff && !s.reports() && !s.discoverAsked():
+			return s.rest(s.foundRunning())
+		case s.power() == model.PowerOff && (s.reading.OffSince.IsZero() || s.now().Before(s.reading.OffSince.Add(p.TrustedOff))):
+			due := s.reading.At.Add(p.ConfirmEvery)
+			if s.reading.Offs >= p.OffReadings {
+				due = s.reading.At.Add(p.TrustedOff / 10)
+			}
+			return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, Nobody})
+		}
+	case model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
+	}
+	return s.trust()
+}
+
+// reports reports whether what the server runs has reported with its open ticket, so
+// that it is Ingot's own.
+func (s *server) reports() bool {
+	o := s.fleet.in.Observed
+	switch {
+	case s.opened(model.PurposeDiscovery):
+		r := o.Probes[s.name]
+		return r != nil && r.Ticket == s.rec.Ticket.ID
+	case s.opened(model.PurposeCleanup):
+		r := o.Wipes[s.name]
+		return r != nil && r.Ticket == s.rec.Ticket.ID
+	}
+	return false
+}
+
+// trust has the record count again.
+func (s *server) trust() Step {
+	rec := s.edit()
+	if rec.Doubt.Unannounced {
+		s.handleAll()
+	}
+	rec.Doubt = nil
+	handle(rec, AskedDiscover, s.annotation(model.AnnotationDiscover))
+	return s.stay()
+}
+
+// handleAll notes what stands in Git as handled: where it may have been done before the
+// status branch said so, it is not done again.
+func (s *server) handleAll() {
+	rec := s.edit()
+	if name, value := s.requested(); resets[name] != "" {
+		handle(rec, AskedOperation, value)
+	}
+	if s.claim != nil {
+		if v := s.claim.Annotations[model.AnnotationReprovision]; v != "" {
+			handle(rec, AskedReprovision, v)
+		}
+	}
+}
+
+// doubtInstall is the step of a server whose binding was shown, and of which nothing
+// shows that it was installed: it may have been meanwhile.
+func (s *server) doubtInstall() Step {
+	rec := s.edit()
+	if rec.Doubt.Unannounced {
+		s.handleAll()
+	}
+	rec.Reprovision = "" // it may have been done
+	rec.Doubt = &model.Doubt{
+		Reason: model.DoubtInstallUnknown, Since: s.now(),
+		Message: "it was bound before the store was lost, and nothing shows whether it was installed since",
+	}
+	return s.stay()
+}
+
+// awaitInstall leaves a server alone that may be installed or not: it is neither served
+// its boot again nor powered off, and starts from its disk when it is off.
+func (s *server) awaitInstall() Step {
+	switch {
+	case s.reportedBooted():
+		rec := s.edit()
+		rec.Doubt, rec.Installed, rec.Unconfirmed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, time.Time{}, 0, nil
+		s.end(model.TicketBooted)
+		return s.stay()
+	case s.rec.Ticket.Open() && s.rec.Ticket.Held:
+		s.end(model.TicketSpent)
+		return s.stay()
+	case s.rec.Ticket.Open() && s.rec.Ticket.IgnitionAt.IsZero():
+		// Nothing more is served with it, but what took it may still report.
+		t := *s.rec.Ticket
+		t.IgnitionAt = s.now()
+		s.edit().Ticket = &t
+		return s.stay()
+	case s.power() == model.PowerOff:
+		return heals(s.diskBoot())
+	}
+	return s.rest(s.installUnknownWhy())
+}
+
+func (s *server) installUnknownWhy() Why {
+	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
+		s.rec.Doubt.Message, s.rec.Claim, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), s.rec.Doubt.Since, RackOperator}
+}
+
+// disputed waits until a commit chooses between the copies of the record.
+func (s *server) disputed() Step {
+	d := s.rec.Doubt
+	for _, a := range d.Alternatives {
+		if slices.Contains(s.fleet.in.Desired.Approvals, a.Token) {
+			return s.choose(a)
+		}
+	}
+	lines := make([]string, len(d.Alternatives))
+	for i, a := range d.Alternatives {
+		what := string(a.State)
+		if a.Claim != "" {
+			what += " for " + string(a.Claim)
+		}
+		lines[i] = fmt.Sprintf("%s (%s): Ingot-Approve: %s", what, a.From, a.Token)
+	}
+	return s.rest(Why{string(d.Reason), d.Message + "; choose by a commit whose message ends with one of " + strings.Join(lines, ", "), d.Since, RackOperator})
+}
+
+// choose takes one copy's word. What the machine runs is not known, so it is treated as
+// one that was read back from the status branch.
+func (s *server) choose(a model.Alternative) Step {
+	rec := s.edit()
+	if rec.Claim != a.Claim {
+		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
+	}
+	rec.Tenant = "" // as its claim says
+	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}
+	s.end(model.TicketSpent)
+	return s.enter(a.State)
+}
+
+// heals marks a step that does nothing but bring back the power of what is bound.
+func heals(st Step) Step {
+	if st.Move != nil {
+		st.Move.Heals = true
+	}
+	return st
+}

@@ -1,0 +1,43 @@
+package plan
+
+import (
+	"ingot/model"
+	"testing"
+)
+
+func TestABoundServerOfTheStatusBranchMayBeInstalledAlready(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*model.ServerRecord)
+		want   model.DoubtReason // "" = its record counts again
+	}{
+		"nothing shows that it was installed": {func(r *model.ServerRecord) { r.Installed = "" }, model.DoubtInstallUnknown},
+		"it was to be installed again":        {func(r *model.ServerRecord) { r.Reprovision = "1" }, model.DoubtInstallUnknown},
+		"nor of one in Maintenance": {func(r *model.ServerRecord) {
+			r.Installed, r.State, r.Back, r.MaintainedBy = "", model.StateMaintenance, model.StateReserved, "m"
+		}, model.DoubtInstallUnknown},
+		"nor of one in Error": {func(r *model.ServerRecord) {
+			r.Installed, r.State, r.Back = "", model.StateError, model.StateReserved
+		}, model.DoubtInstallUnknown},
+		"it was installed": {func(*model.ServerRecord) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(1, 1)
+			in.Desired.Add(maintenanceOf("m", 0))
+			inState(in, 0, func(r *model.ServerRecord) {
+				r.Doubt = &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: in.Now}
+				tt.change(r)
+			})
+			m := Plan(in).Moves["bmc00000-system-0"]
+			if m == nil || len(m.Do) > 0 {
+				t.Fatalf("the move is %+v, want a change of the record alone", m)
+			}
+			var got model.DoubtReason
+			if m.Then.Doubt != nil {
+				got = m.Then.Doubt.Reason
+			}
+			if got != tt.want {
+				t.Errorf("its doubt is %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

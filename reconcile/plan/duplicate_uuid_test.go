@@ -1,0 +1,136 @@
+package plan
+
+import (
+	"ingot/model"
+	"testing"
+	"time"
+)
+
+// twinOf adds a BMC that shows a machine with the UUID of a server.
+func twinOf(in *Input, i int) {
+	name := model.BMCName("twin")
+	in.Desired.Add(&model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
+		Access: &model.InlineEndpoint{IP: "192.0.2.2"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443},
+	}})
+	in.Observed.BMCs[name] = &model.BMCRecord{Name: name, Address: "192.0.2.2:443"}
+	uuid := in.Observed.Servers[model.ServerName(bmcName(i)+"-system-0")].UUID
+	in.Observed.BMCFacts[name] = &model.BMCFacts{Name: name, Systems: []model.SystemFact{{URI: "/9", UUID: uuid}}}
+	in.BMCRead[name] = in.Now
+}
+
+func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
+	const name = "bmc00000-system-0"
+	withTwin := func(in *Input, _ *model.ServerRecord) { twinOf(in, 0) }
+	off := func(in *Input, rec *model.ServerRecord) {
+		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
+	}
+	state := func(s model.ServerState) func(*Input, *model.ServerRecord) {
+		return func(in *Input, rec *model.ServerRecord) {
+			rec.State, rec.Claim, rec.Installed = s, "", ""
+			in.Desired.Claims = map[model.ClaimName]*model.ServerClaim{}
+			in.Policy.DiscoveryImage = "probe:1"
+		}
+	}
+	ticket := func(purpose model.TicketPurpose, change ...func(*model.Ticket)) func(*Input, *model.ServerRecord) {
+		return func(in *Input, rec *model.ServerRecord) {
+			rec.Installed = ""
+			rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now}
+			for _, f := range change {
+				f(rec.Ticket)
+			}
+		}
+	}
+	served := func(stage model.BootStage) func(*Input, *model.ServerRecord) {
+		return func(in *Input, rec *model.ServerRecord) {
+			p, _ := model.Progress{Ticket: "t"}.Reached(stage, in.Now)
+			in.Observed.Progress[rec.Name] = &p
+		}
+	}
+	waits := func(in *Input, _ *model.ServerRecord) { waiting(in, 1, nil) }
+	type changes []func(*Input, *model.ServerRecord)
+	tests := map[string]struct {
+		change changes
+		do     string            // what is done to it
+		ended  model.TicketState // its ticket, afterwards
+		why    string            // what it waits for
+		state  model.ServerState // afterwards, if that is another
+	}{
+		"is bound to no claim":                  {change: changes{state(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
+		"is bound to one without a twin":        {change: changes{state(model.StateAvailable), off, waits}, state: model.StateReserved},
+		"is not armed for discovery":            {change: changes{state(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"is not armed for its claim":            {change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin}, why: model.ReasonDuplicateUUID, ended: model.TicketSpent},
+		"is not armed for a wipe":               {change: changes{state(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"loses the ticket of its discovery":     {change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of its claim":         {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
+		"loses one that waits for it to be off": {change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.Held = true }), withTwin}, ended: model.TicketSpent},
+		"loses one whose script was served":     {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
+		"loses the ticket of a wipe":            {change: changes{state(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
+		"loses it though its BMC is silent": {
+			change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
+				in.Readings[name] = Reading{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
+			}}, ended: model.TicketSpent,
+		},
+		"keeps one whose Ignition was served, for nothing more is": {change: changes{
+			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
+		}, why: model.ReasonWaitingForBoot},
+		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
+			in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+		}}, why: model.ReasonRevisionOutdated},
+		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
+		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {
+			rec.Reprovision, rec.HandledReprovision = "1", "1"
+			c := *in.Desired.Claims[rec.Claim]
+			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
+			in.Desired.Add(&c)
+		}}, why: model.ReasonDuplicateUUID},
+		"is not taken over with a claim": {change: changes{state(model.StateInitial), waits, withTwin, func(in *Input, _ *model.ServerRecord) {
+			in.Desired.Add(&model.Server{Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}}})
+		}}, why: model.ReasonDuplicateUUID},
+		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, rec *model.ServerRecord) {
+			in.Observed.BMCFacts[rec.BMC] = nil
+		}}, why: "Pending"},
+		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *Input, rec *model.ServerRecord) {
+			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
+		}}, do: "set one-time boot from disk, then ask for power On"}, // behind the other
+		"is one of two servers on record": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
+			other := *rec
+			other.Name, other.BMC = "other", "gone"
+			in.Observed.Servers["other"] = &other
+		}}, why: model.ReasonDuplicateUUID},
+		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
+			f := *in.Observed.BMCFacts[rec.BMC]
+			f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
+			in.Observed.BMCFacts[rec.BMC] = &f
+		}}, why: model.ReasonDuplicateUUID},
+	}
+	for test, tc := range tests {
+		t.Run(test, func(t *testing.T) {
+			in := bigFleet(1, 1)
+			rec := in.Observed.Servers[name]
+			for _, f := range tc.change {
+				f(in, rec)
+			}
+			before := *rec
+			f := newFleet(in)
+			f.guard()
+			f.bindClaims()
+			s := f.byName[name]
+			st := s.step()
+			if got := s.rec.Ticket; got != nil && got.Ended != tc.ended {
+				t.Errorf("its ticket is %q, want %q", got.Ended, tc.ended)
+			}
+			if st.Why.Reason != tc.why {
+				t.Errorf("it waits for %+v, want %q", st.Why, tc.why)
+			}
+			if got := done(st); got != tc.do {
+				t.Errorf("done is %q, want %q", got, tc.do)
+			}
+			if tc.state == "" {
+				tc.state = before.State
+			}
+			if s.rec.State != tc.state {
+				t.Errorf("it is %s, want %s", s.rec.State, tc.state)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"ingot/model"
+	"ingot/model/text"
+	"testing"
+)
+
+// asking is a fleet of one bound server that Git asks for all that the guard looks at.
+func asking(edit func(in *Input, rec *model.ServerRecord, c *model.ServerClaim)) *Input {
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: mergeNow, Policy: DefaultPolicy()}
+	c := claim("web")
+	rec := copyOf(at(5, 1), model.StateReserved, c.ClaimName(), func(r *model.ServerRecord) {
+		r.Installed, r.WantPower, r.ClaimedAt = "digest", model.PowerOn, mergeNow
+	})
+	in.Observed.Servers[rec.Name] = rec
+	in.Desired.Add(c)
+	edit(in, rec, c)
+	return in
+}
+
+func TestWhatTheGuardIsAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		edit func(in *Input, rec *model.ServerRecord, c *model.ServerClaim)
+		want string
+	}{
+		"nothing": {func(*Input, *model.ServerRecord, *model.ServerClaim) {}, ""},
+		"a claim that wants its server off": {func(_ *Input, _ *model.ServerRecord, c *model.ServerClaim) {
+			c.Spec.Power = model.PowerOff
+		}, "power-off default/web=Off"},
+		"a claim that wanted its server off before": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
+			c.Spec.Power, r.WantPower = model.PowerOff, model.PowerOff
+		}, ""},
+		"a server in maintenance is off anyway": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
+			c.Spec.Power, r.State, r.Back = model.PowerOff, model.StateMaintenance, model.StateReserved
+		}, ""},
+		"a new value of the reprovision annotation": {func(_ *Input, _ *model.ServerRecord, c *model.ServerClaim) {
+			c.Annotations = map[string]string{model.AnnotationReprovision: "1"}
+		}, "reprovision default/web=1"},
+		"a server with nothing on it loses nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
+			c.Annotations, r.Installed = map[string]string{model.AnnotationReprovision: "1"}, ""
+		}, ""},
+		"a server that may be installed may lose something": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
+			c.Annotations, r.Installed = map[string]string{model.AnnotationReprovision: "1"}, ""
+			r.Doubt = &model.Doubt{Reason: model.DoubtInstallUnknown}
+		}, "reprovision default/web=1"},
+		"a server in doubt is asked for nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
+			c.Spec.Power, r.Doubt = model.PowerOff, &model.Doubt{Reason: model.DoubtFromStatusBranch}
+		}, ""},
+		"one whose release is decided is asked for nothing": {func(_ *Input, r *model.ServerRecord, c *model.ServerClaim) {
+			c.Spec.Power, r.Release = model.PowerOff, &model.Release{}
+		}, ""},
+		"a maintenance": {func(in *Input, _ *model.ServerRecord, _ *model.ServerClaim) {
+			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}}})
+		}, "maintenance default/web=m"},
+		"a maintenance that is decided": {func(in *Input, r *model.ServerRecord, _ *model.ServerClaim) {
+			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}}})
+			r.Intent = &model.Intent{Kind: model.IntentMaintenance, Value: "m"}
+		}, ""},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := names(newFleet(asking(tc.edit)).disruptions()); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// Who approved that a claim is gone approved its release too, and nothing else.
+func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
+	for name, tc := range map[string]struct {
+		approved bool
+		state    model.ServerState
+		want     bool
+	}{
+		"a removal that a person approved":     {true, model.StateReserved, true},
+		"a removal by a commit":                {false, model.StateReserved, false},
+		"a server in maintenance waits for it": {true, model.StateMaintenance, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := asking(func(in *Input, r *model.ServerRecord, c *model.ServerClaim) {
+				delete(in.Desired.Claims, c.ClaimName())
+				in.Desired.Removed = map[model.Identity]model.Removal{c.ClaimName().Identity(): {Revision: "r", Approved: tc.approved}}
+				r.State, r.Back = tc.state, model.StateReserved
+				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
+				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(mergeNow)}}}}
+			})
+			f := newFleet(in)
+			f.guard()
+			if got := f.byName["s1"].may(stepRelease); got != tc.want || (len(f.held["s1"]) > 0) == tc.want {
+				t.Errorf("allowed are %v, held %v", f.allowed["s1"], f.held["s1"])
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"ingot/model"
+)
+
+// What people ask for once, in ServerRecord.HandledBefore.
+const (
+	AskedOperation   = "operation"
+	AskedReprovision = "reprovision"
+	AskedDiscover    = "discover"
+	AskedDisks       = "disks"
+)
+
+// MaxHandled is how many values that were handled before are remembered.
+const MaxHandled = 32
+
+// LatestHandled is where a record keeps the newest value that was handled.
+func LatestHandled(rec *model.ServerRecord, asked string) *string {
+	switch asked {
+	case AskedOperation:
+		return &rec.HandledOperation
+	case AskedReprovision:
+		return &rec.HandledReprovision
+	case AskedDiscover:
+		return &rec.HandledDiscover
+	case AskedDisks:
+		return &rec.HandledDisks
+	}
+	panic("nothing is handled that is called " + asked)
+}
+
+// WasHandled reports whether a value was handled, now or at some time: a revert
+// to a former value asks for nothing.
+func WasHandled(rec *model.ServerRecord, asked, value string) bool {
+	return value == *LatestHandled(rec, asked) || slices.Contains(rec.HandledBefore, asked+"="+value)
+}
+
+// handle notes that a value is handled.
+func handle(rec *model.ServerRecord, asked, value string) {
+	l := LatestHandled(rec, asked)
+	if *l == value {
+		return
+	}
+	if *l != "" {
+		before := append(slices.Clone(rec.HandledBefore), asked+"="+*l)
+		rec.HandledBefore = before[max(0, len(before)-MaxHandled):]
+	}
+	*l = value
+}
+
+// handleAnew forgets what another claim asked of the server, and notes what
+// stands in Git already as handled.
+func handleAnew(rec *model.ServerRecord, asked, value string) {
+	rec.HandledBefore = slices.DeleteFunc(slices.Clone(rec.HandledBefore), func(v string) bool {
+		return strings.HasPrefix(v, asked+"=")
+	})
+	*LatestHandled(rec, asked) = value
+}

@@ -1,0 +1,49 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"ingot/model"
+)
+
+// identityError says that another BMC answers at an address than the one that was
+// looked for there.
+type identityError struct{ message string }
+
+func (e *identityError) Error() string  { return e.message }
+func (e *identityError) Reason() string { return model.ReasonIdentityMismatch }
+
+// CheckIdentity returns why who answered at a new address is not the BMC that is
+// known (B34); all are the BMCs that are known, to say which one it is. What one of
+// the two does not say cannot differ: then the certificate and the UUIDs of the
+// machines behind it are what tells them apart.
+func CheckIdentity(address string, known, seen *model.BMCFacts, all map[model.BMCName]*model.BMCFacts) error {
+	if known == nil || !differ(known, seen) {
+		return nil
+	}
+	is := ""
+	for name, other := range all {
+		if name != known.Name && other.UUID != "" && other.UUID == seen.UUID && (is == "" || string(name) < is) {
+			is = string(name)
+		}
+	}
+	if is != "" {
+		is = ", which is BMC " + is
+	}
+	return &identityError{fmt.Sprintf("at %s answers the BMC with %s%s, and not the one with %s: nothing is done to its servers until that one answers; if it was replaced, set annotation %s: %s#1 on BMC %s in Git",
+		address, identityText(seen), is, identityText(known), model.AnnotationOperation, model.OperationRetry, known.Name)}
+}
+
+// differ reports whether the facts are those of two BMCs. A UUID decides, or else
+// the serial number.
+func differ(a, b *model.BMCFacts) bool {
+	if a.UUID != "" && b.UUID != "" {
+		return !model.SameUUID(a.UUID, b.UUID)
+	}
+	return a.SerialNumber != "" && b.SerialNumber != "" && a.SerialNumber != b.SerialNumber
+}
+
+func identityText(f *model.BMCFacts) string {
+	return fmt.Sprintf("UUID %s and serial number %s", cmp.Or(f.UUID, "unknown"), cmp.Or(f.SerialNumber, "unknown"))
+}

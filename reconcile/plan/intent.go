@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"fmt"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// announce notes a decision that the status branch has to show before it is acted upon.
+func (s *server) announce(kind model.IntentKind, value string) {
+	s.edit().Intent = &model.Intent{Kind: kind, Value: value, Revision: s.fleet.in.Desired.Revision}
+}
+
+// intends reports whether this decision is noted.
+func (s *server) intends(kind model.IntentKind, value string) bool {
+	i := s.rec.Intent
+	return i != nil && i.Kind == kind && i.Value == value
+}
+
+// mustWait says why the machine must not be touched yet by a move; no reason = it may.
+func (s *server) mustWait(m *Move) Why {
+	in := s.fleet.in
+	switch {
+	case m.Heals:
+		return Why{}
+	case !in.Policy.MirrorFirst:
+		return Why{}
+	case in.Announced.IsZero():
+		return s.waitsForBranch("waiting for this Ingot's first commit to the status branch")
+	case !s.shown():
+		return s.waitsToBeShown()
+	}
+	return Why{}
+}
+
+// shown reports whether the status branch shows the server's newest decision.
+func (s *server) shown() bool {
+	in, i := s.fleet.in, s.rec.Intent
+	if i == nil {
+		return true
+	}
+	return !i.At.IsZero() && !in.Unshown[s.name] && (!i.At.After(in.Announced) || !i.At.After(in.Observed.Published.Version))
+}
+
+// meanwhile is the step of a bound server for which something disruptive was decided
+// that the status branch does not show yet: it goes on as it did.
+func (s *server) meanwhile() (Step, bool) {
+	if !s.fleet.in.Policy.MirrorFirst || s.rec.State != model.StateReserved || s.shown() {
+		return Step{}, false
+	}
+	i := s.rec.Intent
+	switch i.Kind {
+	case model.IntentBind, model.IntentAdopt, model.IntentWipe, model.IntentDiscover:
+		return Step{}, false // nothing runs that could go on
+	case model.IntentPower:
+		if i.Value == string(model.PowerOn) {
+			return Step{}, false
+		}
+	case model.IntentRelease, model.IntentReprovision, model.IntentMaintenance, model.IntentOperation:
+	}
+	ran := s.rec.WantPower == model.PowerOn || i.Kind == model.IntentPower
+	if ran && s.rec.Installed != "" && s.power() == model.PowerOff {
+		return heals(s.diskBoot()), true
+	}
+	return s.rest(s.waitsToBeShown()), true
+}
+
+func (s *server) waitsToBeShown() Why {
+	i := s.rec.Intent
+	return s.waitsForBranch(fmt.Sprintf("waiting for the status branch to show it: %s %s", i.Kind, i.Value))
+}
+
+func (s *server) waitsForBranch(message string) Why {
+	why := s.why(model.ReasonWaitingForStatusBranch, message)
+	if since := s.fleet.in.Unannounced; !since.IsZero() {
+		why.Message += ", which cannot be pushed since " + text.Time(since) + "; see the check status of /readyz"
+		why.Since, why.Actor = since, RackOperator
+	}
+	return why
+}
+
+// wantPower notes that the claim asks for another power state than before.
+func (s *server) wantPower() (Step, bool) {
+	want := s.claim.Spec.Power
+	switch {
+	case s.rec.WantPower == want:
+		return Step{}, false
+	case want == model.PowerOff && s.rec.WantPower == model.PowerOn && !s.may(stepPowerOff):
+		return Step{}, false // it goes on as it did
+	case s.rec.WantPower != "":
+		s.announce(model.IntentPower, string(want))
+	}
+	s.edit().WantPower = want
+	return s.stay(), true
+}
+
+// decideDiscover notes that a server that was found running is to be powered off and
+// discovered.
+func (s *server) decideDiscover() Step {
+	if !s.may(stepDiscover) {
+		return s.rest(s.foundRunning())
+	}
+	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
+	if rec := s.edit(); s.stuckOn() {
+		rec.Asked, rec.Message = nil, "" // it is asked anew
+	}
+	return s.stay()
+}

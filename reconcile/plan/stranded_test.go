@@ -1,0 +1,77 @@
+package plan
+
+import (
+	"ingot/model"
+	"testing"
+	"time"
+)
+
+// A machine that asked while nobody listened stands there. It is powered on again soon, and
+// only where it is certain that nobody listened.
+func TestAServerThatMetAClosedPort(t *testing.T) {
+	type change = func(in *Input, rec *model.ServerRecord)
+	// Ingot is back 5 seconds after the power-on, which was ago.
+	since := func(ago time.Duration) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			rec.Asked.At = in.Now.Add(-ago)
+			rec.Ticket.ArmedAt, rec.Since = rec.Asked.At.Add(-time.Second), rec.Asked.At
+			in.Started, in.Serving = rec.Asked.At.Add(4*time.Second), rec.Asked.At.Add(5*time.Second)
+		}
+	}
+	progress := func(p model.Progress) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			p.Ticket = "t"
+			in.Observed.Progress[rec.Name] = &p
+		}
+	}
+	seconds := func(n int) time.Time { return bigFleet(1, 1).Now.Add(-4*time.Minute + time.Duration(n)*time.Second) }
+	for name, tc := range map[string]struct {
+		changes []change
+		want    bool
+	}{
+		"is powered on again":              {[]change{since(4 * time.Minute)}, true},
+		"not before 3 minutes are over":    {[]change{since(3 * time.Minute)}, false},
+		"not where the port was open":      {[]change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) { in.Serving = rec.Asked.At.Add(-time.Second) }}, false},
+		"not while nobody can reach Ingot": {[]change{since(4 * time.Minute), func(in *Input, _ *model.ServerRecord) { in.Serving = time.Time{} }}, false},
+		"not while its firmware tests itself": {[]change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) {
+			r := in.Readings[rec.Name]
+			r.POST = true
+			in.Readings[rec.Name] = r
+		}}, false},
+		"not before it usually asks":               {[]change{since(4 * time.Minute), func(_ *Input, rec *model.ServerRecord) { rec.BootsAfter = 11 * time.Minute }}, false},
+		"but a minute after that":                  {[]change{since(12*time.Minute + time.Second), func(_ *Input, rec *model.ServerRecord) { rec.BootsAfter = 11 * time.Minute }}, true},
+		"not once it is served":                    {[]change{since(4 * time.Minute), progress(model.Progress{DHCPAt: seconds(60)})}, false},
+		"though it was to be served its initramfs": {[]change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)})}, true},
+		"though it was served its script":          {[]change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1)})}, true},
+		"though it was served its kernel":          {[]change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)})}, true},
+		"not while it is off":                      {[]change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }}, false},
+	} {
+		for state, purpose := range map[model.ServerState]model.TicketPurpose{
+			model.StateReserved: model.PurposeClaim, model.StateDiscovery: model.PurposeDiscovery, model.StateCleanup: model.PurposeCleanup,
+		} {
+			t.Run(name+", "+string(purpose), func(t *testing.T) {
+				in, rec := ticketed(state, purpose)
+				rec.Ticket.Image.Kernel, rec.Ticket.Image.Initrd = &model.Layer{}, &model.Layer{}
+				rec.Attempts = 1
+				for _, c := range tc.changes {
+					c(in, rec)
+				}
+				s := newFleet(in).byName[rec.Name]
+				st := s.step()
+				if got := s.rec.Ticket.Ended == model.TicketSpent && s.power() == model.PowerOn; got != tc.want {
+					t.Fatalf("it is given up: %t, want %t; its ticket is %+v", got, tc.want, s.rec.Ticket)
+				}
+				want := 1 // of a claim that is served anew, and is counted when that comes to nothing
+				if purpose == model.PurposeDiscovery && tc.want {
+					want = 0
+				}
+				if s.rec.Attempts != want {
+					t.Errorf("it counts as %d attempts, want %d", s.rec.Attempts, want)
+				}
+				if tc.want && (st.Move == nil || done(st) != "") {
+					t.Errorf("with it %v is done, want nothing", st.Move)
+				}
+			})
+		}
+	}
+}

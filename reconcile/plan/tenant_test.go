@@ -1,0 +1,88 @@
+package plan
+
+import (
+	"ingot/model"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// whose are the tenants of these tests: alpha and beta share the namespace default.
+var whose = model.Tenants{
+	{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
+	{Path: "alpha", Namespaces: []string{"default"}, Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}},
+	{Path: "beta", Kinds: []model.Kind{"*"}, Namespaces: []string{"default"}},
+	{Path: "gamma", Kinds: []model.Kind{model.KindServerClaim, model.KindServerMaintenance, model.KindBMCSecret}, Namespaces: []string{"default"}},
+}
+
+// of has a claim be a tenant's.
+func of(tenant string) func(*model.ServerClaim) {
+	return func(c *model.ServerClaim) { c.Tenant = tenant }
+}
+
+// Two servers may have claims of one name: one is being released, one is the heir's.
+func TestEachServersRemovalIsNoted(t *testing.T) {
+	web := model.ClaimName("default/web")
+	removedBy := func(tenant string) model.RemovedObject {
+		return model.RemovedObject{Identity: web.Identity(), Removal: model.Removal{Revision: "r", Tenant: tenant}}
+	}
+	rec := func(name model.ServerName, tenant string) *model.ServerRecord {
+		return &model.ServerRecord{Name: name, State: model.StateReserved, Claim: web, Tenant: tenant}
+	}
+	observed := model.NewObserved()
+	observed.Servers = map[model.ServerName]*model.ServerRecord{"s1": rec("s1", "beta"), "s2": rec("s2", "gamma"), "s3": rec("s3", "alpha")}
+	observed.Fleet.Removed = []model.RemovedObject{removedBy("beta")}
+	d := model.NewDesired()
+	d.Removed = map[model.Identity]model.Removal{web.Identity(): removedBy("gamma").Removal}
+	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: whose}})
+	for name, want := range map[model.ServerName]string{"s1": stepRelease, "s2": stepRelease, "s3": ""} {
+		if got := f.byName[name].endAsked(); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	if want := []model.RemovedObject{removedBy("beta"), removedBy("gamma")}; !slices.Equal(f.record.Removed, want) {
+		t.Errorf("noted %+v, want %+v", f.record.Removed, want)
+	}
+}
+
+func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
+	release := &model.Release{Claim: "default/web"}
+	for name, c := range map[string]struct {
+		rec   model.ServerRecord
+		claim string // whose the claim is
+		want  bool
+	}{
+		"in use":                            {model.ServerRecord{State: model.StateReserved, Tenant: "beta"}, "gamma", false},
+		"being released":                    {model.ServerRecord{State: model.StateReserved, Tenant: "beta", Release: release}, "gamma", true},
+		"Released":                          {model.ServerRecord{State: model.StateReleased, Tenant: "beta"}, "gamma", true},
+		"Released, and the claim is back":   {model.ServerRecord{State: model.StateReleased, Tenant: "beta", Release: release}, "beta", false},
+		"Released by a record of before":    {model.ServerRecord{State: model.StateReleased}, "gamma", false},
+		"Released, and no tenants any more": {model.ServerRecord{State: model.StateReleased, Tenant: "beta"}, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.rec.Claim = "default/web"
+			f := &fleet{in: &Input{Desired: model.NewDesired(), Observed: model.NewObserved()}}
+			if got := f.otherTenants(&c.rec, claim("web", of(c.claim))); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
+
+func TestABMCThatWasFoundUsesSecretsOfWhoMayDefineIt(t *testing.T) {
+	d := model.NewDesired()
+	f := &fleet{in: &Input{Desired: d, Policy: Policy{Tenants: whose}}}
+	for tenant, want := range map[string]bool{"ops": true, "beta": true, "gamma": false, "": false} {
+		d.Add(&model.BMCSecret{Meta: model.Meta{Name: "bmc-1", Tenant: tenant}})
+		if got := f.foundSecret("bmc-1"); (got != nil) != want {
+			t.Errorf("of %q: got %v", tenant, got)
+		}
+	}
+	f.in.Policy.Tenants = nil
+	if f.foundSecret("bmc-1") == nil || f.foundSecret("bmc-2") != nil {
+		t.Error("without tenants it is the one of its name")
+	}
+}

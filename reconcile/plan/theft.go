@@ -1,0 +1,162 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// maxThefts is how many tickets in a row may be used up by others before a person is asked.
+const maxThefts = 3
+
+// takenBy returns who was first served what configures a ticket's server, while nothing
+// shows that it is that server, and something that it is another machine: the MAC address.
+func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool) {
+	if t == nil || p == nil {
+		return by, false
+	}
+	for _, u := range p.Uses {
+		configures := u.What == model.ThingIgnition || u.What == model.ThingCloudInit || u.What == model.ThingScript && t.Config == model.ThingScript
+		if configures && u.Served() && u.MAC != "" && !u.Own {
+			return u, true
+		}
+	}
+	return by, false
+}
+
+// stolen returns who used a ticket up that is not its server, which has asked for it since
+// in vain. It is so only where both are certain: the MAC address of who was served is
+// another's, the one that asked is the server's, and nothing to boot was served to the
+// server, or to a client that may be the server. Whoever was served may be installing.
+func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
+	by, taken := takenBy(t, p)
+	if !taken || len(p.Uses) >= model.MaxTicketUses { // some may be missing
+		return by, false
+	}
+	asked := false
+	for _, u := range p.Uses {
+		switch u.What {
+		case model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage:
+			if u.Served() && (u.Own || u.MAC == "") {
+				return by, false
+			}
+		case model.ThingBootFile, model.ThingReport, model.ThingBootState, model.ThingWipe:
+		}
+		asked = asked || u.Own && (u.What == model.ThingScript || u.What == model.ThingBootFile) &&
+			u.Refusal == model.RefusedReplay && !u.Last.Before(by.First)
+	}
+	return by, asked
+}
+
+// theft arms a server anew whose ticket was stolen, while nothing is installed: it stands
+// there and boots nothing.
+func (s *server) theft() (Step, bool) {
+	t := s.rec.Ticket
+	if !t.Open() || !s.bootsNothing() {
+		return Step{}, false
+	}
+	by, yes := stolen(t, s.progress())
+	if !yes || s.mayHave(by.MAC) {
+		return Step{}, false
+	}
+	theft := &model.Theft{Purpose: t.Purpose, Claim: t.Claim, Client: by.Client, MAC: by.MAC, At: by.First, Count: 1}
+	if s.claim != nil {
+		if boot, why := s.claimBoot(); why.Reason == "" && boot.secret != nil {
+			theft.Secret = keyedDigest(s.fleet.in.DigestKey, &Boot{Secret: boot.Secret, namespace: boot.namespace})
+		}
+	}
+	rec := s.edit()
+	if old := rec.Theft; old != nil && old.Purpose == t.Purpose && old.Claim == t.Claim {
+		theft.Count += old.Count
+	}
+	rec.Theft = theft
+	if theft.Count >= maxThefts {
+		return s.fail(model.ReasonTicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set annotation %s: %s on Server %s",
+			theft.Count, thiefText(theft), text.Time(theft.At), model.AnnotationOperation, s.newRetry(), s.name)), true
+	}
+	s.end(model.TicketSpent)
+	switch t.Purpose {
+	case model.PurposeDiscovery:
+		rec.Attempts = max(rec.Attempts-1, 0) // it counts as no attempt
+	case model.PurposeCleanup:
+		rec.Asked = nil
+	case model.PurposeClaim:
+	}
+	return s.stay(), true
+}
+
+// mayHave reports whether a MAC address may be the server's: that of a card that neither
+// Git nor its BMC tells, but its probe does. Who is not served for it is no thief by it.
+func (s *server) mayHave(mac string) bool {
+	if slices.ContainsFunc(s.rec.MACs, func(m model.ServerMAC) bool { return m.Address == mac }) {
+		return true
+	}
+	p := s.fleet.in.Observed.Probes[s.name]
+	return p != nil && slices.Contains(p.Data.MACs(), mac)
+}
+
+// bootsNothing reports whether nothing that the server may be doing with its open ticket
+// would be cut off: it is installed with nothing, and has reported nothing.
+func (s *server) bootsNothing() bool {
+	t, o := s.rec.Ticket, s.fleet.in.Observed
+	switch s.rec.State {
+	case model.StateReserved:
+		return t.Purpose == model.PurposeClaim && s.claim != nil && t.Claim == s.rec.Claim && s.rec.Release == nil &&
+			s.rec.Installed == "" && !installUnknown(s.rec) && s.rec.WantPower == model.PowerOn
+	case model.StateDiscovery:
+		r := o.Probes[s.name]
+		return t.Purpose == model.PurposeDiscovery && (r == nil || r.Ticket != t.ID)
+	case model.StateCleanup:
+		r := o.Wipes[s.name]
+		return t.Purpose == model.PurposeCleanup && (r == nil || r.Ticket != t.ID) && s.trace().Wiping() == nil
+	case model.StateInitial, model.StateAvailable, model.StateReleased, model.StateMaintenance, model.StateError:
+	}
+	return false
+}
+
+// robbed reports whether the last ticket for the server's claim was used up by somebody else,
+// so that the server runs nothing.
+func (s *server) robbed() bool {
+	theft := s.rec.Theft
+	return theft != nil && theft.Count > 0 && theft.Purpose == model.PurposeClaim && theft.Claim == s.rec.Claim
+}
+
+// forgetThefts begins to count anew. That a Secret was served to somebody stays on record.
+func (s *server) forgetThefts() {
+	if old := s.rec.Theft; old != nil && old.Count > 0 {
+		theft := *old
+		theft.Count = 0
+		s.edit().Theft = &theft
+	}
+}
+
+// exposed says that the Secret of the claim was served to another machine, until it is
+// another Secret.
+func (s *server) exposed() Why {
+	theft := s.rec.Theft
+	if by, taken := takenBy(s.rec.Ticket, s.progress()); taken && !s.mayHave(by.MAC) && s.rec.Ticket.Claim == s.rec.Claim {
+		theft = &model.Theft{Claim: s.rec.Claim, Client: by.Client, MAC: by.MAC, At: by.First}
+	}
+	if theft == nil || s.claim == nil || theft.Claim != s.rec.Claim {
+		return Why{}
+	}
+	boot, why := s.claimBoot()
+	if why.Reason != "" || boot.secret == nil || !s.sameSecret(theft.Secret, &boot) {
+		return Why{}
+	}
+	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is in it", boot.secret.Identity().Name, thiefText(theft))
+	return Why{model.ReasonTicketStolen, text, theft.At, Tenant}
+}
+
+// sameSecret reports whether the Secret of a boot is the one with a digest, as far as can
+// be told.
+func (s *server) sameSecret(digest string, b *Boot) bool {
+	return digest == "" || sameBoot(s.fleet.in.DigestKey, digest, nil, &Boot{Secret: b.Secret, namespace: b.namespace})
+}
+
+func thiefText(t *model.Theft) string {
+	return fmt.Sprintf("%s (%s)", cmp.Or(t.Client, "an unknown address"), t.MAC)
+}

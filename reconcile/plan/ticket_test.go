@@ -1,0 +1,240 @@
+package plan
+
+import (
+	"ingot/model"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// ticketed is a fleet of one server with an open ticket that was armed a minute ago,
+// and a power-on with it half a minute ago.
+func ticketed(state model.ServerState, purpose model.TicketPurpose) (*Input, *model.ServerRecord) {
+	in := bigFleet(1, 1)
+	rec := in.Observed.Servers["bmc00000-system-0"]
+	rec.State, rec.Installed, rec.Since = state, "", in.Now.Add(-time.Minute)
+	rec.Ticket = &model.Ticket{
+		ID: "t", Server: rec.Name, Purpose: purpose, ArmedAt: in.Now.Add(-time.Minute),
+		Digest: digestOf("os:1"), Image: model.PinnedImage{Ref: "os:1", Architecture: "amd64"},
+	}
+	switch purpose {
+	case model.PurposeClaim:
+		rec.Ticket.Claim = rec.Claim
+	case model.PurposeDiscovery, model.PurposeCleanup:
+		rec.Claim, rec.Ticket.CleanupMode = "", model.CleanupQuick
+	}
+	rec.Asked = &model.PowerAsked{Want: model.PowerOn, At: in.Now.Add(-30 * time.Second), Reached: true}
+	in.Policy.DiscoveryImage = "probe:1"
+	return in, rec
+}
+
+func TestTheWindowOfATicket(t *testing.T) {
+	const boot, discovery, wipe = 15 * time.Minute, 30 * time.Minute, 30 * time.Minute
+	heard := func(ago time.Duration) func(in *Input, rec *model.ServerRecord) {
+		return func(in *Input, rec *model.ServerRecord) {
+			in.Observed.WipeProgress[rec.Name] = &model.WipeProgress{Ticket: "t", ReceivedAt: in.Now.Add(-ago)}
+		}
+	}
+	tests := map[string]struct {
+		state   model.ServerState
+		purpose model.TicketPurpose
+		change  func(in *Input, rec *model.ServerRecord)
+		want    time.Duration // from now; 0 = it has no end
+	}{
+		"of discovery runs from the power-on": {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: discovery - 30*time.Second},
+		"of a claim does too":                 {state: model.StateReserved, purpose: model.PurposeClaim, want: boot - 30*time.Second},
+		"of a wipe does too":                  {state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe - 30*time.Second},
+		"runs from arming before a power-on": {
+			state: model.StateReserved, purpose: model.PurposeClaim, want: boot - time.Minute,
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Asked = nil },
+		},
+		"a power-off is no beginning": {
+			state: model.StateReserved, purpose: model.PurposeClaim, want: boot - time.Minute,
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Asked.Want = model.PowerOff },
+		},
+		"is over for a claim once its Ignition was served": {
+			state: model.StateReserved, purpose: model.PurposeClaim,
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
+			},
+		},
+		"goes on for discovery then": {
+			state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: discovery - 30*time.Second,
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
+			},
+		},
+		"of a wipe runs anew from each word of it": {state: model.StateCleanup, purpose: model.PurposeCleanup, change: heard(0), want: wipe},
+		"of a wipe is not for ever": {
+			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 5 * time.Minute,
+			change: func(in *Input, rec *model.ServerRecord) {
+				rec.Ticket.ArmedAt = in.Now.Add(-wipeMost * wipe)
+				rec.Asked.At = in.Now.Add(5*time.Minute - wipeMost*wipe)
+				heard(0)(in, rec)
+			},
+		},
+		"of a secure wipe is longer": {
+			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 24*time.Hour - 30*time.Second,
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.CleanupMode = model.CleanupSecure },
+		},
+		"word of an older wipe does not count": {
+			state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe - 30*time.Second,
+			change: func(in *Input, rec *model.ServerRecord) {
+				heard(0)(in, rec)
+				in.Observed.WipeProgress[rec.Name].Ticket = "old"
+			},
+		},
+		"a closed ticket has none": {
+			state: model.StateReserved, purpose: model.PurposeClaim,
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Ended = model.TicketBooted },
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(tc.state, tc.purpose)
+			if tc.change != nil {
+				tc.change(in, rec)
+			}
+			_, end := newFleet(in).byName[rec.Name].window()
+			if got := end.Sub(in.Now); tc.want == 0 && !end.IsZero() || tc.want != 0 && got != tc.want {
+				t.Errorf("it ends %v from now (%v), want %v", got, end, tc.want)
+			}
+		})
+	}
+}
+
+func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
+	unreachable := func(in *Input, rec *model.ServerRecord) {
+		in.Readings[rec.Name] = Reading{Failures: 3, Err: "no route", NotBefore: in.Now.Add(24 * time.Hour)}
+	}
+	type outcome struct {
+		Ended    model.TicketState
+		Attempts int
+		Problem  *model.BootProblem
+		Do       string
+	}
+	spent := outcome{Ended: model.TicketSpent}
+	start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		state   model.ServerState
+		purpose model.TicketPurpose
+		change  func(in *Input, rec *model.ServerRecord)
+		want    outcome
+	}{
+		"of discovery":                                 {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: spent},
+		"of discovery, though its BMC is silent":       {state: model.StateDiscovery, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
+		"of a server that never came to be powered on": {state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
+		"of a wipe": {state: model.StateCleanup, purpose: model.PurposeCleanup, want: spent},
+		"of a claim, with the last stage that was seen": {
+			state: model.StateReserved, purpose: model.PurposeClaim,
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", DHCPAt: start, TFTPAt: start.Add(time.Second)}
+			},
+			want: outcome{model.TicketSpent, 1, &model.BootProblem{
+				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " + BootHint(model.StageTFTP),
+			}, ""},
+		},
+		"of a claim whose server was not powered on": {
+			state: model.StateReserved, purpose: model.PurposeClaim,
+			change: func(in *Input, rec *model.ServerRecord) { unreachable(in, rec); rec.Asked = nil },
+			want:   outcome{model.TicketSpent, 0, &model.BootProblem{Message: "it was not powered on within 15m0s"}, ""},
+		},
+		"of a claim that wants its server off, which is nobody's fault": {
+			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Desired.Claims[rec.Claim].Spec.Power, rec.WantPower = model.PowerOff, model.PowerOff
+			},
+		},
+		"of one that waits for the server to be off, which is no boot": {
+			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Held = true },
+		},
+		"but not while nothing is acted upon": {
+			state: model.StateReserved, purpose: model.PurposeClaim,
+			change: func(in *Input, rec *model.ServerRecord) {
+				in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+			},
+		},
+		"nor once the server has reported that it booted": {
+			state: model.StateReserved, purpose: model.PurposeClaim,
+			change: func(in *Input, rec *model.ServerRecord) {
+				unreachable(in, rec)
+				in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: start}
+			},
+		},
+		"nor once the wipe's result is there": {
+			state: model.StateCleanup, purpose: model.PurposeCleanup,
+			change: func(in *Input, rec *model.ServerRecord) {
+				unreachable(in, rec)
+				in.Observed.Wipes[rec.Name] = &model.WipeReport{Ticket: "t", ReceivedAt: start}
+			},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(tc.state, tc.purpose)
+			in.Now = in.Now.Add(time.Hour)
+			if tc.change != nil {
+				tc.change(in, rec)
+			}
+			s := newFleet(in).byName[rec.Name]
+			st := s.step()
+			got := outcome{s.rec.Ticket.Ended, s.rec.Attempts, s.rec.BootProblem, done(st)}
+			if got.Problem != nil {
+				if got.Problem.Digest != rec.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout || !got.Problem.NotBefore.After(in.Now) {
+					t.Errorf("the problem is %+v", got.Problem)
+				}
+				got.Problem = &model.BootProblem{Message: got.Problem.Message}
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if got.Ended != "" && (st.Move == nil || len(st.Move.Do) > 0) {
+				t.Errorf("with it %v is done, want nothing", st.Move)
+			}
+		})
+	}
+}
+
+func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
+	tests := map[string]struct {
+		offs   int
+		power  model.Power
+		ticket *model.Ticket // nil = none yet
+		want   string        // what is done
+		held   bool          // its ticket, afterwards
+	}{
+		"armed when it is known to be off":    {offs: 3, power: model.PowerOff, want: "arm boot ticket for probe:1"},
+		"armed when it was read off but once": {offs: 1, power: model.PowerOff, want: "arm boot ticket for probe:1", held: true},
+		"waiting while it is on":              {power: model.PowerOn, ticket: &model.Ticket{Held: true}, want: "ask for power GracefulShutdown", held: true},
+		"waiting while it was read off once":  {offs: 1, power: model.PowerOff, ticket: &model.Ticket{Held: true}, held: true},
+		"let go once it is off":               {offs: 3, power: model.PowerOff, ticket: &model.Ticket{Held: true}},
+		"and then it is powered on":           {offs: 3, power: model.PowerOff, ticket: &model.Ticket{}, want: "set one-time network boot, then ask for power On"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(model.StateCleanup, model.PurposeCleanup)
+			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: tc.power, Inventory: &model.Inventory{}}
+			in.Readings[rec.Name] = Reading{At: in.Now, Offs: tc.offs}
+			rec.Asked, rec.Ticket = nil, tc.ticket
+			if rec.Ticket != nil {
+				rec.Ticket.ID, rec.Ticket.Purpose, rec.Ticket.ArmedAt = "t", model.PurposeCleanup, in.Now
+			}
+			s := newFleet(in).byName[rec.Name]
+			st := s.step()
+			if got := done(st); got != tc.want {
+				t.Errorf("done is %q, want %q", got, tc.want)
+			}
+			held := s.rec.Ticket != nil && s.rec.Ticket.Held
+			if st.Move != nil && len(st.Move.Do) > 0 {
+				if arm, ok := st.Move.Do[0].(Arm); ok {
+					held = arm.Boot.Ticket.Held
+				}
+			}
+			if held != tc.held {
+				t.Errorf("held is %v, want %v", held, tc.held)
+			}
+		})
+	}
+}

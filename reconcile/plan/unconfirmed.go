@@ -1,0 +1,97 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// unconfirmed reports whether the server is taken to be installed though nothing has said so.
+func (s *server) unconfirmed() bool { return s.rec.Installed != "" && !s.rec.Unconfirmed.IsZero() }
+
+// bootedBy is what the claim counts as Booted by where nothing reports.
+func (s *server) bootedBy() string {
+	if s.claim == nil {
+		return ""
+	}
+	return s.claim.Annotations[model.AnnotationBooted]
+}
+
+// confirmed reports whether the server is known to have booted what its open ticket is
+// for: it said so, or it is quiet where the claim lets that count.
+func (s *server) confirmed() bool {
+	if !s.opened(model.PurposeClaim) || s.rec.Ticket.Held {
+		return false
+	}
+	end := s.quietEnd()
+	return s.reportedBooted() || !end.IsZero() && s.power() == model.PowerOn && !s.now().Before(end)
+}
+
+// reportedBooted reports whether the server said that it booted with its newest ticket.
+func (s *server) reportedBooted() bool {
+	booted, t := s.fleet.in.Observed.BootStates[s.name], s.rec.Ticket
+	return booted != nil && t != nil && t.Purpose == model.PurposeClaim && booted.Ticket == t.ID
+}
+
+// quietEnd is when the server counts as booted if it stays On and asks for no network boot
+// until then; zero = it does not by that.
+func (s *server) quietEnd() time.Time {
+	in, t := s.fleet.in, s.rec.Ticket
+	if s.bootedBy() == "" || !s.opened(model.PurposeClaim) || t.Held || t.ServedAt(s.progress()).IsZero() {
+		return time.Time{}
+	}
+	from := later(t.ServedAt(s.progress()), askedToBoot(s.progress()))
+	if a := s.rec.Asked; a != nil {
+		from = later(from, a.At)
+	}
+	if s.progress() == nil {
+		from = later(from, in.Started) // what it asked for before is lost
+	}
+	return from.Add(in.Policy.BootGrace)
+}
+
+// askedToBoot is when the server was last seen to ask for a network boot, zero = never.
+// Others may have asked in its name: then it waits longer.
+func askedToBoot(p *model.Progress) (at time.Time) {
+	if p == nil {
+		return at
+	}
+	for _, u := range p.Uses {
+		if (u.What == model.ThingScript || u.What == model.ThingBootFile) && u.Refusal != model.RefusedAddress && !u.Refusal.Untold() {
+			at = later(at, u.Last)
+		}
+	}
+	return at
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// unconfirmedWhy says that nothing has said that the server booted, and what can.
+func (s *server) unconfirmedWhy() Why {
+	why := Why{Reason: model.ReasonUnconfirmed, Since: s.rec.Unconfirmed, Actor: Tenant}
+	served := "Ignition"
+	switch t := s.rec.Ticket; {
+	case t == nil:
+	case t.Config == model.ThingScript:
+		served = "iPXE script"
+	case t.Config == model.ThingCloudInit:
+		served = "cloud-init data"
+	case t.BootedBy == model.BootedKernel:
+		served = "kernel"
+	}
+	left := fmt.Sprintf("its %s was served and it has not said since that it booted: it counts as installed, and is left to what is on its disk", served)
+	if !s.quietEnd().IsZero() {
+		why.Message = fmt.Sprintf("%s. It counts as Booted once it has been On for %s without asking for a network boot (annotation %s: %s)",
+			left, s.fleet.in.Policy.BootGrace, model.AnnotationBooted, s.bootedBy())
+		return why
+	}
+	why.Message = fmt.Sprintf("%s. If it runs, have what it boots report (unit ingot-bootstate.service of its Ignition, which needs curl), or give ServerClaim %s annotation %s: %s, or %s if it fetches no more than its kernel; if it does not run, give it a new value of annotation %s",
+		left, s.rec.Claim, model.AnnotationBooted, model.BootedServed, model.BootedKernel, model.AnnotationReprovision)
+	return why
+}

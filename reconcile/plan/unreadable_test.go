@@ -1,0 +1,23 @@
+package plan
+
+import (
+	"ingot/model"
+	"testing"
+)
+
+func TestAnUnreadableServerThatIsKnownAgainIsNotListed(t *testing.T) {
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: mergeNow, Policy: DefaultPolicy()}
+	in.Observed.Servers["s1"] = copyOf(at(5, 1), model.StateAvailable, "")
+	in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "s1", Token: "one"}, {Server: "s2", Token: "two"}}
+	got := Plan(in).Decided.Fleet
+	if got == nil || len(got.Unreadable) != 1 || got.Unreadable[0].Server != "s2" {
+		t.Errorf("got %+v", got)
+	}
+	if len(in.Observed.Fleet.Unreadable) != 2 || in.Observed.Fleet.Unreadable[0].Server != "s1" {
+		t.Errorf("the record that is in force was changed: %+v", in.Observed.Fleet.Unreadable)
+	}
+	in.ObserveOnly = "waiting"
+	if got := Plan(in).Decided.Fleet; got != nil {
+		t.Errorf("one that only observes decided %+v", got)
+	}
+}

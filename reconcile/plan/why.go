@@ -1,0 +1,132 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"ingot/model"
+)
+
+// Why says why an object is not where it should be: what it waits for, since
+// when, and who has to act (law 6). The zero Why is "all is well".
+type Why struct {
+	Reason  string // one word in CamelCase
+	Message string
+	Since   time.Time
+	Actor   Actor
+}
+
+// Actor is who has to act.
+type Actor string
+
+// The actors.
+const (
+	Nobody       Actor = ""              // it is under way
+	Tenant       Actor = "tenant"        // who wrote the claim
+	RackOperator Actor = "rack operator" // who runs the machines
+)
+
+// ApproveLine is what a commit message ends with to have something let happen.
+func ApproveLine(token string) string { return "Ingot-Approve: " + token }
+
+// Text is the message with who has to act.
+func (w Why) Text() string {
+	if w.Actor == Nobody {
+		return w.Message
+	}
+	return w.Message + " (to act: " + string(w.Actor) + ")"
+}
+
+// by names who has to act.
+func (w Why) by(a Actor) Why {
+	w.Actor = a
+	return w
+}
+
+// why is a reason that holds since the server's state was entered.
+func (s *server) why(reason, message string) Why {
+	return s.whySince(reason, message, Nobody)
+}
+
+func (s *server) whySince(reason, message string, a Actor) Why {
+	return Why{Reason: reason, Message: message, Since: s.rec.Since, Actor: a}
+}
+
+// failing says what went wrong with the last move.
+func (s *server) failing() Why {
+	return s.whySince(model.ReasonFailing, s.rec.LastError+"; it is tried again", RackOperator)
+}
+
+// tellingReasons are the reasons of failed readings that say more than that there was no
+// answer, and ask for something else to be done.
+var tellingReasons = []string{model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown}
+
+// BMCReadable is the condition of a claim whose server runs as far as is known, while its
+// BMC cannot be read.
+const BMCReadable = "BMCReadable"
+
+// ranWhenLastRead reports whether the server was On when it was last read, and why is
+// nothing but that it cannot be read now: what runs on it goes on without its BMC.
+func (s *server) ranWhenLastRead(why Why) bool {
+	if s.power() != model.PowerOn || why.Reason == "" {
+		return false
+	}
+	if s.blocked.Reason != "" {
+		b := s.fleet.bmcBy[s.rec.BMC]
+		return why == s.blocked && (why.Reason == model.ReasonSystemUnreadable || b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == model.ReasonAuthenticationFailed))
+	}
+	return s.reading.Failures > 0 && !s.reading.mistaken() && why == s.unreachable()
+}
+
+// unreachable says why the BMC gives no answer, or none that is of use.
+func (s *server) unreachable() Why {
+	why := Why{Reason: model.ReasonBMCUnreachable, Message: s.reading.Err, Since: s.reading.Since, Actor: RackOperator}
+	if slices.Contains(tellingReasons, s.reading.Reason) {
+		why.Reason = s.reading.Reason
+	}
+	return why
+}
+
+// foundRunning says that a server is left alone because it may run something.
+func (s *server) foundRunning() Why {
+	now := ""
+	if v := s.annotation(model.AnnotationDiscover); v != "" {
+		now = fmt.Sprintf(" (now %q)", v)
+	}
+	found := "found running, so it is left alone"
+	if s.rec.Message != "" {
+		found += " (" + s.rec.Message + ")"
+	}
+	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
+		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
+}
+
+// discoveryFailure says that discovery was given up.
+func (s *server) discoveryFailure() string {
+	return fmt.Sprintf("no report after %d attempts, %s; %s; mend it and set annotation %s: %s#1 on Server %s",
+		s.rec.Attempts, s.rec.LastError, s.hint(), model.AnnotationOperation, model.OperationRetry, s.name)
+}
+
+// Reasoner is an error of BMCs or Boots that knows its condition reason, such as
+// AuthenticationFailed or NotFound.
+type Reasoner interface {
+	error
+	Reason() string
+}
+
+// OtherMachine reports whether something failed because another machine is there than the
+// server's.
+func OtherMachine(err error) bool {
+	reason := ReasonOf(err)
+	return reason == model.ReasonIdentityMismatch || reason == model.ReasonIdentityUnknown
+}
+
+// ReasonOf is the condition reason of an error, "" if it has none.
+func ReasonOf(err error) string {
+	if r, ok := errors.AsType[Reasoner](err); ok {
+		return r.Reason()
+	}
+	return ""
+}

@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"fmt"
+	"ingot/model"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// inState puts a server of a big fleet into a state.
+func inState(in *Input, i int, change func(*model.ServerRecord)) {
+	name := model.ServerName(bmcName(i) + "-system-0")
+	rec := *in.Observed.Servers[name]
+	change(&rec)
+	in.Observed.Servers[name] = &rec
+}
+
+func bmcName(i int) string {
+	return string([]byte{'b', 'm', 'c', '0', '0', '0', byte('0' + i/10), byte('0' + i%10)})
+}
+
+func manifest(in *Input, i int, spec model.ServerSpec) {
+	in.Desired.Add(&model.Server{Meta: model.Meta{Name: bmcName(i) + "-system-0"}, Spec: spec})
+}
+
+func TestAnUnboundClaimSaysWhy(t *testing.T) {
+	rack := func(c *model.ServerClaim) { c.Spec.ServerSelector = label("rack", "1") }
+	cases := map[string]struct {
+		fleet func(in *Input)
+		claim func(c *model.ServerClaim)
+		want  Why
+	}{
+		"no server is known": {
+			fleet: func(in *Input) { clear(in.Desired.BMCs); clear(in.Observed.Servers) },
+			want:  Why{Reason: "NoServerFree", Message: "no server is known yet", Actor: RackOperator},
+		},
+		"every server is counted under the first thing that speaks against it": {
+			fleet: func(in *Input) {
+				inState(in, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })
+				inState(in, 41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
+				manifest(in, 81, model.ServerSpec{Unclaimable: true})
+				for i := range 90 { // all but those of rack 1 lack the label
+					if i%40 != 1 && i < 88 {
+						inState(in, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+					}
+				}
+			},
+			claim: rack,
+			want:  Why{Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned", Actor: RackOperator},
+		},
+		"a taint that is not tolerated": {
+			fleet: func(in *Input) {
+				for i := range 90 {
+					manifest(in, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
+				}
+			},
+			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 tainted", Actor: RackOperator},
+		},
+		"the server it names is not known": {
+			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "s"} },
+			want:  Why{Reason: "ServerUnknown", Message: "server s is not known", Actor: Tenant},
+		},
+		"the server it names serves another": {
+			fleet: func(in *Input) {
+				inState(in, 3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
+			},
+			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
+			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: RackOperator},
+		},
+		"the server it names does not match its selector": {
+			claim: func(c *model.ServerClaim) {
+				c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"}
+				rack(c)
+			},
+			want: Why{Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant},
+		},
+		"its Ignition is not in Git": {
+			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
+			want:  Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: Tenant},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(90, 0)
+			if tc.fleet != nil {
+				tc.fleet(in)
+			}
+			c := claim("web")
+			if tc.claim != nil {
+				tc.claim(c)
+			}
+			in.Desired.Add(c)
+			if got := claimWhy(in, c.ClaimName()); got != tc.want {
+				t.Errorf("got  %+v\nwant %+v", got, tc.want)
+			}
+			for name, m := range Plan(in).Moves {
+				if m.Then.Claim == c.ClaimName() {
+					t.Errorf("bound to %s all the same", name)
+				}
+			}
+		})
+	}
+}
+
+func TestClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
+	in := bigFleet(2, 0)
+	for name, seq := range map[string]int64{"old": 1, "b-new": 2, "a-new": 2, "urgent": 9} {
+		c := claim(name)
+		if name == "urgent" {
+			c.Annotations = map[string]string{model.AnnotationPriority: "10"}
+		}
+		in.Desired.Add(c)
+		in.Observed.Claims[c.ClaimName()] = &model.ClaimRecord{Name: c.ClaimName(), Sequence: seq}
+	}
+	got := make(map[model.ServerName]model.ClaimName)
+	for name, m := range Plan(in).Moves {
+		got[name] = m.Then.Claim
+	}
+	if got["bmc00000-system-0"] != "default/urgent" || got["bmc00001-system-0"] != "default/old" {
+		t.Errorf("got %v, want the urgent claim first and then the old one", got)
+	}
+}
+
+func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
+	in := bigFleet(2, 0)
+	any, picky := claim("a-any"), claim("b-picky", func(c *model.ServerClaim) { c.Spec.ServerSelector = label("slot", "0") })
+	in.Desired.Add(any)
+	in.Desired.Add(picky)
+	r := Plan(in)
+	if got := r.Moves["bmc00001-system-0"]; got == nil || got.Then.Claim != any.ClaimName() {
+		t.Errorf("the claim that takes any server did not take the one that no other claim can use: %+v", got)
+	}
+	if got := r.Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != picky.ClaimName() {
+		t.Errorf("the claim that can use one server only did not get it: %+v", got)
+	}
+}
+
+func TestExpressionsAndTolerationsSelect(t *testing.T) {
+	in := bigFleet(2, 0)
+	manifest(in, 0, model.ServerSpec{Taints: []model.Taint{{Key: "gpu", Value: "yes", Effect: model.TaintNoBind}}})
+	in.Desired.Add(claim("gpu", func(c *model.ServerClaim) {
+		c.Spec.Tolerations = []model.Toleration{{Key: "gpu", Operator: "Exists"}}
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "slot", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"1"}},
+		}}
+	}))
+	if got := Plan(in).Moves["bmc00000-system-0"]; got == nil || got.Then.Claim != "default/gpu" {
+		t.Errorf("the tainted server was not given to the claim that tolerates the taint: %+v", got)
+	}
+}
+
+// TestWhySoManyServersAreNotFreeIsCountedByLabel compares what is counted by label with
+// what is counted server by server.
+func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
+	for seed := range 200 {
+		r := rand.New(rand.NewPCG(1, uint64(seed)))
+		in := bigFleet(1+r.IntN(60), 0)
+		for i := range in.Observed.Servers {
+			rec := *in.Observed.Servers[i]
+			rec.State = model.ServerStates[r.IntN(len(model.ServerStates))]
+			if r.IntN(2) == 0 {
+				rec.State = model.StateAvailable
+			}
+			in.Observed.Servers[i] = &rec
+			if r.IntN(3) == 0 {
+				in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(i), Labels: map[string]string{"rack": "x", "own": fmt.Sprint(r.IntN(3))}}, Spec: model.ServerSpec{Unclaimable: r.IntN(2) == 0}})
+			}
+			if r.IntN(4) == 0 {
+				in.Observed.ServerFacts[i] = &model.ServerFacts{Name: i, Power: model.PowerOn}
+			}
+		}
+		if r.IntN(4) == 0 {
+			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: label("rack", "1")}}
+		}
+		waiting(in, 8, func(i int, c *model.ServerClaim) {
+			sel := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+			for _, k := range []string{"rack", "slot", "own"} {
+				if r.IntN(2) == 0 {
+					sel.MatchLabels[k] = fmt.Sprint(r.IntN(4))
+				}
+			}
+			if r.IntN(3) == 0 {
+				sel.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "own", Operator: metav1.LabelSelectorOpExists}}
+			}
+			if r.IntN(4) > 0 {
+				c.Spec.ServerSelector = sel
+			}
+			if r.IntN(2) == 0 {
+				c.Tenant = "alpha"
+			}
+		})
+		f := newFleet(in)
+		f.guard()
+		f.bindClaims()
+		for name, c := range in.Desired.Claims {
+			want := make(map[string]int)
+			for _, s := range f.servers {
+				want[f.against(c, s)]++
+			}
+			if diff := cmp.Diff(want, f.countAgainst(c)); diff != "" {
+				t.Fatalf("seed %d, claim %s, %s (-want +got):\n%s", seed, name, c.Describe(), diff)
+			}
+		}
+	}
+}

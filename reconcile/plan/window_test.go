@@ -1,0 +1,463 @@
+package plan
+
+import (
+	"fmt"
+	"ingot/model"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// guarded is a fleet whose disruptions are judged by the guard.
+type guarded struct {
+	t         *testing.T
+	asked     []model.Disruption
+	record    model.FleetRecord
+	bound     map[string]int
+	limits    windowLimits
+	approvals []string
+	now       time.Time
+	plans     int
+	last      windowResult
+}
+
+func newGuarded(t *testing.T) *guarded {
+	return &guarded{
+		t: t, bound: map[string]int{"a": 10}, now: mergeNow,
+		limits: windowLimits{MaxDisruptions: 3, MaxPowerDisruptions: 3, Window: time.Hour},
+	}
+}
+
+// steps makes disruptions from texts such as "release a/1 a/2".
+func steps(text string) (all []model.Disruption) {
+	words := strings.Fields(text)
+	for _, w := range words[1:] {
+		claim, value, _ := strings.Cut(w, "=")
+		all = append(all, model.Disruption{Action: words[0], Server: model.ServerName("s-" + claim), Claim: model.ClaimName(claim), Value: value})
+	}
+	return all
+}
+
+// ask has steps asked for, beside those that are already.
+func (g *guarded) ask(texts ...string) *guarded {
+	for _, text := range texts {
+		g.asked = append(g.asked, steps(text)...)
+	}
+	return g
+}
+
+// drop has steps not asked for any more: they are decided, or withdrawn.
+func (g *guarded) drop(texts ...string) *guarded {
+	for _, text := range texts {
+		for _, d := range steps(text) {
+			g.asked = slices.DeleteFunc(g.asked, d.Same)
+		}
+	}
+	return g
+}
+
+// judge judges, and says what may be begun that was asked for by then.
+func (g *guarded) judge() string {
+	g.t.Helper()
+	g.plans++
+	in := windowInput{
+		Asked: g.asked, Record: &g.record, Bound: g.bound, Approvals: g.approvals, Limits: g.limits,
+		Revision: model.Revision(fmt.Sprint("r", g.plans)), Now: g.now, Seed: fmt.Sprint("seed ", g.plans),
+	}
+	r := judgeWindow(in)
+	g.record = model.FleetRecord{Holds: r.Holds, Letting: r.Letting, Done: r.Done}
+	in.Record, in.Seed, in.Revision = &g.record, in.Seed+"!", in.Revision+"!"
+	if twice := judgeWindow(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) || fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {
+		g.t.Errorf("judging again allows %v of %v and changes %+v to %+v", twice.Allowed, r.Allowed, g.record, twice)
+	}
+	g.last = r
+	return names(r.Allowed)
+}
+
+// wants judges, and compares what may be begun with want.
+func (g *guarded) wants(want string) *guarded {
+	g.t.Helper()
+	if got := g.judge(); got != want {
+		g.t.Errorf("allowed is %q, want %q; holds are %+v", got, want, g.record.Holds)
+	}
+	return g
+}
+
+func (g *guarded) after(d time.Duration) *guarded {
+	g.now = g.now.Add(d)
+	return g
+}
+
+// holds compares the lists that wait: their steps, their limit and scope, and in how many
+// minutes there is room, or that they wait for approval.
+func (g *guarded) holds(want ...string) *guarded {
+	g.t.Helper()
+	var got []string
+	for _, h := range g.record.Holds {
+		when := "approval"
+		if !h.Until.IsZero() {
+			when = h.Until.Sub(g.now).String()
+		}
+		got = append(got, fmt.Sprintf("%s: limit %d%s, %s", names(h.Steps), h.Limit, strings.TrimSuffix(" of "+h.Scope, " of "), when))
+	}
+	if !slices.Equal(got, want) {
+		g.t.Errorf("held are %q, want %q", got, want)
+	}
+	return g
+}
+
+func (g *guarded) approve(hold int) *guarded {
+	g.approvals = append(g.approvals, g.record.Holds[hold].Token)
+	return g
+}
+
+func names(steps []model.Disruption) string {
+	var all []string
+	for _, d := range steps {
+		all = append(all, strings.TrimSuffix(d.Action+" "+string(d.Claim)+"="+d.Value, "="))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestGuardHasAWindow(t *testing.T) {
+	tests := map[string]func(g *guarded){
+		"as many as the limit go at once": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").holds()
+		},
+		"more than the limit wait all together for an approval": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/4").wants("").after(100 * time.Hour).wants("").
+				holds("release a/1 release a/2 release a/3 release a/4: limit 3, approval")
+		},
+		"two commits within the window count together": func(g *guarded) {
+			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(20 * time.Minute).
+				ask("release a/3 a/4").wants("").holds("release a/3 release a/4: limit 3, 40m0s")
+		},
+		"what meets a full window goes as a whole when there is room": func(g *guarded) {
+			g.ask("release a/1").wants("release a/1").drop("release a/1").after(20 * time.Minute).
+				ask("release a/2 a/3").wants("release a/2 release a/3").drop("release a/2 a/3").
+				ask("release a/4 a/5").wants("").holds("release a/4 release a/5: limit 3, 1h0m0s").
+				after(40 * time.Minute).wants("").holds("release a/4 release a/5: limit 3, 20m0s").
+				after(20 * time.Minute).wants("release a/4 release a/5").holds()
+		},
+		"ten percent of the bound servers is the limit if that is more": func(g *guarded) {
+			g.bound = map[string]int{"a": 31}
+			g.ask("release a/1 a/2 a/3 a/4").wants("release a/1 release a/2 release a/3 release a/4")
+		},
+		"whatever takes a server away counts": func(g *guarded) {
+			g.ask("release a/1", "maintenance a/2=m", "reprovision a/3=1").wants("release a/1 maintenance a/2=m reprovision a/3=1").
+				ask("retain a/4").wants("release a/1 maintenance a/2=m reprovision a/3=1").holds("retain a/4: limit 3, 1h0m0s")
+		},
+		"what takes power has a limit of its own": func(g *guarded) {
+			g.limits.MaxPowerDisruptions = 2
+			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").
+				ask("operation a/4=x", "power-off a/5=Off").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
+				ask("discover a/6=y").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").holds("discover a/6=y: limit 2, 1h0m0s")
+		},
+		"one namespace leaves room for the others": func(g *guarded) {
+			g.bound = map[string]int{"a": 5, "b": 5}
+			g.ask("release a/1 a/2 a/3", "release b/1").wants("release b/1").holds("release a/1 release a/2 release a/3: limit 2 of a, approval")
+		},
+		"one that used what is its own waits, and the others do not": func(g *guarded) {
+			g.bound = map[string]int{"a": 5, "b": 5}
+			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(time.Minute).
+				ask("release a/3", "release b/1").wants("release b/1").holds("release a/3: limit 2 of a, 59m0s")
+		},
+		"all namespaces together have the fleet's limit": func(g *guarded) {
+			g.bound = map[string]int{"a": 5, "b": 5}
+			g.ask("release a/1 a/2", "release b/1 b/2").wants("release a/1 release a/2").holds("release b/1 release b/2: limit 3, 1h0m0s")
+		},
+		"a namespace may always use one, however low the limit": func(g *guarded) {
+			g.limits.MaxDisruptions, g.bound = 1, map[string]int{"a": 5, "b": 5}
+			g.ask("release a/1").wants("release a/1")
+		},
+		"a server that is released and then wiped counts once": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").drop("release a/1 a/2 a/3").after(time.Minute).
+				ask("wipe a/1 a/2 a/3").wants("wipe a/1 wipe a/2 wipe a/3")
+		},
+		"what counts once counts from the last time": func(g *guarded) {
+			g.ask("retain a/1 a/2 a/3").wants("retain a/1 retain a/2 retain a/3").drop("retain a/1 a/2 a/3").after(50 * time.Minute).
+				ask("wipe a/1 a/2 a/3").wants("wipe a/1 wipe a/2 wipe a/3").drop("wipe a/1 a/2 a/3").after(20 * time.Minute).
+				ask("release a/4").wants("").holds("release a/4: limit 3, 40m0s")
+		},
+		"what was let go and is not begun is not held later": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").after(2 * time.Hour).
+				ask("release a/4 a/5 a/6").wants("release a/1 release a/2 release a/3 release a/4 release a/5 release a/6").
+				after(time.Minute).wants("release a/1 release a/2 release a/3 release a/4 release a/5 release a/6")
+		},
+		"an approval lets exactly the list go that it names": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/4").wants("").ask("release a/5 a/6 a/7 a/8").approve(0).
+				wants("release a/1 release a/2 release a/3 release a/4").
+				holds("release a/5 release a/6 release a/7 release a/8: limit 3, approval")
+		},
+		"approved steps do not fill the window": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/4").wants("").approve(0).wants("release a/1 release a/2 release a/3 release a/4").
+				drop("release a/1 a/2 a/3 a/4").ask("release a/5 a/6 a/7").wants("release a/5 release a/6 release a/7")
+		},
+		"an approved step that is withdrawn and asked for anew waits anew": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/4").wants("").approve(0).wants("release a/1 release a/2 release a/3 release a/4").
+				drop("release a/1 a/2 a/3 a/4").wants("").ask("release a/1 a/2 a/3 a/4").wants("").
+				holds("release a/1 release a/2 release a/3 release a/4: limit 3, approval")
+		},
+		"a list that waits for room can be approved too": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").drop("release a/1 a/2 a/3").
+				ask("release a/4").wants("").approve(0).wants("release a/4").holds()
+		},
+		"a made-up token approves nothing": func(g *guarded) {
+			g.approvals = []string{"", "x"}
+			g.ask("release a/1 a/2 a/3 a/4").wants("").wants("")
+		},
+		"what is withdrawn leaves its list, which keeps its token": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/4 a/5").wants("")
+			token := g.record.Holds[0].Token
+			g.drop("release a/5").wants("").holds("release a/1 release a/2 release a/3 release a/4: limit 3, approval")
+			if got := g.record.Holds[0].Token; got != token || len(token) != 20 {
+				g.t.Errorf("the token was %q and is %q", token, got)
+			}
+			g.drop("release a/1 a/2 a/3 a/4").wants("").holds()
+		},
+		"a list that waits for approval does not trickle away once it is short": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/4").wants("").drop("release a/2 a/3 a/4").after(2 * time.Hour).wants("").holds("release a/1: limit 3, approval")
+		},
+		"a list that waits for room waits for approval once the limit is below it": func(g *guarded) {
+			g.bound = map[string]int{"a": 50}
+			g.ask("release a/1 a/2 a/3 a/4 a/5").wants("release a/1 release a/2 release a/3 release a/4 release a/5").drop("release a/1 a/2 a/3 a/4 a/5").
+				ask("release a/6 a/7 a/8 a/9").wants("").holds("release a/6 release a/7 release a/8 release a/9: limit 5, 1h0m0s")
+			g.bound = map[string]int{"a": 20}
+			g.wants("").holds("release a/6 release a/7 release a/8 release a/9: limit 3, approval").after(2 * time.Hour).wants("")
+		},
+		"another value asks for another step": func(g *guarded) {
+			g.ask("reprovision a/1=1 a/2=1 a/3=1 a/4=1").wants("").drop("reprovision a/4=1").ask("reprovision a/4=2").approve(0).
+				wants("reprovision a/1=1 reprovision a/2=1 reprovision a/3=1 reprovision a/4=2").holds()
+		},
+		"later steps never take the room of a list that waits": func(g *guarded) {
+			g.bound = map[string]int{"a": 5, "b": 5}
+			g.ask("release b/1 b/2").wants("release b/1 release b/2").drop("release b/1 b/2").
+				ask("release a/1 a/2").wants("").holds("release a/1 release a/2: limit 3, 1h0m0s").after(30*time.Minute).
+				ask("maintenance c/1=m").wants("maintenance c/1=m").drop("maintenance c/1=m").
+				ask("maintenance c/2=m").wants("").holds("release a/1 release a/2: limit 3, 30m0s", "maintenance c/2=m: limit 3, 1h0m0s").
+				after(30 * time.Minute).wants("release a/1 release a/2")
+		},
+		"nor do those that would fit for now": func(g *guarded) {
+			g.ask("release a/1").wants("release a/1").drop("release a/1").after(10*time.Minute).
+				ask("release a/2 a/3 a/4").wants("").after(10*time.Minute).
+				ask("release a/5").wants("").holds("release a/2 release a/3 release a/4: limit 3, 40m0s", "release a/5: limit 3, 1h40m0s")
+		},
+		"the limit is never higher than what is remembered": func(g *guarded) {
+			g.limits.MaxDisruptions = MaxDone + 1000
+			for i := range MaxDone + 1 {
+				g.ask(fmt.Sprint("release a/", i))
+			}
+			if g.judge(); len(g.last.Allowed) > 0 || g.record.Holds[0].Limit != MaxDone {
+				g.t.Errorf("%d are allowed, of at most %d", len(g.last.Allowed), MaxDone)
+			}
+		},
+		"the next to go is the first of all lists": func(g *guarded) {
+			g.ask("release a/1 a/2").wants("release a/1 release a/2").drop("release a/1 a/2").after(10*time.Minute).
+				ask("release a/3").wants("release a/3").drop("release a/3").
+				ask("release a/4").wants("").ask("release a/5 a/6").wants("").
+				holds("release a/4: limit 3, 50m0s", "release a/5 release a/6: limit 3, 1h0m0s")
+			if got := g.last.Next.Sub(g.now); got != 50*time.Minute {
+				g.t.Errorf("the next goes in %s", got)
+			}
+		},
+		"an approval for one claim's server is none for its next claim": func(g *guarded) {
+			g.limits.MaxPowerDisruptions, g.bound = 0, nil
+			g.ask("power-off a/1=Off").wants("").approve(0).wants("power-off a/1=Off")
+			g.asked[0].Claim = "a/9"
+			g.wants("").holds("power-off a/9=Off: limit 0, approval")
+		},
+		"a list without a token is approved by nothing": func(g *guarded) {
+			g.record.Holds = []model.GuardHold{{Steps: steps("release a/1")}}
+			g.approvals = []string{""}
+			g.ask("release a/1").wants("").holds("release a/1: limit 0, approval")
+		},
+		"another step on its servers may make room for a list": func(g *guarded) {
+			g.bound = map[string]int{"a": 5, "b": 5}
+			g.ask("release b/1 b/2").wants("release b/1 release b/2").drop("release b/1 b/2").
+				ask("release a/1 a/2").wants("").ask("maintenance a/1=m").wants("maintenance a/1=m").after(time.Hour).
+				wants("release a/1 release a/2 maintenance a/1=m")
+		},
+		"lists beyond the last are joined, under a new token": func(g *guarded) {
+			for i := range model.MaxHolds {
+				g.ask(fmt.Sprintf("release a/%d1 a/%d2 a/%d3 a/%d4", i, i, i, i)).wants("")
+			}
+			last := g.record.Holds[model.MaxHolds-1]
+			g.ask("release a/x").wants("release a/x").ask("release a/y1 a/y2 a/y3 a/y4").wants("release a/x")
+			now := g.record.Holds[model.MaxHolds-1]
+			if len(g.record.Holds) != model.MaxHolds || len(now.Steps) != 8 || now.Token == last.Token || !now.Until.IsZero() {
+				g.t.Errorf("%d lists, the last %+v, which was %+v", len(g.record.Holds), now, last)
+			}
+			g.approvals = []string{last.Token}
+			g.wants("release a/x")
+			g.approve(model.MaxHolds - 1)
+			if got := g.judge(); !strings.Contains(got, "a/y4") || !strings.Contains(got, "a/74") {
+				g.t.Errorf("allowed is %q", got)
+			}
+		},
+		"a clock that was set back does not fill the window for longer than the window": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").drop("release a/1 a/2 a/3").after(-1000 * time.Hour).
+				ask("release a/4").wants("").holds("release a/4: limit 3, 1h0m0s").after(time.Hour).wants("release a/4")
+		},
+		"what asks for the same twice counts once": func(g *guarded) {
+			g.ask("release a/1 a/2 a/3 a/1 a/2 a/3")
+			g.judge()
+			g.holds()
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { test(newGuarded(t)) })
+	}
+}
+
+func TestNobodyKnowsAGuardsTokenBeforehand(t *testing.T) {
+	in := windowInput{Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: windowLimits{MaxDisruptions: 3, Window: time.Hour}, Now: mergeNow, Revision: "r"}
+	in.Seed = "one"
+	one := judgeWindow(in).Holds[0].Token
+	in.Seed = "two"
+	if two := judgeWindow(in).Holds[0].Token; one == two {
+		t.Errorf("the list has the token %s whatever the seed", one)
+	}
+}
+
+// One tenant's many operations on one server are one disruption, and do not push what
+// others did out of what is remembered.
+func TestManyStepsOnOneServerAreRememberedOnce(t *testing.T) {
+	g := newGuarded(t)
+	g.ask("operation a/1=x", "operation a/2=x").wants("operation a/1=x operation a/2=x").drop("operation a/1=x", "operation a/2=x")
+	for i := range 200 {
+		step := fmt.Sprintf("operation a/3=%d", i)
+		g.ask(step)
+		g.judge()
+		g.drop(step)
+	}
+	if len(g.record.Done) > 3 {
+		t.Errorf("%d steps are remembered", len(g.record.Done))
+	}
+	g.ask("operation a/4=x").wants("").holds("operation a/4=x: limit 3, 1h0m0s")
+}
+
+// begun is a step that was let go without an approval.
+type begun struct {
+	at   time.Time
+	what model.Disruption
+}
+
+// TestGuardNeverLetsMoreGoThanItsLimit has tenants ask for, withdraw and approve steps at
+// random, and looks at each window at what was begun in it.
+func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
+	waited := 0
+	for seed := range histories(25, 100) {
+		rnd := rand.New(rand.NewPCG(seed, 77))
+		g := newGuarded(t)
+		g.bound = map[string]int{"a": 6, "b": 6, "c": rnd.IntN(2) * 6}
+		g.limits.MaxDisruptions, g.limits.MaxPowerDisruptions = 1+rnd.IntN(4), 1+rnd.IntN(4)
+		var history []begun
+		decided := make(map[stepKey]bool)
+		serial := 0
+		for range 80 {
+			next := g.now.Add(time.Duration(rnd.IntN(30)) * time.Minute)
+			woken := g.last.Next.After(g.now) && !g.last.Next.After(next)
+			if woken {
+				next = g.last.Next
+			}
+			g.now = next
+			for range rnd.IntN(4) {
+				serial++
+				action := []string{"release", "retain", "wipe", "reprovision", "maintenance", "power-off", "operation", "discover"}[rnd.IntN(8)]
+				g.ask(fmt.Sprintf("%s %c/%d=%d", action, 'a'+rune(rnd.IntN(3)), rnd.IntN(6), serial))
+			}
+			if len(g.asked) > 0 && rnd.IntN(4) == 0 {
+				g.asked = slices.Delete(g.asked, 0, 1)
+			}
+			if n := len(g.record.Holds); n > 0 && rnd.IntN(6) == 0 {
+				g.approve(rnd.IntN(n))
+			}
+			before := slices.Clone(g.record.Holds)
+			unforeseen := false
+			for _, h := range before {
+				unforeseen = unforeseen || slices.Contains(g.approvals, h.Token) || slices.ContainsFunc(h.Steps, func(d model.Disruption) bool {
+					return !slices.ContainsFunc(g.asked, d.Same)
+				})
+			}
+			g.judge()
+			for _, d := range g.last.Allowed {
+				if _, held := g.last.Held[keyOf(d)]; held {
+					t.Errorf("seed %d: %v is allowed and held", seed, d)
+				}
+				approved := slices.ContainsFunc(g.record.Letting, d.Same)
+				if !approved && !decided[keyOf(d)] {
+					history = append(history, begun{g.now, d})
+				}
+				decided[keyOf(d)] = true
+			}
+			if n := len(g.last.Allowed) + len(g.last.Held); n != len(g.asked) {
+				t.Errorf("seed %d: of %d steps %d are allowed or held", seed, len(g.asked), n)
+			}
+			if len(g.record.Holds) > model.MaxHolds {
+				t.Errorf("seed %d: %d lists", seed, len(g.record.Holds))
+			}
+			// When its time has come nothing holds a list, unless one that waited for longer
+			// goes earlier than it was to, for there was room that could not be foreseen.
+			for _, h := range before {
+				if i, held := g.last.Held[keyOf(h.Steps[0])]; h.Until.After(g.now) && (!held || g.record.Holds[i].Until.Before(h.Until)) {
+					unforeseen = true
+				}
+				if !h.Until.IsZero() && !h.Until.After(g.now) && !unforeseen {
+					waited++
+					for _, d := range h.Steps {
+						if i, held := g.last.Held[keyOf(d)]; held && !g.record.Holds[i].Until.IsZero() {
+							t.Errorf("seed %d: %v was to go at %v, and waits until %v", seed, d, h.Until, g.record.Holds[i].Until)
+						}
+					}
+				}
+			}
+			for _, d := range g.last.Allowed { // some are decided upon at once, others later
+				if rnd.IntN(3) > 0 {
+					g.asked = slices.DeleteFunc(g.asked, d.Same)
+				}
+			}
+		}
+		checkWindows(t, g, history)
+		if t.Failed() {
+			t.Fatalf("seed %d: limits %+v, bound %v", seed, g.limits, g.bound)
+		}
+	}
+	if waited < 50 {
+		t.Errorf("only %d lists waited for room: nothing was tried", waited)
+	}
+}
+
+// checkWindows looks at each window that ends with something begun.
+func checkWindows(t *testing.T, g *guarded, history []begun) {
+	t.Helper()
+	for _, last := range history {
+		servers := make(map[countKey]bool)
+		fleet := make(map[windowKind]int)
+		own := make(map[string]int)
+		for _, b := range history {
+			if b.at.After(last.at) || !b.at.After(last.at.Add(-g.limits.Window)) || servers[countOf(b.what)] {
+				continue
+			}
+			servers[countOf(b.what)] = true
+			fleet[kindOf(b.what)]++
+			own[fmt.Sprint(kindOf(b.what), " ", namespaceOf(b.what))]++
+		}
+		limits := map[windowKind]int{takesServer: max(2, g.limits.MaxDisruptions), takesPower: max(2, g.limits.MaxPowerDisruptions)}
+		for kind, n := range fleet {
+			if n > limits[kind] {
+				t.Errorf("%d of kind %d were begun within a window, of at most %d", n, kind, limits[kind])
+			}
+		}
+		for scope, n := range own {
+			kind := takesServer
+			if strings.HasPrefix(scope, fmt.Sprint(takesPower, " ")) {
+				kind = takesPower
+			}
+			if most := max(1, limits[kind]-1); n > most {
+				t.Errorf("%d of %s were begun within a window, of at most %d", n, scope, most)
+			}
+		}
+	}
+}

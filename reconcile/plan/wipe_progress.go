@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"fmt"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// WipeText says how far a wipe is: how many disks are done, and which of the others
+// is the furthest behind of those that say.
+func WipeText(w *model.WipeProgress) string {
+	text := fmt.Sprintf("%d of %s done", doneDisks(w), text.Plural(len(w.Disks), "disk"))
+	d, behind := furthestBehind(w)
+	if !behind {
+		return text
+	}
+	text += ", " + d.Name
+	percent := d.Tens()
+	if percent != nil {
+		text += fmt.Sprintf(" at %d %%", *percent)
+	}
+	if d.Method != "" {
+		text += " (" + d.Method + ")"
+	}
+	if percent == nil {
+		text += ": the disk does not say how far it is"
+	}
+	return text
+}
+
+func doneDisks(w *model.WipeProgress) int {
+	done := 0
+	for _, d := range w.Disks {
+		if d.Result != "" {
+			done++
+		}
+	}
+	return done
+}
+
+// furthestBehind is the disk that is furthest behind of those that are not done and
+// say how far they are, else the first that does not say; false when all are done.
+func furthestBehind(w *model.WipeProgress) (slowest model.DiskProgress, behind bool) {
+	for _, d := range w.Disks {
+		if d.Result != "" {
+			continue
+		}
+		says, before := d.Tens(), slowest.Tens()
+		if !behind || says != nil && (before == nil || *says < *before) {
+			slowest, behind = d, true
+		}
+	}
+	return slowest, behind
+}

@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// The conditions of a boot configuration that say whether it can be booted.
+const (
+	imageValidation    = "ImageValidation"
+	ignitionValidation = "IgnitionValidation"
+)
+
+// BootConfigurationSpec is what a server boots.
+type BootConfigurationSpec struct {
+	ServerRef model.LocalRef `json:"serverRef"`
+	Image     string         `json:"image"`
+}
+
+// BootConfigurationStatus is how far that is.
+type BootConfigurationStatus struct {
+	State       string             `json:"state"` // Pending, Ready, Error
+	ImageDigest string             `json:"imageDigest,omitempty"`
+	Image       *ImageStatus       `json:"image,omitempty"`
+	Conditions  []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// ImageStatus is what a tag stood for when the ticket was armed.
+type ImageStatus struct {
+	Ref          string        `json:"ref"`
+	Repository   string        `json:"repository,omitempty"`
+	Architecture string        `json:"architecture,omitempty"`
+	Layers       []LayerStatus `json:"layers,omitempty"`
+}
+
+// LayerStatus is one part of an image.
+type LayerStatus struct {
+	Name      string `json:"name"` // kernel, initramfs, squashfs or UKI
+	Digest    string `json:"digest"`
+	SizeBytes int64  `json:"sizeBytes"`
+}
+
+// imageOf is what a ticket pins, as the status branch shows it.
+func imageOf(p *model.PinnedImage) *ImageStatus {
+	st := &ImageStatus{Ref: p.Ref, Repository: p.Repository, Architecture: p.Architecture}
+	for _, l := range []struct {
+		name  string
+		layer *model.Layer
+	}{{"kernel", p.Kernel}, {"initramfs", p.Initrd}, {"squashfs", p.Squashfs}, {"UKI", p.UKI}} {
+		if l.layer != nil {
+			st.Layers = append(st.Layers, LayerStatus{l.name, l.layer.Digest, l.layer.Size})
+		}
+	}
+	return st
+}
+
+// found says what was found in an image, for people.
+func (i *ImageStatus) found(by string) string {
+	var parts []string
+	for _, l := range i.Layers {
+		parts = append(parts, fmt.Sprintf("%s of %s", l.Name, mebibytes(l.SizeBytes)))
+	}
+	return fmt.Sprintf("found %s for %s", strings.Join(parts, ", "), plan.Architecture{Name: i.Architecture, By: by})
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
+
+// ticketShows reports whether the server's newest ticket is its boot configuration.
+func (s serverView) ticketShows() bool {
+	t := s.Record.Ticket
+	return t != nil && (t.Open() || s.Record.State == model.StateReserved && t.Claim == s.Record.Claim)
+}
+
+// bootConfigurationName is where the server's boot configuration stands.
+func (s serverView) bootConfigurationName() (namespace, name string) {
+	switch t := s.Record.Ticket; {
+	case s.ticketShows() && t.Purpose == model.PurposeClaim:
+		return model.SplitName(t.Claim)
+	case s.Record.State == model.StateReserved:
+		return model.SplitName(s.Record.Claim)
+	}
+	return bootNamespace, string(s.Name)
+}
+
+// bootConfiguration shows the server's boot ticket in upstream's words.
+func (s serverView) bootConfiguration() *Document {
+	t := s.Record.Ticket
+	d := s.newBootConfiguration(t.Image.Ref)
+	image := imageOf(&t.Image)
+	st := BootConfigurationStatus{State: "Ready", ImageDigest: t.Image.Digest, Image: image}
+	st.Conditions = append(st.Conditions, condition(imageValidation, true, "ValidationSucceeded", image.found(t.ArchitectureBy), t.ArmedAt))
+	if why := s.Unbooted; why != nil {
+		st.State = "Error"
+		st.Conditions = append(st.Conditions, condition("Booted", false, why.Reason, why.Text(), why.Since))
+	}
+	if p := s.progress(); p != nil {
+		st.Conditions = append(st.Conditions, fetched(t, p)...)
+	}
+	if b := s.in.Observed.BootStates[s.Name]; b != nil && b.Ticket == t.ID {
+		st.Conditions = append(st.Conditions, condition("BootStateReceived", true, "BootStateReceived", "Server successfully posted boot state", b.ReceivedAt))
+	}
+	d.Status = st
+	return d
+}
+
+// fetched are the conditions of what was fetched with a ticket.
+func fetched(t *model.Ticket, p *model.Progress) (conds []metav1.Condition) {
+	if !p.ScriptAt.IsZero() {
+		conds = append(conds, condition("IPXEScriptFetched", true, "IPXEScriptDelivered", "IPXE script has been successfully delivered to the client.", p.ScriptAt))
+	}
+	switch {
+	case p.IgnitionAt.IsZero() || t.Config == model.ThingScript:
+	case t.Config == model.ThingCloudInit:
+		conds = append(conds, condition("CloudInitDataFetched", true, "CloudInitDataDelivered", "cloud-init data has been successfully delivered to the client.", p.IgnitionAt))
+	default:
+		conds = append(conds, condition("IgnitionDataFetched", true, "IgnitionDataDelivered", "Ignition data has been successfully delivered to the client.", p.IgnitionAt))
+	}
+	return conds
+}
+
+// pendingBoot shows a boot configuration that has no ticket yet, and why if
+// something speaks against it.
+func (s serverView) pendingBoot() *Document {
+	image := ""
+	switch p := s.Record.BootProblem; {
+	case s.Claim != nil:
+		image = s.Claim.Spec.Image
+	case p != nil:
+		image = p.Image
+	}
+	d := s.newBootConfiguration(image)
+	st := BootConfigurationStatus{State: "Pending"}
+	if s.Unarmed != nil {
+		st.State = "Error"
+		st.Conditions = append(st.Conditions, validation(*s.Unarmed))
+	}
+	d.Status = st
+	return d
+}
+
+// validation is the condition that a boot's trouble is shown as.
+func validation(why plan.Why) metav1.Condition {
+	kind := imageValidation
+	if why.Reason == model.ReasonSourceInvalid {
+		kind = ignitionValidation
+	}
+	c := condition(kind, false, why.Reason, why.Text(), why.Since)
+	if why.Reason == model.ReasonArmFailed {
+		c.Status = metav1.ConditionUnknown
+	}
+	return c
+}
+
+func (s serverView) newBootConfiguration(image string) *Document {
+	ns, name := s.bootConfigurationName()
+	d := newDocument(model.KindServerBootConfiguration, name)
+	d.Metadata.Namespace = ns
+	d.Spec = BootConfigurationSpec{model.LocalRef{Name: string(s.Name)}, image}
+	return d
+}

@@ -1,0 +1,30 @@
+package report
+
+import (
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// stageReasons are the stages as reasons of the condition BootProgress.
+var stageReasons = map[model.BootStage]string{
+	model.StageArmed: "Armed", model.StageDHCP: "DHCP", model.StageTFTP: "TFTP", model.StageHTTPBoot: "HTTPBoot",
+	model.StageScript: "IPXEScript", model.StageKernel: "Kernel", model.StageInitrd: "Initrd", model.StageIgnition: "Ignition",
+	model.StageReport: "Report", model.StageWipe: "Wipe", model.StageBootState: "BootState",
+}
+
+// progressText is a boot in a line: what was seen last, what before it, and what is
+// awaited.
+func progressText(b model.BootTrace, steps []model.BootStep) string {
+	last := steps[len(steps)-1]
+	text := "last seen: " + last.String()
+	if n := len(steps); n > 1 {
+		text += "; before it " + steps[n-2].String()
+	}
+	if w := b.Wiping(); w != nil && len(w.Disks) > 0 {
+		text += "; its wipe: " + plan.WipeText(w)
+	}
+	if next := b.Upcoming(last.Stage); next != "" && b.Ticket.Open() {
+		text += "; not seen yet: " + next
+	}
+	return text
+}

@@ -1,0 +1,114 @@
+package report
+
+import (
+	"errors"
+	"ingot/model"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// explainable are the files of a small fleet's status branch.
+var explainable = map[string][]byte{
+	"README.md": []byte("# Fleet"),
+	"serverclaims/default/web.yaml": []byte(`
+metadata: {name: web, namespace: default}
+spec: {image: registry.example.com/os:1}
+status:
+  phase: Bound
+  server: s1
+  conditions:
+  - {type: Bound, status: "True", reason: Bound, message: "", lastTransitionTime: "2026-11-21T08:00:00Z"}
+  - {type: Ready, status: "False", reason: WaitingForBoot, message: "waits for the boot", lastTransitionTime: "2026-11-21T08:00:00Z"}
+`),
+	"serverclaims/other/web.yaml": []byte("metadata: {name: web, namespace: other}\n"),
+	"servers/s1.yaml": []byte(`
+metadata: {name: s1}
+spec: {bmcRef: {name: b1}, systemUUID: u1, serverClaimRef: {namespace: default, name: web}, unclaimable: true, taints: [{key: a}, {key: b, value: c}]}
+status:
+  state: Reserved
+  powerState: "On"
+  bootTimeline: [{stage: DHCP, at: "2026-11-21T08:00:01Z"}, {stage: TFTP, at: "2026-11-21T08:00:03Z"}]
+record: {since: "2026-11-21T07:59:00Z"}
+`),
+	"bmcs/b1.yaml": []byte(`
+metadata: {name: b1}
+spec: {endpointRef: {name: oob-1}, protocol: {name: Redfish, port: 443}}
+status: {state: Enabled, ip: 10.0.0.1, manufacturer: ACME, model: X}
+`),
+	"endpoints/oob-1.yaml": []byte("metadata: {name: oob-1}\nspec: {macAddress: \"02:00:00:00:00:01\", ip: 10.0.0.1}\nstatus: {network: oob}\n"),
+}
+
+func on(clock string) time.Time {
+	t, err := time.Parse(time.RFC3339, "2026-11-21T"+clock+"Z")
+	if err != nil {
+		panic(err)
+	}
+	return t
+}
+
+func TestAnExplanationGoesDownToTheEndpoint(t *testing.T) {
+	got, err := ExplainFiles(explainable, "claim", "default/web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := Explanation{Kind: "endpoint", Name: "oob-1", Facts: []Fact{{"MAC address", "02:00:00:00:00:01"}, {"address", "10.0.0.1"}, {"network", "oob"}}}
+	bmc := Explanation{Kind: "bmc", Name: "b1", State: "Enabled", Facts: []Fact{{"address", "10.0.0.1"}, {"hardware", "ACME X"}}, Related: []Explanation{endpoint}}
+	server := Explanation{
+		Kind: "server", Name: "s1", State: "Reserved", Since: on("07:59:00"),
+		Facts:   []Fact{{"power", "On"}, {"claim", "default/web"}, {"uuid", "u1"}, {"cordoned", "yes: unclaimable is set"}, {"taint", "a"}, {"taint", "b=c"}},
+		Boot:    []model.BootStep{{Stage: "DHCP", At: on("08:00:01")}, {Stage: "TFTP", At: on("08:00:03")}},
+		Related: []Explanation{bmc},
+	}
+	want := Explanation{
+		Kind: "claim", Name: "default/web", State: "Bound", Since: on("08:00:00"), Why: "waits for the boot",
+		Next:  "nothing: Ingot goes on by itself",
+		Facts: []Fact{{"image", "registry.example.com/os:1"}}, Related: []Explanation{server},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreTypes([]metav1.Condition{})); diff != "" {
+		t.Errorf("explanation (-want +got):\n%s", diff)
+	}
+	if len(got.Conditions) != 2 {
+		t.Errorf("%d conditions, want 2", len(got.Conditions))
+	}
+}
+
+func TestAnExplanationSaysWhoHasToActAndWhere(t *testing.T) {
+	got, err := ExplainFiles(map[string][]byte{"servers/s1.yaml": []byte(`
+metadata: {name: s1}
+status:
+  state: Discovery
+  bootTimeline: [{stage: armed, at: "2026-11-21T08:00:00Z"}, {stage: DHCP, at: "2026-11-21T08:00:01Z"}]
+  conditions:
+  - {type: Ready, status: "False", reason: ConnectionFailed, message: "no route to host (to act: rack operator)", lastTransitionTime: "2026-11-21T08:00:00Z"}
+  - {type: BootProgress, status: "False", reason: DHCP, message: "last seen: DHCP 08:00:01Z", lastTransitionTime: "2026-11-21T08:00:01Z"}
+`)}, "server", "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Why != "no route to host" || got.Actor != "rack operator" || !strings.Contains(got.Next, "power and link") || !strings.Contains(got.BootHint, "TFTP") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatCannotBeExplainedIsSaid(t *testing.T) {
+	for name, tc := range map[string]struct {
+		kind, name, want string
+		unknown          bool
+	}{
+		"a server that is misspelt":        {"server", "s2", "server s2 is not known, did you mean s1?", true},
+		"a kind that has no status":        {"secret", "x", `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`, false},
+		"a claim's name in two namespaces": {"claim", "web", "there are 2 claims web: name it with its namespace, such as default/web", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ExplainFiles(explainable, tc.kind, tc.name)
+			if err == nil || err.Error() != tc.want || errors.Is(err, ErrUnknownObject) != tc.unknown {
+				t.Errorf("got %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,274 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// Projector makes the reports of the status branch. It keeps the documents that
+// it made: one whose inputs did not change is the same document again, so that
+// nothing is written out twice. It is not for concurrent use.
+type Projector struct {
+	servers map[model.ServerName]projected
+	rest    map[string]projected // by path
+	readme  *model.Document
+}
+
+// projected is a document and all that it was made from.
+type projected struct {
+	from any
+	doc  *model.Document
+}
+
+// NewProjector returns a Projector that has made no report.
+func NewProjector() *Projector {
+	return &Projector{servers: make(map[model.ServerName]projected), rest: make(map[string]projected)}
+}
+
+// Report projects an input and what was planned for it onto what the status branch
+// shows. What happened since another report is a Story's to tell.
+func (p *Projector) Report(in *plan.Input, result *plan.Result, fence uint64, holder model.Holder) *model.Report {
+	v := newView(in, result)
+	r := &model.Report{
+		Revision: in.Desired.Revision, Fence: fence, Holder: holder, Version: in.Observed.Newest(),
+		Documents: make(map[string]*model.Document),
+	}
+	p.projectServers(v, r)
+	p.projectBMCs(v, r)
+	p.projectClaims(v, r)
+	p.projectRest(v, r)
+	p.forget(r)
+	text := shownReadme(v.readme())
+	if p.readme == nil || p.readme.Text != text {
+		p.readme = &model.Document{Text: text}
+	}
+	r.Documents[model.ReportReadme] = p.readme
+	return r
+}
+
+// madeOf is a why as a part of what a document was made from.
+func madeOf(why *plan.Why) plan.Why {
+	if why == nil {
+		return plan.Why{}
+	}
+	return *why
+}
+
+// serverInputs is all that a server's document is made from.
+type serverInputs struct {
+	rec       *model.ServerRecord
+	facts     *model.ServerFacts
+	manifest  *model.Server
+	bmc       *model.BMC
+	boot      model.BootTrace
+	why       plan.Why
+	duplicate plan.Why
+	shared    string // its MAC addresses that others show, too
+}
+
+func (p *Projector) projectServers(v *view, r *model.Report) {
+	for i := range v.Servers {
+		s := v.server(&v.Servers[i])
+		from := serverInputs{
+			rec: s.Record, facts: v.in.Observed.ServerFacts[s.Name], manifest: s.Manifest, boot: s.trace(),
+			why: s.Why, duplicate: madeOf(s.Duplicate), shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
+		}
+		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
+			from.bmc = b.Manifest
+		}
+		old := p.servers[s.Name]
+		if old.doc == nil || old.from != any(from) {
+			old = projected{from, unlessSame(old.doc, v.serverDocument(s))}
+			p.servers[s.Name] = old
+		}
+		r.Documents["servers/"+string(s.Name)+".yaml"] = old.doc
+		p.projectBoot(s, r)
+	}
+}
+
+// bootInputs is all that a boot configuration is made from.
+type bootInputs struct {
+	ticket  *model.Ticket
+	claim   *model.ServerClaim
+	problem *model.BootProblem
+	// What stands in the way of arming it, and of booting it.
+	unarmed, unbooted plan.Why
+	progress          *model.Progress
+	booted            *model.BootState
+}
+
+// projectBoot shows what a server boots, or is about to.
+func (p *Projector) projectBoot(s serverView, r *model.Report) {
+	ns, name := s.bootConfigurationName()
+	path := "serverbootconfigurations/" + ns + "/" + name + ".yaml"
+	switch {
+	case s.Unarmed != nil || s.Record.State == model.StateReserved && s.Claim != nil && !s.ticketShows():
+		from := bootInputs{claim: s.Claim, problem: s.Record.BootProblem, unarmed: madeOf(s.Unarmed)}
+		p.keep(r, path, from, func() any { return s.pendingBoot() })
+	case s.ticketShows():
+		from := bootInputs{
+			ticket: s.Record.Ticket, problem: s.Record.BootProblem, unbooted: madeOf(s.Unbooted),
+			progress: s.progress(), booted: s.in.Observed.BootStates[s.Name],
+		}
+		p.keep(r, path, from, func() any { return s.bootConfiguration() })
+	}
+}
+
+// bmcInputs is all that a BMC's document is made from.
+type bmcInputs struct {
+	manifest *model.BMC
+	// The manifest of one that was found is made anew each time, of these.
+	device    *model.EndpointRecord
+	prefix    *model.MACPrefix
+	rec       *model.BMCRecord
+	facts     *model.BMCFacts
+	why       plan.Why
+	servers   int
+	address   string
+	duplicate plan.Why
+}
+
+func (p *Projector) projectBMCs(v *view, r *model.Report) {
+	for i := range v.BMCs {
+		b := &v.BMCs[i]
+		from := bmcInputs{
+			manifest: b.Manifest, rec: v.in.Observed.BMCs[b.Name], facts: v.in.Observed.BMCFacts[b.Name],
+			why: b.Why, servers: len(v.behind[b.Name]), address: b.Address, duplicate: madeOf(b.Duplicate),
+		}
+		if e := v.endpoints[b.Endpoint]; b.Found && e != nil {
+			from.manifest, from.device, from.prefix = nil, e.Record, e.Prefix
+		}
+		p.keep(r, "bmcs/"+string(b.Name)+".yaml", from, func() any { return v.bmcDocument(b) })
+	}
+}
+
+// claimInputs is all that a claim's document is made from.
+type claimInputs struct {
+	manifest *model.ServerClaim
+	rec      *model.ClaimRecord
+	why      plan.Why // of the claim, or of its server
+	absent   model.Absence
+
+	server *model.ServerRecord
+	booted *model.BootState
+	// What else its server says of it.
+	pending, unconfirmed, exposed plan.Why
+	ran                           bool
+}
+
+func (p *Projector) projectClaims(v *view, r *model.Report) {
+	for i := range v.Claims {
+		c := &v.Claims[i]
+		from := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why}
+		from.absent, _ = v.in.Desired.Absence(c.Name.Identity())
+		if s := v.servers[c.Server]; s != nil {
+			from.why, from.server, from.booted = s.Why, s.Record, v.in.Observed.BootStates[s.Name]
+			from.pending, from.unconfirmed, from.exposed, from.ran = madeOf(s.Pending), madeOf(s.Unconfirmed), madeOf(s.Exposed), s.RanWhenLastRead
+		}
+		p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) })
+	}
+	for i := range v.Servers {
+		s := &v.Servers[i]
+		if a, held := v.heldClaim(s); held {
+			from := claimInputs{server: s.Record, rec: v.in.Observed.Claims[s.Record.Claim], absent: a}
+			p.keep(r, ClaimPath(s.Record.Claim), from, func() any { return v.heldClaimDocument(s, a) })
+		}
+	}
+}
+
+// ClaimPath is where a claim stands on the status branch.
+func ClaimPath(name model.ClaimName) string {
+	ns, n := model.SplitName(name)
+	return "serverclaims/" + ns + "/" + n + ".yaml"
+}
+
+// endpointInputs is all that a device's document is made from.
+type endpointInputs struct {
+	rec       *model.EndpointRecord
+	manifest  *model.Endpoint
+	prefix    *model.MACPrefix
+	ip        string
+	by        model.BMCName
+	isBMC     bool
+	why, lost plan.Why
+}
+
+// maintenanceInputs is all that a ServerMaintenance's document is made from.
+type maintenanceInputs struct {
+	manifest *model.ServerMaintenance
+	status   any
+}
+
+// revisionInputs is all that revision.yaml is made from.
+type revisionInputs struct {
+	source model.SourceState
+	fleet  model.Version
+	pools  string
+	fence  uint64
+	holder model.Holder
+}
+
+func (p *Projector) projectRest(v *view, r *model.Report) {
+	for i := range v.Endpoints {
+		e := &v.Endpoints[i]
+		from := endpointInputs{e.Record, e.Manifest, e.Prefix, e.IP, e.DescribedBy, e.IsBMC, e.Why, madeOf(e.Lost)}
+		p.keep(r, "endpoints/"+e.Name+".yaml", from, func() any { return v.endpointDocument(e) })
+	}
+	for i := range v.Maintenances {
+		m := &v.Maintenances[i]
+		d := v.maintenanceDocument(m)
+		p.keep(r, "servermaintenances/"+m.Name+".yaml", maintenanceInputs{m.Manifest, d.Status}, func() any { return d })
+	}
+	d := v.in.Desired
+	from := revisionInputs{d.Source, v.in.Observed.Fleet.Version, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
+	p.keep(r, model.ReportRevision, from, func() any { return v.revisionDocument(r) })
+	p.keep(r, model.ReportProblems, fmt.Sprint(d.Problems), func() any {
+		return shownProblems(d.Problems)
+	})
+}
+
+// keep shows the document of a path, made anew only when from changed.
+func (p *Projector) keep(r *model.Report, path string, from any, make func() any) {
+	old := p.rest[path]
+	if old.doc == nil || old.from != from {
+		old = projected{from, unlessSame(old.doc, make())}
+		p.rest[path] = old
+	}
+	r.Documents[path] = old.doc
+}
+
+// forget drops the documents that the report no longer shows.
+func (p *Projector) forget(r *model.Report) {
+	maps.DeleteFunc(p.rest, func(path string, _ projected) bool { return r.Documents[path] == nil })
+	maps.DeleteFunc(p.servers, func(name model.ServerName, _ projected) bool {
+		return r.Documents["servers/"+string(name)+".yaml"] == nil
+	})
+}
+
+// versioned is a document's record with its version.
+type versioned interface{ version() *model.Version }
+
+// unlessSame is the document of an object, or the one before if only the version of its
+// record is another: that is no news, and of both copies either is as good.
+func unlessSame(before *model.Document, now any) *model.Document {
+	if before == nil || before.Object == nil || reflect.TypeOf(before.Object) != reflect.TypeOf(now) {
+		return &model.Document{Object: now}
+	}
+	old, isOld := before.Object.(versioned)
+	fresh, isFresh := now.(versioned)
+	if !isOld || !isFresh || old.version() == nil || fresh.version() == nil {
+		return &model.Document{Object: now}
+	}
+	v := *fresh.version()
+	*fresh.version() = *old.version()
+	if reflect.DeepEqual(before.Object, now) {
+		return before
+	}
+	*fresh.version() = v
+	return &model.Document{Object: now}
+}

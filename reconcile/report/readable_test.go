@@ -1,0 +1,59 @@
+package report
+
+import (
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What runs on a server goes on while its BMC cannot be read: its claim stays Booted.
+func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
+	type change = func(in *plan.Input, rec *model.ServerRecord)
+	failing := func(reason string) change {
+		return func(in *plan.Input, rec *model.ServerRecord) {
+			in.Readings[rec.Name] = plan.Reading{At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute)}
+		}
+	}
+	bmcSays := func(reason string) change {
+		return func(in *plan.Input, rec *model.ServerRecord) {
+			b := *in.Observed.BMCs[rec.BMC]
+			b.Reason, b.LastError, b.NotBefore = reason, "no", in.Now.Add(time.Minute)
+			in.Observed.BMCs[rec.BMC] = &b
+		}
+	}
+	for name, tc := range map[string]struct {
+		changes []change
+		booted  bool
+	}{
+		"no answer":                       {[]change{failing("")}, true},
+		"a password that is refused":      {[]change{failing(model.ReasonAuthenticationFailed)}, true},
+		"another certificate":             {[]change{failing(model.ReasonCertificateChanged)}, true},
+		"half an answer":                  {[]change{failing(model.ReasonHalfAnswer)}, true},
+		"a BMC that was not read":         {[]change{bmcSays("ConnectionFailed")}, true},
+		"not another machine":             {[]change{failing(model.ReasonIdentityMismatch)}, false},
+		"not one that nothing says it is": {[]change{failing(model.ReasonIdentityUnknown)}, false},
+		"not one that was off": {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
+			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
+		}}, false},
+		"not one that is Unconfirmed":   {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) { rec.Unconfirmed = in.Now }}, false},
+		"not one that is not installed": {[]change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Installed = "" }}, false},
+		"not one that Git has left alone": {[]change{func(in *plan.Input, rec *model.ServerRecord) {
+			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
+		}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+			for _, c := range tc.changes {
+				c(in, rec)
+			}
+			conds := claimConditionsOf(in, rec.Claim)
+			ready, unread := conditionOf(conds, "Ready"), conditionOf(conds, plan.BMCReadable)
+			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
+				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, plan.BMCReadable, unread, tc.booted)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// rendered writes a report out as the status branch holds it.
+func rendered(t *testing.T, r *model.Report) map[string][]byte {
+	t.Helper()
+	files := make(map[string][]byte)
+	for path, d := range r.Documents {
+		files[path] = []byte(d.Text)
+		if d.Object == nil {
+			continue
+		}
+		data, err := yaml.Marshal(d.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = data
+	}
+	return files
+}
+
+// reportOf is the first report of an input.
+func reportOf(in *plan.Input) *model.Report {
+	return NewProjector().Report(in, plan.Plan(in), 1, model.Holder{})
+}
+
+// serverStatusOf is what the status branch says of a server.
+func serverStatusOf(in *plan.Input, name model.ServerName) ServerStatus {
+	return reportOf(in).Documents["servers/"+string(name)+".yaml"].Object.(*Document).Status.(ServerStatus)
+}
+
+// claimConditionsOf are the conditions of a claim on the status branch.
+func claimConditionsOf(in *plan.Input, name model.ClaimName) []metav1.Condition {
+	return reportOf(in).Documents[ClaimPath(name)].Object.(*Document).Status.(ClaimStatus).Conditions
+}
+
+// bootConfigurationOf is what the status branch says of the boot of a claim's server.
+func bootConfigurationOf(in *plan.Input, name model.ClaimName) BootConfigurationStatus {
+	ns, n := model.SplitName(name)
+	return reportOf(in).Documents["serverbootconfigurations/"+ns+"/"+n+".yaml"].Object.(*Document).Status.(BootConfigurationStatus)
+}
+
+// claimWhy is why a claim has no server.
+func claimWhy(in *plan.Input, name model.ClaimName) plan.Why {
+	for _, c := range plan.Plan(in).Claims {
+		if c.Name == name {
+			return c.Why
+		}
+	}
+	return plan.Why{Reason: "unknown"}
+}

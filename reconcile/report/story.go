@@ -1,0 +1,113 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan"
+)
+
+// maxSubject is how long the first line of a commit message may be.
+const maxSubject = 72
+
+// Story tells what happened from one published report to the next. The zero Story knows
+// of none. It is not for concurrent use.
+type Story struct {
+	servers map[model.ServerName]told
+	files   map[string]*model.Document
+}
+
+// told is what a report said of a server.
+type told struct {
+	state model.ServerState
+	claim model.ClaimName
+}
+
+// Tell fills in the subject and body of a report's commit: what happened since the last
+// published report.
+func (t *Story) Tell(result *plan.Result, r *model.Report) {
+	r.Subject, r.Body = t.transitions(result)
+	if len(r.Body) == 0 {
+		r.Subject = cut(t.news(r))
+	}
+	if len(r.Body) == 1 && r.Subject == r.Body[0] {
+		r.Body = nil
+	}
+}
+
+// Published notes that a report is on the status branch.
+func (t *Story) Published(result *plan.Result, r *model.Report) {
+	t.files, t.servers = r.Documents, make(map[model.ServerName]told, len(result.Servers))
+	for i := range result.Servers {
+		s := &result.Servers[i]
+		t.servers[s.Name] = told{s.Record.State, s.Record.Claim}
+	}
+}
+
+// transitions says which servers changed their state or claim.
+func (t *Story) transitions(result *plan.Result) (subject string, lines []string) {
+	to := make(map[model.ServerState]int)
+	for i := range result.Servers {
+		s := &result.Servers[i]
+		old, known := t.servers[s.Name]
+		if known && old == (told{s.Record.State, s.Record.Claim}) {
+			continue
+		}
+		line := fmt.Sprintf("%s: %s", s.Name, s.Record.State)
+		if known {
+			line = fmt.Sprintf("%s: %s → %s", s.Name, old.state, s.Record.State)
+		}
+		switch {
+		case s.Record.Claim != "":
+			line += " for " + string(s.Record.Claim)
+		case old.claim != "":
+			line += ", was " + string(old.claim)
+		}
+		lines = append(lines, line)
+		to[s.Record.State]++
+	}
+	if len(lines) == 0 || len(lines) == 1 && len(lines[0]) <= maxSubject {
+		return strings.Join(lines, ""), lines
+	}
+	subject = fmt.Sprintf("%s changed:", text.Plural(len(lines), "server"))
+	for _, st := range model.ServerStates {
+		if to[st] > 0 {
+			subject += fmt.Sprintf(" %d → %s,", to[st], st)
+		}
+	}
+	return cut(subject[:len(subject)-1]), lines
+}
+
+func cut(s string) string {
+	if r := []rune(s); len(r) > maxSubject {
+		return string(r[:maxSubject-1]) + "…"
+	}
+	return s
+}
+
+// newsKinds are the folders of the status branch as a commit's subject names them.
+var newsKinds = []struct{ folder, noun string }{
+	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {"endpoints/", "endpoint"}, {model.ReportProblems, "problem file"},
+}
+
+// news says of what there is news though no server changed its state.
+func (t *Story) news(r *model.Report) string {
+	var parts []string
+	for _, k := range newsKinds {
+		n := 0
+		for path, d := range r.Documents {
+			if strings.HasPrefix(path, k.folder) && t.files[path] != d {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, text.Plural(n, k.noun))
+		}
+	}
+	if len(parts) == 0 {
+		return "revision " + r.Revision.Short()
+	}
+	return "news of " + strings.Join(parts, ", ")
+}

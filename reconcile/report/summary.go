@@ -1,0 +1,203 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// Summary is the fleet at a glance: what GET /api/v1/status answers and
+// `ingot status` shows. Lists are sorted by name.
+type Summary struct {
+	// Revision is the one that was acted upon last, empty before the first.
+	Revision model.Revision `json:"revision,omitempty"`
+	// Source says what is wrong with the watched branch as a whole; nil when all is well.
+	Source *model.SourceState `json:"source,omitempty"`
+	// Guard are the lists that wait for an approval, or for room in the guard's window.
+	Guard []model.GuardHold `json:"guard,omitempty"`
+	// Absent is what is in force though Git lacks it, nil when there is nothing.
+	Absent   *AbsentSummary  `json:"absent,omitempty"`
+	Servers  []ServerSummary `json:"servers"`
+	Claims   []ClaimSummary  `json:"claims"`
+	BMCs     []BMCSummary    `json:"bmcs"`
+	Problems []model.Problem `json:"problems"`
+}
+
+// AbsentSummary is what is in force though Git lacks it, or has it otherwise, and no
+// commit that follows on the revision applied says so.
+type AbsentSummary struct {
+	Objects []model.Absence `json:"objects"`
+	More    int             `json:"more,omitempty"` // than are listed
+	Token   string          `json:"token"`          // approves all of them
+}
+
+// ServerSummary is one server at a glance.
+type ServerSummary struct {
+	Name  model.ServerName  `json:"name"`
+	State model.ServerState `json:"state"`
+	Power model.Power       `json:"power,omitempty"`
+	BMC   model.BMCName     `json:"bmc,omitempty"`
+	Claim model.ClaimName   `json:"claim,omitempty"`
+	Since time.Time         `json:"since,omitzero"` // when State was entered
+	Why   string            `json:"why,omitempty"`  // what it waits for, and who has to act
+}
+
+// ClaimState is what has become of a claim.
+type ClaimState string
+
+// The states of a claim. Bound says that it has a server, Booted that the server
+// reported that what was claimed runs, Unconfirmed that it should run by now and did not.
+const (
+	ClaimUnbound     ClaimState = "Unbound"
+	ClaimBound       ClaimState = "Bound"
+	ClaimUnconfirmed ClaimState = "Unconfirmed"
+	ClaimBooted      ClaimState = "Booted"
+)
+
+// ClaimSummary is one claim at a glance.
+type ClaimSummary struct {
+	Name   model.ClaimName  `json:"name"`
+	State  ClaimState       `json:"state"`
+	Server model.ServerName `json:"server,omitempty"`
+	Since  time.Time        `json:"since,omitzero"` // when State was entered
+	Why    string           `json:"why,omitempty"`  // what it waits for, and who has to act
+}
+
+// BMCSummary is one BMC at a glance.
+type BMCSummary struct {
+	Name    model.BMCName `json:"name"`
+	State   string        `json:"state"` // Enabled, Pending or Error
+	Address string        `json:"address,omitempty"`
+	Since   time.Time     `json:"since,omitzero"`
+	Why     string        `json:"why,omitempty"`
+}
+
+// ReadSummary sums up the files of the status branch. With an error it returns
+// what could be read.
+func ReadSummary(files map[string][]byte) (Summary, error) { return filesOf(files).summarise() }
+
+// SummaryOf sums up a report: the same as ReadSummary once it is published.
+func SummaryOf(r *model.Report) Summary {
+	s, _ := reportedBy(r).summarise() // there is nothing to be read that could fail
+	return s
+}
+
+// summarise sums up all documents.
+func (d documents) summarise() (Summary, error) {
+	var s Summary
+	var errs []error
+	for _, path := range d.paths {
+		doc, err := d.at(path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("read %s: %w", path, err))
+			continue
+		}
+		s.add(doc)
+	}
+	return s, errors.Join(errs...)
+}
+
+// add takes one document into the summary.
+func (s *Summary) add(doc any) {
+	switch d := doc.(type) {
+	case *Revision:
+		s.Revision, s.Guard = d.Applied, d.Record.Holds
+		if d.Source != nil {
+			s.Source = &model.SourceState{Reason: d.Source.Reason, Message: d.Source.Message, Since: d.Source.Since}
+		}
+		if len(d.Record.Absent) > 0 {
+			s.Absent = &AbsentSummary{d.Record.Absent, d.Record.AbsentMore, d.Record.AbsentToken}
+		}
+	case *Problems:
+		s.Problems = d.Problems
+	case *Document:
+		switch status := d.Status.(type) {
+		case ServerStatus:
+			s.Servers = append(s.Servers, serverSummary(d, status))
+		case ClaimStatus:
+			s.Claims = append(s.Claims, claimSummary(d, status))
+		case BMCStatus:
+			s.BMCs = append(s.BMCs, bmcSummary(d, status))
+		}
+	}
+}
+
+func serverSummary(d *Document, status ServerStatus) ServerSummary {
+	s := ServerSummary{
+		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState,
+		Why: conditions(status.Conditions).why("Ready"),
+	}
+	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
+		s.Since = rec.Since
+	}
+	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
+		s.BMC = model.BMCName(spec.BMCRef.Name)
+	}
+	if spec, _ := d.Spec.(ServerSpec); spec.ServerClaimRef != nil {
+		s.Claim = model.Named[model.ClaimName](spec.ServerClaimRef.Namespace, spec.ServerClaimRef.Name)
+	}
+	return s
+}
+
+func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
+	conds := conditions(status.Conditions)
+	bound, ready := conds.of("Bound"), conds.of("Ready")
+	c := ClaimSummary{
+		Name: model.Named[model.ClaimName](d.Metadata.Namespace, d.Metadata.Name), State: ClaimUnbound,
+		Server: status.Server, Since: bound.LastTransitionTime.Time, Why: conds.why("Bound"),
+	}
+	if bound.Status != metav1.ConditionTrue {
+		return c
+	}
+	c.State, c.Why = ClaimBound, conds.why("Ready")
+	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
+		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
+	}
+	if unread := conds.why(plan.BMCReadable); c.Why == "" {
+		c.Why = unread
+	}
+	if u := conds.of(model.ReasonUnconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
+		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
+	}
+	if pending := conds.of(model.ReasonPendingReprovision); c.Why == "" && pending.Status == metav1.ConditionTrue {
+		c.Why = saying(pending)
+	}
+	return c
+}
+
+func bmcSummary(d *Document, status BMCStatus) BMCSummary {
+	conds := conditions(status.Conditions)
+	b := BMCSummary{
+		Name: model.BMCName(d.Metadata.Name), State: status.State,
+		Since: conds.of("Ready").LastTransitionTime.Time, Why: conds.why("Ready"),
+	}
+	spec, _ := d.Spec.(BMCSpec)
+	ip := status.IP
+	if spec.Access != nil {
+		ip = spec.Access.IP
+	}
+	if ip != "" {
+		b.Address = spec.Protocol.Address(ip)
+	}
+	return b
+}
+
+// WithLists returns s with empty lists for missing ones, which JSON would write
+// as null.
+func (s Summary) WithLists() Summary {
+	s.Servers, s.Claims = orEmpty(s.Servers), orEmpty(s.Claims)
+	s.BMCs, s.Problems = orEmpty(s.BMCs), orEmpty(s.Problems)
+	return s
+}
+
+func orEmpty[E any](list []E) []E {
+	if list == nil {
+		return []E{}
+	}
+	return list
+}

@@ -1,0 +1,22 @@
+package report
+
+import (
+	"testing"
+)
+
+// What a branch shows of claims names servers also where a record cannot be read.
+func TestTheFilesOfClaimsNameTheirServers(t *testing.T) {
+	b, _ := ReadBranch(map[string][]byte{
+		"serverclaims/default/web.yaml": []byte("record: {name: default/web}\nstatus: {server: s1}\n"),
+		"serverclaims/default/db.yaml":  []byte("record: {name: 7}\nstatus: {server: s2}\n"),
+		"serverclaims/default/new.yaml": []byte("record: {name: default/new}\nstatus: {phase: Pending}\n"),
+		"serverclaims/default/odd.yaml": []byte("record: {name: default/odd}\nstatus: [s4]\n"),
+		"servers/s5.yaml":               []byte("status: {server: s5}\n"),
+	})
+	if len(b.Serves) != 2 || b.Serves["s1"] != "default/web" || b.Serves["s2"] != "default/db" {
+		t.Errorf("got %v", b.Serves)
+	}
+	if b.Claims["default/odd"] == nil {
+		t.Error("a claim's record is lost with a status that cannot be read")
+	}
+}
