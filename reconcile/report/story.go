@@ -1,7 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ingot/model"
@@ -29,9 +31,13 @@ type told struct {
 // published report.
 func (t *Story) Tell(result *plan.Result, r *model.Report) {
 	r.Subject, r.Body = t.transitions(result)
-	if len(r.Body) == 0 {
-		r.Subject = cut(t.news(r))
+	all := newsOf(t.files, r.Documents)
+	if len(r.Body) > 0 {
+		all = slices.DeleteFunc(all, func(n news) bool { return n.noun == "server" }) // told already, or of less weight
+	} else {
+		r.Subject = cut(cmp.Or(subjectOf(all), "revision "+r.Revision.Short()))
 	}
+	r.Body = append(r.Body, lines(all)...)
 	if len(r.Body) == 1 && r.Subject == r.Body[0] {
 		r.Body = nil
 	}
@@ -85,29 +91,4 @@ func cut(s string) string {
 		return string(r[:maxSubject-1]) + "…"
 	}
 	return s
-}
-
-// newsKinds are the folders of the status branch as a commit's subject names them.
-var newsKinds = []struct{ folder, noun string }{
-	{"servers/", "server"}, {"serverclaims/", "claim"}, {"bmcs/", "BMC"}, {"endpoints/", "endpoint"}, {model.ReportProblems, "problem file"},
-}
-
-// news says of what there is news though no server changed its state.
-func (t *Story) news(r *model.Report) string {
-	var parts []string
-	for _, k := range newsKinds {
-		n := 0
-		for path, d := range r.Documents {
-			if strings.HasPrefix(path, k.folder) && t.files[path] != d {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, text.Plural(n, k.noun))
-		}
-	}
-	if len(parts) == 0 {
-		return "revision " + r.Revision.Short()
-	}
-	return "news of " + strings.Join(parts, ", ")
 }
