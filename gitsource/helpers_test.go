@@ -114,10 +114,14 @@ func (c *clock) Now() time.Time { return c.now }
 
 func newClock() *clock { return &clock{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
 
+// patience is how long one look may take: with the race detector, and all else that is
+// tested meanwhile, a thousand commits take half a minute.
+const patience = 4 * time.Minute
+
 func testOptions(t *testing.T, url string) Options {
 	t.Helper()
 	return Options{
-		URL: url, Dir: filepath.Join(t.TempDir(), "git"), Clock: newClock().Now, Timeout: 20 * time.Second,
+		URL: url, Dir: filepath.Join(t.TempDir(), "git"), Clock: newClock().Now, Timeout: patience,
 		Decode: decode, Validate: validate, CrossCheck: crossCheck,
 	}
 }
