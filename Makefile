@@ -38,26 +38,26 @@ vet: ## Run go vet
 	go vet ./...
 
 race: setup ## Run the unit tests with the race detector, but those that boot machines
-	CGO_ENABLED=1 go test -race -short -vet=off -ldflags=-w -p 4 -timeout 15m $(UNITS)
+	CGO_ENABLED=1 go test -race -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS)
 
 # Where the features keep repositories and stores: in memory if there is room, for making
 # thousands of small files on disk is most of what they wait for.
 FEATURES_TMP := $(shell [ -w /dev/shm ] && [ "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
 features: setup ## Run the features against the real program, with samples of the long proofs
-	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 20m -parallel 12 $(FEATURES_FAST)
+	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 $(FEATURES_FAST)
 
 test: setup vet race features ## What must pass before a push, in minutes: vet, unit tests, features
 
 machines: setup ## Boot the discovery image, firmware and whole lives on machines of qemu (lab and lives as root)
-	go test -count=1 -timeout 15m ./cmd/probeimage # one after the other: they keep the processors busy
-	go test -count=1 -timeout 15m -v ./features/lab
-	go test -count=1 -timeout 10m -v ./features/life
+	go test -count=1 -timeout 30m ./cmd/probeimage # one after the other: they keep the processors busy
+	go test -count=1 -timeout 30m -v ./features/lab
+	go test -count=1 -timeout 20m -v ./features/life
 
 test-long: setup machines ## The long proofs: machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and WALK (200) of the program; less after PROOFS_UNTIL
-	HISTORIES=$(HISTORIES) go test -count=1 -timeout 15m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
-	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 15m -parallel 8 -v -run 'KillPoints' ./features
-	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 25m -parallel 16 -v -run 'Walk' ./features
+	HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
+	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
+	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features
 
 test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@test "$$(id -u)" = 0 || { echo "test-e2e: it makes network namespaces: run it as root" >&2; exit 1; }
