@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // file is a file of the status branch.
@@ -44,6 +45,11 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			now:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: booted})},
 			want: "default/web-1: Booted on rack1-07",
 		},
+		"a claim that has another server": {
+			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-07", Conditions: bound})},
+			now:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{Server: "rack1-08", Conditions: bound})},
+			want: "default/web-1: Bound on rack1-08",
+		},
 		"a claim that is gone": {
 			old:  files{"serverclaims/default/web-1.yaml": claim(ClaimStatus{})},
 			want: "default/web-1: gone",
@@ -58,6 +64,11 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			old:  files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected")})},
 			now:  files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed")})},
 			want: "rack1-bmc-1: ConnectionFailed",
+		},
+		"a condition that changed and kept its reason": {
+			old:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: reading("Identified", metav1.ConditionTrue, "BMC")})},
+			now:  files{"servers/a.yaml": server("a", ServerStatus{Conditions: reading("Identified", metav1.ConditionFalse, "BMC")})},
+			want: "a: BMC",
 		},
 		"what a server was served": {
 			old:  files{"servers/rack1-07.yaml": server("rack1-07", booting(model.StageScript))},
@@ -99,6 +110,23 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 				t.Errorf("subject (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
+	in := bigFleet(2, 1)
+	p := NewProjector()
+	var story Story
+	story.Published(plan.Plan(in), p.Report(in, plan.Plan(in), 1, model.Holder{}))
+	inState(in, 1, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
+	delete(r.Documents, "serverclaims/default/c00000.yaml")
+	story.Tell(plan.Plan(in), r)
+	if want := "bmc00001-system-0: Available → Error"; r.Subject != want {
+		t.Errorf("subject %q, want %q", r.Subject, want)
+	}
+	if diff := cmp.Diff([]string{"bmc00001-system-0: Available → Error", "default/c00000: gone"}, r.Body); diff != "" {
+		t.Errorf("body (-want +got):\n%s", diff)
 	}
 }
 
