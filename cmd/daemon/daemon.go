@@ -181,8 +181,8 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
-	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report))
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
+	d.metrics.MustRegister(reconcile.NewFleetCollector(d.reporter.Report))
 	d.publisher = &reconcile.Publisher{
 		Reporter: d.reporter, Sink: sink{d}, Note: d.registry.SavePublished,
 		Interval: opts.Status.Interval, Unlimited: opts.Tuning.Fast, Log: d.log,
