@@ -477,15 +477,10 @@ func (o outcome) desired() *model.Desired {
 		d.Add(p.object)
 	}
 	d.Problems = o.problems
-	d.Removed = make(map[model.Identity]model.Removal, len(o.force.removed))
-	d.RemovedBefore = make(map[model.Identity][]model.Removal)
+	d.Removed = make(map[model.Identity][]model.Removal, len(o.force.removed))
 	for id, all := range o.force.removed {
-		if d.Quarantined[id] {
-			continue
-		}
-		before, last := all[:len(all)-1], all[len(all)-1]
-		if d.Removed[id] = last; len(before) > 0 {
-			d.RemovedBefore[id] = before
+		if !d.Quarantined[id] {
+			d.Removed[id] = all
 		}
 	}
 	d.Renamed = maps.Clone(o.force.renamed)

@@ -38,7 +38,7 @@ func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
 	if diff := cmp.Diff(want, see(w.d)); diff != "" {
 		t.Errorf("after Begin (-want +got):\n%s", diff)
 	}
-	if got := w.d.Removed[model.ClaimName("default/web").Identity()]; got.Revision != w.d.Revision || got.At.IsZero() || got.Approved {
+	if got, _ := w.d.RemovalOf(model.ClaimName("default/web").Identity(), ""); got.Revision != w.d.Revision || got.At.IsZero() || got.Approved {
 		t.Errorf("removal %+v, want it by %s", got, w.d.Revision)
 	}
 	if got := w.d.Applied(); got.URL != model.CanonicalURL(w.opts.URL) || got.Path != "." || got.Branch != "main" || got.Commit != w.repo.Head("main") {

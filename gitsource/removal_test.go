@@ -102,9 +102,9 @@ type seen struct {
 
 func see(d *model.Desired) seen {
 	s := seen{Claims: claims(d)}
-	for id, r := range d.Removed {
+	for id, all := range d.Removed {
 		text := id.String()
-		if r.Approved {
+		if all[len(all)-1].Approved {
 			text += " (approved)"
 		}
 		s.Removed = append(s.Removed, text)

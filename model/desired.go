@@ -55,11 +55,9 @@ type Desired struct {
 	Approvals []string
 	// Removed are the objects that a commit took away, with the revision that did, since
 	// the revision applied when this process began. An object that Desired lacks and
-	// that is not among them is merely absent. One that comes back is taken out.
-	Removed map[Identity]Removal
-	// RemovedBefore are those that were removed before one of the same name was, and were
-	// another tenant's, the oldest first.
-	RemovedBefore map[Identity][]Removal
+	// that is not among them is merely absent. One that comes back is taken out. Of
+	// several of one name, each another tenant's, the newest is the last.
+	Removed map[Identity][]Removal
 	// Renamed says which new claim an old one became: same content, same namespace,
 	// the old name gone in the same commit.
 	Renamed map[ClaimName]ClaimName
@@ -72,12 +70,10 @@ type Desired struct {
 	Source SourceState
 }
 
-// RemovalOf is the commit that took a tenant's object away, if one did; "" is whoever's.
+// RemovalOf is the newest commit that took a tenant's object away, if one did; "" is
+// whoever's.
 func (d *Desired) RemovalOf(id Identity, tenant string) (Removal, bool) {
-	if r, ok := d.Removed[id]; ok && r.IsOf(tenant) {
-		return r, true
-	}
-	for _, r := range slices.Backward(d.RemovedBefore[id]) {
+	for _, r := range slices.Backward(d.Removed[id]) {
 		if r.IsOf(tenant) {
 			return r, true
 		}

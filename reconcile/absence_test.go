@@ -39,7 +39,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 		w.commit(func(*model.Desired) {})
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) {
-			d.Removed[model.ClaimName("default/web").Identity()] = model.Removal{Revision: d.Revision, Approved: true}
+			d.Removed[model.ClaimName("default/web").Identity()] = []model.Removal{{Revision: d.Revision, Approved: true}}
 		})
 		w.expect(10*time.Minute, 0, "Available Off")
 	})

@@ -53,7 +53,7 @@ func (w *world) took(change func(d *model.Desired), id model.Identity, tenant st
 	d.Removed = maps.Clone(d.Removed)
 	d.Revision += "1"
 	change(d)
-	d.Removed[id] = model.Removal{Revision: d.Revision, At: time.Now(), Tenant: tenant}
+	d.Removed[id] = []model.Removal{{Revision: d.Revision, At: time.Now(), Tenant: tenant}}
 	w.desired = d
 	w.mu.Unlock()
 	signal(w.changed)

@@ -108,7 +108,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
 	}
 	w.say("seed %d", seed)
-	w.desired.Removed = make(map[model.Identity]model.Removal)
+	w.desired.Removed = make(map[model.Identity][]model.Removal)
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
 		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, asks: make(map[string]int)})
 	}
@@ -166,7 +166,7 @@ func (w *walk) event() {
 			if d.Claims[key] != nil {
 				w.ask(key, "end")
 				delete(d.Claims, key)
-				d.Removed[key.Identity()] = model.Removal{Revision: d.Revision, At: w.now}
+				d.Removed[key.Identity()] = []model.Removal{{Revision: d.Revision, At: w.now}}
 			}
 		})
 	case 4:
@@ -189,7 +189,7 @@ func (w *walk) event() {
 			m := w.machines[w.rnd.IntN(len(w.machines))]
 			if d.Maintenances["m"] != nil {
 				delete(d.Maintenances, "m")
-				d.Removed[model.MaintenanceIdentity("m")] = model.Removal{Revision: d.Revision, At: w.now}
+				d.Removed[model.MaintenanceIdentity("m")] = []model.Removal{{Revision: d.Revision, At: w.now}}
 				return
 			}
 			delete(d.Removed, model.MaintenanceIdentity("m"))

@@ -236,7 +236,7 @@ func (w *world) tokens() []string {
 // read is not removed.
 func (w *world) removals(d *model.Desired) {
 	if d.Removed == nil {
-		d.Removed = make(map[model.Identity]model.Removal)
+		d.Removed = make(map[model.Identity][]model.Removal)
 	}
 	gone := func(id model.Identity, before, after bool) {
 		switch {
@@ -245,7 +245,7 @@ func (w *world) removals(d *model.Desired) {
 		case before && d.Quarantined[id]:
 			w.hidden[id] = true
 		case before:
-			d.Removed[id] = model.Removal{Revision: d.Revision, At: time.Now()}
+			d.Removed[id] = []model.Removal{{Revision: d.Revision, At: time.Now()}}
 		}
 	}
 	for id := range w.hidden {

@@ -81,7 +81,7 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := asking(func(in *Input, r *model.ServerRecord, c *model.ServerClaim) {
 				delete(in.Desired.Claims, c.ClaimName())
-				in.Desired.Removed = map[model.Identity]model.Removal{c.ClaimName().Identity(): {Revision: "r", Approved: tc.approved}}
+				in.Desired.Removed = map[model.Identity][]model.Removal{c.ClaimName().Identity(): {{Revision: "r", Approved: tc.approved}}}
 				r.State, r.Back = tc.state, model.StateReserved
 				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
 				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(mergeNow)}}}}

@@ -36,7 +36,7 @@ func TestEachServersRemovalIsNoted(t *testing.T) {
 	observed.Servers = map[model.ServerName]*model.ServerRecord{"s1": rec("s1", "beta"), "s2": rec("s2", "gamma"), "s3": rec("s3", "alpha")}
 	observed.Fleet.Removed = []model.RemovedObject{removedBy("beta")}
 	d := model.NewDesired()
-	d.Removed = map[model.Identity]model.Removal{web.Identity(): removedBy("gamma").Removal}
+	d.Removed = map[model.Identity][]model.Removal{web.Identity(): {removedBy("gamma").Removal}}
 	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: whose}})
 	for name, want := range map[model.ServerName]string{"s1": stepRelease, "s2": stepRelease, "s3": ""} {
 		if got := f.byName[name].endAsked(); got != want {
