@@ -1,7 +1,8 @@
 package model
 
 // Reason says in one word why an object is not where it should be: as conditions have it,
-// logs and metrics. What it means for one object its message says.
+// logs and metrics. What it means for one object its message says. It is another name for
+// string, because conditions (metav1.Condition), records and errors have it as one.
 type Reason = string
 
 // What a server, or a claim's server, waits for while it is under way: nobody has to act.

@@ -34,15 +34,15 @@ const (
 // The reasons for doubt.
 const (
 	// DoubtFromStatusBranch is a record that the store lacked, or had an older one of.
-	DoubtFromStatusBranch DoubtReason = "FromStatusBranch"
+	DoubtFromStatusBranch = DoubtReason(ReasonFromStatusBranch)
 	// DoubtDisputed is a server of which two copies say different things, neither of
 	// which is known to be the newer.
-	DoubtDisputed DoubtReason = "Disputed"
+	DoubtDisputed = DoubtReason(ReasonDisputed)
 	// DoubtInstallUnknown is a bound server that nothing shows to have been installed,
 	// and nothing shows not to have been.
-	DoubtInstallUnknown DoubtReason = "InstallUnknown"
+	DoubtInstallUnknown = DoubtReason(ReasonInstallUnknown)
 	// DoubtUnreadable is a record that no copy of can be read.
-	DoubtUnreadable DoubtReason = "RecordUnreadable"
+	DoubtUnreadable = DoubtReason(ReasonRecordUnreadable)
 )
 
 // BMCRecord is what Ingot decided about one BMC.

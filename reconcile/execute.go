@@ -159,7 +159,7 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action) error {
 }
 
 // noDiskReasons are the reasons of errors of BMCs that will be no other the next time.
-var noDiskReasons = []string{"Unsupported", "BootOverrideNotKept", "NotFound"}
+var noDiskReasons = []model.Reason{model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonNotFound}
 
 // diskOnce asks the BMC for a one-time boot from disk. One that has none is not asked
 // for it again; whatever it answers, the server is powered on next.
@@ -207,7 +207,7 @@ func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower) error {
 // off in the only way that it has, unless that is forbidden.
 func (l *Loop) reset(ctx context.Context, j *job, a plan.SetPower) (model.ResetResult, error) {
 	r, err := l.BMCs.Reset(ctx, j.target, a.Reset, a.From)
-	if a.Reset == model.ResetGracefulOff && !a.Gently && plan.ReasonOf(err) == "Unsupported" && notCarriedOut(err) {
+	if a.Reset == model.ResetGracefulOff && !a.Gently && plan.ReasonOf(err) == model.ReasonUnsupported && notCarriedOut(err) {
 		return l.BMCs.Reset(ctx, j.target, model.ResetForceOff, a.From)
 	}
 	return r, err
@@ -559,7 +559,7 @@ func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCM
 		rec = *old
 	}
 	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
-	reason := cmp.Or(plan.ReasonOf(err), "ConnectionFailed")
+	reason := cmp.Or(plan.ReasonOf(err), model.ReasonConnectionFailed)
 	rec.Failures++
 	rec.NotBefore = now.Add(plan.Backoff(rec.Name, rec.Failures, l.Policy))
 	if rec.Reason != reason {

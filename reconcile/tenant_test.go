@@ -253,10 +253,10 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 		change func(d *model.Desired)
 		want   string
 	}{
-		"another's BMC":           {func(d *model.Desired) { d.BMCs["bmc00"].Tenant = "beta" }, "SecretMissing"},
-		"another's secret":        {func(d *model.Desired) { d.BMCSecrets["s"].Tenant = "gamma" }, "SecretMissing"},
+		"another's BMC":           {func(d *model.Desired) { d.BMCs["bmc00"].Tenant = "beta" }, model.ReasonSecretMissing},
+		"another's secret":        {func(d *model.Desired) { d.BMCSecrets["s"].Tenant = "gamma" }, model.ReasonSecretMissing},
 		"a BMC in other networks": {func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" }, model.ReasonAddressNotAllowed},
-		"its own":                 {func(*model.Desired) {}, "Pending"},
+		"its own":                 {func(*model.Desired) {}, model.ReasonPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
@@ -264,11 +264,12 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 			w.desired.BMCs["bmc00"].Tenant, w.desired.BMCSecrets["s"].Tenant = "ops", "ops"
 			c.change(w.desired)
 			r := plan.Plan(&plan.Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})
-			if got := r.BMCs[0].Why; got.Reason != c.want || c.want != "Pending" && !strings.Contains(got.Message, "git.tenants") {
+			if got := r.BMCs[0].Why; got.Reason != c.want || c.want != model.ReasonPending && !strings.Contains(got.Message, "git.tenants") {
 				t.Errorf("got %+v", got)
 			}
-			if m := r.Readings["bmc00"]; c.want != "Pending" && m != nil && !m.Target.Password.IsZero() {
-				t.Error("the password is handed out")
+			m := r.Readings["bmc00"]
+			if given := m != nil && !m.Target.Password.IsZero(); given != (c.want == model.ReasonPending) {
+				t.Errorf("the password is handed out: %t, to %+v", given, m)
 			}
 		})
 	}

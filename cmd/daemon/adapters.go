@@ -80,20 +80,20 @@ func (e *because) Unwrap() error  { return e.error }
 // bmcReasons are upstream's condition reasons of the errors of BMCs.
 var bmcReasons = []struct {
 	is     error
-	reason string
+	reason model.Reason
 }{
 	{bmc.ErrOtherMachine, model.ReasonIdentityMismatch},
 	{bmc.ErrNoIdentity, model.ReasonIdentityUnknown},
-	{bmc.ErrUnauthorized, "AuthenticationFailed"},
-	{bmc.ErrCircuitOpen, "AuthenticationFailed"},
-	{bmc.ErrCertificateChanged, "CertificateChanged"},
-	{bmc.ErrBusy, "ConnectionFailed"},
-	{bmc.ErrUnreachable, "ConnectionFailed"},
+	{bmc.ErrUnauthorized, model.ReasonAuthenticationFailed},
+	{bmc.ErrCircuitOpen, model.ReasonAuthenticationFailed},
+	{bmc.ErrCertificateChanged, model.ReasonCertificateChanged},
+	{bmc.ErrBusy, model.ReasonConnectionFailed},
+	{bmc.ErrUnreachable, model.ReasonConnectionFailed},
 	{bmc.ErrNotAllowed, model.ReasonAddressNotAllowed},
 	{bmc.ErrHalfAnswer, model.ReasonHalfAnswer},
-	{bmc.ErrNotFound, "NotFound"},
-	{bmc.ErrUnsupported, "Unsupported"},
-	{bmc.ErrOverrideNotKept, "BootOverrideNotKept"},
+	{bmc.ErrNotFound, model.ReasonNotFound},
+	{bmc.ErrUnsupported, model.ReasonUnsupported},
+	{bmc.ErrOverrideNotKept, model.ReasonBootOverrideNotKept},
 }
 
 func reasoned(err error) error {
@@ -105,7 +105,7 @@ func reasoned(err error) error {
 			return &because{err, r.reason}
 		}
 	}
-	return &because{err, "UnknownError"}
+	return &because{err, model.ReasonUnknownError}
 }
 
 // bootReasoned gives what is wrong with an image or a source its reason. What is

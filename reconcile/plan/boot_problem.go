@@ -11,7 +11,7 @@ import (
 )
 
 // operatorsReasons are the reasons of images that whoever wrote the claim cannot mend.
-var operatorsReasons = []string{model.ReasonArmFailed, "RegistryUnreachable", "Unauthorized"}
+var operatorsReasons = []model.Reason{model.ReasonArmFailed, model.ReasonRegistryUnreachable, model.ReasonUnauthorized}
 
 // ArmProblem is the problem of a boot that could not be armed.
 func ArmProblem(old *model.BootProblem, name model.ServerName, b *Boot, err error, now time.Time, p Policy) *model.BootProblem {

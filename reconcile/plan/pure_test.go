@@ -40,15 +40,13 @@ func TestAPlanIsArithmetic(t *testing.T) {
 			}
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			s, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			if x, ok := s.X.(*ast.Ident); ok && x.Name == "time" && clocks[s.Sel.Name] {
-				t.Errorf("%s asks the clock: time.%s", set.Position(s.Pos()), s.Sel.Name)
-			}
-			if _, ok := n.(*ast.GoStmt); ok {
+			switch n := n.(type) {
+			case *ast.GoStmt:
 				t.Errorf("%s begins a goroutine", set.Position(n.Pos()))
+			case *ast.SelectorExpr:
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && clocks[n.Sel.Name] {
+					t.Errorf("%s asks the clock: time.%s", set.Position(n.Pos()), n.Sel.Name)
+				}
 			}
 			return true
 		})
@@ -76,8 +74,13 @@ func TestAWhyHasAReasonOfTheModel(t *testing.T) {
 					return true
 				}
 				reason = n.Elts[0]
-				if kv, ok := reason.(*ast.KeyValueExpr); ok {
-					reason = kv.Value
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Reason" {
+					reason = n.Value
+				}
+			case *ast.AssignStmt:
+				if s, ok := n.Lhs[0].(*ast.SelectorExpr); ok && s.Sel.Name == "Reason" {
+					reason = n.Rhs[0]
 				}
 			case *ast.CallExpr:
 				s, ok := n.Fun.(*ast.SelectorExpr)
@@ -86,7 +89,7 @@ func TestAWhyHasAReasonOfTheModel(t *testing.T) {
 				}
 				reason = n.Args[0]
 			}
-			if l, ok := reason.(*ast.BasicLit); ok && l.Value[0] == '"' {
+			if l, ok := reason.(*ast.BasicLit); ok && l.Value != `""` {
 				t.Errorf("%s: %s is no reason of the model", set.Position(l.Pos()), l.Value)
 			}
 			return true

@@ -61,7 +61,9 @@ func (s *server) failing() Why {
 
 // tellingReasons are the reasons of failed readings that say more than that there was no
 // answer, and ask for something else to be done.
-var tellingReasons = []string{model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown}
+var tellingReasons = []model.Reason{
+	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
+}
 
 // BMCReadable is the condition of a claim whose server runs as far as is known, while its
 // BMC cannot be read.

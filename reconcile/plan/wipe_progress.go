@@ -10,23 +10,23 @@ import (
 // WipeText says how far a wipe is: how many disks are done, and which of the others
 // is the furthest behind of those that say.
 func WipeText(w *model.WipeProgress) string {
-	text := fmt.Sprintf("%d of %s done", doneDisks(w), text.Plural(len(w.Disks), "disk"))
+	says := fmt.Sprintf("%d of %s done", doneDisks(w), text.Plural(len(w.Disks), "disk"))
 	d, behind := furthestBehind(w)
 	if !behind {
-		return text
+		return says
 	}
-	text += ", " + d.Name
+	says += ", " + d.Name
 	percent := d.Tens()
 	if percent != nil {
-		text += fmt.Sprintf(" at %d %%", *percent)
+		says += fmt.Sprintf(" at %d %%", *percent)
 	}
 	if d.Method != "" {
-		text += " (" + d.Method + ")"
+		says += " (" + d.Method + ")"
 	}
 	if percent == nil {
-		text += ": the disk does not say how far it is"
+		says += ": the disk does not say how far it is"
 	}
-	return text
+	return says
 }
 
 func doneDisks(w *model.WipeProgress) int {

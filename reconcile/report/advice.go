@@ -15,7 +15,10 @@ type advice struct {
 // goesOn is the next step where nobody has to act.
 const goesOn = "nothing: Ingot goes on by itself"
 
-const retry = "mend it, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…"
+const (
+	newRetry = "give the Server a new value of annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#…"
+	retry    = "mend it, then " + newRetry
+)
 
 // advices are those of all reasons.
 var advices = map[model.Reason]advice{
@@ -46,13 +49,13 @@ var advices = map[model.Reason]advice{
 	model.ReasonIdentityMismatch:       {plan.RackOperator, "look which machine is in its place: if it was swapped, put it back or behind a BMC that is in Git"},
 	model.ReasonIdentityUnknown:        {plan.RackOperator, "look at the UUID of the system on its BMC: it showed one before"},
 	model.ReasonDuplicateUUID:          {plan.RackOperator, "take one of its BMCs out of Git, or give one of the machines a UUID of its own"},
-	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "look at the machine and its BMC, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…"},
+	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "look at the machine and its BMC, then " + newRetry},
 	model.ReasonUnknownState:           {plan.RackOperator, "run the version of Ingot that wrote the record, or a newer one"},
 	model.ReasonArchitectureNotServed:  {plan.RackOperator, "add it to boot.architectures in Ingot's configuration and restart it"},
 	model.ReasonBootMethodMismatch:     {plan.RackOperator, "name an image that its firmware can start, or have it boot in another way"},
 	model.ReasonBootTimeout:            {plan.RackOperator, "look at its console; it is tried again"},
-	model.ReasonBootFailed:             {plan.RackOperator, "mend it, then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…"},
-	model.ReasonTicketStolen:           {plan.RackOperator, "find the machine that is named, and rotate what the claim's Secret holds; then give the Server a new value of annotation " + model.AnnotationOperation + ": retry#…"},
+	model.ReasonBootFailed:             {plan.RackOperator, retry},
+	model.ReasonTicketStolen:           {plan.RackOperator, "find the machine that is named, and rotate what the claim's Secret holds; then " + newRetry},
 	model.ReasonUnconfirmed:            {plan.Tenant, "have what it boots report, or say by annotation " + model.AnnotationBooted + " what counts"},
 	model.ReasonSourceInvalid:          {plan.Tenant, "correct the Secret or the annotation where the message says"},
 	model.ReasonArmFailed:              {plan.RackOperator, "see the log of Ingot at that time; it is tried again"},
@@ -82,7 +85,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonBMCUnreachable:         {plan.RackOperator, "look whether its BMC has power and link"},
 	model.ReasonConnectionFailed:       {plan.RackOperator, "look whether the BMC has power and link, whether its address is right, and whether a firewall is in the way"},
 	model.ReasonAuthenticationFailed:   {plan.RackOperator, "correct the BMCSecret in Git, or the account on the BMC; if it is locked, wait or unlock it"},
-	model.ReasonCertificateChanged:     {plan.RackOperator, "find out why the certificate changed; if that is in order, set annotation " + model.AnnotationOperation + ": retry#1 on the BMC in Git"},
+	model.ReasonCertificateChanged:     {plan.RackOperator, "find out why the certificate changed; if that is in order, set annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#1 on the BMC in Git"},
 	model.ReasonHalfAnswer:             {plan.RackOperator, "nothing, unless it stays so: then restart the BMC, or update its firmware"},
 	model.ReasonAddressNotAllowed:      {plan.RackOperator, "correct the address, or allow it in Ingot's configuration, as the message says"},
 	model.ReasonAddressLost:            {plan.RackOperator, "look whether the device has power and link: it is back with its next lease"},

@@ -290,7 +290,7 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 		st.State = "Enabled"
 		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.Record.Since))
 	default:
-		if why.Reason != "Pending" {
+		if why.Reason != model.ReasonPending {
 			st.State = "Error"
 		}
 		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.Text(), why.Since))
