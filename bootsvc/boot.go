@@ -64,7 +64,7 @@ func (s *Server) bootOf(t *model.Ticket, number int) *boot {
 }
 
 // presentBoot is the number of the boot that a server is in, as far as it was told its token.
-func presentBoot(o model.Offer) int {
+func presentBoot(o model.TicketHolder) int {
 	if p := o.Progress; p != nil && p.Ticket == o.Ticket.ID {
 		return p.Boots
 	}
@@ -72,7 +72,7 @@ func presentBoot(o model.Offer) int {
 }
 
 // nextBoot is the number of the boot that the server begins that is served its script now.
-func nextBoot(o model.Offer) int {
+func nextBoot(o model.TicketHolder) int {
 	if !configured(o).IsZero() {
 		return presentBoot(o) + 1
 	}
@@ -80,7 +80,7 @@ func nextBoot(o model.Offer) int {
 }
 
 // configured is when the server's configuration was fetched in its present boot.
-func configured(o model.Offer) time.Time {
+func configured(o model.TicketHolder) time.Time {
 	if p := o.Progress; p != nil && p.Ticket == o.Ticket.ID {
 		return p.Configured()
 	}
@@ -88,6 +88,6 @@ func configured(o model.Offer) time.Time {
 }
 
 // hadPinned reports whether an older ticket of t's server pinned a layer.
-func (s *Server) hadPinned(o model.Offer, name, sum string) bool {
+func (s *Server) hadPinned(o model.TicketHolder, name, sum string) bool {
 	return slices.ContainsFunc(s.bootOf(o.Ticket, presentBoot(o)).previous, func(b *boot) bool { return layerIn(b.ticket, name, sum) != nil })
 }

@@ -46,7 +46,7 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 				for _, host := range []string{"127.0.0.1", "::1"} {
 					r.desk.arm(ticket, `{"ignition":{}}`) // nothing was fetched yet
 					r.desk.offers[mac1] = r.desk.offers[uuid1]
-					r.service.scripts = netboot.NewScriptGuard()
+					r.service.scripts = netboot.NewScriptLimiter()
 					site := netboot.Site{HTTP: r.URL, TFTP: netip.MustParseAddr(host)}
 					c := netboot.Client{Kind: kind, Arch: netboot.Arch(code), V6: host == "::1"}
 					answer, ok := site.BootFile(c, *r.desk.offers[uuid1], files)

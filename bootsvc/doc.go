@@ -6,7 +6,7 @@
 // without one is told to boot from disk. What a server fetched is noted before
 // the answer goes out, so that a crash never serves a boot that nobody remembers.
 //
-// A ticket is used from the addresses that netboot.Bindings allow, by whoever shows its
+// A ticket is used from the addresses that netboot.AddressRules allow, by whoever shows its
 // token, from when it is armed until it ends. Each request is told to Tickets.Use,
 // served or refused; who is refused at another server's address learns neither
 // whether there is a ticket nor whether a token is right.

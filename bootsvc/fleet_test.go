@@ -119,14 +119,14 @@ func newFleet(size int, what string, payload func(*model.Ticket) string) (*fleet
 }
 
 // Offer implements Tickets.
-func (f *fleet) Offer(id string) (model.Offer, bool) {
+func (f *fleet) Find(id string) (model.TicketHolder, bool) {
 	name, ok := f.server(id)
 	if !ok {
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return model.Offer{Server: name, Ticket: f.tickets[name], Progress: f.progress[name]}, true
+	return model.TicketHolder{Server: name, Ticket: f.tickets[name], Progress: f.progress[name]}, true
 }
 
 func (f *fleet) server(id string) (model.ServerName, bool) {
@@ -274,7 +274,7 @@ func childServer(name, what string, size int) (*http.Server, error) {
 		return nil, err
 	}
 	s, err := NewServer(Options{
-		URL: fleetBase, Tickets: f, Token: key.Config, Bindings: netboot.Bindings{Evidence: netboot.Evidence{Leases: f}, Servers: f},
+		URL: fleetBase, Tickets: f, Token: key.Config, AddressRules: netboot.AddressRules{Evidence: netboot.Evidence{Leases: f}, Servers: f},
 		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {

@@ -55,10 +55,10 @@ func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
 }
 
 // offerOf returns the boot ticket of the server with an IP or MAC address.
-func (s *Server) offerOf(r *request, id string) (model.Offer, bool) {
+func (s *Server) offerOf(r *request, id string) (model.TicketHolder, bool) {
 	addr, err := netip.ParseAddr(id)
 	if err != nil {
-		return s.tickets.Offer(id)
+		return s.tickets.Find(id)
 	}
 	offer, known := s.bindings.At(addr)
 	if !known {

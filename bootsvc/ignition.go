@@ -26,7 +26,7 @@ func (s *Server) serveIgnition(r *request) {
 // serveNoToken answers with Ignition to a machine that cannot know its token, for it
 // booted a UKI or asks by DHCP: it must be the server beyond doubt.
 func (s *Server) serveNoToken(r *request) {
-	var offer model.Offer
+	var offer model.TicketHolder
 	id, known := syntax.MachineID(r.args[0])
 	if known {
 		offer, known = s.offer(r, id)
@@ -43,7 +43,7 @@ func (s *Server) serveNoToken(r *request) {
 }
 
 // judgeNoToken returns why who shows no token is not served.
-func (s *Server) judgeNoToken(o model.Offer, r *request) refusal {
+func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 	v := s.bindings.JudgeMachine(o, r.client)
 	r.by = v.By
 	switch t := o.Ticket; {
@@ -61,7 +61,7 @@ func (s *Server) judgeNoToken(o model.Offer, r *request) refusal {
 	return refusal{}
 }
 
-func (s *Server) serveTicketIgnition(r *request, o model.Offer) {
+func (s *Server) serveTicketIgnition(r *request, o model.TicketHolder) {
 	p, ok := s.payload(r, o.Ticket)
 	if !ok {
 		return

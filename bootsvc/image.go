@@ -117,7 +117,7 @@ const unpinned = "no open boot ticket pins this layer"
 
 // layerAsker is the server that is taken to ask for a layer.
 type layerAsker struct {
-	offer model.Offer
+	offer model.TicketHolder
 	named bool // by the URL, as any client can
 	known bool // by the URL, or by the address that asks
 }
@@ -144,18 +144,18 @@ func (s *Server) judgeAsker(a layerAsker, r *request) refusal {
 
 // judgeLayer returns the ticket that a request for a layer bears on which the asker's own
 // ticket does not give it, and why it is refused.
-func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.Offer, refusal) {
+func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.TicketHolder, refusal) {
 	if own := a.offer.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(a.offer, name, sum)) {
 		return a.offer, refusedSpent
 	}
 	t, ok := s.tickets.Pinned(name, sum)
 	switch {
 	case !ok || a.named && !a.known:
-		return model.Offer{}, refusal{}
+		return model.TicketHolder{}, refusal{}
 	case a.known:
-		return model.Offer{Server: t.Server, Ticket: t}, refusedLayer
+		return model.TicketHolder{Server: t.Server, Ticket: t}, refusedLayer
 	}
-	return model.Offer{Server: t.Server, Ticket: t}, refusal{}
+	return model.TicketHolder{Server: t.Server, Ticket: t}, refusal{}
 }
 
 // layerIn returns the layer of t's image with a digest, or nil.
@@ -226,7 +226,7 @@ func (s *Server) noteLayer(r *request, want wanted) {
 
 // scripted reports whether t's server was served its script.
 func (s *Server) scripted(t *model.Ticket) bool {
-	offer, _ := s.tickets.Offer(t.UUID)
+	offer, _ := s.tickets.Find(t.UUID)
 	p := offer.Progress
 	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
 }

@@ -51,7 +51,7 @@ func (s *Server) serveUnknown(r *request) {
 }
 
 // serveDisk sends a machine on to its disk, in the way that its firmware understands.
-func (s *Server) serveDisk(r *request, o model.Offer) {
+func (s *Server) serveDisk(r *request, o model.TicketHolder) {
 	if why := replay(o); why.refused() && r.Method == http.MethodGet {
 		s.noteRefusal(r, o, model.ThingScript, why.reason)
 	}
@@ -68,7 +68,7 @@ func (s *Server) serveDisk(r *request, o model.Offer) {
 
 // replay returns why a ticket does not let its server boot again. One that never had a
 // ticket is refused nothing.
-func replay(o model.Offer) refusal {
+func replay(o model.TicketHolder) refusal {
 	switch {
 	case o.Ticket == nil:
 		return refusal{}
@@ -82,7 +82,7 @@ func replay(o model.Offer) refusal {
 // one, else one that boots the image. With a script that is all a claim brings, Ingot
 // sees nothing more of the boot, so then it is noted as the last thing served: asked
 // again, the machine boots from its disk.
-func (s *Server) serveTicketScript(r *request, o model.Offer) {
+func (s *Server) serveTicketScript(r *request, o model.TicketHolder) {
 	b := s.bootOf(o.Ticket, nextBoot(o))
 	m, ok := s.optionsOf(r, b)
 	if !ok {

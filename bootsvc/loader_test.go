@@ -84,7 +84,7 @@ func TestLoadersOverHTTP(t *testing.T) {
 func TestALoaderIsServedToWhoIsNotKnown(t *testing.T) {
 	d := newDesk()
 	d.arm(scriptTicket(), "{}")
-	d.offers[mac1] = &model.Offer{Server: "s1"}
+	d.offers[mac1] = &model.TicketHolder{Server: "s1"}
 	for title, change := range map[string]func(*Options){
 		"no leases are known":       nil,
 		"its holder has no ticket":  leases,
@@ -165,7 +165,7 @@ func TestHTTPBootDocument(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
-			d.offers[mac1] = &model.Offer{Server: "s1", Ticket: tc.ticket}
+			d.offers[mac1] = &model.TicketHolder{Server: "s1", Ticket: tc.ticket}
 			h := newServer(t, d, func(o *Options) { leases(o); o.Loaders = loaders(t, "ipxe.efi") }).Handler()
 			for _, target := range []string{"/httpboot", "/httpboot/"} {
 				w := askFrom(h, tc.from, "boot.example", target, tc.header...)
@@ -188,7 +188,7 @@ func tenants(uki bool) func(*desk) {
 		if uki {
 			t.Image.UKI = &model.Layer{Digest: t.Image.Kernel.Digest, Size: 1}
 		}
-		d.offers[uuid1] = &model.Offer{Server: t.Server, Ticket: &t}
+		d.offers[uuid1] = &model.TicketHolder{Server: t.Server, Ticket: &t}
 	}
 }
 
@@ -209,7 +209,7 @@ func TestIgnitionWithoutAToken(t *testing.T) {
 		"Y01: not of a server that is not known":       {nil, asking, uuid2, 403},
 		"Y01: not of what is no UUID":                  {nil, asking, "x", 403},
 		"Y01: not once the ticket ended":               {func(d *desk) { with(d, model.TicketBooted, false, nil) }, asking, uuid1, 403},
-		"Y01: not without a ticket":                    {func(d *desk) { d.offers[uuid1] = &model.Offer{Server: "s1"} }, asking, uuid1, 403},
+		"Y01: not without a ticket":                    {func(d *desk) { d.offers[uuid1] = &model.TicketHolder{Server: "s1"} }, asking, uuid1, 403},
 		"Y01: not from a MAC address that is nobody's": {func(d *desk) { d.offers["nobody"] = nil }, asking, uuid1, 403},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -63,31 +63,31 @@ func golden(t *testing.T, name, got string) {
 // payloads.
 type desk struct {
 	mu       sync.Mutex
-	offers   map[string]*model.Offer // by UUID or MAC address
-	payloads map[string]string       // by ticket ID
+	offers   map[string]*model.TicketHolder // by UUID or MAC address
+	payloads map[string]string              // by ticket ID
 	noted    []string
 	uses     []string
 	broken   error // what Note returns
 }
 
 func newDesk() *desk {
-	return &desk{offers: make(map[string]*model.Offer), payloads: make(map[string]string)}
+	return &desk{offers: make(map[string]*model.TicketHolder), payloads: make(map[string]string)}
 }
 
 // arm gives a server a ticket.
 func (d *desk) arm(t *model.Ticket, payload string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.offers[t.UUID] = &model.Offer{Server: t.Server, Ticket: t}
+	d.offers[t.UUID] = &model.TicketHolder{Server: t.Server, Ticket: t}
 	d.payloads[t.ID] = payload
 }
 
-func (d *desk) Offer(id string) (model.Offer, bool) {
+func (d *desk) Find(id string) (model.TicketHolder, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	o, ok := d.offers[id]
 	if !ok {
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	return *o, true
 }
@@ -114,7 +114,7 @@ func (d *desk) Note(_ context.Context, t *model.Ticket, stage model.BootStage, c
 		p = *was
 	}
 	p, _ = p.Reached(stage, t.ArmedAt.Add(1))
-	d.offers[t.UUID] = &model.Offer{Server: t.Server, Ticket: t, Progress: &p}
+	d.offers[t.UUID] = &model.TicketHolder{Server: t.Server, Ticket: t, Progress: &p}
 	return nil
 }
 
@@ -188,7 +188,7 @@ func (l leaseTable) Holder(addr netip.Addr) (string, bool) {
 
 // bind binds tickets to the leases of a table.
 func (l leaseTable) bind(o *Options) {
-	o.Bindings = netboot.Bindings{Evidence: netboot.Evidence{Leases: l}, Servers: o.Tickets.(netboot.Servers)}
+	o.AddressRules = netboot.AddressRules{Evidence: netboot.Evidence{Leases: l}, Servers: o.Tickets.(netboot.Servers)}
 }
 
 // sumA is the digest of an image that no registry has.

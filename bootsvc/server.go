@@ -31,10 +31,10 @@ const retryAfter = "5"
 // Tickets is where the boot service learns what a server may boot, and notes what
 // it fetched.
 type Tickets interface {
-	// Offer returns the boot ticket of the server with a UUID, as it was asked for in
+	// Find returns the boot ticket of the server with a UUID, as it was asked for in
 	// lower case, or with a MAC address where firmware has no UUID. It is false when
 	// no such server is known; a known server without a ticket has Ticket nil.
-	Offer(id string) (model.Offer, bool)
+	Find(id string) (model.TicketHolder, bool)
 	// Payload returns what Ignition made for a ticket, by Claim or by Probe: the same
 	// bytes until the ticket ends.
 	Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, error)
@@ -66,9 +66,9 @@ type Options struct {
 	Cache  *imagecache.Cache
 	// Loaders are the boot loaders that are served; nil means none.
 	Loaders *netboot.Loaders
-	// Bindings say who may use the servers' tickets, and which server is at an address;
+	// AddressRules say who may use the servers' tickets, and which server is at an address;
 	// the zero value knows nobody.
-	Bindings netboot.Bindings
+	AddressRules netboot.AddressRules
 	// Settle waits, for a bounded time, until what DHCP heard before it was called is
 	// written down: a network card that is known by that alone may ask here within
 	// milliseconds. nil means that there is nothing to wait for.
@@ -90,11 +90,11 @@ type Server struct {
 	images     *oci.Images
 	cache      *imagecache.Cache
 	loaders    *netboot.Loaders
-	bindings   netboot.Bindings
+	bindings   netboot.AddressRules
 	settle     func(context.Context)
 	diskBoot   func(model.ServerName) DiskBoot
 	boots      *lru.Cache[string, *boot] // by UUID
-	scripts    *netboot.Guard
+	scripts    *netboot.LoopLimiter
 	refusalLog *logLimiter
 	stall      time.Duration
 	log        *slog.Logger
@@ -120,11 +120,11 @@ func NewServer(o Options) (*Server, error) {
 		images:     o.Images,
 		cache:      o.Cache,
 		loaders:    o.Loaders,
-		bindings:   o.Bindings,
+		bindings:   o.AddressRules,
 		settle:     o.Settle,
 		diskBoot:   o.DiskBoot,
 		boots:      lru.New[string, *boot](maxBoots),
-		scripts:    netboot.NewScriptGuard(),
+		scripts:    netboot.NewScriptLimiter(),
 		refusalLog: newLogLimiter(),
 		stall:      stall,
 		log:        logger(o.Log),

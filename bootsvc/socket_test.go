@@ -91,7 +91,7 @@ func TestEveryRouteIsAskedByHEAD(t *testing.T) {
 			}
 			with(r.desk, "", false, nil)
 			r.desk.offers[mac1] = r.desk.offers[uuid1]
-			r.service.scripts = netboot.NewScriptGuard()
+			r.service.scripts = netboot.NewScriptLimiter()
 			_ = r.desk.used()
 		}
 	}
@@ -136,7 +136,7 @@ func TestOddRequestsOverSockets(t *testing.T) {
 				t.Errorf("Content-Range is %q, want %q", resp.Header.Get("Content-Range"), want)
 			}
 			with(r.desk, "", false, nil)
-			r.service.scripts = netboot.NewScriptGuard()
+			r.service.scripts = netboot.NewScriptLimiter()
 		})
 	}
 }

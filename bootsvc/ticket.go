@@ -44,34 +44,34 @@ const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boo
 	"without it only the machine itself is served"
 
 // offer returns the boot ticket of the server with a UUID in any case, or a MAC address.
-func (s *Server) offer(r *request, id string) (offer model.Offer, known bool) {
+func (s *Server) offer(r *request, id string) (offer model.TicketHolder, known bool) {
 	r.id = id
-	return s.tickets.Offer(id)
+	return s.tickets.Find(id)
 }
 
 // bearer returns the boot ticket, which is in use, whose token the path shows, and
 // answers itself when it shows none.
-func (s *Server) bearer(r *request, what model.TicketThing) (model.Offer, bool) {
+func (s *Server) bearer(r *request, what model.TicketThing) (model.TicketHolder, bool) {
 	id, ok := syntax.MachineID(r.args[0])
 	if !ok {
 		r.refuse(http.StatusNotFound, "this is not a system UUID")
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	offer, known := s.offer(r, id)
 	if !known {
 		r.refuse(http.StatusNotFound, "no server with this UUID is known")
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	if why := s.judgeBearer(offer, r, r.args[1]); why.refused() {
 		s.deny(r, offer, what, why)
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	return offer, true
 }
 
 // judgeBearer returns why who shows a token is not served. The address comes first, so
 // that nobody else learns whether a token is right.
-func (s *Server) judgeBearer(o model.Offer, r *request, shown string) refusal {
+func (s *Server) judgeBearer(o model.TicketHolder, r *request, shown string) refusal {
 	misplaced, wrong := s.judgeAddress(o, r), s.judgeToken(o, shown)
 	r.by.Token = !wrong.refused()
 	if misplaced.refused() {
@@ -81,7 +81,7 @@ func (s *Server) judgeBearer(o model.Offer, r *request, shown string) refusal {
 }
 
 // judgeToken returns why a token is not good.
-func (s *Server) judgeToken(o model.Offer, shown string) refusal {
+func (s *Server) judgeToken(o model.TicketHolder, shown string) refusal {
 	if o.Ticket == nil {
 		return refusedToken
 	}
@@ -100,13 +100,13 @@ func (s *Server) judgeToken(o model.Offer, shown string) refusal {
 
 // late reports whether a server's configuration was fetched so long ago that nobody needs
 // it any more for the present boot.
-func (s *Server) late(o model.Offer) bool {
+func (s *Server) late(o model.TicketHolder) bool {
 	at := configured(o)
 	return !at.IsZero() && !s.clock().Before(at.Add(configLife))
 }
 
 // judgeAddress returns why a server's ticket may not be used from where r comes from.
-func (s *Server) judgeAddress(o model.Offer, r *request) refusal {
+func (s *Server) judgeAddress(o model.TicketHolder, r *request) refusal {
 	v := s.bindings.Judge(o, r.client)
 	if v.Refusal == model.RefusedUnknown && o.Ticket != nil && o.Ticket.Purpose == model.PurposeDiscovery {
 		s.settle(r.Context())
@@ -122,13 +122,13 @@ func sameToken(token model.Sensitive, shown string) bool {
 }
 
 // deny answers a request that is refused.
-func (s *Server) deny(r *request, o model.Offer, what model.TicketThing, why refusal) {
+func (s *Server) deny(r *request, o model.TicketHolder, what model.TicketThing, why refusal) {
 	s.noteRefusal(r, o, what, why.reason)
 	r.refuse(http.StatusForbidden, why.told)
 }
 
 // noteRefusal counts a refusal, and tells it to the ticket's history and to the log.
-func (s *Server) noteRefusal(r *request, o model.Offer, what model.TicketThing, reason model.TicketRefusal) {
+func (s *Server) noteRefusal(r *request, o model.TicketHolder, what model.TicketThing, reason model.TicketRefusal) {
 	s.metrics.refusals.WithLabelValues(string(what), string(reason)).Inc()
 	if o.Ticket != nil {
 		s.tickets.Use(o.Ticket, what, r.by, reason)
@@ -157,7 +157,7 @@ func (s *Server) served(r *request, t *model.Ticket, what model.TicketThing) {
 
 // note records that a server reached a stage, before its answer goes out, and answers
 // itself when that cannot be. A stage is recorded once.
-func (s *Server) note(r *request, o model.Offer, stage model.BootStage) bool {
+func (s *Server) note(r *request, o model.TicketHolder, stage model.BootStage) bool {
 	t := o.Ticket
 	again := reached(o, stage)
 	if again && !beginsAnew(o, stage) {
@@ -178,7 +178,7 @@ func (s *Server) note(r *request, o model.Offer, stage model.BootStage) bool {
 
 // reached reports whether a server is known to have been served its script, or its
 // Ignition, with its ticket.
-func reached(o model.Offer, stage model.BootStage) bool {
+func reached(o model.TicketHolder, stage model.BootStage) bool {
 	p := o.Progress
 	switch {
 	case p == nil || p.Ticket != o.Ticket.ID:
@@ -190,7 +190,7 @@ func reached(o model.Offer, stage model.BootStage) bool {
 }
 
 // beginsAnew reports whether a stage that was reached before is of another boot.
-func beginsAnew(o model.Offer, stage model.BootStage) bool {
+func beginsAnew(o model.TicketHolder, stage model.BootStage) bool {
 	if stage == model.StageScript {
 		return !configured(o).IsZero()
 	}

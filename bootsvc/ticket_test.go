@@ -93,8 +93,8 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 	unnamed := []string{"kernel, unnamed", "UKI, unnamed"}
 	every := append(append([]string{}, all...), unnamed...)
 	discovery := func(s *segment) { s.ticket.Purpose = model.PurposeDiscovery }
-	binding := func(b netboot.Binding) func(*segment) {
-		return func(s *segment) { s.service.bindings.Binding = b }
+	binding := func(b netboot.AddressRule) func(*segment) {
+		return func(s *segment) { s.service.bindings.Rule = b }
 	}
 	for title, tc := range map[string]struct {
 		world   func(*segment)
@@ -123,7 +123,7 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 			for _, from := range tc.from {
 				for _, what := range tc.what {
 					s.arm(s.ticket) // nothing was fetched yet
-					s.service.scripts = netboot.NewScriptGuard()
+					s.service.scripts = netboot.NewScriptLimiter()
 					s.desk.unnote()
 					served := tc.refusal == ""
 					want := "403, s1-1 " + thing(what) + " " + from + " " + string(tc.refusal)
@@ -186,7 +186,7 @@ func TestACardIsKnownByWhatDHCPHeardOfItAMomentAgo(t *testing.T) {
 func TestTheFirstClientIsTheOnlyOne(t *testing.T) {
 	s := newSegment(t)
 	delete(s.leases, "10.0.0.1")
-	s.service.bindings.Binding = netboot.BindFirst
+	s.service.bindings.Rule = netboot.BindFirst
 	for _, step := range []struct{ from, what, want string }{
 		{"10.9.9.9", "script", "200, s1-1 iPXE script 10.9.9.9"},
 		{"10.9.9.8", "Ignition", "403, s1-1 Ignition 10.9.9.8 WrongAddress"},
@@ -301,7 +301,7 @@ func TestAWrongTokenIsTold(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", title, got, tc.want)
 		}
 	}
-	s.desk.offers[uuid1] = &model.Offer{Server: "s1"}
+	s.desk.offers[uuid1] = &model.TicketHolder{Server: "s1"}
 	if got := s.fetch("10.0.0.1", "Ignition"); got != "403" {
 		t.Errorf("a server without a ticket: %q", got)
 	}
@@ -320,7 +320,7 @@ func TestAStrangerLearnsNothing(t *testing.T) {
 			func() { s.arm(s.ticket) },
 			func() { with(s.desk, model.TicketBooted, false, nil) },
 			func() { with(s.desk, "", true, &model.Progress{IgnitionAt: armed}) },
-			func() { s.desk.offers[uuid1] = &model.Offer{Server: "s1"} },
+			func() { s.desk.offers[uuid1] = &model.TicketHolder{Server: "s1"} },
 			func() {
 				s.arm(s.ticket)
 				s.paths[what] = strings.Replace(s.paths[what], tokenOf(s.ticket).Reveal(), testToken, 1)

@@ -13,7 +13,7 @@ func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T
 	opts := testOptions(t, repo.URL())
 	first := newSource(t, opts)
 	mustSync(t, first)
-	if first.Desired().Restored {
+	if first.Desired().KeptOverRestart {
 		t.Error("what was just fetched is marked as kept")
 	}
 	first.close()
@@ -26,14 +26,14 @@ func TestARevisionKeptOverARestartIsMarkedUntilTheBranchWasLookedAt(t *testing.T
 	if err := second.Sync(t.Context()); err == nil {
 		t.Fatal("a repository that is gone was read")
 	}
-	if d := second.Desired(); d == nil || !d.Restored || d.Claims["default/a"] == nil {
+	if d := second.Desired(); d == nil || !d.KeptOverRestart || d.Claims["default/a"] == nil {
 		t.Fatalf("without the repository %+v is in force, want what was kept, marked", d)
 	}
 	if err := os.Rename(away, repo.Dir); err != nil {
 		t.Fatal(err)
 	}
 	mustSync(t, second)
-	if d := second.Desired(); d.Restored || d.Claims["default/a"] == nil {
+	if d := second.Desired(); d.KeptOverRestart || d.Claims["default/a"] == nil {
 		t.Errorf("once the branch was looked at %+v is in force, want it unmarked", d)
 	}
 }

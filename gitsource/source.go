@@ -332,14 +332,14 @@ func (s *Source) fail(err error) {
 func (s *Source) announce(st model.SourceState) {
 	old, d := s.status.Load(), s.desired.Load()
 	st.Since = since(old, st.Reason, s.opts.Clock())
-	confirmed := d != nil && d.Restored && st.Reason != model.SourceFetchFailed
+	confirmed := d != nil && d.KeptOverRestart && st.Reason != model.SourceFetchFailed
 	if st == *old && !confirmed {
 		return
 	}
 	s.status.Store(&st)
 	if d != nil {
 		next := *d
-		next.Source, next.Restored = st, d.Restored && !confirmed
+		next.Source, next.KeptOverRestart = st, d.KeptOverRestart && !confirmed
 		s.desired.Store(&next)
 	}
 	signal(s.changed)

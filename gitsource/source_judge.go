@@ -117,7 +117,7 @@ func (s *Source) takeOver(out outcome, files int, restored bool) {
 	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
 	d := out.desired()
 	d.Revision, d.URL, d.Path = s.at.Revision(), s.at.URL, s.at.Path
-	d.Time, d.Approvals, d.Restored, d.Source = now, s.approvals, restored, s.verdict
+	d.Time, d.Approvals, d.KeptOverRestart, d.Source = now, s.approvals, restored, s.verdict
 	s.metrics.revision.Set(float64(now.Unix()))
 	s.metrics.files.Set(float64(files))
 	s.showProblems(out.problems)

@@ -47,9 +47,9 @@ type Desired struct {
 	// Quarantined are objects that stand in Git but cannot be used, and of which
 	// no last good version is known. Their absence is no deletion.
 	Quarantined map[Identity]bool
-	// Restored is set while the revision is one that was kept over a restart and the
+	// KeptOverRestart is set while the revision is one that was kept over a restart and the
 	// branch has not been looked at since: a newer one may have been acted upon.
-	Restored bool
+	KeptOverRestart bool
 	// Approvals are what the Ingot-Approve trailers name of all commits that came with
 	// this revision or, since this process began, before it; at most MaxApprovals.
 	Approvals []string

@@ -99,8 +99,8 @@ type FleetRecord struct {
 	AbsentToken string    `json:"absentToken,omitempty"`
 	// Holds are the lists that the guard holds back, oldest first, at most MaxHolds.
 	Holds []GuardHold `json:"holds,omitempty"`
-	// Letting are steps that were approved and not begun yet.
-	Letting []Disruption `json:"letting,omitempty"`
+	// ApprovedSteps are steps that were approved and not begun yet.
+	ApprovedSteps []Disruption `json:"letting,omitempty"`
 	// Done are the disruptions that were decided upon within the guard's window without
 	// an approval, oldest first.
 	Done []Disruption `json:"done,omitempty"`

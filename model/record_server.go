@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+)
 
 // ServerState is where a server is in its life.
 type ServerState string
@@ -75,9 +79,9 @@ type ServerRecord struct {
 	// is not yet installed.
 	Reprovision string `json:"reprovision,omitempty"`
 
-	// BootRung is how the BMC was last brought to keep the one-time boot override
+	// BootOverrideVariant is how the BMC was last brought to keep the one-time boot override
 	// ("default" if as the standard says).
-	BootRung string `json:"bootRung,omitempty"`
+	BootOverrideVariant string `json:"bootOverrideVariant,omitempty"`
 	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
 	// disk once; nil = it is.
 	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
@@ -132,6 +136,21 @@ type ServerRecord struct {
 	Failures  int       `json:"failures,omitempty"`
 	NotBefore time.Time `json:"notBefore,omitzero"`
 	LastError string    `json:"lastError,omitempty"`
+}
+
+// UnmarshalJSON also reads what former versions called bootRung: an override that holds
+// until it is cleared must not be forgotten.
+func (r *ServerRecord) UnmarshalJSON(raw []byte) error {
+	type record ServerRecord // without this method
+	read := struct {
+		*record
+		BootRung string `json:"bootRung"`
+	}{record: (*record)(r)}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return err
+	}
+	r.BootOverrideVariant = cmp.Or(r.BootOverrideVariant, read.BootRung)
+	return nil
 }
 
 // SoughtFrom returns when the server was powered on to be discovered with its newest ticket,

@@ -59,9 +59,9 @@ type Ticket struct {
 	BootedBy string `json:"bootedBy,omitempty"`
 	// CleanupMode is the wipe that a Cleanup ticket asks for.
 	CleanupMode string `json:"cleanupMode,omitempty"`
-	// Held is set while the server may still run what the ticket is to replace: it is
+	// AwaitingOff is set while the server may still run what the ticket is to replace: it is
 	// ready, and nothing boots with it before the server was seen to be off.
-	Held bool `json:"held,omitempty"`
+	AwaitingOff bool `json:"held,omitempty"`
 	// Config is what configures the machine where that is not Ignition: ThingCloudInit,
 	// or ThingScript for a claim whose own iPXE script is all that is served.
 	Config TicketThing `json:"config,omitempty"`
@@ -364,7 +364,7 @@ func (t *Ticket) Open() bool { return t != nil && t.Ended == "" }
 // boot. Once Ignition was served the machine may hold an installed disk, so from
 // then on it boots from disk (law 1), unless the ticket is for always.
 func (t *Ticket) MayBoot(p *Progress) bool {
-	if t != nil && t.Held {
+	if t != nil && t.AwaitingOff {
 		return false
 	}
 	switch t.State(p) {
@@ -412,8 +412,8 @@ func (k TokenKey) MayReport(t *Ticket, token string) bool {
 	return subtle.ConstantTimeCompare([]byte(k.Report(t).Reveal()), []byte(token)) == 1
 }
 
-// Offer is a server's boot ticket and how far the server has come with it.
-type Offer struct {
+// TicketHolder is a server's boot ticket and how far the server has come with it.
+type TicketHolder struct {
 	Server   ServerName
 	Ticket   *Ticket   // nil when the server never had one
 	Progress *Progress // nil before the first request

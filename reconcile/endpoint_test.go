@@ -271,7 +271,7 @@ func TestADatabasesPasswordIsNotTriedWhereGitMayNameAnother(t *testing.T) {
 			d.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: foundAs(0)}] = true
 		},
 		"a BMC is quarantined":               func(d *model.Desired) { d.Quarantined[model.Identity{Kind: model.KindBMC, Name: "x"}] = true },
-		"Git was not read since the restart": func(d *model.Desired) { d.Restored = true },
+		"Git was not read since the restart": func(d *model.Desired) { d.KeptOverRestart = true },
 	} {
 		t.Run(name, func(t *testing.T) {
 			network(t, 1, func(t *testing.T, w *world) {

@@ -140,15 +140,15 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action) error {
 	case plan.Arm:
 		return l.arm(ctx, j, a.Boot)
 	case plan.BootOnce:
-		rung, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
-		j.rec.BootRung = rung
+		variant, err := l.BMCs.BootOnce(ctx, j.target, a.Method)
+		j.rec.BootOverrideVariant = variant
 		return err
 	case plan.DiskOnce:
 		return l.diskOnce(ctx, j, a)
 	case plan.ClearBoot:
 		err := l.BMCs.ClearBootOverride(ctx, j.target)
 		if err == nil {
-			j.rec.BootRung = ""
+			j.rec.BootOverrideVariant = ""
 		}
 		return err
 	case plan.SetPower:
@@ -248,7 +248,7 @@ func aboutToAsk(old, rec *model.ServerRecord) model.ServerRecord {
 	asked := *rec.Asked
 	asked.Unsure = true
 	before.Asked, before.Operation = &asked, rec.Operation
-	before.Ticket, before.Serial, before.BootRung = rec.Ticket, rec.Serial, rec.BootRung
+	before.Ticket, before.Serial, before.BootOverrideVariant = rec.Ticket, rec.Serial, rec.BootOverrideVariant
 	before.HandledOperation, before.HandledReprovision, before.HandledDiscover = rec.HandledOperation, rec.HandledReprovision, rec.HandledDiscover
 	before.HandledBefore = rec.HandledBefore
 	return before

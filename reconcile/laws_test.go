@@ -730,7 +730,7 @@ func TestARevisionKeptOverARestartThatIsTooOldReleasesNobody(t *testing.T) {
 		newest := w.Desired()
 		w.stop()
 		kept := *old
-		kept.Restored = true
+		kept.KeptOverRestart = true
 		w.mu.Lock()
 		w.desired = &kept
 		w.mu.Unlock()

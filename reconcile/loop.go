@@ -23,8 +23,8 @@ type BMCs interface {
 	// Reset asks for a power change of a machine in power state from, "" = whichever.
 	Reset(ctx context.Context, t model.SystemTarget, reset model.ResetKind, from model.Power) (model.ResetResult, error)
 	// BootOnce returns the way of setting the override that the BMC kept;
-	// RungContinuous is one that does not end by itself.
-	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (rung string, err error)
+	// plan.VariantContinuous is one that does not end by itself.
+	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (variant string, err error)
 	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
 }
 

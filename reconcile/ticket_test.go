@@ -107,11 +107,11 @@ func TestNothingBootsWithATicketBeforeTheServerIsOff(t *testing.T) {
 		})
 		pass(30 * time.Second)
 		m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]
-		if !rec.Ticket.Open() || !rec.Ticket.Held || rec.Ticket.MayBoot(nil) || m.power != model.PowerOn {
+		if !rec.Ticket.Open() || !rec.Ticket.AwaitingOff || rec.Ticket.MayBoot(nil) || m.power != model.PowerOn {
 			t.Errorf("while it still runs, power %s, its ticket is %+v", m.power, rec.Ticket)
 		}
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		if m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]; rec.Ticket.Held || m.installs != 2 {
+		if m, rec := w.seen(0), w.Observed().Servers["bmc00-system-0"]; rec.Ticket.AwaitingOff || m.installs != 2 {
 			t.Errorf("installed %d times with %+v", m.installs, rec.Ticket)
 		}
 	})

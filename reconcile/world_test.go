@@ -554,7 +554,7 @@ func (w *world) BootOnce(_ context.Context, t model.SystemTarget, method model.B
 	}
 	m.override, m.diskOnce = !m.liar, false
 	if m.stubborn {
-		return plan.RungContinuous, nil
+		return plan.VariantContinuous, nil
 	}
 	return "default", nil
 }

@@ -165,7 +165,7 @@ func BenchmarkOffer(b *testing.B) {
 	r := benchRegistry(b, Options{Dir: b.TempDir()})
 	tenThousand(b, r)
 	for b.Loop() {
-		if _, ok := r.Offer(uuidOf(77)); !ok {
+		if _, ok := r.Find(uuidOf(77)); !ok {
 			b.Fatal("no offer")
 		}
 	}
@@ -282,7 +282,7 @@ func BenchmarkOfferByMAC(b *testing.B) {
 	tenThousand(b, r)
 	save(b, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(77, model.PurposeDiscovery), model.MACByBMC, macOf(77))}})
 	for b.Loop() {
-		if _, ok := r.Offer(macOf(77)); !ok {
+		if _, ok := r.Find(macOf(77)); !ok {
 			b.Fatal("no offer")
 		}
 	}

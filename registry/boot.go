@@ -12,24 +12,24 @@ import (
 	"ingot/registry/store"
 )
 
-// Offer returns the server with this system UUID, in either byte order, or with a
+// Find returns the server with this system UUID, in either byte order, or with a
 // network interface of this MAC address; its newest boot ticket, open or not, if it
 // ever had one; and how far it has come with that. When no server has the UUID or MAC
 // address, or several do, none is known.
-func (r *Registry) Offer(id string) (offer model.Offer, known bool) {
+func (r *Registry) Find(id string) (offer model.TicketHolder, known bool) {
 	rec, progress := r.identified(id)
 	if rec == nil {
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	return offerOf(rec, progress), true
 }
 
-// Namesakes returns what Offer does of each server with this canonical system UUID, in
+// Namesakes returns what Find does of each server with this canonical system UUID, in
 // either byte order: one, unless several share it.
-func (r *Registry) Namesakes(uuid string) []model.Offer { return r.memory.namesakes(uuid) }
+func (r *Registry) Namesakes(uuid string) []model.TicketHolder { return r.memory.namesakes(uuid) }
 
-func offerOf(rec *model.ServerRecord, progress *model.Progress) model.Offer {
-	offer := model.Offer{Server: rec.Name, Ticket: rec.Ticket}
+func offerOf(rec *model.ServerRecord, progress *model.Progress) model.TicketHolder {
+	offer := model.TicketHolder{Server: rec.Name, Ticket: rec.Ticket}
 	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {
 		offer.Progress = progress
 	}

@@ -61,7 +61,7 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 				}
 				last = now
 			}
-			offer, _ := r.Offer(uuidOf(0))
+			offer, _ := r.Find(uuidOf(0))
 			if diff := cmp.Diff(progressOf(rec.Ticket, "192.0.2.7", c.want...), offer.Progress); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
@@ -109,7 +109,7 @@ func TestDHCPDoesNotOpenATicketAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	offer, ok := r.Offer(uuidOf(0))
+	offer, ok := r.Find(uuidOf(0))
 	if !ok || offer.Ticket.State(offer.Progress) != model.TicketIgnitionServed || offer.Ticket.MayBoot(offer.Progress) {
 		t.Errorf("the ticket is %s", offer.Ticket.State(offer.Progress))
 	}

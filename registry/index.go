@@ -82,10 +82,10 @@ func (m *memory) server(uuid string) (*model.ServerRecord, *model.Progress) {
 }
 
 // namesakes returns all servers with this canonical UUID in either byte order.
-func (m *memory) namesakes(uuid string) []model.Offer {
+func (m *memory) namesakes(uuid string) []model.TicketHolder {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var offers []model.Offer
+	var offers []model.TicketHolder
 	for _, name := range m.byUUID[uuid] {
 		offers = append(offers, offerOf(m.state.Servers[name], m.state.Progress[name]))
 	}

@@ -89,7 +89,7 @@ func TestOfferByMAC(t *testing.T) {
 	check := func(t *testing.T, r *Registry) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
-				offer, ok := r.Offer(c.id)
+				offer, ok := r.Find(c.id)
 				got := string(offer.Server)
 				if offer.Ticket != nil {
 					got = offer.Ticket.ID
@@ -105,10 +105,10 @@ func TestOfferByMAC(t *testing.T) {
 	r = lead(t, o)
 	check(t, r)
 	save(t, r, Changes{DeleteServers: []model.ServerName{"server-2"}})
-	if offer, ok := r.Offer(macOf(23)); !ok || offer.Ticket.ID != "server-3-1" {
+	if offer, ok := r.Find(macOf(23)); !ok || offer.Ticket.ID != "server-3-1" {
 		t.Errorf("after the other server is gone: %v %v", offer, ok)
 	}
-	if _, ok := r.Offer(macOf(2)); ok {
+	if _, ok := r.Find(macOf(2)); ok {
 		t.Error("a deleted server still has an offer")
 	}
 }
@@ -145,11 +145,11 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	on.Asked = &model.PowerAsked{Want: model.PowerOn, At: ticket.ArmedAt}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&on}})
 	check("once it was powered on", macOf(1), macOf(2))
-	if offer, ok := r.Offer(macOf(2)); !ok || offer.Server != "server-1" {
+	if offer, ok := r.Find(macOf(2)); !ok || offer.Server != "server-1" {
 		t.Errorf("got %v %v, want its offer", offer, ok)
 	}
 	save(t, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(7, model.PurposeDiscovery), model.MACByRecord, macOf(2))}})
-	if offer, ok := r.Offer(macOf(2)); !ok || offer.Server != "server-7" {
+	if offer, ok := r.Find(macOf(2)); !ok || offer.Server != "server-7" {
 		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", offer, ok)
 	}
 	save(t, r, Changes{DeleteServers: []model.ServerName{"server-7"}})

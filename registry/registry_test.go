@@ -103,7 +103,7 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	want := model.NewObserved()
 	want.Fleet = *everything().Fleet
 	wantObserved(t, r, want)
-	if _, ok := r.Offer(uuidOf(0)); ok {
+	if _, ok := r.Find(uuidOf(0)); ok {
 		t.Error("a deleted server still has an offer")
 	}
 	if _, ok := r.Pinned("registry.example.com/os", "sha256:k"); ok {

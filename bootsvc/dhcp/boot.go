@@ -12,7 +12,7 @@ import (
 // local, and false when it is told none: only servers boot, only with a ticket,
 // and none goes round in circles.
 func (n *network) boot(c netboot.Client, local netip.Addr, now time.Time) (netboot.Answer, netboot.Site, bool) {
-	if c.Kind == netboot.KindNone || !n.Boots() || n.server.offers == nil || n.server.site == nil {
+	if c.Kind == netboot.KindNone || !n.Boots() || n.server.tickets == nil || n.server.site == nil {
 		return netboot.Answer{}, netboot.Site{}, false
 	}
 	site := n.server.site(n.Name, local)
@@ -44,13 +44,13 @@ func (n *network) bootFile(c netboot.Client, site netboot.Site, now time.Time) (
 }
 
 // offerTo returns the ticket of c's server, by UUID, else by MAC address.
-func (n *network) offerTo(c netboot.Client) (model.Offer, bool) {
+func (n *network) offerTo(c netboot.Client) (model.TicketHolder, bool) {
 	for _, id := range c.UUIDs {
-		if o, ok := n.server.offers.Offer(id); ok {
+		if o, ok := n.server.tickets.Find(id); ok {
 			return o, true
 		}
 	}
-	return n.server.offers.Offer(c.MAC)
+	return n.server.tickets.Find(c.MAC)
 }
 
 // noteInVain says that the firmware of a server asked what to boot while its ticket lets
@@ -59,7 +59,7 @@ func (n *network) noteInVain(c netboot.Client, reason netboot.Reason) {
 	if reason != netboot.ReasonNoTicket || c.Kind == netboot.KindProbe || n.server.inVain == nil {
 		return
 	}
-	if o, ok := n.server.offers.Offer(c.MAC); ok && o.Ticket.Open() {
+	if o, ok := n.server.tickets.Find(c.MAC); ok && o.Ticket.Open() {
 		n.server.inVain(o.Ticket, c.MAC)
 	}
 }

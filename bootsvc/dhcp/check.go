@@ -91,7 +91,7 @@ func (c *checker) network(path string, n Network) {
 		}
 	}
 	c.bootURL(path+".bootURL", n.BootURL)
-	if _, err := netboot.ParseBinding(n.BindTickets); err != nil {
+	if _, err := netboot.ParseAddressRule(n.BindTickets); err != nil {
 		c.say(path+".bindTickets", "%v", err)
 	}
 	for i, s := range n.Subnets {

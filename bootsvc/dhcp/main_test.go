@@ -90,16 +90,16 @@ func (m *memory) fail(err error) {
 }
 
 // tickets are boot tickets by UUID or MAC address.
-type tickets map[string]model.Offer
+type tickets map[string]model.TicketHolder
 
-func (t tickets) Offer(id string) (model.Offer, bool) {
+func (t tickets) Find(id string) (model.TicketHolder, bool) {
 	o, ok := t[id]
 	return o, ok
 }
 
 // discovery is a ticket for what boots by a loader and a script.
-func discovery() model.Offer {
-	return model.Offer{Ticket: &model.Ticket{ID: "t1", Server: "s1", UUID: uuid, Purpose: model.PurposeDiscovery, Image: model.PinnedImage{
+func discovery() model.TicketHolder {
+	return model.TicketHolder{Ticket: &model.Ticket{ID: "t1", Server: "s1", UUID: uuid, Purpose: model.PurposeDiscovery, Image: model.PinnedImage{
 		Repository: "registry.example/probe", Architecture: "amd64",
 		Kernel: &model.Layer{Digest: "sha256:11"}, Initrd: &model.Layer{Digest: "sha256:22"},
 	}}}

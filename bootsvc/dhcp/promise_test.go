@@ -20,7 +20,7 @@ func booting(t *testing.T, note func(told netboot.Answer)) (to *net.UDPAddr) {
 	cfg := relays("127.0.0.1:0")
 	cfg.Role = model.RoleHost
 	s, _ := start(t, Options{
-		Networks: []Network{cfg}, Store: newMemory(), Offers: tickets{mac1: discovery(), mac2: discovery()}, Loaders: loaders(t),
+		Networks: []Network{cfg}, Store: newMemory(), Tickets: tickets{mac1: discovery(), mac2: discovery()}, Loaders: loaders(t),
 		Site: func(string, netip.Addr) netboot.Site {
 			return netboot.Site{HTTP: "http://127.0.0.1:8082", TFTP: addr("127.0.0.1")}
 		},

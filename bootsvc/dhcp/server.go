@@ -29,7 +29,7 @@ type Options struct {
 	// §11): the same for ever, and secret. When empty it is made of the network's
 	// hardware address, which a bridge changes as ports join it.
 	Identity []byte
-	Offers   netboot.Offers
+	Tickets  netboot.Tickets
 	Loaders  *netboot.Loaders
 	// Site returns where clients of a network reach the boot service; local is our
 	// address on that network, of the client's family.
@@ -63,13 +63,13 @@ type Server struct {
 	committer *lease.Committer
 	store     lease.Store
 	identity  []byte
-	offers    netboot.Offers
+	tickets   netboot.Tickets
 	loaders   *netboot.Loaders
 	site      func(string, netip.Addr) netboot.Site
 	note      func(netboot.Answer, netip.Addr)
 	heard     *netboot.Heard
 	inVain    func(*model.Ticket, string)
-	guard     *netboot.Guard
+	guard     *netboot.LoopLimiter
 	limits    *limiter
 	metrics   metrics
 	log       *slog.Logger
@@ -88,8 +88,8 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("dhcp%s: %s", problems[0].Path, problems[0].Message)
 	}
 	s := &Server{
-		store: o.Store, identity: o.Identity, offers: o.Offers, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
-		guard: netboot.NewLoaderGuard(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
+		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
+		guard: netboot.NewLoaderLimiter(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -375,7 +375,7 @@ func TestFirmware4(t *testing.T) {
 		if fw.uuidless {
 			offers = tickets{mac1: discovery()}
 		}
-		s := testServer(t, Options{Offers: offers, Loaders: loaders(t)})
+		s := testServer(t, Options{Tickets: offers, Loaders: loaders(t)})
 		t.Run(name+" is told its boot file", func(t *testing.T) {
 			p, _ := s.networks[0].accept4(packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0)
 			if kind := client4(p).Kind; kind != fw.kind {
@@ -409,7 +409,7 @@ func TestFirmware4(t *testing.T) {
 			}
 		})
 		t.Run(name+" without a ticket is told an address only", func(t *testing.T) {
-			s := testServer(t, Options{Offers: tickets{uuid: {}, mac1: {}}, Loaders: loaders(t)})
+			s := testServer(t, Options{Tickets: tickets{uuid: {}, mac1: {}}, Loaders: loaders(t)})
 			got, _ := hear(t, s, packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), anyone, port4Server, 43, 60, 66, 67, 175)
 			want := said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{}}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -422,7 +422,7 @@ func TestFirmware4(t *testing.T) {
 func TestProxy4(t *testing.T) {
 	proxied := Network{Name: "hosts", Interface: "eth0", Role: model.RoleHost, Mode: ModeProxy}
 	server := func(t *testing.T) *Server {
-		return testServer(t, Options{Networks: []Network{proxied}, Offers: tickets{uuid: discovery()}, Loaders: loaders(t)})
+		return testServer(t, Options{Networks: []Network{proxied}, Tickets: tickets{uuid: discovery()}, Loaders: loaders(t)})
 	}
 	show := []byte{1, 43, 51, 54, 60, 67, 175}
 	uefi, ipxe := firmwares["Dell, UEFI"], firmwares["iPXE, bare user class"]
@@ -575,7 +575,7 @@ func FuzzHandle4(f *testing.F) {
 		if proxy {
 			cfg.Mode, cfg.Subnets = ModeProxy, nil
 		}
-		s := testServer(t, Options{Networks: []Network{cfg}, Offers: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
+		s := testServer(t, Options{Networks: []Network{cfg}, Tickets: tickets{uuid: discovery(), mac1: discovery()}, Loaders: boots})
 		*limits = limiter{seed: limits.seed}
 		s.limits = limits // large, so one serves all
 		for _, port := range []uint16{port4Server, portPXE} {

@@ -41,9 +41,9 @@ var (
 // tickets6 are tickets by UUID or MAC address.
 type tickets6 map[string]*model.Ticket
 
-func (o tickets6) Offer(id string) (model.Offer, bool) {
+func (o tickets6) Find(id string) (model.TicketHolder, bool) {
 	t, ok := o[id]
-	return model.Offer{Ticket: t}, ok
+	return model.TicketHolder{Ticket: t}, ok
 }
 
 // store6 is a store that can be away, or slow.
@@ -121,7 +121,7 @@ func newLab6(t testing.TB, cfg Network) *lab6 {
 	lab := &lab6{TB: t, store: &store6{saved: make(map[netip.Prefix]model.Lease)}, now: start6}
 	s, err := New(Options{
 		Networks: []Network{cfg}, Store: lab.store, Loaders: netboot.OpenLoaders([]string{dir}),
-		Offers: tickets6{uuid6: ticket6},
+		Tickets: tickets6{uuid6: ticket6},
 		Site: func(_ string, local netip.Addr) netboot.Site {
 			return netboot.Site{HTTP: "http://[" + local.String() + "]:8082", TFTP: local}
 		},
@@ -634,7 +634,7 @@ func TestBoot6(t *testing.T) {
 
 func TestBootByMACAddress6(t *testing.T) {
 	l := newLab6(t, plain6())
-	l.server.offers = tickets6{mac6: ticket6}
+	l.server.tickets = tickets6{mac6: ticket6}
 	l.says(onLink6, "REQUEST 000001"+ids+na6+"\n 6 003b\n 61 0007\n 15 +\"iPXE\"", "REPLY 000001"+ids+given+"\n 59 \"http://[fd00::1]:8082/ipxe/"+uuid6+"\"")
 	if diff := cmp.Diff([]string{"t1 x64 UEFI fd00::10"}, l.noted); diff != "" {
 		t.Errorf("noted (-want +got):\n%s", diff)

@@ -24,7 +24,7 @@ const (
 // allows: UEFI that speaks HTTP to the UKI, if the image has one; all other
 // firmware to a boot loader; the boot loader to its script. iPXE is never told a
 // loader, or it would load itself for ever.
-func (s Site) BootFile(c Client, o model.Offer, l *Loaders) (Answer, bool) {
+func (s Site) BootFile(c Client, o model.TicketHolder, l *Loaders) (Answer, bool) {
 	if reason := refusal(c, o); reason != "" {
 		return Answer{Reason: reason}, false
 	}
@@ -44,7 +44,7 @@ func (s Site) BootFile(c Client, o model.Offer, l *Loaders) (Answer, bool) {
 // refusal returns why c boots nothing, whatever there is to boot. metalprobe runs
 // on a machine that has booted, so it is told where its Ignition is for as long as
 // that is served (see WithoutToken): a machine that lost it half way asks again.
-func refusal(c Client, o model.Offer) Reason {
+func refusal(c Client, o model.TicketHolder) Reason {
 	switch {
 	case c.Kind == KindNone:
 		return ReasonNotAsked
@@ -66,7 +66,7 @@ func WithoutToken(t *model.Ticket) bool {
 // the system that ran before it is off, and, for a ticket that boots always, after it
 // served its purpose.
 func InUse(t *model.Ticket) bool {
-	return t.Open() && !t.Held || t != nil && t.Always && t.Ended == model.TicketBooted
+	return t.Open() && !t.AwaitingOff || t != nil && t.Always && t.Ended == model.TicketBooted
 }
 
 // file returns what c boots with t.

@@ -124,7 +124,7 @@ func TestBootFile(t *testing.T) {
 		"metalprobe with a ticket that is spent":    {client: Client{Kind: KindProbe}, ticket: func(t *model.Ticket) { t.Ended = model.TicketSpent }, want: none(ReasonNoTicket)},
 	} {
 		t.Run(title, func(t *testing.T) {
-			o := model.Offer{Ticket: ticket(tc.ticket), Progress: tc.far}
+			o := model.TicketHolder{Ticket: ticket(tc.ticket), Progress: tc.far}
 			if tc.far != nil {
 				tc.far.Ticket = o.Ticket.ID
 			}
@@ -149,7 +149,7 @@ func TestBootFile(t *testing.T) {
 		})
 	}
 	for _, kind := range []Kind{KindPXE, KindHTTP, KindIPXE, KindProbe} {
-		if a, ok := site.BootFile(Client{Kind: kind, Arch: ArchX64}, model.Offer{}, all); ok || a.Reason != ReasonNoTicket {
+		if a, ok := site.BootFile(Client{Kind: kind, Arch: ArchX64}, model.TicketHolder{}, all); ok || a.Reason != ReasonNoTicket {
 			t.Errorf("without a ticket %s is told %+v", kind, a)
 		}
 	}

@@ -106,7 +106,7 @@ func FuzzClassify(f *testing.F) {
 				t.Fatalf("UUID %q", id)
 			}
 		}
-		offer := model.Offer{Ticket: ticket(nil)}
+		offer := model.TicketHolder{Ticket: ticket(nil)}
 		a, ok := site.BootFile(c, offer, nil)
 		if ok != (a.Reason == "") || ok && (a.File == "" || a.Loader) {
 			t.Fatalf("%+v is told %+v, %v", c, a, ok)

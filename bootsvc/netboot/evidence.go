@@ -54,18 +54,18 @@ const (
 )
 
 // asker returns who is at an address.
-func (b Bindings) asker(client netip.Addr) asker {
+func (b AddressRules) asker(client netip.Addr) asker {
 	client = client.Unmap()
 	a := asker{client: client, witness: b.witness(client)}
 	if a.mac != "" && b.Servers != nil {
-		a.offer, a.known = b.Servers.Offer(a.mac)
+		a.offer, a.known = b.Servers.Find(a.mac)
 	}
 	return a
 }
 
 // witness gathers the evidence. What the link shows, where it shows something, must
 // belong to the server that everything else points to.
-func (b Bindings) witness(client netip.Addr) witness {
+func (b AddressRules) witness(client netip.Addr) witness {
 	on, err := b.neighbour(client)
 	if err != nil {
 		return witness{doubt: model.RefusedCannotTell, why: fmt.Sprintf("nothing shows which network interface this comes from: %v", err)}
@@ -94,7 +94,7 @@ func (b Bindings) witness(client netip.Addr) witness {
 	return w
 }
 
-func (b Bindings) neighbour(client netip.Addr) (neighbour.Neighbour, error) {
+func (b AddressRules) neighbour(client netip.Addr) (neighbour.Neighbour, error) {
 	if b.Neighbours == nil || !client.IsValid() {
 		return neighbour.Neighbour{}, nil
 	}
@@ -103,7 +103,7 @@ func (b Bindings) neighbour(client netip.Addr) (neighbour.Neighbour, error) {
 
 // said are the MAC addresses that an address is said to be of. What was heard alone counts
 // only where nobody knows better, for anybody can ask for an address that he is not given.
-func (b Bindings) said(client netip.Addr) (macs []string) {
+func (b AddressRules) said(client netip.Addr) (macs []string) {
 	if b.Leases != nil {
 		if mac, ok := b.Leases.Holder(client); ok {
 			macs = append(macs, mac)
@@ -121,11 +121,11 @@ func (b Bindings) said(client netip.Addr) (macs []string) {
 }
 
 // sameOwner reports whether two MAC addresses are the same, or of the same server.
-func (b Bindings) sameOwner(mac, other string) bool {
+func (b AddressRules) sameOwner(mac, other string) bool {
 	if mac == other || b.Servers == nil {
 		return mac == other
 	}
-	one, known := b.Servers.Offer(mac)
-	two, too := b.Servers.Offer(other)
+	one, known := b.Servers.Find(mac)
+	two, too := b.Servers.Find(other)
 	return known && too && one.Server == two.Server
 }

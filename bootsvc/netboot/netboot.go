@@ -45,7 +45,7 @@ type Answer struct {
 	File string
 	HTTP bool
 	// Loader is set when File is a boot loader, which asks DHCP again by itself: a
-	// Guard is to be asked whether it may be told once more.
+	// LoopLimiter is to be asked whether it may be told once more.
 	Loader bool
 	// VendorClass is what option 60 (v6: 16) of the answer must say for the firmware
 	// to take it, "" for none.
@@ -70,12 +70,12 @@ const (
 	ReasonNoLoader    Reason = "no loader"            // the folders hold none for the architecture
 	ReasonNoTFTP      Reason = "TFTP is off"
 	ReasonTooLong     Reason = "name too long" // for the field of the packet that it goes into
-	ReasonLoop        Reason = "boot loop"     // for callers: a Guard refused
+	ReasonLoop        Reason = "boot loop"     // for callers: a LoopLimiter refused
 )
 
-// Offers is where boot tickets are found.
-type Offers interface {
-	// Offer returns the boot ticket of the server with this UUID or MAC address, and
+// Tickets is where boot tickets are found.
+type Tickets interface {
+	// Find returns the boot ticket of the server with this UUID or MAC address, and
 	// how far it has come.
-	Offer(id string) (model.Offer, bool)
+	Find(id string) (model.TicketHolder, bool)
 }

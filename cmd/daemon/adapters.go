@@ -64,8 +64,8 @@ func (b bmcs) ClearBootOverride(ctx context.Context, t model.SystemTarget) error
 }
 
 func (b bmcs) BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (string, error) {
-	rung, err := b.pool.BootOnce(ctx, t, m)
-	return rung, reasoned(err)
+	variant, err := b.pool.BootOnce(ctx, t, m)
+	return variant, reasoned(err)
 }
 
 // because is an error with the reason of the condition that shows it.
@@ -241,8 +241,8 @@ func (b *boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error)
 	})
 }
 
-// Offer implements bootsvc.Tickets.
-func (b *boots) Offer(id string) (model.Offer, bool) { return b.registry.Offer(id) }
+// Find implements bootsvc.Tickets.
+func (b *boots) Find(id string) (model.TicketHolder, bool) { return b.registry.Find(id) }
 
 // Payload implements bootsvc.Tickets. What was kept for the ticket may be lost
 // with the store; then it is made again from Git, if Git still holds the same.

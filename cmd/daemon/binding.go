@@ -16,10 +16,10 @@ import (
 )
 
 // bindings say who may use the servers' boot tickets.
-func (d *daemon) bindings() netboot.Bindings {
-	binding, _ := netboot.ParseBinding(d.opts.Boot.BindTickets) // Validate has seen it
-	return netboot.Bindings{
-		Binding: binding, Of: d.opts.bindingOf, Servers: d.registry,
+func (d *daemon) bindings() netboot.AddressRules {
+	binding, _ := netboot.ParseAddressRule(d.opts.Boot.BindTickets) // Validate has seen it
+	return netboot.AddressRules{
+		Rule: binding, Of: d.opts.bindingOf, Servers: d.registry,
 		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.holder, Heard: d.heard, Neighbours: d.neighbours},
 	}
 }
@@ -27,18 +27,18 @@ func (d *daemon) bindings() netboot.Bindings {
 // reportBindings are those by which reports are taken. What a claim installed may have
 // network interfaces that nobody knows by the time it reports, bonds for example. Since it
 // shows the ticket's token, it is refused only as another server.
-func reportBindings(b netboot.Bindings, t *model.Ticket, token bool) netboot.Bindings {
+func reportBindings(b netboot.AddressRules, t *model.Ticket, token bool) netboot.AddressRules {
 	if token && t != nil && t.Purpose == model.PurposeClaim {
-		b.Binding, b.Of = netboot.BindNothing, nil
+		b.Rule, b.Of = netboot.BindNothing, nil
 	}
 	return b
 }
 
 // bindingOf returns the binding of the network that a client is on, "" for the one of all.
-func (o *Options) bindingOf(client netip.Addr) netboot.Binding {
+func (o *Options) bindingOf(client netip.Addr) netboot.AddressRule {
 	for _, n := range o.DHCP {
 		if n.BindTickets != "" && isOn(client, n) {
-			binding, _ := netboot.ParseBinding(n.BindTickets)
+			binding, _ := netboot.ParseAddressRule(n.BindTickets)
 			return binding
 		}
 	}

@@ -224,7 +224,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 	d.reports = probe.Handler(probe.Options{
 		Registry: d.registry, Probes: d.registry, Tokens: d.registry.TokenKey(),
 		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
-		Bound: func(o model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
+		Bound: func(o model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
 			v := reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
 			return v.By, v.Refusal, v.Told
 		},
@@ -286,7 +286,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, Bindings: d.bindings(), DiskBoot: d.boots.diskBoot,
+		Cache: d.cache, Loaders: d.loaders, AddressRules: d.bindings(), DiskBoot: d.boots.diskBoot,
 		Settle: func(ctx context.Context) { d.stages.settle(ctx) }, Log: d.log, Registerer: d.metrics,
 	})
 	return err

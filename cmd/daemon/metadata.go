@@ -24,7 +24,7 @@ type tenants struct {
 	observed func() *model.Observed
 	// holder is the server that is at an address beyond doubt. Where believes is set,
 	// probes are believed what addresses their servers have, for want of anything better.
-	holder   func(netip.Addr) (model.Offer, bool)
+	holder   func(netip.Addr) (model.TicketHolder, bool)
 	believes bool
 
 	mu    sync.Mutex // guards what is below

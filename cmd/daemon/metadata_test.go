@@ -44,9 +44,9 @@ func tenantsOf(d *model.Desired, o *model.Observed, leases map[string]model.Serv
 	return &tenants{
 		desired: func() *model.Desired { return d }, observed: func() *model.Observed { return o },
 		believes: leases == nil,
-		holder: func(a netip.Addr) (model.Offer, bool) {
+		holder: func(a netip.Addr) (model.TicketHolder, bool) {
 			name, ok := leases[a.String()]
-			return model.Offer{Server: name}, ok
+			return model.TicketHolder{Server: name}, ok
 		},
 	}
 }

@@ -26,7 +26,7 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	d.stages = &stageNotes{registry: d.registry, queue: make(chan seenStage, 1024), log: d.log}
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
-			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Offers: d.registry, Loaders: d.loaders,
+			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders,
 			Site: d.site, Note: d.stages.sawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
 			Log: d.log, Registerer: d.metrics,
 		})
@@ -98,7 +98,7 @@ func (d *daemon) site(network string, local netip.Addr) netboot.Site {
 
 // reserved reports whether a MAC address is that of a server that is Reserved.
 func (d *daemon) reserved(mac string) bool {
-	offer, _ := d.registry.Offer(mac)
+	offer, _ := d.registry.Find(mac)
 	rec := d.registry.Observed().Servers[offer.Server]
 	return rec != nil && rec.State == model.StateReserved
 }
@@ -168,7 +168,7 @@ func (o *Options) leasesToServers() bool {
 
 // tenants are the bound servers as the metadata service asks for them.
 func (d *daemon) tenants() *tenants {
-	binding, _ := netboot.ParseBinding(d.opts.Boot.BindTickets)
+	binding, _ := netboot.ParseAddressRule(d.opts.Boot.BindTickets)
 	return &tenants{
 		desired: d.source.Desired, observed: d.registry.Observed, holder: d.bindings().At,
 		believes: binding != netboot.BindMachine && !d.opts.leasesToServers(),

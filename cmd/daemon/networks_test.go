@@ -52,14 +52,14 @@ func TestWhereReportsMayComeFrom(t *testing.T) {
 	for title, tc := range map[string]struct {
 		ticket *model.Ticket
 		token  bool
-		want   netboot.Binding
+		want   netboot.AddressRule
 	}{
 		"a claim's, with its token, from addresses of its own":     {claim, true, netboot.BindNothing},
 		"a claim's, without a token, from where its ticket may be": {claim, false, netboot.BindMachine},
 		"a probe's from where its ticket may be":                   {cleanup, true, netboot.BindMachine},
 		"that of a server without a ticket from there as well":     {nil, true, netboot.BindMachine},
 	} {
-		if got := reportBindings(netboot.Bindings{Binding: netboot.BindMachine}, tc.ticket, tc.token).Binding; got != tc.want {
+		if got := reportBindings(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket, tc.token).Rule; got != tc.want {
 			t.Errorf("%s: bound by %s, want %s", title, got, tc.want)
 		}
 	}
@@ -72,7 +72,7 @@ func TestTheBindingOfANetwork(t *testing.T) {
 		{Interface: "eth1", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.1.0.0/24")}}},
 		{Interface: "eth2", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/24")}}, BindTickets: "leases"},
 	}}
-	for client, want := range map[string]netboot.Binding{
+	for client, want := range map[string]netboot.AddressRule{
 		"10.0.0.9": netboot.BindFirst, "::ffff:10.0.0.9": netboot.BindFirst, "fd00::9": netboot.BindFirst, "fe80::9%eth0": netboot.BindFirst,
 		"10.1.0.9": "", "fe80::9%eth1": "", "10.9.9.9": "", "fe80::9": "",
 		"10.2.0.9": netboot.BindMachine,

@@ -158,7 +158,7 @@ func (c *checks) names(o *Options) {
 	}
 	c.registries("boot.allowedRegistries", o.Boot.AllowedRegistries)
 	c.registries("boot.insecureRegistries", o.Boot.InsecureRegistries)
-	if _, err := netboot.ParseBinding(o.Boot.BindTickets); err != nil {
+	if _, err := netboot.ParseAddressRule(o.Boot.BindTickets); err != nil {
 		c.wrong("boot.bindTickets", "%v", err)
 	}
 	if err := metadata.CheckStatic(o.Metadata.Static); err != nil {

@@ -105,7 +105,7 @@ func TestAHostileNeighbour(t *testing.T) {
 		wantCode(t, neighbour, r.scriptURL(), http.StatusForbidden)
 		r.wantRefused(t, "BootRefused", "UnknownInterface", strangersMAC, "ingot/mac-addresses")
 		wantCode(t, r.leased(t, false, r.other.MAC), r.scriptURL(), http.StatusForbidden)
-		r.wantRefused(t, "TicketMisuse", r.other.MAC)
+		r.wantRefused(t, "TicketRefused", r.other.MAC)
 		wantCode(t, r.static(t, false, rig.MAC(0x77), "10.77.1.201/24"), r.scriptURL(), http.StatusForbidden)
 		victim := r.leased(t, false, r.victim.MAC)
 		wantCode(t, victim, r.scriptURL(), http.StatusOK)
@@ -184,7 +184,7 @@ func TestAHostileNeighbour(t *testing.T) {
 		wantCode(t, victim, script, http.StatusOK)
 		wantCode(t, victim, rig.BootURL6+"/ignition/"+r.victim.UUID+"/"+strings.Repeat("a", 26), http.StatusForbidden)
 		r.wantRefused(t, "BootProgress")
-		if status, err := r.ingot.Status("servers/" + r.victim.Name + ".yaml"); err != nil || strings.Contains(status, "TicketMisuse") {
+		if status, err := r.ingot.Status("servers/" + r.victim.Name + ".yaml"); err != nil || strings.Contains(status, "TicketRefused") {
 			t.Errorf("the server itself is said to misuse its ticket: %v\n%s", err, status)
 		}
 	})
@@ -224,7 +224,7 @@ func (r *hostileRack) livesBeside(t *testing.T, victim, neighbour *rig.Namespace
 	r.reports(t, neighbour, token, "register", inventoryOf(neighbour), http.StatusForbidden)
 	r.reports(t, victim, token, "register", inventoryOf(victim), http.StatusCreated)
 	r.reports(t, neighbour, token, "register", inventoryOf(neighbour), http.StatusForbidden)
-	r.wantRefused(t, "TicketMisuse", strangersMAC) // for the token was the server's
+	r.wantRefused(t, "TicketRefused", strangersMAC) // for the token was the server's
 	r.probeEnds(t)
 	r.ingot.StatusHas(t, patient, file, "state: Available")
 

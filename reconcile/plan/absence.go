@@ -198,7 +198,7 @@ func (f *fleet) unknownWhy() Why {
 	why := Why{Reason: model.ReasonFleetUnknown, Since: f.record.Unknown, Actor: RackOperator}
 	for _, b := range f.bmcs {
 		if b.target.Address != "" && b.facts == nil && b.rec.Reason == "" {
-			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; next "+string(b.name), Nobody
+			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; next "+string(b.name), ActorNone
 			return why
 		}
 	}

@@ -119,5 +119,5 @@ type BMCMove struct {
 	Endpoint, Credential string
 }
 
-// RungContinuous is the rung of an override that holds until it is cleared.
-const RungContinuous = "continuous"
+// VariantContinuous is the variant of an override that holds until it is cleared.
+const VariantContinuous = "continuous"

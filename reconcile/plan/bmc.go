@@ -102,13 +102,13 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	}
 	switch {
 	case b.rec.Reason == model.ReasonAuthenticationFailed && b.trial != "":
-		return t, Why{model.ReasonAuthenticationFailed, b.refusals() + "; the next is tried", since, Nobody}
+		return t, Why{model.ReasonAuthenticationFailed, b.refusals() + "; the next is tried", since, ActorNone}
 	case b.rec.Reason != "":
 		return t, Why{b.rec.Reason, b.rec.LastError, since, RackOperator}
 	case b.facts == nil || b.rec.Address == "":
-		return t, Why{model.ReasonPending, "the BMC has not answered yet", since, Nobody}
+		return t, Why{model.ReasonPending, "the BMC has not answered yet", since, ActorNone}
 	case b.rec.Address != t.Address:
-		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, Nobody}
+		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, ActorNone}
 	}
 	return t, Why{}
 }

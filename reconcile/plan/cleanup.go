@@ -32,7 +32,7 @@ func (s *server) cleanup() Step {
 	case late:
 		rec := s.edit()
 		rec.Wiped, rec.Missing = nil, remembered(s.acceptedBefore())
-		return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s", p.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastWord()))
+		return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s", p.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastProgress()))
 	case s.holds(model.PurposeCleanup):
 		return s.letBoot(s.off(p.PowerOffGrace))
 	case s.settling():
@@ -69,16 +69,16 @@ func (s *server) wait() Step {
 	if s.now().Before(quiet) {
 		return s.rest(s.why(model.ReasonWiping, "its disks are being wiped: "+WipeText(w))).wakeBy(quiet)
 	}
-	return s.rest(s.why(model.ReasonWiping, s.lastWord()+"; look at its console").by(RackOperator))
+	return s.rest(s.why(model.ReasonWiping, s.lastProgress()+"; look at its console").by(RackOperator))
 }
 
-// lastWord says how far the wipe had come when it was last heard of, or else the boot.
-func (s *server) lastWord() string {
+// lastProgress says how far the wipe had come when the probe last reported, or else the boot.
+func (s *server) lastProgress() string {
 	w := s.trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
 		return s.lastStage()
 	}
-	return fmt.Sprintf("the last word of its wipe came at %s: %s", text.Time(w.ReceivedAt), WipeText(w))
+	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), WipeText(w))
 }
 
 // wiped sees to the outcome of a wipe: the server is Available again only if each of

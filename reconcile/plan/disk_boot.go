@@ -6,7 +6,7 @@ import "ingot/model"
 // have it ask the network for ever.
 func (s *server) diskBoot() Step {
 	var before []Action
-	if s.rec.BootRung == RungContinuous {
+	if s.rec.BootOverrideVariant == VariantContinuous {
 		before = append(before, ClearBoot{})
 	}
 	return s.powerOn(nil, append(before, s.diskOnce()...)...)

@@ -50,7 +50,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		"an installed server that lost power":                     {off, disk + ", ask for power On"},
 		"one whose BMC refused it with the same firmware is not":  {all(off, none(firmware)), "ask for power On"},
 		"one whose BMC refused it with another firmware":          {all(off, none("0.9")), disk + ", ask for power On"},
-		"one whose network override is still set loses it before": {all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootRung = RungContinuous }), "clear boot override, " + disk + ", ask for power On"},
+		"one whose network override is still set loses it before": {all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootOverrideVariant = VariantContinuous }), "clear boot override, " + disk + ", ask for power On"},
 		"one that always boots from the network does not":         {all(off, always), "set one-time network boot, ask for power On"},
 		"one that was powered off by what installs it": {
 			all(off, ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power On",
@@ -64,7 +64,7 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power PowerCycle",
 		},
 		"a restart while its install waits for it to be off": {
-			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.Held = true })), disk + ", ask for power PowerCycle",
+			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.AwaitingOff = true })), disk + ", ask for power PowerCycle",
 		},
 		"a restart of what has yet to be installed asks for none": {
 			all(asks(model.OperationPowerCycle), ticket(func(*model.Ticket) {})), "ask for power PowerCycle",

@@ -61,7 +61,7 @@ func (s *server) doubt() Step {
 			if s.reading.Offs >= p.OffReadings {
 				due = s.reading.At.Add(p.TrustedOff / 10)
 			}
-			return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, Nobody})
+			return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, ActorNone})
 		}
 	case model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
@@ -132,7 +132,7 @@ func (s *server) awaitInstall() Step {
 		rec.Doubt, rec.Installed, rec.Unconfirmed, rec.Attempts, rec.BootProblem = nil, rec.Ticket.Digest, time.Time{}, 0, nil
 		s.end(model.TicketBooted)
 		return s.stay()
-	case s.rec.Ticket.Open() && s.rec.Ticket.Held:
+	case s.rec.Ticket.Open() && s.rec.Ticket.AwaitingOff:
 		s.end(model.TicketSpent)
 		return s.stay()
 	case s.rec.Ticket.Open() && s.rec.Ticket.IgnitionAt.IsZero():

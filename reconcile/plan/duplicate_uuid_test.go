@@ -62,7 +62,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		"is not armed for a wipe":               {change: changes{state(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
 		"loses the ticket of its discovery":     {change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
 		"loses the ticket of its claim":         {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
-		"loses one that waits for it to be off": {change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.Held = true }), withTwin}, ended: model.TicketSpent},
+		"loses one that waits for it to be off": {change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.AwaitingOff = true }), withTwin}, ended: model.TicketSpent},
 		"loses one whose script was served":     {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
 		"loses the ticket of a wipe":            {change: changes{state(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
 		"loses it though its BMC is silent": {
@@ -74,7 +74,7 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
 		}, why: model.ReasonWaitingForBoot},
 		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+			in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
 		}}, why: model.ReasonRevisionOutdated},
 		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {

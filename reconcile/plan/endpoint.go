@@ -244,7 +244,7 @@ func (f *fleet) recognise(v *endpointView) {
 	}
 	switch {
 	case v.by != "":
-		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git describes this device", v.by), since, Nobody}
+		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git describes this device", v.by), since, ActorNone}
 	case f.in.Desired.BMCs[model.BMCName(v.name)] != nil:
 		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; name one of them otherwise", v.name), since, RackOperator}
 	case v.entry == nil && known:
@@ -339,5 +339,5 @@ func (f *fleet) renameBMC(r *Result, v *endpointView) {
 // not the one last acted upon.
 func (f *fleet) outdated() bool {
 	applied := f.in.Observed.Fleet.Applied.Revision()
-	return f.in.Desired.Restored && applied != "" && applied != f.in.Desired.Revision
+	return f.in.Desired.KeptOverRestart && applied != "" && applied != f.in.Desired.Revision
 }

@@ -93,7 +93,7 @@ func (s *server) confirmOff() Step {
 	if s.bmcRestarted() {
 		return s.stay(Inspect{}) // which counts from the beginning
 	}
-	why := s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it was found running, and has to be Off for %s before anything is done to it", p.FoundOffTime), Nobody)
+	why := s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it was found running, and has to be Off for %s before anything is done to it", p.FoundOffTime), ActorNone)
 	st := s.look(s.reading.At.Add(p.FoundOffTime/time.Duration(max(p.FoundOffReadings-1, 1))), why)
 	if end := s.reading.OffSince.Add(p.FoundOffTime); s.reading.Offs > 0 && end.After(s.now()) {
 		st = st.wakeBy(end)

@@ -41,7 +41,7 @@ func (f *fleet) guard() {
 		},
 		Revision: f.in.Desired.Revision, Now: f.in.Now, Seed: f.in.Nonce,
 	})
-	f.record.Holds, f.record.Letting, f.record.Done = r.Holds, r.Letting, r.Done
+	f.record.Holds, f.record.ApprovedSteps, f.record.Done = r.Holds, r.Letting, r.Done
 	f.guardNext = r.Next
 	for _, d := range r.Allowed {
 		f.allowed[d.Server] = append(f.allowed[d.Server], d)

@@ -513,7 +513,7 @@ func (f *fleet) resolve(name string) model.ServerName {
 // sameFleet reports whether two records of the fleet say the same.
 func sameFleet(a, b *model.FleetRecord) bool {
 	return a.Applied == b.Applied && a.Sequence == b.Sequence &&
-		slices.EqualFunc(a.Holds, b.Holds, sameHold) && slices.Equal(a.Letting, b.Letting) && slices.Equal(a.Done, b.Done) &&
+		slices.EqualFunc(a.Holds, b.Holds, sameHold) && slices.Equal(a.ApprovedSteps, b.ApprovedSteps) && slices.Equal(a.Done, b.Done) &&
 		slices.Equal(a.Absent, b.Absent) && a.AbsentMore == b.AbsentMore && a.AbsentToken == b.AbsentToken &&
 		slices.Equal(a.Removed, b.Removed) && slices.Equal(a.Unreadable, b.Unreadable) &&
 		a.Unknown.Equal(b.Unknown) && a.UnknownToken == b.UnknownToken

@@ -48,7 +48,7 @@ func (s *server) decideRelease() (Step, bool) {
 	case s.rec.Release != nil && s.claim != nil && s.rec.Installed != "":
 		s.edit().Release = nil // the claim is back before anything was done
 		always := s.claim.Annotations[model.AnnotationBoot] == "always"
-		if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && !t.Held && (always || s.unconfirmed()) {
+		if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && !t.AwaitingOff && (always || s.unconfirmed()) {
 			again := *t
 			again.Always, again.Ended = always, model.TicketBooted
 			if s.unconfirmed() {

@@ -95,7 +95,7 @@ func (s *server) install() Step {
 	state := t.State(s.progress())
 	another := !under || state == model.TicketArmed && t.Digest != s.digest(&boot)
 	switch {
-	case under && t.Held && state != model.TicketArmed:
+	case under && t.AwaitingOff && state != model.TicketArmed:
 		s.end(model.TicketSpent) // what runs took it for its own, and it must not look booted
 		return s.stay()
 	case under && state == model.TicketIgnitionServed && t.IgnitionAt.IsZero():
@@ -125,9 +125,9 @@ func (s *server) install() Step {
 		return s.arm(model.PurposeClaim, boot)
 	case another:
 		return s.arm(model.PurposeClaim, s.held(boot))
-	case t.Held && (s.rec.Attempts > 0 || s.robbed()):
+	case t.AwaitingOff && (s.rec.Attempts > 0 || s.robbed()):
 		return s.letBoot(s.off(0)) // it runs nothing that was served to it
-	case t.Held:
+	case t.AwaitingOff:
 		return s.letBoot(s.off(p.PowerOffGrace))
 	case s.power() == model.PowerOff:
 		return s.netBoot(func(rec *model.ServerRecord) {
@@ -171,7 +171,7 @@ func (s *server) takeForInstalled() Step {
 	rec.Installed, rec.Reprovision, rec.Attempts, rec.BootProblem = rec.Ticket.Digest, "", 0, nil
 	rec.Unconfirmed = s.now()
 	s.noteBootsAfter()
-	if rec.BootRung == RungContinuous && !rec.Ticket.Always {
+	if rec.BootOverrideVariant == VariantContinuous && !rec.Ticket.Always {
 		return s.stay(ClearBoot{})
 	}
 	return s.stay()
@@ -198,7 +198,7 @@ func (s *server) startReprovision() (Step, bool) {
 		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
 		return Step{}, false
 	}
-	boot.Ticket.Held = true
+	boot.Ticket.AwaitingOff = true
 	return s.arm(model.PurposeClaim, boot), true
 }
 

@@ -247,7 +247,7 @@ func (s *server) discovery() Step {
 	case s.power() == model.PowerOff:
 		return s.rediscover()
 	}
-	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), Nobody))
+	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), ActorNone))
 	return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
 }
 

@@ -54,7 +54,7 @@ func (b *Boot) ownScript() bool { return !b.Secret["ipxe-script"].IsZero() }
 // held is a boot whose ticket lets nothing boot before the server was seen to be
 // off, unless it is known to be off already.
 func (s *server) held(b Boot) Boot {
-	b.Ticket.Held = s.power() != model.PowerOff || s.reading.Offs < s.fleet.in.Policy.OffReadings
+	b.Ticket.AwaitingOff = s.power() != model.PowerOff || s.reading.Offs < s.fleet.in.Policy.OffReadings
 	return b
 }
 
@@ -65,7 +65,7 @@ func (s *server) letBoot(st Step, off bool) Step {
 		return st
 	}
 	t := *s.rec.Ticket
-	t.Held = false
+	t.AwaitingOff = false
 	s.edit().Ticket = &t
 	return s.stay()
 }
@@ -77,7 +77,7 @@ func (s *server) opened(purpose model.TicketPurpose) bool {
 
 // holds reports whether an open ticket of this purpose waits for the server to be off.
 func (s *server) holds(purpose model.TicketPurpose) bool {
-	return s.opened(purpose) && s.rec.Ticket.Held
+	return s.opened(purpose) && s.rec.Ticket.AwaitingOff
 }
 
 // revoke closes the ticket for good.
@@ -182,7 +182,7 @@ func (s *server) expire() (Step, bool) {
 		return Step{}, false
 	case s.trace().Ended():
 		return Step{}, false // it is seen to next
-	case s.opened(model.PurposeClaim) && !s.rec.Ticket.Held && s.claim != nil && s.rec.WantPower != model.PowerOff:
+	case s.opened(model.PurposeClaim) && !s.rec.Ticket.AwaitingOff && s.claim != nil && s.rec.WantPower != model.PowerOff:
 		s.bootFailed(length)
 	}
 	s.end(model.TicketSpent)

@@ -148,12 +148,12 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		},
 		"of one that waits for the server to be off, which is no boot": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: spent,
-			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Held = true },
+			change: func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true },
 		},
 		"but not while nothing is acted upon": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
 			change: func(in *Input, rec *model.ServerRecord) {
-				in.Desired.Restored, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+				in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
 			},
 		},
 		"nor once the server has reported that it booted": {
@@ -207,9 +207,9 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 	}{
 		"armed when it is known to be off":    {offs: 3, power: model.PowerOff, want: "arm boot ticket for probe:1"},
 		"armed when it was read off but once": {offs: 1, power: model.PowerOff, want: "arm boot ticket for probe:1", held: true},
-		"waiting while it is on":              {power: model.PowerOn, ticket: &model.Ticket{Held: true}, want: "ask for power GracefulShutdown", held: true},
-		"waiting while it was read off once":  {offs: 1, power: model.PowerOff, ticket: &model.Ticket{Held: true}, held: true},
-		"let go once it is off":               {offs: 3, power: model.PowerOff, ticket: &model.Ticket{Held: true}},
+		"waiting while it is on":              {power: model.PowerOn, ticket: &model.Ticket{AwaitingOff: true}, want: "ask for power GracefulShutdown", held: true},
+		"waiting while it was read off once":  {offs: 1, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}, held: true},
+		"let go once it is off":               {offs: 3, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}},
 		"and then it is powered on":           {offs: 3, power: model.PowerOff, ticket: &model.Ticket{}, want: "set one-time network boot, then ask for power On"},
 	}
 	for name, tc := range tests {
@@ -226,10 +226,10 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 			if got := done(st); got != tc.want {
 				t.Errorf("done is %q, want %q", got, tc.want)
 			}
-			held := s.rec.Ticket != nil && s.rec.Ticket.Held
+			held := s.rec.Ticket != nil && s.rec.Ticket.AwaitingOff
 			if st.Move != nil && len(st.Move.Do) > 0 {
 				if arm, ok := st.Move.Do[0].(Arm); ok {
-					held = arm.Boot.Ticket.Held
+					held = arm.Boot.Ticket.AwaitingOff
 				}
 			}
 			if held != tc.held {

@@ -21,7 +21,7 @@ func (s *server) bootedBy() string {
 // confirmed reports whether the server is known to have booted what its open ticket is
 // for: it said so, or it is quiet where the claim lets that count.
 func (s *server) confirmed() bool {
-	if !s.opened(model.PurposeClaim) || s.rec.Ticket.Held {
+	if !s.opened(model.PurposeClaim) || s.rec.Ticket.AwaitingOff {
 		return false
 	}
 	end := s.quietEnd()
@@ -38,7 +38,7 @@ func (s *server) reportedBooted() bool {
 // until then; zero = it does not by that.
 func (s *server) quietEnd() time.Time {
 	in, t := s.fleet.in, s.rec.Ticket
-	if s.bootedBy() == "" || !s.opened(model.PurposeClaim) || t.Held || t.ServedAt(s.progress()).IsZero() {
+	if s.bootedBy() == "" || !s.opened(model.PurposeClaim) || t.AwaitingOff || t.ServedAt(s.progress()).IsZero() {
 		return time.Time{}
 	}
 	from := later(t.ServedAt(s.progress()), askedToBoot(s.progress()))

@@ -23,7 +23,7 @@ type Actor string
 
 // The actors.
 const (
-	Nobody       Actor = ""              // it is under way
+	ActorNone    Actor = ""              // it is under way
 	Tenant       Actor = "tenant"        // who wrote the claim
 	RackOperator Actor = "rack operator" // who runs the machines
 )
@@ -33,7 +33,7 @@ func ApproveLine(token string) string { return "Ingot-Approve: " + token }
 
 // Text is the message with who has to act.
 func (w Why) Text() string {
-	if w.Actor == Nobody {
+	if w.Actor == ActorNone {
 		return w.Message
 	}
 	return w.Message + " (to act: " + string(w.Actor) + ")"
@@ -47,7 +47,7 @@ func (w Why) by(a Actor) Why {
 
 // why is a reason that holds since the server's state was entered.
 func (s *server) why(reason, message string) Why {
-	return s.whySince(reason, message, Nobody)
+	return s.whySince(reason, message, ActorNone)
 }
 
 func (s *server) whySince(reason, message string, a Actor) Why {

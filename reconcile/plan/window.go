@@ -110,7 +110,7 @@ func judgeWindow(in windowInput) windowResult {
 	before := in.Record
 	r := judgeOnce(in)
 	for n := 0; r.Changed && n < maxJudgements; n++ {
-		in.Record = &model.FleetRecord{Holds: r.Holds, Letting: r.Letting, Done: r.Done}
+		in.Record = &model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.Letting, Done: r.Done}
 		r = judgeOnce(in)
 	}
 	r.Changed = !sameWindow(&r, before)
@@ -149,10 +149,10 @@ type window struct {
 	asked  map[stepKey]model.Disruption
 	limits [windowKinds]int
 	// own is the limit of one namespace, where there are others.
-	own     [windowKinds]int
-	allowed map[stepKey]bool
-	letting []model.Disruption
-	done    []model.Disruption // in the order of At
+	own           [windowKinds]int
+	allowed       map[stepKey]bool
+	approvedSteps []model.Disruption
+	done          []model.Disruption // in the order of At
 	// booked is done, and what will be by the time that its list is to go.
 	booked []booking
 	holds  []model.GuardHold
@@ -185,10 +185,10 @@ func newWindow(in windowInput) *window {
 // that are approved or were let go are allowed while they are asked for.
 func (w *window) known() (waiting []model.Disruption) {
 	now, oldest := w.in.Now, w.in.Now.Add(-w.in.Limits.Window)
-	for _, d := range w.in.Record.Letting {
+	for _, d := range w.in.Record.ApprovedSteps {
 		if _, asked := w.asked[keyOf(d)]; asked && !w.allowed[keyOf(d)] {
 			w.allowed[keyOf(d)] = true
-			w.letting = append(w.letting, d)
+			w.approvedSteps = append(w.approvedSteps, d)
 		}
 	}
 	for _, d := range w.in.Record.Done {
@@ -237,7 +237,7 @@ func (w *window) standing(waiting []model.Disruption) []model.GuardHold {
 			for _, d := range h.Steps {
 				w.allowed[keyOf(d)] = true
 			}
-			w.letting = append(w.letting, h.Steps...)
+			w.approvedSteps = append(w.approvedSteps, h.Steps...)
 		default:
 			holds = append(holds, h)
 		}
@@ -472,7 +472,7 @@ func (w *window) token(h *model.GuardHold) string {
 }
 
 func (w *window) result() windowResult {
-	r := windowResult{Holds: w.holds, Letting: w.letting, Done: w.done, Held: make(map[stepKey]int)}
+	r := windowResult{Holds: w.holds, Letting: w.approvedSteps, Done: w.done, Held: make(map[stepKey]int)}
 	r.Done = r.Done[max(0, len(r.Done)-MaxDone):]
 	for _, d := range w.in.Asked {
 		if w.allowed[keyOf(d)] {
@@ -493,7 +493,7 @@ func (w *window) result() windowResult {
 }
 
 func sameWindow(r *windowResult, old *model.FleetRecord) bool {
-	return sameSteps(r.Letting, old.Letting) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, sameHold)
+	return sameSteps(r.Letting, old.ApprovedSteps) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, sameHold)
 }
 
 func sameSteps(a, b []model.Disruption) bool {

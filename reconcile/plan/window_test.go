@@ -67,7 +67,7 @@ func (g *guarded) judge() string {
 		Revision: model.Revision(fmt.Sprint("r", g.plans)), Now: g.now, Seed: fmt.Sprint("seed ", g.plans),
 	}
 	r := judgeWindow(in)
-	g.record = model.FleetRecord{Holds: r.Holds, Letting: r.Letting, Done: r.Done}
+	g.record = model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.Letting, Done: r.Done}
 	in.Record, in.Seed, in.Revision = &g.record, in.Seed+"!", in.Revision+"!"
 	if twice := judgeWindow(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) || fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {
 		g.t.Errorf("judging again allows %v of %v and changes %+v to %+v", twice.Allowed, r.Allowed, g.record, twice)
@@ -386,7 +386,7 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 				if _, held := g.last.Held[keyOf(d)]; held {
 					t.Errorf("seed %d: %v is allowed and held", seed, d)
 				}
-				approved := slices.ContainsFunc(g.record.Letting, d.Same)
+				approved := slices.ContainsFunc(g.record.ApprovedSteps, d.Same)
 				if !approved && !decided[keyOf(d)] {
 					history = append(history, begun{g.now, d})
 				}

@@ -20,7 +20,7 @@ func TestEveryReasonSaysWhoHasToActAndWhatToDo(t *testing.T) {
 		if !ok || a.next == "" {
 			t.Errorf("nobody knows what to do about %s", reason)
 		}
-		if a.who == plan.Nobody && a.next != goesOn {
+		if a.who == plan.ActorNone && a.next != goesOn {
 			t.Errorf("%s is nobody's, and yet there is something to do: %s", reason, a.next)
 		}
 		if known[reason] {

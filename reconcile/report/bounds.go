@@ -203,7 +203,7 @@ func mirrorFleet(rec model.FleetRecord) model.FleetRecord {
 		return true
 	})
 	r = room{maxShownSteps}
-	rec.Letting = kept(rec.Letting, fits)
+	rec.ApprovedSteps = kept(rec.ApprovedSteps, fits)
 	r = room{maxShownSteps}
 	rec.Done = lastKept(rec.Done, fits)
 	r = room{maxShownProblemBytes}

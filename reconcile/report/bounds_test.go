@@ -109,7 +109,7 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 				})
 			}
 			f := &in.Observed.Fleet
-			f.Letting, f.Done = steps, steps
+			f.ApprovedSteps, f.Done = steps, steps
 			for range model.MaxHolds {
 				f.Holds = append(f.Holds, model.GuardHold{Token: "t", Steps: steps})
 			}

@@ -261,7 +261,7 @@ func (e *Explanation) because(c metav1.Condition) {
 	if why, actor, ok := strings.Cut(e.Why, " (to act: "); ok {
 		e.Why, e.Actor = why, strings.TrimSuffix(actor, ")")
 	}
-	if a := advices[c.Reason]; a.who != plan.Nobody || e.Actor == "" {
+	if a := advices[c.Reason]; a.who != plan.ActorNone || e.Actor == "" {
 		e.Next = a.next
 	}
 	if e.Next == "" && e.Actor == "" {

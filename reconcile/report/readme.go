@@ -151,7 +151,7 @@ func (v *view) readmeBMCs(b *strings.Builder) {
 func (v *view) readmeEndpoints(b *strings.Builder) {
 	rows := 0
 	for _, e := range v.Endpoints {
-		if e.Why.Actor == plan.Nobody || rows == maxRows {
+		if e.Why.Actor == plan.ActorNone || rows == maxRows {
 			continue
 		}
 		if rows == 0 {

@@ -12,8 +12,8 @@ import (
 	"ingot/model/text"
 )
 
-// ticketMisuse is the condition of a server whose newest boot ticket others asked for.
-const ticketMisuse = "TicketMisuse"
+// ticketRefused is the condition of a server whose newest boot ticket others asked for.
+const ticketRefused = "TicketRefused"
 
 // maxMisuses is how many misuses of a ticket the status branch names.
 const maxMisuses = 3
@@ -36,7 +36,7 @@ func (s serverView) misuse() (c metav1.Condition, misused bool) {
 	if more := len(by) - maxMisuses; more > 0 {
 		texts = append(texts, "and others before")
 	}
-	return condition(ticketMisuse, true, string(by[0].Refusal), strings.Join(texts, "; "), since), true
+	return condition(ticketRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), since), true
 }
 
 // addresses are the IP addresses that the server is known to have.

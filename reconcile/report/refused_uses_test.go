@@ -89,7 +89,7 @@ func TestMisuseOfATicket(t *testing.T) {
 			in.Observed.Progress[rec.Name] = p
 			in.Observed.Probes[rec.Name] = &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: []string{"10.0.0.6"}}}}}
 			shown := func() string {
-				return conditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketMisuse")
+				return conditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketRefused")
 			}
 			if got := shown(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)

@@ -21,8 +21,8 @@ const (
 )
 
 // boundTo lets servers report from one address only.
-func boundTo(client string) func(model.Offer, netip.Addr) (model.Asker, model.TicketRefusal, string) {
-	return func(_ model.Offer, from netip.Addr) (model.Asker, model.TicketRefusal, string) {
+func boundTo(client string) func(model.TicketHolder, netip.Addr) (model.Asker, model.TicketRefusal, string) {
+	return func(_ model.TicketHolder, from netip.Addr) (model.Asker, model.TicketRefusal, string) {
 		by := model.Asker{Client: from, MAC: reportersMAC}
 		if from == netip.MustParseAddr(client) {
 			by.Own = true
@@ -145,14 +145,14 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 
 // The decision is made for the server that the UUID names, with its ticket.
 func TestBoundIsAskedForTheServer(t *testing.T) {
-	var got []model.Offer
-	r := newRig(t, Options{Open: true, Bound: func(o model.Offer, _ netip.Addr) (model.Asker, model.TicketRefusal, string) {
+	var got []model.TicketHolder
+	r := newRig(t, Options{Open: true, Bound: func(o model.TicketHolder, _ netip.Addr) (model.Asker, model.TicketRefusal, string) {
 		got = append(got, o)
 		return model.Asker{}, "", ""
 	}})
 	r.do("POST", "/register", uuidBody(noTicket, probed))
 	r.do("POST", "/r/"+r.token(claimed)+"/bootstate", uuidBody(claimed, ""))
-	want := []model.Offer{{Server: "server-5"}, {Server: "server-1", Ticket: fleet()[claimed].Ticket}}
+	want := []model.TicketHolder{{Server: "server-5"}, {Server: "server-1", Ticket: fleet()[claimed].Ticket}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

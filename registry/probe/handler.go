@@ -20,7 +20,7 @@ import (
 type Registry interface {
 	// Namesakes returns the servers with this canonical system UUID, in either byte order:
 	// each with its newest boot ticket, and how far it has come with that.
-	Namesakes(uuid string) []model.Offer
+	Namesakes(uuid string) []model.TicketHolder
 	// SaveReport makes what a server reported with its ticket durable, unless it is no
 	// news. The error is model.ErrTicketSpent when the ticket has ended meanwhile.
 	SaveReport(ctx context.Context, t *model.Ticket, report model.ServerReport) error
@@ -48,7 +48,7 @@ type Options struct {
 	// Bound says who reports from an address, and whether a server may do so: "" or why
 	// not, and a sentence for people. It is asked for servers that are known, before
 	// anything is told of them; nil lets everybody report.
-	Bound func(offer model.Offer, client netip.Addr) (model.Asker, model.TicketRefusal, string)
+	Bound func(offer model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string)
 	// MaxBody is the size of the largest report in bytes; default 4 MiB.
 	MaxBody int64
 

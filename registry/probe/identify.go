@@ -9,9 +9,9 @@ import (
 
 // reporter is the server that a request is about.
 type reporter struct {
-	namesakes []model.Offer // all servers with its UUID
-	uuid      string        // canonical
-	offer     model.Offer
+	namesakes []model.TicketHolder // all servers with its UUID
+	uuid      string               // canonical
+	offer     model.TicketHolder
 	known     bool // always with a token
 }
 

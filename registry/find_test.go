@@ -27,7 +27,7 @@ func TestProgressIsNotedOncePerStage(t *testing.T) {
 	}
 	wg.Wait()
 	want := &model.Progress{Ticket: rec.Ticket.ID, ScriptAt: now, KernelAt: now, InitrdAt: now, Client: "192.0.2.7"}
-	offer, ok := r.Offer(uuidOf(0))
+	offer, ok := r.Find(uuidOf(0))
 	if diff := cmp.Diff(want, offer.Progress); !ok || diff != "" {
 		t.Errorf("offer %v (-want +got):\n%s", ok, diff)
 	}
@@ -93,7 +93,7 @@ func TestOffer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			offer, ok := r.Offer(c.uuid)
+			offer, ok := r.Find(c.uuid)
 			got := string(offer.Server)
 			if offer.Ticket != nil {
 				got = offer.Ticket.ID
@@ -104,10 +104,10 @@ func TestOffer(t *testing.T) {
 		})
 	}
 	save(t, r, Changes{DeleteServers: []model.ServerName{twin.Name, oneWay.Name}})
-	if offer, ok := r.Offer(oneWay.UUID); !ok || offer.Server != otherWay.Name {
+	if offer, ok := r.Find(oneWay.UUID); !ok || offer.Server != otherWay.Name {
 		t.Errorf("after the one with the other byte order is gone: %v %v", offer, ok)
 	}
-	if offer, ok := r.Offer(uuidOf(2)); !ok || offer.Ticket.ID != "server-2-1" {
+	if offer, ok := r.Find(uuidOf(2)); !ok || offer.Ticket.ID != "server-2-1" {
 		t.Errorf("after the twin is gone: %v %v", offer, ok)
 	}
 }

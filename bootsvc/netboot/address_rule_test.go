@@ -40,15 +40,15 @@ func (r rackRoom) At(a netip.Addr) (neighbour.Neighbour, error) {
 	return r.neighbours[a.String()], nil
 }
 
-func (r rackRoom) Offer(id string) (model.Offer, bool) {
+func (r rackRoom) Find(id string) (model.TicketHolder, bool) {
 	s, ok := r.servers[id]
-	return model.Offer{Server: s}, ok
+	return model.TicketHolder{Server: s}, ok
 }
 
 func (r rackRoom) MACs(model.ServerName) []string { return nil }
 
-func (r rackRoom) bindings(heard *Heard) Bindings {
-	return Bindings{Servers: r, Evidence: Evidence{Leases: r, Endpoint: r.endpoint, Heard: heard, Neighbours: r}}
+func (r rackRoom) bindings(heard *Heard) AddressRules {
+	return AddressRules{Servers: r, Evidence: Evidence{Leases: r, Endpoint: r.endpoint, Heard: heard, Neighbours: r}}
 }
 
 func onLink(mac string, former ...string) neighbour.Neighbour {
@@ -119,14 +119,14 @@ func TestWhoIsServed(t *testing.T) {
 		"on this machine":                                      {"127.0.0.1 ::1", "CannotTell", served, served},
 	} {
 		for client := range strings.FieldsSeq(tc.clients) {
-			for binding, want := range map[Binding]model.TicketRefusal{BindMachine: tc.machine, "": tc.machine, BindFirst: tc.first, BindNothing: tc.nothing} {
+			for binding, want := range map[AddressRule]model.TicketRefusal{BindMachine: tc.machine, "": tc.machine, BindFirst: tc.first, BindNothing: tc.nothing} {
 				b := room.bindings(heard)
-				b.Binding = binding
-				got := b.Judge(model.Offer{Server: "s1", Ticket: claim}, netip.MustParseAddr(client))
+				b.Rule = binding
+				got := b.Judge(model.TicketHolder{Server: "s1", Ticket: claim}, netip.MustParseAddr(client))
 				if got.Refusal != want || (got.Told == "") != (want == "") {
 					t.Errorf("%s: %q, client %s: %q, %q, want %q", title, binding, client, got.Refusal, got.Told, want)
 				}
-				fresh := b.Judge(model.Offer{Server: "s1", Ticket: discovery}, netip.MustParseAddr(client)).Refusal
+				fresh := b.Judge(model.TicketHolder{Server: "s1", Ticket: discovery}, netip.MustParseAddr(client)).Refusal
 				early := want
 				if binding == BindFirst && want != model.RefusedOther {
 					early = served // its network interfaces need not be known yet
@@ -134,8 +134,8 @@ func TestWhoIsServed(t *testing.T) {
 				if fresh != early {
 					t.Errorf("%s, for its discovery: %q, client %s: %q, want %q", title, binding, client, fresh, early)
 				}
-				b.Binding, b.Of = BindNothing, func(netip.Addr) Binding { return binding }
-				if of := b.Judge(model.Offer{Server: "s1", Ticket: claim}, netip.MustParseAddr(client)).Refusal; binding != "" && of != want {
+				b.Rule, b.Of = BindNothing, func(netip.Addr) AddressRule { return binding }
+				if of := b.Judge(model.TicketHolder{Server: "s1", Ticket: claim}, netip.MustParseAddr(client)).Refusal; binding != "" && of != want {
 					t.Errorf("%s, by its network: %q, client %s: %q, want %q", title, binding, client, of, want)
 				}
 			}
@@ -157,7 +157,7 @@ func TestWhatIsKnownOfWhoAsks(t *testing.T) {
 		"10.9.9.9":     {},
 	} {
 		want.Client = netip.MustParseAddr(client)
-		got := b.Judge(model.Offer{Server: "s1"}, want.Client).By
+		got := b.Judge(model.TicketHolder{Server: "s1"}, want.Client).By
 		if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", client, diff)
 		}
@@ -192,8 +192,8 @@ func TestTheFirstClient(t *testing.T) {
 			tc.progress.Ticket = claim.ID
 		}
 		b := newRackRoom().bindings(nil)
-		b.Binding = BindFirst
-		got := b.Judge(model.Offer{Server: "s1", Ticket: claim, Progress: &tc.progress}, netip.MustParseAddr(tc.client))
+		b.Rule = BindFirst
+		got := b.Judge(model.TicketHolder{Server: "s1", Ticket: claim, Progress: &tc.progress}, netip.MustParseAddr(tc.client))
 		if (got.Refusal == model.RefusedAddress) != tc.refused || !tc.refused && got.Refusal != "" {
 			t.Errorf("%s: %q %q", title, got.Refusal, got.Told)
 		}
@@ -203,9 +203,9 @@ func TestTheFirstClient(t *testing.T) {
 func TestWhichServerIsAtAnAddress(t *testing.T) {
 	known := newRackRoom().bindings(nil)
 	anybody := known
-	anybody.Binding = BindNothing
+	anybody.Rule = BindNothing
 	for title, tc := range map[string]struct {
-		bindings Bindings
+		bindings AddressRules
 		client   string
 		want     model.ServerName
 	}{
@@ -217,8 +217,8 @@ func TestWhichServerIsAtAnAddress(t *testing.T) {
 		"nobody of whom nothing is known":          {known, "10.0.0.9", ""},
 		"nobody whose interface is no server's":    {known, "10.0.0.3", ""},
 		"nobody who was another a moment ago":      {anybody, "10.0.0.44", ""},
-		"nobody where nothing is known at all":     {Bindings{}, "10.0.0.1", ""},
-		"nobody where nothing is bound, and known": {Bindings{Binding: BindNothing}, "10.0.0.1", ""},
+		"nobody where nothing is known at all":     {AddressRules{}, "10.0.0.1", ""},
+		"nobody where nothing is bound, and known": {AddressRules{Rule: BindNothing}, "10.0.0.1", ""},
 	} {
 		offer, ok := tc.bindings.At(netip.MustParseAddr(tc.client))
 		if offer.Server != tc.want || ok != (tc.want != "") {
@@ -266,12 +266,12 @@ func TestWhatWasHeardIsForAnHour(t *testing.T) {
 }
 
 func TestBindingNames(t *testing.T) {
-	for name, want := range map[string]Binding{"": BindMachine, "leases": BindMachine, "machine": BindMachine, "first-client": BindFirst, "nothing": BindNothing} {
-		if got, err := ParseBinding(name); got != want || err != nil || IsFormer(name) != (name == "leases") {
+	for name, want := range map[string]AddressRule{"": BindMachine, "leases": BindMachine, "machine": BindMachine, "first-client": BindFirst, "nothing": BindNothing} {
+		if got, err := ParseAddressRule(name); got != want || err != nil || IsFormer(name) != (name == "leases") {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
 	}
-	_, err := ParseBinding("Machine")
+	_, err := ParseAddressRule("Machine")
 	if want := `"Machine" binds no boot ticket: allowed are machine, first-client and nothing`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -28,15 +28,15 @@ func TestGuards(t *testing.T) {
 		"a kernel does": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed, KernelAt: armed}, "yyyy"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			g := NewLoaderGuard()
+			g := NewLoaderLimiter()
 			if tc.guard == script {
-				g = NewScriptGuard()
+				g = NewScriptLimiter()
 			}
-			o := model.Offer{Ticket: ticket(nil), Progress: tc.far}
+			o := model.TicketHolder{Ticket: ticket(nil), Progress: tc.far}
 			if tc.far != nil && tc.far.Ticket == "" {
 				tc.far.Ticket = o.Ticket.ID
 			}
-			other := model.Offer{Ticket: ticket(func(t *model.Ticket) { t.ID = "s2-1" })}
+			other := model.TicketHolder{Ticket: ticket(func(t *model.Ticket) { t.ID = "s2-1" })}
 			got := ""
 			for _, s := range tc.at {
 				if g.Allow(o, armed.Add(time.Duration(s)*time.Second)) {
@@ -53,15 +53,15 @@ func TestGuards(t *testing.T) {
 			}
 		})
 	}
-	if NewLoaderGuard().Allow(model.Offer{}, armed) {
+	if NewLoaderLimiter().Allow(model.TicketHolder{}, armed) {
 		t.Error("a machine without a ticket is allowed a turn")
 	}
 }
 
 func TestGuardIsBounded(t *testing.T) {
-	g := NewScriptGuard()
+	g := NewScriptLimiter()
 	for n := range maxGuarded + 100 {
-		o := model.Offer{Ticket: ticket(func(t *model.Ticket) { t.ID = fmt.Sprint(n) })}
+		o := model.TicketHolder{Ticket: ticket(func(t *model.Ticket) { t.ID = fmt.Sprint(n) })}
 		g.Allow(o, armed.Add(time.Duration(n)*time.Microsecond))
 	}
 	if len(g.turns) != maxGuarded {
@@ -70,7 +70,7 @@ func TestGuardIsBounded(t *testing.T) {
 	if g.turns["0"].count != 0 || g.turns[fmt.Sprint(maxGuarded+99)].count != 1 {
 		t.Error("the machine that began first is not the one that was forgotten")
 	}
-	g.Allow(model.Offer{Ticket: ticket(nil)}, armed.Add(time.Hour))
+	g.Allow(model.TicketHolder{Ticket: ticket(nil)}, armed.Add(time.Hour))
 	if len(g.turns) != 1 {
 		t.Errorf("after an hour %d machines are counted", len(g.turns))
 	}

@@ -7,12 +7,12 @@ import (
 	"ingot/model"
 )
 
-// Guard keeps machines from going round in circles: firmware that loads iPXE which
+// LoopLimiter keeps machines from going round in circles: firmware that loads iPXE which
 // never gets as far as its script, or iPXE that fetches its script and never its
 // kernel. It counts the turns that a machine takes with one ticket, and refuses
 // the next after Limit of them until Within has passed since the first. It is safe
 // for concurrent use.
-type Guard struct {
+type LoopLimiter struct {
 	Rule
 	reached func(*model.Progress) bool // the stage that ends the circle
 
@@ -38,21 +38,21 @@ type turns struct {
 // maxGuarded bounds the machines that are counted at a time.
 const maxGuarded = 16384
 
-// NewLoaderGuard returns the Guard of who tells machines boot loaders
+// NewLoaderLimiter returns the LoopLimiter of who tells machines boot loaders
 // (Answer.Loader): not a fourth time within 5 minutes, as long as iPXE has not
 // asked for the script.
-func NewLoaderGuard() *Guard {
-	return &Guard{
+func NewLoaderLimiter() *LoopLimiter {
+	return &LoopLimiter{
 		Rule:    Rule{Limit: 3, Within: 5 * time.Minute, Turn: 10 * time.Second},
 		reached: func(p *model.Progress) bool { return !p.ScriptAt.IsZero() },
 		turns:   make(map[string]turns),
 	}
 }
 
-// NewScriptGuard returns the Guard of who serves iPXE scripts: not a fourth time
+// NewScriptLimiter returns the LoopLimiter of who serves iPXE scripts: not a fourth time
 // within 3 minutes, as long as the kernel was not fetched.
-func NewScriptGuard() *Guard {
-	return &Guard{
+func NewScriptLimiter() *LoopLimiter {
+	return &LoopLimiter{
 		Rule:    Rule{Limit: 3, Within: 3 * time.Minute},
 		reached: func(p *model.Progress) bool { return !p.KernelAt.IsZero() },
 		turns:   make(map[string]turns),
@@ -62,7 +62,7 @@ func NewScriptGuard() *Guard {
 // Allow reports whether the machine of o's ticket may take another turn now, and
 // counts it. It is asked once for each answer that is about to be sent, offers and
 // retransmissions among them.
-func (g *Guard) Allow(o model.Offer, now time.Time) bool {
+func (g *LoopLimiter) Allow(o model.TicketHolder, now time.Time) bool {
 	if o.Ticket == nil {
 		return false
 	}
@@ -96,7 +96,7 @@ func (t turns) next(r Rule, now time.Time) (turns, bool) {
 
 // forget makes room: for the machines whose time has passed, or else for the one
 // that began first.
-func (g *Guard) forget(now time.Time) {
+func (g *LoopLimiter) forget(now time.Time) {
 	oldest := ""
 	for id, t := range g.turns {
 		if now.Sub(t.first) >= g.Within {

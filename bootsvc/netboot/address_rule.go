@@ -7,29 +7,29 @@ import (
 	"ingot/model"
 )
 
-// Binding says who may use a server's boot ticket, beside the token that it must show.
+// AddressRule says who may use a server's boot ticket, beside the token that it must show.
 // UUIDs are no secret and tokens pass over the network in the clear, so what runs on one
 // server could otherwise read what the next one boots, and use its ticket up.
-type Binding string
+type AddressRule string
 
-// The bindings. None of them lets a known server use another's ticket.
+// The rules. None of them lets a known server use another's ticket.
 const (
 	// BindMachine: the server itself, at any of its network interfaces. Who asks is taken
 	// from what a client cannot make up, and who cannot be told apart is refused.
-	BindMachine Binding = "machine"
+	BindMachine AddressRule = "machine"
 	// BindFirst: besides, of those that cannot be told apart, the address, one of each IP
 	// version, that used the ticket first. Whoever is quicker wins.
-	BindFirst Binding = "first-client"
+	BindFirst AddressRule = "first-client"
 	// BindNothing: anybody who knows the server's UUID.
-	BindNothing Binding = "nothing"
+	BindNothing AddressRule = "nothing"
 )
 
 // bindLeases is what BindMachine was called once.
 const bindLeases = "leases"
 
-// ParseBinding returns the binding of a name; an empty one is BindMachine.
-func ParseBinding(name string) (Binding, error) {
-	switch b := Binding(name); b {
+// ParseAddressRule returns the binding of a name; an empty one is BindMachine.
+func ParseAddressRule(name string) (AddressRule, error) {
+	switch b := AddressRule(name); b {
 	case "", bindLeases:
 		return BindMachine, nil
 	case BindMachine, BindFirst, BindNothing:
@@ -38,7 +38,7 @@ func ParseBinding(name string) (Binding, error) {
 	return "", fmt.Errorf("%q binds no boot ticket: allowed are %s, %s and %s", name, BindMachine, BindFirst, BindNothing)
 }
 
-// IsFormer reports whether a name of a binding is one of former versions.
+// IsFormer reports whether a name of a rule is one of former versions.
 func IsFormer(name string) bool { return name == bindLeases }
 
 // Verdict is whether somebody may use a ticket.
@@ -54,37 +54,37 @@ const (
 	toldFirst = "another address than the one that this comes from used this boot ticket first: only that one is served until the ticket ends"
 )
 
-// Bindings decides who may use boot tickets. It is safe for concurrent use if what it asks
+// AddressRules decides who may use boot tickets. It is safe for concurrent use if what it asks
 // is.
-type Bindings struct {
-	Binding Binding // empty = BindMachine
-	// Of is the binding of the network that an address is on; nil, or an answer that is
-	// empty, means Binding.
-	Of func(netip.Addr) Binding
+type AddressRules struct {
+	Rule AddressRule // empty = BindMachine
+	// Of is the rule of the network that an address is on; nil, or an answer that is
+	// empty, means Rule.
+	Of func(netip.Addr) AddressRule
 	Evidence
 	Servers Servers // nil = none are known
 }
 
 // Servers is where servers are found by their MAC addresses, and those by their server.
 type Servers interface {
-	// Offer returns the boot ticket of the server with this UUID or MAC address.
-	Offers
+	// Find returns the boot ticket of the server with this UUID or MAC address.
+	Tickets
 	// MACs returns the MAC addresses of a server's network interfaces.
 	MACs(server model.ServerName) []string
 }
 
 // At returns the boot ticket of the known server that is at an address.
-func (b Bindings) At(addr netip.Addr) (model.Offer, bool) {
+func (b AddressRules) At(addr netip.Addr) (model.TicketHolder, bool) {
 	a := b.asker(addr)
 	if a.doubt != "" || !a.known {
-		return model.Offer{}, false
+		return model.TicketHolder{}, false
 	}
 	return a.offer, true
 }
 
 // Judge decides whether a client may use a server's ticket.
-func (b Bindings) Judge(o model.Offer, client netip.Addr) Verdict {
-	binding := b.Binding
+func (b AddressRules) Judge(o model.TicketHolder, client netip.Addr) Verdict {
+	binding := b.Rule
 	if b.Of != nil {
 		if of := b.Of(client); of != "" {
 			binding = of
@@ -95,7 +95,7 @@ func (b Bindings) Judge(o model.Offer, client netip.Addr) Verdict {
 
 // JudgeMachine is Judge for what shows no token, and is given to the server alone
 // whatever the binding is.
-func (b Bindings) JudgeMachine(o model.Offer, client netip.Addr) Verdict {
+func (b AddressRules) JudgeMachine(o model.TicketHolder, client netip.Addr) Verdict {
 	return b.asker(client).judge(o, BindMachine)
 }
 
@@ -103,12 +103,12 @@ func (b Bindings) JudgeMachine(o model.Offer, client netip.Addr) Verdict {
 type asker struct {
 	witness
 	client netip.Addr
-	offer  model.Offer // of the server with the MAC address
-	known  bool        // there is one
+	offer  model.TicketHolder // of the server with the MAC address
+	known  bool               // there is one
 }
 
 // judge decides whether a may use o's ticket.
-func (a asker) judge(o model.Offer, binding Binding) Verdict {
+func (a asker) judge(o model.TicketHolder, binding AddressRule) Verdict {
 	v := Verdict{By: model.Asker{Client: a.client, MAC: a.mac, Port: a.port, Own: a.known && a.offer.Server == o.Server}}
 	switch {
 	case a.known && a.offer.Server != o.Server:
@@ -130,12 +130,12 @@ func toldUnknown(mac string) string {
 
 // isFresh reports whether a server's network interfaces need not be known yet, for it has
 // no ticket or one for its discovery.
-func isFresh(o model.Offer) bool {
+func isFresh(o model.TicketHolder) bool {
 	return o.Ticket == nil || o.Ticket.Purpose == model.PurposeDiscovery
 }
 
 // unlikeFirst refuses all clients but the first.
-func unlikeFirst(o model.Offer, client netip.Addr) (model.TicketRefusal, string) {
+func unlikeFirst(o model.TicketHolder, client netip.Addr) (model.TicketRefusal, string) {
 	if first := firstClient(o, client); first.IsValid() && first != client {
 		return model.RefusedAddress, toldFirst
 	}
@@ -146,7 +146,7 @@ func unlikeFirst(o model.Offer, client netip.Addr) (model.TicketRefusal, string)
 // something with o's ticket. The uses of a ticket are written down a little late, so
 // the client of its last boot stage, which is written down before it is served, stands
 // in for one that is not there yet.
-func firstClient(o model.Offer, like netip.Addr) netip.Addr {
+func firstClient(o model.TicketHolder, like netip.Addr) netip.Addr {
 	p := o.Progress
 	if o.Ticket == nil || p == nil || p.Ticket != o.Ticket.ID {
 		return netip.Addr{}
