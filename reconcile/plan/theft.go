@@ -104,8 +104,7 @@ func (s *server) bootsNothing() bool {
 	t, o := s.rec.Ticket, s.fleet.in.Observed
 	switch s.rec.State {
 	case model.StateReserved:
-		return t.Purpose == model.PurposeClaim && s.claim != nil && t.Claim == s.rec.Claim && s.rec.Release == nil &&
-			s.rec.Installed == "" && !installUnknown(s.rec) && s.rec.WantPower == model.PowerOn
+		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs()
 	case model.StateDiscovery:
 		r := o.Probes[s.name]
 		return t.Purpose == model.PurposeDiscovery && (r == nil || r.Ticket != t.ID)
