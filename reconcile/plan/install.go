@@ -48,20 +48,17 @@ func (s *server) installStage() InstallStage {
 
 // stage is the stage of the install of a boot, of which something may be missing.
 func (s *server) stage(boot *Boot, missing Why) InstallStage {
-	t, state := s.rec.Ticket, s.rec.Ticket.State(s.progress())
+	t := s.rec.Ticket
 	ours := s.opened(model.PurposeClaim) && t.Claim == s.rec.Claim
+	if ours {
+		if stage := s.ticketStage(); stage != InstallNone {
+			return stage
+		}
+	}
 	switch {
-	case ours && t.AwaitingOff && state != model.TicketArmed:
-		return InstallUsedEarly
-	case ours && state == model.TicketIgnitionServed:
-		return s.servedStage()
-	case ours && s.confirmed():
-		return InstallBooted
-	case ours && s.stranded():
-		return InstallStranded
 	case missing.Reason != "":
 		return InstallSecretMissing
-	case !ours || state == model.TicketArmed && t.Digest != s.digest(boot):
+	case !ours || t.State(s.progress()) == model.TicketArmed && t.Digest != s.digest(boot):
 		return InstallToArm
 	case t.AwaitingOff:
 		return InstallAwaitingOff
@@ -69,6 +66,23 @@ func (s *server) stage(boot *Boot, missing Why) InstallStage {
 		return InstallReady
 	}
 	return InstallBooting
+}
+
+// ticketStage is the stage of an install whose ticket was used already, or will not be:
+// InstallNone if neither is so. From then on it is no matter what the claim asks for.
+func (s *server) ticketStage() InstallStage {
+	t, state := s.rec.Ticket, s.rec.Ticket.State(s.progress())
+	switch {
+	case t.AwaitingOff && state != model.TicketArmed:
+		return InstallUsedEarly
+	case state == model.TicketIgnitionServed:
+		return s.servedStage()
+	case s.confirmed():
+		return InstallBooted
+	case s.stranded():
+		return InstallStranded
+	}
+	return InstallNone
 }
 
 // servedStage is the stage of the install of a server that was served.
