@@ -147,3 +147,30 @@ func (s *server) lateGrace() time.Duration {
 	}
 	return s.fleet.in.Policy.PowerOffGrace
 }
+
+// foundRunning says that a server is left alone because it may run something.
+func (s *server) foundRunning() Why {
+	now := ""
+	if v := s.annotation(model.AnnotationDiscover); v != "" {
+		now = fmt.Sprintf(" (now %q)", v)
+	}
+	found := "found running, so it is left alone"
+	if s.rec.Message != "" {
+		found += " (" + s.rec.Message + ")"
+	}
+	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
+		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
+}
+
+// decideDiscover notes that a server that was found running is to be powered off and
+// discovered.
+func (s *server) decideDiscover() Step {
+	if !s.may(stepDiscover) {
+		return s.rest(s.foundRunning())
+	}
+	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
+	if rec := s.edit(); s.stuckOn() {
+		rec.Asked, rec.Message = nil, "" // it is asked anew
+	}
+	return s.stay()
+}
