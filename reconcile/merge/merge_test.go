@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 	"maps"
@@ -1007,15 +1009,15 @@ func TestWhatAnOlderStoreSaysOfAServerIsOneAlternativeOfSeveral(t *testing.T) {
 	if want := []string{"store Available ", "status branch Reserved default/web", "neither Cleanup "}; !slices.Equal(says, want) {
 		t.Errorf("to be chosen from are %q, want %q", says, want)
 	}
-	in := bigFleet(1, 0)
+	in := plantest.BigFleet(1, 0)
 	in.Observed.Servers["s1"] = rec
-	in.Desired.Add(claim("web"))
-	in.Desired.Add(claim("db"))
+	in.Desired.Add(fleettest.Claim("web"))
+	in.Desired.Add(fleettest.Claim("db"))
 	r := plan.Plan(in)
 	if m := r.Moves["bmc00000-system-0"]; m == nil || m.Then.Claim != "default/db" {
 		t.Errorf("the free server is planned %+v, want it for the claim that no other server may have", m)
 	}
-	if why := claimWhy(in, "default/web"); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {
+	if why := plantest.ClaimWhy(in, "default/web"); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {
 		t.Errorf("the other claim waits for %+v", why)
 	}
 }

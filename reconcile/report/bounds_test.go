@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"slices"
 	"strings"
@@ -139,15 +141,15 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			in := bigFleet(3, 1)
-			inState(in, 0, func(rec *model.ServerRecord) {
+			in := plantest.BigFleet(3, 1)
+			fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
 				rec.HandledReprovision, rec.HandledBefore = "3", []string{"operation=power-cycle-server#1"}
 				for i := range 1024 {
 					rec.Missing = append(rec.Missing, model.MissingDisk{Name: fmt.Sprint(i), Serial: strings.Repeat("s", 100), Gone: i%2 == 0})
 				}
 				test.change(in, rec)
 			})
-			files := rendered(t, reportOf(in))
+			files := fleettest.Rendered(t, reportOf(in))
 			for path, content := range files {
 				if len(content) > readBack {
 					t.Errorf("%s has %d bytes, at most %d are read back", path, len(content), readBack)

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 )
 
@@ -114,11 +116,11 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 }
 
 func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
-	in := bigFleet(2, 1)
+	in := plantest.BigFleet(2, 1)
 	p := NewProjector()
 	var story Story
 	story.Published(plan.Plan(in), p.Report(in, plan.Plan(in), 1, model.Holder{}))
-	inState(in, 1, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
 	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	delete(r.Documents, "serverclaims/default/c00000.yaml")
 	story.Tell(plan.Plan(in), r)

@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"strings"
 	"testing"
@@ -44,13 +46,13 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 		}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
 			for _, c := range tc.changes {
 				c(in, rec)
 			}
 			conds := claimConditionsOf(in, rec.Claim)
-			ready, unread := conditionOf(conds, "Ready"), conditionOf(conds, plan.BMCReadable)
+			ready, unread := fleettest.ConditionOf(conds, "Ready"), fleettest.ConditionOf(conds, plan.BMCReadable)
 			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
 				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, plan.BMCReadable, unread, tc.booted)
 			}

@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"testing"
 	"time"
 )
@@ -39,10 +41,10 @@ func TestWhoWasRefusedABoot(t *testing.T) {
 		"the server is refused for other reasons": {uses: []model.TicketUse{use("10.0.0.5", "m1", model.RefusedReplay, 4, 4), use("10.0.0.5", "m1", model.RefusedToken, 4, 4)}},
 	} {
 		t.Run(title, func(t *testing.T) {
-			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 			rec.Ticket.Ended = tc.ended
 			in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", Uses: tc.uses}
-			if got := conditionOf(serverStatusOf(in, rec.Name).Conditions, "BootRefused"); got != tc.want {
+			if got := fleettest.ConditionOf(serverStatusOf(in, rec.Name).Conditions, "BootRefused"); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})

@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"testing"
 	"time"
 
@@ -81,7 +83,7 @@ func TestMisuseOfATicket(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 			p := &model.Progress{Ticket: "t", Uses: tc.uses}
 			if tc.ticket != "" {
 				p.Ticket = tc.ticket
@@ -89,7 +91,7 @@ func TestMisuseOfATicket(t *testing.T) {
 			in.Observed.Progress[rec.Name] = p
 			in.Observed.Probes[rec.Name] = &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: []string{"10.0.0.6"}}}}}
 			shown := func() string {
-				return conditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketRefused")
+				return fleettest.ConditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketRefused")
 			}
 			if got := shown(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
