@@ -2,25 +2,17 @@ package plan
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"time"
 )
 
-// twinOf adds a BMC that shows a machine with the UUID of a server.
-func twinOf(in *Input, i int) {
-	name := model.BMCName("twin")
-	in.Desired.Add(&model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
-		Access: &model.InlineEndpoint{IP: "192.0.2.2"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443},
-	}})
-	in.Observed.BMCs[name] = &model.BMCRecord{Name: name, Address: "192.0.2.2:443"}
-	uuid := in.Observed.Servers[model.ServerName(bmcName(i)+"-system-0")].UUID
-	in.Observed.BMCFacts[name] = &model.BMCFacts{Name: name, Systems: []model.SystemFact{{URI: "/9", UUID: uuid}}}
-	in.BMCRead[name] = in.Now
-}
-
 func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	const name = "bmc00000-system-0"
-	withTwin := func(in *Input, _ *model.ServerRecord) { twinOf(in, 0) }
+	withTwin := func(in *Input, _ *model.ServerRecord) {
+		fleettest.AddTwin(in.Desired, in.Observed, 0)
+		in.BMCRead["twin"] = in.Now
+	}
 	off := func(in *Input, rec *model.ServerRecord) {
 		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
 	}

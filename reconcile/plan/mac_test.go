@@ -1,28 +1,13 @@
 package plan
 
 import (
-	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-func cardOf(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
-
-func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
-	var all []model.ServerMAC
-	for _, n := range numbers {
-		all = append(all, model.ServerMAC{Address: cardOf(n), IdentifiedBy: by})
-	}
-	return all
-}
-
-// inGit gives a server MAC addresses in Git.
-func inGit(list string) func(*model.Server) {
-	return func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = list }
-}
 
 func TestWhichMACAddressesAreAServers(t *testing.T) {
 	shows := func(numbers ...int) *model.ServerFacts {
@@ -41,7 +26,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 		for _, n := range numbers {
 			cards = append(cards, cardOf(n))
 		}
-		return &model.ProbeReport{Ticket: "t", Data: model.ProbeData{NetworkInterfaces: probed(cards)}}
+		return &model.ProbeReport{Ticket: "t", Data: model.ProbeData{NetworkInterfaces: fleettest.Probed(cards)}}
 	}
 	tests := map[string]struct {
 		git   string
@@ -86,7 +71,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 			}
 			spec := &model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{}}}
 			if tt.git != "" {
-				inGit(tt.git)(spec)
+				fleettest.InGit(tt.git)(spec)
 			}
 			in.Desired.Add(spec)
 			s := newFleet(in).byName[rec.Name]

@@ -10,24 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// drive is a disk as a probe sees it.
-func drive(name, serial string, change ...func(*model.ProbeDisk)) model.ProbeDisk {
-	d := model.ProbeDisk{Name: name, Serial: serial, Model: "M", SizeBytes: 1 << 40}
-	for _, f := range change {
-		f(&d)
-	}
-	return d
-}
-
-// wipedDisks are disks with these serial numbers in the report of a wipe.
-func wipedDisks(serials ...string) []model.DiskWipe {
-	var list []model.DiskWipe
-	for i, s := range serials {
-		list = append(list, model.DiskWipe{Name: fmt.Sprint("disk", i), Serial: s, SizeBytes: 1 << 40, Result: model.WipeDone})
-	}
-	return list
-}
-
 func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 	removable := func(d *model.ProbeDisk) { d.Removable = true }
 	empty := func(d *model.ProbeDisk) { d.SizeBytes = 0 }

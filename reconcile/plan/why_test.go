@@ -3,28 +3,13 @@ package plan
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// inState puts a server of a big fleet into a state.
-func inState(in *Input, i int, change func(*model.ServerRecord)) {
-	name := model.ServerName(bmcName(i) + "-system-0")
-	rec := *in.Observed.Servers[name]
-	change(&rec)
-	in.Observed.Servers[name] = &rec
-}
-
-func bmcName(i int) string {
-	return string([]byte{'b', 'm', 'c', '0', '0', '0', byte('0' + i/10), byte('0' + i%10)})
-}
-
-func manifest(in *Input, i int, spec model.ServerSpec) {
-	in.Desired.Add(&model.Server{Meta: model.Meta{Name: bmcName(i) + "-system-0"}, Spec: spec})
-}
 
 func TestAnUnboundClaimSaysWhy(t *testing.T) {
 	rack := func(c *model.ServerClaim) { c.Spec.ServerSelector = label("rack", "1") }
@@ -39,12 +24,12 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		},
 		"every server is counted under the first thing that speaks against it": {
 			fleet: func(in *Input) {
-				inState(in, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })
-				inState(in, 41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
-				manifest(in, 81, model.ServerSpec{Unclaimable: true})
+				fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })
+				fleettest.ChangeRecord(in.Observed, 41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
+				fleettest.AddManifest(in.Desired, 81, model.ServerSpec{Unclaimable: true})
 				for i := range 90 { // all but those of rack 1 lack the label
 					if i%40 != 1 && i < 88 {
-						inState(in, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+						fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
 					}
 				}
 			},
@@ -54,7 +39,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		"a taint that is not tolerated": {
 			fleet: func(in *Input) {
 				for i := range 90 {
-					manifest(in, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
+					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
 				}
 			},
 			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 tainted", Actor: RackOperator},
@@ -65,7 +50,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		},
 		"the server it names serves another": {
 			fleet: func(in *Input) {
-				inState(in, 3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
+				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
 			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: RackOperator},
@@ -140,7 +125,7 @@ func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
 
 func TestExpressionsAndTolerationsSelect(t *testing.T) {
 	in := bigFleet(2, 0)
-	manifest(in, 0, model.ServerSpec{Taints: []model.Taint{{Key: "gpu", Value: "yes", Effect: model.TaintNoBind}}})
+	fleettest.AddManifest(in.Desired, 0, model.ServerSpec{Taints: []model.Taint{{Key: "gpu", Value: "yes", Effect: model.TaintNoBind}}})
 	in.Desired.Add(claim("gpu", func(c *model.ServerClaim) {
 		c.Spec.Tolerations = []model.Toleration{{Key: "gpu", Operator: "Exists"}}
 		c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{

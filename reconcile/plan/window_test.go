@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type guarded struct {
 
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{
-		t: t, bound: map[string]int{"a": 10}, now: mergeNow,
+		t: t, bound: map[string]int{"a": 10}, now: fleettest.Now,
 		limits: windowLimits{MaxDisruptions: 3, MaxPowerDisruptions: 3, Window: time.Hour},
 	}
 }
@@ -312,7 +313,7 @@ func TestGuardHasAWindow(t *testing.T) {
 }
 
 func TestNobodyKnowsAGuardsTokenBeforehand(t *testing.T) {
-	in := windowInput{Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: windowLimits{MaxDisruptions: 3, Window: time.Hour}, Now: mergeNow, Revision: "r"}
+	in := windowInput{Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: windowLimits{MaxDisruptions: 3, Window: time.Hour}, Now: fleettest.Now, Revision: "r"}
 	in.Seed = "one"
 	one := judgeWindow(in).Holds[0].Token
 	in.Seed = "two"
@@ -348,7 +349,7 @@ type begun struct {
 // random, and looks at each window at what was begun in it.
 func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 	waited := 0
-	for seed := range histories(25, 100) {
+	for seed := range fleettest.Histories(25, 100) {
 		rnd := rand.New(rand.NewPCG(seed, 77))
 		g := newGuarded(t)
 		g.bound = map[string]int{"a": 6, "b": 6, "c": rnd.IntN(2) * 6}

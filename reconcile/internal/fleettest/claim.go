@@ -25,8 +25,8 @@ func Annotated(key, v string) func(*model.ServerClaim) {
 	}
 }
 
-// Of has a claim be a tenant's.
-func Of(tenant string) func(*model.ServerClaim) {
+// OfTenant has a claim be a tenant's.
+func OfTenant(tenant string) func(*model.ServerClaim) {
 	return func(c *model.ServerClaim) { c.Tenant = tenant }
 }
 

@@ -8,8 +8,8 @@ import (
 	"ingot/model"
 )
 
-// Whose are tenants: alpha and beta share the namespace default.
-var Whose = model.Tenants{
+// Tenants are four, of which alpha and beta share the namespace default.
+var Tenants = model.Tenants{
 	{
 		Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"},
 		BMCNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")},
