@@ -19,20 +19,36 @@ func operation1(v string) func(*model.Server) {
 }
 
 func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.machine(0).power = model.PowerOn
-		w.desired.Add(claim("web"))
-		w.desired.Add(serverFile(0, func(s *model.Server) { s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"} }))
-		w.start()
-		defer w.stop()
-		w.expect(time.Minute, 0, "Reserved On default/web")
-		w.stop()
-		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
-		in := w.loop.Input(time.Now())
-		plan.Plan(in)
-		w.start()
-	})
+	for name, restarts := range map[string]bool{"while Ingot runs": false, "while it does not": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1)
+				w.machine(0).power = model.PowerOn
+				w.desired.Add(claim("web"))
+				w.desired.Add(serverFile(0, func(s *model.Server) {
+					s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"}
+				}))
+				w.start()
+				defer func() { w.stop() }()
+				w.expect(time.Hour, 0, "Reserved On default/web")
+				if m := w.seen(0); m.installs != 0 || m.offs != 0 {
+					t.Errorf("before it is asked for it was installed %d times and switched off %d times", m.installs, m.offs)
+				}
+				if restarts {
+					w.stop()
+				}
+				w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
+				if restarts {
+					w.start()
+				}
+				w.expect(time.Hour, 0, "Reserved On default/web")
+				m, rec := w.seen(0), w.Observed().Servers[w.machine(0).name]
+				if m.installs != 1 || m.disk != fleettest.DigestOf("os:1") || rec.HandledReprovision != "1" {
+					t.Errorf("it was installed %d times, its disk holds %q, and on record is %+v", m.installs, m.disk, rec)
+				}
+			})
+		})
+	}
 }
 
 func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
