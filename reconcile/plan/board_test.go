@@ -17,16 +17,38 @@ func TestWhoGivesAUUID(t *testing.T) {
 		servers []*model.Server
 		want    string // the name of the server, or a part of the problem
 	}{
-		"the Server of its BMC":                    {board, true, []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)}, "s"},
-		"not that of another BMC":                  {board, true, []*model.Server{uuidOf("s", "c", "", fleettest.GivenUUID)}, "write a Server with spec.bmcRef and"},
-		"not that of another system":               {board, true, []*model.Server{uuidOf("s", "b", two, fleettest.GivenUUID)}, "write a Server"},
-		"of two systems the one with its URI":      {board, false, []*model.Server{uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, fleettest.GivenUUID)}, "s"},
-		"of two systems none that does not say it": {board, false, []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)}, "write a Server with spec.bmcRef, spec.systemURI and"},
-		"nobody, a board without serial number":    {model.Board{Model: "M"}, true, []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)}, "no serial number"},
-		"nobody who does not say it":               {board, true, []*model.Server{uuidOf("s", "b", "", "")}, "write a Server"},
+		"the Server of its BMC": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want: "s",
+		},
+		"not that of another BMC": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "c", "", fleettest.GivenUUID)},
+			want: "write a Server with spec.bmcRef and",
+		},
+		"not that of another system": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", two, fleettest.GivenUUID)},
+			want: "write a Server",
+		},
+		"of two systems the one with its URI": {
+			board:   board,
+			servers: []*model.Server{uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, fleettest.GivenUUID)},
+			want:    "s",
+		},
+		"of two systems none that does not say it": {
+			board: board, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want: "write a Server with spec.bmcRef, spec.systemURI and",
+		},
+		"nobody, a board without serial number": {
+			board: model.Board{Model: "M"}, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want: "no serial number",
+		},
+		"nobody who does not say it": {board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", "")}, want: "write a Server"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: DefaultPolicy(), Now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
+			in := &Input{
+				Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: DefaultPolicy(),
+				Now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+			}
 			for _, s := range tc.servers {
 				in.Desired.Add(s)
 			}
@@ -70,7 +92,10 @@ func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
 	is := func(serial string) *model.BMCFacts {
 		return &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Board: model.Board{SerialNumber: serial}}}}
 	}
-	in := &Input{Desired: model.NewDesired(), Observed: &model.Observed{Records: model.Records{Servers: map[model.ServerName]*model.ServerRecord{"s": rec}}}}
+	in := &Input{
+		Desired:  model.NewDesired(),
+		Observed: &model.Observed{Records: model.Records{Servers: map[model.ServerName]*model.ServerRecord{"s": rec}}},
+	}
 	in.Desired.Add(uuidOf("s", "new", "", fleettest.GivenUUID))
 	before, after := &bmcView{name: "old", facts: is("S1")}, &bmcView{name: "new", facts: is("S2")}
 	at := func() model.BMCName {

@@ -53,10 +53,14 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 			c.Spec.Power, r.Release = model.PowerOff, &model.Release{}
 		}, ""},
 		"a maintenance": {func(in *Input, _ *model.ServerRecord, _ *model.ServerClaim) {
-			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}}})
+			in.Desired.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}},
+			})
 		}, "maintenance default/web=m"},
 		"a maintenance that is decided": {func(in *Input, r *model.ServerRecord, _ *model.ServerClaim) {
-			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}}})
+			in.Desired.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}},
+			})
 			r.Intent = &model.Intent{Kind: model.IntentMaintenance, Value: "m"}
 		}, ""},
 	}
@@ -86,7 +90,9 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 				in.Desired.Removed = map[model.Identity][]model.Removal{c.ClaimName().Identity(): {{Revision: "r", Approved: tc.approved}}}
 				r.State, r.Back = tc.state, model.StateReserved
 				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
-				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now)}}}}
+				in.Observed.Fleet.Holds = []model.GuardHold{{
+					Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now)}},
+				}}
 			})
 			f := newFleet(in)
 			f.guard()

@@ -101,9 +101,15 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		change  func(in *Input, rec *model.ServerRecord)
 		want    outcome
 	}{
-		"of discovery":                                 {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: spent},
-		"of discovery, though its BMC is silent":       {state: model.StateDiscovery, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
-		"of a server that never came to be powered on": {state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
+		"of discovery": {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: spent},
+		"of discovery, though its BMC is silent": {
+			state: model.StateDiscovery, purpose: model.PurposeDiscovery, change: unreachable,
+			want: spent,
+		},
+		"of a server that never came to be powered on": {
+			state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable,
+			want: spent,
+		},
 		"of a wipe": {state: model.StateCleanup, purpose: model.PurposeCleanup, want: spent},
 		"of a claim, with the last stage that was seen": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
@@ -111,7 +117,8 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", DHCPAt: start, TFTPAt: start.Add(time.Second)}
 			},
 			want: outcome{model.TicketSpent, 1, &model.BootProblem{
-				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " + BootHint(model.StageTFTP),
+				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " +
+					BootHint(model.StageTFTP),
 			}, ""},
 		},
 		"of a claim whose server was not powered on": {
@@ -186,10 +193,15 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 	}{
 		"armed when it is known to be off":    {offs: 3, power: model.PowerOff, want: "arm boot ticket for probe:1"},
 		"armed when it was read off but once": {offs: 1, power: model.PowerOff, want: "arm boot ticket for probe:1", held: true},
-		"waiting while it is on":              {power: model.PowerOn, ticket: &model.Ticket{AwaitingOff: true}, want: "ask for power GracefulShutdown", held: true},
-		"waiting while it was read off once":  {offs: 1, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}, held: true},
-		"let go once it is off":               {offs: 3, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}},
-		"and then it is powered on":           {offs: 3, power: model.PowerOff, ticket: &model.Ticket{}, want: "set one-time network boot, then ask for power On"},
+		"waiting while it is on": {
+			power: model.PowerOn, ticket: &model.Ticket{AwaitingOff: true}, want: "ask for power GracefulShutdown", held: true,
+		},
+		"waiting while it was read off once": {offs: 1, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}, held: true},
+		"let go once it is off":              {offs: 3, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}},
+		"and then it is powered on": {
+			offs: 3, power: model.PowerOff, ticket: &model.Ticket{},
+			want: "set one-time network boot, then ask for power On",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

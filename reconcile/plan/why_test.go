@@ -34,7 +34,10 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				}
 			},
 			claim: rack,
-			want:  Why{Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned", Actor: RackOperator},
+			want: Why{
+				Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned",
+				Actor: RackOperator,
+			},
 		},
 		"a taint that is not tolerated": {
 			fleet: func(in *Input) {
@@ -60,7 +63,9 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"}
 				rack(c)
 			},
-			want: Why{Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant},
+			want: Why{
+				Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant,
+			},
 		},
 		"its Ignition is not in Git": {
 			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
@@ -151,7 +156,10 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 			}
 			in.Observed.Servers[i] = &rec
 			if r.IntN(3) == 0 {
-				in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(i), Labels: map[string]string{"rack": "x", "own": fmt.Sprint(r.IntN(3))}}, Spec: model.ServerSpec{Unclaimable: r.IntN(2) == 0}})
+				in.Desired.Add(&model.Server{
+					Meta: model.Meta{Name: string(i), Labels: map[string]string{"rack": "x", "own": fmt.Sprint(r.IntN(3))}},
+					Spec: model.ServerSpec{Unclaimable: r.IntN(2) == 0},
+				})
 			}
 			if r.IntN(4) == 0 {
 				in.Observed.ServerFacts[i] = &model.ServerFacts{Name: i, Power: model.PowerOn}

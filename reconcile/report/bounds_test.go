@@ -106,8 +106,9 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			var steps []model.Disruption
 			for i := range 10_000 {
 				steps = append(steps, model.Disruption{
-					Action: "release", Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)), Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
-					At: time.Now(), Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)),
+					Action: "release", Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)),
+					Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
+					At:    time.Now(), Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)),
 				})
 			}
 			f := &in.Observed.Fleet
@@ -184,7 +185,8 @@ func TestWhatIsShortIsShownAsItIs(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	if got := shownText(strings.Repeat("ä", maxShownText)); len(got) > maxShownText || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä…") {
+	if got := shownText(strings.Repeat("ä", maxShownText)); len(got) > maxShownText || !utf8.ValidString(got) ||
+		!strings.HasSuffix(got, "ä…") {
 		t.Errorf("a long text became %d bytes, ending %q", len(got), got[len(got)-8:])
 	}
 	var b bounds

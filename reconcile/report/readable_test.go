@@ -39,7 +39,9 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 		"not one that was off": {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 		}}, false},
-		"not one that is Unconfirmed":   {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) { rec.Unconfirmed = in.Now }}, false},
+		"not one that is Unconfirmed": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
+			rec.Unconfirmed = in.Now
+		}}},
 		"not one that is not installed": {[]change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Installed = "" }}, false},
 		"not one that Git has left alone": {[]change{func(in *plan.Input, rec *model.ServerRecord) {
 			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}

@@ -31,10 +31,13 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"servers/bmc00000-system-0.yaml": "True DuplicateUUID: its UUID " + uuid + " is that of system /9 behind BMC twin too, so nothing is armed for it and no claim is bound to it until that is gone: " + advice,
+		"servers/bmc00000-system-0.yaml": "True DuplicateUUID: its UUID " + uuid +
+			" is that of system /9 behind BMC twin too, so nothing is armed for it and no claim is bound to it until that is gone: " + advice,
 		"servers/bmc00001-system-0.yaml": "",
-		"bmcs/twin.yaml":                 "True DuplicateUUID: system /9 has the UUID " + uuid + " of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, and nothing is armed for either until that is gone: " + advice,
-		"bmcs/bmc00000.yaml":             "",
+		"bmcs/twin.yaml": "True DuplicateUUID: system /9 has the UUID " + uuid +
+			" of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, and nothing is armed for either until that is gone: " +
+			advice,
+		"bmcs/bmc00000.yaml": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
@@ -45,7 +48,8 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	}
 	delete(in.Desired.BMCs, "twin")
 	r = p.Report(in, plan.Plan(in), 1, model.Holder{})
-	if got := fleettest.ConditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions, model.ReasonDuplicateUUID); got != "" {
+	if got := fleettest.ConditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions,
+		model.ReasonDuplicateUUID); got != "" {
 		t.Errorf("once the twin is gone it still says %s", got)
 	}
 }

@@ -14,7 +14,8 @@ func TestAClaimThatIsUnconfirmedIsNotReady(t *testing.T) {
 	rec.Installed, rec.Unconfirmed, rec.Ticket.IgnitionAt = rec.Ticket.Digest, in.Now, in.Now.Add(-time.Hour)
 	conds := claimConditionsOf(in, rec.Claim)
 	for _, kind := range []string{"Ready", model.ReasonUnconfirmed} {
-		if got := fleettest.ConditionOf(conds, kind); !strings.Contains(got, "Unconfirmed") || !strings.Contains(got, "ingot/booted: served, or kernel") {
+		if got := fleettest.ConditionOf(conds, kind); !strings.Contains(got, "Unconfirmed") ||
+			!strings.Contains(got, "ingot/booted: served, or kernel") {
 			t.Errorf("condition %s is %s", kind, got)
 		}
 	}

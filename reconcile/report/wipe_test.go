@@ -24,8 +24,15 @@ func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 		"one is missing":          {fleettest.WipedDisks("S1"), []model.MissingDisk{fleettest.SDBMissing}, "False DiskMissing: " + lacks},
 		"none was seen":           {nil, []model.MissingDisk{fleettest.SDBMissing}, "False DiskMissing: " + lacks},
 		"one failed, one missing": {failed, []model.MissingDisk{fleettest.SDBMissing}, "False WipeFailed: sda (serial S1): I/O error; " + lacks},
-		"one was replaced":        {fleettest.WipedDisks("S1"), []model.MissingDisk{{Name: "sdb", Serial: "S2", Gone: true, ReplacedBy: "S9"}}, "True WipeDone: 1 disk done; replaced under a ServerMaintenance and not wiped: sdb (serial S2)"},
-		"one is gone for good":    {fleettest.WipedDisks("S1"), []model.MissingDisk{fleettest.SDBGone}, "True WipeDone: 1 disk done; accepted without a wipe: sdb (serial S2, model M)"},
+		"one was replaced": {
+			wiped:   fleettest.WipedDisks("S1"),
+			missing: []model.MissingDisk{{Name: "sdb", Serial: "S2", Gone: true, ReplacedBy: "S9"}},
+			want:    "True WipeDone: 1 disk done; replaced under a ServerMaintenance and not wiped: sdb (serial S2)",
+		},
+		"one is gone for good": {
+			wiped: fleettest.WipedDisks("S1"), missing: []model.MissingDisk{fleettest.SDBGone},
+			want: "True WipeDone: 1 disk done; accepted without a wipe: sdb (serial S2, model M)",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
