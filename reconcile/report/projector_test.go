@@ -2,17 +2,19 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"testing"
 )
 
 func TestUnchangedDocumentsAreTheSame(t *testing.T) {
-	in := bigFleet(50, 10)
+	in := plantest.BigFleet(50, 10)
 	p := NewProjector()
 	first := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	var story Story
 	story.Published(plan.Plan(in), first)
-	inState(in, 3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
 	second := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	story.Tell(plan.Plan(in), second)
 	var changed []string
