@@ -1,13 +1,9 @@
 package daemon
 
 import (
-	"context"
-	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
-	"time"
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/neighbour"
@@ -128,27 +124,4 @@ func (u unseen) At(addr netip.Addr) (neighbour.Neighbour, error) {
 		return neighbour.Neighbour{}, nil
 	}
 	return neighbour.Neighbour{}, u.err
-}
-
-// maxAge is for how long a connection is kept for further requests. Who was taken for
-// another when it was opened must not wait until that is forgotten (neighbour.Memory):
-// at most 63 s pass until a connection is accepted, maxAge until its last answer but one,
-// then those that bootsvc.NewHTTPServer gives a client to send a request, and holdLimit.
-const maxAge = 30 * time.Second
-
-// bornKey is where the context of a connection has when it was accepted.
-type bornKey struct{}
-
-func born(ctx context.Context, _ net.Conn) context.Context {
-	return context.WithValue(ctx, bornKey{}, time.Now())
-}
-
-// ageing ends connections that are older than maxAge with the answer to their request.
-func ageing(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if at, ok := r.Context().Value(bornKey{}).(time.Time); ok && time.Since(at) > maxAge {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
 }

@@ -25,12 +25,12 @@ import (
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
-	"ingot/bootsvc/metadata"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
 	"ingot/cmd/daemon/holder"
+	"ingot/cmd/daemon/listen"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -128,14 +128,14 @@ func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, er
 		}
 	}()
 	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if d.listeners, err = listen(ctx, &opts); err != nil {
+	if d.listeners, err = openListeners(ctx, &opts); err != nil {
 		return d, err
 	}
-	bootURL, err := publicURL(opts.Boot.URL, addrOf(d.listeners.boot), net.InterfaceAddrs)
+	bootURL, err := listen.PublicURL(opts.Boot.URL, addrOf(d.listeners.boot), net.InterfaceAddrs)
 	if err != nil {
 		return d, fmt.Errorf("boot.url: %w", err)
 	}
-	registryURL, err := publicURL(opts.Registry.URL, addrOf(d.listeners.registry), net.InterfaceAddrs)
+	registryURL, err := listen.PublicURL(opts.Registry.URL, addrOf(d.listeners.registry), net.InterfaceAddrs)
 	if err != nil {
 		return d, fmt.Errorf("registry.url: %w", err)
 	}
@@ -437,55 +437,6 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 	}
 }
 
-// serve answers on the listeners.
-func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
-	if d.listeners.boot != nil {
-		parts.Go(func() error { return serve(ctx, d.listeners.boot, d.hold(d.bootsvc.Handler()), d.log) })
-	}
-	if d.listeners.registry != nil {
-		parts.Go(func() error { return serve(ctx, d.listeners.registry, d.hold(d.reports), d.log) })
-	}
-	if d.listeners.metadata != nil {
-		handler := metadata.NewHandler(metadata.Options{Machines: d.tenants(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics})
-		parts.Go(func() error { return serve(ctx, d.listeners.metadata, d.hold(handler), d.log) })
-	}
-	if d.listeners.admin != nil {
-		a := admin{
-			metrics: d.metrics, checks: d.checks(), summary: d.summary, explain: d.explain,
-			loopback: isLoopback(d.listeners.admin.Addr()), log: d.log,
-		}
-		parts.Go(func() error { return serve(ctx, d.listeners.admin, a.handler(), d.log) })
-	}
-}
-
-// holdLimit is how long a machine's request waits for this process to be ready:
-// longer than the lease of a leader that died.
-const holdLimit = 20 * time.Second
-
-// hold lets machines wait while this process takes over from another or reads its
-// records and leases back: without those any server would be served at any address.
-// Firmware that is refused does not ask again, but boots something else.
-func (d *daemon) hold(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-d.leased: // which is after ready
-			next.ServeHTTP(w, r)
-			return
-		default:
-		}
-		timer := time.NewTimer(holdLimit)
-		defer timer.Stop()
-		select {
-		case <-d.leased:
-			next.ServeHTTP(w, r)
-		case <-r.Context().Done():
-		case <-timer.C:
-			w.Header().Set("Retry-After", "5")
-			http.Error(w, "Ingot is not ready yet: see /readyz of its admin listener", http.StatusServiceUnavailable)
-		}
-	})
-}
-
 // checks say whether each part is ready.
 func (d *daemon) checks() []check {
 	return []check{
@@ -603,11 +554,4 @@ func (d *daemon) close() {
 			d.log.Warn("store not closed", "err", err)
 		}
 	}
-}
-
-func addrOf(l net.Listener) net.Addr {
-	if l == nil {
-		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
-	}
-	return l.Addr()
 }

@@ -1,4 +1,4 @@
-package daemon
+package listen
 
 import (
 	"context"
@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// guests opens connections to a crowd from an address, each accepted, for as long as the
-// test lasts.
-func guests(t *testing.T, c *crowd, from string, n int) (theirs []net.Conn) {
+// connect opens connections to a listener from an address, each accepted, for as long as
+// the test lasts.
+func connect(t *testing.T, l *fairListener, from string, n int) (theirs []net.Conn) {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	for range n {
-		conn, err := d.DialContext(t.Context(), "tcp", c.Addr().String())
+		conn, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = conn.Close() })
-		ours, err := c.Accept()
+		ours, err := l.Accept()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,24 +57,24 @@ func ownAddress(t *testing.T) string {
 	return ""
 }
 
-func newTestCrowd(t *testing.T, most int) *crowd {
+func newTestListener(t *testing.T, limit int) *fairListener {
 	t.Helper()
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := newCrowd(ln, most)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
+	l := newFairListener(ln, limit)
+	t.Cleanup(func() { _ = l.Close() })
+	return l
 }
 
-func TestWhoOpensManyConnectionsKeepsNobodyOut(t *testing.T) {
+func TestAClientWithManyConnectionsShutsNobodyOut(t *testing.T) {
 	many := ownAddress(t)
-	c := newTestCrowd(t, crowdShare+10)
-	first := guests(t, c, "127.0.0.1", 5)
-	crowding := guests(t, c, many, crowdShare+5)
-	late := guests(t, c, "127.0.0.2", 3)
-	for n, conn := range crowding[:6] {
+	l := newTestListener(t, fairShare+10)
+	first := connect(t, l, "127.0.0.1", 5)
+	greedy := connect(t, l, many, fairShare+5)
+	late := connect(t, l, "127.0.0.2", 3)
+	for n, conn := range greedy[:6] {
 		if cut := isCut(conn); cut != (n < 3) {
 			t.Errorf("connection %d of the client that has the most is cut: %v", n, cut)
 		}
@@ -86,26 +86,26 @@ func TestWhoOpensManyConnectionsKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-func TestWhileNobodyHasMoreThanItsShareClientsWait(t *testing.T) {
-	c := newTestCrowd(t, 2)
-	there := guests(t, c, "127.0.0.1", 1)
-	held, err := new(net.Dialer).DialContext(t.Context(), "tcp", c.Addr().String())
+func TestClientsWaitWhileNobodyHasMoreThanItsShare(t *testing.T) {
+	l := newTestListener(t, 2)
+	there := connect(t, l, "127.0.0.1", 1)
+	held, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	second, err := c.Accept()
+	second, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
-	third, err := new(net.Dialer).DialContext(t.Context(), "tcp", c.Addr().String())
+	third, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer third.Close()
 	accepted := make(chan net.Conn)
 	go func() {
-		conn, _ := c.Accept()
+		conn, _ := l.Accept()
 		accepted <- conn
 	}()
 	select {
@@ -126,41 +126,41 @@ func TestWhileNobodyHasMoreThanItsShareClientsWait(t *testing.T) {
 	}
 }
 
-func TestAClosedCrowdWaitsForNobody(t *testing.T) {
-	c := newTestCrowd(t, 1)
-	_ = guests(t, c, "127.0.0.1", 1)
-	waiting, err := new(net.Dialer).DialContext(t.Context(), "tcp", c.Addr().String())
+func TestAClosedListenerAcceptsNoMore(t *testing.T) {
+	l := newTestListener(t, 1)
+	_ = connect(t, l, "127.0.0.1", 1)
+	waiting, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer waiting.Close()
 	failed := make(chan error)
 	go func() {
-		_, err := c.Accept()
+		_, err := l.Accept()
 		failed <- err
 	}()
-	_ = c.Close()
+	_ = l.Close()
 	if err := <-failed; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want that it is closed", err)
 	}
 }
 
-// nothing is a listener to which nobody comes.
-type nothing struct{ net.Listener }
+// silentListener is a listener to which no client connects.
+type silentListener struct{ net.Listener }
 
-func (nothing) Close() error { return nil }
+func (silentListener) Close() error { return nil }
 
-func TestWhoWaitsForRoomIsSentAwayByTheEnd(t *testing.T) {
+func TestAConnectionThatWaitsForRoomIsRefusedAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(nothing{}, 1)
-		guest := func() *member { return &member{crowd: c, client: netip.MustParseAddr("127.0.0.1")} }
-		if !c.admit(guest()) {
+		l := newFairListener(silentListener{}, 1)
+		conn := func() *trackedConn { return &trackedConn{listener: l, client: netip.MustParseAddr("127.0.0.1")} }
+		if !l.admit(conn()) {
 			t.Fatal("the first was not admitted")
 		}
 		admitted := make(chan bool)
-		go func() { admitted <- c.admit(guest()) }()
+		go func() { admitted <- l.admit(conn()) }()
 		synctest.Wait() // for room
-		_ = c.Close()
+		_ = l.Close()
 		if <-admitted {
 			t.Error("the second was admitted, though all is taken")
 		}
@@ -170,7 +170,7 @@ func TestWhoWaitsForRoomIsSentAwayByTheEnd(t *testing.T) {
 // A file goes to a client without passing through this process only if the connection
 // that net/http holds takes it over, as TCP's own does.
 func TestTheKernelSendsFilesToClients(t *testing.T) {
-	ln, err := bind(t.Context(), listenSetting{key: "boot.listen", address: "127.0.0.1:0"})
+	ln, err := Open(t.Context(), "boot.listen", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
