@@ -2,10 +2,8 @@ package daemon
 
 import (
 	"net/netip"
-	"slices"
 	"sync"
 
-	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
 	"ingot/model"
@@ -13,9 +11,8 @@ import (
 
 // bindings say who may use the servers' boot tickets.
 func (d *daemon) bindings() netboot.AddressRules {
-	binding, _ := netboot.ParseAddressRule(d.opts.Boot.BindTickets) // Validate has seen it
 	return netboot.AddressRules{
-		Rule: binding, Of: d.opts.bindingOf, Servers: d.registry,
+		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry,
 		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.holder, Heard: d.heard, Neighbours: d.neighbours},
 	}
 }
@@ -28,26 +25,6 @@ func reportBindings(b netboot.AddressRules, t *model.Ticket, token bool) netboot
 		b.Rule, b.Of = netboot.BindNothing, nil
 	}
 	return b
-}
-
-// bindingOf returns the binding of the network that a client is on, "" for the one of all.
-func (o *Options) bindingOf(client netip.Addr) netboot.AddressRule {
-	for _, n := range o.DHCP {
-		if n.BindTickets != "" && isOn(client, n) {
-			binding, _ := netboot.ParseAddressRule(n.BindTickets)
-			return binding
-		}
-	}
-	return ""
-}
-
-// isOn reports whether an address is on a network. Link-local ones have the interface
-// with them.
-func isOn(client netip.Addr, n dhcp.Network) bool {
-	if zone := client.Zone(); zone != "" {
-		return zone == n.Interface
-	}
-	return slices.ContainsFunc(n.Subnets, func(s dhcp.Subnet) bool { return s.CIDR.Contains(client.Unmap()) })
 }
 
 // leases is the lease table for those who are made before it; without DHCP it is

@@ -29,6 +29,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
 	"ingot/gitsource"
@@ -51,7 +52,7 @@ type Environment struct {
 }
 
 // Run runs Ingot until ctx ends or a part of it fails.
-func Run(ctx context.Context, opts Options, env Environment) error {
+func Run(ctx context.Context, opts config.Options, env Environment) error {
 	d, err := assemble(ctx, opts, env)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func Run(ctx context.Context, opts Options, env Environment) error {
 
 // daemon is Ingot with its parts plugged together.
 type daemon struct {
-	opts       Options
+	opts       config.Options
 	log        *slog.Logger
 	wake       <-chan os.Signal
 	metrics    *prometheus.Registry
@@ -113,7 +114,7 @@ type daemon struct {
 
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
-func assemble(ctx context.Context, opts Options, env Environment) (_ *daemon, err error) {
+func assemble(ctx context.Context, opts config.Options, env Environment) (_ *daemon, err error) {
 	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), clock: steadyClock(time.Now, sinceBoot)}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
@@ -234,7 +235,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
-	auth := o.Git.Auth.files()
+	auth := gitAuth(o.Git.Auth)
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
@@ -250,8 +251,8 @@ func (d *daemon) openGit() (err error) {
 	return err
 }
 
-// files are the names of the credential files as gitsource wants them.
-func (a GitAuth) files() gitsource.Auth {
+// gitAuth names the credential files as gitsource wants them.
+func gitAuth(a config.GitAuth) gitsource.Auth {
 	return gitsource.Auth{
 		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
 		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile,
@@ -310,7 +311,7 @@ func (d *daemon) openCache() (err error) {
 }
 
 // policy is the configuration in the words of the plan.
-func policy(o Options, loaders []string) plan.Policy {
+func policy(o config.Options, loaders []string) plan.Policy {
 	p := plan.DefaultPolicy()
 	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
 	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
@@ -320,7 +321,7 @@ func policy(o Options, loaders []string) plan.Policy {
 	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
 	p.MirrorFirst = o.Status.MirrorFirst
 	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
-	p.LeaseNetworks = o.leaseNetworks()
+	p.LeaseNetworks = o.LeaseNetworks()
 	if o.Tuning.Fast {
 		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
 		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second

@@ -2,25 +2,14 @@ package daemon
 
 import (
 	"net/netip"
-	"slices"
 
-	"ingot/bootsvc/dhcp"
 	"ingot/model"
 )
 
 // isBMCs reports whether an address belongs to BMCs, so that no image is looked for
 // there.
 func (d *daemon) isBMCs(addr netip.Addr) bool {
-	return d.opts.bmcsMayBe(addr) || atBMC(addr, d.source.Desired(), d.registry.Observed())
-}
-
-// bmcsMayBe reports whether an address is in one of the networks of BMCs. One that has
-// all addresses says nothing of where they are.
-func (o *Options) bmcsMayBe(addr netip.Addr) bool {
-	network, named := o.BMC.Networks.Of(addr)
-	return named && network.Prefix.Bits() > 0 || slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool {
-		return n.Role == model.RoleBMC && slices.ContainsFunc(n.Subnets, func(s dhcp.Subnet) bool { return s.CIDR.Contains(addr) })
-	})
+	return d.opts.MayBeBMC(addr) || atBMC(addr, d.source.Desired(), d.registry.Observed())
 }
 
 // atBMC reports whether a BMC is known to be at an address. Either argument may be nil.

@@ -5,11 +5,12 @@ import (
 	"testing"
 
 	"ingot/bootsvc/dhcp"
+	"ingot/cmd/daemon/config"
 	"ingot/model"
 )
 
 func TestNoImageIsLookedForWhereBMCsAre(t *testing.T) {
-	o := DefaultOptions()
+	o := config.Default()
 	o.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("0.0.0.0/0")}, {Prefix: netip.MustParsePrefix("10.1.0.0/16")}}
 	o.DHCP = []dhcp.Network{
 		{Name: "oob", Role: model.RoleBMC, Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/16")}}},
@@ -36,7 +37,7 @@ func TestNoImageIsLookedForWhereBMCsAre(t *testing.T) {
 		"a family that no network is of": {"2001:db8::1", false},
 	} {
 		addr := netip.MustParseAddr(c.addr)
-		if got := o.bmcsMayBe(addr) || atBMC(addr, d, seen); got != c.want {
+		if got := o.MayBeBMC(addr) || atBMC(addr, d, seen); got != c.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}

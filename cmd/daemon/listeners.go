@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ingot/bootsvc/metadata"
+	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/listen"
 )
 
@@ -23,11 +24,11 @@ type listeners struct {
 
 // openListeners opens every listener that o turns on, or none: no part of the daemon starts
 // before it has all of them.
-func openListeners(ctx context.Context, o *Options) (*listeners, error) {
+func openListeners(ctx context.Context, o *config.Options) (*listeners, error) {
 	var l listeners
-	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin} // in the order of listenSettings
-	for i, s := range o.listenSettings() {
-		ln, err := listen.Open(ctx, s.key, s.address)
+	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin} // in the order of Listeners
+	for i, s := range o.Listeners() {
+		ln, err := listen.Open(ctx, s.Key, s.Address)
 		if err != nil {
 			l.close()
 			return nil, err

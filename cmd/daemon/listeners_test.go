@@ -8,11 +8,13 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/cmd/daemon/config"
 )
 
 // loopbackOptions are options whose listeners take any free port of loopback.
-func loopbackOptions() Options {
-	o := DefaultOptions()
+func loopbackOptions() config.Options {
+	o := config.Default()
 	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	return o
 }

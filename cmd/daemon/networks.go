@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -54,17 +53,12 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 func (d *daemon) openLoaders() {
 	o := &d.opts
 	d.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
-	if !o.boots() {
+	if !o.ServesLoaders() {
 		return
 	}
 	for _, missing := range d.loaders.Missing(o.Boot.Architectures) {
 		d.log.Warn("a boot loader is missing", "reason", missing)
 	}
-}
-
-// boots reports whether machines may ask for boot loaders.
-func (o *Options) boots() bool {
-	return slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) || o.TFTP.Listen != ""
 }
 
 // site is where machines on a network reach the boot service: at local, our
@@ -150,28 +144,11 @@ func (d *daemon) leasedAt(macs []string) time.Time {
 	return d.dhcp.Leased(macs)
 }
 
-// leaseNetworks are the names of the networks on which Ingot gives addresses.
-func (o *Options) leaseNetworks() []string {
-	names := []string{}
-	for _, n := range o.DHCP {
-		if n.Leases() {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
-
-// leasesToServers reports whether Ingot gives servers their addresses.
-func (o *Options) leasesToServers() bool {
-	return slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool { return n.Leases() && n.Boots() })
-}
-
 // tenants are the bound servers as the metadata service asks for them.
 func (d *daemon) tenants() *tenants {
-	binding, _ := netboot.ParseAddressRule(d.opts.Boot.BindTickets)
 	return &tenants{
 		desired: d.source.Desired, observed: d.registry.Observed, holder: d.bindings().At,
-		believes: binding != netboot.BindMachine && !d.opts.leasesToServers(),
+		believes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),
 	}
 }
 

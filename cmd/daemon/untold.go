@@ -31,8 +31,7 @@ func (d *daemon) sayBindings() {
 // servers are behind a router that relays nothing to it is known only once they ask, and
 // their condition BootRefused says it then.
 func (d *daemon) sayUntold(ctx context.Context) error {
-	binding, _ := netboot.ParseAddressRule(d.opts.Boot.BindTickets)
-	if binding != netboot.BindMachine || slices.ContainsFunc(d.opts.DHCP, dhcp.Network.Boots) {
+	if d.opts.AddressRule() != netboot.BindMachine || slices.ContainsFunc(d.opts.DHCP, dhcp.Network.Boots) {
 		return nil
 	}
 	for d.source.Desired() == nil {

@@ -1,4 +1,4 @@
-package daemon
+package config
 
 import (
 	"fmt"
@@ -17,104 +17,119 @@ import (
 func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 	for name, tc := range map[string]struct{ text, want string }{
 		"no repository": {
-			"resync: 5m\n",
-			"ingot.yaml: git.url: is required: the address of the repository that holds your manifests, such as https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL",
+			text: "resync: 5m\n",
+			want: "ingot.yaml: git.url: is required: the address of the repository that holds your manifests, such as " +
+				"https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL",
 		},
 		"a key with a slip": {
-			repository + "bmc:\n  polInterval: 60s\n",
-			`ingot.yaml:3:3: bmc.polInterval: unknown field, did you mean "pollInterval"?`,
+			text: repository + "bmc:\n  polInterval: 60s\n",
+			want: `ingot.yaml:3:3: bmc.polInterval: unknown field, did you mean "pollInterval"?`,
 		},
 		"a key that does not exist": {
-			repository + "logging: {level: debug}\n",
-			"ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, guard, metadata, redis, registry, resync, state, status, tftp, webhook",
+			text: repository + "logging: {level: debug}\n",
+			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
+				"guard, metadata, redis, registry, resync, state, status, tftp, webhook",
 		},
 		"the same key twice": {
-			repository + "resync: 5m\nresync: 6m\n",
-			"ingot.yaml:3:1: resync: is given twice, first in line 2",
+			text: repository + "resync: 5m\nresync: 6m\n",
+			want: "ingot.yaml:3:1: resync: is given twice, first in line 2",
 		},
 		"a duration without a unit": {
-			repository + "resync: 60\n",
-			"ingot.yaml:2:9: resync: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
+			text: repository + "resync: 60\n",
+			want: "ingot.yaml:2:9: resync: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
 		},
 		"a duration that goes backwards": {
-			"git:\n  url: https://git.example.com/metal.git\n  interval: -5s\n",
-			"ingot.yaml:3:13: git.interval: -5s is not allowed: must be longer than 0s, such as 60s",
+			text: "git:\n  url: https://git.example.com/metal.git\n  interval: -5s\n",
+			want: "ingot.yaml:3:13: git.interval: -5s is not allowed: must be longer than 0s, such as 60s",
 		},
 		"a cleanup that we do not know": {
-			repository + "cleanup: {mode: thorough}\n",
-			`ingot.yaml:2:17: cleanup.mode: "thorough" is not allowed: must be one of none, quick, secure`,
+			text: repository + "cleanup: {mode: thorough}\n",
+			want: `ingot.yaml:2:17: cleanup.mode: "thorough" is not allowed: must be one of none, quick, secure`,
 		},
 		"a guard below nothing": {
-			repository + "guard: {maxDisruptions: -1}\n",
-			"ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
+			text: repository + "guard: {maxDisruptions: -1}\n",
+			want: "ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
 		},
 		"a listener without a port": {
-			repository + "admin: {listen: localhost}\n",
-			`ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as 127.0.0.1:8080; leave it empty to turn the listener off`,
+			text: repository + "admin: {listen: localhost}\n",
+			want: `ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as ` +
+				`127.0.0.1:8080; leave it empty to turn the listener off`,
 		},
 		"two listeners on one port": {
-			repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
-			`ingot.yaml:3:20: registry.listen: ":8082" is taken by boot.listen; give one of them another port`,
+			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
+			want: `ingot.yaml:3:20: registry.listen: ":8082" is taken by boot.listen; give one of them another port`,
 		},
 		"an architecture that cannot be booted": {
-			repository + "boot: {architectures: [amd64, riscv64]}\n",
-			`ingot.yaml:2:23: boot.architectures: "riscv64" is not allowed: must be among amd64, arm64`,
+			text: repository + "boot: {architectures: [amd64, riscv64]}\n",
+			want: `ingot.yaml:2:23: boot.architectures: "riscv64" is not allowed: must be among amd64, arm64`,
 		},
 		"a size in words": {
-			repository + "boot: {cacheSize: plenty}\n",
-			`ingot.yaml:2:19: boot.cacheSize: "plenty" is no size; write a whole number and a unit (MiB, GiB, TiB), such as 20GiB`,
+			text: repository + "boot: {cacheSize: plenty}\n",
+			want: `ingot.yaml:2:19: boot.cacheSize: "plenty" is no size; write a whole number and a unit (MiB, GiB, TiB), such as 20GiB`,
 		},
 		"a URL that is none": {
-			repository + "boot: {url: 10.0.0.1:8082}\n",
-			`ingot.yaml:2:13: boot.url: "10.0.0.1:8082" is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive it from the listener`,
+			text: repository + "boot: {url: 10.0.0.1:8082}\n",
+			want: `ingot.yaml:2:13: boot.url: "10.0.0.1:8082" is not allowed: must be http:// or https:// with a host, such as ` +
+				`http://10.0.0.1:8082; leave it empty to derive it from the listener`,
 		},
 		"the status on the watched branch": {
-			repository + "status: {branch: main}\n",
-			`ingot.yaml:2:18: status.branch: "main" is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such as status`,
+			text: repository + "status: {branch: main}\n",
+			want: `ingot.yaml:2:18: status.branch: "main" is git.branch too, and Ingot would overwrite it; name a branch that is ` +
+				`Ingot's alone, such as status`,
 		},
 		"a folder outside of the repository": {
-			"git: {url: /srv/metal.git, path: ../other}\n",
-			`ingot.yaml:1:34: git.path: "../other" is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`,
+			text: "git: {url: /srv/metal.git, path: ../other}\n",
+			want: `ingot.yaml:1:34: git.path: "../other" is not allowed: must be a folder inside the repository, such as ` +
+				`fleet/berlin; "." for all of it`,
 		},
 		"an SSH key without known hosts": {
-			"git: {url: git@git.example.com:metal.git, auth: {sshKeyFile: /dev/zero}}\n",
-			"ingot.yaml: git.auth.knownHostsFile: is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with ssh-keyscan, compare it, and name the file",
+			text: "git: {url: git@git.example.com:metal.git, auth: {sshKeyFile: /dev/zero}}\n",
+			want: "ingot.yaml: git.auth.knownHostsFile: is empty though git.auth.sshKeyFile is set: the server's key must be " +
+				"known; write it with ssh-keyscan, compare it, and name the file",
 		},
 		"a user without a password": {
-			"git: {url: https://git.example.com/metal.git, auth: {usernameFile: /dev/zero}}\n",
-			"ingot.yaml: git.auth.passwordFile: is empty though git.auth.usernameFile is set; name the file that holds the password or token",
+			text: "git: {url: https://git.example.com/metal.git, auth: {usernameFile: /dev/zero}}\n",
+			want: "ingot.yaml: git.auth.passwordFile: is empty though git.auth.usernameFile is set; name the file that holds the " +
+				"password or token",
 		},
 		"a file that is not there": {
-			repository + "bmc: {caFile: /nowhere/ca.pem}\n",
-			`ingot.yaml:2:15: bmc.caFile: "/nowhere/ca.pem" cannot be read: no such file or directory; create it, or take the key out`,
+			text: repository + "bmc: {caFile: /nowhere/ca.pem}\n",
+			want: `ingot.yaml:2:15: bmc.caFile: "/nowhere/ca.pem" cannot be read: no such file or directory; create it, or take ` +
+				`the key out`,
 		},
 		"a scheme that is not Git's": {
-			"git: {url: ftp://git.example.com/metal.git}\n",
-			`ingot.yaml:1:12: git.url: "ftp://git.example.com/metal.git" has scheme ftp, allowed are https, http, ssh and file; write it as https://host/repository.git`,
+			text: "git: {url: ftp://git.example.com/metal.git}\n",
+			want: `ingot.yaml:1:12: git.url: "ftp://git.example.com/metal.git" has scheme ftp, allowed are https, http, ssh and ` +
+				`file; write it as https://host/repository.git`,
 		},
 		"a store that is no Redis": {
-			repository + "redis: {url: postgres://db/ingot}\n",
-			"ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or leave it empty for the embedded store",
+			text: repository + "redis: {url: postgres://db/ingot}\n",
+			want: "ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or " +
+				"unix:///path/to/socket, or leave it empty for the embedded store",
 		},
 		"a network without a name": {
-			repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
-			"ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",
+			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
+			want: "ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",
 		},
 		"a range outside its subnet": {
-			repository + "dhcp:\n- name: oob\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    range: 10.0.1.5-10.0.1.9\n",
-			"ingot.yaml:8:12: dhcp[0].subnets[0].range: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from 10.0.0.0 to 10.0.0.255",
+			text: repository + "dhcp:\n- name: oob\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    " +
+				"range: 10.0.1.5-10.0.1.9\n",
+			want: "ingot.yaml:8:12: dhcp[0].subnets[0].range: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from " +
+				"10.0.0.0 to 10.0.0.255",
 		},
 		"a misspelt key of a network": {
-			repository + "dhcp:\n- {name: oob, role: bmc, interfaces: eth0}\n",
-			"ingot.yaml:3:26: dhcp[0].interfaces: unknown field, did you mean \"interface\"?",
+			text: repository + "dhcp:\n- {name: oob, role: bmc, interfaces: eth0}\n",
+			want: "ingot.yaml:3:26: dhcp[0].interfaces: unknown field, did you mean \"interface\"?",
 		},
 		"verified commits, which this version lacks": {
-			"git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
-			"ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host",
+			text: "git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
+			want: "ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none " +
+				"and protect the branch at your Git host",
 		},
 		"a webhook, which this version lacks": {
-			repository + "webhook: {listen: \":9292\"}\n",
-			"ingot.yaml:2:19: webhook.listen: the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at",
+			text: repository + "webhook: {listen: \":9292\"}\n",
+			want: "ingot.yaml:2:19: webhook.listen: the listener for pushes is not part of this version; leave it empty, " +
+				"git.interval says how often the branch is looked at",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +184,7 @@ func TestNamesOfBranches(t *testing.T) {
 // Every key that is a number, a duration or one of a few words is guarded: none
 // takes a value that makes no sense.
 func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
-	o := DefaultOptions()
+	o := Default()
 	o.Git.URL = "/srv/metal.git"
 	if problems := o.Validate(); len(problems) > 0 {
 		t.Fatalf("the defaults are wrong: %v", problems)

@@ -1,4 +1,4 @@
-package daemon
+package config
 
 import (
 	"net/netip"
@@ -23,7 +23,7 @@ func load(t *testing.T, text string, env ...string) (Options, string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opts, err := LoadOptions(file, env)
+	opts, err := Load(file, env)
 	if err == nil {
 		return opts, ""
 	}
@@ -37,14 +37,14 @@ func TestOnlyTheAddressOfTheRepositoryIsRequired(t *testing.T) {
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	want := DefaultOptions()
+	want := Default()
 	want.Git.URL = "https://git.example.com/infra/metal.git"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
-// The text is the configuration of the design, every key with its default.
+// The text is the documented configuration, every key with its default.
 func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
 	got, problem := load(t, `
 git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
@@ -88,7 +88,7 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	want := DefaultOptions()
+	want := Default()
 	want.Git.URL = "https://git.example.com/infra/metal.git"
 	want.Git.Auth.PasswordFile = key
 	want.Resync = 9 * time.Minute
@@ -107,7 +107,7 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 }
 
 func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
-	opts := DefaultOptions()
+	opts := Default()
 	seen := make(map[string]string)
 	for _, s := range settings(&opts) {
 		if other, twice := seen[s.variable]; twice {
@@ -128,36 +128,37 @@ func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
 func TestAVariableThatMakesNoSenseIsRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ env, want string }{
 		"a name that is nearly right": {
-			"INGOT_BMC_POL_INTERVAL=5s",
-			"INGOT_BMC_POL_INTERVAL: there is no such setting, did you mean INGOT_BMC_POLL_INTERVAL?; unset it or correct its name",
+			env:  "INGOT_BMC_POL_INTERVAL=5s",
+			want: "INGOT_BMC_POL_INTERVAL: there is no such setting, did you mean INGOT_BMC_POLL_INTERVAL?; unset it or correct its name",
 		},
 		"a name that is like no other": {
-			"INGOT_COLOUR=blue",
-			"INGOT_COLOUR: there is no such setting; unset it or correct its name",
+			env:  "INGOT_COLOUR=blue",
+			want: "INGOT_COLOUR: there is no such setting; unset it or correct its name",
 		},
 		"a duration without a unit": {
-			"INGOT_RESYNC=60",
-			`INGOT_RESYNC: resync: "60" is no duration; write a number and a unit, such as 60s, 5m or 1h`,
+			env:  "INGOT_RESYNC=60",
+			want: `INGOT_RESYNC: resync: "60" is no duration; write a number and a unit, such as 60s, 5m or 1h`,
 		},
 		"a number in words": {
-			"INGOT_GUARD_MAX_DISRUPTIONS=three",
-			`INGOT_GUARD_MAX_DISRUPTIONS: guard.maxDisruptions: "three" is no whole number`,
+			env:  "INGOT_GUARD_MAX_DISRUPTIONS=three",
+			want: `INGOT_GUARD_MAX_DISRUPTIONS: guard.maxDisruptions: "three" is no whole number`,
 		},
 		"a truth that is none": {
-			"INGOT_GIT_STRICT=maybe",
-			`INGOT_GIT_STRICT: git.strict: "maybe" is neither true nor false`,
+			env:  "INGOT_GIT_STRICT=maybe",
+			want: `INGOT_GIT_STRICT: git.strict: "maybe" is neither true nor false`,
 		},
 		"a size without sense": {
-			"INGOT_BOOT_CACHE_SIZE=lots",
-			`INGOT_BOOT_CACHE_SIZE: boot.cacheSize: "lots" is no size; write a whole number and a unit (MiB, GiB, TiB), such as 20GiB`,
+			env: "INGOT_BOOT_CACHE_SIZE=lots",
+			want: `INGOT_BOOT_CACHE_SIZE: boot.cacheSize: "lots" is no size; write a whole number and a unit (MiB, GiB, TiB), ` +
+				`such as 20GiB`,
 		},
 		"a network": {
-			"INGOT_DHCP=10.0.0.0/24",
-			"INGOT_DHCP: dhcp: this list cannot be written in a variable; write it in the configuration file",
+			env:  "INGOT_DHCP=10.0.0.0/24",
+			want: "INGOT_DHCP: dhcp: this list cannot be written in a variable; write it in the configuration file",
 		},
 		"a value out of bounds, with the variable that it came from": {
-			"INGOT_GIT_INTERVAL=-1s",
-			"INGOT_GIT_INTERVAL: git.interval: -1s is not allowed: must be longer than 0s, such as 60s",
+			env:  "INGOT_GIT_INTERVAL=-1s",
+			want: "INGOT_GIT_INTERVAL: git.interval: -1s is not allowed: must be longer than 0s, such as 60s",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,11 +177,11 @@ func TestASecretInTheAddressIsNotRepeated(t *testing.T) {
 }
 
 func TestWithoutAFileTheEnvironmentIsEnough(t *testing.T) {
-	got, err := LoadOptions("", []string{"INGOT_GIT_URL=git@git.example.com:infra/metal.git"})
+	got, err := Load("", []string{"INGOT_GIT_URL=git@git.example.com:infra/metal.git"})
 	if err != nil || got.Git.URL != "git@git.example.com:infra/metal.git" {
 		t.Errorf("got %q, %v", got.Git.URL, err)
 	}
-	_, err = LoadOptions("", nil)
+	_, err = Load("", nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "git.url: is required: ") {
 		t.Errorf("got %v, want that git.url is missing", err)
 	}
