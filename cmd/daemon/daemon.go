@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -36,7 +35,6 @@ import (
 	"ingot/model"
 	"ingot/reconcile"
 	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 	"ingot/registry"
 	"ingot/registry/probe"
 	registrystore "ingot/registry/store"
@@ -436,85 +434,6 @@ func (d *daemon) wakeSource(ctx context.Context) error {
 			d.source.Wake()
 		}
 	}
-}
-
-// checks say whether each part is ready.
-func (d *daemon) checks() []check {
-	return []check{
-		{"store", func(context.Context) error { return d.registry.Healthy() }},
-		{"leadership", func(context.Context) error {
-			switch state, why := d.registry.LeadState(); state {
-			case registry.Leads:
-				return nil
-			case registry.Follows:
-				return fmt.Errorf("this one stands by: %w", why)
-			case registry.StoreSilent:
-				return fmt.Errorf("nobody knows who leads, for the store does not answer: %w", why)
-			default:
-				return why
-			}
-		}},
-		{"status", d.statusReady},
-		{"records", func(context.Context) error {
-			select {
-			case <-d.ready:
-				return nil
-			default:
-				if s := d.present(); cmp.Or(s.ObserveOnly, s.HealOnly) != "" {
-					return errors.New(cmp.Or(s.ObserveOnly, s.HealOnly))
-				}
-				return errors.New("records were not read yet: waiting for the lead, or for the status branch")
-			}
-		}},
-		{"git", func(context.Context) error {
-			if s := d.source.State(); s.Reason == model.SourceFetchFailed {
-				return errors.New(s.Message)
-			}
-			if d.source.Desired() == nil {
-				return errors.New("no revision was read yet")
-			}
-			return nil
-		}},
-		{"networks", d.networksReady},
-	}
-}
-
-// statusReady says since when the status branch cannot be pushed, if so.
-func (d *daemon) statusReady(context.Context) error {
-	since, err := d.publisher.Failing()
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the status branch cannot be pushed since %s, so nothing disruptive begins: %w", since.UTC().Format(time.RFC3339), err)
-}
-
-// networksReady says which network cannot be served, if any.
-func (d *daemon) networksReady(context.Context) error {
-	if d.dhcp == nil {
-		return nil
-	}
-	return d.dhcp.Healthy()
-}
-
-// summary is the fleet at a glance.
-func (d *daemon) summary() report.Summary {
-	r := d.reporter.Report()
-	if r == nil {
-		state := d.source.State()
-		return report.Summary{Source: &state}
-	}
-	return report.SummaryOf(r.Report)
-}
-
-// explain explains one object.
-func (d *daemon) explain(kind, name string) (report.Explanation, error) {
-	r := d.reporter.Report()
-	if r == nil {
-		return report.Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
-	}
-	e, err := report.Explain(r.Report, kind, name)
-	e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
-	return e, err
 }
 
 // close gives back what assemble took. Sessions on BMCs are few: they are deleted.

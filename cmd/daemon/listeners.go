@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ingot/bootsvc/metadata"
+	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/listen"
 )
@@ -82,11 +83,11 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
 	}
 	if l.admin != nil {
-		a := admin{
-			metrics: d.metrics, checks: d.checks(), summary: d.summary, explain: d.explain,
-			loopback: isLoopback(l.admin.Addr()), log: d.log,
-		}
-		parts.Go(func() error { return listen.Serve(ctx, l.admin, a.handler(), d.log) })
+		handler := admin.NewHandler(admin.Options{
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source},
+			Address: l.admin.Addr(), Log: d.log,
+		})
+		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
 	}
 }
 
