@@ -2,10 +2,10 @@ package daemon
 
 import (
 	"net/netip"
-	"sync"
 
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
+	"ingot/cmd/daemon/addresses"
 	"ingot/model"
 )
 
@@ -13,7 +13,7 @@ import (
 func (d *daemon) bindings() netboot.AddressRules {
 	return netboot.AddressRules{
 		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry,
-		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.holder, Heard: d.heard, Neighbours: d.neighbours},
+		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.Holder, Heard: d.heard, Neighbours: d.neighbours},
 	}
 }
 
@@ -39,48 +39,6 @@ func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
 	return l.d.dhcp.Holder(a)
 }
 
-// endpoints are the addresses that Endpoints in Git give network interfaces.
-type endpoints struct {
-	desired func() *model.Desired
-
-	mu   sync.Mutex // guards what is below
-	of   *model.Desired
-	macs map[netip.Addr]string // "" for one that two are given
-}
-
-// holder returns the MAC address that Git gives an address.
-func (e *endpoints) holder(a netip.Addr) (mac string, ok bool) {
-	d := e.desired()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.of != d {
-		e.of, e.macs = d, endpointMACs(d)
-	}
-	mac = e.macs[a]
-	return mac, mac != ""
-}
-
-func endpointMACs(d *model.Desired) map[netip.Addr]string {
-	macs := make(map[netip.Addr]string)
-	if d == nil {
-		return macs
-	}
-	for _, e := range d.Endpoints {
-		a, err := netip.ParseAddr(e.Spec.IP)
-		if err != nil {
-			continue
-		}
-		mac, taken := macs[a.Unmap()]
-		if !taken {
-			mac = e.Spec.MACAddress
-		} else if mac != e.Spec.MACAddress {
-			mac = ""
-		}
-		macs[a.Unmap()] = mac
-	}
-	return macs
-}
-
 // openNeighbours has the links asked who is there, from now on.
 func (d *daemon) openNeighbours() {
 	table, err := neighbour.Open()
@@ -101,4 +59,9 @@ func (u unseen) At(addr netip.Addr) (neighbour.Neighbour, error) {
 		return neighbour.Neighbour{}, nil
 	}
 	return neighbour.Neighbour{}, u.err
+}
+
+// isBMC reports whether a BMC may have an address, so that no image is fetched from there.
+func (d *daemon) isBMC(addr netip.Addr) bool {
+	return d.opts.MayBeBMC(addr) || addresses.IsBMC(addr, d.source.Desired(), d.registry.Observed())
 }

@@ -28,9 +28,11 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/addresses"
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
 	"ingot/cmd/daemon/listen"
+	"ingot/cmd/daemon/stages"
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
@@ -81,12 +83,12 @@ type daemon struct {
 	loaders    *netboot.Loaders
 	dhcp       *dhcp.Server // nil = off
 	tftp       *tftp.Server // nil = off
-	endpoints  *endpoints
+	endpoints  *addresses.Endpoints
 	heard      *netboot.Heard     // by dhcp
 	links      *neighbour.Table   // nil = they cannot be read
 	neighbours netboot.Neighbours // links, or why not
 	identity   []byte             // of this Ingot among DHCP servers, derived from its key
-	stages     *stageNotes
+	stages     *stages.Recorder
 	loop       *reconcile.Loop
 	publisher  *reconcile.Publisher
 
@@ -118,9 +120,9 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	d.heard = netboot.NewHeard(nil)
-	d.endpoints = &endpoints{desired: func() *model.Desired { return d.source.Desired() }}
+	d.endpoints = &addresses.Endpoints{Desired: func() *model.Desired { return d.source.Desired() }}
 	d.openNeighbours()
-	d.sayBindings()
+	d.warnAddressRules()
 	defer func() {
 		if err != nil {
 			d.close()
@@ -260,7 +262,7 @@ func gitAuth(a config.GitAuth) gitsource.Auth {
 func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	d.images, err = oci.New(oci.Options{
-		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image}, Inside: d.isBMCs, PlainHTTP: o.Boot.InsecureRegistries,
+		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image}, Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries,
 		CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,
 	})
@@ -286,7 +288,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
 		Cache: d.cache, Loaders: d.loaders, AddressRules: d.bindings(), DiskBoot: d.boots.diskBoot,
-		Settle: func(ctx context.Context) { d.stages.settle(ctx) }, Log: d.log, Registerer: d.metrics,
+		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
@@ -357,8 +359,8 @@ func (d *daemon) run(ctx context.Context) error {
 		parts.Go(func() error { return d.publisher.Run(ctx) })
 		parts.Go(func() error { return d.watch(ctx) })
 		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
-		parts.Go(func() error { return d.stages.run(ctx) })
-		parts.Go(func() error { return d.sayUntold(ctx) })
+		parts.Go(func() error { return d.stages.Run(ctx) })
+		parts.Go(func() error { return d.warnIndistinct(ctx) })
 		if d.tftp != nil {
 			parts.Go(func() error { return d.tftp.Run(ctx) })
 		}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ingot/bootsvc/metadata"
+	bootmetadata "ingot/bootsvc/metadata"
 	"ingot/cmd/daemon/admin"
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/listen"
@@ -79,7 +79,7 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.reports), d.log) })
 	}
 	if l.metadata != nil {
-		handler := metadata.NewHandler(metadata.Options{Machines: d.tenants(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics})
+		handler := bootmetadata.NewHandler(bootmetadata.Options{Machines: d.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics})
 		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
 	}
 	if l.admin != nil {

@@ -2,9 +2,7 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -13,20 +11,22 @@ import (
 	"time"
 
 	"ingot/bootsvc/dhcp"
-	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/addresses"
+	"ingot/cmd/daemon/metadata"
+	"ingot/cmd/daemon/stages"
 	"ingot/model"
 )
 
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
 func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	o := &d.opts
-	d.stages = &stageNotes{registry: d.registry, queue: make(chan seenStage, 1024), log: d.log}
+	d.stages = stages.NewRecorder(d.registry, d.log)
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders,
-			Site: d.site, Note: d.stages.sawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
+			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
 			Log: d.log, Registerer: d.metrics,
 		})
 		if err != nil {
@@ -144,18 +144,10 @@ func (d *daemon) leasedAt(macs []string) time.Time {
 	return d.dhcp.Leased(macs)
 }
 
-// tenants are the bound servers as the metadata service asks for them.
-func (d *daemon) tenants() *tenants {
-	return &tenants{
-		desired: d.source.Desired, observed: d.registry.Observed, holder: d.bindings().At,
-		believes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),
-	}
-}
-
 // sawTFTP notes that a client was sent a boot loader.
 func (d *daemon) sawTFTP(client netip.Addr, _ string) {
-	if offer, ok := d.bindings().At(client); ok && offer.Ticket.MayBoot(offer.Progress) {
-		d.stages.see(seenStage{ticket: offer.Ticket, stage: model.StageTFTP, client: client})
+	if holder, ok := d.bindings().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
+		d.stages.SawTFTP(holder.Ticket, client)
 	}
 }
 
@@ -184,7 +176,7 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	every := 20 * time.Millisecond // machines wait
 	for {
 		if now := d.source.Desired(); now != nil && now != last {
-			d.dhcp.SetReservations(reservations(now))
+			d.dhcp.SetReservations(addresses.Reservations(now))
 			if last == nil {
 				close(known)
 				every = time.Second
@@ -199,112 +191,15 @@ func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
 	}
 }
 
-// reservations are the addresses that Endpoints in Git name.
-func reservations(d *model.Desired) []lease.Reservation {
-	var all []lease.Reservation
-	for name, e := range d.Endpoints {
-		if ip, err := netip.ParseAddr(e.Spec.IP); err == nil {
-			all = append(all, lease.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip})
-		}
-	}
-	return all
-}
-
-// stageNotes records the boot stages that packet handlers see, without making
-// them wait for the store.
-type stageNotes struct {
-	registry interface {
-		Note(context.Context, *model.Ticket, model.BootStage, netip.Addr) error
-		NoteFirmware(context.Context, *model.Ticket, model.BootFirmware) error
-		NoteSighting(ctx context.Context, t *model.Ticket, mac string) error
-	}
-	queue chan seenStage
-	log   *slog.Logger
-}
-
-// seenStage is one stage that was seen, and the firmware and the network card if those
-// were, too; or a mark that all before it was recorded.
-type seenStage struct {
-	mark     chan struct{} // closed when its turn comes; nil = it is a stage
-	mac      string        // "" = not seen
-	ticket   *model.Ticket
-	stage    model.BootStage
-	client   netip.Addr
-	firmware *model.BootFirmware
-}
-
-// sawDHCP notes that a server was told its boot file.
-func (n *stageNotes) sawDHCP(told netboot.Answer, client netip.Addr) {
-	seen := seenStage{ticket: told.Ticket, stage: model.StageDHCP, client: client, mac: told.MAC}
-	if f, ok := told.Arch.Firmware(); ok {
-		seen.firmware = &f
-	}
-	n.see(seen)
-}
-
 // sawInVain notes that a server's firmware asked DHCP what to boot and was told nothing.
 func (d *daemon) sawInVain(t *model.Ticket, mac string) {
 	d.registry.Use(t, model.ThingBootFile, model.Asker{MAC: mac, Own: true}, model.RefusedReplay)
 }
 
-// see queues a stage. When the store is far behind it is left out: firmware asks
-// again, and nothing but the timeline depends on it.
-func (n *stageNotes) see(s seenStage) {
-	select {
-	case n.queue <- s:
-	default:
-		n.log.Debug("boot stage not recorded, the store is behind", "server", string(s.ticket.Server), "stage", string(s.stage))
+// boundServers are the servers that the metadata service serves.
+func (d *daemon) boundServers() *metadata.Servers {
+	return &metadata.Servers{
+		Desired: d.source.Desired, Observed: d.registry.Observed, Holder: d.bindings().At,
+		TrustProbes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),
 	}
-}
-
-// settleLimit is how long a machine waits at most for what was seen of it.
-const settleLimit = 2 * time.Second
-
-// settle waits until what was seen before is recorded, unless the store is far behind.
-func (n *stageNotes) settle(ctx context.Context) {
-	mark := make(chan struct{})
-	select {
-	case n.queue <- seenStage{mark: mark}:
-	default:
-		return
-	}
-	limit := time.NewTimer(settleLimit)
-	defer limit.Stop()
-	select {
-	case <-mark:
-	case <-limit.C:
-	case <-ctx.Done():
-	}
-}
-
-// run records what was seen until ctx ends.
-func (n *stageNotes) run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case s := <-n.queue:
-			if s.mark != nil {
-				close(s.mark)
-				continue
-			}
-			err := n.record(ctx, s)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, model.ErrTicketSpent) {
-				n.log.Warn("boot stage not recorded", "server", string(s.ticket.Server), "stage", string(s.stage), "err", err)
-			}
-		}
-	}
-}
-
-func (n *stageNotes) record(ctx context.Context, s seenStage) error {
-	if s.mac != "" { // first, for the machine is about to ask for more
-		if err := n.registry.NoteSighting(ctx, s.ticket, s.mac); err != nil {
-			return err
-		}
-	}
-	err := n.registry.Note(ctx, s.ticket, s.stage, s.client)
-	if err == nil && s.firmware != nil {
-		err = n.registry.NoteFirmware(ctx, s.ticket, *s.firmware)
-	}
-	return err
 }

@@ -1,4 +1,4 @@
-package daemon
+package stages
 
 import (
 	"context"
@@ -43,22 +43,22 @@ func TestWhatDHCPSawIsSettled(t *testing.T) {
 		settled bool
 		waits   time.Duration
 	}{
-		"as soon as it is written down":        {100 * time.Millisecond, true, 200 * time.Millisecond},
-		"but a machine does not wait for ever": {time.Minute, false, settleLimit},
+		"as soon as it is written down":        {takes: 100 * time.Millisecond, settled: true, waits: 200 * time.Millisecond},
+		"but a machine does not wait for ever": {takes: time.Minute, settled: false, waits: settleTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &slowStore{takes: tc.takes}
-				n := &stageNotes{registry: store, queue: make(chan seenStage, 8), log: slog.New(slog.DiscardHandler)}
+				r := NewRecorder(store, slog.New(slog.DiscardHandler))
 				ctx, cancel := context.WithCancel(t.Context())
 				defer synctest.Wait()
 				defer cancel()
-				go func() { _ = n.run(ctx) }()
+				go func() { _ = r.Run(ctx) }()
 				for _, mac := range []string{"02:00:00:00:00:01", "02:00:00:00:00:02"} {
-					n.sawDHCP(netboot.Answer{Ticket: &model.Ticket{Server: "s1"}, MAC: mac}, netip.Addr{})
+					r.SawDHCP(netboot.Answer{Ticket: &model.Ticket{Server: "s1"}, MAC: mac}, netip.Addr{})
 				}
 				began := time.Now()
-				n.settle(ctx)
+				r.Settle(ctx)
 				if waited := time.Since(began); waited != tc.waits {
 					t.Errorf("it was waited for %s, want %s", waited, tc.waits)
 				}

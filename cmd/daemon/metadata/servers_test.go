@@ -1,4 +1,4 @@
-package daemon
+package metadata
 
 import (
 	"net/netip"
@@ -10,17 +10,17 @@ import (
 	"ingot/model"
 )
 
-// tenancy is a bound server s1, with labels, user data and a probe's report, and
+// fleet is a bound server s1, with labels, user data and a probe's report, and
 // beside it s2, which is Available.
-func tenancy() (*model.Desired, *model.Observed) {
+func fleet() (*model.Desired, *model.Observed) {
 	d, o := model.NewDesired(), model.NewObserved()
 	d.BMCs["b1"] = &model.BMC{Meta: model.Meta{Name: "b1", Labels: map[string]string{
-		metadataPrefix + "rack": "7", metadataPrefix + "shelf": "1", "rack": "not handed on",
+		keyPrefix + "rack": "7", keyPrefix + "shelf": "1", "rack": "not handed on",
 	}}}
 	d.Servers["s1"] = &model.Server{Meta: model.Meta{
 		Name:        "s1",
-		Annotations: map[string]string{metadataPrefix + "shelf": "2", metadataPrefix + "height": "4"},
-		Labels:      map[string]string{metadataPrefix + "height": "5"},
+		Annotations: map[string]string{keyPrefix + "shelf": "2", keyPrefix + "height": "4"},
+		Labels:      map[string]string{keyPrefix + "height": "5"},
 	}}
 	d.Claims["default/web"] = &model.ServerClaim{
 		Meta: model.Meta{Namespace: "default", Name: "web"},
@@ -40,11 +40,11 @@ func tenancy() (*model.Desired, *model.Observed) {
 	return d, o
 }
 
-func tenantsOf(d *model.Desired, o *model.Observed, leases map[string]model.ServerName) *tenants {
-	return &tenants{
-		desired: func() *model.Desired { return d }, observed: func() *model.Observed { return o },
-		believes: leases == nil,
-		holder: func(a netip.Addr) (model.TicketHolder, bool) {
+func serversOf(d *model.Desired, o *model.Observed, leases map[string]model.ServerName) *Servers {
+	return &Servers{
+		Desired: func() *model.Desired { return d }, Observed: func() *model.Observed { return o },
+		TrustProbes: leases == nil,
+		Holder: func(a netip.Addr) (model.TicketHolder, bool) {
 			name, ok := leases[a.String()]
 			return model.TicketHolder{Server: name}, ok
 		},
@@ -58,19 +58,19 @@ func TestABoundServerIsKnownByItsAddress(t *testing.T) {
 		from   string
 		want   string
 	}{
-		"that Ingot leased to it":                             {leases, "10.0.0.8", "s1"},
-		"not one that Ingot leased to a server without claim": {leases, "10.0.0.2", ""},
-		"not one that Ingot leased to an unknown machine":     {leases, "10.0.0.5", ""},
-		"not one that only its probe reported":                {leases, "10.0.0.9", ""},
-		"that its probe reported, where Ingot leases none":    {nil, "10.0.0.9", "s1"},
-		"not one that two probes reported":                    {nil, "10.0.0.3", ""},
-		"not loopback, which every machine has":               {nil, "127.0.0.1", ""},
-		"not a link-local address":                            {nil, "fe80::1", ""},
-		"not that of a server without claim":                  {nil, "10.0.0.2", ""},
+		"that Ingot leased to it":                             {leases: leases, from: "10.0.0.8", want: "s1"},
+		"not one that Ingot leased to a server without claim": {leases: leases, from: "10.0.0.2", want: ""},
+		"not one that Ingot leased to an unknown machine":     {leases: leases, from: "10.0.0.5", want: ""},
+		"not one that only its probe reported":                {leases: leases, from: "10.0.0.9", want: ""},
+		"that its probe reported, where Ingot leases none":    {leases: nil, from: "10.0.0.9", want: "s1"},
+		"not one that two probes reported":                    {leases: nil, from: "10.0.0.3", want: ""},
+		"not loopback, which every machine has":               {leases: nil, from: "127.0.0.1", want: ""},
+		"not a link-local address":                            {leases: nil, from: "fe80::1", want: ""},
+		"not that of a server without claim":                  {leases: nil, from: "10.0.0.2", want: ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, o := tenancy()
-			m, ok := tenantsOf(d, o, tc.leases).At(netip.MustParseAddr(tc.from))
+			d, o := fleet()
+			m, ok := serversOf(d, o, tc.leases).At(netip.MustParseAddr(tc.from))
 			if m.Name != tc.want || ok != (tc.want != "") {
 				t.Errorf("%s is %q, %t; want %q", tc.from, m.Name, ok, tc.want)
 			}
@@ -79,8 +79,8 @@ func TestABoundServerIsKnownByItsAddress(t *testing.T) {
 }
 
 func TestAServerIsToldItsLabelsAndUserData(t *testing.T) {
-	d, o := tenancy()
-	got, _ := tenantsOf(d, o, nil).At(netip.MustParseAddr("10.0.0.1"))
+	d, o := fleet()
+	got, _ := serversOf(d, o, nil).At(netip.MustParseAddr("10.0.0.1"))
 	want := metadata.Machine{
 		Name: "s1", UUID: "u1", Metadata: map[string]string{"rack": "7", "shelf": "2", "height": "5"},
 		UserData: map[string]model.Sensitive{"user-data": model.NewSensitive("#cloud-config")},
@@ -91,7 +91,7 @@ func TestAServerIsToldItsLabelsAndUserData(t *testing.T) {
 }
 
 func TestUserDataThatCannotBeUsedIsNamed(t *testing.T) {
-	d, o := tenancy()
+	d, o := fleet()
 	d.Secrets["default/web"].Type = "Opaque"
 	if _, wrong := userData(d, o.Servers["s1"]); wrong != "Secret default/web is of type Opaque, not metal.ironcore.dev/user-data" {
 		t.Errorf("a Secret of another type: %q", wrong)
@@ -103,9 +103,10 @@ func TestUserDataThatCannotBeUsedIsNamed(t *testing.T) {
 }
 
 func TestUserDataIsTheClaimsOwnTenants(t *testing.T) {
-	d, o := tenancy()
+	d, o := fleet()
 	d.Claims["default/web"].Tenant, d.Secrets["default/web"].Tenant = "alpha", "beta"
-	if data, wrong := userData(d, o.Servers["s1"]); data != nil || wrong != "Secret default/web is not the claim's own: it stands below another path of git.tenants" {
+	foreign := "Secret default/web is not the claim's own: it stands below another path of git.tenants"
+	if data, wrong := userData(d, o.Servers["s1"]); data != nil || wrong != foreign {
 		t.Errorf("another tenant's Secret: %q", wrong)
 	}
 	d.Secrets["default/web"].Tenant = "alpha"

@@ -1,4 +1,6 @@
-package daemon
+// Package metadata tells the metadata service about bound servers: which one has an address,
+// what its labels and annotations say to it, and what its claim hands to it.
+package metadata
 
 import (
 	"maps"
@@ -11,34 +13,34 @@ import (
 )
 
 const (
-	// metadataPrefix begins the labels and annotations that a server is told.
-	metadataPrefix = "metadata.metal.ironcore.dev/"
+	// keyPrefix begins the labels and annotations that a server may read.
+	keyPrefix = "metadata.metal.ironcore.dev/"
 	// userDataType is the type of a Secret that a claim may hand to its server.
 	userDataType = "metal.ironcore.dev/user-data"
 )
 
-// tenants are the bound servers by their addresses, as the metadata service asks
-// for them.
-type tenants struct {
-	desired  func() *model.Desired
-	observed func() *model.Observed
-	// holder is the server that is at an address beyond doubt. Where believes is set,
-	// probes are believed what addresses their servers have, for want of anything better.
-	holder   func(netip.Addr) (model.TicketHolder, bool)
-	believes bool
+// Servers are the bound servers by their addresses.
+type Servers struct {
+	Desired  func() *model.Desired
+	Observed func() *model.Observed
+	// Holder returns the server that is known to have an address.
+	Holder func(netip.Addr) (model.TicketHolder, bool)
+	// TrustProbes takes the addresses of servers from the reports of their probes, where
+	// nothing better is known.
+	TrustProbes bool
 
-	mu    sync.Mutex // guards what is below
-	of    *model.Observed
-	known map[netip.Addr]model.ServerName // by the addresses that probes saw; "" for one that several have
+	mu       sync.Mutex // guards what is below
+	of       *model.Observed
+	reported map[netip.Addr]model.ServerName // as probes reported; "" for an address that several have
 }
 
 // At implements metadata.Machines.
-func (t *tenants) At(a netip.Addr) (metadata.Machine, bool) {
-	d, o := t.desired(), t.observed()
+func (s *Servers) At(a netip.Addr) (metadata.Machine, bool) {
+	d, o := s.Desired(), s.Observed()
 	if d == nil {
 		return metadata.Machine{}, false
 	}
-	rec := o.Servers[t.nameAt(o, a)]
+	rec := o.Servers[s.nameAt(o, a)]
 	if rec == nil || rec.State != model.StateReserved || rec.Claim == "" {
 		return metadata.Machine{}, false
 	}
@@ -47,25 +49,25 @@ func (t *tenants) At(a netip.Addr) (metadata.Machine, bool) {
 	return m, true
 }
 
-// nameAt is the server that has an address, "" when nobody or nobody for certain has.
-func (t *tenants) nameAt(o *model.Observed, a netip.Addr) model.ServerName {
-	if offer, ok := t.holder(a); ok || !t.believes {
-		return offer.Server
+// nameAt returns the server that has an address, "" if none has it for certain.
+func (s *Servers) nameAt(o *model.Observed, a netip.Addr) model.ServerName {
+	if holder, ok := s.Holder(a); ok || !s.TrustProbes {
+		return holder.Server
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of != o {
-		t.of, t.known = o, reportedAddresses(o)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of != o {
+		s.of, s.reported = o, reportedAddresses(o)
 	}
-	return t.known[a]
+	return s.reported[a]
 }
 
-// reportedAddresses are the addresses that probes reported. One that two servers
-// reported is nobody's.
+// reportedAddresses returns which server reported each address, "" for one that several
+// servers reported.
 func reportedAddresses(o *model.Observed) map[netip.Addr]model.ServerName {
-	known := make(map[netip.Addr]model.ServerName)
-	for name, report := range o.Probes {
-		for _, n := range report.Data.NetworkInterfaces {
+	reported := make(map[netip.Addr]model.ServerName)
+	for name, probe := range o.Probes {
+		for _, n := range probe.Data.NetworkInterfaces {
 			for _, text := range n.IPAddresses {
 				prefix, _, _ := strings.Cut(text, "/")
 				a, err := netip.ParseAddr(prefix)
@@ -73,18 +75,18 @@ func reportedAddresses(o *model.Observed) map[netip.Addr]model.ServerName {
 					continue
 				}
 				owner := name
-				if other, taken := known[a.Unmap()]; taken && other != name {
+				if other, taken := reported[a.Unmap()]; taken && other != name {
 					owner = ""
 				}
-				known[a.Unmap()] = owner
+				reported[a.Unmap()] = owner
 			}
 		}
 	}
-	return known
+	return reported
 }
 
-// metadataOf is what labels and annotations say to a server: those of its BMC,
-// over them its own annotations, over them its own labels.
+// metadataOf returns what labels and annotations say to a server. Its own labels override
+// its own annotations, and these the labels of its BMC.
 func metadataOf(d *model.Desired, rec *model.ServerRecord) map[string]string {
 	all := make(map[string]string)
 	var layers []map[string]string
@@ -96,7 +98,7 @@ func metadataOf(d *model.Desired, rec *model.ServerRecord) map[string]string {
 	}
 	for _, layer := range layers {
 		for key, value := range layer {
-			if field, ok := strings.CutPrefix(key, metadataPrefix); ok {
+			if field, ok := strings.CutPrefix(key, keyPrefix); ok {
 				all[field] = value
 			}
 		}
@@ -104,7 +106,7 @@ func metadataOf(d *model.Desired, rec *model.ServerRecord) map[string]string {
 	return all
 }
 
-// userData is what a claim hands to its server, and why it cannot be used, if so.
+// userData returns what a claim hands to its server, or why that cannot be used.
 func userData(d *model.Desired, rec *model.ServerRecord) (map[string]model.Sensitive, string) {
 	claim := d.Claims[rec.Claim]
 	if claim == nil || claim.Spec.UserDataRef == nil || rec.Tenant != "" && rec.Tenant != claim.Tenant {

@@ -1,4 +1,4 @@
-package daemon
+package addresses
 
 import (
 	"net/netip"
@@ -26,22 +26,22 @@ func TestNoImageIsLookedForWhereBMCsAre(t *testing.T) {
 		addr string
 		want bool
 	}{
-		"a network of BMCs":              {"10.1.2.3", true},
-		"a network of BMCs' leases":      {"10.2.2.3", true},
-		"a network of hosts":             {"10.3.2.3", false},
-		"a BMC in Git":                   {"10.4.0.1", true},
-		"a BMC by its Endpoint":          {"10.5.0.1", true},
-		"a BMC that was spoken with":     {"fd00::1", true},
-		"beside a BMC":                   {"10.4.0.2", false},
-		"what only 0.0.0.0/0 has":        {"192.0.2.1", false},
-		"a family that no network is of": {"2001:db8::1", false},
+		"a network of BMCs":              {addr: "10.1.2.3", want: true},
+		"a network of BMCs' leases":      {addr: "10.2.2.3", want: true},
+		"a network of hosts":             {addr: "10.3.2.3", want: false},
+		"a BMC in Git":                   {addr: "10.4.0.1", want: true},
+		"a BMC by its Endpoint":          {addr: "10.5.0.1", want: true},
+		"a BMC that was spoken with":     {addr: "fd00::1", want: true},
+		"beside a BMC":                   {addr: "10.4.0.2", want: false},
+		"what only 0.0.0.0/0 has":        {addr: "192.0.2.1", want: false},
+		"a family that no network is of": {addr: "2001:db8::1", want: false},
 	} {
 		addr := netip.MustParseAddr(c.addr)
-		if got := o.MayBeBMC(addr) || atBMC(addr, d, seen); got != c.want {
+		if got := o.MayBeBMC(addr) || IsBMC(addr, d, seen); got != c.want {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
-	if atBMC(netip.MustParseAddr("10.4.0.1"), nil, nil) {
+	if IsBMC(netip.MustParseAddr("10.4.0.1"), nil, nil) {
 		t.Error("before anything is known, a BMC is")
 	}
 }

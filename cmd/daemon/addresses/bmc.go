@@ -1,4 +1,4 @@
-package daemon
+package addresses
 
 import (
 	"net/netip"
@@ -6,14 +6,9 @@ import (
 	"ingot/model"
 )
 
-// isBMCs reports whether an address belongs to BMCs, so that no image is looked for
-// there.
-func (d *daemon) isBMCs(addr netip.Addr) bool {
-	return d.opts.MayBeBMC(addr) || atBMC(addr, d.source.Desired(), d.registry.Observed())
-}
-
-// atBMC reports whether a BMC is known to be at an address. Either argument may be nil.
-func atBMC(addr netip.Addr, d *model.Desired, o *model.Observed) bool {
+// IsBMC reports whether a BMC is known to have an address, by manifests or by records.
+// Either may be nil.
+func IsBMC(addr netip.Addr, d *model.Desired, o *model.Observed) bool {
 	if d != nil {
 		for _, b := range d.BMCs {
 			if at, err := netip.ParseAddr(bmcIP(d, b)); err == nil && at.Unmap() == addr {
@@ -31,7 +26,7 @@ func atBMC(addr netip.Addr, d *model.Desired, o *model.Observed) bool {
 	return false
 }
 
-// bmcIP is the address that manifests give a BMC, if any.
+// bmcIP returns the address that manifests give a BMC, if any.
 func bmcIP(d *model.Desired, b *model.BMC) string {
 	switch ref := b.Spec.EndpointRef; {
 	case b.Spec.Access != nil:
