@@ -2,16 +2,13 @@ package daemon
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -22,7 +19,6 @@ import (
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/dhcp"
-	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/neighbour"
 	"ingot/bootsvc/netboot"
@@ -36,16 +32,14 @@ import (
 	"ingot/gitsource"
 	"ingot/model"
 	"ingot/reconcile"
-	"ingot/reconcile/plan"
 	"ingot/registry"
-	"ingot/registry/probe"
 	registrystore "ingot/registry/store"
 )
 
 // Environment is what Run is given by the program around it.
 type Environment struct {
 	Log *slog.Logger
-	// Wake has the repository looked at now, for each value; nil = never.
+	// Wake has the repository fetched at once, for each value; nil = never.
 	Wake <-chan os.Signal
 	// Ready is called once all listeners are bound, before anything else starts.
 	Ready func(Addresses)
@@ -72,7 +66,7 @@ type daemon struct {
 	metrics    *prometheus.Registry
 	listeners  *listeners
 	registry   *registry.Registry
-	reports    http.Handler // of probes
+	probes     http.Handler // the endpoint that probes report to
 	source     *gitsource.Source
 	status     *gitsource.StatusBranch
 	pool       *bmc.Pool
@@ -94,7 +88,7 @@ type daemon struct {
 
 	// ready is closed once this process leads and knows the records.
 	ready chan struct{}
-	// leased is closed once it knows the leases and the Endpoints in Git as well, by which
+	// leased is closed once it also knows the leases and the Endpoints in Git, by which
 	// machines are told apart.
 	leased chan struct{}
 
@@ -102,20 +96,23 @@ type daemon struct {
 
 	clock   func() time.Time
 	holder  model.Holder
-	name    io.Closer     // tells other processes of this machine that holder lives
+	name    io.Closer     // shows other processes of this machine that holder is alive
 	healing func()        // ends the healing of power while the status branch is unread
 	begun   model.Applied // what the source began with
 
 	mu      sync.Mutex // guards what is below
 	state   reconcile.State
-	serving time.Time // since when machines that boot can reach this process
+	serving time.Time // since when machines can boot from this process
 	seenAt  time.Time // when the status branch was last seen to be ours
 }
 
 // assemble makes all parts, in the order in which they need one another. It is
 // one long list because it is the only place that knows them all.
 func assemble(ctx context.Context, opts config.Options, env Environment) (_ *daemon, err error) {
-	d := &daemon{opts: opts, log: env.Log, wake: env.Wake, ready: make(chan struct{}), leased: make(chan struct{}), metrics: prometheus.NewRegistry(), clock: steadyClock(time.Now, sinceBoot)}
+	d := &daemon{
+		opts: opts, log: env.Log, wake: env.Wake, metrics: prometheus.NewRegistry(), clock: steadyClock(time.Now, sinceBoot),
+		ready: make(chan struct{}), leased: make(chan struct{}),
+	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
@@ -156,21 +153,13 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	if err = d.makeBoots(bootURL, registryURL); err != nil {
 		return d, err
 	}
-	ca, err := certificates(opts.BMC.CAFile)
-	if err != nil {
+	if err = d.openBMCs(); err != nil {
 		return d, err
 	}
-	var patience time.Duration // with one request; the pool's default
-	if opts.Tuning.Fast {
-		patience = 10 * time.Second
-	}
-	d.pool = bmc.NewPool(bmc.Options{
-		Timeout:           patience,
-		RequestsPerSecond: opts.BMC.RequestsPerSecond, MaxInFlight: opts.BMC.MaxInFlight, CA: ca, Networks: opts.BMC.Networks,
-		Permit: d.permit, Sessions: sessions{d.registry}, Log: d.log, Registerer: d.metrics,
-	})
 	if how := d.registry.Durability(); how != registrystore.DurableAlways && !opts.Status.MirrorFirst {
-		d.log.Warn("the store may lose what it took, and status.mirrorFirst is false: have Redis write each change before it answers (appendonly yes, appendfsync always)", "reason", "StoreNotDurable", "durable", how.String())
+		d.log.Warn("the store may lose what it accepted, and status.mirrorFirst is false: "+
+			"have Redis write each change before it answers (appendonly yes, appendfsync always)",
+			"reason", "StoreNotDurable", "durable", how.String())
 	}
 	rules := policy(opts, d.loaders.UEFI())
 	if rules.MACPrefixes, err = d.macPrefixes(); err != nil {
@@ -194,142 +183,6 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	return d, d.makeNetworks(ctx)
 }
 
-func (d *daemon) openRegistry(ctx context.Context) error {
-	if err := os.MkdirAll(d.opts.State.Dir, 0o700); err != nil {
-		return fmt.Errorf("state.dir: %w; create it, or set state.dir to a folder that Ingot may write to", err)
-	}
-	keyFile, own := d.opts.Redis.SealKeyFile, d.opts.Redis.SealKeyFile == ""
-	if own {
-		keyFile = filepath.Join(d.opts.State.Dir, "seal.key")
-	}
-	key, err := registry.LoadSealKey(keyFile, own)
-	if err != nil {
-		return fmt.Errorf("redis.sealKeyFile: %w", err)
-	}
-	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
-	d.identity = identity[:]
-	host, err := os.Hostname()
-	if err != nil {
-		host = "ingot"
-	}
-	o := registry.Options{
-		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
-		Log: d.log, Registerer: d.metrics,
-	}
-	if d.opts.Tuning.Fast {
-		o.LeaseTTL = 2 * time.Second
-	}
-	if d.registry, err = registry.Open(ctx, o); err != nil {
-		return err
-	}
-	d.reports = probe.Handler(probe.Options{
-		Registry: d.registry, Probes: d.registry, Tokens: d.registry.TokenKey(),
-		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
-		Bound: func(o model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
-			v := reportBindings(d.bindings(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
-			return v.By, v.Refusal, v.Told
-		},
-	})
-	return nil
-}
-
-func (d *daemon) openGit() (err error) {
-	o := &d.opts
-	auth := gitAuth(o.Git.Auth)
-	d.source, err = gitsource.New(gitsource.Options{
-		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
-		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
-	})
-	if err != nil {
-		return err
-	}
-	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
-		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
-		Log: d.log, Registerer: d.metrics,
-	})
-	return err
-}
-
-// gitAuth names the credential files as gitsource wants them.
-func gitAuth(a config.GitAuth) gitsource.Auth {
-	return gitsource.Auth{
-		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
-		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile,
-	}
-}
-
-func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
-	o := &d.opts
-	d.images, err = oci.New(oci.Options{
-		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image}, Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries,
-		CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
-		Log: d.log, Registerer: d.metrics,
-	})
-	if err != nil {
-		return err
-	}
-	var template []byte
-	if file := o.Discovery.IgnitionTemplateFile; file != "" {
-		if template, err = os.ReadFile(file); err != nil {
-			return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
-		}
-	}
-	compiler, err := ignition.New(ignition.Options{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
-	if err != nil {
-		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
-	}
-	if err = d.openCache(); err != nil {
-		return err
-	}
-	d.boots = &boots{
-		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: compiler, registryURL: registryURL, desired: d.source.Desired,
-	}
-	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
-		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, AddressRules: d.bindings(), DiskBoot: d.boots.diskBoot,
-		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Log: d.log, Registerer: d.metrics,
-	})
-	return err
-}
-
-// openCache opens the cache of image layers.
-func (d *daemon) openCache() (err error) {
-	dir := d.opts.Boot.CacheDir
-	if dir == "" {
-		dir = filepath.Join(d.opts.State.Dir, "images")
-	}
-	held := &pins{observed: d.registry.Observed}
-	d.cache, err = imagecache.Open(imagecache.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: held.spare,
-		Log: d.log, Registerer: d.metrics,
-	})
-	if err != nil {
-		return fmt.Errorf("boot.cacheDir: %w", err)
-	}
-	return nil
-}
-
-// policy is the configuration in the words of the plan.
-func policy(o config.Options, loaders []string) plan.Policy {
-	p := plan.DefaultPolicy()
-	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
-	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
-	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
-	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
-	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
-	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
-	p.MirrorFirst = o.Status.MirrorFirst
-	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
-	p.LeaseNetworks = o.LeaseNetworks()
-	if o.Tuning.Fast {
-		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
-		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second
-		p.FoundOffTime, p.BootGrace = time.Second, 5*time.Second
-	}
-	return p
-}
-
 // run starts all parts and stops them together.
 func (d *daemon) run(ctx context.Context) error {
 	parts, ctx := errgroup.WithContext(ctx)
@@ -340,44 +193,47 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	parts.Go(func() error { return d.wakeSource(ctx) })
 	parts.Go(func() error {
-		if err := d.registry.Lead(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("take the lead: %w", err)
-		}
-		parts.Go(func() error { return d.registry.Run(ctx) })
-		leased := d.startDHCP(ctx, parts)
-		if err := d.takeOver(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
+		if err := d.lead(ctx, parts); err != nil && ctx.Err() == nil {
 			return err
-		}
-		close(d.ready)
-		parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
-		parts.Go(func() error { return d.publisher.Run(ctx) })
-		parts.Go(func() error { return d.watch(ctx) })
-		parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
-		parts.Go(func() error { return d.stages.Run(ctx) })
-		parts.Go(func() error { return d.warnIndistinct(ctx) })
-		if d.tftp != nil {
-			parts.Go(func() error { return d.tftp.Run(ctx) })
-		}
-		select {
-		case <-leased:
-			d.awaitManifests(ctx, 10*time.Second)
-			d.serves()
-			close(d.leased)
-		case <-ctx.Done():
 		}
 		return nil
 	})
 	return d.ended(parts.Wait())
 }
 
-// ended is why Run ends. A newer Ingot on the status branch that does not share our
-// store is one that a restart would fight with.
+// lead waits until this process leads and knows what any other did, and starts the parts
+// that act.
+func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
+	if err := d.registry.Lead(ctx); err != nil {
+		return fmt.Errorf("take the lead: %w", err)
+	}
+	parts.Go(func() error { return d.registry.Run(ctx) })
+	leased := d.startDHCP(ctx, parts)
+	if err := d.takeOver(ctx); err != nil {
+		return err
+	}
+	close(d.ready)
+	parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
+	parts.Go(func() error { return d.publisher.Run(ctx) })
+	parts.Go(func() error { return d.watch(ctx) })
+	parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
+	parts.Go(func() error { return d.stages.Run(ctx) })
+	parts.Go(func() error { return d.warnIndistinct(ctx) })
+	if d.tftp != nil {
+		parts.Go(func() error { return d.tftp.Run(ctx) })
+	}
+	select {
+	case <-leased:
+		d.awaitManifests(ctx, 10*time.Second)
+		d.servesNow()
+		close(d.leased)
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// ended returns why Run ends. Where a newer Ingot that does not share the store writes the
+// status branch, it says so: a restart would fight with that one.
 func (d *daemon) ended(err error) error {
 	fenced := errors.Is(err, reconcile.ErrFenced) || errors.Is(err, registry.ErrLeadershipLost)
 	if fenced && d.opts.Redis.URL == "" {
@@ -386,38 +242,7 @@ func (d *daemon) ended(err error) error {
 	return err
 }
 
-// startDHCP gives leases out, from before anything else is known: the forge may need
-// them. The channel that it returns is closed once the leases are known by which
-// machines are told apart.
-func (d *daemon) startDHCP(ctx context.Context, parts *errgroup.Group) (leased chan struct{}) {
-	leased = make(chan struct{})
-	if d.dhcp == nil {
-		close(leased)
-		return leased
-	}
-	known := make(chan struct{})
-	parts.Go(func() error { return d.reserve(ctx, known) })
-	parts.Go(func() error { return d.serveDHCP(ctx, known, leased, 10*time.Second) })
-	return leased
-}
-
-// awaitManifests waits until Git was read, for its Endpoints tell machines apart. While it
-// cannot be read it is not waited for longer than patience.
-func (d *daemon) awaitManifests(ctx context.Context, patience time.Duration) {
-	over := time.After(patience)
-	for d.source.Desired() == nil {
-		select {
-		case <-ctx.Done():
-			return
-		case <-over:
-			d.log.Warn("machines are served without the Endpoints in Git, which was not read yet", "after", patience)
-			return
-		case <-time.After(20 * time.Millisecond): // machines wait
-		}
-	}
-}
-
-// unpublished is for how many seconds the status branch cannot be pushed.
+// unpublished returns for how many seconds the status branch could not be pushed.
 func (d *daemon) unpublished() float64 {
 	since, _ := d.publisher.Failing()
 	if since.IsZero() {
@@ -426,19 +251,7 @@ func (d *daemon) unpublished() float64 {
 	return d.clock().Sub(since).Seconds()
 }
 
-// wakeSource has the repository looked at whenever somebody asks for it.
-func (d *daemon) wakeSource(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-d.wake:
-			d.source.Wake()
-		}
-	}
-}
-
-// close gives back what assemble took. Sessions on BMCs are few: they are deleted.
+// close releases what assemble took. It deletes the sessions on BMCs, which allow only a few.
 func (d *daemon) close() {
 	if d.listeners != nil {
 		d.listeners.close()

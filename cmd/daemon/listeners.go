@@ -76,10 +76,12 @@ func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
 		parts.Go(func() error { return listen.Serve(ctx, l.boot, d.whenReady(d.bootsvc.Handler()), d.log) })
 	}
 	if l.registry != nil {
-		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.reports), d.log) })
+		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.probes), d.log) })
 	}
 	if l.metadata != nil {
-		handler := bootmetadata.NewHandler(bootmetadata.Options{Machines: d.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics})
+		handler := bootmetadata.NewHandler(bootmetadata.Options{
+			Machines: d.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics,
+		})
 		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
 	}
 	if l.admin != nil {

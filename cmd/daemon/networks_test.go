@@ -18,7 +18,7 @@ type fixed struct {
 
 func (f fixed) Addr() net.Addr { return f.at }
 
-func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
+func TestWhereMachinesReachTheBootService(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
 	everywhere := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8082}
 	for name, tc := range map[string]struct {
@@ -27,14 +27,38 @@ func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
 		local                 netip.Addr
 		want                  netboot.Site
 	}{
-		"at our address on their network":             {listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082"}},
-		"at our IPv6 address on their network":        {listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://[fd00::1]:8082"}},
-		"at the one address that is listened on":      {listener: &net.TCPAddr{IP: net.IPv4(10, 9, 0, 1), Port: 80}, local: v4, want: netboot.Site{HTTP: "http://10.9.0.1:80"}},
-		"where boot.url says":                         {url: "http://boot.example/", listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://boot.example"}},
-		"where their network's bootURL says":          {url: "http://boot.example", networkURL: "http://n1.example", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://n1.example"}},
-		"not at an IPv4 address when they speak IPv6": {url: "http://192.0.2.1:8082", listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://[fd00::1]:8082"}},
-		"TFTP at our address on their network":        {tftp: ":69", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: v4}},
-		"TFTP at the one address that is listened on": {tftp: "10.9.0.1:69", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: netip.MustParseAddr("10.9.0.1")}},
+		"at this machine's address on their network": {
+			listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://10.0.0.1:8082"},
+		},
+		"at this machine's IPv6 address on their network": {
+			listener: everywhere, local: v6,
+			want: netboot.Site{HTTP: "http://[fd00::1]:8082"},
+		},
+		"at the one address that is listened on": {
+			listener: &net.TCPAddr{IP: net.IPv4(10, 9, 0, 1), Port: 80}, local: v4,
+			want: netboot.Site{HTTP: "http://10.9.0.1:80"},
+		},
+		"where boot.url says": {
+			url: "http://boot.example/", listener: everywhere, local: v6,
+			want: netboot.Site{HTTP: "http://boot.example"},
+		},
+		"where their network's bootURL says": {
+			url: "http://boot.example", networkURL: "http://n1.example", listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://n1.example"},
+		},
+		"not at an IPv4 address when they speak IPv6": {
+			url: "http://192.0.2.1:8082", listener: everywhere, local: v6,
+			want: netboot.Site{HTTP: "http://[fd00::1]:8082"},
+		},
+		"TFTP at this machine's address on their network": {
+			tftp: ":69", listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: v4},
+		},
+		"TFTP at the one address that is listened on": {
+			tftp: "10.9.0.1:69", listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: netip.MustParseAddr("10.9.0.1")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &daemon{listeners: &listeners{boot: fixed{at: tc.listener}}}
@@ -54,12 +78,12 @@ func TestWhereReportsMayComeFrom(t *testing.T) {
 		token  bool
 		want   netboot.AddressRule
 	}{
-		"a claim's, with its token, from addresses of its own":     {claim, true, netboot.BindNothing},
-		"a claim's, without a token, from where its ticket may be": {claim, false, netboot.BindMachine},
-		"a probe's from where its ticket may be":                   {cleanup, true, netboot.BindMachine},
-		"that of a server without a ticket from there as well":     {nil, true, netboot.BindMachine},
+		"a claim's, with its token, from addresses of its own":     {ticket: claim, token: true, want: netboot.BindNothing},
+		"a claim's, without a token, from where its ticket may be": {ticket: claim, token: false, want: netboot.BindMachine},
+		"a probe's from where its ticket may be":                   {ticket: cleanup, token: true, want: netboot.BindMachine},
+		"that of a server without a ticket from there as well":     {ticket: nil, token: true, want: netboot.BindMachine},
 	} {
-		if got := reportBindings(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket, tc.token).Rule; got != tc.want {
+		if got := reportRules(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket, tc.token).Rule; got != tc.want {
 			t.Errorf("%s: bound by %s, want %s", title, got, tc.want)
 		}
 	}

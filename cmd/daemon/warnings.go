@@ -11,25 +11,27 @@ import (
 	"ingot/cmd/daemon/addresses"
 )
 
-// warnAddressRules says at the start which settings are called otherwise now, or leave out what
-// tells machines apart.
+// warnAddressRules warns at the start of settings that have another name now, or that leave
+// out what tells machines apart.
 func (d *daemon) warnAddressRules() {
 	names := []string{d.opts.Boot.BindTickets}
 	for _, n := range d.opts.DHCP {
 		names = append(names, n.BindTickets)
 		if n.Listen != "" && len(n.Relays) == 0 && n.Leases() && n.Boots() {
-			d.log.Warn("anybody who reaches it can pose as a relay of this network, and as any server behind one: name the relays' addresses in relays", "network", n.Name)
+			d.log.Warn("any host that reaches Ingot can pose as a relay of this network, and as any server behind one: "+
+				"name the relays' addresses in relays", "network", n.Name)
 		}
 	}
 	if slices.ContainsFunc(names, netboot.IsFormer) {
-		d.log.Warn("bindTickets: leases means machine now: who cannot be told apart is refused; write machine, or first-client where that is wished")
+		d.log.Warn("bindTickets: leases means machine now: a client that cannot be told apart is refused; " +
+			"write machine, or first-client where that is wanted")
 	}
 }
 
-// warnIndistinct says once, when Git was read, which servers are refused their boot unless they
-// share a link with this machine. Where a network of ours boots, nothing is said: which
-// servers are behind a router that relays nothing to it is known only once they ask, and
-// their condition BootRefused says it then.
+// warnIndistinct warns once, when Git was read, of the servers whose boot is refused unless
+// they share a link with this machine. Where one of the networks boots servers it does not:
+// which of them are behind a router that relays nothing is known only once they ask, and
+// then their condition BootRefused says so.
 func (d *daemon) warnIndistinct(ctx context.Context) error {
 	if d.opts.AddressRule() != netboot.BindMachine || slices.ContainsFunc(d.opts.DHCP, dhcp.Network.Boots) {
 		return nil
@@ -42,9 +44,10 @@ func (d *daemon) warnIndistinct(ctx context.Context) error {
 		}
 	}
 	if names := addresses.ServersWithout(d.source.Desired(), d.registry.Observed(), d.registry.MACs); len(names) > 0 {
-		const most = 20
-		d.log.Warn("servers that boot over a router are refused, for nothing tells them apart: write an Endpoint with ip and macAddress for each, or relay their DHCP to Ingot as well (dhcp with mode proxy), or set boot.bindTickets",
-			"reason", "CannotTell", "servers", strings.Join(names[:min(len(names), most)], ", "), "all", len(names))
+		const maxNames = 20
+		d.log.Warn("servers that boot over a router are refused, because nothing tells them apart: write an Endpoint with ip and "+
+			"macAddress for each, or relay their DHCP to Ingot as well (dhcp with mode proxy), or set boot.bindTickets",
+			"reason", "CannotTell", "servers", strings.Join(names[:min(len(names), maxNames)], ", "), "all", len(names))
 	}
 	return nil
 }

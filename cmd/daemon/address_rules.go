@@ -9,26 +9,25 @@ import (
 	"ingot/model"
 )
 
-// bindings say who may use the servers' boot tickets.
-func (d *daemon) bindings() netboot.AddressRules {
+// addressRules say which client may use a server's boot ticket.
+func (d *daemon) addressRules() netboot.AddressRules {
 	return netboot.AddressRules{
 		Rule: d.opts.AddressRule(), Of: d.opts.AddressRuleAt, Servers: d.registry,
 		Evidence: netboot.Evidence{Leases: leases{d}, Endpoint: d.endpoints.Holder, Heard: d.heard, Neighbours: d.neighbours},
 	}
 }
 
-// reportBindings are those by which reports are taken. What a claim installed may have
-// network interfaces that nobody knows by the time it reports, bonds for example. Since it
-// shows the ticket's token, it is refused only as another server.
-func reportBindings(b netboot.AddressRules, t *model.Ticket, token bool) netboot.AddressRules {
+// reportRules are the address rules for reports. What a claim installed may report from
+// network interfaces that are not known yet, bonds for example. Because it shows the
+// ticket's token, it is refused only where its address is another server's.
+func reportRules(b netboot.AddressRules, t *model.Ticket, token bool) netboot.AddressRules {
 	if token && t != nil && t.Purpose == model.PurposeClaim {
 		b.Rule, b.Of = netboot.BindNothing, nil
 	}
 	return b
 }
 
-// leases is the lease table for those who are made before it; without DHCP it is
-// empty.
+// leases is the lease table for parts that are made before it. It is empty without DHCP.
 type leases struct{ d *daemon }
 
 // Holder implements netboot.Leases.
@@ -39,26 +38,26 @@ func (l leases) Holder(a netip.Addr) (mac string, ok bool) {
 	return l.d.dhcp.Holder(a)
 }
 
-// openNeighbours has the links asked who is there, from now on.
+// openNeighbours begins to watch which machines are on the links of this one.
 func (d *daemon) openNeighbours() {
 	table, err := neighbour.Open()
 	if err != nil {
-		d.log.Warn("who is on a link cannot be seen, so no machine is served there unless boot.bindTickets says otherwise", "err", err)
-		d.neighbours = unseen{err}
+		d.log.Warn("the neighbours on links cannot be read, so no machine is served there unless boot.bindTickets says otherwise", "err", err)
+		d.neighbours = hiddenLinks{err}
 		return
 	}
 	d.links, d.neighbours = table, table
 }
 
-// unseen are links on which nobody can be seen.
-type unseen struct{ err error }
+// hiddenLinks are links whose neighbours cannot be read.
+type hiddenLinks struct{ err error }
 
 // At implements netboot.Neighbours.
-func (u unseen) At(addr netip.Addr) (neighbour.Neighbour, error) {
+func (h hiddenLinks) At(addr netip.Addr) (neighbour.Neighbour, error) {
 	if addr.IsLoopback() {
 		return neighbour.Neighbour{}, nil
 	}
-	return neighbour.Neighbour{}, u.err
+	return neighbour.Neighbour{}, h.err
 }
 
 // isBMC reports whether a BMC may have an address, so that no image is fetched from there.
