@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"ingot/cmd/daemon"
+	"ingot/cmd/daemon/config"
 )
 
 // intervals are how often Ingot looks at the repository and writes the status branch.
@@ -21,7 +21,7 @@ var (
 	usual   = intervals{git: defaults.Git.Interval.String(), status: defaults.Status.Interval.String()}
 )
 
-var defaults = daemon.DefaultOptions()
+var defaults = config.Default()
 
 // usualIntervals has Ingot keep its default intervals. It is told of pushes, as it is
 // where people do not want to wait for a minute.
