@@ -307,7 +307,7 @@ func (w *world) launch(config, stateDir string) (*program, error) {
 	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
 	if p != nil {
 		w.launched = append(w.launched, p)
-		w.pushed.tell(p)
+		w.tell(p)
 	}
 	return p, err
 }

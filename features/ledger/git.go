@@ -52,16 +52,16 @@ func (c Configuration) of(file string, f File) File {
 const pushLog = "pushes.log"
 
 // hook notes each change of a branch with the time just before it could be seen: what
-// a commit asks for is never younger than what was done because of it. It runs in every
-// change that git makes, so it starts no process but for the one time that counts.
+// a commit asks for is never younger than what was done because of it. It runs several
+// times for each change that git makes, so it starts no process but for that one time.
 const hook = `#!/bin/sh
-case "$1" in
-prepared) now=$(date +%s%N) ;;
-committed) now=0 ;; # it could be seen by now, so this is no time to go by
-*) exit 0 ;;        # a change that was given up
-esac
 while read old new ref; do
-	case "$ref" in refs/heads/*) echo "$1 $now $new $ref" >>"$GIT_DIR/` + pushLog + `";; esac
+	case "$1 $ref" in
+	"prepared refs/heads/"*) now=${now:-$(date +%s%N)} ;;
+	"committed refs/heads/"*) now=0 ;; # it could be seen by now, so this is no time to go by
+	*) continue ;;
+	esac
+	echo "$1 $now $new $ref" >>"$GIT_DIR/` + pushLog + `"
 done
 exit 0
 `
