@@ -75,7 +75,7 @@ func (f *fleet) planServers(r *Result) {
 		j.RanWhenLastRead = s.ranWhenLastRead(j.Why)
 		r.Servers[i] = j
 		if st.Move != nil && !f.in.Busy[s.name] {
-			st.Move.Target = f.target(st.Move.Then)
+			st.Move.Target, st.Move.was = f.target(st.Move.Then), f.knownOf(s, st.Move.Then)
 			r.Moves[s.name] = st.Move
 		}
 		r.wake(st.Wake)
