@@ -66,7 +66,7 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 	old := a.byUUID[sys.UUID]
 	switch {
 	case old != nil && !f.moved(old, b):
-		f.twin(old, b, sys)
+		f.noteDuplicate(old, b, sys)
 		return ""
 	case old == nil && len(f.in.Observed.Fleet.Unreadable) > 0:
 		return unreadableText(sys.URI, f.in.Observed.Fleet.Unreadable)
@@ -85,7 +85,7 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 // moved reports whether a known server is to be looked for behind BMC b from
 // now on: because its old BMC is gone from Git or shows it no more.
 func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
-	if len(f.twins[rec.Name]) > 0 {
+	if len(f.duplicates[rec.Name]) > 0 {
 		return false // which of them it is cannot be told
 	}
 	old := f.bmcBy[rec.BMC]

@@ -40,7 +40,7 @@ func (f *fleet) planClaims(r *Result) {
 	}
 	slices.SortFunc(r.Decided.Claims, func(a, b *model.ClaimRecord) int { return cmp.Compare(a.Name, b.Name) })
 	for name := range known {
-		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.untrusted(name) {
+		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.deletionUntrusted(name) {
 			r.Decided.DropClaims = append(r.Decided.DropClaims, name)
 		}
 	}

@@ -37,7 +37,7 @@ func (s *server) cleanupStage() cleanupStage {
 		return cleanupImageless
 	case s.wipeLate():
 		return cleanupLate
-	case s.holds(model.PurposeCleanup):
+	case s.awaitsOff(model.PurposeCleanup):
 		return cleanupAwaitingOff
 	case s.settling():
 		return cleanupPoweringOn
@@ -74,7 +74,7 @@ func (s *server) cleanup() Step {
 	case cleanupLate:
 		return s.failLate()
 	case cleanupAwaitingOff:
-		return s.letBoot(s.off(s.fleet.in.Policy.PowerOffGrace))
+		return s.confirmOff(s.off(s.fleet.in.Policy.PowerOffGrace))
 	case cleanupPoweringOn:
 		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	case cleanupStranded:
@@ -118,7 +118,7 @@ func (s *server) cleanupImage() string {
 func (s *server) armWipe() Step {
 	b := Boot{Image: s.cleanupImage()}
 	b.Ticket.CleanupMode = s.cleanupMode()
-	return s.arm(model.PurposeCleanup, s.held(b))
+	return s.arm(model.PurposeCleanup, s.untilOff(b))
 }
 
 // wipeAnew ends a ticket that nobody was there to answer.

@@ -91,7 +91,7 @@ func (f *fleet) devices() map[string]*endpointView {
 // nor DHCP says anything of it: it may be in a file that cannot be read, or its BMC
 // is known, or its credentials must not be tried again.
 func (f *fleet) keptEndpoint(rec *model.EndpointRecord) bool {
-	if f.mayHide(model.KindEndpoint, rec.Name) || f.outdated() {
+	if f.maybeUnreadable(model.KindEndpoint, rec.Name) || f.outdated() {
 		return true
 	}
 	b := f.in.Observed.BMCs[model.BMCName(rec.Name)]
@@ -154,7 +154,7 @@ func (f *fleet) recognise(v *endpointView) {
 		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), since, RackOperator}
 	case v.entry == nil:
 		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a BMC with endpointRef %s", v.mac, v.name), since, RackOperator}
-	case !known && (f.outdated() || f.mayHide(model.KindBMC, "")):
+	case !known && (f.outdated() || f.maybeUnreadable(model.KindBMC, "")):
 		v.why = Why{model.ReasonManifestUnreadable, "a BMC in Git may describe it, in a manifest that cannot be read; see " + model.ReportProblems, since, RackOperator}
 	default:
 		v.bmc = true

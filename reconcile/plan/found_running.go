@@ -95,8 +95,8 @@ func (s *server) bmcToConfirm() bool {
 		s.fleet.in.BMCRead[s.rec.BMC].Before(r.OffSince.Add(s.fleet.in.Policy.FoundOffTime))
 }
 
-// confirmOff reads a server that was found running until it is surely off.
-func (s *server) confirmOff() Step {
+// awaitSurelyOff reads a server that was found running until it is surely off.
+func (s *server) awaitSurelyOff() Step {
 	p := s.fleet.in.Policy
 	if s.bmcRestarted() {
 		return s.stay(Inspect{}) // which counts from the beginning
@@ -117,7 +117,7 @@ func (s *server) shutDown() (st Step, done bool) {
 	case s.power() == model.PowerOff && s.surelyOff():
 		return Step{}, true
 	case s.power() == model.PowerOff:
-		return s.confirmOff(), false
+		return s.awaitSurelyOff(), false
 	case !s.goingOff():
 		return s.ask(model.ResetGracefulOff), false
 	case s.stuckOn():

@@ -30,14 +30,14 @@ func (f *fleet) guard() {
 		},
 		Revision: f.in.Desired.Revision, Now: f.in.Now, Seed: f.in.Nonce,
 	})
-	f.record.Holds, f.record.ApprovedSteps, f.record.Done = r.Holds, r.Letting, r.Done
+	f.record.Holds, f.record.ApprovedSteps, f.record.Done = r.Holds, r.ApprovedSteps, r.Done
 	f.guardNext = r.Next
 	for _, d := range r.Allowed {
 		f.allowed[d.Server] = append(f.allowed[d.Server], d)
 	}
 	for _, d := range asked {
-		if _, held := r.Held[keyOf(d)]; held {
-			f.held[d.Server] = append(f.held[d.Server], d)
+		if _, waits := r.Held[keyOf(d)]; waits {
+			f.blockedByGuard[d.Server] = append(f.blockedByGuard[d.Server], d)
 		}
 	}
 }
@@ -69,8 +69,8 @@ func (s *server) may(action string) bool {
 	return slices.ContainsFunc(s.fleet.allowed[s.name], func(d model.Disruption) bool { return d.Action == action })
 }
 
-// guardHeld says that the guard holds a step back.
-func (s *server) guardHeld(d model.Disruption) Why {
+// guardWhy says that the guard holds a step back.
+func (s *server) guardWhy(d model.Disruption) Why {
 	for _, h := range s.fleet.in.Observed.Fleet.Holds {
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue

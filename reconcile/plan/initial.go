@@ -24,16 +24,16 @@ func (s *server) initial() Step {
 
 // found is the step of a server that runs, or may run, what Ingot did not start.
 func (s *server) found() (Step, bool) {
-	awaitingOff, running := s.holds(model.PurposeDiscovery), !s.rec.FoundRunning.IsZero()
+	awaitingOff, running := s.awaitsOff(model.PurposeDiscovery), !s.rec.FoundRunning.IsZero()
 	switch {
 	case awaitingOff && running:
-		return s.letBoot(s.shutDown()), true
+		return s.confirmOff(s.shutDown()), true
 	case s.power() == model.PowerOn:
 		return s.foundOn()
 	case awaitingOff:
-		return s.letBoot(s.off(s.fleet.in.Policy.PowerOffGrace)), true
+		return s.confirmOff(s.off(s.fleet.in.Policy.PowerOffGrace)), true
 	case running && !s.surelyOff():
-		return s.confirmOff(), true
+		return s.awaitSurelyOff(), true
 	}
 	return Step{}, false
 }
@@ -65,7 +65,7 @@ func (s *server) beginDiscovery() Step {
 	case p.DiscoveryImage == "":
 		return s.rest(s.why(model.ReasonNoDiscoveryImage, "discovery.image is not set in Ingot's configuration").by(RackOperator))
 	case !s.opened(model.PurposeDiscovery):
-		return s.arm(model.PurposeDiscovery, s.held(Boot{Image: p.DiscoveryImage}))
+		return s.arm(model.PurposeDiscovery, s.untilOff(Boot{Image: p.DiscoveryImage}))
 	}
 	return s.netBoot(s.discover)
 }

@@ -90,7 +90,7 @@ func (s *server) maintenanceOver() bool {
 	f, by := s.fleet, s.rec.MaintainedBy
 	switch by {
 	case "": // of before it was recorded
-		return !f.mayHide(model.KindServerMaintenance, "") && (s.spec != nil || !f.mayHide(model.KindServer, string(s.name)))
+		return !f.maybeUnreadable(model.KindServerMaintenance, "") && (s.spec != nil || !f.maybeUnreadable(model.KindServer, string(s.name)))
 	case model.OperationPark:
 		return s.spec != nil || f.removed(s.name.Identity())
 	}

@@ -25,23 +25,23 @@ type fleet struct {
 	served map[model.ClaimName]model.ServerName
 	// allowed are the steps that the guard lets be begun now, held those that it holds
 	// back, by server.
-	allowed, held map[model.ServerName][]model.Disruption
-	guardNext     time.Time                               // when a list that is held may go; zero = none will by time
-	renamed       map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
-	outrun        map[model.ClaimName]bool                // claims whose new name another server has
-	disputed      map[model.ClaimName]*server             // claims that a Disputed server may have
-	record        *model.FleetRecord                      // with this plan's changes
-	observeOnly   Why
-	powerOns      int // that may still be begun
-	reprovisions  int
-	maintained    map[model.ServerName]maintained
-	labels        map[model.ServerName]map[string]string // cache
-	specByUUID    map[string]model.ServerName            // made when first needed
-	unboundOf     *unboundServers                        // made when first needed
-	unknown       *Why                                   // of the very first claims; made when first needed
-	noneFree      map[string]Why                         // by what claims ask for
-	aliases       map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
-	twins         map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
+	allowed, blockedByGuard map[model.ServerName][]model.Disruption
+	guardNext               time.Time                               // when a list that is held may go; zero = none will by time
+	renamed                 map[model.ServerName]*model.ServerClaim // the claims that servers' claims became
+	outrun                  map[model.ClaimName]bool                // claims whose new name another server has
+	disputed                map[model.ClaimName]*server             // claims that a Disputed server may have
+	record                  *model.FleetRecord                      // with this plan's changes
+	observeOnly             Why
+	powerOns                int // that may still be begun
+	reprovisions            int
+	maintained              map[model.ServerName]maintained
+	labels                  map[model.ServerName]map[string]string // cache
+	specByUUID              map[string]model.ServerName            // made when first needed
+	unboundOf               *unboundServers                        // made when first needed
+	unknown                 *Why                                   // of the very first claims; made when first needed
+	noneFree                map[string]Why                         // by what claims ask for
+	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
+	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
 }
 
 // Plan decides what to do now, and says why each object is where it is. The same input
@@ -102,19 +102,19 @@ func (r *Result) wake(at time.Time) {
 
 func newFleet(in *Input) *fleet {
 	f := &fleet{
-		in:         in,
-		byName:     make(map[model.ServerName]*server, len(in.Observed.Servers)),
-		served:     make(map[model.ClaimName]model.ServerName),
-		allowed:    make(map[model.ServerName][]model.Disruption),
-		held:       make(map[model.ServerName][]model.Disruption),
-		renamed:    make(map[model.ServerName]*model.ServerClaim),
-		outrun:     make(map[model.ClaimName]bool),
-		disputed:   make(map[model.ClaimName]*server),
-		maintained: make(map[model.ServerName]maintained),
-		labels:     make(map[model.ServerName]map[string]string),
-		noneFree:   make(map[string]Why),
-		aliases:    make(map[string]model.ServerName),
-		powerOns:   in.Policy.MaxConcurrentPowerOns,
+		in:             in,
+		byName:         make(map[model.ServerName]*server, len(in.Observed.Servers)),
+		served:         make(map[model.ClaimName]model.ServerName),
+		allowed:        make(map[model.ServerName][]model.Disruption),
+		blockedByGuard: make(map[model.ServerName][]model.Disruption),
+		renamed:        make(map[model.ServerName]*model.ServerClaim),
+		outrun:         make(map[model.ClaimName]bool),
+		disputed:       make(map[model.ClaimName]*server),
+		maintained:     make(map[model.ServerName]maintained),
+		labels:         make(map[model.ServerName]map[string]string),
+		noneFree:       make(map[string]Why),
+		aliases:        make(map[string]model.ServerName),
+		powerOns:       in.Policy.MaxConcurrentPowerOns,
 	}
 	record := in.Observed.Fleet
 	f.record = &record

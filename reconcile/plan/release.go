@@ -66,7 +66,7 @@ func (s *server) releasing() Step {
 	if !done {
 		return st
 	}
-	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
+	if s.spec == nil && s.fleet.maybeUnreadable(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
 		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
@@ -89,19 +89,19 @@ func (s *server) released() Step {
 		s.announce(model.IntentWipe, string(rec.Claim))
 		rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
 		return s.enter(model.StateCleanup)
-	case len(s.fleet.held[s.name]) > 0:
-		return s.rest(s.withheld())
+	case len(s.fleet.blockedByGuard[s.name]) > 0:
+		return s.rest(s.notReleased())
 	}
 	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
 }
 
-// withheld says why a server whose claim is gone is not released.
-func (s *server) withheld() Why {
+// notReleased says why a server whose claim is gone is not released.
+func (s *server) notReleased() Why {
 	id := s.rec.Claim.Identity()
 	absent, listed := s.fleet.in.Desired.Absence(id)
 	switch {
-	case len(s.fleet.held[s.name]) > 0:
-		return s.guardHeld(s.fleet.held[s.name][0])
+	case len(s.fleet.blockedByGuard[s.name]) > 0:
+		return s.guardWhy(s.fleet.blockedByGuard[s.name][0])
 	case s.fleet.in.Desired.Quarantined[id]:
 		return s.whySince(model.ReasonClaimQuarantined, "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
 	case listed:

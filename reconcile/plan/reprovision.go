@@ -42,7 +42,7 @@ func (s *server) startReprovision() (Step, bool) {
 	}
 	s.fleet.reprovisions--
 	s.forgetThefts() // it may run what it was served after them
-	if s.holds(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
+	if s.awaitsOff(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
 		rec := s.edit()
 		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
 		return Step{}, false

@@ -83,5 +83,5 @@ func (s *server) keepAbsent() Step {
 	if s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && (s.rec.Installed != "" || installUnknown(s.rec)) {
 		return heals(s.diskBoot())
 	}
-	return s.rest(s.withheld())
+	return s.rest(s.notReleased())
 }

@@ -34,8 +34,8 @@ func (s *server) step() Step {
 			st = s.rest(why)
 		}
 	}
-	if held := s.fleet.held[s.name]; len(held) > 0 && st.Why.Reason == "" && st.Move == nil {
-		st.Why = s.guardHeld(held[0])
+	if blocked := s.fleet.blockedByGuard[s.name]; len(blocked) > 0 && st.Why.Reason == "" && st.Move == nil {
+		st.Why = s.guardWhy(blocked[0])
 	}
 	if end := s.strandedEnd(); end.After(s.now()) {
 		st = st.wakeBy(end)

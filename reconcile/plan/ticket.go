@@ -46,16 +46,16 @@ func (b *Boot) config() model.TicketThing {
 // ownScript reports whether the claim brings an iPXE script in place of Ingot's.
 func (b *Boot) ownScript() bool { return !b.Secret["ipxe-script"].IsZero() }
 
-// held is a boot whose ticket lets nothing boot before the server was seen to be
+// untilOff is a boot whose ticket lets nothing boot before the server was seen to be
 // off, unless it is known to be off already.
-func (s *server) held(b Boot) Boot {
+func (s *server) untilOff(b Boot) Boot {
 	b.Ticket.AwaitingOff = s.power() != model.PowerOff || s.reading.Offs < s.fleet.in.Policy.OffReadings
 	return b
 }
 
-// letBoot lets what replaces the server's system be booted, once that is off. That
+// confirmOff lets what replaces the server's system be booted, once that is off. That
 // stands on record before the server is powered on again.
-func (s *server) letBoot(st Step, off bool) Step {
+func (s *server) confirmOff(st Step, off bool) Step {
 	if !off {
 		return st
 	}
@@ -70,8 +70,8 @@ func (s *server) opened(purpose model.TicketPurpose) bool {
 	return s.rec.Ticket.Open() && s.rec.Ticket.Purpose == purpose
 }
 
-// holds reports whether an open ticket of this purpose waits for the server to be off.
-func (s *server) holds(purpose model.TicketPurpose) bool {
+// awaitsOff reports whether an open ticket of this purpose waits for the server to be off.
+func (s *server) awaitsOff(purpose model.TicketPurpose) bool {
 	return s.opened(purpose) && s.rec.Ticket.AwaitingOff
 }
 

@@ -13,9 +13,9 @@ func (s *server) begun() bool {
 	return t != nil && asked != nil && asked.Want == model.PowerOn && !asked.At.Before(t.ArmedAt)
 }
 
-// wipeMost is how many times its timeout a wipe may take in all while word of it
+// maxWipeTimes is how many times its timeout a wipe may take in all while word of it
 // keeps coming: of a disk that hangs, the probe says for ever that it is being wiped.
-const wipeMost = 10
+const maxWipeTimes = 10
 
 // window is how long the server may take with its open ticket, and when that is
 // over. The time runs anew from the power-on, and from each word of a wipe. There is
@@ -40,7 +40,7 @@ func (s *server) window() (length time.Duration, end time.Time) {
 	case model.PurposeCleanup:
 		length = p.cleanupTimeout(t.CleanupMode)
 		if w := s.trace().Wiping(); w != nil && w.ReceivedAt.After(from) {
-			return length, earliest(w.ReceivedAt.Add(length), from.Add(wipeMost*length))
+			return length, earliest(w.ReceivedAt.Add(length), from.Add(maxWipeTimes*length))
 		}
 	}
 	end = from.Add(length)
@@ -97,8 +97,8 @@ func (s *server) bootFailed(length time.Duration) {
 	rec.BootProblem = &p
 }
 
-// bootPauseMost is the longest pause between the tickets of a server that does not boot.
-const bootPauseMost = 6 * time.Hour
+// maxBootPause is the longest pause between the tickets of a server that does not boot.
+const maxBootPause = 6 * time.Hour
 
 // bootPause is how long to wait with the next ticket after so many that came to
 // nothing: short while the server is powered on for it, and then ever longer.
@@ -107,10 +107,10 @@ func (s *server) bootPause(failures int) time.Duration {
 		return Backoff(s.name, failures, s.fleet.in.Policy)
 	}
 	d := s.fleet.in.Policy.BootTimeout
-	for i := s.fleet.in.Policy.BootAttempts; i < failures && d < bootPauseMost; i++ {
+	for i := s.fleet.in.Policy.BootAttempts; i < failures && d < maxBootPause; i++ {
 		d *= 2
 	}
-	return min(d, bootPauseMost)
+	return min(d, maxBootPause)
 }
 
 // givenUp reports whether the server was powered on for its claim as often as is

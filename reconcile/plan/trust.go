@@ -52,14 +52,14 @@ func (f *fleet) noteRevision() {
 	f.record.Sequence++
 }
 
-// untrusted reports whether a claim's absence from Desired is no deletion.
-func (f *fleet) untrusted(name model.ClaimName) bool {
+// deletionUntrusted reports whether a claim's absence from Desired is no deletion.
+func (f *fleet) deletionUntrusted(name model.ClaimName) bool {
 	return f.in.Desired.Quarantined[name.Identity()]
 }
 
-// mayHide reports whether an object of this kind may stand in Git though Desired
+// maybeUnreadable reports whether an object of this kind may stand in Git though Desired
 // has none: an object of that name, or any if name is "", is quarantined.
-func (f *fleet) mayHide(kind model.Kind, name string) bool {
+func (f *fleet) maybeUnreadable(kind model.Kind, name string) bool {
 	for id := range f.in.Desired.Quarantined {
 		if id.Kind == kind && (name == "" || id.Name == name) {
 			return true

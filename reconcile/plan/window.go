@@ -25,7 +25,7 @@ type windowInput struct {
 	// Value tells one asking from the next: the same step within the window is the same
 	// asking.
 	Asked []model.Disruption
-	// Record is the fleet's, of which Holds, Letting and Done count.
+	// Record is the fleet's, of which Holds, ApprovedSteps and Done count.
 	Record *model.FleetRecord
 	// Bound is how many servers are bound to claims of each namespace.
 	Bound     map[string]int
@@ -44,8 +44,8 @@ type windowResult struct {
 	Allowed []model.Disruption
 	Held    map[stepKey]int
 
-	Holds         []model.GuardHold
-	Letting, Done []model.Disruption
+	Holds               []model.GuardHold
+	ApprovedSteps, Done []model.Disruption
 	// Changed is set when any of these three is not as it was.
 	Changed bool
 	// Next is when the first of Holds may go; zero = none will by time.
@@ -61,7 +61,7 @@ func judgeWindow(in windowInput) windowResult {
 	before := in.Record
 	r := judgeOnce(in)
 	for n := 0; r.Changed && n < maxJudgements; n++ {
-		in.Record = &model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.Letting, Done: r.Done}
+		in.Record = &model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
 		r = judgeOnce(in)
 	}
 	r.Changed = !sameWindow(&r, before)
@@ -160,7 +160,7 @@ func (w *window) known() (waiting []model.Disruption) {
 }
 
 func (w *window) result() windowResult {
-	r := windowResult{Holds: w.holds, Letting: w.approvedSteps, Done: w.done, Held: make(map[stepKey]int)}
+	r := windowResult{Holds: w.holds, ApprovedSteps: w.approvedSteps, Done: w.done, Held: make(map[stepKey]int)}
 	r.Done = r.Done[max(0, len(r.Done)-MaxDone):]
 	for _, d := range w.in.Asked {
 		if w.allowed[keyOf(d)] {
@@ -181,7 +181,7 @@ func (w *window) result() windowResult {
 }
 
 func sameWindow(r *windowResult, old *model.FleetRecord) bool {
-	return sameSteps(r.Letting, old.ApprovedSteps) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, sameHold)
+	return sameSteps(r.ApprovedSteps, old.ApprovedSteps) && sameSteps(r.Done, old.Done) && slices.EqualFunc(r.Holds, old.Holds, sameHold)
 }
 
 func sameSteps(a, b []model.Disruption) bool {

@@ -45,7 +45,7 @@ func (w *window) hold(h model.GuardHold) {
 	if !h.Until.IsZero() {
 		at, full := w.earliest(h.Steps)
 		if at.Equal(w.in.Now) && full == nil {
-			w.letGo(h.Steps)
+			w.allow(h.Steps)
 			return
 		}
 		h.Until, h.Limit, h.Scope = at, full.limit, full.scope
@@ -90,7 +90,7 @@ func (w *window) groups(waiting []model.Disruption) [][]model.Disruption {
 func (w *window) judge(steps []model.Disruption) {
 	at, full := w.earliest(steps)
 	if full == nil {
-		w.letGo(steps)
+		w.allow(steps)
 		return
 	}
 	for i := range steps {
@@ -129,8 +129,8 @@ func (w *window) joined(more model.GuardHold) model.GuardHold {
 	return h
 }
 
-// letGo lets steps be begun now, and counts them.
-func (w *window) letGo(steps []model.Disruption) {
+// allow lets steps be begun now, and counts them.
+func (w *window) allow(steps []model.Disruption) {
 	for _, d := range steps {
 		w.allowed[keyOf(d)] = true
 		d.At = w.in.Now
