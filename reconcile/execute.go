@@ -107,18 +107,7 @@ func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower, before []p
 		return model.ResetResult{}, fmt.Errorf("%w: %w", errNotSaved, err)
 	}
 	l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.Then.State, "claim", j.Then.Claim)
-	return l.reset(ctx, j, a)
-}
-
-// reset asks for a power change. A machine that knows no graceful shutdown is powered
-// off in the only way that it has, unless that is forbidden.
-func (l *Loop) reset(ctx context.Context, j *job, a plan.SetPower) (model.ResetResult, error) {
-	r, err := l.BMCs.Reset(ctx, j.Target, a.Reset, a.From)
-	f := failure(err, stopped(ctx, err))
-	if a.Reset == model.ResetGracefulOff && !a.Gently && f != nil && f.Reason == model.ReasonUnsupported && f.Kind == plan.FailureUndone {
-		return l.BMCs.Reset(ctx, j.Target, model.ResetForceOff, a.From)
-	}
-	return r, err
+	return l.BMCs.Reset(ctx, j.Target, a.Reset, a.From)
 }
 
 // inspect reads power, and the inventory if it is asked for, and of a server that was
@@ -165,6 +154,8 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 	case plan.MoveStopped:
 	case plan.MoveOvertaken:
 		log.Info("power has changed meanwhile, nothing is asked for", "power", s.ServerFacts[0].Power)
+	case plan.MoveNoShutdown:
+		log.Info("machine knows no graceful shutdown, it is forced off", "err", s.Err)
 	case plan.MoveUnanswered:
 		l.Metrics.failed()
 		if s.Reading.Failures == 1 {
@@ -261,7 +252,7 @@ func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCM
 		if credential {
 			log.Warn("BMC refuses default credentials", "credential", m.Credential)
 		}
-	case plan.MoveStopped, plan.MoveOvertaken, plan.MoveUnanswered:
+	case plan.MoveStopped, plan.MoveOvertaken, plan.MoveNoShutdown, plan.MoveUnanswered:
 	}
 	return l.save(ctx, s.Changes, "bmc", string(m.Then.Name))
 }

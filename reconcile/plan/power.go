@@ -7,6 +7,13 @@ import (
 	"ingot/model"
 )
 
+// knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
+// For how long that counts is of little matter: it is forced off at once.
+func (s *server) knowsNoShutdown() bool {
+	at := s.rec.NoShutdown
+	return !at.IsZero() && s.now().Before(at.Add(s.fleet.in.Policy.PowerOffGrace))
+}
+
 // powerUnknown gives up a power request whose answers were lost and that shows no
 // effect.
 func (s *server) powerUnknown() Step {

@@ -306,6 +306,8 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 		return s.askFrom(model.PowerOff, model.ResetForceOff), false // it did not come on, and must not later
 	case s.power() == model.PowerOff:
 		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
+	case s.knowsNoShutdown():
+		return s.ask(model.ResetForceOff), false
 	case !under && grace > 0 && s.rec.Failures < 3: // a machine that refuses to shut down is forced
 		return s.ask(model.ResetGracefulOff), false
 	case !under:
