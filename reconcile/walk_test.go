@@ -72,6 +72,7 @@ type walked struct {
 	disk  model.ClaimName // whose system is on it, "" = empty
 	// ticket is what a network boot would be served.
 	booted string
+	rude   bool // it knows no graceful shutdown
 	// asks are what commits asked for that takes something from the machine's user, and
 	// that has not been done yet.
 	asks map[string]int
@@ -111,7 +112,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.say("seed %d", seed)
 	w.desired.Removed = make(map[model.Identity][]model.Removal)
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
-		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, asks: make(map[string]int)})
+		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, rude: w.rnd.IntN(4) == 0, asks: make(map[string]int)})
 	}
 	w.save(plan.Changes{})
 	w.publish()
@@ -417,6 +418,10 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 			w.save(move.BeforeAsking(answers))
 			if w.killed() {
 				return true
+			}
+			if m.rude && a.Reset == model.ResetGracefulOff {
+				answer.Failed = &plan.Failure{Kind: plan.FailureUndone, Reason: model.ReasonUnsupported, Text: "no graceful shutdown"}
+				break
 			}
 			w.reset(m, a.Reset, w.observed.Servers[name])
 			if w.killed() {

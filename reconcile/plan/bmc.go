@@ -179,8 +179,10 @@ func (f *fleet) planBMCs(r *Result) {
 		target.Fingerprint, target.Retry = rec.Fingerprint, b.retryAsked()
 		rec.Address = target.Address
 		m := &BMCMove{Target: target, Then: rec, Credential: b.trial}
+		m.was = knownBMC{old: f.in.Observed.BMCs[b.name], all: f.in.Observed.BMCFacts, policy: &f.in.Policy}
 		if b.trial != "" {
 			m.Endpoint = b.endpoint.name
+			m.was.endpoint = f.in.Observed.Endpoints[m.Endpoint]
 		}
 		if b.rec.Address != "" && b.rec.Address != target.Address && !b.retryAsked() {
 			m.Known = b.facts

@@ -90,15 +90,15 @@ func (b *bmcView) refusals() string {
 		refused, text.Plural(len(b.endpoint.entry.Credentials), "credential"), b.endpoint.entry.Prefix)
 }
 
-// CredentialAccepted is the device's record once its BMC took a credential.
-func CredentialAccepted(rec *model.EndpointRecord, credential string) *model.EndpointRecord {
+// credentialAccepted is the device's record once its BMC took a credential.
+func credentialAccepted(rec *model.EndpointRecord, credential string) *model.EndpointRecord {
 	next := *rec
 	next.Credential = credential
 	return &next
 }
 
-// CredentialRefused is the device's record once its BMC refused a credential.
-func CredentialRefused(rec *model.EndpointRecord, credential string, now time.Time, p Policy) *model.EndpointRecord {
+// credentialRefused is the device's record once its BMC refused a credential.
+func credentialRefused(rec *model.EndpointRecord, credential string, now time.Time, p Policy) *model.EndpointRecord {
 	next := *rec
 	next.Tried = newest(append(slices.Clone(rec.Tried), credential), maxTried)
 	next.RefusedAt = newest(append(slices.Clone(rec.RefusedAt), now), p.MaxRefused)

@@ -21,6 +21,8 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 		return s.askFrom(model.PowerOff, model.ResetForceOff), false // it did not come on, and must not later
 	case isOff:
 		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
+	case s.knowsNoShutdown():
+		return s.ask(model.ResetForceOff), false
 	case s.goingOff() && s.rec.Asked.Unsure:
 		return s.askAgain(why), false
 	}
@@ -107,6 +109,13 @@ func (s *server) askAgain(why Why) Step {
 	again.At, again.Tries = s.now(), asked.Tries+1
 	s.edit().Asked = &again
 	return s.stay(SetPower{Reset: asked.Reset, Gently: !s.rec.FoundRunning.IsZero()})
+}
+
+// knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
+// For how long that counts is of little matter: it is forced off at once.
+func (s *server) knowsNoShutdown() bool {
+	at := s.rec.NoShutdown
+	return !at.IsZero() && s.now().Before(at.Add(s.fleet.in.Policy.PowerOffGrace))
 }
 
 // powerUnknown gives up a power request whose answers were lost and that shows no
