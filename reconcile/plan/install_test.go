@@ -1,11 +1,10 @@
 package plan
 
 import (
-	"testing"
-	"time"
-
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
+	"testing"
+	"time"
 )
 
 func TestTheStagesOfAnInstall(t *testing.T) {
