@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
@@ -102,7 +103,7 @@ type walk struct {
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
-	in := bigFleet(3, 0)
+	in := plantest.BigFleet(3, 0)
 	w := &walk{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
 		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
@@ -332,6 +333,9 @@ func (w *walk) save(c plan.Changes) {
 	for _, rec := range c.Servers {
 		o.Servers[rec.Name] = stamped(rec, v)
 	}
+	for _, facts := range c.ServerFacts {
+		o.ServerFacts[facts.Name] = facts
+	}
 	for _, rec := range c.Claims {
 		own := *rec
 		own.Version = v
@@ -390,25 +394,16 @@ func (w *walk) step() {
 // killed on the way.
 func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 	i := slices.IndexFunc(w.machines, func(m *walked) bool { return m.name == name })
-	m, rec, old := w.machines[i], *move.Then, w.observed.Servers[name]
-	reading, decided := w.readings[name], move.Then != old
-	for _, a := range move.Do {
+	m := w.machines[i]
+	var answers []plan.Answer
+	for a, ok := move.Next(nil); ok; a, ok = move.Next(answers) {
+		answer := plan.Answer{At: w.now}
 		switch a := a.(type) {
 		case plan.Inspect:
-			o := w.copyStore()
-			o.ServerFacts[name] = &model.ServerFacts{Name: name, Power: m.power, Inventory: &model.Inventory{}}
-			w.observed = o
-			reading = reading.Saw(m.power, rec.Asked, w.now)
-			if asked := rec.Asked; reading.Reached && asked != nil && !asked.Reached {
-				reached := *asked
-				reached.Reached = true
-				rec.Asked, decided = &reached, true
-			}
+			answer.Facts = &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{}}
 		case plan.Arm:
-			t := a.Boot.Ticket
-			t.Image = model.PinnedImage{Ref: a.Boot.Image}
-			rec.Ticket, decided = &t, true
-			rec.Serial++
+			answer.Ticket = a.Boot.Ticket
+			answer.Ticket.Image = model.PinnedImage{Ref: a.Boot.Image}
 		case plan.BootOnce:
 			m.booted = "network"
 		case plan.DiskOnce:
@@ -416,37 +411,28 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 		case plan.ClearBoot:
 			m.booted = ""
 		case plan.SetPower:
-			before := aboutToAsk(old, &rec)
 			if w.killed() {
 				return true
 			}
-			w.save(plan.Changes{Servers: []*model.ServerRecord{&before}})
+			w.save(move.BeforeAsking(answers))
 			if w.killed() {
 				return true
 			}
-			w.reset(m, a.Reset, &rec)
+			w.reset(m, a.Reset, w.observed.Servers[name])
 			if w.killed() {
 				return true
 			}
-			reading = reading.Asked()
 			if w.rnd.IntN(20) == 0 {
 				w.say("the answer of %s to %s is lost", name, a.Reset)
-				w.readings[name] = reading
-				lost := *w.observed.Servers[name]
-				w.save(plan.Changes{Servers: []*model.ServerRecord{unsure(lost, fmt.Errorf("no answer"))}})
-				return false
-			}
-			if rec.Operation != nil && rec.Operation.Outcome == "" && !rec.Operation.AskedAt.IsZero() {
-				done := *rec.Operation
-				done.Outcome = model.OutcomeDone
-				rec.Operation = &done
+				answer.Failed = &plan.Failure{Text: "no answer"}
 			}
 		}
+		answers = append(answers, answer)
 	}
-	w.readings[name] = reading
-	if decided {
-		rec.Failures, rec.LastError = 0, ""
-		w.save(plan.Changes{Servers: []*model.ServerRecord{&rec}})
+	s := move.Settle(answers, w.now)
+	w.readings[name] = s.Reading
+	if len(s.Servers)+len(s.ServerFacts) > 0 {
+		w.save(s.Changes)
 	}
 	return false
 }

@@ -95,6 +95,8 @@ type Move struct {
 	// Routine is set for a look that nothing waits for: unless it finds something
 	// new, there is nothing to plan after it.
 	Routine bool
+
+	was known
 }
 
 // touches reports whether the move changes anything on the machine.

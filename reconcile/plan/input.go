@@ -135,9 +135,9 @@ func (r Reading) Missed(err string, notBefore, now time.Time) Reading {
 	return r
 }
 
-// Because is a reading that failed for a reason.
-func (r Reading) Because(err error) Reading {
-	r.Reason = ReasonOf(err)
+// Because is a reading that failed for a reason, "" if that is not known.
+func (r Reading) Because(reason model.Reason) Reading {
+	r.Reason = reason
 	return r
 }
 
