@@ -208,7 +208,7 @@ func (i *ingot) serve(t *testing.T, mode string, w http.ResponseWriter, r *http.
 		if mode != "" {
 			b.Purpose, b.CleanupMode = model.PurposeCleanup, mode
 		}
-		served, err := g.Probe(b)
+		served, err := g.ForProbe(b)
 		if err != nil {
 			t.Error(err)
 		}

@@ -34,7 +34,7 @@ systemd:
 		if err != nil {
 			t.Fatal(err)
 		}
-		served, err := g.Probe(bootignition.ProbeBoot{
+		served, err := g.ForProbe(bootignition.ProbeBoot{
 			UUID: productUUID, RegistryURL: "http://192.0.2.1:10000", Token: model.NewSensitive(secret),
 			Purpose: model.PurposeCleanup, CleanupMode: model.CleanupQuick,
 		})
