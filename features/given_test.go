@@ -13,7 +13,6 @@ import (
 
 	"github.com/cucumber/godog"
 
-	"ingot/bmc/sim"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
 	"ingot/reconcile/report"
@@ -84,121 +83,6 @@ func (w *world) inhabit(ctx context.Context, all []map[string]string) error {
 func serverPath(name string) string { return "servers/" + name + ".yaml" }
 
 func bmcPath(name string) string { return "bmcs/" + name + ".yaml" }
-
-// wire makes a rack of the BMCs and machines that rows name. A machine without a
-// BMC of its own name has one named after it.
-func (w *world) wire(all []map[string]string) error {
-	behind := make(map[string][]map[string]string)
-	var order []string
-	for _, row := range all {
-		b := cmp.Or(row["BMC"], "bmc-"+row["SERVER"])
-		if behind[b] == nil {
-			order = append(order, b)
-		}
-		behind[b] = append(behind[b], row)
-	}
-	perBMC := len(behind[order[0]])
-	if err := w.assemble(len(order), perBMC); err != nil {
-		return err
-	}
-	for i, b := range order {
-		if len(behind[b]) != perBMC {
-			return fmt.Errorf("all BMCs must have as many servers as %s", order[0])
-		}
-		w.bmcs[b] = w.rack.BMCs()[i]
-		for j, row := range behind[b] {
-			m := &machine{w.bmcs[b].Servers()[j], b}
-			w.machines[row["SERVER"]] = m
-			if row["RUNS"] != "" {
-				m.SetRunning(row["RUNS"])
-			}
-		}
-	}
-	for _, row := range all {
-		if row["FAULT"] != "" {
-			if err := w.suffer(row["SERVER"], sim.Fault(row["FAULT"])); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// bmcFaults are the faults that are a BMC's own, not one of its servers'.
-var bmcFaults = []sim.Fault{
-	sim.FaultRefuse, sim.FaultHang, sim.FaultUnauthorized, sim.FaultDropSessions, sim.FaultSessionLimit, sim.FaultSlow, sim.FaultServerError,
-	sim.FaultOKError, sim.FaultNoSystems, sim.FaultCollectionEmpty, sim.FaultBladesSwapped,
-}
-
-func (w *world) suffer(name string, fault sim.Fault) error {
-	args := sim.FaultArgs{Requests: 5, UUID: w.otherUUID(name)}
-	if b := w.bmcs[name]; b != nil {
-		return b.SetFault(fault, args)
-	}
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
-	if slices.Contains(bmcFaults, fault) {
-		return m.BMC().SetFault(fault, args)
-	}
-	return m.SetFault(fault, args)
-}
-
-// otherUUID is the UUID of another machine than name, for those that pretend.
-func (w *world) otherUUID(name string) string {
-	for other, m := range w.machines {
-		if other != name {
-			return m.UUID()
-		}
-	}
-	return ""
-}
-
-func sufferFrom(ctx context.Context, name, fault string) error {
-	return worldOf(ctx).suffer(name, sim.Fault(fault))
-}
-
-func recoverFrom(ctx context.Context, name, fault string) error {
-	w := worldOf(ctx)
-	if b := w.bmcs[name]; b != nil {
-		return b.ClearFault(sim.Fault(fault))
-	}
-	m, err := w.machine(name)
-	if err != nil {
-		return err
-	}
-	return m.ClearFault(sim.Fault(fault))
-}
-
-func keepSessions(ctx context.Context, n int) error {
-	worldOf(ctx).sessions = n
-	return nil
-}
-
-func networkFirst(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
-	if err == nil {
-		m.SetNetworkFirst(true)
-	}
-	return err
-}
-
-func powerCut(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
-	if err == nil {
-		m.PowerCut()
-	}
-	return err
-}
-
-func pressPower(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
-	if err == nil {
-		m.PressPower()
-	}
-	return err
-}
 
 // claimsRunOn commits claims for one server each, and waits until they are Booted.
 func claimsRunOn(ctx context.Context, claims, servers string) error {

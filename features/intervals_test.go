@@ -105,11 +105,3 @@ func (b *bell) end() {
 	close(b.stop)
 	<-b.stopped
 }
-
-// mirroring is the setting of status.mirrorFirst, nothing where it is the default.
-func (w *world) mirroring() string {
-	if w.mirrorLate {
-		return ", mirrorFirst: false"
-	}
-	return ""
-}

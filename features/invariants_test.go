@@ -52,42 +52,6 @@ func (w *world) invariants(ctx context.Context) error {
 	return errors.Join(agrees, w.noSecretSeen(ctx), w.audit(), w.auditAtRest())
 }
 
-// statusBranchAgrees compares what the status branch shows with what Ingot says.
-func (w *world) statusBranchAgrees(now report.Summary) error {
-	files, err := w.statusBranch()
-	if err != nil {
-		return err
-	}
-	content := make(map[string][]byte, len(files))
-	for path, text := range files {
-		content[path] = []byte(text)
-	}
-	shown, err := report.ReadSummary(content)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(servedOnce("the status branch", shown), servedOnce("Ingot", now)); err != nil {
-		return err
-	}
-	if a, b := gist(shown), gist(now); a != b {
-		return fmt.Errorf("the status branch shows\n%s\nbut Ingot says\n%s", a, b)
-	}
-	return nil
-}
-
-// gist is what of a summary does not change from one moment to the next.
-func gist(s report.Summary) string {
-	var b strings.Builder
-	fmt.Fprintln(&b, s.Revision)
-	for _, x := range s.Servers {
-		fmt.Fprintln(&b, x.Name, x.State, x.Power, x.Claim)
-	}
-	for _, x := range s.Claims {
-		fmt.Fprintln(&b, x.Name, x.State, x.Server)
-	}
-	return b.String()
-}
-
 // servedOnce looks for a claim that has two servers, by who says so.
 func servedOnce(who string, s report.Summary) error {
 	on := make(map[model.ClaimName]model.ServerName)

@@ -1,111 +1,23 @@
 package features
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cucumber/godog"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
-	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/model"
 )
-
-// cable leads from a BMC's address to where its simulation listens.
-type cable struct {
-	listener net.Listener
-	bmc      *sim.BMC
-	mu       sync.Mutex
-	open     map[net.Conn]bool // nil once the cable is pulled
-	ended    sync.WaitGroup
-}
-
-func newCable(address string, bmc *sim.BMC) (*cable, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	c := &cable{listener: l, bmc: bmc, open: make(map[net.Conn]bool)}
-	c.ended.Go(c.run)
-	return c, nil
-}
-
-func (c *cable) run() {
-	for {
-		near, err := c.listener.Accept()
-		if err != nil {
-			return // it was pulled
-		}
-		far, err := net.Dial("tcp", c.bmc.Addr())
-		if err != nil || !c.hold(near, far) {
-			_ = near.Close()
-			continue
-		}
-		c.ended.Go(func() { c.join(near, far) })
-		c.ended.Go(func() { c.join(far, near) })
-	}
-}
-
-// join copies one way, until either side ends.
-func (c *cable) join(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-	_ = from.Close()
-}
-
-// hold notes connections that end when the cable is pulled, unless it was.
-func (c *cable) hold(all ...net.Conn) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range all {
-		if c.open == nil {
-			_ = conn.Close()
-			continue
-		}
-		c.open[conn] = true
-	}
-	return c.open != nil
-}
-
-// pull ends the cable and all that goes through it. It may be called again.
-func (c *cable) pull() {
-	_ = c.listener.Close()
-	c.mu.Lock()
-	for conn := range c.open {
-		_ = conn.Close()
-	}
-	c.open = nil
-	c.mu.Unlock()
-	c.ended.Wait()
-}
-
-// connect lets a BMC be reached where a device has its address.
-func (w *world) connect(d *device, bmc *sim.BMC) error {
-	if old := w.cables[d]; old != nil {
-		old.pull()
-	}
-	c, err := newCable(net.JoinHostPort(d.address.String(), w.bmcPort), bmc)
-	if err != nil {
-		return err
-	}
-	w.cables[d] = c
-	w.clients = append(w.clients, c.pull)
-	return nil
-}
 
 // called is Ingot's name for what the scenario calls by another: what nobody typed
 // a name for is named after its MAC address.
@@ -165,42 +77,6 @@ func (w *world) fillLoaders() error {
 }
 
 func (w *world) loaderDir() string { return filepath.Join(w.dir, "loaders") }
-
-func (w *world) databaseFile() string { return filepath.Join(w.dir, "mac-prefixes.yaml") }
-
-// wrongPassword begins all passwords that no BMC takes. They are secrets, too: they
-// may open the BMC of somebody else.
-const wrongPassword = "open-sesame"
-
-// theDatabase writes the MAC prefix database. All BMCs listen on the same port.
-func theDatabase(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "PREFIX", "PASSWORDS"); err != nil {
-		return err
-	}
-	w := worldOf(ctx)
-	_, w.bmcPort, _ = net.SplitHostPort(freeAddress())
-	text := "macPrefixes:\n"
-	for _, row := range rows(table) {
-		text += fmt.Sprintf("- {macPrefix: %q, manufacturer: Ingot, protocol: Redfish, protocolScheme: https, port: %s, type: bmc, defaultCredentials: [", row["PREFIX"], w.bmcPort)
-		for i, p := range names(row["PASSWORDS"]) {
-			password, ok := map[string]string{"right": bmcPassword, "wrong": fmt.Sprintf("%s-%s-%d", wrongPassword, row["PREFIX"], i)}[p]
-			if !ok {
-				return fmt.Errorf("a password is right or wrong, not %q", p)
-			}
-			text += fmt.Sprintf("{username: admin, password: %q}, ", password)
-		}
-		text += "]}\n"
-	}
-	return os.WriteFile(w.databaseFile(), []byte(text), 0o600)
-}
-
-// withoutDatabase restarts Ingot with no MAC prefix database.
-func withoutDatabase(ctx context.Context) error {
-	if err := os.Remove(worldOf(ctx).databaseFile()); err != nil {
-		return err
-	}
-	return restartIngot(ctx)
-}
 
 // networkSettings are Ingot's for the networks, if there are any.
 func (w *world) networkSettings() string {
@@ -353,46 +229,6 @@ func commitSecret(ctx context.Context, name string) error {
 	return err
 }
 
-// passwordsRefused compares what Ingot has on record.
-func passwordsRefused(ctx context.Context, number, name string) error {
-	want := map[string]int{"no": 0, "one": 1}[number]
-	if n, err := strconv.Atoi(number); err == nil {
-		want = n
-	}
-	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "endpoint", worldOf(ctx).called(name))
-		if err != nil {
-			return err
-		}
-		_, rest, _ := strings.Cut(x, "credentials refused: ")
-		if got := cmp.Or(strings.SplitN(rest, "\n", 2)[0], "0"); got != strconv.Itoa(want) {
-			return fmt.Errorf("%s passwords were refused, not %d:\n%s", got, want, x)
-		}
-		return nil
-	})
-}
-
-// explain runs "ingot explain".
-func explain(ctx context.Context, kind, name string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", "http://"+worldOf(ctx).ingot.where.Admin, kind, name).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("ingot explain: %w\n%s", err, out)
-	}
-	return string(out), nil
-}
-
-func explainSays(ctx context.Context, name, want string) error {
-	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "server", worldOf(ctx).called(name))
-		if err == nil && !strings.Contains(unfolded(x), want) {
-			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)
-		}
-		return err
-	})
-}
-
 // askBoot has a machine's firmware ask what to boot.
 func askBoot(ctx context.Context, name, firmware string) error {
 	w := worldOf(ctx)
@@ -453,17 +289,4 @@ func askIgnitionFrom(ctx context.Context, server, asks string) error {
 	a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+"/ignition/"+m.UUID(), "", nil)
 	w.refused = a.code
 	return err
-}
-
-// metricsFull looks for a network's pools in the metrics.
-func metricsFull(ctx context.Context, name string) error {
-	return worldOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
-}
-
-// prefixes is where the MAC prefix database is, "" without one.
-func (w *world) prefixes() string {
-	if _, err := os.Stat(w.databaseFile()); err != nil {
-		return ""
-	}
-	return w.databaseFile()
 }
