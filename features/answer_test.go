@@ -14,7 +14,7 @@ import (
 )
 
 // ready reports whether Ingot says that all its parts are.
-func (w *world) ready(ctx context.Context) bool {
+func (w *site) ready(ctx context.Context) bool {
 	_, err := get(ctx, "http://"+w.ingot.where.Admin+"/readyz")
 	return err == nil
 }
@@ -25,11 +25,11 @@ func notReadyFor(ctx context.Context, check string) error {
 }
 
 func notReadyAndSays(ctx context.Context, check, says string) error {
-	return worldOf(ctx).ingot.notReady(ctx, check, says)
+	return siteOf(ctx).ingot.notReady(ctx, check, says)
 }
 
 func standsByAndSays(ctx context.Context, check, says string) error {
-	return worldOf(ctx).second.notReady(ctx, check, says)
+	return siteOf(ctx).second.notReady(ctx, check, says)
 }
 
 // notReady waits until a check of /readyz fails, with a text in its error.
@@ -62,7 +62,7 @@ func (p *program) notReady(ctx context.Context, check, says string) error {
 
 func logSays(ctx context.Context, want string) error {
 	return rig.Within(patience, func() error {
-		if !strings.Contains(worldOf(ctx).log.text(), want) {
+		if !strings.Contains(siteOf(ctx).log.text(), want) {
 			return fmt.Errorf("the log does not say %q", want)
 		}
 		return nil
@@ -70,7 +70,7 @@ func logSays(ctx context.Context, want string) error {
 }
 
 func ingotSays(ctx context.Context, server, want string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
 		body, err := get(ctx, "http://"+w.ingot.where.Admin+"/api/v1/explain/server/"+w.called(server))
 		if err == nil && !strings.Contains(string(body), want) {
@@ -81,7 +81,7 @@ func ingotSays(ctx context.Context, server, want string) error {
 }
 
 func metricsSayUnpublished(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
 		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
 		if err != nil {
@@ -100,7 +100,7 @@ func metricsSayUnpublished(ctx context.Context) error {
 func explain(ctx context.Context, kind, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", "http://"+worldOf(ctx).ingot.where.Admin, kind, name).CombinedOutput()
+	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", "http://"+siteOf(ctx).ingot.where.Admin, kind, name).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("ingot explain: %w\n%s", err, out)
 	}
@@ -109,7 +109,7 @@ func explain(ctx context.Context, kind, name string) (string, error) {
 
 func explainSays(ctx context.Context, name, want string) error {
 	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "server", worldOf(ctx).called(name))
+		x, err := explain(ctx, "server", siteOf(ctx).called(name))
 		if err == nil && !strings.Contains(unfolded(x), want) {
 			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)
 		}
@@ -119,5 +119,5 @@ func explainSays(ctx context.Context, name, want string) error {
 
 // metricsFull looks for a network's pools in the metrics.
 func metricsFull(ctx context.Context, name string) error {
-	return worldOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
+	return siteOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
 }

@@ -77,7 +77,7 @@ func (c *cable) pull() {
 }
 
 // connect lets a BMC be reached where a device has its address.
-func (w *world) connect(d *device, bmc *sim.BMC) error {
+func (w *site) connect(d *device, bmc *sim.BMC) error {
 	if old := w.cables[d]; old != nil {
 		old.pull()
 	}

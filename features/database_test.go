@@ -15,7 +15,7 @@ import (
 	"ingot/features/internal/rig"
 )
 
-func (w *world) databaseFile() string { return filepath.Join(w.dir, "mac-prefixes.yaml") }
+func (w *site) databaseFile() string { return filepath.Join(w.dir, "mac-prefixes.yaml") }
 
 // wrongPassword begins all passwords that no BMC takes. They are secrets, too: they
 // may open the BMC of somebody else.
@@ -26,7 +26,7 @@ func theDatabase(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "PREFIX", "PASSWORDS"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	_, w.bmcPort, _ = net.SplitHostPort(freeAddress())
 	text := "macPrefixes:\n"
 	for _, row := range rows(table) {
@@ -45,14 +45,14 @@ func theDatabase(ctx context.Context, table *godog.Table) error {
 
 // withoutDatabase restarts Ingot with no MAC prefix database.
 func withoutDatabase(ctx context.Context) error {
-	if err := os.Remove(worldOf(ctx).databaseFile()); err != nil {
+	if err := os.Remove(siteOf(ctx).databaseFile()); err != nil {
 		return err
 	}
 	return restartIngot(ctx)
 }
 
 // prefixes is where the MAC prefix database is, "" without one.
-func (w *world) prefixes() string {
+func (w *site) prefixes() string {
 	if _, err := os.Stat(w.databaseFile()); err != nil {
 		return ""
 	}
@@ -66,7 +66,7 @@ func passwordsRefused(ctx context.Context, number, name string) error {
 		want = n
 	}
 	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "endpoint", worldOf(ctx).called(name))
+		x, err := explain(ctx, "endpoint", siteOf(ctx).called(name))
 		if err != nil {
 			return err
 		}

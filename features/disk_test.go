@@ -14,7 +14,7 @@ import (
 )
 
 // heldBy are the machines whose disks hold a claim, by the bookkeeper.
-func (w *world) heldBy(claim string) (machines []string, err error) {
+func (w *site) heldBy(claim string) (machines []string, err error) {
 	book, err := w.books()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func heldOnce(ctx context.Context, claim string) error { return held(ctx, claim,
 func heldOnceOrUnknown(ctx context.Context, claim string) error { return held(ctx, claim, true) }
 
 func held(ctx context.Context, claim string, orUnknown bool) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	err := w.eventuallyWithin(ctx, 2*patience, func(s report.Summary) error {
 		c, err := claimIn(s, claim)
 		if err != nil {
@@ -57,7 +57,7 @@ func held(ctx context.Context, claim string, orUnknown bool) error {
 
 // heldNowhereElse looks again once Ingot had its chance to do something wrong.
 func heldNowhereElse(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.marker(ctx, strings.Join(sortedKeys(w.machines), ",")); err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func heldNowhereElse(ctx context.Context) error {
 
 // runsFromDisk waits for a boot since the first When that came to what is on the disk.
 func runsFromDisk(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func runsFromDisk(ctx context.Context, name string) error {
 }
 
 func runsImage(ctx context.Context, name, image string) error {
-	m, err := worldOf(ctx).machine(name)
+	m, err := siteOf(ctx).machine(name)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func runsImage(ctx context.Context, name, image string) error {
 }
 
 func diskEmpty(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
+	m, err := siteOf(ctx).machine(name)
 	if err == nil && m.Disk() != nil {
 		err = fmt.Errorf("the disk of %s holds %+v", name, *m.Disk())
 	}
@@ -110,7 +110,7 @@ func diskEmpty(ctx context.Context, name string) error {
 }
 
 func diskKept(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err == nil && m.facts().Disk != w.noted[name].Disk {
 		err = fmt.Errorf("the disk of %s holds %q, and held %q", name, m.facts().Disk, w.noted[name].Disk)

@@ -44,7 +44,7 @@ func (m *machine) wipes() int {
 
 // noteBeforeAction remembers how all machines are before the first When.
 func noteBeforeAction(ctx context.Context, step *godog.Step) (context.Context, error) {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if step.Type == "Action" && w.noted == nil {
 		w.noted = make(map[string]facts)
 		for name, m := range w.machines {
@@ -69,7 +69,7 @@ func (m *machine) stranded() int {
 // nothingHappens waits until Ingot has acted upon another commit and has looked
 // at the servers' BMCs again, and then compares what is to be seen of them.
 func nothingHappens(ctx context.Context, list string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.marker(ctx, list); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func nothingHappens(ctx context.Context, list string) error {
 
 // marker makes sure that Ingot has had its chance to do something wrong. Where
 // it cannot act upon commits, or a BMC cannot be asked, that part says nothing.
-func (w *world) marker(ctx context.Context, list string) error {
+func (w *site) marker(ctx context.Context, list string) error {
 	s, err := w.ingot.summary(ctx)
 	if err != nil {
 		return err
@@ -114,13 +114,13 @@ func (w *world) marker(ctx context.Context, list string) error {
 	return w.lookedAt(reachable...)
 }
 
-func (w *world) inGit(path string) bool {
+func (w *site) inGit(path string) bool {
 	files, err := w.repo.ReadBranch(w.branch)
 	return err == nil && files[path] != ""
 }
 
 func wasDone(ctx context.Context, name, powerOns, installs, wipes string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func wasDone(ctx context.Context, name, powerOns, installs, wipes string) error 
 // wasInstalled is wasDone where it does not matter how often a machine was switched on:
 // one that asked while Ingot was down is switched on again.
 func wasInstalled(ctx context.Context, name, installs, wipes string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func wasInstalled(ctx context.Context, name, installs, wipes string) error {
 }
 
 // expect compares what was done to a machine since the scenario's first When.
-func (w *world) expect(name string, m *machine, want facts) error {
+func (w *site) expect(name string, m *machine, want facts) error {
 	now, before := m.facts(), w.noted[name]
 	got := facts{PowerOns: now.PowerOns - before.PowerOns, Installs: now.Installs - before.Installs, Wipes: now.Wipes - before.Wipes}
 	if got != want {
@@ -163,7 +163,7 @@ const watched = 4 * time.Second
 
 // wasRestarted counts what the machine went through, and watches that it stays at that.
 func wasRestarted(ctx context.Context, name, times string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ func theMachines(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "SERVER", "BMC", "RUNS", "FAULT"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.wire(rows(table)); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func theServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "SERVER", "BMC", "RUNS", "RACK", "STATE"); err != nil {
 		return err
 	}
-	return worldOf(ctx).inhabit(ctx, rows(table))
+	return siteOf(ctx).inhabit(ctx, rows(table))
 }
 
 // manyServers is theServers for a rack of which nobody cares for the names.
@@ -46,10 +46,10 @@ func manyServers(ctx context.Context, n int) error {
 	for i := range all {
 		all[i] = map[string]string{"SERVER": fmt.Sprintf("s%03d", i), "BMC": fmt.Sprintf("bmc-%02d", i/4)}
 	}
-	return worldOf(ctx).inhabit(ctx, all)
+	return siteOf(ctx).inhabit(ctx, all)
 }
 
-func (w *world) inhabit(ctx context.Context, all []map[string]string) error {
+func (w *site) inhabit(ctx context.Context, all []map[string]string) error {
 	if err := w.wire(all); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func bmcPath(name string) string { return "bmcs/" + name + ".yaml" }
 
 // claimsRunOn commits claims for one server each, and waits until they are Booted.
 func claimsRunOn(ctx context.Context, claims, servers string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	on := names(servers)
 	for i, c := range names(claims) {
 		if err := w.claim(map[string]string{"CLAIM": c, "SERVER": on[i]}); err != nil {
@@ -106,7 +106,7 @@ func claimsRunOn(ctx context.Context, claims, servers string) error {
 
 // reachedOver serves the repository as many people have it. Nobody tells Ingot of pushes.
 func reachedOver(ctx context.Context, transport string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	w.intervals = alone
 	if transport == "SSH with a key" {
 		s, err := w.repo.ServeSSH()
@@ -129,7 +129,7 @@ func reachedOver(ctx context.Context, transport string) error {
 }
 
 // authenticate writes credential files and names them in the configuration.
-func (w *world) authenticate(files map[string][]byte) error {
+func (w *site) authenticate(files map[string][]byte) error {
 	var settings []string
 	for _, key := range slices.Sorted(maps.Keys(files)) {
 		file := filepath.Join(w.dir, key)

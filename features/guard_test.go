@@ -26,7 +26,7 @@ type approvals struct {
 	} `json:"record"`
 }
 
-func (w *world) approvals() (a approvals, err error) {
+func (w *site) approvals() (a approvals, err error) {
 	files, err := w.statusBranch()
 	if err != nil {
 		return a, err
@@ -37,7 +37,7 @@ func (w *world) approvals() (a approvals, err error) {
 func approveAbsent(ctx context.Context) error {
 	var token string
 	err := rig.Within(patience, func() error {
-		a, err := worldOf(ctx).approvals()
+		a, err := siteOf(ctx).approvals()
 		if token = a.Record.AbsentToken; err == nil && token == "" {
 			err = errors.New("the status branch lists nothing that is absent")
 		}
@@ -50,7 +50,7 @@ func approveAbsent(ctx context.Context) error {
 }
 
 func limitPower(ctx context.Context, n int) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileStopped(func() error {
 		w.guard = fmt.Sprintf(", maxPowerDisruptions: %d", n)
 		return nil
@@ -60,7 +60,7 @@ func limitPower(ctx context.Context, n int) error {
 // approveHeld approves with the line that the status branch shows. It may come a
 // moment after the servers' files say that they are held.
 func approveHeld(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	var token string
 	err := rig.Within(patience, func() error {
 		files, err := w.statusBranch()
@@ -90,12 +90,12 @@ func approvalLine(text string) (token string, found bool) {
 }
 
 func approve(ctx context.Context, hash string) error {
-	_, err := worldOf(ctx).repo.Commit(map[string]string{"approved.txt": hash + "\n"}, "let it happen\n\nIngot-Approve: "+hash+"\n")
+	_, err := siteOf(ctx).repo.Commit(map[string]string{"approved.txt": hash + "\n"}, "let it happen\n\nIngot-Approve: "+hash+"\n")
 	return err
 }
 
 func guardHolds(ctx context.Context, n int) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	err := w.eventually(ctx, func(s report.Summary) error {
 		held := 0
 		for _, g := range s.Guard {
@@ -110,7 +110,7 @@ func guardHolds(ctx context.Context, n int) error {
 }
 
 func guardHoldsNothing(ctx context.Context) error {
-	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
+	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
 		if len(s.Guard) > 0 {
 			return fmt.Errorf("the guard holds %+v", s.Guard)
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // anew replaces the branch by one commit without a parent, which has files changed.
-func (w *world) anew(change func(files map[string]string)) error {
+func (w *site) anew(change func(files map[string]string)) error {
 	files, err := w.repo.ReadBranch(w.branch)
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (w *world) anew(change func(files map[string]string)) error {
 }
 
 func rewriteOff(ctx context.Context, claim string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.claim(map[string]string{"CLAIM": claim, "POWER": "Off"}); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func rewriteOff(ctx context.Context, claim string) error {
 }
 
 func setBranchBack(ctx context.Context, claim string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	log, err := w.repo.ReadLog(w.branch)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func setBranchBack(ctx context.Context, claim string) error {
 }
 
 func commitReadme(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	commit, err := w.repo.CommitTo(w.branch, map[string]string{"README.md": "the fleet, at " + time.Now().String() + "\n"}, "say more")
 	if err != nil {
 		return err
@@ -53,12 +53,12 @@ func commitReadme(ctx context.Context) error {
 }
 
 func commitHello(ctx context.Context) error {
-	_, err := worldOf(ctx).repo.Commit(map[string]string{"notes.yaml": "- hello\n"}, "take a note")
+	_, err := siteOf(ctx).repo.Commit(map[string]string{"notes.yaml": "- hello\n"}, "take a note")
 	return err
 }
 
 func branchWithout(ctx context.Context, branch, claim string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	files, err := w.repo.ReadBranch(gitBranch)
 	if err != nil {
 		return err
@@ -69,17 +69,17 @@ func branchWithout(ctx context.Context, branch, claim string) error {
 }
 
 func branchWithAll(ctx context.Context, branch string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.repo.SetBranch(branch, w.repo.Head(gitBranch))
 }
 
 func rewriteWhileDown(ctx context.Context, claim string) error {
-	return worldOf(ctx).whileDead(func() error { return rewriteHistory(ctx, claim) })
+	return siteOf(ctx).whileDead(func() error { return rewriteHistory(ctx, claim) })
 }
 
 // renameClaim gives a claim another name, in the same file, with the same Secret.
 func renameClaim(ctx context.Context, old, new string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	o := maps.Clone(w.claims[old])
 	o["metadata"] = maps.Clone(o["metadata"].(map[string]any))
 	o["metadata"].(map[string]any)["name"] = new
@@ -89,17 +89,17 @@ func renameClaim(ctx context.Context, old, new string) error {
 }
 
 func loseCopy(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error { return os.RemoveAll(filepath.Join(w.stateDir(), "git")) })
 }
 
 func emptyRepository(ctx context.Context) error {
-	_, err := worldOf(ctx).repo.Clear("remove everything")
+	_, err := siteOf(ctx).repo.Clear("remove everything")
 	return err
 }
 
 func rewriteHistory(ctx context.Context, claim string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	files, err := w.repo.ReadBranch(gitBranch)
 	if err != nil {
 		return err

@@ -32,12 +32,12 @@ var defaults = daemon.DefaultOptions()
 // usualIntervals has Ingot keep its default intervals. It is told of pushes, as it is
 // where people do not want to wait for a minute.
 func usualIntervals(ctx context.Context) error {
-	worldOf(ctx).intervals = usual
+	siteOf(ctx).intervals = usual
 	return nil
 }
 
 // tell has an Ingot that listens already be told of pushes to the branch that it follows.
-func (w *world) tell(p *program) {
+func (w *site) tell(p *program) {
 	if !w.intervals.told {
 		return
 	}

@@ -15,10 +15,10 @@ import (
 	"ingot/reconcile/report"
 )
 
-// endScenario checks what holds after every scenario, and takes its world down.
+// endScenario checks what holds after every scenario, and takes its site down.
 // When anything failed it shows what is needed to find out why.
 func endScenario(ctx context.Context, sc *godog.Scenario, stepErr error) (context.Context, error) {
-	w, _ := ctx.Value(worldKey{}).(*world)
+	w, _ := ctx.Value(siteKey{}).(*site)
 	if w == nil {
 		return ctx, nil
 	}
@@ -38,7 +38,7 @@ func endScenario(ctx context.Context, sc *godog.Scenario, stepErr error) (contex
 }
 
 // invariants are the laws that hold whatever happened.
-func (w *world) invariants(ctx context.Context) error {
+func (w *site) invariants(ctx context.Context) error {
 	if w.ingot == nil {
 		return nil
 	}
@@ -68,7 +68,7 @@ func servedOnce(who string, s report.Summary) error {
 }
 
 // noSecretSeen looks for secrets where people look, and in the store (law 5).
-func (w *world) noSecretSeen(ctx context.Context) error {
+func (w *site) noSecretSeen(ctx context.Context) error {
 	places, err := w.statusBranch()
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (w *world) noSecretSeen(ctx context.Context) error {
 }
 
 // readStore adds what the store has on disk to places.
-func (w *world) readStore(places map[string]string) error {
+func (w *site) readStore(places map[string]string) error {
 	pattern := filepath.Join(w.stateDir(), "ingot.db")
 	if w.redis != nil {
 		pattern = filepath.Join(w.dir, "appendonlydir", "*")
@@ -117,7 +117,7 @@ func (w *world) readStore(places map[string]string) error {
 }
 
 // evidence is the end of Ingot's log, what the machines did, and the status branch.
-func (w *world) evidence() string {
+func (w *site) evidence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- log of ingot, its end\n%s\n", w.log.last(60))
 	for _, name := range sortedKeys(w.machines) {

@@ -21,7 +21,7 @@ import (
 
 // called is Ingot's name for what the scenario calls by another: what nobody typed
 // a name for is named after its MAC address.
-func (w *world) called(name string) string {
+func (w *site) called(name string) string {
 	if found := w.found[name]; found != "" {
 		return found
 	}
@@ -37,7 +37,7 @@ func theNetworks(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "NETWORK", "FOR", "ADDRESSES", "REFUSES"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	for i, row := range rows(table) {
 		role, ok := map[string]model.NetworkRole{"BMCs": model.RoleBMC, "servers": model.RoleHost}[row["FOR"]]
 		if !ok {
@@ -64,7 +64,7 @@ func theNetworks(ctx context.Context, table *godog.Table) error {
 }
 
 // fillLoaders makes the folder of boot loaders. Nobody runs them here.
-func (w *world) fillLoaders() error {
+func (w *site) fillLoaders() error {
 	if err := os.MkdirAll(w.loaderDir(), 0o700); err != nil {
 		return err
 	}
@@ -76,10 +76,10 @@ func (w *world) fillLoaders() error {
 	return nil
 }
 
-func (w *world) loaderDir() string { return filepath.Join(w.dir, "loaders") }
+func (w *site) loaderDir() string { return filepath.Join(w.dir, "loaders") }
 
 // networkSettings are Ingot's for the networks, if there are any.
-func (w *world) networkSettings() string {
+func (w *site) networkSettings() string {
 	if len(w.networks) == 0 {
 		return ""
 	}
@@ -92,7 +92,7 @@ func (w *world) networkSettings() string {
 
 // plugIn gives a device an address, and a BMC its cable.
 func plugIn(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func plugIn(ctx context.Context, name string) error {
 
 // askAgain asks for an address as a client that has none would.
 func askAgain(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func askAgain(ctx context.Context, name string) error {
 }
 
 func askForSame(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func askForSame(ctx context.Context, name string) error {
 }
 
 func hasSameAddress(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err == nil && d.address != d.had {
 		err = fmt.Errorf("%s had %s and has %s", name, d.had, d.address)
 	}
@@ -138,7 +138,7 @@ func hasSameAddress(ctx context.Context, name string) error {
 
 // noAddress asks a few times.
 func noAddress(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func moveBMC(ctx context.Context, name string) error {
 
 // moveBMCTo does so, and has a BMC answer there.
 func moveBMCTo(ctx context.Context, name, answers string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func moveBMCTo(ctx context.Context, name, answers string) error {
 // commitEndpoint reserves an address in Git. The device is called as it is there
 // from then on.
 func commitEndpoint(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -201,7 +201,7 @@ func commitEndpoint(ctx context.Context, name string) error {
 
 // givenReserved asks again and again, as a device does whose lease is short.
 func givenReserved(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func givenReserved(ctx context.Context, name string) error {
 }
 
 func commitSecret(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	secret := object(model.KindBMCSecret, w.called(name), nil)
 	delete(secret, "spec")
 	secret["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
@@ -231,7 +231,7 @@ func commitSecret(ctx context.Context, name string) error {
 
 // askBoot has a machine's firmware ask what to boot.
 func askBoot(ctx context.Context, name, firmware string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -246,7 +246,7 @@ func askBoot(ctx context.Context, name, firmware string) error {
 
 // toldFile compares a boot file: its name, and the way to it.
 func toldFile(ctx context.Context, file, way string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	told, by := w.told.BootFileNameOption(), "HTTP"
 	if w.told.TFTPServerName() != "" {
 		by = "TFTP"
@@ -268,7 +268,7 @@ func toldFile(ctx context.Context, file, way string) error {
 }
 
 func toldNothing(ctx context.Context) error {
-	t := worldOf(ctx).told
+	t := siteOf(ctx).told
 	if t.YourIPAddr.IsUnspecified() {
 		return errors.New("it has no address")
 	}
@@ -281,7 +281,7 @@ func toldNothing(ctx context.Context) error {
 // askIgnitionFrom asks as metalprobe does that knows no token: it is known by the
 // address that it asks from.
 func askIgnitionFrom(ctx context.Context, server, asks string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(server)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type rackPlace struct {
 }
 
 // assemble makes the rack.
-func (w *world) assemble(bmcs, perBMC int) (err error) {
+func (w *site) assemble(bmcs, perBMC int) (err error) {
 	w.rack, err = sim.New(sim.Options{
 		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
 		SessionLimit: w.sessions, Host: w.rackAt.host, Port: w.rackAt.port, StateDir: w.rackAt.dir, HostNetwork: hostNetwork,
@@ -59,7 +59,7 @@ func (w *world) assemble(bmcs, perBMC int) (err error) {
 var hostNetwork = netip.MustParsePrefix("127.64.0.0/16")
 
 // placeMachines has Git say at which address each machine is.
-func (w *world) placeMachines() error {
+func (w *site) placeMachines() error {
 	files := make(map[string]string)
 	for _, m := range w.rack.Servers() {
 		e := object(model.KindEndpoint, string(m.Name()), nil)
@@ -71,7 +71,7 @@ func (w *world) placeMachines() error {
 }
 
 // machine returns the machine that the scenario calls by name.
-func (w *world) machine(name string) (*machine, error) {
+func (w *site) machine(name string) (*machine, error) {
 	if m := w.machines[name]; m != nil {
 		return m, nil
 	}
@@ -86,7 +86,7 @@ var bmcFaults = []sim.Fault{
 
 // wire makes a rack of the BMCs and machines that rows name. A machine without a
 // BMC of its own name has one named after it.
-func (w *world) wire(all []map[string]string) error {
+func (w *site) wire(all []map[string]string) error {
 	behind := make(map[string][]map[string]string)
 	var order []string
 	for _, row := range all {
@@ -124,7 +124,7 @@ func (w *world) wire(all []map[string]string) error {
 }
 
 // otherUUID is the UUID of another machine than name, for those that pretend.
-func (w *world) otherUUID(name string) string {
+func (w *site) otherUUID(name string) string {
 	for other, m := range w.machines {
 		if other != name {
 			return m.UUID()
@@ -133,7 +133,7 @@ func (w *world) otherUUID(name string) string {
 	return ""
 }
 
-func (w *world) suffer(name string, fault sim.Fault) error {
+func (w *site) suffer(name string, fault sim.Fault) error {
 	args := sim.FaultArgs{Requests: 5, UUID: w.otherUUID(name)}
 	if b := w.bmcs[name]; b != nil {
 		return b.SetFault(fault, args)
@@ -149,11 +149,11 @@ func (w *world) suffer(name string, fault sim.Fault) error {
 }
 
 func sufferFrom(ctx context.Context, name, fault string) error {
-	return worldOf(ctx).suffer(name, sim.Fault(fault))
+	return siteOf(ctx).suffer(name, sim.Fault(fault))
 }
 
 func recoverFrom(ctx context.Context, name, fault string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if b := w.bmcs[name]; b != nil {
 		return b.ClearFault(sim.Fault(fault))
 	}
@@ -165,12 +165,12 @@ func recoverFrom(ctx context.Context, name, fault string) error {
 }
 
 func keepSessions(ctx context.Context, n int) error {
-	worldOf(ctx).sessions = n
+	siteOf(ctx).sessions = n
 	return nil
 }
 
 func networkFirst(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
+	m, err := siteOf(ctx).machine(name)
 	if err == nil {
 		m.SetNetworkFirst(true)
 	}
@@ -178,7 +178,7 @@ func networkFirst(ctx context.Context, name string) error {
 }
 
 func powerCut(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
+	m, err := siteOf(ctx).machine(name)
 	if err == nil {
 		m.PowerCut()
 	}
@@ -186,7 +186,7 @@ func powerCut(ctx context.Context, name string) error {
 }
 
 func pressPower(ctx context.Context, name string) error {
-	m, err := worldOf(ctx).machine(name)
+	m, err := siteOf(ctx).machine(name)
 	if err == nil {
 		m.PressPower()
 	}

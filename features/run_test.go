@@ -10,8 +10,8 @@ import (
 	"ingot/features/ledger"
 )
 
-// configuration is Ingot's, for this world, with a state folder of its own.
-func (w *world) configuration(stateDir string) string {
+// configuration is Ingot's, for this site, with a state folder of its own.
+func (w *site) configuration(stateDir string) string {
 	redis := ""
 	if w.redis != nil {
 		redis = "redis://" + w.redis.address + "/0"
@@ -32,17 +32,17 @@ admin: {listen: "127.0.0.1:0"}
 }
 
 // bindingSettings are none as a rule, so that the default is what scenarios are about.
-func (w *world) bindingSettings() string {
+func (w *site) bindingSettings() string {
 	if w.bindTickets == "" {
 		return ""
 	}
 	return fmt.Sprintf(", bindTickets: %q", w.bindTickets)
 }
 
-func (w *world) stateDir() string { return filepath.Join(w.dir, "state") }
+func (w *site) stateDir() string { return filepath.Join(w.dir, "state") }
 
 // start runs Ingot, and lets machines speak with it.
-func (w *world) start() (err error) {
+func (w *site) start() (err error) {
 	if w.ingot, err = w.launch("ingot.yaml", w.stateDir()); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (w *world) start() (err error) {
 }
 
 // launch runs an Ingot.
-func (w *world) launch(config, stateDir string) (*program, error) {
+func (w *site) launch(config, stateDir string) (*program, error) {
 	file := filepath.Join(w.dir, config)
 	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
 		return nil, err
@@ -66,20 +66,20 @@ func (w *world) launch(config, stateDir string) (*program, error) {
 }
 
 // admit lets machines speak with the Ingot that is in charge.
-func (w *world) admit() {
+func (w *site) admit() {
 	w.boot.open(w.ingot.where.Boot)
 	w.report.open(w.ingot.where.Registry)
 }
 
 // kill ends Ingot at once.
-func (w *world) kill() error {
+func (w *site) kill() error {
 	w.boot.open("")
 	w.report.open("")
 	return w.ingot.kill()
 }
 
 // emptyStore loses all that the store holds.
-func (w *world) emptyStore() error {
+func (w *site) emptyStore() error {
 	if w.redis != nil {
 		return w.redis.do("FLUSHALL", "+OK")
 	}
@@ -87,7 +87,7 @@ func (w *world) emptyStore() error {
 }
 
 func startElsewhere(ctx context.Context, what, where string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileStopped(func() error {
 		if what == "branch" {
 			w.branch = where
@@ -99,7 +99,7 @@ func startElsewhere(ctx context.Context, what, where string) error {
 }
 
 // whileStopped does something while Ingot is down, having been asked to end.
-func (w *world) whileStopped(do func() error) error {
+func (w *site) whileStopped(do func() error) error {
 	w.boot.open("")
 	w.report.open("")
 	if err := w.ingot.stop(); err != nil {
@@ -112,7 +112,7 @@ func (w *world) whileStopped(do func() error) error {
 }
 
 // whileDead does something after Ingot was killed.
-func (w *world) whileDead(do func() error) error {
+func (w *site) whileDead(do func() error) error {
 	if err := w.kill(); err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // statusBranch is what the status branch shows, nothing before it is there.
-func (w *world) statusBranch() (map[string]string, error) {
+func (w *site) statusBranch() (map[string]string, error) {
 	shown := make(map[string]string)
 	files, err := w.repo.ReadBranch(statusBranch)
 	maps.Copy(shown, files)
@@ -22,7 +22,7 @@ func (w *world) statusBranch() (map[string]string, error) {
 }
 
 // mirroring is the setting of status.mirrorFirst, nothing where it is the default.
-func (w *world) mirroring() string {
+func (w *site) mirroring() string {
 	if w.mirrorLate {
 		return ", mirrorFirst: false"
 	}
@@ -31,7 +31,7 @@ func (w *world) mirroring() string {
 
 // mirrorLate has Ingot started again with the documented way out.
 func mirrorLate(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileStopped(func() error {
 		w.mirrorLate = true
 		return nil
@@ -39,17 +39,17 @@ func mirrorLate(ctx context.Context) error {
 }
 
 func statusShows(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.eventually(ctx, w.statusBranchAgrees)
 }
 
 func setStatusBack(ctx context.Context, commits int) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.repo.SetBranch(statusBranch, fmt.Sprintf("%s~%d", w.repo.Head(statusBranch), commits))
 }
 
 func garbleStatus(ctx context.Context, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error {
 		path := "servers/" + server + ".yaml"
 		_, err := w.repo.CommitTo(statusBranch, map[string]string{path: "record: [\n"}, "garble it")
@@ -58,27 +58,27 @@ func garbleStatus(ctx context.Context, server string) error {
 }
 
 func foreignCommit(ctx context.Context) error {
-	_, err := worldOf(ctx).repo.CommitTo(statusBranch, map[string]string{foreignFile: "I was here\n", model.ReportReadme: "all is well\n"}, "look at me")
+	_, err := siteOf(ctx).repo.CommitTo(statusBranch, map[string]string{foreignFile: "I was here\n", model.ReportReadme: "all is well\n"}, "look at me")
 	return err
 }
 
 // foreignFile is what somebody else puts onto the status branch.
 const foreignFile = "servers/foreign.yaml"
 
-func deleteStatus(ctx context.Context) error { return worldOf(ctx).repo.DeleteBranch(statusBranch) }
+func deleteStatus(ctx context.Context) error { return siteOf(ctx).repo.DeleteBranch(statusBranch) }
 
 func protectStatus(ctx context.Context) error {
-	worldOf(ctx).protected.Store(true)
-	return worldOf(ctx).repo.Hook("update", `case "$1" in refs/heads/status) echo "this branch is protected" >&2; exit 1;; esac`)
+	siteOf(ctx).protected.Store(true)
+	return siteOf(ctx).repo.Hook("update", `case "$1" in refs/heads/status) echo "this branch is protected" >&2; exit 1;; esac`)
 }
 
 func unprotectStatus(ctx context.Context) error {
-	worldOf(ctx).protected.Store(false)
-	return worldOf(ctx).repo.Hook("update", "exit 0")
+	siteOf(ctx).protected.Store(false)
+	return siteOf(ctx).repo.Hook("update", "exit 0")
 }
 
 // statusHolds waits until a file of the status branch holds a text.
-func (w *world) statusHolds(path, want string) error {
+func (w *site) statusHolds(path, want string) error {
 	return rig.Within(patience, func() error {
 		files, err := w.statusBranch()
 		if err != nil {
@@ -98,18 +98,18 @@ func unfolded(text string) string {
 
 func statusSaysOf(ctx context.Context, kind, name, want string) error {
 	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/", "boot configuration": "serverbootconfigurations/default/"}[kind]
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.statusHolds(folder+w.called(name)+".yaml", strings.ReplaceAll(want, `\"`, `"`))
 }
 
 func statusSays(ctx context.Context, what, want string) error {
 	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision, "front page": model.ReportReadme}[what]
-	return worldOf(ctx).statusHolds(path, want)
+	return siteOf(ctx).statusHolds(path, want)
 }
 
 func statusOmits(ctx context.Context, claim string) error {
 	return rig.Within(patience, func() error {
-		files, err := worldOf(ctx).statusBranch()
+		files, err := siteOf(ctx).statusBranch()
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func statusOmits(ctx context.Context, claim string) error {
 }
 
 func statusIsOurs(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.eventually(ctx, func(s report.Summary) error {
 		files, err := w.statusBranch()
 		if err != nil {
@@ -140,7 +140,7 @@ func statusIsOurs(ctx context.Context) error {
 }
 
 func statusStays(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if now := w.repo.Head(statusBranch); now != w.statusHead {
 		return fmt.Errorf("the status branch moved from %s to %s", w.statusHead, now)
 	}
@@ -148,7 +148,7 @@ func statusStays(ctx context.Context) error {
 }
 
 // statusBranchAgrees compares what the status branch shows with what Ingot says.
-func (w *world) statusBranchAgrees(now report.Summary) error {
+func (w *site) statusBranchAgrees(now report.Summary) error {
 	files, err := w.statusBranch()
 	if err != nil {
 		return err

@@ -13,13 +13,13 @@ import (
 )
 
 func serversAre(ctx context.Context, list, state string) error {
-	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
-		return forEach(list, func(name string) error { return serverIn(s, worldOf(ctx).called(name), state) })
+	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
+		return forEach(list, func(name string) error { return serverIn(s, siteOf(ctx).called(name), state) })
 	})
 }
 
 func poweredIs(ctx context.Context, name, power string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func inError(ctx context.Context, name string) error {
 	if err := serversAre(ctx, name, "Error"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func inError(ctx context.Context, name string) error {
 
 // wipedAgain waits for the report of a second wipe, which changes nothing.
 func wipedAgain(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -69,12 +69,12 @@ func wipedAgain(ctx context.Context, name string) error {
 }
 
 func claimIsOn(ctx context.Context, claim, state, server string) error {
-	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
+	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
 		c, err := claimIn(s, claim)
 		if err != nil {
 			return err
 		}
-		if string(c.Server) != worldOf(ctx).called(server) || string(c.State) != state {
+		if string(c.Server) != siteOf(ctx).called(server) || string(c.State) != state {
 			return fmt.Errorf("claim %s is %s on %q: %s", claim, c.State, c.Server, c.Why)
 		}
 		return nil
@@ -97,7 +97,7 @@ func claimUnbound(ctx context.Context, claim string) error {
 // eachBooted looks at claims and machines alike: each claim has one server, and
 // each server was installed once.
 func eachBooted(ctx context.Context, n int) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	taken := make(map[model.ServerName]model.ClaimName)
 	err := rig.Within(3*patience, func() error {
 		s, err := w.ingot.summary(ctx)
@@ -125,7 +125,7 @@ func eachBooted(ctx context.Context, n int) error {
 
 // leftInPeace watches a BMC for as long as another takes to be asked again.
 func leftInPeace(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	before := w.bmcs[name].Requests()
 	var others []string
 	for b := range w.bmcs {
@@ -143,7 +143,7 @@ func leftInPeace(ctx context.Context, name string) error {
 }
 
 func refusedWith(ctx context.Context, code int) error {
-	if got := worldOf(ctx).refused; got != code {
+	if got := siteOf(ctx).refused; got != code {
 		return fmt.Errorf("the answer was %d, not %d", got, code)
 	}
 	return nil
@@ -151,7 +151,7 @@ func refusedWith(ctx context.Context, code int) error {
 
 // reportsRefused waits until more than one report with a machine's token was refused.
 func reportsRefused(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(name)
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func reportsRefused(ctx context.Context, name string) error {
 // fetchedOnce looks for layers that their registry was asked for more than once.
 func fetchedOnce(ctx context.Context) error {
 	fetched := make(map[string]int)
-	for _, e := range worldOf(ctx).imagesSeen.exchanges(func(e exchange) bool { return strings.Contains(e.path, "/blobs/") }) {
+	for _, e := range siteOf(ctx).imagesSeen.exchanges(func(e exchange) bool { return strings.Contains(e.path, "/blobs/") }) {
 		fetched[e.path]++
 	}
 	if len(fetched) == 0 {
@@ -186,7 +186,7 @@ func fetchedOnce(ctx context.Context) error {
 }
 
 func claimNotUnbound(ctx context.Context, claim string) error {
-	return worldOf(ctx).eventually(ctx, func(s report.Summary) error {
+	return siteOf(ctx).eventually(ctx, func(s report.Summary) error {
 		c, err := claimIn(s, claim)
 		if err == nil && c.State == report.ClaimUnbound {
 			err = fmt.Errorf("claim %s is Unbound: %s", claim, c.Why)

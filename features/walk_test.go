@@ -76,7 +76,7 @@ func skipIfLate(t *testing.T) {
 
 // walk is one history.
 type walk struct {
-	*world
+	*site
 	ctx    context.Context
 	chance *rand.Rand
 	steps  []string          // what was done
@@ -89,12 +89,12 @@ type walk struct {
 }
 
 func walkHistory(store storeKind, seed int) (k *walk, err error) {
-	w, err := newWorld(fmt.Sprint("walk ", seed), store)
+	w, err := newSite(fmt.Sprint("walk ", seed), store)
 	if err != nil {
 		return &walk{}, err
 	}
 	k = &walk{
-		world: w, ctx: context.WithValue(context.Background(), worldKey{}, w),
+		site: w, ctx: context.WithValue(context.Background(), siteKey{}, w),
 		chance: rand.New(rand.NewPCG(uint64(seed), 1)), paths: make(map[string]string),
 	}
 	defer func() {

@@ -14,7 +14,7 @@ import (
 )
 
 func commitBMC(ctx context.Context, name, what string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if what == "removed" {
 		_, err := w.repo.Remove("remove BMC "+name, bmcPath(name))
 		return err
@@ -27,7 +27,7 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "SERVER", "RACK", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	files := make(map[string]string)
 	for _, row := range rows(table) {
 		if err := w.describe(row); err != nil {
@@ -43,7 +43,7 @@ func commitServers(ctx context.Context, table *godog.Table) error {
 }
 
 // applied waits until Ingot plans with a commit, or with one after it.
-func (w *world) applied(ctx context.Context, commit string) error {
+func (w *site) applied(ctx context.Context, commit string) error {
 	return w.eventually(ctx, func(s report.Summary) error {
 		if !strings.HasSuffix(string(s.Revision), commit) {
 			return fmt.Errorf("revision %s is in force, not yet %s", s.Revision, commit)
@@ -56,7 +56,7 @@ func commitClaims(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	var changed []string
 	for _, row := range rows(table) {
 		if err := w.claim(row); err != nil {
@@ -68,7 +68,7 @@ func commitClaims(ctx context.Context, table *godog.Table) error {
 }
 
 func commitManyClaims(ctx context.Context, n int) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	var all []string
 	for i := range n {
 		name := fmt.Sprintf("claim-%03d", i)
@@ -80,7 +80,7 @@ func commitManyClaims(ctx context.Context, n int) error {
 	return w.commitClaims(all...)
 }
 
-func (w *world) commitClaims(claims ...string) error {
+func (w *site) commitClaims(claims ...string) error {
 	files := make(map[string]string)
 	for _, c := range claims {
 		files[claimPath(c)] = w.claimFile(c)
@@ -94,13 +94,13 @@ func removeClaims(ctx context.Context, list string) error {
 	for _, c := range names(list) {
 		paths = append(paths, claimPath(c))
 	}
-	_, err := worldOf(ctx).repo.Remove("release "+list, paths...)
+	_, err := siteOf(ctx).repo.Remove("release "+list, paths...)
 	return err
 }
 
 // commitBroken commits a claim with a field that is none.
 func commitBroken(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.claim(map[string]string{"CLAIM": name}); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func commitBroken(ctx context.Context, name string) error {
 }
 
 func commitTwice(ctx context.Context, name, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	o := maps.Clone(w.claims[name])
 	o["spec"] = maps.Clone(spec(o))
 	spec(o)["serverRef"] = map[string]any{"name": server}
@@ -119,7 +119,7 @@ func commitTwice(ctx context.Context, name, server string) error {
 }
 
 func commitMaintenance(ctx context.Context, server, what string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	path := "maintenance/" + server + ".yaml"
 	if what == "removed" {
 		_, err := w.repo.Remove("end maintenance of "+server, path)
@@ -158,12 +158,12 @@ func commitWrongClaims(ctx context.Context) error {
 		}
 		files[fmt.Sprintf("wrong/%02d.yaml", i)] = text(all...)
 	}
-	_, err := worldOf(ctx).repo.Commit(files, "add what is wrong")
+	_, err := siteOf(ctx).repo.Commit(files, "add what is wrong")
 	return err
 }
 
 func maintainAll(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	files := make(map[string]string)
 	for server := range w.servers {
 		o := object(model.KindServerMaintenance, "of-"+server, nil)

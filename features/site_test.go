@@ -46,8 +46,8 @@ const (
 	claimSecret = "tr0ub4dor-and-three"
 )
 
-// world is all that one scenario has around it.
-type world struct {
+// site is all that one scenario has around it.
+type site struct {
 	protected atomic.Bool // the status branch takes no pushes
 
 	name     string      // what happens in it
@@ -118,12 +118,12 @@ type world struct {
 	ignition map[string]string // of claims, where it is not the usual one
 }
 
-type worldKey struct{}
+type siteKey struct{}
 
-func worldOf(ctx context.Context) *world { return ctx.Value(worldKey{}).(*world) }
+func siteOf(ctx context.Context) *site { return ctx.Value(siteKey{}).(*site) }
 
-func newWorld(name string, store storeKind) (*world, error) {
-	w := &world{
+func newSite(name string, store storeKind) (*site, error) {
+	w := &site{
 		name: name, store: store, log: &logTail{}, program: ingotProgram, intervals: hurried, branch: gitBranch, folder: ".", bmcNetworks: loopback, boot: newGate(), report: newGate(), imagesSeen: newGate(),
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
@@ -147,7 +147,7 @@ func seed() int64 {
 }
 
 // furnish makes all but the rack, whose size the scenario knows.
-func (w *world) furnish() (err error) {
+func (w *site) furnish() (err error) {
 	if w.dir, err = os.MkdirTemp("", "ingot-feature-"); err != nil {
 		return err
 	}
@@ -180,18 +180,18 @@ func (w *world) furnish() (err error) {
 	return err
 }
 
-func (w *world) push(name string) (reference string, err error) {
+func (w *site) push(name string) (reference string, err error) {
 	reference, _, err = w.images.PushBootImage("images/"+name, "1", []byte(name+" kernel"), []byte(name+" initrd"), []byte(name+" root"))
 	// named by the gate, which is where Ingot finds it
 	return strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1), err
 }
 
 // eventually tries until check, given how the fleet is, finds nothing wrong.
-func (w *world) eventually(ctx context.Context, check func(report.Summary) error) error {
+func (w *site) eventually(ctx context.Context, check func(report.Summary) error) error {
 	return w.eventuallyWithin(ctx, patience, check)
 }
 
-func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check func(report.Summary) error) error {
+func (w *site) eventuallyWithin(ctx context.Context, limit time.Duration, check func(report.Summary) error) error {
 	return rig.Within(limit, func() error {
 		s, err := w.ingot.summary(ctx)
 		if err != nil {
@@ -202,7 +202,7 @@ func (w *world) eventuallyWithin(ctx context.Context, limit time.Duration, check
 }
 
 // end takes everything down.
-func (w *world) end() error {
+func (w *site) end() error {
 	defer w.overdue.Stop()
 	var errs []error
 	for _, p := range w.launched {
