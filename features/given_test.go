@@ -220,9 +220,10 @@ func claimsRunOn(ctx context.Context, claims, servers string) error {
 	return nil
 }
 
-// reachedOver serves the repository as many people have it.
+// reachedOver serves the repository as many people have it. Nobody tells Ingot of pushes.
 func reachedOver(ctx context.Context, transport string) error {
 	w := worldOf(ctx)
+	w.intervals = alone
 	if transport == "SSH with a key" {
 		s, err := w.repo.ServeSSH()
 		if err != nil {

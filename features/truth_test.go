@@ -84,7 +84,7 @@ func (w *world) books() (*ledger.Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	revisions, err := ledger.Revisions(w.repo.Dir, pushes, w.followed)
+	revisions, err := w.commits.Revisions(pushes, w.followed)
 	if err != nil {
 		return nil, err
 	}

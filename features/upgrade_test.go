@@ -59,7 +59,7 @@ func olderFleet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.repo = repo
+	w.repo, w.commits = repo, ledger.NewReader(repo.Dir)
 	past, err := os.ReadFile(filepath.Join(w.dir, pastFile))
 	if err != nil {
 		return err

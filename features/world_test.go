@@ -68,8 +68,9 @@ type world struct {
 	sessions int        // that a BMC keeps, 0 = the usual number
 	racked   chan error // what the rack's Run returns
 	repo     *gitserver.Repo
-	remote   string // the repository's URL, as Ingot is told
-	auth     string // how Ingot gets in there, as configuration
+	commits  *ledger.Reader // what the bookkeeper read of repo
+	remote   string         // the repository's URL, as Ingot is told
+	auth     string         // how Ingot gets in there, as configuration
 	images   *ociserver.Registry
 	image    map[string]string // reference of each image, by its short name
 	probe    string            // reference of the probe's image
@@ -173,6 +174,7 @@ func (w *world) furnish() (err error) {
 	if err = ledger.Watch(w.repo.Dir); err != nil {
 		return err
 	}
+	w.commits = ledger.NewReader(w.repo.Dir)
 	w.remote = w.repo.URL()
 	if _, err = w.repo.Commit(map[string]string{"README.md": "the fleet\n"}, "begin"); err != nil {
 		return err
@@ -305,7 +307,7 @@ func (w *world) launch(config, stateDir string) (*program, error) {
 	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
 	if p != nil {
 		w.launched = append(w.launched, p)
-		w.pushed.tell(p)
+		w.tell(p)
 	}
 	return p, err
 }

@@ -358,3 +358,29 @@ func TestEachRemovalOfANameIsKept(t *testing.T) {
 		t.Errorf("%q took away a's, %q b's, want %q and %q", of("a"), of("b"), a, again)
 	}
 }
+
+func TestAnHeirThatIsBrokenHoldsUpNoRemovalOfAnothers(t *testing.T) {
+	web := claimYAML("web", "b's")
+	for name, broken := range map[string]act{
+		"it cannot be read, and was there before": put(map[string]string{"b/web.yaml": strings.Replace(web, "spec:", "spec:\n  broken: x", 1)}),
+		"it is written down twice":                put(map[string]string{"b/web.yaml": web, "b/web2.yaml": web}),
+		"it claims what is another's":             put(map[string]string{"b/web.yaml": claimYAML("web", "shared")}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWatch(t, func(o *Options) { o.Tenants = twoOfOne })
+			put(map[string]string{"a/web.yaml": claimYAML("web", "a's"), "a/db.yaml": claimYAML("db", "shared")})(w)
+			w.look()
+			for _, act := range []act{put(map[string]string{"b/web.yaml": web}), take("a/web.yaml"), take("b/web.yaml"), broken} {
+				act(w)
+				w.look()
+			}
+			id := model.ClaimName("default/web").Identity()
+			if _, removed := w.d.RemovalOf(id, "a"); !removed || !w.d.Quarantined[id] {
+				t.Errorf("a's was removed: %t; b's is known to stand there: %t", removed, w.d.Quarantined[id])
+			}
+			if _, removed := w.d.RemovalOf(id, "b"); removed {
+				t.Error("b's is removed, though it stands in Git")
+			}
+		})
+	}
+}

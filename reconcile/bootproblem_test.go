@@ -32,16 +32,6 @@ func (w *world) shown(path string) (d struct {
 	return d
 }
 
-// conditionOf is a condition in a line, "" when it is not there.
-func conditionOf(conds []metav1.Condition, kind string) string {
-	for _, c := range conds {
-		if c.Type == kind {
-			return string(c.Status) + " " + c.Reason + ": " + c.Message
-		}
-	}
-	return ""
-}
-
 // armed is how often a ticket was to be armed.
 func (w *world) armed() int {
 	w.mu.Lock()

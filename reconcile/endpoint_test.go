@@ -117,21 +117,6 @@ func (w *world) endpoint(name string) model.EndpointRecord {
 	return model.EndpointRecord{}
 }
 
-// bmcWhy says why a BMC is not usable.
-func (w *world) bmcWhy(name string) plan.Why {
-	for _, b := range plan.Plan(w.loop.Input(time.Now())).BMCs {
-		if string(b.Name) == name {
-			return b.Why
-		}
-	}
-	return plan.Why{Reason: "unknown"}
-}
-
-// document returns a file of the status branch.
-func (w *world) document(path string) string {
-	return string(rendered(w.t, reportOf(w.loop.Input(time.Now())))[path])
-}
-
 func secretFor(name, password string) *model.BMCSecret {
 	return &model.BMCSecret{Meta: model.Meta{Name: name}, Values: map[string]model.Sensitive{
 		"username": model.NewSensitive("root"), "password": model.NewSensitive(password),
@@ -313,7 +298,7 @@ func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) 
 		if b := w.bmcWhy(foundAs(0)); b.Reason != "unknown" {
 			t.Errorf("the BMC that was found is still there: %+v", b)
 		}
-		all := plan.Plan(w.loop.Input(time.Now())).Servers
+		all := w.plan().Servers
 		if len(all) != 1 || all[0].Record.BMC != "rack7" || all[0].Why.Reason != "" {
 			t.Errorf("%d servers, the first behind %s: %+v", len(all), all[0].Record.BMC, all[0].Why)
 		}
@@ -339,7 +324,7 @@ func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
 			delete(d.Claims, "default/web")
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why := w.plan().Servers[0].Why
 		if why.Reason != "Orphaned" || !strings.Contains(why.Message, "BMC rack7 in Git") {
 			t.Errorf("got %+v", why)
 		}
@@ -357,7 +342,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 		w.rename(0, "rack7-system-0")
 		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.loseStore(files)
 		w.expect(10*time.Minute, 0, "Available Off")
 		if why := w.bmcWhy("rack7"); why.Reason != "" {
@@ -366,30 +351,13 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 	})
 }
 
-// loseStore restarts with what the status branch says alone.
-func (w *world) loseStore(files map[string][]byte) {
-	w.t.Helper()
-	w.stop()
-	recs, problems := restored(files)
-	if len(problems) > 0 {
-		w.t.Fatal(problems)
-	}
-	w.mu.Lock()
-	o := model.NewObserved()
-	o.Records = recs
-	o.Progress, o.Wipes, o.BootStates, o.Probes = w.observed.Progress, w.observed.Wipes, w.observed.BootStates, w.observed.Probes
-	w.observed = o
-	w.mu.Unlock()
-	w.start()
-}
-
 func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing.T) {
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "two")
 		w.serve("web")
 		installs := w.machine(0).installs
 		before := w.endpoint(foundAs(0))
-		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
+		w.loseStore(w.files())
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		if diff := cmp.Diff(before, w.endpoint(foundAs(0)), cmp.Comparer(time.Time.Equal)); diff != "" {
@@ -488,7 +456,7 @@ func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		all := plan.Plan(w.loop.Input(time.Now())).Servers
+		all := w.plan().Servers
 		if len(all) != 1 || all[0].Record.BMC != "slot-7" || all[0].Why.Reason != "" {
 			t.Errorf("server %+v: %+v", all[0].Record, all[0].Why)
 		}
@@ -625,11 +593,11 @@ func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testin
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.database = nil
 		w.loseStore(files)
 		pass(time.Minute)
-		if why := plan.Plan(w.loop.Input(time.Now())).ObserveOnly; why.Reason != "" {
+		if why := w.plan().ObserveOnly; why.Reason != "" {
 			t.Errorf("got %+v", why)
 		}
 	})
@@ -643,7 +611,7 @@ func TestALeasesAddressOutlivesTheStore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
+		w.loseStore(w.files())
 		pass(time.Minute)
 		if rec := w.endpoint("slot-7"); rec.IP != ipOf(0) {
 			t.Errorf("got %+v", rec)

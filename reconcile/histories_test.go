@@ -3,8 +3,8 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"maps"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +15,7 @@ import (
 // not saved after their action was done, files that cannot be read, false
 // readings, BMCs that refuse.
 func TestHarderHistoriesBreakNoLaw(t *testing.T) {
-	for seed := range histories(15, 60) {
+	for seed := range fleettest.Histories(15, 60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &harder{
@@ -26,15 +26,6 @@ func TestHarderHistoriesBreakNoLaw(t *testing.T) {
 			})
 		})
 	}
-}
-
-// histories is how many random histories a test takes: few, or all when HISTORIES is
-// set. The race detector makes each several times as long, and sees the same in few.
-func histories(few, all uint64) uint64 {
-	if os.Getenv("HISTORIES") != "" {
-		return all
-	}
-	return few
 }
 
 type harder struct {

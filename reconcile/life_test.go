@@ -7,15 +7,6 @@ import (
 	"time"
 )
 
-func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, servers)
-		w.start()
-		test(t, w)
-		w.stop()
-	})
-}
-
 func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
 		w.expect(time.Minute, 0, "Available Off")
@@ -206,7 +197,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.stop()
 
 		w.mu.Lock()

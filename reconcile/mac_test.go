@@ -1,9 +1,8 @@
 package reconcile
 
 import (
-	"fmt"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,21 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-func cardOf(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
-
-func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
-	var all []model.ServerMAC
-	for _, n := range numbers {
-		all = append(all, model.ServerMAC{Address: cardOf(n), IdentifiedBy: by})
-	}
-	return all
-}
-
-// inGit gives a server MAC addresses in Git.
-func inGit(list string) func(*model.Server) {
-	return func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = list }
-}
 
 // known are the MAC addresses of a server's record.
 func (w *world) known(i int) []model.ServerMAC { return w.Observed().Servers[w.machine(i).name].MACs }
@@ -55,7 +39,7 @@ func TestAReportAddsNoMACAddress(t *testing.T) {
 	}, func(w *world) {
 		w.expect(5*time.Minute, 0, "Available Off")
 		w.expectMACs(0, macs(model.MACByBMC, 1))
-		w.commit(func(d *model.Desired) { d.Add(serverFile(0, inGit(cardOf(2)))) })
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, fleettest.InGit(cardOf(2)))) })
 		pass(time.Minute)
 		w.expectMACs(0, append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...))
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0)) })
@@ -115,12 +99,12 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 				}
 				w.expect(40*time.Minute, 0, "Error Off")
 				w.expectMACs(0, nil)
-				why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+				why := w.plan().Servers[0].Why
 				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
 					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
 				}
 				w.change(0, func(m *machine) { m.silent = false })
-				w.commit(func(d *model.Desired) { d.Add(serverFile(0, inGit(cardOf(1)))) })
+				w.commit(func(d *model.Desired) { d.Add(serverFile(0, fleettest.InGit(cardOf(1)))) })
 				w.expect(5*time.Minute, 0, "Available Off")
 				w.expectMACs(0, macs(model.MACByGit, 1))
 			})

@@ -3,21 +3,13 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// drive is a disk as a probe sees it.
-func drive(name, serial string, change ...func(*model.ProbeDisk)) model.ProbeDisk {
-	d := model.ProbeDisk{Name: name, Serial: serial, Model: "M", SizeBytes: 1 << 40}
-	for _, f := range change {
-		f(&d)
-	}
-	return d
-}
 
 // releasedWithout is a server with two disks that has served a claim, of which the
 // probe does not see the second any more when they are to be wiped.
@@ -50,11 +42,6 @@ func (w *world) lacks(want ...model.MissingDisk) {
 		w.t.Errorf("missing disks (-want +got):\n%s", diff)
 	}
 }
-
-var (
-	sdbMissing = model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M"}
-	sdbGone    = model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M", Gone: true}
-)
 
 func TestADiskThatIsMissingFromAWipeIsAnErrorUntilAPersonHasLooked(t *testing.T) {
 	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
@@ -145,7 +132,7 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 			}
 			published(t, 1, func(w *world, _ *branch) {
 				w.serve("web")
-				w.commit(func(d *model.Desired) { d.Add(maintenanceOf("m", 0)) })
+				w.commit(func(d *model.Desired) { d.Add(fleettest.MaintenanceOf("m", 0)) })
 				w.expect(2*time.Minute, 0, "Maintenance Off default/web")
 				w.change(0, has(tc.now...))
 				w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
@@ -276,7 +263,7 @@ func TestADiskThatCameBackMayNotBeMissingAgain(t *testing.T) {
 func TestMissingDisksOutliveALostStore(t *testing.T) {
 	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
 		lose := func() {
-			files := rendered(t, reportOf(w.loop.Input(time.Now())))
+			files := w.files()
 			w.stop()
 			recs, problems := restored(files)
 			if len(problems) > 0 {

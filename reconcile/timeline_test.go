@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,7 +31,7 @@ func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 			}
 		}
 		w.expect(2*time.Hour, 0, "Initial On")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why := w.plan().Servers[0].Why
 		for _, text := range []string{"was switched on to be discovered", "last seen asking DHCP", "whether TFTP (UDP port 69)"} {
 			if why.Reason != model.ReasonFoundRunning || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
@@ -103,7 +104,7 @@ type walk struct {
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
-	in := bigFleet(3, 0)
+	in := plantest.BigFleet(3, 0)
 	w := &walk{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
 		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 	"strings"
 	"testing"
@@ -69,12 +68,12 @@ func TestAWipeOfWhichNothingIsHeardSaysSoAndThenFails(t *testing.T) {
 		w.wipes(41)
 		heard := time.Now().UTC().Format(time.RFC3339)
 		w.expect(10*time.Minute, 0, "Cleanup On")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why := w.plan().Servers[0].Why
 		if want := fmt.Sprintf("last wipe progress at %s: 0 of 1 disk done, sda at 40 %% (overwrite); look at its console", heard); why.Message != want {
 			t.Errorf("got  %s\nwant %s", why.Message, want)
 		}
 		w.expect(25*time.Minute, 0, "Error On")
-		why = plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why = w.plan().Servers[0].Why
 		if want := fmt.Sprintf("no wipe result within 30m0s; last wipe progress at %s: 0 of 1 disk done, sda at 40 %% (overwrite)", heard); why.Reason != "CleanupFailed" || why.Message != want {
 			t.Errorf("got  %s: %s\nwant %s", why.Reason, why.Message, want)
 		}

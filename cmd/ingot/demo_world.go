@@ -14,7 +14,7 @@ import (
 
 	"ingot/bmc/sim"
 	"ingot/bootsvc/oci/ociserver"
-	"ingot/cmd/daemon"
+	"ingot/cmd/daemon/config"
 	"ingot/examples"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
@@ -49,7 +49,7 @@ type demoWorld struct {
 	images     *ociserver.Registry
 	claimFile  string // holds the claim, ready to be copied
 	claimText  string
-	options    daemon.Options
+	options    config.Options
 	log        *slog.Logger
 }
 
@@ -167,8 +167,8 @@ func quickstart() (map[string]string, error) {
 
 // demoOptions are the options of the demo's daemon: all on loopback, and quick
 // to see what is committed.
-func demoOptions(d demoCommand, dir, repository, probe string) daemon.Options {
-	o := daemon.DefaultOptions()
+func demoOptions(d demoCommand, dir, repository, probe string) config.Options {
+	o := config.Default()
 	o.Git.URL, o.Git.Interval, o.Git.AllowPlaintextSecrets = repository, time.Second, true
 	o.Status.Branch, o.Status.Interval = statusBranch, time.Second
 	o.State.Dir = filepath.Join(dir, "state")

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"ingot/cmd/daemon"
+	"ingot/cmd/daemon/config"
 )
 
 // gcPercent is half of Go's default: a daemon that mostly waits trades a little
@@ -44,7 +45,7 @@ Examples:
 
 // Run runs the daemon until ctx is done.
 func (r runCommand) Run(ctx context.Context, c *console) error {
-	opts, err := daemon.LoadOptions(r.Config, c.daemonEnv())
+	opts, err := config.Load(r.Config, c.daemonEnv())
 	if err != nil {
 		return err
 	}

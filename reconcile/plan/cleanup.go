@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,58 +10,148 @@ import (
 	"ingot/model/text"
 )
 
+// cleanupStage is how far the wipe of a server's disks has come.
+type cleanupStage int
+
+const (
+	cleanupToArm       cleanupStage = iota // it has no ticket for its wipe that is of use
+	cleanupUnwanted                        // nothing is to be wiped
+	cleanupReported                        // the outcome of the wipe is there
+	cleanupImageless                       // no image is known that wipes
+	cleanupLate                            // it was powered on for its wipe, and nothing came of it
+	cleanupAwaitingOff                     // it may still run what was on it
+	cleanupPoweringOn                      // it was asked to power on, and may yet do so
+	cleanupStranded                        // it asked while no Ingot answered
+	cleanupWiping                          // it is on for its wipe
+	cleanupReady                           // it is off, and boots for its wipe next
+	cleanupRunning                         // it is on, and not for its wipe
+)
+
+// cleanupStage is the stage of the server's wipe.
+func (s *server) cleanupStage() cleanupStage {
+	switch {
+	case s.cleanupMode() == model.CleanupNone:
+		return cleanupUnwanted
+	case s.wipeReport() != nil:
+		return cleanupReported
+	case s.cleanupImage() == "":
+		return cleanupImageless
+	case s.wipeLate():
+		return cleanupLate
+	case s.holds(model.PurposeCleanup):
+		return cleanupAwaitingOff
+	case s.settling():
+		return cleanupPoweringOn
+	case s.opened(model.PurposeCleanup):
+		return s.wipeStage()
+	case s.power() == model.PowerOn:
+		return cleanupRunning
+	}
+	return cleanupToArm
+}
+
+// wipeStage is the stage of the wipe that the server's ticket is for.
+func (s *server) wipeStage() cleanupStage {
+	switch {
+	case s.stranded():
+		return cleanupStranded
+	case s.power() == model.PowerOn:
+		return cleanupWiping
+	case s.rec.Ticket.MayBoot(s.progress()):
+		return cleanupReady
+	}
+	return cleanupToArm
+}
+
 // cleanup wipes the server's disks and waits for the outcome of each.
 func (s *server) cleanup() Step {
-	p, mode := s.fleet.in.Policy, s.cleanupMode()
-	image := p.CleanupImage
-	if image == "" {
-		image = p.DiscoveryImage
-	}
-	report := s.fleet.in.Observed.Wipes[s.name]
-	ours := report != nil && s.opened(model.PurposeCleanup) && report.Ticket == s.rec.Ticket.ID
-	late := s.begun() && s.rec.Ticket.Purpose == model.PurposeCleanup && !s.rec.Ticket.Open() && !s.rec.Ticket.ArmedAt.Before(s.rec.Since) &&
-		s.over(s.rec.Asked.At, p.cleanupTimeout(s.rec.Ticket.CleanupMode))
-	switch {
-	case mode == model.CleanupNone:
+	switch s.cleanupStage() {
+	case cleanupUnwanted:
 		return s.cleaned(nil, s.rec.Missing)
-	case ours && s.reading.InventoryAt.Before(report.ReceivedAt):
-		return s.stay(Inspect{Inventory: true}) // drives and volumes are as the machine has them now
-	case ours:
-		return s.wiped(report.Disks)
-	case image == "":
+	case cleanupReported:
+		return s.reportedWipe(s.wipeReport())
+	case cleanupImageless:
 		return s.rest(s.why(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
-	case late:
-		rec := s.edit()
-		rec.Wiped, rec.Missing = nil, remembered(s.acceptedBefore())
-		return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s", p.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastProgress()))
-	case s.holds(model.PurposeCleanup):
-		return s.letBoot(s.off(p.PowerOffGrace))
-	case s.settling():
+	case cleanupLate:
+		return s.failLate()
+	case cleanupAwaitingOff:
+		return s.letBoot(s.off(s.fleet.in.Policy.PowerOffGrace))
+	case cleanupPoweringOn:
 		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
-	case s.opened(model.PurposeCleanup) && s.stranded():
-		s.end(model.TicketSpent) // nobody was there to answer
-		rec := s.edit()
-		rec.Asked = nil
-		return s.stay()
-	case s.opened(model.PurposeCleanup) && s.power() == model.PowerOn:
-		return s.wait()
-	case s.opened(model.PurposeCleanup) && s.rec.Ticket.MayBoot(s.progress()):
+	case cleanupStranded:
+		return s.wipeAnew()
+	case cleanupWiping:
+		return s.awaitWipe()
+	case cleanupReady:
 		return s.netBoot(nil)
-	case s.power() == model.PowerOn:
-		st, _ := s.off(p.PowerOffGrace)
+	case cleanupRunning:
+		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
 		return st
+	case cleanupToArm:
 	}
-	b := Boot{Image: image}
-	b.Ticket.CleanupMode = mode
+	return s.armWipe()
+}
+
+// wipeReport is what the server's probe reported of its wipe with its open ticket, nil if
+// nothing.
+func (s *server) wipeReport() *model.WipeReport {
+	r := s.fleet.in.Observed.Wipes[s.name]
+	if r == nil || !s.opened(model.PurposeCleanup) || r.Ticket != s.rec.Ticket.ID {
+		return nil
+	}
+	return r
+}
+
+// wipeLate reports whether the server was powered on for its wipe, and the time of that
+// is over.
+func (s *server) wipeLate() bool {
+	t := s.rec.Ticket
+	return s.begun() && t.Purpose == model.PurposeCleanup && !t.Open() && !t.ArmedAt.Before(s.rec.Since) &&
+		s.over(s.rec.Asked.At, s.fleet.in.Policy.cleanupTimeout(t.CleanupMode))
+}
+
+// cleanupImage is the image that wipes, "" if there is none.
+func (s *server) cleanupImage() string {
+	return cmp.Or(s.fleet.in.Policy.CleanupImage, s.fleet.in.Policy.DiscoveryImage)
+}
+
+// armWipe makes a ticket for the wipe.
+func (s *server) armWipe() Step {
+	b := Boot{Image: s.cleanupImage()}
+	b.Ticket.CleanupMode = s.cleanupMode()
 	return s.arm(model.PurposeCleanup, s.held(b))
+}
+
+// wipeAnew ends a ticket that nobody was there to answer.
+func (s *server) wipeAnew() Step {
+	s.end(model.TicketSpent)
+	s.edit().Asked = nil
+	return s.stay()
+}
+
+// failLate gives up on a wipe of which nothing came in its time.
+func (s *server) failLate() Step {
+	rec := s.edit()
+	rec.Wiped, rec.Missing = nil, remembered(s.acceptedBefore())
+	return s.fail(model.ReasonCleanupFailed, fmt.Sprintf("no wipe result within %s; %s",
+		s.fleet.in.Policy.cleanupTimeout(s.rec.Ticket.CleanupMode), s.lastProgress()))
+}
+
+// reportedWipe compares what a wipe reported with the drives and volumes as the machine
+// has them now.
+func (s *server) reportedWipe(report *model.WipeReport) Step {
+	if s.reading.InventoryAt.Before(report.ReceivedAt) {
+		return s.stay(Inspect{Inventory: true})
+	}
+	return s.wiped(report.Disks)
 }
 
 // wipeSilence is how long there is no word of a wipe, which comes every few seconds,
 // until that is worth to be told.
 const wipeSilence = 5 * time.Minute
 
-// wait waits for the outcome of the wipe.
-func (s *server) wait() Step {
+// awaitWipe waits for the outcome of the wipe.
+func (s *server) awaitWipe() Step {
 	w := s.trace().Wiping()
 	if w == nil || len(w.Disks) == 0 {
 		return s.rest(s.why(model.ReasonWiping, "waiting for the wipe of its disks, "+s.lastStage()))

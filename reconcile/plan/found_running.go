@@ -31,6 +31,14 @@ func (s *server) leaveRunning() Step {
 	return s.rest(s.foundRunning())
 }
 
+// noteRanBefore records that the server ran before this process began.
+func (s *server) noteRanBefore() (Step, bool) {
+	if !s.ranBefore() {
+		return Step{}, false
+	}
+	return s.noteRunning(""), true
+}
+
 // ranBefore reports whether the server is known to have run when it was read last, before
 // this process began, by an Ingot that did not record it.
 func (s *server) ranBefore() bool {

@@ -45,9 +45,6 @@ func (f *fleet) guard() {
 	f.guardNext = r.Next
 	for _, d := range r.Allowed {
 		f.allowed[d.Server] = append(f.allowed[d.Server], d)
-		if d.Action == stepReprovision {
-			f.byName[d.Server].decideReprovision()
-		}
 	}
 	for _, d := range asked {
 		if _, held := r.Held[keyOf(d)]; held {
@@ -102,37 +99,46 @@ func (f *fleet) disruptions() []model.Disruption {
 func (s *server) disruptions() []model.Disruption {
 	switch {
 	case s.rec.State == model.StateInitial:
-		if v := s.annotation(model.AnnotationDiscover); s.power() == model.PowerOn && s.discoverAsked() &&
-			!s.opened(model.PurposeDiscovery) && !s.intends(model.IntentDiscover, v) {
-			return []model.Disruption{{Action: stepDiscover, Value: v}}
-		}
-		return nil
-	case !s.bound():
-		return nil
-	case s.rec.State == model.StateReserved && s.rec.Release != nil:
+		return s.discoverSteps()
+	case !s.bound() || s.rec.State == model.StateReserved && s.rec.Release != nil:
 		return nil
 	}
 	if action := s.endAsked(); action != "" {
 		return []model.Disruption{{Action: action, Value: text.Time(s.rec.ClaimedAt)}}
 	}
 	var steps []model.Disruption
-	add := func(asked bool, action, value string) {
-		if asked {
-			steps = append(steps, model.Disruption{Action: action, Value: value})
-		}
-	}
-	reserved := s.rec.State == model.StateReserved
-	if m := s.fleet.maintenance(s); m.by != "" {
-		add(reserved && !s.intends(model.IntentMaintenance, m.by), stepMaintenance, m.by)
-	}
-	if s.claim != nil {
-		add(reserved && s.claim.Spec.Power == model.PowerOff && s.rec.WantPower == model.PowerOn, stepPowerOff, string(model.PowerOff))
-		add(reserved && s.reprovisionAsked() && (s.rec.Installed != "" || installUnknown(s.rec)),
-			stepReprovision, s.claim.Annotations[model.AnnotationReprovision])
+	if s.rec.State == model.StateReserved {
+		steps = s.reservedSteps()
 	}
 	name, value := s.requested()
-	if reset, known := resets[name]; known && reset != model.ResetOn {
-		add(!WasHandled(s.rec, AskedOperation, value) && s.mayOperate(), stepOperation, value)
+	if reset, known := resets[name]; known && reset != model.ResetOn && !WasHandled(s.rec, AskedOperation, value) && s.mayOperate() {
+		steps = append(steps, model.Disruption{Action: stepOperation, Value: value})
+	}
+	return steps
+}
+
+// discoverSteps is that Git asks for a server to be discovered that was found running.
+func (s *server) discoverSteps() []model.Disruption {
+	value := s.annotation(model.AnnotationDiscover)
+	if s.power() != model.PowerOn || !s.discoverAsked() || s.opened(model.PurposeDiscovery) || s.intends(model.IntentDiscover, value) {
+		return nil
+	}
+	return []model.Disruption{{Action: stepDiscover, Value: value}}
+}
+
+// reservedSteps are what Git asks for that a Reserved server's claim has to bear.
+func (s *server) reservedSteps() (steps []model.Disruption) {
+	if m := s.fleet.maintenance(s); m.by != "" && !s.intends(model.IntentMaintenance, m.by) {
+		steps = append(steps, model.Disruption{Action: stepMaintenance, Value: m.by})
+	}
+	if s.claim == nil {
+		return steps
+	}
+	if s.claim.Spec.Power == model.PowerOff && s.rec.WantPower == model.PowerOn {
+		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: string(model.PowerOff)})
+	}
+	if s.reprovisionAsked() && (s.rec.Installed != "" || installUnknown(s.rec)) {
+		steps = append(steps, model.Disruption{Action: stepReprovision, Value: s.claim.Annotations[model.AnnotationReprovision]})
 	}
 	return steps
 }
@@ -171,12 +177,17 @@ func (s *server) reprovisionAsked() bool {
 	return v != "" && !WasHandled(s.rec, AskedReprovision, v)
 }
 
-// decideReprovision notes that the server is to be installed again.
-func (s *server) decideReprovision() {
-	rec := s.edit()
-	rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
-	handle(rec, AskedReprovision, rec.Reprovision)
-	s.announce(model.IntentReprovision, rec.Reprovision)
+// decideReprovisions notes which servers are to be installed again.
+func (f *fleet) decideReprovisions() {
+	for _, s := range f.servers {
+		if !s.may(stepReprovision) {
+			continue
+		}
+		rec := s.edit()
+		rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
+		handle(rec, AskedReprovision, rec.Reprovision)
+		s.announce(model.IntentReprovision, rec.Reprovision)
+	}
 }
 
 // may reports whether the guard lets a step be begun.

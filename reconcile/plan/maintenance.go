@@ -58,16 +58,18 @@ const servicedLimit = 15 * time.Minute
 
 // serviced looks what a ServerMaintenance changed, before anything else is done. Of a
 // BMC that does not show it in time nothing counts as changed.
-func (s *server) serviced() Step {
+func (s *server) serviced() (Step, bool) {
 	switch {
+	case s.rec.ServicedAt.IsZero():
+		return Step{}, false
 	case s.over(s.rec.ServicedAt, servicedLimit):
 		s.edit().ServicedAt = time.Time{}
-		return s.stay()
+		return s.stay(), true
 	case s.facts.Inventory == nil || s.reading.InventoryAt.Before(s.rec.ServicedAt):
-		return s.stay(Inspect{Inventory: true})
+		return s.stay(Inspect{Inventory: true}), true
 	}
 	s.noteReplaced()
-	return s.stay()
+	return s.stay(), true
 }
 
 // maintenanceOver reports whether a commit took away what the server is in Maintenance

@@ -56,6 +56,7 @@ func Plan(in *Input) *Result {
 	f.planBMCs(r)
 	f.planClaims(r)
 	f.guard()
+	f.decideReprovisions()
 	r.wake(f.guardNext)
 	f.bindClaims()
 	r.ObserveOnly = f.observeOnly
@@ -201,6 +202,22 @@ func (f *fleet) loadClaim(s *server) {
 	s.claim, f.served[name] = f.in.Desired.Claims[name], s.name
 }
 
+// admission is the records of all servers, while those of systems that BMCs show for the
+// first time are added.
+type admission struct {
+	f        *fleet
+	recs     map[model.ServerName]*model.ServerRecord
+	copied   bool // recs is no longer the input's
+	bySystem map[system]*model.ServerRecord
+	byUUID   map[string]*model.ServerRecord
+}
+
+// system is where a machine is.
+type system struct {
+	bmc model.BMCName
+	uri string
+}
+
 // admitted returns the records of all servers: those known, and new ones for
 // systems that BMCs show for the first time.
 func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
@@ -208,54 +225,55 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 	if len(f.bmcs) == 0 {
 		return known
 	}
-	type system struct {
-		bmc model.BMCName
-		uri string
-	}
-	bySystem := make(map[system]*model.ServerRecord, len(known))
+	a := admission{f: f, recs: known, bySystem: make(map[system]*model.ServerRecord, len(known)), byUUID: f.uuids(known)}
 	for _, r := range known {
-		bySystem[system{r.BMC, r.SystemURI}] = r
+		a.bySystem[system{r.BMC, r.SystemURI}] = r
 	}
-	byUUID := f.uuids(known)
-	recs, copied := known, false
 	for _, b := range f.bmcs {
 		if b.facts == nil {
 			continue
 		}
 		for i, sys := range b.facts.Systems {
-			if sys.Unread {
-				continue
+			if problem := a.admit(b, i, sys); problem != "" {
+				b.problems = append(b.problems, problem)
 			}
-			if r := bySystem[system{b.name, sys.URI}]; r != nil && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil) {
-				continue
-			}
-			if sys.UUID == "" {
-				var problem string
-				if sys, problem = f.given(b, sys); problem != "" {
-					b.problems = append(b.problems, problem)
-					continue
-				}
-			}
-			if old := byUUID[sys.UUID]; old != nil && !f.moved(old, b) {
-				f.twin(old, b, sys)
-				continue
-			}
-			if old := byUUID[sys.UUID]; old == nil && len(f.in.Observed.Fleet.Unreadable) > 0 {
-				b.problems = append(b.problems, unreadableText(sys.URI, f.in.Observed.Fleet.Unreadable))
-				continue
-			}
-			rec := f.newRecord(b, i, sys, byUUID[sys.UUID])
-			if recs[rec.Name] != nil && recs[rec.Name] != byUUID[sys.UUID] {
-				b.problems = append(b.problems, fmt.Sprintf("system %s would be server %s, a name that another machine has (UUID %s)", sys.URI, rec.Name, recs[rec.Name].UUID))
-				continue
-			}
-			if !copied {
-				recs, copied = maps.Clone(known), true
-			}
-			recs[rec.Name], byUUID[sys.UUID] = rec, rec
 		}
 	}
-	return recs
+	return a.recs
+}
+
+// admit adds a record for a system if it is new, or a known server that has moved. It
+// says why it cannot be a server, "" if it can.
+func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem string) {
+	f := a.f
+	if sys.Unread {
+		return ""
+	}
+	if r := a.bySystem[system{b.name, sys.URI}]; r != nil && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil) {
+		return ""
+	}
+	if sys.UUID == "" {
+		if sys, problem = f.given(b, sys); problem != "" {
+			return problem
+		}
+	}
+	old := a.byUUID[sys.UUID]
+	switch {
+	case old != nil && !f.moved(old, b):
+		f.twin(old, b, sys)
+		return ""
+	case old == nil && len(f.in.Observed.Fleet.Unreadable) > 0:
+		return unreadableText(sys.URI, f.in.Observed.Fleet.Unreadable)
+	}
+	rec := f.newRecord(b, index, sys, old)
+	if other := a.recs[rec.Name]; other != nil && other != old {
+		return fmt.Sprintf("system %s would be server %s, a name that another machine has (UUID %s)", sys.URI, rec.Name, other.UUID)
+	}
+	if !a.copied {
+		a.recs, a.copied = maps.Clone(a.recs), true
+	}
+	a.recs[rec.Name], a.byUUID[sys.UUID] = rec, rec
+	return ""
 }
 
 // moved reports whether a known server is to be looked for behind BMC b from

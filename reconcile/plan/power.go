@@ -43,14 +43,17 @@ func (s *server) erroneous() Step {
 
 // observe leaves the server as it is while nothing may be decided, but for the power of
 // what is bound where that may be brought back.
-func (s *server) observe() Step {
+func (s *server) observe() (Step, bool) {
 	f := s.fleet
+	if f.observeOnly.Reason == "" {
+		return Step{}, false
+	}
 	lost := s.rec.State == model.StateReserved && s.rec.Installed != "" && s.rec.Release == nil &&
 		s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && f.maintenance(s).by == ""
 	if f.in.HealOnly != "" && f.in.ObserveOnly == "" && lost {
-		return heals(s.diskBoot())
+		return heals(s.diskBoot()), true
 	}
-	return s.rest(f.observeOnly)
+	return s.rest(f.observeOnly), true
 }
 
 // over reports whether a time-out that forces or fails something is over. What was

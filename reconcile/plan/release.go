@@ -46,17 +46,7 @@ func (s *server) decideRelease() (Step, bool) {
 	case s.rec.State != model.StateReserved || s.fleet.observeOnly.Reason != "" || s.doubted():
 		return Step{}, false
 	case s.rec.Release != nil && s.claim != nil && s.rec.Installed != "":
-		s.edit().Release = nil // the claim is back before anything was done
-		always := s.claim.Annotations[model.AnnotationBoot] == "always"
-		if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && !t.AwaitingOff && (always || s.unconfirmed()) {
-			again := *t
-			again.Always, again.Ended = always, model.TicketBooted
-			if s.unconfirmed() {
-				again.Ended = "" // it may yet report
-			}
-			s.rec.Ticket = &again
-		}
-		return s.stay(), true
+		return s.withdrawRelease(), true
 	case s.rec.Release != nil || !s.may(stepRelease) && !s.may(stepRetain):
 		return Step{}, false
 	}
@@ -67,6 +57,22 @@ func (s *server) decideRelease() (Step, bool) {
 	s.revoke()
 	rec.NotBefore, rec.Failures, rec.LastError, rec.BootProblem = time.Time{}, 0, "", nil
 	return s.stay(), true
+}
+
+// withdrawRelease keeps a server for its claim that is back before anything was done. Its
+// ticket counts again where that is of use.
+func (s *server) withdrawRelease() Step {
+	s.edit().Release = nil
+	always := s.claim.Annotations[model.AnnotationBoot] == "always"
+	if t := s.rec.Ticket; t != nil && t.Digest == s.rec.Installed && !t.AwaitingOff && (always || s.unconfirmed()) {
+		again := *t
+		again.Always, again.Ended = always, model.TicketBooted
+		if s.unconfirmed() {
+			again.Ended = "" // it may yet report
+		}
+		s.rec.Ticket = &again
+	}
+	return s.stay()
 }
 
 // releasing powers the server off and hands it on.

@@ -50,6 +50,7 @@ type Server struct {
 	Record   *model.ServerRecord
 	Manifest *model.Server      // nil = Git says nothing of it
 	Claim    *model.ServerClaim // the claim that it is bound to, if that is in force
+	Stage    InstallStage       // of what the claim asks for
 	Why      Why                // the zero one = it is where it should be
 
 	// What else there is to say of it, nil where there is nothing.
@@ -119,7 +120,7 @@ func some(why Why) *Why {
 
 // judge says of a server what it is like before its step.
 func (s *server) judge() Server {
-	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Duplicate: some(s.duplicate())}
+	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: some(s.duplicate())}
 	if p := s.rec.BootProblem; FailedBoot(p) {
 		j.Unbooted = some(s.problemWhy(p))
 	}

@@ -57,78 +57,88 @@ func (s *server) step() Step {
 	return st
 }
 
-// next returns the server's next step. The order of the cases is the order of
-// precedence.
+// rules are what comes before a server's life goes on, in the order of precedence: the
+// first that has a step for the server decides.
+var rules = []func(*server) (Step, bool){
+	(*server).noteNew,
+
+	// Nothing is asked of the machine for these, whatever else it waits for.
+	(*server).rekey,
+	(*server).rename,
+	(*server).noteMACs,
+	(*server).inherit,
+	(*server).decideRelease,
+	(*server).forOnce,
+	(*server).followBootedBy,
+	(*server).retry,
+	(*server).expire,
+	(*server).disarm,
+
+	// From here on the machine can be reached, and its power state was read.
+	(*server).awaitReachable,
+	(*server).noteRanBefore,
+	(*server).readAnew,
+	(*server).serviced,
+	(*server).doubt,
+	(*server).observe,
+	(*server).awaitSettled,
+	(*server).readCards,
+	(*server).meanwhile,
+	(*server).operation,
+	(*server).maintenance,
+}
+
+// next returns the server's next step.
 func (s *server) next() Step {
-	if s.fleet.in.Observed.Servers[s.name] == nil {
-		s.edit().MACs = s.macs()
-		return s.stay() // known for good before anything is done to it
-	}
-	if st, ok := s.rekey(); ok {
-		return st
-	}
-	if st, ok := s.rename(); ok {
-		return st
-	}
-	if st, ok := s.noteMACs(); ok {
-		return st
-	}
-	if st, ok := s.inherit(); ok {
-		return st
-	}
-	if st, ok := s.decideRelease(); ok {
-		return st
-	}
-	if st, ok := s.forOnce(); ok {
-		return st
-	}
-	if st, ok := s.followBootedBy(); ok {
-		return st
-	}
-	if st, ok := s.retry(); ok {
-		return st
-	}
-	if st, ok := s.expire(); ok {
-		return st
-	}
-	if st, ok := s.disarm(); ok {
-		return st
-	}
-	switch {
-	case s.blocked.Reason != "":
-		return Step{Why: s.blocked}
-	case s.now().Before(s.rec.NotBefore):
-		return Step{Why: s.failing(), Wake: s.rec.NotBefore}
-	case s.now().Before(s.reading.NotBefore):
-		return Step{Why: s.unreachable(), Wake: s.reading.NotBefore}
-	case s.ranBefore():
-		return s.noteRunning("")
-	case s.reading.At.IsZero() || s.reading.Failures > 0:
-		return s.stay(Inspect{Inventory: s.facts.Inventory == nil})
-	case s.rec.Failures > 0 && s.reading.At.Before(s.rec.NotBefore):
-		return s.stay(Inspect{}) // its power may be another since that failed
-	case !s.rec.ServicedAt.IsZero():
-		return s.serviced()
-	case s.doubted():
-		return s.doubt()
-	case s.fleet.observeOnly.Reason != "":
-		return s.observe()
-	case !s.power().Settled():
-		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "power state is "+string(s.power())))
-	}
-	if s.cardsUnread() {
-		return s.stay(Inspect{Inventory: true})
-	}
-	if st, ok := s.meanwhile(); ok {
-		return st
-	}
-	if st, ok := s.operation(); ok {
-		return st
-	}
-	if st, ok := s.maintenance(); ok {
-		return st
+	for _, rule := range rules {
+		if st, ok := rule(s); ok {
+			return st
+		}
 	}
 	return s.live()
+}
+
+// noteNew records a server that is seen for the first time: it is known for good before
+// anything is done to it.
+func (s *server) noteNew() (Step, bool) {
+	if s.fleet.in.Observed.Servers[s.name] != nil {
+		return Step{}, false
+	}
+	s.edit().MACs = s.macs()
+	return s.stay(), true
+}
+
+// awaitReachable leaves a server alone that cannot be reached or must not be, or that failed a
+// moment ago.
+func (s *server) awaitReachable() (Step, bool) {
+	switch {
+	case s.blocked.Reason != "":
+		return Step{Why: s.blocked}, true
+	case s.now().Before(s.rec.NotBefore):
+		return Step{Why: s.failing(), Wake: s.rec.NotBefore}, true
+	case s.now().Before(s.reading.NotBefore):
+		return Step{Why: s.unreachable(), Wake: s.reading.NotBefore}, true
+	}
+	return Step{}, false
+}
+
+// readAnew reads the power state where what is known of it does not count.
+func (s *server) readAnew() (Step, bool) {
+	switch {
+	case s.reading.At.IsZero() || s.reading.Failures > 0:
+		return s.stay(Inspect{Inventory: s.facts.Inventory == nil}), true
+	case s.rec.Failures > 0 && s.reading.At.Before(s.rec.NotBefore):
+		return s.stay(Inspect{}), true // it may be another since that failed
+	}
+	return Step{}, false
+}
+
+// awaitSettled waits until the server is On or Off.
+func (s *server) awaitSettled() (Step, bool) {
+	if s.power().Settled() {
+		return Step{}, false
+	}
+	return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "power state is "+string(s.power()))), true
 }
 
 // live is the life of a server that can be reached and is to be acted upon.
@@ -158,8 +168,8 @@ func (s *server) live() Step {
 	}
 }
 
+// initial adopts a server, or discovers it once nothing of anybody's runs on it.
 func (s *server) initial() Step {
-	p, on, held := s.fleet.in.Policy, s.power() == model.PowerOn, s.holds(model.PurposeDiscovery)
 	switch {
 	case s.facts.Inventory == nil:
 		return s.stay(Inspect{Inventory: true})
@@ -167,21 +177,50 @@ func (s *server) initial() Step {
 		return s.rest(s.duplicate())
 	case s.adoptable():
 		return s.adopt()
-	case held && !s.rec.FoundRunning.IsZero():
-		return s.letBoot(s.shutDown())
-	case held && !on:
-		return s.letBoot(s.off(p.PowerOffGrace))
-	case on && !held && s.opened(model.PurposeDiscovery) && s.ours():
-		return s.enter(model.StateDiscovery) // powered on by us, and then cut off
-	case on && (!s.discoverAsked() || s.rec.FoundRunning.IsZero() || s.opened(model.PurposeDiscovery)):
-		return s.leaveRunning()
-	case on && !s.intends(model.IntentDiscover, s.annotation(model.AnnotationDiscover)):
-		return s.decideDiscover()
+	}
+	if st, ok := s.found(); ok {
+		return st
+	}
+	return s.beginDiscovery()
+}
+
+// found is the step of a server that runs, or may run, what Ingot did not start.
+func (s *server) found() (Step, bool) {
+	awaitingOff, running := s.holds(model.PurposeDiscovery), !s.rec.FoundRunning.IsZero()
+	switch {
+	case awaitingOff && running:
+		return s.letBoot(s.shutDown()), true
+	case s.power() == model.PowerOn:
+		return s.foundOn()
+	case awaitingOff:
+		return s.letBoot(s.off(s.fleet.in.Policy.PowerOffGrace)), true
+	case running && !s.surelyOff():
+		return s.confirmOff(), true
+	}
+	return Step{}, false
+}
+
+// foundOn is the step of a server in Initial that is on.
+func (s *server) foundOn() (Step, bool) {
+	opened := s.opened(model.PurposeDiscovery)
+	switch {
+	case opened && !s.rec.Ticket.AwaitingOff && s.ours():
+		return s.enter(model.StateDiscovery), true // powered on by us, and then cut off
+	case opened || s.rec.FoundRunning.IsZero() || !s.discoverAsked():
+		return s.leaveRunning(), true
+	case !s.intends(model.IntentDiscover, s.annotation(model.AnnotationDiscover)):
+		return s.decideDiscover(), true
 	case s.stuckOn():
-		return s.rest(s.foundRunning())
-	case !on && !s.rec.FoundRunning.IsZero() && !s.surelyOff():
-		return s.confirmOff()
-	case !on && s.reading.Offs < p.OffReadings && !s.starting():
+		return s.rest(s.foundRunning()), true
+	}
+	return Step{}, false
+}
+
+// beginDiscovery boots the probe on a server, as often as is tried.
+func (s *server) beginDiscovery() Step {
+	p := s.fleet.in.Policy
+	switch {
+	case s.power() != model.PowerOn && s.reading.Offs < p.OffReadings && !s.starting():
 		return s.look(s.reading.At.Add(p.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "making sure that the server is off"))
 	case s.rec.Attempts >= p.DiscoveryAttempts:
 		return s.fail(model.ReasonDiscoveryFailed, s.discoveryFailure())
@@ -201,47 +240,21 @@ func (s *server) discover(rec *model.ServerRecord) {
 	rec.Attempts++
 }
 
+// discovery waits for the report of the probe that was booted.
 func (s *server) discovery() Step {
-	p := s.fleet.in.Policy
-	report := s.fleet.in.Observed.Probes[s.name]
-	reported := report != nil && s.opened(model.PurposeDiscovery) && report.Ticket == s.rec.Ticket.ID
-	late := !s.opened(model.PurposeDiscovery) || s.over(s.rec.Since, p.DiscoveryTimeout)
+	p, report := s.fleet.in.Policy, s.probeReport()
+	opened := s.opened(model.PurposeDiscovery)
+	late := !opened || s.over(s.rec.Since, p.DiscoveryTimeout)
 	switch {
-	case s.opened(model.PurposeDiscovery) && !reported && s.stranded():
-		s.end(model.TicketSpent) // nobody was there to answer: it counts as no attempt
-		rec := s.edit()
-		rec.Attempts = max(rec.Attempts-1, 0)
-		return s.stay()
-	case reported && complete(report):
-		st, done := s.off(probeGrace)
-		if !done {
-			return st
-		}
-		if text := s.ambiguous(&report.Data); text != "" {
-			return s.failAmbiguous(text)
-		}
-		rec := s.edit()
-		rec.Attempts, rec.Intent = 0, nil
-		s.forgetThefts()
-		rec.MACs = s.proven(&report.Data)
-		s.noteBootsAfter()
-		s.end(model.TicketBooted)
-		return s.enter(model.StateAvailable)
-	case reported && !late:
+	case opened && report == nil && s.stranded():
+		return s.discoverAnew()
+	case report != nil && complete(report):
+		return s.discovered(report)
+	case report != nil && !late:
 		st := s.rest(s.whySince(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time is up", RackOperator))
 		return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
-	case late && s.power() == model.PowerOn && !s.mayForceOff():
-		s.enter(model.StateInitial)
-		return s.noteRunning("it was switched on to be discovered, and asked for nothing of that: " + s.lastStage() + "; " + s.hint())
 	case late:
-		st, done := s.off(s.lateGrace())
-		if !done {
-			return st
-		}
-		if text := s.ambiguous(nil); text != "" {
-			return s.failAmbiguous(text)
-		}
-		return s.rediscover()
+		return s.endDiscovery()
 	case s.settling():
 		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
 	case s.power() == model.PowerOff:
@@ -249,6 +262,59 @@ func (s *server) discovery() Step {
 	}
 	st := s.rest(s.whySince(model.ReasonWaitingForReport, "waiting for the probe's report, "+s.lastStage(), ActorNone))
 	return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
+}
+
+// probeReport is what the server's probe reported of it with its open ticket, nil if
+// nothing.
+func (s *server) probeReport() *model.ProbeReport {
+	r := s.fleet.in.Observed.Probes[s.name]
+	if r == nil || !s.opened(model.PurposeDiscovery) || r.Ticket != s.rec.Ticket.ID {
+		return nil
+	}
+	return r
+}
+
+// discoverAnew ends a ticket that nobody was there to answer: it counts as no attempt.
+func (s *server) discoverAnew() Step {
+	s.end(model.TicketSpent)
+	rec := s.edit()
+	rec.Attempts = max(rec.Attempts-1, 0)
+	return s.stay()
+}
+
+// discovered powers the server off, and then it is Available.
+func (s *server) discovered(report *model.ProbeReport) Step {
+	st, done := s.off(probeGrace)
+	if !done {
+		return st
+	}
+	if text := s.ambiguous(&report.Data); text != "" {
+		return s.failAmbiguous(text)
+	}
+	rec := s.edit()
+	rec.Attempts, rec.Intent = 0, nil
+	s.forgetThefts()
+	rec.MACs = s.proven(&report.Data)
+	s.noteBootsAfter()
+	s.end(model.TicketBooted)
+	return s.enter(model.StateAvailable)
+}
+
+// endDiscovery powers a server off whose discovery came to nothing in its time, unless
+// what it runs may be somebody's.
+func (s *server) endDiscovery() Step {
+	if s.power() == model.PowerOn && !s.mayForceOff() {
+		s.enter(model.StateInitial)
+		return s.noteRunning("it was switched on to be discovered, and asked for nothing of that: " + s.lastStage() + "; " + s.hint())
+	}
+	st, done := s.off(s.lateGrace())
+	if !done {
+		return st
+	}
+	if text := s.ambiguous(nil); text != "" {
+		return s.failAmbiguous(text)
+	}
+	return s.rediscover()
 }
 
 // rediscover gives up on an attempt at discovery.
@@ -294,32 +360,42 @@ func (s *server) available() Step {
 // off is the step that brings the server to a confirmed Off, or done. A
 // graceful shutdown that takes longer than grace is forced.
 func (s *server) off(grace time.Duration) (st Step, done bool) {
-	p, asked := s.fleet.in.Policy, s.rec.Asked
+	p, isOff := s.fleet.in.Policy, s.power() == model.PowerOff
 	why := s.why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
-	under := s.goingOff()
 	switch {
-	case s.power() == model.PowerOff && s.reading.Offs >= p.OffReadings:
+	case isOff && s.reading.Offs >= p.OffReadings:
 		return Step{}, true
 	case s.settling():
 		return s.look(s.nextLook(), why), false // it may yet come on
-	case s.power() == model.PowerOff && s.starting():
+	case isOff && s.starting():
 		return s.askFrom(model.PowerOff, model.ResetForceOff), false // it did not come on, and must not later
-	case s.power() == model.PowerOff:
+	case isOff:
 		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
-	case s.knowsNoShutdown():
-		return s.ask(model.ResetForceOff), false
-	case !under && grace > 0 && s.rec.Failures < 3: // a machine that refuses to shut down is forced
-		return s.ask(model.ResetGracefulOff), false
-	case !under:
-		return s.ask(model.ResetForceOff), false
-	case asked.Unsure:
+	case s.goingOff() && s.rec.Asked.Unsure && !s.knowsNoShutdown():
 		return s.askAgain(why), false
-	case asked.Reset == model.ResetGracefulOff && s.over(asked.At, grace):
-		return s.ask(model.ResetForceOff), false
-	case asked.Reset == model.ResetForceOff && s.over(asked.At, p.PowerOnLimit):
-		return s.ask(model.ResetForceOff), false
+	}
+	if reset := s.nextReset(grace); reset != "" {
+		return s.ask(reset), false
 	}
 	return s.look(s.nextLook(), why), false
+}
+
+// nextReset is what to ask a server for that is on and is to be off; "" = what was asked
+// for may yet take effect. A machine that refuses to shut down is forced.
+func (s *server) nextReset(grace time.Duration) model.ResetKind {
+	asked := s.rec.Asked
+	switch {
+	case s.knowsNoShutdown():
+		return model.ResetForceOff
+	case !s.goingOff() && grace > 0 && s.rec.Failures < 3:
+		return model.ResetGracefulOff
+	case !s.goingOff():
+		return model.ResetForceOff
+	case asked.Reset == model.ResetGracefulOff && s.over(asked.At, grace),
+		asked.Reset == model.ResetForceOff && s.over(asked.At, s.fleet.in.Policy.PowerOnLimit):
+		return model.ResetForceOff
+	}
+	return ""
 }
 
 // netBoot boots the server from the network once, as far as the limit of

@@ -1,0 +1,103 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
+)
+
+// still is a store whose content a benchmark changes.
+type still struct{ observed *model.Observed }
+
+func (s *still) Observed() *model.Observed { return s.observed }
+
+func (s *still) Save(context.Context, plan.Changes) error { return nil }
+
+func (s *still) Changed() <-chan struct{} { return nil }
+
+// change has the records of n servers be others, from server first on.
+func (s *still) change(first, n int) {
+	o := *s.observed
+	o.Servers = maps.Clone(o.Servers)
+	for i := range n {
+		name := model.ServerName(fmt.Sprintf("bmc%05d-system-0", (first+i)%len(o.Servers)))
+		rec := *o.Servers[name]
+		rec.Since = rec.Since.Add(time.Second)
+		o.Servers[name] = &rec
+	}
+	s.observed = &o
+}
+
+// planned is a loop that has planned for a fleet, and a reporter of it.
+func planned(b *testing.B, servers, bound int) (*still, *Loop, *Reporter) {
+	in := plantest.BigFleet(servers, bound)
+	store := &still{in.Observed}
+	loop := NewLoop(Options{Desired: func() *model.Desired { return in.Desired }, Store: store, Policy: in.Policy, Clock: func() time.Time { return in.Now }})
+	loop.readings, loop.bmcRead = in.Readings, in.BMCRead
+	stepped(b, loop)
+	r := &Reporter{Loop: loop, Fence: func() uint64 { return 1 }}
+	r.Report()
+	return store, loop, r
+}
+
+func stepped(b *testing.B, loop *Loop) {
+	if _, err := loop.Step(b.Context(), loop.Clock()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkScrapeOfAnIdleFleet reports the fleet of which nothing has changed, alone and
+// with the metrics that are made of it.
+func BenchmarkScrapeOfAnIdleFleet(b *testing.B) {
+	_, _, r := planned(b, 5000, 1000)
+	b.Run("report", func(b *testing.B) {
+		for b.Loop() {
+			r.Report()
+		}
+	})
+	b.Run("metrics", func(b *testing.B) {
+		c := NewFleetCollector(r.Report)
+		for b.Loop() {
+			ch := make(chan prometheus.Metric, 1000)
+			go func() {
+				c.Collect(ch)
+				close(ch)
+			}()
+			for range ch {
+			}
+		}
+	})
+}
+
+// BenchmarkBusyPublication reports the fleet after the records of some servers have
+// changed and the loop has planned for it, with and without a move under way that will
+// change another.
+func BenchmarkBusyPublication(b *testing.B) {
+	for _, moving := range []bool{false, true} {
+		b.Run(fmt.Sprintf("500 of 5000 changed, moving %t", moving), func(b *testing.B) {
+			store, loop, r := planned(b, 5000, 1000)
+			first := 0
+			for b.Loop() {
+				b.StopTimer()
+				store.change(first, 500)
+				first += 500
+				if moving {
+					rec := *store.observed.Servers["bmc04999-system-0"]
+					rec.State = model.StateReserved
+					loop.busy[rec.Name] = &rec
+				}
+				stepped(b, loop)
+				b.StartTimer()
+				r.Report()
+			}
+		})
+	}
+}
