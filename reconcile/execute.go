@@ -81,7 +81,7 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action, before []plan.Answ
 	case plan.Inspect:
 		return l.inspect(ctx, j, a)
 	case plan.Arm:
-		answer.Ticket, err = l.Boots.Arm(ctx, a.Boot)
+		answer.Ticket, answer.Payload, err = l.Boots.Arm(ctx, a.Boot)
 	case plan.BootOnce:
 		answer.Variant, err = l.BMCs.BootOnce(ctx, j.Target, a.Method)
 	case plan.DiskOnce:

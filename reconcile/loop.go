@@ -30,10 +30,10 @@ type BMCs interface {
 
 // Boots prepares what servers boot.
 type Boots interface {
-	// Arm pins b's image, renders its Ignition and keeps both ready to be served
-	// under b's ticket, which it returns with the image filled in. It may be called
-	// again for the same ticket.
-	Arm(ctx context.Context, b plan.Boot) (model.Ticket, error)
+	// Arm pins b's image and renders its Ignition. It returns b's ticket with the image
+	// filled in, and what is to be served under it: both are saved by who asks. It may be
+	// called again for the same ticket.
+	Arm(ctx context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error)
 }
 
 // Store keeps what is known. Observed returns a snapshot that nobody changes.

@@ -164,22 +164,22 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 	}
 }
 
-func (w *world) Arm(_ context.Context, b plan.Boot) (model.Ticket, error) {
+func (w *world) Arm(_ context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error) {
 	t := b.Ticket
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.arms++
 	switch {
 	case b.Image == "broken" || w.broken:
-		return t, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
+		return t, model.Sensitive{}, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
 	case b.Secret["ignition"].Reveal() == "bad":
-		return t, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
+		return t, model.Sensitive{}, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
 	}
 	t.Image = model.PinnedImage{
 		Ref: b.Image, Repository: "registry/os", Digest: "sha256:" + b.Image, Architecture: b.Architecture,
 		Kernel: &model.Layer{Digest: "sha256:1", Size: 1 << 20}, Initrd: &model.Layer{Digest: "sha256:2", Size: 3 << 19},
 	}
-	return t, nil
+	return t, model.NewSensitive("served by " + t.ID), nil
 }
 
 // armError is why nothing can be armed, as the image service and the Ignition

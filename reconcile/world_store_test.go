@@ -23,6 +23,7 @@ type memory struct {
 	observed *model.Observed
 	stored   chan struct{}
 	saves    int
+	onSave   func(c plan.Changes) // called with each save that is made; nil = not
 	seq      uint64
 	cut      int             // how many of the next saves of server records fail
 	tickets  []*model.Ticket // that were saved, each as it was last
@@ -126,6 +127,9 @@ func (w *world) Save(_ context.Context, c plan.Changes) error {
 	if w.cut > 0 && len(c.Servers) > 0 {
 		w.cut--
 		return errors.New("killed before the record was saved")
+	}
+	if w.onSave != nil {
+		w.onSave(c)
 	}
 	w.seq++
 	v := model.Version{Fence: 1, Seq: w.seq}

@@ -221,6 +221,9 @@ type Changes struct {
 	BMCFacts    []*model.BMCFacts
 	ServerFacts []*model.ServerFacts
 	Endpoints   []*model.EndpointRecord
+	// Payloads are what boot tickets hand out, by ticket. They are kept sealed; see
+	// CheckPayload for how large they may be.
+	Payloads map[string]model.Sensitive
 
 	// DeleteClaims names claims whose record is forgotten.
 	DeleteClaims []model.ClaimName
@@ -240,10 +243,15 @@ func (r *Registry) Save(ctx context.Context, c Changes) error {
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)
 	}
+	for id, payload := range c.Payloads {
+		if err := CheckPayload(id, payload); err != nil {
+			return err
+		}
+	}
 	b = withoutVersions(b)
 	err = r.write(ctx, func(d *draft) (store.Batch, error) {
 		intents, err := datedIntents(d, c.Servers, false)
-		return append(append(slices.Clip(b), intents...), endedWipes(d, c.Servers)...), err
+		return slices.Concat(b, intents, endedWipes(d, c.Servers), r.sealedPayloads(d, c.Payloads)), err
 	})
 	if err != nil {
 		return fmt.Errorf("save records: %w", err)

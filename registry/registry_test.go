@@ -371,7 +371,7 @@ func TestEachBucketHasAMeaning(t *testing.T) {
 			t.Errorf("bucket %s: meaning %v", b, meaning)
 		}
 	}
-	if len(columns)+3 != len(store.Buckets) || reflect.TypeFor[Changes]().NumField() != 9 {
+	if len(columns)+3 != len(store.Buckets) || reflect.TypeFor[Changes]().NumField() != 10 {
 		t.Error(fmt.Sprint("columns ", len(columns), ", buckets ", len(store.Buckets)))
 	}
 }

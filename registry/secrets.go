@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"ingot/model"
 	"ingot/registry/store"
@@ -12,19 +14,30 @@ import (
 // maxPayload is the size of the largest Ignition that is kept, in bytes.
 const maxPayload = 4 << 20
 
-// SavePayload keeps the Ignition that a boot ticket hands out, sealed. It is at
-// most 4 MiB.
-func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition model.Sensitive) error {
-	if size := len(ignition.Reveal()); size > maxPayload {
+// CheckPayload returns an error if what a boot ticket hands out is too large to be kept:
+// it may have 4 MiB.
+func CheckPayload(ticketID string, payload model.Sensitive) error {
+	if size := len(payload.Reveal()); size > maxPayload {
 		return fmt.Errorf("save Ignition of ticket %s: it has %d bytes, allowed are %d", ticketID, size, maxPayload)
-	}
-	if err := r.saveSealed(ctx, store.Key{Bucket: store.BucketPayload, Name: ticketID}, []byte(ignition.Reveal())); err != nil {
-		return fmt.Errorf("save Ignition of ticket %s: %w", ticketID, err)
 	}
 	return nil
 }
 
-// Payload returns what SavePayload kept, or ErrNotFound.
+// SavePayload keeps the Ignition that a boot ticket hands out, apart from the record that
+// holds the ticket.
+func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition model.Sensitive) error {
+	return r.Save(ctx, Changes{Payloads: map[string]model.Sensitive{ticketID: ignition}})
+}
+
+// sealedPayloads are the changes that keep payloads.
+func (r *Registry) sealedPayloads(d *draft, payloads map[string]model.Sensitive) (b store.Batch) {
+	for _, id := range slices.Sorted(maps.Keys(payloads)) {
+		b = append(b, r.sealed(d, store.Key{Bucket: store.BucketPayload, Name: id}, []byte(payloads[id].Reveal()))...)
+	}
+	return b
+}
+
+// Payload returns what was kept for a ticket, or ErrNotFound.
 func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive, error) {
 	k := store.Key{Bucket: store.BucketPayload, Name: ticketID}
 	if known, ok := r.memory.opened(k); ok {
@@ -54,17 +67,20 @@ func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) 
 	return nil
 }
 
-// saveSealed seals and writes a value. One that is kept already is not written
-// again, though no two seals of it are alike.
+// saveSealed seals and writes a value.
 func (r *Registry) saveSealed(ctx context.Context, k store.Key, plain []byte) error {
-	return r.write(ctx, func(d *draft) (store.Batch, error) {
-		if sealed := d.sealed(k); sealed != nil {
-			if old, err := r.sealer.open(k, sealed); err == nil && bytes.Equal(old, plain) {
-				return nil, nil
-			}
+	return r.write(ctx, func(d *draft) (store.Batch, error) { return r.sealed(d, k, plain), nil })
+}
+
+// sealed is the change that keeps a value sealed, none if it is kept already: no two seals
+// of it are alike.
+func (r *Registry) sealed(d *draft, k store.Key, plain []byte) store.Batch {
+	if sealed := d.sealed(k); sealed != nil {
+		if old, err := r.sealer.open(k, sealed); err == nil && bytes.Equal(old, plain) {
+			return nil
 		}
-		return store.Batch{{Key: k, Value: r.sealer.seal(k, plain)}}, nil
-	})
+	}
+	return store.Batch{{Key: k, Value: r.sealer.seal(k, plain)}}
 }
 
 // open returns what was sealed, or ErrNotFound when nothing was.

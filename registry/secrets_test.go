@@ -46,6 +46,30 @@ func TestSecretsAreSealed(t *testing.T) {
 	}
 }
 
+// A boot ticket and what it hands out are one write: neither is there without the other.
+func TestATicketAndItsPayloadAreOneWrite(t *testing.T) {
+	r := lead(t, Options{Dir: t.TempDir()})
+	with := func(payload string) Changes {
+		return Changes{
+			Servers:  []*model.ServerRecord{{Name: "s1", Ticket: &model.Ticket{ID: "t1"}}},
+			Payloads: map[string]model.Sensitive{"t1": model.NewSensitive(payload)},
+		}
+	}
+	if err := r.Save(t.Context(), with(strings.Repeat("x", maxPayload+1))); err == nil || r.Observed().Servers["s1"] != nil {
+		t.Errorf("with a payload that is too large: %v, and the record is %+v", err, r.Observed().Servers["s1"])
+	}
+	before := r.store.Next()
+	if err := r.Save(t.Context(), with("ignition")); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := r.Payload(t.Context(), "t1"); err != nil || kept.Reveal() != "ignition" {
+		t.Errorf("payload: %v", err)
+	}
+	if r.Observed().Servers["s1"].Ticket.ID != "t1" || r.store.Next() != before+1 {
+		t.Errorf("%d commits, the record is %+v", r.store.Next()-before, r.Observed().Servers["s1"])
+	}
+}
+
 // mustNotContain greps all files under a folder.
 func mustNotContain(t *testing.T, dir, secret string) {
 	t.Helper()

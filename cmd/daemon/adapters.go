@@ -32,7 +32,7 @@ func (s store) Save(ctx context.Context, c plan.Changes) error {
 	return s.Registry.Save(ctx, registry.Changes{
 		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
 		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
-		Endpoints: c.Endpoints, DeleteEndpoints: c.DropEndpoints,
+		Endpoints: c.Endpoints, DeleteEndpoints: c.DropEndpoints, Payloads: c.Payloads,
 	})
 }
 
@@ -134,21 +134,18 @@ type boots struct {
 }
 
 // Arm implements reconcile.Boots.
-func (b *boots) Arm(ctx context.Context, boot plan.Boot) (model.Ticket, error) {
-	t := boot.Ticket
-	image, err := b.images.Resolve(ctx, boot.Image, boot.Architecture)
-	if err != nil {
-		return t, bootReasoned(err)
+func (b *boots) Arm(ctx context.Context, boot plan.Boot) (t model.Ticket, payload model.Sensitive, err error) {
+	t = boot.Ticket
+	if t.Image, err = b.images.Resolve(ctx, boot.Image, boot.Architecture); err != nil {
+		return t, payload, bootReasoned(err)
 	}
-	t.Image = image
-	ign, err := b.render(&t, boot)
-	if err != nil {
-		return t, bootReasoned(err)
+	if payload, err = b.render(&t, boot); err != nil {
+		return t, payload, bootReasoned(err)
 	}
-	if err := b.prefetch(ctx, &t); err != nil {
-		return t, bootReasoned(err)
+	if err := registry.CheckPayload(t.ID, payload); err != nil {
+		return t, payload, err
 	}
-	return t, b.registry.SavePayload(ctx, t.ID, ign)
+	return t, payload, bootReasoned(b.prefetch(ctx, &t))
 }
 
 // prefetchLimit is how long a server's power-on waits for its image. One that takes

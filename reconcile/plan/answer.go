@@ -16,6 +16,7 @@ type Answer struct {
 	Leased time.Time          // Inspect: when one of Move.Addresses had its lease renewed last
 
 	Ticket  model.Ticket      // Arm: with its image pinned
+	Payload model.Sensitive   // Arm: what the ticket serves
 	Variant string            // BootOnce: the way of setting the override that the BMC kept
 	Reset   model.ResetResult // SetPower: as far as the BMC got, even if that failed
 

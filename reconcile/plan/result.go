@@ -36,6 +36,8 @@ type Changes struct {
 	DropClaims  []model.ClaimName
 	BMCFacts    []*model.BMCFacts
 	ServerFacts []*model.ServerFacts
+	// Payloads are what boot tickets serve, by ticket.
+	Payloads map[string]model.Sensitive
 
 	Endpoints     []*model.EndpointRecord
 	DropEndpoints []string

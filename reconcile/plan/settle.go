@@ -85,8 +85,9 @@ func (m *Move) Addresses(inv *model.Inventory) []string {
 // BeforeAsking is what is saved before a power request is made, after these answers:
 // whoever finds the record after a crash knows that it may have been carried out.
 func (m *Move) BeforeAsking(answers []Answer) Changes {
-	before := m.replay(answers).aboutToAsk()
-	return Changes{Servers: []*model.ServerRecord{&before}}
+	o := m.replay(answers)
+	before := o.aboutToAsk()
+	return Changes{Servers: []*model.ServerRecord{&before}, Payloads: o.payloads}
 }
 
 // Settle judges what became of a move by the answers to its actions; where the move was
@@ -122,6 +123,8 @@ type outcome struct {
 	asked   *model.ServerRecord // what was saved before the last power request that may have been made
 	learned bool                // facts are new
 	decided bool                // the record is to be saved, not only what was read
+
+	payloads map[string]model.Sensitive // of the tickets that were armed
 
 	action Action   // the last
 	failed *Failure // why that was not done
@@ -195,13 +198,14 @@ func (o *outcome) inspect(do Inspect, a *Answer) {
 	}
 }
 
-// arm notes the ticket, unless the server cannot start what it pins.
+// arm notes the ticket and what it serves, unless the server cannot start what it pins.
 func (o *outcome) arm(do Arm, a *Answer) {
 	t := a.Ticket
 	if o.failed = do.Boot.Needs.Unmet(&t.Image); o.failed != nil {
 		return
 	}
 	o.rec.Ticket, o.decided = &t, true
+	o.payloads = map[string]model.Sensitive{t.ID: a.Payload}
 	o.rec.Serial++
 	if !FailedBoot(o.rec.BootProblem) {
 		o.rec.BootProblem = nil
@@ -260,7 +264,7 @@ func (o *outcome) done(s *Settled) {
 		return
 	}
 	o.rec.Failures, o.rec.LastError, o.rec.NotBefore = 0, "", time.Time{}
-	s.Servers = append(s.Servers, &o.rec)
+	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads
 }
 
 // fails notes a failed move: one that only reads in the readings of this process, any

@@ -161,14 +161,20 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 				Reading: missed("read power state: refused", model.ReasonConnectionFailed),
 			},
 		},
-		"a ticket is recorded with its image, and the problem of the boot is over": {
+		"a ticket is recorded with its image and what it serves, and the problem of the boot is over": {
 			old: recordOf(func(rec *model.ServerRecord) { rec.BootProblem, rec.Failures = problem("NotFound", "no such tag"), 2 }),
-			do:  []Action{armed}, answers: []Answer{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}}},
+			do:  []Action{armed},
+			answers: []Answer{{
+				At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}, Payload: model.NewSensitive("ign"),
+			}},
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: off,
-				Changes: saved(recordOf(func(rec *model.ServerRecord) {
-					rec.Ticket, rec.Serial = &model.Ticket{ID: "s1.1", Digest: "d", Image: image}, 1
-				})),
+				Changes: Changes{
+					Servers: []*model.ServerRecord{recordOf(func(rec *model.ServerRecord) {
+						rec.Ticket, rec.Serial = &model.Ticket{ID: "s1.1", Digest: "d", Image: image}, 1
+					})},
+					Payloads: map[string]model.Sensitive{"s1.1": model.NewSensitive("ign")},
+				},
 			},
 		},
 		"an image that the server cannot start is a problem of the boot, and no ticket is on record": {
@@ -352,7 +358,8 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := moveOf(tc.old, tc.then, tc.do)
 			m.Routine, m.was.facts, m.was.reading = tc.routine, facts, off
-			if diff := cmp.Diff(tc.want, m.Settle(tc.answers, settleNow), cmpopts.EquateEmpty()); diff != "" {
+			got := m.Settle(tc.answers, settleNow)
+			if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty(), cmp.AllowUnexported(model.Sensitive{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

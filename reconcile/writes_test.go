@@ -1,0 +1,51 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// From the commit of a claim to the request that powers its server on, the store is
+// written three times; once more when the request was answered, and once when the machine
+// was seen to be on.
+func TestHowOftenTheStoreIsWrittenForAClaim(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *world) {
+		w.expect(time.Minute, 0, "Available Off")
+		var wrote []string
+		w.mu.Lock()
+		w.onSave = func(c plan.Changes) { wrote = append(wrote, whatIsSaved(&c)) }
+		w.mu.Unlock()
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(3*time.Second, 0, "Reserved On default/web") // before it has booted
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		want := []string{"claim and binding", "ticket with what it serves", "power request, before it is made", "power request, made", "power On"}
+		if diff := cmp.Diff(want, wrote); diff != "" {
+			t.Errorf("writes (-want +got):\n%s", diff)
+		}
+		w.onSave = nil
+	})
+}
+
+// whatIsSaved says what one save is about.
+func whatIsSaved(c *plan.Changes) string {
+	if len(c.Servers) != 1 {
+		return "something else"
+	}
+	switch rec := c.Servers[0]; {
+	case len(c.Claims) == 1 && rec.Claim != "" && !rec.Ticket.Open():
+		return "claim and binding"
+	case rec.Ticket.Open() && !c.Payloads[rec.Ticket.ID].IsZero():
+		return "ticket with what it serves"
+	case rec.Asked.Unsure:
+		return "power request, before it is made"
+	case rec.Asked.Reached:
+		return "power On"
+	}
+	return "power request, made"
+}
