@@ -130,7 +130,7 @@ func (s *server) awaitSettled() (Step, bool) {
 	return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "power state is "+string(s.power()))), true
 }
 
-// live is the life of a server that can be reached and is to be acted upon.
+// live is the life of a server that can be reached and may be acted upon.
 func (s *server) live() Step {
 	if st, ok := s.theft(); ok {
 		return st
