@@ -74,11 +74,11 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 		},
 		"a stranger was refused": {
 			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}, refused: "192.0.2.9"},
-			ambiguous: cardOf(1) + " asked to boot under its UUID, and so did somebody at 192.0.2.9, who was refused",
+			ambiguous: cardOf(1) + " asked to boot under its UUID, and so did a client at 192.0.2.9, which was refused",
 		},
 		"a stranger was refused, and nobody reported": {
 			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}, refused: "192.0.2.9", silent: true},
-			ambiguous: cardOf(1) + " asked to boot under its UUID, and so did somebody at 192.0.2.9, who was refused",
+			ambiguous: cardOf(1) + " asked to boot under its UUID, and so did a client at 192.0.2.9, which was refused",
 		},
 		"more asked than any board has cards": {
 			machine: machine{cards: []string{cardOf(1)}, sights: func() (all []string) {

@@ -57,7 +57,9 @@ func (f *fleet) noteRemovals() {
 		if s.rec.Claim != "" && s.claim == nil {
 			note(s.rec.Claim.Identity(), s.rec.Tenant)
 		}
-		if by := s.rec.MaintainedBy; by != "" && by != model.OperationPark && (f.in.Desired.Maintenances[by] == nil || f.namesake(f.in.Desired.Maintenances[by])) {
+		by := s.rec.MaintainedBy
+		m := f.in.Desired.Maintenances[by]
+		if by != "" && by != model.OperationPark && (m == nil || f.namesake(m)) {
 			note(model.MaintenanceIdentity(by), "")
 		}
 		if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {

@@ -27,7 +27,7 @@ func accepts(what string, d model.MissingDisk) bool {
 }
 
 // accept has a server wiped again once a person accepted what its wipe did not account
-// for: what he was told of, and nothing more.
+// for: what the wipe listed as missing, and nothing more.
 func (s *server) accept() (Step, bool) {
 	what := s.acceptance()
 	if what == "" || s.rec.Reason != model.ReasonCleanupFailed || s.rec.Back != model.StateCleanup {
@@ -36,7 +36,7 @@ func (s *server) accept() (Step, bool) {
 	missing := s.acceptedOf(what)
 	switch {
 	case len(NotAccepted(s.rec.Missing)) == 0 && !s.acceptsUnknown(what):
-		return Step{}, false // he was told of no disk
+		return Step{}, false // no disk was listed as missing
 	case len(NotAccepted(missing)) > 0:
 		return Step{}, false
 	}

@@ -82,11 +82,11 @@ func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem 
 	return ""
 }
 
-// moved reports whether a known server is to be looked for behind BMC b from
-// now on: because its old BMC is gone from Git or shows it no more.
+// moved reports whether a known server is behind BMC b from now on, because its old
+// BMC is gone from Git or no longer shows it.
 func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
 	if len(f.duplicates[rec.Name]) > 0 {
-		return false // which of them it is cannot be told
+		return false // it may be either of them
 	}
 	old := f.bmcBy[rec.BMC]
 	if old == nil {

@@ -24,7 +24,7 @@ func (a Architecture) String() string {
 }
 
 // architecture is the server's architecture: as Redfish has its processors, else as
-// its firmware told DHCP, else as its probe found it.
+// its firmware said in DHCP, else as its probe found it.
 func (s *server) architecture() Architecture {
 	if name := processorArchitecture(s.facts.Inventory); name != "" {
 		return Architecture{name, "its processors"}
@@ -44,7 +44,7 @@ func (s *server) architecture() Architecture {
 	return Architecture{Name: name}
 }
 
-// firmware is what DHCP heard of the server's firmware when it last booted from the
+// firmware is what DHCP learned of the server's firmware when it last booted from the
 // network, nil if nothing.
 func (s *server) firmware() *model.BootFirmware {
 	if p := s.fleet.in.Observed.Progress[s.name]; p != nil {

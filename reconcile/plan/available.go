@@ -16,7 +16,8 @@ func (s *server) available() Step {
 		s.end(model.TicketSpent)
 		return s.stay()
 	case s.power() == model.PowerOn && s.reading.Ons < onReadings && !s.goingOff():
-		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "it is said to be on, though nobody switched it on: making sure"))
+		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "its BMC says that it is "+
+			"on, though Ingot did not switch it on: reading it again to make sure"))
 	case s.power() == model.PowerOn || s.reading.Offs < s.fleet.in.Policy.OffReadings:
 		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
 		return st

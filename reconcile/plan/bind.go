@@ -94,11 +94,13 @@ func (f *fleet) unready(c *model.ServerClaim) Why {
 func (f *fleet) unbindable(name model.ClaimName) Why {
 	for _, u := range f.record.Unreadable {
 		if u.Claim == name {
-			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s that it is given up", u.Server, ApproveLine(u.Token)), u.Since, RackOperator}
+			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s "+
+				"that it is given up", u.Server, ApproveLine(u.Token)), u.Since, RackOperator}
 		}
 	}
 	if s := f.disputed[name]; s != nil {
-		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
+		return Why{string(model.DoubtDisputed), fmt.Sprintf("server %s may serve "+
+			"it: %s", s.name, s.rec.Doubt.Message), s.rec.Doubt.Since, RackOperator}
 	}
 	if a, listed := f.in.Desired.Absence(name.Identity()); listed && a.Blob == "" {
 		return AbsentWhy("claim "+string(name), a)
@@ -126,7 +128,7 @@ func (f *fleet) asks(c *model.ServerClaim) string {
 	return b.String()
 }
 
-// claimGroup is all waiting claims that ask for the same, and who they could get.
+// claimGroup is all waiting claims that ask for the same, and the servers that they could get.
 type claimGroup struct {
 	claim      *model.ServerClaim // one of them
 	size       int

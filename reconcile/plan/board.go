@@ -10,7 +10,7 @@ import (
 )
 
 // isMachine reports whether a system that a BMC shows is a server's machine. One without
-// a UUID is told by what its board says, where that is known.
+// a UUID is identified by what its board says, where that is known.
 func isMachine(sys model.SystemFact, rec *model.ServerRecord) bool {
 	if sys.UUID == "" && rec.Board != nil {
 		return sys.Board == *rec.Board
@@ -31,7 +31,8 @@ func (f *fleet) given(b *bmcView, sys model.SystemFact) (model.SystemFact, strin
 		if !alone {
 			ask += ", spec.systemURI"
 		}
-		return sys, fmt.Sprintf("system %s shows no usable UUID: write a Server with %s and, as spec.systemUUID, the one that its firmware has (SMBIOS)", sys.URI, ask)
+		return sys, fmt.Sprintf("system %s shows no usable UUID: write a Server with %s and, as spec.systemUUID, the one that its "+
+			"firmware has (SMBIOS)", sys.URI, ask)
 	}
 	id, err := model.CanonicalUUID(spec.Spec.SystemUUID)
 	if err != nil {

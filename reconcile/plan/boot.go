@@ -36,7 +36,8 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not in Git", name), Actor: Tenant}
 	}
 	if secret.Tenant != c.Tenant {
-		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below another path of git.tenants", name), Actor: Tenant}
+		return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s is not the claim's own: it stands below "+
+			"another path of git.tenants", name), Actor: Tenant}
 	}
 	for _, key := range []string{"ignition", "user-data", "ipxe-script"} {
 		if !secret.Values[key].IsZero() {
@@ -44,7 +45,8 @@ func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 			return boot, Why{}
 		}
 	}
-	return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor ipxe-script", name), Actor: Tenant}
+	return boot, Why{Reason: model.ReasonSecretMissing, Message: fmt.Sprintf("Secret %s has no key ignition, and neither user-data nor "+
+		"ipxe-script", name), Actor: Tenant}
 }
 
 // bootDigest identifies what is booted: the image as it was asked for, the Secret and

@@ -76,7 +76,7 @@ func (s *server) problemWhy(p *model.BootProblem) Why {
 	switch {
 	case FailedBoot(p) && s.givenUp():
 		why.Reason = model.ReasonBootFailed
-		why.Message = fmt.Sprintf("given up on booting %s: %s; it is left as it is, mend it and set annotation %s: %s#1 on Server %s",
+		why.Message = fmt.Sprintf("given up on booting %s: %s; it is left as it is, fix it and set annotation %s: %s#1 on Server %s",
 			p.Image, p.Message, model.AnnotationOperation, model.OperationRetry, s.name)
 	case FailedBoot(p):
 		why.Message = p.Message + "; it is tried again"

@@ -70,7 +70,8 @@ func (s *server) cleanup() Step {
 	case cleanupReported:
 		return s.reportedWipe(s.wipeReport())
 	case cleanupImageless:
-		return s.rest(s.why(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's configuration").by(RackOperator))
+		return s.rest(s.why(model.ReasonNoDiscoveryImage, "neither cleanup.image nor discovery.image is set in Ingot's "+
+			"configuration").by(RackOperator))
 	case cleanupLate:
 		return s.failLate()
 	case cleanupAwaitingOff:
@@ -121,7 +122,7 @@ func (s *server) armWipe() Step {
 	return s.arm(model.PurposeCleanup, s.untilOff(b))
 }
 
-// wipeAnew ends a ticket that nobody was there to answer.
+// wipeAnew ends a ticket that was used while no Ingot answered.
 func (s *server) wipeAnew() Step {
 	s.end(model.TicketSpent)
 	s.edit().Asked = nil
@@ -145,8 +146,8 @@ func (s *server) reportedWipe(report *model.WipeReport) Step {
 	return s.wiped(report.Disks)
 }
 
-// wipeSilence is how long there is no word of a wipe, which comes every few seconds,
-// until that is worth to be told.
+// wipeSilence is how long a wipe may report no progress, which it does every few seconds,
+// before a person is asked to look.
 const wipeSilence = 5 * time.Minute
 
 // awaitWipe waits for the outcome of the wipe.

@@ -107,7 +107,7 @@ func (s *server) rekey() (Step, bool) {
 }
 
 // rekeyed is a digest on record of what a claim boots, under the key of today, or as it is
-// where that cannot be told.
+// where that is not known.
 func (s *server) rekeyed(digest string, of model.ClaimName) string {
 	key := s.fleet.in.DigestKey
 	switch {

@@ -21,7 +21,8 @@ func (s *server) discovery() Step {
 	case report != nil && complete(report):
 		return s.discovered(report)
 	case report != nil && !late:
-		st := s.rest(s.whySince(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time is up", RackOperator))
+		st := s.rest(s.whySince(model.ReasonReportIncomplete, "the probe reported, but no network interface; it is asked until the time "+
+			"is up", RackOperator))
 		return st.wakeBy(s.rec.Since.Add(p.DiscoveryTimeout))
 	case late:
 		return s.endDiscovery()
@@ -44,7 +45,7 @@ func (s *server) probeReport() *model.ProbeReport {
 	return r
 }
 
-// discoverAnew ends a ticket that nobody was there to answer: it counts as no attempt.
+// discoverAnew ends a ticket that was used while no Ingot answered. It counts as no attempt.
 func (s *server) discoverAnew() Step {
 	s.end(model.TicketSpent)
 	rec := s.edit()
@@ -95,7 +96,8 @@ func (s *server) rediscover() Step {
 	rec.LastError = "discovery ended without a report, " + s.lastStage()
 	if s.progress().LockedOut() {
 		rec.Attempts = max(rec.Attempts-1, 0)
-		rec.LastError = "discovery ended without a report: who asked to boot could not be taken for the server, see its condition BootRefused"
+		rec.LastError = "discovery ended without a report: the machine that asked to boot could not be identified as the server, see its " +
+			"condition BootRefused"
 	}
 	s.end(model.TicketSpent)
 	return s.enter(model.StateInitial)

@@ -34,8 +34,8 @@ func (s *server) noteDisks() {
 	}
 }
 
-// noteReplaced notes which drives a ServerMaintenance replaced: of each the BMC shows
-// another where it was, which nobody knew, and no longer itself.
+// noteReplaced notes which drives a ServerMaintenance replaced: the BMC no longer shows
+// such a drive, and shows one that was not known in its bay.
 func (s *server) noteReplaced() {
 	rec := s.edit()
 	rec.ServicedAt = time.Time{}
@@ -99,7 +99,7 @@ func disk(name, serial, kind string, bytes uint64, ids ...string) model.Disk {
 	return d
 }
 
-// JoinDisks are the disks of both lists, each once. What is told later of a drive's volumes
+// JoinDisks are the disks of both lists, each once. What is reported later of a drive's volumes
 // and place counts: volumes can be made anew, and drives that are back are not replaced.
 func JoinDisks(known, more []model.Disk) []model.Disk {
 	all := slices.Clone(known)
@@ -115,9 +115,9 @@ func JoinDisks(known, more []model.Disk) []model.Disk {
 	return all
 }
 
-// sameEntry reports whether a disk is told of twice by the same teller. A probe and a BMC
-// each tell of a disk that may be one, or behind a RAID controller: both are kept. One
-// that can be told from no other goes by its name.
+// sameEntry reports whether one source reports a disk twice. A probe and a BMC may each
+// report the same disk, or one behind a RAID controller: both are kept. A disk without an
+// identifier goes by its name.
 func sameEntry(a, b model.Disk) bool {
 	if a.FromBMC != b.FromBMC {
 		return false
@@ -147,8 +147,8 @@ type account struct {
 	wiped []model.Disk
 	// idle are disks that need no wipe, and the system saw them.
 	idle []model.Disk
-	// used are those among wiped that a disk which can be told from no other was taken
-	// for, by who told of that; volumes are those that a volume was taken for.
+	// used are those among wiped that a disk without an identifier was matched with, by the
+	// source of that disk; volumes are those that a volume was matched with.
 	used    map[bool][]int
 	volumes map[int]string
 }
@@ -166,8 +166,8 @@ func newAccount(reported []model.DiskWipe) *account {
 	return a
 }
 
-// needsNoWipe reports whether a disk was left alone for a reason that counts. Probes of
-// before reasons were told skip what has no medium and what a BMC lends, too.
+// needsNoWipe reports whether a disk was left alone for a reason that counts. Probes that
+// give no reason skip what has no medium and what a BMC lends, too.
 func needsNoWipe(w model.DiskWipe) bool {
 	switch w.Reason {
 	case model.SkipNoMedium, model.SkipVirtualMedia, model.SkipRemote:
@@ -222,8 +222,8 @@ func (a *account) coversVolumes(d model.Disk, all []model.Disk) bool {
 	return true
 }
 
-// coversVolume reports whether a volume was wiped: told by its world-wide name, or, where
-// the BMC tells none, as a disk of its size that is no drive that the BMC shows, and that
+// coversVolume reports whether a volume was wiped: known by its world-wide name, or, where
+// the BMC has none, as a disk of its size that is no drive that the BMC shows, and that
 // no other volume was taken for.
 func (a *account) coversVolume(v model.DiskVolume, all []model.Disk) bool {
 	key := fmt.Sprint(v.Name, "/", v.Bytes)
@@ -252,8 +252,8 @@ func shows(all []model.Disk, w model.Disk) bool {
 	return slices.ContainsFunc(all, func(d model.Disk) bool { return d.FromBMC && d.Same(w) })
 }
 
-// coversNameless takes a disk that can be told from no other for one that was wiped, has
-// its size, and is none of those that the same teller has a name for.
+// coversNameless matches a disk without an identifier with one that was wiped, has its
+// size, and is none of those that the same source has a name for.
 func (a *account) coversNameless(d model.Disk, all []model.Disk) bool {
 	for i, w := range a.wiped {
 		named := slices.ContainsFunc(all, func(k model.Disk) bool { return k.FromBMC == d.FromBMC && k.Same(w) })

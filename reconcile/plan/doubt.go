@@ -30,7 +30,7 @@ func Disputed(r *model.ServerRecord) bool {
 	return r.Doubt != nil && r.Doubt.Reason == model.DoubtDisputed
 }
 
-// installUnknown reports whether nobody knows if a bound server was installed.
+// installUnknown reports whether it is not known if a bound server was installed.
 func installUnknown(rec *model.ServerRecord) bool {
 	return rec.Doubt != nil && rec.Doubt.Reason == model.DoubtInstallUnknown
 }
@@ -48,7 +48,8 @@ func (s *server) doubt() (Step, bool) {
 	case d.Reason != model.DoubtFromStatusBranch:
 		return s.rest(s.whySince(string(d.Reason), d.Message, RackOperator)), true
 	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
-		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to show it", d.Since, RackOperator}), true
+		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to " +
+			"show it", d.Since, RackOperator}), true
 	case SettledState(s.rec) == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != ""):
 		return s.doubtInstall(), true // also of one that is to come back to that
 	}
@@ -58,8 +59,8 @@ func (s *server) doubt() (Step, bool) {
 	return s.trust(), true
 }
 
-// doubtOff is the step of a server that should be off by its record, until it is sure that
-// it is, or runs what is Ingot's own.
+// doubtOff is the step of a server that should be off by its record, until it certainly
+// is, or runs what is Ingot's own.
 func (s *server) doubtOff() (Step, bool) {
 	switch s.rec.State {
 	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
@@ -76,7 +77,8 @@ func (s *server) doubtOff() (Step, bool) {
 			due = r.At.Add(p.TrustedOff / 10)
 		}
 		d := s.rec.Doubt
-		return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, ActorNone}), true
+		return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is " +
+			"off", d.Since, ActorNone}), true
 	}
 	return Step{}, false
 }
@@ -149,9 +151,12 @@ func (s *server) awaitInstall() Step {
 	return s.rest(s.installUnknownWhy())
 }
 
+// installUnknownWhy says that it is not known whether the server was installed.
 func (s *server) installUnknownWhy() Why {
-	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
-		s.rec.Doubt.Message, s.rec.Claim, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), s.rec.Doubt.Since, RackOperator}
+	d := s.rec.Doubt
+	return Why{string(model.DoubtInstallUnknown), fmt.Sprintf("%s: it is left to what is on its disk. If that is not what claim %s "+
+		"asks for, give the claim a new value of annotation %s, or Server %s annotation %s: %s",
+		d.Message, s.rec.Claim, model.AnnotationReprovision, s.name, model.AnnotationOperation, s.newRetry()), d.Since, RackOperator}
 }
 
 // disputed waits until a commit chooses between the copies of the record.
@@ -170,10 +175,11 @@ func (s *server) disputed() Step {
 		}
 		lines[i] = fmt.Sprintf("%s (%s): Ingot-Approve: %s", what, a.From, a.Token)
 	}
-	return s.rest(Why{string(d.Reason), d.Message + "; choose by a commit whose message ends with one of " + strings.Join(lines, ", "), d.Since, RackOperator})
+	return s.rest(Why{string(d.Reason), d.Message + "; choose by a commit whose message ends with one of " + strings.Join(lines,
+		", "), d.Since, RackOperator})
 }
 
-// choose takes one copy's word. What the machine runs is not known, so it is treated as
+// choose follows one copy. What the machine runs is not known, so it is treated as
 // one that was read back from the status branch.
 func (s *server) choose(a model.Alternative) Step {
 	rec := s.edit()

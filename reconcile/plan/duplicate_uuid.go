@@ -38,15 +38,17 @@ func (f *fleet) pairDuplicates(known map[model.ServerName]*model.ServerRecord, b
 }
 
 // noteDuplicate notes that BMC b shows a machine with the UUID of a server that is known to be
-// elsewhere. That it is still there is not known while its own BMC was never heard, or
+// elsewhere. That it is still there is not known while its own BMC has never answered, or
 // shows nothing of it.
 func (f *fleet) noteDuplicate(of *model.ServerRecord, b *bmcView, sys model.SystemFact) {
 	own := f.bmcBy[of.BMC]
 	if own != nil && (own.facts == nil || shownAs(own.facts, of) == shownUnread) {
-		b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s, which is looked for behind BMC %s first", sys.URI, sys.UUID, of.Name, of.BMC))
+		b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s, which is looked for behind BMC %s "+
+			"first", sys.URI, sys.UUID, of.Name, of.BMC))
 		return
 	}
-	b.duplicates = append(b.duplicates, fmt.Sprintf("system %s has the UUID %s of server %s behind BMC %s", sys.URI, sys.UUID, of.Name, of.BMC))
+	b.duplicates = append(b.duplicates, fmt.Sprintf("system %s has the UUID %s of server %s behind "+
+		"BMC %s", sys.URI, sys.UUID, of.Name, of.BMC))
 	f.addDuplicate(of.Name, fmt.Sprintf("system %s behind BMC %s", sys.URI, b.name))
 }
 
@@ -67,7 +69,8 @@ func (s *server) duplicate() Why {
 	if len(others) == 0 {
 		return Why{}
 	}
-	return s.whySince(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim is bound to it until that is gone: %s",
+	return s.whySince(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim "+
+		"is bound to it until that is gone: %s",
 		s.rec.UUID, text.List(others, " and of "), duplicateAdvice), RackOperator)
 }
 
@@ -76,7 +79,8 @@ func (b *bmcView) duplicate() Why {
 	if len(b.duplicates) == 0 {
 		return Why{}
 	}
-	return Why{model.ReasonDuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that is gone: %s",
+	return Why{model.ReasonDuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that "+
+		"is gone: %s",
 		text.List(b.duplicates, "; "), duplicateAdvice), b.rec.Since, RackOperator}
 }
 

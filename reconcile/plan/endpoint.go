@@ -56,8 +56,8 @@ func (f *fleet) loadEndpoints() {
 	}
 }
 
-// devices returns a view of each device by its MAC address. Of devices that nobody
-// knows any more, those stay that were recognised and dealt with.
+// devices returns a view of each device by its MAC address. Of devices that neither Git
+// nor DHCP knows any more, those stay that were recognised and dealt with.
 func (f *fleet) devices() map[string]*endpointView {
 	d, o := f.in.Desired, f.in.Observed
 	byMAC := make(map[string]*endpointView, len(d.Endpoints)+len(o.EndpointFacts))
@@ -148,14 +148,18 @@ func (f *fleet) recognise(v *endpointView) {
 	case v.by != "":
 		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git describes this device", v.by), since, ActorNone}
 	case f.in.Desired.BMCs[model.BMCName(v.name)] != nil:
-		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; name one of them otherwise", v.name), since, RackOperator}
+		v.why = Why{model.ReasonShadowedBy, fmt.Sprintf("BMC %s in Git has the name that this device would have, but describes another; "+
+			"name one of them otherwise", v.name), since, RackOperator}
 	case v.entry == nil && known:
 		v.bmc = true
-		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), since, RackOperator}
+		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("it was recognised by entry %s, which is gone from the MAC prefix database: its "+
+			"servers are left as they are; restore the entry, or write BMC and BMCSecret %s", v.old.Prefix, v.name), since, RackOperator}
 	case v.entry == nil:
-		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a BMC with endpointRef %s", v.mac, v.name), since, RackOperator}
+		v.why = Why{model.ReasonNoMACPrefix, fmt.Sprintf("no entry of the MAC prefix database is for %s; add one of type bmc, or write a "+
+			"BMC with endpointRef %s", v.mac, v.name), since, RackOperator}
 	case !known && (f.outdated() || f.maybeUnreadable(model.KindBMC, "")):
-		v.why = Why{model.ReasonManifestUnreadable, "a BMC in Git may describe it, in a manifest that cannot be read; see " + model.ReportProblems, since, RackOperator}
+		v.why = Why{model.ReasonManifestUnreadable, "a BMC in Git may describe it, in a manifest that cannot be read; " +
+			"see " + model.ReportProblems, since, RackOperator}
 	default:
 		v.bmc = true
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // holdersOf are the MAC addresses of the devices that have each IP address: of
-// several, for one may not have been told yet that it lost it, the one that got it last.
+// several, for one may not know yet that it lost it, the one that got it last.
 func holdersOf(all map[string]*model.EndpointFacts) map[string]string {
 	holders := make(map[string]string, len(all))
 	for mac, facts := range all {

@@ -32,7 +32,7 @@ func (f *fleet) nameEndpoints() {
 	}
 }
 
-// ownName is the name of a device that nobody gave one.
+// ownName is the name of a device that Git gives none.
 func (v *endpointView) ownName() string {
 	network := "endpoint"
 	switch {

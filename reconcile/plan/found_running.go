@@ -88,7 +88,7 @@ func (s *server) offForLong() bool {
 }
 
 // bmcToConfirm reports whether the BMC of a server that was found running, and was read
-// Off for minutes, is to be read: it says whether it has restarted meanwhile.
+// Off for minutes, has to be read: it says whether it has restarted meanwhile.
 func (s *server) bmcToConfirm() bool {
 	r := s.reading
 	return s.rec.State == model.StateInitial && !s.rec.FoundRunning.IsZero() && s.offForLong() &&
@@ -101,7 +101,8 @@ func (s *server) awaitSurelyOff() Step {
 	if s.bmcRestarted() {
 		return s.stay(Inspect{}) // which counts from the beginning
 	}
-	why := s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it was found running, and has to be Off for %s before anything is done to it", p.FoundOffTime), ActorNone)
+	why := s.whySince(model.ReasonFoundRunning, fmt.Sprintf("it was found running, and has to be Off for %s before anything is done "+
+		"to it", p.FoundOffTime), ActorNone)
 	st := s.look(s.reading.At.Add(p.FoundOffTime/time.Duration(max(p.FoundOffReadings-1, 1))), why)
 	if end := s.reading.OffSince.Add(p.FoundOffTime); s.reading.Offs > 0 && end.After(s.now()) {
 		st = st.wakeBy(end)
@@ -130,7 +131,8 @@ func (s *server) shutDown() (st Step, done bool) {
 
 // stuckOn reports whether what runs on the server was asked to shut down, and did not.
 func (s *server) stuckOn() bool {
-	return !s.rec.FoundRunning.IsZero() && s.power() == model.PowerOn && s.goingOff() && s.over(s.rec.Asked.At, s.fleet.in.Policy.PowerOffGrace)
+	return !s.rec.FoundRunning.IsZero() && s.power() == model.PowerOn && s.goingOff() &&
+		s.over(s.rec.Asked.At, s.fleet.in.Policy.PowerOffGrace)
 }
 
 // mayForceOff reports whether a server that came to nothing in Discovery may be forced

@@ -75,7 +75,8 @@ func (s *server) guardWhy(d model.Disruption) Why {
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}
-		why := Why{model.ReasonGuardHeld, fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
+		why := Why{model.ReasonGuardHeld, fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with "+
+			"Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
 		if !h.Until.IsZero() {
 			why.Message += ", or wait until " + text.Time(h.Until)
 		}

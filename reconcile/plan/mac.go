@@ -143,8 +143,8 @@ func (s *server) sighted() (macs []string) {
 	return macs
 }
 
-// ambiguous says why it cannot be told whether the machine that was discovered is the
-// server, "" if it can, or nothing speaks against it. Where neither Git nor the BMC tells
+// ambiguous says why the machine that was discovered may not be the server, "" if it is,
+// or nothing speaks against it. Where neither Git nor the BMC tells
 // its MAC addresses, all cards that asked under its UUID have to be the reporter's, and
 // nobody else may have asked for what is the server's.
 func (s *server) ambiguous(report *model.ProbeData) string {
@@ -155,7 +155,8 @@ func (s *server) ambiguous(report *model.ProbeData) string {
 	if len(cards) == 0 {
 		return ""
 	}
-	advice := fmt.Sprintf("its BMC shows no MAC address: write those of its network cards in annotation %s of Server %s", model.AnnotationMACAddresses, s.name)
+	advice := fmt.Sprintf("its BMC shows no MAC address: write those of its network cards in annotation %s of "+
+		"Server %s", model.AnnotationMACAddresses, s.name)
 	if s.progress().SightedMore {
 		return fmt.Sprintf("more than %d network cards asked to boot under its UUID; %s", model.MaxSightings, advice)
 	}
@@ -171,13 +172,14 @@ func (s *server) ambiguous(report *model.ProbeData) string {
 	for _, u := range s.progress().Uses {
 		unknown := u.Refusal == model.RefusedUnknown || u.Refusal == model.RefusedContested
 		if u.Refusal == model.RefusedAddress || unknown && !slices.Contains(named, u.MAC) {
-			return fmt.Sprintf("%s asked to boot under its UUID, and so did somebody at %s, who was refused; %s", text.List(cards, ", "), u.Client, advice)
+			return fmt.Sprintf("%s asked to boot under its UUID, and so did a client at %s, which was refused; %s", text.List(cards,
+				", "), u.Client, advice)
 		}
 	}
 	return ""
 }
 
-// failAmbiguous ends a discovery of which it cannot be told whose it was.
+// failAmbiguous ends a discovery of a machine that may not be the server.
 func (s *server) failAmbiguous(why string) Step {
 	st := s.fail(model.ReasonMachineAmbiguous, why)
 	s.rec.Back = model.StateInitial

@@ -63,7 +63,7 @@ func (s *server) maintenance() (Step, bool) {
 	return s.enter(model.StateMaintenance), true
 }
 
-// maintained keeps hands off until Git no longer asks for maintenance.
+// maintained leaves the server alone until Git no longer asks for maintenance.
 func (s *server) maintained() Step {
 	asked := s.fleet.maintenance(s)
 	switch {
@@ -73,7 +73,8 @@ func (s *server) maintained() Step {
 	case asked.by != "":
 		return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
 	case !s.maintenanceOver():
-		return s.rest(s.whySince(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
+		return s.rest(s.whySince(model.ReasonMaintenance, "kept out of service, for no commit took away what asked for it: it cannot be "+
+			"read, or is absent; see "+model.ReportProblems+" and "+model.ReportRevision, RackOperator))
 	}
 	rec := s.edit()
 	back := rec.Back

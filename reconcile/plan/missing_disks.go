@@ -15,7 +15,7 @@ const (
 	// MaxMissing is how many of a server are remembered: as many as a report may have.
 	MaxMissing = 1024
 	// maxText is how much of its serial number tells a disk from others, in bytes, and
-	// how much of its name and model is told.
+	// how much of its name and model is shown.
 	maxText = 128
 	// maxNamed is how many disks a message names.
 	maxNamed = 8
@@ -44,7 +44,8 @@ func (s *server) missing(reported []model.DiskWipe) []model.MissingDisk {
 		}
 	}
 	for _, d := range all {
-		if !a.covers(d, all) && !slices.ContainsFunc(reported, func(w model.DiskWipe) bool { return w.Result == model.WipeFailed && d.Same(w.Disk()) }) {
+		failed := func(w model.DiskWipe) bool { return w.Result == model.WipeFailed && d.Same(w.Disk()) }
+		if !a.covers(d, all) && !slices.ContainsFunc(reported, failed) {
 			add(d, slices.ContainsFunc(reported, func(w model.DiskWipe) bool { return d.Same(w.Disk()) }))
 		}
 	}
@@ -95,7 +96,8 @@ func MissingDisksText(missing []model.MissingDisk) string {
 		one string
 		all string
 	}{
-		{func(m model.MissingDisk) bool { return m.NotWiped }, "was seen by the wipe and not wiped, or not wholly", "were seen by the wipe and not wiped, or not wholly"},
+		{func(m model.MissingDisk) bool { return m.NotWiped }, "was seen by the wipe and not wiped, or not wholly",
+			"were seen by the wipe and not wiped, or not wholly"},
 		{
 			func(m model.MissingDisk) bool { return m.FromBMC && !m.NotWiped },
 			"is shown by the BMC and is not in the wipe's report, nor are all volumes that it is part of",
@@ -129,7 +131,8 @@ func (s *server) acceptText(missing []model.MissingDisk) string {
 	if len(missing) > maxNamed || strings.Contains(value, "#") || strings.Count(value, ",") != len(missing)-1 {
 		value = model.DisksAsReported
 	}
-	return fmt.Sprintf("annotation %s: %q on Server %s accepts that, and has it wiped again", model.AnnotationDisksAccepted, s.newAcceptance(value), s.name)
+	return fmt.Sprintf("annotation %s: %q on Server %s accepts that, and has it wiped "+
+		"again", model.AnnotationDisksAccepted, s.newAcceptance(value), s.name)
 }
 
 // newAcceptance is a value of the annotation that accepts something anew.

@@ -312,7 +312,7 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		"nothing is wrong": {disks: wipedDisks("S1"), rec: model.ServerRecord{DisksAt: time.Unix(1, 0)}},
 		"a disk failed": {
 			disks: failed, rec: model.ServerRecord{DisksAt: time.Unix(1, 0)},
-			want: "wipe failed on sda (serial S1): I/O error: mend that; " + retry,
+			want: "wipe failed on sda (serial S1): I/O error: repair or replace it; " + retry,
 		},
 		"a disk is missing": {
 			missing: missing(1),
@@ -347,7 +347,7 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		},
 		"one failed and one is missing": {
 			disks: failed, missing: missing(1),
-			want: "wipe failed on sda (serial S1): I/O error: mend that; disk sd0 (serial S0, model M) was there before",
+			want: "wipe failed on sda (serial S1): I/O error: repair or replace it; disk sd0 (serial S0, model M) was there before",
 		},
 		"a retry was asked for before": {
 			disks: failed, rec: model.ServerRecord{HandledOperation: "retry#1"},

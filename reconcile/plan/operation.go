@@ -22,8 +22,8 @@ var resets = map[string]model.ResetKind{
 // operation does what the operation annotation asks for, at most once for each new
 // value, in the states in which it disturbs nothing of Ingot's own: it is recorded as
 // handled first, shown on the status branch, recorded as asked for, and only then asked
-// for. Of a request whose answer was lost nobody knows whether it was carried out, and
-// it is not repeated.
+// for. Whether a request whose answer was lost was carried out is not known,
+// and it is not repeated.
 func (s *server) operation() (Step, bool) {
 	if st, ok := s.operate(); ok {
 		return st, true

@@ -123,7 +123,7 @@ func newFleet(in *Input) *fleet {
 	f.loadServers()
 	f.loadMaintenances()
 	f.reprovisions = in.Policy.MaxConcurrentReprovisions
-	f.mistrustOld()
+	f.observeIfOutdated()
 	for _, s := range f.servers {
 		f.count(s)
 	}

@@ -48,7 +48,7 @@ type Policy struct {
 	// CleanupMode is none, quick or secure; CleanupImage the OCI image that wipes.
 	CleanupMode  string
 	CleanupImage string
-	// CleanupTimeout is, by mode, how long a wipe may go on without a word of it.
+	// CleanupTimeout is, by mode, how long a wipe may go on without reporting progress.
 	CleanupTimeout map[string]time.Duration
 
 	// MaxDisruptions is how many bound servers may be released, wiped, reprovisioned or
@@ -66,7 +66,7 @@ type Policy struct {
 	BMCNetworks model.BMCNetworks
 	// Tenants say what the files below a folder may define and use.
 	Tenants model.Tenants
-	// MACPrefixes says how to reach BMCs that nobody wrote a manifest for; nil = none.
+	// MACPrefixes says how to reach BMCs that have no manifest; nil = none.
 	MACPrefixes *model.MACPrefixes
 	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that
 	// devices were found on. Elsewhere the address in an Endpoint's manifest counts.

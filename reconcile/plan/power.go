@@ -32,7 +32,7 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 	return s.look(s.nextLook(), why), false
 }
 
-// nextReset is what to ask a server for that is on and is to be off; "" = what was asked
+// nextReset is what to ask of a server that is on and has to be off; "" = what was asked
 // for may yet take effect. A machine that refuses to shut down is forced.
 func (s *server) nextReset(grace time.Duration) model.ResetKind {
 	asked := s.rec.Asked
@@ -95,8 +95,8 @@ func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Acti
 	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.FoundRunning.IsZero()})...)
 }
 
-// askAgain makes a power request once more of which nobody knows whether it was
-// carried out, after a look that showed no effect.
+// askAgain repeats a power request that may not have been carried out, after a reading
+// that showed no effect.
 func (s *server) askAgain(why Why) Step {
 	p, asked := s.fleet.in.Policy, s.rec.Asked
 	switch {
@@ -122,7 +122,8 @@ func (s *server) knowsNoShutdown() bool {
 // effect.
 func (s *server) powerUnknown() Step {
 	a := s.rec.Asked
-	return s.fail(model.ReasonPowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
+	return s.fail(model.ReasonPowerOutcomeUnknown, fmt.Sprintf("its BMC was asked %d times for %s without saying whether it was done, "+
+		"and its power stays %s (%s); look at the machine, then set annotation %s: %s on Server %s",
 		a.Tries, a.Reset, s.power(), s.rec.LastError, model.AnnotationOperation, s.newRetry(), s.name))
 }
 

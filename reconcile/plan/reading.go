@@ -20,7 +20,8 @@ type Reading struct {
 	InventoryAt time.Time
 	// Ons counts the newest answers in a row that said On.
 	Ons int
-	// POST: the machine's firmware was not through with its test, as far as the BMC says.
+	// POST is set while the machine's firmware runs its power-on self-test, as far as the
+	// BMC says.
 	POST bool
 	// Reached is set once the power state that was last asked for has been read.
 	Reached bool
@@ -39,7 +40,10 @@ type Reading struct {
 
 // Saw is the reading after an answer.
 func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
-	next := Reading{At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
+	next := Reading{
+		At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt,
+		Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want),
+	}
 	// Off says nothing while a power-on has yet to take effect.
 	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
 	if p == model.PowerOff && !starting {

@@ -67,7 +67,8 @@ func (s *server) releasing() Step {
 		return st
 	}
 	if s.spec == nil && s.fleet.maybeUnreadable(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
-		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
+		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; "+
+			"see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
 	rec.Reprovision, rec.Attempts = "", 0
@@ -107,5 +108,6 @@ func (s *server) notReleased() Why {
 	case listed:
 		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
 	}
-	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
+	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it "+
+		"by a commit", RackOperator)
 }

@@ -156,6 +156,7 @@ func (s *server) live() Step {
 		return s.rest(s.whySince(model.ReasonUnknownState, "its record has the unknown state "+string(s.rec.State), RackOperator))
 	}
 }
+
 func (s *server) now() time.Time { return s.fleet.in.Now }
 
 func (s *server) power() model.Power { return s.facts.Power }

@@ -110,21 +110,25 @@ func (f *fleet) blocked(s *server) Why {
 	case shownNothing:
 		return Why{model.ReasonSystemMissing, fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
 	case shownUnread:
-		return Why{model.ReasonSystemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be read", s.rec.SystemURI), since, RackOperator}
+		return Why{model.ReasonSystemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be "+
+			"read", s.rec.SystemURI), since, RackOperator}
 	case shownUnnamed:
-		return Why{model.ReasonIdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one than %s", s.rec.UUID), since, RackOperator}
+		return Why{model.ReasonIdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one "+
+			"than %s", s.rec.UUID), since, RackOperator}
 	case shownOther:
-		return Why{model.ReasonIdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with UUID %s", s.rec.UUID), since, RackOperator}
+		return Why{model.ReasonIdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with "+
+			"UUID %s", s.rec.UUID), since, RackOperator}
 	case shownItself:
 	}
 	return Why{}
 }
 
-// orphaned says why a server is left as it is whose BMC is described no more.
+// orphaned says why a server whose BMC is no longer described is left as it is.
 func (f *fleet) orphaned(s *server) Why {
 	why := Why{model.ReasonOrphaned, "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
 	if v := f.endpointBy[string(s.rec.BMC)]; v != nil && v.by != "" {
-		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was BMC %s by itself: the server is taken over once that BMC shows it", v.by, s.rec.BMC)
+		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was BMC %s by itself: the server is taken over once that BMC "+
+			"shows it", v.by, s.rec.BMC)
 	}
 	return why
 }

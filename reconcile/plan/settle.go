@@ -232,14 +232,22 @@ func (o *outcome) setPower(do SetPower, a *Answer) {
 	asked := *o.rec.Asked
 	asked.Before, asked.Reset = r.Before, cmp.Or(r.Did, do.Reset)
 	o.rec.Asked, o.rec.NoShutdown = &asked, time.Time{}
-	if op := o.rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
-		done := *op
-		done.Outcome = model.OutcomeDone
-		if r.Did == model.ResetOn && do.Reset != model.ResetOn {
-			done.Message = "it was off, so it was switched on instead"
-		}
-		o.rec.Operation = &done
+	o.operated(do.Reset, r.Did)
+}
+
+// operated notes that the operation which asked for a reset is done, by the one that was
+// carried out.
+func (o *outcome) operated(asked, did model.ResetKind) {
+	op := o.rec.Operation
+	if op == nil || op.Outcome != "" || op.AskedAt.IsZero() {
+		return
 	}
+	done := *op
+	done.Outcome = model.OutcomeDone
+	if did == model.ResetOn && asked != model.ResetOn {
+		done.Message = "it was off, so it was switched on instead"
+	}
+	o.rec.Operation = &done
 }
 
 // aboutToAsk is the record that is saved before a power request is made: the old one, with

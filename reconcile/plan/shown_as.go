@@ -25,7 +25,7 @@ const (
 	shownItself place = iota
 	shownNothing
 	shownUnread  // a system that could not be read
-	shownUnnamed // a system without a UUID, or what else told it
+	shownUnnamed // a system without a UUID, or anything else that identifies it
 	shownOther   // another machine
 )
 

@@ -33,7 +33,7 @@ func (s *server) enter(state model.ServerState, do ...Action) Step {
 	return s.stay(do...)
 }
 
-// fail enters Error, to return to the present state once it is mended.
+// fail enters Error, to return to the present state once the cause is gone.
 func (s *server) fail(reason, message string) Step {
 	rec := s.edit()
 	rec.Back, rec.Reason, rec.Message = rec.State, reason, message

@@ -44,7 +44,8 @@ func (f *fleet) strangers(b *bmcView, secret *model.BMCSecret) string {
 	if len(f.in.Policy.Tenants) == 0 || secret.Tenant == b.spec.Tenant {
 		return ""
 	}
-	return fmt.Sprintf("BMCSecret %s belongs to %s, and a BMC below %s uses only those below %s (git.tenants)", secret.Name, secret.Tenant, b.spec.Tenant, b.spec.Tenant)
+	return fmt.Sprintf("BMCSecret %s belongs to %s, and a BMC below %s uses only those below %s "+
+		"(git.tenants)", secret.Name, secret.Tenant, b.spec.Tenant, b.spec.Tenant)
 }
 
 // foundSecret is the BMCSecret in Git of a BMC that was recognised on the network, nil if
@@ -63,7 +64,8 @@ func (f *fleet) foundSecret(name string) *model.BMCSecret {
 // mayReach says why a tenant's BMC may not be at an address, nil if it may.
 func (f *fleet) mayReach(b *bmcView, addr netip.Addr) error {
 	if of := f.in.Policy.Tenants.At(b.spec.Tenant); of != nil && !of.MayReach(addr) {
-		return fmt.Errorf("%s is in none of the bmcNetworks of %s (git.tenants), so nothing is sent there: correct the address, or add %s to them in Ingot's configuration",
+		return fmt.Errorf("%s is in none of the bmcNetworks of %s (git.tenants), so nothing is sent there: correct the address, or add %s "+
+			"to them in Ingot's configuration",
 			addr, of.Path, netip.PrefixFrom(addr, addr.BitLen()))
 	}
 	return nil

@@ -12,14 +12,15 @@ import (
 // maxThefts is how many tickets in a row may be used up by others before a person is asked.
 const maxThefts = 3
 
-// takenBy returns who was first served what configures a ticket's server, while nothing
-// shows that it is that server, and something that it is another machine: the MAC address.
+// takenBy returns the first client that was served what configures a ticket's server,
+// though its MAC address shows that it is another machine.
 func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool) {
 	if t == nil || p == nil {
 		return by, false
 	}
 	for _, u := range p.Uses {
-		configures := u.What == model.ThingIgnition || u.What == model.ThingCloudInit || u.What == model.ThingScript && t.Config == model.ThingScript
+		configures := u.What == model.ThingIgnition || u.What == model.ThingCloudInit ||
+			u.What == model.ThingScript && t.Config == model.ThingScript
 		if configures && u.Served() && u.MAC != "" && !u.Own {
 			return u, true
 		}
@@ -27,10 +28,10 @@ func takenBy(t *model.Ticket, p *model.Progress) (by model.TicketUse, taken bool
 	return by, false
 }
 
-// stolen returns who used a ticket up that is not its server, which has asked for it since
-// in vain. It is so only where both are certain: the MAC address of who was served is
-// another's, the one that asked is the server's, and nothing to boot was served to the
-// server, or to a client that may be the server. Whoever was served may be installing.
+// stolen returns the client that used a ticket up and is not its server, which has asked
+// for it in vain since. Both have to be certain: the MAC address of the client is another
+// machine's, the one that asked is the server's, and nothing to boot was served to the
+// server, or to a client that may be the server: whatever was served may be installing.
 func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	by, taken := takenBy(t, p)
 	if !taken || len(p.Uses) >= model.MaxTicketUses { // some may be missing
@@ -51,8 +52,8 @@ func stolen(t *model.Ticket, p *model.Progress) (by model.TicketUse, yes bool) {
 	return by, asked
 }
 
-// theft arms a server anew whose ticket was stolen, while nothing is installed: it stands
-// there and boots nothing.
+// theft arms a server anew whose ticket was stolen, while nothing is installed and it
+// boots nothing.
 func (s *server) theft() (Step, bool) {
 	t := s.rec.Ticket
 	if !t.Open() || !s.bootsNothing() {
@@ -74,7 +75,9 @@ func (s *server) theft() (Step, bool) {
 	}
 	rec.Theft = theft
 	if theft.Count >= maxThefts {
-		return s.fail(model.ReasonTicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set annotation %s: %s on Server %s",
+		return s.fail(model.ReasonTicketStolen, fmt.Sprintf("its boot tickets were used up by others %d times, last by %s at %s: find "+
+			"that machine and take it off the network, or let tickets be used by their own machine alone (boot.bindTickets); then set "+
+			"annotation %s: %s on Server %s",
 			theft.Count, thiefText(theft), text.Time(theft.At), model.AnnotationOperation, s.newRetry(), s.name)), true
 	}
 	s.end(model.TicketSpent)
@@ -88,8 +91,8 @@ func (s *server) theft() (Step, bool) {
 	return s.stay(), true
 }
 
-// mayHave reports whether a MAC address may be the server's: that of a card that neither
-// Git nor its BMC tells, but its probe does. Who is not served for it is no thief by it.
+// mayHave reports whether a MAC address may be the server's, also that of a card that only
+// its probe found. A client that has such an address stole nothing.
 func (s *server) mayHave(mac string) bool {
 	if slices.ContainsFunc(s.rec.MACs, func(m model.ServerMAC) bool { return m.Address == mac }) {
 		return true
@@ -98,8 +101,8 @@ func (s *server) mayHave(mac string) bool {
 	return p != nil && slices.Contains(p.Data.MACs(), mac)
 }
 
-// bootsNothing reports whether nothing that the server may be doing with its open ticket
-// would be cut off: it is installed with nothing, and has reported nothing.
+// bootsNothing reports whether a new ticket would interrupt nothing that the server may be
+// doing with its open one: nothing is installed, and nothing was reported.
 func (s *server) bootsNothing() bool {
 	t := s.rec.Ticket
 	switch s.rec.State {
@@ -114,14 +117,15 @@ func (s *server) bootsNothing() bool {
 	return false
 }
 
-// robbed reports whether the last ticket for the server's claim was used up by somebody else,
-// so that the server runs nothing.
+// robbed reports whether the last ticket for the server's claim was used up by another
+// machine, so that the server runs nothing.
 func (s *server) robbed() bool {
 	theft := s.rec.Theft
 	return theft != nil && theft.Count > 0 && theft.Purpose == model.PurposeClaim && theft.Claim == s.rec.Claim
 }
 
-// forgetThefts begins to count anew. That a Secret was served to somebody stays on record.
+// forgetThefts begins to count anew. That a Secret was served to another machine stays on
+// record.
 func (s *server) forgetThefts() {
 	if old := s.rec.Theft; old != nil && old.Count > 0 {
 		theft := *old
@@ -144,12 +148,13 @@ func (s *server) exposed() Why {
 	if why.Reason != "" || boot.secret == nil || !s.sameSecret(theft.Secret, &boot) {
 		return Why{}
 	}
-	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is in it", boot.secret.Identity().Name, thiefText(theft))
+	text := fmt.Sprintf("Secret %s was served to %s, which is not known to be its server: rotate what is "+
+		"in it", boot.secret.Identity().Name, thiefText(theft))
 	return Why{model.ReasonTicketStolen, text, theft.At, Tenant}
 }
 
-// sameSecret reports whether the Secret of a boot is the one with a digest, as far as can
-// be told.
+// sameSecret reports whether the Secret of a boot is the one with a digest, as far as is
+// known.
 func (s *server) sameSecret(digest string, b *Boot) bool {
 	return digest == "" || sameBoot(s.fleet.in.DigestKey, digest, nil, &Boot{Secret: b.Secret, namespace: b.namespace})
 }

@@ -85,7 +85,7 @@ func (s *server) revoke() {
 	}
 }
 
-// forOnce takes from the ticket that it boots always, once the claim says so no more:
+// forOnce has a ticket that boots always boot only once, as soon as its claim asks for that:
 // what the server has on its disk is not to be overwritten by its next boot (law 1).
 // That needs no BMC.
 func (s *server) forOnce() (Step, bool) {

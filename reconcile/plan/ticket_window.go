@@ -13,12 +13,12 @@ func (s *server) begun() bool {
 	return t != nil && asked != nil && asked.Want == model.PowerOn && !asked.At.Before(t.ArmedAt)
 }
 
-// maxWipeTimes is how many times its timeout a wipe may take in all while word of it
-// keeps coming: of a disk that hangs, the probe says for ever that it is being wiped.
+// maxWipeTimes is how many times its timeout a wipe may take in all while it reports
+// progress: the probe reports for ever that a disk that hangs is being wiped.
 const maxWipeTimes = 10
 
 // window is how long the server may take with its open ticket, and when that is
-// over. The time runs anew from the power-on, and from each word of a wipe. There is
+// over. The time runs anew from the power-on, and from each progress report of a wipe. There is
 // none once a claim's server may be installed, for then it is BootGrace that counts.
 func (s *server) window() (length time.Duration, end time.Time) {
 	p, t := s.fleet.in.Policy, s.rec.Ticket
@@ -65,7 +65,7 @@ func (s *server) expire() (Step, bool) {
 	case end.IsZero() || s.now().Before(end) || s.fleet.observeOnly.Reason != "" || s.doubted():
 		return Step{}, false
 	case s.trace().Ended():
-		return Step{}, false // it is seen to next
+		return Step{}, false // what it reported is judged next
 	case s.opened(model.PurposeClaim) && !s.rec.Ticket.AwaitingOff && s.claim != nil && s.rec.WantPower != model.PowerOff:
 		s.bootFailed(length)
 	}

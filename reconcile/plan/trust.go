@@ -7,15 +7,16 @@ import (
 	"ingot/model"
 )
 
-// mistrustOld has nothing done while the revision in force is one kept over a
+// observeIfOutdated has nothing done while the revision in force is one kept over a
 // restart that is not the one last acted upon: it may lack claims that are bound.
-func (f *fleet) mistrustOld() {
+func (f *fleet) observeIfOutdated() {
 	if why := cmp.Or(f.in.ObserveOnly, f.in.HealOnly); why != "" {
 		f.observeOnly = Why{model.ReasonObserveOnly, why, f.in.Started, RackOperator}
 	}
 	if f.outdated() {
 		f.observeOnly = Why{
-			model.ReasonRevisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one that was kept", f.record.Applied.Revision().Short()),
+			model.ReasonRevisionOutdated, fmt.Sprintf("Git has not been read since the restart, and revision %s was acted upon after the one "+
+				"that was kept", f.record.Applied.Revision().Short()),
 			f.record.At, RackOperator,
 		}
 	}

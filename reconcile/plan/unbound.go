@@ -75,7 +75,7 @@ func (f *fleet) unboundServers() *unboundServers {
 }
 
 // countAgainst counts the servers by the first thing that speaks against each. Those
-// that lack the first label which a claim requires are told by the label, not one by one:
+// that lack the first label which a claim requires are counted by the label, not one by one:
 // many claims may ask for as many labels.
 func (f *fleet) countAgainst(c *model.ServerClaim) map[string]int {
 	u := f.unboundServers()
@@ -104,7 +104,8 @@ func (f *fleet) unboundRef(c *model.ServerClaim, name model.ServerName) Why {
 		why.Message += " for " + string(s.rec.Claim)
 	}
 	if strings.HasPrefix(f.mismatch(c, s), "lack") {
-		why = Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's serverSelector %s", name, c.Unmet(f.serverLabels(s))), Actor: Tenant}
+		why = Why{Reason: model.ReasonSelectorMismatch, Message: fmt.Sprintf("server %s does not match the claim's "+
+			"serverSelector %s", name, c.Unmet(f.serverLabels(s))), Actor: Tenant}
 	}
 	return why
 }

@@ -85,13 +85,16 @@ func (s *server) unconfirmedWhy() Why {
 	case t.BootedBy == model.BootedKernel:
 		served = "kernel"
 	}
-	left := fmt.Sprintf("its %s was served and it has not said since that it booted: it counts as installed, and is left to what is on its disk", served)
+	left := fmt.Sprintf("its %s was served and it has not said since that it booted: it counts as installed, and is left to what is on "+
+		"its disk", served)
 	if !s.quietEnd().IsZero() {
 		why.Message = fmt.Sprintf("%s. It counts as Booted once it has been On for %s without asking for a network boot (annotation %s: %s)",
 			left, s.fleet.in.Policy.BootGrace, model.AnnotationBooted, s.bootedBy())
 		return why
 	}
-	why.Message = fmt.Sprintf("%s. If it runs, have what it boots report (unit ingot-bootstate.service of its Ignition, which needs curl), or give ServerClaim %s annotation %s: %s, or %s if it fetches no more than its kernel; if it does not run, give it a new value of annotation %s",
+	why.Message = fmt.Sprintf("%s. If it runs, have what it boots report (unit ingot-bootstate.service of its Ignition, which needs "+
+		"curl), or give ServerClaim %s annotation %s: %s, or %s if it fetches no more than its kernel; if it does not run, give it a new "+
+		"value of annotation %s",
 		left, s.rec.Claim, model.AnnotationBooted, model.BootedServed, model.BootedKernel, model.AnnotationReprovision)
 	return why
 }

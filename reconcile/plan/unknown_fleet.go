@@ -25,13 +25,16 @@ func (f *fleet) unknownWhy() Why {
 	why := Why{Reason: model.ReasonFleetUnknown, Since: f.record.Unknown, Actor: RackOperator}
 	for _, b := range f.bmcs {
 		if b.target.Address != "" && b.facts == nil && b.rec.Reason == "" {
-			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; next "+string(b.name), ActorNone
+			why.Message, why.Actor = "waiting for every BMC to show its servers, for nothing is known of the fleet yet; "+
+				"next "+string(b.name), ActorNone
 			return why
 		}
 	}
 	for _, s := range f.servers {
 		if s.rec.State == model.StateInitial && s.power() == model.PowerOn && !s.opened(model.PurposeDiscovery) {
-			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with Ingot-Approve: %s", s.name, f.in.Observed.Fleet.UnknownToken)
+			why.Message = fmt.Sprintf("neither the store nor the status branch knows the fleet, and server %s was found running: it may "+
+				"serve this claim already. Adopt it by spec.serverClaimRef, or make a commit whose message ends with "+
+				"Ingot-Approve: %s", s.name, f.in.Observed.Fleet.UnknownToken)
 			return why
 		}
 	}

@@ -25,5 +25,6 @@ func unreadableText(uri string, all []model.UnreadableRecord) string {
 	for i, u := range all {
 		lines[i] = fmt.Sprintf("%s (%s)", u.Server, ApproveLine(u.Token))
 	}
-	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is given up", uri, text.List(lines, ", "))
+	return fmt.Sprintf("system %s is not taken for a new server, for it may be one whose record cannot be read: %s; approve that it is "+
+		"given up", uri, text.List(lines, ", "))
 }

@@ -23,8 +23,8 @@ type Actor string
 // The actors.
 const (
 	ActorNone    Actor = ""              // it is under way
-	Tenant       Actor = "tenant"        // who wrote the claim
-	RackOperator Actor = "rack operator" // who runs the machines
+	Tenant       Actor = "tenant"        // the author of the claim
+	RackOperator Actor = "rack operator" // the person who runs the machines
 )
 
 // ApproveLine is what a commit message ends with to have something let happen.
@@ -61,7 +61,8 @@ func (s *server) failing() Why {
 // tellingReasons are the reasons of failed readings that say more than that there was no
 // answer, and ask for something else to be done.
 var tellingReasons = []model.Reason{
-	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer, model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
+	model.ReasonAuthenticationFailed, model.ReasonCertificateChanged, model.ReasonHalfAnswer,
+	model.ReasonIdentityMismatch, model.ReasonIdentityUnknown,
 }
 
 // BMCReadable is the condition of a claim whose server runs as far as is known, while its
@@ -76,7 +77,8 @@ func (s *server) ranWhenLastRead(why Why) bool {
 	}
 	if s.blocked.Reason != "" {
 		b := s.fleet.bmcBy[s.rec.BMC]
-		return why == s.blocked && (why.Reason == model.ReasonSystemUnreadable || b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == model.ReasonAuthenticationFailed))
+		ofBMC := b != nil && why == b.why && (why.Reason == b.rec.Reason || why.Reason == model.ReasonAuthenticationFailed)
+		return why == s.blocked && (why.Reason == model.ReasonSystemUnreadable || ofBMC)
 	}
 	return s.reading.Failures > 0 && !s.reading.mistaken() && why == s.unreachable()
 }
@@ -92,6 +94,6 @@ func (s *server) unreachable() Why {
 
 // discoveryFailure says that discovery was given up.
 func (s *server) discoveryFailure() string {
-	return fmt.Sprintf("no report after %d attempts, %s; %s; mend it and set annotation %s: %s#1 on Server %s",
+	return fmt.Sprintf("no report after %d attempts, %s; %s; fix it and set annotation %s: %s#1 on Server %s",
 		s.rec.Attempts, s.rec.LastError, s.hint(), model.AnnotationOperation, model.OperationRetry, s.name)
 }

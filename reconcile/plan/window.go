@@ -55,8 +55,8 @@ type windowResult struct {
 // judgeWindow decides which disruptions may be begun, so that never more than the limit
 // are within any window, all commits together, but those that a commit approved by name
 // (law 2). Judging again with what came out changes nothing: a list that waits may have
-// room once another step on one of its servers was let go, so it is judged until nothing
-// moves any more.
+// room once another step on one of its servers was allowed, so it is judged until nothing
+// changes any more.
 func judgeWindow(in windowInput) windowResult {
 	before := in.Record
 	r := judgeOnce(in)
@@ -124,7 +124,7 @@ func newWindow(in windowInput) *window {
 }
 
 // known takes over what was decided before, and returns the steps that were not: those
-// that are approved or were let go are allowed while they are asked for.
+// that were approved or allowed are allowed while they are asked for.
 func (w *window) known() (waiting []model.Disruption) {
 	now, oldest := w.in.Now, w.in.Now.Add(-w.in.Limits.Window)
 	for _, d := range w.in.Record.ApprovedSteps {
@@ -141,7 +141,7 @@ func (w *window) known() (waiting []model.Disruption) {
 		if asked {
 			w.allowed[keyOf(d)] = true
 		}
-		if asked || d.At.After(oldest) { // what was let go and is not begun yet is not held later
+		if asked || d.At.After(oldest) { // what was allowed and is not begun yet is not held later
 			w.done = append(w.done, d)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // standing are the lists that were held before, with the steps that are still asked for.
-// Those that a commit approved are let go.
+// Those that a commit approved are allowed.
 func (w *window) standing(waiting []model.Disruption) []model.GuardHold {
 	left := make(map[stepKey]bool, len(waiting))
 	for _, d := range waiting {
@@ -39,8 +39,8 @@ func (w *window) standing(waiting []model.Disruption) []model.GuardHold {
 }
 
 // hold looks whether there is room now for a list that waits for room. One that waits
-// for approval goes on to do so, whatever is left of it: who approves is to see the
-// whole of what will happen.
+// for approval goes on to do so, whatever is left of it: the person who approves it
+// has to see the whole of what will happen.
 func (w *window) hold(h model.GuardHold) {
 	if !h.Until.IsZero() {
 		at, full := w.earliest(h.Steps)
@@ -134,8 +134,8 @@ func (w *window) allow(steps []model.Disruption) {
 	for _, d := range steps {
 		w.allowed[keyOf(d)] = true
 		d.At = w.in.Now
-		// One entry tells of a server that it was disrupted last, so that nobody's many
-		// steps push those of others out of what is remembered.
+		// One entry tells of a server that it was disrupted last, so that many steps on
+		// one do not push those on others out of what is remembered.
 		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool {
 			_, asked := w.asked[keyOf(e)]
 			return !asked && countOf(e) == countOf(d)

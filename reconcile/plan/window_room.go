@@ -12,7 +12,7 @@ type booking struct {
 	at   time.Time
 	step model.Disruption
 	// list is that of a step which waits: it may yet be withdrawn or approved, so no step
-	// of another list counts as one with it. Zero = the step was let go.
+	// of another list counts as one with it. Zero = the step was allowed.
 	list int
 }
 
@@ -27,7 +27,7 @@ func (w *window) book(steps []model.Disruption, at time.Time, list int) {
 	slices.SortStableFunc(w.booked, func(a, b booking) int { return a.at.Compare(b.at) })
 }
 
-// fullness is a limit that there is no room under.
+// fullness is a limit that leaves no room.
 type fullness struct {
 	limit int
 	scope string

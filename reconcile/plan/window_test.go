@@ -184,7 +184,7 @@ func TestGuardHasAWindow(t *testing.T) {
 				ask("wipe a/1 a/2 a/3").wants("wipe a/1 wipe a/2 wipe a/3").drop("wipe a/1 a/2 a/3").after(20 * time.Minute).
 				ask("release a/4").wants("").holds("release a/4: limit 3, 40m0s")
 		},
-		"what was let go and is not begun is not held later": func(g *guarded) {
+		"what was allowed and is not begun is not held later": func(g *guarded) {
 			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").after(2 * time.Hour).
 				ask("release a/4 a/5 a/6").wants("release a/1 release a/2 release a/3 release a/4 release a/5 release a/6").
 				after(time.Minute).wants("release a/1 release a/2 release a/3 release a/4 release a/5 release a/6")
@@ -346,7 +346,7 @@ func TestManyStepsOnOneServerAreRememberedOnce(t *testing.T) {
 	g.ask("operation a/4=x").wants("").holds("operation a/4=x: limit 3, 1h0m0s")
 }
 
-// begun is a step that was let go without an approval.
+// begun is a step that was allowed without an approval.
 type begun struct {
 	at   time.Time
 	what model.Disruption

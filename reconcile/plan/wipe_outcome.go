@@ -7,8 +7,8 @@ import (
 	"ingot/model/text"
 )
 
-// wiped sees to the outcome of a wipe: the server is Available again only if each of
-// its disks was seen to.
+// wiped judges the outcome of a wipe: the server is Available again only if each of its
+// disks is accounted for.
 func (s *server) wiped(disks []model.DiskWipe) Step {
 	missing := s.missing(disks)
 	wrong := s.wipeFailure(disks, NotAccepted(missing))
@@ -21,7 +21,7 @@ func (s *server) wiped(disks []model.DiskWipe) Step {
 	}
 	rec := s.edit()
 	if what := s.acceptance(); what == model.DisksNone || what == model.DisksAsReported {
-		handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted)) // of before anybody was told
+		handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted)) // it was there before anything was listed
 		wrong = s.wipeFailure(disks, NotAccepted(missing))
 	}
 	rec.Wiped, rec.Missing = disks, missing
@@ -29,7 +29,7 @@ func (s *server) wiped(disks []model.DiskWipe) Step {
 }
 
 // wipeFailure says what a wipe does not account for and what to do about it; "" = all
-// disks were seen to.
+// disks are accounted for.
 func (s *server) wipeFailure(disks []model.DiskWipe, missed []model.MissingDisk) string {
 	failed, missing := FailedDisksText(disks), MissingDisksText(missed)
 	retry := fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, s.newRetry(), s.name)
@@ -39,11 +39,11 @@ func (s *server) wipeFailure(disks []model.DiskWipe, missed []model.MissingDisk)
 	case failed == "" && missing == "":
 		return ""
 	case missing == "":
-		return fmt.Sprintf("wipe failed on %s: mend that; %s", failed, retry)
+		return fmt.Sprintf("wipe failed on %s: repair or replace it; %s", failed, retry)
 	case failed == "":
 		return fmt.Sprintf("%s: look for it; %s; %s", missing, retry, s.acceptText(missed))
 	}
-	return fmt.Sprintf("wipe failed on %s: mend that; %s: look for it; %s; %s", failed, missing, retry, s.acceptText(missed))
+	return fmt.Sprintf("wipe failed on %s: repair or replace it; %s: look for it; %s; %s", failed, missing, retry, s.acceptText(missed))
 }
 
 // unknownText says what a wipe saw of disks of which nothing was known.
