@@ -13,7 +13,7 @@ import (
 
 // rewrite makes a new revision that does not descend from the one before: what it lacks
 // is merely absent.
-func (w *world) rewrite(change func(d *model.Desired)) {
+func (w *loopWorld) rewrite(change func(d *model.Desired)) {
 	w.mu.Lock()
 	d := w.desired.Clone()
 	d.Revision += "1"
@@ -24,7 +24,7 @@ func (w *world) rewrite(change func(d *model.Desired)) {
 }
 
 func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.rewrite(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(time.Hour, 0, "Reserved On default/web")
@@ -47,7 +47,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 }
 
 // begin has Ingot start anew, and its source with the revision applied.
-func (w *world) begin() {
+func (w *loopWorld) begin() {
 	w.stop()
 	w.mu.Lock()
 	d := w.desired.Clone()
@@ -59,7 +59,7 @@ func (w *world) begin() {
 
 func TestARemovalIsRememberedOverARestart(t *testing.T) {
 	t.Run("of claims whose releases the guard holds", func(t *testing.T) {
-		live(t, 5, func(t *testing.T, w *world) {
+		live(t, 5, func(t *testing.T, w *loopWorld) {
 			w.serve("a", "b", "c", "d", "e")
 			w.commit(func(d *model.Desired) { clear(d.Claims) })
 			w.expect(2*time.Minute, 4, "Reserved On default/e")
@@ -79,7 +79,7 @@ func TestARemovalIsRememberedOverARestart(t *testing.T) {
 		"of a server that is kept parked": serverFile(0, operation1(model.OperationPark)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			live(t, 1, func(t *testing.T, w *world) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
 				w.serve("web")
 				w.commit(func(d *model.Desired) { d.Add(ask) })
 				w.expect(10*time.Minute, 0, "Maintenance Off default/web")
@@ -98,7 +98,7 @@ func TestARemovalIsRememberedOverARestart(t *testing.T) {
 }
 
 func TestARemovalThatWasTakenBackIsForgotten(t *testing.T) {
-	live(t, 5, func(t *testing.T, w *world) {
+	live(t, 5, func(t *testing.T, w *loopWorld) {
 		w.serve("a", "b", "c", "d", "e")
 		claims := w.Desired().Claims
 		w.commit(func(d *model.Desired) { d.Claims = map[model.ClaimName]*model.ServerClaim{} })
@@ -112,7 +112,7 @@ func TestARemovalThatWasTakenBackIsForgotten(t *testing.T) {
 
 func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
 	t.Run("and has a server: the other one is released", func(t *testing.T) {
-		live(t, 2, func(t *testing.T, w *world) {
+		live(t, 2, func(t *testing.T, w *loopWorld) {
 			w.serve("shop", "web")
 			before := w.seen(0)
 			w.commit(fleettest.Renamed("web", "shop"))
@@ -124,7 +124,7 @@ func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
 		})
 	})
 	t.Run("and whose server is being released: that goes on", func(t *testing.T) {
-		live(t, 2, func(t *testing.T, w *world) {
+		live(t, 2, func(t *testing.T, w *loopWorld) {
 			w.serve("shop", "web")
 			before := w.seen(1)
 			w.change(0, func(m *machine) { m.dead = true })
@@ -143,7 +143,7 @@ func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
 }
 
 func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		before := w.seen(0)
 		w.commit(fleettest.Renamed("web", "shop"))
@@ -160,7 +160,7 @@ func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 
 func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
+		w := newLoopWorld(t, 2)
 		w.machine(1).power = model.PowerOn
 		w.desired.Add(claim("web"))
 		w.start()
@@ -191,7 +191,7 @@ func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
 		t.Errorf("while a BMC was not read, it says %+v", why)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
+		w := newLoopWorld(t, 2)
 		w.desired.Add(claim)
 		w.start()
 		defer w.stop()
@@ -207,7 +207,7 @@ func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
 }
 
 func TestNothingIsTouchedBeforeTheFirstPublication(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Hour, 0, "Initial Off")
 		b.fail(false)
 		w.expect(10*time.Minute, 0, "Available Off")
@@ -218,7 +218,7 @@ func TestNothingIsTouchedBeforeTheFirstPublication(t *testing.T) {
 		if m := w.seen(0); m.ons != before.ons {
 			t.Error("it was powered on though the branch does not show its record")
 		}
-	}, func(w *world) { w.mirror, w.protected = true, true })
+	}, func(w *loopWorld) { w.mirror, w.protected = true, true })
 }
 
 func TestNothingIsDoneWhileObserving(t *testing.T) {
@@ -227,7 +227,7 @@ func TestNothingIsDoneWhileObserving(t *testing.T) {
 		"nothing but power back": {HealOnly: "the status branch cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			live(t, 2, func(t *testing.T, w *world) {
+			live(t, 2, func(t *testing.T, w *loopWorld) {
 				w.serve("web")
 				w.stop()
 				before := w.Observed()
@@ -263,7 +263,7 @@ func TestNothingIsTouchedBeforeTheStatusBranchShowsIt(t *testing.T) {
 		"a restart":     func(d *model.Desired) { d.Add(serverFile(0, operation1("power-cycle-server#1"))) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			published(t, 1, func(w *world, b *branch) {
+			published(t, 1, func(w *loopWorld, b *branch) {
 				w.serve("web")
 				before := w.seen(0)
 				b.fail(true)
@@ -280,7 +280,7 @@ func TestNothingIsTouchedBeforeTheStatusBranchShowsIt(t *testing.T) {
 				if after := w.seen(0); len(after.boots) == len(m.boots) && after.power == m.power {
 					t.Errorf("nothing came of it once the branch could be pushed: %+v", after)
 				}
-			}, func(w *world) { w.mirror = true })
+			}, func(w *loopWorld) { w.mirror = true })
 		})
 	}
 }

@@ -13,7 +13,7 @@ import (
 // TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash is about a crash between a
 // power-on and its record: what is on record is the power-off before it.
 func TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		off := w.Observed().Servers[w.machine(0).name].Asked
 		if off == nil || !off.Reached {
@@ -43,7 +43,7 @@ func TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash(t *testing.T) {
 }
 
 func TestAServerInErrorIsRetriedAtOnce(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -69,7 +69,7 @@ func texts(files map[string][]byte) map[string]string {
 // TestTheStatusBranchHearsOfReadings looks at changes that only readings make: they
 // are in no record, and yet the status branch shows them.
 func TestTheStatusBranchHearsOfReadings(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		var mu sync.Mutex
 		var shown map[string][]byte // as published when the loop last said that something changed
 		ctx, cancel := context.WithCancel(t.Context())

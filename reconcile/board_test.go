@@ -9,8 +9,8 @@ import (
 )
 
 // unnamed is a world of one server whose BMC shows no UUID.
-func unnamed(t *testing.T) (*world, *machine) {
-	w := newWorld(t, 1)
+func unnamed(t *testing.T) (*loopWorld, *machine) {
+	w := newLoopWorld(t, 1)
 	m := w.machine(0)
 	m.name, m.uuid, m.board = "s", "", model.Board{SerialNumber: "S1", Model: "M"}
 	return w, m

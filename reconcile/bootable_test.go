@@ -7,7 +7,7 @@ import (
 )
 
 func TestAServerIsNotPoweredOnForAnImageThatItsFirmwareCannotStart(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.stop()
 		w.loaders = []string{}

@@ -14,7 +14,7 @@ import (
 // store is lost: what was pinned once is what counts.
 func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.start()
 		w.serve("web")
 		want := &report.ImageStatus{Ref: "os:1", Repository: "registry/os", Architecture: "amd64", Layers: []report.LayerStatus{
@@ -50,7 +50,7 @@ func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 
 func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.start()
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })

@@ -17,7 +17,7 @@ func image(ref string) func(*model.ServerClaim) {
 }
 
 // shown reads a document of the status branch back.
-func (w *world) shown(path string) (d struct {
+func (w *loopWorld) shown(path string) (d struct {
 	Status struct {
 		State       string                `json:"state"`
 		ImageDigest string                `json:"imageDigest"`
@@ -34,7 +34,7 @@ func (w *world) shown(path string) (d struct {
 }
 
 // armed is how often a ticket was to be armed.
-func (w *world) armed() int {
+func (w *loopWorld) armed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.arms
@@ -44,7 +44,7 @@ const webBoot = "serverbootconfigurations/default/web.yaml"
 
 func TestPowerIsLeftAloneForAnImageThatCannotBeBooted(t *testing.T) {
 	const server = "servers/bmc00-system-0.yaml"
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		ons := w.seen(0).ons
 		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken"))) })
@@ -74,7 +74,7 @@ func TestPowerIsLeftAloneForAnImageThatCannotBeBooted(t *testing.T) {
 }
 
 func TestAServerKeepsRunningWhileItsNewImageCannotBeBooted(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		boots, disk := len(w.seen(0).boots), w.seen(0).disk
 		w.commit(func(d *model.Desired) {
@@ -108,7 +108,7 @@ func TestAServerKeepsRunningWhileItsNewImageCannotBeBooted(t *testing.T) {
 }
 
 func TestARunningServerIsNotDiscoveredWithAProbeThatCannotBeBooted(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Initial On")
 		w.commit(func(d *model.Desired) {
 			d.Add(serverFile(0, func(s *model.Server) { s.Annotations[model.AnnotationDiscover] = "1" }))
@@ -129,11 +129,11 @@ func TestARunningServerIsNotDiscoveredWithAProbeThatCannotBeBooted(t *testing.T)
 		w.broken = false
 		w.mu.Unlock()
 		w.expect(10*time.Minute, 0, "Available Off")
-	}, func(w *world) { w.machine(0).power, w.broken = model.PowerOn, true })
+	}, func(w *loopWorld) { w.machine(0).power, w.broken = model.PowerOn, true })
 }
 
 func TestAMistakeInTheSourceIsShownByLine(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		secret := func(ignition string) *model.Secret {
 			return fleettest.IgnitionSecret(ignition)
@@ -157,7 +157,7 @@ func TestAMistakeInTheSourceIsShownByLine(t *testing.T) {
 }
 
 func TestTryingAgainCostsNoCommit(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", image("broken"))) })
 		w.expect(time.Minute, 0, "Reserved Off default/web")

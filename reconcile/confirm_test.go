@@ -9,8 +9,8 @@ import (
 )
 
 // serving is a world with a server that serves a claim.
-func serving(t *testing.T) *world {
-	w := newWorld(t, 1)
+func serving(t *testing.T) *loopWorld {
+	w := newLoopWorld(t, 1)
 	w.start()
 	w.expect(time.Minute, 0, "Available Off")
 	w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -20,7 +20,7 @@ func serving(t *testing.T) *world {
 
 // refresh lets time pass until the server's BMC is read once more, and returns once it
 // was.
-func (w *world) refresh() {
+func (w *loopWorld) refresh() {
 	w.t.Helper()
 	before := w.discoveries()
 	for range 2 * 3600 {
@@ -33,7 +33,7 @@ func (w *world) refresh() {
 }
 
 // discoveries is how often BMCs were read.
-func (w *world) discoveries() int {
+func (w *loopWorld) discoveries() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.asks
@@ -94,7 +94,7 @@ func TestASystemThatIsMissingForLong(t *testing.T) {
 func TestARetryOfABMC(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, asked := range []bool{false, true} {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.observed.BMCs["bmc00"] = &model.BMCRecord{Name: "bmc00", Reason: model.ReasonAuthenticationFailed, NotBefore: now.Add(time.Hour)}
 		if asked {
 			w.desired.BMCs["bmc00"].Annotations = map[string]string{model.AnnotationOperation: "retry#1"}

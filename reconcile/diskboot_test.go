@@ -18,7 +18,7 @@ func (e *resetError) Error() string { return e.message }
 func (e *resetError) Reason() string { return e.reason }
 
 func TestAServerWhoseFirmwareAsksTheNetworkFirstIsHealedFromItsDisk(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.change(0, func(m *machine) { m.netFirst, m.asked, m.sets = true, 0, 0 })
 		w.set(w.machine(0), model.PowerOff)
@@ -59,7 +59,7 @@ func TestAServerWhoseBMCSetsNoDiskBootIsHealedAllTheSame(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			published(t, 1, func(w *world, _ *branch) {
+			published(t, 1, func(w *loopWorld, _ *branch) {
 				w.serve("web")
 				w.change(0, func(m *machine) { m.netFirst, m.noDisk, m.sets, m.asked = true, tc.err, 0, 0 })
 				for range 2 {

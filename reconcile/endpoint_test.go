@@ -36,8 +36,8 @@ func foundAs(i int) string { return fmt.Sprintf("oob-a0369f0000%02x", i) }
 
 // newNetwork is a world of BMCs that nobody wrote a manifest for, none of which has
 // asked for an address yet.
-func newNetwork(t *testing.T, servers int) *world {
-	w := newWorld(t, servers)
+func newNetwork(t *testing.T, servers int) *loopWorld {
+	w := newLoopWorld(t, servers)
 	w.desired.BMCs, w.desired.BMCSecrets = map[model.BMCName]*model.BMC{}, map[string]*model.BMCSecret{}
 	w.devices = make(map[string]*device)
 	w.database = database(t, "calvin")
@@ -48,7 +48,7 @@ func newNetwork(t *testing.T, servers int) *world {
 }
 
 // device is the BMC of a machine, plugged in at an address.
-func (w *world) plugIn(i int, password string) *device {
+func (w *loopWorld) plugIn(i int, password string) *device {
 	d := &device{
 		mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1), password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i),
 	}
@@ -57,7 +57,7 @@ func (w *world) plugIn(i int, password string) *device {
 }
 
 // lease gives a device an address, as DHCP does.
-func (w *world) lease(d *device, ip string) {
+func (w *loopWorld) lease(d *device, ip string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer signal(w.stored)
@@ -78,28 +78,28 @@ func (w *world) lease(d *device, ip string) {
 }
 
 // refusals are when a device refused a password.
-func (w *world) refusals(d *device) []time.Time {
+func (w *loopWorld) refusals(d *device) []time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(d.refused)
 }
 
 // lastTried is the password that was tried last on a device, if it was refused.
-func (w *world) lastTried(d *device) string {
+func (w *loopWorld) lastTried(d *device) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return d.last
 }
 
 // rename says under which name a machine is to become known.
-func (w *world) rename(i int, name model.ServerName) {
+func (w *loopWorld) rename(i int, name model.ServerName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.machine(i).name = name
 }
 
 // network runs a world of BMCs without manifests.
-func network(t *testing.T, servers int, test func(t *testing.T, w *world), change ...func(*world)) {
+func network(t *testing.T, servers int, test func(t *testing.T, w *loopWorld), change ...func(*loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newNetwork(t, servers)
 		for _, f := range change {
@@ -112,7 +112,7 @@ func network(t *testing.T, servers int, test func(t *testing.T, w *world), chang
 }
 
 // endpoint returns what is on record of a device.
-func (w *world) endpoint(name string) model.EndpointRecord {
+func (w *loopWorld) endpoint(name string) model.EndpointRecord {
 	if r := w.Observed().Endpoints[name]; r != nil {
 		return *r
 	}
@@ -126,7 +126,7 @@ func secretFor(name, password string) *model.BMCSecret {
 }
 
 func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		start := time.Now()
 		w.expect(2*time.Minute, 0, "Available Off")
@@ -163,7 +163,7 @@ func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
 }
 
 func TestADeviceOfAnUnknownVendorIsSaidToBeNoBMC(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.lease(&device{mac: "02:00:00:00:00:01", uri: "/x"}, "192.0.2.9")
 		pass(time.Minute)
 		got := w.document("endpoints/oob-020000000001.yaml")
@@ -177,7 +177,7 @@ func TestADeviceOfAnUnknownVendorIsSaidToBeNoBMC(t *testing.T) {
 }
 
 func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "five")
 		pass(5 * time.Minute)
 		if len(w.refusals(d)) != 3 {
@@ -207,11 +207,11 @@ func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing
 		if rec := w.endpoint(foundAs(0)); rec.Credential != w.database.Entries()[0].Credentials[4].ID || len(rec.Tried) != 4 {
 			t.Errorf("got %+v", rec)
 		}
-	}, func(w *world) { w.database = database(w.t, "one", "two", "three", "four", "five") })
+	}, func(w *loopWorld) { w.database = database(w.t, "one", "two", "three", "four", "five") })
 }
 
 func TestABMCThatRefusesAllWaitsForABMCSecretAndTakesItAtOnce(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "changed")
 		pass(24 * time.Hour)
 		if len(w.refusals(d)) != 3 {
@@ -225,11 +225,11 @@ func TestABMCThatRefusesAllWaitsForABMCSecretAndTakesItAtOnce(t *testing.T) {
 		if len(w.refusals(d)) != 3 {
 			t.Errorf("%d passwords were refused in all", len(w.refusals(d)))
 		}
-	}, func(w *world) { w.database = database(w.t, "one", "two", "three") })
+	}, func(w *loopWorld) { w.database = database(w.t, "one", "two", "three") })
 }
 
 func TestABMCSecretInGitIsUsedAtOnceThoughThreeWereJustRefused(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "changed")
 		for range 200 {
 			if pass(100 * time.Millisecond); len(w.refusals(d)) == 3 {
@@ -241,11 +241,11 @@ func TestABMCSecretInGitIsUsedAtOnceThoughThreeWereJustRefused(t *testing.T) {
 		if why := w.bmcWhy(foundAs(0)); why.Reason != "" {
 			t.Errorf("after a second: %+v", why)
 		}
-	}, func(w *world) { w.database = database(w.t, "one", "two", "three", "four") })
+	}, func(w *loopWorld) { w.database = database(w.t, "one", "two", "three", "four") })
 }
 
 func TestACorrectedPasswordOfTheDatabaseIsTried(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "changed")
 		pass(time.Hour)
 		w.stop()
@@ -264,7 +264,7 @@ func TestADatabasesPasswordIsNotTriedWhereGitMayNameAnother(t *testing.T) {
 		"Git was not read since the restart": func(d *model.Desired) { d.KeptOverRestart = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			network(t, 1, func(t *testing.T, w *world) {
+			network(t, 1, func(t *testing.T, w *loopWorld) {
 				w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 				pass(time.Minute)
 				w.commit(hide)
@@ -287,7 +287,7 @@ func bmcFile(name string, i int) *model.BMC {
 }
 
 func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
 		m := w.machine(0)
@@ -322,7 +322,7 @@ func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) 
 }
 
 func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
@@ -338,7 +338,7 @@ func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
 }
 
 func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) {
 			b := bmcFile("rack7", 0)
 			b.Spec.Access, b.Spec.EndpointRef = nil, &model.LocalRef{Name: foundAs(0)}
@@ -358,7 +358,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 }
 
 func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "two")
 		w.serve("web")
 		installs := w.machine(0).installs
@@ -372,11 +372,11 @@ func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing
 		if m := w.machine(0); m.installs != installs {
 			t.Error("it was installed again")
 		}
-	}, func(w *world) { w.database = database(w.t, "one", "two") })
+	}, func(w *loopWorld) { w.database = database(w.t, "one", "two") })
 }
 
 func TestADeviceThatMovesIsFollowed(t *testing.T) {
-	network(t, 2, func(t *testing.T, w *world) {
+	network(t, 2, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "calvin")
 		w.plugIn(1, "calvin")
 		w.serve("web")
@@ -391,7 +391,7 @@ func TestADeviceThatMovesIsFollowed(t *testing.T) {
 }
 
 func TestADeviceWhoseAddressAnotherOneGotIsWaitedFor(t *testing.T) {
-	network(t, 2, func(t *testing.T, w *world) {
+	network(t, 2, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "calvin")
 		other := w.plugIn(1, "calvin")
 		w.serve("web")
@@ -409,7 +409,7 @@ func TestADeviceWhoseAddressAnotherOneGotIsWaitedFor(t *testing.T) {
 }
 
 func TestAnAddressAtWhichAnotherBMCAnswersIsRefusedByName(t *testing.T) {
-	network(t, 2, func(t *testing.T, w *world) {
+	network(t, 2, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "calvin")
 		w.plugIn(1, "calvin")
 		w.serve("web")
@@ -437,7 +437,7 @@ func TestAnAddressAtWhichAnotherBMCAnswersIsRefusedByName(t *testing.T) {
 }
 
 func TestALostDatabaseLeavesWhatItRecognisedAsItIs(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
 		db := w.database
@@ -458,7 +458,7 @@ func TestALostDatabaseLeavesWhatItRecognisedAsItIs(t *testing.T) {
 }
 
 func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "calvin")
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
@@ -487,7 +487,7 @@ func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
 }
 
 func TestTheManifestsAddressCountsWhereIngotGivesNoLeases(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "calvin")
 		w.mu.Lock()
 		w.devices = map[string]*device{"192.0.2.200": d}
@@ -497,11 +497,11 @@ func TestTheManifestsAddressCountsWhereIngotGivesNoLeases(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(10*time.Minute, 0, "Available Off")
-	}, func(w *world) { w.networks = []string{"other"} })
+	}, func(w *loopWorld) { w.networks = []string{"other"} })
 }
 
 func TestADeviceThatOnlyGitNamedAndThatNeverAnsweredIsForgottenWithItsFile(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "typo"}, Spec: model.EndpointSpec{MACAddress: macOf(5), IP: "192.0.2.66"}})
 		})
@@ -518,7 +518,7 @@ func TestADeviceThatOnlyGitNamedAndThatNeverAnsweredIsForgottenWithItsFile(t *te
 }
 
 func TestAPoolWithoutAddressesIsSaidOnTheStatusBranch(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		pass(time.Minute)
 		drain(w.loop.dirty)
 		since := time.Now()
@@ -544,7 +544,7 @@ func TestAPoolWithoutAddressesIsSaidOnTheStatusBranch(t *testing.T) {
 }
 
 func TestTheSecondLookAtDevicesChangesNothing(t *testing.T) {
-	network(t, 3, func(t *testing.T, w *world) {
+	network(t, 3, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.plugIn(1, "changed")
 		w.lease(&device{mac: "02:00:00:00:00:01", uri: "/x"}, "192.0.2.9")
@@ -565,7 +565,7 @@ func TestTheSecondLookAtDevicesChangesNothing(t *testing.T) {
 }
 
 func TestNobodyIsSentAPasswordWhoHasTheAddressOfAnother(t *testing.T) {
-	network(t, 2, func(t *testing.T, w *world) {
+	network(t, 2, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(1, "its own")
 		w.commit(func(d *model.Desired) {
 			d.Add(secretFor("slot-7", "secret of slot 7"))
@@ -582,7 +582,7 @@ func TestNobodyIsSentAPasswordWhoHasTheAddressOfAnother(t *testing.T) {
 }
 
 func TestADeviceThatIsRenamedIsKnownByTheSameCertificate(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
 		w.mu.Lock()
@@ -599,7 +599,7 @@ func TestADeviceThatIsRenamedIsKnownByTheSameCertificate(t *testing.T) {
 }
 
 func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
 		files := w.files()
@@ -613,7 +613,7 @@ func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testin
 }
 
 func TestALeasesAddressOutlivesTheStore(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		w.plugIn(0, "calvin")
 		w.rename(0, "slot-7-system-0")
 		w.commit(func(d *model.Desired) {
@@ -629,7 +629,7 @@ func TestALeasesAddressOutlivesTheStore(t *testing.T) {
 }
 
 func TestWhoAnswersAtANewAddressIsLookedAtBeforeAnythingIsDoneThere(t *testing.T) {
-	network(t, 1, func(t *testing.T, w *world) {
+	network(t, 1, func(t *testing.T, w *loopWorld) {
 		d := w.plugIn(0, "calvin")
 		w.serve("web")
 		w.stop()

@@ -8,8 +8,8 @@ import (
 )
 
 // running is a world with a machine that runs somebody's work.
-func running(t *testing.T) *world {
-	w := newWorld(t, 1)
+func running(t *testing.T) *loopWorld {
+	w := newLoopWorld(t, 1)
 	w.machine(0).power = model.PowerOn
 	w.start()
 	w.expect(10*time.Minute, 0, "Initial On")
@@ -17,14 +17,14 @@ func running(t *testing.T) *world {
 }
 
 // discover has Git ask for a server that was found running to be discovered.
-func (w *world) discover() {
+func (w *loopWorld) discover() {
 	w.commit(func(d *model.Desired) {
 		d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationDiscover: "1"}}})
 	})
 }
 
 // untouched fails unless the machine's power and boot settings are as they were.
-func (w *world) untouched() {
+func (w *loopWorld) untouched() {
 	w.t.Helper()
 	if m := w.seen(0); m.offs+m.ons+m.sets > 0 {
 		w.t.Errorf("it was asked %d times to go off and %d times to go on, and got %d boot overrides", m.offs, m.ons, m.sets)
@@ -92,7 +92,7 @@ func TestABMCThatRestartsMeanwhile(t *testing.T) {
 // A machine that renews its lease runs, whatever its BMC says.
 func TestAServerThatIsReadOffAndRenewsItsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		m := w.machine(0)
 		m.power, m.nics = model.PowerOn, []string{"02:00:00:00:00:01"}
 		w.leases = map[string]time.Time{}
@@ -115,7 +115,7 @@ func TestAServerThatIsReadOffAndRenewsItsLease(t *testing.T) {
 // A machine that a person switches on while Ingot has a boot ticket for it is somebody's.
 func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.change(0, func(m *machine) { m.refuses = map[model.ResetKind]bool{model.ResetOn: true} })
 		w.start()
 		defer w.stop()
@@ -139,7 +139,7 @@ func TestAMachineThatAPersonSwitchesOn(t *testing.T) {
 // A machine that comes on while its boot override is set is not Ingot's.
 func TestAMachineThatComesOnMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.slow = 10 * time.Second
 		w.start()
 		defer w.stop()
@@ -156,7 +156,7 @@ func TestAMachineThatComesOnMeanwhile(t *testing.T) {
 }
 
 // settings is how many boot overrides are being set.
-func (w *world) settings() int {
+func (w *loopWorld) settings() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.setting
@@ -166,7 +166,7 @@ func (w *world) settings() int {
 // nothing may have booted from its disk.
 func TestADiscoveryOfWhichNothingWasServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).liar = true
 		w.start()
 		defer w.stop()

@@ -8,7 +8,7 @@ import (
 )
 
 func TestTooManyServersAreNotSwitchedOffUnapproved(t *testing.T) {
-	live(t, 12, func(t *testing.T, w *world) {
+	live(t, 12, func(t *testing.T, w *loopWorld) {
 		var names []string
 		for i := range 12 {
 			names = append(names, fmt.Sprintf("c%02d", i))

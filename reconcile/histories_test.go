@@ -19,7 +19,7 @@ func TestHarderHistoriesBreakNoLaw(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &harder{
-					history: newHistory(newWorld(t, 4), seed, 2),
+					history: newHistory(newLoopWorld(t, 4), seed, 2),
 					last:    make(map[model.ServerName]installed), hidden: make(map[model.ClaimName]*model.ServerClaim),
 				}
 				h.live()

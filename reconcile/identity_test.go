@@ -8,8 +8,8 @@ import (
 )
 
 // newBlades is a world of two servers behind one BMC, each of which serves a claim.
-func newBlades(t *testing.T) (w *world, a, b *machine) {
-	w = newWorld(t, 2)
+func newBlades(t *testing.T) (w *loopWorld, a, b *machine) {
+	w = newLoopWorld(t, 2)
 	a, b = w.machine(0), w.machine(1)
 	b.bmc, b.name = "bmc00", "bmc00-system-1"
 	delete(w.desired.BMCs, "bmc01")
@@ -28,7 +28,7 @@ func on(server model.ServerName) func(*model.ServerClaim) {
 }
 
 // swap puts each of two machines into the place of the other.
-func (w *world) swap(i, j int) {
+func (w *loopWorld) swap(i, j int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	one, two := w.machine(i), w.machine(j)

@@ -11,31 +11,31 @@ import (
 
 // counted counts how often a world is looked at: each plan once, each poll once.
 type counted struct {
-	*world
+	*loopWorld
 	plans, polls atomic.Int64
 }
 
 func (c *counted) Observed() *model.Observed {
 	c.plans.Add(1)
-	return c.world.Observed()
+	return c.loopWorld.Observed()
 }
 
 func (c *counted) Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error) {
 	c.polls.Add(1)
-	return c.world.Power(ctx, t)
+	return c.loopWorld.Power(ctx, t)
 }
 
 func TestAnIdleFleetIsPolledByFewPlans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const servers, minutes = 300, 10
-		w := newWorld(t, servers)
+		w := newLoopWorld(t, servers)
 		w.limit = servers
 		w.start()
 		w.expect(5*time.Minute, servers-1, "Available Off")
 		time.Sleep(5 * time.Minute)
 		w.stop()
 
-		c := &counted{world: w}
+		c := &counted{loopWorld: w}
 		ctx, cancel := context.WithCancel(t.Context())
 		loop := NewLoop(Options{Desired: w.Desired, DesiredChanged: w.changed, Store: c, BMCs: c, Boots: w, Policy: w.policy()})
 		ended := make(chan error, 1)
@@ -60,19 +60,19 @@ func TestAnIdleFleetIsPolledByFewPlans(t *testing.T) {
 
 // slow is a world whose BMCs take long to say what their power state is.
 type slow struct {
-	*world
+	*loopWorld
 	polled chan struct{}
 }
 
 func (s slow) Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error) {
 	signal(s.polled)
 	time.Sleep(10 * time.Second)
-	return s.world.Power(ctx, t)
+	return s.loopWorld.Power(ctx, t)
 }
 
 func TestAClaimThatComesDuringAPollIsServedRightAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.start()
 		w.expect(time.Minute, 0, "Available Off")
 		w.stop()

@@ -22,7 +22,7 @@ func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
 	for name, restarts := range map[string]bool{"while Ingot runs": false, "while it does not": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1)
+				w := newLoopWorld(t, 1)
 				w.machine(0).power = model.PowerOn
 				w.desired.Add(claim("web"))
 				w.desired.Add(serverFile(0, func(s *model.Server) {
@@ -53,7 +53,7 @@ func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
 
 func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
+		w := newLoopWorld(t, 2)
 		w.machine(1).power = model.PowerOn
 		w.start()
 		defer w.stop()
@@ -68,7 +68,7 @@ func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
 }
 
 func TestARetainedDiskSurvivesTheRemovalOfTheServersFile(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })
 		w.serve("web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
@@ -79,7 +79,7 @@ func TestARetainedDiskSurvivesTheRemovalOfTheServersFile(t *testing.T) {
 }
 
 func TestAReleaseWaitsWhileTheServersFileIsQuarantined(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, retain)) })
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
@@ -95,7 +95,7 @@ func TestAReleaseWaitsWhileTheServersFileIsQuarantined(t *testing.T) {
 }
 
 func TestTheGuardCountsWipesOfRetainedServers(t *testing.T) {
-	live(t, 5, func(t *testing.T, w *world) {
+	live(t, 5, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) {
 			for i := range 5 {
 				d.Add(serverFile(i, retain))
@@ -118,17 +118,17 @@ func TestTheGuardCountsWipesOfRetainedServers(t *testing.T) {
 }
 
 func TestMaintenanceLastsUntilACommitEndsIt(t *testing.T) {
-	for how, gone := range map[string]func(w *world, change func(d *model.Desired)){
-		"quarantined": func(w *world, change func(d *model.Desired)) {
+	for how, gone := range map[string]func(w *loopWorld, change func(d *model.Desired)){
+		"quarantined": func(w *loopWorld, change func(d *model.Desired)) {
 			w.commit(func(d *model.Desired) {
 				change(d)
 				d.Quarantined[model.MaintenanceIdentity("m")] = true
 			})
 		},
-		"absent": (*world).rewrite,
+		"absent": (*loopWorld).rewrite,
 	} {
 		t.Run(how, func(t *testing.T) {
-			live(t, 1, func(t *testing.T, w *world) {
+			live(t, 1, func(t *testing.T, w *loopWorld) {
 				w.serve("web")
 				w.commit(func(d *model.Desired) {
 					d.Add(fleettest.MaintenanceOf("m", 0))
@@ -142,7 +142,7 @@ func TestMaintenanceLastsUntilACommitEndsIt(t *testing.T) {
 }
 
 func TestAServerThatNeverBootsIsNotPowerCycledForEver(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.machine(0).liar = true
 		ons := w.machine(0).ons
@@ -157,7 +157,7 @@ func TestAServerThatNeverBootsIsNotPowerCycledForEver(t *testing.T) {
 
 func TestOneFalseOffDoesNotTakeARunningServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		m := w.machine(0)
 		m.power = model.PowerOn
 		w.start()
@@ -175,7 +175,7 @@ func TestOneFalseOffDoesNotTakeARunningServer(t *testing.T) {
 }
 
 func TestOneFalseOnDoesNotHaveAServerSwitchedOff(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		before := w.seen(0)
 		w.change(0, func(m *machine) { m.lies = 1 })
@@ -189,7 +189,7 @@ func TestOneFalseOnDoesNotHaveAServerSwitchedOff(t *testing.T) {
 }
 
 func TestAMachineWithoutGracefulShutdownIsForcedOff(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.machine(0).refuses = map[model.ResetKind]bool{model.ResetGracefulOff: true}
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
@@ -198,7 +198,7 @@ func TestAMachineWithoutGracefulShutdownIsForcedOff(t *testing.T) {
 }
 
 func TestAnOperationThatTheMachineRefusesDoesNotHoldUpARelease(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.machine(0).refuses = map[model.ResetKind]bool{model.ResetGracefulRestart: true}
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationGracefulRestart))) })
@@ -209,7 +209,7 @@ func TestAnOperationThatTheMachineRefusesDoesNotHoldUpARelease(t *testing.T) {
 }
 
 func TestALostStoreReinstallsNothingThatTookItsIgnition(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.machine(0).noNotice = true
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -255,7 +255,7 @@ func (l *lastReport) Publish(_ context.Context, r *model.Report) (Publication, e
 	return Publication{Head: fmt.Sprint("c", l.n), Committed: !same}, nil
 }
 
-func publishing(w *world) (*lastReport, func()) {
+func publishing(w *loopWorld) (*lastReport, func()) {
 	sink := &lastReport{t: w.t}
 	ctx, cancel := context.WithCancel(w.t.Context())
 	p := &Publisher{
@@ -269,7 +269,7 @@ func publishing(w *world) (*lastReport, func()) {
 
 // stale lists the documents on the status branch that say something else than
 // would be said now.
-func (l *lastReport) stale(w *world) []string {
+func (l *lastReport) stale(w *loopWorld) []string {
 	var out []string
 	for p, b := range w.files() {
 		if l.docs[p] != string(b) {
@@ -280,7 +280,7 @@ func (l *lastReport) stale(w *world) []string {
 }
 
 func TestTheStatusBranchSaysWhenABMCAnswersAgain(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		sink, end := publishing(w)
 		defer end()
 		w.serve("web")
@@ -298,7 +298,7 @@ func TestTheStatusBranchSaysWhenABMCAnswersAgain(t *testing.T) {
 
 func TestTheStatusBranchSaysWhenABindingIsMirrored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.mirror = true
 		w.start()
 		_, end := publishing(w)
@@ -321,7 +321,7 @@ func TestTheStatusBranchSaysWhenABindingIsMirrored(t *testing.T) {
 func names6() []string { return []string{"a", "b", "c", "d", "e", "f"} }
 
 func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
-	live(t, 10, func(t *testing.T, w *world) {
+	live(t, 10, func(t *testing.T, w *loopWorld) {
 		names := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j"}
 		w.serve(names...)
 		w.commit(func(d *model.Desired) {
@@ -356,7 +356,7 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 }
 
 func TestMaintenanceOfAHeldServerDoesNotLetTheOthersPass(t *testing.T) {
-	live(t, 4, func(t *testing.T, w *world) {
+	live(t, 4, func(t *testing.T, w *loopWorld) {
 		w.serve("a", "b", "c", "d")
 		w.commit(func(d *model.Desired) {
 			for _, n := range names6() {
@@ -370,7 +370,7 @@ func TestMaintenanceOfAHeldServerDoesNotLetTheOthersPass(t *testing.T) {
 }
 
 func TestServersThatSwapBMCsAreFound(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("a", "b")
 		w.mu.Lock()
 		a, b := w.machine(0), w.machine(1)
@@ -390,7 +390,7 @@ func TestServersThatSwapBMCsAreFound(t *testing.T) {
 }
 
 func TestACleanupWaitsForABMCThatIsAway(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.mu.Lock()
 		w.slow = time.Minute // the BMC is gone before the boot override is set
@@ -410,7 +410,7 @@ func TestACleanupWaitsForABMCThatIsAway(t *testing.T) {
 }
 
 func TestAReprovisionAskedForBeforeTheInstallIsPartOfIt(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.machine(0).dead = true
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -430,7 +430,7 @@ func TestAReprovisionAskedForBeforeTheInstallIsPartOfIt(t *testing.T) {
 }
 
 func TestAReprovisionOfAServerThatIsOffHoldsUpNobody(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("a", "b")
 		off := func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }
 		w.commit(func(d *model.Desired) { d.Add(claim("a", off)) })
@@ -449,7 +449,7 @@ func TestAReprovisionOfAServerThatIsOffHoldsUpNobody(t *testing.T) {
 
 func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).noParts = true
 		w.start()
 		defer w.stop()
@@ -466,7 +466,7 @@ func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
 }
 
 func TestAManifestWithTheUUIDOfAnotherMachineIsNotApplied(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("a", "b")
 		boots := len(w.machine(0).boots)
 		w.commit(func(d *model.Desired) {
@@ -481,7 +481,7 @@ func TestAManifestWithTheUUIDOfAnotherMachineIsNotApplied(t *testing.T) {
 }
 
 func TestWhoLosesTheLeadDoesNoFurtherStep(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.mu.Lock()
 		w.slow = 20 * time.Second
@@ -499,7 +499,7 @@ func TestWhoLosesTheLeadDoesNoFurtherStep(t *testing.T) {
 }
 
 func TestAClaimThatCameBackStillBootsAlways(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		always := annotated(model.AnnotationBoot, "always")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", always)) })
@@ -524,7 +524,7 @@ func TestAClaimThatCameBackStillBootsAlways(t *testing.T) {
 
 // The annotation is no part of what is installed, so to take it away asks for no new boot.
 func TestAClaimThatBootsAlwaysNoMoreBootsFromDisk(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationBoot, "always"))) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -540,7 +540,7 @@ func TestAClaimThatBootsAlwaysNoMoreBootsFromDisk(t *testing.T) {
 }
 
 func TestNothingIsServedDuringMaintenance(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.machine(0).liar = true // its ticket stays Armed
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -554,7 +554,7 @@ func TestNothingIsServedDuringMaintenance(t *testing.T) {
 }
 
 func TestAReprovisionWaitsForItsIgnition(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		secret := fleettest.IgnitionSecret("{}")
 		with := func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }
 		w.expect(time.Minute, 0, "Available Off")
@@ -571,7 +571,7 @@ func TestAReprovisionWaitsForItsIgnition(t *testing.T) {
 }
 
 func TestARecordOfAnUnknownStateStopsNobody(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("a")
 		w.stop()
 		w.mu.Lock()
@@ -586,7 +586,7 @@ func TestARecordOfAnUnknownStateStopsNobody(t *testing.T) {
 }
 
 func TestAnIgnoredClaimIsLeftAlone(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
 			d.Add(claim("web", annotated(model.AnnotationOperation, "ignore"), func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
@@ -596,7 +596,7 @@ func TestAnIgnoredClaimIsLeftAlone(t *testing.T) {
 }
 
 func TestAClockThatWentBackDoesNotStopAServer(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.stop()
 		w.mu.Lock()
@@ -611,7 +611,7 @@ func TestAClockThatWentBackDoesNotStopAServer(t *testing.T) {
 }
 
 func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.serve("a")
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationIgnore))) })
 		pass(time.Minute)
@@ -631,7 +631,7 @@ func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
 
 func TestABMCThatHangsIsAskedEverMoreSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.hangs = true
 		w.start()
 		pass(2 * time.Hour)
@@ -644,7 +644,7 @@ func TestABMCThatHangsIsAskedEverMoreSeldom(t *testing.T) {
 }
 
 func TestAStoreThatRefusesIsNoReasonToHammerBMCs(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		m := w.machine(0)
 		w.mu.Lock()
@@ -664,7 +664,7 @@ func TestAStoreThatRefusesIsNoReasonToHammerBMCs(t *testing.T) {
 
 func TestPowerOnsUnderWayCountWhereverTheServerStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 4)
+		w := newLoopWorld(t, 4)
 		w.limit = 1
 		w.start()
 		defer w.stop()
@@ -689,7 +689,7 @@ func TestPowerOnsUnderWayCountWhereverTheServerStands(t *testing.T) {
 }
 
 func TestAnApprovalIsGoodForOneTime(t *testing.T) {
-	live(t, 4, func(t *testing.T, w *world) {
+	live(t, 4, func(t *testing.T, w *loopWorld) {
 		names := []string{"a", "b", "c", "d"}
 		release := func(d *model.Desired) {
 			for _, n := range names {
@@ -710,7 +710,7 @@ func TestAnApprovalIsGoodForOneTime(t *testing.T) {
 }
 
 func TestARevisionKeptOverARestartThatIsTooOldReleasesNobody(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		old := w.Desired()
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -735,7 +735,7 @@ func TestARevisionKeptOverARestartThatIsTooOldReleasesNobody(t *testing.T) {
 }
 
 func TestARevertToAFormerValueAsksForNothing(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		ask := func(reprovision, operation string) {
 			w.commit(func(d *model.Desired) {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -25,7 +25,7 @@ func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
 }
 
 func TestPowerIsHealedFromDiskWithoutReinstall(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -40,7 +40,7 @@ func TestPowerIsHealedFromDiskWithoutReinstall(t *testing.T) {
 
 func TestAServerFoundRunningIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).power = model.PowerOn
 		w.start()
 		defer w.stop()
@@ -57,7 +57,7 @@ func TestAServerFoundRunningIsLeftAlone(t *testing.T) {
 }
 
 func TestAChangedImageWaitsForReprovision(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -78,7 +78,7 @@ func TestAChangedImageWaitsForReprovision(t *testing.T) {
 }
 
 func TestAWipeThatFailsIsAnErrorUntilRetried(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -94,7 +94,7 @@ func TestAWipeThatFailsIsAnErrorUntilRetried(t *testing.T) {
 }
 
 func TestRetainKeepsTheDiskUntilAPersonActs(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		retain := &model.Server{Meta: model.Meta{Name: "bmc00-system-0"}, Spec: model.ServerSpec{ReclaimPolicy: model.ReclaimRetain}}
 		w.commit(func(d *model.Desired) { d.Add(retain) })
 		w.expect(time.Minute, 0, "Available Off")
@@ -115,7 +115,7 @@ func TestRetainKeepsTheDiskUntilAPersonActs(t *testing.T) {
 }
 
 func TestMaintenancePowersOffAndKeepsTheBinding(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -135,7 +135,7 @@ func TestMaintenancePowersOffAndKeepsTheBinding(t *testing.T) {
 }
 
 func TestTheGuardHoldsAMassReleaseUntilApproved(t *testing.T) {
-	live(t, 6, func(t *testing.T, w *world) {
+	live(t, 6, func(t *testing.T, w *loopWorld) {
 		w.expect(2*time.Minute, 5, "Available Off")
 		w.commit(func(d *model.Desired) {
 			for _, n := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -162,7 +162,7 @@ func TestTheGuardHoldsAMassReleaseUntilApproved(t *testing.T) {
 
 func TestADeadBMCDelaysOnlyItsServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 2)
+		w := newLoopWorld(t, 2)
 		w.machine(0).dead = true
 		w.start()
 		defer w.stop()
@@ -177,7 +177,7 @@ func TestADeadBMCDelaysOnlyItsServer(t *testing.T) {
 }
 
 func TestAnUnreachableBMCIsNotTakenForPoweredOff(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -194,7 +194,7 @@ func TestAnUnreachableBMCIsNotTakenForPoweredOff(t *testing.T) {
 }
 
 func TestALostStoreChangesNoHands(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -227,7 +227,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 }
 
 func TestAnOperationIsDoneOncePerValue(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -251,7 +251,7 @@ func TestAnOperationIsDoneOncePerValue(t *testing.T) {
 }
 
 func TestAnUnchangedFleetIsLeftAlone(t *testing.T) {
-	live(t, 4, func(t *testing.T, w *world) {
+	live(t, 4, func(t *testing.T, w *loopWorld) {
 		w.expect(2*time.Minute, 3, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
@@ -268,7 +268,7 @@ func TestAnUnchangedFleetIsLeftAlone(t *testing.T) {
 }
 
 func TestWhoDoesNotLeadActsNot(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.deposed.Store(true)
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -280,7 +280,7 @@ func TestWhoDoesNotLeadActsNot(t *testing.T) {
 
 func TestAnOverrideThatDoesNotEndIsTakenBackOnceBooted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).stubborn = true
 		w.start()
 		defer w.stop()

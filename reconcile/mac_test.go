@@ -13,9 +13,11 @@ import (
 )
 
 // known are the MAC addresses of a server's record.
-func (w *world) known(i int) []model.ServerMAC { return w.Observed().Servers[w.machine(i).name].MACs }
+func (w *loopWorld) known(i int) []model.ServerMAC {
+	return w.Observed().Servers[w.machine(i).name].MACs
+}
 
-func (w *world) expectMACs(i int, want []model.ServerMAC) {
+func (w *loopWorld) expectMACs(i int, want []model.ServerMAC) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, w.known(i), cmpopts.EquateEmpty()); diff != "" {
 		w.t.Errorf("MAC addresses of %s (-want +got):\n%s", w.machine(i).name, diff)
@@ -23,9 +25,9 @@ func (w *world) expectMACs(i int, want []model.ServerMAC) {
 }
 
 // board is a world with a machine that was not seen yet.
-func board(t *testing.T, change func(m *machine), test func(w *world)) {
+func board(t *testing.T, change func(m *machine), test func(w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.change(0, change)
 		w.start()
 		test(w)
@@ -36,7 +38,7 @@ func board(t *testing.T, change func(m *machine), test func(w *world)) {
 func TestAReportAddsNoMACAddress(t *testing.T) {
 	board(t, func(m *machine) {
 		m.nics, m.cards, m.sights = []string{cardOf(1)}, []string{cardOf(1), cardOf(9)}, []string{cardOf(9)}
-	}, func(w *world) {
+	}, func(w *loopWorld) {
 		w.expect(5*time.Minute, 0, "Available Off")
 		w.expectMACs(0, macs(model.MACByBMC, 1))
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, fleettest.InGit(cardOf(2)))) })
@@ -99,7 +101,7 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 			board(t, func(m *machine) {
 				is := tt.machine
 				m.nics, m.cards, m.sights, m.refused, m.silent = is.nics, is.cards, is.sights, is.refused, is.silent
-			}, func(w *world) {
+			}, func(w *loopWorld) {
 				if tt.ambiguous == "" {
 					w.expect(5*time.Minute, 0, "Available Off")
 					w.expectMACs(0, tt.want)
@@ -122,7 +124,7 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 }
 
 func TestAnAmbiguousBoardIsDiscoveredAgainWhenAPersonAsksForIt(t *testing.T) {
-	board(t, func(m *machine) { m.cards, m.sights, m.refused = []string{cardOf(1)}, []string{cardOf(1)}, "192.0.2.9" }, func(w *world) {
+	board(t, func(m *machine) { m.cards, m.sights, m.refused = []string{cardOf(1)}, []string{cardOf(1)}, "192.0.2.9" }, func(w *loopWorld) {
 		w.expect(5*time.Minute, 0, "Error Off")
 		w.change(0, func(m *machine) { m.refused = "" })
 		w.expect(5*time.Hour, 0, "Error Off")
@@ -136,7 +138,7 @@ func TestAnAmbiguousBoardIsDiscoveredAgainWhenAPersonAsksForIt(t *testing.T) {
 func TestTheCardsAreReadAgainWhenOneAsksThatIsNotKnown(t *testing.T) {
 	board(t, func(m *machine) {
 		m.nics, m.cards, m.sights = []string{cardOf(1)}, []string{cardOf(1), cardOf(2)}, []string{cardOf(2)}
-	}, func(w *world) {
+	}, func(w *loopWorld) {
 		w.mu.Lock()
 		w.delay = 30 * time.Second // from the power-on to the first request
 		w.mu.Unlock()
@@ -153,7 +155,7 @@ func TestTheCardsAreReadAgainWhenOneAsksThatIsNotKnown(t *testing.T) {
 }
 
 func TestAStrangerDoesNotHaveTheCardsReadAgainAndAgain(t *testing.T) {
-	board(t, func(m *machine) { m.nics, m.sights, m.silent = []string{cardOf(1)}, []string{cardOf(9)}, true }, func(w *world) {
+	board(t, func(m *machine) { m.nics, m.sights, m.silent = []string{cardOf(1)}, []string{cardOf(9)}, true }, func(w *loopWorld) {
 		pass(10 * time.Second)
 		before := w.seen(0).readings
 		for range 6 * 20 { // for twenty minutes

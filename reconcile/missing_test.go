@@ -13,30 +13,30 @@ import (
 
 // releasedWithout is a server with two disks that has served a claim, of which the
 // probe does not see the second any more when they are to be wiped.
-func releasedWithout(t *testing.T, test func(t *testing.T, w *world, b *branch), change ...func(w *world)) {
-	two := func(w *world) { w.machine(0).disks = []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")} }
-	published(t, 1, func(w *world, b *branch) {
+func releasedWithout(t *testing.T, test func(t *testing.T, w *loopWorld, b *branch), change ...func(w *loopWorld)) {
+	two := func(w *loopWorld) { w.machine(0).disks = []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")} }
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.serve("web")
 		w.change(0, func(m *machine) { m.disks = m.disks[:1] })
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		test(t, w, b)
-	}, append([]func(w *world){two}, change...)...)
+	}, append([]func(w *loopWorld){two}, change...)...)
 }
 
 // retry asks for the n-th retry of the first server.
-func (w *world) retry(n int) {
+func (w *loopWorld) retry(n int) {
 	w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(fmt.Sprint("retry#", n)))) })
 }
 
 // accept accepts disks of the first server.
-func (w *world) accept(value string) {
+func (w *loopWorld) accept(value string) {
 	w.commit(func(d *model.Desired) {
 		d.Add(serverFile(0, func(s *model.Server) { s.Annotations[model.AnnotationDisksAccepted] = value }))
 	})
 }
 
 // lacks compares the disks that the first server's record says are missing.
-func (w *world) lacks(want ...model.MissingDisk) {
+func (w *loopWorld) lacks(want ...model.MissingDisk) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, w.Observed().Servers[w.machine(0).name].Missing); diff != "" {
 		w.t.Errorf("missing disks (-want +got):\n%s", diff)
@@ -44,7 +44,7 @@ func (w *world) lacks(want ...model.MissingDisk) {
 }
 
 func TestADiskThatIsMissingFromAWipeIsAnErrorUntilAPersonHasLooked(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.expect(time.Hour, 0, "Error Off")
 		w.lacks(sdbMissing)
 		doc := w.shown("servers/bmc00-system-0.yaml").Status
@@ -72,7 +72,7 @@ func TestADiskThatIsMissingFromAWipeIsAnErrorUntilAPersonHasLooked(t *testing.T)
 }
 
 func TestADiskThatIsThereAgainAfterARetryIsWiped(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.expect(2*time.Minute, 0, "Error Off")
 		w.change(0, func(m *machine) { m.disks = append(m.disks[:1:1], drive("sdb", "s2 ")) })
 		w.retry(1)
@@ -85,7 +85,7 @@ func TestADiskThatIsThereAgainAfterARetryIsWiped(t *testing.T) {
 }
 
 func TestADiskThatIsGoneForGoodIsAskedForOnce(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.expect(2*time.Minute, 0, "Error Off")
 		w.accept("S2")
 		w.expect(2*time.Minute, 0, "Available Off")
@@ -133,7 +133,7 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 					m.storages = []model.Storage{all}
 				}
 			}
-			published(t, 1, func(w *world, _ *branch) {
+			published(t, 1, func(w *loopWorld, _ *branch) {
 				w.serve("web")
 				w.commit(func(d *model.Desired) { d.Add(fleettest.MaintenanceOf("m", 0)) })
 				w.expect(2*time.Minute, 0, "Maintenance Off default/web")
@@ -152,13 +152,13 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 						t.Errorf("%+v is missing, too", m)
 					}
 				}
-			}, func(w *world) { w.change(0, has("S1", "S2")) })
+			}, func(w *loopWorld) { w.change(0, has("S1", "S2")) })
 		})
 	}
 }
 
 func TestAWipeThatIsNotHeardOfIsNoMatterOfDisks(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.accept("as-reported")
 		w.expect(2*time.Minute, 0, "Error Off") // nobody was told of anything when that was said
 		w.accept("S2")
@@ -196,12 +196,12 @@ func TestAWipeIsJudgedByWhatTheBMCShowsThen(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			published(t, 1, func(w *world, _ *branch) {
+			published(t, 1, func(w *loopWorld, _ *branch) {
 				w.serve("web")
 				w.change(0, func(m *machine) { m.storages = tc.then })
 				w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 				w.expect(2*time.Minute, 0, tc.want)
-			}, func(w *world) {
+			}, func(w *loopWorld) {
 				w.machine(0).disks, w.machine(0).storages = []model.ProbeDisk{drive("sda", "logical")}, tc.first
 			})
 		})
@@ -210,7 +210,7 @@ func TestAWipeIsJudgedByWhatTheBMCShowsThen(t *testing.T) {
 
 // A spare may hold what its next tenant writes: it is asked for at each release.
 func TestADriveThatWasAcceptedIsAskedForAgain(t *testing.T) {
-	published(t, 1, func(w *world, _ *branch) {
+	published(t, 1, func(w *loopWorld, _ *branch) {
 		for n, accepts := range []string{"D1", "D1#2"} {
 			w.serve(fmt.Sprint("web", n))
 			w.commit(func(d *model.Desired) { clear(d.Claims) })
@@ -218,14 +218,14 @@ func TestADriveThatWasAcceptedIsAskedForAgain(t *testing.T) {
 			w.accept(accepts)
 			w.expect(2*time.Minute, 0, "Available Off")
 		}
-	}, func(w *world) {
+	}, func(w *loopWorld) {
 		w.machine(0).disks = []model.ProbeDisk{drive("sda", "S1")}
 		w.machine(0).storages = []model.Storage{{Drives: []model.Drive{{Name: "bay 1", SerialNumber: "D1", Bytes: 1 << 40}}}}
 	})
 }
 
 func TestAWipeThatIsNotHeardOfNamesNoDiskToAccept(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.expect(2*time.Minute, 0, "Error Off")
 		w.change(0, func(m *machine) { m.wipeHangs = true })
 		w.retry(1)
@@ -240,7 +240,7 @@ func TestAWipeThatIsNotHeardOfNamesNoDiskToAccept(t *testing.T) {
 }
 
 func TestAsReportedAcceptsWhatWasToldOfAlone(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.expect(2*time.Minute, 0, "Error Off")
 		w.change(0, func(m *machine) { m.disks = nil })
 		w.accept("as-reported")
@@ -250,7 +250,7 @@ func TestAsReportedAcceptsWhatWasToldOfAlone(t *testing.T) {
 }
 
 func TestADiskThatCameBackMayNotBeMissingAgain(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		w.expect(2*time.Minute, 0, "Error Off")
 		w.change(0, func(m *machine) { m.disks, m.wipeFail = append(m.disks[:1:1], drive("sdb", "S2")), true })
 		w.retry(1)
@@ -264,7 +264,7 @@ func TestADiskThatCameBackMayNotBeMissingAgain(t *testing.T) {
 }
 
 func TestMissingDisksOutliveALostStore(t *testing.T) {
-	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(t *testing.T, w *loopWorld, _ *branch) {
 		lose := func() {
 			files := w.files()
 			w.stop()
@@ -297,8 +297,8 @@ func TestMissingDisksOutliveALostStore(t *testing.T) {
 
 func TestCleanupModeNoneMissesNoDisk(t *testing.T) {
 	none := func(s *model.Server) { s.Annotations[model.AnnotationCleanup] = model.CleanupNone }
-	releasedWithout(t, func(_ *testing.T, w *world, _ *branch) {
+	releasedWithout(t, func(_ *testing.T, w *loopWorld, _ *branch) {
 		w.expect(2*time.Minute, 0, "Available Off")
 		w.lacks()
-	}, func(w *world) { w.desired.Add(serverFile(0, none)) })
+	}, func(w *loopWorld) { w.desired.Add(serverFile(0, none)) })
 }

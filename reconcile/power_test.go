@@ -11,7 +11,7 @@ import (
 // off: that stands on record, and the status says so.
 func TestARestartThatBecameAPowerOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.start()
 		defer w.stop()
 		w.expect(time.Minute, 0, "Available Off")

@@ -17,7 +17,7 @@ import (
 func TestRandomHistoriesBreakNoLaw(t *testing.T) {
 	for seed := range fleettest.Histories(10, 40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newHistory(newWorld(t, 4), seed, 1).live() })
+			synctest.Test(t, func(t *testing.T) { newHistory(newLoopWorld(t, 4), seed, 1).live() })
 		})
 	}
 }
@@ -25,7 +25,7 @@ func TestRandomHistoriesBreakNoLaw(t *testing.T) {
 // history is a random life of a fleet.
 type history struct {
 	rnd   *rand.Rand
-	w     *world
+	w     *loopWorld
 	log   []string
 	looks int // how often was looked
 	// removed is before which look each claim last left Git, again before which it was
@@ -51,7 +51,7 @@ type seenOwner struct {
 
 // newHistory returns a life that nothing has happened in. Each kind of lives has its
 // own sequence of chances.
-func newHistory(w *world, seed, kind uint64) *history {
+func newHistory(w *loopWorld, seed, kind uint64) *history {
 	return &history{
 		rnd: rand.New(rand.NewPCG(seed, kind)), w: w,
 		removed: make(map[model.ClaimName]int), again: make(map[model.ClaimName]int), asked: make(map[model.ClaimName]int),
@@ -216,7 +216,7 @@ func (h *history) checkTicket(rec *model.ServerRecord) {
 }
 
 // suspended reports whether nothing is done to a server, not even on record.
-func (w *world) suspended(*model.ServerRecord) bool {
+func (w *loopWorld) suspended(*model.ServerRecord) bool {
 	in := &plan.Input{Desired: w.desired, Observed: w.snapshot(), Policy: w.policy(), Now: time.Now()}
 	return plan.Plan(in).ObserveOnly.Reason != ""
 }

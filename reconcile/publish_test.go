@@ -85,9 +85,9 @@ func (b *branch) taken() int {
 }
 
 // published runs a world with a publisher.
-func published(t *testing.T, servers int, test func(w *world, b *branch), change ...func(w *world)) {
+func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), change ...func(w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
-		w, b := newWorld(t, servers), &branch{t: t}
+		w, b := newLoopWorld(t, servers), &branch{t: t}
 		for _, f := range change {
 			f(w)
 		}
@@ -111,7 +111,7 @@ func published(t *testing.T, servers int, test func(w *world, b *branch), change
 }
 
 func TestTheStatusBranchTellsTheStory(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -134,7 +134,7 @@ func TestTheStatusBranchTellsTheStory(t *testing.T) {
 }
 
 func TestCommitsAreAtLeastAnIntervalApartAndNoneIsWithoutChange(t *testing.T) {
-	published(t, 3, func(w *world, b *branch) {
+	published(t, 3, func(w *loopWorld, b *branch) {
 		w.expect(2*time.Minute, 2, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
@@ -152,7 +152,7 @@ func TestCommitsAreAtLeastAnIntervalApartAndNoneIsWithoutChange(t *testing.T) {
 }
 
 func TestWhoCannotTellWhetherItLeadsPublishesNothing(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		pass(time.Minute)
 		w.deposed.Store(true)
@@ -170,7 +170,7 @@ func TestWhoCannotTellWhetherItLeadsPublishesNothing(t *testing.T) {
 }
 
 func TestAFailedPushIsMadeUpFor(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		b.mu.Lock()
 		b.failing = true
 		b.mu.Unlock()
@@ -186,7 +186,7 @@ func TestAFailedPushIsMadeUpFor(t *testing.T) {
 }
 
 func TestRecordsAreToldAsEverWhileTextsAreRefused(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		b.set(func(b *branch) { b.bare = true })
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -207,7 +207,7 @@ func TestRecordsAreToldAsEverWhileTextsAreRefused(t *testing.T) {
 }
 
 func TestTextsThatCannotBeToldLaterAreTriedWithPauses(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		b.set(func(b *branch) { b.bare = true })
 		w.commit(func(*model.Desired) {})
@@ -221,7 +221,7 @@ func TestTextsThatCannotBeToldLaterAreTriedWithPauses(t *testing.T) {
 }
 
 func TestAServerThatWantsNoPushIsLeftAloneThatLong(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		pass(time.Minute)
 		b.set(func(b *branch) { b.failing, b.away = true, 10*time.Minute })
@@ -234,18 +234,18 @@ func TestAServerThatWantsNoPushIsLeftAloneThatLong(t *testing.T) {
 }
 
 func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
-	published(t, 1, func(w *world, b *branch) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		b.fail(true)
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(5*time.Minute, 0, "Reserved Off default/web")
 		b.fail(false)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-	}, func(w *world) { w.mirror = true })
+	}, func(w *loopWorld) { w.mirror = true })
 }
 
 func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
-	live(t, 2, func(t *testing.T, w *world) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -268,7 +268,7 @@ func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 
 func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 	const password, ignition = "pass-7f3a", "ignition-9c1e"
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) {
 			d.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{
 				"username": model.NewSensitive("u"), "password": model.NewSensitive(password),

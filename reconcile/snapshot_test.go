@@ -19,7 +19,7 @@ import (
 )
 
 // reporter is one of a world's loop.
-func (w *world) reporter() *Reporter {
+func (w *loopWorld) reporter() *Reporter {
 	return &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}
 }
 
@@ -50,7 +50,7 @@ func (h *history) shownAsStored() {
 func TestWhatIsShownIsWhatAPlanOfTheStoreSays(t *testing.T) {
 	for seed := range fleettest.Histories(6, 20) {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHistory(newWorld(t, 4), seed, 7)
+			h := newHistory(newLoopWorld(t, 4), seed, 7)
 			h.w.start()
 			for range 60 {
 				h.event()
@@ -64,12 +64,12 @@ func TestWhatIsShownIsWhatAPlanOfTheStoreSays(t *testing.T) {
 
 // tardy is a world in which something is saved while a plan looks at it.
 type tardy struct {
-	*world
+	*loopWorld
 	meanwhile func()
 }
 
 func (s *tardy) Observed() *model.Observed {
-	o := s.world.Observed()
+	o := s.loopWorld.Observed()
 	if f := s.meanwhile; f != nil {
 		s.meanwhile = nil
 		f()
@@ -90,7 +90,7 @@ func told(l *Loop) (is bool, shown string) {
 
 func TestThePublisherIsToldOnlyOnceASnapshotShowsTheChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &tardy{world: newWorld(t, 0)}
+		s := &tardy{loopWorld: newLoopWorld(t, 0)}
 		l := NewLoop(Options{Desired: s.Desired, DesiredChanged: s.changed, Store: s, BMCs: s, Boots: s, Policy: s.policy()})
 		step := func() {
 			if _, err := l.Step(t.Context(), time.Now()); err != nil {
@@ -122,18 +122,18 @@ func TestThePublisherIsToldOnlyOnceASnapshotShowsTheChange(t *testing.T) {
 }
 
 func TestTheFleetIsShownWhereTheLoopDoesNotPlan(t *testing.T) {
-	tests := map[string]func(w *world){
-		"on standby, the loop never ran": func(w *world) {
+	tests := map[string]func(w *loopWorld){
+		"on standby, the loop never ran": func(w *loopWorld) {
 			w.loop = NewLoop(w.loop.Options)
 		},
-		"the loop has ended": func(*world) {},
-		"it runs, and does not lead any more": func(w *world) {
+		"the loop has ended": func(*loopWorld) {},
+		"it runs, and does not lead any more": func(w *loopWorld) {
 			w.start()
 			pass(time.Minute)
 			w.deposed.Store(true)
 			w.loop.Wake()
 		},
-		"its plan hangs in the store": func(w *world) {
+		"its plan hangs in the store": func(w *loopWorld) {
 			l := NewLoop(w.loop.Options)
 			l.snapshots.keep(&Snapshot{In: &plan.Input{Desired: w.Desired(), Observed: model.NewObserved()}}, time.Now())
 			w.loop = l
@@ -142,7 +142,7 @@ func TestTheFleetIsShownWhereTheLoopDoesNotPlan(t *testing.T) {
 	for name, begin := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 1)
+				w := newLoopWorld(t, 1)
 				w.start()
 				w.expect(time.Minute, 0, "Available Off")
 				w.stop()
@@ -184,7 +184,7 @@ func shownMetrics(r *Reporter) (n int) {
 }
 
 // settingNow is how many boot overrides are being set.
-func (w *world) settingNow() int {
+func (w *loopWorld) settingNow() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.setting
@@ -192,7 +192,7 @@ func (w *world) settingNow() int {
 
 func TestTheLastCommitShowsTheLastMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, b := newWorld(t, 1), &branch{t: t}
+		w, b := newLoopWorld(t, 1), &branch{t: t}
 		w.slow = 3 * time.Second // so long is a machine's boot override being set
 		w.start()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -216,7 +216,7 @@ func TestTheLastCommitShowsTheLastMoves(t *testing.T) {
 
 func TestAMoveUnderWayIsNotShownAsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.slow = 10 * time.Second
 		w.start()
 		for w.settingNow() == 0 {
@@ -239,7 +239,7 @@ func TestAMoveUnderWayIsNotShownAsDone(t *testing.T) {
 }
 
 func TestAScrapeOfAnIdleFleetMakesNothing(t *testing.T) {
-	live(t, 3, func(t *testing.T, w *world) {
+	live(t, 3, func(t *testing.T, w *loopWorld) {
 		w.expect(5*time.Minute, 0, "Available Off")
 		r := w.reporter()
 		one := r.Report()

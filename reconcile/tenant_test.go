@@ -13,9 +13,9 @@ import (
 )
 
 // owned is a world whose BMCs are the operator's.
-func owned(t *testing.T, servers int, test func(w *world)) {
+func owned(t *testing.T, servers int, test func(w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, servers)
+		w := newLoopWorld(t, servers)
 		w.tenants = fleettest.Tenants
 		for _, b := range w.desired.BMCs {
 			b.Tenant = "ops"
@@ -28,12 +28,12 @@ func owned(t *testing.T, servers int, test func(w *world)) {
 }
 
 // heir commits a claim whose namesake another tenant has taken away.
-func (w *world) heir(c *model.ServerClaim, before string) {
+func (w *loopWorld) heir(c *model.ServerClaim, before string) {
 	w.took(func(d *model.Desired) { d.Add(c) }, c.Identity(), before)
 }
 
 // took commits a change by which a tenant takes an object away.
-func (w *world) took(change func(d *model.Desired), id model.Identity, tenant string) {
+func (w *loopWorld) took(change func(d *model.Desired), id model.Identity, tenant string) {
 	w.mu.Lock()
 	d := w.desired.Clone()
 	d.Removed = maps.Clone(d.Removed)
@@ -46,7 +46,7 @@ func (w *world) took(change func(d *model.Desired), id model.Identity, tenant st
 }
 
 func TestAClaimThatAnotherTenantHasTheNameOfIsReleased(t *testing.T) {
-	owned(t, 1, func(w *world) {
+	owned(t, 1, func(w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", of("beta"))) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -60,7 +60,7 @@ func TestAClaimThatAnotherTenantHasTheNameOfIsReleased(t *testing.T) {
 }
 
 func TestAClaimThatIsHandedOverKeepsItsServer(t *testing.T) {
-	owned(t, 1, func(w *world) {
+	owned(t, 1, func(w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", of("beta"))) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -82,7 +82,7 @@ func TestARemovalIsOfOneTenantsClaim(t *testing.T) {
 		"of before, or of no tenant": {"", "Available Off"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			owned(t, 1, func(w *world) {
+			owned(t, 1, func(w *loopWorld) {
 				w.expect(time.Minute, 0, "Available Off")
 				w.commit(func(d *model.Desired) { d.Add(claim("web", of("beta"))) })
 				w.expect(time.Minute, 0, "Reserved On default/web")
@@ -95,7 +95,7 @@ func TestARemovalIsOfOneTenantsClaim(t *testing.T) {
 
 // A record of before there were tenants is of whoever has the claim.
 func TestARecordWithoutTenantIsOfItsClaims(t *testing.T) {
-	owned(t, 1, func(w *world) {
+	owned(t, 1, func(w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -108,7 +108,7 @@ func TestARecordWithoutTenantIsOfItsClaims(t *testing.T) {
 }
 
 func TestATenantsClaimsAreBoundToItsServersAlone(t *testing.T) {
-	owned(t, 2, func(w *world) {
+	owned(t, 2, func(w *loopWorld) {
 		w.expect(time.Minute, 1, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("a", of("alpha"))); d.Add(claim("b", of("alpha"))) })
 		w.expect(time.Minute, 1, "Reserved On default/a") // in rack b
@@ -120,7 +120,7 @@ func TestATenantsClaimsAreBoundToItsServersAlone(t *testing.T) {
 }
 
 func TestATenantsClaimHasItsOwnSecretsAlone(t *testing.T) {
-	owned(t, 1, func(w *world) {
+	owned(t, 1, func(w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) {
 			d.Add(&model.Secret{
@@ -136,7 +136,7 @@ func TestATenantsClaimHasItsOwnSecretsAlone(t *testing.T) {
 }
 
 func TestATenantMaintainsTheServersOfItsClaimsAlone(t *testing.T) {
-	owned(t, 1, func(w *world) {
+	owned(t, 1, func(w *loopWorld) {
 		maintenance := func(tenant string) func(d *model.Desired) {
 			return func(d *model.Desired) {
 				d.Add(&model.ServerMaintenance{
@@ -197,7 +197,7 @@ func TestAMaintenanceThatHasBegunGoesOn(t *testing.T) {
 		}, after: "Reserved On default/web"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			owned(t, 1, func(w *world) {
+			owned(t, 1, func(w *loopWorld) {
 				w.expect(time.Minute, 0, "Available Off")
 				w.commit(func(d *model.Desired) { d.Add(claim("web", of(c.claim))) })
 				w.expect(time.Minute, 0, "Reserved On default/web")
@@ -213,7 +213,7 @@ func TestAMaintenanceThatHasBegunGoesOn(t *testing.T) {
 }
 
 func TestATenantMaintainsTheServerOfItsClaimThatIsNotInForce(t *testing.T) {
-	owned(t, 1, func(w *world) {
+	owned(t, 1, func(w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web", of("gamma"))) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
@@ -230,7 +230,7 @@ func TestAMaintenanceEndsByACommit(t *testing.T) {
 		"another tenant has its name":  maintain("gamma", firstServer),
 	} {
 		t.Run(name, func(t *testing.T) {
-			owned(t, 1, func(w *world) {
+			owned(t, 1, func(w *loopWorld) {
 				w.expect(time.Minute, 0, "Available Off")
 				w.commit(func(d *model.Desired) { d.Add(claim("web", of("beta"))) })
 				w.expect(time.Minute, 0, "Reserved On default/web")
@@ -254,7 +254,7 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 		"its own":                 {func(*model.Desired) {}, model.ReasonPending},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 1)
+			w := newLoopWorld(t, 1)
 			w.tenants = fleettest.Tenants
 			w.desired.BMCs["bmc00"].Tenant, w.desired.BMCSecrets["s"].Tenant = "ops", "ops"
 			c.change(w.desired)
@@ -271,7 +271,7 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 }
 
 func TestTenantsThatAskForTheSameAreToldApart(t *testing.T) {
-	owned(t, 3, func(w *world) {
+	owned(t, 3, func(w *loopWorld) {
 		w.expect(time.Minute, 2, "Available Off")
 		w.commit(func(d *model.Desired) {
 			d.Add(claim("a", of("beta")))

@@ -9,14 +9,14 @@ import (
 )
 
 // saved are the tickets that were saved so far, each as it was last.
-func (w *world) saved() []*model.Ticket {
+func (w *loopWorld) saved() []*model.Ticket {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.tickets)
 }
 
 func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.change(0, func(m *machine) { m.liar = true }) // it boots from its disk
 		ons, first := w.seen(0).ons, len(w.saved())
@@ -58,7 +58,7 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 }
 
 func TestAServerThatIsBootedByHandIsInstalledThoughItWasGivenUp(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.change(0, func(m *machine) { m.liar = true })
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -75,7 +75,7 @@ func TestAServerThatIsBootedByHandIsInstalledThoughItWasGivenUp(t *testing.T) {
 }
 
 func TestAChangedManifestEndsTheWaitForAServerThatWasGivenUp(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.change(0, func(m *machine) { m.liar = true })
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
@@ -91,7 +91,7 @@ func TestAChangedManifestEndsTheWaitForAServerThatWasGivenUp(t *testing.T) {
 }
 
 func TestNothingBootsWithATicketBeforeTheServerIsOff(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.mu.Lock()
 		w.delay = time.Minute // of the shutdown

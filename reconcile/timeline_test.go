@@ -10,7 +10,7 @@ import (
 
 func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).liar = true
 		w.start()
 		defer w.stop()

@@ -12,19 +12,19 @@ import (
 // away again.
 func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 	tests := map[string]struct {
-		until func(w *world) // the twin comes
-		then  string         // while it is there
-		want  string         // some time after it is gone
+		until func(w *loopWorld) // the twin comes
+		then  string             // while it is there
+		want  string             // some time after it is gone
 	}{
-		"a discovery": {until: func(w *world) { w.untilState(model.StateDiscovery) }, then: "Initial Off", want: "Available Off"},
-		"a wipe": {until: func(w *world) {
+		"a discovery": {until: func(w *loopWorld) { w.untilState(model.StateDiscovery) }, then: "Initial Off", want: "Available Off"},
+		"a wipe": {until: func(w *loopWorld) {
 			w.expect(10*time.Minute, 0, "Available Off")
 			w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 			w.expect(10*time.Minute, 0, "Reserved On default/web")
 			w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 			w.untilState(model.StateCleanup)
 		}, then: "Cleanup Off", want: "Available Off"},
-		"an install": {until: func(w *world) {
+		"an install": {until: func(w *loopWorld) {
 			w.expect(10*time.Minute, 0, "Available Off")
 			w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 			w.untilState(model.StateReserved)
@@ -36,7 +36,7 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, 2)
+				w := newLoopWorld(t, 2)
 				twin := w.desired.BMCs["bmc01"]
 				delete(w.desired.BMCs, "bmc01")
 				w.machine(1).uuid = w.machine(0).uuid

@@ -12,7 +12,7 @@ import (
 // but by a commit, and starts from its disk.
 func TestTheLifeOfAServerThatSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.change(0, func(m *machine) { m.noNotice = true })
 		w.start()
 		defer func() { w.stop() }()

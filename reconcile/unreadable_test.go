@@ -13,7 +13,7 @@ import (
 // may be that server, and its claim may be served already.
 func TestWhatMayBeAnUnreadableServerIsLeftAloneUntilItIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.observed.Fleet.Unreadable = []model.UnreadableRecord{
 			{Server: "lost", Claim: "default/web", Since: time.Now(), Token: "one"},
 			{Server: "lost too", Since: time.Now(), Token: "two"},

@@ -8,7 +8,7 @@ import (
 )
 
 func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
 			delete(d.Claims, "default/web")
@@ -22,7 +22,7 @@ func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
 
 func TestNoMoreServersThanTheLimitPowerOnAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 5)
+		w := newLoopWorld(t, 5)
 		w.slow, w.limit = 10*time.Second, 2
 		w.start()
 		defer w.stop()
@@ -35,7 +35,7 @@ func TestNoMoreServersThanTheLimitPowerOnAtOnce(t *testing.T) {
 
 func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.start()
 		defer w.stop()
 		w.expect(time.Minute, 0, "Available Off")
@@ -55,7 +55,7 @@ func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 
 func TestDiscoveryThatNeverReportsEndsInErrorUntilRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).silent = true
 		w.start()
 		defer w.stop()
@@ -73,7 +73,7 @@ func TestDiscoveryThatNeverReportsEndsInErrorUntilRetried(t *testing.T) {
 
 func TestARunningServerIsAdoptedWithoutBeingTouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
+		w := newLoopWorld(t, 1)
 		w.machine(0).power = model.PowerOn
 		w.desired.Add(claim("web"))
 		w.desired.Add(&model.Server{

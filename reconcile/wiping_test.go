@@ -12,7 +12,7 @@ import (
 )
 
 // wipes has the wipe of the first server's disk say how far it is, and nothing more.
-func (w *world) wipes(percent int) {
+func (w *loopWorld) wipes(percent int) {
 	w.mu.Lock()
 	rec := w.observed.Servers[w.machine(0).name]
 	w.observed.WipeProgress[rec.Name] = &model.WipeProgress{
@@ -24,8 +24,8 @@ func (w *world) wipes(percent int) {
 }
 
 // released is a server whose disks are being wiped, of which no result comes.
-func released(t *testing.T, test func(w *world, b *branch)) {
-	published(t, 1, func(w *world, b *branch) {
+func released(t *testing.T, test func(w *loopWorld, b *branch)) {
+	published(t, 1, func(w *loopWorld, b *branch) {
 		w.serve("web")
 		w.mu.Lock()
 		w.machine(0).wipeHangs = true
@@ -37,7 +37,7 @@ func released(t *testing.T, test func(w *world, b *branch)) {
 }
 
 func TestAWipeThatGoesOnIsWaitedForAndShown(t *testing.T) {
-	released(t, func(w *world, b *branch) {
+	released(t, func(w *loopWorld, b *branch) {
 		commits := len(b.at)
 		for minute := range 200 { // longer than the timeout of 30 minutes
 			w.wipes(minute / 2)
@@ -68,7 +68,7 @@ func TestAWipeThatGoesOnIsWaitedForAndShown(t *testing.T) {
 }
 
 func TestAWipeOfWhichNothingIsHeardSaysSoAndThenFails(t *testing.T) {
-	released(t, func(w *world, _ *branch) {
+	released(t, func(w *loopWorld, _ *branch) {
 		w.wipes(41)
 		heard := fmt.Sprintf("last wipe progress at %s: 0 of 1 disk done, sda at 40 %% (overwrite)", time.Now().UTC().Format(time.RFC3339))
 		w.expect(10*time.Minute, 0, "Cleanup On")
@@ -85,7 +85,7 @@ func TestAWipeOfWhichNothingIsHeardSaysSoAndThenFails(t *testing.T) {
 }
 
 func TestAWipeThatSaysForEverThatItGoesOnFailsInTheEnd(t *testing.T) {
-	released(t, func(w *world, _ *branch) {
+	released(t, func(w *loopWorld, _ *branch) {
 		for range 4*60 + 50 {
 			w.wipes(41)
 			pass(time.Minute)

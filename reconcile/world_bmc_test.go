@@ -30,7 +30,7 @@ type device struct {
 }
 
 // leased is when one of these MAC addresses last renewed its lease.
-func (w *world) leased(macs []string) (last time.Time) {
+func (w *loopWorld) leased(macs []string) (last time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, mac := range macs {
@@ -41,7 +41,7 @@ func (w *world) leased(macs []string) (last time.Time) {
 	return last
 }
 
-func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
+func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFacts, error) {
 	w.mu.Lock()
 	w.asks++
 	if w.hangs {
@@ -82,7 +82,7 @@ func (w *world) Discover(ctx context.Context, t model.BMCTarget) (*model.BMCFact
 }
 
 // logIn finds the device at a BMC's address, nil in a world without any.
-func (w *world) logIn(t model.BMCTarget) (*device, error) {
+func (w *loopWorld) logIn(t model.BMCTarget) (*device, error) {
 	if w.devices == nil {
 		return nil, nil
 	}
@@ -99,7 +99,7 @@ func (w *world) logIn(t model.BMCTarget) (*device, error) {
 }
 
 // at finds the machine of a target, or that its BMC is dead.
-func (w *world) at(t model.SystemTarget) (*machine, error) {
+func (w *loopWorld) at(t model.SystemTarget) (*machine, error) {
 	m := w.machines[t.URI]
 	dev, err := w.logIn(t.BMC)
 	if err != nil {
@@ -118,7 +118,7 @@ func (w *world) at(t model.SystemTarget) (*machine, error) {
 	return m, nil
 }
 
-func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
+func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.ServerFacts, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
@@ -136,7 +136,7 @@ func (w *world) Inventory(_ context.Context, t model.SystemTarget) (*model.Serve
 	return &model.ServerFacts{Power: m.power, Inventory: inv}, nil
 }
 
-func (w *world) Power(_ context.Context, t model.SystemTarget) (model.MachineState, error) {
+func (w *loopWorld) Power(_ context.Context, t model.SystemTarget) (model.MachineState, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
@@ -154,7 +154,7 @@ func (w *world) Power(_ context.Context, t model.SystemTarget) (model.MachineSta
 	return s, nil
 }
 
-func (w *world) BootOnce(_ context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
+func (w *loopWorld) BootOnce(_ context.Context, t model.SystemTarget, method model.BootMethod) (string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.setting++
@@ -185,7 +185,7 @@ func (w *world) BootOnce(_ context.Context, t model.SystemTarget, method model.B
 	return "default", nil
 }
 
-func (w *world) ClearBootOverride(_ context.Context, t model.SystemTarget) error {
+func (w *loopWorld) ClearBootOverride(_ context.Context, t model.SystemTarget) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)
@@ -195,7 +195,7 @@ func (w *world) ClearBootOverride(_ context.Context, t model.SystemTarget) error
 	return err
 }
 
-func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {
+func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m, err := w.at(t)

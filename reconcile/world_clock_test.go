@@ -7,7 +7,7 @@ import (
 )
 
 // expect lets virtual time pass and compares.
-func (w *world) expect(after time.Duration, server int, want string) {
+func (w *loopWorld) expect(after time.Duration, server int, want string) {
 	w.t.Helper()
 	pass(after)
 	if got := w.state(server); got != want {
@@ -25,14 +25,14 @@ func pass(d time.Duration) {
 }
 
 // untilState lets time pass until the first server is in a state.
-func (w *world) untilState(state model.ServerState) {
+func (w *loopWorld) untilState(state model.ServerState) {
 	for rec := w.Observed().Servers["bmc00-system-0"]; rec == nil || rec.State != state; rec = w.Observed().Servers["bmc00-system-0"] {
 		pass(100 * time.Millisecond)
 	}
 }
 
 // untilArmed lets time pass until a server has an open ticket.
-func (w *world) untilArmed(i int) {
+func (w *loopWorld) untilArmed(i int) {
 	for !w.Observed().Servers[w.machine(i).name].Ticket.Open() {
 		pass(time.Minute)
 	}

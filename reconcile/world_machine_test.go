@@ -56,12 +56,12 @@ type machine struct {
 	boots     []string
 }
 
-func (w *world) machine(i int) *machine {
+func (w *loopWorld) machine(i int) *machine {
 	return w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
 }
 
 // seen is a machine as it is now.
-func (w *world) seen(i int) machine {
+func (w *loopWorld) seen(i int) machine {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := *w.machine(i)
@@ -70,14 +70,14 @@ func (w *world) seen(i int) machine {
 }
 
 // change changes a machine.
-func (w *world) change(i int, how func(m *machine)) {
+func (w *loopWorld) change(i int, how func(m *machine)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	how(w.machine(i))
 }
 
 // state sums a server up: state, power, claim.
-func (w *world) state(i int) string {
+func (w *loopWorld) state(i int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
@@ -92,14 +92,14 @@ func (w *world) state(i int) string {
 	return s
 }
 
-func (w *world) set(m *machine, p model.Power) {
+func (w *loopWorld) set(m *machine, p model.Power) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.power = p
 }
 
 // boot is a machine's firmware and what it boots.
-func (w *world) boot(m *machine) {
+func (w *loopWorld) boot(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.power = model.PowerOn
@@ -116,7 +116,7 @@ func (w *world) boot(m *machine) {
 	time.AfterFunc(w.delay, func() { w.booted(m, rec.Ticket) })
 }
 
-func (w *world) booted(m *machine, t *model.Ticket) {
+func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	defer signal(w.stored)
@@ -164,7 +164,7 @@ func (w *world) booted(m *machine, t *model.Ticket) {
 	}
 }
 
-func (w *world) Arm(_ context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error) {
+func (w *loopWorld) Arm(_ context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error) {
 	t := b.Ticket
 	w.mu.Lock()
 	defer w.mu.Unlock()

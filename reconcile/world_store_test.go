@@ -29,14 +29,14 @@ type memory struct {
 	tickets  []*model.Ticket // that were saved, each as it was last
 }
 
-func (w *world) Desired() *model.Desired {
+func (w *loopWorld) Desired() *model.Desired {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.desired
 }
 
 // commit makes a new revision.
-func (w *world) commit(change func(d *model.Desired)) {
+func (w *loopWorld) commit(change func(d *model.Desired)) {
 	w.mu.Lock()
 	d := w.desired.Clone()
 	d.Removed = maps.Clone(d.Removed)
@@ -50,7 +50,7 @@ func (w *world) commit(change func(d *model.Desired)) {
 
 // removals notes in a revision what it took away, as the source does: what cannot be
 // read is not removed.
-func (w *world) removals(d *model.Desired) {
+func (w *loopWorld) removals(d *model.Desired) {
 	if d.Removed == nil {
 		d.Removed = make(map[model.Identity][]model.Removal)
 	}
@@ -94,7 +94,7 @@ func (w *world) removals(d *model.Desired) {
 }
 
 // tokens are what people approve the guard's lists by.
-func (w *world) tokens() []string {
+func (w *loopWorld) tokens() []string {
 	var all []string
 	for _, h := range w.Observed().Fleet.Holds {
 		all = append(all, h.Token)
@@ -102,13 +102,13 @@ func (w *world) tokens() []string {
 	return all
 }
 
-func (w *world) Observed() *model.Observed {
+func (w *loopWorld) Observed() *model.Observed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.snapshot()
 }
 
-func (w *world) snapshot() *model.Observed {
+func (w *loopWorld) snapshot() *model.Observed {
 	o := *w.observed
 	o.Servers, o.BMCs, o.Claims = maps.Clone(o.Servers), maps.Clone(o.BMCs), maps.Clone(o.Claims)
 	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
@@ -118,9 +118,9 @@ func (w *world) snapshot() *model.Observed {
 	return &o
 }
 
-func (w *world) Changed() <-chan struct{} { return w.stored }
+func (w *loopWorld) Changed() <-chan struct{} { return w.stored }
 
-func (w *world) Save(_ context.Context, c plan.Changes) error {
+func (w *loopWorld) Save(_ context.Context, c plan.Changes) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.saves++
@@ -186,7 +186,7 @@ func stamped(r *model.ServerRecord, v model.Version) *model.ServerRecord {
 // letsBoot looks that a record which lets a machine boot with a ticket, where the one
 // before did not, is of a machine that is off: one that runs would get what is not
 // its own. One that was given up is left as it is, for a person to boot it.
-func (w *world) letsBoot(before, after *model.ServerRecord) {
+func (w *loopWorld) letsBoot(before, after *model.ServerRecord) {
 	t, m := after.Ticket, w.machines[after.SystemURI]
 	if m == nil || !t.Open() || !t.MayBoot(w.observed.Progress[after.Name]) || after.Attempts >= w.policy().BootAttempts {
 		return
@@ -208,7 +208,7 @@ func restored(files map[string][]byte) (model.Records, []error) {
 }
 
 // loseStore restarts with what the status branch says alone.
-func (w *world) loseStore(files map[string][]byte) {
+func (w *loopWorld) loseStore(files map[string][]byte) {
 	w.t.Helper()
 	w.stop()
 	recs, problems := restored(files)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// world is a rack in memory: machines whose power changes some time after it was
+// loopWorld is a rack in memory: machines whose power changes some time after it was
 // asked, that boot what their ticket offers, report, wipe and run.
-type world struct {
+type loopWorld struct {
 	t         *testing.T
 	mu        sync.Mutex
 	machines  map[string]*machine // by system URI
@@ -45,8 +45,8 @@ type configured struct {
 	tenants  model.Tenants
 }
 
-func newWorld(t *testing.T, servers int) *world {
-	w := &world{
+func newLoopWorld(t *testing.T, servers int) *loopWorld {
+	w := &loopWorld{
 		t: t, machines: make(map[string]*machine), delay: 2 * time.Second,
 		source: source{desired: model.NewDesired(), changed: make(chan struct{}, 1), hidden: make(map[model.Identity]bool)},
 		memory: memory{observed: model.NewObserved(), stored: make(chan struct{}, 1)},
@@ -74,7 +74,7 @@ func newWorld(t *testing.T, servers int) *world {
 	return w
 }
 
-func (w *world) policy() plan.Policy {
+func (w *loopWorld) policy() plan.Policy {
 	p := plan.DefaultPolicy()
 	p.DiscoveryImage = "registry/probe:1"
 	if w.limit > 0 {
@@ -87,7 +87,7 @@ func (w *world) policy() plan.Policy {
 }
 
 // start runs a loop on the world, as a daemon's start does.
-func (w *world) start() {
+func (w *loopWorld) start() {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	w.loop = NewLoop(Options{
 		Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: w, Boots: w, Policy: w.policy(),
@@ -108,16 +108,16 @@ func (w *world) start() {
 }
 
 // plan is what is planned now.
-func (w *world) plan() *plan.Result { return plan.Plan(w.loop.Input(time.Now())) }
+func (w *loopWorld) plan() *plan.Result { return plan.Plan(w.loop.Input(time.Now())) }
 
 // files are what the status branch would say now.
-func (w *world) files() map[string][]byte {
+func (w *loopWorld) files() map[string][]byte {
 	in := w.loop.Input(time.Now())
 	return rendered(w.t, report.NewProjector().Report(in, plan.Plan(in), 1, model.Holder{}))
 }
 
 // why is the reason for which the server of a machine is not where it should be.
-func (w *world) why(i int) string {
+func (w *loopWorld) why(i int) string {
 	for _, s := range w.plan().Servers {
 		if s.Name == w.machine(i).name {
 			return s.Why.Reason
@@ -126,9 +126,9 @@ func (w *world) why(i int) string {
 	return "unknown"
 }
 
-func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {
+func live(t *testing.T, servers int, test func(t *testing.T, w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, servers)
+		w := newLoopWorld(t, servers)
 		w.start()
 		test(t, w)
 		w.stop()
@@ -136,7 +136,7 @@ func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {
 }
 
 // serve waits for the servers to be Available, and has them serve claims of these names.
-func (w *world) serve(names ...string) {
+func (w *loopWorld) serve(names ...string) {
 	w.t.Helper()
 	w.expect(2*time.Minute, len(w.machines)-1, "Available Off")
 	w.commit(func(d *model.Desired) {
@@ -150,7 +150,7 @@ func (w *world) serve(names ...string) {
 }
 
 // bmcWhy says why a BMC is not usable.
-func (w *world) bmcWhy(name string) plan.Why {
+func (w *loopWorld) bmcWhy(name string) plan.Why {
 	for _, b := range w.plan().BMCs {
 		if string(b.Name) == name {
 			return b.Why
@@ -160,6 +160,6 @@ func (w *world) bmcWhy(name string) plan.Why {
 }
 
 // document returns a file of the status branch.
-func (w *world) document(path string) string {
+func (w *loopWorld) document(path string) string {
 	return string(w.files()[path])
 }
