@@ -1,8 +1,8 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -63,11 +63,16 @@ func (l *Loop) carryOut(ctx context.Context, j *job) (answers []plan.Answer) {
 		}
 		start := l.Clock()
 		answer, err := l.do(ctx, j, a, answers)
-		answer.At, answer.Failed = l.Clock(), failure(ctx, err)
+		answer.At, answer.Failed = l.Clock(), failure(err, stopped(ctx, err))
 		l.Metrics.acted(a, answer.At.Sub(start), err)
 		answers = append(answers, answer)
 	}
 	return answers
+}
+
+// stopped reports whether what failed did because Ingot is being stopped.
+func stopped(ctx context.Context, err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled)
 }
 
 // do does one action, which follows on these answers.
@@ -81,7 +86,7 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action, before []plan.Answ
 		answer.Variant, err = l.BMCs.BootOnce(ctx, j.Target, a.Method)
 	case plan.DiskOnce:
 		_, err = l.BMCs.BootOnce(ctx, j.Target, model.BootDisk)
-		l.tellNoDisk(j, failure(ctx, err))
+		l.tellNoDisk(j, failure(err, stopped(ctx, err)))
 	case plan.ClearBoot:
 		err = l.BMCs.ClearBootOverride(ctx, j.Target)
 	case plan.SetPower:
@@ -102,18 +107,7 @@ func (l *Loop) setPower(ctx context.Context, j *job, a plan.SetPower, before []p
 		return model.ResetResult{}, fmt.Errorf("%w: %w", errNotSaved, err)
 	}
 	l.Log.Info("power request", "server", j.name, "action", a.Reset, "state", j.Then.State, "claim", j.Then.Claim)
-	return l.reset(ctx, j, a)
-}
-
-// reset asks for a power change. A machine that knows no graceful shutdown is powered
-// off in the only way that it has, unless that is forbidden.
-func (l *Loop) reset(ctx context.Context, j *job, a plan.SetPower) (model.ResetResult, error) {
-	r, err := l.BMCs.Reset(ctx, j.Target, a.Reset, a.From)
-	f := failure(ctx, err)
-	if a.Reset == model.ResetGracefulOff && !a.Gently && f != nil && f.Reason == model.ReasonUnsupported && f.Kind == plan.FailureUndone {
-		return l.BMCs.Reset(ctx, j.Target, model.ResetForceOff, a.From)
-	}
-	return r, err
+	return l.BMCs.Reset(ctx, j.Target, a.Reset, a.From)
 }
 
 // inspect reads power, and the inventory if it is asked for, and of a server that was
@@ -160,6 +154,8 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 	case plan.MoveStopped:
 	case plan.MoveOvertaken:
 		log.Info("power has changed meanwhile, nothing is asked for", "power", s.ServerFacts[0].Power)
+	case plan.MoveNoShutdown:
+		log.Info("machine knows no graceful shutdown, it is forced off", "err", s.Err)
 	case plan.MoveUnanswered:
 		l.Metrics.failed()
 		if s.Reading.Failures == 1 {
@@ -221,11 +217,10 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
 		facts, err := l.BMCs.Discover(limited, m.Target)
+		answer := plan.Answer{At: l.Clock(), BMC: facts, Failed: failure(err, ctx.Err() != nil)}
 		believed := err != nil || l.confirmed(facts, l.Store.Observed())
-		if believed && (ctx.Err() == nil || err == nil) {
-			if l.finishBMC(ctx, old, m, facts, err) != nil {
-				sleep(ctx, l.Policy.BackoffMin) // what is not on record would be read again at once
-			}
+		if believed && l.finishBMC(ctx, old, m, answer) != nil {
+			sleep(ctx, l.Policy.BackoffMin) // what is not on record would be read again at once
 		}
 		l.mu.Lock()
 		delete(l.sightings, name)
@@ -241,52 +236,23 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 	})
 }
 
-// finishBMC saves what became of the reading of one BMC. Nobody else writes the
-// record of its endpoint meanwhile.
-func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, facts *model.BMCFacts, err error) error {
-	observed, now := l.Store.Observed(), l.Clock()
-	endpoint := observed.Endpoints[m.Endpoint]
-	if err == nil {
-		err = plan.CheckIdentity(m.Target.Address, m.Known, facts, observed.BMCFacts)
+// finishBMC saves what became of the reading of one BMC.
+func (l *Loop) finishBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, a plan.Answer) error {
+	s := m.Settle(a, l.Clock())
+	log, credential := l.Log.With("bmc", m.Then.Name), len(s.Endpoints) > 0
+	switch s.Outcome {
+	case plan.MoveDone:
+		if credential {
+			log.Info("BMC takes default credentials", "credential", m.Credential)
+		}
+	case plan.MoveFailed:
+		if reason := s.BMCs[0].Reason; old == nil || old.Reason != reason {
+			log.Warn("BMC cannot be used", "reason", reason, "err", s.Err)
+		}
+		if credential {
+			log.Warn("BMC refuses default credentials", "credential", m.Credential)
+		}
+	case plan.MoveStopped, plan.MoveOvertaken, plan.MoveNoShutdown, plan.MoveUnanswered:
 	}
-	if err != nil {
-		return l.failedBMC(ctx, old, m, endpoint, err)
-	}
-	rec := *m.Then
-	if old == nil || old.Reason != "" {
-		rec.Since = now
-	}
-	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
-	if rec.Fingerprint == "" {
-		rec.Fingerprint = facts.Fingerprint
-	}
-	c := plan.Changes{BMCs: []*model.BMCRecord{&rec}, BMCFacts: []*model.BMCFacts{facts}}
-	if endpoint != nil && m.Credential != "" {
-		c.Endpoints = append(c.Endpoints, plan.CredentialAccepted(endpoint, m.Credential))
-		l.Log.Info("BMC takes default credentials", "bmc", rec.Name, "credential", m.Credential)
-	}
-	return l.save(ctx, c, "bmc", string(rec.Name))
-}
-
-// failedBMC notes that a BMC could not be read, or is another one.
-func (l *Loop) failedBMC(ctx context.Context, old *model.BMCRecord, m *plan.BMCMove, endpoint *model.EndpointRecord, err error) error {
-	now := l.Clock()
-	rec := model.BMCRecord{Name: m.Then.Name}
-	if old != nil {
-		rec = *old
-	}
-	rec.HandledOperation, rec.Fingerprint = m.Then.HandledOperation, m.Then.Fingerprint
-	reason := cmp.Or(plan.ReasonOf(err), model.ReasonConnectionFailed)
-	rec.Failures++
-	rec.NotBefore = now.Add(plan.Backoff(rec.Name, rec.Failures, l.Policy))
-	if rec.Reason != reason {
-		rec.Reason, rec.LastError, rec.Since = reason, err.Error(), now
-		l.Log.Warn("BMC cannot be used", "bmc", rec.Name, "reason", reason, "err", err)
-	}
-	c := plan.Changes{BMCs: []*model.BMCRecord{&rec}}
-	if endpoint != nil && m.Credential != "" && reason == model.ReasonAuthenticationFailed {
-		c.Endpoints = append(c.Endpoints, plan.CredentialRefused(endpoint, m.Credential, now, l.Policy))
-		l.Log.Warn("BMC refuses default credentials", "bmc", rec.Name, "credential", m.Credential)
-	}
-	return l.save(ctx, c, "bmc", string(rec.Name))
+	return l.save(ctx, s.Changes, "bmc", string(m.Then.Name))
 }

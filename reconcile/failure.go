@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"errors"
 
 	"ingot/model"
@@ -26,8 +25,9 @@ type Reasoner interface {
 // first.
 var errNotSaved = errors.New("not asked for, because it cannot be recorded before")
 
-// failure is an error as a plan judges it, nil for none.
-func failure(ctx context.Context, err error) *plan.Failure {
+// failure is an error as a plan judges it, nil for none; stopped is set when it came of
+// Ingot being stopped.
+func failure(err error, stopped bool) *plan.Failure {
 	if err == nil {
 		return nil
 	}
@@ -37,7 +37,7 @@ func failure(ctx context.Context, err error) *plan.Failure {
 	}
 	undone, ok := errors.AsType[Undone](err)
 	switch {
-	case errors.Is(err, context.Canceled) || errors.Is(ctx.Err(), context.Canceled):
+	case stopped:
 		f.Kind = plan.FailureStopped
 	case errors.Is(err, errNotSaved):
 		f.Kind = plan.FailureUnrecorded

@@ -72,6 +72,7 @@ type walked struct {
 	disk  model.ClaimName // whose system is on it, "" = empty
 	// ticket is what a network boot would be served.
 	booted string
+	rude   bool // it knows no graceful shutdown
 	// asks are what commits asked for that takes something from the machine's user, and
 	// that has not been done yet.
 	asks map[string]int
@@ -111,7 +112,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.say("seed %d", seed)
 	w.desired.Removed = make(map[model.Identity][]model.Removal)
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
-		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, asks: make(map[string]int)})
+		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, rude: w.rnd.IntN(4) == 0, asks: make(map[string]int)})
 	}
 	w.save(plan.Changes{})
 	w.publish()
@@ -182,7 +183,9 @@ func (w *walk) event() {
 	case 5:
 		w.commit("power cycle", func(d *model.Desired) {
 			m := w.machines[w.rnd.IntN(len(w.machines))]
-			d.Add(&model.Server{Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}}})
+			d.Add(&model.Server{
+				Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}},
+			})
 			m.asks["restart"]++
 		})
 	case 6:
@@ -194,7 +197,9 @@ func (w *walk) event() {
 				return
 			}
 			delete(d.Removed, model.MaintenanceIdentity("m"))
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}})
+			d.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}},
+			})
 			m.asks["shutdown"] += 3
 		})
 	case 7:
@@ -293,7 +298,9 @@ func (w *walk) restart() {
 		branch = &report.BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
 	}
 	w.fence++
-	r := merge.Records(merge.Input{Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq)})
+	r := merge.Records(merge.Input{
+		Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq),
+	})
 	o := w.copyStore()
 	maps.Copy(o.Servers, r.Records.Servers)
 	maps.Copy(o.Claims, r.Records.Claims)
@@ -417,6 +424,10 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 			w.save(move.BeforeAsking(answers))
 			if w.killed() {
 				return true
+			}
+			if m.rude && a.Reset == model.ResetGracefulOff {
+				answer.Failed = &plan.Failure{Kind: plan.FailureUndone, Reason: model.ReasonUnsupported, Text: "no graceful shutdown"}
+				break
 			}
 			w.reset(m, a.Reset, w.observed.Servers[name])
 			if w.killed() {

@@ -202,6 +202,9 @@ func (w *world) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind
 	if err != nil {
 		return model.ResetResult{}, err
 	}
+	if rec := w.observed.Servers[m.name]; rec == nil || rec.Asked == nil || rec.Asked.Reset != r || !rec.Asked.Unsure {
+		w.t.Errorf("%s is asked for %s, and that is not on record: %+v", m.name, r, rec)
+	}
 	done := model.ResetResult{Before: m.power, Did: r}
 	switch {
 	case from != "" && m.power != from:

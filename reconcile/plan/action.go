@@ -119,6 +119,8 @@ type BMCMove struct {
 	// Endpoint is the device whose BMC takes or refuses Credential of the MAC prefix
 	// database, which is only being tried; "" = none is.
 	Endpoint, Credential string
+
+	was knownBMC
 }
 
 // VariantContinuous is the variant of an override that holds until it is cleared.

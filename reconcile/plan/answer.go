@@ -19,6 +19,8 @@ type Answer struct {
 	Variant string            // BootOnce: the way of setting the override that the BMC kept
 	Reset   model.ResetResult // SetPower: as far as the BMC got, even if that failed
 
+	BMC *model.BMCFacts // the reading of a BMC
+
 	Failed *Failure // nil = it was done
 }
 

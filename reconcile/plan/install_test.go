@@ -2,6 +2,7 @@ package plan
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"time"
 )
@@ -18,7 +19,7 @@ func TestTheStagesOfAnInstall(t *testing.T) {
 		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
 	}
 	awaitingOff := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }
-	another := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Digest = digestOf("os:2") }
+	another := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Digest = fleettest.DigestOf("os:2") }
 	off := func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
 	absent := func(in *Input, _ *model.ServerRecord) { in.Serving = in.Now.Add(-10 * time.Minute) }
 	before := func(_ *Input, rec *model.ServerRecord) {

@@ -27,6 +27,7 @@ const (
 	MoveDone       MoveOutcome = "Done"
 	MoveStopped    MoveOutcome = "Stopped"    // Ingot is being stopped: what was noted before a request says so
 	MoveOvertaken  MoveOutcome = "Overtaken"  // the power had changed meanwhile, and nothing was asked for
+	MoveNoShutdown MoveOutcome = "NoShutdown" // the machine knows no graceful shutdown, and is forced off next
 	MoveUnanswered MoveOutcome = "Unanswered" // the machine was not read, or is another one, and nothing was asked for
 	MoveFailed     MoveOutcome = "Failed"
 )
@@ -122,9 +123,13 @@ type outcome struct {
 	learned bool                // facts are new
 	decided bool                // the record is to be saved, not only what was read
 
-	action  Action      // the last
-	failed  *Failure    // why that was not done
-	unmeant model.Power // the power state in which the machine was found, though the request was meant for another
+	action Action   // the last
+	failed *Failure // why that was not done
+	// unmeant is the power state in which the machine was found, though the request was
+	// meant for another.
+	unmeant model.Power
+	// force is set when the machine knows no graceful shutdown, and may be forced off.
+	force bool
 }
 
 // replay goes through the answers to a move's actions.
@@ -212,6 +217,7 @@ func (o *outcome) setPower(do SetPower, a *Answer) {
 		if do.From != "" && r.Before != "" && r.Before != do.From {
 			o.unmeant = r.Before
 		}
+		o.force = do.Reset == model.ResetGracefulOff && !do.Gently && f.Reason == model.ReasonUnsupported
 	default:
 		before := o.aboutToAsk()
 		o.asked, o.reading = &before, o.reading.Asked()
@@ -221,7 +227,7 @@ func (o *outcome) setPower(do SetPower, a *Answer) {
 	}
 	asked := *o.rec.Asked
 	asked.Before, asked.Reset = r.Before, cmp.Or(r.Did, do.Reset)
-	o.rec.Asked = &asked
+	o.rec.Asked, o.rec.NoShutdown = &asked, time.Time{}
 	if op := o.rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
 		done := *op
 		done.Outcome = model.OutcomeDone
@@ -241,7 +247,7 @@ func (o *outcome) aboutToAsk() model.ServerRecord {
 	}
 	asked := *rec.Asked
 	asked.Unsure = true
-	before.Asked, before.Operation = &asked, rec.Operation
+	before.Asked, before.Operation, before.NoShutdown = &asked, rec.Operation, time.Time{}
 	before.Ticket, before.Serial, before.BootOverrideVariant = rec.Ticket, rec.Serial, rec.BootOverrideVariant
 	before.HandledOperation, before.HandledReprovision = rec.HandledOperation, rec.HandledReprovision
 	before.HandledDiscover, before.HandledBefore = rec.HandledDiscover, rec.HandledBefore
@@ -269,6 +275,11 @@ func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
 	case o.unmeant != "":
 		s.Outcome = MoveOvertaken
 		o.overtaken(s, now)
+	case o.force:
+		s.Outcome = MoveNoShutdown
+		rec := o.before()
+		rec.NoShutdown = now
+		s.Servers = append(s.Servers, rec)
 	case reads || o.asked == nil && f.otherMachine():
 		s.Outcome = MoveUnanswered
 		until := now.Add(Backoff(name, o.reading.Failures+1, p))

@@ -107,6 +107,9 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		askedFor(model.ResetOn, model.PowerOn)(rec)
 		rec.Asked.Before = model.PowerOff
 	}
+	powered := func(rec *model.ServerRecord) {
+		rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true}
+	}
 	tests := map[string]struct {
 		old     *model.ServerRecord // nil for a new server
 		then    *model.ServerRecord // nil = as it was
@@ -252,6 +255,41 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			want: Settled{
 				Outcome: MoveFailed, Err: "ask for power On: no", News: true, Reading: off,
 				Changes: saved(recordOf(failing(1, "ask for power On: no"))),
+			},
+		},
+		"a machine that knows no graceful shutdown is marked for it, and no failure is counted": {
+			old:  recordOf(powered),
+			then: recordOf(powered, askedFor(model.ResetGracefulOff, model.PowerOff)), do: []Action{SetPower{Reset: model.ResetGracefulOff}},
+			answers: []Answer{failed(FailureUndone, model.ReasonUnsupported, "none")},
+			want: Settled{
+				Outcome: MoveNoShutdown, Err: "ask for power GracefulShutdown: none", News: true, Reading: off,
+				Changes: saved(recordOf(powered, func(rec *model.ServerRecord) { rec.NoShutdown = settleNow })),
+			},
+		},
+		"one that may not be forced off counts a failure": {
+			old:     recordOf(),
+			then:    recordOf(askedFor(model.ResetGracefulOff, model.PowerOff)),
+			do:      []Action{SetPower{Reset: model.ResetGracefulOff, Gently: true}},
+			answers: []Answer{failed(FailureUndone, model.ReasonUnsupported, "none")},
+			want: Settled{
+				Outcome: MoveFailed, Err: "ask for power GracefulShutdown: none", News: true, Reading: off,
+				Changes: saved(recordOf(failing(1, "ask for power GracefulShutdown: none"))),
+			},
+		},
+		"of one that may have been shut down nobody knows": {
+			old: recordOf(), then: recordOf(askedFor(model.ResetGracefulOff, model.PowerOff)), do: []Action{SetPower{Reset: model.ResetGracefulOff}},
+			answers: []Answer{failed(FailureUnsure, model.ReasonUnsupported, "none")},
+			want: Settled{
+				Outcome: MoveFailed, Err: "ask for power GracefulShutdown: none", News: true, Reading: asked,
+				Changes: saved(recordOf(askedFor(model.ResetGracefulOff, model.PowerOff), unsureOf, lastError("ask for power GracefulShutdown: none"))),
+			},
+		},
+		"the forced power-off that follows takes the mark away": {
+			old:  recordOf(func(rec *model.ServerRecord) { rec.NoShutdown = plannedAt }),
+			then: recordOf(func(rec *model.ServerRecord) { rec.NoShutdown = plannedAt }, askedFor(model.ResetForceOff, model.PowerOff)),
+			do:   []Action{SetPower{Reset: model.ResetForceOff}}, answers: []Answer{done},
+			want: Settled{
+				Outcome: MoveDone, News: true, Reading: asked, Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff))),
 			},
 		},
 		"what another machine was not asked for is no failure of the server's": {
