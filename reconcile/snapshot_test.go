@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 )
@@ -47,7 +48,7 @@ func (h *history) shownAsStored() {
 }
 
 func TestWhatIsShownIsWhatAPlanOfTheStoreSays(t *testing.T) {
-	for seed := range histories(6, 20) {
+	for seed := range fleettest.Histories(6, 20) {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHistory(newWorld(t, 4), seed, 7)
 			h.w.start()
