@@ -2,25 +2,18 @@ package daemon
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
-	"strings"
-	"sync"
 	"time"
 
 	"ingot/bmc"
 	"ingot/bootsvc"
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
-	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
-	"ingot/gitsource"
 	"ingot/model"
-	"ingot/reconcile"
 	"ingot/reconcile/plan"
 	"ingot/registry"
 )
@@ -168,60 +161,6 @@ func (b *boots) prefetch(ctx context.Context, t *model.Ticket) error {
 	return fmt.Errorf("fetch image %s: %w", t.Image.Ref, err)
 }
 
-// lastPinned finds the image that the newest boot ticket for a reference pinned.
-func lastPinned(observed func() *model.Observed) func(ref, architecture string) (model.PinnedImage, bool) {
-	return func(ref, architecture string) (model.PinnedImage, bool) {
-		var newest *model.Ticket
-		for _, rec := range observed().Servers {
-			t := rec.Ticket
-			if t != nil && t.Image.Ref == ref && t.Image.Architecture == architecture && (newest == nil || t.ArmedAt.After(newest.ArmedAt)) {
-				newest = t
-			}
-		}
-		if newest == nil {
-			return model.PinnedImage{}, false
-		}
-		return newest.Image, true
-	}
-}
-
-// pins are the digests of the layers that tickets in use pin: those are not to be
-// evicted from the cache.
-type pins struct {
-	observed func() *model.Observed
-
-	mu   sync.Mutex // guards what is below
-	of   *model.Observed
-	held map[string]bool
-}
-
-// spare reports whether a ticket in use pins a digest.
-func (p *pins) spare(digest string) bool {
-	o := p.observed()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.of != o {
-		p.of, p.held = o, heldLayers(o)
-	}
-	return p.held[digest]
-}
-
-func heldLayers(o *model.Observed) map[string]bool {
-	held := make(map[string]bool)
-	for _, rec := range o.Servers {
-		if rec.Ticket == nil || !netboot.InUse(rec.Ticket) {
-			continue
-		}
-		img := &rec.Ticket.Image
-		for _, layer := range []*model.Layer{img.Kernel, img.Initrd, img.Squashfs, img.UKI} {
-			if layer != nil {
-				held[layer.Digest] = true
-			}
-		}
-	}
-	return held
-}
-
 // render makes the Ignition that a ticket hands out.
 func (b *boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error) {
 	token := b.registry.TokenKey().Report(t)
@@ -303,88 +242,4 @@ func (b *boots) janitor(ctx context.Context, every time.Duration, log *slog.Logg
 			log.Warn("Ignition of ended tickets not forgotten, it is tried again", "err", err)
 		}
 	}
-}
-
-// sink is the status branch as reconcile knows it.
-type sink struct{ *daemon }
-
-func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
-	p, err := s.status.Publish(ctx, r)
-	switch {
-	case errors.Is(err, gitsource.ErrFenced):
-		s.registry.EndLead() // before the next request to a BMC
-		return reconcile.Publication{}, fmt.Errorf("%w: %w", reconcile.ErrFenced, err)
-	case err != nil:
-		if after, ok := gitsource.RetryAfter(err); ok {
-			err = &later{err, after}
-		}
-		return reconcile.Publication{}, err
-	}
-	s.sighted()
-	if p.Foreign != nil {
-		s.log.Warn("commit of somebody else on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
-	}
-	if p.SetBack {
-		s.log.Warn("the status branch was set back, and is written again", "reason", "StatusBranchSetBack", "commit", p.Commit)
-	}
-	if p.Bare {
-		s.log.Warn("the server refuses the status branch as it is, so it is published without free text")
-	}
-	done := reconcile.Publication{Head: p.Commit, Committed: p.New, Incomplete: p.Bare}
-	for path := range p.Skipped {
-		if name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "servers/"); ok {
-			done.Skipped = append(done.Skipped, model.ServerName(name))
-		}
-	}
-	return done, nil
-}
-
-// later is an error of a server that said when to come back.
-type later struct {
-	error
-	after time.Duration
-}
-
-func (e *later) RetryAfter() time.Duration { return e.after }
-func (e *later) Unwrap() error             { return e.error }
-
-// sessions are the sessions of BMCs that outlive this process, as the BMC clients know
-// them.
-type sessions struct{ registry *registry.Registry }
-
-// Kept implements bmc.Sessions.
-func (s sessions) Kept(name model.BMCName) []bmc.Session {
-	var kept []bmc.Session
-	for _, k := range s.registry.Sessions() {
-		if k.BMC == name {
-			kept = append(kept, bmc.Session{URI: k.URI, Token: k.Token})
-		}
-	}
-	return kept
-}
-
-// Keep implements bmc.Sessions.
-func (s sessions) Keep(ctx context.Context, name model.BMCName, session bmc.Session) error {
-	return s.registry.SaveSession(ctx, name, session.URI, session.Token)
-}
-
-// Drop implements bmc.Sessions.
-func (s sessions) Drop(ctx context.Context, name model.BMCName, uri string) error {
-	return s.registry.DropSession(ctx, name, uri)
-}
-
-// certificates reads a file of authorities, nil for none.
-func certificates(file string) (*x509.CertPool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("bmc.caFile: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("bmc.caFile: %s holds no certificate in PEM form", file)
-	}
-	return pool, nil
 }

@@ -54,9 +54,9 @@ func (d *daemon) openCache() (err error) {
 	if dir == "" {
 		dir = filepath.Join(d.opts.State.Dir, "images")
 	}
-	held := &pins{observed: d.registry.Observed}
+	inUse := &pins{observed: d.registry.Observed}
 	d.cache, err = imagecache.Open(imagecache.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: held.spare,
+		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: inUse.spare,
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {

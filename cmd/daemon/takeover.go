@@ -17,7 +17,7 @@ import (
 
 // ErrAnotherIngot is returned by Run when another Ingot that does not share the store
 // acts for the same repository.
-var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
+var ErrAnotherIngot = holder.ErrAnother
 
 // takeOver makes this process the one that acts, and its records the newest of store and
 // status branch. Nothing is done to any machine before. It waits for as long as the status
@@ -27,7 +27,7 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.challenge(ctx, snapshot); err != nil {
+	if err := d.challenge().Run(ctx, snapshot.Holder); err != nil {
 		return err
 	}
 	if err := d.registry.RaiseFence(ctx, snapshot.Fence); err != nil {
@@ -160,84 +160,13 @@ func (d *daemon) begin() {
 	d.source.Begin(gitsource.BeginningOf(observed))
 }
 
-// challenge makes sure that the Ingot that wrote the status branch last is not alive.
-func (d *daemon) challenge(ctx context.Context, snapshot gitsource.Snapshot) error {
-	theirs := snapshot.Holder
-	if theirs.ID == "" || theirs.ID == d.holder.ID {
-		return nil
-	}
-	last := d.registry.Observed().Published.Holder
-	if d.opts.Redis.URL != "" {
-		if last.ID == theirs.ID {
-			return nil // it led with this Redis, and its lead has run out, though its process may be alive
-		}
-		last.Machine = d.holder.Machine // a former leader with this Redis does not lead any more, on whatever machine it ran
-	}
-	may, why := holder.MayLive(theirs, d.holder, last)
-	switch {
-	case !may:
-		return nil
-	case d.opts.TakeOver:
-		d.log.Warn("taking over from another Ingot without asking whether it is alive", "holder", theirs.ID, "host", theirs.Host)
-		return nil
-	}
-	d.log.Warn("another Ingot wrote the status branch and may be alive: it is asked",
-		"holder", theirs.ID, "host", theirs.Host, "because", why)
-	return d.askHolder(ctx, theirs)
-}
-
-// askHolder asks the Ingot that wrote the status branch last whether it is alive, and fails
-// unless it is not.
-func (d *daemon) askHolder(ctx context.Context, theirs model.Holder) error {
-	refuse := func(said string) error {
-		return fmt.Errorf("%w: that on host %s %s. Stop it, or give both the same Redis; "+
-			"if you are certain that it does not run any more, start this one with --take-over", ErrAnotherIngot, theirs.Host, said)
-	}
-	if alive, err := holder.NameHeld(theirs.ID); err == nil && alive {
-		return refuse("runs on this machine")
-	}
-	if err := d.status.Challenge(ctx, d.holder.ID); err != nil {
-		return refuse(fmt.Sprintf("may be alive, and cannot be asked (%v)", err))
-	}
-	defer func() {
-		if err := d.status.Withdraw(context.WithoutCancel(ctx)); err != nil {
-			d.log.Warn("the question to the other Ingot was not taken back", "err", err)
-		}
-	}()
-	wait := max(2*theirs.Interval, theirs.TakeOverAfter)
-	d.setState(reconcile.State{ObserveOnly: fmt.Sprintf("waiting until %s for the Ingot on host %s to say whether it is alive",
-		d.clock().Add(wait).Format(time.RFC3339), theirs.Host)})
-	switch who, answered, err := d.awaitAnswer(ctx, d.status.Answered, wait); {
-	case err != nil:
-		return err
-	case answered:
-		theirs.Host = who.Host
-		return refuse("is alive: it answered")
-	case theirs.TakeOverAfter > 0:
-		d.log.Warn("the other Ingot gave no answer for as long as its status.takeOverAfter says: taking over", "host", theirs.Host, "after", wait)
-		return nil
-	}
-	return refuse(fmt.Sprintf("gave no answer within %s, which does not say that it is dead", wait))
-}
-
-// awaitAnswer looks for the other Ingot's answer until there is one, or until the status
-// branch was read without one after wait: a branch that cannot be read shows nothing.
-func (d *daemon) awaitAnswer(
-	ctx context.Context, look func(context.Context) (model.Holder, bool, error), wait time.Duration,
-) (who model.Holder, answered bool, err error) {
-	deadline := time.Now().Add(wait)
-	for {
-		late := time.Now().After(deadline)
-		who, answered, err := look(ctx)
-		switch {
-		case err != nil:
-			d.log.Warn("cannot look for the other Ingot's answer, it is tried again", "err", err)
-		case answered || late:
-			return who, answered, nil
-		}
-		if err := sleep(ctx, min(time.Second, wait/10+time.Millisecond)); err != nil {
-			return model.Holder{}, false, err
-		}
+// challenge returns the question to the Ingot that wrote the status branch last.
+func (d *daemon) challenge() *holder.Challenge {
+	return &holder.Challenge{
+		Branch: d.status, Ours: d.holder, Last: d.registry.Observed().Published.Holder,
+		SharedStore: d.opts.Redis.URL != "", TakeOver: d.opts.TakeOver,
+		Waiting: func(why string) { d.setState(reconcile.State{ObserveOnly: why}) },
+		Clock:   d.clock, Log: d.log,
 	}
 }
 

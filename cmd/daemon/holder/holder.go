@@ -1,11 +1,10 @@
-// Package holder tells whether the Ingot that wrote the status branch last may still be
-// alive, without asking it.
+// Package holder makes sure that the Ingot that wrote the status branch last is not alive.
 //
-// A second Ingot with a store of its own must not begin while the first acts. Most
-// starts are of no second one: the process was restarted, or the machine lost power.
-// They are told apart by what the first published of itself: its ID, its machine, the
-// machine's boot and its network namespace; and by a name that each Ingot holds for as
-// long as it lives. Only where these say nothing has the other to be challenged.
+// A second Ingot with a store of its own must not begin while the first acts. At most starts
+// there is no second one: the process was restarted, or the machine lost power. These are
+// told apart without asking, by what the first published of itself (its ID, its machine, the
+// machine's boot and its network namespace) and by a name that each Ingot holds for as long
+// as it lives. Only where these do not tell, the other is asked by way of the status branch.
 package holder
 
 import (

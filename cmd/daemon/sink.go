@@ -1,0 +1,57 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ingot/gitsource"
+	"ingot/model"
+	"ingot/reconcile"
+)
+
+// sink is the status branch as reconcile knows it.
+type sink struct{ *daemon }
+
+// Publish implements reconcile.Sink.
+func (s sink) Publish(ctx context.Context, r *model.Report) (reconcile.Publication, error) {
+	p, err := s.status.Publish(ctx, r)
+	switch {
+	case errors.Is(err, gitsource.ErrFenced):
+		s.registry.EndLead() // before the next request to a BMC
+		return reconcile.Publication{}, fmt.Errorf("%w: %w", reconcile.ErrFenced, err)
+	case err != nil:
+		if after, ok := gitsource.RetryAfter(err); ok {
+			err = &later{err, after}
+		}
+		return reconcile.Publication{}, err
+	}
+	s.sighted()
+	if p.Foreign != nil {
+		s.log.Warn("foreign commit on the status branch overwritten", "author", p.Foreign.Author, "commit", p.Foreign.Commit)
+	}
+	if p.SetBack {
+		s.log.Warn("the status branch was set back, and is written again", "reason", "StatusBranchSetBack", "commit", p.Commit)
+	}
+	if p.Bare {
+		s.log.Warn("the server refuses the status branch as it is, so it is published without free text")
+	}
+	done := reconcile.Publication{Head: p.Commit, Committed: p.New, Incomplete: p.Bare}
+	for path := range p.Skipped {
+		if name, ok := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "servers/"); ok {
+			done.Skipped = append(done.Skipped, model.ServerName(name))
+		}
+	}
+	return done, nil
+}
+
+// later is an error of a server that said when to try again.
+type later struct {
+	error
+	after time.Duration
+}
+
+func (e *later) RetryAfter() time.Duration { return e.after }
+func (e *later) Unwrap() error             { return e.error }
