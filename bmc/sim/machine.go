@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
@@ -100,7 +101,7 @@ func (pretended) Suffers(Fault) error { return nil }
 
 // powerUp is a life that begins in darkness.
 func (p pretended) powerUp(ctx context.Context, life uint64) {
-	if !sleep(ctx, p.delays().PowerOn) {
+	if !delay.Wait(ctx, p.delays().PowerOn) {
 		return
 	}
 	if p.during(life, func() { p.setPower(model.PowerOn) }) {
@@ -110,7 +111,7 @@ func (p pretended) powerUp(ctx context.Context, life uint64) {
 
 // shutDown lets what runs end, and then begins anew or goes dark.
 func (p pretended) shutDown(ctx context.Context, life uint64, again bool) {
-	if !sleep(ctx, p.delays().PowerOff) {
+	if !delay.Wait(ctx, p.delays().PowerOff) {
 		return
 	}
 	p.during(life, func() {

@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
 )
 
@@ -160,7 +161,7 @@ func TestARackWithAFolderIsTheSameAfterARestart(t *testing.T) {
 	bootOnce(t, probing)
 	receive(t, svc.bootStates)
 	receive(t, svc.registrations)
-	dial(t, s.BMC()).do("PATCH", s.URI(), networkOnce)
+	simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), networkOnce)
 	first.Close()
 	<-done
 
@@ -190,7 +191,7 @@ func TestAMachineThatLostPowerBeforeItsBootBeganStaysOff(t *testing.T) {
 	cut.PressPower() // nothing begins before Run
 	cut.PowerCut()
 	go func() { _ = rack.Run(context.Background()) }()
-	dial(t, rack.BMCs()[0]).get(system) // Run has begun what was to begin
+	simtest.Dial(t, rack.BMCs()[0]).Get(system) // Run has begun what was to begin
 	for range 20 {
 		if cut.Power() != model.PowerOff {
 			on++
@@ -205,9 +206,9 @@ func TestAMachineThatLostPowerBeforeItsBootBeganStaysOff(t *testing.T) {
 func TestRequestsAndConnectionsAreCounted(t *testing.T) {
 	rack := start(t, sim.Options{BMCs: 2})
 	b := rack.BMCs()[1]
-	c := dial(t, b)
+	c := simtest.Dial(t, b)
 	for range 5 {
-		c.get(system)
+		c.Get(system)
 	}
 	want := sim.Counted{Total: 5, ByBMC: map[model.BMCName]int64{"rack1-bmc-01": 0, "rack1-bmc-02": 5}}
 	if diff := cmp.Diff(want, rack.Requests()); diff != "" {
@@ -227,10 +228,10 @@ func TestSubscribersAreToldOfPower(t *testing.T) {
 	defer listener.Close()
 	rack := start(t, sim.Options{})
 	s := rack.Servers()[0]
-	c := dial(t, s.BMC())
-	a := c.do("POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"`+listener.URL+`","Protocol":"Redfish","Context":"ingot"}`)
-	if a.status != 201 || a.header.Get("Location") == "" {
-		t.Fatalf("subscribe: %d %v", a.status, a.body)
+	c := simtest.Dial(t, s.BMC())
+	a := c.Do("POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"`+listener.URL+`","Protocol":"Redfish","Context":"ingot"}`)
+	if a.Status != 201 || a.Header.Get("Location") == "" {
+		t.Fatalf("subscribe: %d %v", a.Status, a.Body)
 	}
 	s.SetRunning("debian")
 	got := receive(t, events)
@@ -238,8 +239,8 @@ func TestSubscribersAreToldOfPower(t *testing.T) {
 	if got["Context"] != "ingot" || event["OriginOfCondition"].(map[string]any)["@odata.id"] != s.URI() {
 		t.Errorf("event %v", got)
 	}
-	if a := c.do("DELETE", a.header.Get("Location"), ""); a.status != 204 {
-		t.Errorf("unsubscribe: %d", a.status)
+	if a := c.Do("DELETE", a.Header.Get("Location"), ""); a.Status != 204 {
+		t.Errorf("unsubscribe: %d", a.Status)
 	}
 }
 
@@ -303,8 +304,8 @@ func TestALargeRackStartsQuicklyAndIsSmall(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	rack := start(t, sim.Options{BMCs: bmcs})
-	c := dial(t, rack.BMCs()[bmcs-1])
-	c.get("/redfish/v1/")
+	c := simtest.Dial(t, rack.BMCs()[bmcs-1])
+	c.Get("/redfish/v1/")
 	took := time.Since(began)
 	runtime.GC()
 	runtime.ReadMemStats(&after)

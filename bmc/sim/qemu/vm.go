@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
@@ -159,7 +160,7 @@ func (v *vm) httpOnly() bool {
 // powerUp is a life that begins in darkness.
 func (v *vm) powerUp(ctx context.Context, life uint64) {
 	why := forcedOff
-	if sleep(ctx, v.Delays().PowerOn) {
+	if delay.Wait(ctx, v.Delays().PowerOn) {
 		why = v.run(ctx, life)
 	}
 	v.over(life, why)
@@ -472,18 +473,3 @@ func (v *vm) DiskFiles() []string { return slices.Clone(v.files.disks) }
 
 // PID implements sim.Virtual.
 func (v *vm) PID() int { return int(v.pid.Load()) }
-
-// sleep waits for d and reports false when ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
