@@ -125,13 +125,16 @@ func TestReset(t *testing.T) {
 		want    []string // reset types that were asked for
 		err     error
 	}{
-		"On":                             {power: "Off", kind: model.ResetOn, want: []string{"On"}},
-		"GracefulShutdown":               {power: "On", kind: model.ResetGracefulOff, want: []string{"GracefulShutdown"}},
-		"ForceOff":                       {power: "On", kind: model.ResetForceOff, want: []string{"ForceOff"}},
-		"GracefulRestart":                {power: "On", kind: model.ResetGracefulRestart, want: []string{"GracefulRestart"}},
-		"ForceRestart":                   {power: "On", kind: model.ResetForceRestart, want: []string{"ForceRestart"}},
-		"PowerCycle falls back (B10)":    {power: "On", kind: model.ResetPowerCycle, want: []string{"ForceRestart"}},
-		"ForceRestart of an iDRAC (B10)": {power: "On", prepare: allow("On", "ForceOff", "GracefulRestart", "PushPowerButton", "Nmi"), kind: model.ResetForceRestart, want: []string{"GracefulRestart"}},
+		"On":                          {power: "Off", kind: model.ResetOn, want: []string{"On"}},
+		"GracefulShutdown":            {power: "On", kind: model.ResetGracefulOff, want: []string{"GracefulShutdown"}},
+		"ForceOff":                    {power: "On", kind: model.ResetForceOff, want: []string{"ForceOff"}},
+		"GracefulRestart":             {power: "On", kind: model.ResetGracefulRestart, want: []string{"GracefulRestart"}},
+		"ForceRestart":                {power: "On", kind: model.ResetForceRestart, want: []string{"ForceRestart"}},
+		"PowerCycle falls back (B10)": {power: "On", kind: model.ResetPowerCycle, want: []string{"ForceRestart"}},
+		"ForceRestart of an iDRAC (B10)": {
+			power: "On", prepare: allow("On", "ForceOff", "GracefulRestart", "PushPowerButton", "Nmi"),
+			kind: model.ResetForceRestart, want: []string{"GracefulRestart"},
+		},
 		"a graceful shutdown by the button (B10)": {
 			power: "On", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, want: []string{"PushPowerButton"},
 		},
@@ -141,7 +144,9 @@ func TestReset(t *testing.T) {
 		"the button is not pressed on a machine that changes (B08)": {
 			power: "PoweringOff", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, err: ErrBusy,
 		},
-		"a graceful shutdown of a Cray": {power: "On", prepare: allow("Off", "On", "ForceOff"), kind: model.ResetGracefulOff, want: []string{"Off"}},
+		"a graceful shutdown of a Cray": {
+			power: "On", prepare: allow("Off", "On", "ForceOff"), kind: model.ResetGracefulOff, want: []string{"Off"},
+		},
 		"a graceful shutdown is never made one by force": {
 			power: "On", prepare: allow("On", "ForceOff"), kind: model.ResetGracefulOff, err: ErrUnsupported,
 		},

@@ -130,10 +130,17 @@ func TestAWipeErasesTheDiskAndReportsEachDisk(t *testing.T) {
 		want   []string // method and result by disk
 		erased bool
 	}{
-		"quick discards":                               {mode: "quick", want: []string{"blkdiscard wiped", "blkzeroout wiped"}, erased: true},
-		"secure overwrites":                            {mode: "secure", want: []string{"blksecdiscard wiped", "overwrite wiped"}, erased: true},
-		"none leaves the disks alone":                  {mode: "none", want: []string{" skipped", " skipped"}},
-		"a disk that fails is reported with its error": {mode: "quick", fails: true, want: []string{"blkdiscard failed write: input/output error", "blkzeroout wiped"}},
+		"quick discards": {
+			mode: "quick", want: []string{"blkdiscard wiped", "blkzeroout wiped"}, erased: true,
+		},
+		"secure overwrites": {
+			mode: "secure", want: []string{"blksecdiscard wiped", "overwrite wiped"}, erased: true,
+		},
+		"none leaves the disks alone": {mode: "none", want: []string{" skipped", " skipped"}},
+		"a disk that fails is reported with its error": {
+			mode: "quick", fails: true,
+			want: []string{"blkdiscard failed write: input/output error", "blkzeroout wiped"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -211,11 +218,26 @@ func TestFirmwareGoesOnToTheDiskWhenTheNetworkHasNothing(t *testing.T) {
 		disk   bool
 		want   sim.BootRecord
 	}{
-		{"no ticket, empty disk", "", false, sim.BootRecord{From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"}},
-		{"no ticket", "", true, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"}},
-		{"exit", "#!ipxe\nexit\n", true, sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"}},
-		{"sanboot", "#!ipxe\nsanboot --drive 0x80\n", true, sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"}},
-		{"no script at all", "<html>", true, sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe"}},
+		{
+			name: "no ticket, empty disk", script: "", disk: false,
+			want: sim.BootRecord{From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"},
+		},
+		{
+			name: "no ticket", script: "", disk: true,
+			want: sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"},
+		},
+		{
+			name: "exit", script: "#!ipxe\nexit\n", disk: true,
+			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"},
+		},
+		{
+			name: "sanboot", script: "#!ipxe\nsanboot --drive 0x80\n", disk: true,
+			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"},
+		},
+		{
+			name: "no script at all", script: "<html>", disk: true,
+			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe"},
+		},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -92,35 +92,113 @@ func TestRequestsThatCannotBeCarriedOutSayWhy(t *testing.T) {
 		status                   int
 		message                  string
 	}{
-		{"no such resource", "GET", "/redfish/v1/Systems/9", "", nil, 404, "ResourceMissingAtURI"},
-		{"a method the resource lacks", "DELETE", system, "", nil, 405, "OperationNotAllowed"},
-		{"POST on a resource", "POST", system, "{}", nil, 405, "OperationNotAllowed"},
-		{"no JSON", "PATCH", system, "{", nil, 400, "MalformedJSON"},
-		{"no object", "PATCH", system, "[]", nil, 400, "UnrecognizedRequestBody"},
-		{"nothing", "PATCH", system, "{}", nil, 400, "UnrecognizedRequestBody"},
-		{"unknown property", "PATCH", system, `{"Colour":"red"}`, nil, 400, "PropertyUnknown"},
-		{"read-only property", "PATCH", system, `{"SerialNumber":"1"}`, nil, 400, "PropertyNotWritable"},
-		{"value of the wrong type", "PATCH", system, `{"AssetTag":1}`, nil, 400, "PropertyValueTypeError"},
-		{"value out of the list", "PATCH", system, `{"Boot":{"BootSourceOverrideTarget":"Tape"}}`, nil, 400, "PropertyValueNotInList"},
-		{"unknown boot property", "PATCH", system, `{"Boot":{"Speed":1}}`, nil, 400, "PropertyUnknown"},
-		{"boot from a URI that is none", "PATCH", system, `{"Boot":{"HttpBootUri":"nowhere"}}`, nil, 400, "PropertyValueNotInList"},
-		{"Boot is no object", "PATCH", system, `{"Boot":"Pxe"}`, nil, 400, "PropertyValueTypeError"},
-		{"reset without a type", "POST", system + "/Actions/ComputerSystem.Reset", `{"Other":1}`, nil, 400, "ActionParameterUnknown"},
-		{"reset of no known type", "POST", system + "/Actions/ComputerSystem.Reset", `{"ResetType":"Explode"}`, nil, 400, "ActionParameterValueNotInList"},
-		{"restart when off", "POST", system + "/Actions/ComputerSystem.Reset", `{"ResetType":"ForceRestart"}`, nil, 409, "ActionNotSupportedInState"},
-		{"stale ETag", "PATCH", system, `{"AssetTag":"x"}`, []string{"If-Match", `"old"`}, 412, "PreconditionFailed"},
-		{"unknown OData version", "GET", system, "", []string{"OData-Version", "3.0"}, 412, "HeaderInvalid"},
-		{"no acceptable form", "GET", system, "", []string{"Accept", "text/html"}, 406, "HeaderInvalid"},
-		{"query that is not supported", "GET", system + "?$filter=x", "", nil, 501, "QueryNotSupported"},
-		{"bad expand", "GET", system + "?$expand=yes", "", nil, 400, "QueryParameterValueError"},
-		{"expand too deep", "GET", system + "?$expand=.($levels=9)", "", nil, 400, "QueryParameterOutOfRange"},
-		{"only with a value", "GET", "/redfish/v1/Systems?only=1", "", nil, 400, "QueryParameterValueError"},
-		{"negative skip", "GET", "/redfish/v1/Systems?$skip=-1", "", nil, 400, "QueryParameterOutOfRange"},
-		{"login without password", "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin"}`, nil, 400, "PropertyMissing"},
-		{"login with a wrong password", "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"x"}`, nil, 401, "NoValidSession"},
-		{"account with a short password", "POST", "/redfish/v1/AccountService/Accounts", `{"UserName":"a","Password":"x","RoleId":"Operator"}`, nil, 400, "PropertyValueNotInList"},
-		{"account of that name exists", "POST", "/redfish/v1/AccountService/Accounts", `{"UserName":"admin","Password":"long-enough","RoleId":"Operator"}`, nil, 400, "ResourceAlreadyExists"},
-		{"subscription to nowhere", "POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"nowhere"}`, nil, 400, "PropertyValueNotInList"},
+		{
+			name: "no such resource", method: "GET", path: "/redfish/v1/Systems/9", body: "", header: nil,
+			status: 404, message: "ResourceMissingAtURI",
+		},
+		{
+			name: "a method the resource lacks", method: "DELETE", path: system, body: "", header: nil, status: 405,
+			message: "OperationNotAllowed",
+		},
+		{name: "POST on a resource", method: "POST", path: system, body: "{}", header: nil, status: 405, message: "OperationNotAllowed"},
+		{name: "no JSON", method: "PATCH", path: system, body: "{", header: nil, status: 400, message: "MalformedJSON"},
+		{name: "no object", method: "PATCH", path: system, body: "[]", header: nil, status: 400, message: "UnrecognizedRequestBody"},
+		{name: "nothing", method: "PATCH", path: system, body: "{}", header: nil, status: 400, message: "UnrecognizedRequestBody"},
+		{
+			name: "unknown property", method: "PATCH", path: system, body: `{"Colour":"red"}`, header: nil,
+			status: 400, message: "PropertyUnknown",
+		},
+		{
+			name: "read-only property", method: "PATCH", path: system, body: `{"SerialNumber":"1"}`, header: nil,
+			status: 400, message: "PropertyNotWritable",
+		},
+		{
+			name: "value of the wrong type", method: "PATCH", path: system, body: `{"AssetTag":1}`, header: nil,
+			status: 400, message: "PropertyValueTypeError",
+		},
+		{
+			name: "value out of the list", method: "PATCH", path: system,
+			body: `{"Boot":{"BootSourceOverrideTarget":"Tape"}}`, header: nil, status: 400,
+			message: "PropertyValueNotInList",
+		},
+		{
+			name: "unknown boot property", method: "PATCH", path: system, body: `{"Boot":{"Speed":1}}`, header: nil,
+			status: 400, message: "PropertyUnknown",
+		},
+		{
+			name: "boot from a URI that is none", method: "PATCH", path: system,
+			body: `{"Boot":{"HttpBootUri":"nowhere"}}`, header: nil, status: 400, message: "PropertyValueNotInList",
+		},
+		{
+			name: "Boot is no object", method: "PATCH", path: system, body: `{"Boot":"Pxe"}`, header: nil,
+			status: 400, message: "PropertyValueTypeError",
+		},
+		{
+			name: "reset without a type", method: "POST", path: system + "/Actions/ComputerSystem.Reset",
+			body: `{"Other":1}`, header: nil, status: 400, message: "ActionParameterUnknown",
+		},
+		{
+			name: "reset of no known type", method: "POST", path: system + "/Actions/ComputerSystem.Reset",
+			body: `{"ResetType":"Explode"}`, header: nil, status: 400, message: "ActionParameterValueNotInList",
+		},
+		{
+			name: "restart when off", method: "POST", path: system + "/Actions/ComputerSystem.Reset",
+			body: `{"ResetType":"ForceRestart"}`, header: nil, status: 409, message: "ActionNotSupportedInState",
+		},
+		{
+			name: "stale ETag", method: "PATCH", path: system, body: `{"AssetTag":"x"}`,
+			header: []string{"If-Match", `"old"`}, status: 412, message: "PreconditionFailed",
+		},
+		{
+			name: "unknown OData version", method: "GET", path: system, body: "",
+			header: []string{"OData-Version", "3.0"}, status: 412, message: "HeaderInvalid",
+		},
+		{
+			name: "no acceptable form", method: "GET", path: system, body: "",
+			header: []string{"Accept", "text/html"}, status: 406, message: "HeaderInvalid",
+		},
+		{
+			name: "query that is not supported", method: "GET", path: system + "?$filter=x", body: "", header: nil,
+			status: 501, message: "QueryNotSupported",
+		},
+		{
+			name: "bad expand", method: "GET", path: system + "?$expand=yes", body: "", header: nil, status: 400,
+			message: "QueryParameterValueError",
+		},
+		{
+			name: "expand too deep", method: "GET", path: system + "?$expand=.($levels=9)", body: "", header: nil,
+			status: 400, message: "QueryParameterOutOfRange",
+		},
+		{
+			name: "only with a value", method: "GET", path: "/redfish/v1/Systems?only=1", body: "", header: nil,
+			status: 400, message: "QueryParameterValueError",
+		},
+		{
+			name: "negative skip", method: "GET", path: "/redfish/v1/Systems?$skip=-1", body: "", header: nil,
+			status: 400, message: "QueryParameterOutOfRange",
+		},
+		{
+			name: "login without password", method: "POST", path: "/redfish/v1/SessionService/Sessions",
+			body: `{"UserName":"admin"}`, header: nil, status: 400, message: "PropertyMissing",
+		},
+		{
+			name: "login with a wrong password", method: "POST", path: "/redfish/v1/SessionService/Sessions",
+			body: `{"UserName":"admin","Password":"x"}`, header: nil, status: 401, message: "NoValidSession",
+		},
+		{
+			name: "account with a short password", method: "POST", path: "/redfish/v1/AccountService/Accounts",
+			body: `{"UserName":"a","Password":"x","RoleId":"Operator"}`, header: nil, status: 400,
+			message: "PropertyValueNotInList",
+		},
+		{
+			name: "account of that name exists", method: "POST", path: "/redfish/v1/AccountService/Accounts",
+			body: `{"UserName":"admin","Password":"long-enough","RoleId":"Operator"}`, header: nil, status: 400,
+			message: "ResourceAlreadyExists",
+		},
+		{
+			name: "subscription to nowhere", method: "POST", path: "/redfish/v1/EventService/Subscriptions",
+			body: `{"Destination":"nowhere"}`, header: nil, status: 400, message: "PropertyValueNotInList",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -359,18 +359,42 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 		machine qemu.Machine
 		want    string
 	}{
-		{"no such firmware", qemu.Machine{Command: here, Firmware: "coreboot"}, `firmware "coreboot": there are [bios uefi uefi-http]`},
-		{"no firmware there", qemu.Machine{Command: here, Firmware: qemu.FirmwareUEFI, OVMFDir: "/nowhere"}, "apt-get install ovmf"},
-		{"no such program", qemu.Machine{Command: []string{"/nowhere/qemu"}}, "/nowhere/qemu is not to be found"},
-		{"too little memory", qemu.Machine{Command: here, MemoryMiB: 1}, "1 MiB of memory: 16 to"},
-		{"no such bus", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: "floppy", SizeMiB: 1}}}, `disk on "floppy": there are [virtio sata nvme]`},
-		{"a disk of nothing", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe}}}, "disk of 0 MiB"},
-		{"too many disks", qemu.Machine{Command: here, Disks: slices.Repeat([]qemu.Disk{qemu.DefaultDisk}, 7)}, "at most 6"},
-		{"too many NICs", qemu.Machine{Command: here, Taps: make([]string, 9)}, "at most 8"},
-		{"arguments in a tap's name", qemu.Machine{Command: here, Taps: []string{"tap0,script=/x"}}, "no name of an interface"},
-		{"two NICs on a tap", qemu.Machine{Command: here, Taps: []string{"tap0", "tap0"}}, "one NIC can be plugged into it"},
-		{"no such tap", qemu.Machine{Taps: []string{"ingot-nowhere"}}, "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap"},
-		{"an interface that is no tap", qemu.Machine{Taps: []string{"lo"}}, "tap lo: that interface is no tap"},
+		{
+			name: "no such firmware", machine: qemu.Machine{Command: here, Firmware: "coreboot"},
+			want: `firmware "coreboot": there are [bios uefi uefi-http]`,
+		},
+		{
+			name:    "no firmware there",
+			machine: qemu.Machine{Command: here, Firmware: qemu.FirmwareUEFI, OVMFDir: "/nowhere"},
+			want:    "apt-get install ovmf",
+		},
+		{name: "no such program", machine: qemu.Machine{Command: []string{"/nowhere/qemu"}}, want: "/nowhere/qemu is not to be found"},
+		{name: "too little memory", machine: qemu.Machine{Command: here, MemoryMiB: 1}, want: "1 MiB of memory: 16 to"},
+		{
+			name:    "no such bus",
+			machine: qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: "floppy", SizeMiB: 1}}},
+			want:    `disk on "floppy": there are [virtio sata nvme]`,
+		},
+		{name: "a disk of nothing", machine: qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe}}}, want: "disk of 0 MiB"},
+		{
+			name:    "too many disks",
+			machine: qemu.Machine{Command: here, Disks: slices.Repeat([]qemu.Disk{qemu.DefaultDisk}, 7)},
+			want:    "at most 6",
+		},
+		{name: "too many NICs", machine: qemu.Machine{Command: here, Taps: make([]string, 9)}, want: "at most 8"},
+		{
+			name: "arguments in a tap's name", machine: qemu.Machine{Command: here, Taps: []string{"tap0,script=/x"}},
+			want: "no name of an interface",
+		},
+		{
+			name: "two NICs on a tap", machine: qemu.Machine{Command: here, Taps: []string{"tap0", "tap0"}},
+			want: "one NIC can be plugged into it",
+		},
+		{
+			name: "no such tap", machine: qemu.Machine{Taps: []string{"ingot-nowhere"}},
+			want: "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap",
+		},
+		{name: "an interface that is no tap", machine: qemu.Machine{Taps: []string{"lo"}}, want: "tap lo: that interface is no tap"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rack, err := sim.New(sim.Options{Machines: qemu.Machines{tt.machine}, StateDir: t.TempDir()})
