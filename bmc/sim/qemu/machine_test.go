@@ -412,7 +412,7 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 machines of qemu for 2 servers") {
+	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 QEMU virtual machines for 2 servers") {
 		t.Errorf("too few machines: %v", err)
 	}
 }

@@ -140,13 +140,13 @@ func (v *vm) order(o order) {
 
 // Adopt implements sim.Machine.
 func (v *vm) Adopt(string) error {
-	return errors.New("a machine of qemu cannot be found running: put a system on its disk and switch it on")
+	return errors.New("a QEMU virtual machine cannot be found running: put a system on its disk and switch it on")
 }
 
 // Suffers implements sim.Machine.
 func (v *vm) Suffers(f sim.Fault) error {
 	if f.OfPretended() {
-		return fmt.Errorf("fault %s is one of pretended machines: what a machine of qemu runs is real, as %s is", f, v.Server().Name())
+		return fmt.Errorf("fault %s is one of pretended machines: %s is a QEMU virtual machine, and runs real software", f, v.Server().Name())
 	}
 	return nil
 }
@@ -350,7 +350,7 @@ func (r *running) attend(ctx context.Context) string {
 	}
 }
 
-// ended says why a process is gone that nobody here ended.
+// ended says why a process is gone that this program did not end.
 func (r *running) ended() string {
 	for len(r.p.monitor.events) > 0 {
 		r.hear(<-r.p.monitor.events)
@@ -385,7 +385,7 @@ func (r *running) obey(ctx context.Context, o order) {
 	r.complain(ctx, err)
 }
 
-// complain notes an error of qemu's, unless it comes of the end.
+// complain notes an error of QEMU's, unless the end of the process causes it.
 func (r *running) complain(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errMonitorGone) {
 		return
