@@ -10,7 +10,7 @@ import (
 
 // decode reads raw into a T. Services of the field write numbers as strings, one
 // value where the schema has a list, an object for a name; json.Unmarshal then
-// refuses the whole resource. decode mends such properties where that is plain,
+// refuses the whole resource. decode repairs such properties where that is plain,
 // leaves out those that it cannot repair, and names these in odd.
 func decode[T any](raw []byte) (v T, odd []string, err error) {
 	if err := json.Unmarshal(raw, &v); err == nil {
@@ -51,7 +51,7 @@ func (m *repairer) repair(v json.RawMessage, path string, fits func(json.RawMess
 	return nil, false
 }
 
-// repairParts mends the properties of an object or the items of a list, one by one.
+// repairParts repairs the properties of an object or the items of a list, one by one.
 func (m *repairer) repairParts(v json.RawMessage, path string, fits func(json.RawMessage) bool, depth int) (json.RawMessage, bool) {
 	if depth == maxDepth {
 		return nil, false
