@@ -34,11 +34,13 @@ func TestDiscoverBelievesNoHalfAnswer(t *testing.T) {
 		path, body string
 		want       string // in the error; "" = it is believed
 	}{
-		"an error that is served with 200":    {systems, okError, "A general error. Try again."},
-		"null":                                {systems, "null", "no JSON object"},
-		"nothing":                             {systems, "", "no JSON object"},
-		"a collection without Members":        {systems, `{"Name": "Systems", "Members@odata.count": 0}`, "no Members"},
-		"a collection whose Members are null": {systems, `{"Name": "Systems", "Members": null}`, "no Members"},
+		"an error that is served with 200": {path: systems, body: okError, want: "A general error. Try again."},
+		"null":                             {path: systems, body: "null", want: "no JSON object"},
+		"nothing":                          {path: systems, body: "", want: "no JSON object"},
+		"a collection without Members": {
+			path: systems, body: `{"Name": "Systems", "Members@odata.count": 0}`, want: "no Members",
+		},
+		"a collection whose Members are null": {path: systems, body: `{"Name": "Systems", "Members": null}`, want: "no Members"},
 		"fewer members than there are": {
 			path: systems, body: `{"Name": "Systems", "Members": [], "Members@odata.count": 1}`,
 			want: "shows 0 of 1 members",
@@ -47,10 +49,12 @@ func TestDiscoverBelievesNoHalfAnswer(t *testing.T) {
 			path: systems, body: `{"Name": "Systems", "Members": [` + okError + `], "Members@odata.count": 1}`,
 			want: "shows 0 of 1 members",
 		},
-		"a collection that says that it is empty": {systems, `{"Name": "Systems", "Members": [], "Members@odata.count": 0}`, ""},
-		"a service root that is an error":         {"/redfish/v1/", okError, "A general error. Try again."},
-		"a service root that is null":             {"/redfish/v1/", "null", "not a Redfish service root"},
-		"a service root that leads nowhere":       {"/redfish/v1/", `{"Name": "Root"}`, "not a Redfish service root"},
+		"a collection that says that it is empty": {
+			path: systems, body: `{"Name": "Systems", "Members": [], "Members@odata.count": 0}`, want: "",
+		},
+		"a service root that is an error":   {path: "/redfish/v1/", body: okError, want: "A general error. Try again."},
+		"a service root that is null":       {path: "/redfish/v1/", body: "null", want: "not a Redfish service root"},
+		"a service root that leads nowhere": {path: "/redfish/v1/", body: `{"Name": "Root"}`, want: "not a Redfish service root"},
 		"further pages that say nothing of a page": {
 			path: systems,
 			body: `{"Name": "Systems", "Members": [], "Members@odata.count": 1, "Members@odata.nextLink": "` + systems + `/more"}`,

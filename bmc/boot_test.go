@@ -117,19 +117,22 @@ func TestQuirks(t *testing.T) {
 		manufacturer, model, firmware string
 		want                          quirk
 	}{
-		"of nobody":       {},
-		"of a Supermicro": {manufacturer: "Super Micro Computer, Inc.", want: quirk{alwaysMode: true}},
+		"of nobody": {},
+		"of a Supermicro": {
+			manufacturer: "Super Micro Computer, Inc.", model: "", firmware: "", want: quirk{alwaysMode: true},
+		},
 		"of an HPE": {
-			manufacturer: "hpe", model: "ProLiant", firmware: "iLO 5 v2.55",
-			want: quirk{clearTarget: "Pxe"},
+			manufacturer: "hpe", model: "ProLiant", firmware: "iLO 5 v2.55", want: quirk{clearTarget: "Pxe"},
 		},
 		"of an iDRAC 9 with settings object": {
 			manufacturer: "Dell Inc.", model: "PowerEdge R750", firmware: "7.10.30.00",
 			want: quirk{settings: []string{"Settings"}},
 		},
-		"of an iDRAC 9 without settings object": {manufacturer: "Dell Inc.", model: "PowerEdge R750", firmware: "6.00.30.00", want: quirk{}},
+		"of an iDRAC 9 without settings object": {
+			manufacturer: "Dell Inc.", model: "PowerEdge R750", firmware: "6.00.30.00", want: quirk{},
+		},
 		"of a DGX H100": {
-			manufacturer: "NVIDIA", model: "DGXH100",
+			manufacturer: "NVIDIA", model: "DGXH100", firmware: "",
 			want: quirk{first: variantSettings, settings: []string{"SD", "Settings"}},
 		},
 	}
@@ -367,12 +370,18 @@ func TestClearBootOverride(t *testing.T) {
 		want    object
 	}{
 		"that is not set costs one GET": {
-			prepare: func(f *fake) { set(f, "Disabled", "Pxe") },
-			want:    object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
+			prepare: func(f *fake) {
+				set(f, "Disabled", "Pxe")
+			}, want: object{"BootSourceOverrideEnabled": "Disabled",
+				"BootSourceOverrideTarget": "Pxe",
+			},
 		},
 		"that is pending": {
-			prepare: func(f *fake) { set(f, "Once", "Pxe") }, patches: 1,
-			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None"},
+			prepare: func(f *fake) {
+				set(f, "Once", "Pxe")
+			}, patches: 1, want: object{"BootSourceOverrideEnabled": "Disabled",
+				"BootSourceOverrideTarget": "None",
+			},
 		},
 		"of an HPE keeps the target (B05)": {
 			prepare: func(f *fake) { set(f, "Continuous", "Pxe"); f.resources[sysURI]["Manufacturer"] = "HPE" }, patches: 1,

@@ -102,7 +102,7 @@ const (
 	changeWritten             // at least its beginning may have been
 )
 
-// errOver keeps a change from being written once nobody waits for its answer.
+// errOver stops a change from being written once no caller waits for its answer.
 var errOver = errors.New("the request was given up before it was sent")
 
 // errStale keeps a change from being written on a connection that the BMC may have

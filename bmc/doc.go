@@ -10,6 +10,6 @@
 // something: power and boot settings take their effect in their own time.
 //
 // Vendors differ. What can be stated as data is in quirks.go; what they write
-// into resources against the schema is mended in tolerant.go, property by
+// into resources against the schema is repaired in tolerant.go, property by
 // property, so that one odd field does not lose the rest.
 package bmc

@@ -22,7 +22,7 @@ var (
 	// ErrUnauthorized: the BMC refuses the credentials, or the account may not do this.
 	ErrUnauthorized = errors.New("the BMC refuses the credentials; check its BMCSecret and the account's role")
 	// ErrCircuitOpen: these credentials were refused a short while ago and are not
-	// tried again, lest the account be locked, until they change.
+	// tried again until they change, so that the account is not locked.
 	ErrCircuitOpen = errors.New("not tried: these credentials were refused; correct the BMCSecret")
 	// ErrUnreachable: no answer, or none that is HTTP.
 	ErrUnreachable = errors.New("the BMC does not answer")
@@ -253,11 +253,11 @@ func oneToMany(body []byte) []byte {
 		return body
 	}
 	odd.Error.Info = append(append([]byte{'['}, odd.Error.Info...), ']')
-	mended, err := json.Marshal(odd)
+	repaired, err := json.Marshal(odd)
 	if err != nil {
 		return body
 	}
-	return mended
+	return repaired
 }
 
 // printable returns s on one line, in at most limit bytes.

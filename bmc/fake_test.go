@@ -155,12 +155,16 @@ func tree() map[string]object {
 			"Id": "0", "Name": "Drive 0", "MediaType": "SSD", "Protocol": "NVMe", "CapacityBytes": 960197124096,
 			"Manufacturer": "Samsung", "Model": "PM", "SerialNumber": "S0", "Status": object{"State": "Enabled"},
 			"Identifiers": []any{
-				object{"DurableName": "EUI.0025385B71B00001", "DurableNameFormat": "EUI"}, object{"DurableName": "S0", "DurableNameFormat": "iQN"},
+				object{
+					"DurableName": "EUI.0025385B71B00001", "DurableNameFormat": "EUI"}, object{"DurableName": "S0",
+					"DurableNameFormat": "iQN",
+				},
 			},
 		},
 		sysURI + "/Storage/RAID/Drives/1": {"Id": "1", "Name": "Drive 1", "SerialNumber": "S1"},
 		sysURI + "/Storage/RAID/Volumes":  list(sysURI + "/Storage/RAID/Volumes/1"),
-		sysURI + "/Storage/RAID/Volumes/1": {"Id": "1", "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1",
+		sysURI + "/Storage/RAID/Volumes/1": {
+			"Id": "1", "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1",
 			"Status":      object{"State": "Enabled"},
 			"Identifiers": []any{object{"DurableName": "600508b1-001c-1234-5678-9abcdef01234", "DurableNameFormat": "NAA"}},
 			"Links":       object{"Drives": []any{link(sysURI + "/Storage/RAID/Drives/0"), link(sysURI + "/Storage/RAID/Drives/7")}}},

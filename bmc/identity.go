@@ -43,7 +43,7 @@ func (c *client) notMeant(uri string, kind error, detail string) error {
 	return &Error{BMC: c.name, Method: http.MethodGet, URI: uri, Kind: kind, Detail: detail}
 }
 
-// lockSystem waits until nobody else changes the system.
+// lockSystem waits until no other call changes the system.
 func (c *client) lockSystem(ctx context.Context, uri string) (unlock func(), err error) {
 	c.mu.Lock()
 	turn := c.turns[uri]

@@ -35,12 +35,18 @@ func TestNothingIsDoneToAnotherMachine(t *testing.T) {
 		now   object
 		err   error
 	}{
-		"the one that is meant":    {model.SystemTarget{UUID: here}, object{}, nil},
-		"a swapped one":            {model.SystemTarget{UUID: here}, object{"UUID": strings.ToUpper(other)}, ErrOtherMachine},
-		"one without a UUID":       {model.SystemTarget{UUID: here}, object{"UUID": nil}, ErrNoIdentity},
-		"one with a UUID of zeros": {model.SystemTarget{UUID: here}, object{"UUID": "00000000-0000-0000-0000-000000000000"}, ErrNoIdentity},
+		"the one that is meant": {meant: model.SystemTarget{UUID: here}, now: object{}, err: nil},
+		"a swapped one": {
+			meant: model.SystemTarget{UUID: here}, now: object{"UUID": strings.ToUpper(other)}, err: ErrOtherMachine,
+		},
+		"one without a UUID": {meant: model.SystemTarget{UUID: here}, now: object{"UUID": nil}, err: ErrNoIdentity},
+		"one with a UUID of zeros": {
+			meant: model.SystemTarget{UUID: here}, now: object{"UUID": "00000000-0000-0000-0000-000000000000"},
+			err: ErrNoIdentity,
+		},
 		"one that never had a UUID": {
-			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, now: object{"UUID": nil},
+			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}},
+			now:   object{"UUID": nil}, err: nil,
 		},
 		"one with another serial": {
 			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}},
@@ -54,7 +60,7 @@ func TestNothingIsDoneToAnotherMachine(t *testing.T) {
 			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}},
 			now:   object{"SerialNumber": ""}, err: ErrNoIdentity,
 		},
-		"whichever is there": {model.SystemTarget{}, object{"UUID": other}, nil},
+		"whichever is there": {meant: model.SystemTarget{}, now: object{"UUID": other}, err: nil},
 	}
 	for change, do := range changes {
 		for name, tt := range tests {
@@ -158,14 +164,22 @@ func TestResetResult(t *testing.T) {
 		kind  model.ResetKind
 		want  model.ResetResult
 	}{
-		"a power-on":               {"Off", model.ResetOn, model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}},
-		"a power-on of what is on": {"On", model.ResetOn, model.ResetResult{Before: model.PowerOn}},
+		"a power-on": {
+			power: "Off", kind: model.ResetOn, want: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn},
+		},
+		"a power-on of what is on": {power: "On", kind: model.ResetOn, want: model.ResetResult{Before: model.PowerOn}},
 		"a restart": {
 			power: "On", kind: model.ResetForceRestart,
 			want: model.ResetResult{Before: model.PowerOn, Did: model.ResetForceRestart},
 		},
-		"a restart that became a power-on":    {"Off", model.ResetForceRestart, model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}},
-		"a power-off of a machine that is on": {"On", model.ResetForceOff, model.ResetResult{Before: model.PowerOn, Did: model.ResetForceOff}},
+		"a restart that became a power-on": {
+			power: "Off", kind: model.ResetForceRestart,
+			want: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn},
+		},
+		"a power-off of a machine that is on": {
+			power: "On", kind: model.ResetForceOff,
+			want: model.ResetResult{Before: model.PowerOn, Did: model.ResetForceOff},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,8 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				var all []any
 				for n := range maxVolumes + 1 {
 					uri := sysURI + "/Storage/RAID/Volumes/" + strconv.Itoa(n)
-					f.resources[uri] = object{"Id": strconv.Itoa(n), "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1",
+					f.resources[uri] = object{
+						"Id": strconv.Itoa(n), "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1",
 						"Status": object{"State": "Enabled"},
 						"Links":  object{"Drives": []any{object{"@odata.id": sysURI + "/Storage/RAID/Drives/0"}}}}
 					all = append(all, object{"@odata.id": uri})
@@ -165,10 +166,11 @@ func TestInventoryOfOddShapes(t *testing.T) {
 		},
 		"network cards that are no interfaces, as of a UCS X210c": {
 			prepare: func(f *fake) {
-				f.cards(object{
-					"Id": "1", "Name": "1", "Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"},
-				},
-					object{"Id": "2", "Name": "2", "Ethernet": object{"MACAddress": "00:00:00:00:00:00", "PermanentMACAddress": "2C:5A:0F:6F:6C:00"}},
+				f.cards(object{"Id": "1", "Name": "1", "Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"}},
+					object{
+						"Id": "2", "Name": "2",
+						"Ethernet": object{"MACAddress": "00:00:00:00:00:00", "PermanentMACAddress": "2C:5A:0F:6F:6C:00"},
+					},
 					object{"Id": "3", "Name": "3", "NetDevFuncType": "FibreChannel"})
 			},
 			change: func(i *model.Inventory) {
@@ -228,7 +230,10 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				f.resources[sysURI]["SimpleStorage"] = f.resources[sysURI]["Storage"]
 				delete(f.resources[sysURI], "Storage")
 				f.resources[sysURI+"/Storage/RAID"] = object{"Name": "Simple", "Devices": []any{
-					object{"Name": "sda", "Manufacturer": "Contoso", "CapacityBytes": "1000"}, object{"Name": "sdb", "Status": object{"State": "Absent"}},
+					object{
+						"Name": "sda", "Manufacturer": "Contoso", "CapacityBytes": "1000"}, object{"Name": "sdb",
+						"Status": object{"State": "Absent"},
+					},
 				}}
 			},
 			change: func(i *model.Inventory) {

@@ -79,7 +79,7 @@ func (c *client) resume(ctx context.Context, svc *service) (*auth, error) {
 	return nil, nil
 }
 
-// gone reports whether a session is none any more.
+// gone reports whether a session has ended.
 func gone(err error) bool {
 	status := statusOf(err)
 	return status == http.StatusUnauthorized || status == http.StatusNotFound || status == http.StatusGone

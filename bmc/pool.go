@@ -16,7 +16,7 @@ import (
 	"ingot/model"
 )
 
-// Options say how BMCs are spoken with.
+// Options say how BMCs are accessed.
 type Options struct {
 	// RequestsPerSecond bounds the requests to one BMC, fewer while it answers
 	// slowly; 0 = unlimited. A BMC that was left alone takes two seconds' worth at
@@ -66,7 +66,7 @@ type Pool struct {
 	retired sync.WaitGroup // clients that are logging out
 }
 
-// NewPool returns a Pool. It speaks with nobody until it is asked to.
+// NewPool returns a Pool. It opens no connection until one is needed.
 func NewPool(o Options) *Pool {
 	if o.MaxInFlight <= 0 {
 		o.MaxInFlight = 2

@@ -133,8 +133,7 @@ func TestReset(t *testing.T) {
 		"PowerCycle falls back (B10)": {power: "On", kind: model.ResetPowerCycle, want: []string{"ForceRestart"}},
 		"ForceRestart of an iDRAC (B10)": {
 			power: "On", prepare: allow("On", "ForceOff", "GracefulRestart", "PushPowerButton", "Nmi"),
-			kind: model.ResetForceRestart,
-			want: []string{"GracefulRestart"},
+			kind: model.ResetForceRestart, want: []string{"GracefulRestart"},
 		},
 		"a graceful shutdown by the button (B10)": {
 			power: "On", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, want: []string{"PushPowerButton"},
@@ -146,8 +145,7 @@ func TestReset(t *testing.T) {
 			power: "PoweringOff", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, err: ErrBusy,
 		},
 		"a graceful shutdown of a Cray": {
-			power: "On", prepare: allow("Off", "On", "ForceOff"), kind: model.ResetGracefulOff,
-			want: []string{"Off"},
+			power: "On", prepare: allow("Off", "On", "ForceOff"), kind: model.ResetGracefulOff, want: []string{"Off"},
 		},
 		"a graceful shutdown is never made one by force": {
 			power: "On", prepare: allow("On", "ForceOff"), kind: model.ResetGracefulOff, err: ErrUnsupported,

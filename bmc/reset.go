@@ -76,7 +76,7 @@ func (c *client) postReset(ctx context.Context, uri, resetType string) error {
 	return err
 }
 
-// afterRefusedReset looks at the machine to tell why it refused: it may be there
+// afterRefusedReset reads the machine to find why it refused: it may be there
 // already, or be off and cannot be restarted (B11). Then it is switched on instead.
 func (c *client) afterRefusedReset(ctx context.Context, uri string, s systemState, kind model.ResetKind, refusal error) (model.ResetKind, error) {
 	power, err := c.power(ctx, uri)

@@ -162,8 +162,8 @@ func (k *keeper) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	fits := func(raw json.RawMessage) bool { return json.Unmarshal(raw, new(gofish.Service)) == nil }
-	if mended, ok := (&mender{}).mend(k.answer.body, "", fits, 0); ok {
-		resp.Body = io.NopCloser(bytes.NewReader(mended))
+	if repaired, ok := (&repairer{}).repair(k.answer.body, "", fits, 0); ok {
+		resp.Body = io.NopCloser(bytes.NewReader(repaired))
 	}
 	return resp, nil
 }

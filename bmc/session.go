@@ -74,7 +74,7 @@ func (c *client) authorizedAfter(ctx context.Context, stale *auth) (*auth, error
 	return a, nil
 }
 
-// lockLogin waits until nobody else logs in or reads the service root.
+// lockLogin waits until no other call logs in or reads the service root.
 func (c *client) lockLogin(ctx context.Context) (unlock func(), err error) {
 	select {
 	case c.login <- struct{}{}:

@@ -18,7 +18,10 @@ func TestState(t *testing.T) {
 		change object
 		want   SystemState
 	}{
-		"without a last reset": {object{}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff, UUID: here}},
+		"without a last reset": {
+			change: object{},
+			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff, UUID: here},
+		},
 		"with a last reset": {
 			change: object{"LastResetTime": "2026-11-21T11:00:00+01:00"},
 			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff, UUID: here, LastReset: at},
@@ -27,15 +30,18 @@ func TestState(t *testing.T) {
 			change: object{"UUID": "4C4C4544-0059-3110-8035-B4C04F4D4232", "PowerState": "On"},
 			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: other},
 		},
-		"without a UUID": {object{"UUID": nil}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff}},
+		"without a UUID": {
+			change: object{"UUID": nil},
+			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff},
+		},
 		"with a UUID of zeros": {
 			change: object{"UUID": "00000000-0000-0000-0000-000000000000"},
 			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff},
 		},
-		"in its self-test": {object{"BootProgress": object{"LastState": "MemoryInitializationStarted"}, "PowerState": "On"},
-			SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: here, POST: true}},
-		"through with that": {object{"BootProgress": object{"LastState": "OSBootStarted"}, "PowerState": "On"},
-			SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: here}},
+		"in its self-test": {change: object{"BootProgress": object{"LastState": "MemoryInitializationStarted"}, "PowerState": "On"},
+			want: SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: here, POST: true}},
+		"through with that": {change: object{"BootProgress": object{"LastState": "OSBootStarted"}, "PowerState": "On"},
+			want: SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: here}},
 		"with odd properties": {
 			change: object{"UUID": 7, "LastResetTime": []any{}, "BootProgress": "PCIResourceConfigStarted"},
 			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff},

@@ -10,17 +10,17 @@ import (
 
 // decode reads raw into a T. Services of the field write numbers as strings, one
 // value where the schema has a list, an object for a name; json.Unmarshal then
-// refuses the whole resource. decode mends such properties where that is plain,
-// leaves out those that it cannot mend, and names these in odd.
+// refuses the whole resource. decode repairs such properties where that is plain,
+// leaves out those that it cannot repair, and names these in odd.
 func decode[T any](raw []byte) (v T, odd []string, err error) {
 	if err := json.Unmarshal(raw, &v); err == nil {
 		return v, nil, nil
 	}
 	fits := func(raw json.RawMessage) bool { return json.Unmarshal(raw, new(T)) == nil }
-	m := mender{}
-	mended, ok := m.mend(raw, "", fits, 0)
+	m := repairer{}
+	repaired, ok := m.repair(raw, "", fits, 0)
 	var fresh T
-	if !ok || json.Unmarshal(mended, &fresh) != nil {
+	if !ok || json.Unmarshal(repaired, &fresh) != nil {
 		return fresh, nil, json.Unmarshal(raw, &fresh)
 	}
 	slices.Sort(m.odd)
@@ -30,11 +30,11 @@ func decode[T any](raw []byte) (v T, odd []string, err error) {
 // maxDepth bounds how deep into a resource decode looks for what is odd.
 const maxDepth = 6
 
-// mender mends one JSON value and notes what it had to leave out.
-type mender struct{ odd []string }
+// repairer repairs one JSON value and notes what it had to leave out.
+type repairer struct{ odd []string }
 
-// mend returns a value as close to v as can be that fits, if there is one.
-func (m *mender) mend(v json.RawMessage, path string, fits func(json.RawMessage) bool, depth int) (json.RawMessage, bool) {
+// repair returns the fitting value that is closest to v, if there is one.
+func (m *repairer) repair(v json.RawMessage, path string, fits func(json.RawMessage) bool, depth int) (json.RawMessage, bool) {
 	if fits(v) {
 		return v, true
 	}
@@ -44,15 +44,15 @@ func (m *mender) mend(v json.RawMessage, path string, fits func(json.RawMessage)
 		}
 	}
 	noted := len(m.odd)
-	if mended, ok := m.mendParts(v, path, fits, depth); ok {
-		return mended, true
+	if repaired, ok := m.repairParts(v, path, fits, depth); ok {
+		return repaired, true
 	}
 	m.odd = append(m.odd[:noted], strings.TrimPrefix(path, "."))
 	return nil, false
 }
 
-// mendParts mends the properties of an object or the items of a list, one by one.
-func (m *mender) mendParts(v json.RawMessage, path string, fits func(json.RawMessage) bool, depth int) (json.RawMessage, bool) {
+// repairParts repairs the properties of an object or the items of a list, one by one.
+func (m *repairer) repairParts(v json.RawMessage, path string, fits func(json.RawMessage) bool, depth int) (json.RawMessage, bool) {
 	if depth == maxDepth {
 		return nil, false
 	}
@@ -60,8 +60,8 @@ func (m *mender) mendParts(v json.RawMessage, path string, fits func(json.RawMes
 	if json.Unmarshal(v, &object) == nil && object != nil {
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			alone := func(v json.RawMessage) bool { return fits(marshal(map[string]json.RawMessage{name: v})) }
-			if mended, ok := m.mend(object[name], path+"."+name, alone, depth+1); ok {
-				object[name] = mended
+			if repaired, ok := m.repair(object[name], path+"."+name, alone, depth+1); ok {
+				object[name] = repaired
 			} else {
 				delete(object, name)
 			}
@@ -74,8 +74,8 @@ func (m *mender) mendParts(v json.RawMessage, path string, fits func(json.RawMes
 		var kept []json.RawMessage
 		alone := func(v json.RawMessage) bool { return fits(marshal([]json.RawMessage{v})) }
 		for i, item := range list {
-			if mended, ok := m.mend(item, path+"["+strconv.Itoa(i)+"]", alone, depth+1); ok {
-				kept = append(kept, mended)
+			if repaired, ok := m.repair(item, path+"["+strconv.Itoa(i)+"]", alone, depth+1); ok {
+				kept = append(kept, repaired)
 			}
 		}
 		whole := marshal(kept)

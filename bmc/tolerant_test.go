@@ -36,7 +36,8 @@ func TestDecode(t *testing.T) {
 		"a list of objects for a text":         {raw: `{"Name":[{"Member":"x86-64"}]}`, want: part{Name: "x86-64"}},
 		"a text for a list":                    {raw: `{"Names":"a"}`, want: part{Names: []string{"a"}}},
 		"a list with a hole": {
-			raw: `{"Names":["a",{"x":1,"y":2},"c"]}`, want: part{Names: []string{"a", "c"}}, odd: []string{"Names[1]"},
+			raw: `{"Names":["a",{"x":1,"y":2},"c"]}`, want: part{Names: []string{"a", "c"}},
+			odd: []string{"Names[1]"},
 		},
 		"a URI for a link": {raw: `{"Up":"/redfish/v1"}`, want: part{Up: link{"/redfish/v1"}}},
 		"one odd field of an object costs only itself": {

@@ -14,8 +14,11 @@ func TestATrialIsOneLogin(t *testing.T) {
 		change func(*fake)
 		want   []string
 	}{
-		"with a session":  {func(*fake) {}, []string{"GET /redfish/v1/", login}},
-		"with HTTP Basic": {func(f *fake) { f.basic = true; delete(f.resources["/redfish/v1/"], "Links") }, []string{"GET /redfish/v1/", poll}},
+		"with a session": {change: func(*fake) {}, want: []string{"GET /redfish/v1/", login}},
+		"with HTTP Basic": {
+			change: func(f *fake) { f.basic = true; delete(f.resources["/redfish/v1/"], "Links") },
+			want:   []string{"GET /redfish/v1/", poll},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t, plain)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
@@ -47,7 +48,7 @@ func choice(o bootOverride, followed, networkFirst bool) []BootSource {
 
 // boot is what the machine does from power or a restart on.
 func (s *Server) boot(ctx context.Context, life uint64) {
-	if !s.during(life, func() { s.progress = progressFirmware }) || !sleep(ctx, s.delays().Firmware) {
+	if !s.during(life, func() { s.progress = progressFirmware }) || !delay.Wait(ctx, s.delays().Firmware) {
 		return
 	}
 	from, address := s.firmware(life)
@@ -230,7 +231,7 @@ const netbootTries = 3
 func persist[T any](ctx context.Context, b *booting, try func() (T, error)) (T, error) {
 	for n := 1; ; n++ {
 		v, err := try()
-		if err == nil || n == netbootTries || !passing(err) || !sleep(ctx, b.delays().NetworkRetry) {
+		if err == nil || n == netbootTries || !passing(err) || !delay.Wait(ctx, b.delays().NetworkRetry) {
 			return v, err
 		}
 		b.during(b.life, func() { b.note("the boot server does not answer: tries again") })
@@ -308,7 +309,7 @@ func (b *booting) kernel(ctx context.Context, img image) {
 		b.ends(OutcomeFailed, err)
 		return
 	}
-	if !sleep(ctx, b.delays().Boot) {
+	if !delay.Wait(ctx, b.delays().Boot) {
 		return
 	}
 	if what.probe != nil {
@@ -369,7 +370,7 @@ func (b *booting) ignition(ctx context.Context, address string) ([]byte, error) 
 			return raw, nil
 		case refused:
 			return nil, statusError{what: "fetch Ignition", code: status.code}
-		case attempt == ignitionAttempts || !sleep(ctx, wait):
+		case attempt == ignitionAttempts || !delay.Wait(ctx, wait):
 			return nil, fmt.Errorf("fetch Ignition: no answer in %d attempts", attempt)
 		}
 		wait = min(2*wait, ignitionLastWait)
@@ -381,7 +382,7 @@ func (b *booting) squashfs(ctx context.Context, address string) error {
 	wait := ignitionFirstWait
 	for attempt := 1; ; attempt++ {
 		_, err := b.load(ctx, stageSquashfs, address)
-		if err == nil || !passing(err) || attempt == ignitionAttempts || !sleep(ctx, wait) {
+		if err == nil || !passing(err) || attempt == ignitionAttempts || !delay.Wait(ctx, wait) {
 			return err
 		}
 		wait = min(2*wait, ignitionLastWait)
@@ -426,7 +427,7 @@ func (b *booting) until(ctx context.Context, what string, try func() error) {
 			return
 		}
 		b.posted(what, err)
-		if err == nil || !sleep(ctx, wait) {
+		if err == nil || !delay.Wait(ctx, wait) {
 			return
 		}
 	}

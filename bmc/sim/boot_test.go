@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
 )
 
@@ -30,8 +31,8 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience):
-		t.Fatalf("no %T within %v", *new(T), patience)
+	case <-time.After(simtest.Timeout):
+		t.Fatalf("no %T within %v", *new(T), simtest.Timeout)
 		panic("unreachable")
 	}
 }
@@ -104,11 +105,11 @@ func TestAClaimedImageIsInstalledAndBootsFromDiskAfterwards(t *testing.T) {
 		t.Errorf("override after the boot: %s %s", enabled, target)
 	}
 
-	reset(t, s, "ForceRestart")
+	simtest.Reset(t, s, "ForceRestart")
 	booted(t, s, 2, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk})
-	reset(t, s, "GracefulShutdown")
-	powered(t, s, model.PowerOff)
-	reset(t, s, "On")
+	simtest.Reset(t, s, "GracefulShutdown")
+	simtest.Powered(t, s, model.PowerOff)
+	simtest.Reset(t, s, "On")
 	booted(t, s, 3, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk})
 	if n := svc.requests("/ipxe/" + s.UUID()); n != 1 {
 		t.Errorf("the script was fetched %d times, want once", n)
@@ -130,8 +131,12 @@ func TestAWipeErasesTheDiskAndReportsEachDisk(t *testing.T) {
 		want   []string // method and result by disk
 		erased bool
 	}{
-		"quick discards":              {mode: "quick", want: []string{"blkdiscard wiped", "blkzeroout wiped"}, erased: true},
-		"secure overwrites":           {mode: "secure", want: []string{"blksecdiscard wiped", "overwrite wiped"}, erased: true},
+		"quick discards": {
+			mode: "quick", want: []string{"blkdiscard wiped", "blkzeroout wiped"}, erased: true,
+		},
+		"secure overwrites": {
+			mode: "secure", want: []string{"blksecdiscard wiped", "overwrite wiped"}, erased: true,
+		},
 		"none leaves the disks alone": {mode: "none", want: []string{" skipped", " skipped"}},
 		"a disk that fails is reported with its error": {
 			mode: "quick", fails: true,
@@ -215,35 +220,24 @@ func TestFirmwareGoesOnToTheDiskWhenTheNetworkHasNothing(t *testing.T) {
 		want   sim.BootRecord
 	}{
 		{
-			name: "no ticket, empty disk",
-			want: sim.BootRecord{
-				From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found",
-			},
+			name: "no ticket, empty disk", script: "", disk: false,
+			want: sim.BootRecord{From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"},
 		},
 		{
-			name: "no ticket", disk: true,
-			want: sim.BootRecord{
-				From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found",
-			},
+			name: "no ticket", script: "", disk: true,
+			want: sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"},
 		},
 		{
 			name: "exit", script: "#!ipxe\nexit\n", disk: true,
-			want: sim.BootRecord{
-				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited",
-			},
+			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"},
 		},
 		{
 			name: "sanboot", script: "#!ipxe\nsanboot --drive 0x80\n", disk: true,
-			want: sim.BootRecord{
-				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited",
-			},
+			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"},
 		},
 		{
 			name: "no script at all", script: "<html>", disk: true,
-			want: sim.BootRecord{
-				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk,
-				Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe",
-			},
+			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe"},
 		},
 	}
 	for i, tt := range tests {
@@ -288,7 +282,7 @@ func TestAPowerCutEndsABootAtOnce(t *testing.T) {
 	s := rack.Servers()[0]
 	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
 	bootOnce(t, s)
-	eventually(t, "the Ignition is fetched", func() bool { return svc.requests("/ignition/"+s.UUID()) == 1 })
+	simtest.Eventually(t, "the Ignition is fetched", func() bool { return svc.requests("/ignition/"+s.UUID()) == 1 })
 	s.PowerCut()
 	booted(t, s, 1, sim.BootRecord{From: sim.BootFromNetwork, Stages: s.Boots()[0].Stages, Outcome: sim.OutcomeCut})
 	if s.Power() != model.PowerOff || s.Disk() != nil {
@@ -303,8 +297,8 @@ func TestAServerFoundRunningObeysAGracefulShutdown(t *testing.T) {
 	if s.Power() != model.PowerOn || s.Disk().Image != "debian" || s.PowerOns() != 0 {
 		t.Errorf("power %s, disk %+v, %d power-ons", s.Power(), s.Disk(), s.PowerOns())
 	}
-	reset(t, s, "GracefulShutdown")
-	powered(t, s, model.PowerOff)
+	simtest.Reset(t, s, "GracefulShutdown")
+	simtest.Powered(t, s, model.PowerOff)
 }
 
 func TestNothingThatRunsHearsAGracefulShutdown(t *testing.T) {
@@ -312,11 +306,11 @@ func TestNothingThatRunsHearsAGracefulShutdown(t *testing.T) {
 	s := rack.Servers()[0]
 	s.PressPower()
 	lastBoot(t, s, 1)
-	reset(t, s, "GracefulShutdown")
+	simtest.Reset(t, s, "GracefulShutdown")
 	if s.Power() != model.PowerOn {
 		t.Errorf("power %s, want On: nothing runs that would listen", s.Power())
 	}
-	reset(t, s, "ForceOff")
+	simtest.Reset(t, s, "ForceOff")
 	if s.Power() != model.PowerOff {
 		t.Errorf("power %s after ForceOff, want Off at once", s.Power())
 	}
@@ -325,20 +319,20 @@ func TestNothingThatRunsHearsAGracefulShutdown(t *testing.T) {
 func TestPowerTakesItsTime(t *testing.T) {
 	rack := start(t, sim.Options{Delays: sim.Delays{PowerOn: time.Hour, PowerOff: time.Hour}})
 	s := rack.Servers()[0]
-	reset(t, s, "On")
+	simtest.Reset(t, s, "On")
 	if s.Power() != model.PowerPoweringOn {
 		t.Errorf("power %s, want PoweringOn", s.Power())
 	}
-	a := dial(t, s.BMC()).do("POST", s.URI()+"/Actions/ComputerSystem.Reset", `{"ResetType":"ForceRestart"}`)
-	if a.status != 409 || a.header.Get("Retry-After") == "" {
-		t.Errorf("a reset during another: %d, Retry-After %q", a.status, a.header.Get("Retry-After"))
+	a := simtest.Dial(t, s.BMC()).Do("POST", s.URI()+"/Actions/ComputerSystem.Reset", `{"ResetType":"ForceRestart"}`)
+	if a.Status != 409 || a.Header.Get("Retry-After") == "" {
+		t.Errorf("a reset during another: %d, Retry-After %q", a.Status, a.Header.Get("Retry-After"))
 	}
-	reset(t, s, "ForceOff")
+	simtest.Reset(t, s, "ForceOff")
 	if s.Power() != model.PowerOff {
 		t.Errorf("power %s, want Off", s.Power())
 	}
 	s.SetRunning("debian")
-	reset(t, s, "GracefulShutdown")
+	simtest.Reset(t, s, "GracefulShutdown")
 	if s.Power() != model.PowerPoweringOff {
 		t.Errorf("power %s, want PoweringOff", s.Power())
 	}
@@ -349,12 +343,11 @@ func TestHTTPBootBeginsWhereTheOverrideSays(t *testing.T) {
 	rack := start(t, sim.Options{BootURL: "http://127.0.0.1:1"})
 	s := rack.Servers()[0]
 	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
-	a := dial(t, s.BMC()).do("PATCH", s.URI(),
-		`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp","HttpBootUri":"`+svc.URL+"/ipxe/"+s.UUID()+`"}}`)
-	if a.status != 200 {
-		t.Fatalf("override: %d %v", a.status, a.messageIDs())
+	a := simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp","HttpBootUri":"`+svc.URL+"/ipxe/"+s.UUID()+`"}}`)
+	if a.Status != 200 {
+		t.Fatalf("override: %d %v", a.Status, a.MessageIDs())
 	}
-	reset(t, s, "On")
+	simtest.Reset(t, s, "On")
 	booted(t, s, 1, sim.BootRecord{From: sim.BootFromNetwork, Stages: fetchedAll, Outcome: sim.OutcomeInstalled})
 }
 

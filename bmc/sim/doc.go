@@ -1,5 +1,5 @@
-// Package sim is a rack of simulated BMCs over real HTTPS whose servers really
-// boot over HTTP, for trying Ingot out, for tests and for benchmarks.
+// Package sim is a rack of simulated BMCs with real HTTPS, whose servers really boot over
+// HTTP: for trying Ingot out, for tests and for benchmarks.
 //
 // A Rack listens before New returns, one TLS port for each BMC, and does
 // everything else inside Run:
@@ -17,36 +17,36 @@
 //
 // # Machines
 //
-// A server that is switched on runs its firmware, which follows the boot override
-// (network once, else disk). A network boot fetches the iPXE script at
-// <BootURL>/ipxe/{uuid}, what the script names, and the Ignition that the kernel
-// line names. If that runs metalprobe the server registers, or wipes its disk and
-// reports; anything else is an operating system, which is now on the disk, and
-// posts the boot state if /etc/ingot/bootstate says where. At rest a server
-// costs neither a goroutine nor a timer. UEFI HTTP boot takes the same path: the
-// script stands for the loader that firmware would fetch first.
+// A server that is powered on runs its firmware, which follows the boot override (network
+// once, else disk). A network boot fetches the iPXE script at <BootURL>/ipxe/{uuid}, the
+// files that the script names, and the Ignition that the kernel's command line names. If
+// the Ignition runs metalprobe the server registers, or wipes its disk and reports;
+// anything else is an operating system, which is now on the disk, and posts the boot state
+// if /etc/ingot/bootstate says where. At rest a server costs neither a goroutine nor a
+// timer. UEFI HTTP boot does the same: the script stands for the loader that firmware
+// would fetch first.
 //
-// Firmware asks a boot server that refuses connections, or answers 503, three times
-// with Delays.NetworkRetry between, and then goes on to the disk. A machine that finds
-// nothing there stays on, at "no bootable device", until somebody restarts it.
+// Firmware tries a boot server that refuses connections, or answers 503, three times with
+// Delays.NetworkRetry between, and then boots from disk. A machine that finds nothing
+// there stays on, at "no bootable device", until it is restarted.
 //
 // # Virtual machines
 //
 // With Options.Machines real firmware boots behind the same BMCs: package qemu has such
-// machines. BootURL plays no part then.
+// machines. BootURL is not used then.
 //
 // # Ground truth
 //
-// Rack.Events and Server.Events tell what really happened, in order: power changes with
-// what caused them, restarts, what a network boot fetched, what was installed, wiped or
-// booted from disk, and the Redfish requests that were to change something. It is what
-// a test compares with what Ingot says. A virtual machine tells its power only.
+// Rack.Events and Server.Events list what really happened, in order: power changes with
+// their causes, restarts, what a network boot fetched, what was installed, wiped or booted
+// from disk, and the Redfish requests that were to change something. Tests compare it with
+// Ingot's status. A virtual machine reports its power only.
 //
 // # Faults
 //
-// SetFault of a BMC or of a Server makes it misbehave until ClearFault; Faults
-// lists what there is. Those of what a pretended machine runs, such as the probe,
-// are refused by virtual machines.
+// SetFault of a BMC or of a Server makes it misbehave until ClearFault; Faults lists all
+// faults. Virtual machines refuse those of the software that a pretended machine runs, such
+// as the probe.
 //
 // # Control
 //

@@ -16,7 +16,7 @@ import (
 // maxSubscriptions is how many event subscriptions a BMC keeps.
 const maxSubscriptions = 20
 
-// subscriptions are who is told of events.
+// subscriptions are the receivers of events.
 type subscriptions struct {
 	mu     sync.Mutex
 	list   []subscription

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
 )
 
@@ -40,15 +41,15 @@ func unset(t *testing.T, on target, f sim.Fault) {
 
 func TestABMCThatRefusesConnectionsComesBackWhereItWas(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
-	c := dial(t, b)
-	c.get(system)
+	c := simtest.Dial(t, b)
+	c.Get(system)
 	addr := b.Addr()
 	set(t, b, sim.FaultRefuse)
-	if _, err := c.try("GET", system, ""); !errors.Is(err, syscall.ECONNREFUSED) {
+	if _, err := c.Try("GET", system, ""); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("error %v, want connection refused", err)
 	}
 	unset(t, b, sim.FaultRefuse)
-	c.get(system)
+	c.Get(system)
 	if b.Addr() != addr {
 		t.Errorf("moved from %s to %s", addr, b.Addr())
 	}
@@ -72,19 +73,19 @@ func TestABMCWaitsForAPortThatWasLentMeanwhile(t *testing.T) {
 	if err := receive(t, back); err != nil {
 		t.Fatal(err)
 	}
-	dial(t, b).get(system)
+	simtest.Dial(t, b).Get(system)
 }
 
 func TestABMCThatHangsAnswersOnceItIsCleared(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
-	c := dial(t, b)
+	c := simtest.Dial(t, b)
 	set(t, b, sim.FaultHang)
 	status := make(chan int, 1)
 	go func() {
-		a, _ := c.try("GET", system, "")
-		status <- a.status
+		a, _ := c.Try("GET", system, "")
+		status <- a.Status
 	}()
-	eventually(t, "the request arrives", func() bool { return b.Requests() == 1 })
+	simtest.Eventually(t, "the request arrives", func() bool { return b.Requests() == 1 })
 	select {
 	case s := <-status:
 		t.Fatalf("answered %d while it hangs", s)
@@ -107,10 +108,10 @@ func TestAHangingBMCLetsGoOfAClientThatLeaves(t *testing.T) {
 	set(t, b, sim.FaultHang)
 	failed := make(chan error, 1)
 	go func() {
-		_, err := dial(t, b).try("GET", system, "")
+		_, err := simtest.Dial(t, b).Try("GET", system, "")
 		failed <- err
 	}()
-	eventually(t, "the request arrives", func() bool { return b.Requests() == 1 })
+	simtest.Eventually(t, "the request arrives", func() bool { return b.Requests() == 1 })
 	rack.Close()
 	if err := receive(t, failed); err == nil {
 		t.Error("a closed rack answered")
@@ -147,17 +148,17 @@ func TestFaultsOfABMC(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.fault)+" "+tt.path, func(t *testing.T) {
 			b := start(t, sim.Options{}).BMCs()[0]
-			c := dial(t, b)
+			c := simtest.Dial(t, b)
 			set(t, b, tt.fault, tt.args...)
-			if a := c.do(tt.method, tt.path, tt.body); a.status != tt.status {
-				t.Errorf("%d, want %d", a.status, tt.status)
+			if a := c.Do(tt.method, tt.path, tt.body); a.Status != tt.status {
+				t.Errorf("%d, want %d", a.Status, tt.status)
 			}
 			if !slices.Equal(b.Faults(), []sim.Fault{tt.fault}) {
 				t.Errorf("faults %v", b.Faults())
 			}
 			unset(t, b, tt.fault)
-			if a := c.do(tt.method, tt.path, tt.body); a.status >= 400 {
-				t.Errorf("%d once it is cleared", a.status)
+			if a := c.Do(tt.method, tt.path, tt.body); a.Status >= 400 {
+				t.Errorf("%d once it is cleared", a.Status)
 			}
 		})
 	}
@@ -165,10 +166,10 @@ func TestFaultsOfABMC(t *testing.T) {
 
 func TestASlowBMCTakesItsTime(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
-	c := dial(t, b)
+	c := simtest.Dial(t, b)
 	set(t, b, sim.FaultSlow, sim.FaultArgs{Delay: 80 * time.Millisecond})
 	began := time.Now()
-	c.get(system)
+	c.Get(system)
 	if took := time.Since(began); took < 80*time.Millisecond {
 		t.Errorf("answered after %v", took)
 	}
@@ -176,11 +177,11 @@ func TestASlowBMCTakesItsTime(t *testing.T) {
 
 func TestDroppedSessionsMustBeOpenedAgain(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
-	c := dial(t, b)
+	c := simtest.Dial(t, b)
 	token := func() string {
-		return c.do("POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"ingot-sim"}`).header.Get("X-Auth-Token")
+		return c.Do("POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"ingot-sim"}`).Header.Get("X-Auth-Token")
 	}
-	get := func(token string) int { return c.do("GET", system, "", "X-Auth-Token", token).status }
+	get := func(token string) int { return c.Do("GET", system, "", "X-Auth-Token", token).Status }
 
 	one := token()
 	set(t, b, sim.FaultDropSessions)
@@ -199,11 +200,11 @@ func TestDroppedSessionsMustBeOpenedAgain(t *testing.T) {
 
 func TestANewCertificateIsSeenByTheNextRequest(t *testing.T) {
 	b := start(t, sim.Options{}).BMCs()[0]
-	c := dial(t, b)
-	c.get(system)
+	c := simtest.Dial(t, b)
+	c.Get(system)
 	before, addr := b.Fingerprint(), b.Addr()
 	set(t, b, sim.FaultNewCertificate)
-	c.get(system)
+	c.Get(system)
 	if b.Fingerprint() == before || b.Addr() != addr || b.Connections() != 2 {
 		t.Errorf("fingerprint changed: %v, address %s to %s, %d connections", b.Fingerprint() != before, addr, b.Addr(), b.Connections())
 	}
@@ -216,7 +217,7 @@ func TestABMCMovesToAnotherAddress(t *testing.T) {
 	if b.Addr() == before {
 		t.Fatal("it did not move")
 	}
-	dial(t, b).get(system)
+	simtest.Dial(t, b).Get(system)
 }
 
 const networkOnce = `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp"}}`
@@ -237,25 +238,24 @@ func TestFaultsOfTheOverride(t *testing.T) {
 		t.Run(string(tt.fault), func(t *testing.T) {
 			s := start(t, sim.Options{}).Servers()[0]
 			set(t, s, tt.fault)
-			a := dial(t, s.BMC()).do("PATCH", s.URI(), networkOnce)
-			if _, target, _ := s.Override(); a.status != tt.status || !cmp.Equal(a.messageIDs(), tt.message) || target != tt.kept {
-				t.Errorf("%d %v, target %s", a.status, a.messageIDs(), target)
+			a := simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), networkOnce)
+			if _, target, _ := s.Override(); a.Status != tt.status || !cmp.Equal(a.MessageIDs(), tt.message) || target != tt.kept {
+				t.Errorf("%d %v, target %s", a.Status, a.MessageIDs(), target)
 			}
 		})
 	}
 	t.Run("the ways round are open", func(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
-		c := dial(t, s.BMC())
+		c := simtest.Dial(t, s.BMC())
 		set(t, s, sim.FaultOverrideNeedsMode)
-		moded := `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`
-		if a := c.do("PATCH", s.URI(), moded); a.status != 200 {
-			t.Errorf("with a mode: %d", a.status)
+		if a := c.Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`); a.Status != 200 {
+			t.Errorf("with a mode: %d", a.Status)
 		}
 		unset(t, s, sim.FaultOverrideNeedsMode)
 		set(t, s, sim.FaultOverrideInSettings)
-		a := c.do("PATCH", s.URI()+"/Settings", networkOnce)
-		if _, target, _ := s.Override(); a.status != 200 || target != "UefiHttp" {
-			t.Errorf("in the settings object: %d, target %s", a.status, target)
+		a := c.Do("PATCH", s.URI()+"/Settings", networkOnce)
+		if _, target, _ := s.Override(); a.Status != 200 || target != "UefiHttp" {
+			t.Errorf("in the settings object: %d, target %s", a.Status, target)
 		}
 	})
 	t.Run("firmware that ignores it boots from disk and clears it", func(t *testing.T) {
@@ -276,19 +276,19 @@ func TestFaultsOfPower(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
 		s.SetRunning("debian")
 		set(t, s, sim.FaultGracefulIgnored)
-		reset(t, s, "GracefulShutdown")
+		simtest.Reset(t, s, "GracefulShutdown")
 		if s.Power() != model.PowerOn || !s.Resets()[0].Ignored {
 			t.Errorf("power %s, resets %+v", s.Power(), s.Resets())
 		}
-		reset(t, s, "ForceOff")
-		powered(t, s, model.PowerOff)
+		simtest.Reset(t, s, "ForceOff")
+		simtest.Powered(t, s, model.PowerOff)
 	})
 	t.Run("all requests to power off are ignored", func(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
 		s.SetRunning("debian")
 		set(t, s, sim.FaultPowerOffIgnored)
-		reset(t, s, "ForceOff")
-		reset(t, s, "GracefulShutdown")
+		simtest.Reset(t, s, "ForceOff")
+		simtest.Reset(t, s, "GracefulShutdown")
 		if s.Power() != model.PowerOn {
 			t.Errorf("power %s", s.Power())
 		}
@@ -296,23 +296,23 @@ func TestFaultsOfPower(t *testing.T) {
 	t.Run("requests to power on are ignored", func(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
 		set(t, s, sim.FaultPowerOnIgnored)
-		reset(t, s, "On")
+		simtest.Reset(t, s, "On")
 		if s.Power() != model.PowerOff || s.PowerOns() != 0 {
 			t.Errorf("power %s", s.Power())
 		}
 	})
 	t.Run("readings flap after a reset", func(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
-		c := dial(t, s.BMC())
+		c := simtest.Dial(t, s.BMC())
 		s.SetRunning("debian")
 		set(t, s, sim.FaultPowerFlaps, sim.FaultArgs{Delay: time.Hour})
-		if got := c.get(s.URI())["PowerState"]; got != "On" {
+		if got := c.Get(s.URI())["PowerState"]; got != "On" {
 			t.Errorf("before a reset: %v", got)
 		}
-		reset(t, s, "ForceOff")
+		simtest.Reset(t, s, "ForceOff")
 		var got []any
 		for range 4 {
-			got = append(got, c.get(s.URI())["PowerState"])
+			got = append(got, c.Get(s.URI())["PowerState"])
 		}
 		if !cmp.Equal(got, []any{"On", "Off", "On", "Off"}) {
 			t.Errorf("readings %v", got)
@@ -322,26 +322,26 @@ func TestFaultsOfPower(t *testing.T) {
 
 func TestFaultsOfTheUUID(t *testing.T) {
 	s := start(t, sim.Options{}).Servers()[0]
-	c := dial(t, s.BMC())
+	c := simtest.Dial(t, s.BMC())
 	set(t, s, sim.FaultUUIDZero)
-	if got := c.get(s.URI())["UUID"]; got != "00000000-0000-0000-0000-000000000000" {
+	if got := c.Get(s.URI())["UUID"]; got != "00000000-0000-0000-0000-000000000000" {
 		t.Errorf("zero: %v", got)
 	}
 	set(t, s, sim.FaultUUIDMissing)
-	if got, there := c.get(s.URI())["UUID"]; there {
+	if got, there := c.Get(s.URI())["UUID"]; there {
 		t.Errorf("missing: %v", got)
 	}
 	unset(t, s, sim.FaultUUIDMissing)
 	unset(t, s, sim.FaultUUIDZero)
-	if got := c.get(s.URI())["UUID"]; got != s.UUID() {
+	if got := c.Get(s.URI())["UUID"]; got != s.UUID() {
 		t.Errorf("cleared: %v", got)
 	}
 }
 
 func TestFaultOfMACs(t *testing.T) {
 	s := start(t, sim.Options{}).Servers()[0]
-	c := dial(t, s.BMC())
-	nic := func() map[string]any { return c.get(s.URI() + "/EthernetInterfaces/NIC1") }
+	c := simtest.Dial(t, s.BMC())
+	nic := func() map[string]any { return c.Get(s.URI() + "/EthernetInterfaces/NIC1") }
 	set(t, s, sim.FaultMACsHidden)
 	if mac, there := nic()["MACAddress"]; there {
 		t.Errorf("hidden: %v", mac)

@@ -39,8 +39,7 @@ func TestIgnitionSaysWhatAMachineRuns(t *testing.T) {
 	}{
 		"nothing is an operating system": {config: head(``)},
 		"a unit with metalprobe": {
-			config: unitOf("ExecStart=/usr/bin/metalprobe --registry-url=http://r/ --server-uuid=u\n"),
-			want:   probe,
+			config: unitOf("ExecStart=/usr/bin/metalprobe --registry-url=http://r/ --server-uuid=u\n"), want: probe,
 		},
 		"flags with one dash and blanks": {
 			config: unitOf("ExecStart=ctr run IMAGE metalprobe ./launch.sh -registry-url http://r -server-uuid \"u\"\n"),
@@ -55,9 +54,8 @@ func TestIgnitionSaysWhatAMachineRuns(t *testing.T) {
 			want:   probe,
 		},
 		"a drop-in": {
-			config: head(`,"systemd":{"units":[{"name":"a","dropins":[{"name":"x",` +
-				`"contents":"metalprobe --registry-url=http://r --server-uuid=u"}]}]}`),
-			want: probe,
+			config: head(`,"systemd":{"units":[{"name":"a","dropins":[{"name":"x","contents":"metalprobe --registry-url=http://r --server-uuid=u"}]}]}`),
+			want:   probe,
 		},
 		"flags of another program": {config: unitOf("ExecStart=/usr/bin/other --registry-url=http://r --server-uuid=u")},
 		"the boot state": {
@@ -66,16 +64,19 @@ func TestIgnitionSaysWhatAMachineRuns(t *testing.T) {
 		},
 		"files elsewhere are left alone": {config: fileOf("/etc/motd", "http://nowhere/motd")},
 		"configurations are merged": {
-			config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/probe"}]}}}`,
-			want:   probe,
+			config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/probe"}]}}}`, want: probe,
 		},
-		"a configuration is replaced": {config: `{"ignition":{"version":"3.0.0","config":{"replace":{"source":"http://x/probe"}}}}`, want: probe},
-		"one that includes itself":    {config: remote["http://x/loop"], err: "more than 3 deep"},
-		"one that cannot be fetched":  {config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/none"}]}}}`, err: "404"},
-		"specification 2":             {config: `{"ignition":{"version":"2.3.0"}}`, err: `version "2.3.0": want 3.x`},
-		"no JSON":                     {config: `<html>`, err: "invalid character"},
-		"no data in a data URL":       {config: fileOf("/x", "data:text/plain"), err: "has no comma"},
-		"no base64":                   {config: fileOf("/x", "data:;base64,%%"), err: "not escaped correctly"},
+		"a configuration is replaced": {
+			config: `{"ignition":{"version":"3.0.0","config":{"replace":{"source":"http://x/probe"}}}}`, want: probe,
+		},
+		"one that includes itself": {config: remote["http://x/loop"], err: "more than 3 deep"},
+		"one that cannot be fetched": {
+			config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/none"}]}}}`, err: "404",
+		},
+		"specification 2":       {config: `{"ignition":{"version":"2.3.0"}}`, err: `version "2.3.0": want 3.x`},
+		"no JSON":               {config: `<html>`, err: "invalid character"},
+		"no data in a data URL": {config: fileOf("/x", "data:text/plain"), err: "has no comma"},
+		"no base64":             {config: fileOf("/x", "data:;base64,%%"), err: "not escaped correctly"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
@@ -270,7 +271,7 @@ func pause(ctx context.Context, args []string) error {
 	if err != nil || seconds < 0 {
 		return fmt.Errorf("sleep %q: not a number of seconds", args[0])
 	}
-	if !sleep(ctx, min(time.Duration(seconds)*time.Second, maxPause)) {
+	if !delay.Wait(ctx, min(time.Duration(seconds)*time.Second, maxPause)) {
 		return ctx.Err()
 	}
 	return nil

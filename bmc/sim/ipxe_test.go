@@ -43,9 +43,7 @@ func TestShellRunsWhatBootScriptsAreMadeOf(t *testing.T) {
 	}{
 		"kernel, initrd and boot": {
 			script: "kernel http://boot/k a=b quiet\ninitrd --name x http://boot/i\nboot",
-			want: image{
-				kernel: "digest of kernel", kernelURL: "http://boot/k", initrds: []string{"digest of initrd"}, commandLine: []string{"a=b", "quiet"},
-			},
+			want:   image{kernel: "digest of kernel", kernelURL: "http://boot/k", initrds: []string{"digest of initrd"}, commandLine: []string{"a=b", "quiet"}},
 		},
 		"a URL is seen from the script's own": {script: "kernel ../k\nboot", want: with()},
 		"variables, also of variables": {
@@ -57,14 +55,14 @@ func TestShellRunsWhatBootScriptsAreMadeOf(t *testing.T) {
 		"what fails may be caught":         {script: "kernel /none || kernel /k\nboot", want: with()},
 		"what succeeds passes over ||":     {script: "kernel /k || goto nowhere\nboot", want: with()},
 		"&& looks at what ran before": {
-			script: "iseq a b && goto nowhere ||\niseq a a && goto on\nexit\n:on\nkernel /k\nboot",
-			want:   with(),
+			script: "iseq a b && goto nowhere ||\niseq a a && goto on\nexit\n:on\nkernel /k\nboot", want: with(),
 		},
 		"isset": {
-			script: "isset ${uuid} || exit\nisset ${nothing} && exit ||\nkernel /k\nboot",
-			want:   with(),
+			script: "isset ${uuid} || exit\nisset ${nothing} && exit ||\nkernel /k\nboot", want: with(),
 		},
-		"a cleared variable is gone":                       {script: "set a b\nclear a\nisset ${a} && exit ||\nkernel /k\nboot", want: with()},
+		"a cleared variable is gone": {
+			script: "set a b\nclear a\nisset ${a} && exit ||\nkernel /k\nboot", want: with(),
+		},
 		"a chained script boots":                           {script: "chain --autofree /ok", want: with()},
 		"what a chained script set is kept":                {script: "chain /sets\nkernel /k v=${v}\nboot", want: with("v=1")},
 		"a chained script that replaced does not end here": {script: "chain --replace /sets\nkernel /k\nboot", err: "the script exited"},

@@ -5,20 +5,21 @@ import (
 	"fmt"
 	"time"
 
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
-// Machine is what is behind a BMC: hardware whose firmware boots. Its methods are
-// called with the server locked, and none of them waits.
+// Machine is the hardware behind a BMC, whose firmware boots. Its methods are called with
+// the server locked, and none of them waits.
 type Machine interface {
 	// Change begins a transition.
 	Change(do Transition)
-	// Reordered hears that the boot override or the boot order is another.
+	// Reordered is called when the boot override or the boot order has changed.
 	Reordered()
-	// Adopt makes it one that was found running, with image on its disk, or says
-	// why that cannot be.
+	// Adopt makes it a machine that was found running, with image on its disk, or says
+	// why that is not possible.
 	Adopt(image string) error
-	// Suffers returns nil if a fault of a server can befall it, or why not.
+	// Suffers returns nil if the machine can have a fault of a server, or why not.
 	Suffers(f Fault) error
 }
 
@@ -34,7 +35,7 @@ type Virtual interface {
 
 // Machines puts machines behind the BMCs of a rack.
 type Machines interface {
-	// Check says what is wrong with them, for a rack of so many servers.
+	// Check says what is wrong with them, for a rack of that number of servers.
 	Check(servers int) error
 	// Make makes the i-th machine of the rack, and says what it is made of.
 	Make(c *Chassis, i int) (Machine, Build, error)
@@ -100,7 +101,7 @@ func (pretended) Suffers(Fault) error { return nil }
 
 // powerUp is a life that begins in darkness.
 func (p pretended) powerUp(ctx context.Context, life uint64) {
-	if !sleep(ctx, p.delays().PowerOn) {
+	if !delay.Wait(ctx, p.delays().PowerOn) {
 		return
 	}
 	if p.during(life, func() { p.setPower(model.PowerOn) }) {
@@ -110,7 +111,7 @@ func (p pretended) powerUp(ctx context.Context, life uint64) {
 
 // shutDown lets what runs end, and then begins anew or goes dark.
 func (p pretended) shutDown(ctx context.Context, life uint64, again bool) {
-	if !sleep(ctx, p.delays().PowerOff) {
+	if !delay.Wait(ctx, p.delays().PowerOff) {
 		return
 	}
 	p.during(life, func() {

@@ -65,7 +65,7 @@ type Delays struct {
 	// NetworkRetry is how long the firmware waits before it asks again a boot server
 	// that does not answer.
 	NetworkRetry time.Duration
-	// Settle is how long after its start the firmware of a qemu machine may reset
+	// Settle is how long after its start the firmware of a QEMU virtual machine may reset
 	// the machine once more without that being another boot, 2 s when 0.
 	Settle time.Duration
 }

@@ -91,7 +91,7 @@ func repeated(refuses bool) verdict {
 	return verdict{}
 }
 
-// heard is do if something runs that listens to the power button.
+// heard returns do if a system runs that handles the power button.
 func heard(runs system, do Transition) Transition {
 	if runs == systemNone {
 		return TransitionNone

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
@@ -32,7 +33,7 @@ func (b *booting) probe(ctx context.Context, p probeRun) {
 		if err == nil || p.wipe != "" {
 			break
 		}
-		if !sleep(ctx, b.delays().ProbeRestart) {
+		if !delay.Wait(ctx, b.delays().ProbeRestart) {
 			return
 		}
 	}
@@ -40,7 +41,7 @@ func (b *booting) probe(ctx context.Context, p probeRun) {
 		b.cleanUp(ctx, p)
 		return
 	}
-	for sleep(ctx, b.delays().ProbeRepeat) {
+	for delay.Wait(ctx, b.delays().ProbeRepeat) {
 		if err := b.register(ctx, p); ctx.Err() == nil {
 			b.posted("registration again", err)
 		}
@@ -69,7 +70,7 @@ func (b *booting) reportedUUID(p probeRun) string {
 // until somebody listens.
 func (b *booting) cleanUp(ctx context.Context, p probeRun) {
 	half := b.delays().Wipe / 2
-	if !sleep(ctx, half) {
+	if !delay.Wait(ctx, half) {
 		return
 	}
 	if p.wipe != model.CleanupNone {
@@ -82,7 +83,7 @@ func (b *booting) cleanUp(ctx context.Context, p probeRun) {
 		case <-freed:
 		}
 	}
-	if !sleep(ctx, half) {
+	if !delay.Wait(ctx, half) {
 		return
 	}
 	report := model.ProbeWipe{SystemUUID: b.reportedUUID(p), Mode: p.wipe, Disks: b.wipe(p.wipe)}

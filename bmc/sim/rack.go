@@ -291,21 +291,6 @@ func (r *Rack) Connections() Counted { return r.count((*BMC).Connections) }
 // Sessions counts the Redfish sessions that are open now.
 func (r *Rack) Sessions() Counted { return r.count(func(b *BMC) int64 { return int64(b.Sessions()) }) }
 
-// sleep waits for d and reports false when ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // drain reads what is left of a small body, so that its connection is kept.
 func drain(body io.ReadCloser) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10))

@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
 )
 
@@ -160,7 +161,7 @@ func TestARackWithAFolderIsTheSameAfterARestart(t *testing.T) {
 	bootOnce(t, probing)
 	receive(t, svc.bootStates)
 	receive(t, svc.registrations)
-	dial(t, s.BMC()).do("PATCH", s.URI(), networkOnce)
+	simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), networkOnce)
 	first.Close()
 	<-done
 
@@ -190,7 +191,7 @@ func TestAMachineThatLostPowerBeforeItsBootBeganStaysOff(t *testing.T) {
 	cut.PressPower() // nothing begins before Run
 	cut.PowerCut()
 	go func() { _ = rack.Run(context.Background()) }()
-	dial(t, rack.BMCs()[0]).get(system) // Run has begun what was to begin
+	simtest.Dial(t, rack.BMCs()[0]).Get(system) // Run has begun what was to begin
 	for range 20 {
 		if cut.Power() != model.PowerOff {
 			on++
@@ -205,9 +206,9 @@ func TestAMachineThatLostPowerBeforeItsBootBeganStaysOff(t *testing.T) {
 func TestRequestsAndConnectionsAreCounted(t *testing.T) {
 	rack := start(t, sim.Options{BMCs: 2})
 	b := rack.BMCs()[1]
-	c := dial(t, b)
+	c := simtest.Dial(t, b)
 	for range 5 {
-		c.get(system)
+		c.Get(system)
 	}
 	want := sim.Counted{Total: 5, ByBMC: map[model.BMCName]int64{"rack1-bmc-01": 0, "rack1-bmc-02": 5}}
 	if diff := cmp.Diff(want, rack.Requests()); diff != "" {
@@ -227,10 +228,10 @@ func TestSubscribersAreToldOfPower(t *testing.T) {
 	defer listener.Close()
 	rack := start(t, sim.Options{})
 	s := rack.Servers()[0]
-	c := dial(t, s.BMC())
-	a := c.do("POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"`+listener.URL+`","Protocol":"Redfish","Context":"ingot"}`)
-	if a.status != 201 || a.header.Get("Location") == "" {
-		t.Fatalf("subscribe: %d %v", a.status, a.body)
+	c := simtest.Dial(t, s.BMC())
+	a := c.Do("POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"`+listener.URL+`","Protocol":"Redfish","Context":"ingot"}`)
+	if a.Status != 201 || a.Header.Get("Location") == "" {
+		t.Fatalf("subscribe: %d %v", a.Status, a.Body)
 	}
 	s.SetRunning("debian")
 	got := receive(t, events)
@@ -238,8 +239,8 @@ func TestSubscribersAreToldOfPower(t *testing.T) {
 	if got["Context"] != "ingot" || event["OriginOfCondition"].(map[string]any)["@odata.id"] != s.URI() {
 		t.Errorf("event %v", got)
 	}
-	if a := c.do("DELETE", a.header.Get("Location"), ""); a.status != 204 {
-		t.Errorf("unsubscribe: %d", a.status)
+	if a := c.Do("DELETE", a.Header.Get("Location"), ""); a.Status != 204 {
+		t.Errorf("unsubscribe: %d", a.Status)
 	}
 }
 
@@ -267,60 +268,65 @@ func TestARackIsControlledOverHTTP(t *testing.T) {
 		holds                    func(answer string) bool
 	}{
 		{
-			name: "all servers", method: "GET", path: "/servers", status: 200,
+			name: "all servers", method: "GET", path: "/servers", body: "", status: 200,
 			holds: func(a string) bool { return strings.Count(a, `"uuid"`) == 2 },
 		},
 		{
-			name: "one server", method: "GET", path: "/servers/" + name, status: 200,
+			name: "one server", method: "GET", path: "/servers/" + name, body: "", status: 200,
 			holds: func(a string) bool { return strings.Contains(a, `"events"`) },
 		},
 		{
-			name: "no such server", method: "GET", path: "/servers/x", status: 404,
+			name: "no such server", method: "GET", path: "/servers/x", body: "", status: 404,
 			holds: func(a string) bool { return strings.Contains(a, "GET /servers") },
 		},
 		{
 			name: "found running", method: "POST", path: "/servers/" + name + "/running", body: `{"image":"debian"}`,
 			status: 200, holds: func(string) bool { return s.Power() == model.PowerOn && s.Disk().Image == "debian" },
 		},
-		{name: "running nothing", method: "POST", path: "/servers/" + name + "/running", body: `{}`, status: 400},
+		{name: "running nothing", method: "POST", path: "/servers/" + name + "/running", body: `{}`, status: 400, holds: nil},
 		{
-			name: "power cut", method: "POST", path: "/servers/" + name + "/power-cut", status: 200,
+			name: "power cut", method: "POST", path: "/servers/" + name + "/power-cut", body: "", status: 200,
 			holds: func(string) bool { return s.Power() == model.PowerOff },
 		},
 		{
-			name: "button", method: "POST", path: "/servers/" + name + "/press-power", status: 200,
+			name: "button", method: "POST", path: "/servers/" + name + "/press-power", body: "", status: 200,
 			holds: func(string) bool { return s.PowerOns() == 1 },
 		},
 		{
-			name: "BMCs", method: "GET", path: "/bmcs", status: 200,
+			name: "BMCs", method: "GET", path: "/bmcs", body: "", status: 200,
 			holds: func(a string) bool { return strings.Contains(a, rack.BMCs()[1].Addr()) },
 		},
 		{
-			name: "a fault", method: "POST", path: "/faults", body: `{"target":"rack1-bmc-02","fault":"slow","delay":"1ms"}`,
-			status: 200, holds: func(string) bool { return len(rack.BMCs()[1].Faults()) == 1 },
+			name: "a fault", method: "POST", path: "/faults",
+			body: `{"target":"rack1-bmc-02","fault":"slow","delay":"1ms"}`, status: 200,
+			holds: func(string) bool { return len(rack.BMCs()[1].Faults()) == 1 },
 		},
 		{
-			name: "a fault of a server", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"uuid-zero"}`,
-			status: 200, holds: func(string) bool { return len(s.Faults()) == 1 },
+			name: "a fault of a server", method: "POST", path: "/faults",
+			body: `{"target":"` + name + `","fault":"uuid-zero"}`, status: 200,
+			holds: func(string) bool { return len(s.Faults()) == 1 },
 		},
 		{
-			name: "which faults there are", method: "GET", path: "/faults", status: 200,
+			name: "which faults there are", method: "GET", path: "/faults", body: "", status: 200,
 			holds: func(a string) bool { return strings.Contains(a, `"slow"`) && strings.Contains(a, `"known"`) },
 		},
-		{name: "no such fault", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"x"}`, status: 400},
-		{name: "no such target", method: "POST", path: "/faults", body: `{"target":"x","fault":"slow"}`, status: 404},
+		{name: "no such fault", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"x"}`, status: 400, holds: nil},
+		{name: "no such target", method: "POST", path: "/faults", body: `{"target":"x","fault":"slow"}`, status: 404, holds: nil},
 		{
 			name: "no such field", method: "POST", path: "/faults", body: `{"targets":"x"}`, status: 400,
 			holds: func(a string) bool { return strings.Contains(a, "targets") },
 		},
-		{name: "no such delay", method: "POST", path: "/faults", body: `{"target":"rack1-bmc-02","fault":"slow","delay":"long"}`, status: 400},
 		{
-			name: "one fault is cleared", method: "DELETE", path: "/faults?target=rack1-bmc-02&fault=slow", status: 200,
-			holds: func(string) bool { return len(rack.BMCs()[1].Faults()) == 0 },
+			name: "no such delay", method: "POST", path: "/faults",
+			body: `{"target":"rack1-bmc-02","fault":"slow","delay":"long"}`, status: 400, holds: nil,
 		},
-		{name: "a fault of nobody", method: "DELETE", path: "/faults?fault=slow", status: 400},
 		{
-			name: "all faults are cleared", method: "DELETE", path: "/faults", status: 200,
+			name: "one fault is cleared", method: "DELETE", path: "/faults?target=rack1-bmc-02&fault=slow", body: "",
+			status: 200, holds: func(string) bool { return len(rack.BMCs()[1].Faults()) == 0 },
+		},
+		{name: "a fault of nobody", method: "DELETE", path: "/faults?fault=slow", body: "", status: 400, holds: nil},
+		{
+			name: "all faults are cleared", method: "DELETE", path: "/faults", body: "", status: 200,
 			holds: func(string) bool { return len(s.Faults()) == 0 },
 		},
 	}
@@ -342,8 +348,8 @@ func TestALargeRackStartsQuicklyAndIsSmall(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	rack := start(t, sim.Options{BMCs: bmcs})
-	c := dial(t, rack.BMCs()[bmcs-1])
-	c.get("/redfish/v1/")
+	c := simtest.Dial(t, rack.BMCs()[bmcs-1])
+	c.Get("/redfish/v1/")
 	took := time.Since(began)
 	runtime.GC()
 	runtime.ReadMemStats(&after)

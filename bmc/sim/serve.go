@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"ingot/bmc/sim/internal/delay"
 )
 
 // maxBody is the largest request body that a BMC reads, in bytes.
@@ -56,11 +58,11 @@ func (b *BMC) stall(ctx context.Context) bool {
 		case <-cleared:
 		}
 	}
-	delay := b.rack.opts.Delays.Request
+	wait := b.rack.opts.Delays.Request
 	if args, slow := b.faults.get(FaultSlow); slow {
-		delay += orDefault(args.Delay, 2*time.Second)
+		wait += orDefault(args.Delay, 2*time.Second)
 	}
-	return sleep(ctx, delay)
+	return delay.Wait(ctx, wait)
 }
 
 // answer is what the BMC makes of a request.

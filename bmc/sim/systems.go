@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"ingot/bmc/sim/internal/delay"
 )
 
 // systemsNode are the machines behind a BMC.
@@ -191,7 +193,7 @@ func resetSystem(v view, sent object) reply {
 	}
 	if args, late := s.faults.use(FaultResetLate); late {
 		s.rack().start(func(ctx context.Context) {
-			if sleep(ctx, orDefault(args.Delay, 2*time.Second)) {
+			if delay.Wait(ctx, orDefault(args.Delay, 2*time.Second)) {
 				s.reset(value, CauseRedfish)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/model"
 )
 
@@ -42,10 +43,10 @@ func TestTheGroundTruthOfALife(t *testing.T) {
 	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
 	bootOnce(t, s)
 	receive(t, svc.bootStates)
-	reset(t, s, "ForceRestart")
+	simtest.Reset(t, s, "ForceRestart")
 	booted(t, s, 2, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk})
-	reset(t, s, "GracefulShutdown")
-	powered(t, s, model.PowerOff)
+	simtest.Reset(t, s, "GracefulShutdown")
+	simtest.Powered(t, s, model.PowerOff)
 	s.PressPower()
 	booted(t, s, 3, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk})
 	s.PowerCut()
@@ -112,22 +113,22 @@ func TestLostAnswersToResets(t *testing.T) {
 			if err := s.SetFault(fault, sim.FaultArgs{Requests: 1, Delay: 50 * time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}
-			c := dial(t, s.BMC())
+			c := simtest.Dial(t, s.BMC())
 			if fault == sim.FaultResetHangs {
-				c.http.Timeout = 200 * time.Millisecond
+				c.HTTP.Timeout = 200 * time.Millisecond
 			}
-			a, err := c.try("POST", s.URI()+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
-			if a.status != want || (err != nil) != (want == 0) {
-				t.Errorf("answered %d, %v; want %d", a.status, err, want)
+			a, err := c.Try("POST", s.URI()+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
+			if a.Status != want || (err != nil) != (want == 0) {
+				t.Errorf("answered %d, %v; want %d", a.Status, err, want)
 			}
 			if off := s.Power() == model.PowerOff; fault == sim.FaultResetLate && !off {
 				t.Error("it is on already")
 			}
-			powered(t, s, model.PowerOn)
+			simtest.Powered(t, s, model.PowerOn)
 			if s.PowerOns() != 1 || len(s.Faults()) != 0 {
 				t.Errorf("%d times on, faults %v left", s.PowerOns(), s.Faults())
 			}
-			reset(t, s, "ForceOff") // with an answer
+			simtest.Reset(t, s, "ForceOff") // with an answer
 		})
 	}
 }
@@ -136,7 +137,7 @@ func TestFalseReadings(t *testing.T) {
 	rack := start(t, sim.Options{BMCs: 2})
 	s, other := rack.Servers()[0], rack.Servers()[1]
 	s.SetRunning("debian")
-	c := dial(t, s.BMC())
+	c := simtest.Dial(t, s.BMC())
 	set := func(f sim.Fault, a sim.FaultArgs) {
 		t.Helper()
 		if err := s.BMC().SetFault(f, a); err != nil {
@@ -146,30 +147,30 @@ func TestFalseReadings(t *testing.T) {
 	set(sim.FaultFalseOff, sim.FaultArgs{Requests: 2})
 	var powers []any
 	for range 3 {
-		powers = append(powers, c.get(s.URI())["PowerState"])
+		powers = append(powers, c.Get(s.URI())["PowerState"])
 	}
 	if diff := cmp.Diff([]any{"Off", "Off", "On"}, powers); diff != "" || s.Power() != model.PowerOn {
 		t.Errorf("power (-want +got):\n%s", diff)
 	}
 	set(sim.FaultUUIDSwapped, sim.FaultArgs{})
-	if got := c.get(s.URI())["UUID"]; got != other.UUID() {
+	if got := c.Get(s.URI())["UUID"]; got != other.UUID() {
 		t.Errorf("UUID %v, want %s", got, other.UUID())
 	}
 	set(sim.FaultUUIDSwapped, sim.FaultArgs{UUID: "4c4c4544-0059-3110-8035-b4c04f4d4232"})
-	if got := c.get(s.URI())["UUID"]; got != "4c4c4544-0059-3110-8035-b4c04f4d4232" {
+	if got := c.Get(s.URI())["UUID"]; got != "4c4c4544-0059-3110-8035-b4c04f4d4232" {
 		t.Errorf("UUID %v", got)
 	}
 	set(sim.FaultCollectionEmpty, sim.FaultArgs{})
-	if got := c.get("/redfish/v1/Systems"); got["Members@odata.count"] != float64(1) || len(got["Members"].([]any)) != 0 {
+	if got := c.Get("/redfish/v1/Systems"); got["Members@odata.count"] != float64(1) || len(got["Members"].([]any)) != 0 {
 		t.Errorf("%v", got)
 	}
 	set(sim.FaultOKError, sim.FaultArgs{})
-	if got := c.get(s.URI()); got["error"] == nil || got["PowerState"] != nil {
+	if got := c.Get(s.URI()); got["error"] == nil || got["PowerState"] != nil {
 		t.Errorf("%v", got)
 	}
 	unset(t, s.BMC(), sim.FaultOKError)
 	set(sim.FaultNoSystems, sim.FaultArgs{})
-	if got := c.get("/redfish/v1/Systems")["Members@odata.count"]; got != float64(0) {
+	if got := c.Get("/redfish/v1/Systems")["Members@odata.count"]; got != float64(0) {
 		t.Errorf("%v systems", got)
 	}
 }
@@ -179,16 +180,15 @@ func TestBladesSwapped(t *testing.T) {
 	rack := start(t, sim.Options{BMCs: 1, SystemsPerBMC: 2})
 	first, second := rack.Servers()[0], rack.Servers()[1]
 	place := first.URI()
-	c := dial(t, first.BMC())
-	if got := c.get(place)["UUID"]; got != first.UUID() {
+	c := simtest.Dial(t, first.BMC())
+	if got := c.Get(place)["UUID"]; got != first.UUID() {
 		t.Errorf("UUID %v, want %s", got, first.UUID())
 	}
 	set(t, first.BMC(), sim.FaultBladesSwapped)
-	if got := c.get(place); got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) ||
-		second.URI() != place {
+	if got := c.Get(place); got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) || second.URI() != place {
 		t.Errorf("%v at %s, and the second machine at %s; want %s", got["UUID"], got["@odata.id"], second.URI(), second.UUID())
 	}
-	c.do("POST", place+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
+	c.Do("POST", place+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
 	if n := len(first.Resets()); n != 0 || len(second.Resets()) != 1 {
 		t.Errorf("%d resets of the first machine, %d of the second", n, len(second.Resets()))
 	}

@@ -31,7 +31,7 @@ type card struct {
 // socket: the first after standard error.
 const monitorFD = 3
 
-// args is the command line of qemu for a boot from the given sources. The machine
+// args is the command line of QEMU for a boot from the given sources. The machine
 // does not start before it is told to.
 func (m Machine) args(f files, id card, order []sim.BootSource, httpOnly bool) []string {
 	args := []string{

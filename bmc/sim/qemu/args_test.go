@@ -38,34 +38,58 @@ func TestTheCommandLineOfQEMU(t *testing.T) {
 		httpOnly bool
 		want     []string
 	}{
-		{"the zero value boots its disk alone", Machine{}, disk, false, append(common("512"),
-			"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1")},
-		{"a BIOS boots the network by its option ROM, then the disk", Machine{Taps: []string{"tap0"}}, network, false, append(common("512"),
-			"-machine pc -boot strict=on",
-			"-netdev tap,id=net0,ifname=tap0,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,bootindex=1",
-			file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=2")},
-		{"a NIC that is not booted from has no place in the order", Machine{Taps: []string{""}}, disk, false, append(common("512"),
-			"-machine pc -boot strict=on", "-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01",
-			file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1")},
-		{"UEFI boots by a client of its own", Machine{Firmware: FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a", "b"}, Disks: []Disk{}}, network, false,
-			append(append(common("1024"), ovmf...),
+		{
+			name:    "the zero value boots its disk alone",
+			machine: Machine{}, order: disk, httpOnly: false,
+			want: append(common("512"),
+				"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1"),
+		},
+		{
+			name:    "a BIOS boots the network by its option ROM, then the disk",
+			machine: Machine{Taps: []string{"tap0"}}, order: network, httpOnly: false,
+			want: append(common("512"),
+				"-machine pc -boot strict=on",
+				"-netdev tap,id=net0,ifname=tap0,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,bootindex=1",
+				file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=2"),
+		},
+		{
+			name:    "a NIC that is not booted from has no place in the order",
+			machine: Machine{Taps: []string{""}}, order: disk, httpOnly: false,
+			want: append(common("512"),
+				"-machine pc -boot strict=on", "-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01",
+				file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1"),
+		},
+		{
+			name:    "UEFI boots by a client of its own",
+			machine: Machine{Firmware: FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a", "b"}, Disks: []Disk{}}, order: network, httpOnly: false,
+			want: append(append(common("1024"), ovmf...),
 				"-netdev tap,id=net0,ifname=a,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,romfile=,bootindex=1",
-				"-netdev tap,id=net1,ifname=b,script=no,downscript=no -device virtio-net-pci,id=nic1,mac=02:00:00:00:00:02,netdev=net1,romfile=,bootindex=2")},
-		{"UEFI without PXE", Machine{Firmware: FirmwareUEFIHTTP, Taps: []string{""}, Disks: []Disk{}}, network, true,
-			append(append(common("512"), ovmf...),
+				"-netdev tap,id=net1,ifname=b,script=no,downscript=no -device virtio-net-pci,id=nic1,mac=02:00:00:00:00:02,netdev=net1,romfile=,bootindex=2"),
+		},
+		{
+			name:    "UEFI without PXE",
+			machine: Machine{Firmware: FirmwareUEFIHTTP, Taps: []string{""}, Disks: []Disk{}}, order: network, httpOnly: true,
+			want: append(append(common("512"), ovmf...),
 				"-fw_cfg name=opt/org.tianocore/IPv4PXESupport,string=no -fw_cfg name=opt/org.tianocore/IPv6PXESupport,string=no",
-				"-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,romfile=,bootindex=1")},
-		{"UEFI with the option ROM", Machine{Firmware: FirmwareUEFI, Taps: []string{""}, Disks: []Disk{}, OptionROM: true}, network, false,
-			append(append(common("512"), ovmf...), "-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,bootindex=1")},
-		{"disks of all kinds, and more arguments", Machine{
-			Disks:     []Disk{{DiskVirtio, 1}, {DiskSATA, 1}, {DiskNVMe, 1}},
-			ExtraArgs: []string{"-msg", "timestamp=on"},
-		}, disk, false, append(common("512"),
-			"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1",
-			"-blockdev driver=file,discard=unmap,node-name=file1,filename=/s/1.img -device ahci,id=ahci1",
-			"-device ide-hd,rotation_rate=1,bus=ahci1.0,drive=file1,id=disk1,serial=D1,bootindex=2",
-			"-blockdev driver=file,discard=unmap,node-name=file2,filename=/s/2.img",
-			"-device nvme,drive=file2,id=disk2,serial=D2,bootindex=3", "-msg timestamp=on")},
+				"-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,romfile=,bootindex=1"),
+		},
+		{
+			name:    "UEFI with the option ROM",
+			machine: Machine{Firmware: FirmwareUEFI, Taps: []string{""}, Disks: []Disk{}, OptionROM: true}, order: network, httpOnly: false,
+			want: append(append(common("512"), ovmf...), "-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,bootindex=1"),
+		},
+		{
+			name: "disks of all kinds, and more arguments",
+			machine: Machine{
+				Disks:     []Disk{{DiskVirtio, 1}, {DiskSATA, 1}, {DiskNVMe, 1}},
+				ExtraArgs: []string{"-msg", "timestamp=on"},
+			}, order: disk, httpOnly: false, want: append(common("512"),
+				"-machine pc -boot strict=on", file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=1",
+				"-blockdev driver=file,discard=unmap,node-name=file1,filename=/s/1.img -device ahci,id=ahci1",
+				"-device ide-hd,rotation_rate=1,bus=ahci1.0,drive=file1,id=disk1,serial=D1,bootindex=2",
+				"-blockdev driver=file,discard=unmap,node-name=file2,filename=/s/2.img",
+				"-device nvme,drive=file2,id=disk2,serial=D2,bootindex=3", "-msg timestamp=on"),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,9 +108,19 @@ func TestThePlacesInTheBootOrder(t *testing.T) {
 		order []sim.BootSource
 		want  []bootIndex
 	}{
-		{"network, then disks", []sim.BootSource{sim.BootFromNetwork, sim.BootFromDisk}, []bootIndex{{"nic0", 1}, {"nic1", 2}, {"disk0", 3}, {"disk1", 4}}},
-		{"disks alone", []sim.BootSource{sim.BootFromDisk}, []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", 1}, {"disk1", 2}}},
-		{"nothing", nil, []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", -1}, {"disk1", -1}}},
+		{
+			name: "network, then disks", order: []sim.BootSource{sim.BootFromNetwork, sim.BootFromDisk},
+			want: []bootIndex{{"nic0", 1}, {"nic1", 2}, {"disk0", 3}, {"disk1", 4}},
+		},
+		{
+			name: "disks alone", order: []sim.BootSource{sim.BootFromDisk},
+			want: []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", 1}, {"disk1", 2}},
+		},
+		{
+			name:  "nothing",
+			order: nil,
+			want:  []bootIndex{{"nic0", -1}, {"nic1", -1}, {"disk0", -1}, {"disk1", -1}},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/bmc/sim/qemu"
 )
 
@@ -108,7 +109,7 @@ func faked(t *testing.T, how string, m qemu.Machine) (*sim.Server, func() []stri
 	if m.Disks == nil {
 		m.Disks = []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 1}}
 	}
-	rack := start(t, sim.Options{Machines: qemu.Machines{m}, StateDir: dir, Delays: sim.Delays{Settle: 30 * time.Millisecond}})
+	rack := simtest.Start(t, sim.Options{Machines: qemu.Machines{m}, StateDir: dir, Delays: sim.Delays{Settle: 30 * time.Millisecond}})
 	return rack.Servers()[0], func() []string {
 		raw, err := os.ReadFile(dir + "/told")
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it has not been started yet

@@ -28,7 +28,7 @@ type Machine struct {
 	// Taps are the tap interfaces that the NICs are plugged into, one each, in the
 	// network namespace of this process. "" is a NIC without a cable.
 	Taps []string
-	// OptionROM gives the NICs of a UEFI machine qemu's option ROM, which is iPXE.
+	// OptionROM gives the NICs of a UEFI machine QEMU's option ROM, which is iPXE.
 	// Without it the firmware's own PXE and HTTP clients boot. BIOS always has it.
 	OptionROM bool
 	// OVMFDir is where the UEFI firmware is, DefaultOVMFDir when empty.
@@ -37,7 +37,7 @@ type Machine struct {
 	// "ip", "netns", "exec", "lab", "qemu-system-x86_64", run it elsewhere; then Taps
 	// are looked for by qemu alone.
 	Command []string
-	// ExtraArgs stand behind all other arguments of qemu.
+	// ExtraArgs follow all other arguments of QEMU.
 	ExtraArgs []string
 }
 
@@ -116,7 +116,7 @@ type Machines []Machine
 // servers, and what they lack on this computer.
 func (machines Machines) Check(servers int) error {
 	if len(machines) != servers {
-		return fmt.Errorf("%d machines of qemu for %d servers: one is needed for each", len(machines), servers)
+		return fmt.Errorf("%d QEMU virtual machines for %d servers: one is needed for each", len(machines), servers)
 	}
 	var errs []error
 	plugged := make(map[string]bool)
@@ -229,7 +229,8 @@ func (m Machine) plug(plugged map[string]bool) error {
 // checkTap looks for a tap interface in the network namespace of this process.
 func checkTap(name string) error {
 	if _, err := net.InterfaceByName(name); err != nil {
-		return fmt.Errorf("tap %s: there is no such interface in this network namespace; make it: ip tuntap add %[1]s mode tap && ip link set %[1]s up", name)
+		return fmt.Errorf("tap %s: there is no such interface in this network namespace; "+
+			"make it: ip tuntap add %[1]s mode tap && ip link set %[1]s up", name)
 	}
 	_, err := os.Stat(filepath.Join("/sys/class/net", name, "tun_flags"))
 	if errors.Is(err, fs.ErrNotExist) && isSysfsOurs() {

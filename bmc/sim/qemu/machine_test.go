@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/simtest"
 	"ingot/bmc/sim/qemu"
 	"ingot/model"
 )
@@ -25,9 +26,9 @@ var oneNIC = qemu.Machine{Taps: []string{""}}
 // override patches the boot override.
 func override(t *testing.T, s *sim.Server, enabled, target string) {
 	t.Helper()
-	status, body := redfish(t, s, http.MethodPatch, s.URI(), fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":%q,"BootSourceOverrideTarget":%q}}`, enabled, target))
-	if status != http.StatusOK {
-		t.Fatalf("override: %d %v", status, body)
+	body := fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":%q,"BootSourceOverrideTarget":%q}}`, enabled, target)
+	if a := simtest.Dial(t, s.BMC()).Do(http.MethodPatch, s.URI(), body); a.Status != http.StatusOK {
+		t.Fatalf("override: %d %v", a.Status, a.Body)
 	}
 }
 
@@ -71,20 +72,20 @@ func starts(told []string) []string {
 func TestAMachineOfQEMUBootsTheNetworkOnce(t *testing.T) {
 	s, told := faked(t, guestDeaf, oneNIC)
 	override(t, s, "Once", "Pxe")
-	reset(t, s, "On")
-	powered(t, s, model.PowerOn)
+	simtest.Reset(t, s, "On")
+	simtest.Powered(t, s, model.PowerOn)
 	if enabled, target, mode := s.Override(); enabled != "Disabled" || target != "None" || mode != "Legacy" {
 		t.Errorf("override is %s %s %s", enabled, target, mode)
 	}
 	if first := starts(told())[0]; !strings.Contains(first, "id=nic0,mac="+s.MAC(0)+",bootindex=1") || !strings.Contains(first, s.UUID()) {
 		t.Errorf("started with %s", first)
 	}
-	eventually(t, "the next boot is from disk", func() bool { return places(told()) == "disk0:1" })
+	simtest.Eventually(t, "the next boot is from disk", func() bool { return places(told()) == "disk0:1" })
 
 	override(t, s, "Once", "Pxe")
-	eventually(t, "the next boot is from the network", func() bool { return places(told()) == "nic0:1 disk0:2" })
-	reset(t, s, "ForceRestart")
-	eventually(t, "and the one after it from disk", func() bool { return len(s.Boots()) == 2 && places(told()) == "disk0:1" })
+	simtest.Eventually(t, "the next boot is from the network", func() bool { return places(told()) == "nic0:1 disk0:2" })
+	simtest.Reset(t, s, "ForceRestart")
+	simtest.Eventually(t, "and the one after it from disk", func() bool { return len(s.Boots()) == 2 && places(told()) == "disk0:1" })
 	if diff := cmp.Diff([]string{"network cut", "network"}, sources(s)); diff != "" {
 		t.Errorf("boots (-want +got):\n%s", diff)
 	}
@@ -96,26 +97,26 @@ func TestAMachineOfQEMUBootsTheNetworkOnce(t *testing.T) {
 func TestAnOverrideThatContinuesIsKept(t *testing.T) {
 	s, told := faked(t, guestDeaf, oneNIC)
 	override(t, s, "Continuous", "Pxe")
-	reset(t, s, "On")
-	eventually(t, "the next boot is from the network, too", func() bool { return s.Power() == model.PowerOn && places(told()) == "nic0:1 disk0:2" })
-	reset(t, s, "ForceRestart")
-	eventually(t, "it boots again", func() bool { return len(s.Boots()) == 2 })
+	simtest.Reset(t, s, "On")
+	simtest.Eventually(t, "the next boot is from the network, too", func() bool { return s.Power() == model.PowerOn && places(told()) == "nic0:1 disk0:2" })
+	simtest.Reset(t, s, "ForceRestart")
+	simtest.Eventually(t, "it boots again", func() bool { return len(s.Boots()) == 2 })
 	if enabled, target, _ := s.Override(); enabled != "Continuous" || target != "Pxe" || sources(s)[1] != "network" {
 		t.Errorf("override %s %s, boots %v", enabled, target, sources(s))
 	}
 	s.SetNetworkFirst(false)
 	override(t, s, "Disabled", "None")
-	eventually(t, "the next boot is from disk", func() bool { return places(told()) == "disk0:1" })
+	simtest.Eventually(t, "the next boot is from disk", func() bool { return places(told()) == "disk0:1" })
 	s.SetNetworkFirst(true)
-	eventually(t, "the next boot is from the network", func() bool { return places(told()) == "nic0:1 disk0:2" })
+	simtest.Eventually(t, "the next boot is from the network", func() bool { return places(told()) == "nic0:1 disk0:2" })
 }
 
 func TestAnIgnoredOverrideIsUsedUp(t *testing.T) {
 	s, told := faked(t, guestDeaf, oneNIC)
 	set(t, s, sim.FaultOverrideIgnored)
 	override(t, s, "Once", "Pxe")
-	reset(t, s, "On")
-	powered(t, s, model.PowerOn)
+	simtest.Reset(t, s, "On")
+	simtest.Powered(t, s, model.PowerOn)
 	if enabled, _, _ := s.Override(); enabled != "Disabled" || sources(s)[0] != "disk" || strings.Contains(starts(told())[0], "nic0,mac="+s.MAC(0)+",bootindex") {
 		t.Errorf("override %s, boots %v", enabled, sources(s))
 	}
@@ -123,11 +124,11 @@ func TestAnIgnoredOverrideIsUsedUp(t *testing.T) {
 
 func TestHTTPBootTakesAnotherProcessWithoutLossOfPower(t *testing.T) {
 	s, told := faked(t, guestDeaf, qemu.Machine{Firmware: qemu.FirmwareUEFI, OVMFDir: ovmf(t), Taps: []string{""}})
-	reset(t, s, "On")
-	powered(t, s, model.PowerOn)
+	simtest.Reset(t, s, "On")
+	simtest.Powered(t, s, model.PowerOn)
 	override(t, s, "Once", "UefiHttp")
-	reset(t, s, "ForceRestart")
-	eventually(t, "another process runs", func() bool { return len(starts(told())) == 2 && len(s.Boots()) == 2 })
+	simtest.Reset(t, s, "ForceRestart")
+	simtest.Eventually(t, "another process runs", func() bool { return len(starts(told())) == 2 && len(s.Boots()) == 2 })
 	const knob = "opt/org.tianocore/IPv4PXESupport,string=no"
 	if both := starts(told()); strings.Contains(both[0], knob) || !strings.Contains(both[1], knob) {
 		t.Errorf("started with\n%s", strings.Join(both, "\n"))
@@ -152,16 +153,16 @@ func TestUEFIVariablesAreThoseOfTheFactoryAtEachPowerOn(t *testing.T) {
 	s, _ := faked(t, guestDeaf, qemu.Machine{Firmware: qemu.FirmwareUEFI, OVMFDir: ovmf(t)})
 	vars := strings.TrimSuffix(s.Console(), "console.log") + "vars.fd"
 	for range 2 {
-		reset(t, s, "On")
-		powered(t, s, model.PowerOn)
+		simtest.Reset(t, s, "On")
+		simtest.Powered(t, s, model.PowerOn)
 		if raw, err := os.ReadFile(vars); string(raw) != "OVMF_VARS_4M.fd" {
 			t.Errorf("variables %q, %v", raw, err)
 		}
 		if err := os.WriteFile(vars, []byte("changed"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		reset(t, s, "ForceOff")
-		powered(t, s, model.PowerOff)
+		simtest.Reset(t, s, "ForceOff")
+		simtest.Powered(t, s, model.PowerOff)
 	}
 	console, err := os.ReadFile(s.Console())
 	if err != nil || strings.Count(string(console), "=== power on ") != 2 {
@@ -194,13 +195,13 @@ func TestWhatTheGuestMakesOfThePowerButton(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s, told := faked(t, tt.guest, qemu.Machine{})
-			reset(t, s, "On")
-			eventually(t, "the firmware has started", func() bool { return places(told()) == "disk0:1" })
+			simtest.Reset(t, s, "On")
+			simtest.Eventually(t, "the firmware has started", func() bool { return places(told()) == "disk0:1" })
 			if tt.fault != "" {
 				set(t, s, tt.fault)
 			}
-			reset(t, s, tt.reset)
-			eventually(t, "it comes to what it should", func() bool {
+			simtest.Reset(t, s, tt.reset)
+			simtest.Eventually(t, "it comes to what it should", func() bool {
 				return s.Power() == tt.power && slices.Equal(sources(s), tt.boots) && len(starts(told())) == tt.starts
 			})
 			if on := s.PID() != 0; on != (s.Power() != model.PowerOff) {
@@ -212,8 +213,8 @@ func TestWhatTheGuestMakesOfThePowerButton(t *testing.T) {
 
 func TestAQEMUThatDoesNotStartLeavesTheMachineOff(t *testing.T) {
 	s, _ := faked(t, noTap, qemu.Machine{})
-	reset(t, s, "On")
-	eventually(t, "it is off again", func() bool { return s.Power() == model.PowerOff && said(s, "qemu does not start") })
+	simtest.Reset(t, s, "On")
+	simtest.Eventually(t, "it is off again", func() bool { return s.Power() == model.PowerOff && said(s, "qemu does not start") })
 	const why = "qemu: could not configure /dev/net/tun (tap0): Device or resource busy (a tap interface serves one machine at a time)"
 	if last := s.Boots()[0]; !said(s, why) || last.Outcome != sim.OutcomeFailed || !strings.Contains(last.Error, "exit status 1: "+why) {
 		t.Errorf("boot %+v, events %+v", last, s.Events())
@@ -222,28 +223,28 @@ func TestAQEMUThatDoesNotStartLeavesTheMachineOff(t *testing.T) {
 
 func TestAQEMUThatDoesNotQuitIsKilled(t *testing.T) {
 	s, _ := faked(t, neverQuits, qemu.Machine{})
-	reset(t, s, "On")
-	powered(t, s, model.PowerOn)
-	reset(t, s, "ForceOff")
+	simtest.Reset(t, s, "On")
+	simtest.Powered(t, s, model.PowerOn)
+	simtest.Reset(t, s, "ForceOff")
 	if s.Power() != model.PowerPoweringOff {
 		t.Errorf("it says %s while qemu is there", s.Power())
 	}
-	if status, _ := askReset(t, s, "On"); status != http.StatusConflict {
-		t.Errorf("On meanwhile: %d", status)
+	if a := simtest.TryReset(t, s, "On"); a.Status != http.StatusConflict {
+		t.Errorf("On meanwhile: %d", a.Status)
 	}
-	powered(t, s, model.PowerOff)
+	simtest.Powered(t, s, model.PowerOff)
 }
 
 func TestAPowerFailureTakesTheProcessAlong(t *testing.T) {
 	s, told := faked(t, guestDeaf, qemu.Machine{})
-	reset(t, s, "On")
-	powered(t, s, model.PowerOn)
+	simtest.Reset(t, s, "On")
+	simtest.Powered(t, s, model.PowerOn)
 	s.PowerCut()
 	if s.Power() != model.PowerOff {
 		t.Errorf("power %s", s.Power())
 	}
-	reset(t, s, "On") // waits until the disk is free
-	eventually(t, "it is on again", func() bool { return s.Power() == model.PowerOn && len(starts(told())) == 2 })
+	simtest.Reset(t, s, "On") // waits until the disk is free
+	simtest.Eventually(t, "it is on again", func() bool { return s.Power() == model.PowerOn && len(starts(told())) == 2 })
 	var turns []string
 	for _, line := range told() {
 		if what, _, _ := strings.Cut(line, " "); what == "start" || what == "end" {
@@ -279,7 +280,7 @@ const httpOnce = `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrid
 
 func TestTheInventoryIsThatOfTheMachine(t *testing.T) {
 	s, _ := faked(t, guestDeaf, qemu.Machine{Taps: []string{"", ""}, MemoryMiB: 768, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 3}}})
-	system := get(t, s, s.URI())
+	system := simtest.Dial(t, s.BMC()).Get(s.URI())
 	if got := system["MemorySummary"].(map[string]any)["TotalSystemMemoryGiB"]; got != 0.75 {
 		t.Errorf("memory %v", got)
 	}
@@ -288,23 +289,24 @@ func TestTheInventoryIsThatOfTheMachine(t *testing.T) {
 		t.Errorf("processors %v", cpus)
 	}
 	for i := range 2 {
-		nic := get(t, s, fmt.Sprintf("%s/EthernetInterfaces/NIC%d", s.URI(), i+1))
+		nic := simtest.Dial(t, s.BMC()).Get(fmt.Sprintf("%s/EthernetInterfaces/NIC%d", s.URI(), i+1))
 		if nic["MACAddress"] != strings.ToUpper(s.MAC(i)) {
 			t.Errorf("NIC %d: %v", i, nic)
 		}
 	}
-	if n := get(t, s, s.URI()+"/EthernetInterfaces")["Members@odata.count"]; n != 2.0 {
+	if n := simtest.Dial(t, s.BMC()).Get(s.URI() + "/EthernetInterfaces")["Members@odata.count"]; n != 2.0 {
 		t.Errorf("%v NICs", n)
 	}
-	drive := get(t, s, s.URI()+"/Storage/1/Drives/Disk1")
+	drive := simtest.Dial(t, s.BMC()).Get(s.URI() + "/Storage/1/Drives/Disk1")
 	if drive["CapacityBytes"] != float64(3<<20) || drive["Protocol"] != "NVMe" {
 		t.Errorf("drive %v", drive)
 	}
-	if status, _ := redfish(t, s, http.MethodPatch, s.URI(), httpOnce); status != http.StatusBadRequest {
-		t.Errorf("a BIOS takes UEFI HTTP boot: %d", status)
+	c := simtest.Dial(t, s.BMC())
+	if a := c.Do(http.MethodPatch, s.URI(), httpOnce); a.Status != http.StatusBadRequest {
+		t.Errorf("a BIOS takes UEFI HTTP boot: %d", a.Status)
 	}
-	if status, _ := redfish(t, s, http.MethodPatch, s.URI(), `{"Boot":{"HttpBootUri":"http://192.0.2.1/x.efi"}}`); status != http.StatusBadRequest {
-		t.Errorf("it takes a URL that the firmware does not follow: %d", status)
+	if a := c.Do(http.MethodPatch, s.URI(), `{"Boot":{"HttpBootUri":"http://192.0.2.1/x.efi"}}`); a.Status != http.StatusBadRequest {
+		t.Errorf("it takes a URL that the firmware does not follow: %d", a.Status)
 	}
 }
 
@@ -357,18 +359,42 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 		machine qemu.Machine
 		want    string
 	}{
-		{"no such firmware", qemu.Machine{Command: here, Firmware: "coreboot"}, `firmware "coreboot": there are [bios uefi uefi-http]`},
-		{"no firmware there", qemu.Machine{Command: here, Firmware: qemu.FirmwareUEFI, OVMFDir: "/nowhere"}, "apt-get install ovmf"},
-		{"no such program", qemu.Machine{Command: []string{"/nowhere/qemu"}}, "/nowhere/qemu is not to be found"},
-		{"too little memory", qemu.Machine{Command: here, MemoryMiB: 1}, "1 MiB of memory: 16 to"},
-		{"no such bus", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: "floppy", SizeMiB: 1}}}, `disk on "floppy": there are [virtio sata nvme]`},
-		{"a disk of nothing", qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe}}}, "disk of 0 MiB"},
-		{"too many disks", qemu.Machine{Command: here, Disks: slices.Repeat([]qemu.Disk{qemu.DefaultDisk}, 7)}, "at most 6"},
-		{"too many NICs", qemu.Machine{Command: here, Taps: make([]string, 9)}, "at most 8"},
-		{"arguments in a tap's name", qemu.Machine{Command: here, Taps: []string{"tap0,script=/x"}}, "no name of an interface"},
-		{"two NICs on a tap", qemu.Machine{Command: here, Taps: []string{"tap0", "tap0"}}, "one NIC can be plugged into it"},
-		{"no such tap", qemu.Machine{Taps: []string{"ingot-nowhere"}}, "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap"},
-		{"an interface that is no tap", qemu.Machine{Taps: []string{"lo"}}, "tap lo: that interface is no tap"},
+		{
+			name: "no such firmware", machine: qemu.Machine{Command: here, Firmware: "coreboot"},
+			want: `firmware "coreboot": there are [bios uefi uefi-http]`,
+		},
+		{
+			name:    "no firmware there",
+			machine: qemu.Machine{Command: here, Firmware: qemu.FirmwareUEFI, OVMFDir: "/nowhere"},
+			want:    "apt-get install ovmf",
+		},
+		{name: "no such program", machine: qemu.Machine{Command: []string{"/nowhere/qemu"}}, want: "/nowhere/qemu is not to be found"},
+		{name: "too little memory", machine: qemu.Machine{Command: here, MemoryMiB: 1}, want: "1 MiB of memory: 16 to"},
+		{
+			name:    "no such bus",
+			machine: qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: "floppy", SizeMiB: 1}}},
+			want:    `disk on "floppy": there are [virtio sata nvme]`,
+		},
+		{name: "a disk of nothing", machine: qemu.Machine{Command: here, Disks: []qemu.Disk{{Bus: qemu.DiskNVMe}}}, want: "disk of 0 MiB"},
+		{
+			name:    "too many disks",
+			machine: qemu.Machine{Command: here, Disks: slices.Repeat([]qemu.Disk{qemu.DefaultDisk}, 7)},
+			want:    "at most 6",
+		},
+		{name: "too many NICs", machine: qemu.Machine{Command: here, Taps: make([]string, 9)}, want: "at most 8"},
+		{
+			name: "arguments in a tap's name", machine: qemu.Machine{Command: here, Taps: []string{"tap0,script=/x"}},
+			want: "no name of an interface",
+		},
+		{
+			name: "two NICs on a tap", machine: qemu.Machine{Command: here, Taps: []string{"tap0", "tap0"}},
+			want: "one NIC can be plugged into it",
+		},
+		{
+			name: "no such tap", machine: qemu.Machine{Taps: []string{"ingot-nowhere"}},
+			want: "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add ingot-nowhere mode tap",
+		},
+		{name: "an interface that is no tap", machine: qemu.Machine{Taps: []string{"lo"}}, want: "tap lo: that interface is no tap"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			rack, err := sim.New(sim.Options{Machines: qemu.Machines{tt.machine}, StateDir: t.TempDir()})
@@ -386,7 +412,7 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
-	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 machines of qemu for 2 servers") {
+	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 QEMU virtual machines for 2 servers") {
 		t.Errorf("too few machines: %v", err)
 	}
 }
@@ -396,19 +422,19 @@ func TestARealMachineBehindABMC(t *testing.T) {
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
 		t.Skip("NO REAL MACHINE IS TESTED: qemu-system-x86_64 is not installed (apt-get install qemu-system-x86 ipxe-qemu)")
 	}
-	rack := start(t, sim.Options{
+	rack := simtest.Start(t, sim.Options{
 		StateDir: t.TempDir(),
 		Machines: qemu.Machines{{MemoryMiB: 64, Taps: []string{""}, Disks: []qemu.Disk{{Bus: qemu.DiskVirtio, SizeMiB: 16}}}},
 	})
 	s := rack.Servers()[0]
 	shows := func(want string) {
 		t.Helper()
-		eventually(t, "the BMC shows "+want, func() bool { return get(t, s, s.URI())["PowerState"] == want })
+		simtest.Eventually(t, "the BMC shows "+want, func() bool { return simtest.Dial(t, s.BMC()).Get(s.URI())["PowerState"] == want })
 	}
 	boots := 0
 	console := func(words string) { // of the boot that is under way
 		t.Helper()
-		eventually(t, "the console shows "+words, func() bool {
+		simtest.Eventually(t, "the console shows "+words, func() bool {
 			raw, _ := os.ReadFile(s.Console())
 			parts := strings.Split(string(raw), "SeaBIOS (version")
 			return len(parts) > boots+1 && strings.Contains(parts[len(parts)-1], words)
@@ -417,14 +443,14 @@ func TestARealMachineBehindABMC(t *testing.T) {
 	}
 
 	override(t, s, "Once", "Pxe")
-	reset(t, s, "On")
+	simtest.Reset(t, s, "On")
 	shows("On")
 	console("iPXE initialising devices")
 	if enabled, _, _ := s.Override(); enabled != "Disabled" {
 		t.Errorf("override is %s", enabled)
 	}
 
-	reset(t, s, "ForceRestart")
+	simtest.Reset(t, s, "ForceRestart")
 	console("No bootable device")
 	if diff := cmp.Diff([]string{"network cut", "disk"}, sources(s)); diff != "" {
 		t.Errorf("boots (-want +got):\n%s", diff)
@@ -438,10 +464,10 @@ func TestARealMachineBehindABMC(t *testing.T) {
 		t.Errorf("boot %+v, events %+v", last, s.Events())
 	}
 
-	reset(t, s, "On")
+	simtest.Reset(t, s, "On")
 	shows("On")
 	began := time.Now()
-	reset(t, s, "ForceOff")
+	simtest.Reset(t, s, "ForceOff")
 	shows("Off")
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("off after %v", took)

@@ -19,7 +19,7 @@ const (
 	monitorEvents  = 64
 )
 
-// monitor speaks QMP with a qemu: one JSON object a line, in each direction.
+// monitor speaks QMP with a QEMU process: one JSON object a line, in each direction.
 type monitor struct {
 	conn    net.Conn
 	events  chan monitorEvent // those that nobody hears in time are lost
@@ -51,7 +51,7 @@ type monitorMessage struct {
 	Error  *monitorError   `json:"error"`
 }
 
-// monitorError is qemu's refusal of a command.
+// monitorError is QEMU's refusal of a command.
 type monitorError struct {
 	Class string `json:"class"`
 	Desc  string `json:"desc"`
@@ -153,7 +153,7 @@ func (m *monitor) ask(ctx context.Context, command string, arguments any) (json.
 	case <-m.done:
 		return nil, errMonitorGone
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: no answer of qemu: %w", command, ctx.Err())
+		return nil, fmt.Errorf("%s: no answer from qemu: %w", command, ctx.Err())
 	}
 }
 
@@ -172,7 +172,7 @@ func (m *monitor) forget(id int) {
 	delete(m.waiting, id)
 }
 
-// send writes a command; a qemu that does not read is given up on.
+// send writes a command; a QEMU process that does not read is given up.
 func (m *monitor) send(id int, command string, arguments any) error {
 	line, err := json.Marshal(struct {
 		Execute   string `json:"execute"`
@@ -189,7 +189,7 @@ func (m *monitor) send(id int, command string, arguments any) error {
 	return nil
 }
 
-// status is the state of the machine, in qemu's words.
+// status is the state of the machine, in QEMU's words.
 func (m *monitor) status(ctx context.Context) (string, error) {
 	raw, err := m.ask(ctx, "query-status", nil)
 	if err != nil {

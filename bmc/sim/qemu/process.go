@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Bounds of a process of qemu: how long it may take to quit before it is killed,
+// Limits of a QEMU process: how long it may take to quit before it is killed,
 // and how much is kept of what it says.
 const (
 	quitGrace = 3 * time.Second
@@ -30,7 +30,7 @@ type process struct {
 	err     error         // of the wait; to be read once gone is closed
 }
 
-// startProcess runs qemu, which waits to be told to go on.
+// startProcess runs QEMU, which waits for the command to go on.
 func startProcess(command, args []string) (*process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -76,7 +76,7 @@ func socketPair() (ours net.Conn, theirs *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	theirs = os.NewFile(uintptr(fds[1]), "monitor of qemu")
+	theirs = os.NewFile(uintptr(fds[1]), "qemu monitor")
 	file := os.NewFile(uintptr(fds[0]), "monitor")
 	defer file.Close() // FileConn takes a copy
 	if ours, err = net.FileConn(file); err != nil {
@@ -113,7 +113,7 @@ func (p *process) death() string {
 	return how + ": " + words + hint(words)
 }
 
-// hints are what to do about errors of qemu that are met with often.
+// hints say what to do about common errors of QEMU.
 var hints = []struct{ mark, what string }{
 	{"romfile", "apt-get install ipxe-qemu"},
 	{"Device or resource busy", "a tap interface serves one machine at a time"},
@@ -121,7 +121,7 @@ var hints = []struct{ mark, what string }{
 	{`Failed to get "write" lock`, "another qemu has that disk"},
 }
 
-// hint is what to do about an error of qemu, if that is known.
+// hint says what to do about an error of QEMU, if that is known.
 func hint(words string) string {
 	for _, h := range hints {
 		if strings.Contains(words, h.mark) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ingot/bmc/sim"
+	"ingot/bmc/sim/internal/delay"
 	"ingot/model"
 )
 
@@ -139,13 +140,13 @@ func (v *vm) order(o order) {
 
 // Adopt implements sim.Machine.
 func (v *vm) Adopt(string) error {
-	return errors.New("a machine of qemu cannot be found running: put a system on its disk and switch it on")
+	return errors.New("a QEMU virtual machine cannot be found running: put a system on its disk and switch it on")
 }
 
 // Suffers implements sim.Machine.
 func (v *vm) Suffers(f sim.Fault) error {
 	if f.OfPretended() {
-		return fmt.Errorf("fault %s is one of pretended machines: what a machine of qemu runs is real, as %s is", f, v.Server().Name())
+		return fmt.Errorf("fault %s is one of pretended machines: %s is a QEMU virtual machine, and runs real software", f, v.Server().Name())
 	}
 	return nil
 }
@@ -159,7 +160,7 @@ func (v *vm) httpOnly() bool {
 // powerUp is a life that begins in darkness.
 func (v *vm) powerUp(ctx context.Context, life uint64) {
 	why := forcedOff
-	if sleep(ctx, v.Delays().PowerOn) {
+	if delay.Wait(ctx, v.Delays().PowerOn) {
 		why = v.run(ctx, life)
 	}
 	v.over(life, why)
@@ -349,7 +350,7 @@ func (r *running) attend(ctx context.Context) string {
 	}
 }
 
-// ended says why a process is gone that nobody here ended.
+// ended says why a process is gone that this program did not end.
 func (r *running) ended() string {
 	for len(r.p.monitor.events) > 0 {
 		r.hear(<-r.p.monitor.events)
@@ -384,7 +385,7 @@ func (r *running) obey(ctx context.Context, o order) {
 	r.complain(ctx, err)
 }
 
-// complain notes an error of qemu's, unless it comes of the end.
+// complain notes an error of QEMU's, unless the end of the process causes it.
 func (r *running) complain(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errMonitorGone) {
 		return
@@ -472,18 +473,3 @@ func (v *vm) DiskFiles() []string { return slices.Clone(v.files.disks) }
 
 // PID implements sim.Virtual.
 func (v *vm) PID() int { return int(v.pid.Load()) }
-
-// sleep waits for d and reports false when ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
