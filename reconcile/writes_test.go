@@ -14,7 +14,7 @@ import (
 // written three times; once more when the request was answered, and once when the machine
 // was seen to be on.
 func TestHowOftenTheStoreIsWrittenForAClaim(t *testing.T) {
-	live(t, 1, func(t *testing.T, w *world) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		var wrote []string
 		w.mu.Lock()
