@@ -18,8 +18,8 @@ func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
 
 func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 	const (
-		shared = "False MACAddressShared: 02:00:00:00:00:01: several systems show it, so it is nobody's: write it in annotation ingot/mac-addresses of the Server whose it is"
-		none   = "False NoMACAddress: neither Git nor its BMC tells a MAC address of it, so it may be refused what it asks for: write those of its network cards in annotation ingot/mac-addresses of Server bmc00000-system-0"
+		shared = "False MACAddressShared: 02:00:00:00:00:01: several systems show it, so it identifies none of them: write it in annotation ingot/mac-addresses of the Server that has it"
+		none   = "False NoMACAddress: neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: write those of its network cards in annotation ingot/mac-addresses of Server bmc00000-system-0"
 	)
 	tests := map[string]struct {
 		own, other []model.ServerMAC
@@ -32,8 +32,8 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 		"a BMC shows what another one's probe told":    {own: macs(model.MACByBMC, 1), other: macs(model.MACByRecord, 1)},
 		"there is none":                                {want: none},
 		"there is none yet":                            {state: model.StateDiscovery},
-		"its probe told them when that counted":        {own: macs(model.MACByRecord, 1, 2), want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, and its probe told these when that still counted: to be certain write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
-		"its firmware asked when it was discovered":    {own: macs(model.MACBySighting, 1), want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, and these were seen to boot when it was discovered: to be certain write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
+		"its probe told them when that counted":        {own: macs(model.MACByRecord, 1, 2), want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, and its probe reported these once: to be certain, write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
+		"its firmware asked when it was discovered":    {own: macs(model.MACBySighting, 1), want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, and these were seen to boot when it was discovered: to be certain, write them in annotation ingot/mac-addresses of Server bmc00000-system-0"},
 		"another one's firmware asked with one of its": {own: macs(model.MACBySighting, 1), other: macs(model.MACByRecord, 1), want: shared},
 	}
 	for name, tt := range tests {
