@@ -11,16 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ingot/cmd/daemon"
+	"ingot/cmd/daemon/config"
 	"ingot/model"
 )
 
 func TestTheConfigurationShowsTheDefaults(t *testing.T) {
-	got, err := daemon.LoadOptions("ingot.yaml", nil)
+	got, err := config.Load("ingot.yaml", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := daemon.DefaultOptions()
+	want := config.Default()
 	want.Git.URL = "https://git.example.com/infra/metal.git"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ingot.yaml (-default +file):\n%s", diff)
@@ -57,7 +57,7 @@ func TestTheConfigurationShowsEveryKey(t *testing.T) {
 		above = append(above[:len(line[1])/2], line[2])
 		shown[strings.Join(above, ".")] = true
 	}
-	for _, key := range keys("", reflect.TypeFor[daemon.Options]()) {
+	for _, key := range keys("", reflect.TypeFor[config.Options]()) {
 		if !shown[key] {
 			t.Errorf("ingot.yaml does not show %s", key)
 		}
@@ -119,7 +119,7 @@ func TestTheQuickstartAsksForNothingYet(t *testing.T) {
 }
 
 func TestTheNetworksCanBeServed(t *testing.T) {
-	o, err := daemon.LoadOptions("networks/ingot.yaml", []string{"INGOT_DISCOVERY_MAC_PREFIXES_FILE=mac-prefixes.yaml"})
+	o, err := config.Load("networks/ingot.yaml", []string{"INGOT_DISCOVERY_MAC_PREFIXES_FILE=mac-prefixes.yaml"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,28 +8,43 @@ import (
 	"syscall"
 	"time"
 
-	"ingot/cmd/daemon"
+	"ingot/cmd/daemon/config"
 )
 
 // intervals are how often Ingot looks at the repository and writes the status branch.
-type intervals struct{ git, status string }
+// Ingot that is told of pushes looks at once.
+type intervals struct {
+	git, status string
+	told        bool
+}
 
-// hurried lets scenarios be short. usual are the defaults: what is written down and
-// what is not when Ingot dies depends on them.
+// hurried lets scenarios be short, and starts git seldom: each look of Ingot's is a
+// process. alone is for scenarios in which nobody tells Ingot of pushes. usual are the
+// defaults: what is written down and what is not when Ingot dies depends on them.
 var (
-	hurried = intervals{git: "200ms", status: "200ms"}
-	usual   = intervals{git: defaults.Git.Interval.String(), status: defaults.Status.Interval.String()}
+	hurried = intervals{git: "1s", status: "200ms", told: true}
+	alone   = intervals{git: "200ms", status: "200ms"}
+	usual   = intervals{git: defaults.Git.Interval.String(), status: defaults.Status.Interval.String(), told: true}
 )
 
-var defaults = daemon.DefaultOptions()
+var defaults = config.Default()
 
 // usualIntervals has Ingot keep its default intervals. It is told of pushes, as it is
 // where people do not want to wait for a minute.
 func usualIntervals(ctx context.Context) error {
-	w := worldOf(ctx)
-	w.intervals = usual
-	w.pushed = ring(filepath.Join(w.repo.Dir, "refs/heads", w.branch))
+	siteOf(ctx).intervals = usual
 	return nil
+}
+
+// tell has an Ingot that listens already be told of pushes to the branch that it follows.
+func (w *site) tell(p *program) {
+	if !w.intervals.told {
+		return
+	}
+	if w.pushed == nil {
+		w.pushed = ring()
+	}
+	w.pushed.tell(p, filepath.Join(w.repo.Dir, "refs", "heads", w.branch))
 }
 
 // bell tells running programs when a branch has moved. A nil bell is silent.
@@ -37,34 +52,37 @@ type bell struct {
 	stop, stopped chan struct{}
 
 	mu    sync.Mutex
+	file  string // that holds the branch's head
+	last  string // what it held
 	heard []*program
 }
 
-// ring makes a bell of the file that holds a branch's head.
-func ring(file string) *bell {
+// ring makes a bell that nobody hears yet.
+func ring() *bell {
 	b := &bell{stop: make(chan struct{}), stopped: make(chan struct{})}
 	go func() {
 		defer close(b.stopped)
-		last, _ := os.ReadFile(file)
 		for {
 			select {
 			case <-b.stop:
 				return
 			case <-time.After(10 * time.Millisecond):
-			}
-			if now, err := os.ReadFile(file); err == nil && string(now) != string(last) {
-				last = now
-				b.sound()
+				b.look()
 			}
 		}
 	}()
 	return b
 }
 
-// sound tells all programs that run.
-func (b *bell) sound() {
+// look tells all programs that run if the branch has moved.
+func (b *bell) look() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	now, err := os.ReadFile(b.file)
+	if err != nil || string(now) == b.last {
+		return
+	}
+	b.last = string(now)
 	for _, p := range b.heard {
 		if p.running() {
 			_ = p.command.Process.Signal(syscall.SIGHUP) // or it has just ended
@@ -72,15 +90,12 @@ func (b *bell) sound() {
 	}
 }
 
-// tell has a program that listens already be told from now on.
-func (b *bell) tell(p *program) {
-	if b == nil {
-		return
-	}
+// tell has a program that listens already be told of moves of a branch from now on, and
+// of what was pushed while it began.
+func (b *bell) tell(p *program, file string) {
 	b.mu.Lock()
-	b.heard = append(b.heard, p)
-	b.mu.Unlock()
-	b.sound() // of what was pushed while it began
+	defer b.mu.Unlock()
+	b.heard, b.file, b.last = append(b.heard, p), file, ""
 }
 
 func (b *bell) end() {
@@ -89,12 +104,4 @@ func (b *bell) end() {
 	}
 	close(b.stop)
 	<-b.stopped
-}
-
-// mirroring is the setting of status.mirrorFirst, nothing where it is the default.
-func (w *world) mirroring() string {
-	if w.mirrorLate {
-		return ", mirrorFirst: false"
-	}
-	return ""
 }

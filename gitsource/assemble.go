@@ -97,8 +97,9 @@ func (f force) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
 
 // outcome is what a revision comes to.
 type outcome struct {
-	force       force
-	quarantined map[model.Identity]bool
+	force force
+	// quarantined are those who define what cannot be used, by what that is.
+	quarantined map[model.Identity][]string
 	problems    []model.Problem
 }
 
@@ -158,7 +159,7 @@ func assemble(c change, r rules) outcome {
 		change: c, rules: r,
 		outcome: outcome{
 			force:       newForce(),
-			quarantined: make(map[model.Identity]bool),
+			quarantined: make(map[model.Identity][]string),
 		},
 		candidates: make(map[model.Identity][]placed, len(c.prev.objects)),
 		heirs:      make(map[model.Identity][]placed),
@@ -244,7 +245,9 @@ func (a *assembler) choose() {
 		switch {
 		case len(c) > 1:
 			a.problems = append(a.problems, twice(id, c)...)
-			a.hold(id)
+			for _, p := range c {
+				a.holdOrQuarantine(id, p.owner())
+			}
 		case a.listed(id, c[0]):
 		case before.object != nil && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
 			a.hold(id)
@@ -275,7 +278,7 @@ func (a *assembler) mayFollow(before model.Object, after placed) bool {
 }
 
 // hold keeps the object in force as it is, with the files that may hold it if they
-// are others than before; without an object in force its identity is quarantined.
+// are others than before.
 func (a *assembler) hold(id model.Identity, behind ...string) {
 	p, ok := a.prev.objects[id]
 	behind = bounded(behind)
@@ -283,7 +286,6 @@ func (a *assembler) hold(id model.Identity, behind ...string) {
 		a.list(id, e, behind...)
 	}
 	if !ok {
-		a.quarantined[id] = true
 		return
 	}
 	if !p.held {
@@ -298,11 +300,20 @@ func (a *assembler) hold(id model.Identity, behind ...string) {
 	a.force.objects[id] = p
 }
 
+// holdOrQuarantine holds an object; without one in force what its owner defines is
+// quarantined.
+func (a *assembler) holdOrQuarantine(id model.Identity, owner string, behind ...string) {
+	a.hold(id, behind...)
+	if _, inForce := a.prev.objects[id]; !inForce {
+		a.quarantined[id] = append(a.quarantined[id], owner)
+	}
+}
+
 // settled reports whether it is decided what becomes of an identity.
 func (a *assembler) settled(id model.Identity) bool {
 	_, inForce := a.force.objects[id]
 	_, absent := a.force.absent[id]
-	return inForce || absent || a.quarantined[id]
+	return inForce || absent || len(a.quarantined[id]) > 0
 }
 
 // keepFromFaultyFiles holds the objects of files that cannot be read in whole, also
@@ -392,8 +403,9 @@ func above(is func(path string) bool, file string) (string, bool) {
 // in this revision.
 func (a *assembler) quarantine() {
 	for _, p := range a.problems {
-		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, a.tenants.Owner(p.File)) {
-			a.hold(id, p.File)
+		owner := a.tenants.Owner(p.File)
+		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, owner) {
+			a.holdOrQuarantine(id, owner, p.File)
 		}
 	}
 }
@@ -415,7 +427,7 @@ func (a *assembler) settleClashes() {
 		}
 		delete(a.force.objects, id)
 		if !a.succeeds(id, now.owner()) {
-			a.hold(id)
+			a.holdOrQuarantine(id, now.owner())
 		}
 	}
 }
@@ -468,19 +480,24 @@ func named(p model.Problem) (model.Identity, bool) {
 // desired turns an outcome into what the planner reads.
 func (o outcome) desired() *model.Desired {
 	d := model.NewDesired()
-	d.Quarantined = maps.Clone(o.quarantined)
+	hidden := maps.Clone(o.quarantined)
 	for id, p := range o.force.objects {
 		if p.object == nil {
-			d.Quarantined[id] = true
+			hidden[id] = append(slices.Clip(hidden[id]), p.owner())
 			continue
 		}
 		d.Add(p.object)
 	}
+	for id := range hidden {
+		d.Quarantined[id] = true
+	}
 	d.Problems = o.problems
 	d.Removed = make(map[model.Identity][]model.Removal, len(o.force.removed))
 	for id, all := range o.force.removed {
-		if !d.Quarantined[id] {
-			d.Removed[id] = all
+		// What stands there again in a way that cannot be used was not removed.
+		counts := slices.DeleteFunc(slices.Clone(all), func(r model.Removal) bool { return slices.ContainsFunc(hidden[id], r.IsOf) })
+		if len(counts) > 0 {
+			d.Removed[id] = counts
 		}
 	}
 	d.Renamed = maps.Clone(o.force.renamed)

@@ -125,7 +125,7 @@ func (a *assembler) findHeir(id model.Identity, before placed, places []placed) 
 		return
 	}
 	a.leave(id, nil)
-	a.hold(id)
+	a.holdOrQuarantine(id, before.owner())
 }
 
 // succeed puts in force what another tenant has of the name of an object that was

@@ -85,6 +85,9 @@ type ServerRecord struct {
 	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
 	// disk once; nil = it is.
 	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
+	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
+	// forced off next; zero = it was not, or was asked for something else since.
+	NoShutdown time.Time `json:"noShutdown,omitzero"`
 	// Asked is a power request that was made and whose effect is awaited.
 	Asked *PowerAsked `json:"asked,omitempty"`
 	// BootsAfter is how long the server took, when it was last seen to, from its

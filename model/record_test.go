@@ -2,22 +2,63 @@ package model
 
 import (
 	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
 	"testing"
 )
 
-func TestARecordReadsWhatAFormerVersionCalledTheOverride(t *testing.T) {
-	for raw, want := range map[string]string{
-		`{"name":"a","bootRung":"continuous"}`:                                 "continuous",
-		`{"name":"a","bootOverrideVariant":"continuous"}`:                      "continuous",
-		`{"name":"a","bootOverrideVariant":"default","bootRung":"continuous"}`: "default",
-		`{"name":"a"}`: "",
+// renamed are the keys of testdata/records that have another name by now.
+var renamed = map[string]string{"bootRung": "bootOverrideVariant"}
+
+// testdata/records has one of each thing that is stored, as the version of 2026-11-24
+// wrote it, with something in each field.
+func TestWhatAFormerVersionStoredIsReadWhole(t *testing.T) {
+	for name, stored := range map[string]any{
+		"server": new(ServerRecord), "bmc": new(BMCRecord), "claim": new(ClaimRecord), "endpoint": new(EndpointRecord),
+		"fleet": new(FleetRecord), "published": new(Published), "serverfacts": new(ServerFacts), "bmcfacts": new(BMCFacts),
+		"progress": new(Progress),
 	} {
-		var rec ServerRecord
-		if err := json.Unmarshal([]byte(raw), &rec); err != nil {
+		raw, err := os.ReadFile(filepath.Join("testdata", "records", name+".json"))
+		if err != nil {
 			t.Fatal(err)
 		}
-		if rec.Name != "a" || rec.BootOverrideVariant != want {
-			t.Errorf("%s: %q of %q, want %q", raw, rec.BootOverrideVariant, rec.Name, want)
+		if err := json.Unmarshal(raw, stored); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
 		}
+		now, err := json.Marshal(stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after map[string]any
+		if err := json.Unmarshal(raw, &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(now, &after); err != nil {
+			t.Fatal(err)
+		}
+		for key, value := range maps.Clone(before) {
+			if another, ok := renamed[key]; ok {
+				delete(before, key)
+				before[another] = value
+			}
+		}
+		for key, value := range before {
+			if !reflect.DeepEqual(after[key], value) {
+				t.Errorf("%s of %s: %v was read as %v", key, name, value, after[key])
+			}
+		}
+	}
+}
+
+func TestTheNewNameOfAFieldCountsBeforeTheFormer(t *testing.T) {
+	var rec ServerRecord
+	if err := json.Unmarshal([]byte(`{"bootOverrideVariant":"default","bootRung":"continuous"}`), &rec); err != nil {
+		t.Fatal(err)
+	}
+	if rec.BootOverrideVariant != "default" {
+		t.Errorf("it is %q", rec.BootOverrideVariant)
 	}
 }

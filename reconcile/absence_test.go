@@ -2,7 +2,8 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"maps"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestAClaimThatIsMerelyAbsentKeepsItsServerAndItsPower(t *testing.T) {
 		if m := w.seen(0); m.installs != 1 || m.forced > 0 {
 			t.Errorf("installed %d times, forced off %d times", m.installs, m.forced)
 		}
-		if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != model.ReasonAbsentWithoutCommit {
+		if why := w.plan().Servers[0].Why; why.Reason != model.ReasonAbsentWithoutCommit {
 			t.Errorf("it says %+v", why)
 		}
 		// A later commit that says nothing of it changes nothing; its removal does.
@@ -74,7 +75,7 @@ func TestARemovalIsRememberedOverARestart(t *testing.T) {
 		})
 	})
 	for name, ask := range map[string]model.Object{
-		"of a maintenance":                maintenanceOf("m", 0),
+		"of a maintenance":                fleettest.MaintenanceOf("m", 0),
 		"of a server that is kept parked": serverFile(0, operation1(model.OperationPark)),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,21 +110,12 @@ func TestARemovalThatWasTakenBackIsForgotten(t *testing.T) {
 	})
 }
 
-// renamed has a commit give a claim another name.
-func renamed(from, to string) func(d *model.Desired) {
-	return func(d *model.Desired) {
-		delete(d.Claims, model.ClaimName("default/"+from))
-		d.Add(claim(to))
-		d.Renamed = map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
-	}
-}
-
 func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
 	t.Run("and has a server: the other one is released", func(t *testing.T) {
 		live(t, 2, func(t *testing.T, w *world) {
 			w.serve("shop", "web")
 			before := w.seen(0)
-			w.commit(renamed("web", "shop"))
+			w.commit(fleettest.Renamed("web", "shop"))
 			w.expect(10*time.Minute, 1, "Available Off")
 			w.expect(time.Hour, 0, "Reserved On default/shop")
 			if m := w.seen(0); len(m.boots) != len(before.boots) || m.offs != before.offs {
@@ -138,7 +130,7 @@ func TestAClaimIsRenamedToANameThatWasUsed(t *testing.T) {
 			w.change(0, func(m *machine) { m.dead = true })
 			w.commit(func(d *model.Desired) { delete(d.Claims, "default/shop") })
 			pass(time.Minute)
-			w.commit(renamed("web", "shop"))
+			w.commit(fleettest.Renamed("web", "shop"))
 			pass(time.Minute)
 			w.change(0, func(m *machine) { m.dead = false })
 			w.expect(20*time.Minute, 0, "Available Off")
@@ -154,7 +146,7 @@ func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *world) {
 		w.serve("web")
 		before := w.seen(0)
-		w.commit(renamed("web", "shop"))
+		w.commit(fleettest.Renamed("web", "shop"))
 		w.expect(time.Hour, 0, "Reserved On default/shop")
 		w.expect(0, 1, "Available Off")
 		if m := w.seen(0); m.installs != before.installs || m.ons != before.ons || len(m.boots) != len(before.boots) {
@@ -177,7 +169,7 @@ func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("db")) }) // later ones bind
 		w.expect(5*time.Minute, 0, "Reserved On default/db")
 		token := w.Observed().Fleet.UnknownToken
-		why := claimWhy(w.loop.Input(time.Now()), "default/web")
+		why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web")
 		if why.Reason != "FleetUnknown" || !strings.Contains(why.Message, token) || token == "" {
 			t.Fatalf("it says %+v", why)
 		}
@@ -190,12 +182,12 @@ func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 }
 
 func TestTheUnknownFleetEndsOnceAllOfItWasSeenOff(t *testing.T) {
-	in := waiting(bigFleet(2, 0), 1, nil)
+	in := plantest.Waiting(plantest.BigFleet(2, 0), 1, nil)
 	in.Observed.Fleet = model.FleetRecord{Unknown: in.Now, UnknownToken: "t"}
 	delete(in.Observed.BMCFacts, "bmc00001")
 	delete(in.Observed.Servers, "bmc00001-system-0")
 	claim := in.Desired.Claims["default/w00000"]
-	if why := claimWhy(in, "default/w00000"); why.Reason != "FleetUnknown" || !strings.Contains(why.Message, "bmc00001") {
+	if why := plantest.ClaimWhy(in, "default/w00000"); why.Reason != "FleetUnknown" || !strings.Contains(why.Message, "bmc00001") {
 		t.Errorf("while a BMC was not read, it says %+v", why)
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -263,7 +255,7 @@ func TestNothingIsDoneWhileObserving(t *testing.T) {
 func TestNothingIsTouchedBeforeTheStatusBranchShowsIt(t *testing.T) {
 	for name, ask := range map[string]func(d *model.Desired){
 		"a release":     func(d *model.Desired) { delete(d.Claims, "default/web") },
-		"a maintenance": func(d *model.Desired) { d.Add(maintenanceOf("m", 0)) },
+		"a maintenance": func(d *model.Desired) { d.Add(fleettest.MaintenanceOf("m", 0)) },
 		"a power-off": func(d *model.Desired) {
 			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
 		},
@@ -290,11 +282,5 @@ func TestNothingIsTouchedBeforeTheStatusBranchShowsIt(t *testing.T) {
 				}
 			}, func(w *world) { w.mirror = true })
 		})
-	}
-}
-
-func maintenanceOf(name string, i int) *model.ServerMaintenance {
-	return &model.ServerMaintenance{
-		Meta: model.Meta{Name: name}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: serverFile(i).Name}},
 	}
 }

@@ -81,7 +81,7 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 					return
 				case <-w.loop.dirty:
 					mu.Lock()
-					shown = rendered(t, reportOf(w.loop.Input(time.Now())))
+					shown = w.files()
 					mu.Unlock()
 				}
 			}
@@ -90,7 +90,7 @@ func TestTheStatusBranchHearsOfReadings(t *testing.T) {
 			t.Helper()
 			mu.Lock()
 			defer mu.Unlock()
-			now := rendered(t, reportOf(w.loop.Input(time.Now())))
+			now := w.files()
 			if diff := cmp.Diff(texts(now), texts(shown)); diff != "" {
 				t.Errorf("%s: status branch (-now +shown):\n%s", what, diff)
 			}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,16 +16,6 @@ func unnamed(t *testing.T) (*world, *machine) {
 	return w, m
 }
 
-// uuidOf gives the machine behind a BMC a UUID.
-func uuidOf(name, bmc, uri, uuid string) *model.Server {
-	return &model.Server{
-		Meta: model.Meta{Name: name},
-		Spec: model.ServerSpec{SystemUUID: uuid, SystemURI: uri, BMCRef: &model.LocalRef{Name: bmc}},
-	}
-}
-
-const givenUUID = "00000000-0000-4000-8000-00000000000a"
-
 // A machine whose BMC never shows a UUID has the one that Git gives it, and is told by its
 // serial number and model.
 func TestAMachineWithoutAUUID(t *testing.T) {
@@ -36,13 +27,13 @@ func TestAMachineWithoutAUUID(t *testing.T) {
 		if n := len(w.Observed().Servers); n > 0 {
 			t.Fatalf("%d servers came to be of what cannot be told from others", n)
 		}
-		w.commit(func(d *model.Desired) { d.Add(uuidOf("s", "bmc00", "", givenUUID)) })
+		w.commit(func(d *model.Desired) { d.Add(fleettest.UUIDOf("s", "bmc00", "", fleettest.GivenUUID)) })
 		w.refresh()
 		w.expect(10*time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		rec := w.Observed().Servers["s"]
-		if rec.UUID != givenUUID || rec.Board == nil || *rec.Board != m.board {
+		if rec.UUID != fleettest.GivenUUID || rec.Board == nil || *rec.Board != m.board {
 			t.Errorf("recorded as %s, %+v", rec.UUID, rec.Board)
 		}
 

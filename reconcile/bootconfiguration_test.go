@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 	"testing"
 	"testing/synctest"
@@ -26,7 +25,7 @@ func TestWhatATicketPinsOutlivesTheStore(t *testing.T) {
 			t.Errorf("digest %s, image (-want +got):\n%s", before.ImageDigest, diff)
 		}
 		pinned := w.Observed().Servers["bmc00-system-0"].Ticket
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.stop()
 
 		recs, problems := restored(files)
@@ -58,7 +57,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		for !w.Observed().Servers["bmc00-system-0"].Ticket.Open() || w.seen(0).power != model.PowerOn {
 			pass(100 * time.Millisecond)
 		}
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		pass(10 * time.Second) // it is installed meanwhile
 		w.stop()
 
@@ -74,7 +73,7 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		if m := w.seen(0); len(m.boots) != len(before.boots) || m.forced > 0 || before.installs != 1 {
 			t.Errorf("installed %d times before, then forced off %d times and booted %v", before.installs, m.forced, m.boots[len(before.boots):])
 		}
-		if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != string(model.DoubtInstallUnknown) {
+		if why := w.plan().Servers[0].Why; why.Reason != string(model.DoubtInstallUnknown) {
 			t.Errorf("it says %+v", why)
 		}
 	})

@@ -49,7 +49,9 @@ func newNetwork(t *testing.T, servers int) *world {
 
 // device is the BMC of a machine, plugged in at an address.
 func (w *world) plugIn(i int, password string) *device {
-	d := &device{mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1), password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i)}
+	d := &device{
+		mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1), password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i),
+	}
 	w.lease(d, ipOf(i))
 	return d
 }
@@ -117,21 +119,6 @@ func (w *world) endpoint(name string) model.EndpointRecord {
 	return model.EndpointRecord{}
 }
 
-// bmcWhy says why a BMC is not usable.
-func (w *world) bmcWhy(name string) plan.Why {
-	for _, b := range plan.Plan(w.loop.Input(time.Now())).BMCs {
-		if string(b.Name) == name {
-			return b.Why
-		}
-	}
-	return plan.Why{Reason: "unknown"}
-}
-
-// document returns a file of the status branch.
-func (w *world) document(path string) string {
-	return string(rendered(w.t, reportOf(w.loop.Input(time.Now())))[path])
-}
-
 func secretFor(name, password string) *model.BMCSecret {
 	return &model.BMCSecret{Meta: model.Meta{Name: name}, Values: map[string]model.Sensitive{
 		"username": model.NewSensitive("root"), "password": model.NewSensitive(password),
@@ -151,8 +138,10 @@ func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
 		for path, texts := range map[string][]string{
-			"endpoints/" + foundAs(0) + ".yaml": {"macAddress: " + macOf(0), "ip: " + ipOf(0), "network: oob", "bmc: " + foundAs(0), "manufacturer: Sim", "reason: MACPrefix"},
-			"bmcs/" + foundAs(0) + ".yaml":      {"state: Enabled", "ip: " + ipOf(0), "macAddress: " + macOf(0), "name: " + foundAs(0), "port: 443"},
+			"endpoints/" + foundAs(0) + ".yaml": {
+				"macAddress: " + macOf(0), "ip: " + ipOf(0), "network: oob", "bmc: " + foundAs(0), "manufacturer: Sim", "reason: MACPrefix",
+			},
+			"bmcs/" + foundAs(0) + ".yaml": {"state: Enabled", "ip: " + ipOf(0), "macAddress: " + macOf(0), "name: " + foundAs(0), "port: 443"},
 		} {
 			for _, text := range texts {
 				if got := w.document(path); !strings.Contains(got, text) {
@@ -195,7 +184,8 @@ func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing
 			t.Fatalf("%d passwords were tried in 5 minutes, want 3", len(w.refusals(d)))
 		}
 		why := w.bmcWhy(foundAs(0))
-		if why.Reason != model.ReasonAuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") || !strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
+		if why.Reason != model.ReasonAuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") ||
+			!strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
 			t.Errorf("got %+v", why)
 		}
 		w.stop()
@@ -313,11 +303,12 @@ func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) 
 		if b := w.bmcWhy(foundAs(0)); b.Reason != "unknown" {
 			t.Errorf("the BMC that was found is still there: %+v", b)
 		}
-		all := plan.Plan(w.loop.Input(time.Now())).Servers
+		all := w.plan().Servers
 		if len(all) != 1 || all[0].Record.BMC != "rack7" || all[0].Why.Reason != "" {
 			t.Errorf("%d servers, the first behind %s: %+v", len(all), all[0].Record.BMC, all[0].Why)
 		}
-		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: ShadowedBy") || !strings.Contains(got, "bmc: rack7") {
+		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: ShadowedBy") ||
+			!strings.Contains(got, "bmc: rack7") {
 			t.Errorf("got\n%s", got)
 		}
 		w.commit(func(d *model.Desired) { delete(d.BMCs, "rack7") })
@@ -339,7 +330,7 @@ func TestABMCInGitThatDoesNotAnswerKeepsTheServersAsTheyAre(t *testing.T) {
 			delete(d.Claims, "default/web")
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why := w.plan().Servers[0].Why
 		if why.Reason != "Orphaned" || !strings.Contains(why.Message, "BMC rack7 in Git") {
 			t.Errorf("got %+v", why)
 		}
@@ -357,7 +348,7 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 		w.rename(0, "rack7-system-0")
 		w.plugIn(0, "calvin")
 		w.expect(2*time.Minute, 0, "Available Off")
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.loseStore(files)
 		w.expect(10*time.Minute, 0, "Available Off")
 		if why := w.bmcWhy("rack7"); why.Reason != "" {
@@ -366,30 +357,13 @@ func TestABMCsEndpointRefMayNameADeviceThatDHCPFound(t *testing.T) {
 	})
 }
 
-// loseStore restarts with what the status branch says alone.
-func (w *world) loseStore(files map[string][]byte) {
-	w.t.Helper()
-	w.stop()
-	recs, problems := restored(files)
-	if len(problems) > 0 {
-		w.t.Fatal(problems)
-	}
-	w.mu.Lock()
-	o := model.NewObserved()
-	o.Records = recs
-	o.Progress, o.Wipes, o.BootStates, o.Probes = w.observed.Progress, w.observed.Wipes, w.observed.BootStates, w.observed.Probes
-	w.observed = o
-	w.mu.Unlock()
-	w.start()
-}
-
 func TestADeviceIsKnownAfterTheStoreWasLostAndBeforeItsLeaseIsRenewed(t *testing.T) {
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "two")
 		w.serve("web")
 		installs := w.machine(0).installs
 		before := w.endpoint(foundAs(0))
-		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
+		w.loseStore(w.files())
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		if diff := cmp.Diff(before, w.endpoint(foundAs(0)), cmp.Comparer(time.Time.Equal)); diff != "" {
@@ -448,7 +422,9 @@ func TestAnAddressAtWhichAnotherBMCAnswersIsRefusedByName(t *testing.T) {
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(20*time.Minute, 0, "Reserved Off default/web")
 		why := w.bmcWhy(foundAs(0))
-		for _, text := range []string{"b0000000-0000-4000-8000-000000000001", "b0000000-0000-4000-8000-000000000002", "which is BMC " + foundAs(1)} {
+		for _, text := range []string{
+			"b0000000-0000-4000-8000-000000000001", "b0000000-0000-4000-8000-000000000002", "which is BMC " + foundAs(1),
+		} {
 			if why.Reason != model.ReasonIdentityMismatch || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)
 			}
@@ -470,7 +446,8 @@ func TestALostDatabaseLeavesWhatItRecognisedAsItIs(t *testing.T) {
 		w.start()
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(time.Hour, 0, "Reserved Off default/web")
-		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: NoMACPrefix") || !strings.Contains(got, "entry a0369f") {
+		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: NoMACPrefix") ||
+			!strings.Contains(got, "entry a0369f") {
 			t.Errorf("got\n%s", got)
 		}
 		w.stop()
@@ -488,7 +465,7 @@ func TestAnEndpointInGitNamesADeviceThatWasFoundBefore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
-		all := plan.Plan(w.loop.Input(time.Now())).Servers
+		all := w.plan().Servers
 		if len(all) != 1 || all[0].Record.BMC != "slot-7" || all[0].Why.Reason != "" {
 			t.Errorf("server %+v: %+v", all[0].Record, all[0].Why)
 		}
@@ -625,11 +602,11 @@ func TestABMCThatIsNoLongerRecognisedHoldsUpNobodyAfterTheStoreWasLost(t *testin
 	network(t, 1, func(t *testing.T, w *world) {
 		w.plugIn(0, "calvin")
 		w.serve("web")
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.database = nil
 		w.loseStore(files)
 		pass(time.Minute)
-		if why := plan.Plan(w.loop.Input(time.Now())).ObserveOnly; why.Reason != "" {
+		if why := w.plan().ObserveOnly; why.Reason != "" {
 			t.Errorf("got %+v", why)
 		}
 	})
@@ -643,7 +620,7 @@ func TestALeasesAddressOutlivesTheStore(t *testing.T) {
 			d.Add(&model.Endpoint{Meta: model.Meta{Name: "slot-7"}, Spec: model.EndpointSpec{MACAddress: macOf(0), IP: "192.0.2.200"}})
 		})
 		w.expect(2*time.Minute, 0, "Available Off")
-		w.loseStore(rendered(t, reportOf(w.loop.Input(time.Now()))))
+		w.loseStore(w.files())
 		pass(time.Minute)
 		if rec := w.endpoint("slot-7"); rec.IP != ipOf(0) {
 			t.Errorf("got %+v", rec)

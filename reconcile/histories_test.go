@@ -3,8 +3,8 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"maps"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +15,7 @@ import (
 // not saved after their action was done, files that cannot be read, false
 // readings, BMCs that refuse.
 func TestHarderHistoriesBreakNoLaw(t *testing.T) {
-	for seed := range histories(15, 60) {
+	for seed := range fleettest.Histories(15, 60) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &harder{
@@ -26,15 +26,6 @@ func TestHarderHistoriesBreakNoLaw(t *testing.T) {
 			})
 		})
 	}
-}
-
-// histories is how many random histories a test takes: few, or all when HISTORIES is
-// set. The race detector makes each several times as long, and sees the same in few.
-func histories(few, all uint64) uint64 {
-	if os.Getenv("HISTORIES") != "" {
-		return all
-	}
-	return few
 }
 
 type harder struct {
@@ -126,7 +117,9 @@ func (h *harder) mend() {
 func (h *harder) retry(d *model.Desired) {
 	for i := range 4 {
 		h.values++
-		d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) { s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values) }))
+		d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) {
+			s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values)
+		}))
 	}
 }
 
@@ -159,10 +152,14 @@ func (h *harder) hard() {
 				delete(d.Maintenances, n)
 				return
 			}
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: n}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}}})
+			d.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: n}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}},
+			})
 		})
 	case 1:
-		op := []string{"park", "ignore", "retry#", "power-cycle-server#", "force-off-server#", "force-on-server#", "graceful-restart-server#", ""}[h.rnd.IntN(8)]
+		op := []string{
+			"park", "ignore", "retry#", "power-cycle-server#", "force-off-server#", "force-on-server#", "graceful-restart-server#", "",
+		}[h.rnd.IntN(8)]
 		if len(op) > 1 && op[len(op)-1] == '#' {
 			op += fmt.Sprint(h.values)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"log/slog"
 	"testing"
@@ -11,59 +12,43 @@ import (
 	"time"
 )
 
-// serverFile puts a Server manifest in Git.
-func serverFile(i int, change ...func(*model.Server)) *model.Server {
-	s := &model.Server{Meta: model.Meta{Name: fmt.Sprintf("bmc%02d-system-0", i), Annotations: map[string]string{}}}
-	for _, f := range change {
-		f(s)
-	}
-	return s
-}
-
 func retain(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain }
 
 func operation1(v string) func(*model.Server) {
 	return func(s *model.Server) { s.Annotations[model.AnnotationOperation] = v }
 }
 
-func annotated(key, v string) func(*model.ServerClaim) {
-	return func(c *model.ServerClaim) {
-		if c.Annotations == nil {
-			c.Annotations = map[string]string{}
-		}
-		c.Annotations[key] = v
-	}
-}
-
-// parked is a claim's server before the test begins.
-func (w *world) serve(names ...string) {
-	w.t.Helper()
-	w.expect(2*time.Minute, len(w.machines)-1, "Available Off")
-	w.commit(func(d *model.Desired) {
-		for _, n := range names {
-			d.Add(claim(n))
-		}
-	})
-	for i, n := range names {
-		w.expect(time.Minute, i, "Reserved On default/"+n)
-	}
-}
-
 func TestAnAdoptedServerCanBeReprovisioned(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, 1)
-		w.machine(0).power = model.PowerOn
-		w.desired.Add(claim("web"))
-		w.desired.Add(serverFile(0, func(s *model.Server) { s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"} }))
-		w.start()
-		defer w.stop()
-		w.expect(time.Minute, 0, "Reserved On default/web")
-		w.stop()
-		w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
-		in := w.loop.Input(time.Now())
-		plan.Plan(in)
-		w.start()
-	})
+	for name, restarts := range map[string]bool{"while Ingot runs": false, "while it does not": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 1)
+				w.machine(0).power = model.PowerOn
+				w.desired.Add(claim("web"))
+				w.desired.Add(serverFile(0, func(s *model.Server) {
+					s.Spec.ServerClaimRef = &model.ObjectRef{Namespace: "default", Name: "web"}
+				}))
+				w.start()
+				defer func() { w.stop() }()
+				w.expect(time.Hour, 0, "Reserved On default/web")
+				if m := w.seen(0); m.installs != 0 || m.offs != 0 {
+					t.Errorf("before it is asked for it was installed %d times and switched off %d times", m.installs, m.offs)
+				}
+				if restarts {
+					w.stop()
+				}
+				w.commit(func(d *model.Desired) { d.Add(claim("web", annotated(model.AnnotationReprovision, "1"))) })
+				if restarts {
+					w.start()
+				}
+				w.expect(time.Hour, 0, "Reserved On default/web")
+				m, rec := w.seen(0), w.Observed().Servers[w.machine(0).name]
+				if m.installs != 1 || m.disk != fleettest.DigestOf("os:1") || rec.HandledReprovision != "1" {
+					t.Errorf("it was installed %d times, its disk holds %q, and on record is %+v", m.installs, m.disk, rec)
+				}
+			})
+		})
+	}
 }
 
 func TestAnAdoptedClaimIsNotBoundToAnotherServerToo(t *testing.T) {
@@ -146,7 +131,7 @@ func TestMaintenanceLastsUntilACommitEndsIt(t *testing.T) {
 			live(t, 1, func(t *testing.T, w *world) {
 				w.serve("web")
 				w.commit(func(d *model.Desired) {
-					d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+					d.Add(fleettest.MaintenanceOf("m", 0))
 				})
 				w.expect(time.Minute, 0, "Maintenance Off default/web")
 				gone(w, func(d *model.Desired) { delete(d.Maintenances, "m") })
@@ -232,7 +217,7 @@ func TestALostStoreReinstallsNothingThatTookItsIgnition(t *testing.T) {
 		if w.machine(0).installs != 1 {
 			t.Fatal("not installed")
 		}
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.stop()
 		w.mu.Lock()
 		w.observed = model.NewObserved()
@@ -273,7 +258,10 @@ func (l *lastReport) Publish(_ context.Context, r *model.Report) (Publication, e
 func publishing(w *world) (*lastReport, func()) {
 	sink := &lastReport{t: w.t}
 	ctx, cancel := context.WithCancel(w.t.Context())
-	p := &Publisher{Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: sink, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	p := &Publisher{
+		Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: sink, Interval: 10 * time.Second,
+		Log: slog.New(slog.DiscardHandler),
+	}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = p.Run(ctx) }()
 	return sink, func() { cancel(); <-done }
@@ -283,7 +271,7 @@ func publishing(w *world) (*lastReport, func()) {
 // would be said now.
 func (l *lastReport) stale(w *world) []string {
 	var out []string
-	for p, b := range rendered(w.t, reportOf(w.loop.Input(time.Now()))) {
+	for p, b := range w.files() {
 		if l.docs[p] != string(b) {
 			out = append(out, p+":\n"+l.docs[p]+"\nis now:\n"+string(b))
 		}
@@ -359,7 +347,7 @@ func TestAnApprovalHoldsForServersThatAreBusy(t *testing.T) {
 		if r.Decided.Fleet != nil {
 			w.observed.Fleet = *r.Decided.Fleet
 		}
-		r = plan.Plan(w.loop.Input(time.Now()))
+		r = w.plan()
 		if r.Decided.Fleet != nil && len(r.Decided.Fleet.Holds) > 0 {
 			t.Errorf("after the approval of %d steps the guard holds %d of them again", held, len(r.Decided.Fleet.Holds[0].Steps))
 		}
@@ -466,9 +454,9 @@ func TestAServerWhoseInventoryFailsMakesNoNoise(t *testing.T) {
 		w.start()
 		defer w.stop()
 		pass(10 * time.Minute)
-		a := rendered(t, reportOf(w.loop.Input(time.Now())))
+		a := w.files()
 		pass(10 * time.Minute)
-		b := rendered(t, reportOf(w.loop.Input(time.Now())))
+		b := w.files()
 		for p := range b {
 			if string(a[p]) != string(b[p]) {
 				t.Errorf("%s changed though nothing did:\n%s\nthen:\n%s", p, a[p], b[p])
@@ -545,7 +533,7 @@ func TestAClaimThatBootsAlwaysNoMoreBootsFromDisk(t *testing.T) {
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		m := w.machine(0)
-		if last := m.boots[len(m.boots)-1]; last != "disk "+digestOf("os:1") {
+		if last := m.boots[len(m.boots)-1]; last != "disk "+fleettest.DigestOf("os:1") {
 			t.Errorf("booted from %q, want its disk", last)
 		}
 	})
@@ -567,7 +555,7 @@ func TestNothingIsServedDuringMaintenance(t *testing.T) {
 
 func TestAReprovisionWaitsForItsIgnition(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
-		secret := &model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")}}
+		secret := fleettest.IgnitionSecret("{}")
 		with := func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(secret); d.Add(claim("web", with)) })
@@ -627,7 +615,7 @@ func TestOneIgnoredServerDoesNotKeepTheFleetObserving(t *testing.T) {
 		w.serve("a")
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(model.OperationIgnore))) })
 		pass(time.Minute)
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.stop()
 		w.mu.Lock()
 		p := w.observed.Progress

@@ -2,19 +2,11 @@ package reconcile
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func live(t *testing.T, servers int, test func(t *testing.T, w *world)) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, servers)
-		w.start()
-		test(t, w)
-		w.stop()
-	})
-}
 
 func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
@@ -128,7 +120,7 @@ func TestMaintenancePowersOffAndKeepsTheBinding(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+			d.Add(fleettest.MaintenanceOf("m", 0))
 		})
 		w.expect(time.Minute, 0, "Maintenance Off default/web")
 		w.set(w.machine(0), model.PowerOn) // a technician
@@ -206,7 +198,7 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
-		files := rendered(t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.stop()
 
 		w.mu.Lock()
@@ -228,7 +220,8 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		w.expect(0, 1, "Reserved On default/db")
 		if got := w.machine(0).ons + w.machine(1).ons - ons; got != 1 || len(w.machine(0).boots) != boots {
-			t.Errorf("%d power-ons after the loss and %d boots of the bound server, want 1 for the new claim and none", got, len(w.machine(0).boots)-boots)
+			t.Errorf("%d power-ons after the loss and %d boots of the bound server, want 1 for the new claim and none", got,
+				len(w.machine(0).boots)-boots)
 		}
 	})
 }

@@ -1,9 +1,8 @@
 package reconcile
 
 import (
-	"fmt"
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,21 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-func cardOf(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
-
-func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
-	var all []model.ServerMAC
-	for _, n := range numbers {
-		all = append(all, model.ServerMAC{Address: cardOf(n), IdentifiedBy: by})
-	}
-	return all
-}
-
-// inGit gives a server MAC addresses in Git.
-func inGit(list string) func(*model.Server) {
-	return func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = list }
-}
 
 // known are the MAC addresses of a server's record.
 func (w *world) known(i int) []model.ServerMAC { return w.Observed().Servers[w.machine(i).name].MACs }
@@ -55,7 +39,7 @@ func TestAReportAddsNoMACAddress(t *testing.T) {
 	}, func(w *world) {
 		w.expect(5*time.Minute, 0, "Available Off")
 		w.expectMACs(0, macs(model.MACByBMC, 1))
-		w.commit(func(d *model.Desired) { d.Add(serverFile(0, inGit(cardOf(2)))) })
+		w.commit(func(d *model.Desired) { d.Add(serverFile(0, fleettest.InGit(cardOf(2)))) })
 		pass(time.Minute)
 		w.expectMACs(0, append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...))
 		w.commit(func(d *model.Desired) { d.Add(serverFile(0)) })
@@ -70,12 +54,19 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 		ambiguous string // what it says, "" = it is Available
 		want      []model.ServerMAC
 	}{
-		"its firmware asked":                 {machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}}, want: macs(model.MACBySighting, 1)},
-		"its firmware tried card after card": {machine: machine{cards: []string{cardOf(1), cardOf(2), cardOf(3)}, sights: []string{cardOf(2), cardOf(1)}}, want: macs(model.MACBySighting, 1, 2, 3)},
-		"nobody was seen to ask":             {machine: machine{cards: []string{cardOf(1)}}},
+		"its firmware asked": {
+			machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}},
+			want:    macs(model.MACBySighting, 1),
+		},
+		"its firmware tried card after card": {
+			machine: machine{cards: []string{cardOf(1), cardOf(2), cardOf(3)}, sights: []string{cardOf(2), cardOf(1)}},
+			want:    macs(model.MACBySighting, 1, 2, 3),
+		},
+		"nobody was seen to ask": {machine: machine{cards: []string{cardOf(1)}}},
 		"a stranger asked as well": {
-			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(9), cardOf(1)}},
-			ambiguous: cardOf(9) + " asked to boot under its UUID, and the machine that reported has " + cardOf(1) + "; its BMC shows no MAC address: write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
+			machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(9), cardOf(1)}},
+			ambiguous: cardOf(9) + " asked to boot under its UUID, and the machine that reported has " + cardOf(1) +
+				"; its BMC shows no MAC address: write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
 		},
 		"a stranger reported": {
 			machine:   machine{cards: []string{cardOf(9)}, sights: []string{cardOf(1)}},
@@ -106,7 +97,8 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			board(t, func(m *machine) {
-				m.nics, m.cards, m.sights, m.refused, m.silent = tt.machine.nics, tt.machine.cards, tt.machine.sights, tt.machine.refused, tt.machine.silent
+				is := tt.machine
+				m.nics, m.cards, m.sights, m.refused, m.silent = is.nics, is.cards, is.sights, is.refused, is.silent
 			}, func(w *world) {
 				if tt.ambiguous == "" {
 					w.expect(5*time.Minute, 0, "Available Off")
@@ -115,12 +107,13 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 				}
 				w.expect(40*time.Minute, 0, "Error Off")
 				w.expectMACs(0, nil)
-				why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
-				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
+				why := w.plan().Servers[0].Why
+				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) ||
+					!strings.Contains(why.Message, model.AnnotationMACAddresses) {
 					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
 				}
 				w.change(0, func(m *machine) { m.silent = false })
-				w.commit(func(d *model.Desired) { d.Add(serverFile(0, inGit(cardOf(1)))) })
+				w.commit(func(d *model.Desired) { d.Add(serverFile(0, fleettest.InGit(cardOf(1)))) })
 				w.expect(5*time.Minute, 0, "Available Off")
 				w.expectMACs(0, macs(model.MACByGit, 1))
 			})

@@ -3,21 +3,13 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// drive is a disk as a probe sees it.
-func drive(name, serial string, change ...func(*model.ProbeDisk)) model.ProbeDisk {
-	d := model.ProbeDisk{Name: name, Serial: serial, Model: "M", SizeBytes: 1 << 40}
-	for _, f := range change {
-		f(&d)
-	}
-	return d
-}
 
 // releasedWithout is a server with two disks that has served a claim, of which the
 // probe does not see the second any more when they are to be wiped.
@@ -51,18 +43,14 @@ func (w *world) lacks(want ...model.MissingDisk) {
 	}
 }
 
-var (
-	sdbMissing = model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M"}
-	sdbGone    = model.MissingDisk{Name: "sdb", Serial: "S2", Model: "M", Gone: true}
-)
-
 func TestADiskThatIsMissingFromAWipeIsAnErrorUntilAPersonHasLooked(t *testing.T) {
 	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
 		w.expect(time.Hour, 0, "Error Off")
 		w.lacks(sdbMissing)
 		doc := w.shown("servers/bmc00-system-0.yaml").Status
 		what := "disk sdb (serial S2, model M) was there before and is not in the wipe's report"
-		if got := conditionOf(doc.Conditions, "Ready"); !strings.HasPrefix(got, "False CleanupFailed: "+what) || !strings.Contains(got, `ingot/disks-accepted: "S2"`) {
+		if got := conditionOf(doc.Conditions, "Ready"); !strings.HasPrefix(got, "False CleanupFailed: "+what) ||
+			!strings.Contains(got, `ingot/disks-accepted: "S2"`) {
 			t.Errorf("Ready is %s", got)
 		}
 		if got := conditionOf(doc.Conditions, "Wiped"); got != "False DiskMissing: "+what {
@@ -137,7 +125,9 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 					for i, serial := range serials {
 						if serial != "" {
 							m.disks = append(m.disks, drive(fmt.Sprint("sd", i), serial))
-							all.Drives = append(all.Drives, model.Drive{Name: "Drive", SerialNumber: strings.TrimSpace(serial), Model: "M", Bay: fmt.Sprint("/", i), Bytes: 1 << 40})
+							all.Drives = append(all.Drives, model.Drive{
+								Name: "Drive", SerialNumber: strings.TrimSpace(serial), Model: "M", Bay: fmt.Sprint("/", i), Bytes: 1 << 40,
+							})
 						}
 					}
 					m.storages = []model.Storage{all}
@@ -145,7 +135,7 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 			}
 			published(t, 1, func(w *world, _ *branch) {
 				w.serve("web")
-				w.commit(func(d *model.Desired) { d.Add(maintenanceOf("m", 0)) })
+				w.commit(func(d *model.Desired) { d.Add(fleettest.MaintenanceOf("m", 0)) })
 				w.expect(2*time.Minute, 0, "Maintenance Off default/web")
 				w.change(0, has(tc.now...))
 				w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
@@ -276,7 +266,7 @@ func TestADiskThatCameBackMayNotBeMissingAgain(t *testing.T) {
 func TestMissingDisksOutliveALostStore(t *testing.T) {
 	releasedWithout(t, func(t *testing.T, w *world, _ *branch) {
 		lose := func() {
-			files := rendered(t, reportOf(w.loop.Input(time.Now())))
+			files := w.files()
 			w.stop()
 			recs, problems := restored(files)
 			if len(problems) > 0 {

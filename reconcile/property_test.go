@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"math/rand/v2"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // dead BMCs, restarts and lost stores in random order, and after each step looks
 // whether a law was broken.
 func TestRandomHistoriesBreakNoLaw(t *testing.T) {
-	for seed := range histories(10, 40) {
+	for seed := range fleettest.Histories(10, 40) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newHistory(newWorld(t, 4), seed, 1).live() })
 		})
@@ -148,7 +149,7 @@ func (h *history) event() {
 		})
 	case 8:
 		h.say("store lost and read back from the status branch")
-		files := rendered(w.t, reportOf(w.loop.Input(time.Now())))
+		files := w.files()
 		w.stop()
 		recs, _ := restored(files)
 		w.mu.Lock()
@@ -201,7 +202,11 @@ func (h *history) checkTicket(rec *model.ServerRecord) {
 	if rec.Asked != nil && rec.Asked.At.After(from) {
 		from = rec.Asked.At
 	}
-	longest := map[model.TicketPurpose]time.Duration{model.PurposeDiscovery: 30 * time.Minute, model.PurposeClaim: 15 * time.Minute, model.PurposeCleanup: 30 * time.Minute}
+	longest := map[model.TicketPurpose]time.Duration{
+		model.PurposeDiscovery: 30 * time.Minute,
+		model.PurposeClaim:     15 * time.Minute,
+		model.PurposeCleanup:   30 * time.Minute,
+	}
 	if !t.IgnitionAt.IsZero() || h.w.observed.Progress[rec.Name] != nil && h.w.observed.Progress[rec.Name].Ticket == t.ID {
 		return // it was used
 	}

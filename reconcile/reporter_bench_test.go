@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"ingot/model"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 )
 
@@ -37,9 +38,11 @@ func (s *still) change(first, n int) {
 
 // planned is a loop that has planned for a fleet, and a reporter of it.
 func planned(b *testing.B, servers, bound int) (*still, *Loop, *Reporter) {
-	in := bigFleet(servers, bound)
+	in := plantest.BigFleet(servers, bound)
 	store := &still{in.Observed}
-	loop := NewLoop(Options{Desired: func() *model.Desired { return in.Desired }, Store: store, Policy: in.Policy, Clock: func() time.Time { return in.Now }})
+	loop := NewLoop(Options{
+		Desired: func() *model.Desired { return in.Desired }, Store: store, Policy: in.Policy, Clock: func() time.Time { return in.Now },
+	})
 	loop.readings, loop.bmcRead = in.Readings, in.BMCRead
 	stepped(b, loop)
 	r := &Reporter{Loop: loop, Fence: func() uint64 { return 1 }}

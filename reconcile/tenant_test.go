@@ -2,35 +2,21 @@ package reconcile
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"maps"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// whose are the tenants of these tests: alpha and beta share the namespace default.
-var whose = model.Tenants{
-	{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
-	{Path: "alpha", Namespaces: []string{"default"}, Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}},
-	{Path: "beta", Kinds: []model.Kind{"*"}, Namespaces: []string{"default"}},
-	{Path: "gamma", Kinds: []model.Kind{model.KindServerClaim, model.KindServerMaintenance, model.KindBMCSecret}, Namespaces: []string{"default"}},
-}
-
-// of has a claim be a tenant's.
-func of(tenant string) func(*model.ServerClaim) {
-	return func(c *model.ServerClaim) { c.Tenant = tenant }
-}
 
 // owned is a world whose BMCs are the operator's.
 func owned(t *testing.T, servers int, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, servers)
-		w.tenants = whose
+		w.tenants = fleettest.Tenants
 		for _, b := range w.desired.BMCs {
 			b.Tenant = "ops"
 		}
@@ -127,7 +113,7 @@ func TestATenantsClaimsAreBoundToItsServersAlone(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("a", of("alpha"))); d.Add(claim("b", of("alpha"))) })
 		w.expect(time.Minute, 1, "Reserved On default/a") // in rack b
 		w.expect(time.Minute, 0, "Available Off")
-		if why := claimWhy(w.loop.Input(time.Now()), "default/b"); !strings.Contains(why.Text(), "1 not for alpha (git.tenants)") {
+		if why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/b"); !strings.Contains(why.Text(), "1 not for alpha (git.tenants)") {
 			t.Errorf("got %s", why.Text())
 		}
 	})
@@ -137,7 +123,10 @@ func TestATenantsClaimHasItsOwnSecretsAlone(t *testing.T) {
 	owned(t, 1, func(w *world) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.Secret{Meta: model.Meta{Name: "s", Namespace: "default", Tenant: "beta"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")}})
+			d.Add(&model.Secret{
+				Meta:   model.Meta{Name: "s", Namespace: "default", Tenant: "beta"},
+				Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")},
+			})
 			d.Add(claim("web", of("gamma"), func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "s"} }))
 		})
 		w.expect(time.Minute, 0, "Available Off")
@@ -150,7 +139,9 @@ func TestATenantMaintainsTheServersOfItsClaimsAlone(t *testing.T) {
 	owned(t, 1, func(w *world) {
 		maintenance := func(tenant string) func(d *model.Desired) {
 			return func(d *model.Desired) {
-				d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+				d.Add(&model.ServerMaintenance{
+					Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}},
+				})
 			}
 		}
 		w.expect(time.Minute, 0, "Available Off")
@@ -174,7 +165,9 @@ func TestATenantMaintainsTheServersOfItsClaimsAlone(t *testing.T) {
 // maintain has a ServerMaintenance of a tenant take a server out of service.
 func maintain(tenant, server string) func(d *model.Desired) {
 	return func(d *model.Desired) {
-		d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: server}}})
+		d.Add(&model.ServerMaintenance{
+			Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: server}},
+		})
 	}
 }
 
@@ -196,10 +189,12 @@ func TestAMaintenanceThatHasBegunGoesOn(t *testing.T) {
 		then  func(d *model.Desired)
 		after string // the maintenance
 	}{
-		"its folder may define no Servers now": {"beta", "", maintain("gamma", firstServer), "Reserved On default/web"},
-		"its tenant's claim is not in force":   {"gamma", "gamma", hideWeb, "Reserved On default/web"},
-		"its tenant's claim is removed":        {"gamma", "gamma", removeWeb, "Available Off"},
-		"its tenant's claim is another's now":  {"gamma", "gamma", func(d *model.Desired) { d.Add(claim("web", of("beta"))) }, "Reserved On default/web"},
+		"its folder may define no Servers now": {claim: "beta", then: maintain("gamma", firstServer), after: "Reserved On default/web"},
+		"its tenant's claim is not in force":   {claim: "gamma", by: "gamma", then: hideWeb, after: "Reserved On default/web"},
+		"its tenant's claim is removed":        {claim: "gamma", by: "gamma", then: removeWeb, after: "Available Off"},
+		"its tenant's claim is another's now": {claim: "gamma", by: "gamma", then: func(d *model.Desired) {
+			d.Add(claim("web", of("beta")))
+		}, after: "Reserved On default/web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			owned(t, 1, func(w *world) {
@@ -260,7 +255,7 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 1)
-			w.tenants = whose
+			w.tenants = fleettest.Tenants
 			w.desired.BMCs["bmc00"].Tenant, w.desired.BMCSecrets["s"].Tenant = "ops", "ops"
 			c.change(w.desired)
 			r := plan.Plan(&plan.Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})

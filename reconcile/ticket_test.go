@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"slices"
 	"strings"
 	"testing"
@@ -16,13 +15,6 @@ func (w *world) saved() []*model.Ticket {
 	return slices.Clone(w.tickets)
 }
 
-// untilArmed lets time pass until a server has an open ticket.
-func (w *world) untilArmed(i int) {
-	for !w.Observed().Servers[w.machine(i).name].Ticket.Open() {
-		pass(time.Minute)
-	}
-}
-
 func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
 		w.expect(time.Minute, 0, "Available Off")
@@ -31,8 +23,9 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(14*time.Minute, 0, "Reserved On default/web")
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
-		if got := w.seen(0).ons - ons; got != 2 || !strings.Contains(why.Message, "attempt 2 of 3, before it it did not boot within 15m0s, it has not asked for its boot script") {
+		why := w.plan().Servers[0].Why
+		if got := w.seen(0).ons - ons; got != 2 ||
+			!strings.Contains(why.Message, "attempt 2 of 3, before it it did not boot within 15m0s, it has not asked for its boot script") {
 			t.Errorf("after the first ticket it was powered on %d times and says %+v", got, why)
 		}
 		w.expect(2*24*time.Hour, 0, "Reserved On default/web")
@@ -48,8 +41,9 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		if got := w.Observed().Servers["bmc00-system-0"].Serial; got != first+len(tickets) {
 			t.Errorf("%d tickets are counted, want %d", got, first+len(tickets))
 		}
-		why = plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
-		if why.Reason != model.ReasonBootFailed || !strings.HasPrefix(why.Message, "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it") {
+		why = w.plan().Servers[0].Why
+		const givenUp = "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it"
+		if why.Reason != model.ReasonBootFailed || !strings.HasPrefix(why.Message, givenUp) {
 			t.Errorf("it says %+v", why)
 		}
 

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,13 +25,15 @@ func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 		stages()
 		pass(time.Second)
 		doc := strings.Join(strings.Fields(w.document("servers/bmc00-system-0.yaml")), " ")
-		for _, text := range []string{"type: BootProgress", "reason: DHCP", "not seen yet: boot loader by TFTP or HTTP", "- at: ", "last seen asking DHCP"} {
+		for _, text := range []string{
+			"type: BootProgress", "reason: DHCP", "not seen yet: boot loader by TFTP or HTTP", "- at: ", "last seen asking DHCP",
+		} {
 			if !strings.Contains(doc, text) {
 				t.Errorf("%q is missing in\n%s", text, doc)
 			}
 		}
 		w.expect(2*time.Hour, 0, "Initial On")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why := w.plan().Servers[0].Why
 		for _, text := range []string{"was switched on to be discovered", "last seen asking DHCP", "whether TFTP (UDP port 69)"} {
 			if why.Reason != model.ReasonFoundRunning || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,9 +55,10 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 					}
 				}
 				if rec.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
-					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket, m.installs-installs, w.state(1))
+					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket,
+						m.installs-installs, w.state(1))
 				}
-				if why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why; why.Reason != model.ReasonDuplicateUUID {
+				if why := w.plan().Servers[0].Why; why.Reason != model.ReasonDuplicateUUID {
 					t.Errorf("it says %+v", why)
 				}
 				w.commit(func(d *model.Desired) { delete(d.BMCs, "bmc01") })
@@ -68,12 +68,5 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// untilState lets time pass until the first server is in a state.
-func (w *world) untilState(state model.ServerState) {
-	for rec := w.Observed().Servers["bmc00-system-0"]; rec == nil || rec.State != state; rec = w.Observed().Servers["bmc00-system-0"] {
-		pass(100 * time.Millisecond)
 	}
 }

@@ -2,7 +2,7 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
+	"ingot/reconcile/internal/plantest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,12 +27,13 @@ func TestWhatMayBeAnUnreadableServerIsLeftAloneUntilItIsGivenUp(t *testing.T) {
 			if o := w.Observed(); len(o.Servers) > 0 || w.seen(0).ons > 0 {
 				t.Errorf("%s: the system is taken for a new server: %+v", when, o.Servers)
 			}
-			if said := plan.Plan(w.loop.Input(time.Now())).BMCs[0].Problems; len(said) != 1 || !strings.Contains(said[0], "Ingot-Approve: "+token) {
+			if said := w.plan().BMCs[0].Problems; len(said) != 1 || !strings.Contains(said[0], "Ingot-Approve: "+token) {
 				t.Errorf("%s: its BMC says %q", when, said)
 			}
 		}
 		left("at first", "one")
-		if why := claimWhy(w.loop.Input(time.Now()), "default/web"); why.Reason != string(model.DoubtUnreadable) || !strings.Contains(why.Message, "Ingot-Approve: one") {
+		if why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web"); why.Reason != string(model.DoubtUnreadable) ||
+			!strings.Contains(why.Message, "Ingot-Approve: one") {
 			t.Errorf("the claim says %+v", why)
 		}
 		w.commit(func(d *model.Desired) { d.Approvals = []string{"one"} })

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
@@ -71,6 +72,7 @@ type walked struct {
 	disk  model.ClaimName // whose system is on it, "" = empty
 	// ticket is what a network boot would be served.
 	booted string
+	rude   bool // it knows no graceful shutdown
 	// asks are what commits asked for that takes something from the machine's user, and
 	// that has not been done yet.
 	asks map[string]int
@@ -102,7 +104,7 @@ type walk struct {
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
-	in := bigFleet(3, 0)
+	in := plantest.BigFleet(3, 0)
 	w := &walk{
 		t: t, rnd: rand.New(rand.NewPCG(seed, 3)), did: make(map[string]int), now: in.Now, desired: in.Desired,
 		observed: in.Observed, readings: in.Readings, bmcRead: in.BMCRead, fence: 1, started: in.Now,
@@ -110,7 +112,7 @@ func newWalk(t *testing.T, seed uint64) *walk {
 	w.say("seed %d", seed)
 	w.desired.Removed = make(map[model.Identity][]model.Removal)
 	for _, name := range slices.Sorted(maps.Keys(in.Observed.Servers)) {
-		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, asks: make(map[string]int)})
+		w.machines = append(w.machines, &walked{name: name, power: model.PowerOff, rude: w.rnd.IntN(4) == 0, asks: make(map[string]int)})
 	}
 	w.save(plan.Changes{})
 	w.publish()
@@ -181,7 +183,9 @@ func (w *walk) event() {
 	case 5:
 		w.commit("power cycle", func(d *model.Desired) {
 			m := w.machines[w.rnd.IntN(len(w.machines))]
-			d.Add(&model.Server{Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}}})
+			d.Add(&model.Server{
+				Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}},
+			})
 			m.asks["restart"]++
 		})
 	case 6:
@@ -193,7 +197,9 @@ func (w *walk) event() {
 				return
 			}
 			delete(d.Removed, model.MaintenanceIdentity("m"))
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}})
+			d.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}},
+			})
 			m.asks["shutdown"] += 3
 		})
 	case 7:
@@ -292,7 +298,9 @@ func (w *walk) restart() {
 		branch = &report.BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
 	}
 	w.fence++
-	r := merge.Records(merge.Input{Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq)})
+	r := merge.Records(merge.Input{
+		Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq),
+	})
 	o := w.copyStore()
 	maps.Copy(o.Servers, r.Records.Servers)
 	maps.Copy(o.Claims, r.Records.Claims)
@@ -331,6 +339,9 @@ func (w *walk) save(c plan.Changes) {
 	}
 	for _, rec := range c.Servers {
 		o.Servers[rec.Name] = stamped(rec, v)
+	}
+	for _, facts := range c.ServerFacts {
+		o.ServerFacts[facts.Name] = facts
 	}
 	for _, rec := range c.Claims {
 		own := *rec
@@ -390,25 +401,16 @@ func (w *walk) step() {
 // killed on the way.
 func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 	i := slices.IndexFunc(w.machines, func(m *walked) bool { return m.name == name })
-	m, rec, old := w.machines[i], *move.Then, w.observed.Servers[name]
-	reading, decided := w.readings[name], move.Then != old
-	for _, a := range move.Do {
+	m := w.machines[i]
+	var answers []plan.Answer
+	for a, ok := move.Next(nil); ok; a, ok = move.Next(answers) {
+		answer := plan.Answer{At: w.now}
 		switch a := a.(type) {
 		case plan.Inspect:
-			o := w.copyStore()
-			o.ServerFacts[name] = &model.ServerFacts{Name: name, Power: m.power, Inventory: &model.Inventory{}}
-			w.observed = o
-			reading = reading.Saw(m.power, rec.Asked, w.now)
-			if asked := rec.Asked; reading.Reached && asked != nil && !asked.Reached {
-				reached := *asked
-				reached.Reached = true
-				rec.Asked, decided = &reached, true
-			}
+			answer.Facts = &model.ServerFacts{Power: m.power, Inventory: &model.Inventory{}}
 		case plan.Arm:
-			t := a.Boot.Ticket
-			t.Image = model.PinnedImage{Ref: a.Boot.Image}
-			rec.Ticket, decided = &t, true
-			rec.Serial++
+			answer.Ticket = a.Boot.Ticket
+			answer.Ticket.Image = model.PinnedImage{Ref: a.Boot.Image}
 		case plan.BootOnce:
 			m.booted = "network"
 		case plan.DiskOnce:
@@ -416,37 +418,32 @@ func (w *walk) carryOut(name model.ServerName, move *plan.Move) (killed bool) {
 		case plan.ClearBoot:
 			m.booted = ""
 		case plan.SetPower:
-			before := aboutToAsk(old, &rec)
 			if w.killed() {
 				return true
 			}
-			w.save(plan.Changes{Servers: []*model.ServerRecord{&before}})
+			w.save(move.BeforeAsking(answers))
 			if w.killed() {
 				return true
 			}
-			w.reset(m, a.Reset, &rec)
+			if m.rude && a.Reset == model.ResetGracefulOff {
+				answer.Failed = &plan.Failure{Kind: plan.FailureUndone, Reason: model.ReasonUnsupported, Text: "no graceful shutdown"}
+				break
+			}
+			w.reset(m, a.Reset, w.observed.Servers[name])
 			if w.killed() {
 				return true
 			}
-			reading = reading.Asked()
 			if w.rnd.IntN(20) == 0 {
 				w.say("the answer of %s to %s is lost", name, a.Reset)
-				w.readings[name] = reading
-				lost := *w.observed.Servers[name]
-				w.save(plan.Changes{Servers: []*model.ServerRecord{unsure(lost, fmt.Errorf("no answer"))}})
-				return false
-			}
-			if rec.Operation != nil && rec.Operation.Outcome == "" && !rec.Operation.AskedAt.IsZero() {
-				done := *rec.Operation
-				done.Outcome = model.OutcomeDone
-				rec.Operation = &done
+				answer.Failed = &plan.Failure{Text: "no answer"}
 			}
 		}
+		answers = append(answers, answer)
 	}
-	w.readings[name] = reading
-	if decided {
-		rec.Failures, rec.LastError = 0, ""
-		w.save(plan.Changes{Servers: []*model.ServerRecord{&rec}})
+	s := move.Settle(answers, w.now)
+	w.readings[name] = s.Reading
+	if len(s.Servers)+len(s.ServerFacts) > 0 {
+		w.save(s.Changes)
 	}
 	return false
 }

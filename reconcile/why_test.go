@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +43,7 @@ func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {
 		ons := w.machine(0).ons
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(5*time.Hour, 0, "Reserved On default/web")
-		why := plan.Plan(w.loop.Input(time.Now())).Servers[0].Why
+		why := w.plan().Servers[0].Why
 		if got := w.machine(0).ons - ons; got != 3 || why.Reason != "BootFailed" {
 			t.Errorf("powered on %d times, and says %+v; want 3 times and BootFailed", got, why)
 		}

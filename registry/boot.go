@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/registry/lease"
 	"ingot/registry/store"
 )
 
@@ -43,7 +42,7 @@ func (r *Registry) MACs(server model.ServerName) []string { return r.memory.macs
 
 // identified returns the one server with a system UUID or MAC address.
 func (r *Registry) identified(id string) (*model.ServerRecord, *model.Progress) {
-	if mac, ok := lease.ParseMAC(id); ok {
+	if mac, ok := model.ParseMAC(id); ok {
 		return r.memory.serverWith(mac)
 	}
 	uuid, err := model.CanonicalUUID(id)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net/netip"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,16 +19,16 @@ import (
 	"ingot/registry/store"
 )
 
-// punch takes values out of a store behind its back, or puts others in their place.
+// punch takes values out of a store behind its back, or puts others in their place. A
+// registry with an embedded store is closed for it.
 func punch(t *testing.T, r *Registry, b store.Batch) {
 	t.Helper()
 	var err error
-	file, embedded := r.store.(*store.Bolt)
 	for _, ch := range b {
 		hash := "{ingot}:data:" + string(ch.Bucket)
 		switch {
-		case embedded:
-			err = errors.Join(err, file.Database().Update(func(tx *bolt.Tx) error { return punchFile(tx, ch) }))
+		case r.options.RedisURL == "":
+			editFile(t, r, func(tx *bolt.Tx) error { return punchFile(tx, ch) })
 		case ch.Value == nil:
 			err = errors.Join(err, redisOf(t, r).HDel(t.Context(), hash, ch.Name).Err())
 		default:
@@ -35,6 +36,19 @@ func punch(t *testing.T, r *Registry, b store.Batch) {
 		}
 	}
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// editFile closes a registry and changes its embedded store by hand.
+func editFile(t *testing.T, r *Registry, edit func(*bolt.Tx) error) {
+	t.Helper()
+	_ = r.Close()
+	db, err := bolt.Open(filepath.Join(r.options.Dir, store.FileName), 0o600, &bolt.Options{NoFreelistSync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(db.Update(edit), db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -284,11 +298,8 @@ func TestCountsOfAnOlderIngotAreNotBelieved(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		tenServers(t, r)
-		if s, embedded := r.store.(*store.Bolt); embedded {
-			err := s.Database().Update(func(tx *bolt.Tx) error { return tx.Bucket([]byte(store.BucketServer)).Delete([]byte("server-1")) })
-			if err != nil {
-				t.Fatal(err)
-			}
+		if b.options.RedisURL == "" {
+			editFile(t, r, func(tx *bolt.Tx) error { return tx.Bucket([]byte(store.BucketServer)).Delete([]byte("server-1")) })
 		} else {
 			punch(t, r, store.Batch{del(store.BucketServer, "server-1")})
 			if err := redisOf(t, r).Incr(t.Context(), "{ingot}:revision").Err(); err != nil {

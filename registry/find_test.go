@@ -103,7 +103,8 @@ func TestOffer(t *testing.T) {
 			}
 		})
 	}
-	save(t, r, Changes{DeleteServers: []model.ServerName{twin.Name, oneWay.Name}})
+	remove(t, r, string(twin.Name), serverBuckets...)
+	remove(t, r, string(oneWay.Name), serverBuckets...)
 	if offer, ok := r.Find(oneWay.UUID); !ok || offer.Server != otherWay.Name {
 		t.Errorf("after the one with the other byte order is gone: %v %v", offer, ok)
 	}

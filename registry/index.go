@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"ingot/model"
-	"ingot/registry/lease"
 	"ingot/registry/store"
 )
 
@@ -93,7 +92,7 @@ func (m *memory) namesakes(uuid string) []model.TicketHolder {
 }
 
 // serverWith returns the one server with this MAC address.
-func (m *memory) serverWith(mac lease.MAC) (*model.ServerRecord, *model.Progress) {
+func (m *memory) serverWith(mac model.MAC) (*model.ServerRecord, *model.Progress) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	name, ok := m.byMAC.only(mac)

@@ -85,7 +85,7 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 	if err := second.Lead(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("two leaders: %v", err)
 	}
-	if err := second.Save(t.Context(), Changes{DeleteBMCs: []model.BMCName{"bmc-0"}}); !errors.Is(err, store.ErrFenced) {
+	if err := second.Save(t.Context(), Changes{DeleteEndpoints: []string{"bmc-0"}}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("who does not lead saved: %v", err)
 	}
 
@@ -101,7 +101,7 @@ func TestTwoRegistriesFightForTheLease(t *testing.T) {
 	if err := <-firstDone; !errors.Is(err, ErrLeadershipLost) {
 		t.Errorf("Run of the first: %v", err)
 	}
-	if err := first.Save(t.Context(), Changes{DeleteServers: []model.ServerName{"server-0"}}); !errors.Is(err, store.ErrFenced) {
+	if err := first.Save(t.Context(), Changes{DeleteClaims: []model.ClaimName{"default/web"}}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the fenced one saved: %v", err)
 	}
 	if first.Leading() || !second.Leading() {
@@ -149,7 +149,7 @@ func TestStandbyFollowsTheLeader(t *testing.T) {
 	save(t, leader, everything())
 	eventually(t, "the standby has it", func() bool { return cmp.Equal(observed(everything()), standby.Observed(), anyVersion) })
 	<-standby.Changed()
-	save(t, leader, Changes{DeleteServers: []model.ServerName{"server-0"}})
+	remove(t, leader, "server-0", serverBuckets...)
 	eventually(t, "the server is gone", func() bool { return len(standby.Observed().Servers) == 0 })
 	_ = leader.Close()
 	if err := standby.Lead(t.Context()); err != nil {

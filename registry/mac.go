@@ -4,12 +4,11 @@ import (
 	"slices"
 
 	"ingot/model"
-	"ingot/registry/lease"
 	"ingot/registry/store"
 )
 
 // macIndex says which servers have a MAC address.
-type macIndex map[lease.MAC][]macHolder
+type macIndex map[model.MAC][]macHolder
 
 // macHolder is a server that is said to have a MAC address.
 type macHolder struct {
@@ -19,7 +18,7 @@ type macHolder struct {
 
 // heldMAC is a MAC address that a server is said to have.
 type heldMAC struct {
-	mac  lease.MAC
+	mac  model.MAC
 	text string // canonical
 	by   model.MACSource
 }
@@ -61,7 +60,7 @@ func weight(by model.MACSource) int {
 
 // only returns the one server that has a MAC address. Where several are said to have it
 // by the same kind of source nobody knows which is meant.
-func (x macIndex) only(mac lease.MAC) (model.ServerName, bool) {
+func (x macIndex) only(mac model.MAC) (model.ServerName, bool) {
 	var found model.ServerName
 	best, alone := -1, false
 	for _, h := range x[mac] {
@@ -99,7 +98,7 @@ func (m *memory) serverMACs(server model.ServerName) []heldMAC {
 	}
 	var macs []heldMAC
 	add := func(text string, by model.MACSource) {
-		if mac, ok := lease.ParseMAC(text); ok && mac.IsStation() {
+		if mac, ok := model.ParseMAC(text); ok && mac.IsStation() {
 			macs = append(macs, heldMAC{mac, mac.String(), by})
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"ingot/model"
-	"ingot/registry/lease"
 	"ingot/registry/store"
 )
 
@@ -104,7 +103,7 @@ func TestOfferByMAC(t *testing.T) {
 	_ = r.Close()
 	r = lead(t, o)
 	check(t, r)
-	save(t, r, Changes{DeleteServers: []model.ServerName{"server-2"}})
+	remove(t, r, "server-2", serverBuckets...)
 	if offer, ok := r.Find(macOf(23)); !ok || offer.Ticket.ID != "server-3-1" {
 		t.Errorf("after the other server is gone: %v %v", offer, ok)
 	}
@@ -152,7 +151,7 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	if offer, ok := r.Find(macOf(2)); !ok || offer.Server != "server-7" {
 		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", offer, ok)
 	}
-	save(t, r, Changes{DeleteServers: []model.ServerName{"server-7"}})
+	remove(t, r, "server-7", serverBuckets...)
 	off := on
 	off.State, off.Asked = model.StateDiscovery, &model.PowerAsked{Want: model.PowerOff, At: now}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&off}})
@@ -212,10 +211,10 @@ func TestMACIndexIsAsEverythingSays(t *testing.T) {
 
 func compareMACs(t *testing.T, m *memory) {
 	t.Helper()
-	by := make(map[lease.MAC]map[int][]model.ServerName) // by weight of the source
+	by := make(map[model.MAC]map[int][]model.ServerName) // by weight of the source
 	for name, rec := range m.state.Servers {
 		for _, held := range rec.MACs {
-			mac, _ := lease.ParseMAC(held.Address)
+			mac, _ := model.ParseMAC(held.Address)
 			if by[mac] == nil {
 				by[mac] = make(map[int][]model.ServerName)
 			}

@@ -14,16 +14,14 @@ import (
 	"go.uber.org/goleak"
 
 	"ingot/model"
+	"ingot/registry/internal/killtest"
 	"ingot/registry/internal/redistest"
 	"ingot/registry/journal"
 	"ingot/registry/store"
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" { // see TestLeasesOutliveAKill
-		fmt.Fprintln(os.Stderr, saveUntilKilled(dir))
-		os.Exit(1)
-	}
+	killtest.Child(saveUntilKilled) // see TestLeasesOutliveAKill
 	goleak.VerifyTestMain(m)
 }
 

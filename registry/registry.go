@@ -222,11 +222,8 @@ type Changes struct {
 	ServerFacts []*model.ServerFacts
 	Endpoints   []*model.EndpointRecord
 
-	// What is known of the named objects is forgotten: the record, and all that was
-	// observed and reported.
-	DeleteServers []model.ServerName
-	DeleteBMCs    []model.BMCName
-	DeleteClaims  []model.ClaimName
+	// DeleteClaims names claims whose record is forgotten.
+	DeleteClaims []model.ClaimName
 	// DeleteEndpoints names endpoints whose record is forgotten. What DHCP says of the
 	// device stays.
 	DeleteEndpoints []string
@@ -290,12 +287,6 @@ func (c Changes) encode() (store.Batch, error) {
 	}
 	for _, v := range c.Endpoints {
 		e.set(store.BucketEndpoint, v.Name, v)
-	}
-	for _, name := range c.DeleteServers {
-		e.drop(string(name), store.BucketServer, store.BucketServerFacts, store.BucketProbe, store.BucketBootState, store.BucketWipe, store.BucketWipeProgress, store.BucketProgress)
-	}
-	for _, name := range c.DeleteBMCs {
-		e.drop(string(name), store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
 	}
 	for _, name := range c.DeleteClaims {
 		e.drop(string(name), store.BucketClaim)

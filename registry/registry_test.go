@@ -96,10 +96,9 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	if err := r.Note(t.Context(), rec.Ticket, model.StageScript, netip.Addr{}); err != nil {
 		t.Fatal(err)
 	}
-	save(t, r, Changes{
-		DeleteServers: []model.ServerName{"server-0"}, DeleteBMCs: []model.BMCName{"bmc-0"},
-		DeleteClaims: []model.ClaimName{"default/web"}, DeleteEndpoints: []string{"bmc-0"},
-	})
+	save(t, r, Changes{DeleteClaims: []model.ClaimName{"default/web"}, DeleteEndpoints: []string{"bmc-0"}})
+	remove(t, r, "server-0", serverBuckets...)
+	remove(t, r, "bmc-0", store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
 	want := model.NewObserved()
 	want.Fleet = *everything().Fleet
 	wantObserved(t, r, want)
@@ -172,7 +171,8 @@ func TestSnapshotDoesNotChange(t *testing.T) {
 	save(t, r, Changes{Servers: []*model.ServerRecord{rec}})
 	before := r.Observed()
 	rec.State = model.StateError // who saved may go on with the value
-	save(t, r, Changes{Servers: []*model.ServerRecord{serverRecord(1, model.PurposeClaim)}, DeleteServers: []model.ServerName{"server-0"}})
+	save(t, r, Changes{Servers: []*model.ServerRecord{serverRecord(1, model.PurposeClaim)}})
+	remove(t, r, "server-0", serverBuckets...)
 	want := map[model.ServerName]*model.ServerRecord{"server-0": serverRecord(0, model.PurposeDiscovery)}
 	if diff := cmp.Diff(want, before.Servers, anyVersion); diff != "" {
 		t.Errorf("snapshot changed (-want +got):\n%s", diff)
@@ -371,7 +371,7 @@ func TestEachBucketHasAMeaning(t *testing.T) {
 			t.Errorf("bucket %s: meaning %v", b, meaning)
 		}
 	}
-	if len(columns)+3 != len(store.Buckets) || reflect.TypeFor[Changes]().NumField() != 11 {
+	if len(columns)+3 != len(store.Buckets) || reflect.TypeFor[Changes]().NumField() != 9 {
 		t.Error(fmt.Sprint("columns ", len(columns), ", buckets ", len(store.Buckets)))
 	}
 }

@@ -50,7 +50,7 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		if diff := cmp.Diff(want, again.Sessions(), cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
 			t.Errorf("sessions (-want +got):\n%s", diff)
 		}
-		save(t, again, Changes{DeleteBMCs: []model.BMCName{"bmc-0"}})
+		remove(t, again, "bmc-0", store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
 		if err := again.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Sessions()) != 0 {
 			t.Errorf("%v, left %v", err, again.Sessions())
 		}

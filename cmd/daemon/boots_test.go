@@ -27,7 +27,10 @@ func process(t *testing.T, dir string) *boots {
 }
 
 func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
-	ticket := model.Ticket{ID: "s1-1", Server: "s1", UUID: "38373000-3534-584d-5130-333030434a59", Purpose: model.PurposeClaim, Claim: "team-a/web"}
+	ticket := model.Ticket{
+		ID: "s1-1", Server: "s1", UUID: "38373000-3534-584d-5130-333030434a59",
+		Purpose: model.PurposeClaim, Claim: "team-a/web",
+	}
 	for title, values := range map[string]map[string]string{
 		"Ignition":   {"ignition": "variant: fcos\nversion: 1.4.0\nstorage: {files: [{path: /a}, {path: /b}]}\n", "format": "fcos"},
 		"cloud-init": {"user-data": "#cloud-config\n", "vendor-data": "#!/bin/sh\n"},

@@ -6,15 +6,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// steadyClock returns a clock that begins with wall's time and from then on
-// goes as the machine's own does, also while that sleeps: a wall clock that is set, by
-// hand or by NTP, ends no time-out early.
+// steadyClock returns a clock that starts at wall's time and then follows the time since
+// boot: a wall clock that is set, by hand or by NTP, ends no timeout early.
 func steadyClock(wall func() time.Time, sinceBoot func() time.Duration) func() time.Time {
 	began, start := wall().Round(0), sinceBoot()
 	return func() time.Time { return began.Add(sinceBoot() - start) }
 }
 
-// sinceBoot is the time since the machine started, with the time that it slept
+// sinceBoot returns the time since the machine started, including the time that it slept
 // (clock_gettime(2), CLOCK_BOOTTIME).
 func sinceBoot() time.Duration {
 	var t unix.Timespec

@@ -2,32 +2,27 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"ingot/bootsvc/dhcp"
-	"ingot/bootsvc/dhcp/lease"
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/tftp"
-	"ingot/model"
+	"ingot/cmd/daemon/metadata"
+	"ingot/cmd/daemon/stages"
 )
 
 // makeNetworks makes DHCP and TFTP and binds their sockets, nil for what is off.
 func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	o := &d.opts
-	d.stages = &stageNotes{registry: d.registry, queue: make(chan seenStage, 1024), log: d.log}
+	d.stages = stages.NewRecorder(d.registry, d.log)
 	if len(o.DHCP) > 0 {
 		d.dhcp, err = dhcp.New(dhcp.Options{
 			Networks: o.DHCP, Store: d.registry, Identity: d.identity, Tickets: d.registry, Loaders: d.loaders,
-			Site: d.site, Note: d.stages.sawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
+			Site: d.site, Note: d.stages.SawDHCP, InVain: d.sawInVain, Keep: d.reserved, PoolsChanged: d.loop.Wake, Heard: d.heard,
 			Log: d.log, Registerer: d.metrics,
 		})
 		if err != nil {
@@ -49,12 +44,12 @@ func (d *daemon) makeNetworks(ctx context.Context) (err error) {
 	return nil
 }
 
-// openLoaders opens the boot loaders and says which of those that machines may
-// ask for are missing.
+// openLoaders opens the boot loaders, and warns of those that machines may ask for and that
+// are missing.
 func (d *daemon) openLoaders() {
 	o := &d.opts
 	d.loaders = netboot.OpenLoaders(o.Boot.LoaderDirs)
-	if !o.boots() {
+	if !o.ServesLoaders() {
 		return
 	}
 	for _, missing := range d.loaders.Missing(o.Boot.Architectures) {
@@ -62,12 +57,7 @@ func (d *daemon) openLoaders() {
 	}
 }
 
-// boots reports whether machines may ask for boot loaders.
-func (o *Options) boots() bool {
-	return slices.ContainsFunc(o.DHCP, dhcp.Network.Boots) || o.TFTP.Listen != ""
-}
-
-// site is where machines on a network reach the boot service: at local, our
+// site returns where machines on a network reach the boot service: at local, this machine's
 // address there, unless the configuration says otherwise.
 func (d *daemon) site(network string, local netip.Addr) netboot.Site {
 	s := netboot.Site{HTTP: d.opts.Boot.URL}
@@ -96,15 +86,8 @@ func (d *daemon) site(network string, local netip.Addr) netboot.Site {
 	return s
 }
 
-// reserved reports whether a MAC address is that of a server that is Reserved.
-func (d *daemon) reserved(mac string) bool {
-	offer, _ := d.registry.Find(mac)
-	rec := d.registry.Observed().Servers[offer.Server]
-	return rec != nil && rec.State == model.StateReserved
-}
-
-// unreachable reports whether a URL's host is an address of another IP version
-// than that at which a client reaches us.
+// unreachable reports whether a URL's host is an address of another IP version than local,
+// at which a client reaches this machine.
 func unreachable(base string, local netip.Addr) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -114,220 +97,17 @@ func unreachable(base string, local netip.Addr) bool {
 	return err == nil && host.Unmap().Is4() != local.Unmap().Is4()
 }
 
-// macPrefixes reads the MAC prefix database, nil for none.
-func (d *daemon) macPrefixes() (*model.MACPrefixes, error) {
-	file := d.opts.Discovery.MACPrefixesFile
-	if file == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
-	}
-	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 {
-		d.log.Warn("everybody on this machine can read the MAC prefix database, which holds passwords: chmod o-r", "file", file)
-	}
-	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey())
-	if err := model.JoinErrors(problems); err != nil {
-		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
-	}
-	return prefixes, nil
-}
-
-// pools are how full the pools of DHCP are.
-func (d *daemon) pools() []model.PoolFacts {
-	if d.dhcp == nil {
-		return nil
-	}
-	return d.dhcp.Pools()
-}
-
-// leasedAt is when DHCP last gave one of these MAC addresses a lease, or renewed one.
-func (d *daemon) leasedAt(macs []string) time.Time {
-	if d.dhcp == nil {
-		return time.Time{}
-	}
-	return d.dhcp.Leased(macs)
-}
-
-// leaseNetworks are the names of the networks on which Ingot gives addresses.
-func (o *Options) leaseNetworks() []string {
-	names := []string{}
-	for _, n := range o.DHCP {
-		if n.Leases() {
-			names = append(names, n.Name)
-		}
-	}
-	return names
-}
-
-// leasesToServers reports whether Ingot gives servers their addresses.
-func (o *Options) leasesToServers() bool {
-	return slices.ContainsFunc(o.DHCP, func(n dhcp.Network) bool { return n.Leases() && n.Boots() })
-}
-
-// tenants are the bound servers as the metadata service asks for them.
-func (d *daemon) tenants() *tenants {
-	binding, _ := netboot.ParseAddressRule(d.opts.Boot.BindTickets)
-	return &tenants{
-		desired: d.source.Desired, observed: d.registry.Observed, holder: d.bindings().At,
-		believes: binding != netboot.BindMachine && !d.opts.leasesToServers(),
-	}
-}
-
 // sawTFTP notes that a client was sent a boot loader.
 func (d *daemon) sawTFTP(client netip.Addr, _ string) {
-	if offer, ok := d.bindings().At(client); ok && offer.Ticket.MayBoot(offer.Progress) {
-		d.stages.see(seenStage{ticket: offer.Ticket, stage: model.StageTFTP, client: client})
+	if holder, ok := d.addressRules().At(client); ok && holder.Ticket.MayBoot(holder.Progress) {
+		d.stages.SawTFTP(holder.Ticket, client)
 	}
 }
 
-// serveDHCP reads the leases, closes leased, and serves them once the reservations in Git are known: a
-// device must not be given another address because we had just begun. While Git cannot
-// be read they are not waited for longer than patience.
-func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, leased chan<- struct{}, patience time.Duration) error {
-	if !d.dhcp.Load(ctx) {
-		return nil
+// boundServers are the servers that the metadata service serves.
+func (d *daemon) boundServers() *metadata.Servers {
+	return &metadata.Servers{
+		Desired: d.source.Desired, Observed: d.registry.Observed, Holder: d.addressRules().At,
+		TrustProbes: d.opts.AddressRule() != netboot.BindMachine && !d.opts.LeasesToServers(),
 	}
-	close(leased)
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-known:
-	case <-time.After(patience):
-		d.log.Warn("DHCP begins without the reservations in Git, which was not read yet", "after", patience)
-	}
-	return d.dhcp.Run(ctx)
-}
-
-// reserve keeps the reservations of DHCP in step with the Endpoints in Git, and
-// closes known once it has the first.
-func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
-	var last *model.Desired
-	every := 20 * time.Millisecond // machines wait
-	for {
-		if now := d.source.Desired(); now != nil && now != last {
-			d.dhcp.SetReservations(reservations(now))
-			if last == nil {
-				close(known)
-				every = time.Second
-			}
-			last = now
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(every):
-		}
-	}
-}
-
-// reservations are the addresses that Endpoints in Git name.
-func reservations(d *model.Desired) []lease.Reservation {
-	var all []lease.Reservation
-	for name, e := range d.Endpoints {
-		if ip, err := netip.ParseAddr(e.Spec.IP); err == nil {
-			all = append(all, lease.Reservation{MAC: e.Spec.MACAddress, Name: name, Address: ip})
-		}
-	}
-	return all
-}
-
-// stageNotes records the boot stages that packet handlers see, without making
-// them wait for the store.
-type stageNotes struct {
-	registry interface {
-		Note(context.Context, *model.Ticket, model.BootStage, netip.Addr) error
-		NoteFirmware(context.Context, *model.Ticket, model.BootFirmware) error
-		NoteSighting(ctx context.Context, t *model.Ticket, mac string) error
-	}
-	queue chan seenStage
-	log   *slog.Logger
-}
-
-// seenStage is one stage that was seen, and the firmware and the network card if those
-// were, too; or a mark that all before it was recorded.
-type seenStage struct {
-	mark     chan struct{} // closed when its turn comes; nil = it is a stage
-	mac      string        // "" = not seen
-	ticket   *model.Ticket
-	stage    model.BootStage
-	client   netip.Addr
-	firmware *model.BootFirmware
-}
-
-// sawDHCP notes that a server was told its boot file.
-func (n *stageNotes) sawDHCP(told netboot.Answer, client netip.Addr) {
-	seen := seenStage{ticket: told.Ticket, stage: model.StageDHCP, client: client, mac: told.MAC}
-	if f, ok := told.Arch.Firmware(); ok {
-		seen.firmware = &f
-	}
-	n.see(seen)
-}
-
-// sawInVain notes that a server's firmware asked DHCP what to boot and was told nothing.
-func (d *daemon) sawInVain(t *model.Ticket, mac string) {
-	d.registry.Use(t, model.ThingBootFile, model.Asker{MAC: mac, Own: true}, model.RefusedReplay)
-}
-
-// see queues a stage. When the store is far behind it is left out: firmware asks
-// again, and nothing but the timeline depends on it.
-func (n *stageNotes) see(s seenStage) {
-	select {
-	case n.queue <- s:
-	default:
-		n.log.Debug("boot stage not recorded, the store is behind", "server", string(s.ticket.Server), "stage", string(s.stage))
-	}
-}
-
-// settleLimit is how long a machine waits at most for what was seen of it.
-const settleLimit = 2 * time.Second
-
-// settle waits until what was seen before is recorded, unless the store is far behind.
-func (n *stageNotes) settle(ctx context.Context) {
-	mark := make(chan struct{})
-	select {
-	case n.queue <- seenStage{mark: mark}:
-	default:
-		return
-	}
-	limit := time.NewTimer(settleLimit)
-	defer limit.Stop()
-	select {
-	case <-mark:
-	case <-limit.C:
-	case <-ctx.Done():
-	}
-}
-
-// run records what was seen until ctx ends.
-func (n *stageNotes) run(ctx context.Context) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case s := <-n.queue:
-			if s.mark != nil {
-				close(s.mark)
-				continue
-			}
-			err := n.record(ctx, s)
-			if err != nil && ctx.Err() == nil && !errors.Is(err, model.ErrTicketSpent) {
-				n.log.Warn("boot stage not recorded", "server", string(s.ticket.Server), "stage", string(s.stage), "err", err)
-			}
-		}
-	}
-}
-
-func (n *stageNotes) record(ctx context.Context, s seenStage) error {
-	if s.mac != "" { // first, for the machine is about to ask for more
-		if err := n.registry.NoteSighting(ctx, s.ticket, s.mac); err != nil {
-			return err
-		}
-	}
-	err := n.registry.Note(ctx, s.ticket, s.stage, s.client)
-	if err == nil && s.firmware != nil {
-		err = n.registry.NoteFirmware(ctx, s.ticket, *s.firmware)
-	}
-	return err
 }

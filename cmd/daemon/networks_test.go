@@ -18,7 +18,7 @@ type fixed struct {
 
 func (f fixed) Addr() net.Addr { return f.at }
 
-func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
+func TestWhereMachinesReachTheBootService(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
 	everywhere := &net.TCPAddr{IP: net.IPv6unspecified, Port: 8082}
 	for name, tc := range map[string]struct {
@@ -27,14 +27,38 @@ func TestMachinesAreToldWhereTheyReachUs(t *testing.T) {
 		local                 netip.Addr
 		want                  netboot.Site
 	}{
-		"at our address on their network":             {listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082"}},
-		"at our IPv6 address on their network":        {listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://[fd00::1]:8082"}},
-		"at the one address that is listened on":      {listener: &net.TCPAddr{IP: net.IPv4(10, 9, 0, 1), Port: 80}, local: v4, want: netboot.Site{HTTP: "http://10.9.0.1:80"}},
-		"where boot.url says":                         {url: "http://boot.example/", listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://boot.example"}},
-		"where their network's bootURL says":          {url: "http://boot.example", networkURL: "http://n1.example", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://n1.example"}},
-		"not at an IPv4 address when they speak IPv6": {url: "http://192.0.2.1:8082", listener: everywhere, local: v6, want: netboot.Site{HTTP: "http://[fd00::1]:8082"}},
-		"TFTP at our address on their network":        {tftp: ":69", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: v4}},
-		"TFTP at the one address that is listened on": {tftp: "10.9.0.1:69", listener: everywhere, local: v4, want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: netip.MustParseAddr("10.9.0.1")}},
+		"at this machine's address on their network": {
+			listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://10.0.0.1:8082"},
+		},
+		"at this machine's IPv6 address on their network": {
+			listener: everywhere, local: v6,
+			want: netboot.Site{HTTP: "http://[fd00::1]:8082"},
+		},
+		"at the one address that is listened on": {
+			listener: &net.TCPAddr{IP: net.IPv4(10, 9, 0, 1), Port: 80}, local: v4,
+			want: netboot.Site{HTTP: "http://10.9.0.1:80"},
+		},
+		"where boot.url says": {
+			url: "http://boot.example/", listener: everywhere, local: v6,
+			want: netboot.Site{HTTP: "http://boot.example"},
+		},
+		"where their network's bootURL says": {
+			url: "http://boot.example", networkURL: "http://n1.example", listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://n1.example"},
+		},
+		"not at an IPv4 address when they speak IPv6": {
+			url: "http://192.0.2.1:8082", listener: everywhere, local: v6,
+			want: netboot.Site{HTTP: "http://[fd00::1]:8082"},
+		},
+		"TFTP at this machine's address on their network": {
+			tftp: ":69", listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: v4},
+		},
+		"TFTP at the one address that is listened on": {
+			tftp: "10.9.0.1:69", listener: everywhere, local: v4,
+			want: netboot.Site{HTTP: "http://10.0.0.1:8082", TFTP: netip.MustParseAddr("10.9.0.1")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &daemon{listeners: &listeners{boot: fixed{at: tc.listener}}}
@@ -54,51 +78,13 @@ func TestWhereReportsMayComeFrom(t *testing.T) {
 		token  bool
 		want   netboot.AddressRule
 	}{
-		"a claim's, with its token, from addresses of its own":     {claim, true, netboot.BindNothing},
-		"a claim's, without a token, from where its ticket may be": {claim, false, netboot.BindMachine},
-		"a probe's from where its ticket may be":                   {cleanup, true, netboot.BindMachine},
-		"that of a server without a ticket from there as well":     {nil, true, netboot.BindMachine},
+		"a claim's, with its token, from addresses of its own":     {ticket: claim, token: true, want: netboot.BindNothing},
+		"a claim's, without a token, from where its ticket may be": {ticket: claim, token: false, want: netboot.BindMachine},
+		"a probe's from where its ticket may be":                   {ticket: cleanup, token: true, want: netboot.BindMachine},
+		"that of a server without a ticket from there as well":     {ticket: nil, token: true, want: netboot.BindMachine},
 	} {
-		if got := reportBindings(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket, tc.token).Rule; got != tc.want {
+		if got := reportRules(netboot.AddressRules{Rule: netboot.BindMachine}, tc.ticket, tc.token).Rule; got != tc.want {
 			t.Errorf("%s: bound by %s, want %s", title, got, tc.want)
 		}
-	}
-}
-
-func TestTheBindingOfANetwork(t *testing.T) {
-	subnets := []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.0.0.0/24")}, {CIDR: netip.MustParsePrefix("fd00::/64")}}
-	o := Options{DHCP: []dhcp.Network{
-		{Interface: "eth0", Subnets: subnets, BindTickets: "first-client"},
-		{Interface: "eth1", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.1.0.0/24")}}},
-		{Interface: "eth2", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/24")}}, BindTickets: "leases"},
-	}}
-	for client, want := range map[string]netboot.AddressRule{
-		"10.0.0.9": netboot.BindFirst, "::ffff:10.0.0.9": netboot.BindFirst, "fd00::9": netboot.BindFirst, "fe80::9%eth0": netboot.BindFirst,
-		"10.1.0.9": "", "fe80::9%eth1": "", "10.9.9.9": "", "fe80::9": "",
-		"10.2.0.9": netboot.BindMachine,
-	} {
-		if got := o.bindingOf(netip.MustParseAddr(client)); got != want {
-			t.Errorf("%s: %q, want %q", client, got, want)
-		}
-	}
-}
-
-func TestEndpointsAreEvidence(t *testing.T) {
-	endpoint := func(mac, ip string) *model.Endpoint {
-		return &model.Endpoint{Spec: model.EndpointSpec{MACAddress: mac, IP: ip}}
-	}
-	d := &model.Desired{Endpoints: map[string]*model.Endpoint{
-		"a": endpoint("m1", "10.0.0.1"), "b": endpoint("m2", "10.0.0.2"), "c": endpoint("m3", "10.0.0.2"),
-		"d": endpoint("m4", "10.0.0.4"), "e": endpoint("m4", "10.0.0.4"), "f": endpoint("m5", ""),
-	}}
-	e := &endpoints{desired: func() *model.Desired { return d }}
-	for ip, want := range map[string]string{"10.0.0.1": "m1", "10.0.0.2": "", "10.0.0.4": "m4", "10.0.0.9": ""} {
-		if mac, ok := e.holder(netip.MustParseAddr(ip)); mac != want || ok != (want != "") {
-			t.Errorf("%s: %q, %v, want %q", ip, mac, ok, want)
-		}
-	}
-	d = nil // before Git was read
-	if mac, ok := e.holder(netip.MustParseAddr("10.0.0.1")); ok {
-		t.Errorf("%q is known before Git was read", mac)
 	}
 }

@@ -19,9 +19,9 @@ import (
 // acts for the same repository.
 var ErrAnotherIngot = errors.New("another Ingot acts for this repository")
 
-// takeOver makes this process the one that acts, and what it knows the newest that is
-// known anywhere: nothing is done to any machine before. It waits for as long as the
-// status branch cannot be read.
+// takeOver makes this process the one that acts, and its records the newest of store and
+// status branch. Nothing is done to any machine before. It waits for as long as the status
+// branch cannot be read.
 func (d *daemon) takeOver(ctx context.Context) error {
 	snapshot, err := d.readBranch(ctx)
 	if err != nil {
@@ -45,8 +45,8 @@ func (d *daemon) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// readBranch reads the status branch, and tries again until it answers: without it
-// nobody knows whether what the store says is the newest.
+// readBranch reads the status branch, and tries again until it can be read: without it
+// nobody knows whether the store has the newest records.
 func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		snapshot, err := d.status.Read(ctx)
@@ -68,8 +68,8 @@ func (d *daemon) readBranch(ctx context.Context) (gitsource.Snapshot, error) {
 	}
 }
 
-// heal has the power brought back of what is bound while the status branch cannot be
-// read, where status.mirrorFirst is false: the forge may run on it.
+// heal powers bound servers on again while the status branch cannot be read, where
+// status.mirrorFirst is false: the Git host may run on one of them.
 func (d *daemon) heal(ctx context.Context, why string) {
 	d.setState(reconcile.State{HealOnly: why})
 	if d.healing != nil {
@@ -94,7 +94,7 @@ func (d *daemon) stopHealing() {
 	}
 }
 
-// sleep pauses for d and returns why it was cut short, nil if it was not.
+// sleep waits for d. It returns an error if ctx ends before.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -121,7 +121,8 @@ func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 	}
 	result := merge.Records(in)
 	for _, e := range result.Events {
-		d.log.Warn("records of store and status branch were compared", "reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
+		d.log.Warn("records of store and status branch were compared",
+			"reason", string(e.Reason), "object", e.Object.String(), "message", e.Message)
 	}
 	if err := d.registry.Restore(ctx, result.Records, result.Published); err != nil {
 		return fmt.Errorf("save the newest records of store and status branch: %w", err)
@@ -130,8 +131,8 @@ func (d *daemon) merge(ctx context.Context, snapshot gitsource.Snapshot) error {
 	return nil
 }
 
-// branchRecords decodes the status branch. What is wrong with a file is logged, and
-// concerns its own object only.
+// branchRecords decodes the status branch. A file that is wrong is logged, and concerns its
+// own object only.
 func (d *daemon) branchRecords(snapshot gitsource.Snapshot) *report.BranchRecords {
 	branch, problems := report.ReadBranch(snapshot.Files)
 	for _, p := range problems {
@@ -159,7 +160,7 @@ func (d *daemon) begin() {
 	d.source.Begin(gitsource.BeginningOf(observed))
 }
 
-// challenge makes sure that the Ingot which wrote the status branch last is not alive.
+// challenge makes sure that the Ingot that wrote the status branch last is not alive.
 func (d *daemon) challenge(ctx context.Context, snapshot gitsource.Snapshot) error {
 	theirs := snapshot.Holder
 	if theirs.ID == "" || theirs.ID == d.holder.ID {
@@ -168,28 +169,29 @@ func (d *daemon) challenge(ctx context.Context, snapshot gitsource.Snapshot) err
 	last := d.registry.Observed().Published.Holder
 	if d.opts.Redis.URL != "" {
 		if last.ID == theirs.ID {
-			return nil // it led with this Redis, and its lead ended with its lease, though its process may live
+			return nil // it led with this Redis, and its lead has run out, though its process may be alive
 		}
-		last.Machine = d.holder.Machine // who led with this Redis does not any more, wherever it ran
+		last.Machine = d.holder.Machine // a former leader with this Redis does not lead any more, on whatever machine it ran
 	}
 	may, why := holder.MayLive(theirs, d.holder, last)
 	switch {
 	case !may:
 		return nil
 	case d.opts.TakeOver:
-		d.log.Warn("taking over from another Ingot without asking it", "holder", theirs.ID, "host", theirs.Host)
+		d.log.Warn("taking over from another Ingot without asking whether it is alive", "holder", theirs.ID, "host", theirs.Host)
 		return nil
 	}
-	d.log.Warn("another Ingot wrote the status branch and may be alive: it is asked", "holder", theirs.ID, "host", theirs.Host, "because", why)
+	d.log.Warn("another Ingot wrote the status branch and may be alive: it is asked",
+		"holder", theirs.ID, "host", theirs.Host, "because", why)
 	return d.askHolder(ctx, theirs)
 }
 
-// askHolder asks the Ingot that wrote the status branch last whether it lives, and fails
-// unless it may be taken for dead.
+// askHolder asks the Ingot that wrote the status branch last whether it is alive, and fails
+// unless it is not.
 func (d *daemon) askHolder(ctx context.Context, theirs model.Holder) error {
 	refuse := func(said string) error {
-		return fmt.Errorf("%w: that on host %s %s. Stop it, or give both the same Redis; if you are certain that it does not run any more, start this one with --take-over",
-			ErrAnotherIngot, theirs.Host, said)
+		return fmt.Errorf("%w: that on host %s %s. Stop it, or give both the same Redis; "+
+			"if you are certain that it does not run any more, start this one with --take-over", ErrAnotherIngot, theirs.Host, said)
 	}
 	if alive, err := holder.NameHeld(theirs.ID); err == nil && alive {
 		return refuse("runs on this machine")
@@ -203,7 +205,8 @@ func (d *daemon) askHolder(ctx context.Context, theirs model.Holder) error {
 		}
 	}()
 	wait := max(2*theirs.Interval, theirs.TakeOverAfter)
-	d.setState(reconcile.State{ObserveOnly: fmt.Sprintf("waiting until %s for the Ingot on host %s to say whether it lives", d.clock().Add(wait).Format(time.RFC3339), theirs.Host)})
+	d.setState(reconcile.State{ObserveOnly: fmt.Sprintf("waiting until %s for the Ingot on host %s to say whether it is alive",
+		d.clock().Add(wait).Format(time.RFC3339), theirs.Host)})
 	switch who, answered, err := d.awaitAnswer(ctx, d.status.Answered, wait); {
 	case err != nil:
 		return err
@@ -217,9 +220,11 @@ func (d *daemon) askHolder(ctx context.Context, theirs model.Holder) error {
 	return refuse(fmt.Sprintf("gave no answer within %s, which does not say that it is dead", wait))
 }
 
-// awaitAnswer looks for the other Ingot's answer until there is one, or the status branch
-// was seen without one after wait: while it cannot be seen, nobody knows.
-func (d *daemon) awaitAnswer(ctx context.Context, look func(context.Context) (model.Holder, bool, error), wait time.Duration) (who model.Holder, answered bool, err error) {
+// awaitAnswer looks for the other Ingot's answer until there is one, or until the status
+// branch was read without one after wait: a branch that cannot be read shows nothing.
+func (d *daemon) awaitAnswer(
+	ctx context.Context, look func(context.Context) (model.Holder, bool, error), wait time.Duration,
+) (who model.Holder, answered bool, err error) {
 	deadline := time.Now().Add(wait)
 	for {
 		late := time.Now().After(deadline)
@@ -236,8 +241,8 @@ func (d *daemon) awaitAnswer(ctx context.Context, look func(context.Context) (mo
 	}
 }
 
-// watch looks at the status branch now and then: an Ingot with a newer fencing number
-// ends this one's lead, and one that asks whether this one lives is answered.
+// watch polls the status branch: an Ingot with a newer fencing number ends this one's lead,
+// and one that asks whether this one is alive is answered.
 func (d *daemon) watch(ctx context.Context) error {
 	for sleep(ctx, d.opts.Git.Interval) == nil {
 		seen, err := d.status.Look(ctx)
@@ -249,7 +254,8 @@ func (d *daemon) watch(ctx context.Context) error {
 			continue
 		case d.newer(seen):
 			d.registry.EndLead()
-			return fmt.Errorf("%w: the one on host %s has written the status branch with fencing number %d", reconcile.ErrFenced, seen.Holder.Host, seen.Fence)
+			return fmt.Errorf("%w: the one on host %s has written the status branch with fencing number %d",
+				reconcile.ErrFenced, seen.Holder.Host, seen.Fence)
 		case seen.Challenger != "" && seen.Challenger != d.holder.ID:
 			d.log.Warn("another Ingot asks whether this one is alive", "challenger", seen.Challenger)
 			if err := d.status.Answer(ctx, d.holder); err != nil {
@@ -261,13 +267,13 @@ func (d *daemon) watch(ctx context.Context) error {
 	return nil
 }
 
-// newer reports whether somebody has written the branch after this process.
+// newer reports whether another process has written the branch after this one.
 func (d *daemon) newer(seen gitsource.Sighting) bool {
 	fence := d.registry.Fence()
 	return seen.Fence > fence || seen.Fence == fence && seen.Holder.ID != "" && seen.Holder.ID != d.holder.ID
 }
 
-// setState has the plan know what this process may do.
+// setState sets what this process may do, and has it planned with.
 func (d *daemon) setState(s reconcile.State) {
 	d.mu.Lock()
 	d.state = s
@@ -275,15 +281,16 @@ func (d *daemon) setState(s reconcile.State) {
 	d.loop.Wake()
 }
 
-// present is what the plan has to know of this process now. One that may be taken over
-// from when it is silent stops before another may begin.
+// present returns what the plan has to know of this process now. Where another Ingot may
+// take over from a silent one, this one stops before the other may begin.
 func (d *daemon) present() reconcile.State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.state
 	s.Serving = d.serving
 	if after := d.opts.Status.TakeOverAfter; after > 0 && !d.seenAt.IsZero() && d.clock().Sub(d.seenAt) > after/2 {
-		s.ObserveOnly = fmt.Sprintf("the status branch was not seen since %s, and another Ingot may take over after %s of silence", d.seenAt.Format(time.RFC3339), after)
+		s.ObserveOnly = fmt.Sprintf("the status branch was not seen since %s, and another Ingot may take over after %s of silence",
+			d.seenAt.Format(time.RFC3339), after)
 	}
 	return s
 }
@@ -295,8 +302,8 @@ func (d *daemon) sighted() {
 	d.seenAt = d.clock()
 }
 
-// serves notes that machines that boot can reach this process from now on.
-func (d *daemon) serves() {
+// servesNow notes that machines can boot from this process from now on.
+func (d *daemon) servesNow() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.serving.IsZero() {
@@ -304,8 +311,8 @@ func (d *daemon) serves() {
 	}
 }
 
-// permit is asked before each request that changes a machine: nothing is asked for by
-// an Ingot that may not lead any more, or that could not record what it does.
+// permit is asked before each request that changes a machine: an Ingot that may not lead any
+// more, or that could not record what it does, makes none.
 func (d *daemon) permit(ctx context.Context, _ model.BMCTarget, _ string) error {
 	if err := d.registry.Healthy(); err != nil {
 		return fmt.Errorf("nothing is asked for while the store is not healthy: %w", err)

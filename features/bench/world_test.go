@@ -214,13 +214,15 @@ func isOn(s *sim.Server) bool { return s.Power() == model.PowerOn }
 func wasProbed(s *sim.Server) bool { return s.PowerOns() > 0 && s.Power() == model.PowerOff }
 
 // onboard commits the rack and waits until all servers are Available.
-func (f *fleet) onboard() time.Duration {
+func (f *fleet) onboard() time.Duration { return f.onboardWithin(5 * time.Minute) }
+
+func (f *fleet) onboardWithin(limit time.Duration) time.Duration {
 	f.Helper()
 	began := time.Now()
 	f.commit(f.rack.Manifests(), "add the rack")
 	all := len(f.rack.Servers())
 	// The daemon is asked only when there is hope: what it answers costs it CPU time.
-	f.await("all servers are discovered and off", 5*time.Minute, func() bool { return f.count(wasProbed) == all })
+	f.await("all servers are discovered and off", limit, func() bool { return f.count(wasProbed) == all })
 	f.await("all servers are Available", time.Minute, func() bool {
 		return f.metric("ingot_servers", `state="Available"`) == float64(all)
 	})

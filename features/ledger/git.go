@@ -1,13 +1,9 @@
 package ledger
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -56,11 +52,16 @@ func (c Configuration) of(file string, f File) File {
 const pushLog = "pushes.log"
 
 // hook notes each change of a branch with the time just before it could be seen: what
-// a commit asks for is never younger than what was done because of it.
+// a commit asks for is never younger than what was done because of it. It runs several
+// times for each change that git makes, so it starts no process but for that one time.
 const hook = `#!/bin/sh
-log="$GIT_DIR/` + pushLog + `"
 while read old new ref; do
-	case "$ref" in refs/heads/*) echo "$1 $(date +%s%N) $new $ref" >>"$log";; esac
+	case "$1 $ref" in
+	"prepared refs/heads/"*) now=${now:-$(date +%s%N)} ;;
+	"committed refs/heads/"*) now=0 ;; # it could be seen by now, so this is no time to go by
+	*) continue ;;
+	esac
+	echo "$1 $now $new $ref" >>"$GIT_DIR/` + pushLog + `"
 done
 exit 0
 `
@@ -110,8 +111,8 @@ func Pushes(dir string) ([]Push, error) {
 
 // Revisions are the heads that a repository's configurations followed, one after the
 // other. Before the first configuration it counts already.
-func Revisions(dir string, pushes []Push, configurations []Configuration) ([]Revision, error) {
-	r := reader{dir: dir, blobs: make(map[string]File)}
+func (r *Reader) Revisions(pushes []Push, configurations []Configuration) (_ []Revision, err error) {
+	defer func() { err = errors.Join(err, r.objects.close()) }()
 	heads := make(map[string]string)
 	var all []Revision
 	var last source // of the last revision that was not empty
@@ -153,70 +154,100 @@ func Revisions(dir string, pushes []Push, configurations []Configuration) ([]Rev
 // source is a commit and where it was found.
 type source struct{ branch, path, url, commit string }
 
-// reader reads trees, each blob once.
-type reader struct {
-	dir   string
-	blobs map[string]File // by path and hash
+// Reader reads the commits of a repository, each object of it once: none ever changes.
+// It is not for concurrent use.
+type Reader struct {
+	objects objects
+	commits map[string]*commit
+	trees   map[string][]entry
+	blobs   map[string]File // by path and hash
 }
 
-func (r *reader) revision(at time.Time, s, last source) (rev Revision, err error) {
+// NewReader returns a Reader of the repository in dir.
+func NewReader(dir string) *Reader {
+	return &Reader{
+		objects: objects{dir: dir}, commits: make(map[string]*commit),
+		trees: make(map[string][]entry), blobs: make(map[string]File),
+	}
+}
+
+func (r *Reader) revision(at time.Time, s, last source) (rev Revision, err error) {
 	rev = Revision{At: at, Commit: s.commit, Files: make(map[string]File)}
-	same := s.branch == last.branch && s.path == last.path && s.url == last.url
-	rev.Descends = same && last.commit != "" && r.ancestor(last.commit, s.commit)
-	if rev.Approves, err = r.approves(s.commit, last.commit); err != nil {
+	now, err := r.history(s.commit)
+	if err != nil {
 		return rev, err
 	}
-	return rev, r.files(s, rev.Files)
-}
-
-func (r *reader) ancestor(old, new string) bool {
-	return exec.Command("git", "-C", r.dir, "merge-base", "--is-ancestor", old, new).Run() == nil
-}
-
-// approves reports whether a commit that is new carries an approval.
-func (r *reader) approves(commit, last string) (bool, error) {
-	args := []string{"log", "--format=%B", commit}
-	if last != "" {
-		args = append(args, "--not", last)
+	before, err := r.history(last.commit)
+	if err != nil {
+		return rev, err
 	}
-	text, err := r.git(nil, args...)
-	for line := range strings.Lines(text) {
-		if token, ok := strings.CutPrefix(line, "Ingot-Approve:"); ok && strings.TrimSpace(token) != "" {
-			return true, err
+	same := s.branch == last.branch && s.path == last.path && s.url == last.url
+	rev.Descends = same && now[last.commit] != nil
+	for hash, c := range now {
+		rev.Approves = rev.Approves || before[hash] == nil && c.approves()
+	}
+	folder := path.Clean("/" + s.path)[1:]
+	if folder != "" {
+		folder += "/"
+	}
+	return rev, r.files(now[s.commit].tree, "", folder, rev.Files)
+}
+
+// history has a commit, and all that it descends from, by hash; "" has none.
+func (r *Reader) history(hash string) (map[string]*commit, error) {
+	all := make(map[string]*commit)
+	for next := []string{hash}; len(next) > 0; next = next[1:] {
+		if next[0] == "" || all[next[0]] != nil {
+			continue
 		}
+		c, err := r.commit(next[0])
+		if err != nil {
+			return nil, err
+		}
+		all[next[0]] = c
+		next = append(next, c.parents...)
 	}
-	return false, err
+	return all, nil
 }
 
-// files reads all manifests of a tree.
-func (r *reader) files(s source, into map[string]File) error {
-	args := []string{"ls-tree", "-r", "-z", s.commit}
-	if folder := path.Clean("/" + s.path)[1:]; folder != "" {
-		args = append(args, "--", folder+"/")
-	}
-	list, err := r.git(nil, args...)
+// files reads the manifests below a folder. Those of a tree stand in dir.
+func (r *Reader) files(tree, dir, folder string, into map[string]File) error {
+	entries, err := r.tree(tree)
 	if err != nil {
 		return err
 	}
-	var paths, hashes []string
-	for entry := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
-		meta, file, ok := strings.Cut(entry, "\t")
-		fields := strings.Fields(meta)
-		if !ok || fields[1] != "blob" || strings.HasPrefix(path.Base(file), ".") || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(file)) {
-			continue
+	for _, e := range entries {
+		file := dir + e.name
+		switch {
+		case e.mode == modeTree:
+			err = r.files(e.hash, file+"/", folder, into)
+		case e.mode == modeSubmodule || !strings.HasPrefix(file, folder) || !isManifest(e.name):
+		default:
+			into[file], err = r.manifest(file, e.hash)
 		}
-		if known, ok := r.blobs[file+fields[2]]; ok {
-			into[file] = known
-			continue
+		if err != nil {
+			return err
 		}
-		paths, hashes = append(paths, file), append(hashes, fields[2])
 	}
-	contents, err := r.contents(hashes)
-	for i, data := range contents {
-		f := decode(paths[i], data)
-		into[paths[i]], r.blobs[paths[i]+hashes[i]] = f, f
+	return nil
+}
+
+// isManifest reports whether a file of that name is read.
+func isManifest(name string) bool {
+	return !strings.HasPrefix(name, ".") && slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name))
+}
+
+func (r *Reader) manifest(file, hash string) (File, error) {
+	if f, known := r.blobs[file+hash]; known {
+		return f, nil
 	}
-	return err
+	data, err := r.objects.read(hash)
+	if err != nil {
+		return File{}, err
+	}
+	f := decode(file, data)
+	r.blobs[file+hash] = f
+	return f, nil
 }
 
 // decode reads one manifest.
@@ -233,44 +264,4 @@ func decode(file string, data []byte) (f File) {
 		}
 	}
 	return f
-}
-
-// contents are the contents of blobs.
-func (r *reader) contents(hashes []string) (all [][]byte, err error) {
-	if len(hashes) == 0 {
-		return nil, nil
-	}
-	out, err := r.git(strings.NewReader(strings.Join(hashes, "\n")+"\n"), "cat-file", "--batch")
-	if err != nil {
-		return nil, err
-	}
-	in := bufio.NewReader(strings.NewReader(out))
-	for range hashes {
-		header, err := in.ReadString('\n')
-		if err != nil {
-			return nil, err
-		}
-		fields := strings.Fields(header)
-		size, err := strconv.Atoi(fields[len(fields)-1])
-		if err != nil {
-			return nil, fmt.Errorf("git says %q of a blob", header)
-		}
-		data := make([]byte, size+1) // and the newline after it
-		if _, err := io.ReadFull(in, data); err != nil {
-			return nil, err
-		}
-		all = append(all, data[:size])
-	}
-	return all, nil
-}
-
-func (r *reader) git(stdin io.Reader, args ...string) (string, error) {
-	cmd := exec.Command("git", append([]string{"-C", r.dir}, args...)...)
-	var stderr bytes.Buffer
-	cmd.Stdin, cmd.Stderr = stdin, &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(stderr.String()))
-	}
-	return string(out), nil
 }

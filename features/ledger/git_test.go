@@ -1,8 +1,12 @@
 package ledger
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ingot/gitsource/gitserver"
 )
@@ -37,7 +41,7 @@ func TestRevisionsOfARepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := time.Now()
-	got, err := Revisions(repo.Dir, pushes, []Configuration{{Branch: "main", Path: "a"}, {At: later, Branch: "other", Path: "a"}})
+	got, err := NewReader(repo.Dir).Revisions(pushes, []Configuration{{Branch: "main", Path: "a"}, {At: later, Branch: "other", Path: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,5 +60,76 @@ func TestRevisionsOfARepository(t *testing.T) {
 		if r.At.Before(began) || r.At.After(later) {
 			t.Errorf("revision %d is of %s, want between %s and %s", i, r.At, began, later)
 		}
+	}
+}
+
+func TestAPushIsNoYoungerThanItCouldBeSeen(t *testing.T) {
+	repo, err := gitserver.New(t.TempDir(), "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Commit(map[string]string{"README.md": "0\n"}, "begin"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Watch(repo.Dir); err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan time.Time, 1)
+	go func() {
+		for before := repo.Head("main"); repo.Head("main") == before; {
+		}
+		seen <- time.Now()
+	}()
+	began := time.Now()
+	if _, err := repo.Commit(map[string]string{"README.md": "1\n"}, "look"); err != nil {
+		t.Fatal(err)
+	}
+	at := <-seen
+	pushes, err := Pushes(repo.Dir)
+	if err != nil || len(pushes) != 1 {
+		t.Fatalf("pushes are %v, %v; want one", pushes, err)
+	}
+	if got := pushes[0].At; got.Before(began) || got.After(at) {
+		t.Errorf("the push is of %s, want between %s, when it began, and %s, when it was seen", got, began, at)
+	}
+}
+
+func TestAReaderReadsEachObjectOnce(t *testing.T) {
+	dir := t.TempDir()
+	repo, err := gitserver.New(dir, "fleet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Watch(repo.Dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := repo.Commit(map[string]string{"web.yaml": manifest("claim", "web", nil)}, "begin"); err != nil {
+		t.Fatal(err)
+	}
+	pushes, err := Pushes(repo.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NewReader(repo.Dir)
+	read := func(pushes ...Push) ([]Revision, error) {
+		return r.Revisions(pushes, []Configuration{{Branch: "main"}})
+	}
+	want, err := read(pushes...)
+	if err != nil || len(want) != 1 {
+		t.Fatalf("got %d revisions, %v; want one", len(want), err)
+	}
+	unknown := strings.Repeat("12", 20)
+	if _, err := read(Push{At: time.Now(), Branch: "main", New: unknown}); err == nil || !strings.Contains(err.Error(), unknown) {
+		t.Errorf("a commit that is not there: %v, want an error that names it", err)
+	}
+	if err := os.Rename(repo.Dir, repo.Dir+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(pushes...)
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("once the repository is gone: %v\n%s", err, diff)
+	}
+	if _, err := read(Push{At: time.Now(), Branch: "main", New: unknown}); err == nil || !strings.Contains(err.Error(), "cannot change to") {
+		t.Errorf("a repository that is gone: %v, want what git says", err)
 	}
 }

@@ -3,6 +3,7 @@ package gitserver
 import (
 	"bufio"
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -29,6 +31,15 @@ type Repo struct {
 	Clock func() time.Time
 
 	clock int64 // of the next commit without Clock
+
+	mu   sync.Mutex
+	read map[string]snapshot // by branch, as ReadBranch read it last
+}
+
+// snapshot is what a commit holds.
+type snapshot struct {
+	commit string
+	files  map[string]string
 }
 
 // Commit is one commit as ReadLog returns it.
@@ -43,16 +54,26 @@ func New(dir, name string) (*Repo, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make repository: %w", err)
 	}
-	for _, args := range [][]string{
-		{"init", "--quiet", "--bare", "--initial-branch", Branch, r.Dir},
-		{"-C", r.Dir, "config", "http.receivepack", "true"},
-		{"-C", r.Dir, "config", "receive.autogc", "false"},
-	} {
-		if _, err := run(nil, args...); err != nil {
-			return nil, fmt.Errorf("make repository: %w", err)
-		}
+	if _, err := run(nil, "init", "--quiet", "--bare", "--initial-branch", Branch, r.Dir); err != nil {
+		return nil, fmt.Errorf("make repository: %w", err)
+	}
+	if err := r.configure(); err != nil {
+		return nil, fmt.Errorf("make repository: %w", err)
 	}
 	return r, nil
+}
+
+// settings has a repository take pushes over HTTP, and keep its objects where they are.
+const settings = "[http]\n\treceivepack = true\n[receive]\n\tautogc = false\n"
+
+// configure appends settings to a repository that has not got them yet.
+func (r *Repo) configure() error {
+	file := filepath.Join(r.Dir, "config")
+	now, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(now), settings) {
+		return err
+	}
+	return os.WriteFile(file, append(now, settings...), 0o644) //nolint:gosec // as git makes it
 }
 
 // URL returns the file URL of the repository.
@@ -159,12 +180,32 @@ func (r *Repo) Head(branch string) string { return r.head(branch) }
 const maxRead = 16 << 20
 
 // ReadBranch returns the content of every file of a branch, by path; it is nil
-// if there is no branch. Files that are very large are left out.
+// if there is no branch. Files that are very large are left out. While the branch
+// stays where it is, no process is started.
 func (r *Repo) ReadBranch(branch string) (map[string]string, error) {
-	if r.head(branch) == "" {
+	head := r.head(branch)
+	if head == "" {
 		return nil, nil
 	}
-	list, err := run(nil, "-C", r.Dir, "ls-tree", "-r", "-l", "-z", "refs/heads/"+branch)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.read[branch]; last.commit == head {
+		return maps.Clone(last.files), nil
+	}
+	files, err := r.files(head)
+	if err != nil {
+		return nil, err
+	}
+	if r.read == nil {
+		r.read = make(map[string]snapshot)
+	}
+	r.read[branch] = snapshot{head, files}
+	return maps.Clone(files), nil
+}
+
+// files are the files of a commit.
+func (r *Repo) files(commit string) (map[string]string, error) {
+	list, err := run(nil, "-C", r.Dir, "ls-tree", "-r", "-l", "-z", commit)
 	if err != nil {
 		return nil, err
 	}
@@ -240,12 +281,25 @@ func (r *Repo) Git(args ...string) (string, error) {
 	return run(nil, append([]string{"-C", r.Dir}, args...)...)
 }
 
+// head reads the file in which git keeps a branch's head: tests look for it all the time,
+// and a process for each look would be most of what they cost. Where there is no such
+// file, or no hash in it, the branch may be packed or symbolic, and git is asked.
 func (r *Repo) head(branch string) string {
+	data, err := os.ReadFile(filepath.Join(r.Dir, "refs", "heads", filepath.FromSlash(branch)))
+	if hash := strings.TrimSpace(string(data)); err == nil && isHash(hash) {
+		return hash
+	}
 	out, err := run(nil, "-C", r.Dir, "rev-parse", "--quiet", "--verify", "refs/heads/"+branch)
 	if err != nil {
 		return ""
 	}
 	return strings.TrimSpace(out)
+}
+
+// isHash reports whether s is the name of an object, in SHA-1 or SHA-256.
+func isHash(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil && (len(s) == 40 || len(s) == 64)
 }
 
 // write makes one commit with git fast-import.

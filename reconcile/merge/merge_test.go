@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 	"maps"
@@ -47,7 +49,9 @@ var store5 = model.Published{Commit: "c5", Version: at(5, 100), Fence: 5, Holder
 
 // branchOf is a branch that the leader of fence wrote, whose ID is as store5's.
 func branchOf(fence uint64, servers ...*model.ServerRecord) *report.BranchRecords {
-	b := &report.BranchRecords{Records: recordsOf(servers...), Head: "head", Fence: fence, MirrorFirst: true, Holder: model.Holder{ID: fmt.Sprint("h", fence)}}
+	b := &report.BranchRecords{
+		Records: recordsOf(servers...), Head: "head", Fence: fence, MirrorFirst: true, Holder: model.Holder{ID: fmt.Sprint("h", fence)},
+	}
 	b.Version = slices.MaxFunc(append(b.Versions(), at(5, 100)), model.Version.Compare)
 	return b
 }
@@ -81,7 +85,8 @@ func again(t *testing.T, in Input, r Result) {
 	in.Store, in.Seed, in.Now = applied(in.Store, r), in.Seed+"!", in.Now.Add(time.Minute)
 	in.StoreUnreadable, in.Published = nil, r.Published
 	twice := Records(in)
-	if n := len(twice.Records.Servers) + len(twice.Records.BMCs) + len(twice.Records.Claims) + len(twice.Records.Endpoints); n > 0 || !reflect.DeepEqual(twice.Records.Fleet, in.Store.Fleet) {
+	if n := len(twice.Records.Servers) + len(twice.Records.BMCs) + len(twice.Records.Claims) + len(twice.Records.Endpoints); n > 0 ||
+		!reflect.DeepEqual(twice.Records.Fleet, in.Store.Fleet) {
 		t.Errorf("merging again changes %d records, and the fleet's to %+v: %+v", n, twice.Records.Fleet, twice.Events)
 	}
 }
@@ -189,7 +194,10 @@ func TestTheNewestRecordOfAServerWins(t *testing.T) {
 		},
 		"a Disputed server stays so when the copies agree by chance": {
 			store: copyOf(at(5, 110), reserved, web, func(r *model.ServerRecord) {
-				r.Doubt = &model.Doubt{Reason: model.DoubtDisputed, Alternatives: []model.Alternative{{Token: "t", State: reserved, Claim: web}, {Token: "u", State: available}}}
+				r.Doubt = &model.Doubt{
+					Reason:       model.DoubtDisputed,
+					Alternatives: []model.Alternative{{Token: "t", State: reserved, Claim: web}, {Token: "u", State: available}},
+				}
 			}),
 			branch: branchOf(6, copyOf(at(6, 3), reserved, web)),
 			want:   want{at(6, 3), reserved, web, model.DoubtDisputed, "Disputed"},
@@ -383,7 +391,9 @@ func TestAMergeSaysWhyItTakesTheBranchsCopy(t *testing.T) {
 	} {
 		store := recordsOf()
 		store.Fleet.Version = at(5, 1)
-		r := Records(Input{Store: &store, Published: store5, StoreUnreadable: lost, Branch: branchOf(5, copyOf(at(5, 90), model.StateAvailable, "")), Now: mergeNow})
+		r := Records(Input{
+			Store: &store, Published: store5, StoreUnreadable: lost, Branch: branchOf(5, copyOf(at(5, 90), model.StateAvailable, "")), Now: mergeNow,
+		})
 		if len(r.Events) != 1 || !strings.HasPrefix(r.Events[0].Message, want+", so it is taken") {
 			t.Errorf("told %+v, want %q", r.Events, want)
 		}
@@ -473,7 +483,10 @@ func TestWhatComesFromTheBranchIsDoubted(t *testing.T) {
 			}
 		})
 	}
-	for state, why := range map[model.ServerState]model.DoubtReason{model.StateReserved: model.DoubtFromStatusBranch, model.StateReleased: model.DoubtDisputed} {
+	for state, why := range map[model.ServerState]model.DoubtReason{
+		model.StateReserved: model.DoubtFromStatusBranch,
+		model.StateReleased: model.DoubtDisputed,
+	} {
 		t.Run("what was changed here and elsewhere is unannounced as the branch is: "+string(why), func(t *testing.T) {
 			for _, version := range []model.Version{at(5, 110), at(7, 110)} {
 				store := recordsOf(copyOf(version, state, "default/web"))
@@ -520,7 +533,8 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	r := Records(in)
 	got := r.Records.Servers["s1"]
 	for _, v := range []struct{ asked, value string }{
-		{plan.AskedOperation, "power-cycle"}, {plan.AskedOperation, "power-cycle#2"}, {plan.AskedOperation, "force-off"}, {plan.AskedReprovision, "1"}, {plan.AskedDiscover, "x"}, {plan.AskedDisks, "D"},
+		{asked: plan.AskedOperation, value: "power-cycle"}, {plan.AskedOperation, "power-cycle#2"}, {plan.AskedOperation, "force-off"},
+		{plan.AskedReprovision, "1"}, {plan.AskedDiscover, "x"}, {plan.AskedDisks, "D"},
 	} {
 		if !plan.WasHandled(got, v.asked, v.value) {
 			t.Errorf("%s %s is not handled: %+v", v.asked, v.value, got)
@@ -566,12 +580,12 @@ func TestClaimsBMCsAndEndpointsAreMergedByVersion(t *testing.T) {
 		fence         uint64
 		want          string
 	}{
-		"the newer of one line, here":         {at(5, 120), at(5, 90), 5, "store"},
-		"the newer of one line, there":        {at(5, 90), at(5, 150), 5, "branch"},
-		"the higher version of two, here":     {at(7, 120), at(6, 3), 6, "store"},
-		"the higher version of two, there":    {at(5, 120), at(6, 3), 6, "branch"},
-		"the store's of equal ones":           {at(5, 90), at(5, 90), 5, "store"},
-		"the store's if neither has versions": {at(0, 0), at(0, 0), 5, "store"},
+		"the newer of one line, here":         {store: at(5, 120), branch: at(5, 90), fence: 5, want: "store"},
+		"the newer of one line, there":        {store: at(5, 90), branch: at(5, 150), fence: 5, want: "branch"},
+		"the higher version of two, here":     {store: at(7, 120), branch: at(6, 3), fence: 6, want: "store"},
+		"the higher version of two, there":    {store: at(5, 120), branch: at(6, 3), fence: 6, want: "branch"},
+		"the store's of equal ones":           {store: at(5, 90), branch: at(5, 90), fence: 5, want: "store"},
+		"the store's if neither has versions": {store: at(0, 0), branch: at(0, 0), fence: 5, want: "store"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := make2(tc.store, "store")
@@ -653,7 +667,8 @@ func TestTheFleetsRecordIsMerged(t *testing.T) {
 		again(t, in, r)
 	})
 	t.Run("the count of revisions is the higher one", func(t *testing.T) {
-		if _, r := merge(fleet(at(5, 120), "x", some), fleet(at(6, 3), "y", others), 6); r.Records.Fleet.Sequence != 4 || r.Records.Fleet.Applied.Commit != "y" {
+		if _, r := merge(fleet(at(5, 120), "x", some), fleet(at(6, 3), "y", others), 6); r.Records.Fleet.Sequence != 4 ||
+			r.Records.Fleet.Applied.Commit != "y" {
 			t.Errorf("got %+v", r.Records.Fleet)
 		}
 	})
@@ -673,7 +688,8 @@ func TestTheFleetsRecordIsMerged(t *testing.T) {
 			}
 		}
 		_, r := merge(fleet(at(5, 120), "x", many("s1")), fleet(at(6, 3), "y", many("s2")), 6)
-		if got := r.Records.Fleet.Done; len(got) != plan.MaxDone || !got[0].At.Equal(step("", plan.MaxDone/2).At) || !got[plan.MaxDone-1].At.Equal(step("", plan.MaxDone-1).At) {
+		if got := r.Records.Fleet.Done; len(got) != plan.MaxDone || !got[0].At.Equal(step("", plan.MaxDone/2).At) ||
+			!got[plan.MaxDone-1].At.Equal(step("", plan.MaxDone-1).At) {
 			t.Errorf("%d are remembered, from %v to %v", len(got), got[0].At, got[len(got)-1].At)
 		}
 	})
@@ -742,7 +758,10 @@ func TestTheVeryFirstStartFindsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in.Store = cmp.Or(in.Store, &empty)
-			want := Event{RecordUnreadable, report.RecordName{Kind: report.RecordFleet}, "its record can be read neither from the store nor from the status branch"}
+			want := Event{
+				RecordUnreadable, report.RecordName{Kind: report.RecordFleet},
+				"its record can be read neither from the store nor from the status branch",
+			}
 			if r := Records(in); !slices.Contains(r.Events, want) {
 				t.Errorf("the fleet's record is not missed: %+v", r.Events)
 			}
@@ -776,7 +795,9 @@ func (p *past) write() {
 	v := at(p.fence, p.seq)
 	switch p.rnd.IntN(8) {
 	case 0:
-		b := &report.BranchRecords{Records: last, Fence: p.fence, Holder: model.Holder{ID: fmt.Sprint(p.fence)}, MirrorFirst: true, Head: v.String()}
+		b := &report.BranchRecords{
+			Records: last, Fence: p.fence, Holder: model.Holder{ID: fmt.Sprint(p.fence)}, MirrorFirst: true, Head: v.String(),
+		}
 		b.Version = slices.MaxFunc(append(b.Versions(), note.Version), model.Version.Compare)
 		p.branches = append(p.branches, b)
 		if p.rnd.IntN(5) > 0 { // else it was killed before it noted that
@@ -899,7 +920,9 @@ func TestMergeOfTwoLinesDisputesWhatBothChanged(t *testing.T) {
 		if len(other.branches) == 0 {
 			continue
 		}
-		in := Input{Store: &here.records[len(here.records)-1], Published: note, Branch: other.branches[len(other.branches)-1], Now: mergeNow, Seed: "seed"}
+		in := Input{
+			Store: &here.records[len(here.records)-1], Published: note, Branch: other.branches[len(other.branches)-1], Now: mergeNow, Seed: "seed",
+		}
 		got := checkMerge(t, in)
 		for name, rec := range got.Servers {
 			s, o := in.Store.Servers[name], in.Branch.Servers[name]
@@ -907,7 +930,8 @@ func TestMergeOfTwoLinesDisputesWhatBothChanged(t *testing.T) {
 				continue
 			}
 			if differ := s.State != o.State || s.Claim != o.Claim; differ && !plan.Disputed(rec) {
-				t.Errorf("seed %d: %s is %s for %q here (%s) and %s for %q there (%s), and is not Disputed", seed, name, s.State, s.Claim, s.Version, o.State, o.Claim, o.Version)
+				t.Errorf("seed %d: %s is %s for %q here (%s) and %s for %q there (%s), and is not Disputed", seed, name, s.State, s.Claim, s.Version,
+					o.State, o.Claim, o.Version)
 			} else if differ {
 				disputes++
 			}
@@ -938,16 +962,17 @@ func TestReadingTheBranchSkipsWhatIsBad(t *testing.T) {
 	revision := append([]byte("fence: 9\nholder: {id: me, host: h}\nsequence: \"7.30\"\nmirrorFirst: true\n"), doc(fleet)...)
 	server := &model.ServerRecord{Version: at(7, 20), Name: "s1", State: model.StateReserved, Claim: "default/web"}
 	files := map[string][]byte{
-		"revision.yaml":                  revision,
-		"README.md":                      []byte("# fleet"),
-		"problems.yaml":                  []byte("problems: [{"),
-		"servers/s1.yaml":                doc(server),
-		"servers/s2.yaml":                []byte("record: {name: s2, state: Reserved"),
-		"servers/s3.yaml":                doc(&model.ServerRecord{Name: "s1", State: model.StateReserved}),
-		"servers/s4.yaml":                doc(&model.ServerRecord{Name: "s4", State: "Sleeping"}),
-		"servers/s5.yaml":                []byte("kind: Server\n"),
-		"servers/s6.yaml":                []byte("record: {name: s6, state: Reserved, version: 7}"),
-		"servers/s7.yaml":                append(doc(&model.ServerRecord{Name: "s7", State: model.StateInitial}), "#"+strings.Repeat("x", report.MaxFile)...),
+		"revision.yaml":   revision,
+		"README.md":       []byte("# fleet"),
+		"problems.yaml":   []byte("problems: [{"),
+		"servers/s1.yaml": doc(server),
+		"servers/s2.yaml": []byte("record: {name: s2, state: Reserved"),
+		"servers/s3.yaml": doc(&model.ServerRecord{Name: "s1", State: model.StateReserved}),
+		"servers/s4.yaml": doc(&model.ServerRecord{Name: "s4", State: "Sleeping"}),
+		"servers/s5.yaml": []byte("kind: Server\n"),
+		"servers/s6.yaml": []byte("record: {name: s6, state: Reserved, version: 7}"),
+		"servers/s7.yaml": append(doc(&model.ServerRecord{Name: "s7", State: model.StateInitial}),
+			"#"+strings.Repeat("x", report.MaxFile)...),
 		"servers/.yaml":                  []byte("{{{"),
 		"bmcs/b1.yaml":                   doc(&model.BMCRecord{Name: "b1", Address: "a"}),
 		"bmcs/b2.yaml":                   []byte("kind: BMC\n"),
@@ -957,7 +982,8 @@ func TestReadingTheBranchSkipsWhatIsBad(t *testing.T) {
 		"serverbootconfigurations/x.yml": []byte("{{{"),
 	}
 	b, problems := report.ReadBranch(files)
-	if want := []string{"servers/s2.yaml", "servers/s3.yaml", "servers/s4.yaml", "servers/s5.yaml", "servers/s6.yaml", "servers/s7.yaml"}; !slices.Equal(b.Unreadable, want) || len(problems) != len(want) {
+	want := []string{"servers/s2.yaml", "servers/s3.yaml", "servers/s4.yaml", "servers/s5.yaml", "servers/s6.yaml", "servers/s7.yaml"}
+	if !slices.Equal(b.Unreadable, want) || len(problems) != len(want) {
 		t.Errorf("unreadable are %q with %v, want %q", b.Unreadable, problems, want)
 	}
 	o.Fleet = fleet
@@ -980,7 +1006,8 @@ func TestReadingTheBranchSkipsWhatIsBad(t *testing.T) {
 				delete(some, "revision.yaml")
 			}
 			b, _ := report.ReadBranch(some)
-			if !slices.Contains(b.Unreadable, "revision.yaml") || knownFleet(&b.Fleet) != nil || b.Servers["s1"] == nil || b.Version.Compare(at(7, 20)) < 0 || b.Fence < 7 {
+			if !slices.Contains(b.Unreadable, "revision.yaml") || knownFleet(&b.Fleet) != nil || b.Servers["s1"] == nil ||
+				b.Version.Compare(at(7, 20)) < 0 || b.Fence < 7 {
 				t.Errorf("unreadable %q, fleet %+v, version %s, fence %d", b.Unreadable, b.Fleet, b.Version, b.Fence)
 			}
 		})
@@ -1007,15 +1034,15 @@ func TestWhatAnOlderStoreSaysOfAServerIsOneAlternativeOfSeveral(t *testing.T) {
 	if want := []string{"store Available ", "status branch Reserved default/web", "neither Cleanup "}; !slices.Equal(says, want) {
 		t.Errorf("to be chosen from are %q, want %q", says, want)
 	}
-	in := bigFleet(1, 0)
+	in := plantest.BigFleet(1, 0)
 	in.Observed.Servers["s1"] = rec
-	in.Desired.Add(claim("web"))
-	in.Desired.Add(claim("db"))
+	in.Desired.Add(fleettest.Claim("web"))
+	in.Desired.Add(fleettest.Claim("db"))
 	r := plan.Plan(in)
 	if m := r.Moves["bmc00000-system-0"]; m == nil || m.Then.Claim != "default/db" {
 		t.Errorf("the free server is planned %+v, want it for the claim that no other server may have", m)
 	}
-	if why := claimWhy(in, "default/web"); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {
+	if why := plantest.ClaimWhy(in, "default/web"); why.Reason != "Disputed" || !strings.Contains(why.Message, "s1") {
 		t.Errorf("the other claim waits for %+v", why)
 	}
 }

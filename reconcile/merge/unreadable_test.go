@@ -1,10 +1,12 @@
 package merge
 
 import (
-	"ingot/model"
 	"slices"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 func TestAServerWhoseRecordCannotBeReadIsListedWithTheClaimItServes(t *testing.T) {
@@ -46,5 +48,22 @@ func TestAServerThatStaysUnreadableKeepsItsTokenAndItsTime(t *testing.T) {
 	}
 	if spare := store.Fleet.Unreadable[:2][1]; spare.Server != "" {
 		t.Errorf("the store's own list was written to: %+v", spare)
+	}
+}
+
+func TestABrokenFileOfTheStatusBranchLosesOnlyItself(t *testing.T) {
+	files := map[string][]byte{
+		"servers/a.yaml":   []byte("record: {name: a, state: Reserved, claim: default/web}"),
+		"servers/b.yaml":   []byte("record: [1"),
+		"servers/c.yaml":   []byte("status: {}"),
+		"README.md":        []byte("# Fleet"),
+		"revision.yaml":    []byte("record: {applied: main@sha1:1, sequence: 4}"),
+		"endpoints/x.yaml": []byte("spec: {}"),
+	}
+	branch, problems := report.ReadBranch(files)
+	none := model.NewObserved().Records
+	r := Records(Input{Store: &none, Branch: &branch, Now: mergeNow, Seed: "seed"}).Records
+	if len(problems) != 2 || len(r.Servers) != 1 || r.Servers["a"].Doubt == nil || r.Fleet.Sequence != 4 {
+		t.Errorf("got %d problems %v, servers %v, fleet %+v", len(problems), problems, r.Servers, r.Fleet)
 	}
 }

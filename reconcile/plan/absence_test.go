@@ -3,24 +3,16 @@ package plan
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 )
-
-// renamed has a commit give a claim another name.
-func renamed(from, to string) func(d *model.Desired) {
-	return func(d *model.Desired) {
-		delete(d.Claims, model.ClaimName("default/"+from))
-		d.Add(claim(to))
-		d.Renamed = map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
-	}
-}
 
 func TestARenameIsPartOfTheServersRecord(t *testing.T) {
 	const name = model.ServerName("bmc00000-system-0")
 	in := bigFleet(1, 1)
 	in.Desired.Revision = "main@sha1:2"
-	renamed("c00000", "shop")(in.Desired)
-	inState(in, 0, func(rec *model.ServerRecord) {
+	fleettest.Renamed("c00000", "shop")(in.Desired)
+	fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
 		rec.Intent = &model.Intent{Kind: model.IntentBind, Value: "default/c00000"}
 		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: "default/c00000", Ended: model.TicketBooted}
 	})
@@ -35,12 +27,6 @@ func TestARenameIsPartOfTheServersRecord(t *testing.T) {
 	}
 	if rec := m.Then; rec.Claim != "default/shop" || rec.Intent.Value != "default/shop" || rec.Ticket.Claim != "default/shop" {
 		t.Errorf("claim %s, intent %+v, ticket %+v", rec.Claim, rec.Intent, rec.Ticket)
-	}
-}
-
-func maintenanceOf(name string, i int) *model.ServerMaintenance {
-	return &model.ServerMaintenance{
-		Meta: model.Meta{Name: name}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: serverFile(i).Name}},
 	}
 }
 

@@ -95,6 +95,8 @@ type Move struct {
 	// Routine is set for a look that nothing waits for: unless it finds something
 	// new, there is nothing to plan after it.
 	Routine bool
+
+	was known
 }
 
 // touches reports whether the move changes anything on the machine.
@@ -117,6 +119,8 @@ type BMCMove struct {
 	// Endpoint is the device whose BMC takes or refuses Credential of the MAC prefix
 	// database, which is only being tried; "" = none is.
 	Endpoint, Credential string
+
+	was knownBMC
 }
 
 // VariantContinuous is the variant of an override that holds until it is cleared.

@@ -129,18 +129,12 @@ func (s *server) needs(b *Boot) (n Needs) {
 }
 
 // Unmet is why an image cannot be started, nil when nothing is known against it.
-func (n Needs) Unmet(image *model.PinnedImage) error {
+func (n Needs) Unmet(image *model.PinnedImage) *Failure {
 	switch {
 	case n.UKI != "" && image.UKI == nil:
-		return &bootError{model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no UKI layer, and %s", image.Ref, n.UKI)}
+		return &Failure{FailureUndone, model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no UKI layer, and %s", image.Ref, n.UKI)}
 	case n.Kernel != "" && (image.Kernel == nil || image.Initrd == nil):
-		return &bootError{model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no kernel and initramfs layers but a UKI, and %s", image.Ref, n.Kernel)}
+		return &Failure{FailureUndone, model.ReasonBootMethodMismatch, fmt.Sprintf("image %s has no kernel and initramfs layers but a UKI, and %s", image.Ref, n.Kernel)}
 	}
 	return nil
 }
-
-// bootError is an error with a condition's reason.
-type bootError struct{ reason, message string }
-
-func (e *bootError) Error() string  { return e.message }
-func (e *bootError) Reason() string { return e.reason }

@@ -16,26 +16,53 @@ func TestTheArchitectureOfAServer(t *testing.T) {
 		only       []string // boot.architectures
 		want       string
 	}{
-		"nothing is known of it":                   {want: "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
-		"nothing is known, and there is but one":   {only: []string{"arm64"}, want: "arm64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
-		"x86-64 by its instruction set":            {processors: []model.Processor{cpu("x86", "x86-64")}, want: "amd64 (by its processors)"},
-		"x86 without an instruction set":           {processors: []model.Processor{cpu("x86", "")}, want: "amd64 (by its processors)"},
-		"ARM by its instruction set":               {processors: []model.Processor{cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
-		"ARM without an instruction set":           {processors: []model.Processor{cpu("ARM", "")}, want: "arm64 (by its processors)"},
-		"as Linux spells it":                       {processors: []model.Processor{cpu("AArch64", "")}, want: "arm64 (by its processors)"},
-		"as Go spells it":                          {processors: []model.Processor{cpu("", "arm64")}, want: "arm64 (by its processors)"},
-		"as Linux spells x86-64":                   {processors: []model.Processor{cpu("x86_64", "")}, want: "amd64 (by its processors)"},
-		"RISC-V":                                   {processors: []model.Processor{cpu("RISC-V", "RV64")}, want: "riscv64 (by its processors)"},
-		"a processor that nobody calls a CPU":      {processors: []model.Processor{{Architecture: "ARM"}}, want: "arm64 (by its processors)"},
-		"a graphics card of another architecture":  {processors: []model.Processor{{Type: "GPU", Architecture: "ARM"}, cpu("x86", "x86-64")}, want: "amd64 (by its processors)"},
-		"a network card's processor alone":         {processors: []model.Processor{{Type: "DPU", Architecture: "ARM"}}, want: "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
-		"two processors, one of which is silent":   {processors: []model.Processor{cpu("", ""), cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
-		"what the maker alone knows is not known":  {processors: []model.Processor{cpu("OEM", "OEM")}, firmware: &model.BootFirmware{Architecture: "arm64"}, want: "arm64 (by DHCP)"},
-		"Redfish is believed before DHCP":          {processors: []model.Processor{cpu("x86", "")}, firmware: &model.BootFirmware{Architecture: "arm64"}, want: "amd64 (by its processors)"},
-		"DHCP is believed before the probe":        {firmware: &model.BootFirmware{Architecture: "amd64"}, probed: []string{"asimd"}, want: "amd64 (by DHCP)"},
-		"firmware that does not say what it is":    {firmware: &model.BootFirmware{}, probed: []string{"fp", "asimd"}, want: "arm64 (by its probe)"},
-		"the probe's processor knows long mode":    {probed: []string{"fpu", "lm"}, want: "amd64 (by its probe)"},
-		"the probe's processor says nothing of it": {probed: []string{"fpu"}, want: "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
+		"nothing is known of it": {want: "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)"},
+		"nothing is known, and there is but one": {
+			only: []string{"arm64"},
+			want: "arm64 (assumed: neither its BMC nor DHCP nor a probe says what it is)",
+		},
+		"x86-64 by its instruction set":       {processors: []model.Processor{cpu("x86", "x86-64")}, want: "amd64 (by its processors)"},
+		"x86 without an instruction set":      {processors: []model.Processor{cpu("x86", "")}, want: "amd64 (by its processors)"},
+		"ARM by its instruction set":          {processors: []model.Processor{cpu("ARM", "ARM-A64")}, want: "arm64 (by its processors)"},
+		"ARM without an instruction set":      {processors: []model.Processor{cpu("ARM", "")}, want: "arm64 (by its processors)"},
+		"as Linux spells it":                  {processors: []model.Processor{cpu("AArch64", "")}, want: "arm64 (by its processors)"},
+		"as Go spells it":                     {processors: []model.Processor{cpu("", "arm64")}, want: "arm64 (by its processors)"},
+		"as Linux spells x86-64":              {processors: []model.Processor{cpu("x86_64", "")}, want: "amd64 (by its processors)"},
+		"RISC-V":                              {processors: []model.Processor{cpu("RISC-V", "RV64")}, want: "riscv64 (by its processors)"},
+		"a processor that nobody calls a CPU": {processors: []model.Processor{{Architecture: "ARM"}}, want: "arm64 (by its processors)"},
+		"a graphics card of another architecture": {
+			processors: []model.Processor{{Type: "GPU", Architecture: "ARM"}, cpu("x86", "x86-64")},
+			want:       "amd64 (by its processors)",
+		},
+		"a network card's processor alone": {
+			processors: []model.Processor{{Type: "DPU", Architecture: "ARM"}},
+			want:       "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)",
+		},
+		"two processors, one of which is silent": {
+			processors: []model.Processor{cpu("", ""), cpu("ARM", "ARM-A64")},
+			want:       "arm64 (by its processors)",
+		},
+		"what the maker alone knows is not known": {
+			processors: []model.Processor{cpu("OEM", "OEM")}, firmware: &model.BootFirmware{Architecture: "arm64"},
+			want: "arm64 (by DHCP)",
+		},
+		"Redfish is believed before DHCP": {
+			processors: []model.Processor{cpu("x86", "")}, firmware: &model.BootFirmware{Architecture: "arm64"},
+			want: "amd64 (by its processors)",
+		},
+		"DHCP is believed before the probe": {
+			firmware: &model.BootFirmware{Architecture: "amd64"}, probed: []string{"asimd"},
+			want: "amd64 (by DHCP)",
+		},
+		"firmware that does not say what it is": {
+			firmware: &model.BootFirmware{}, probed: []string{"fp", "asimd"},
+			want: "arm64 (by its probe)",
+		},
+		"the probe's processor knows long mode": {probed: []string{"fpu", "lm"}, want: "amd64 (by its probe)"},
+		"the probe's processor says nothing of it": {
+			probed: []string{"fpu"},
+			want:   "amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +100,8 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 		"a kernel by HTTP alone, and what loaders there are is not known": {image: kernel, targets: httpOnly},
 		"a kernel by HTTP alone without iPXE": {
 			image: kernel, targets: httpOnly, loaders: []string{"arm64"},
-			want: "image os:1 has no UKI layer, and the server boots from the network by UEFI HTTP boot alone, for which boot.loaderDirs has no iPXE of amd64 that could start a kernel",
+			want: "image os:1 has no UKI layer, and the server boots from the network by UEFI HTTP boot alone, for which boot.loaderDirs has no " +
+				"iPXE of amd64 that could start a kernel",
 		},
 		"a UKI on UEFI":    {image: uki, firmware: &model.BootFirmware{Architecture: "amd64", UEFI: true}},
 		"a kernel on BIOS": {image: kernel, firmware: &model.BootFirmware{Architecture: "amd64"}},
@@ -83,7 +111,8 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 		},
 		"a UKI on BIOS": {
 			image: uki, firmware: &model.BootFirmware{Architecture: "amd64"},
-			want: "image os:1 has no kernel and initramfs layers but a UKI, and the server's firmware is BIOS, as it told DHCP, and starts no UKI; switch it to UEFI, or add kernel and initramfs",
+			want: "image os:1 has no kernel and initramfs layers but a UKI, and the server's firmware is BIOS, as it told DHCP, and starts no " +
+				"UKI; switch it to UEFI, or add kernel and initramfs",
 		},
 	}
 	for name, tc := range tests {

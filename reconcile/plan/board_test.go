@@ -2,20 +2,11 @@ package plan
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"time"
 )
-
-// uuidOf gives the machine behind a BMC a UUID.
-func uuidOf(name, bmc, uri, uuid string) *model.Server {
-	return &model.Server{
-		Meta: model.Meta{Name: name},
-		Spec: model.ServerSpec{SystemUUID: uuid, SystemURI: uri, BMCRef: &model.LocalRef{Name: bmc}},
-	}
-}
-
-const givenUUID = "00000000-0000-4000-8000-00000000000a"
 
 func TestWhoGivesAUUID(t *testing.T) {
 	const one, two = "/redfish/v1/Systems/1", "/redfish/v1/Systems/2"
@@ -26,16 +17,38 @@ func TestWhoGivesAUUID(t *testing.T) {
 		servers []*model.Server
 		want    string // the name of the server, or a part of the problem
 	}{
-		"the Server of its BMC":                    {board, true, []*model.Server{uuidOf("s", "b", "", givenUUID)}, "s"},
-		"not that of another BMC":                  {board, true, []*model.Server{uuidOf("s", "c", "", givenUUID)}, "write a Server with spec.bmcRef and"},
-		"not that of another system":               {board, true, []*model.Server{uuidOf("s", "b", two, givenUUID)}, "write a Server"},
-		"of two systems the one with its URI":      {board, false, []*model.Server{uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, givenUUID)}, "s"},
-		"of two systems none that does not say it": {board, false, []*model.Server{uuidOf("s", "b", "", givenUUID)}, "write a Server with spec.bmcRef, spec.systemURI and"},
-		"nobody, a board without serial number":    {model.Board{Model: "M"}, true, []*model.Server{uuidOf("s", "b", "", givenUUID)}, "no serial number"},
-		"nobody who does not say it":               {board, true, []*model.Server{uuidOf("s", "b", "", "")}, "write a Server"},
+		"the Server of its BMC": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want: "s",
+		},
+		"not that of another BMC": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "c", "", fleettest.GivenUUID)},
+			want: "write a Server with spec.bmcRef and",
+		},
+		"not that of another system": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", two, fleettest.GivenUUID)},
+			want: "write a Server",
+		},
+		"of two systems the one with its URI": {
+			board:   board,
+			servers: []*model.Server{uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, fleettest.GivenUUID)},
+			want:    "s",
+		},
+		"of two systems none that does not say it": {
+			board: board, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want: "write a Server with spec.bmcRef, spec.systemURI and",
+		},
+		"nobody, a board without serial number": {
+			board: model.Board{Model: "M"}, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
+			want: "no serial number",
+		},
+		"nobody who does not say it": {board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", "")}, want: "write a Server"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: DefaultPolicy(), Now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
+			in := &Input{
+				Desired: model.NewDesired(), Observed: model.NewObserved(), Policy: DefaultPolicy(),
+				Now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+			}
 			for _, s := range tc.servers {
 				in.Desired.Add(s)
 			}
@@ -64,8 +77,8 @@ func TestWhoGivesAUUID(t *testing.T) {
 // A BMC that shows a UUID one day, as after an update of its firmware, has to show the one
 // that Git gave its machine.
 func TestAMachineThatShowsItsUUIDLater(t *testing.T) {
-	rec := &model.ServerRecord{SystemURI: "/1", UUID: givenUUID, Board: &model.Board{SerialNumber: "S1"}}
-	for uuid, want := range map[string]place{givenUUID: shownItself, "00000000-0000-4000-8000-00000000000b": shownOther} {
+	rec := &model.ServerRecord{SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}
+	for uuid, want := range map[string]place{fleettest.GivenUUID: shownItself, "00000000-0000-4000-8000-00000000000b": shownOther} {
 		facts := &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", UUID: uuid}}}
 		if got := shownAs(facts, rec); got != want {
 			t.Errorf("one that shows %s is taken for %d, want %d", uuid, got, want)
@@ -75,12 +88,15 @@ func TestAMachineThatShowsItsUUIDLater(t *testing.T) {
 
 // Two machines that Git says are in each other's place are followed there.
 func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
-	rec := &model.ServerRecord{Name: "s", BMC: "old", SystemURI: "/1", UUID: givenUUID, Board: &model.Board{SerialNumber: "S1"}}
+	rec := &model.ServerRecord{Name: "s", BMC: "old", SystemURI: "/1", UUID: fleettest.GivenUUID, Board: &model.Board{SerialNumber: "S1"}}
 	is := func(serial string) *model.BMCFacts {
 		return &model.BMCFacts{Systems: []model.SystemFact{{URI: "/1", Board: model.Board{SerialNumber: serial}}}}
 	}
-	in := &Input{Desired: model.NewDesired(), Observed: &model.Observed{Records: model.Records{Servers: map[model.ServerName]*model.ServerRecord{"s": rec}}}}
-	in.Desired.Add(uuidOf("s", "new", "", givenUUID))
+	in := &Input{
+		Desired:  model.NewDesired(),
+		Observed: &model.Observed{Records: model.Records{Servers: map[model.ServerName]*model.ServerRecord{"s": rec}}},
+	}
+	in.Desired.Add(uuidOf("s", "new", "", fleettest.GivenUUID))
 	before, after := &bmcView{name: "old", facts: is("S1")}, &bmcView{name: "new", facts: is("S2")}
 	at := func() model.BMCName {
 		f := &fleet{in: in, bmcs: []*bmcView{before, after}, bmcBy: map[model.BMCName]*bmcView{"old": before, "new": after}}

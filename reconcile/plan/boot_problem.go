@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,13 +12,14 @@ import (
 // operatorsReasons are the reasons of images that whoever wrote the claim cannot mend.
 var operatorsReasons = []model.Reason{model.ReasonArmFailed, model.ReasonRegistryUnreachable, model.ReasonUnauthorized}
 
-// ArmProblem is the problem of a boot that could not be armed.
-func ArmProblem(old *model.BootProblem, name model.ServerName, b *Boot, err error, now time.Time, p Policy) *model.BootProblem {
+// armProblem is the problem of a boot that could not be armed.
+func armProblem(old *model.BootProblem, name model.ServerName, do Arm, f *Failure, now time.Time, p Policy) *model.BootProblem {
+	b := &do.Boot
 	problem := model.BootProblem{
-		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: model.ReasonArmFailed, Message: err.Error(), Since: now,
+		Digest: b.Ticket.Digest, Architecture: b.Architecture, Image: b.Image, Reason: f.Reason, Message: f.Text, Since: now,
 	}
-	if r, ok := errors.AsType[Reasoner](err); ok {
-		problem.Reason, problem.Message = r.Reason(), r.Error()
+	if f.Reason == "" {
+		problem.Reason, problem.Message = model.ReasonArmFailed, f.by(do)
 	}
 	if concerns(old, b) {
 		problem.Failures = old.Failures
@@ -46,7 +46,7 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 	if why := s.duplicate(); why.Reason != "" {
 		return why, time.Time{}
 	}
-	if why := s.foreign(); why.Reason != "" {
+	if why := s.unsupportedArchitecture(); why.Reason != "" {
 		return why, time.Time{}
 	}
 	p := s.rec.BootProblem
@@ -56,8 +56,8 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 	return Why{}, time.Time{}
 }
 
-// foreign says that servers of this architecture are not served.
-func (s *server) foreign() Why {
+// unsupportedArchitecture says that servers of this architecture are not served.
+func (s *server) unsupportedArchitecture() Why {
 	allowed := s.fleet.in.Policy.Architectures
 	if len(allowed) == 0 {
 		return Why{}
@@ -101,7 +101,7 @@ func (s *server) bootTrouble() Why {
 	case p != nil && !FailedBoot(p):
 		return s.problemWhy(p)
 	case s.toArm():
-		return s.foreign()
+		return s.unsupportedArchitecture()
 	}
 	return Why{}
 }

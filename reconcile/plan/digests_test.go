@@ -47,7 +47,9 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	ours, former := key.Sum(plain), digestsKey.Former(plain)
 	booted := func(rec *model.ServerRecord, digest, image string) {
 		rec.Installed = digest
-		rec.Ticket = &model.Ticket{ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest, Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted}
+		rec.Ticket = &model.Ticket{
+			ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest, Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted,
+		}
 	}
 	tests := map[string]struct {
 		before   func(rec *model.ServerRecord)
@@ -55,31 +57,39 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 		ticket   string
 		outdated bool
 	}{
-		"a plain one of what it boots": {func(rec *model.ServerRecord) { booted(rec, plain, "os:1") }, ours, ours, false},
+		"a plain one of what it boots": {before: func(rec *model.ServerRecord) { booted(rec, plain, "os:1") }, want: ours, ticket: ours},
 		"a plain one of something else": {
-			func(rec *model.ServerRecord) { booted(rec, other, "os:0") }, key.Sum(other), key.Sum(other), true,
+			before: func(rec *model.ServerRecord) { booted(rec, other, "os:0") }, want: key.Sum(other), ticket: key.Sum(other), outdated: true,
 		},
-		"a plain one of a server without a ticket": {func(rec *model.ServerRecord) { rec.Installed = plain }, ours, "", false},
+		"a plain one of a server without a ticket": {before: func(rec *model.ServerRecord) { rec.Installed = plain }, want: ours},
 		"a plain one of a server that is kept": {
-			func(rec *model.ServerRecord) {
+			before: func(rec *model.ServerRecord) {
 				booted(rec, plain, "os:1")
 				rec.State, rec.Claim = model.StateReleased, "team-a/gone"
-			}, digestsKey.For("team-a").Sum(plain), ours, false,
+			}, want: digestsKey.For("team-a").Sum(plain), ticket: ours,
 		},
 		"one under a lost key": {
-			func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, ours, ours, false,
+			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, want: ours, ticket: ours,
 		},
-		"one under a lost key, without a ticket": {func(rec *model.ServerRecord) { rec.Installed = lostKey.Sum(plain) }, ours, "", false},
+		"one under a lost key, without a ticket": {before: func(rec *model.ServerRecord) { rec.Installed = lostKey.Sum(plain) }, want: ours},
 		"one under a lost key, of another image": {
-			func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") }, lostKey.Sum(other), lostKey.Sum(other), true,
+			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") }, want: lostKey.Sum(other), ticket: lostKey.Sum(other),
+			outdated: true,
 		},
-		"one under our key":                        {func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, ours, ours, false},
-		"one that was the same for all namespaces": {func(rec *model.ServerRecord) { booted(rec, former, "os:1") }, ours, ours, false},
+		"one under our key": {
+			before: func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, want: ours, ticket: ours,
+		},
+		"one that was the same for all namespaces": {
+			before: func(rec *model.ServerRecord) { booted(rec, former, "os:1") }, want: ours, ticket: ours,
+		},
 		"one that was, of something else": {
-			func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") },
-			digestsKey.Former(other), digestsKey.Former(other), true,
+			before: func(rec *model.ServerRecord) { booted(rec, digestsKey.Former(other), "os:1") },
+			want:   digestsKey.Former(other), ticket: digestsKey.Former(other), outdated: true,
 		},
-		"one under our key, of something else": {func(rec *model.ServerRecord) { booted(rec, key.Sum(other), "os:0") }, key.Sum(other), key.Sum(other), true},
+		"one under our key, of something else": {
+			before: func(rec *model.ServerRecord) { booted(rec, key.Sum(other), "os:0") }, want: key.Sum(other),
+			ticket: key.Sum(other), outdated: true,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +130,9 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 func TestAnArmedTicketOutlivesItsDigestsForm(t *testing.T) {
 	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
 	in.DigestKey = digestsKey
-	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: model.ReasonBootTimeout, Failures: 1}
+	rec.BootProblem = &model.BootProblem{
+		Digest: rec.Ticket.Digest, Architecture: "amd64", Image: "os:1", Reason: model.ReasonBootTimeout, Failures: 1,
+	}
 	rec.Attempts = 1
 	want := digestsKey.For("default").Sum(rec.Ticket.Digest)
 	for range 3 {

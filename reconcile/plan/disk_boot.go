@@ -1,6 +1,10 @@
 package plan
 
-import "ingot/model"
+import (
+	"slices"
+
+	"ingot/model"
+)
 
 // diskBoot powers the server on from its disk, and takes back an override that would
 // have it ask the network for ever.
@@ -20,6 +24,25 @@ func (s *server) diskOnce() []Action {
 		return nil
 	}
 	return []Action{DiskOnce{Firmware: firmware}}
+}
+
+// lastingReasons are the reasons of failures that will be no other the next time.
+var lastingReasons = []model.Reason{model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonNotFound}
+
+// Lasting reports whether what failed is not to be asked for again.
+func (f *Failure) Lasting() bool { return slices.Contains(lastingReasons, f.Reason) }
+
+// diskOnce notes whether the BMC sets a one-time boot from disk. One that has none is not
+// asked for it again; whatever it answers, the server is powered on next.
+func (o *outcome) diskOnce(do DiskOnce, a *Answer) {
+	f := a.Failed
+	o.failed = nil
+	switch {
+	case f == nil:
+		o.rec.NoDiskBoot = nil
+	case f.Lasting():
+		o.rec.NoDiskBoot = &model.NoDiskBoot{Reason: f.Reason, Message: f.Text, Since: a.At, Firmware: do.Firmware}
+	}
 }
 
 // bmcFirmware is the version of the firmware of the server's BMC, "" if it is not known.
@@ -57,6 +80,6 @@ func (s *server) onDisk() bool {
 	case t != nil && t.Always && t.MayBoot(s.progress()):
 		return false
 	}
-	return s.rec.Installed != "" || s.holds(model.PurposeClaim) ||
+	return s.rec.Installed != "" || s.awaitsOff(model.PurposeClaim) ||
 		s.opened(model.PurposeClaim) && t.State(s.progress()) == model.TicketIgnitionServed
 }

@@ -14,7 +14,9 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 	}
 	asks := func(operation string) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
-			in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}}})
+			in.Desired.Add(&model.Server{
+				Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{model.AnnotationOperation: operation}},
+			})
 			rec.HandledOperation = operation
 			rec.Operation = &model.Operation{Value: operation, Reset: resets[operation], NotedAt: in.Now}
 		}
@@ -26,7 +28,9 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 	ticket := func(change func(*model.Ticket)) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
 			rec.Installed = ""
-			rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now}
+			rec.Ticket = &model.Ticket{
+				ID: "t", Claim: rec.Claim, Purpose: model.PurposeClaim, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
+			}
 			change(rec.Ticket)
 		}
 	}
@@ -47,11 +51,14 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		change func(*Input, *model.ServerRecord)
 		want   string
 	}{
-		"an installed server that lost power":                     {off, disk + ", ask for power On"},
-		"one whose BMC refused it with the same firmware is not":  {all(off, none(firmware)), "ask for power On"},
-		"one whose BMC refused it with another firmware":          {all(off, none("0.9")), disk + ", ask for power On"},
-		"one whose network override is still set loses it before": {all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootOverrideVariant = VariantContinuous }), "clear boot override, " + disk + ", ask for power On"},
-		"one that always boots from the network does not":         {all(off, always), "set one-time network boot, ask for power On"},
+		"an installed server that lost power":                    {off, disk + ", ask for power On"},
+		"one whose BMC refused it with the same firmware is not": {all(off, none(firmware)), "ask for power On"},
+		"one whose BMC refused it with another firmware":         {all(off, none("0.9")), disk + ", ask for power On"},
+		"one whose network override is still set loses it before": {
+			change: all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootOverrideVariant = VariantContinuous }),
+			want:   "clear boot override, " + disk + ", ask for power On",
+		},
+		"one that always boots from the network does not": {all(off, always), "set one-time network boot, ask for power On"},
 		"one that was powered off by what installs it": {
 			all(off, ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power On",
 		},
@@ -61,7 +68,8 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		"a restart that is refused an override":    {all(asks(model.OperationPowerCycle), none(firmware)), "ask for power PowerCycle"},
 		"a restart of what boots from the network": {all(asks(model.OperationPowerCycle), always), "ask for power PowerCycle"},
 		"a restart while it is being installed": {
-			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power PowerCycle",
+			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })),
+			disk + ", ask for power PowerCycle",
 		},
 		"a restart while its install waits for it to be off": {
 			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.AwaitingOff = true })), disk + ", ask for power PowerCycle",
@@ -69,13 +77,21 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		"a restart of what has yet to be installed asks for none": {
 			all(asks(model.OperationPowerCycle), ticket(func(*model.Ticket) {})), "ask for power PowerCycle",
 		},
-		"a power-on":                                    {all(off, asks(model.OperationForceOn)), disk + ", ask for power On"},
-		"a power-on of what is on asks for none":        {asks(model.OperationForceOn), "ask for power On"},
-		"a forced power-off asks for none":              {asks(model.OperationForceOff), "ask for power ForceOff"},
-		"a power-on of what was released and retained":  {all(off, asks(model.OperationForceOn), state(model.StateReleased)), disk + ", ask for power On"},
-		"a power-on of what has no claim asks for none": {all(off, asks(model.OperationForceOn), state(model.StateAvailable)), "ask for power On"},
+		"a power-on":                             {all(off, asks(model.OperationForceOn)), disk + ", ask for power On"},
+		"a power-on of what is on asks for none": {asks(model.OperationForceOn), "ask for power On"},
+		"a forced power-off asks for none":       {asks(model.OperationForceOff), "ask for power ForceOff"},
+		"a power-on of what was released and retained": {
+			change: all(off, asks(model.OperationForceOn), state(model.StateReleased)),
+			want:   disk + ", ask for power On",
+		},
+		"a power-on of what has no claim asks for none": {
+			change: all(off, asks(model.OperationForceOn), state(model.StateAvailable)),
+			want:   "ask for power On",
+		},
 		"a power-on of what was wiped in vain asks for none": {
-			all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *Input, rec *model.ServerRecord) { rec.Back = model.StateCleanup }), "ask for power On",
+			all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *Input, rec *model.ServerRecord) {
+				rec.Back = model.StateCleanup
+			}), "ask for power On",
 		},
 	}
 	for name, tc := range tests {

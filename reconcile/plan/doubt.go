@@ -38,50 +38,52 @@ func installUnknown(rec *model.ServerRecord) bool {
 // doubt is the step of a server whose record may not be what was decided last: the
 // status branch may lag behind what the lost store knew, so a server that runs though
 // it should be off may run a tenant's system, and is left alone.
-func (s *server) doubt() Step {
-	d, p := s.rec.Doubt, s.fleet.in.Policy
+func (s *server) doubt() (Step, bool) {
+	d := s.rec.Doubt
 	switch {
+	case !s.doubted():
+		return Step{}, false
 	case d.Reason == model.DoubtDisputed:
-		return s.disputed()
+		return s.disputed(), true
 	case d.Reason != model.DoubtFromStatusBranch:
-		return s.rest(s.whySince(string(d.Reason), d.Message, RackOperator))
+		return s.rest(s.whySince(string(d.Reason), d.Message, RackOperator)), true
 	case s.fleet.in.BMCRead[s.rec.BMC].IsZero():
-		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to show it", d.Since, RackOperator})
+		return s.rest(Why{string(d.Reason), "its record was read back from the status branch; waiting for its BMC to show it", d.Since, RackOperator}), true
+	case SettledState(s.rec) == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != ""):
+		return s.doubtInstall(), true // also of one that is to come back to that
 	}
-	if SettledState(s.rec) == model.StateReserved && (s.rec.Installed == "" || s.rec.Reprovision != "") {
-		return s.doubtInstall() // also of one that is to come back to that
+	if st, ok := s.doubtOff(); ok {
+		return st, true
 	}
+	return s.trust(), true
+}
+
+// doubtOff is the step of a server that should be off by its record, until it is sure that
+// it is, or runs what is Ingot's own.
+func (s *server) doubtOff() (Step, bool) {
 	switch s.rec.State {
 	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
-		switch {
-		case s.power() != model.PowerOff && !s.reports() && !s.discoverAsked():
-			return s.rest(s.foundRunning())
-		case s.power() == model.PowerOff && (s.reading.OffSince.IsZero() || s.now().Before(s.reading.OffSince.Add(p.TrustedOff))):
-			due := s.reading.At.Add(p.ConfirmEvery)
-			if s.reading.Offs >= p.OffReadings {
-				due = s.reading.At.Add(p.TrustedOff / 10)
-			}
-			return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, ActorNone})
-		}
-	case model.StateReserved, model.StateReleased, model.StateMaintenance, model.StateError:
+	default:
+		return Step{}, false
 	}
-	return s.trust()
+	p, r, off := s.fleet.in.Policy, s.reading, s.power() == model.PowerOff
+	switch {
+	case !off && !s.reports() && !s.discoverAsked():
+		return s.rest(s.foundRunning()), true
+	case off && (r.OffSince.IsZero() || s.now().Before(r.OffSince.Add(p.TrustedOff))):
+		due := r.At.Add(p.ConfirmEvery)
+		if r.Offs >= p.OffReadings {
+			due = r.At.Add(p.TrustedOff / 10)
+		}
+		d := s.rec.Doubt
+		return s.look(due, Why{string(d.Reason), "its record was read back from the status branch; making sure that it is off", d.Since, ActorNone}), true
+	}
+	return Step{}, false
 }
 
 // reports reports whether what the server runs has reported with its open ticket, so
 // that it is Ingot's own.
-func (s *server) reports() bool {
-	o := s.fleet.in.Observed
-	switch {
-	case s.opened(model.PurposeDiscovery):
-		r := o.Probes[s.name]
-		return r != nil && r.Ticket == s.rec.Ticket.ID
-	case s.opened(model.PurposeCleanup):
-		r := o.Wipes[s.name]
-		return r != nil && r.Ticket == s.rec.Ticket.ID
-	}
-	return false
-}
+func (s *server) reports() bool { return s.probeReport() != nil || s.wipeReport() != nil }
 
 // trust has the record count again.
 func (s *server) trust() Step {
@@ -182,12 +184,4 @@ func (s *server) choose(a model.Alternative) Step {
 	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}
 	s.end(model.TicketSpent)
 	return s.enter(a.State)
-}
-
-// heals marks a step that does nothing but bring back the power of what is bound.
-func heals(st Step) Step {
-	if st.Move != nil {
-		st.Move.Heals = true
-	}
-	return st
 }

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 )
 
@@ -22,8 +23,8 @@ func TestABoundServerOfTheStatusBranchMayBeInstalledAlready(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := bigFleet(1, 1)
-			in.Desired.Add(maintenanceOf("m", 0))
-			inState(in, 0, func(r *model.ServerRecord) {
+			in.Desired.Add(fleettest.MaintenanceOf("m", 0))
+			fleettest.ChangeRecord(in.Observed, 0, func(r *model.ServerRecord) {
 				r.Doubt = &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: in.Now}
 				tt.change(r)
 			})

@@ -2,25 +2,17 @@ package plan
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"time"
 )
 
-// twinOf adds a BMC that shows a machine with the UUID of a server.
-func twinOf(in *Input, i int) {
-	name := model.BMCName("twin")
-	in.Desired.Add(&model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
-		Access: &model.InlineEndpoint{IP: "192.0.2.2"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443},
-	}})
-	in.Observed.BMCs[name] = &model.BMCRecord{Name: name, Address: "192.0.2.2:443"}
-	uuid := in.Observed.Servers[model.ServerName(bmcName(i)+"-system-0")].UUID
-	in.Observed.BMCFacts[name] = &model.BMCFacts{Name: name, Systems: []model.SystemFact{{URI: "/9", UUID: uuid}}}
-	in.BMCRead[name] = in.Now
-}
-
 func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	const name = "bmc00000-system-0"
-	withTwin := func(in *Input, _ *model.ServerRecord) { twinOf(in, 0) }
+	withTwin := func(in *Input, _ *model.ServerRecord) {
+		fleettest.AddTwin(in.Desired, in.Observed, 0)
+		in.BMCRead["twin"] = in.Now
+	}
 	off := func(in *Input, rec *model.ServerRecord) {
 		in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{}}
 	}
@@ -55,16 +47,30 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		why    string            // what it waits for
 		state  model.ServerState // afterwards, if that is another
 	}{
-		"is bound to no claim":                  {change: changes{state(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID},
-		"is bound to one without a twin":        {change: changes{state(model.StateAvailable), off, waits}, state: model.StateReserved},
-		"is not armed for discovery":            {change: changes{state(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
-		"is not armed for its claim":            {change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin}, why: model.ReasonDuplicateUUID, ended: model.TicketSpent},
-		"is not armed for a wipe":               {change: changes{state(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
-		"loses the ticket of its discovery":     {change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of its claim":         {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
-		"loses one that waits for it to be off": {change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.AwaitingOff = true }), withTwin}, ended: model.TicketSpent},
-		"loses one whose script was served":     {change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent},
-		"loses the ticket of a wipe":            {change: changes{state(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent},
+		"is bound to no claim": {
+			change: changes{state(model.StateAvailable), off, waits, withTwin}, why: model.ReasonDuplicateUUID,
+		},
+		"is bound to one without a twin": {change: changes{state(model.StateAvailable), off, waits}, state: model.StateReserved},
+		"is not armed for discovery":     {change: changes{state(model.StateInitial), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"is not armed for its claim": {
+			change: changes{off, ticket(model.PurposeClaim, func(t *model.Ticket) { t.Ended = model.TicketSpent }), withTwin},
+			why:    model.ReasonDuplicateUUID, ended: model.TicketSpent,
+		},
+		"is not armed for a wipe": {change: changes{state(model.StateCleanup), off, withTwin}, why: model.ReasonDuplicateUUID},
+		"loses the ticket of its discovery": {
+			change: changes{state(model.StateDiscovery), ticket(model.PurposeDiscovery), withTwin}, ended: model.TicketSpent,
+		},
+		"loses the ticket of its claim": {change: changes{ticket(model.PurposeClaim), withTwin}, ended: model.TicketSpent},
+		"loses one that waits for it to be off": {
+			change: changes{ticket(model.PurposeClaim, func(t *model.Ticket) { t.AwaitingOff = true }), withTwin},
+			ended:  model.TicketSpent,
+		},
+		"loses one whose script was served": {
+			change: changes{ticket(model.PurposeClaim), served(model.StageScript), withTwin}, ended: model.TicketSpent,
+		},
+		"loses the ticket of a wipe": {
+			change: changes{state(model.StateCleanup), ticket(model.PurposeCleanup), withTwin}, ended: model.TicketSpent,
+		},
 		"loses it though its BMC is silent": {
 			change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
 				in.Readings[name] = Reading{Failures: 3, NotBefore: in.Now.Add(time.Hour)}
@@ -84,11 +90,14 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			in.Desired.Add(&c)
 		}}, why: model.ReasonDuplicateUUID},
 		"is not taken over with a claim": {change: changes{state(model.StateInitial), waits, withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Add(&model.Server{Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}}})
+			in.Desired.Add(&model.Server{
+				Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
+			})
 		}}, why: model.ReasonDuplicateUUID},
-		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, rec *model.ServerRecord) {
-			in.Observed.BMCFacts[rec.BMC] = nil
-		}}, why: "Pending"},
+		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin,
+			func(in *Input, rec *model.ServerRecord) {
+				in.Observed.BMCFacts[rec.BMC] = nil
+			}}, why: "Pending"},
 		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *Input, rec *model.ServerRecord) {
 			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
 		}}, do: "set one-time boot from disk, then ask for power On"}, // behind the other
@@ -97,11 +106,12 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			other.Name, other.BMC = "other", "gone"
 			in.Observed.Servers["other"] = &other
 		}}, why: model.ReasonDuplicateUUID},
-		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
-			f := *in.Observed.BMCFacts[rec.BMC]
-			f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
-			in.Observed.BMCFacts[rec.BMC] = &f
-		}}, why: model.ReasonDuplicateUUID},
+		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits,
+			func(in *Input, rec *model.ServerRecord) {
+				f := *in.Observed.BMCFacts[rec.BMC]
+				f.Systems = append(f.Systems, model.SystemFact{URI: "/2", UUID: rec.UUID})
+				in.Observed.BMCFacts[rec.BMC] = &f
+			}}, why: model.ReasonDuplicateUUID},
 	}
 	for test, tc := range tests {
 		t.Run(test, func(t *testing.T) {

@@ -3,16 +3,18 @@ package plan
 import (
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 )
 
 // asking is a fleet of one bound server that Git asks for all that the guard looks at.
 func asking(edit func(in *Input, rec *model.ServerRecord, c *model.ServerClaim)) *Input {
-	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: mergeNow, Policy: DefaultPolicy()}
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: DefaultPolicy()}
 	c := claim("web")
-	rec := copyOf(at(5, 1), model.StateReserved, c.ClaimName(), func(r *model.ServerRecord) {
-		r.Installed, r.WantPower, r.ClaimedAt = "digest", model.PowerOn, mergeNow
-	})
+	rec := &model.ServerRecord{
+		Name: "s1", State: model.StateReserved, Claim: c.ClaimName(),
+		Installed: "digest", WantPower: model.PowerOn, ClaimedAt: fleettest.Now,
+	}
 	in.Observed.Servers[rec.Name] = rec
 	in.Desired.Add(c)
 	edit(in, rec, c)
@@ -51,10 +53,14 @@ func TestWhatTheGuardIsAskedFor(t *testing.T) {
 			c.Spec.Power, r.Release = model.PowerOff, &model.Release{}
 		}, ""},
 		"a maintenance": {func(in *Input, _ *model.ServerRecord, _ *model.ServerClaim) {
-			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}}})
+			in.Desired.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}},
+			})
 		}, "maintenance default/web=m"},
 		"a maintenance that is decided": {func(in *Input, r *model.ServerRecord, _ *model.ServerClaim) {
-			in.Desired.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}}})
+			in.Desired.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "s1"}},
+			})
 			r.Intent = &model.Intent{Kind: model.IntentMaintenance, Value: "m"}
 		}, ""},
 	}
@@ -84,12 +90,14 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 				in.Desired.Removed = map[model.Identity][]model.Removal{c.ClaimName().Identity(): {{Revision: "r", Approved: tc.approved}}}
 				r.State, r.Back = tc.state, model.StateReserved
 				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
-				in.Observed.Fleet.Holds = []model.GuardHold{{Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(mergeNow)}}}}
+				in.Observed.Fleet.Holds = []model.GuardHold{{
+					Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now)}},
+				}}
 			})
 			f := newFleet(in)
 			f.guard()
-			if got := f.byName["s1"].may(stepRelease); got != tc.want || (len(f.held["s1"]) > 0) == tc.want {
-				t.Errorf("allowed are %v, held %v", f.allowed["s1"], f.held["s1"])
+			if got := f.byName["s1"].may(stepRelease); got != tc.want || (len(f.blockedByGuard["s1"]) > 0) == tc.want {
+				t.Errorf("allowed are %v, held %v", f.allowed["s1"], f.blockedByGuard["s1"])
 			}
 		})
 	}

@@ -7,18 +7,11 @@ import (
 	"ingot/model"
 )
 
-// identityError says that another BMC answers at an address than the one that was
-// looked for there.
-type identityError struct{ message string }
-
-func (e *identityError) Error() string  { return e.message }
-func (e *identityError) Reason() string { return model.ReasonIdentityMismatch }
-
-// CheckIdentity returns why who answered at a new address is not the BMC that is
+// checkIdentity returns why who answered at a new address is not the BMC that is
 // known (B34); all are the BMCs that are known, to say which one it is. What one of
 // the two does not say cannot differ: then the certificate and the UUIDs of the
 // machines behind it are what tells them apart.
-func CheckIdentity(address string, known, seen *model.BMCFacts, all map[model.BMCName]*model.BMCFacts) error {
+func checkIdentity(address string, known, seen *model.BMCFacts, all map[model.BMCName]*model.BMCFacts) *Failure {
 	if known == nil || !differ(known, seen) {
 		return nil
 	}
@@ -31,7 +24,7 @@ func CheckIdentity(address string, known, seen *model.BMCFacts, all map[model.BM
 	if is != "" {
 		is = ", which is BMC " + is
 	}
-	return &identityError{fmt.Sprintf("at %s answers the BMC with %s%s, and not the one with %s: nothing is done to its servers until that one answers; if it was replaced, set annotation %s: %s#1 on BMC %s in Git",
+	return &Failure{FailureUndone, model.ReasonIdentityMismatch, fmt.Sprintf("at %s answers the BMC with %s%s, and not the one with %s: nothing is done to its servers until that one answers; if it was replaced, set annotation %s: %s#1 on BMC %s in Git",
 		address, identityText(seen), is, identityText(known), model.AnnotationOperation, model.OperationRetry, known.Name)}
 }
 

@@ -45,7 +45,10 @@ func TestABMCThatShowsAnotherMachineIsReadAtOnce(t *testing.T) {
 	} {
 		facts := &model.BMCFacts{Name: "b", Systems: []model.SystemFact{{URI: "/1", UUID: "u"}}}
 		b := &bmcView{name: "b", facts: facts, rec: &model.BMCRecord{Name: "b"}}
-		f := &fleet{in: &Input{Now: now, Policy: DefaultPolicy(), BMCRead: map[model.BMCName]time.Time{"b": tt.read}}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
+		f := &fleet{
+			in:    &Input{Now: now, Policy: DefaultPolicy(), BMCRead: map[model.BMCName]time.Time{"b": tt.read}},
+			bmcBy: map[model.BMCName]*bmcView{"b": b},
+		}
 		s := &server{
 			fleet: f, rec: &model.ServerRecord{BMC: "b", SystemURI: "/1", UUID: "u"},
 			reading: Reading{Failures: 1, Reason: model.ReasonIdentityMismatch, Since: now.Add(-time.Second)},

@@ -193,6 +193,14 @@ func (s *server) proven(report *model.ProbeData) []model.ServerMAC {
 	return s.macs()
 }
 
+// readCards reads the server's parts while its network cards may not have been shown.
+func (s *server) readCards() (Step, bool) {
+	if !s.cardsUnread() {
+		return Step{}, false
+	}
+	return s.stay(Inspect{Inventory: true}), true
+}
+
 // cardsUnread reports whether a network card that is not known to be the server's asked
 // under its UUID since its parts were read: some BMCs show cards only once the system
 // has started. That is looked at while a power-on of ours is under way.

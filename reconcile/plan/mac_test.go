@@ -1,28 +1,13 @@
 package plan
 
 import (
-	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
-
-func cardOf(n int) string { return fmt.Sprintf("02:00:00:00:00:%02x", n) }
-
-func macs(by model.MACSource, numbers ...int) []model.ServerMAC {
-	var all []model.ServerMAC
-	for _, n := range numbers {
-		all = append(all, model.ServerMAC{Address: cardOf(n), IdentifiedBy: by})
-	}
-	return all
-}
-
-// inGit gives a server MAC addresses in Git.
-func inGit(list string) func(*model.Server) {
-	return func(s *model.Server) { s.Annotations[model.AnnotationMACAddresses] = list }
-}
 
 func TestWhichMACAddressesAreAServers(t *testing.T) {
 	shows := func(numbers ...int) *model.ServerFacts {
@@ -41,7 +26,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 		for _, n := range numbers {
 			cards = append(cards, cardOf(n))
 		}
-		return &model.ProbeReport{Ticket: "t", Data: model.ProbeData{NetworkInterfaces: probed(cards)}}
+		return &model.ProbeReport{Ticket: "t", Data: model.ProbeData{NetworkInterfaces: fleettest.Probed(cards)}}
 	}
 	tests := map[string]struct {
 		git   string
@@ -52,26 +37,47 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 		old   bool // its record is from before
 		want  []model.ServerMAC
 	}{
-		"nobody tells any":                              {facts: shows()},
-		"those that its BMC shows":                      {facts: shows(2, 1, 3), want: macs(model.MACByBMC, 1, 2, 3)},
-		"those that Git gives it":                       {git: "02-00-00-00-00-02, 020000000001", facts: shows(), want: macs(model.MACByGit, 1, 2)},
-		"both, each once, by Git first":                 {git: cardOf(2), facts: shows(1, 2), want: append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...)},
-		"what a report names counts for nothing":        {facts: shows(1), probe: report(1, 9), want: macs(model.MACByBMC, 1)},
-		"nor where its BMC shows none":                  {facts: shows(), probe: report(9)},
-		"what its BMC showed before the store was lost": {facts: &model.ServerFacts{}, known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
-		"what its BMC showed before it was off":         {facts: shows(), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
-		"a card that was replaced":                      {facts: shows(2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 2)},
-		"what Git gave it once":                         {facts: shows(), known: macs(model.MACByGit, 1)},
-		"what its discovery proved":                     {facts: shows(), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACBySighting, 1, 2)},
-		"that is forgotten once its BMC shows any":      {facts: shows(3), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 3)},
-		"it is its BMC's word then":                     {facts: shows(1, 2), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 1, 2)},
-		"a card that was taken out":                     {facts: shows(1), known: macs(model.MACByBMC, 1, 2), want: macs(model.MACByBMC, 1)},
-		"a card that was put in":                        {facts: shows(1, 2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1, 2)},
-		"or Git gives it one":                           {git: cardOf(3), facts: shows(), known: macs(model.MACByRecord, 1, 2), want: macs(model.MACByGit, 3)},
-		"a report of before, where its BMC shows none":  {old: true, facts: shows(), probe: report(2, 1), want: macs(model.MACByRecord, 1, 2)},
-		"it is kept":                                    {facts: shows(), probe: report(2, 1), known: macs(model.MACByRecord, 1, 2), want: macs(model.MACByRecord, 1, 2)},
-		"but not where it shows one":                    {old: true, facts: shows(3), probe: report(2, 1), want: macs(model.MACByBMC, 3)},
-		"nor while it is discovered":                    {old: true, facts: shows(), state: model.StateDiscovery, probe: report(2, 1)},
+		"nobody tells any":         {facts: shows()},
+		"those that its BMC shows": {facts: shows(2, 1, 3), want: macs(model.MACByBMC, 1, 2, 3)},
+		"those that Git gives it": {
+			git: "02-00-00-00-00-02, 020000000001", facts: shows(),
+			want: macs(model.MACByGit, 1, 2),
+		},
+		"both, each once, by Git first": {
+			git: cardOf(2), facts: shows(1, 2),
+			want: append(macs(model.MACByBMC, 1), macs(model.MACByGit, 2)...),
+		},
+		"what a report names counts for nothing": {facts: shows(1), probe: report(1, 9), want: macs(model.MACByBMC, 1)},
+		"nor where its BMC shows none":           {facts: shows(), probe: report(9)},
+		"what its BMC showed before the store was lost": {
+			facts: &model.ServerFacts{}, known: macs(model.MACByBMC, 1),
+			want: macs(model.MACByBMC, 1),
+		},
+		"what its BMC showed before it was off": {facts: shows(), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1)},
+		"a card that was replaced":              {facts: shows(2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 2)},
+		"what Git gave it once":                 {facts: shows(), known: macs(model.MACByGit, 1)},
+		"what its discovery proved": {
+			facts: shows(), known: macs(model.MACBySighting, 1, 2),
+			want: macs(model.MACBySighting, 1, 2),
+		},
+		"that is forgotten once its BMC shows any": {facts: shows(3), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 3)},
+		"it is its BMC's word then": {
+			facts: shows(1, 2), known: macs(model.MACBySighting, 1, 2),
+			want: macs(model.MACByBMC, 1, 2),
+		},
+		"a card that was taken out": {facts: shows(1), known: macs(model.MACByBMC, 1, 2), want: macs(model.MACByBMC, 1)},
+		"a card that was put in":    {facts: shows(1, 2), known: macs(model.MACByBMC, 1), want: macs(model.MACByBMC, 1, 2)},
+		"or Git gives it one": {
+			git: cardOf(3), facts: shows(), known: macs(model.MACByRecord, 1, 2),
+			want: macs(model.MACByGit, 3),
+		},
+		"a report of before, where its BMC shows none": {old: true, facts: shows(), probe: report(2, 1), want: macs(model.MACByRecord, 1, 2)},
+		"it is kept": {
+			facts: shows(), probe: report(2, 1), known: macs(model.MACByRecord, 1, 2),
+			want: macs(model.MACByRecord, 1, 2),
+		},
+		"but not where it shows one": {old: true, facts: shows(3), probe: report(2, 1), want: macs(model.MACByBMC, 3)},
+		"nor while it is discovered": {old: true, facts: shows(), state: model.StateDiscovery, probe: report(2, 1)},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -86,7 +92,7 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 			}
 			spec := &model.Server{Meta: model.Meta{Name: string(rec.Name), Annotations: map[string]string{}}}
 			if tt.git != "" {
-				inGit(tt.git)(spec)
+				fleettest.InGit(tt.git)(spec)
 			}
 			in.Desired.Add(spec)
 			s := newFleet(in).byName[rec.Name]

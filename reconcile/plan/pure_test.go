@@ -17,7 +17,8 @@ func TestAPlanIsArithmetic(t *testing.T) {
 		"sync/atomic": true, "math/rand": true, "math/rand/v2": true, "crypto/rand": true, "io/fs": true,
 	}
 	clocks := map[string]bool{
-		"Now": true, "Since": true, "Until": true, "After": true, "AfterFunc": true, "Sleep": true, "Tick": true, "NewTimer": true, "NewTicker": true,
+		"Now": true, "Since": true, "Until": true, "After": true, "AfterFunc": true, "Sleep": true, "Tick": true, "NewTimer": true,
+		"NewTicker": true,
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) < 30 {

@@ -2,26 +2,11 @@ package plan
 
 import (
 	"ingot/model"
-	"net/netip"
+	"ingot/reconcile/internal/fleettest"
 	"slices"
 	"testing"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// whose are the tenants of these tests: alpha and beta share the namespace default.
-var whose = model.Tenants{
-	{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}},
-	{Path: "alpha", Namespaces: []string{"default"}, Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}},
-	{Path: "beta", Kinds: []model.Kind{"*"}, Namespaces: []string{"default"}},
-	{Path: "gamma", Kinds: []model.Kind{model.KindServerClaim, model.KindServerMaintenance, model.KindBMCSecret}, Namespaces: []string{"default"}},
-}
-
-// of has a claim be a tenant's.
-func of(tenant string) func(*model.ServerClaim) {
-	return func(c *model.ServerClaim) { c.Tenant = tenant }
-}
 
 // Two servers may have claims of one name: one is being released, one is the heir's.
 func TestEachServersRemovalIsNoted(t *testing.T) {
@@ -37,7 +22,7 @@ func TestEachServersRemovalIsNoted(t *testing.T) {
 	observed.Fleet.Removed = []model.RemovedObject{removedBy("beta")}
 	d := model.NewDesired()
 	d.Removed = map[model.Identity][]model.Removal{web.Identity(): {removedBy("gamma").Removal}}
-	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: whose}})
+	f := newFleet(&Input{Now: time.Now(), Desired: d, Observed: observed, Policy: Policy{Tenants: fleettest.Tenants}})
 	for name, want := range map[model.ServerName]string{"s1": stepRelease, "s2": stepRelease, "s3": ""} {
 		if got := f.byName[name].endAsked(); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
@@ -65,7 +50,7 @@ func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.rec.Claim = "default/web"
 			f := &fleet{in: &Input{Desired: model.NewDesired(), Observed: model.NewObserved()}}
-			if got := f.otherTenants(&c.rec, claim("web", of(c.claim))); got != c.want {
+			if got := f.otherTenants(&c.rec, claim("web", fleettest.OfTenant(c.claim))); got != c.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -74,7 +59,7 @@ func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
 
 func TestABMCThatWasFoundUsesSecretsOfWhoMayDefineIt(t *testing.T) {
 	d := model.NewDesired()
-	f := &fleet{in: &Input{Desired: d, Policy: Policy{Tenants: whose}}}
+	f := &fleet{in: &Input{Desired: d, Policy: Policy{Tenants: fleettest.Tenants}}}
 	for tenant, want := range map[string]bool{"ops": true, "beta": true, "gamma": false, "": false} {
 		d.Add(&model.BMCSecret{Meta: model.Meta{Name: "bmc-1", Tenant: tenant}})
 		if got := f.foundSecret("bmc-1"); (got != nil) != want {

@@ -101,17 +101,14 @@ func (s *server) mayHave(mac string) bool {
 // bootsNothing reports whether nothing that the server may be doing with its open ticket
 // would be cut off: it is installed with nothing, and has reported nothing.
 func (s *server) bootsNothing() bool {
-	t, o := s.rec.Ticket, s.fleet.in.Observed
+	t := s.rec.Ticket
 	switch s.rec.State {
 	case model.StateReserved:
-		return t.Purpose == model.PurposeClaim && s.claim != nil && t.Claim == s.rec.Claim && s.rec.Release == nil &&
-			s.rec.Installed == "" && !installUnknown(s.rec) && s.rec.WantPower == model.PowerOn
+		return t.Purpose == model.PurposeClaim && t.Claim == s.rec.Claim && s.installs()
 	case model.StateDiscovery:
-		r := o.Probes[s.name]
-		return t.Purpose == model.PurposeDiscovery && (r == nil || r.Ticket != t.ID)
+		return t.Purpose == model.PurposeDiscovery && s.probeReport() == nil
 	case model.StateCleanup:
-		r := o.Wipes[s.name]
-		return t.Purpose == model.PurposeCleanup && (r == nil || r.Ticket != t.ID) && s.trace().Wiping() == nil
+		return t.Purpose == model.PurposeCleanup && s.wipeReport() == nil && s.trace().Wiping() == nil
 	case model.StateInitial, model.StateAvailable, model.StateReleased, model.StateMaintenance, model.StateError:
 	}
 	return false

@@ -11,7 +11,9 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 	const served, replay = model.TicketRefusal(""), model.RefusedReplay
 	at := func(minute int) time.Time { return time.Date(2026, 3, 1, 12, minute, 0, 0, time.UTC) }
 	own := func(what model.TicketThing, r model.TicketRefusal, minute int) model.TicketUse {
-		return model.TicketUse{What: what, Client: "192.0.2.1", MAC: "02:00:00:00:00:01", Own: true, Refusal: r, First: at(minute), Last: at(minute)}
+		return model.TicketUse{
+			What: what, Client: "192.0.2.1", MAC: "02:00:00:00:00:01", Own: true, Refusal: r, First: at(minute), Last: at(minute),
+		}
 	}
 	thief := func(what model.TicketThing, minute int) model.TicketUse {
 		return model.TicketUse{What: what, Client: "192.0.2.66", MAC: "02:00:00:00:00:66", First: at(minute), Last: at(minute)}
@@ -29,24 +31,56 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 		config model.TicketThing
 		want   bool
 	}{
-		"its server asks after another machine was given its Ignition": {uses: []model.TicketUse{thief(script, 1), thief(ignition, 2), own(script, replay, 3)}, want: true},
-		"its firmware asks DHCP":                                          {uses: []model.TicketUse{thief(ignition, 2), own(file, replay, 3)}, want: true},
-		"cloud-init data are Ignition":                                    {uses: []model.TicketUse{thief(cloud, 2), own(script, replay, 3)}, want: true},
-		"a script is, where it is all that there is":                      {uses: []model.TicketUse{thief(script, 2), own(script, replay, 3)}, config: model.ThingScript, want: true},
-		"and only there":                                                  {uses: []model.TicketUse{thief(script, 2), own(script, replay, 3)}},
-		"nobody but its server took it":                                   {uses: []model.TicketUse{own(script, served, 1), own(ignition, served, 2), own(script, replay, 9)}},
-		"its server asked before":                                         {uses: []model.TicketUse{own(script, replay, 1), thief(ignition, 2)}},
-		"its server has not asked":                                        {uses: []model.TicketUse{thief(script, 1), thief(ignition, 2)}},
-		"somebody asks who may be anybody":                                {uses: []model.TicketUse{thief(ignition, 2), unknown(script, replay, 3)}},
-		"another machine asks":                                            {uses: []model.TicketUse{thief(ignition, 2), {What: script, MAC: "02:00:00:00:00:77", Refusal: replay, Last: at(3)}}},
-		"it was given to who may be its server, at another address":       {uses: []model.TicketUse{unknown(ignition, served, 2), own(script, replay, 3)}},
-		"its server was given it, too":                                    {uses: []model.TicketUse{thief(ignition, 2), own(ignition, served, 3), own(script, replay, 9)}},
-		"its server was given its script, and may go on with that":        {uses: []model.TicketUse{own(script, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"its server was given its kernel":                                 {uses: []model.TicketUse{own(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"who may be its server was":                                       {uses: []model.TicketUse{unknown(image, served, 1), thief(ignition, 2), own(script, replay, 9)}},
-		"its server is refused for another reason, and may be served yet": {uses: []model.TicketUse{thief(ignition, 2), own(script, model.RefusedAddress, 3)}},
-		"the other machine was refused":                                   {uses: []model.TicketUse{{What: ignition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)}, own(script, replay, 3)}},
-		"not all uses are known":                                          {uses: append(full, thief(ignition, 2), own(script, replay, 3))},
+		"its server asks after another machine was given its Ignition": {
+			uses: []model.TicketUse{thief(script, 1), thief(ignition, 2), own(script, replay, 3)},
+			want: true,
+		},
+		"its firmware asks DHCP": {
+			uses: []model.TicketUse{thief(ignition, 2), own(file, replay, 3)},
+			want: true,
+		},
+		"cloud-init data are Ignition": {
+			uses: []model.TicketUse{thief(cloud, 2), own(script, replay, 3)},
+			want: true,
+		},
+		"a script is, where it is all that there is": {
+			uses: []model.TicketUse{thief(script, 2), own(script, replay, 3)}, config: model.ThingScript,
+			want: true,
+		},
+		"and only there": {uses: []model.TicketUse{thief(script, 2), own(script, replay, 3)}},
+		"nobody but its server took it": {
+			uses: []model.TicketUse{own(script, served, 1), own(ignition, served, 2), own(script, replay, 9)},
+		},
+		"its server asked before":  {uses: []model.TicketUse{own(script, replay, 1), thief(ignition, 2)}},
+		"its server has not asked": {uses: []model.TicketUse{thief(script, 1), thief(ignition, 2)}},
+		"somebody asks who may be anybody": {
+			uses: []model.TicketUse{thief(ignition, 2), unknown(script, replay, 3)},
+		},
+		"another machine asks": {
+			uses: []model.TicketUse{thief(ignition, 2), {What: script, MAC: "02:00:00:00:00:77", Refusal: replay, Last: at(3)}},
+		},
+		"it was given to who may be its server, at another address": {
+			uses: []model.TicketUse{unknown(ignition, served, 2), own(script, replay, 3)},
+		},
+		"its server was given it, too": {
+			uses: []model.TicketUse{thief(ignition, 2), own(ignition, served, 3), own(script, replay, 9)},
+		},
+		"its server was given its script, and may go on with that": {
+			uses: []model.TicketUse{own(script, served, 1), thief(ignition, 2), own(script, replay, 9)},
+		},
+		"its server was given its kernel": {
+			uses: []model.TicketUse{own(image, served, 1), thief(ignition, 2), own(script, replay, 9)},
+		},
+		"who may be its server was": {
+			uses: []model.TicketUse{unknown(image, served, 1), thief(ignition, 2), own(script, replay, 9)},
+		},
+		"its server is refused for another reason, and may be served yet": {
+			uses: []model.TicketUse{thief(ignition, 2), own(script, model.RefusedAddress, 3)},
+		},
+		"the other machine was refused": {
+			uses: []model.TicketUse{{What: ignition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)}, own(script, replay, 3)},
+		},
+		"not all uses are known": {uses: append(full, thief(ignition, 2), own(script, replay, 3))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			by, got := stolen(&model.Ticket{ID: "t", Config: tc.config}, &model.Progress{Ticket: "t", Uses: tc.uses})
@@ -168,7 +202,8 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 				t.Errorf("on record is %+v", th)
 			}
 			if tc.is == model.StateError {
-				if s.rec.Reason != model.ReasonTicketStolen || !strings.Contains(s.rec.Message, "192.0.2.66") || !strings.Contains(s.rec.Message, "retry#1") {
+				if s.rec.Reason != model.ReasonTicketStolen || !strings.Contains(s.rec.Message, "192.0.2.66") ||
+					!strings.Contains(s.rec.Message, "retry#1") {
 					t.Errorf("the Error says %s: %s", s.rec.Reason, s.rec.Message)
 				}
 				return
@@ -178,7 +213,8 @@ func TestAStolenTicketIsArmedAnew(t *testing.T) {
 			}
 			in.Observed.Servers[rec.Name] = s.rec
 			next := newFleet(in).byName[rec.Name]
-			if st := next.step(); !strings.HasPrefix(done(st), map[bool]string{true: "arm boot ticket", false: "ask for power"}[tc.purpose == model.PurposeClaim]) {
+			does := map[bool]string{true: "arm boot ticket", false: "ask for power"}[tc.purpose == model.PurposeClaim]
+			if st := next.step(); !strings.HasPrefix(done(st), does) {
 				t.Errorf("then %q is done", done(st))
 			}
 			if tc.purpose != model.PurposeClaim {
@@ -198,11 +234,16 @@ func TestASecretIsExposedUntilItIsAnother(t *testing.T) {
 	c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "web"}
 	name := model.Named[model.ObjectName](c.Namespace, "web")
 	put := func(text string) {
-		in.Desired.Secrets[name] = &model.Secret{Meta: model.Meta{Namespace: c.Namespace, Name: "web"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(text)}}
+		in.Desired.Secrets[name] = &model.Secret{
+			Meta: model.Meta{Namespace: c.Namespace, Name: "web"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(text)},
+		}
 	}
 	put("old")
 	rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
-	theft := &model.Theft{Claim: rec.Claim, MAC: "02:00:00:00:00:66", At: in.Now, Secret: in.DigestKey.Sum(bootDigest(Boot{Secret: in.Desired.Secrets[name].Values}))}
+	theft := &model.Theft{
+		Claim: rec.Claim, MAC: "02:00:00:00:00:66", At: in.Now,
+		Secret: in.DigestKey.Sum(bootDigest(Boot{Secret: in.Desired.Secrets[name].Values})),
+	}
 	rec.Theft = theft
 	says := func() string {
 		return exposedText(in)

@@ -8,27 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ticketed is a fleet of one server with an open ticket that was armed a minute ago,
-// and a power-on with it half a minute ago.
-func ticketed(state model.ServerState, purpose model.TicketPurpose) (*Input, *model.ServerRecord) {
-	in := bigFleet(1, 1)
-	rec := in.Observed.Servers["bmc00000-system-0"]
-	rec.State, rec.Installed, rec.Since = state, "", in.Now.Add(-time.Minute)
-	rec.Ticket = &model.Ticket{
-		ID: "t", Server: rec.Name, Purpose: purpose, ArmedAt: in.Now.Add(-time.Minute),
-		Digest: digestOf("os:1"), Image: model.PinnedImage{Ref: "os:1", Architecture: "amd64"},
-	}
-	switch purpose {
-	case model.PurposeClaim:
-		rec.Ticket.Claim = rec.Claim
-	case model.PurposeDiscovery, model.PurposeCleanup:
-		rec.Claim, rec.Ticket.CleanupMode = "", model.CleanupQuick
-	}
-	rec.Asked = &model.PowerAsked{Want: model.PowerOn, At: in.Now.Add(-30 * time.Second), Reached: true}
-	in.Policy.DiscoveryImage = "probe:1"
-	return in, rec
-}
-
 func TestTheWindowOfATicket(t *testing.T) {
 	const boot, discovery, wipe = 15 * time.Minute, 30 * time.Minute, 30 * time.Minute
 	heard := func(ago time.Duration) func(in *Input, rec *model.ServerRecord) {
@@ -69,8 +48,8 @@ func TestTheWindowOfATicket(t *testing.T) {
 		"of a wipe is not for ever": {
 			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 5 * time.Minute,
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.Ticket.ArmedAt = in.Now.Add(-wipeMost * wipe)
-				rec.Asked.At = in.Now.Add(5*time.Minute - wipeMost*wipe)
+				rec.Ticket.ArmedAt = in.Now.Add(-maxWipeTimes * wipe)
+				rec.Asked.At = in.Now.Add(5*time.Minute - maxWipeTimes*wipe)
 				heard(0)(in, rec)
 			},
 		},
@@ -122,9 +101,15 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 		change  func(in *Input, rec *model.ServerRecord)
 		want    outcome
 	}{
-		"of discovery":                                 {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: spent},
-		"of discovery, though its BMC is silent":       {state: model.StateDiscovery, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
-		"of a server that never came to be powered on": {state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable, want: spent},
+		"of discovery": {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: spent},
+		"of discovery, though its BMC is silent": {
+			state: model.StateDiscovery, purpose: model.PurposeDiscovery, change: unreachable,
+			want: spent,
+		},
+		"of a server that never came to be powered on": {
+			state: model.StateInitial, purpose: model.PurposeDiscovery, change: unreachable,
+			want: spent,
+		},
 		"of a wipe": {state: model.StateCleanup, purpose: model.PurposeCleanup, want: spent},
 		"of a claim, with the last stage that was seen": {
 			state: model.StateReserved, purpose: model.PurposeClaim,
@@ -132,7 +117,8 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", DHCPAt: start, TFTPAt: start.Add(time.Second)}
 			},
 			want: outcome{model.TicketSpent, 1, &model.BootProblem{
-				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " + BootHint(model.StageTFTP),
+				Message: "it did not boot within 15m0s, last seen fetching its boot loader by TFTP at 2026-11-21T12:00:01Z; " +
+					BootHint(model.StageTFTP),
 			}, ""},
 		},
 		"of a claim whose server was not powered on": {
@@ -207,10 +193,15 @@ func TestAWipesTicketIsHeldBackUntilTheServerIsKnownToBeOff(t *testing.T) {
 	}{
 		"armed when it is known to be off":    {offs: 3, power: model.PowerOff, want: "arm boot ticket for probe:1"},
 		"armed when it was read off but once": {offs: 1, power: model.PowerOff, want: "arm boot ticket for probe:1", held: true},
-		"waiting while it is on":              {power: model.PowerOn, ticket: &model.Ticket{AwaitingOff: true}, want: "ask for power GracefulShutdown", held: true},
-		"waiting while it was read off once":  {offs: 1, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}, held: true},
-		"let go once it is off":               {offs: 3, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}},
-		"and then it is powered on":           {offs: 3, power: model.PowerOff, ticket: &model.Ticket{}, want: "set one-time network boot, then ask for power On"},
+		"waiting while it is on": {
+			power: model.PowerOn, ticket: &model.Ticket{AwaitingOff: true}, want: "ask for power GracefulShutdown", held: true,
+		},
+		"waiting while it was read off once": {offs: 1, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}, held: true},
+		"let go once it is off":              {offs: 3, power: model.PowerOff, ticket: &model.Ticket{AwaitingOff: true}},
+		"and then it is powered on": {
+			offs: 3, power: model.PowerOff, ticket: &model.Ticket{},
+			want: "set one-time network boot, then ask for power On",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -48,29 +48,66 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		changes []change
 		want    string
 	}{
-		"its report":                                    {[]change{served(time.Minute), reported}, booted},
-		"no time alone":                                 {[]change{served(grace)}, model.ReasonUnconfirmed},
-		"it is waited for before":                       {[]change{served(grace - time.Minute)}, waits},
-		"a late report":                                 {[]change{served(2 * grace), unconfirmed, reported}, booted},
-		"nothing more once it is Unconfirmed":           {[]change{served(24 * time.Hour), unconfirmed}, model.ReasonUnconfirmed},
-		"being served, where the claim says so":         {[]change{annotated("served"), served(grace)}, booted},
-		"and not before":                                {[]change{annotated("served"), served(grace - time.Minute)}, waits},
-		"the annotation may come late":                  {[]change{annotated("served"), served(2 * grace), unconfirmed}, booted},
-		"not while it is off":                           {[]change{annotated("served"), served(2 * grace), unconfirmed, off}, model.ReasonUnconfirmed},
-		"not while it asks for its script":              {[]change{annotated("served"), served(2 * grace), asked(replay, time.Minute)}, model.ReasonUnconfirmed},
-		"nor while its firmware asks DHCP":              {[]change{annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute)}, model.ReasonUnconfirmed},
-		"but 30 minutes after it asked last":            {[]change{annotated("served"), served(2 * grace), asked(replay, grace)}, booted},
-		"who has another's address does not ask for it": {[]change{annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute)}, booted},
-		"who is another server does not ask for it":     {[]change{annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute)}, booted},
-		"nor does who reports":                          {[]change{annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute)}, booted},
-		"not soon after a power-on":                     {[]change{annotated("served"), served(2 * grace), unconfirmed, func(in *Input, rec *model.ServerRecord) { rec.Asked.At = in.Now.Add(-time.Minute) }}, model.ReasonUnconfirmed},
-		"not soon after what it asked for was lost": {[]change{annotated("served"), served(2 * grace), unconfirmed, func(in *Input, rec *model.ServerRecord) {
-			delete(in.Observed.Progress, rec.Name)
-			in.Started = in.Now.Add(-time.Minute)
-		}}, model.ReasonUnconfirmed},
-		"its kernel, where the claim says so":                  {[]change{annotated("kernel"), kernel(grace)}, booted},
-		"not its kernel where it says that it is served":       {[]change{annotated("served"), kernel(10 * time.Minute)}, waits},
-		"a kernel that was fetched needs no longer be in time": {[]change{annotated("kernel"), kernel(20 * time.Minute), func(in *Input, rec *model.ServerRecord) { rec.Asked.At = in.Now.Add(-21 * time.Minute) }}, waits},
+		"its report":                            {[]change{served(time.Minute), reported}, booted},
+		"no time alone":                         {[]change{served(grace)}, model.ReasonUnconfirmed},
+		"it is waited for before":               {[]change{served(grace - time.Minute)}, waits},
+		"a late report":                         {[]change{served(2 * grace), unconfirmed, reported}, booted},
+		"nothing more once it is Unconfirmed":   {[]change{served(24 * time.Hour), unconfirmed}, model.ReasonUnconfirmed},
+		"being served, where the claim says so": {[]change{annotated("served"), served(grace)}, booted},
+		"and not before":                        {[]change{annotated("served"), served(grace - time.Minute)}, waits},
+		"the annotation may come late":          {[]change{annotated("served"), served(2 * grace), unconfirmed}, booted},
+		"not while it is off": {
+			changes: []change{annotated("served"), served(2 * grace), unconfirmed, off},
+			want:    model.ReasonUnconfirmed,
+		},
+		"not while it asks for its script": {
+			changes: []change{annotated("served"), served(2 * grace), asked(replay, time.Minute)},
+			want:    model.ReasonUnconfirmed,
+		},
+		"nor while its firmware asks DHCP": {
+			changes: []change{
+				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute),
+			},
+			want: model.ReasonUnconfirmed,
+		},
+		"but 30 minutes after it asked last": {[]change{annotated("served"), served(2 * grace), asked(replay, grace)}, booted},
+		"who has another's address does not ask for it": {
+			changes: []change{
+				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute),
+			},
+			want: booted,
+		},
+		"who is another server does not ask for it": {
+			changes: []change{
+				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute),
+			},
+			want: booted,
+		},
+		"nor does who reports": {
+			changes: []change{
+				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute),
+			},
+			want: booted,
+		},
+		"not soon after a power-on": {
+			changes: []change{annotated("served"), served(2 * grace), unconfirmed, func(in *Input, rec *model.ServerRecord) {
+				rec.Asked.At = in.Now.Add(-time.Minute)
+			}},
+			want: model.ReasonUnconfirmed,
+		},
+		"not soon after what it asked for was lost": {[]change{annotated("served"), served(2 * grace), unconfirmed,
+			func(in *Input, rec *model.ServerRecord) {
+				delete(in.Observed.Progress, rec.Name)
+				in.Started = in.Now.Add(-time.Minute)
+			}}, model.ReasonUnconfirmed},
+		"its kernel, where the claim says so":            {[]change{annotated("kernel"), kernel(grace)}, booted},
+		"not its kernel where it says that it is served": {[]change{annotated("served"), kernel(10 * time.Minute)}, waits},
+		"a kernel that was fetched needs no longer be in time": {
+			changes: []change{annotated("kernel"), kernel(20 * time.Minute), func(in *Input, rec *model.ServerRecord) {
+				rec.Asked.At = in.Now.Add(-21 * time.Minute)
+			}},
+			want: waits,
+		},
 		"what yesterday's store has as Booted": {[]change{func(_ *Input, rec *model.ServerRecord) {
 			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
 		}}, booted},

@@ -2,12 +2,13 @@ package plan
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 )
 
 func TestAnUnreadableServerThatIsKnownAgainIsNotListed(t *testing.T) {
-	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: mergeNow, Policy: DefaultPolicy()}
-	in.Observed.Servers["s1"] = copyOf(at(5, 1), model.StateAvailable, "")
+	in := &Input{Desired: model.NewDesired(), Observed: model.NewObserved(), Now: fleettest.Now, Policy: DefaultPolicy()}
+	in.Observed.Servers["s1"] = &model.ServerRecord{Name: "s1", State: model.StateAvailable}
 	in.Observed.Fleet.Unreadable = []model.UnreadableRecord{{Server: "s1", Token: "one"}, {Server: "s2", Token: "two"}}
 	got := Plan(in).Decided.Fleet
 	if got == nil || len(got.Unreadable) != 1 || got.Unreadable[0].Server != "s2" {

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -91,44 +90,8 @@ func (s *server) unreachable() Why {
 	return why
 }
 
-// foundRunning says that a server is left alone because it may run something.
-func (s *server) foundRunning() Why {
-	now := ""
-	if v := s.annotation(model.AnnotationDiscover); v != "" {
-		now = fmt.Sprintf(" (now %q)", v)
-	}
-	found := "found running, so it is left alone"
-	if s.rec.Message != "" {
-		found += " (" + s.rec.Message + ")"
-	}
-	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
-		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
-}
-
 // discoveryFailure says that discovery was given up.
 func (s *server) discoveryFailure() string {
 	return fmt.Sprintf("no report after %d attempts, %s; %s; mend it and set annotation %s: %s#1 on Server %s",
 		s.rec.Attempts, s.rec.LastError, s.hint(), model.AnnotationOperation, model.OperationRetry, s.name)
-}
-
-// Reasoner is an error of BMCs or Boots that knows its condition reason, such as
-// AuthenticationFailed or NotFound.
-type Reasoner interface {
-	error
-	Reason() string
-}
-
-// OtherMachine reports whether something failed because another machine is there than the
-// server's.
-func OtherMachine(err error) bool {
-	reason := ReasonOf(err)
-	return reason == model.ReasonIdentityMismatch || reason == model.ReasonIdentityUnknown
-}
-
-// ReasonOf is the condition reason of an error, "" if it has none.
-func ReasonOf(err error) string {
-	if r, ok := errors.AsType[Reasoner](err); ok {
-		return r.Reason()
-	}
-	return ""
 }

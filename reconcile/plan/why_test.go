@@ -3,28 +3,13 @@ package plan
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// inState puts a server of a big fleet into a state.
-func inState(in *Input, i int, change func(*model.ServerRecord)) {
-	name := model.ServerName(bmcName(i) + "-system-0")
-	rec := *in.Observed.Servers[name]
-	change(&rec)
-	in.Observed.Servers[name] = &rec
-}
-
-func bmcName(i int) string {
-	return string([]byte{'b', 'm', 'c', '0', '0', '0', byte('0' + i/10), byte('0' + i%10)})
-}
-
-func manifest(in *Input, i int, spec model.ServerSpec) {
-	in.Desired.Add(&model.Server{Meta: model.Meta{Name: bmcName(i) + "-system-0"}, Spec: spec})
-}
 
 func TestAnUnboundClaimSaysWhy(t *testing.T) {
 	rack := func(c *model.ServerClaim) { c.Spec.ServerSelector = label("rack", "1") }
@@ -39,22 +24,25 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		},
 		"every server is counted under the first thing that speaks against it": {
 			fleet: func(in *Input) {
-				inState(in, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })
-				inState(in, 41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
-				manifest(in, 81, model.ServerSpec{Unclaimable: true})
+				fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateReserved })
+				fleettest.ChangeRecord(in.Observed, 41, func(r *model.ServerRecord) { r.State = model.StateCleanup })
+				fleettest.AddManifest(in.Desired, 81, model.ServerSpec{Unclaimable: true})
 				for i := range 90 { // all but those of rack 1 lack the label
 					if i%40 != 1 && i < 88 {
-						inState(in, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
+						fleettest.ChangeRecord(in.Observed, i, func(r *model.ServerRecord) { r.State = model.StateDiscovery })
 					}
 				}
 			},
 			claim: rack,
-			want:  Why{Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned", Actor: RackOperator},
+			want: Why{
+				Reason: "NoServerFree", Message: "90 servers: 85 Discovery, 2 lack label rack=1, 1 Cleanup, 1 Reserved, 1 cordoned",
+				Actor: RackOperator,
+			},
 		},
 		"a taint that is not tolerated": {
 			fleet: func(in *Input) {
 				for i := range 90 {
-					manifest(in, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
+					fleettest.AddManifest(in.Desired, i, model.ServerSpec{Taints: []model.Taint{{Key: "k", Effect: model.TaintNoBind}}})
 				}
 			},
 			want: Why{Reason: "NoServerFree", Message: "90 servers: 90 tainted", Actor: RackOperator},
@@ -65,7 +53,7 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		},
 		"the server it names serves another": {
 			fleet: func(in *Input) {
-				inState(in, 3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
+				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
 			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: RackOperator},
@@ -75,7 +63,9 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"}
 				rack(c)
 			},
-			want: Why{Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant},
+			want: Why{
+				Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant,
+			},
 		},
 		"its Ignition is not in Git": {
 			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
@@ -140,7 +130,7 @@ func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
 
 func TestExpressionsAndTolerationsSelect(t *testing.T) {
 	in := bigFleet(2, 0)
-	manifest(in, 0, model.ServerSpec{Taints: []model.Taint{{Key: "gpu", Value: "yes", Effect: model.TaintNoBind}}})
+	fleettest.AddManifest(in.Desired, 0, model.ServerSpec{Taints: []model.Taint{{Key: "gpu", Value: "yes", Effect: model.TaintNoBind}}})
 	in.Desired.Add(claim("gpu", func(c *model.ServerClaim) {
 		c.Spec.Tolerations = []model.Toleration{{Key: "gpu", Operator: "Exists"}}
 		c.Spec.ServerSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
@@ -166,7 +156,10 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 			}
 			in.Observed.Servers[i] = &rec
 			if r.IntN(3) == 0 {
-				in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(i), Labels: map[string]string{"rack": "x", "own": fmt.Sprint(r.IntN(3))}}, Spec: model.ServerSpec{Unclaimable: r.IntN(2) == 0}})
+				in.Desired.Add(&model.Server{
+					Meta: model.Meta{Name: string(i), Labels: map[string]string{"rack": "x", "own": fmt.Sprint(r.IntN(3))}},
+					Spec: model.ServerSpec{Unclaimable: r.IntN(2) == 0},
+				})
 			}
 			if r.IntN(4) == 0 {
 				in.Observed.ServerFacts[i] = &model.ServerFacts{Name: i, Power: model.PowerOn}

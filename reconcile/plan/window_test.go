@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ type guarded struct {
 
 func newGuarded(t *testing.T) *guarded {
 	return &guarded{
-		t: t, bound: map[string]int{"a": 10}, now: mergeNow,
+		t: t, bound: map[string]int{"a": 10}, now: fleettest.Now,
 		limits: windowLimits{MaxDisruptions: 3, MaxPowerDisruptions: 3, Window: time.Hour},
 	}
 }
@@ -67,9 +68,10 @@ func (g *guarded) judge() string {
 		Revision: model.Revision(fmt.Sprint("r", g.plans)), Now: g.now, Seed: fmt.Sprint("seed ", g.plans),
 	}
 	r := judgeWindow(in)
-	g.record = model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.Letting, Done: r.Done}
+	g.record = model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
 	in.Record, in.Seed, in.Revision = &g.record, in.Seed+"!", in.Revision+"!"
-	if twice := judgeWindow(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) || fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {
+	if twice := judgeWindow(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) ||
+		fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {
 		g.t.Errorf("judging again allows %v of %v and changes %+v to %+v", twice.Allowed, r.Allowed, g.record, twice)
 	}
 	g.last = r
@@ -153,7 +155,8 @@ func TestGuardHasAWindow(t *testing.T) {
 			g.limits.MaxPowerDisruptions = 2
 			g.ask("release a/1 a/2 a/3").wants("release a/1 release a/2 release a/3").
 				ask("operation a/4=x", "power-off a/5=Off").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
-				ask("discover a/6=y").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").holds("discover a/6=y: limit 2, 1h0m0s")
+				ask("discover a/6=y").wants("release a/1 release a/2 release a/3 operation a/4=x power-off a/5=Off").
+				holds("discover a/6=y: limit 2, 1h0m0s")
 		},
 		"one namespace leaves room for the others": func(g *guarded) {
 			g.bound = map[string]int{"a": 5, "b": 5}
@@ -218,11 +221,13 @@ func TestGuardHasAWindow(t *testing.T) {
 			g.drop("release a/1 a/2 a/3 a/4").wants("").holds()
 		},
 		"a list that waits for approval does not trickle away once it is short": func(g *guarded) {
-			g.ask("release a/1 a/2 a/3 a/4").wants("").drop("release a/2 a/3 a/4").after(2 * time.Hour).wants("").holds("release a/1: limit 3, approval")
+			g.ask("release a/1 a/2 a/3 a/4").wants("").drop("release a/2 a/3 a/4").
+				after(2 * time.Hour).wants("").holds("release a/1: limit 3, approval")
 		},
 		"a list that waits for room waits for approval once the limit is below it": func(g *guarded) {
 			g.bound = map[string]int{"a": 50}
-			g.ask("release a/1 a/2 a/3 a/4 a/5").wants("release a/1 release a/2 release a/3 release a/4 release a/5").drop("release a/1 a/2 a/3 a/4 a/5").
+			g.ask("release a/1 a/2 a/3 a/4 a/5").
+				wants("release a/1 release a/2 release a/3 release a/4 release a/5").drop("release a/1 a/2 a/3 a/4 a/5").
 				ask("release a/6 a/7 a/8 a/9").wants("").holds("release a/6 release a/7 release a/8 release a/9: limit 5, 1h0m0s")
 			g.bound = map[string]int{"a": 20}
 			g.wants("").holds("release a/6 release a/7 release a/8 release a/9: limit 3, approval").after(2 * time.Hour).wants("")
@@ -312,7 +317,10 @@ func TestGuardHasAWindow(t *testing.T) {
 }
 
 func TestNobodyKnowsAGuardsTokenBeforehand(t *testing.T) {
-	in := windowInput{Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: windowLimits{MaxDisruptions: 3, Window: time.Hour}, Now: mergeNow, Revision: "r"}
+	in := windowInput{
+		Asked: steps("release a/1 a/2 a/3 a/4"), Record: new(model.FleetRecord), Limits: windowLimits{MaxDisruptions: 3, Window: time.Hour},
+		Now: fleettest.Now, Revision: "r",
+	}
 	in.Seed = "one"
 	one := judgeWindow(in).Holds[0].Token
 	in.Seed = "two"
@@ -348,7 +356,7 @@ type begun struct {
 // random, and looks at each window at what was begun in it.
 func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 	waited := 0
-	for seed := range histories(25, 100) {
+	for seed := range fleettest.Histories(25, 100) {
 		rnd := rand.New(rand.NewPCG(seed, 77))
 		g := newGuarded(t)
 		g.bound = map[string]int{"a": 6, "b": 6, "c": rnd.IntN(2) * 6}

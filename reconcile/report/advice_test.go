@@ -48,7 +48,8 @@ func TestReasonsListsAllOfThem(t *testing.T) {
 			return true
 		}
 		n++
-		if value := strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`); !slices.Contains(model.Reasons, value) || spec.Names[0].Name != "Reason"+value {
+		if value := strings.Trim(spec.Values[0].(*ast.BasicLit).Value, `"`); !slices.Contains(model.Reasons, value) ||
+			spec.Names[0].Name != "Reason"+value {
 			t.Errorf("%s = %s is not listed, or called otherwise", spec.Names[0].Name, value)
 		}
 		return true

@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"testing"
 	"time"
 
@@ -22,22 +24,36 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 		want     [3]string // script, Ignition, cloud-init
 		stages   []model.BootStage
 	}{
-		"nothing yet":         {stages: []model.BootStage{model.StageArmed}},
-		"a script":            {progress: &model.Progress{Ticket: "t", ScriptAt: at}, want: [3]string{script}, stages: []model.BootStage{model.StageArmed, model.StageScript}},
-		"Ignition":            {progress: both, want: [3]string{script, ignition}, stages: []model.BootStage{model.StageArmed, model.StageScript, model.StageIgnition}},
-		"cloud-init's data":   {config: model.ThingCloudInit, progress: both, want: [3]string{script, "", cloudInit}, stages: []model.BootStage{model.StageArmed, model.StageScript, model.StageIgnition}},
-		"the claim's script":  {config: model.ThingScript, progress: both, want: [3]string{script}, stages: []model.BootStage{model.StageArmed, model.StageScript}},
-		"with another ticket": {progress: &model.Progress{Ticket: "old", ScriptAt: at, IgnitionAt: at}, stages: []model.BootStage{model.StageArmed}},
+		"nothing yet": {stages: []model.BootStage{model.StageArmed}},
+		"a script": {
+			progress: &model.Progress{Ticket: "t", ScriptAt: at}, want: [3]string{script},
+			stages: []model.BootStage{model.StageArmed, model.StageScript},
+		},
+		"Ignition": {
+			progress: both, want: [3]string{script, ignition},
+			stages: []model.BootStage{model.StageArmed, model.StageScript, model.StageIgnition},
+		},
+		"cloud-init's data": {
+			config: model.ThingCloudInit, progress: both, want: [3]string{script, "", cloudInit},
+			stages: []model.BootStage{model.StageArmed, model.StageScript, model.StageIgnition},
+		},
+		"the claim's script": {
+			config: model.ThingScript, progress: both, want: [3]string{script},
+			stages: []model.BootStage{model.StageArmed, model.StageScript},
+		},
+		"with another ticket": {
+			progress: &model.Progress{Ticket: "old", ScriptAt: at, IgnitionAt: at}, stages: []model.BootStage{model.StageArmed},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 			rec.Ticket.Config = tc.config
 			in.Observed.Progress[rec.Name] = tc.progress
 			conds := bootConfigurationOf(in, rec.Claim).Conditions
 			var got [3]string
 			for i, kind := range []string{"IPXEScriptFetched", "IgnitionDataFetched", "CloudInitDataFetched"} {
-				got[i] = conditionOf(conds, kind)
+				got[i] = fleettest.ConditionOf(conds, kind)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)
@@ -54,14 +70,15 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 }
 
 func TestABootThatFailedIsAnErrorOfItsConfiguration(t *testing.T) {
-	in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 	rec.Ticket.Ended, rec.Attempts = model.TicketSpent, 1
 	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Reason: model.ReasonBootTimeout, Message: "it did not boot", Image: "os:1"}
 	st := bootConfigurationOf(in, rec.Claim)
-	if got := conditionOf(st.Conditions, "Booted"); st.State != "Error" || got != "False BootTimeout: it did not boot; it is tried again (to act: rack operator)" {
+	if got := fleettest.ConditionOf(st.Conditions, "Booted"); st.State != "Error" ||
+		got != "False BootTimeout: it did not boot; it is tried again (to act: rack operator)" {
 		t.Errorf("%s, Booted %s", st.State, got)
 	}
-	if got := conditionOf(st.Conditions, "ImageValidation"); got[:5] != "True " {
+	if got := fleettest.ConditionOf(st.Conditions, "ImageValidation"); got[:5] != "True " {
 		t.Errorf("the image, which was fetched, is %s", got)
 	}
 }

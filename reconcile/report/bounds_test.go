@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"slices"
 	"strings"
@@ -104,8 +106,9 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			var steps []model.Disruption
 			for i := range 10_000 {
 				steps = append(steps, model.Disruption{
-					Action: "release", Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)), Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
-					At: time.Now(), Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)),
+					Action: "release", Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)),
+					Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
+					At:    time.Now(), Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)),
 				})
 			}
 			f := &in.Observed.Fleet
@@ -139,15 +142,15 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			in := bigFleet(3, 1)
-			inState(in, 0, func(rec *model.ServerRecord) {
+			in := plantest.BigFleet(3, 1)
+			fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
 				rec.HandledReprovision, rec.HandledBefore = "3", []string{"operation=power-cycle-server#1"}
 				for i := range 1024 {
 					rec.Missing = append(rec.Missing, model.MissingDisk{Name: fmt.Sprint(i), Serial: strings.Repeat("s", 100), Gone: i%2 == 0})
 				}
 				test.change(in, rec)
 			})
-			files := rendered(t, reportOf(in))
+			files := fleettest.Rendered(t, reportOf(in))
 			for path, content := range files {
 				if len(content) > readBack {
 					t.Errorf("%s has %d bytes, at most %d are read back", path, len(content), readBack)
@@ -182,7 +185,8 @@ func TestWhatIsShortIsShownAsItIs(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	if got := shownText(strings.Repeat("ä", maxShownText)); len(got) > maxShownText || !utf8.ValidString(got) || !strings.HasSuffix(got, "ä…") {
+	if got := shownText(strings.Repeat("ä", maxShownText)); len(got) > maxShownText || !utf8.ValidString(got) ||
+		!strings.HasSuffix(got, "ä…") {
 		t.Errorf("a long text became %d bytes, ending %q", len(got), got[len(got)-8:])
 	}
 	var b bounds

@@ -28,7 +28,12 @@ status:
 	"serverclaims/other/web.yaml": []byte("metadata: {name: web, namespace: other}\n"),
 	"servers/s1.yaml": []byte(`
 metadata: {name: s1}
-spec: {bmcRef: {name: b1}, systemUUID: u1, serverClaimRef: {namespace: default, name: web}, unclaimable: true, taints: [{key: a}, {key: b, value: c}]}
+spec:
+  bmcRef: {name: b1}
+  systemUUID: u1
+  serverClaimRef: {namespace: default, name: web}
+  unclaimable: true
+  taints: [{key: a}, {key: b, value: c}]
 status:
   state: Reserved
   powerState: "On"
@@ -40,7 +45,11 @@ metadata: {name: b1}
 spec: {endpointRef: {name: oob-1}, protocol: {name: Redfish, port: 443}}
 status: {state: Enabled, ip: 10.0.0.1, manufacturer: ACME, model: X}
 `),
-	"endpoints/oob-1.yaml": []byte("metadata: {name: oob-1}\nspec: {macAddress: \"02:00:00:00:00:01\", ip: 10.0.0.1}\nstatus: {network: oob}\n"),
+	"endpoints/oob-1.yaml": []byte(`
+metadata: {name: oob-1}
+spec: {macAddress: "02:00:00:00:00:01", ip: 10.0.0.1}
+status: {network: oob}
+`),
 }
 
 func on(clock string) time.Time {
@@ -56,11 +65,18 @@ func TestAnExplanationGoesDownToTheEndpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := Explanation{Kind: "endpoint", Name: "oob-1", Facts: []Fact{{"MAC address", "02:00:00:00:00:01"}, {"address", "10.0.0.1"}, {"network", "oob"}}}
-	bmc := Explanation{Kind: "bmc", Name: "b1", State: "Enabled", Facts: []Fact{{"address", "10.0.0.1"}, {"hardware", "ACME X"}}, Related: []Explanation{endpoint}}
+	endpoint := Explanation{
+		Kind: "endpoint", Name: "oob-1", Facts: []Fact{{"MAC address", "02:00:00:00:00:01"}, {"address", "10.0.0.1"}, {"network", "oob"}},
+	}
+	bmc := Explanation{
+		Kind: "bmc", Name: "b1", State: "Enabled", Facts: []Fact{{"address", "10.0.0.1"}, {"hardware", "ACME X"}},
+		Related: []Explanation{endpoint},
+	}
 	server := Explanation{
 		Kind: "server", Name: "s1", State: "Reserved", Since: on("07:59:00"),
-		Facts:   []Fact{{"power", "On"}, {"claim", "default/web"}, {"uuid", "u1"}, {"cordoned", "yes: unclaimable is set"}, {"taint", "a"}, {"taint", "b=c"}},
+		Facts: []Fact{
+			{"power", "On"}, {"claim", "default/web"}, {"uuid", "u1"}, {"cordoned", "yes: unclaimable is set"}, {"taint", "a"}, {"taint", "b=c"},
+		},
 		Boot:    []model.BootStep{{Stage: "DHCP", At: on("08:00:01")}, {Stage: "TFTP", At: on("08:00:03")}},
 		Related: []Explanation{bmc},
 	}
@@ -84,13 +100,18 @@ status:
   state: Discovery
   bootTimeline: [{stage: armed, at: "2026-11-21T08:00:00Z"}, {stage: DHCP, at: "2026-11-21T08:00:01Z"}]
   conditions:
-  - {type: Ready, status: "False", reason: ConnectionFailed, message: "no route to host (to act: rack operator)", lastTransitionTime: "2026-11-21T08:00:00Z"}
+  - type: Ready
+    status: "False"
+    reason: ConnectionFailed
+    message: "no route to host (to act: rack operator)"
+    lastTransitionTime: "2026-11-21T08:00:00Z"
   - {type: BootProgress, status: "False", reason: DHCP, message: "last seen: DHCP 08:00:01Z", lastTransitionTime: "2026-11-21T08:00:01Z"}
 `)}, "server", "s1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Why != "no route to host" || got.Actor != "rack operator" || !strings.Contains(got.Next, "power and link") || !strings.Contains(got.BootHint, "TFTP") {
+	if got.Why != "no route to host" || got.Actor != "rack operator" || !strings.Contains(got.Next, "power and link") ||
+		!strings.Contains(got.BootHint, "TFTP") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -100,9 +121,15 @@ func TestWhatCannotBeExplainedIsSaid(t *testing.T) {
 		kind, name, want string
 		unknown          bool
 	}{
-		"a server that is misspelt":        {"server", "s2", "server s2 is not known, did you mean s1?", true},
-		"a kind that has no status":        {"secret", "x", `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`, false},
-		"a claim's name in two namespaces": {"claim", "web", "there are 2 claims web: name it with its namespace, such as default/web", false},
+		"a server that is misspelt": {kind: "server", name: "s2", want: "server s2 is not known, did you mean s1?", unknown: true},
+		"a kind that has no status": {
+			kind: "secret", name: "x",
+			want: `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`,
+		},
+		"a claim's name in two namespaces": {
+			kind: "claim", name: "web",
+			want: "there are 2 claims web: name it with its namespace, such as default/web",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ExplainFiles(explainable, tc.kind, tc.name)

@@ -12,7 +12,7 @@ import (
 func Mirrored(rec *model.ServerRecord) *model.ServerRecord {
 	m := *rec
 	m.Asked, m.Failures, m.LastError = nil, 0, ""
-	m.NotBefore = time.Time{}
+	m.NotBefore, m.NoShutdown = time.Time{}, time.Time{}
 	if rec.BootProblem != nil {
 		p := *rec.BootProblem
 		p.Failures, p.NotBefore = 0, time.Time{}

@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 )
 
@@ -61,8 +63,10 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			want: "default/web-1: Unbound",
 		},
 		"a BMC that is lost": {
-			old:  files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected")})},
-			now:  files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed")})},
+			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected")})},
+			now: files{
+				"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed")}),
+			},
 			want: "rack1-bmc-1: ConnectionFailed",
 		},
 		"a condition that changed and kept its reason": {
@@ -114,11 +118,11 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 }
 
 func TestACommitTellsOfClaimsBesideItsTransitions(t *testing.T) {
-	in := bigFleet(2, 1)
+	in := plantest.BigFleet(2, 1)
 	p := NewProjector()
 	var story Story
 	story.Published(plan.Plan(in), p.Report(in, plan.Plan(in), 1, model.Holder{}))
-	inState(in, 1, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
+	fleettest.ChangeRecord(in.Observed, 1, func(r *model.ServerRecord) { r.State = model.StateError; r.Reason = "CleanupFailed" })
 	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	delete(r.Documents, "serverclaims/default/c00000.yaml")
 	story.Tell(plan.Plan(in), r)

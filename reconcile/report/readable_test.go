@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"strings"
 	"testing"
@@ -37,20 +39,22 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 		"not one that was off": {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 		}}, false},
-		"not one that is Unconfirmed":   {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) { rec.Unconfirmed = in.Now }}, false},
+		"not one that is Unconfirmed": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
+			rec.Unconfirmed = in.Now
+		}}},
 		"not one that is not installed": {[]change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Installed = "" }}, false},
 		"not one that Git has left alone": {[]change{func(in *plan.Input, rec *model.ServerRecord) {
 			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
 		}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
 			for _, c := range tc.changes {
 				c(in, rec)
 			}
 			conds := claimConditionsOf(in, rec.Claim)
-			ready, unread := conditionOf(conds, "Ready"), conditionOf(conds, plan.BMCReadable)
+			ready, unread := fleettest.ConditionOf(conds, "Ready"), fleettest.ConditionOf(conds, plan.BMCReadable)
 			if got := strings.HasPrefix(ready, "True Booted"); got != tc.booted || got != strings.HasPrefix(unread, "False ") {
 				t.Errorf("Ready is %q and %s %q, want Booted: %t", ready, plan.BMCReadable, unread, tc.booted)
 			}

@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"testing"
 	"time"
 
@@ -67,7 +69,8 @@ func TestMisuseOfATicket(t *testing.T) {
 			want: "True OtherServer: 10.0.0.9 (m2) asked for its iPXE script and was refused: its MAC address is another server's",
 		},
 		"who is not known may be the server": {uses: []model.TicketUse{
-			by("m9", false, false, use(model.ThingScript, "10.0.0.9", model.RefusedUnknown, 2)), use(model.ThingScript, "10.0.0.9", model.RefusedCannotTell, 2),
+			by("m9", false, false, use(model.ThingScript, "10.0.0.9", model.RefusedUnknown, 2)),
+			use(model.ThingScript, "10.0.0.9", model.RefusedCannotTell, 2),
 			by("m1", true, false, use(model.ThingScript, "10.0.0.9", model.RefusedContested, 2)),
 		}},
 		"who is not known had the server's token": {
@@ -75,21 +78,24 @@ func TestMisuseOfATicket(t *testing.T) {
 			want: "True UnknownInterface: 10.0.0.9 (m9) asked for its Ignition and was refused: its MAC address is no known server's",
 		},
 		"FN06: the server by an address that nobody knows": {uses: []model.TicketUse{
-			by("m1", true, false, use(model.ThingReport, "fe80::1%eth0", model.RefusedToken, 2)), by("m1", true, true, use(model.ThingReport, "fe80::1%eth0", model.RefusedSpent, 3)),
+			by("m1", true, false, use(model.ThingReport, "fe80::1%eth0", model.RefusedToken, 2)),
+			by("m1", true, true, use(model.ThingReport, "fe80::1%eth0", model.RefusedSpent, 3)),
 		}},
 		"a former ticket does not count": {uses: []model.TicketUse{use(model.ThingIgnition, "10.0.0.9", model.RefusedAddress, 2)}, ticket: "old"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 			p := &model.Progress{Ticket: "t", Uses: tc.uses}
 			if tc.ticket != "" {
 				p.Ticket = tc.ticket
 			}
 			in.Observed.Progress[rec.Name] = p
-			in.Observed.Probes[rec.Name] = &model.ProbeReport{Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: []string{"10.0.0.6"}}}}}
+			in.Observed.Probes[rec.Name] = &model.ProbeReport{
+				Data: model.ProbeData{NetworkInterfaces: []model.ProbeNetworkInterface{{IPAddresses: []string{"10.0.0.6"}}}},
+			}
 			shown := func() string {
-				return conditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketRefused")
+				return fleettest.ConditionOf(serverStatusOf(in, rec.Name).Conditions, "TicketRefused")
 			}
 			if got := shown(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)

@@ -3,29 +3,9 @@ package report
 import (
 	"ingot/model"
 	"ingot/reconcile/plan"
-	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
-
-// rendered writes a report out as the status branch holds it.
-func rendered(t *testing.T, r *model.Report) map[string][]byte {
-	t.Helper()
-	files := make(map[string][]byte)
-	for path, d := range r.Documents {
-		files[path] = []byte(d.Text)
-		if d.Object == nil {
-			continue
-		}
-		data, err := yaml.Marshal(d.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[path] = data
-	}
-	return files
-}
 
 // reportOf is the first report of an input.
 func reportOf(in *plan.Input) *model.Report {
@@ -46,14 +26,4 @@ func claimConditionsOf(in *plan.Input, name model.ClaimName) []metav1.Condition 
 func bootConfigurationOf(in *plan.Input, name model.ClaimName) BootConfigurationStatus {
 	ns, n := model.SplitName(name)
 	return reportOf(in).Documents["serverbootconfigurations/"+ns+"/"+n+".yaml"].Object.(*Document).Status.(BootConfigurationStatus)
-}
-
-// claimWhy is why a claim has no server.
-func claimWhy(in *plan.Input, name model.ClaimName) plan.Why {
-	for _, c := range plan.Plan(in).Claims {
-		if c.Name == name {
-			return c.Why
-		}
-	}
-	return plan.Why{Reason: "unknown"}
 }

@@ -47,7 +47,11 @@ spec: {bmcRef: {name: b1}}
 status:
   state: Initial
   conditions:
-    - {type: Ready, status: "False", reason: FoundRunning, message: "found running (to act: rack operator)", lastTransitionTime: "2026-11-21T06:00:00Z"}
+    - type: Ready
+      status: "False"
+      reason: FoundRunning
+      message: "found running (to act: rack operator)"
+      lastTransitionTime: "2026-11-21T06:00:00Z"
 record: {since: "2026-11-21T06:30:00Z"}
 `),
 	"bmcs/b1.yaml": []byte(`
@@ -84,7 +88,11 @@ metadata: {name: waiting, namespace: team}
 status:
   phase: Unbound
   conditions:
-    - {type: Bound, status: "False", reason: NoServerFree, message: "2 servers: 1 Reserved, 1 Initial", lastTransitionTime: "2026-11-21T06:00:00Z"}
+    - type: Bound
+      status: "False"
+      reason: NoServerFree
+      message: "2 servers: 1 Reserved, 1 Initial"
+      lastTransitionTime: "2026-11-21T06:00:00Z"
 `),
 	"serverbootconfigurations/default/web.yaml": []byte("kind: ServerBootConfiguration\n"),
 }

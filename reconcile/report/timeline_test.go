@@ -46,7 +46,9 @@ func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {
 		"a claim that booted": {
 			boot: model.BootTrace{
 				Ticket: ticket(model.PurposeClaim), Booted: &model.BootState{Ticket: "t", ReceivedAt: at(9)},
-				Progress: &model.Progress{Ticket: "t", DHCPAt: at(1), HTTPBootAt: at(2), ScriptAt: at(3), KernelAt: at(4), InitrdAt: at(5), IgnitionAt: at(6)},
+				Progress: &model.Progress{
+					Ticket: "t", DHCPAt: at(1), HTTPBootAt: at(2), ScriptAt: at(3), KernelAt: at(4), InitrdAt: at(5), IgnitionAt: at(6),
+				},
 			},
 			want: []model.BootStage{model.StageArmed, "DHCP", "HTTP boot", "iPXE script", "kernel", "initrd", "Ignition", model.StageBootState},
 			text: "last seen: boot state 12:03:09Z; before it Ignition 12:03:06Z",

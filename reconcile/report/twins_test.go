@@ -2,6 +2,8 @@ package report
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
 	"strings"
 	"testing"
@@ -9,22 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// twinOf adds a BMC that shows a machine with the UUID of a server.
-func twinOf(in *plan.Input, i int) {
-	name := model.BMCName("twin")
-	in.Desired.Add(&model.BMC{Meta: model.Meta{Name: string(name)}, Spec: model.BMCSpec{
-		Access: &model.InlineEndpoint{IP: "192.0.2.2"}, BMCSecretRef: model.LocalRef{Name: "s"}, Protocol: model.Protocol{Port: 443},
-	}})
-	in.Observed.BMCs[name] = &model.BMCRecord{Name: name, Address: "192.0.2.2:443"}
-	uuid := in.Observed.Servers[model.ServerName(bmcName(i)+"-system-0")].UUID
-	in.Observed.BMCFacts[name] = &model.BMCFacts{Name: name, Systems: []model.SystemFact{{URI: "/9", UUID: uuid}}}
-	in.BMCRead[name] = in.Now
-}
-
 func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
-	in := waiting(bigFleet(2, 0), 1, nil)
-	twinOf(in, 0)
-	manifest(in, 1, model.ServerSpec{Unclaimable: true})
+	in := plantest.Waiting(plantest.BigFleet(2, 0), 1, nil)
+	fleettest.AddTwin(in.Desired, in.Observed, 0)
+	in.BMCRead["twin"] = in.Now
+	fleettest.AddManifest(in.Desired, 1, model.ServerSpec{Unclaimable: true})
 	p := NewProjector()
 	r := p.Report(in, plan.Plan(in), 1, model.Holder{})
 	const advice = "if it is one machine behind two BMCs, take one of them out of Git; " +
@@ -34,27 +25,31 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	for _, path := range []string{"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml"} {
 		switch st := r.Documents[path].Object.(*Document).Status.(type) {
 		case ServerStatus:
-			got[path] = conditionOf(st.Conditions, model.ReasonDuplicateUUID)
+			got[path] = fleettest.ConditionOf(st.Conditions, model.ReasonDuplicateUUID)
 		case BMCStatus:
-			got[path] = conditionOf(st.Conditions, model.ReasonDuplicateUUID)
+			got[path] = fleettest.ConditionOf(st.Conditions, model.ReasonDuplicateUUID)
 		}
 	}
 	want := map[string]string{
-		"servers/bmc00000-system-0.yaml": "True DuplicateUUID: its UUID " + uuid + " is that of system /9 behind BMC twin too, so nothing is armed for it and no claim is bound to it until that is gone: " + advice,
+		"servers/bmc00000-system-0.yaml": "True DuplicateUUID: its UUID " + uuid +
+			" is that of system /9 behind BMC twin too, so nothing is armed for it and no claim is bound to it until that is gone: " + advice,
 		"servers/bmc00001-system-0.yaml": "",
-		"bmcs/twin.yaml":                 "True DuplicateUUID: system /9 has the UUID " + uuid + " of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, and nothing is armed for either until that is gone: " + advice,
-		"bmcs/bmc00000.yaml":             "",
+		"bmcs/twin.yaml": "True DuplicateUUID: system /9 has the UUID " + uuid +
+			" of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, and nothing is armed for either until that is gone: " +
+			advice,
+		"bmcs/bmc00000.yaml": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
-	why := claimWhy(in, "default/w00000")
+	why := plantest.ClaimWhy(in, "default/w00000")
 	if !strings.Contains(why.Message, "1 of a UUID that another machine has") {
 		t.Errorf("the claim says %+v", why)
 	}
 	delete(in.Desired.BMCs, "twin")
 	r = p.Report(in, plan.Plan(in), 1, model.Holder{})
-	if got := conditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions, model.ReasonDuplicateUUID); got != "" {
+	if got := fleettest.ConditionOf(r.Documents["servers/bmc00000-system-0.yaml"].Object.(*Document).Status.(ServerStatus).Conditions,
+		model.ReasonDuplicateUUID); got != "" {
 		t.Errorf("once the twin is gone it still says %s", got)
 	}
 }

@@ -1,24 +1,17 @@
 package journal
 
 import (
-	"bufio"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/exec"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"ingot/registry/internal/killtest"
 )
 
-// childDir names the folder where a child of this test appends until it is killed.
-const childDir = "JOURNAL_TEST_CHILD_DIR"
-
 func TestMain(m *testing.M) {
-	if dir := os.Getenv(childDir); dir != "" {
-		fmt.Fprintln(os.Stderr, appendUntilKilled(dir))
-		os.Exit(1)
-	}
+	killtest.Child(appendUntilKilled)
 	goleak.VerifyTestMain(m)
 }
 
@@ -26,28 +19,12 @@ func TestMain(m *testing.M) {
 // there afterwards.
 func TestACompactionMayBeKilled(t *testing.T) {
 	dir := t.TempDir()
-	acknowledged := 0
-	for range 3 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childDir+"="+dir)
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewScanner(out)
-		for end := acknowledged + 40; acknowledged < end && lines.Scan(); {
-			if _, err := fmt.Sscan(lines.Text(), &acknowledged); err != nil {
-				t.Fatalf("the child says %q", lines.Text())
-			}
-		}
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+	kept := 0
+	for range killtest.Rounds {
+		acknowledged := killtest.UntilKilled(t, dir, kept)
 		j := newJournal(t, dir, realCalls)
 		total, _ := j.Count(func(func(string) bool) {})
-		if total < acknowledged || acknowledged == 0 {
+		if total < acknowledged {
 			t.Fatalf("%d leases of %d", total, acknowledged)
 		}
 		want := make(map[string]string)
@@ -59,7 +36,7 @@ func TestACompactionMayBeKilled(t *testing.T) {
 			t.Error("it is damaged")
 		}
 		_ = j.Close()
-		acknowledged = total
+		kept = total
 	}
 }
 

@@ -96,7 +96,7 @@ func valueOf(l *model.Lease) ([]byte, error) {
 		raw[1] |= flagUnproven
 	}
 	if l.MAC != "" {
-		mac, ok := ParseMAC(l.MAC)
+		mac, ok := model.ParseMAC(l.MAC)
 		if !ok || mac.String() != l.MAC {
 			return nil, fmt.Errorf("%.64q is no canonical MAC address", l.MAC)
 		}
@@ -201,7 +201,7 @@ func (in *reader) readValue(l *model.Lease) {
 		in.ok = false
 	}
 	if flags&flagHasMAC != 0 {
-		l.MAC = MAC(in.take(len(MAC{}))).String()
+		l.MAC = model.MAC(in.take(len(model.MAC{}))).String()
 	}
 	l.IAID = binary.BigEndian.Uint32(in.take(4))
 	l.Since, l.Renewed, l.Expires = in.time(), in.time(), in.time()

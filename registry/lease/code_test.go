@@ -101,7 +101,7 @@ func leaseWith(i int, edit func(*model.Lease)) model.Lease {
 }
 
 func macOf(i int) string {
-	return MAC{0x02, 0, 0, byte(i >> 16), byte(i >> 8), byte(i)}.String()
+	return model.MAC{0x02, 0, 0, byte(i >> 16), byte(i >> 8), byte(i)}.String()
 }
 
 func addressOf(i int) netip.Addr {

@@ -224,9 +224,6 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 		"there is no ticket": {func(t *testing.T, r rig) {
 			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{{Name: "server-2", UUID: uuidOf(cleaned)}}})
 		}, nil},
-		"the server is forgotten": {func(t *testing.T, r rig) {
-			save(t, r.Registry, registry.Changes{DeleteServers: []model.ServerName{"server-2"}})
-		}, nil},
 		"something else is decided of it": {func(t *testing.T, r rig) {
 			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{other}})
 		}, progressAt(40)},

@@ -19,7 +19,10 @@ type reporter struct {
 // the address that the request came from. What is wrong with the address is told to
 // who has the token only.
 func (q *request) identify(uuid string) (reporter, error) {
-	canonical, err := canonicalUUID(uuid)
+	canonical, err := model.CanonicalUUID(uuid)
+	if err == nil && !model.UsableUUID(canonical) {
+		err = errors.New("found the UUID of firmware that has none, want the machine's own")
+	}
 	if err != nil {
 		return reporter{}, refuse(http.StatusBadRequest, "systemUUID: %v", err)
 	}
@@ -79,17 +82,4 @@ func (q *request) checkAddress(rep reporter) error {
 		return refusal{http.StatusForbidden, text, reason}
 	}
 	return nil
-}
-
-// canonicalUUID returns a system UUID in its canonical spelling. UUIDs that firmware
-// without one shows are refused.
-func canonicalUUID(text string) (string, error) {
-	canonical, err := model.CanonicalUUID(text)
-	switch {
-	case err != nil:
-		return "", err
-	case !model.UsableUUID(canonical):
-		return "", errors.New("found the UUID of firmware that has none, want the machine's own")
-	}
-	return canonical, nil
 }

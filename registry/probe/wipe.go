@@ -27,19 +27,13 @@ func (e *endpoint) wipe(q *request) (answer, error) {
 	if err := q.read(&body); err != nil {
 		return answer{}, err
 	}
-	rep, err := q.identify(body.SystemUUID)
-	if err != nil {
-		return answer{}, err
-	}
-	t := rep.offer.Ticket
-	if err := checkWipe(t, body); err != nil {
-		return answer{}, err
-	}
-	done := answer{code: http.StatusCreated}
-	if !t.Open() {
-		return done, nil
-	}
-	return done, q.save(t, &model.WipeReport{Ticket: t.ID, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks})
+	return q.cleanup(cleanupReport{
+		uuid: body.SystemUUID, mode: body.Mode, disks: len(body.Disks), maxDisks: maxWipedDisks,
+		checkDisk: func(i int) error { return checkDisk(i, body.Disks[i]) },
+		report: func(ticket string) model.ServerReport {
+			return &model.WipeReport{Ticket: ticket, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
+		},
+	})
 }
 
 // wipeProgress takes how far a wipe is.
@@ -48,37 +42,50 @@ func (e *endpoint) wipeProgress(q *request) (answer, error) {
 	if err := q.read(&body); err != nil {
 		return answer{}, err
 	}
-	rep, err := q.identify(body.SystemUUID)
+	return q.cleanup(cleanupReport{
+		uuid: body.SystemUUID, mode: body.Mode, disks: len(body.Disks), maxDisks: maxProgressDisks,
+		checkDisk: func(i int) error { return checkDiskProgress(i, body.Disks[i]) },
+		report: func(ticket string) model.ServerReport {
+			return &model.WipeProgress{Ticket: ticket, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks}
+		},
+	})
+}
+
+// cleanupReport is what a probe reports of a wipe: its outcome, or how far it is.
+type cleanupReport struct {
+	uuid, mode      string
+	disks, maxDisks int
+	checkDisk       func(i int) error
+	report          func(ticket string) model.ServerReport // what is stored of it
+}
+
+// cleanup takes a report of a wipe. One that means nothing is refused; one that comes when
+// its ticket is no longer open is not stored.
+func (q *request) cleanup(c cleanupReport) (answer, error) {
+	rep, err := q.identify(c.uuid)
 	if err != nil {
 		return answer{}, err
 	}
 	t := rep.offer.Ticket
-	if err := checkWipeProgress(t, body); err != nil {
+	if err := checkCleanup(t, c.mode); err != nil {
 		return answer{}, err
+	}
+	if c.disks > c.maxDisks {
+		return answer{}, refuse(http.StatusBadRequest, "%d disks, allowed are %d", c.disks, c.maxDisks)
+	}
+	for i := range c.disks {
+		if err := c.checkDisk(i); err != nil {
+			return answer{}, err
+		}
 	}
 	done := answer{code: http.StatusCreated}
 	if !t.Open() {
 		return done, nil
 	}
-	return done, q.save(t, &model.WipeProgress{Ticket: t.ID, ReceivedAt: q.now(), Mode: body.Mode, Disks: body.Disks})
+	return done, q.save(t, c.report(t.ID))
 }
 
-// checkWipe refuses wipe reports that mean nothing, or do not count.
-func checkWipe(t *model.Ticket, body model.ProbeWipe) error {
-	if err := checkCleanup(t, body.Mode); err != nil {
-		return err
-	}
-	if len(body.Disks) > maxWipedDisks {
-		return refuse(http.StatusBadRequest, "%d disks, allowed are %d", len(body.Disks), maxWipedDisks)
-	}
-	for i, disk := range body.Disks {
-		if err := checkDisk(i, disk); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// checkDisk refuses the outcome of a disk's wipe that means nothing.
 func checkDisk(i int, disk model.DiskWipe) error {
 	switch disk.Result {
 	case model.WipeDone, model.WipeFailed, model.WipeSkipped:
@@ -94,36 +101,23 @@ func checkDisk(i int, disk model.DiskWipe) error {
 	return nil
 }
 
-// checkWipeProgress refuses progress that means nothing, or of what will not count.
-func checkWipeProgress(t *model.Ticket, body model.ProbeWipeProgress) error {
-	if err := checkCleanup(t, body.Mode); err != nil {
-		return err
-	}
-	if len(body.Disks) > maxProgressDisks {
-		return refuse(http.StatusBadRequest, "%d disks, allowed are %d", len(body.Disks), maxProgressDisks)
-	}
-	for i, disk := range body.Disks {
-		if what := faultOf(disk); what != "" {
-			return refuse(http.StatusBadRequest, "disks[%d]: %s", i, what)
-		}
-	}
-	return nil
-}
-
-// faultOf returns what is wrong with the progress of a disk, "" if nothing is.
-func faultOf(disk model.DiskProgress) string {
+// checkDiskProgress refuses progress of a disk that means nothing, or cannot be shown.
+func checkDiskProgress(i int, disk model.DiskProgress) error {
 	switch disk.Result {
 	case "", model.WipeDone, model.WipeFailed, model.WipeSkipped:
 	default:
-		return fmt.Sprintf("result %.64q: allowed are none yet, wiped, failed and skipped", disk.Result)
+		return refuse(http.StatusBadRequest, "disks[%d]: result %.64q: allowed are none yet, wiped, failed and skipped", i, disk.Result)
 	}
 	switch {
 	case disk.Name == "":
-		return "it has no name"
+		return refuse(http.StatusBadRequest, "disks[%d]: it has no name", i)
 	case disk.Percent < -1 || disk.Percent > 100:
-		return fmt.Sprintf("percent %d: allowed are 0 to 100, and -1 when it is not known", disk.Percent)
+		return refuse(http.StatusBadRequest, "disks[%d]: percent %d: allowed are 0 to 100, and -1 when it is not known", i, disk.Percent)
 	}
-	return cmp.Or(unfit("name", disk.Name), unfit("serial", disk.Serial), unfit("method", disk.Method))
+	if what := cmp.Or(unfit("name", disk.Name), unfit("serial", disk.Serial), unfit("method", disk.Method)); what != "" {
+		return refuse(http.StatusBadRequest, "disks[%d]: %s", i, what)
+	}
+	return nil
 }
 
 // unfit returns what is wrong with a text that is to be shown, "" if nothing is.

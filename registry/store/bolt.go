@@ -416,9 +416,6 @@ func (s *Bolt) Close() (err error) {
 	return err
 }
 
-// Database is what the file holds, for who looks into it while it is locked.
-func (s *Bolt) Database() *bolt.DB { return s.db }
-
 // TakeFaults returns what was found to be wrong with the leases' file since it was
 // asked last.
 func (s *Bolt) TakeFaults() int {

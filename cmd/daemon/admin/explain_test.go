@@ -1,0 +1,37 @@
+package admin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"ingot/reconcile/report"
+)
+
+// explainable are the files of a status branch.
+var explainable = map[string][]byte{
+	"serverclaims/default/web.yaml": []byte("metadata: {name: web, namespace: default}\n" +
+		"spec: {image: registry.example.com/os:1}\nstatus: {phase: Bound, server: s1}\n"),
+	"servers/s1.yaml": []byte("metadata: {name: s1}\n" +
+		"status: {state: Reserved, bootTimeline: [{stage: TFTP, at: \"2026-11-21T08:00:03Z\"}]}\n"),
+}
+
+func TestTheExplanationForPrograms(t *testing.T) {
+	o := Options{Fleet: aFleet{explain: func(kind, name string) (report.Explanation, error) {
+		return report.ExplainFiles(explainable, kind, name)
+	}}}
+	for path, want := range map[string]struct {
+		code int
+		body string
+	}{
+		"server/s1":         {code: http.StatusOK, body: `"stage": "TFTP"`},
+		"claim/default/web": {code: http.StatusOK, body: `"state": "Bound"`},
+		"server/s2":         {code: http.StatusNotFound, body: "server s2 is not known, did you mean s1?\n"},
+		"secret/s1":         {code: http.StatusBadRequest, body: "is no kind that can be explained"},
+	} {
+		w := ask(o, http.MethodGet, "/api/v1/explain/"+path)
+		if w.Code != want.code || !strings.Contains(w.Body.String(), want.body) {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
+}

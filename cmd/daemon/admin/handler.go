@@ -1,0 +1,106 @@
+package admin
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"ingot/reconcile/report"
+)
+
+// Fleet is what the API shows.
+type Fleet interface {
+	Summary() report.Summary
+	// Explain explains one object. For one that is not known the error is
+	// report.ErrUnknownObject.
+	Explain(kind, name string) (report.Explanation, error)
+}
+
+// Options are the options of NewHandler.
+type Options struct {
+	Metrics prometheus.Gatherer
+	Checks  []Check // in the order in which they are shown
+	Fleet   Fleet
+	// Address is where the listener listens. On a loopback address it answers only
+	// requests for one.
+	Address net.Addr
+	Log     *slog.Logger
+}
+
+// NewHandler returns the handler of the admin listener. It serves /metrics, /healthz,
+// /readyz, /api/v1/status and /api/v1/explain, all by GET.
+func NewHandler(o Options) http.Handler {
+	h := &handler{checks: o.Checks, fleet: o.Fleet, log: o.Log}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Metrics, promhttp.HandlerOpts{
+		ErrorLog:            slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: 4,
+		CoalesceGather:      true,
+		Timeout:             30 * time.Second,
+	}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", h.ready)
+	mux.HandleFunc("GET /api/v1/status", h.status)
+	mux.HandleFunc("GET /api/v1/explain/{kind}/{name...}", h.explain)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		writeText(w, http.StatusOK, "Ingot\n\n/api/v1/status\n/api/v1/explain/{kind}/{name}\n/metrics\n/healthz\n/readyz\n")
+	})
+	if isLoopback(o.Address) {
+		return loopbackOnly(mux)
+	}
+	return mux
+}
+
+type handler struct {
+	checks []Check
+	fleet  Fleet
+	log    *slog.Logger
+}
+
+// status answers GET /api/v1/status.
+func (h *handler) status(w http.ResponseWriter, _ *http.Request) {
+	h.writeJSON(w, http.StatusOK, h.fleet.Summary().WithLists())
+}
+
+// explain answers GET /api/v1/explain/KIND/NAME.
+func (h *handler) explain(w http.ResponseWriter, r *http.Request) {
+	e, err := h.fleet.Explain(r.PathValue("kind"), r.PathValue("name"))
+	switch {
+	case err == nil:
+		h.writeJSON(w, http.StatusOK, e)
+	case errors.Is(err, report.ErrUnknownObject):
+		writeText(w, http.StatusNotFound, err.Error()+"\n")
+	default:
+		writeText(w, http.StatusBadRequest, err.Error()+"\n")
+	}
+}
+
+func (h *handler) writeJSON(w http.ResponseWriter, code int, body any) {
+	data, err := json.MarshalIndent(body, "", "  ")
+	if err != nil {
+		h.log.Error("answer cannot be written as JSON", "err", err)
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	write(w, code, append(data, '\n'))
+}
+
+func writeText(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	write(w, code, []byte(text))
+}
+
+func write(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // the client may be gone
+}

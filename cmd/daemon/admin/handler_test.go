@@ -1,0 +1,190 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"ingot/model"
+	"ingot/reconcile/report"
+)
+
+// aFleet is a fleet of which all is known.
+type aFleet struct {
+	summary report.Summary
+	explain func(kind, name string) (report.Explanation, error)
+}
+
+func (f aFleet) Summary() report.Summary { return f.summary }
+
+func (f aFleet) Explain(kind, name string) (report.Explanation, error) { return f.explain(kind, name) }
+
+// ask sends a request to a handler.
+func ask(o Options, method, target string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	o.Log = slog.New(slog.DiscardHandler)
+	if o.Metrics == nil {
+		o.Metrics = prometheus.NewRegistry()
+	}
+	r := httptest.NewRequest(method, "http://localhost:8080"+target, nil)
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	NewHandler(o).ServeHTTP(w, r)
+	return w
+}
+
+func asJSON(r *http.Request) { r.Header.Set("Accept", "application/json") }
+
+func TestHealthIsThatItAnswers(t *testing.T) {
+	broken := Check{Name: "store", Do: func(context.Context) error { return errors.New("gone") }}
+	w := ask(Options{Checks: []Check{broken}}, http.MethodGet, "/healthz")
+	if w.Code != http.StatusOK || w.Body.String() != "ok\n" {
+		t.Errorf("got %d %q", w.Code, w.Body)
+	}
+}
+
+func TestReadyIsThatEveryCheckPasses(t *testing.T) {
+	plain := func(*http.Request) {}
+	fine := Check{Name: "git", Do: func(context.Context) error { return nil }}
+	broken := Check{Name: "store", Do: func(context.Context) error { return errors.New("redis does not answer") }}
+	for name, tc := range map[string]struct {
+		checks []Check
+		as     func(*http.Request)
+		code   int
+		body   string
+	}{
+		"all pass": {
+			checks: []Check{fine}, as: plain, code: 200, body: "git: ready\n",
+		},
+		"one does not": {
+			checks: []Check{fine, broken}, as: plain, code: 503, body: "git: ready\nstore: not ready: redis does not answer\n",
+		},
+		"for a program": {
+			checks: []Check{fine}, as: asJSON, code: 200, body: `{"ready":true,"checks":[{"name":"git"}]}`,
+		},
+		"for a program, not": {
+			checks: []Check{broken}, as: asJSON, code: 503,
+			body: `{"ready":false,"checks":[{"name":"store","error":"redis does not answer"}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := ask(Options{Checks: tc.checks}, http.MethodGet, "/readyz", tc.as)
+			body := w.Body.String()
+			if w.Header().Get("Content-Type") == "application/json" {
+				body = compact(t, body)
+			}
+			if w.Code != tc.code || body != tc.body {
+				t.Errorf("got  %d %q\nwant %d %q", w.Code, body, tc.code, tc.body)
+			}
+		})
+	}
+}
+
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var v readiness
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestTheStatusIsReadBackAsItWas(t *testing.T) {
+	since := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	want := report.Summary{
+		Revision: "main@sha1:0123",
+		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: since},
+		Guard: []model.GuardHold{{
+			Token: "abc", Since: since, Limit: 3,
+			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},
+		}},
+		Servers: []report.ServerSummary{{
+			Name: "s1", State: model.StateReserved, Power: model.PowerOn, Claim: "default/web", Since: since,
+			Why: "waits (to act: tenant)",
+		}},
+		Claims:   []report.ClaimSummary{{Name: "default/web", State: report.ClaimBooted, Server: "s1", Since: since}},
+		BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
+		Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "wrong"}},
+	}
+	w := ask(Options{Fleet: aFleet{summary: want}}, http.MethodGet, "/api/v1/status")
+	var got report.Summary
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestTheStatusOfAnEmptyFleetHasEmptyLists(t *testing.T) {
+	w := ask(Options{Fleet: aFleet{}}, http.MethodGet, "/api/v1/status")
+	if strings.Contains(w.Body.String(), "null") {
+		t.Errorf("got %s", w.Body)
+	}
+}
+
+func TestNothingCanBeChanged(t *testing.T) {
+	o := Options{Fleet: aFleet{}}
+	for _, path := range []string{"/metrics", "/healthz", "/readyz", "/api/v1/status"} {
+		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+			if w := ask(o, method, path); w.Code != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s got %d", method, path, w.Code)
+			}
+		}
+	}
+}
+
+func TestABrokenMetricDoesNotHideTheOthers(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(twice{})
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "ingot_fine"}, func() float64 { return 1 }))
+	w := ask(Options{Metrics: reg}, http.MethodGet, "/metrics")
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "ingot_fine 1\n") {
+		t.Errorf("got %d\n%s", w.Code, w.Body)
+	}
+}
+
+// twice is a collector that sends the same series twice, which is an error.
+type twice struct{}
+
+var twiceDesc = prometheus.NewDesc("ingot_twice", "The same series two times.", nil, nil)
+
+func (twice) Describe(ch chan<- *prometheus.Desc) { ch <- twiceDesc }
+
+func (twice) Collect(ch chan<- prometheus.Metric) {
+	for range 2 {
+		ch <- prometheus.MustNewConstMetric(twiceDesc, prometheus.GaugeValue, 1)
+	}
+}
+
+func TestAForeignHostNameIsRefusedOnLoopback(t *testing.T) {
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:8080": 200, "127.0.0.1": 200, "127.0.0.1:8080": 200, "[::1]:8080": 200, "[::1]": 200,
+		"evil.example": 403, "evil.example:8080": 403, "localhost.evil.example": 403, "10.0.0.1:8080": 403, "": 403,
+	} {
+		named := func(r *http.Request) { r.Host = host }
+		w := ask(Options{Address: &net.TCPAddr{IP: net.IPv6loopback}}, http.MethodGet, "/healthz", named)
+		if w.Code != want {
+			t.Errorf("host %q got %d, want %d", host, w.Code, want)
+		}
+	}
+	named := func(r *http.Request) { r.Host = "ingot.example" }
+	if w := ask(Options{Address: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1)}}, http.MethodGet, "/healthz", named); w.Code != http.StatusOK {
+		t.Errorf("a listener that is not on loopback answered %d", w.Code)
+	}
+}

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
+	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/oci"
+)
+
+// makeBoots makes what prepares boots, and the boot service.
+func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
+	o := &d.opts
+	d.images, err = oci.New(oci.Options{
+		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image},
+		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
+		Log: d.log, Registerer: d.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	var template []byte
+	if file := o.Discovery.IgnitionTemplateFile; file != "" {
+		if template, err = os.ReadFile(file); err != nil {
+			return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
+		}
+	}
+	compiler, err := ignition.New(ignition.Options{ProbeTemplate: template, ProbeImage: o.Discovery.Image})
+	if err != nil {
+		return fmt.Errorf("discovery.ignitionTemplateFile: %w", err)
+	}
+	if err = d.openCache(); err != nil {
+		return err
+	}
+	d.boots = &boots{
+		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: compiler,
+		registryURL: registryURL, desired: d.source.Desired,
+	}
+	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
+		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
+		Cache: d.cache, Loaders: d.loaders, AddressRules: d.addressRules(), DiskBoot: d.boots.diskBoot,
+		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Log: d.log, Registerer: d.metrics,
+	})
+	return err
+}
+
+// openCache opens the cache of image layers.
+func (d *daemon) openCache() (err error) {
+	dir := d.opts.Boot.CacheDir
+	if dir == "" {
+		dir = filepath.Join(d.opts.State.Dir, "images")
+	}
+	held := &pins{observed: d.registry.Observed}
+	d.cache, err = imagecache.Open(imagecache.Options{
+		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: held.spare,
+		Log: d.log, Registerer: d.metrics,
+	})
+	if err != nil {
+		return fmt.Errorf("boot.cacheDir: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"ingot/model"
+)
+
+// variablePrefix begins the name of every environment variable that is a setting.
+const variablePrefix = "INGOT_"
+
+// setting is one key of the configuration.
+type setting struct {
+	path     string // git.auth.usernameFile
+	variable string // INGOT_GIT_AUTH_USERNAME_FILE
+	value    reflect.Value
+}
+
+// settings returns every key of o, in the order of the struct.
+func settings(o *Options) []setting {
+	return appendSettings(nil, "", reflect.ValueOf(o).Elem())
+}
+
+func appendSettings(all []setting, prefix string, v reflect.Value) []setting {
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == "-" {
+			continue
+		}
+		path := prefix + name
+		if field := v.Field(i); field.Kind() == reflect.Struct {
+			all = appendSettings(all, path+".", field)
+		} else {
+			all = append(all, setting{path: path, variable: variableOf(path), value: field})
+		}
+	}
+	return all
+}
+
+// variableOf returns the environment variable of the key at path.
+func variableOf(path string) string {
+	var b strings.Builder
+	b.WriteString(variablePrefix)
+	for _, r := range path {
+		switch {
+		case r == '.':
+			b.WriteByte('_')
+		case unicode.IsUpper(r):
+			b.WriteByte('_')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(unicode.ToUpper(r))
+		}
+	}
+	return b.String()
+}
+
+// overlay sets in o what the variables of env say. It returns which keys, by path, were set
+// by which variable, and what is wrong.
+func overlay(o *Options, env []string) (map[string]string, []model.Problem) {
+	byVariable := make(map[string]setting)
+	var variables []string
+	for _, s := range settings(o) {
+		byVariable[s.variable] = s
+		variables = append(variables, s.variable)
+	}
+	set := make(map[string]string)
+	var problems []model.Problem
+	for _, entry := range env {
+		variable, text, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(variable, variablePrefix) {
+			continue
+		}
+		s, known := byVariable[variable]
+		if !known {
+			problems = append(problems, model.Problem{
+				Severity: model.SeverityError, File: variable,
+				Message: "there is no such setting" + didYouMean(variable, variables) + "; unset it or correct its name",
+			})
+			continue
+		}
+		set[s.path] = variable
+		if err := assign(s.value, text); err != nil {
+			problems = append(problems, model.Problem{
+				Severity: model.SeverityError, File: variable, Field: s.path, Message: err.Error(),
+			})
+		}
+	}
+	return set, problems
+}
+
+// assign sets v to what text says, by the type of v.
+func assign(v reflect.Value, text string) error {
+	if u, ok := reflect.TypeAssert[encoding.TextUnmarshaler](v.Addr()); ok {
+		return u.UnmarshalText([]byte(text))
+	}
+	var err error
+	switch p := v.Addr().Interface().(type) {
+	case *string:
+		*p = text
+	case *[]string:
+		*p = splitList(text)
+	case *map[string]string:
+		*p, err = splitPairs(text)
+		return err
+	case *model.BMCNetworks:
+		*p, err = splitNetworks(text)
+		return err
+	case *bool:
+		if *p, err = strconv.ParseBool(text); err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+	case *int:
+		if *p, err = strconv.Atoi(text); err != nil {
+			return fmt.Errorf("%q is no whole number", text)
+		}
+	case *float64:
+		if *p, err = strconv.ParseFloat(text, 64); err != nil {
+			return fmt.Errorf("%q is no number", text)
+		}
+	case *time.Duration:
+		if *p, err = time.ParseDuration(text); err != nil {
+			return fmt.Errorf("%q is no duration; write a number and a unit, such as 60s, 5m or 1h", text)
+		}
+	default:
+		if strings.Trim(text, " []") != "" {
+			return errors.New("this list cannot be written in a variable; write it in the configuration file")
+		}
+		v.SetZero()
+	}
+	return nil
+}
+
+func splitList(text string) []string {
+	items := []string{}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// splitNetworks reads networks that have nothing but a prefix.
+func splitNetworks(text string) (model.BMCNetworks, error) {
+	networks := model.BMCNetworks{}
+	for _, item := range splitList(text) {
+		var n model.BMCNetwork
+		if err := n.UnmarshalText([]byte(item)); err != nil {
+			return nil, err
+		}
+		networks = append(networks, n)
+	}
+	return networks, nil
+}
+
+// splitPairs reads key=value,key=value.
+func splitPairs(text string) (map[string]string, error) {
+	pairs := make(map[string]string)
+	for _, item := range splitList(text) {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%q is no pair; write key=value, with commas between pairs", item)
+		}
+		pairs[key] = value
+	}
+	return pairs, nil
+}
+
+// didYouMean returns a question with the nearest of names, or nothing when none
+// is near.
+func didYouMean(name string, names []string) string {
+	if n := model.Nearest(name, names); n != "" {
+		return fmt.Sprintf(", did you mean %s?", n)
+	}
+	return ""
+}

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"ingot/model"
+)
+
+// maxSize bounds a configuration file, in bytes.
+const maxSize = 1 << 20
+
+// Load returns the defaults, overlaid with what file says, overlaid with the INGOT_
+// variables of env, and checked. Without a file name the environment is all. An error has a
+// line for each problem: where it is, the key, and what to do.
+//
+// The variable of a key is its path in upper case with underscores: bmc.pollInterval is
+// INGOT_BMC_POLL_INTERVAL. A list is written with commas.
+func Load(file string, env []string) (Options, error) {
+	opts := Default()
+	data, err := readFile(file)
+	if err != nil {
+		return Options{}, err
+	}
+	problems := model.DecodeStrict(file, data, &opts)
+	if !model.HasErrors(problems) {
+		set, wrong := overlay(&opts, env)
+		if len(wrong) == 0 {
+			wrong = append(opts.Validate(), missingFiles(&opts)...)
+			locate(wrong, file, data, set)
+		}
+		problems = wrong
+	}
+	if err := model.JoinErrors(problems); err != nil {
+		return Options{}, err
+	}
+	return opts, nil
+}
+
+func readFile(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	f, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read configuration: there is no file %s; name yours with --config", file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close() // read only: nothing is lost
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	if len(data) > maxSize {
+		return nil, fmt.Errorf("read configuration: %s is larger than 1 MiB; is it the right file?", file)
+	}
+	return data, nil
+}
+
+// missingFiles finds settings that name a file that cannot be read, so that it is known at
+// the start, not with the first request to a BMC.
+func missingFiles(o *Options) []model.Problem {
+	var problems checks
+	for _, s := range settings(o) {
+		name, ok := reflect.TypeAssert[string](s.value)
+		if !ok || name == "" || !strings.HasSuffix(s.path, "File") {
+			continue
+		}
+		if err := readable(name); err != nil {
+			problems.wrong(s.path, "%q cannot be read: %v; create it, or take the key out", name, err)
+		}
+	}
+	return problems
+}
+
+// readable returns why name is no file that can be read, without repeating its
+// name.
+func readable(name string) error {
+	f, err := os.Open(name)
+	if err == nil {
+		defer f.Close() // read only: nothing is lost
+		_, err = f.Read(make([]byte, 1))
+	}
+	var p *fs.PathError
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it is empty")
+	case errors.As(err, &p):
+		return p.Err
+	}
+	return err
+}
+
+// locate notes with each problem where the setting comes from: the variable that set it, or
+// its line in the file.
+func locate(problems []model.Problem, file string, data []byte, set map[string]string) {
+	var root yaml.Node
+	if yaml.Unmarshal(data, &root) != nil {
+		return // cannot be: it was decoded before
+	}
+	for i := range problems {
+		p := &problems[i]
+		if variable, ok := set[p.Field]; ok {
+			p.File = variable
+			continue
+		}
+		p.File = file
+		if n := nodeAt(&root, pathElements(p.Field)); n != nil {
+			p.Line, p.Column = n.Line, n.Column
+		}
+	}
+}
+
+// pathElements splits the path of a field: dhcp[0].name becomes dhcp, 0, name.
+func pathElements(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+}
+
+// nodeAt returns the value at path below n, or the nearest node above it that exists. It
+// returns nil when not even the first element of path does.
+func nodeAt(n *yaml.Node, path []string) *yaml.Node {
+	switch {
+	case len(path) == 0:
+		return n
+	case n.Kind == yaml.DocumentNode && len(n.Content) == 1:
+		return nodeAt(n.Content[0], path)
+	case n.Kind == yaml.SequenceNode:
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i >= len(n.Content) {
+			return n
+		}
+		return cmp.Or(nodeAt(n.Content[i], path[1:]), n.Content[i])
+	case n.Kind != yaml.MappingNode:
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == path[0] {
+			return nodeAt(n.Content[i+1], path[1:])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/model"
+)
+
+// load loads a configuration file that holds text. Paths in errors are shortened
+// to the file's name.
+func load(t *testing.T, text string, env ...string) (Options, string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ingot.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opts, err := Load(file, env)
+	if err == nil {
+		return opts, ""
+	}
+	return opts, strings.ReplaceAll(err.Error(), dir+"/", "")
+}
+
+const repository = "git: {url: https://git.example.com/infra/metal.git}\n"
+
+func TestOnlyTheAddressOfTheRepositoryIsRequired(t *testing.T) {
+	got, problem := load(t, repository)
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	want := Default()
+	want.Git.URL = "https://git.example.com/infra/metal.git"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The text is the documented configuration, every key with its default.
+func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
+	got, problem := load(t, `
+git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
+           auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
+           verify: {mode: none, keys: ""}, strict: false, allowPlaintextSecrets: false, ageKeyFile: ""}
+status:   {branch: status, interval: 30s, mirrorFirst: true, takeOverAfter: 0s,
+           authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
+redis:    {url: "", sealKeyFile: ""}
+state:    {dir: /var/lib/ingot}
+bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, pollInterval: 60s}
+discovery: {image: "", ignitionTemplateFile: "", timeout: 30m, attempts: 3, macPrefixesFile: ""}
+cleanup:  {mode: quick, image: ""}
+guard:    {window: 1h, maxDisruptions: 3, maxPowerDisruptions: 10, maxConcurrentReprovisions: 1, maxConcurrentPowerOns: 10}
+boot:     {listen: ":8082", url: "", architectures: [amd64, arm64], allowedRegistries: [], cacheDir: "", cacheSize: 20GiB}
+registry: {listen: ":10000", url: "", requireToken: true}
+metadata: {listen: ""}
+events:   {listen: "", url: ""}
+webhook:  {listen: "", secretFile: ""}
+admin:    {listen: "127.0.0.1:8080"}
+dhcp:     []
+tftp:     {listen: ""}
+resync:   2m
+`)
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	want, _ := load(t, repository)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-default +documented:\n%s", diff)
+	}
+}
+
+func TestAVariableWinsOverTheFile(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(key, []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, problem := load(t, repository+"resync: 7m\nguard: {maxDisruptions: 9}\n",
+		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
+		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
+		"INGOT_BOOT_ARCHITECTURES=arm64, amd64", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_REGISTRY_REQUIRE_TOKEN=false",
+		"INGOT_ADMIN_LISTEN=", "INGOT_DISCOVERY_ATTEMPTS=5", "INGOT_DHCP=[]", "INGOT_BOOT_ALLOWED_REGISTRIES=")
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	want := Default()
+	want.Git.URL = "https://git.example.com/infra/metal.git"
+	want.Git.Auth.PasswordFile = key
+	want.Resync = 9 * time.Minute
+	want.Guard.MaxDisruptions = 9
+	want.BMC.RequestsPerSecond = 2.5
+	want.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("10.0.0.0/8")}, {Prefix: netip.MustParsePrefix("fd00::/8")}}
+	want.Boot.Architectures = []string{"arm64", "amd64"}
+	want.Boot.CacheSize = 3 << 20
+	want.Registry.RequireToken = false
+	want.Admin.Listen = ""
+	want.Discovery.Attempts = 5
+	want.DHCP = nil
+	if diff := cmp.Diff(want, got, cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
+	opts := Default()
+	seen := make(map[string]string)
+	for _, s := range settings(&opts) {
+		if other, twice := seen[s.variable]; twice {
+			t.Errorf("%s is the variable of %s and of %s", s.variable, other, s.path)
+		}
+		seen[s.variable] = s.path
+	}
+	for path, variable := range map[string]string{
+		"git.url": "INGOT_GIT_URL", "bmc.pollInterval": "INGOT_BMC_POLL_INTERVAL", "resync": "INGOT_RESYNC",
+		"git.auth.sshKeyFile": "INGOT_GIT_AUTH_SSH_KEY_FILE", "guard.maxConcurrentPowerOns": "INGOT_GUARD_MAX_CONCURRENT_POWER_ONS",
+	} {
+		if seen[variable] != path {
+			t.Errorf("the variable of %s is not %s", path, variable)
+		}
+	}
+}
+
+func TestAVariableThatMakesNoSenseIsRefused(t *testing.T) {
+	for name, tc := range map[string]struct{ env, want string }{
+		"a name that is nearly right": {
+			env:  "INGOT_BMC_POL_INTERVAL=5s",
+			want: "INGOT_BMC_POL_INTERVAL: there is no such setting, did you mean INGOT_BMC_POLL_INTERVAL?; unset it or correct its name",
+		},
+		"a name that is like no other": {
+			env:  "INGOT_COLOUR=blue",
+			want: "INGOT_COLOUR: there is no such setting; unset it or correct its name",
+		},
+		"a duration without a unit": {
+			env:  "INGOT_RESYNC=60",
+			want: `INGOT_RESYNC: resync: "60" is no duration; write a number and a unit, such as 60s, 5m or 1h`,
+		},
+		"a number in words": {
+			env:  "INGOT_GUARD_MAX_DISRUPTIONS=three",
+			want: `INGOT_GUARD_MAX_DISRUPTIONS: guard.maxDisruptions: "three" is no whole number`,
+		},
+		"a truth that is none": {
+			env:  "INGOT_GIT_STRICT=maybe",
+			want: `INGOT_GIT_STRICT: git.strict: "maybe" is neither true nor false`,
+		},
+		"a size without sense": {
+			env: "INGOT_BOOT_CACHE_SIZE=lots",
+			want: `INGOT_BOOT_CACHE_SIZE: boot.cacheSize: "lots" is no size; write a whole number and a unit (MiB, GiB, TiB), ` +
+				`such as 20GiB`,
+		},
+		"a network": {
+			env:  "INGOT_DHCP=10.0.0.0/24",
+			want: "INGOT_DHCP: dhcp: this list cannot be written in a variable; write it in the configuration file",
+		},
+		"a value out of bounds, with the variable that it came from": {
+			env:  "INGOT_GIT_INTERVAL=-1s",
+			want: "INGOT_GIT_INTERVAL: git.interval: -1s is not allowed: must be longer than 0s, such as 60s",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got := load(t, repository, tc.env); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestASecretInTheAddressIsNotRepeated(t *testing.T) {
+	_, got := load(t, "git: {url: https://me:hunter2@git.example.com/metal.git}")
+	if !strings.Contains(got, "git.auth.passwordFile") || strings.Contains(got, "hunter2") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestWithoutAFileTheEnvironmentIsEnough(t *testing.T) {
+	got, err := Load("", []string{"INGOT_GIT_URL=git@git.example.com:infra/metal.git"})
+	if err != nil || got.Git.URL != "git@git.example.com:infra/metal.git" {
+		t.Errorf("got %q, %v", got.Git.URL, err)
+	}
+	_, err = Load("", nil)
+	if err == nil || !strings.HasPrefix(err.Error(), "git.url: is required: ") {
+		t.Errorf("got %v, want that git.url is missing", err)
+	}
+}
+
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]ByteSize{
+		"0": 0, "17": 17, "17B": 17, "3KiB": 3 << 10, "20GiB": 20 << 30, "2 TiB": 2 << 40, "5MB": 5e6, "1kB": 1000,
+	} {
+		var got ByteSize
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%s: got %d, %v; want %d", text, got, err, want)
+		}
+		again, err := got.MarshalText()
+		var twice ByteSize
+		if err != nil || twice.UnmarshalText(again) != nil || twice != want {
+			t.Errorf("%s is written as %s, which reads as %d", text, again, twice)
+		}
+	}
+	for _, text := range []string{"", "GiB", "-1", "1.5GiB", "9999999999TiB", "20 gigabytes"} {
+		var got ByteSize
+		if err := got.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q reads as %d", text, got)
+		}
+	}
+}

@@ -1,0 +1,226 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// Options are all settings of the daemon, as they stand in its configuration file.
+type Options struct {
+	Git       Git       `json:"git"`
+	Status    Status    `json:"status"`
+	Redis     Redis     `json:"redis"`
+	State     State     `json:"state"`
+	BMC       BMC       `json:"bmc"`
+	Discovery Discovery `json:"discovery"`
+	Cleanup   Cleanup   `json:"cleanup"`
+	Guard     Guard     `json:"guard"`
+	Boot      Boot      `json:"boot"`
+	Registry  Registry  `json:"registry"`
+	Metadata  Metadata  `json:"metadata"`
+	Events    Events    `json:"events"`
+	Webhook   Webhook   `json:"webhook"`
+	Admin     Listener  `json:"admin"`
+	// DHCP are the networks to serve leases and boot files on.
+	DHCP []dhcp.Network `json:"dhcp"`
+	TFTP Listener       `json:"tftp"`
+	// Resync is the longest time after which everything is checked again.
+	Resync time.Duration `json:"resync"`
+
+	// TakeOver takes over from another Ingot without asking whether it is alive. It is
+	// set on the command line, for one start.
+	TakeOver bool `json:"-"`
+	// Tuning is set by the demo and by tests, never by a file.
+	Tuning Tuning `json:"-"`
+}
+
+// Git says where the desired state is.
+type Git struct {
+	URL                   string        `json:"url"` // https, http, ssh, user@host:path or a local path
+	Branch                string        `json:"branch"`
+	Path                  string        `json:"path"` // folder inside the repository
+	Interval              time.Duration `json:"interval"`
+	Auth                  GitAuth       `json:"auth"`
+	Verify                GitVerify     `json:"verify"`
+	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
+	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
+	AgeKeyFile            string        `json:"ageKeyFile"`
+	// Tenants say what the files below a folder may define. Without any, every file may
+	// define anything.
+	Tenants model.Tenants `json:"tenants"`
+}
+
+// GitAuth names the files that hold the credentials for the repository.
+type GitAuth struct {
+	UsernameFile   string `json:"usernameFile"`
+	PasswordFile   string `json:"passwordFile"` // a password or a token
+	SSHKeyFile     string `json:"sshKeyFile"`
+	KnownHostsFile string `json:"knownHostsFile"`
+	CAFile         string `json:"caFile"`
+}
+
+// GitVerify says which signatures commits must carry.
+type GitVerify struct {
+	Mode string `json:"mode"`
+	Keys string `json:"keys"` // folder of public keys
+}
+
+// Status says how the status branch is written.
+type Status struct {
+	Branch   string        `json:"branch"`
+	Interval time.Duration `json:"interval"` // at most one commit per interval, except for changes that wait for theirs
+	// MirrorFirst has every action on a bound server wait until the branch shows it.
+	MirrorFirst bool `json:"mirrorFirst"`
+	// TakeOverAfter is how long this Ingot must have been silent before another one may
+	// take over from it without an answer; 0 = never.
+	TakeOverAfter  time.Duration `json:"takeOverAfter"`
+	AuthorName     string        `json:"authorName"`
+	AuthorEmail    string        `json:"authorEmail"`
+	SigningKeyFile string        `json:"signingKeyFile"`
+}
+
+// Redis says where observations and records are kept: without a URL, in a file in
+// state.dir.
+type Redis struct {
+	URL         string `json:"url"`
+	SealKeyFile string `json:"sealKeyFile"`
+}
+
+// State says where the daemon keeps what it needs between two runs.
+type State struct {
+	Dir string `json:"dir"`
+}
+
+// BMC says how BMCs are reached and how much is asked of them.
+type BMC struct {
+	CAFile string `json:"caFile"`
+	// Networks are where BMCs are. Without any, a BMC may have any address other than
+	// loopback, link-local and metadata addresses, and is reached by https alone.
+	Networks          model.BMCNetworks `json:"networks"`
+	RequestsPerSecond float64           `json:"requestsPerSecond"` // of one BMC
+	MaxInFlight       int               `json:"maxInFlight"`       // of one BMC
+	PowerOffGrace     time.Duration     `json:"powerOffGrace"`
+	PollInterval      time.Duration     `json:"pollInterval"`
+}
+
+// Discovery says how an unknown server is inspected.
+type Discovery struct {
+	Image                string        `json:"image"` // OCI reference of the probe image
+	IgnitionTemplateFile string        `json:"ignitionTemplateFile"`
+	Timeout              time.Duration `json:"timeout"`
+	Attempts             int           `json:"attempts"`
+	MACPrefixesFile      string        `json:"macPrefixesFile"`
+}
+
+// Cleanup says how a released server is wiped.
+type Cleanup struct {
+	Mode  string `json:"mode"`  // none, quick or secure
+	Image string `json:"image"` // OCI reference; discovery.image when empty
+}
+
+// Guard bounds what commits may do to the fleet within a time.
+type Guard struct {
+	MaxDisruptions int `json:"maxDisruptions"`
+	// MaxPowerDisruptions is how many bound servers may be powered off or restarted.
+	MaxPowerDisruptions int `json:"maxPowerDisruptions"`
+	// Window is the time within which both are counted.
+	Window                    time.Duration `json:"window"`
+	MaxConcurrentReprovisions int           `json:"maxConcurrentReprovisions"`
+	MaxConcurrentPowerOns     int           `json:"maxConcurrentPowerOns"`
+}
+
+// Boot has the settings of the boot service.
+type Boot struct {
+	Listen            string   `json:"listen"`
+	URL               string   `json:"url"` // as servers reach it; derived when empty
+	Architectures     []string `json:"architectures"`
+	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
+	// InsecureRegistries, host or host:port, are reached without TLS. Those on this
+	// machine always are.
+	InsecureRegistries []string `json:"insecureRegistries"`
+	// CredentialsFile is a docker config.json with the credentials for registries.
+	CredentialsFile string   `json:"credentialsFile"`
+	CacheDir        string   `json:"cacheDir"` // state.dir/images when empty
+	CacheSize       ByteSize `json:"cacheSize"`
+	// MaxConcurrentDownloads bounds how many layers are fetched from OCI registries at the
+	// same time.
+	MaxConcurrentDownloads int `json:"maxConcurrentDownloads"`
+	// BindTickets says which client may use a server's boot ticket: machine, first-client
+	// or nothing.
+	BindTickets string `json:"bindTickets"`
+	// LoaderDirs are the folders with iPXE's binaries; the first that has one wins.
+	LoaderDirs []string `json:"loaderDirs"`
+}
+
+// Registry has the settings of the probe endpoint.
+type Registry struct {
+	Listen       string `json:"listen"`
+	URL          string `json:"url"` // as servers reach it; derived when empty
+	RequireToken bool   `json:"requireToken"`
+}
+
+// Metadata has the settings of the metadata service.
+type Metadata struct {
+	Listen string `json:"listen"`
+	// Static is served to every server; its labels and annotations override it.
+	Static map[string]string `json:"static"`
+}
+
+// Listener has the settings of a part that has no other: host:port, or empty for off.
+type Listener struct {
+	Listen string `json:"listen"`
+}
+
+// Events has the settings of the listener for Redfish events.
+type Events struct {
+	Listen string `json:"listen"`
+	URL    string `json:"url"`
+}
+
+// Webhook has the settings of the listener for pushes.
+type Webhook struct {
+	Listen     string `json:"listen"`
+	SecretFile string `json:"secretFile"`
+}
+
+// Tuning is for the demo and for tests alone.
+type Tuning struct {
+	// Fast shortens every wait that spares real machines.
+	Fast bool
+}
+
+// Default returns the default options. Only git.url has to be set beside them.
+func Default() Options {
+	return Options{
+		Git: Git{
+			Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
+		},
+		Status: Status{
+			Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",
+		},
+		State: State{Dir: "/var/lib/ingot"},
+		BMC: BMC{
+			Networks: model.BMCNetworks{}, RequestsPerSecond: 5, MaxInFlight: 2,
+			PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute,
+		},
+		Discovery: Discovery{Timeout: 30 * time.Minute, Attempts: 3},
+		Cleanup:   Cleanup{Mode: "quick"},
+		Guard: Guard{
+			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		},
+		Boot: Boot{
+			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
+			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
+			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
+		},
+		Registry: Registry{Listen: ":10000", RequireToken: true},
+		Metadata: Metadata{Static: map[string]string{}},
+		Admin:    Listener{Listen: "127.0.0.1:8080"},
+		DHCP:     []dhcp.Network{},
+		Resync:   2 * time.Minute,
+	}
+}

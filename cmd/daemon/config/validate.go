@@ -1,0 +1,186 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/bootsvc/metadata"
+	"ingot/bootsvc/netboot"
+	"ingot/model"
+)
+
+// checks collects what is wrong with settings.
+type checks []model.Problem
+
+// wrong notes a problem of the key at path.
+func (c *checks) wrong(path, format string, args ...any) {
+	*c = append(*c, model.Problem{Severity: model.SeverityError, Field: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// Validate returns what is wrong with o: the key, its value, what is allowed and
+// what to do. It looks at values only, not at the machine.
+func (o *Options) Validate() []model.Problem {
+	var c checks
+	c.git(o)
+	c.tenants(o)
+	c.numbers(o)
+	c.names(o)
+	c.listeners(o)
+	c.networks(o)
+	c.unavailable(o)
+	return c
+}
+
+func (c *checks) numbers(o *Options) {
+	c.positive("git.interval", o.Git.Interval)
+	c.positive("status.interval", o.Status.Interval)
+	c.positive("bmc.powerOffGrace", o.BMC.PowerOffGrace)
+	c.positive("bmc.pollInterval", o.BMC.PollInterval)
+	c.positive("discovery.timeout", o.Discovery.Timeout)
+	c.positive("resync", o.Resync)
+	c.atLeast("bmc.maxInFlight", o.BMC.MaxInFlight, 1)
+	c.atLeast("boot.maxConcurrentDownloads", o.Boot.MaxConcurrentDownloads, 1)
+	c.atLeast("discovery.attempts", o.Discovery.Attempts, 1)
+	c.atLeast("guard.maxDisruptions", o.Guard.MaxDisruptions, 0)
+	c.atLeast("guard.maxPowerDisruptions", o.Guard.MaxPowerDisruptions, 0)
+	c.positive("guard.window", o.Guard.Window)
+	c.atLeast("guard.maxConcurrentReprovisions", o.Guard.MaxConcurrentReprovisions, 0)
+	c.atLeast("guard.maxConcurrentPowerOns", o.Guard.MaxConcurrentPowerOns, 1)
+	// written so that NaN is refused as well
+	if rate := o.BMC.RequestsPerSecond; !(rate > 0 && rate <= 1000) {
+		c.wrong("bmc.requestsPerSecond", "%v is not allowed: must be more than 0 and at most 1000, such as 5", rate)
+	}
+	if o.Boot.CacheSize < 1<<20 {
+		c.wrong("boot.cacheSize", "%s is not allowed: must be 1MiB or more, such as 20GiB", o.Boot.CacheSize)
+	}
+}
+
+func (c *checks) positive(key string, d time.Duration) {
+	if d <= 0 {
+		c.wrong(key, "%s is not allowed: must be longer than 0s, such as 60s", d)
+	}
+}
+
+func (c *checks) atLeast(key string, n, least int) {
+	if n < least {
+		c.wrong(key, "%d is not allowed: must be %d or more", n, least)
+	}
+}
+
+// The machine architectures that can be booted, as Go and OCI name them.
+var architectures = []string{"amd64", "arm64"}
+
+func (c *checks) names(o *Options) {
+	modes := []string{model.CleanupNone, model.CleanupQuick, model.CleanupSecure}
+	if !slices.Contains(modes, o.Cleanup.Mode) {
+		c.wrong("cleanup.mode", "%q is not allowed: must be one of %s", o.Cleanup.Mode, strings.Join(modes, ", "))
+	}
+	if o.State.Dir == "" {
+		c.wrong("state.dir", "is empty; name a folder that outlives restarts, such as /var/lib/ingot")
+	}
+	if len(o.Boot.Architectures) == 0 {
+		c.wrong("boot.architectures", "is empty; name those of your servers: %s", strings.Join(architectures, ", "))
+	}
+	for _, a := range o.Boot.Architectures {
+		if !slices.Contains(architectures, a) {
+			c.wrong("boot.architectures", "%q is not allowed: must be among %s", a, strings.Join(architectures, ", "))
+		}
+	}
+	c.registries("boot.allowedRegistries", o.Boot.AllowedRegistries)
+	c.registries("boot.insecureRegistries", o.Boot.InsecureRegistries)
+	if _, err := netboot.ParseAddressRule(o.Boot.BindTickets); err != nil {
+		c.wrong("boot.bindTickets", "%v", err)
+	}
+	if err := metadata.CheckStatic(o.Metadata.Static); err != nil {
+		c.wrong("metadata.static", "%v", err)
+	}
+	for i, n := range o.BMC.Networks {
+		if _, err := model.ParseNetwork(n.Prefix.String()); err != nil {
+			c.wrong(fmt.Sprintf("bmc.networks[%d].prefix", i), "%v", err)
+		}
+	}
+	c.author("status.authorName", o.Status.AuthorName)
+	c.author("status.authorEmail", o.Status.AuthorEmail)
+	if scheme, _, ok := strings.Cut(o.Redis.URL, "://"); o.Redis.URL != "" && (!ok || scheme != "unix" && !strings.Contains(scheme, "redis")) {
+		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or "+
+			"leave it empty for the embedded store")
+	}
+	c.httpURL("boot.url", o.Boot.URL)
+	c.httpURL("registry.url", o.Registry.URL)
+}
+
+func (c *checks) registries(key string, hosts []string) {
+	for _, r := range hosts {
+		if r == "" || strings.ContainsAny(r, "/ @") {
+			c.wrong(key, "%q is not allowed: must be host or host:port, without scheme and path, such as registry.example.com:5000", r)
+		}
+	}
+}
+
+// author refuses what would break the header of a commit.
+func (c *checks) author(key, text string) {
+	if text == "" || strings.ContainsAny(text, "<>\n\x00") {
+		c.wrong(key, "%q is not allowed: must be text without < and >; it is the author of the commits on the status branch", text)
+	}
+}
+
+func (c *checks) httpURL(key, address string) {
+	if address == "" {
+		return
+	}
+	u, err := url.Parse(address)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		c.wrong(key, "%q is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive "+
+			"it from the listener", address)
+	}
+}
+
+// unavailable refuses what this version cannot do: people would rely on a setting that
+// silently has no effect.
+func (c *checks) unavailable(o *Options) {
+	for _, s := range []struct {
+		key string
+		set bool
+		do  string
+	}{
+		{
+			key: "git.verify.mode", set: o.Git.Verify.Mode != "none",
+			do: "signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host",
+		},
+		{
+			key: "git.verify.keys", set: o.Git.Verify.Keys != "",
+			do: "signatures of commits cannot be verified in this version; leave it empty",
+		},
+		{
+			key: "git.ageKeyFile", set: o.Git.AgeKeyFile != "",
+			do: "SOPS files cannot be decrypted in this version; leave it empty",
+		},
+		{
+			key: "status.signingKeyFile", set: o.Status.SigningKeyFile != "",
+			do: "commits on the status branch cannot be signed in this version; leave it empty",
+		},
+		{
+			key: "events.listen", set: o.Events.Listen != "",
+			do: "the listener for Redfish events is not part of this version; leave it empty",
+		},
+		{
+			key: "events.url", set: o.Events.URL != "",
+			do: "the listener for Redfish events is not part of this version; leave it empty",
+		},
+		{
+			key: "webhook.listen", set: o.Webhook.Listen != "",
+			do: "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at",
+		},
+		{
+			key: "webhook.secretFile", set: o.Webhook.SecretFile != "",
+			do: "the listener for pushes is not part of this version; leave it empty",
+		},
+	} {
+		if s.set {
+			c.wrong(s.key, "%s", s.do)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/model"
+)
+
+func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
+	for name, tc := range map[string]struct{ text, want string }{
+		"no repository": {
+			text: "resync: 5m\n",
+			want: "ingot.yaml: git.url: is required: the address of the repository that holds your manifests, such as " +
+				"https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL",
+		},
+		"a key with a slip": {
+			text: repository + "bmc:\n  polInterval: 60s\n",
+			want: `ingot.yaml:3:3: bmc.polInterval: unknown field, did you mean "pollInterval"?`,
+		},
+		"a key that does not exist": {
+			text: repository + "logging: {level: debug}\n",
+			want: "ingot.yaml:2:1: logging: unknown field, known here: admin, bmc, boot, cleanup, dhcp, discovery, events, git, " +
+				"guard, metadata, redis, registry, resync, state, status, tftp, webhook",
+		},
+		"the same key twice": {
+			text: repository + "resync: 5m\nresync: 6m\n",
+			want: "ingot.yaml:3:1: resync: is given twice, first in line 2",
+		},
+		"a duration without a unit": {
+			text: repository + "resync: 60\n",
+			want: "ingot.yaml:2:9: resync: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
+		},
+		"a duration that goes backwards": {
+			text: "git:\n  url: https://git.example.com/metal.git\n  interval: -5s\n",
+			want: "ingot.yaml:3:13: git.interval: -5s is not allowed: must be longer than 0s, such as 60s",
+		},
+		"a cleanup that we do not know": {
+			text: repository + "cleanup: {mode: thorough}\n",
+			want: `ingot.yaml:2:17: cleanup.mode: "thorough" is not allowed: must be one of none, quick, secure`,
+		},
+		"a guard below nothing": {
+			text: repository + "guard: {maxDisruptions: -1}\n",
+			want: "ingot.yaml:2:25: guard.maxDisruptions: -1 is not allowed: must be 0 or more",
+		},
+		"a listener without a port": {
+			text: repository + "admin: {listen: localhost}\n",
+			want: `ingot.yaml:2:17: admin.listen: "localhost" is not allowed: must be host:port or :port, such as ` +
+				`127.0.0.1:8080; leave it empty to turn the listener off`,
+		},
+		"two listeners on one port": {
+			text: repository + "boot: {listen: \":8082\"}\nregistry: {listen: \":8082\"}\n",
+			want: `ingot.yaml:3:20: registry.listen: ":8082" is taken by boot.listen; give one of them another port`,
+		},
+		"an architecture that cannot be booted": {
+			text: repository + "boot: {architectures: [amd64, riscv64]}\n",
+			want: `ingot.yaml:2:23: boot.architectures: "riscv64" is not allowed: must be among amd64, arm64`,
+		},
+		"a size in words": {
+			text: repository + "boot: {cacheSize: plenty}\n",
+			want: `ingot.yaml:2:19: boot.cacheSize: "plenty" is no size; write a whole number and a unit (MiB, GiB, TiB), such as 20GiB`,
+		},
+		"a URL that is none": {
+			text: repository + "boot: {url: 10.0.0.1:8082}\n",
+			want: `ingot.yaml:2:13: boot.url: "10.0.0.1:8082" is not allowed: must be http:// or https:// with a host, such as ` +
+				`http://10.0.0.1:8082; leave it empty to derive it from the listener`,
+		},
+		"the status on the watched branch": {
+			text: repository + "status: {branch: main}\n",
+			want: `ingot.yaml:2:18: status.branch: "main" is git.branch too, and Ingot would overwrite it; name a branch that is ` +
+				`Ingot's alone, such as status`,
+		},
+		"a folder outside of the repository": {
+			text: "git: {url: /srv/metal.git, path: ../other}\n",
+			want: `ingot.yaml:1:34: git.path: "../other" is not allowed: must be a folder inside the repository, such as ` +
+				`fleet/berlin; "." for all of it`,
+		},
+		"an SSH key without known hosts": {
+			text: "git: {url: git@git.example.com:metal.git, auth: {sshKeyFile: /dev/zero}}\n",
+			want: "ingot.yaml: git.auth.knownHostsFile: is empty though git.auth.sshKeyFile is set: the server's key must be " +
+				"known; write it with ssh-keyscan, compare it, and name the file",
+		},
+		"a user without a password": {
+			text: "git: {url: https://git.example.com/metal.git, auth: {usernameFile: /dev/zero}}\n",
+			want: "ingot.yaml: git.auth.passwordFile: is empty though git.auth.usernameFile is set; name the file that holds the " +
+				"password or token",
+		},
+		"a file that is not there": {
+			text: repository + "bmc: {caFile: /nowhere/ca.pem}\n",
+			want: `ingot.yaml:2:15: bmc.caFile: "/nowhere/ca.pem" cannot be read: no such file or directory; create it, or take ` +
+				`the key out`,
+		},
+		"a scheme that is not Git's": {
+			text: "git: {url: ftp://git.example.com/metal.git}\n",
+			want: `ingot.yaml:1:12: git.url: "ftp://git.example.com/metal.git" has scheme ftp, allowed are https, http, ssh and ` +
+				`file; write it as https://host/repository.git`,
+		},
+		"a store that is no Redis": {
+			text: repository + "redis: {url: postgres://db/ingot}\n",
+			want: "ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or " +
+				"unix:///path/to/socket, or leave it empty for the embedded store",
+		},
+		"a network without a name": {
+			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
+			want: "ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",
+		},
+		"a range outside its subnet": {
+			text: repository + "dhcp:\n- name: oob\n  role: bmc\n  interface: eth0\n  subnets:\n  - cidr: 10.0.0.0/24\n    " +
+				"range: 10.0.1.5-10.0.1.9\n",
+			want: "ingot.yaml:8:12: dhcp[0].subnets[0].range: 10.0.1.5-10.0.1.9 must lie within 10.0.0.0/24, which goes from " +
+				"10.0.0.0 to 10.0.0.255",
+		},
+		"a misspelt key of a network": {
+			text: repository + "dhcp:\n- {name: oob, role: bmc, interfaces: eth0}\n",
+			want: "ingot.yaml:3:26: dhcp[0].interfaces: unknown field, did you mean \"interface\"?",
+		},
+		"verified commits, which this version lacks": {
+			text: "git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
+			want: "ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none " +
+				"and protect the branch at your Git host",
+		},
+		"a webhook, which this version lacks": {
+			text: repository + "webhook: {listen: \":9292\"}\n",
+			want: "ingot.yaml:2:19: webhook.listen: the listener for pushes is not part of this version; leave it empty, " +
+				"git.interval says how often the branch is looked at",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got := load(t, tc.text); got != tc.want {
+				t.Errorf("\ngot  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestEveryProblemIsToldAtOnce(t *testing.T) {
+	_, got := load(t, "git: {url: https://git.example.com/metal.git, interval: 0s}\nresync: -1m\nguard: {maxConcurrentPowerOns: 0}\n")
+	want := strings.Join([]string{
+		"ingot.yaml:1:57: git.interval: 0s is not allowed: must be longer than 0s, such as 60s",
+		"ingot.yaml:2:9: resync: -1m0s is not allowed: must be longer than 0s, such as 60s",
+		"ingot.yaml:3:32: guard.maxConcurrentPowerOns: 0 is not allowed: must be 1 or more",
+	}, "\n")
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAddressesOfRepositories(t *testing.T) {
+	for _, address := range []string{
+		"https://git.example.com/metal.git", "http://git:3000/metal.git", "ssh://git@git.example.com:2222/metal.git",
+		"git@git.example.com:infra/metal.git", "/srv/metal.git", "./metal.git", "file:///srv/metal.git", "https://git@git.example.com/metal.git",
+	} {
+		if problem := wrongGitURL(address); problem != "" {
+			t.Errorf("%s: %s", address, problem)
+		}
+	}
+	for _, address := range []string{"", "https:///metal.git", "svn://host/x", "https://a:b@host/x", "http://[::1", "ssh://a:b@host/%zz"} {
+		if wrongGitURL(address) == "" {
+			t.Errorf("%q is taken", address)
+		}
+	}
+}
+
+func TestNamesOfBranches(t *testing.T) {
+	for name, want := range map[string]bool{
+		"main": true, "release/1.2": true, "team-a": true, "a_b": true,
+		"": false, "a b": false, "-a": false, "a..b": false, "/a": false, "a/": false, "a~1": false, "a.lock/": false,
+	} {
+		var c checks
+		c.branch("git.branch", name)
+		if got := len(c) == 0; got != want {
+			t.Errorf("%q: allowed is %v, want %v", name, got, want)
+		}
+	}
+}
+
+// Every key that is a number, a duration or one of a few words is guarded: none
+// takes a value that makes no sense.
+func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
+	o := Default()
+	o.Git.URL = "/srv/metal.git"
+	if problems := o.Validate(); len(problems) > 0 {
+		t.Fatalf("the defaults are wrong: %v", problems)
+	}
+	for path, change := range map[string]func(*Options){
+		"git.branch":                func(o *Options) { o.Git.Branch = "a b" },
+		"status.branch":             func(o *Options) { o.Status.Branch = "" },
+		"status.interval":           func(o *Options) { o.Status.Interval = 0 },
+		"status.authorName":         func(o *Options) { o.Status.AuthorName = "a\nb" },
+		"status.authorEmail":        func(o *Options) { o.Status.AuthorEmail = "<>" },
+		"status.signingKeyFile":     func(o *Options) { o.Status.SigningKeyFile = "key" },
+		"state.dir":                 func(o *Options) { o.State.Dir = "" },
+		"bmc.requestsPerSecond":     func(o *Options) { o.BMC.RequestsPerSecond = 0 },
+		"bmc.maxInFlight":           func(o *Options) { o.BMC.MaxInFlight = 0 },
+		"bmc.powerOffGrace":         func(o *Options) { o.BMC.PowerOffGrace = 0 },
+		"bmc.pollInterval":          func(o *Options) { o.BMC.PollInterval = 0 },
+		"discovery.timeout":         func(o *Options) { o.Discovery.Timeout = 0 },
+		"discovery.attempts":        func(o *Options) { o.Discovery.Attempts = 0 },
+		"git.tenants[0].path":       withTenants(func(o *Options) { o.Git.Tenants[0].Path = "/ops" }),
+		"git.tenants[1].path":       withTenants(func(o *Options) { o.Git.Tenants[1].Path = "ops" }),
+		"git.tenants[0].kinds":      withTenants(func(o *Options) { o.Git.Tenants[0].Kinds = []model.Kind{"BMC", "Pod"} }),
+		"git.tenants[0].namespaces": withTenants(func(o *Options) { o.Git.Tenants[0].Namespaces = []string{"a/b"} }),
+		"git.tenants[1].namespaces": withTenants(func(o *Options) { o.Git.Tenants[1].Path = "tenants/Alpha" }),
+		"git.tenants[0].bmcNetworks[0]": withTenants(func(o *Options) {
+			o.Git.Tenants[0].BMCNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/8")}
+		}),
+		"git.tenants[1].servers": withTenants(func(o *Options) {
+			o.Git.Tenants[1].Servers = &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}
+		}),
+		"git.tenants":                     withTenants(func(o *Options) { o.Git.Tenants = o.Git.Tenants[1:] }),
+		"boot.allowedRegistries":          withTenants(func(o *Options) { o.Boot.AllowedRegistries = nil }),
+		"bmc.networks[0].prefix":          func(o *Options) { o.BMC.Networks = model.BMCNetworks{{Plain: true}} },
+		"guard.maxConcurrentReprovisions": func(o *Options) { o.Guard.MaxConcurrentReprovisions = -1 },
+		"boot.architectures":              func(o *Options) { o.Boot.Architectures = nil },
+		"boot.allowedRegistries ": func(o *Options) {
+			o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"}
+		},
+		"boot.bindTickets":            func(o *Options) { o.Boot.BindTickets = "address" },
+		"boot.insecureRegistries":     func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
+		"metadata.static":             func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
+		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },
+		"registry.url":                func(o *Options) { o.Registry.URL = "ftp://host" },
+		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
+		"git.ageKeyFile":              func(o *Options) { o.Git.AgeKeyFile = "key" },
+		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
+		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
+		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },
+		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
+		"boot.loaderDirs":             func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"dhcp[0].role": func(o *Options) {
+			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
+		},
+	} {
+		t.Run(path, func(t *testing.T) {
+			wrong := o
+			change(&wrong)
+			got := wrong.Validate()
+			if len(got) != 1 || got[0].Field != strings.TrimSpace(path) || got[0].Severity != model.SeverityError {
+				t.Errorf("got %s", fmt.Sprint(got))
+			}
+		})
+	}
+}
+
+// withTenants changes settings that have tenants and are right.
+func withTenants(change func(*Options)) func(*Options) {
+	return func(o *Options) {
+		o.Boot.AllowedRegistries = []string{"registry.example"}
+		o.Git.Tenants = model.Tenants{{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}}, {Path: "tenants/alpha"}}
+		change(o)
+	}
+}
+
+func TestTenantsAreReadFromTheFile(t *testing.T) {
+	got, problem := load(t, `git:
+  url: https://git.example.com/infra/metal.git
+  tenants:
+    - {path: ops, kinds: ["*"], namespaces: ["*"], bmcNetworks: [10.0.0.0/16]}
+    - {path: tenants/alpha, namespaces: [alpha], servers: {matchLabels: {tenant: alpha}}}
+boot: {allowedRegistries: [registry.example]}
+`)
+	want := model.Tenants{
+		{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}},
+		{Path: "tenants/alpha", Namespaces: []string{"alpha"}, Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "alpha"}}},
+	}
+	if diff := cmp.Diff(want, got.Git.Tenants, cmpopts.EquateComparable(netip.Prefix{})); diff != "" || problem != "" {
+		t.Errorf("%s\n%s", problem, diff)
+	}
+	_, problem = load(t, "git: {url: /srv/metal.git, path: fleet, tenants: [{path: ops, kinds: [BMC]}]}\nboot: {allowedRegistries: [a]}\n")
+	wanted := `ingot.yaml:1:58: git.tenants[0].path: "ops" is not below git.path "fleet", so no file is read ` +
+		`there; paths begin at the root of the repository`
+	if problem != wanted {
+		t.Errorf("got  %s\nwant %s", problem, wanted)
+	}
+}

@@ -1,0 +1,94 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ingot/cmd/daemon/addresses"
+	"ingot/model"
+)
+
+// startDHCP gives out leases before anything else is known: the Git host may need one. The
+// channel that it returns is closed once the leases are known, by which machines are told
+// apart.
+func (d *daemon) startDHCP(ctx context.Context, parts *errgroup.Group) (leased chan struct{}) {
+	leased = make(chan struct{})
+	if d.dhcp == nil {
+		close(leased)
+		return leased
+	}
+	known := make(chan struct{})
+	parts.Go(func() error { return d.reserve(ctx, known) })
+	parts.Go(func() error { return d.serveDHCP(ctx, known, leased, 10*time.Second) })
+	return leased
+}
+
+// serveDHCP reads the leases, closes leased, and serves once the reservations in Git are
+// known: a device must not get another address because this process has just started. While
+// Git cannot be read, it waits no longer than timeout.
+func (d *daemon) serveDHCP(ctx context.Context, known <-chan struct{}, leased chan<- struct{}, timeout time.Duration) error {
+	if !d.dhcp.Load(ctx) {
+		return nil
+	}
+	close(leased)
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-known:
+	case <-time.After(timeout):
+		d.log.Warn("DHCP begins without the reservations in Git, which was not read yet", "after", timeout)
+	}
+	return d.dhcp.Run(ctx)
+}
+
+// reserve keeps the reservations of DHCP in step with the Endpoints in Git, and
+// closes known once it has the first.
+func (d *daemon) reserve(ctx context.Context, known chan<- struct{}) error {
+	var last *model.Desired
+	every := 20 * time.Millisecond // machines wait
+	for {
+		if now := d.source.Desired(); now != nil && now != last {
+			d.dhcp.SetReservations(addresses.Reservations(now))
+			if last == nil {
+				close(known)
+				every = time.Second
+			}
+			last = now
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
+// pools returns how full the pools of DHCP are.
+func (d *daemon) pools() []model.PoolFacts {
+	if d.dhcp == nil {
+		return nil
+	}
+	return d.dhcp.Pools()
+}
+
+// leasedAt returns when DHCP last gave one of these MAC addresses a lease, or renewed one.
+func (d *daemon) leasedAt(macs []string) time.Time {
+	if d.dhcp == nil {
+		return time.Time{}
+	}
+	return d.dhcp.Leased(macs)
+}
+
+// reserved reports whether a MAC address is that of a server that is Reserved.
+func (d *daemon) reserved(mac string) bool {
+	holder, _ := d.registry.Find(mac)
+	rec := d.registry.Observed().Servers[holder.Server]
+	return rec != nil && rec.State == model.StateReserved
+}
+
+// sawInVain notes that a server's firmware asked DHCP what to boot and got no answer.
+func (d *daemon) sawInVain(t *model.Ticket, mac string) {
+	d.registry.Use(t, model.ThingBootFile, model.Asker{MAC: mac, Own: true}, model.RefusedReplay)
+}

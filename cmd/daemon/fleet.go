@@ -1,0 +1,62 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"ingot/cmd/daemon/admin"
+	"ingot/gitsource"
+	"ingot/model"
+	"ingot/reconcile"
+	"ingot/reconcile/report"
+)
+
+// fleet is the last report as the API shows it.
+type fleet struct {
+	reporter *reconcile.Reporter
+	source   *gitsource.Source
+}
+
+// Summary implements admin.Fleet.
+func (f fleet) Summary() report.Summary {
+	r := f.reporter.Report()
+	if r == nil {
+		state := f.source.State()
+		return report.Summary{Source: &state}
+	}
+	return report.SummaryOf(r.Report)
+}
+
+// Explain implements admin.Fleet.
+func (f fleet) Explain(kind, name string) (report.Explanation, error) {
+	r := f.reporter.Report()
+	if r == nil {
+		return report.Explanation{}, fmt.Errorf("%s %s is %w yet: no revision was read; see /readyz", kind, name, report.ErrUnknownObject)
+	}
+	e, err := report.Explain(r.Report, kind, name)
+	e.AddUses(func(server model.ServerName) []string { return report.TicketUses(r.Input.Observed.Progress[server]) })
+	return e, err
+}
+
+// parts are what the daemon's readiness depends on.
+func (d *daemon) parts() admin.Parts {
+	p := admin.Parts{Store: d.registry, Publisher: d.publisher, RecordsRead: d.recordsRead, Source: d.source}
+	if d.dhcp != nil {
+		p.NetworksServed = d.dhcp.Healthy
+	}
+	return p
+}
+
+// recordsRead returns nil once the records were read, or why they were not.
+func (d *daemon) recordsRead() error {
+	select {
+	case <-d.ready:
+		return nil
+	default:
+	}
+	if s := d.present(); cmp.Or(s.ObserveOnly, s.HealOnly) != "" {
+		return errors.New(cmp.Or(s.ObserveOnly, s.HealOnly))
+	}
+	return errors.New("records were not read yet: waiting for the lead, or for the status branch")
+}

@@ -1,0 +1,100 @@
+package daemon
+
+import (
+	"context"
+	"net"
+	"net/http"
+
+	"golang.org/x/sync/errgroup"
+
+	bootmetadata "ingot/bootsvc/metadata"
+	"ingot/cmd/daemon/admin"
+	"ingot/cmd/daemon/config"
+	"ingot/cmd/daemon/listen"
+)
+
+// Addresses are where the listeners listen, as host:port; empty for one that is off.
+type Addresses struct {
+	Boot, Registry, Metadata, Admin string
+}
+
+// listeners are the daemon's sockets. One that is off is nil.
+type listeners struct {
+	boot, registry, metadata, admin net.Listener
+}
+
+// openListeners opens every listener that o turns on, or none: no part of the daemon starts
+// before it has all of them.
+func openListeners(ctx context.Context, o *config.Options) (*listeners, error) {
+	var l listeners
+	into := []*net.Listener{&l.boot, &l.registry, &l.metadata, &l.admin} // in the order of Listeners
+	for i, s := range o.Listeners() {
+		ln, err := listen.Open(ctx, s.Key, s.Address)
+		if err != nil {
+			l.close()
+			return nil, err
+		}
+		*into[i] = ln
+	}
+	return &l, nil
+}
+
+// addresses returns where l listens.
+func (l *listeners) addresses() Addresses {
+	return Addresses{Boot: addressOf(l.boot), Registry: addressOf(l.registry), Metadata: addressOf(l.metadata), Admin: addressOf(l.admin)}
+}
+
+// close closes every listener; one that was closed before does no harm.
+func (l *listeners) close() {
+	for _, ln := range []net.Listener{l.boot, l.registry, l.metadata, l.admin} {
+		if ln != nil {
+			_ = ln.Close()
+		}
+	}
+}
+
+func addressOf(ln net.Listener) string {
+	if ln == nil {
+		return ""
+	}
+	return ln.Addr().String()
+}
+
+// addrOf returns where ln listens, loopback for one that is off.
+func addrOf(ln net.Listener) net.Addr {
+	if ln == nil {
+		return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	}
+	return ln.Addr()
+}
+
+// serve answers on the listeners. Machines wait until the leases are known, by which they
+// are told apart.
+func (d *daemon) serve(ctx context.Context, parts *errgroup.Group) {
+	l := d.listeners
+	if l.boot != nil {
+		parts.Go(func() error { return listen.Serve(ctx, l.boot, d.whenReady(d.bootsvc.Handler()), d.log) })
+	}
+	if l.registry != nil {
+		parts.Go(func() error { return listen.Serve(ctx, l.registry, d.whenReady(d.probes), d.log) })
+	}
+	if l.metadata != nil {
+		handler := bootmetadata.NewHandler(bootmetadata.Options{
+			Machines: d.boundServers(), Static: d.opts.Metadata.Static, Log: d.log, Registerer: d.metrics,
+		})
+		parts.Go(func() error { return listen.Serve(ctx, l.metadata, d.whenReady(handler), d.log) })
+	}
+	if l.admin != nil {
+		handler := admin.NewHandler(admin.Options{
+			Metrics: d.metrics, Checks: admin.Checks(d.parts()), Fleet: fleet{d.reporter, d.source},
+			Address: l.admin.Addr(), Log: d.log,
+		})
+		parts.Go(func() error { return listen.Serve(ctx, l.admin, handler, d.log) })
+	}
+}
+
+// whenReady has requests of machines wait until they can be told apart, which is after the
+// records were read.
+func (d *daemon) whenReady(next http.Handler) http.Handler {
+	return listen.WaitUntilReady(d.leased, next)
+}

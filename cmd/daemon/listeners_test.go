@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ingot/cmd/daemon/config"
+)
+
+// loopbackOptions are options whose listeners take any free port of loopback.
+func loopbackOptions() config.Options {
+	o := config.Default()
+	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	return o
+}
+
+func TestATakenPortIsNamedWithItsKey(t *testing.T) {
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	o := loopbackOptions()
+	o.Admin.Listen = other.Addr().String()
+
+	_, err = openListeners(t.Context(), &o)
+	want := "admin.listen: cannot listen on " + o.Admin.Listen +
+		": address already in use; stop the program that listens there, or set another port"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestAnAddressOfAnotherMachineIsNamedWithItsKey(t *testing.T) {
+	o := loopbackOptions()
+	o.Boot.Listen = "192.0.2.1:8082" // no machine has it, see RFC 5737
+	_, err := openListeners(t.Context(), &o)
+	start, end := "boot.listen: cannot listen on 192.0.2.1:8082: ", "or leave the host out"
+	if err == nil || !strings.HasPrefix(err.Error(), start) || !strings.HasSuffix(err.Error(), end) {
+		t.Errorf("got %v, want %s…%s", err, start, end)
+	}
+}
+
+func TestAListenerWithoutAnAddressIsOff(t *testing.T) {
+	o := loopbackOptions()
+	o.Boot.Listen = ""
+	l, err := openListeners(t.Context(), &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.close()
+	got := l.addresses()
+	if got.Boot != "" || got.Registry == "" || got.Admin == "" {
+		t.Errorf("got %+v, want all but boot", got)
+	}
+}
+
+func TestMachinesAreServedOnceTheLeasesAreKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &daemon{ready: make(chan struct{}), leased: make(chan struct{})}
+		close(d.ready) // no machine is served for that alone
+		time.AfterFunc(12*time.Second, func() { close(d.leased) })
+		began, rec := time.Now(), httptest.NewRecorder()
+		h := d.whenReady(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/ipxe/x", nil))
+		if took := time.Since(began); rec.Code != http.StatusOK || took != 12*time.Second {
+			t.Errorf("answered %d after %s, want %d after 12s", rec.Code, took, http.StatusOK)
+		}
+	})
+}

@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"ingot/cmd/daemon/config"
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// policy returns what the configuration says to the plan.
+func policy(o config.Options, loaders []string) plan.Policy {
+	p := plan.DefaultPolicy()
+	p.BMCNetworks, p.Tenants = o.BMC.Networks, o.Git.Tenants
+	p.PollInterval, p.PowerOffGrace = o.BMC.PollInterval, o.BMC.PowerOffGrace
+	p.DiscoveryImage, p.DiscoveryTimeout, p.DiscoveryAttempts = o.Discovery.Image, o.Discovery.Timeout, o.Discovery.Attempts
+	p.CleanupMode, p.CleanupImage = o.Cleanup.Mode, o.Cleanup.Image
+	p.MaxDisruptions, p.MaxPowerDisruptions, p.GuardWindow = o.Guard.MaxDisruptions, o.Guard.MaxPowerDisruptions, o.Guard.Window
+	p.MaxConcurrentReprovisions, p.MaxConcurrentPowerOns = o.Guard.MaxConcurrentReprovisions, o.Guard.MaxConcurrentPowerOns
+	p.MirrorFirst = o.Status.MirrorFirst
+	p.Architectures, p.LoaderArchitectures = o.Boot.Architectures, loaders
+	p.LeaseNetworks = o.LeaseNetworks()
+	if o.Tuning.Fast {
+		p.Settle, p.SettleMax, p.ConfirmEvery = 5*time.Millisecond, 250*time.Millisecond, 5*time.Millisecond
+		p.UnsureAfter, p.StrandedAfter, p.StartGrace, p.TrustedOff = time.Second, 2*time.Second, time.Second, time.Second
+		p.FoundOffTime, p.BootGrace = time.Second, 5*time.Second
+	}
+	return p
+}
+
+// macPrefixes reads the MAC prefix database. It returns nil without one.
+func (d *daemon) macPrefixes() (*model.MACPrefixes, error) {
+	file := d.opts.Discovery.MACPrefixesFile
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
+	}
+	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o004 != 0 {
+		d.log.Warn("every user of this machine can read the MAC prefix database, which holds passwords: chmod o-r", "file", file)
+	}
+	prefixes, problems := model.DecodeMACPrefixes(file, data, d.registry.TokenKey())
+	if err := model.JoinErrors(problems); err != nil {
+		return nil, fmt.Errorf("discovery.macPrefixesFile: %w", err)
+	}
+	return prefixes, nil
+}

@@ -1,0 +1,55 @@
+package daemon
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ingot/model"
+	"ingot/registry"
+	"ingot/registry/probe"
+)
+
+// openRegistry opens the store of records, and makes the endpoint that probes report to.
+func (d *daemon) openRegistry(ctx context.Context) error {
+	if err := os.MkdirAll(d.opts.State.Dir, 0o700); err != nil {
+		return fmt.Errorf("state.dir: %w; create it, or set state.dir to a folder that Ingot may write to", err)
+	}
+	keyFile, own := d.opts.Redis.SealKeyFile, d.opts.Redis.SealKeyFile == ""
+	if own {
+		keyFile = filepath.Join(d.opts.State.Dir, "seal.key")
+	}
+	key, err := registry.LoadSealKey(keyFile, own)
+	if err != nil {
+		return fmt.Errorf("redis.sealKeyFile: %w", err)
+	}
+	identity := sha256.Sum256(append([]byte("identity of a DHCP server\x00"), key...))
+	d.identity = identity[:]
+	host, err := os.Hostname()
+	if err != nil {
+		host = "ingot"
+	}
+	o := registry.Options{
+		RedisURL: d.opts.Redis.URL, Dir: d.opts.State.Dir, SealKey: key, Owner: host,
+		Log: d.log, Registerer: d.metrics,
+	}
+	if d.opts.Tuning.Fast {
+		o.LeaseTTL = 2 * time.Second
+	}
+	if d.registry, err = registry.Open(ctx, o); err != nil {
+		return err
+	}
+	d.probes = probe.Handler(probe.Options{
+		Registry: d.registry, Probes: d.registry, Tokens: d.registry.TokenKey(),
+		Open: !d.opts.Registry.RequireToken, Log: d.log, Registerer: d.metrics,
+		Bound: func(o model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string) {
+			v := reportRules(d.addressRules(), o.Ticket, d.opts.Registry.RequireToken).Judge(o, client)
+			return v.By, v.Refusal, v.Told
+		},
+	})
+	return nil
+}

@@ -1,0 +1,53 @@
+package daemon
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/bootsvc/dhcp"
+	"ingot/bootsvc/netboot"
+	"ingot/cmd/daemon/addresses"
+)
+
+// warnAddressRules warns at the start of settings that have another name now, or that leave
+// out what tells machines apart.
+func (d *daemon) warnAddressRules() {
+	names := []string{d.opts.Boot.BindTickets}
+	for _, n := range d.opts.DHCP {
+		names = append(names, n.BindTickets)
+		if n.Listen != "" && len(n.Relays) == 0 && n.Leases() && n.Boots() {
+			d.log.Warn("any host that reaches Ingot can pose as a relay of this network, and as any server behind one: "+
+				"name the relays' addresses in relays", "network", n.Name)
+		}
+	}
+	if slices.ContainsFunc(names, netboot.IsFormer) {
+		d.log.Warn("bindTickets: leases means machine now: a client that cannot be told apart is refused; " +
+			"write machine, or first-client where that is wanted")
+	}
+}
+
+// warnIndistinct warns once, when Git was read, of the servers whose boot is refused unless
+// they share a link with this machine. Where one of the networks boots servers it does not:
+// which of them are behind a router that relays nothing is known only once they ask, and
+// then their condition BootRefused says so.
+func (d *daemon) warnIndistinct(ctx context.Context) error {
+	if d.opts.AddressRule() != netboot.BindMachine || slices.ContainsFunc(d.opts.DHCP, dhcp.Network.Boots) {
+		return nil
+	}
+	for d.source.Desired() == nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
+	}
+	if names := addresses.ServersWithout(d.source.Desired(), d.registry.Observed(), d.registry.MACs); len(names) > 0 {
+		const maxNames = 20
+		d.log.Warn("servers that boot over a router are refused, because nothing tells them apart: write an Endpoint with ip and "+
+			"macAddress for each, or relay their DHCP to Ingot as well (dhcp with mode proxy), or set boot.bindTickets",
+			"reason", "CannotTell", "servers", strings.Join(names[:min(len(names), maxNames)], ", "), "all", len(names))
+	}
+	return nil
+}

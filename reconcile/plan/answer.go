@@ -1,0 +1,55 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// An Answer is what came of one action of a move, or of the reading of a BMC.
+type Answer struct {
+	At time.Time // when it came
+
+	Facts  *model.ServerFacts // Inspect: the power state, and the inventory if that was asked for
+	POST   bool               // Inspect: the machine's firmware was not through with its test
+	Leased time.Time          // Inspect: when one of Move.Addresses had its lease renewed last
+
+	Ticket  model.Ticket      // Arm: with its image pinned
+	Variant string            // BootOnce: the way of setting the override that the BMC kept
+	Reset   model.ResetResult // SetPower: as far as the BMC got, even if that failed
+
+	BMC *model.BMCFacts // the reading of a BMC
+
+	Failed *Failure // nil = it was done
+}
+
+// A Failure is why something was not done, or is not known to have been.
+type Failure struct {
+	Kind   FailureKind
+	Reason model.Reason // "" = none is known
+	Text   string
+}
+
+// FailureKind is what is known of the effect of an action that failed.
+type FailureKind int
+
+// The kinds of failure.
+const (
+	FailureUnsure     FailureKind = iota // nobody knows whether it had an effect
+	FailureUndone                        // it is certain to have had none
+	FailureUnrecorded                    // it was not begun, for that could not be recorded first
+	FailureStopped                       // Ingot is being stopped, and nothing is known
+)
+
+// Error returns the text. A Failure is an error wherever it is told as one.
+func (f *Failure) Error() string { return f.Text }
+
+// by is the failure told as one of an action.
+func (f *Failure) by(do Action) string { return fmt.Sprintf("%s: %s", do, f.Text) }
+
+// otherMachine reports whether something failed because another machine is there than
+// the server's.
+func (f *Failure) otherMachine() bool {
+	return f.Reason == model.ReasonIdentityMismatch || f.Reason == model.ReasonIdentityUnknown
+}

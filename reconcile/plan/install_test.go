@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"testing"
+	"time"
+)
+
+func TestTheStagesOfAnInstall(t *testing.T) {
+	type change = func(in *Input, rec *model.ServerRecord)
+	served := func(ago time.Duration) change {
+		return func(in *Input, rec *model.ServerRecord) { rec.Ticket.IgnitionAt = in.Now.Add(-ago) }
+	}
+	fetched := func(in *Input, rec *model.ServerRecord) {
+		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now}
+	}
+	reported := func(in *Input, rec *model.ServerRecord) {
+		in.Observed.BootStates[rec.Name] = &model.BootState{Ticket: "t", ReceivedAt: in.Now}
+	}
+	awaitingOff := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.AwaitingOff = true }
+	another := func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Digest = fleettest.DigestOf("os:2") }
+	off := func(in *Input, rec *model.ServerRecord) { in.Observed.ServerFacts[rec.Name].Power = model.PowerOff }
+	absent := func(in *Input, _ *model.ServerRecord) { in.Serving = in.Now.Add(-10 * time.Minute) }
+	before := func(_ *Input, rec *model.ServerRecord) {
+		rec.Ticket.ArmedAt, rec.Asked.At = rec.Ticket.ArmedAt.Add(-12*time.Minute), rec.Asked.At.Add(-12*time.Minute)
+	}
+	noSecret := func(in *Input, rec *model.ServerRecord) {
+		in.Desired.Claims[rec.Claim].Spec.IgnitionSecretRef = &model.LocalRef{Name: "none"}
+	}
+	tests := map[string]struct {
+		changes []change
+		want    InstallStage
+	}{
+		"it is on and was not served":           {changes: nil, want: InstallBooting},
+		"it is off and was not served":          {changes: []change{off}, want: InstallReady},
+		"the server may still run another's":    {changes: []change{awaitingOff}, want: InstallAwaitingOff},
+		"though it is off":                      {changes: []change{awaitingOff, off}, want: InstallAwaitingOff},
+		"what still ran was served":             {changes: []change{awaitingOff, fetched}, want: InstallUsedEarly},
+		"and reported":                          {changes: []change{awaitingOff, fetched, reported}, want: InstallUsedEarly},
+		"served, which is not on record":        {changes: []change{fetched}, want: InstallServed},
+		"even if it has reported":               {changes: []change{fetched, reported}, want: InstallServed},
+		"served":                                {changes: []change{served(time.Minute)}, want: InstallInstalling},
+		"served, and off":                       {changes: []change{served(time.Minute), off}, want: InstallPoweredOff},
+		"served, and its time is over":          {changes: []change{served(30 * time.Minute)}, want: InstallUnreported},
+		"also while it is off":                  {changes: []change{served(30 * time.Minute), off}, want: InstallUnreported},
+		"it has reported":                       {changes: []change{served(time.Minute), reported}, want: InstallBooted},
+		"late":                                  {changes: []change{served(time.Hour), reported}, want: InstallBooted},
+		"it has reported and nothing served it": {changes: []change{reported}, want: InstallBooted},
+		"it asked while no Ingot answered":      {changes: []change{before, absent}, want: InstallStranded},
+		"its claim's Secret is missing":         {changes: []change{noSecret}, want: InstallSecretMissing},
+		"which is no matter once it was served": {changes: []change{noSecret, served(time.Minute)}, want: InstallInstalling},
+		"its claim asks for another image":      {changes: []change{another}, want: InstallToArm},
+		"but not once it was served":            {changes: []change{another, served(time.Minute)}, want: InstallInstalling},
+		"its ticket has ended": {
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Ended = model.TicketSpent }}, want: InstallToArm,
+		},
+		"its ticket is another claim's": {
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Ticket.Claim = "default/other" }}, want: InstallToArm,
+		},
+		"it has no ticket": {
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Ticket = nil }}, want: InstallToArm,
+		},
+		"it is installed": {
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.Installed = rec.Ticket.Digest }}, want: InstallNone,
+		},
+		"its claim wants it off": {
+			changes: []change{func(_ *Input, rec *model.ServerRecord) { rec.WantPower = model.PowerOff }}, want: InstallNone,
+		},
+		"its claim is gone": {
+			changes: []change{func(in *Input, rec *model.ServerRecord) { delete(in.Desired.Claims, rec.Claim) }}, want: InstallNone,
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in, rec := ticketed(model.StateReserved, model.PurposeClaim)
+			for _, c := range tc.changes {
+				c(in, rec)
+			}
+			if got := Plan(in).Servers[0].Stage; got != tc.want {
+				t.Errorf("the stage is %q, want %q", got, tc.want)
+			}
+		})
+	}
+}

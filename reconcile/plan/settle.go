@@ -1,0 +1,344 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// Settled is what became of a move, or of the reading of a BMC.
+type Settled struct {
+	Changes // what is to be saved, all at once
+
+	Outcome MoveOutcome
+	Err     string // of an Outcome other than MoveDone
+	Reading Reading
+	// News is set when there may be something to plan.
+	News bool
+}
+
+// MoveOutcome is how a move ended.
+type MoveOutcome string
+
+// The outcomes of moves.
+const (
+	MoveDone       MoveOutcome = "Done"
+	MoveStopped    MoveOutcome = "Stopped"    // Ingot is being stopped: what was noted before a request says so
+	MoveOvertaken  MoveOutcome = "Overtaken"  // the power had changed meanwhile, and nothing was asked for
+	MoveNoShutdown MoveOutcome = "NoShutdown" // the machine knows no graceful shutdown, and is forced off next
+	MoveUnanswered MoveOutcome = "Unanswered" // the machine was not read, or is another one, and nothing was asked for
+	MoveFailed     MoveOutcome = "Failed"
+)
+
+// known is what was known of a server when its move was planned.
+type known struct {
+	old      *model.ServerRecord // nil for a new server
+	facts    *model.ServerFacts  // nil = none were read
+	reading  Reading
+	bmcReset time.Time // when its BMC was restarted last, as far as is known
+	policy   *Policy
+}
+
+// knownOf is what is known of a server before its step.
+func (f *fleet) knownOf(s *server, then *model.ServerRecord) known {
+	in := f.in
+	k := known{old: in.Observed.Servers[s.name], facts: in.Observed.ServerFacts[s.name], reading: in.Readings[s.name], policy: &in.Policy}
+	if b := in.Observed.BMCFacts[then.BMC]; b != nil {
+		k.bmcReset = b.LastResetTime
+	}
+	return k
+}
+
+// Next returns the action that follows on these answers, or false when the move is over:
+// all is done, or something failed.
+func (m *Move) Next(answers []Answer) (Action, bool) {
+	if len(answers) == len(m.Do) || m.replay(answers).failed != nil {
+		return nil, false
+	}
+	return m.Do[len(answers)], true
+}
+
+// Addresses are the MAC addresses of a server whose leases tell that it runs, for it was
+// found running; inv is what was just read of it, nil if nothing was.
+func (m *Move) Addresses(inv *model.Inventory) []string {
+	if m.Then.FoundRunning.IsZero() {
+		return nil
+	}
+	switch {
+	case inv != nil:
+		inv = merged(m.was.facts, inv)
+	case m.was.facts != nil:
+		inv = m.was.facts.Inventory
+	}
+	var all []string
+	if inv != nil {
+		all = inv.MACs()
+	}
+	for _, mac := range m.Then.MACs {
+		all = append(all, mac.Address)
+	}
+	return all
+}
+
+// BeforeAsking is what is saved before a power request is made, after these answers:
+// whoever finds the record after a crash knows that it may have been carried out.
+func (m *Move) BeforeAsking(answers []Answer) Changes {
+	before := m.replay(answers).aboutToAsk()
+	return Changes{Servers: []*model.ServerRecord{&before}}
+}
+
+// Settle judges what became of a move by the answers to its actions; where the move was
+// not over and there are no more of them, Ingot is being stopped. Decisions are kept after
+// success only: a failed move leaves the record as it was, but for the failure.
+func (m *Move) Settle(answers []Answer, now time.Time) Settled {
+	o := m.replay(answers)
+	failed := o.failed
+	if n := len(answers); failed == nil && n < len(m.Do) {
+		failed = &Failure{Kind: FailureStopped, Text: "stopped before it was begun"}
+		o.action = m.Do[n]
+	}
+	s := Settled{Outcome: MoveDone}
+	if failed == nil {
+		o.done(&s)
+	} else {
+		s.Err = failed.by(o.action)
+		o.fails(&s, failed, now)
+	}
+	if o.learned {
+		s.ServerFacts = append(s.ServerFacts, o.facts)
+	}
+	s.Reading, s.News = o.reading, !m.Routine || o.learned || failed != nil
+	return s
+}
+
+// outcome is a move whose answers are gone through, one after the other.
+type outcome struct {
+	*Move
+	rec     model.ServerRecord // what the record will be
+	facts   *model.ServerFacts
+	reading Reading
+	asked   *model.ServerRecord // what was saved before the last power request that may have been made
+	learned bool                // facts are new
+	decided bool                // the record is to be saved, not only what was read
+
+	action Action   // the last
+	failed *Failure // why that was not done
+	// unmeant is the power state in which the machine was found, though the request was
+	// meant for another.
+	unmeant model.Power
+	// force is set when the machine knows no graceful shutdown, and may be forced off.
+	force bool
+}
+
+// replay goes through the answers to a move's actions.
+func (m *Move) replay(answers []Answer) *outcome {
+	o := &outcome{Move: m, rec: *m.Then, facts: m.was.facts, reading: m.was.reading, decided: m.Then != m.was.old}
+	for i := range answers {
+		o.take(m.Do[i], &answers[i])
+	}
+	return o
+}
+
+// take notes what came of one action.
+func (o *outcome) take(do Action, a *Answer) {
+	o.action, o.failed = do, a.Failed
+	switch do := do.(type) {
+	case DiskOnce:
+		o.diskOnce(do, a)
+		return
+	case SetPower:
+		o.setPower(do, a)
+		return
+	}
+	if a.Failed != nil {
+		return
+	}
+	switch do := do.(type) {
+	case Inspect:
+		o.inspect(do, a)
+	case Arm:
+		o.arm(do, a)
+	case BootOnce:
+		o.rec.BootOverrideVariant = a.Variant
+	case ClearBoot:
+		o.rec.BootOverrideVariant = ""
+	default:
+		panic(fmt.Sprintf("unhandled action %T", do))
+	}
+}
+
+// inspect notes what was read of the machine.
+func (o *outcome) inspect(do Inspect, a *Answer) {
+	facts := &model.ServerFacts{Name: o.rec.Name, Power: a.Facts.Power}
+	post := a.POST
+	switch {
+	case do.Inventory:
+		facts.Inventory, post = merged(o.facts, a.Facts.Inventory), o.reading.POST
+	case o.facts != nil:
+		facts.Inventory = o.facts.Inventory
+	}
+	if o.facts == nil || do.Inventory || facts.Power != o.facts.Power {
+		o.facts, o.learned = facts, true
+	}
+	o.reading = o.reading.Under(o.was.bmcReset).Saw(facts.Power, o.rec.Asked, a.At)
+	o.reading.POST = post
+	o.reading = o.reading.Heard(a.Leased)
+	if do.Inventory {
+		o.reading.InventoryAt = o.reading.At
+	}
+	if asked := o.rec.Asked; o.reading.Reached && asked != nil && !asked.Reached {
+		reached := *asked
+		reached.Reached = true
+		o.rec.Asked, o.decided = &reached, true
+	}
+}
+
+// arm notes the ticket, unless the server cannot start what it pins.
+func (o *outcome) arm(do Arm, a *Answer) {
+	t := a.Ticket
+	if o.failed = do.Boot.Needs.Unmet(&t.Image); o.failed != nil {
+		return
+	}
+	o.rec.Ticket, o.decided = &t, true
+	o.rec.Serial++
+	if !FailedBoot(o.rec.BootProblem) {
+		o.rec.BootProblem = nil
+	}
+}
+
+// setPower notes what a power request came to.
+func (o *outcome) setPower(do SetPower, a *Answer) {
+	f, r := a.Failed, a.Reset
+	switch {
+	case f != nil && f.Kind == FailureUnrecorded:
+	case f != nil && f.Kind == FailureUndone:
+		if do.From != "" && r.Before != "" && r.Before != do.From {
+			o.unmeant = r.Before
+		}
+		o.force = do.Reset == model.ResetGracefulOff && !do.Gently && f.Reason == model.ReasonUnsupported
+	default:
+		before := o.aboutToAsk()
+		o.asked, o.reading = &before, o.reading.Asked()
+	}
+	if f != nil {
+		return
+	}
+	asked := *o.rec.Asked
+	asked.Before, asked.Reset = r.Before, cmp.Or(r.Did, do.Reset)
+	o.rec.Asked, o.rec.NoShutdown = &asked, time.Time{}
+	if op := o.rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
+		done := *op
+		done.Outcome = model.OutcomeDone
+		if r.Did == model.ResetOn && do.Reset != model.ResetOn {
+			done.Message = "it was off, so it was switched on instead"
+		}
+		o.rec.Operation = &done
+	}
+}
+
+// aboutToAsk is the record that is saved before a power request is made: the old one, with
+// what the new one says of the request, and of what counts as done once it was.
+func (o *outcome) aboutToAsk() model.ServerRecord {
+	rec, before := &o.rec, o.rec
+	if o.was.old != nil {
+		before = *o.was.old
+	}
+	asked := *rec.Asked
+	asked.Unsure = true
+	before.Asked, before.Operation, before.NoShutdown = &asked, rec.Operation, time.Time{}
+	before.Ticket, before.Serial, before.BootOverrideVariant = rec.Ticket, rec.Serial, rec.BootOverrideVariant
+	before.HandledOperation, before.HandledReprovision = rec.HandledOperation, rec.HandledReprovision
+	before.HandledDiscover, before.HandledBefore = rec.HandledDiscover, rec.HandledBefore
+	return before
+}
+
+// done keeps what the move decided.
+func (o *outcome) done(s *Settled) {
+	if !o.decided {
+		return
+	}
+	o.rec.Failures, o.rec.LastError, o.rec.NotBefore = 0, "", time.Time{}
+	s.Servers = append(s.Servers, &o.rec)
+}
+
+// fails notes a failed move: one that only reads in the readings of this process, any
+// other in the server's record.
+func (o *outcome) fails(s *Settled, f *Failure, now time.Time) {
+	_, reads := o.action.(Inspect)
+	arm, arms := o.action.(Arm)
+	p, name := *o.was.policy, o.rec.Name
+	switch {
+	case f.Kind == FailureStopped:
+		s.Outcome = MoveStopped
+	case o.unmeant != "":
+		s.Outcome = MoveOvertaken
+		o.overtaken(s, now)
+	case o.force:
+		s.Outcome = MoveNoShutdown
+		rec := o.before()
+		rec.NoShutdown = now
+		s.Servers = append(s.Servers, rec)
+	case reads || o.asked == nil && f.otherMachine():
+		s.Outcome = MoveUnanswered
+		until := now.Add(Backoff(name, o.reading.Failures+1, p))
+		o.reading = o.reading.Missed(s.Err, until, now).Because(f.Reason)
+		if !reads && o.was.old != nil {
+			s.Servers = append(s.Servers, o.was.old) // nothing was asked for
+		}
+	case o.asked != nil:
+		s.Outcome = MoveFailed
+		s.Servers = append(s.Servers, unsure(*o.asked, s.Err))
+	case f.Kind == FailureUnrecorded:
+		s.Outcome = MoveFailed
+		o.reading = o.reading.Lost(s.Err, name, p, now)
+	case arms:
+		s.Outcome = MoveFailed
+		rec := o.before()
+		rec.BootProblem = armProblem(rec.BootProblem, name, arm, f, now, p)
+		s.Servers = append(s.Servers, rec)
+	default:
+		s.Outcome = MoveFailed
+		rec := o.before()
+		rec.Failures++
+		rec.NotBefore = now.Add(Backoff(name, rec.Failures, p))
+		rec.LastError = s.Err
+		s.Servers = append(s.Servers, rec)
+	}
+}
+
+// before is a copy of the record as it was; that of a new server is what it will be.
+func (o *outcome) before() *model.ServerRecord {
+	if o.was.old != nil {
+		return new(*o.was.old)
+	}
+	return new(o.rec)
+}
+
+// overtaken notes that a machine's power has changed since the plan: nothing was asked
+// for, and what is to be done now is thought over again.
+func (o *outcome) overtaken(s *Settled, now time.Time) {
+	facts := model.ServerFacts{Name: o.rec.Name}
+	if o.facts != nil {
+		facts = *o.facts
+	}
+	facts.Power = o.unmeant
+	o.facts, o.learned = &facts, true
+	if old := o.was.old; old != nil {
+		o.reading = o.reading.Saw(o.unmeant, old.Asked, now)
+		s.Servers = append(s.Servers, old)
+	}
+}
+
+// unsure is the record after a power request of which nobody knows whether it was
+// carried out. A restart is not asked for again (law 3).
+func unsure(rec model.ServerRecord, err string) *model.ServerRecord {
+	rec.LastError = err
+	if op := rec.Operation; op != nil && op.Outcome == "" && !op.AskedAt.IsZero() {
+		lost := *op
+		lost.Outcome, lost.Message = model.OutcomeUnknown, err
+		rec.Operation = &lost
+	}
+	return &rec
+}

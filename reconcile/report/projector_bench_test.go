@@ -1,0 +1,41 @@
+package report
+
+import (
+	"fmt"
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
+	"testing"
+	"time"
+)
+
+// BenchmarkReport makes the second report of a fleet in which nothing changed;
+// its yardstick is the first, in which every document is made.
+func BenchmarkReport(b *testing.B) {
+	in := plantest.BigFleet(10000, 2000)
+	p := NewProjector()
+	start := time.Now()
+	p.Report(in, plan.Plan(in), 1, model.Holder{})
+	first := time.Since(start)
+	for b.Loop() {
+		p.Report(in, plan.Plan(in), 1, model.Holder{})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(first.Nanoseconds()), "ratio-to-first")
+}
+
+// BenchmarkNewFleet plans and reports fleets of which nothing was known; what a
+// server costs must not grow with the fleet.
+func BenchmarkNewFleet(b *testing.B) {
+	for _, n := range []int{300, 3000} {
+		b.Run(fmt.Sprintf("%d new servers with manifests and waiting claims", n), func(b *testing.B) {
+			d, o := fleettest.NewFleet(n)
+			in := &plan.Input{Desired: d, Observed: o, Policy: plan.DefaultPolicy(), Now: fleettest.Now}
+			for b.Loop() {
+				plan.Plan(in)
+				reportOf(in)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/server")
+		})
+	}
+}

@@ -1,0 +1,191 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
+	"slices"
+	"time"
+)
+
+type machine struct {
+	name     model.ServerName
+	bmc      model.BMCName
+	uuid     string
+	board    model.Board // of one that shows no UUID
+	power    model.Power
+	override bool // from the network
+	// diskOnce is an override to boot from disk, noDisk why its BMC has none.
+	diskOnce bool
+	noDisk   error
+	// netFirst is set for firmware that asks the network first without an override;
+	// asked counts how often it did, for whatever reason.
+	netFirst bool
+	asked    int
+	sets     int  // boot overrides asked for
+	dead     bool // its BMC does not answer
+	hidden   int  // how many of the next readings of its BMC leave it out
+	unread   bool // its BMC lists it and shows nothing of it
+	liar     bool // its BMC accepts the override and forgets it
+	stubborn bool // its BMC keeps the override until it is cleared
+	wipeFail bool
+	silent   bool // what it boots to be discovered does not report
+	// wipeHangs is set while what wipes it comes to no result.
+	wipeHangs bool
+	disks     []model.ProbeDisk // that its probe sees, in discovery and in a wipe
+	noNotice  bool              // what it boots does not say that it is up
+	nics      []string          // MAC addresses that its BMC shows
+	cards     []string          // those that its probe finds
+	sights    []string          // those that ask DHCP when it boots from the network
+	refused   string            // the address of somebody who was refused what it asked for, then
+	readings  int               // of all its parts
+	lies      int               // how many of the next power readings say the opposite
+	noParts   bool              // its BMC does not show its inventory
+	refuses   map[model.ResetKind]bool
+	rude      bool // it knows no graceful shutdown
+	deaf      bool // what it runs does not hear that it is to shut down
+	bmcReset  time.Time
+	storages  []model.Storage
+	forced    int
+	offs      int    // requests to go off, of either kind
+	disk      string // digest of what is installed, "" = empty
+	ons       int
+	installs  int
+	boots     []string
+}
+
+func (w *world) machine(i int) *machine {
+	return w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
+}
+
+// seen is a machine as it is now.
+func (w *world) seen(i int) machine {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := *w.machine(i)
+	m.boots = slices.Clone(m.boots)
+	return m
+}
+
+// change changes a machine.
+func (w *world) change(i int, how func(m *machine)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	how(w.machine(i))
+}
+
+// state sums a server up: state, power, claim.
+func (w *world) state(i int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.machines[fmt.Sprintf("/redfish/v1/Systems/%d", i)]
+	rec := w.observed.Servers[m.name]
+	if rec == nil {
+		return "unknown"
+	}
+	s := string(rec.State) + " " + string(m.power)
+	if rec.Claim != "" {
+		s += " " + string(rec.Claim)
+	}
+	return s
+}
+
+func (w *world) set(m *machine, p model.Power) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.power = p
+}
+
+// boot is a machine's firmware and what it boots.
+func (w *world) boot(m *machine) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m.power = model.PowerOn
+	rec := w.observed.Servers[m.name]
+	network := m.override || m.netFirst && !m.diskOnce
+	m.override, m.diskOnce = m.override && m.stubborn, false
+	if network {
+		m.asked++
+	}
+	if !network || rec == nil || !rec.Ticket.MayBoot(w.observed.Progress[m.name]) {
+		m.boots = append(m.boots, "disk "+m.disk)
+		return
+	}
+	time.AfterFunc(w.delay, func() { w.booted(m, rec.Ticket) })
+}
+
+func (w *world) booted(m *machine, t *model.Ticket) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer signal(w.stored)
+	if m.power != model.PowerOn {
+		return
+	}
+	now := time.Now()
+	m.boots = append(m.boots, "network "+t.Image.Ref)
+	progress := model.Progress{Ticket: t.ID, ScriptAt: now, IgnitionAt: now}
+	for _, mac := range m.sights {
+		progress, _ = progress.Sighted(mac, now)
+	}
+	if m.refused != "" {
+		progress, _ = progress.Used(model.ThingScript, m.refused, model.RefusedUnknown, now)
+	}
+	w.observed.Progress[m.name] = &progress
+	switch t.Purpose {
+	case model.PurposeDiscovery:
+		if m.silent {
+			return
+		}
+		w.observed.Probes[m.name] = &model.ProbeReport{Ticket: t.ID, ReceivedAt: now, Data: model.ProbeData{
+			NetworkInterfaces: fleettest.Probed(m.cards), Storage: m.disks,
+		}}
+	case model.PurposeCleanup:
+		if m.wipeHangs {
+			return
+		}
+		wiped := make([]model.DiskWipe, len(m.disks))
+		for i, d := range m.disks {
+			wiped[i] = model.DiskWipe{Name: d.Name, Serial: d.Serial, SizeBytes: d.SizeBytes, Result: model.WipeDone}
+			if m.wipeFail && i == 0 {
+				wiped[i].Result, wiped[i].Error = model.WipeFailed, "I/O error"
+			}
+		}
+		if !m.wipeFail {
+			m.disk = ""
+		}
+		w.observed.Wipes[m.name] = &model.WipeReport{Ticket: t.ID, ReceivedAt: now, Disks: wiped}
+	case model.PurposeClaim:
+		m.disk, m.installs = t.Digest, m.installs+1
+		if !m.noNotice {
+			w.observed.BootStates[m.name] = &model.BootState{Ticket: t.ID, ReceivedAt: now}
+		}
+	}
+}
+
+func (w *world) Arm(_ context.Context, b plan.Boot) (model.Ticket, error) {
+	t := b.Ticket
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.arms++
+	switch {
+	case b.Image == "broken" || w.broken:
+		return t, &armError{"ValidationFailed", "image " + b.Image + " has no kernel layer"}
+	case b.Secret["ignition"].Reveal() == "bad":
+		return t, &armError{model.ReasonSourceInvalid, "ignition: line 3, column 5: unknown key"}
+	}
+	t.Image = model.PinnedImage{
+		Ref: b.Image, Repository: "registry/os", Digest: "sha256:" + b.Image, Architecture: b.Architecture,
+		Kernel: &model.Layer{Digest: "sha256:1", Size: 1 << 20}, Initrd: &model.Layer{Digest: "sha256:2", Size: 3 << 19},
+	}
+	return t, nil
+}
+
+// armError is why nothing can be armed, as the image service and the Ignition
+// compiler have it.
+type armError struct{ reason, message string }
+
+func (e *armError) Error() string { return e.message }
+
+func (e *armError) Reason() string { return e.reason }

@@ -1,0 +1,221 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"ingot/model"
+	"ingot/reconcile/merge"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
+	"maps"
+	"time"
+)
+
+// source is where revisions come from.
+type source struct {
+	desired *model.Desired
+	changed chan struct{}
+	hidden  map[model.Identity]bool // gone in a revision of which something cannot be read
+}
+
+// memory is a store.
+type memory struct {
+	observed *model.Observed
+	stored   chan struct{}
+	saves    int
+	seq      uint64
+	cut      int             // how many of the next saves of server records fail
+	tickets  []*model.Ticket // that were saved, each as it was last
+}
+
+func (w *world) Desired() *model.Desired {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.desired
+}
+
+// commit makes a new revision.
+func (w *world) commit(change func(d *model.Desired)) {
+	w.mu.Lock()
+	d := w.desired.Clone()
+	d.Removed = maps.Clone(d.Removed)
+	change(d)
+	d.Revision += "1"
+	w.removals(d)
+	w.desired = d
+	w.mu.Unlock()
+	signal(w.changed)
+}
+
+// removals notes in a revision what it took away, as the source does: what cannot be
+// read is not removed.
+func (w *world) removals(d *model.Desired) {
+	if d.Removed == nil {
+		d.Removed = make(map[model.Identity][]model.Removal)
+	}
+	gone := func(id model.Identity, before, after bool) {
+		switch {
+		case after:
+			delete(d.Removed, id)
+		case before && d.Quarantined[id]:
+			w.hidden[id] = true
+		case before:
+			d.Removed[id] = []model.Removal{{Revision: d.Revision, At: time.Now()}}
+		}
+	}
+	for id := range w.hidden {
+		if !d.Quarantined[id] {
+			delete(w.hidden, id)
+			gone(id, true, false)
+		}
+	}
+	for name := range w.desired.Claims {
+		gone(name.Identity(), true, d.Claims[name] != nil)
+	}
+	for name := range d.Claims {
+		gone(name.Identity(), false, true)
+	}
+	for name := range w.desired.Servers {
+		gone(name.Identity(), true, d.Servers[name] != nil)
+	}
+	for name := range d.Servers {
+		gone(name.Identity(), false, true)
+	}
+	for name := range w.desired.Maintenances {
+		gone(model.MaintenanceIdentity(name), true, d.Maintenances[name] != nil)
+	}
+	for name := range d.Maintenances {
+		gone(model.MaintenanceIdentity(name), false, true)
+	}
+	for id := range d.Renamed {
+		delete(d.Removed, id.Identity())
+	}
+}
+
+// tokens are what people approve the guard's lists by.
+func (w *world) tokens() []string {
+	var all []string
+	for _, h := range w.Observed().Fleet.Holds {
+		all = append(all, h.Token)
+	}
+	return all
+}
+
+func (w *world) Observed() *model.Observed {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.snapshot()
+}
+
+func (w *world) snapshot() *model.Observed {
+	o := *w.observed
+	o.Servers, o.BMCs, o.Claims = maps.Clone(o.Servers), maps.Clone(o.BMCs), maps.Clone(o.Claims)
+	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
+	o.Endpoints, o.EndpointFacts = maps.Clone(o.Endpoints), maps.Clone(o.EndpointFacts)
+	o.Probes, o.BootStates, o.Wipes, o.Progress = maps.Clone(o.Probes), maps.Clone(o.BootStates), maps.Clone(o.Wipes), maps.Clone(o.Progress)
+	o.WipeProgress = maps.Clone(o.WipeProgress)
+	return &o
+}
+
+func (w *world) Changed() <-chan struct{} { return w.stored }
+
+func (w *world) Save(_ context.Context, c plan.Changes) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.saves++
+	if w.cut > 0 && len(c.Servers) > 0 {
+		w.cut--
+		return errors.New("killed before the record was saved")
+	}
+	w.seq++
+	v := model.Version{Fence: 1, Seq: w.seq}
+	if c.Fleet != nil {
+		w.observed.Fleet = *c.Fleet
+		w.observed.Fleet.Version = v
+	}
+	for _, r := range c.Servers {
+		r = stamped(r, v)
+		w.letsBoot(w.observed.Servers[r.Name], r)
+		w.observed.Servers[r.Name] = r
+		if n := len(w.tickets); r.Ticket != nil && n > 0 && w.tickets[n-1].ID == r.Ticket.ID {
+			w.tickets[n-1] = r.Ticket
+		} else if r.Ticket != nil {
+			w.tickets = append(w.tickets, r.Ticket)
+		}
+	}
+	for _, r := range c.BMCs {
+		w.observed.BMCs[r.Name] = r
+	}
+	for _, r := range c.Claims {
+		w.observed.Claims[r.Name] = r
+	}
+	for _, n := range c.DropClaims {
+		delete(w.observed.Claims, n)
+	}
+	for _, r := range c.Endpoints {
+		w.observed.Endpoints[r.Name] = r
+	}
+	for _, n := range c.DropEndpoints {
+		delete(w.observed.Endpoints, n)
+	}
+	for _, r := range c.BMCFacts {
+		w.observed.BMCFacts[r.Name] = r
+	}
+	for _, r := range c.ServerFacts {
+		w.observed.ServerFacts[r.Name] = r
+	}
+	return nil
+}
+
+// stamped is a server's record as the store keeps it.
+func stamped(r *model.ServerRecord, v model.Version) *model.ServerRecord {
+	c := *r
+	c.Version = v
+	if c.Intent != nil && c.Intent.At.IsZero() {
+		i := *c.Intent
+		i.At = v
+		c.Intent = &i
+	}
+	return &c
+}
+
+// letsBoot looks that a record which lets a machine boot with a ticket, where the one
+// before did not, is of a machine that is off: one that runs would get what is not
+// its own. One that was given up is left as it is, for a person to boot it.
+func (w *world) letsBoot(before, after *model.ServerRecord) {
+	t, m := after.Ticket, w.machines[after.SystemURI]
+	if m == nil || !t.Open() || !t.MayBoot(w.observed.Progress[after.Name]) || after.Attempts >= w.policy().BootAttempts {
+		return
+	}
+	if before != nil && before.Ticket != nil && before.Ticket.ID == t.ID && before.Ticket.MayBoot(nil) {
+		return
+	}
+	if m.power != model.PowerOff {
+		w.t.Errorf("%s may boot with ticket %s of %s while it is %s", after.Name, t.ID, t.Purpose, m.power)
+	}
+}
+
+// restored are the records that a lost store is filled with from the status branch.
+func restored(files map[string][]byte) (model.Records, []error) {
+	b, problems := report.ReadBranch(files)
+	none := model.NewObserved().Records
+	r := merge.Records(merge.Input{Store: &none, Branch: &b, Now: time.Now(), Seed: "seed"})
+	return r.Records, problems
+}
+
+// loseStore restarts with what the status branch says alone.
+func (w *world) loseStore(files map[string][]byte) {
+	w.t.Helper()
+	w.stop()
+	recs, problems := restored(files)
+	if len(problems) > 0 {
+		w.t.Fatal(problems)
+	}
+	w.mu.Lock()
+	o := model.NewObserved()
+	o.Records = recs
+	o.Progress, o.Wipes, o.BootStates, o.Probes = w.observed.Progress, w.observed.Wipes, w.observed.BootStates, w.observed.Probes
+	w.observed = o
+	w.mu.Unlock()
+	w.start()
+}
