@@ -26,7 +26,7 @@ func NewFleetCollector(report func() *Reported) *FleetCollector {
 		servers:     desc("ingot_servers", "Servers by state.", []string{"state"}, nil),
 		claims:      desc("ingot_claims", "Claims by phase.", []string{"phase"}, nil),
 		problem:     desc("ingot_guard_held", "Steps that the guard holds back.", nil, nil),
-		unconfirmed: desc("ingot_claims_unconfirmed", "Claims whose server was served what installs it and did not say that it booted.", nil, nil),
+		unconfirmed: desc("ingot_claims_unconfirmed", "Claims whose server was served what installs it and did not report that it booted.", nil, nil),
 	}
 }
 

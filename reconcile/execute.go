@@ -26,8 +26,8 @@ func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName,
 	l.busy[name], j.round = m.Then, l.round
 	l.mu.Unlock()
 	l.moves.Go(func() {
-		leave := l.enterPlace(ctx)
-		defer leave()
+		release := l.acquireWorker(ctx)
+		defer release()
 		ctx, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
 		s := m.Settle(l.carryOut(ctx, j), l.Clock())
@@ -38,20 +38,20 @@ func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName,
 	})
 }
 
-// enterPlace waits for one of the places of moves that are begun, which is given
-// back by leave or after placeLimit, whichever is first.
-func (l *Loop) enterPlace(ctx context.Context) (leave func()) {
+// acquireWorker waits for a worker, which is released by the caller or after workerLimit,
+// whichever is first.
+func (l *Loop) acquireWorker(ctx context.Context) (release func()) {
 	select {
-	case l.places <- struct{}{}:
+	case l.workers <- struct{}{}:
 	case <-ctx.Done():
 		return func() {}
 	}
 	var once sync.Once
-	give := func() { once.Do(func() { <-l.places }) }
-	timer := time.AfterFunc(placeLimit, give)
+	done := func() { once.Do(func() { <-l.workers }) }
+	timer := time.AfterFunc(workerLimit, done)
 	return func() {
 		timer.Stop()
-		give()
+		done()
 	}
 }
 
@@ -212,8 +212,8 @@ func (l *Loop) startBMC(ctx context.Context, in *plan.Input, name model.BMCName,
 	l.mu.Unlock()
 	l.moves.Go(func() {
 		defer l.Wake()
-		leave := l.enterPlace(ctx)
-		defer leave()
+		release := l.acquireWorker(ctx)
+		defer release()
 		limited, cancel := context.WithTimeout(ctx, moveLimit)
 		defer cancel()
 		facts, err := l.BMCs.Discover(limited, m.Target)

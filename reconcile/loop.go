@@ -22,7 +22,7 @@ type BMCs interface {
 	Power(ctx context.Context, t model.SystemTarget) (model.MachineState, error)
 	// Reset asks for a power change of a machine in power state from, "" = whichever.
 	Reset(ctx context.Context, t model.SystemTarget, reset model.ResetKind, from model.Power) (model.ResetResult, error)
-	// BootOnce returns the way of setting the override that the BMC kept;
+	// BootOnce returns the variant of the override that the BMC kept;
 	// plan.VariantContinuous is one that does not end by itself.
 	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (variant string, err error)
 	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
@@ -76,11 +76,11 @@ type Options struct {
 	Metrics   *Metrics         // nil = none
 }
 
-// How much is begun at once. A move that takes long gives its place to others,
-// so a BMC that hangs delays nothing but its own servers.
+// How many moves are begun at once. A move that takes long gives its worker to others,
+// so that a BMC that hangs delays only its own servers.
 const (
-	maxBegun   = 24
-	placeLimit = 2 * time.Second
+	maxWorkers  = 24
+	workerLimit = 2 * time.Second
 	// moveLimit bounds one move whatever its BMC does: the inventory of a slow one
 	// takes many minutes.
 	moveLimit = 15 * time.Minute
@@ -89,10 +89,10 @@ const (
 // Loop plans and has the moves carried out.
 type Loop struct {
 	Options
-	wake   chan struct{}
-	dirty  chan struct{} // something the status branch shows may have changed
-	places chan struct{}
-	moves  sync.WaitGroup
+	wake    chan struct{}
+	dirty   chan struct{} // something the status branch shows may have changed
+	workers chan struct{} // as many as are at work
+	moves   sync.WaitGroup
 
 	urgent  chan struct{} // a decision waits for the status branch to show it
 	started time.Time
@@ -132,7 +132,7 @@ func NewLoop(o Options) *Loop {
 		wake:     make(chan struct{}, 1),
 		dirty:    make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
-		places:   make(chan struct{}, maxBegun),
+		workers:  make(chan struct{}, maxWorkers),
 		busy:     make(map[model.ServerName]*model.ServerRecord),
 		busyBMCs: make(map[model.BMCName]bool),
 		readings: make(map[model.ServerName]plan.Reading),
@@ -413,7 +413,7 @@ func (l *Loop) Unannounced(now time.Time) time.Time {
 	return l.unannounced
 }
 
-// logTransition says what changed for a person.
+// logTransition logs a change of state, for people.
 func (l *Loop) logTransition(old, rec *model.ServerRecord) {
 	if old != nil && old.State == rec.State {
 		return

@@ -33,12 +33,13 @@ type Publication struct {
 	Committed bool   // it is new
 	// Skipped are the servers whose record it does not show.
 	Skipped []model.ServerName
-	// Incomplete is set when what is only told was left out, and is to be told later.
+	// Incomplete is set when free text was left out, which is to be published later.
 	Incomplete bool
 }
 
-// toldLater is when a report is published again of which something was left out.
-const toldLater = 5 * time.Minute
+// completeAfter is after how long a report is published again of which something was
+// left out.
+const completeAfter = 5 * time.Minute
 
 // Publisher keeps the status branch in step with the store: one commit a batch of
 // changes, at once when a decision waits for it, else at most one an interval, none
@@ -46,10 +47,10 @@ const toldLater = 5 * time.Minute
 type Publisher struct {
 	Reporter *Reporter
 	Sink     Sink
-	// Note keeps what the branch shows in the store; nil = nobody does.
+	// Note saves in the store what the branch shows; nil = it is not saved.
 	Note     func(context.Context, model.Published) error
 	Interval time.Duration
-	// Unlimited pushes as often as there is something to tell, for tests and the demo.
+	// Unlimited pushes as often as there is something to publish, for tests and the demo.
 	Unlimited bool
 	Log       *slog.Logger
 
@@ -59,8 +60,8 @@ type Publisher struct {
 	err     error
 }
 
-// The pauses after a failure: they grow from the least, to the most that fits who
-// waits.
+// The pauses after a failure: they grow from the shortest to the longest, which is shorter
+// while something waits for the push.
 const (
 	publishRetry          = 2 * time.Second
 	publishRetryUrgentMax = 30 * time.Second
@@ -85,11 +86,11 @@ func (p *Publisher) note(since time.Time, err error) {
 // with ErrFenced alone.
 func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
-	var last, again time.Time // of the last commit, and when what it left out is told
+	var last, again time.Time // of the last commit, and when what it left out is published
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
-		due := again // nothing to say, or only that
+		due := again // nothing to publish, or only that
 		if dirty || urgent {
 			due = p.due(now, last, failures, urgent)
 		}
@@ -121,7 +122,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			failures, dirty, urgent, again = 0, false, false, time.Time{}
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
-				again = p.Reporter.Loop.Clock().Add(toldLater)
+				again = p.Reporter.Loop.Clock().Add(completeAfter)
 			}
 			if done.Committed {
 				last = p.Reporter.Loop.Clock()
@@ -131,7 +132,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// due is when to publish next what there is to tell, after so many failures in a row.
+// due is when to publish next, after a number of failures in a row.
 func (p *Publisher) due(now, last time.Time, failures int, urgent bool) time.Time {
 	due := now
 	later := func(t time.Time) {
@@ -188,13 +189,13 @@ func (p *Publisher) wait(ctx context.Context, due time.Time, dirty, urgent bool)
 	}
 }
 
-// pause is how long to wait after so many failures in a row.
+// pause is how long to wait after a number of failures in a row.
 func (p *Publisher) pause(failures int, urgent bool) time.Duration {
-	most := publishRetryMax
+	longest := publishRetryMax
 	if urgent {
-		most = publishRetryUrgentMax
+		longest = publishRetryUrgentMax
 	}
-	return min(publishRetry<<min(failures-1, 10), most)
+	return min(publishRetry<<min(failures-1, 10), longest)
 }
 
 // lastMoves is how long the last push waits for the moves under way once Ingot is to stop:
@@ -226,14 +227,14 @@ func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool
 // lastPush is how long a push may go on once Ingot is to stop.
 const lastPush = 10 * time.Second
 
-// unhurried is once, not cut off at once when ctx ends: a push that is cut off may leave
+// unhurried is once, but goes on for a while when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
 func (p *Publisher) unhurried(ctx context.Context, story *report.Story) (Publication, error) {
-	patient, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
 	defer stop()
-	return p.once(patient, story)
+	return p.once(longer, story)
 }
 
 // once publishes what is so now and returns what became of it.
@@ -249,9 +250,9 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 	if loop.Leading != nil && !loop.Leading() {
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
-	told := *r.Report
-	story.Tell(r.Result, &told)
-	done, err := p.Sink.Publish(ctx, &told)
+	own := *r.Report // for its subject
+	story.Tell(r.Result, &own)
+	done, err := p.Sink.Publish(ctx, &own)
 	if err != nil {
 		p.limiter.Pushed(loop.Clock())
 		if later, ok := errors.AsType[Postponed](err); ok {
@@ -271,7 +272,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 	return done, nil
 }
 
-// noted keeps in the store what the branch shows, if that is news.
+// noted saves in the store what the branch shows, if that is new.
 func (p *Publisher) noted(ctx context.Context, now model.Published) error {
 	if p.Note == nil || p.Reporter.Loop.Store.Observed().Published == now {
 		return nil

@@ -199,7 +199,7 @@ func TestRecordsAreToldAsEverWhileTextsAreRefused(t *testing.T) {
 			t.Error("the new revision is not told within a minute")
 		}
 		b.set(func(b *branch) { b.bare = false })
-		pass(2 * toldLater)
+		pass(2 * completeAfter)
 		if n := b.tried(); n != 1 {
 			t.Errorf("what was left out was offered again %d times, want once", n)
 		}
@@ -213,7 +213,7 @@ func TestTextsThatCannotBeToldLaterAreTriedWithPauses(t *testing.T) {
 		w.commit(func(*model.Desired) {})
 		pass(time.Minute)
 		b.set(func(b *branch) { b.failing = true })
-		pass(toldLater + 20*time.Minute)
+		pass(completeAfter + 20*time.Minute)
 		if n := b.tried(); n < 3 || n > 20 {
 			t.Errorf("within 20 min it was tried %d times, want a few", n)
 		}

@@ -2,7 +2,7 @@ package reconcile
 
 import "time"
 
-// The rate of pushes. Forges want to be asked seldom: GitHub recommends at most six
+// The rate of pushes. Forges want few requests: GitHub recommends at most six
 // pushes a minute to one repository.
 const (
 	pushBurst    = 6
@@ -12,7 +12,7 @@ const (
 
 // PushLimiter says when the status branch may be pushed next: six times at once, and
 // every ten seconds in the long run. Half of the burst is kept for urgent pushes, so
-// that a fleet that tells much does not keep a server from being bound. The zero value
+// that a fleet with much to publish does not keep a server from being bound. The zero value
 // has all of it. It is not for concurrent use.
 type PushLimiter struct {
 	full time.Time // when all of the burst is there again

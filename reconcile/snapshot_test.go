@@ -190,22 +190,36 @@ func (w *loopWorld) settingNow() int {
 	return w.setting
 }
 
+// lingering is a world whose BMCs take long to answer power requests.
+type lingering struct {
+	*loopWorld
+	asked chan struct{}
+}
+
+func (s lingering) Reset(ctx context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {
+	signal(s.asked)
+	time.Sleep(3 * time.Second)
+	return s.loopWorld.Reset(ctx, t, r, from)
+}
+
 func TestTheLastCommitShowsTheLastMoves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, b := newLoopWorld(t, 1), &branch{t: t}
-		w.slow = 3 * time.Second // so long is a machine's boot override being set
-		w.start()
+		s := lingering{w, make(chan struct{}, 1)}
+		l := NewLoop(Options{Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: s, Boots: w, Policy: w.policy()})
 		ctx, cancel := context.WithCancel(t.Context())
-		p := &Publisher{Reporter: w.reporter(), Sink: b, Interval: time.Hour, Log: slog.New(slog.DiscardHandler)}
-		done := make(chan error)
-		go func() { done <- p.Run(ctx) }()
-		for w.seen(0).ons == 0 && w.settingNow() == 0 {
-			pass(100 * time.Millisecond)
+		p := &Publisher{
+			Reporter: &Reporter{Loop: l, Fence: func() uint64 { return 1 }}, Sink: b, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
 		}
+		ran, done := make(chan error, 1), make(chan error, 1)
+		go func() { ran <- l.Run(ctx, 2*time.Minute) }()
+		go func() { done <- p.Run(ctx) }()
+		<-s.asked
 		cancel()
-		w.stop()
-		if err := <-done; err != nil {
-			t.Fatal(err)
+		for _, ended := range []chan error{ran, done} {
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
 		}
 		want := string(w.Observed().Servers["bmc00-system-0"].State)
 		if file := string(b.files["servers/bmc00-system-0.yaml"]); want != "Discovery" || !strings.Contains(file, "\n  state: Discovery\n") {

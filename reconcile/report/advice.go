@@ -5,19 +5,19 @@ import (
 	"ingot/reconcile/plan"
 )
 
-// advice is who has to act on a reason, as a rule, and what to do. A message may name
+// advice is who usually has to act on a reason, and what to do. A message may name
 // somebody else.
 type advice struct {
 	who  plan.Actor
 	next string
 }
 
-// goesOn is the next step where nobody has to act.
+// goesOn is the next step when nobody has to act.
 const goesOn = "nothing: Ingot goes on by itself"
 
 const (
 	newRetry = "give the Server a new value of annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#…"
-	retry    = "mend it, then " + newRetry
+	retry    = "correct it, then " + newRetry
 )
 
 // advices are those of all reasons.
@@ -35,18 +35,18 @@ var advices = map[model.Reason]advice{
 	model.ReasonFoundRunning:           {plan.RackOperator, "power it off, or let it be discovered by annotation " + model.AnnotationDiscover},
 	model.ReasonFailing:                {plan.RackOperator, "nothing, unless it stays so: then look at what the message names"},
 	model.ReasonDiscoveryFailed:        {plan.RackOperator, retry},
-	model.ReasonReportIncomplete:       {plan.RackOperator, "look whether its network cards have link, and at its console"},
+	model.ReasonReportIncomplete:       {plan.RackOperator, "check that its network cards have link, and look at its console"},
 	model.ReasonMachineAmbiguous:       {plan.RackOperator, "write the MAC addresses of its network cards to its Server by annotation " + model.AnnotationMACAddresses},
 	model.ReasonNoDiscoveryImage:       {plan.RackOperator, "set discovery.image in Ingot's configuration and restart it"},
-	model.ReasonCleanupFailed:          {plan.RackOperator, "look at the disks that are named; accept them as the message says, or " + retry},
+	model.ReasonCleanupFailed:          {plan.RackOperator, "look at the disks in the message; accept them as it says, or " + retry},
 	model.ReasonRetained:               {plan.RackOperator, "set reclaimPolicy Recycle when its disks may be wiped"},
 	model.ReasonMaintenance:            {plan.RackOperator, "remove the ServerMaintenance, or the annotation, when the work is done"},
-	model.ReasonIgnored:                {plan.RackOperator, "take the annotation away when Ingot is to go on"},
+	model.ReasonIgnored:                {plan.RackOperator, "remove the annotation when Ingot is to go on"},
 	model.ReasonOrphaned:               {plan.RackOperator, "commit a BMC for it if Ingot is to go on with it; until then nothing is done to it"},
-	model.ReasonManifestUnreadable:     {plan.RackOperator, "mend the manifest that " + model.ReportProblems + " names"},
+	model.ReasonManifestUnreadable:     {plan.RackOperator, "correct the manifest that " + model.ReportProblems + " names"},
 	model.ReasonSystemMissing:          {plan.RackOperator, "look at the BMC's list of systems: the machine may have been taken out"},
 	model.ReasonSystemUnreadable:       {plan.RackOperator, "look at the system on its BMC; restart the BMC if it stays so"},
-	model.ReasonIdentityMismatch:       {plan.RackOperator, "look which machine is in its place: if it was swapped, put it back or behind a BMC that is in Git"},
+	model.ReasonIdentityMismatch:       {plan.RackOperator, "find out which machine is in its place: if it was swapped, put it back, or connect it to a BMC that is in Git"},
 	model.ReasonIdentityUnknown:        {plan.RackOperator, "look at the UUID of the system on its BMC: it showed one before"},
 	model.ReasonDuplicateUUID:          {plan.RackOperator, "take one of its BMCs out of Git, or give one of the machines a UUID of its own"},
 	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "look at the machine and its BMC, then " + newRetry},
@@ -55,7 +55,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonBootMethodMismatch:     {plan.RackOperator, "name an image that its firmware can start, or have it boot in another way"},
 	model.ReasonBootTimeout:            {plan.RackOperator, "look at its console; it is tried again"},
 	model.ReasonBootFailed:             {plan.RackOperator, retry},
-	model.ReasonTicketStolen:           {plan.RackOperator, "find the machine that is named, and rotate what the claim's Secret holds; then " + newRetry},
+	model.ReasonTicketStolen:           {plan.RackOperator, "find the machine in the message, and rotate what the claim's Secret holds; then " + newRetry},
 	model.ReasonUnconfirmed:            {plan.Tenant, "have what it boots report, or say by annotation " + model.AnnotationBooted + " what counts"},
 	model.ReasonSourceInvalid:          {plan.Tenant, "correct the Secret or the annotation where the message says"},
 	model.ReasonArmFailed:              {plan.RackOperator, "see the log of Ingot at that time; it is tried again"},
@@ -64,7 +64,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonRegistryNotAllowed:     {plan.RackOperator, "add the registry to boot.allowedRegistries, or name an image elsewhere"},
 	model.ReasonUnauthorized:           {plan.RackOperator, "correct the credentials in boot.credentialsFile"},
 	model.ReasonNotFound:               {plan.Tenant, "push the image, or correct its name"},
-	model.ReasonRegistryUnreachable:    {plan.RackOperator, "look whether the registry answers from here; it is tried again"},
+	model.ReasonRegistryUnreachable:    {plan.RackOperator, "check that the registry can be reached from here; it is tried again"},
 	model.ReasonNoArchitecture:         {plan.Tenant, "push the image for this architecture too, or select other servers"},
 	model.ReasonValidationFailed:       {plan.Tenant, "push an image that can be booted: the message says what it lacks"},
 	model.ReasonNoServerFree:           {plan.RackOperator, "free or add a server that matches, or ask for less in the claim; `ingot status server` lists them all"},
@@ -72,28 +72,28 @@ var advices = map[model.Reason]advice{
 	model.ReasonServerNotFree:          {plan.RackOperator, "wait until the server is free, or name another in serverRef"},
 	model.ReasonSelectorMismatch:       {plan.Tenant, "correct serverRef or serverSelector of the claim, for both must match"},
 	model.ReasonPendingReprovision:     {plan.Tenant, "give the ServerClaim a new value of annotation " + model.AnnotationReprovision + " when it may be reinstalled"},
-	model.ReasonClaimQuarantined:       {plan.Tenant, "mend the manifest that " + model.ReportProblems + " names"},
-	model.ReasonAbsentWithoutCommit:    {plan.RackOperator, "put the manifest back, or let it go by a commit with the line that is named"},
-	model.ReasonGuardHeld:              {plan.RackOperator, "read the list in " + model.ReportRevision + ", and approve it by the line that stands there if it is what you want"},
+	model.ReasonClaimQuarantined:       {plan.Tenant, "correct the manifest that " + model.ReportProblems + " names"},
+	model.ReasonAbsentWithoutCommit:    {plan.RackOperator, "put the manifest back, or approve its removal by a commit with the line in the message"},
+	model.ReasonGuardHeld:              {plan.RackOperator, "read the list in " + model.ReportRevision + ", and approve it by the line there if it is what you want"},
 	model.ReasonObserveOnly:            {plan.RackOperator, "see /readyz: bring back what it names, the store or the repository"},
 	model.ReasonRevisionOutdated:       {plan.RackOperator, "see the check git of /readyz: the repository has to be read"},
-	model.ReasonFleetUnknown:           {plan.RackOperator, "adopt the servers that run by spec.serverClaimRef, or approve by the line that is named"},
+	model.ReasonFleetUnknown:           {plan.RackOperator, "adopt the servers that run by spec.serverClaimRef, or approve by the line in the message"},
 	model.ReasonFromStatusBranch:       {plan.RackOperator, "wait for its BMC, or bring it back: its record was read back from the status branch"},
-	model.ReasonDisputed:               {plan.RackOperator, "look which of the copies is right, and choose it by a commit with its line"},
-	model.ReasonInstallUnknown:         {plan.RackOperator, "look at the machine; if it is not installed, ask for it by the annotation that is named"},
-	model.ReasonRecordUnreadable:       {plan.RackOperator, "look which server it is, and approve by the line that is named that its record is given up"},
-	model.ReasonBMCUnreachable:         {plan.RackOperator, "look whether its BMC has power and link"},
-	model.ReasonConnectionFailed:       {plan.RackOperator, "look whether the BMC has power and link, whether its address is right, and whether a firewall is in the way"},
+	model.ReasonDisputed:               {plan.RackOperator, "find out which of the copies is right, and choose it by a commit with its line"},
+	model.ReasonInstallUnknown:         {plan.RackOperator, "look at the machine; if it is not installed, ask for it by the annotation in the message"},
+	model.ReasonRecordUnreadable:       {plan.RackOperator, "find out which server it is, and approve that its record is given up by the line in the message"},
+	model.ReasonBMCUnreachable:         {plan.RackOperator, "check that its BMC has power and link"},
+	model.ReasonConnectionFailed:       {plan.RackOperator, "check that the BMC has power and link, that its address is right, and that no firewall is in the way"},
 	model.ReasonAuthenticationFailed:   {plan.RackOperator, "correct the BMCSecret in Git, or the account on the BMC; if it is locked, wait or unlock it"},
 	model.ReasonCertificateChanged:     {plan.RackOperator, "find out why the certificate changed; if that is in order, set annotation " + model.AnnotationOperation + ": " + model.OperationRetry + "#1 on the BMC in Git"},
 	model.ReasonHalfAnswer:             {plan.RackOperator, "nothing, unless it stays so: then restart the BMC, or update its firmware"},
 	model.ReasonAddressNotAllowed:      {plan.RackOperator, "correct the address, or allow it in Ingot's configuration, as the message says"},
-	model.ReasonAddressLost:            {plan.RackOperator, "look whether the device has power and link: it is back with its next lease"},
+	model.ReasonAddressLost:            {plan.RackOperator, "check that the device has power and link: it is back with its next lease"},
 	model.ReasonEndpointMissing:        {plan.RackOperator, "commit the Endpoint, or correct endpointRef of the BMC"},
 	model.ReasonCredentialsMissing:     {plan.RackOperator, "add credentials to the entry, or commit a BMCSecret of the name of the BMC"},
 	model.ReasonNoMACPrefix:            {plan.RackOperator, "add an entry of type bmc to the MAC prefix database, or commit a BMC for it"},
 	model.ReasonShadowedBy:             {plan.RackOperator, "nothing, if it is the device that is meant; else give one of them another name"},
 	model.ReasonUnknownError:           {plan.RackOperator, "look at the BMC; restart it if it stays so"},
-	model.ReasonUnsupported:            {plan.RackOperator, "look whether its firmware can be updated"},
+	model.ReasonUnsupported:            {plan.RackOperator, "check whether its firmware can be updated"},
 	model.ReasonBootOverrideNotKept:    {plan.RackOperator, "update the BMC's firmware, or have the boot order begin with the network"},
 }

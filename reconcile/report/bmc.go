@@ -57,8 +57,8 @@ func (v *view) bmcDocument(b *plan.BMC) *Document {
 		if len(problems) > 0 {
 			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.Record.Since))
 		}
-		if twin := b.Duplicate; twin != nil {
-			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, twin.Text(), twin.Since))
+		if why := b.Duplicate; why != nil {
+			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))
 		}
 	}
 	switch {

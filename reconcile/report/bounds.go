@@ -217,7 +217,7 @@ func shownProblems(all []model.Problem) *Problems {
 		doc.Problems = append(doc.Problems, p)
 	}
 	if more := len(all) - len(doc.Problems); more > 0 {
-		doc.LeftOut = fmt.Sprintf("%d more of %d problems: mend those above, then the others are shown", more, len(all))
+		doc.LeftOut = fmt.Sprintf("%d more of %d problems: correct those above, then the others are shown", more, len(all))
 	}
 	return doc
 }

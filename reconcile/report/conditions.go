@@ -44,8 +44,8 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 		last := steps[len(steps)-1]
 		conds = append(conds, condition("BootProgress", last.Stage == trace.Outcome(), stageReasons[last.Stage], progressText(trace, steps), last.At))
 	}
-	if twin := s.Duplicate; twin != nil {
-		conds = append(conds, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, twin.Text(), twin.Since))
+	if why := s.Duplicate; why != nil {
+		conds = append(conds, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))
 	}
 	if no := s.Record.NoDiskBoot; no != nil {
 		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
@@ -56,7 +56,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if c, refused := s.refusedBoot(); refused {
 		conds = append(conds, c)
 	}
-	if c, misused := s.misuse(); misused {
+	if c, refused := s.ticketRefused(); refused {
 		conds = append(conds, c)
 	}
 	if c, telling := v.macsCondition(s); telling {
@@ -69,7 +69,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 }
 
 // operationCondition says that the power operation that was asked for last was not done,
-// or in another way than asked for, or that nobody knows.
+// was done differently, or has an unknown outcome.
 func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
 	op := s.Record.Operation
 	if op == nil {

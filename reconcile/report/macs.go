@@ -20,16 +20,16 @@ func (v *view) macsCondition(s serverView) (c metav1.Condition, telling bool) {
 	shared := v.sharedMACs(macs)
 	switch {
 	case len(shared) > 0:
-		return identified(false, "MACAddressShared", fmt.Sprintf("%s: several systems show it, so it is nobody's: write it in annotation %s of the Server whose it is",
+		return identified(false, "MACAddressShared", fmt.Sprintf("%s: several systems show it, so it identifies none of them: write it in annotation %s of the Server that has it",
 			text.List(shared, ", "), model.AnnotationMACAddresses))
 	case len(macs) > 0 && macs[0].IdentifiedBy.Certain(), s.facts().Inventory == nil, s.Record.State == model.StateInitial, s.Record.State == model.StateDiscovery:
 		return metav1.Condition{}, false
 	case len(macs) == 0:
-		return identified(false, "NoMACAddress", "neither Git nor its BMC tells a MAC address of it, so it may be refused what it asks for: write those of its network cards in "+write)
+		return identified(false, "NoMACAddress", "neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: write those of its network cards in "+write)
 	case macs[0].IdentifiedBy == model.MACByRecord:
-		return identified(true, "Record", MACsText(macs)+": its BMC shows none, and its probe told these when that still counted: to be certain write them in "+write)
+		return identified(true, "Record", MACsText(macs)+": its BMC shows none, and its probe reported these once: to be certain, write them in "+write)
 	}
-	return identified(true, "Sighting", MACsText(macs)+": its BMC shows none, and these were seen to boot when it was discovered: to be certain write them in "+write)
+	return identified(true, "Sighting", MACsText(macs)+": its BMC shows none, and these were seen to boot when it was discovered: to be certain, write them in "+write)
 }
 
 // sharedMACs are those of a server's MAC addresses that another system shows, too, and
@@ -39,14 +39,14 @@ func (v *view) sharedMACs(macs []model.ServerMAC) (shared []string) {
 		v.macHolders = make(map[string]int)
 		for _, s := range v.Servers {
 			for _, m := range s.Record.MACs {
-				v.macHolders[m.Address] += holder(m.IdentifiedBy)
+				v.macHolders[m.Address] += weight(m.IdentifiedBy)
 			}
 		}
 	}
 	for _, m := range macs {
 		n := v.macHolders[m.Address]
-		for n >= holder(model.MACByBMC) {
-			n /= holder(model.MACByBMC) // who counts less does not count
+		for n >= weight(model.MACByBMC) {
+			n /= weight(model.MACByBMC) // sources of less weight do not count
 		}
 		if n > 1 {
 			shared = append(shared, m.Address)
@@ -55,9 +55,9 @@ func (v *view) sharedMACs(macs []model.ServerMAC) (shared []string) {
 	return shared
 }
 
-// holder is how much one server that has a MAC address adds to their number: each kind of
-// source has digits of its own.
-func holder(by model.MACSource) int {
+// weight is how much one server that has a MAC address adds to the count of its holders:
+// each kind of source has digits of its own.
+func weight(by model.MACSource) int {
 	switch by {
 	case model.MACByGit:
 		return 1 << 40
@@ -68,7 +68,7 @@ func holder(by model.MACSource) int {
 	return 1
 }
 
-// MACsText says which MAC addresses count as a server's and who told them.
+// MACsText says which MAC addresses count as a server's, and by which source.
 func MACsText(macs []model.ServerMAC) string {
 	var texts []string
 	for _, by := range []model.MACSource{model.MACByGit, model.MACByBMC, model.MACBySighting, model.MACByRecord} {

@@ -73,7 +73,7 @@ func (v *view) readmeGuard(b *strings.Builder) {
 		if i == 0 {
 			b.WriteString("## Waiting for approval\n\n")
 		}
-		fmt.Fprintf(b, "The guard holds back %s. To let them happen, make a commit whose message ends with\n\n    %s\n\n| step | server | claim |\n|---|---|---|\n",
+		fmt.Fprintf(b, "The guard holds back %s. To approve them, make a commit whose message ends with\n\n    %s\n\n| step | server | claim |\n|---|---|---|\n",
 			guardText(&g), plan.ApproveLine(g.Token))
 		for _, s := range g.Steps[:min(len(g.Steps), maxRows)] {
 			fmt.Fprintf(b, "| %s | %s | %s |\n", s.Action, s.Server, s.Claim)
@@ -89,7 +89,7 @@ func (v *view) readmeAbsent(b *strings.Builder) {
 	if n == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or let them go by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n| object | since | cause | approve |\n|---|---|---|---|\n",
+	fmt.Fprintf(b, "## Absent without a commit\n\n%s. Put them back, or approve their removal by a commit whose message ends with the line of one of them, or for all of them with\n\n    %s\n\n| object | since | cause | approve |\n|---|---|---|---|\n",
 		absentText(n), plan.ApproveLine(f.AbsentToken))
 	for _, a := range f.Absent[:min(len(f.Absent), maxRows)] {
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", plain(a.Identity.String()), text.Time(a.Since), a.Cause, plan.ApproveLine(a.Token))
@@ -131,7 +131,7 @@ func (v *view) readmeServers(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// readmeBMCs lists the BMCs that are not well.
+// readmeBMCs lists the BMCs that cannot be used.
 func (v *view) readmeBMCs(b *strings.Builder) {
 	rows := 0
 	for _, m := range v.BMCs {
@@ -140,7 +140,7 @@ func (v *view) readmeBMCs(b *strings.Builder) {
 			continue
 		}
 		if rows == 0 {
-			b.WriteString("## BMCs that do not answer\n\n| BMC | reason | message |\n|---|---|---|\n")
+			b.WriteString("## BMCs that cannot be used\n\n| BMC | reason | message |\n|---|---|---|\n")
 		}
 		rows++
 		fmt.Fprintf(b, "| %s | %s | %s |\n", m.Name, why.Reason, plain(why.Text()))
@@ -155,7 +155,7 @@ func (v *view) readmeEndpoints(b *strings.Builder) {
 			continue
 		}
 		if rows == 0 {
-			b.WriteString("\n## Devices that are no BMC yet\n\n| endpoint | MAC address | address | reason | message |\n|---|---|---|---|---|\n")
+			b.WriteString("\n## Devices that are not BMCs yet\n\n| endpoint | MAC address | address | reason | message |\n|---|---|---|---|---|\n")
 		}
 		rows++
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", e.Name, e.MAC, cmp.Or(e.IP, "?"), e.Why.Reason, plain(e.Why.Text()))

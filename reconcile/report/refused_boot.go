@@ -15,7 +15,7 @@ import (
 // not be taken for it. That may be the server itself.
 const bootRefused = "BootRefused"
 
-// refusedBoot says who was refused, and what to do if that is the server. As misuse it has
+// refusedBoot says who was refused, and what to do if that is the server. As ticketRefused it has
 // neither counts nor the times of repetitions.
 func (s serverView) refusedBoot() (c metav1.Condition, refused bool) {
 	p := s.progress()
@@ -27,10 +27,10 @@ func (s serverView) refusedBoot() (c metav1.Condition, refused bool) {
 		return c, false
 	}
 	var texts []string
-	for _, u := range by[:min(len(by), maxMisuses)] {
-		texts = append(texts, misuseText(u)+s.remedy(u))
+	for _, u := range by[:min(len(by), maxRefusedUses)] {
+		texts = append(texts, refusedUseText(u)+s.remedy(u))
 	}
-	if more := len(by) - maxMisuses; more > 0 {
+	if more := len(by) - maxRefusedUses; more > 0 {
 		texts = append(texts, "and others before")
 	}
 	return condition(bootRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), by[len(by)-1].First), true

@@ -15,25 +15,25 @@ import (
 // ticketRefused is the condition of a server whose newest boot ticket others asked for.
 const ticketRefused = "TicketRefused"
 
-// maxMisuses is how many misuses of a ticket the status branch names.
-const maxMisuses = 3
+// maxRefusedUses is how many refused uses of a ticket the status branch names.
+const maxRefusedUses = 3
 
-// misuse says who was refused what is the server's. It has neither counts nor the
-// times of repetitions, for each would be a commit.
-func (s serverView) misuse() (c metav1.Condition, misused bool) {
+// ticketRefused says which clients were refused what is the server's. It has neither
+// counts nor the times of repetitions, because each would be a commit.
+func (s serverView) ticketRefused() (c metav1.Condition, refused bool) {
 	var by []model.TicketUse
 	if p := s.progress(); p != nil {
-		by = misuses(p, s.addresses())
+		by = refusedUses(p, s.addresses())
 	}
 	if len(by) == 0 {
 		return c, false
 	}
 	since := by[len(by)-1].First
 	var texts []string
-	for _, u := range by[:min(len(by), maxMisuses)] {
-		texts = append(texts, misuseText(u))
+	for _, u := range by[:min(len(by), maxRefusedUses)] {
+		texts = append(texts, refusedUseText(u))
 	}
-	if more := len(by) - maxMisuses; more > 0 {
+	if more := len(by) - maxRefusedUses; more > 0 {
 		texts = append(texts, "and others before")
 	}
 	return condition(ticketRefused, true, string(by[0].Refusal), strings.Join(texts, "; "), since), true
@@ -52,14 +52,14 @@ func (s serverView) addresses() map[string]bool {
 	return own
 }
 
-// misuses are the refused uses of a ticket by others than its server, the newest
-// first. A server that comes too late, or again, is refused as well, and misuses
+// refusedUses are the refused uses of a ticket by others than its server, the newest
+// first. A server that comes too late, or again, is refused as well, and abuses
 // nothing: it is known by its MAC address, else by its addresses, and by having been
 // served before. Images are served to firmware that nobody knows as well, so they tell
 // nothing of who asked, and boot files are noted of the server itself alone. Who is not
 // known at all may be the server, see bootRefused, unless it shows a token that only the
 // server was given.
-func misuses(p *model.Progress, own map[string]bool) []model.TicketUse {
+func refusedUses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	served := make(map[string]bool)
 	for _, u := range p.Uses {
 		if u.Served() && u.What != model.ThingImage {
@@ -84,7 +84,7 @@ func misuses(p *model.Progress, own map[string]bool) []model.TicketUse {
 	return by
 }
 
-// who is who asked, as far as that was seen, "" for nothing.
+// who is the client that asked, as far as it was seen; "" = not at all.
 func who(u model.TicketUse) string {
 	text := u.Client
 	if u.MAC != "" {
@@ -97,8 +97,8 @@ func who(u model.TicketUse) string {
 	return text
 }
 
-// misuseText is a refused use in a sentence.
-func misuseText(u model.TicketUse) string {
+// refusedUseText is a refused use in a sentence.
+func refusedUseText(u model.TicketUse) string {
 	verb := "asked for its "
 	switch u.What {
 	case model.ThingReport, model.ThingBootState, model.ThingWipe:

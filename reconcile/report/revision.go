@@ -34,7 +34,7 @@ func (d *Revision) version() *model.Version { return &d.Record.Version }
 // Absent is what is in force though Git lacks it.
 type Absent struct {
 	Message string `json:"message"`
-	Approve string `json:"approve"` // the line of the commit message that lets all of it go
+	Approve string `json:"approve"` // the line of the commit message that approves all of their removals
 	Count   int    `json:"count"`
 }
 
@@ -48,7 +48,7 @@ type Source struct {
 // Guard is one list of steps that the guard holds back.
 type Guard struct {
 	Message string             `json:"message"`
-	Approve string             `json:"approve"` // the line of the commit message that lets it happen
+	Approve string             `json:"approve"` // the line of the commit message that approves it
 	Limit   int                `json:"limit"`
 	Since   time.Time          `json:"since"`
 	Until   time.Time          `json:"until,omitzero"` // when there is room for it without approval

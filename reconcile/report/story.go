@@ -17,12 +17,12 @@ const maxSubject = 72
 // Story tells what happened from one published report to the next. The zero Story knows
 // of none. It is not for concurrent use.
 type Story struct {
-	servers map[model.ServerName]told
+	servers map[model.ServerName]shownServer
 	files   map[string]*model.Document
 }
 
-// told is what a report said of a server.
-type told struct {
+// shownServer is what a report said of a server.
+type shownServer struct {
 	state model.ServerState
 	claim model.ClaimName
 }
@@ -33,7 +33,7 @@ func (t *Story) Tell(result *plan.Result, r *model.Report) {
 	r.Subject, r.Body = t.transitions(result)
 	all := newsOf(t.files, r.Documents)
 	if len(r.Body) > 0 {
-		all = slices.DeleteFunc(all, func(n news) bool { return n.noun == "server" }) // told already, or of less weight
+		all = slices.DeleteFunc(all, func(n news) bool { return n.noun == "server" }) // said already, or of less weight
 	} else {
 		r.Subject = cut(cmp.Or(subjectOf(all), "revision "+r.Revision.Short()))
 	}
@@ -45,10 +45,10 @@ func (t *Story) Tell(result *plan.Result, r *model.Report) {
 
 // Published notes that a report is on the status branch.
 func (t *Story) Published(result *plan.Result, r *model.Report) {
-	t.files, t.servers = r.Documents, make(map[model.ServerName]told, len(result.Servers))
+	t.files, t.servers = r.Documents, make(map[model.ServerName]shownServer, len(result.Servers))
 	for i := range result.Servers {
 		s := &result.Servers[i]
-		t.servers[s.Name] = told{s.Record.State, s.Record.Claim}
+		t.servers[s.Name] = shownServer{s.Record.State, s.Record.Claim}
 	}
 }
 
@@ -58,7 +58,7 @@ func (t *Story) transitions(result *plan.Result) (subject string, lines []string
 	for i := range result.Servers {
 		s := &result.Servers[i]
 		old, known := t.servers[s.Name]
-		if known && old == (told{s.Record.State, s.Record.Claim}) {
+		if known && old == (shownServer{s.Record.State, s.Record.Claim}) {
 			continue
 		}
 		line := fmt.Sprintf("%s: %s", s.Name, s.Record.State)
