@@ -27,7 +27,7 @@ func (r *Registry) SavePayload(ctx context.Context, ticketID string, ignition mo
 // Payload returns what SavePayload kept, or ErrNotFound.
 func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive, error) {
 	k := store.Key{Bucket: store.BucketPayload, Name: ticketID}
-	if known, ok := r.memory.opened(k); ok {
+	if known, ok := r.memory.decryptedValue(k); ok {
 		return known, nil
 	}
 	sealed := r.memory.kept(k)
