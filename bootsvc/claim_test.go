@@ -44,9 +44,13 @@ func TestAScriptOfItsOwn(t *testing.T) {
 		pairs []string
 		want  scriptOptions
 	}{
-		"alone is the last thing that is served":   {[]string{"ipxe-script", script}, scriptOptions{own: true, last: true}},
-		"with Ignition goes on to that":            {[]string{"ipxe-script", script, "ignition", `{"ignition":{"version":"3.3.0"}}`}, scriptOptions{own: true}},
-		"with user-data goes on to cloud-init":     {[]string{"ipxe-script", script, "user-data", "#cloud-config\n"}, scriptOptions{own: true, noCloud: true}},
+		"alone is the last thing that is served": {[]string{"ipxe-script", script}, scriptOptions{own: true, last: true}},
+		"with Ignition goes on to that": {
+			pairs: []string{"ipxe-script", script, "ignition", `{"ignition":{"version":"3.3.0"}}`}, want: scriptOptions{own: true},
+		},
+		"with user-data goes on to cloud-init": {
+			pairs: []string{"ipxe-script", script, "user-data", "#cloud-config\n"}, want: scriptOptions{own: true, noCloud: true},
+		},
 		"is none when its key is empty":            {[]string{"ipxe-script", ""}, scriptOptions{}},
 		"is not needed by a claim with cloud-init": {[]string{"user-data", "#cloud-config\n"}, scriptOptions{noCloud: true}},
 	} {
@@ -64,7 +68,9 @@ func TestAScriptOfItsOwn(t *testing.T) {
 }
 
 func TestKernelArgumentsAreCheckedAgain(t *testing.T) {
-	if script, err := ticketScript("http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{arguments: "a\nb"}); err == nil {
+	if script, err := ticketScript(
+		"http://b", newBoot(scriptTicket(), model.NewSensitive(testToken)), scriptOptions{arguments: "a\nb"},
+	); err == nil {
 		t.Errorf("Y07: a payload with a line in its kernel arguments makes\n%s", script)
 	}
 }

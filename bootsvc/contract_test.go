@@ -22,12 +22,17 @@ import (
 // real servers.
 func TestEveryBootFileCanBeFetched(t *testing.T) {
 	t.Cleanup(http.DefaultTransport.(*http.Transport).CloseIdleConnections)
-	files := loaders(t, "undionly.kpxe", "ipxe-ia32.efi", "ipxe.efi", "snp-arm32.efi", "snp-arm64.efi", "snp-riscv32.efi", "snp-riscv64.efi", "snp-loong64.efi")
+	files := loaders(
+		t, "undionly.kpxe", "ipxe-ia32.efi", "ipxe.efi", "snp-arm32.efi", "snp-arm64.efi", "snp-riscv32.efi", "snp-riscv64.efi",
+		"snp-loong64.efi",
+	)
 	r := newRack(t, nil, func(o *Options) {
 		o.Loaders = files
 		leaseTable{"127.0.0.1": mac1, "::1": mac1}.bind(o)
 	})
-	ref, _, err := r.registry.Push("os/both", "1", ociserver.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")})
+	ref, _, err := r.registry.Push(
+		"os/both", "1", ociserver.Image{Kernel: []byte("kernel"), Initrd: []byte("initrd"), UKI: []byte("this is a UKI")},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +128,10 @@ func fetchBootFile(t *testing.T, a netboot.Answer, site netboot.Site, port int) 
 		t.Errorf("%s: HEAD %s, GET %s %s, %v", a.File, first.Status, resp.Status, body, err)
 	}
 	if first.ContentLength != int64(len(body)) || resp.ContentLength != int64(len(body)) || len(resp.TransferEncoding) > 0 {
-		t.Errorf("T08: %s has %d bytes, and HEAD says %d, GET %d %v", a.File, len(body), first.ContentLength, resp.ContentLength, resp.TransferEncoding)
+		t.Errorf(
+			"T08: %s has %d bytes, and HEAD says %d, GET %d %v", a.File, len(body), first.ContentLength, resp.ContentLength,
+			resp.TransferEncoding,
+		)
 	}
 	if path, _, _ := strings.Cut(a.File, "?"); strings.HasSuffix(path, ".efi") && resp.Header.Get("Content-Type") != "application/efi" {
 		t.Errorf("T08: %s is %s", a.File, resp.Header.Get("Content-Type"))

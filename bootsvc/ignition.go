@@ -42,7 +42,7 @@ func (s *Server) serveNoToken(r *request) {
 	s.serveTicketIgnition(r, holder)
 }
 
-// judgeNoToken returns why who shows no token is not served.
+// judgeNoToken returns why a client that shows no token is not served.
 func (s *Server) judgeNoToken(o model.TicketHolder, r *request) refusal {
 	v := s.bindings.JudgeMachine(o, r.client)
 	r.by = v.By

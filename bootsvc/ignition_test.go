@@ -9,23 +9,31 @@ func TestWhatAClientReads(t *testing.T) {
 		accept []string
 		want   string // what is said to be read, "" for served
 	}{
-		"T13: a client that reads just this version":             {[]string{media + ";version=3.3.0, */*;q=0.1"}, ""},
-		"T13: a client that reads a newer version":               {[]string{media + "; version=3.6.0"}, ""},
-		"T13: a client that reads only older ones":               {[]string{media + ";version=3.2.0, */*;q=0.1"}, "at most 3.2.0"},
-		"T13: the newest of several ranges counts":               {[]string{media + ";version=3.1.0;q=0.9, " + media + ";version=3.2.0;q=0.5"}, "at most 3.2.0"},
-		"T13: one range of several is enough":                    {[]string{media + ";version=3.1.0", "text/html, " + media + ";version=3.4.0;q=0.1"}, ""},
-		"T13: a range of quality 0 is none":                      {[]string{media + ";version=3.4.0;q=0, " + media + ";version=3.2.0"}, "at most 3.2.0"},
+		"T13: a client that reads just this version": {[]string{media + ";version=3.3.0, */*;q=0.1"}, ""},
+		"T13: a client that reads a newer version":   {[]string{media + "; version=3.6.0"}, ""},
+		"T13: a client that reads only older ones":   {[]string{media + ";version=3.2.0, */*;q=0.1"}, "at most 3.2.0"},
+		"T13: the newest of several ranges counts": {
+			accept: []string{media + ";version=3.1.0;q=0.9, " + media + ";version=3.2.0;q=0.5"}, want: "at most 3.2.0",
+		},
+		"T13: one range of several is enough": {
+			accept: []string{media + ";version=3.1.0", "text/html, " + media + ";version=3.4.0;q=0.1"},
+		},
+		"T13: a range of quality 0 is none": {
+			accept: []string{media + ";version=3.4.0;q=0, " + media + ";version=3.2.0"}, want: "at most 3.2.0",
+		},
 		"T13: a client that refuses all Ignition":                {[]string{media + ";q=0"}, "none"},
 		"versions are numbers, not text":                         {[]string{media + ";version=3.10.0"}, ""},
 		"an experimental version reads what was released before": {[]string{media + ";version=3.7.0-experimental"}, ""},
 		"a version before the release is older":                  {[]string{media + ";version=3.3.0-experimental"}, "at most 3.3.0-experimental"},
-		"media types have no case":                               {[]string{"Application/VND.CoreOS.Ignition+JSON;Version=3.2.0"}, "at most 3.2.0"},
-		"a client that names no version reads it all":            {[]string{media}, ""},
-		"a client that accepts anything":                         {[]string{"*/*"}, ""},
-		"a client that says nothing":                             {nil, ""},
-		"a header that is no media type":                         {[]string{media + ";version="}, ""},
-		"a version that is none":                                 {[]string{media + ";version=new"}, ""},
-		"a quality that is none":                                 {[]string{media + ";version=3.3.0;q=much"}, ""},
+		"media types have no case": {
+			accept: []string{"Application/VND.CoreOS.Ignition+JSON;Version=3.2.0"}, want: "at most 3.2.0",
+		},
+		"a client that names no version reads it all": {[]string{media}, ""},
+		"a client that accepts anything":              {[]string{"*/*"}, ""},
+		"a client that says nothing":                  {nil, ""},
+		"a header that is no media type":              {[]string{media + ";version="}, ""},
+		"a version that is none":                      {[]string{media + ";version=new"}, ""},
+		"a quality that is none":                      {[]string{media + ";version=3.3.0;q=much"}, ""},
 	} {
 		reads, have, ok := acceptable(tc.accept, payload)
 		if reads != tc.want || ok != (tc.want == "") || !ok && have != "3.3.0" {

@@ -291,7 +291,9 @@ func TestTheRequestToTheRegistryIsOurOwn(t *testing.T) {
 		got <- req.Clone(req.Context())
 		http.NotFound(w, req)
 	}), nil)
-	_, _, _ = get(t, r.layerURL(r.ticket.Image.Kernel)+"&evil=1", "Cookie", "a=b", "Authorization", "Bearer x", "X-Evil", "1", "Range", "bytes=5-")
+	_, _, _ = get(
+		t, r.layerURL(r.ticket.Image.Kernel)+"&evil=1", "Cookie", "a=b", "Authorization", "Bearer x", "X-Evil", "1", "Range", "bytes=5-",
+	)
 	up := <-got
 	if up.URL.RawQuery != "" {
 		t.Errorf("Y14: the client's query %q went on", up.URL.RawQuery)

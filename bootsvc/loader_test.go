@@ -46,19 +46,39 @@ func TestLoadersOverHTTP(t *testing.T) {
 		want           http.Header
 		noted          []string
 	}{
-		"T08: firmware asks how long it is": {"HEAD", "/loader/ipxe.efi", nil, 200, "", http.Header{"Content-Length": {"16"}, "Content-Type": {"application/efi"}}, nil},
-		"T08: firmware fetches it":          {"GET", "/loader/ipxe.efi", nil, 200, "this is ipxe.efi", http.Header{"Content-Length": {"16"}, "Content-Type": {"application/efi"}, "Accept-Ranges": {"bytes"}}, []string{"s1 HTTP boot " + asking}},
-		"BIOS fetches its own":              {"GET", "/loader/undionly.kpxe", nil, 200, "this is undionly.kpxe", http.Header{"Content-Type": {"application/octet-stream"}}, []string{"s1 HTTP boot " + asking}},
-		"T09: firmware fetches the rest":    {"GET", "/loader/ipxe.efi", []string{"Range", "bytes=8-"}, 206, "ipxe.efi", http.Header{"Content-Length": {"8"}, "Content-Range": {"bytes 8-15/16"}, "Content-Type": {"application/efi"}}, []string{"s1 HTTP boot " + asking}},
-		"T09: firmware fetches a piece":     {"GET", "/loader/ipxe.efi", []string{"Range", "bytes=0-3"}, 206, "this", http.Header{"Content-Range": {"bytes 0-3/16"}}, []string{"s1 HTTP boot " + asking}},
-		"T09: there is nothing behind it":   {"GET", "/loader/ipxe.efi", []string{"Range", "bytes=16-"}, 416, "", http.Header{"Content-Range": {"bytes */16"}}, []string{"s1 HTTP boot " + asking}},
-		"a loader that is not there":        {"GET", "/loader/snponly.efi", nil, 404, "no boot loader of this name", nil, nil},
-		"T04: what firmware asks besides":   {"GET", "/loader/grubx64.efi", nil, 404, "no boot loader", nil, nil},
-		"T04: what new iPXE asks besides":   {"GET", "/loader/autoexec.ipxe", nil, 404, "no boot loader", nil, nil},
-		"T04: so it does at the root":       {"GET", "/autoexec.ipxe", nil, 404, "nothing here", nil, nil},
-		"T03: a path that climbs":           {"GET", "/loader/../loader/ipxe.efi", nil, 404, "", nil, nil},
-		"T03: a path that climbs out":       {"GET", "/loader/..", nil, 404, "", nil, nil},
-		"the folder itself":                 {"GET", "/loader/", nil, 404, "", nil, nil},
+		"T08: firmware asks how long it is": {
+			method: "HEAD", target: "/loader/ipxe.efi", code: 200,
+			want: http.Header{"Content-Length": {"16"}, "Content-Type": {"application/efi"}},
+		},
+		"T08: firmware fetches it": {
+			method: "GET", target: "/loader/ipxe.efi", code: 200, body: "this is ipxe.efi",
+			want:  http.Header{"Content-Length": {"16"}, "Content-Type": {"application/efi"}, "Accept-Ranges": {"bytes"}},
+			noted: []string{"s1 HTTP boot " + asking},
+		},
+		"BIOS fetches its own": {
+			method: "GET", target: "/loader/undionly.kpxe", code: 200, body: "this is undionly.kpxe",
+			want: http.Header{"Content-Type": {"application/octet-stream"}}, noted: []string{"s1 HTTP boot " + asking},
+		},
+		"T09: firmware fetches the rest": {
+			method: "GET", target: "/loader/ipxe.efi", header: []string{"Range", "bytes=8-"}, code: 206, body: "ipxe.efi",
+			want:  http.Header{"Content-Length": {"8"}, "Content-Range": {"bytes 8-15/16"}, "Content-Type": {"application/efi"}},
+			noted: []string{"s1 HTTP boot " + asking},
+		},
+		"T09: firmware fetches a piece": {
+			method: "GET", target: "/loader/ipxe.efi", header: []string{"Range", "bytes=0-3"}, code: 206, body: "this",
+			want: http.Header{"Content-Range": {"bytes 0-3/16"}}, noted: []string{"s1 HTTP boot " + asking},
+		},
+		"T09: there is nothing behind it": {
+			method: "GET", target: "/loader/ipxe.efi", header: []string{"Range", "bytes=16-"}, code: 416,
+			want: http.Header{"Content-Range": {"bytes */16"}}, noted: []string{"s1 HTTP boot " + asking},
+		},
+		"a loader that is not there":      {"GET", "/loader/snponly.efi", nil, 404, "no boot loader of this name", nil, nil},
+		"T04: what firmware asks besides": {"GET", "/loader/grubx64.efi", nil, 404, "no boot loader", nil, nil},
+		"T04: what new iPXE asks besides": {"GET", "/loader/autoexec.ipxe", nil, 404, "no boot loader", nil, nil},
+		"T04: so it does at the root":     {"GET", "/autoexec.ipxe", nil, 404, "nothing here", nil, nil},
+		"T03: a path that climbs":         {"GET", "/loader/../loader/ipxe.efi", nil, 404, "", nil, nil},
+		"T03: a path that climbs out":     {"GET", "/loader/..", nil, 404, "", nil, nil},
+		"the folder itself":               {"GET", "/loader/", nil, 404, "", nil, nil},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
@@ -142,7 +162,8 @@ func TestAUKIShowsHowItWasFetched(t *testing.T) {
 func TestHTTPBootDocument(t *testing.T) {
 	uki := scriptTicket()
 	uki.Image.UKI = &model.Layer{Digest: sumA, Size: 1}
-	ukiURL := "http://boot.example:8082/httpboot/registry.example:5000/os/garden_linux/" + strings.Replace(sumA, ":", "-", 1) + ".efi?uuid=" + uuid1
+	ukiURL := "http://boot.example:8082/httpboot/registry.example:5000/os/garden_linux/" + strings.Replace(sumA, ":", "-", 1) +
+		".efi?uuid=" + uuid1
 	found := func(who, url string) string {
 		return `{"ClientIPs":"` + who + `","UKIURL":"` + url + `","SystemUUID":"` + uuid1 + `"}`
 	}
@@ -153,15 +174,35 @@ func TestHTTPBootDocument(t *testing.T) {
 		code   int
 		body   string
 	}{
-		"a machine is known by its lease":                {uki, asking, nil, 200, found(asking, ukiURL)},
-		"without a UKI it goes by way of iPXE":           {scriptTicket(), asking, nil, 200, found(asking, "http://boot.example:8082/loader/ipxe.efi")},
-		"a machine without a lease is not known":         {uki, "10.1.2.4", nil, 404, `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`},
-		"a machine without a ticket has nothing":         {nil, asking, nil, 404, `{"error":"no server with an open boot ticket is known to be at 10.1.2.3"}`},
-		"Y01: nobody asks for another":                   {uki, "10.1.2.4", []string{"X-Forwarded-For", asking}, 404, `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`},
-		"a DHCP server on this machine does":             {uki, "127.0.0.1", []string{"X-Forwarded-For", asking}, 200, found("127.0.0.1,"+asking, ukiURL)},
-		"it does by MAC address":                         {uki, "::1", []string{"X-Forwarded-For", "10.9.9.9, 52-54-00-AA-BB-CC"}, 200, found("::1,10.9.9.9,"+mac1, ukiURL)},
-		"what is no address is passed over":              {uki, "127.0.0.1", []string{"X-Forwarded-For", `",evil<script>,` + uuid1}, 404, `{"error":"no server with an open boot ticket is known to be at 127.0.0.1"}`},
-		"of very many addresses the first are looked at": {uki, "127.0.0.1", []string{"X-Forwarded-For", strings.Repeat("10.9.9.9,", 15) + asking}, 404, `{"error":"no server with an open boot ticket is known to be at 127.0.0.1` + strings.Repeat(", 10.9.9.9", 15) + `"}`},
+		"a machine is known by its lease": {uki, asking, nil, 200, found(asking, ukiURL)},
+		"without a UKI it goes by way of iPXE": {
+			ticket: scriptTicket(), from: asking, code: 200, body: found(asking, "http://boot.example:8082/loader/ipxe.efi"),
+		},
+		"a machine without a lease is not known": {
+			ticket: uki, from: "10.1.2.4", code: 404, body: `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`,
+		},
+		"a machine without a ticket has nothing": {
+			from: asking, code: 404, body: `{"error":"no server with an open boot ticket is known to be at 10.1.2.3"}`,
+		},
+		"Y01: nobody asks for another": {
+			ticket: uki, from: "10.1.2.4", header: []string{"X-Forwarded-For", asking}, code: 404,
+			body: `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`,
+		},
+		"a DHCP server on this machine does": {
+			ticket: uki, from: "127.0.0.1", header: []string{"X-Forwarded-For", asking}, code: 200, body: found("127.0.0.1,"+asking, ukiURL),
+		},
+		"it does by MAC address": {
+			ticket: uki, from: "::1", header: []string{"X-Forwarded-For", "10.9.9.9, 52-54-00-AA-BB-CC"}, code: 200,
+			body: found("::1,10.9.9.9,"+mac1, ukiURL),
+		},
+		"what is no address is passed over": {
+			ticket: uki, from: "127.0.0.1", header: []string{"X-Forwarded-For", `",evil<script>,` + uuid1}, code: 404,
+			body: `{"error":"no server with an open boot ticket is known to be at 127.0.0.1"}`,
+		},
+		"of very many addresses the first are looked at": {
+			ticket: uki, from: "127.0.0.1", header: []string{"X-Forwarded-For", strings.Repeat("10.9.9.9,", 15) + asking}, code: 404,
+			body: `{"error":"no server with an open boot ticket is known to be at 127.0.0.1` + strings.Repeat(", 10.9.9.9", 15) + `"}`,
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
@@ -199,17 +240,24 @@ func TestIgnitionWithoutAToken(t *testing.T) {
 		target string
 		code   int
 	}{
-		"a machine fetches its own":                    {nil, asking, uuid1, 200},
-		"T14: it does so again":                        {func(d *desk) { with(d, "", false, &model.Progress{IgnitionAt: armed}) }, asking, uuid1, 200},
-		"T07: in whatever spelling":                    {nil, asking, strings.ToUpper(uuid1), 200},
-		"a tenant's that boots a UKI":                  {tenants(true), asking, uuid1, 200},
-		"Y01: not a tenant's that has its token":       {tenants(false), asking, uuid1, 403},
-		"Y01: not from an address that nobody holds":   {nil, "10.1.2.4", uuid1, 403},
-		"Y01: not another's":                           {func(d *desk) { o := *scriptTicket(); o.ID, o.Server, o.UUID = "s2-1", "s2", uuid2; d.arm(&o, "x") }, asking, uuid2, 403},
-		"Y01: not of a server that is not known":       {nil, asking, uuid2, 403},
-		"Y01: not of what is no UUID":                  {nil, asking, "x", 403},
-		"Y01: not once the ticket ended":               {func(d *desk) { with(d, model.TicketBooted, false, nil) }, asking, uuid1, 403},
-		"Y01: not without a ticket":                    {func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, asking, uuid1, 403},
+		"a machine fetches its own": {nil, asking, uuid1, 200},
+		"T14: it does so again": {
+			world: func(d *desk) { with(d, "", false, &model.Progress{IgnitionAt: armed}) }, from: asking, target: uuid1, code: 200,
+		},
+		"T07: in whatever spelling":                  {nil, asking, strings.ToUpper(uuid1), 200},
+		"a tenant's that boots a UKI":                {tenants(true), asking, uuid1, 200},
+		"Y01: not a tenant's that has its token":     {tenants(false), asking, uuid1, 403},
+		"Y01: not from an address that nobody holds": {nil, "10.1.2.4", uuid1, 403},
+		"Y01: not another's": {
+			world: func(d *desk) { o := *scriptTicket(); o.ID, o.Server, o.UUID = "s2-1", "s2", uuid2; d.arm(&o, "x") }, from: asking,
+			target: uuid2, code: 403,
+		},
+		"Y01: not of a server that is not known": {nil, asking, uuid2, 403},
+		"Y01: not of what is no UUID":            {nil, asking, "x", 403},
+		"Y01: not once the ticket ended":         {func(d *desk) { with(d, model.TicketBooted, false, nil) }, asking, uuid1, 403},
+		"Y01: not without a ticket": {
+			world: func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, from: asking, target: uuid1, code: 403,
+		},
 		"Y01: not from a MAC address that is nobody's": {func(d *desk) { d.holders["nobody"] = nil }, asking, uuid1, 403},
 	} {
 		t.Run(title, func(t *testing.T) {

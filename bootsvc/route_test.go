@@ -48,7 +48,10 @@ func TestRoutes(t *testing.T) {
 }
 
 func FuzzScriptPath(f *testing.F) {
-	for _, s := range []string{"/ipxe/" + uuid1, "/ipxe", "//ipxe//x", "/ignition/" + uuid1 + "/x", "/image?imageName=a", "/httpboot/a/b/sha256-0.efi", "/../../etc/passwd", "/ipxe/%00"} {
+	for _, s := range []string{
+		"/ipxe/" + uuid1, "/ipxe", "//ipxe//x", "/ignition/" + uuid1 + "/x", "/image?imageName=a", "/httpboot/a/b/sha256-0.efi",
+		"/../../etc/passwd", "/ipxe/%00",
+	} {
 		f.Add(s)
 	}
 	d := newDesk()

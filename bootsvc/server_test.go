@@ -133,7 +133,9 @@ func TestNothingBreaksOutOfScripts(t *testing.T) {
 			t.Errorf("Y07: URL %q is taken", base)
 		}
 	}
-	if s := newServer(t, newDesk(), func(o *Options) { o.URL = "http://[fd00::1]:8082" }); !strings.Contains(ask(s.Handler(), http.MethodGet, "/ipxe").Body.String(), "set ipxe-svc http://[fd00::1]:8082\n") {
+	if s := newServer(t, newDesk(), func(o *Options) { o.URL = "http://[fd00::1]:8082" }); !strings.Contains(
+		ask(s.Handler(), http.MethodGet, "/ipxe").Body.String(), "set ipxe-svc http://[fd00::1]:8082\n",
+	) {
 		t.Errorf("T10: the URL is not in the script of /ipxe")
 	}
 }
@@ -165,48 +167,112 @@ func TestWhoIsGivenWhat(t *testing.T) {
 		body   string
 		noted  []string
 	}{
-		"a machine is sent to its script":                  {nil, "/ipxe", nil, 200, "chain --replace --autofree ${base-url}/${uuid}", nil},
-		"so it is with a slash":                            {nil, "/ipxe/", nil, 200, "goto mac", nil},
-		"so it is with two, without a redirect":            {nil, "//ipxe//", nil, 200, "goto mac", nil},
-		"a ticket makes a server boot":                     {nil, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
-		"a server may ask for its script again":            {script, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", nil},
-		"T07: the case of the UUID does not matter":        {nil, "/ipxe/" + strings.ToUpper(uuid1), nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
-		"law 1: once Ignition was served it boots disk":    {ignition, "/ipxe/" + uuid1, nil, 200, "echo Ingot: no boot ticket for " + uuid1 + ", booting from disk\nexit\n", nil},
-		"law 1: a ticket that did its work boots disk":     {func(d *desk) { with(d, model.TicketBooted, false, nil) }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
-		"law 1: a ticket that is spent boots disk":         {func(d *desk) { with(d, model.TicketSpent, true, nil) }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
-		"a ticket for always boots on every boot":          {func(d *desk) { with(d, model.TicketBooted, true, nil) }, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
-		"a server without a ticket boots disk":             {func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
-		"a server that is not known is told so":            {nil, "/ipxe/" + uuid2, nil, 404, "no server with this UUID", nil},
-		"T06: firmware without UUID is known by its MAC":   {func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, "/ipxe/52:54:00:AA:bb:cc", nil, 200, "/ignition/" + uuid1 + "/", []string{scriptNote}},
-		"T06: so it is in the other spelling":              {func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, "/ipxe/52-54-00-aa-bb-cc", nil, 200, "kernel", []string{scriptNote}},
-		"what is no UUID is told so":                       {nil, "/ipxe/autoexec.ipxe", nil, 404, "neither a system UUID nor a MAC", nil},
-		"a UUID that climbs is none":                       {nil, "/ipxe/../ignition/" + uuid1, nil, 404, "", nil},
-		"a boot that cannot be remembered is not served":   {func(d *desk) { d.fail(errors.New("store is gone")) }, "/ipxe/" + uuid1, nil, 503, "cannot be recorded", nil},
-		"a ticket that is not safe to serve is not":        {func(d *desk) { d.holders[uuid1].Ticket.Image.Repository = "a/b\nx" }, "/ipxe/" + uuid1, nil, 500, "log says why", nil},
-		"the token opens the Ignition":                     {nil, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
-		"T14: it does so again":                            {ignition, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", nil},
-		"T07: the case of the UUID is the machine's":       {nil, "/ignition/" + strings.ToUpper(uuid1) + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
-		"T13: an Ignition too old to read it is told":      {nil, "/ignition/" + uuid1 + "/" + token, []string{"Accept", "application/vnd.coreos.ignition+json;version=3.2.0, */*;q=0.1"}, 406, "has version 3.3.0 and this machine reads at most 3.2.0", nil},
-		"T13: an Ignition new enough reads it":             {nil, "/ignition/" + uuid1 + "/" + token, []string{"Accept", "application/vnd.coreos.ignition+json;version=3.6.0, */*;q=0.1"}, 200, "PAYLOAD", []string{ignitionNote}},
-		"Y01: without a token there is none":               {nil, "/ignition/" + uuid1, nil, 403, "the token is missing", nil},
-		"Y01: nor with another ticket's":                   {nil, "/ignition/" + uuid1 + "/" + foreign, nil, 403, "not that of this server's boot ticket", nil},
-		"Y01: nor with a token's beginning":                {nil, "/ignition/" + uuid1 + "/" + token[:10], nil, 403, "not that of", nil},
-		"Y01: nor for another server":                      {func(d *desk) { other := *scriptTicket(); other.UUID = uuid2; d.arm(&other, "x") }, "/ignition/" + uuid2 + "/" + token, nil, 403, "not that of", nil},
-		"Y01: nor once the ticket ended":                   {func(d *desk) { with(d, model.TicketBooted, false, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 403, "has ended", nil},
-		"Y01: nor once a ticket for always was revoked":    {func(d *desk) { with(d, model.TicketSpent, true, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 403, "has ended", nil},
-		"a ticket for always has its Ignition always":      {func(d *desk) { with(d, model.TicketBooted, true, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
-		"a server without a ticket has no Ignition":        {func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, "/ignition/" + uuid1 + "/" + token, nil, 403, "not that of", nil},
-		"a server that is not known has no Ignition":       {nil, "/ignition/" + uuid2 + "/" + token, nil, 404, "no server", nil},
-		"what is no UUID has no Ignition":                  {nil, "/ignition/x/" + token, nil, 404, "not a system UUID", nil},
-		"an Ignition that is gone is not a 404":            {func(d *desk) { clear(d.payloads) }, "/ignition/" + uuid1 + "/" + token, nil, 503, "not available at present", nil},
-		"an Ignition that cannot be remembered stays here": {func(d *desk) { d.fail(errors.New("store is gone")) }, "/ignition/" + uuid1 + "/" + token, nil, 503, "cannot be recorded", nil},
-		"a layer that no ticket pins is not served":        {nil, "/image", nil, 404, "no open boot ticket pins this layer", nil},
-		"nor one of another repository":                    {nil, "/image?imageName=evil.example/x&version=1&layerDigest=" + scriptTicket().Image.Kernel.Digest, nil, 404, "no open boot ticket", nil},
-		"the root is nothing":                              {nil, "/", nil, 404, "/ipxe is where", nil},
-		"T04: what firmware asks besides is nothing":       {nil, "/grubx64.efi", nil, 404, "nothing here", nil},
-		"a huge path is nothing":                           {nil, "/ipxe/" + strings.Repeat("a", 5000), nil, 404, "nothing here", nil},
-		"a path of many slashes is nothing":                {nil, strings.Repeat("/", 3000), nil, 404, "nothing here", nil},
-		"a path with a zero byte is nothing":               {nil, "/ipxe/\x00", nil, 404, "neither a system UUID", nil},
+		"a machine is sent to its script":       {nil, "/ipxe", nil, 200, "chain --replace --autofree ${base-url}/${uuid}", nil},
+		"so it is with a slash":                 {nil, "/ipxe/", nil, 200, "goto mac", nil},
+		"so it is with two, without a redirect": {nil, "//ipxe//", nil, 200, "goto mac", nil},
+		"a ticket makes a server boot":          {nil, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
+		"a server may ask for its script again": {script, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", nil},
+		"T07: the case of the UUID does not matter": {
+			target: "/ipxe/" + strings.ToUpper(uuid1), code: 200, body: "kernel ${kernel-url}", noted: []string{scriptNote},
+		},
+		"law 1: once Ignition was served it boots disk": {
+			world: ignition, target: "/ipxe/" + uuid1, code: 200,
+			body: "echo Ingot: no boot ticket for " + uuid1 + ", booting from disk\nexit\n",
+		},
+		"law 1: a ticket that did its work boots disk": {
+			world: func(d *desk) { with(d, model.TicketBooted, false, nil) }, target: "/ipxe/" + uuid1, code: 200, body: "booting from disk",
+		},
+		"law 1: a ticket that is spent boots disk": {
+			world: func(d *desk) { with(d, model.TicketSpent, true, nil) }, target: "/ipxe/" + uuid1, code: 200, body: "booting from disk",
+		},
+		"a ticket for always boots on every boot": {
+			world: func(d *desk) { with(d, model.TicketBooted, true, nil) }, target: "/ipxe/" + uuid1, code: 200,
+			body: "kernel ${kernel-url}", noted: []string{scriptNote},
+		},
+		"a server without a ticket boots disk": {
+			world: func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, target: "/ipxe/" + uuid1, code: 200,
+			body: "booting from disk",
+		},
+		"a server that is not known is told so": {nil, "/ipxe/" + uuid2, nil, 404, "no server with this UUID", nil},
+		"T06: firmware without UUID is known by its MAC": {
+			world: func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, target: "/ipxe/52:54:00:AA:bb:cc", code: 200,
+			body: "/ignition/" + uuid1 + "/", noted: []string{scriptNote},
+		},
+		"T06: so it is in the other spelling": {
+			world: func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, target: "/ipxe/52-54-00-aa-bb-cc", code: 200,
+			body: "kernel", noted: []string{scriptNote},
+		},
+		"what is no UUID is told so": {nil, "/ipxe/autoexec.ipxe", nil, 404, "neither a system UUID nor a MAC", nil},
+		"a UUID that climbs is none": {nil, "/ipxe/../ignition/" + uuid1, nil, 404, "", nil},
+		"a boot that cannot be remembered is not served": {
+			world: func(d *desk) { d.fail(errors.New("store is gone")) }, target: "/ipxe/" + uuid1, code: 503, body: "cannot be recorded",
+		},
+		"a ticket that is not safe to serve is not": {
+			world: func(d *desk) { d.holders[uuid1].Ticket.Image.Repository = "a/b\nx" }, target: "/ipxe/" + uuid1, code: 500,
+			body: "log says why",
+		},
+		"the token opens the Ignition": {
+			target: "/ignition/" + uuid1 + "/" + token, code: 200, body: "PAYLOAD", noted: []string{ignitionNote},
+		},
+		"T14: it does so again": {ignition, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", nil},
+		"T07: the case of the UUID is the machine's": {
+			target: "/ignition/" + strings.ToUpper(uuid1) + "/" + token, code: 200, body: "PAYLOAD", noted: []string{ignitionNote},
+		},
+		"T13: an Ignition too old to read it is told": {
+			target: "/ignition/" + uuid1 + "/" + token,
+			header: []string{"Accept", "application/vnd.coreos.ignition+json;version=3.2.0, */*;q=0.1"}, code: 406,
+			body: "has version 3.3.0 and this machine reads at most 3.2.0",
+		},
+		"T13: an Ignition new enough reads it": {
+			target: "/ignition/" + uuid1 + "/" + token,
+			header: []string{"Accept", "application/vnd.coreos.ignition+json;version=3.6.0, */*;q=0.1"}, code: 200, body: "PAYLOAD",
+			noted: []string{ignitionNote},
+		},
+		"Y01: without a token there is none": {nil, "/ignition/" + uuid1, nil, 403, "the token is missing", nil},
+		"Y01: nor with another ticket's": {
+			target: "/ignition/" + uuid1 + "/" + foreign, code: 403, body: "not that of this server's boot ticket",
+		},
+		"Y01: nor with a token's beginning": {nil, "/ignition/" + uuid1 + "/" + token[:10], nil, 403, "not that of", nil},
+		"Y01: nor for another server": {
+			world:  func(d *desk) { other := *scriptTicket(); other.UUID = uuid2; d.arm(&other, "x") },
+			target: "/ignition/" + uuid2 + "/" + token, code: 403, body: "not that of",
+		},
+		"Y01: nor once the ticket ended": {
+			world: func(d *desk) { with(d, model.TicketBooted, false, nil) }, target: "/ignition/" + uuid1 + "/" + token, code: 403,
+			body: "has ended",
+		},
+		"Y01: nor once a ticket for always was revoked": {
+			world: func(d *desk) { with(d, model.TicketSpent, true, nil) }, target: "/ignition/" + uuid1 + "/" + token, code: 403,
+			body: "has ended",
+		},
+		"a ticket for always has its Ignition always": {
+			world: func(d *desk) { with(d, model.TicketBooted, true, nil) }, target: "/ignition/" + uuid1 + "/" + token, code: 200,
+			body: "PAYLOAD", noted: []string{ignitionNote},
+		},
+		"a server without a ticket has no Ignition": {
+			world: func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, target: "/ignition/" + uuid1 + "/" + token,
+			code: 403, body: "not that of",
+		},
+		"a server that is not known has no Ignition": {nil, "/ignition/" + uuid2 + "/" + token, nil, 404, "no server", nil},
+		"what is no UUID has no Ignition":            {nil, "/ignition/x/" + token, nil, 404, "not a system UUID", nil},
+		"an Ignition that is gone is not a 404": {
+			world: func(d *desk) { clear(d.payloads) }, target: "/ignition/" + uuid1 + "/" + token, code: 503,
+			body: "not available at present",
+		},
+		"an Ignition that cannot be remembered stays here": {
+			world: func(d *desk) { d.fail(errors.New("store is gone")) }, target: "/ignition/" + uuid1 + "/" + token, code: 503,
+			body: "cannot be recorded",
+		},
+		"a layer that no ticket pins is not served": {nil, "/image", nil, 404, "no open boot ticket pins this layer", nil},
+		"nor one of another repository": {
+			target: "/image?imageName=evil.example/x&version=1&layerDigest=" + scriptTicket().Image.Kernel.Digest, code: 404,
+			body: "no open boot ticket",
+		},
+		"the root is nothing":                        {nil, "/", nil, 404, "/ipxe is where", nil},
+		"T04: what firmware asks besides is nothing": {nil, "/grubx64.efi", nil, 404, "nothing here", nil},
+		"a huge path is nothing":                     {nil, "/ipxe/" + strings.Repeat("a", 5000), nil, 404, "nothing here", nil},
+		"a path of many slashes is nothing":          {nil, strings.Repeat("/", 3000), nil, 404, "nothing here", nil},
+		"a path with a zero byte is nothing":         {nil, "/ipxe/\x00", nil, 404, "neither a system UUID", nil},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
@@ -424,7 +490,9 @@ ingot_boot_requests_total{code="200",route="/ipxe/"} 1
 ingot_boot_requests_total{code="200",route="/ipxe/{uuid}"} 2
 `, total)
 	r.Close()
-	if err := testutil.GatherAndCompare(r.reg, strings.NewReader(metrics), "ingot_boot_image_bytes_total", "ingot_boot_requests_total"); err != nil {
+	if err := testutil.GatherAndCompare(
+		r.reg, strings.NewReader(metrics), "ingot_boot_image_bytes_total", "ingot_boot_requests_total",
+	); err != nil {
 		t.Error(err)
 	}
 }

@@ -56,14 +56,19 @@ func everyRoute(t *testing.T) (*rack, []string) {
 		leaseTable{"127.0.0.1": mac1}.bind(o)
 		o.URLFromHost, o.Loaders = true, loaders(t, "ipxe.efi")
 	})
-	ref, _, err := r.registry.Push("os/uki", "1", ociserver.Image{Kernel: pattern(200_000, 4), Initrd: pattern(1000, 5), UKI: pattern(300_000, 6)})
+	ref, _, err := r.registry.Push(
+		"os/uki", "1", ociserver.Image{Kernel: pattern(200_000, 4), Initrd: pattern(1000, 5), UKI: pattern(300_000, 6)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if r.ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
 		t.Fatal(err)
 	}
-	r.desk.arm(r.ticket, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.Seal().Reveal())
+	r.desk.arm(
+		r.ticket,
+		ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.Seal().Reveal(),
+	)
 	r.desk.holders[mac1] = r.desk.holders[uuid1]
 	token := tokenOf(r.ticket).Reveal()
 	return r, []string{
@@ -84,7 +89,10 @@ func TestEveryRouteIsAskedByHEAD(t *testing.T) {
 			}
 			got, body := speak(t, addr, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
 			if head.StatusCode != got.StatusCode || head.ContentLength != int64(len(body)) || len(got.TransferEncoding) > 0 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
-				t.Errorf("T08: HEAD %s: %s, %d bytes of %s; GET: %s, %d of %s, %v", path, head.Status, head.ContentLength, head.Header.Get("Content-Type"), got.Status, len(body), got.Header.Get("Content-Type"), got.TransferEncoding)
+				t.Errorf(
+					"T08: HEAD %s: %s, %d bytes of %s; GET: %s, %d of %s, %v", path, head.Status, head.ContentLength,
+					head.Header.Get("Content-Type"), got.Status, len(body), got.Header.Get("Content-Type"), got.TransferEncoding,
+				)
 			}
 			if want := path != "/nothing"; (got.StatusCode == http.StatusOK) != want {
 				t.Errorf("GET %s: %s %s", path, got.Status, body)
@@ -108,16 +116,30 @@ func TestOddRequestsOverSockets(t *testing.T) {
 		code         int
 		body         string
 	}{
-		"T07: a UUID in capitals":                       {"/ipxe/" + strings.ToUpper(uuid1), "Host: x", 200, "kernel ${kernel-url}"},
-		"T06: a machine whose UUID is all F":            {"/ipxe/FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", "Host: x", 200, "chain --replace --autofree ${base-url}/${net0/mac}"},
-		"T06: a machine whose UUID is all 0":            {"/ipxe/00000000-0000-0000-0000-000000000000", "Host: x", 200, "chain --replace --autofree ${base-url}/${net0/mac}"},
-		"T06: there is no Ignition of all F":            {"/ignition/ffffffff-ffff-ffff-ffff-ffffffffffff/x", "Host: x", 404, "no server"},
-		"T10: links lead to the IPv6 address of Host":   {"/ipxe/" + uuid1, "Host: [fd00::1]:8082", 200, " ds=nocloud;s=http://[fd00::1]:8082/nocloud/"},
-		"T10: a Host that is none is passed over":       {"/ipxe", "Host: [fd00::1", 200, "set ipxe-svc http://127.0.0.1:"},
-		"T10: a Host that breaks out is refused":        {"/ipxe", "Host: 10.0.0.1\rexit", 400, ""},
-		"a request without Host":                        {"/ipxe", "X: y", 400, ""},
-		"T13: an Ignition that it reads":                {ignition, "Host: x\r\nAccept: application/vnd.coreos.ignition+json;version=3.4.0, */*;q=0.1", 200, `"3.3.0"`},
-		"T13: an Ignition that is too new":              {ignition, "Host: x\r\nAccept: application/vnd.coreos.ignition+json;version=3.2.0", 406, "at most 3.2.0"},
+		"T07: a UUID in capitals": {"/ipxe/" + strings.ToUpper(uuid1), "Host: x", 200, "kernel ${kernel-url}"},
+		"T06: a machine whose UUID is all F": {
+			path: "/ipxe/FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", header: "Host: x", code: 200,
+			body: "chain --replace --autofree ${base-url}/${net0/mac}",
+		},
+		"T06: a machine whose UUID is all 0": {
+			path: "/ipxe/00000000-0000-0000-0000-000000000000", header: "Host: x", code: 200,
+			body: "chain --replace --autofree ${base-url}/${net0/mac}",
+		},
+		"T06: there is no Ignition of all F": {"/ignition/ffffffff-ffff-ffff-ffff-ffffffffffff/x", "Host: x", 404, "no server"},
+		"T10: links lead to the IPv6 address of Host": {
+			path: "/ipxe/" + uuid1, header: "Host: [fd00::1]:8082", code: 200, body: " ds=nocloud;s=http://[fd00::1]:8082/nocloud/",
+		},
+		"T10: a Host that is none is passed over": {"/ipxe", "Host: [fd00::1", 200, "set ipxe-svc http://127.0.0.1:"},
+		"T10: a Host that breaks out is refused":  {"/ipxe", "Host: 10.0.0.1\rexit", 400, ""},
+		"a request without Host":                  {"/ipxe", "X: y", 400, ""},
+		"T13: an Ignition that it reads": {
+			path: ignition, header: "Host: x\r\nAccept: application/vnd.coreos.ignition+json;version=3.4.0, */*;q=0.1", code: 200,
+			body: `"3.3.0"`,
+		},
+		"T13: an Ignition that is too new": {
+			path: ignition, header: "Host: x\r\nAccept: application/vnd.coreos.ignition+json;version=3.2.0", code: 406,
+			body: "at most 3.2.0",
+		},
 		"T09: the rest of a layer":                      {kernel, "Host: x\r\nRange: bytes=199999-", 206, string(pattern(200_000, 4)[199_999:])},
 		"T09: nothing behind a layer's end":             {kernel, "Host: x\r\nRange: bytes=200000-", 416, "behind the layer's end"},
 		"a header that is too long is refused":          {"/ipxe", "Host: x\r\nX: " + strings.Repeat("y", 32<<10), 431, ""},
@@ -147,7 +169,10 @@ func hurried(t *testing.T, r *rack) (addr string) {
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = NewHTTPServer(r.service.Handler())
 	if c := srv.Config; c.ReadHeaderTimeout > 10*time.Second || c.ReadTimeout > 30*time.Second || c.IdleTimeout > time.Minute || c.MaxHeaderBytes > 64<<10 || c.WriteTimeout != 0 {
-		t.Errorf("a client may take its time: %v for the header, %v for the request, %v idle, %d bytes", c.ReadHeaderTimeout, c.ReadTimeout, c.IdleTimeout, c.MaxHeaderBytes)
+		t.Errorf(
+			"a client may take its time: %v for the header, %v for the request, %v idle, %d bytes", c.ReadHeaderTimeout, c.ReadTimeout,
+			c.IdleTimeout, c.MaxHeaderBytes,
+		)
 	}
 	srv.Config.ReadHeaderTimeout, srv.Config.ReadTimeout = 500*time.Millisecond, 500*time.Millisecond
 	srv.Start()

@@ -69,7 +69,7 @@ func (s *Server) bearer(r *request, what model.TicketThing) (model.TicketHolder,
 	return holder, true
 }
 
-// judgeBearer returns why who shows a token is not served. The address comes first, so
+// judgeBearer returns why a client that shows a token is not served. The address comes first, so
 // that nobody else learns whether a token is right.
 func (s *Server) judgeBearer(o model.TicketHolder, r *request, shown string) refusal {
 	misplaced, wrong := s.judgeAddress(o, r), s.judgeToken(o, shown)

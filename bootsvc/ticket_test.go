@@ -75,7 +75,10 @@ func newSegment(t *testing.T) *segment {
 
 // arm gives s1 a ticket that hands out everything that tickets can.
 func (s *segment) arm(t *model.Ticket) {
-	s.desk.arm(t, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.Seal().Reveal())
+	s.desk.arm(
+		t,
+		ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.Seal().Reveal(),
+	)
 	s.desk.holders["02:00:00:00:00:01"] = s.desk.holders[uuid1]
 }
 
@@ -102,18 +105,27 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 		what    []string
 		refusal model.TicketRefusal
 	}{
-		"at its own addresses":                           {nil, []string{own, own6}, every, ""},
-		"Y01: not at the address of another server":      {nil, []string{other}, all, model.RefusedOther},
-		"nor what other tickets pin":                     {nil, []string{other}, unnamed, model.RefusedAddress},
-		"at no interface that is not known":              {nil, []string{guest}, all, model.RefusedUnknown},
-		"nor for its discovery":                          {discovery, []string{guest}, all, model.RefusedUnknown},
-		"not where nobody can be told apart":             {nil, []string{stranger, "fd00::9", "127.0.0.1", "fe80::ff:fe00:1"}, all, model.RefusedCannotTell},
-		"nor for its discovery there":                    {discovery, []string{stranger}, all, model.RefusedCannotTell},
-		"firmware that is not known is served images":    {nil, []string{guest, stranger, "127.0.0.1"}, unnamed, ""},
-		"not at another server's whatever is bound":      {binding(netboot.BindNothing), []string{other}, all, model.RefusedOther},
-		"anywhere where nothing is bound":                {binding(netboot.BindNothing), []string{guest, stranger}, []string{"script", "Ignition", "kernel"}, ""},
-		"not without a token there, where it is unknown": {binding(netboot.BindNothing), []string{guest}, []string{"Ignition, tokenless"}, model.RefusedUnknown},
-		"nor where it cannot be told":                    {binding(netboot.BindFirst), []string{stranger}, []string{"Ignition, tokenless"}, model.RefusedCannotTell},
+		"at its own addresses":                      {nil, []string{own, own6}, every, ""},
+		"Y01: not at the address of another server": {nil, []string{other}, all, model.RefusedOther},
+		"nor what other tickets pin":                {nil, []string{other}, unnamed, model.RefusedAddress},
+		"at no interface that is not known":         {nil, []string{guest}, all, model.RefusedUnknown},
+		"nor for its discovery":                     {discovery, []string{guest}, all, model.RefusedUnknown},
+		"not where nobody can be told apart": {
+			from: []string{stranger, "fd00::9", "127.0.0.1", "fe80::ff:fe00:1"}, what: all, refusal: model.RefusedCannotTell,
+		},
+		"nor for its discovery there":                 {discovery, []string{stranger}, all, model.RefusedCannotTell},
+		"firmware that is not known is served images": {nil, []string{guest, stranger, "127.0.0.1"}, unnamed, ""},
+		"not at another server's whatever is bound":   {binding(netboot.BindNothing), []string{other}, all, model.RefusedOther},
+		"anywhere where nothing is bound": {
+			world: binding(netboot.BindNothing), from: []string{guest, stranger}, what: []string{"script", "Ignition", "kernel"},
+		},
+		"not without a token there, where it is unknown": {
+			world: binding(netboot.BindNothing), from: []string{guest}, what: []string{"Ignition, tokenless"}, refusal: model.RefusedUnknown,
+		},
+		"nor where it cannot be told": {
+			world: binding(netboot.BindFirst), from: []string{stranger}, what: []string{"Ignition, tokenless"},
+			refusal: model.RefusedCannotTell,
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			s := newSegment(t)
@@ -216,11 +228,14 @@ func TestTheLifeOfATicket(t *testing.T) {
 		progress *model.Progress
 		want     map[string]string // refusals, of what is not served
 	}{
-		"armed":                         {"", false, nil, nil},
-		"its script was served":         {"", false, &model.Progress{ScriptAt: armed}, nil},
-		"T14: its Ignition was served":  {"", false, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, map[string]string{"script": "Replay"}},
-		"its Ignition was, for always":  {"", true, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, nil},
-		"it did its work":               {model.TicketBooted, false, &model.Progress{IgnitionAt: armed}, map[string]string{"script": "Replay", "": "Spent"}},
+		"armed":                        {"", false, nil, nil},
+		"its script was served":        {"", false, &model.Progress{ScriptAt: armed}, nil},
+		"T14: its Ignition was served": {"", false, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, map[string]string{"script": "Replay"}},
+		"its Ignition was, for always": {"", true, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, nil},
+		"it did its work": {
+			ended: model.TicketBooted, progress: &model.Progress{IgnitionAt: armed},
+			want: map[string]string{"script": "Replay", "": "Spent"},
+		},
 		"it did its work, for always":   {model.TicketBooted, true, &model.Progress{IgnitionAt: armed}, nil},
 		"it ran out":                    {model.TicketSpent, false, nil, map[string]string{"": "Spent"}},
 		"it was revoked, though always": {model.TicketSpent, true, &model.Progress{IgnitionAt: armed}, map[string]string{"": "Spent"}},
@@ -294,7 +309,9 @@ func TestAWrongTokenIsTold(t *testing.T) {
 		"for cloud-init's data": {"/nocloud/" + uuid1 + "/" + other + "/user-data", "403, s1-1 cloud-init data 10.0.0.1 WrongToken"},
 		"its first half":        {"/ignition/" + uuid1 + "/" + tokenOf(s.ticket).Reveal()[:13], "403, s1-1 Ignition 10.0.0.1 WrongToken"},
 		"one letter too many":   {"/ignition/" + uuid1 + "/" + tokenOf(s.ticket).Reveal() + "a", "403, s1-1 Ignition 10.0.0.1 WrongToken"},
-		"in capitals":           {"/ignition/" + uuid1 + "/" + strings.ToUpper(tokenOf(s.ticket).Reveal()), "403, s1-1 Ignition 10.0.0.1 WrongToken"},
+		"in capitals": {
+			path: "/ignition/" + uuid1 + "/" + strings.ToUpper(tokenOf(s.ticket).Reveal()), want: "403, s1-1 Ignition 10.0.0.1 WrongToken",
+		},
 	} {
 		s.paths[title] = tc.path
 		if got := s.fetch("10.0.0.1", title); got != tc.want {
@@ -357,7 +374,9 @@ func TestRefusalsDoNotFloodTheLog(t *testing.T) {
 	}
 	with(s.desk, "", false, &model.Progress{IgnitionAt: armed})
 	_ = s.fetch("10.0.0.1", "script")
-	if lines() != 2 || !strings.Contains(s.log.String(), "level=INFO msg=\"boot request refused\" server=s1 what=\"iPXE script\" reason=Replay") {
+	if lines() != 2 || !strings.Contains(
+		s.log.String(), "level=INFO msg=\"boot request refused\" server=s1 what=\"iPXE script\" reason=Replay",
+	) {
 		t.Errorf("a server that boots from its disk again makes\n%s", s.log.String())
 	}
 	s.now = s.now.Add(logEvery)

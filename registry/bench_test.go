@@ -166,7 +166,7 @@ func BenchmarkOffer(b *testing.B) {
 	tenThousand(b, r)
 	for b.Loop() {
 		if _, ok := r.Find(uuidOf(77)); !ok {
-			b.Fatal("no offer")
+			b.Fatal("no ticket")
 		}
 	}
 }
@@ -283,7 +283,7 @@ func BenchmarkOfferByMAC(b *testing.B) {
 	save(b, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(77, model.PurposeDiscovery), model.MACByBMC, macOf(77))}})
 	for b.Loop() {
 		if _, ok := r.Find(macOf(77)); !ok {
-			b.Fatal("no offer")
+			b.Fatal("no ticket")
 		}
 	}
 }

@@ -15,24 +15,24 @@ import (
 // network interface of this MAC address; its newest boot ticket, open or not, if it
 // ever had one; and how far it has come with that. When no server has the UUID or MAC
 // address, or several do, none is known.
-func (r *Registry) Find(id string) (offer model.TicketHolder, known bool) {
+func (r *Registry) Find(id string) (holder model.TicketHolder, known bool) {
 	rec, progress := r.identified(id)
 	if rec == nil {
 		return model.TicketHolder{}, false
 	}
-	return offerOf(rec, progress), true
+	return holderOf(rec, progress), true
 }
 
 // Namesakes returns what Find does of each server with this canonical system UUID, in
 // either byte order: one, unless several share it.
 func (r *Registry) Namesakes(uuid string) []model.TicketHolder { return r.memory.namesakes(uuid) }
 
-func offerOf(rec *model.ServerRecord, progress *model.Progress) model.TicketHolder {
-	offer := model.TicketHolder{Server: rec.Name, Ticket: rec.Ticket}
+func holderOf(rec *model.ServerRecord, progress *model.Progress) model.TicketHolder {
+	holder := model.TicketHolder{Server: rec.Name, Ticket: rec.Ticket}
 	if progress != nil && rec.Ticket != nil && progress.Ticket == rec.Ticket.ID {
-		offer.Progress = progress
+		holder.Progress = progress
 	}
-	return offer
+	return holder
 }
 
 // MACs returns the MAC addresses that count as a server's and as no other's, canonical:
@@ -66,7 +66,7 @@ func (r *Registry) Note(ctx context.Context, t *model.Ticket, stage model.BootSt
 	return nil
 }
 
-// NoteFirmware records, durably before it returns, what DHCP heard of the firmware of
+// NoteFirmware records, durably before it returns, what DHCP received from the firmware of
 // a server that boots with a ticket, unless that is known. It is kept when the server
 // gets another ticket. The error is model.ErrTicketSpent as for Note.
 func (r *Registry) NoteFirmware(ctx context.Context, t *model.Ticket, f model.BootFirmware) error {
@@ -178,7 +178,7 @@ func newestTicket(d *draft, server model.ServerName) (*model.Ticket, model.Progr
 }
 
 // isLate reports whether stage is of firmware, and p has a later one: then it is of
-// another boot than that, or was told late, and would stand after what came of it.
+// another boot than that, or was reported late, and would stand after what came of it.
 func isLate(p model.Progress, stage model.BootStage) bool {
 	switch stage {
 	case model.StageDHCP, model.StageTFTP, model.StageHTTPBoot:

@@ -61,8 +61,8 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 				}
 				last = now
 			}
-			offer, _ := r.Find(uuidOf(0))
-			if diff := cmp.Diff(progressOf(rec.Ticket, "192.0.2.7", c.want...), offer.Progress); diff != "" {
+			holder, _ := r.Find(uuidOf(0))
+			if diff := cmp.Diff(progressOf(rec.Ticket, "192.0.2.7", c.want...), holder.Progress); diff != "" {
 				t.Errorf("progress (-want +got):\n%s", diff)
 			}
 		})
@@ -109,9 +109,9 @@ func TestDHCPDoesNotOpenATicketAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	offer, ok := r.Find(uuidOf(0))
-	if !ok || offer.Ticket.State(offer.Progress) != model.TicketIgnitionServed || offer.Ticket.MayBoot(offer.Progress) {
-		t.Errorf("the ticket is %s", offer.Ticket.State(offer.Progress))
+	holder, ok := r.Find(uuidOf(0))
+	if !ok || holder.Ticket.State(holder.Progress) != model.TicketIgnitionServed || holder.Ticket.MayBoot(holder.Progress) {
+		t.Errorf("the ticket is %s", holder.Ticket.State(holder.Progress))
 	}
 }
 

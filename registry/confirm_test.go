@@ -37,7 +37,7 @@ func TestTheStoreConfirmsWhoLeads(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			m := miniredis.RunT(t)
-			r := lead(t, Options{RedisURL: "redis://" + m.Addr(), LeaseTTL: time.Hour})
+			r := lead(t, Options{RedisURL: "redis://" + m.Addr(), LeaderTTL: time.Hour})
 			if err := r.Confirm(t.Context()); err != nil {
 				t.Fatalf("while we lead: %v", err)
 			}

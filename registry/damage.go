@@ -10,12 +10,12 @@ import (
 // merge puts into l what memory held, where that is newer: of records by their version,
 // of all else if the store was rolled back, and what is missing of a damaged bucket. A
 // record that is not in a store which was not rolled back was deleted.
-func merge(l *store.Loaded, held store.Contents) {
+func merge(l *store.Loaded, kept store.Contents) {
 	holed := make(map[store.Bucket]bool)
 	for _, d := range l.Damage {
 		holed[store.Bucket(d.Bucket)] = true
 	}
-	for b, values := range held {
+	for b, values := range kept {
 		for name, mine := range values {
 			theirs, there := l.Contents[b][name]
 			take := l.Behind
@@ -56,7 +56,7 @@ func (r *Registry) setDamage(damage []store.Damage) {
 		return
 	}
 	for _, d := range damage {
-		if d.Bucket != "" && d.Name == "" { // the others were told of where they were found
+		if d.Bucket != "" && d.Name == "" { // the others were reported where they were found
 			r.log.Error("stored records are missing", "bucket", d.Bucket, "err", d.Err)
 		}
 	}

@@ -181,7 +181,7 @@ func TestUnreadableRecordsStayInALostStore(t *testing.T) {
 
 func TestARunningLeaderFillsHoles(t *testing.T) {
 	s := redistest.New(t)
-	r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 150 * time.Millisecond})
+	r := lead(t, Options{RedisURL: s.URL(), LeaderTTL: 150 * time.Millisecond})
 	tenServers(t, r)
 	stop, _ := run(t, r)
 	for name, punched := range map[string]func() error{
@@ -222,7 +222,7 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 150 * time.Millisecond})
+			r := lead(t, Options{RedisURL: s.URL(), LeaderTTL: 150 * time.Millisecond})
 			tenServers(t, r)
 			stop, _ := run(t, r)
 			wrong()
@@ -341,7 +341,7 @@ func snapshot(t *testing.T, c *redis.Client) (restore func()) {
 // is newer, and stays: else claims bound meanwhile would be bound again elsewhere.
 func TestAStandbyKeepsWhatIsNewerThanTheStore(t *testing.T) {
 	s := redistest.New(t)
-	o := Options{RedisURL: s.URL(), LeaseTTL: 100 * time.Millisecond}
+	o := Options{RedisURL: s.URL(), LeaderTTL: 100 * time.Millisecond}
 	leader := lead(t, o)
 	tenServers(t, leader)
 	restore := snapshot(t, s.Client(t))

@@ -7,31 +7,31 @@ import (
 	"ingot/registry/store"
 )
 
-// What is remembered of opened values takes at most so many bytes, of one and of all.
-// Larger ones are opened each time: sending them costs more than that.
+// At most this many bytes of decrypted values are remembered, of one value and of all.
+// Larger ones are decrypted each time: sending them costs more than that.
 const (
-	maxOpenedValue = 64 << 10
-	maxOpened      = 16 << 20
+	maxDecryptedValue = 64 << 10
+	maxDecrypted      = 16 << 20
 )
 
-// openedValues are sealed values in clear, of what machines ask for several times in one
+// decryptedValues are sealed values in clear, of what machines ask for several times in one
 // boot. Each is forgotten with the value that it was sealed as: a boot ticket's soon
 // after the ticket ended (DropPayloads). Passwords are never among them.
-type openedValues struct {
+type decryptedValues struct {
 	values map[store.Key]model.Sensitive
 	bytes  int
 }
 
-func newOpenedValues() openedValues {
-	return openedValues{values: make(map[store.Key]model.Sensitive)}
+func newDecryptedValues() decryptedValues {
+	return decryptedValues{values: make(map[store.Key]model.Sensitive)}
 }
 
 // put remembers a value, in the place of whichever others it has no room beside.
-func (o *openedValues) put(k store.Key, plain model.Sensitive) {
+func (o *decryptedValues) put(k store.Key, plain model.Sensitive) {
 	o.drop(k)
 	size := len(plain.Reveal())
 	for other := range o.values {
-		if o.bytes+size <= maxOpened {
+		if o.bytes+size <= maxDecrypted {
 			break
 		}
 		o.drop(other)
@@ -40,30 +40,30 @@ func (o *openedValues) put(k store.Key, plain model.Sensitive) {
 	o.bytes += size
 }
 
-func (o *openedValues) drop(k store.Key) {
+func (o *decryptedValues) drop(k store.Key) {
 	if plain, ok := o.values[k]; ok {
 		o.bytes -= len(plain.Reveal())
 		delete(o.values, k)
 	}
 }
 
-// opened returns a value in clear that is remembered.
-func (m *memory) opened(k store.Key) (model.Sensitive, bool) {
+// decryptedValue returns a value in clear that is remembered.
+func (m *memory) decryptedValue(k store.Key) (model.Sensitive, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	plain, ok := m.inClear.values[k]
+	plain, ok := m.decrypted.values[k]
 	return plain, ok
 }
 
 // remember keeps a value in clear, unless it is large, or was sealed anew or dropped
-// while it was opened.
+// while it was decrypted.
 func (m *memory) remember(k store.Key, sealed []byte, plain model.Sensitive) {
-	if len(plain.Reveal()) > maxOpenedValue {
+	if len(plain.Reveal()) > maxDecryptedValue {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if bytes.Equal(m.raw[k.Bucket][k.Name], sealed) {
-		m.inClear.put(k, plain)
+		m.decrypted.put(k, plain)
 	}
 }

@@ -34,11 +34,11 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 				}
 			}
 			c.change(t, r)
-			if kept, ok := r.memory.opened(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok && kept.Reveal() != c.want {
+			if kept, ok := r.memory.decryptedValue(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok && kept.Reveal() != c.want {
 				t.Errorf("%q is still there in clear", kept.Reveal())
 			}
 			got, err := r.Payload(t.Context(), "t1")
-			if _, ok := r.memory.opened(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok != (c.want != "" && c.want != large) {
+			if _, ok := r.memory.decryptedValue(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok != (c.want != "" && c.want != large) {
 				t.Errorf("it is remembered: %v", ok)
 			}
 			if got.Reveal() != c.want || errors.Is(err, ErrNotFound) != (c.want == "") {
@@ -49,7 +49,7 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 }
 
 // large is more than is remembered of one value.
-var large = strings.Repeat("x", maxOpenedValue+1)
+var large = strings.Repeat("x", maxDecryptedValue+1)
 
 func savePayload(t *testing.T, r *Registry, id, text string) {
 	t.Helper()
@@ -72,13 +72,13 @@ func TestAValueSealedAnewMeanwhileIsNotRemembered(t *testing.T) {
 	sealed := r.memory.kept(k)
 	savePayload(t, r, "t1", "after")
 	r.memory.remember(k, sealed, model.NewSensitive("before"))
-	if got, ok := r.memory.opened(k); ok {
+	if got, ok := r.memory.decryptedValue(k); ok {
 		t.Errorf("%q is remembered, which is not what is kept", got.Reveal())
 	}
 }
 
 func TestWhatIsOpenedIsBounded(t *testing.T) {
-	o := newOpenedValues()
+	o := newDecryptedValues()
 	for i := range 1000 {
 		o.put(store.Key{Bucket: store.BucketPayload, Name: fmt.Sprint(i)}, model.NewSensitive(large[1:]))
 		o.put(store.Key{Bucket: store.BucketPayload, Name: "again"}, model.NewSensitive(large[:100]))
@@ -87,7 +87,7 @@ func TestWhatIsOpenedIsBounded(t *testing.T) {
 	for _, plain := range o.values {
 		held += len(plain.Reveal())
 	}
-	if held != o.bytes || held > maxOpened || held < maxOpened/2 {
-		t.Errorf("%d bytes are held and %d counted, allowed are %d", held, o.bytes, maxOpened)
+	if held != o.bytes || held > maxDecrypted || held < maxDecrypted/2 {
+		t.Errorf("%d bytes are held and %d counted, allowed are %d", held, o.bytes, maxDecrypted)
 	}
 }

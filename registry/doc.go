@@ -9,7 +9,7 @@
 // The leader is the only writer, so its memory is the truth: a store that was emptied,
 // replaced, rolled back or lost some of its values under it is written again, and no server
 // changes hands (law 3). Each record has a version, so that a process that takes over keeps
-// the newest of what it followed and what the store holds; what neither has, Damage tells
-// of. Leases alone are not in its memory, for DHCP has them in its own: the registry tells
-// it when to write them again.
+// the newest of what it followed and what the store holds; what neither has, Damage reports.
+// Leases alone are not in its memory, because DHCP has them in its own: the registry says
+// when to write them again.
 package registry

@@ -40,7 +40,7 @@ func (d *draft) observeLeases(leases []model.Lease, now time.Time) (store.Batch,
 	isFirst := d.tenancy == nil // or a lease before may have changed what memory knows
 	for i := range leases {
 		l := &leases[i]
-		if tells(l, now) && !(isFirst && len(telling) == 0 && d.memory.knows(l)) {
+		if isLeased(l, now) && !(isFirst && len(telling) == 0 && d.memory.knows(l)) {
 			telling = append(telling, l)
 		}
 	}
@@ -50,7 +50,7 @@ func (d *draft) observeLeases(leases []model.Lease, now time.Time) (store.Batch,
 	return d.observe(telling, now)
 }
 
-// observe returns what leases that tell something change in the endpoint facts.
+// observe returns what leases that show something change in the endpoint facts.
 func (d *draft) observe(telling []*model.Lease, now time.Time) (store.Batch, error) {
 	if d.tenancy == nil {
 		d.tenancy = newTenancy(d.memory)
@@ -70,7 +70,7 @@ func (d *draft) observe(telling []*model.Lease, now time.Time) (store.Batch, err
 	return e.batch, e.err
 }
 
-// maxMissed is how many leases that facts do not tell of are looked at when the
+// maxMissed is how many leases that no facts show are read when the
 // registry is opened: there are not more devices to know.
 const maxMissed = 2 * maxEndpointFacts
 
@@ -101,7 +101,7 @@ func (r *Registry) missedLeases(ctx context.Context, now time.Time) ([]*model.Le
 		return nil, err
 	}
 	err = r.eachLease(ctx, func(l *model.Lease) {
-		if at, asked := newest[l.Address]; asked && told(l, now) && lease.LastSeen(l).After(at) {
+		if at, asked := newest[l.Address]; asked && wasLeased(l, now) && lease.LastSeen(l).After(at) {
 			newest[l.Address] = lease.LastSeen(l)
 		}
 	})
@@ -131,24 +131,24 @@ func (r *Registry) eachLease(ctx context.Context, visit func(*model.Lease)) erro
 	return nil
 }
 
-// told reports whether a lease said, when it was last asked for, that a device has an
+// wasLeased reports whether a lease showed, when it was last asked for, that a device has an
 // address. It may have ended since.
-func told(l *model.Lease, now time.Time) bool {
-	return tells(l, lease.LastSeen(l)) && !lease.LastSeen(l).After(now)
+func wasLeased(l *model.Lease, now time.Time) bool {
+	return isLeased(l, lease.LastSeen(l)) && !lease.LastSeen(l).After(now)
 }
 
 // misses reports whether a lease said something that would have changed what is known
 // of a device, and is newer than that.
 func (m *memory) misses(l *model.Lease, now time.Time) bool {
-	if !told(l, now) {
+	if !wasLeased(l, now) {
 		return false
 	}
 	newer := func(mac string) bool {
 		f, known := m.meaning(store.Key{Bucket: store.BucketEndpointFacts, Name: mac}).(*model.EndpointFacts)
 		return !known || lease.LastSeen(l).After(f.Since)
 	}
-	if former := m.holder(l.Address.String()); former != "" && former != l.MAC {
-		return newer(former) && newer(l.MAC)
+	if previous := m.holder(l.Address.String()); previous != "" && previous != l.MAC {
+		return newer(previous) && newer(l.MAC)
 	}
 	if l.Role != model.RoleBMC || !newer(l.MAC) {
 		return false
@@ -158,7 +158,7 @@ func (m *memory) misses(l *model.Lease, now time.Time) bool {
 	return isNew
 }
 
-// knows reports whether a lease that tells something says what memory has, as a
+// knows reports whether a lease that shows something says what memory has, as a
 // renewal does. It is what almost all are, and takes no memory to find out.
 func (m *memory) knows(l *model.Lease) bool {
 	var space [64]byte
@@ -173,9 +173,9 @@ func (m *memory) knows(l *model.Lease) bool {
 	return holder == l.MAC && f != nil && f.IP == string(ip) && f.Network == l.Network
 }
 
-// tells reports whether a lease says that a device has an address now. One that
+// isLeased reports whether a lease says that a device has an address now. One that
 // was given back or has ended does not: the device may be there still.
-func tells(l *model.Lease, now time.Time) bool {
+func isLeased(l *model.Lease, now time.Time) bool {
 	return l.MAC != "" && l.Bits == 0 && !l.Declined && l.Expires.After(now)
 }
 
@@ -183,15 +183,15 @@ func tells(l *model.Lease, now time.Time) bool {
 // other has the address any more: nobody may send it the password of another's BMC.
 func (t *tenancy) observe(l *model.Lease, now time.Time, changed map[string]bool) {
 	ip := l.Address.String()
-	if former := t.holderOf(ip); former != "" && former != l.MAC {
-		old := t.fact(former)
+	if previous := t.holderOf(ip); previous != "" && previous != l.MAC {
+		old := t.fact(previous)
 		if isOlder(l, old, now) {
 			return
 		}
 		cleared := *old
 		cleared.IP = ""
-		t.set(former, &cleared)
-		changed[former] = true
+		t.set(previous, &cleared)
+		changed[previous] = true
 	}
 	if l.Role != model.RoleBMC {
 		return
@@ -284,7 +284,7 @@ func (t *tenancy) set(mac string, f *model.EndpointFacts) {
 // putEndpointFacts keeps the indexes of endpoint facts beside the column's map.
 func putEndpointFacts(m *memory, b store.Bucket, mac string, v any) {
 	if old := m.state.EndpointFacts[mac]; old != nil {
-		delete(m.roaming, mac)
+		delete(m.withoutIP, mac)
 		if m.byIP[old.IP] == mac {
 			delete(m.byIP, old.IP)
 		}
@@ -294,7 +294,7 @@ func putEndpointFacts(m *memory, b store.Bucket, mac string, v any) {
 	switch {
 	case !ok:
 	case now.IP == "":
-		m.roaming[mac] = struct{}{}
+		m.withoutIP[mac] = struct{}{}
 	default:
 		m.byIP[now.IP] = mac
 	}
@@ -313,7 +313,7 @@ func (m *memory) holder(ip string) string {
 func (m *memory) homeless() []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return slices.Collect(maps.Keys(m.roaming))
+	return slices.Collect(maps.Keys(m.withoutIP))
 }
 
 func (m *memory) endpointCount() int {

@@ -27,9 +27,9 @@ func TestProgressIsNotedOncePerStage(t *testing.T) {
 	}
 	wg.Wait()
 	want := &model.Progress{Ticket: rec.Ticket.ID, ScriptAt: now, KernelAt: now, InitrdAt: now, Client: "192.0.2.7"}
-	offer, ok := r.Find(uuidOf(0))
-	if diff := cmp.Diff(want, offer.Progress); !ok || diff != "" {
-		t.Errorf("offer %v (-want +got):\n%s", ok, diff)
+	holder, ok := r.Find(uuidOf(0))
+	if diff := cmp.Diff(want, holder.Progress); !ok || diff != "" {
+		t.Errorf("holder %v (-want +got):\n%s", ok, diff)
 	}
 	if err := r.Note(t.Context(), rec.Ticket, model.StageKernel, netip.MustParseAddr("192.0.2.9")); err != nil {
 		t.Error(err)
@@ -93,10 +93,10 @@ func TestOffer(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			offer, ok := r.Find(c.uuid)
-			got := string(offer.Server)
-			if offer.Ticket != nil {
-				got = offer.Ticket.ID
+			holder, ok := r.Find(c.uuid)
+			got := string(holder.Server)
+			if holder.Ticket != nil {
+				got = holder.Ticket.ID
 			}
 			if got != c.want || ok != (c.want != "") {
 				t.Errorf("got %q, %v; want %q", got, ok, c.want)
@@ -105,11 +105,11 @@ func TestOffer(t *testing.T) {
 	}
 	remove(t, r, string(twin.Name), serverBuckets...)
 	remove(t, r, string(oneWay.Name), serverBuckets...)
-	if offer, ok := r.Find(oneWay.UUID); !ok || offer.Server != otherWay.Name {
-		t.Errorf("after the one with the other byte order is gone: %v %v", offer, ok)
+	if holder, ok := r.Find(oneWay.UUID); !ok || holder.Server != otherWay.Name {
+		t.Errorf("after the one with the other byte order is gone: %v %v", holder, ok)
 	}
-	if offer, ok := r.Find(uuidOf(2)); !ok || offer.Ticket.ID != "server-2-1" {
-		t.Errorf("after the twin is gone: %v %v", offer, ok)
+	if holder, ok := r.Find(uuidOf(2)); !ok || holder.Ticket.ID != "server-2-1" {
+		t.Errorf("after the twin is gone: %v %v", holder, ok)
 	}
 }
 

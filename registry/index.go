@@ -86,7 +86,7 @@ func (m *memory) namesakes(uuid string) []model.TicketHolder {
 	defer m.mu.RUnlock()
 	var offers []model.TicketHolder
 	for _, name := range m.byUUID[uuid] {
-		offers = append(offers, offerOf(m.state.Servers[name], m.state.Progress[name]))
+		offers = append(offers, holderOf(m.state.Servers[name], m.state.Progress[name]))
 	}
 	return offers
 }
@@ -106,9 +106,9 @@ func (m *memory) serverWith(mac model.MAC) (*model.ServerRecord, *model.Progress
 func (m *memory) macsOf(server model.ServerName) []string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	held := m.macs[server]
-	macs := make([]string, 0, len(held))
-	for _, h := range held {
+	known := m.macs[server]
+	macs := make([]string, 0, len(known))
+	for _, h := range known {
 		if only, ok := m.byMAC.only(h.mac); ok && only == server {
 			macs = append(macs, h.text)
 		}

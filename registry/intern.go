@@ -24,9 +24,9 @@ type interner struct {
 
 func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
 
-// compact makes a value that was just decoded as small as it can be: its strings
+// internAll makes a value that was just decoded as small as it can be: its strings
 // share their bytes with those of others, and its slices have no room to grow.
-func (in *interner) compact(v any) {
+func (in *interner) internAll(v any) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.walk(reflect.ValueOf(v))

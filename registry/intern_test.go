@@ -26,7 +26,7 @@ func TestCompactChangesNoMeaning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in.compact(v)
+		in.internAll(v)
 		got, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

@@ -27,18 +27,18 @@ func (r *Registry) Lead(ctx context.Context) error {
 		case errors.Is(err, ErrSealKey), errors.Is(err, ErrLeadershipLost):
 			return err
 		case err != nil:
-			r.judge(err)
+			r.recordHealth(err)
 		case holder == "":
-			r.judge(nil)
+			r.recordHealth(nil)
 			return nil
 		default:
-			r.judge(nil)
+			r.recordHealth(nil)
 			if holder != seen {
 				seen = holder
 				r.log.Info("another ingot leads; waiting", "holder", holder)
 			}
 		}
-		if err := r.followFor(ctx, r.options.LeaseTTL/3); err != nil {
+		if err := r.followFor(ctx, r.options.LeaderTTL/3); err != nil {
 			return err
 		}
 	}
@@ -56,7 +56,7 @@ func (r *Registry) tryLead(ctx context.Context) (holder string, err error) {
 	if r.ended.Load() {
 		return "", ErrLeadershipLost
 	}
-	if err := r.checkSealKey(); err != nil { // before the fencing number of who leads is raised
+	if err := r.checkSealKey(); err != nil { // before the leader's fencing number is raised
 		return "", err
 	}
 	asked := time.Now()
@@ -71,7 +71,7 @@ func (r *Registry) tryLead(ctx context.Context) (holder string, err error) {
 	if fence, err = r.takeOver(ctx, fence); err != nil {
 		return "", err
 	}
-	clear(r.unsure)
+	clear(r.uncertain)
 	r.extend(asked)
 	r.setFence(fence)
 	r.log.Info("leading", "fence", fence)
@@ -167,7 +167,7 @@ func (r *Registry) replaceUnreadable(l *store.Loaded, held store.Contents, bad [
 // rewrite fills a lost store from memory.
 func (r *Registry) rewrite(ctx context.Context, why error) error {
 	r.metrics.lost.Inc()
-	r.leaseEpoch.Add(1) // whether or not filling it succeeds, or is seen to
+	r.leaseEpoch.Add(1) // whether or not filling it succeeds, or is noticed
 	r.log.Warn("the store does not hold what was stored; writing it again from memory", "fence", r.Fence(), "err", why)
 	return r.fill(ctx)
 }
@@ -207,7 +207,7 @@ func (r *Registry) repair(ctx context.Context) error {
 	unread := r.unread
 	r.unread = nil
 	err := r.fill(context.WithoutCancel(ctx))
-	r.judge(err)
+	r.recordHealth(err)
 	if err != nil {
 		r.unread = unread
 		return err
@@ -226,7 +226,7 @@ func (r *Registry) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	uses.Go(func() { r.keepUses(ctx) })
-	ticker := time.NewTicker(min(checkEvery, r.options.LeaseTTL/3))
+	ticker := time.NewTicker(min(checkEvery, r.options.LeaderTTL/3))
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		if r.ended.Load() {
@@ -234,7 +234,7 @@ func (r *Registry) Run(ctx context.Context) error {
 		}
 		if !r.led.Load() {
 			if err := r.followOnce(ctx); err != nil {
-				r.judge(err)
+				r.recordHealth(err)
 				pause(ctx, checkEvery)
 			}
 			continue
@@ -267,15 +267,15 @@ func (r *Registry) keep(ctx context.Context) error {
 	case errors.Is(err, store.ErrLost):
 		err = r.rewrite(ctx, err)
 	}
-	if err == nil && len(r.unsure) > 0 {
-		if err = r.amend(ctx); err == nil {
-			clear(r.unsure)
+	if err == nil && len(r.uncertain) > 0 {
+		if err = r.repairUncertain(ctx); err == nil {
+			clear(r.uncertain)
 		}
 	}
 	if ctx.Err() != nil {
 		return nil
 	}
-	r.judge(err)
+	r.recordHealth(err)
 	if err == nil {
 		r.extend(asked)
 	}
@@ -293,7 +293,7 @@ func (r *Registry) renew(ctx context.Context) error {
 func (r *Registry) followFor(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end) && ctx.Err() == nil; {
 		if err := r.followOnce(ctx); err != nil && ctx.Err() == nil {
-			r.judge(err)
+			r.recordHealth(err)
 			pause(ctx, d)
 		}
 	}
@@ -338,15 +338,15 @@ func (r *Registry) setFence(fence uint64) {
 
 // extend notes that nobody else can lead for the time of a lease after asked.
 func (r *Registry) extend(asked time.Time) {
-	end := asked.Add(r.options.LeaseTTL)
+	end := asked.Add(r.options.LeaderTTL)
 	if r.options.RedisURL == "" {
 		end = asked.Add(forever)
 	}
-	r.leaseEnd.Store(&end)
+	r.leaderUntil.Store(&end)
 }
 
-// judge notes how a call to the store ended, and logs when that is news.
-func (r *Registry) judge(err error) {
+// recordHealth notes how a call to the store ended, and logs when that is news.
+func (r *Registry) recordHealth(err error) {
 	before := r.Healthy()
 	switch {
 	case err == nil:
@@ -368,12 +368,12 @@ func (r *Registry) judge(err error) {
 	r.health.Store(&err)
 }
 
-// countFaults counts what the store found to be wrong with its leases, and told of.
+// countFaults counts what the store found to be wrong with its leases and reported.
 func (r *Registry) countFaults() {
 	r.metrics.corrupt.Add(float64(r.store.TakeFaults()))
 }
 
-// logCorrupt tells of values that could not be read.
+// logCorrupt logs values that could not be read.
 func (r *Registry) logCorrupt(bad []corrupt) {
 	for _, c := range bad {
 		r.metrics.corrupt.Inc()

@@ -17,7 +17,7 @@ import (
 
 func TestWhoLeads(t *testing.T) {
 	s := redistest.New(t)
-	o := Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond, Owner: "here"}
+	o := Options{RedisURL: s.URL(), LeaderTTL: 200 * time.Millisecond, Owner: "here"}
 	leader, standby := lead(t, o), open(t, o)
 	run(t, leader)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,9 +57,9 @@ func TestLeadStates(t *testing.T) {
 		detail  error
 	}{
 		"the leader":                  {func(*Registry) {}, Leads, nil},
-		"whose lease has run out":     {func(r *Registry) { r.leaseEnd.Store(&past) }, StoreSilent, errLeaseUnsure},
-		"whom the store fenced":       {func(r *Registry) { r.judge(store.ErrFenced) }, LeadEnded, ErrLeadershipLost},
-		"whose store does not answer": {func(r *Registry) { r.judge(context.DeadlineExceeded) }, StoreSilent, context.DeadlineExceeded},
+		"whose lease has run out":     {func(r *Registry) { r.leaderUntil.Store(&past) }, StoreSilent, errLeaseUnsure},
+		"whom the store fenced":       {func(r *Registry) { r.recordHealth(store.ErrFenced) }, LeadEnded, ErrLeadershipLost},
+		"whose store does not answer": {func(r *Registry) { r.recordHealth(context.DeadlineExceeded) }, StoreSilent, context.DeadlineExceeded},
 		"whose lead was ended":        {(*Registry).EndLead, LeadEnded, ErrLeadershipLost},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestLeadStates(t *testing.T) {
 
 func TestTwoRegistriesFightForTheLease(t *testing.T) {
 	m := miniredis.RunT(t)
-	o := Options{RedisURL: "redis://" + m.Addr(), LeaseTTL: 100 * time.Millisecond}
+	o := Options{RedisURL: "redis://" + m.Addr(), LeaderTTL: 100 * time.Millisecond}
 	first := lead(t, o)
 	save(t, first, everything())
 	_, firstDone := run(t, first)
@@ -162,7 +162,7 @@ func TestStandbyFollowsTheLeader(t *testing.T) {
 // the standby (law 3).
 func TestStandbyWritesALostStoreAgain(t *testing.T) {
 	m := miniredis.RunT(t)
-	o := Options{RedisURL: "redis://" + m.Addr(), LeaseTTL: 100 * time.Millisecond}
+	o := Options{RedisURL: "redis://" + m.Addr(), LeaderTTL: 100 * time.Millisecond}
 	leader := lead(t, o)
 	save(t, leader, everything())
 	standby := open(t, o)
@@ -184,7 +184,7 @@ func TestStandbyWritesALostStoreAgain(t *testing.T) {
 // not stay in the store (X07).
 func TestRedisGoesAway(t *testing.T) {
 	s := redistest.New(t, redistest.Durable...)
-	o := Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond}
+	o := Options{RedisURL: s.URL(), LeaderTTL: 200 * time.Millisecond}
 	r := lead(t, o)
 	save(t, r, everything())
 	run(t, r)

@@ -84,7 +84,7 @@ func (r *Registry) RaiseFence(ctx context.Context, above uint64) error {
 		return nil
 	}
 	if err := r.raiseFence(ctx, above); err != nil {
-		r.judge(err)
+		r.recordHealth(err)
 		return fmt.Errorf("raise the fencing number above %d: %w", above, err)
 	}
 	return nil

@@ -248,7 +248,7 @@ func mustName(t testing.TB, l model.Lease) string {
 // are those of memory meanwhile.
 func TestLeasesWhenRedisGoesAway(t *testing.T) {
 	s := redistest.New(t, "--appendonly", "yes", "--appendfsync", "always") // it is killed right after a save
-	r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 200 * time.Millisecond})
+	r := lead(t, Options{RedisURL: s.URL(), LeaderTTL: 200 * time.Millisecond})
 	saveLeases(t, r, leaseOf(1))
 	run(t, r)
 	before := r.Observed()

@@ -16,20 +16,20 @@ type macHolder struct {
 	by     model.MACSource
 }
 
-// heldMAC is a MAC address that a server is said to have.
-type heldMAC struct {
+// knownMAC is a MAC address that a server is said to have.
+type knownMAC struct {
 	mac  model.MAC
 	text string // canonical
 	by   model.MACSource
 }
 
-func (x macIndex) add(server model.ServerName, macs []heldMAC) {
+func (x macIndex) add(server model.ServerName, macs []knownMAC) {
 	for _, m := range macs {
 		x[m.mac] = append(x[m.mac], macHolder{server, m.by})
 	}
 }
 
-func (x macIndex) remove(server model.ServerName, macs []heldMAC) {
+func (x macIndex) remove(server model.ServerName, macs []knownMAC) {
 	for _, m := range macs {
 		left := slices.DeleteFunc(x[m.mac], func(h macHolder) bool { return h.server == server })
 		if len(left) == 0 {
@@ -91,15 +91,15 @@ func (m *memory) listMACs(server model.ServerName) {
 
 // serverMACs are the MAC addresses that a server is said to have: those of its record, or,
 // of a server that none is known of, the sightings that its discovery may prove right.
-func (m *memory) serverMACs(server model.ServerName) []heldMAC {
+func (m *memory) serverMACs(server model.ServerName) []knownMAC {
 	rec := m.state.Servers[server]
 	if rec == nil {
 		return nil
 	}
-	var macs []heldMAC
+	var macs []knownMAC
 	add := func(text string, by model.MACSource) {
 		if mac, ok := model.ParseMAC(text); ok && mac.IsStation() {
-			macs = append(macs, heldMAC{mac, mac.String(), by})
+			macs = append(macs, knownMAC{mac, mac.String(), by})
 		}
 	}
 	for _, mac := range rec.MACs {

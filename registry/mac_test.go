@@ -88,10 +88,10 @@ func TestOfferByMAC(t *testing.T) {
 	check := func(t *testing.T, r *Registry) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
-				offer, ok := r.Find(c.id)
-				got := string(offer.Server)
-				if offer.Ticket != nil {
-					got = offer.Ticket.ID
+				holder, ok := r.Find(c.id)
+				got := string(holder.Server)
+				if holder.Ticket != nil {
+					got = holder.Ticket.ID
 				}
 				if got != c.want || ok != (c.want != "") {
 					t.Errorf("got %q, %v; want %q", got, ok, c.want)
@@ -104,15 +104,15 @@ func TestOfferByMAC(t *testing.T) {
 	r = lead(t, o)
 	check(t, r)
 	remove(t, r, "server-2", serverBuckets...)
-	if offer, ok := r.Find(macOf(23)); !ok || offer.Ticket.ID != "server-3-1" {
-		t.Errorf("after the other server is gone: %v %v", offer, ok)
+	if holder, ok := r.Find(macOf(23)); !ok || holder.Ticket.ID != "server-3-1" {
+		t.Errorf("after the other server is gone: %v %v", holder, ok)
 	}
 	if _, ok := r.Find(macOf(2)); ok {
-		t.Error("a deleted server still has an offer")
+		t.Error("a deleted server still has a ticket")
 	}
 }
 
-// What no record has yet is believed of who asks under a server's UUID while it is
+// What no record has yet is believed of a machine that asks under a server's UUID while it is
 // discovered: the discovery proves it or fails.
 func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
@@ -144,12 +144,12 @@ func TestSightingsCountWhileAServerIsDiscovered(t *testing.T) {
 	on.Asked = &model.PowerAsked{Want: model.PowerOn, At: ticket.ArmedAt}
 	save(t, r, Changes{Servers: []*model.ServerRecord{&on}})
 	check("once it was powered on", macOf(1), macOf(2))
-	if offer, ok := r.Find(macOf(2)); !ok || offer.Server != "server-1" {
-		t.Errorf("got %v %v, want its offer", offer, ok)
+	if holder, ok := r.Find(macOf(2)); !ok || holder.Server != "server-1" {
+		t.Errorf("got %v %v, want its ticket", holder, ok)
 	}
 	save(t, r, Changes{Servers: []*model.ServerRecord{withMACs(serverRecord(7, model.PurposeDiscovery), model.MACByRecord, macOf(2))}})
-	if offer, ok := r.Find(macOf(2)); !ok || offer.Server != "server-7" {
-		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", offer, ok)
+	if holder, ok := r.Find(macOf(2)); !ok || holder.Server != "server-7" {
+		t.Errorf("got %v %v: a server lost its MAC address to one that is being discovered", holder, ok)
 	}
 	remove(t, r, "server-7", serverBuckets...)
 	off := on

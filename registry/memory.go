@@ -29,12 +29,12 @@ type memory struct {
 	byUUID map[string][]model.ServerName // by each of a server's spellings
 	byBlob map[blob]map[model.ServerName]*model.Ticket
 	byMAC  macIndex
-	macs   map[model.ServerName][]heldMAC // what byMAC has of each
+	macs   map[model.ServerName][]knownMAC // what byMAC has of each
 
-	byIP    map[string]string   // MAC address of the endpoint facts with an IP
-	roaming map[string]struct{} // MAC addresses of those without
+	byIP      map[string]string   // MAC address of the endpoint facts with an IP
+	withoutIP map[string]struct{} // MAC addresses of those without
 
-	inClear openedValues
+	decrypted decryptedValues
 
 	strings *interner // of all that is decoded
 }
@@ -49,12 +49,12 @@ func newMemory() *memory {
 }
 
 func (m *memory) clear() {
-	m.raw, m.sums, m.inClear = store.NewContents(), make(map[store.Key]digest), newOpenedValues()
+	m.raw, m.sums, m.decrypted = store.NewContents(), make(map[store.Key]digest), newDecryptedValues()
 	m.state, m.shared = *model.NewObserved(), make(map[store.Bucket]bool)
 	m.byUUID = make(map[string][]model.ServerName)
 	m.byBlob = make(map[blob]map[model.ServerName]*model.Ticket)
-	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]heldMAC)
-	m.byIP, m.roaming = make(map[string]string), make(map[string]struct{})
+	m.byMAC, m.macs = make(macIndex), make(map[model.ServerName][]knownMAC)
+	m.byIP, m.withoutIP = make(map[string]string), make(map[string]struct{})
 }
 
 // change with what its value means; v is nil for deletions and sealed buckets.
@@ -111,7 +111,7 @@ func (m *memory) decodeOne(ch store.Change) (decoded, error) {
 	if err != nil {
 		return decoded{}, err
 	}
-	m.strings.compact(v)
+	m.strings.internAll(v)
 	raw, err := json.Marshal(v)
 	return decoded{ch, v, err == nil && bytes.Equal(raw, ch.Value)}, nil
 }
@@ -144,7 +144,7 @@ func (m *memory) apply(b store.Batch) []corrupt {
 func (m *memory) put(changes []decoded) {
 	for _, ch := range changes {
 		m.keep(ch)
-		m.inClear.drop(ch.Key)
+		m.decrypted.drop(ch.Key)
 		if column, meaning := columns[ch.Bucket]; meaning {
 			column.put(m, ch.Bucket, ch.Name, ch.v)
 		}
@@ -193,7 +193,7 @@ func (m *memory) kept(k store.Key) []byte {
 func (m *memory) meaning(k store.Key) any {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if !m.holds(k) {
+	if !m.hasLocked(k) {
 		return nil
 	}
 	return m.valueOf(k)
@@ -203,16 +203,16 @@ func (m *memory) meaning(k store.Key) any {
 func (m *memory) has(k store.Key) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.holds(k)
+	return m.hasLocked(k)
 }
 
-// holds is has for who holds mu.
-func (m *memory) holds(k store.Key) bool {
+// hasLocked is has for a caller that holds mu.
+func (m *memory) hasLocked(k store.Key) bool {
 	_, summed := m.sums[k]
 	return summed || m.raw[k.Bucket][k.Name] != nil
 }
 
-// valueOf is meaning, of a value that there is, for who holds mu.
+// valueOf is meaning, of a value that there is, for a caller that holds mu.
 func (m *memory) valueOf(k store.Key) any {
 	if column, meaning := columns[k.Bucket]; meaning {
 		return column.get(&m.state, k.Name)
@@ -239,7 +239,7 @@ func (m *memory) differs(ch store.Change) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if ch.Value == nil {
-		return m.holds(ch.Key)
+		return m.hasLocked(ch.Key)
 	}
 	if v := versionGiven(ch); !v.IsZero() && v != m.versionHeld(ch.Key) {
 		return true
@@ -251,9 +251,9 @@ func (m *memory) differs(ch store.Change) bool {
 	return old == nil || !bytes.Equal(bodyOf(store.Change{Key: ch.Key, Value: old}), bodyOf(ch))
 }
 
-// versionHeld is the version of a record in memory, for who holds mu.
+// versionHeld is the version of a record in memory, for a caller that holds mu.
 func (m *memory) versionHeld(k store.Key) model.Version {
-	if !m.holds(k) {
+	if !m.hasLocked(k) {
 		return model.Version{}
 	}
 	return versionOf(m.valueOf(k))

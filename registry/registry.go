@@ -39,8 +39,8 @@ type Options struct {
 	SealKey []byte
 	// Owner names this process to the others, for people; default "ingot".
 	Owner string
-	// LeaseTTL is how long leadership in Redis outlives a dead leader; default 10 s.
-	LeaseTTL time.Duration
+	// LeaderTTL is how long leadership in Redis outlives a dead leader; default 10 s.
+	LeaderTTL time.Duration
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer
@@ -50,7 +50,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Prefix = cmp.Or(o.Prefix, "ingot")
 	o.Owner = cmp.Or(o.Owner, "ingot")
-	o.LeaseTTL = cmp.Or(o.LeaseTTL, 10*time.Second)
+	o.LeaderTTL = cmp.Or(o.LeaderTTL, 10*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -77,7 +77,7 @@ type Registry struct {
 	turn      chan struct{} // held by the one who uses the store
 	following sync.Mutex    // held by the one who waits at the feed
 	queue     queue
-	unsure    map[store.Key]bool // by turn: what a commit that failed may have written
+	uncertain map[store.Key]bool // by turn: what a commit that failed may have written
 	closed    bool               // by turn
 	// leaseBound is, by turn, a number that there are not more leases than.
 	leaseBound int
@@ -86,15 +86,15 @@ type Registry struct {
 	// until others take their place.
 	unread store.Batch
 
-	fence      atomic.Uint64 // 0 while another leads
-	led        atomic.Bool   // we lead, or did
-	ended      atomic.Bool   // we shall not lead any more
-	leaseEnd   atomic.Pointer[time.Time]
-	holder     atomic.Pointer[string] // who leads instead of us, as far as is known
-	health     atomic.Pointer[error]
-	durability atomic.Int32
-	damage     atomic.Pointer[[]store.Damage]
-	changed    chan struct{}
+	fence       atomic.Uint64 // 0 while another leads
+	led         atomic.Bool   // we lead, or did
+	ended       atomic.Bool   // we shall not lead any more
+	leaderUntil atomic.Pointer[time.Time]
+	holder      atomic.Pointer[string] // who leads instead of us, as far as is known
+	health      atomic.Pointer[error]
+	durability  atomic.Int32
+	damage      atomic.Pointer[[]store.Damage]
+	changed     chan struct{}
 	// leaseEpoch counts how often the store was lost.
 	leaseEpoch atomic.Uint64
 }
@@ -114,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Registry, error) {
 	r := &Registry{
 		options: o, log: o.Log, store: s, memory: newMemory(), sealer: keys.sealer, tokens: keys.tokens, digests: keys.digests, sealCheck: keys.check,
 		metrics: newMetrics(o.Registerer), uses: newPendingUses(),
-		turn: make(chan struct{}, 1), unsure: make(map[store.Key]bool), changed: make(chan struct{}, 1),
+		turn: make(chan struct{}, 1), uncertain: make(map[store.Key]bool), changed: make(chan struct{}, 1),
 		leaseBound: MaxLeases, // until it is known
 	}
 	r.durability.Store(int32(s.Durability()))
@@ -129,7 +129,7 @@ func openStore(ctx context.Context, o Options) (store.Store, error) {
 		return store.OpenBolt(ctx, o.Dir, o.Clock, o.Log)
 	}
 	return store.OpenRedis(ctx, store.RedisConfig{
-		URL: o.RedisURL, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaseTTL,
+		URL: o.RedisURL, Prefix: o.Prefix, Owner: o.Owner, TTL: o.LeaderTTL,
 		Clock: o.Clock, Log: o.Log,
 	})
 }
@@ -178,7 +178,7 @@ func (r *Registry) Empty() bool {
 
 // Durability is what becomes of what Save has returned for when the machine of the
 // store dies: with bbolt it is DurableAlways, with Redis what Redis says of its
-// append-only file, and DurableNo if it does not tell.
+// append-only file, and DurableNo if it does not say.
 func (r *Registry) Durability() store.Durability { return store.Durability(r.durability.Load()) }
 
 // Durable reports whether what Save has returned for survives a crash of the store and
@@ -193,12 +193,12 @@ func (r *Registry) Fence() uint64 { return r.fence.Load() }
 // store has not answered for the time of a lease, and true when it answers again
 // and nobody led meanwhile.
 func (r *Registry) Leading() bool {
-	end := r.leaseEnd.Load()
+	end := r.leaderUntil.Load()
 	return r.Fence() != 0 && end != nil && time.Now().Before(*end)
 }
 
 // Healthy returns nil, or why the store cannot be used at present: it does not answer,
-// or another leads; LeadState tells which.
+// or another leads; LeadState says which.
 func (r *Registry) Healthy() error {
 	if err := r.health.Load(); err != nil {
 		return *err
@@ -234,7 +234,7 @@ type Changes struct {
 
 // Save writes c durably. What is as it was is not written, whatever version is given
 // with it; records that changed have the version of this commit in Observed, and so
-// has an Intent that is not dated. The values are neither changed nor kept: who saves
+// has an Intent that is not dated. The values are neither changed nor kept: the caller
 // may change them afterwards. Nothing was written after
 // ErrFenced; after other errors it may have been, and the store is brought back
 // to what Observed shows as soon as it answers.

@@ -103,7 +103,7 @@ func TestDeletedObjectsAreForgotten(t *testing.T) {
 	want.Fleet = *everything().Fleet
 	wantObserved(t, r, want)
 	if _, ok := r.Find(uuidOf(0)); ok {
-		t.Error("a deleted server still has an offer")
+		t.Error("a deleted server still has a ticket")
 	}
 	if _, ok := r.Pinned("registry.example.com/os", "sha256:k"); ok {
 		t.Error("a deleted server still pins a layer")
@@ -153,12 +153,12 @@ func TestUnchangedIsNotWritten(t *testing.T) {
 
 func TestIdleFleetWritesNothing(t *testing.T) {
 	s := redistest.New(t)
-	r := lead(t, Options{RedisURL: s.URL(), LeaseTTL: 60 * time.Millisecond})
+	r := lead(t, Options{RedisURL: s.URL(), LeaderTTL: 60 * time.Millisecond})
 	save(t, r, everything())
 	stop, _ := run(t, r)
 	revision := s.Client(t).Get(t.Context(), "{ingot}:revision").Val()
-	start := *r.leaseEnd.Load()
-	eventually(t, "renewed", func() bool { return r.leaseEnd.Load().After(start.Add(100 * time.Millisecond)) })
+	start := *r.leaderUntil.Load()
+	eventually(t, "renewed", func() bool { return r.leaderUntil.Load().After(start.Add(100 * time.Millisecond)) })
 	stop()
 	if got := s.Client(t).Get(t.Context(), "{ingot}:revision").Val(); got != revision {
 		t.Errorf("revision %s, then %s", revision, got)

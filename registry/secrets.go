@@ -40,7 +40,7 @@ func (r *Registry) sealedPayloads(d *draft, payloads map[string]model.Sensitive)
 // Payload returns what was kept for a ticket, or ErrNotFound.
 func (r *Registry) Payload(_ context.Context, ticketID string) (model.Sensitive, error) {
 	k := store.Key{Bucket: store.BucketPayload, Name: ticketID}
-	if known, ok := r.memory.opened(k); ok {
+	if known, ok := r.memory.decryptedValue(k); ok {
 		return known, nil
 	}
 	sealed := r.memory.kept(k)

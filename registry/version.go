@@ -138,7 +138,7 @@ func sameIntent(a, b model.Intent) bool {
 
 // Restore writes records as they were merged from the store and the status branch, and
 // what is known of the branch since. A version that is not zero is kept, and what is changed later has a higher one. What
-// is stored and not among records stays. It ends the damage that Damage told of.
+// is stored and not among records stays. It ends the damage that Damage reported.
 func (r *Registry) Restore(ctx context.Context, records model.Records, published model.Published) error {
 	c := Changes{
 		Servers:   slices.Collect(maps.Values(records.Servers)),

@@ -121,7 +121,7 @@ func TestNoVersionIsGivenTwice(t *testing.T) {
 	})
 }
 
-// A commit whose answer was lost may have been made, and seen by who follows.
+// A commit whose answer was lost may have been made, and seen by a follower.
 func TestAFailedCommitUsesItsNumberUp(t *testing.T) {
 	s := redistest.New(t, redistest.Durable...)
 	r := lead(t, Options{RedisURL: s.URL()})
@@ -300,7 +300,7 @@ func TestALostFenceIsWrittenAgain(t *testing.T) {
 			}
 		})
 	}
-	t.Run("by who leads next", func(t *testing.T) {
+	t.Run("by the next leader", func(t *testing.T) {
 		m := miniredis.RunT(t)
 		o := Options{RedisURL: "redis://" + m.Addr()}
 		leader, standby := lead(t, o), open(t, o)

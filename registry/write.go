@@ -178,7 +178,7 @@ func (r *Registry) commit(ctx context.Context, b store.Batch) error {
 		return store.ErrFenced
 	}
 	ctx = context.WithoutCancel(ctx)
-	back, err := r.amends(b)
+	back, err := r.repairs(b)
 	if err != nil {
 		return err
 	}
@@ -192,15 +192,15 @@ func (r *Registry) commit(ctx context.Context, b store.Batch) error {
 			err = r.commitOnce(ctx, b)
 		}
 	}
-	r.judge(err)
+	r.recordHealth(err)
 	switch {
 	case err == nil:
-		clear(r.unsure)
+		clear(r.uncertain)
 		r.remember(b)
 	case !errors.Is(err, store.ErrFenced):
 		rest, _ := b.WithoutLeases()
 		for _, ch := range rest {
-			r.unsure[ch.Key] = true
+			r.uncertain[ch.Key] = true
 		}
 	}
 	return err
@@ -222,11 +222,11 @@ func (r *Registry) commitOnce(ctx context.Context, b store.Batch) error {
 	return err
 }
 
-// amends are the changes that bring the store back to memory where a commit
+// repairs are the changes that bring the store back to memory where a commit
 // before failed and may have been made nevertheless, save for the keys of b.
-func (r *Registry) amends(b store.Batch) (store.Batch, error) {
+func (r *Registry) repairs(b store.Batch) (store.Batch, error) {
 	var back store.Batch
-	for k := range r.unsure {
+	for k := range r.uncertain {
 		if slices.ContainsFunc(b, func(ch store.Change) bool { return ch.Key == k }) {
 			continue
 		}
@@ -239,9 +239,9 @@ func (r *Registry) amends(b store.Batch) (store.Batch, error) {
 	return back, nil
 }
 
-// amend makes all amends.
-func (r *Registry) amend(ctx context.Context) error {
-	back, err := r.amends(nil)
+// repairUncertain makes all repairs.
+func (r *Registry) repairUncertain(ctx context.Context) error {
+	back, err := r.repairs(nil)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,9 @@ func TestFirmwareThatAsksInVainIsNoted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var noted []*model.Ticket
-			s := testServer(t, Options{Tickets: tc.offers, Loaders: loaders(t), InVain: func(t *model.Ticket, _ string) { noted = append(noted, t) }})
+			s := testServer(
+				t, Options{Tickets: tc.offers, Loaders: loaders(t), InVain: func(t *model.Ticket, _ string) { noted = append(noted, t) }},
+			)
 			ask := packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, firmwares["Dell, UEFI"].options)
 			hear(t, s, ask, anyone, port4Server)
 			if len(noted) != tc.want {

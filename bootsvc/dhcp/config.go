@@ -31,7 +31,7 @@ type Network struct {
 	// BootURL is boot.url as machines on this network reach it; boot.url when empty.
 	BootURL string   `json:"bootURL"`
 	Subnets []Subnet `json:"subnets"`
-	// BindTickets is boot.bindTickets for who asks from the subnets, or by the link-local
+	// BindTickets is boot.bindTickets for clients that ask from the subnets, or by the link-local
 	// addresses of the interface; boot.bindTickets when empty.
 	BindTickets string `json:"bindTickets"`
 	// MACAllow and MACDeny are beginnings of MAC addresses: "a0:36:9f". A MAC address

@@ -28,13 +28,26 @@ func TestWhatIsHeardOfOtherServers(t *testing.T) {
 		holder  string
 		relayed string // port
 	}{
-		"an address of another server's, beside us as a proxy": {true, dhcpv4.MessageTypeRequest, anyone, port4Server, nil, map[byte]any{50: []byte(wish), 54: []byte(other)}, mac1, ""},
-		"one that a client has already":                        {true, dhcpv4.MessageTypeRequest, anyone, port4Server, has, nil, mac1, ""},
-		"one behind a relay":                                   {true, dhcpv4.MessageTypeRequest, "192.0.2.1:67", port4Server, relayed, map[byte]any{50: []byte(wish), 54: []byte(other)}, mac1, "Gi1/0/7"},
-		"one of another server's where we lease":               {false, dhcpv4.MessageTypeRequest, anyone, port4Server, nil, map[byte]any{50: []byte(wish), 54: []byte(other)}, mac1, ""},
-		"not what is asked of us":                              {false, dhcpv4.MessageTypeRequest, anyone, port4Server, nil, map[byte]any{50: []byte(wish), 54: []byte(ours)}, "", ""},
-		"not what is wished for before any server offers it":   {true, dhcpv4.MessageTypeDiscover, anyone, port4Server, nil, map[byte]any{50: []byte(wish)}, "", ""},
-		"not what a client says to us alone":                   {true, dhcpv4.MessageTypeRequest, theirs + ":68", portPXE, has, nil, "", ""},
+		"an address of another server's, beside us as a proxy": {
+			proxy: true, kind: dhcpv4.MessageTypeRequest, from: anyone, port: port4Server,
+			options: map[byte]any{50: []byte(wish), 54: []byte(other)}, holder: mac1,
+		},
+		"one that a client has already": {true, dhcpv4.MessageTypeRequest, anyone, port4Server, has, nil, mac1, ""},
+		"one behind a relay": {
+			proxy: true, kind: dhcpv4.MessageTypeRequest, from: "192.0.2.1:67", port: port4Server, change: relayed,
+			options: map[byte]any{50: []byte(wish), 54: []byte(other)}, holder: mac1, relayed: "Gi1/0/7",
+		},
+		"one of another server's where we lease": {
+			kind: dhcpv4.MessageTypeRequest, from: anyone, port: port4Server, options: map[byte]any{50: []byte(wish), 54: []byte(other)},
+			holder: mac1,
+		},
+		"not what is asked of us": {
+			kind: dhcpv4.MessageTypeRequest, from: anyone, port: port4Server, options: map[byte]any{50: []byte(wish), 54: []byte(ours)},
+		},
+		"not what is wished for before any server offers it": {
+			proxy: true, kind: dhcpv4.MessageTypeDiscover, from: anyone, port: port4Server, options: map[byte]any{50: []byte(wish)},
+		},
+		"not what a client says to us alone": {true, dhcpv4.MessageTypeRequest, theirs + ":68", portPXE, has, nil, "", ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			cfg := hosts()

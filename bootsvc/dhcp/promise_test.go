@@ -14,7 +14,7 @@ import (
 	"ingot/model"
 )
 
-// booting is a server of DHCP whose clients are told a boot file, which note hears of.
+// booting is a server of DHCP whose clients are sent a boot file, which note receives.
 func booting(t *testing.T, note func(told netboot.Answer)) (to *net.UDPAddr) {
 	t.Helper()
 	cfg := relays("127.0.0.1:0")
@@ -48,7 +48,9 @@ func TestAPanicBehindTheStoreEndsNothing(t *testing.T) {
 	}
 	defer func() { _ = conn.Close() }()
 	wish := addr("127.0.9.2")
-	if _, err := conn.Write(packetOf(t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, pxe(wish))); err != nil {
+	if _, err := conn.Write(
+		packetOf(t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, pxe(wish)),
+	); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it panicked", panicked.Load)
@@ -81,7 +83,9 @@ func TestWhatCameInWhileNobodyReadIsNotAnswered(t *testing.T) {
 	}
 	defer func() { _ = to.Close() }()
 	for range 3 {
-		if _, err := to.Write(packetOf(t, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, nil)); err != nil {
+		if _, err := to.Write(
+			packetOf(t, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{127, 0, 0, 1} }, nil),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

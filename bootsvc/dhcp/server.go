@@ -183,7 +183,7 @@ func (s *Server) follow(ctx context.Context) {
 }
 
 // Load reads the leases from the store, so that Holder and Leased know them before Run
-// is called. Nothing is answered before, for who has which address is not known. It is
+// is called. Nothing is answered before, because the holders of addresses are not known. It is
 // false when ctx ended first.
 func (s *Server) Load(ctx context.Context) bool {
 	for said := false; ; said = true {
@@ -221,7 +221,7 @@ func (s *Server) learnOwn() {
 	}
 }
 
-// Close closes the sockets that Listen bound, for who does not come to call Run,
+// Close closes the sockets that Listen bound, for a caller that does not call Run,
 // which closes them itself when it ends. It may be called again.
 func (s *Server) Close() {
 	for _, n := range s.networks {

@@ -88,7 +88,7 @@ func (n *network) link() *link {
 	return &link{}
 }
 
-// look sees to it that n's sockets are those of its interface as it is now.
+// look makes sure that n's sockets are those of its interface as it is now.
 func (n *network) look() error {
 	l, err := n.findLink()
 	s := &n.sockets

@@ -166,7 +166,9 @@ func TestListenErrors(t *testing.T) {
 		listen, says string
 		is           error
 	}{
-		"a port in use":                          {taken.LocalAddr().String(), "address already in use: stop the program that listens there", syscall.EADDRINUSE},
+		"a port in use": {
+			listen: taken.LocalAddr().String(), says: "address already in use: stop the program that listens there", is: syscall.EADDRINUSE,
+		},
 		"an address that is not of this machine": {"192.0.2.77:6767", "this machine has no such address", syscall.EADDRNOTAVAIL},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +185,9 @@ func TestListenErrors(t *testing.T) {
 	}
 	for name, err := range map[string]error{"EPERM": syscall.EPERM, "EACCES": syscall.EACCES} {
 		t.Run("not permitted, "+name, func(t *testing.T) {
-			if got := listenError(err, "eth0", netip.MustParseAddrPort("0.0.0.0:67")).Error(); !strings.Contains(got, "CAP_NET_BIND_SERVICE and CAP_NET_RAW") {
+			if got := listenError(err, "eth0", netip.MustParseAddrPort("0.0.0.0:67")).Error(); !strings.Contains(
+				got, "CAP_NET_BIND_SERVICE and CAP_NET_RAW",
+			) {
 				t.Errorf("got %s", got)
 			}
 		})
@@ -193,13 +197,17 @@ func TestListenErrors(t *testing.T) {
 func TestNewRefusesABadConfiguration(t *testing.T) {
 	n := hosts()
 	n.Role = "switch"
-	if _, err := New(Options{Networks: []Network{n}}); err == nil || !strings.Contains(err.Error(), `dhcp[0].role: "switch" must be bmc or host`) {
+	if _, err := New(Options{Networks: []Network{n}}); err == nil || !strings.Contains(
+		err.Error(), `dhcp[0].role: "switch" must be bmc or host`,
+	) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFrame4(t *testing.T) {
-	f := frame4(nil, net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}, addr("192.0.2.2"), addr("192.0.2.10"), []byte("abc"))
+	f := frame4(
+		nil, net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 2}, addr("192.0.2.2"), addr("192.0.2.10"), []byte("abc"),
+	)
 	ip := f[14:34]
 	if sum16(0, ip) != 0xffff {
 		t.Error("the checksum of the IP header is wrong")

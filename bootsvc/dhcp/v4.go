@@ -133,7 +133,7 @@ func (n *network) query4(p packet4, wish netip.Addr, now time.Time) lease.Query 
 }
 
 // subnets4 returns the subnets of the link that p's client is on: by its relay; by
-// its own address, for who renews by unicast passes by its relay; else those of our
+// its own address, because a client that renews by unicast passes by its relay; else those of our
 // own link.
 func (n *network) subnets4(p packet4) []*lease.Subnet {
 	for _, a := range []netip.Addr{p.relay.link, address4(p.ClientIPAddr)} {
@@ -269,7 +269,7 @@ func (n *network) inform4(p packet4, now time.Time) answer4 {
 
 // decideProxy4 tells firmware what to boot, beside the DHCP server that gives it
 // its address: on port 67 as a second offer without address, on port 4011 as the
-// answer to who comes back (Preboot Execution Environment 2.1, §2.2). It is silent
+// answer to a client that comes back (Preboot Execution Environment 2.1, §2.2). It is silent
 // to all others, and never refuses anything: a NAK ends a boot that is none of our
 // business.
 func (n *network) decideProxy4(p packet4, now time.Time) answer4 {

@@ -253,12 +253,23 @@ func TestDecide4(t *testing.T) {
 		"an address to answer to that is not of ours is dropped": {
 			kind: dhcpv4.MessageTypeInform, change: renewing("203.0.113.1"), from: "192.0.2.99:68", want: said{Drop: "source"},
 		},
-		"BOOTP is dropped":                  {want: said{Drop: "bootp"}},
-		"a group MAC address is dropped":    {kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.ClientHWAddr[0] = 1 }, want: said{Drop: "hardware"}},
-		"a short MAC address is dropped":    {kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.ClientHWAddr = p.ClientHWAddr[:4] }, want: said{Drop: "hardware"}},
-		"an answer is no question":          {kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.OpCode = 2 }, want: said{Drop: "malformed"}},
-		"a MAC address that is denied":      {kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACDeny = []string{"02:00"} }, want: said{Drop: "filter"}},
-		"a MAC address that is not allowed": {kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACAllow = []string{"A0:36:9F"} }, want: said{Drop: "filter"}},
+		"BOOTP is dropped": {want: said{Drop: "bootp"}},
+		"a group MAC address is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.ClientHWAddr[0] = 1 }, want: said{Drop: "hardware"},
+		},
+		"a short MAC address is dropped": {
+			kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.ClientHWAddr = p.ClientHWAddr[:4] },
+			want: said{Drop: "hardware"},
+		},
+		"an answer is no question": {
+			kind: dhcpv4.MessageTypeDiscover, change: func(p *dhcpv4.DHCPv4) { p.OpCode = 2 }, want: said{Drop: "malformed"},
+		},
+		"a MAC address that is denied": {
+			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACDeny = []string{"02:00"} }, want: said{Drop: "filter"},
+		},
+		"a MAC address that is not allowed": {
+			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACAllow = []string{"A0:36:9F"} }, want: said{Drop: "filter"},
+		},
 		"a MAC address that is allowed, in any case": {
 			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.MACAllow = []string{"02:00:00:00:00:01"} },
 			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10"},
@@ -300,7 +311,10 @@ var swapped = []byte{0, 0x44, 0x45, 0x4c, 0x4c, 0x11, 0, 0x33, 0x22, 0x44, 0x55,
 var straight = []byte{0, 0x4c, 0x4c, 0x45, 0x44, 0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb}
 
 // pxeAsks is the parameter request list of PXE firmware (PXE 2.1, table 2-1).
-var pxeAsks = []byte{1, 2, 3, 4, 5, 6, 11, 12, 13, 15, 16, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128, 129, 130, 131, 132, 133, 134, 135}
+var pxeAsks = []byte{
+	1, 2, 3, 4, 5, 6, 11, 12, 13, 15, 16, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128, 129, 130, 131,
+	132, 133, 134, 135,
+}
 
 // firmwares are discovers as firmware sends them, by the Preboot Execution
 // Environment 2.1, the UEFI specification, RFC 4578 and RFC 5970, and what is told
@@ -315,19 +329,28 @@ var firmwares = map[string]struct {
 	uuidless bool // found by MAC address
 }{
 	"Dell, BIOS": {
-		options: map[byte]any{55: pxeAsks, 57: uint16(1260), 60: "PXEClient:Arch:00000:UNDI:002001", 93: uint16(0), 94: []byte{1, 2, 1}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", arch: "x86 BIOS", tftp: true,
+		options: map[byte]any{
+			55: pxeAsks, 57: uint16(1260), 60: "PXEClient:Arch:00000:UNDI:002001", 93: uint16(0), 94: []byte{1, 2, 1}, 97: swapped,
+		},
+		kind: netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", arch: "x86 BIOS", tftp: true,
 	},
 	"Dell, UEFI": {
-		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
+		options: map[byte]any{
+			55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: swapped,
+		},
+		kind: netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
 	"HPE, UEFI, which says 9 for x86-64": {
-		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00009:UNDI:003016", 93: uint16(9), 94: []byte{1, 3, 16}, 97: straight, 61: straight},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "EBC", tftp: true,
+		options: map[byte]any{
+			55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00009:UNDI:003016", 93: uint16(9), 94: []byte{1, 3, 16}, 97: straight,
+			61: straight,
+		},
+		kind: netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "EBC", tftp: true,
 	},
 	"HPE, HTTP boot": {
-		options: map[byte]any{55: []byte{1, 2, 3, 4, 5, 6, 12, 13, 15, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128},
+		options: map[byte]any{55: []byte{
+			1, 2, 3, 4, 5, 6, 12, 13, 15, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60, 66, 67, 97, 128,
+		},
 			57: uint16(1472), 60: "HTTPClient:Arch:00016:UNDI:003001", 93: uint16(16), 94: []byte{1, 3, 1}, 97: swapped},
 		kind: netboot.KindHTTP, class: "HTTPClient", file: "http://192.0.2.2:8082/loader/ipxe.efi", arch: "x64 UEFI boot from HTTP",
 	},
@@ -336,11 +359,17 @@ var firmwares = map[string]struct {
 		kind:    netboot.KindPXE, class: "PXEClient", file: "undionly.kpxe", arch: "x86 BIOS", tftp: true,
 	},
 	"Lenovo, UEFI, user class missing and two architectures": {
-		options: map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003001", 93: []byte{0xff, 0xff, 0, 7}, 94: []byte{1, 3, 1}, 97: swapped},
-		kind:    netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
+		options: map[byte]any{
+			55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003001", 93: []byte{0xff, 0xff, 0, 7}, 94: []byte{1, 3, 1},
+			97: swapped,
+		},
+		kind: netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
 	"AMI, UEFI, UUID not set": {
-		options:  map[byte]any{55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16}, 97: append([]byte{0}, []byte(strings.Repeat("\xff", 16))...)},
+		options: map[byte]any{
+			55: pxeAsks, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003016", 93: uint16(7), 94: []byte{1, 3, 16},
+			97: append([]byte{0}, []byte(strings.Repeat("\xff", 16))...),
+		},
 		uuidless: true,
 		kind:     netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
@@ -350,8 +379,10 @@ var firmwares = map[string]struct {
 		kind: netboot.KindIPXE, class: "PXEClient", file: "http://192.0.2.2:8082/ipxe/" + uuid, arch: "x64 UEFI",
 	},
 	"U-Boot, arm64": {
-		options: map[byte]any{55: []byte{1, 3, 6, 12, 17, 66, 67}, 57: uint16(576), 60: "U-Boot.armv8", 93: uint16(0x16), 94: []byte{1, 0, 0}, 97: straight},
-		kind:    netboot.KindNone,
+		options: map[byte]any{
+			55: []byte{1, 3, 6, 12, 17, 66, 67}, 57: uint16(576), 60: "U-Boot.armv8", 93: uint16(0x16), 94: []byte{1, 0, 0}, 97: straight,
+		},
+		kind: netboot.KindNone,
 	},
 	"metalprobe as init": {
 		options: map[byte]any{55: []byte{1, 3, 6, 67}, 77: netboot.ProbeUserClass, 97: straight},
@@ -377,7 +408,9 @@ func TestFirmware4(t *testing.T) {
 		}
 		s := testServer(t, Options{Tickets: offers, Loaders: loaders(t)})
 		t.Run(name+" is told its boot file", func(t *testing.T) {
-			p, _ := s.networks[0].accept4(packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0)
+			p, _ := s.networks[0].accept4(
+				packetOf(t, dhcpv4.MessageTypeDiscover, mac1, nil, fw.options), netip.MustParseAddrPort(anyone), port4Server, t0,
+			)
 			if kind := client4(p).Kind; kind != fw.kind {
 				t.Errorf("taken for %q, want %q", kind, fw.kind)
 			}
@@ -487,7 +520,10 @@ func TestAnswersFit(t *testing.T) {
 }
 
 func TestRefusalThroughARelayIsBroadcast(t *testing.T) {
-	data := packetOf(t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, map[byte]any{50: addr("198.51.100.7")})
+	data := packetOf(
+		t, dhcpv4.MessageTypeRequest, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} },
+		map[byte]any{50: addr("198.51.100.7")},
+	)
 	got, reply := hear(t, testServer(t, Options{}), data, "192.0.2.1:67", port4Server)
 	if got.Outcome != "nak" || !reply.IsBroadcast() || len(reply.Options.Get(dhcpv4.OptionIPAddressLeaseTime)) > 0 {
 		t.Errorf("got %s", reply.Summary())
@@ -507,9 +543,13 @@ func TestWay4(t *testing.T) {
 		frame  bool
 	}{
 		"to a client without address in a frame": {reply: offered, want: "192.0.2.10:68", frame: true},
-		"to all, when the client wants it so":    {change: func(p *dhcpv4.DHCPv4) { p.SetBroadcast() }, reply: offered, want: "255.255.255.255:68"},
+		"to all, when the client wants it so": {
+			change: func(p *dhcpv4.DHCPv4) { p.SetBroadcast() }, reply: offered, want: "255.255.255.255:68",
+		},
 		"to all, when the client has no address": {want: "255.255.255.255:68"},
-		"to the address that a client has":       {change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, reply: offered, want: "192.0.2.9:68"},
+		"to the address that a client has": {
+			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, reply: offered, want: "192.0.2.9:68",
+		},
 		"a refusal to all, for the address is in doubt": {
 			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, reply: reply4{nak: true}, want: "255.255.255.255:68",
 		},
@@ -568,7 +608,13 @@ func FuzzHandle4(f *testing.F) {
 		f.Add(packetOf(f, dhcpv4.MessageTypeRequest, mac1, nil, fw.options), true)
 		delete(fw.options, 50)
 	}
-	f.Add(packetOf(f, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, map[byte]any{82: []byte{5, 4, 192, 0, 2, 0, 11, 4, 192, 0, 2, 1, 19, 0}}), false)
+	f.Add(
+		packetOf(
+			f, dhcpv4.MessageTypeDiscover, mac1, func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} },
+			map[byte]any{82: []byte{5, 4, 192, 0, 2, 0, 11, 4, 192, 0, 2, 1, 19, 0}},
+		),
+		false,
+	)
 	boots, limits := loaders(f), newLimiter()
 	f.Fuzz(func(t *testing.T, data []byte, proxy bool) {
 		cfg := hosts()

@@ -167,7 +167,7 @@ const maxClientID = 130
 // clipped returns at most the first n bytes of b.
 func clipped(b []byte, n int) []byte { return b[:min(n, len(b))] }
 
-// client4 returns what p says of who asks to boot.
+// client4 returns what p says of the client that asks to boot.
 func client4(p packet4) netboot.Client {
 	raw := netboot.Raw{
 		MAC:  p.mac,

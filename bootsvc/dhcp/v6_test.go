@@ -240,12 +240,33 @@ type step6 struct{ from, packet, want string }
 // and the first gives its own back when the second has one, from which it goes on to
 // ask by TFTP. Meanwhile another machine asks.
 var firmwareTwice = []step6{
-	{ownLL6, "SOLICIT 72a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 3 de37d70a ffffffff ffffffff\n 6 0017", "ADVERTISE 72a884" + idsOVMF + "\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 23 fd00::53"},
-	{ownLL6, "REQUEST 73a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 2 $server\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 6 0017", "REPLY 73a884" + idsOVMF + "\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 23 fd00::53"},
-	{ownLL6, "SOLICIT 74a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 3 e5502d9e ffffffff ffffffff", "ADVERTISE 74a884" + idsOVMF + "\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
-	{ownLL6, "REQUEST 75a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 2 $server\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10", "REPLY 75a884" + idsOVMF + "\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
-	{ownLL6, "RELEASE 76a884" + idsOVMF + "\n 8 0000\n 3 de37d70a ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 76a884" + idsOVMF + "\n " + success},
-	{onLink6, "SOLICIT 000006\n 1 0003 0001 525400120099" + naHas6, "ADVERTISE 000006\n 1 0003 0001 525400120099\n 2 $server\n 3 00000007 00000708 00000b40\n  5 fd00::11 00000e10 00000e10"},
+	{
+		from: ownLL6, packet: "SOLICIT 72a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 3 de37d70a ffffffff ffffffff\n 6 0017",
+		want: "ADVERTISE 72a884" + idsOVMF + "\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 23 fd00::53",
+	},
+	{
+		from: ownLL6,
+		packet: "REQUEST 73a884\n 1 " + ovmfDUID6 +
+			"\n 8 0000\n 2 $server\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 6 0017",
+		want: "REPLY 73a884" + idsOVMF + "\n 3 de37d70a 00000708 00000b40\n  5 fd00::10 00000e10 00000e10\n 23 fd00::53",
+	},
+	{
+		from: ownLL6, packet: "SOLICIT 74a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 3 e5502d9e ffffffff ffffffff",
+		want: "ADVERTISE 74a884" + idsOVMF + "\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10",
+	},
+	{
+		from:   ownLL6,
+		packet: "REQUEST 75a884\n 1 " + ovmfDUID6 + "\n 8 0000\n 2 $server\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10",
+		want:   "REPLY 75a884" + idsOVMF + "\n 3 e5502d9e 00000708 00000b40\n  5 fd00::10 00000e10 00000e10",
+	},
+	{
+		from: ownLL6, packet: "RELEASE 76a884" + idsOVMF + "\n 8 0000\n 3 de37d70a ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10",
+		want: "REPLY 76a884" + idsOVMF + "\n " + success,
+	},
+	{
+		from: onLink6, packet: "SOLICIT 000006\n 1 0003 0001 525400120099" + naHas6,
+		want: "ADVERTISE 000006\n 1 0003 0001 525400120099\n 2 $server\n 3 00000007 00000708 00000b40\n  5 fd00::11 00000e10 00000e10",
+	},
 }
 
 func TestExchange6(t *testing.T) {
@@ -266,16 +287,25 @@ func TestExchange6(t *testing.T) {
 			{onLink6, "SOLICIT 000001\n 1 $client\n 14" + na6, "REPLY 000001" + ids + "\n 14" + given},
 		}},
 		"a wish is heeded": {steps: []step6{
-			{onLink6, "SOLICIT 000001\n 1 $client" + na6 + "\n  5 fd00::15 00000000 00000000", "ADVERTISE 000001" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::15 00000e10 00000e10"},
+			{
+				from: onLink6, packet: "SOLICIT 000001\n 1 $client" + na6 + "\n  5 fd00::15 00000000 00000000",
+				want: "ADVERTISE 000001" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::15 00000e10 00000e10",
+			},
 		}},
 		"a wish for an address of elsewhere is not": {steps: []step6{
 			{onLink6, "SOLICIT 000001\n 1 $client" + na6 + "\n  5 fd77::15 00000000 00000000", "ADVERTISE 000001" + ids + given},
 		}},
 		"a Request for an address of elsewhere is told": {steps: []step6{
-			{onLink6, "REQUEST 000001" + ids + na6 + "\n  5 fd77::15 00000000 00000000", "REPLY 000001" + ids + "\n 3 00000007 00000000 00000000\n  " + notOnLink},
+			{
+				from: onLink6, packet: "REQUEST 000001" + ids + na6 + "\n  5 fd77::15 00000000 00000000",
+				want: "REPLY 000001" + ids + "\n 3 00000007 00000000 00000000\n  " + notOnLink,
+			},
 		}},
 		"one address for one interface": {steps: []step6{
-			{onLink6, "SOLICIT 000001\n 1 $client" + na6 + "\n 3 00000008 00000000 00000000", "ADVERTISE 000001" + ids + given + "\n 3 00000008 00000000 00000000\n  " + noAddrs},
+			{
+				from: onLink6, packet: "SOLICIT 000001\n 1 $client" + na6 + "\n 3 00000008 00000000 00000000",
+				want: "ADVERTISE 000001" + ids + given + "\n 3 00000008 00000000 00000000\n  " + noAddrs,
+			},
 		}},
 		"the association that has the address keeps it": {steps: append(sarr[:2:2], step6{
 			onLink6, "RENEW 000003" + ids + "\n 3 00000001 00000000 00000000" + naHas6,
@@ -297,7 +327,12 @@ func TestExchange6(t *testing.T) {
 			setUp: func(l *lab6) {
 				l.server.SetReservations([]lease.Reservation{{MAC: mac6, Name: "s1", Address: netip.MustParseAddr("fd00::77")}})
 			},
-			steps: []step6{{onLink6, "REQUEST 000001" + ids + na6, "REPLY 000001" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::77 00000e10 00000e10"}},
+			steps: []step6{
+				{
+					from: onLink6, packet: "REQUEST 000001" + ids + na6,
+					want: "REPLY 000001" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::77 00000e10 00000e10",
+				},
+			},
 		},
 		"renewing": {steps: append(sarr[:2:2],
 			step6{onLink6, "RENEW 000003" + ids + naHas6, "REPLY 000003" + ids + given},
@@ -321,22 +356,37 @@ func TestExchange6(t *testing.T) {
 			{onLink6, "REBIND 000003\n 1 $client" + na6 + "\n  5 fd00::99 00000000 00000000", ""}, // another server may
 		}},
 		"renewing an address that we do not give and one of elsewhere": {steps: []step6{
-			{onLink6, "RENEW 000003" + ids + na6 + "\n  5 fd00::99 00000000 00000000\n  5 fd77::99 00000000 00000000", "REPLY 000003" + ids + na6 + "\n  " + noBinding},
+			{
+				from: onLink6, packet: "RENEW 000003" + ids + na6 + "\n  5 fd00::99 00000000 00000000\n  5 fd77::99 00000000 00000000",
+				want: "REPLY 000003" + ids + na6 + "\n  " + noBinding,
+			},
 		}},
 		"renewing an address of a link that was left": {steps: []step6{
-			{onLink6, "RENEW 000003" + ids + na6 + "\n  5 fd77::99 00000000 00000000", "REPLY 000003" + ids + given + "\n  5 fd77::99 00000000 00000000"},
+			{
+				from: onLink6, packet: "RENEW 000003" + ids + na6 + "\n  5 fd77::99 00000000 00000000",
+				want: "REPLY 000003" + ids + given + "\n  5 fd77::99 00000000 00000000",
+			},
 		}},
 		"renewing another than its own address": {steps: append(sarr[:2:2],
-			step6{onLink6, "RENEW 000003" + ids + na6 + "\n  5 fd00::15 00000000 00000000", "REPLY 000003" + ids + given + "\n  5 fd00::15 00000000 00000000"},
+			step6{
+				from: onLink6, packet: "RENEW 000003" + ids + na6 + "\n  5 fd00::15 00000000 00000000",
+				want: "REPLY 000003" + ids + given + "\n  5 fd00::15 00000000 00000000",
+			},
 		)},
 		"renewing two addresses of which one is its own": {steps: append(sarr[:2:2],
-			step6{onLink6, "RENEW 000003" + ids + na6 + "\n  5 fd00::15 00000000 00000000\n  5 fd00::10 00000000 00000000", "REPLY 000003" + ids + given + "\n  5 fd00::15 00000000 00000000"},
+			step6{
+				from: onLink6, packet: "RENEW 000003" + ids + na6 + "\n  5 fd00::15 00000000 00000000\n  5 fd00::10 00000000 00000000",
+				want: "REPLY 000003" + ids + given + "\n  5 fd00::15 00000000 00000000",
+			},
 		)},
 		"confirming": {steps: append(sarr[:2:2],
 			step6{onLink6, "CONFIRM 000003\n 1 $client" + naHas6, "REPLY 000003" + ids + "\n " + success},
 			step6{onLink6, "CONFIRM 000004\n 1 $client" + na6 + "\n  5 fd77::10 00000000 00000000", "REPLY 000004" + ids + "\n " + notOnLink},
 			step6{onLink6, "CONFIRM 000005\n 1 $client" + na6, ""},
-			step6{onLink6, "CONFIRM 000006\n 1 0003 0001 525400120099" + naHas6, "REPLY 000006\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink},
+			step6{
+				from: onLink6, packet: "CONFIRM 000006\n 1 0003 0001 525400120099" + naHas6,
+				want: "REPLY 000006\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink,
+			},
 		)},
 		"releasing": {steps: append(sarr[:2:2],
 			step6{onLink6, "RELEASE 000003" + ids + naHas6, "REPLY 000003" + ids + "\n " + success},
@@ -344,16 +394,37 @@ func TestExchange6(t *testing.T) {
 		)},
 		"firmware asks twice and gives back once": {steps: firmwareTwice[:6]},
 		"firmware gives back twice, and iPXE has its address": {steps: append(firmwareTwice[:6:6],
-			step6{ownLL6, "RELEASE 77a884" + idsOVMF + "\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 77a884" + idsOVMF + "\n " + success},
-			step6{ownLL6, "SOLICIT b59275\n 1 " + uuidDUID6 + "\n 3 0fcfbe91 00000000 00000000", "ADVERTISE b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
+			step6{
+				from: ownLL6, packet: "RELEASE 77a884" + idsOVMF + "\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10",
+				want: "REPLY 77a884" + idsOVMF + "\n " + success,
+			},
+			step6{
+				from: ownLL6, packet: "SOLICIT b59275\n 1 " + uuidDUID6 + "\n 3 0fcfbe91 00000000 00000000",
+				want: "ADVERTISE b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000708 00000b40\n  5 fd00::10 00000e10 00000e10",
+			},
 		)},
 		"firmware gives back what iPXE goes on with": {steps: append(firmwareTwice[:6:6],
-			step6{ownLL6, "REQUEST b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000000 00000000", "REPLY b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000708 00000b40\n  5 fd00::10 00000e10 00000e10"},
-			step6{ownLL6, "RELEASE 77a884" + idsOVMF + "\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 77a884" + idsOVMF + "\n " + success + "\n 3 e5502d9e 00000000 00000000\n  " + noBinding},
-			step6{onLink6, "CONFIRM 000007\n 1 0003 0001 525400120099" + naHas6, "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink}, // it is not this machine's
+			step6{
+				from: ownLL6, packet: "REQUEST b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000000 00000000",
+				want: "REPLY b59275\n 1 " + uuidDUID6 + "\n 2 $server\n 3 0fcfbe91 00000708 00000b40\n  5 fd00::10 00000e10 00000e10",
+			},
+			step6{
+				from: ownLL6, packet: "RELEASE 77a884" + idsOVMF + "\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10",
+				want: "REPLY 77a884" + idsOVMF + "\n " + success + "\n 3 e5502d9e 00000000 00000000\n  " + noBinding,
+			},
+			step6{
+				from: onLink6, packet: "CONFIRM 000007\n 1 0003 0001 525400120099" + naHas6,
+				want: "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink,
+			}, // it is not this machine's
 		)},
 		"releasing by both associations at once": {steps: append(firmwareTwice[:4:4],
-			step6{ownLL6, "RELEASE 76a884" + idsOVMF + "\n 3 de37d70a ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10\n 3 e5502d9e ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10", "REPLY 76a884" + idsOVMF + "\n " + success},
+			step6{
+				from: ownLL6,
+				packet: "RELEASE 76a884" + idsOVMF +
+					"\n 3 de37d70a ffffffff ffffffff\n  5 fd00::10 00000e10 00000e10\n 3 e5502d9e ffffffff ffffffff\n" +
+					"  5 fd00::10 00000e10 00000e10",
+				want: "REPLY 76a884" + idsOVMF + "\n " + success,
+			},
 			step6{onLink6, "SOLICIT 000008\n 1 0003 0001 525400120099" + naHas6, "ADVERTISE 000008\n 1 0003 0001 525400120099\n 2 $server" + given},
 		)},
 		"releasing an address of somebody else": {
@@ -365,11 +436,17 @@ func TestExchange6(t *testing.T) {
 		},
 		"declining": {steps: append(sarr[:2:2],
 			step6{onLink6, "DECLINE 000003" + ids + naHas6, "REPLY 000003" + ids + "\n " + success},
-			step6{onLink6, "SOLICIT 000004\n 1 $client" + na6, "ADVERTISE 000004" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::11 00000e10 00000e10"},
+			step6{
+				from: onLink6, packet: "SOLICIT 000004\n 1 $client" + na6,
+				want: "ADVERTISE 000004" + ids + "\n 3 00000007 00000708 00000b40\n  5 fd00::11 00000e10 00000e10",
+			},
 			step6{onLink6, "DECLINE 000005" + ids + naHas6, "REPLY 000005" + ids + "\n " + success + na6 + "\n  " + noBinding},
 		)},
 		"asking for information only": {steps: []step6{
-			{onLink6, "INFORMATION-REQUEST 000001\n 1 $client\n 6 0017 0018 0017 001f 0038 0007", "REPLY 000001" + ids + "\n 23 fd00::53\n 24 036c6162 076578616d706c65 03636f6d 00\n 31 fd00::123\n 56\n  1 fd00::123"},
+			{
+				from: onLink6, packet: "INFORMATION-REQUEST 000001\n 1 $client\n 6 0017 0018 0017 001f 0038 0007",
+				want: "REPLY 000001" + ids + "\n 23 fd00::53\n 24 036c6162 076578616d706c65 03636f6d 00\n 31 fd00::123\n 56\n  1 fd00::123",
+			},
 			{"[fe80::5054:ff:fe12:1%eth0]:546", "INFORMATION-REQUEST 000002", "REPLY 000002\n 2 $server"},
 			{onLink6, "INFORMATION-REQUEST 000003\n 2 $server", ""}, // there is no telling who asks
 		}},
@@ -377,45 +454,152 @@ func TestExchange6(t *testing.T) {
 			{onLink6, "REQUEST 000001" + ids + na6 + "\n 6 0017", "REPLY 000001" + ids + given + "\n 23 fd00::53"},
 		}},
 		"delegating a prefix": {change: delegating, steps: []step6{
-			{onLink6, "SOLICIT 000001\n 1 $client\n 25 00000009 00000000 00000000\n  26 00000000 00000000 38 ::", "ADVERTISE 000001" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::"},
-			{onLink6, "REQUEST 000002" + ids + na6 + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::", "REPLY 000002" + ids + given + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::"},
-			{onLink6, "RENEW 000003" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::", "REPLY 000003" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::"},
-			{onLink6, "RENEW 000004" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 38 fd00:1::", "REPLY 000004" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::\n  26 00000000 00000000 38 fd00:1::"},
-			{onLink6, "SOLICIT 000005\n 1 0003 0001 525400120099\n 25 00000001 00000000 00000000", "ADVERTISE 000005\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1:0:4::"},
-			{onLink6, "RELEASE 000006" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::", "REPLY 000006" + ids + "\n " + success},
-			{onLink6, "RENEW 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000\n  26 00000000 00000000 3e fd00:1::", "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::"},
+			{
+				from: onLink6, packet: "SOLICIT 000001\n 1 $client\n 25 00000009 00000000 00000000\n  26 00000000 00000000 38 ::",
+				want: "ADVERTISE 000001" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+			},
+			{
+				from: onLink6, packet: "REQUEST 000002" + ids + na6 + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
+				want: "REPLY 000002" + ids + given + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+			},
+			{
+				from: onLink6, packet: "RENEW 000003" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
+				want: "REPLY 000003" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+			},
+			{
+				from: onLink6, packet: "RENEW 000004" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 38 fd00:1::",
+				want: "REPLY 000004" + ids +
+					"\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::\n  26 00000000 00000000 38 fd00:1::",
+			},
+			{
+				from: onLink6, packet: "SOLICIT 000005\n 1 0003 0001 525400120099\n 25 00000001 00000000 00000000",
+				want: "ADVERTISE 000005\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000708 00000b40\n" +
+					"  26 00000e10 00000e10 3e fd00:1:0:4::",
+			},
+			{
+				from: onLink6, packet: "RELEASE 000006" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
+				want: "REPLY 000006" + ids + "\n " + success,
+			},
+			{
+				from:   onLink6,
+				packet: "RENEW 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
+				want:   "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+			},
 		}},
 		"no prefix is left": {
 			change: func(n *Network) { delegating(n); n.Subnets[0].Delegate.Bits = 60 },
 			steps: []step6{
-				{onLink6, "REQUEST 000001" + ids + "\n 25 00000009 00000000 00000000", "REPLY 000001" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3c fd00:1::"},
-				{onLink6, "REQUEST 000002\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000", "REPLY 000002\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000\n  " + noPrefix},
+				{
+					from: onLink6, packet: "REQUEST 000001" + ids + "\n 25 00000009 00000000 00000000",
+					want: "REPLY 000001" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3c fd00:1::",
+				},
+				{
+					from: onLink6, packet: "REQUEST 000002\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000",
+					want: "REPLY 000002\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000\n  " + noPrefix,
+				},
 			},
 		},
 		"prefixes are not delegated here": {steps: []step6{
-			{onLink6, "SOLICIT 000001\n 1 $client\n 25 00000009 00000000 00000000", "ADVERTISE 000001" + ids + "\n 25 00000009 00000000 00000000\n  " + noPrefix},
-			{onLink6, "RENEW 000001" + ids + "\n 25 00000009 00000000 00000000", "REPLY 000001" + ids + "\n 25 00000009 00000000 00000000\n  " + noBinding},
+			{
+				from: onLink6, packet: "SOLICIT 000001\n 1 $client\n 25 00000009 00000000 00000000",
+				want: "ADVERTISE 000001" + ids + "\n 25 00000009 00000000 00000000\n  " + noPrefix,
+			},
+			{
+				from: onLink6, packet: "RENEW 000001" + ids + "\n 25 00000009 00000000 00000000",
+				want: "REPLY 000001" + ids + "\n 25 00000009 00000000 00000000\n  " + noBinding,
+			},
 		}},
 		"an address is derived from link and MAC address": {
 			change: func(n *Network) {
 				n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("2001:db8:1111:2222::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
 			},
 			steps: []step6{
-				{relayed7, relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:5254:12:1 00000e10 00000e10", "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
-				{relayed7, relayed6("RENEW 000002"+ids+na6+"\n  5 2001:db8:1111:2222:3333:5254:12:1 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000002"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:5254:12:1 00000e10 00000e10", "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
-				{relayed7, relayed6("RENEW 000003"+ids+na6+"\n  5 2001:db8:1111:2222:3333:5254:12:1 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:7::1 fe80::2"), relayed6("REPLY 000003"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:7:5254:12:1 00000e10 00000e10\n  5 2001:db8:1111:2222:3333:5254:12:1 00000000 00000000", "RELAY-REPL 00 2001:db8:1111:2222:7::1 fe80::2")},
-				{onLink6, "SOLICIT 000004\n 1 0003 0001 525400120099" + na6, "ADVERTISE 000004\n 1 0003 0001 525400120099\n 2 $server" + na6 + "\n  " + noAddrs}, // no relay says which link
+				{
+					from: relayed7, packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"),
+					want: relayed6(
+						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:5254:12:1 00000e10 00000e10",
+						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+				},
+				{
+					from: relayed7,
+					packet: relayed6(
+						"RENEW 000002"+ids+na6+"\n  5 2001:db8:1111:2222:3333:5254:12:1 00000000 00000000",
+						"RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+					want: relayed6(
+						"REPLY 000002"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:5254:12:1 00000e10 00000e10",
+						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+				},
+				{
+					from: relayed7,
+					packet: relayed6(
+						"RENEW 000003"+ids+na6+"\n  5 2001:db8:1111:2222:3333:5254:12:1 00000000 00000000",
+						"RELAY-FORW 00 2001:db8:1111:2222:7::1 fe80::2",
+					),
+					want: relayed6(
+						"REPLY 000003"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:7:5254:12:1 00000e10 00000e10\n"+
+							"  5 2001:db8:1111:2222:3333:5254:12:1 00000000 00000000",
+						"RELAY-REPL 00 2001:db8:1111:2222:7::1 fe80::2",
+					),
+				},
+				{
+					from: onLink6, packet: "SOLICIT 000004\n 1 0003 0001 525400120099" + na6,
+					want: "ADVERTISE 000004\n 1 0003 0001 525400120099\n 2 $server" + na6 + "\n  " + noAddrs,
+				}, // no relay says which link
 			},
 		},
 		"the link's next address, and its prefix": {
 			change: func(n *Network) {
-				n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("2001:db8::/32"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80}, LeaseTime: time.Hour}}
+				n.Subnets = []Subnet{
+					{
+						CIDR: netip.MustParsePrefix("2001:db8::/32"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80},
+						LeaseTime: time.Hour,
+					},
+				}
 			},
 			steps: []step6{
-				{relayed7, relayed6("REQUEST 000001"+ids+na6+"\n 25 00000009 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:4444:5555:6667 00000e10 00000e10\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 50 2001:db8:1111:2222:3333::", "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
-				{relayed7, relayed6("RENEW 000002"+ids+"\n 25 00000009 00000000 00000000\n  26 00000000 00000000 50 2001:db8:1111:2222:3333::", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000002"+ids+"\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 50 2001:db8:1111:2222:3333::", "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
-				{relayed7, relayed6("REQUEST 000003\n 1 0003 0001 525400120099\n 2 $server"+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000003\n 1 0003 0001 525400120099\n 2 $server"+na6+"\n  "+noAddrs, "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
-				{relayed7, relayed6("RELEASE 000004"+ids+na6+"\n  5 2001:db8:1111:2222:3333:4444:5555:6667 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"), relayed6("REPLY 000004"+ids+"\n "+success, "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2")},
+				{
+					from: relayed7,
+					packet: relayed6(
+						"REQUEST 000001"+ids+na6+"\n 25 00000009 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+					want: relayed6(
+						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:4444:5555:6667 00000e10 00000e10\n"+
+							" 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 50 2001:db8:1111:2222:3333::",
+						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+				},
+				{
+					from: relayed7,
+					packet: relayed6(
+						"RENEW 000002"+ids+"\n 25 00000009 00000000 00000000\n  26 00000000 00000000 50 2001:db8:1111:2222:3333::",
+						"RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+					want: relayed6(
+						"REPLY 000002"+ids+"\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 50 2001:db8:1111:2222:3333::",
+						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+				},
+				{
+					from: relayed7,
+					packet: relayed6(
+						"REQUEST 000003\n 1 0003 0001 525400120099\n 2 $server"+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+					want: relayed6(
+						"REPLY 000003\n 1 0003 0001 525400120099\n 2 $server"+na6+"\n  "+noAddrs,
+						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+				},
+				{
+					from: relayed7,
+					packet: relayed6(
+						"RELEASE 000004"+ids+na6+"\n  5 2001:db8:1111:2222:3333:4444:5555:6667 00000000 00000000",
+						"RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+					),
+					want: relayed6("REPLY 000004"+ids+"\n "+success, "RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"),
+				},
 			},
 		},
 		"a reservation goes before what is derived": {
@@ -425,7 +609,14 @@ func TestExchange6(t *testing.T) {
 			setUp: func(l *lab6) {
 				l.server.SetReservations([]lease.Reservation{{MAC: mac6, Name: "s1", Address: netip.MustParseAddr("fd07::77")}})
 			},
-			steps: []step6{{relayed7, relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2"), relayed6("REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::77 00000e10 00000e10", "RELAY-REPL 00 fd07::1 fe80::2")}},
+			steps: []step6{
+				{
+					from: relayed7, packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2"),
+					want: relayed6(
+						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::77 00000e10 00000e10", "RELAY-REPL 00 fd07::1 fe80::2",
+					),
+				},
+			},
 		},
 		"who asks from its own address": {steps: []step6{
 			{"[fd00::10]:546", "SOLICIT 000001\n 1 $client" + na6, "ADVERTISE 000001" + ids + given},
@@ -433,8 +624,18 @@ func TestExchange6(t *testing.T) {
 		"a relay chooses the subnet": {
 			change: func(n *Network) { n.Subnets = append(n.Subnets, subnet6("fd07::/64", "fd07::10", "fd07::1f")) },
 			steps: []step6{
-				{relayed7, relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-FORW 01 :: fe80::3"), relayed6("REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::10 00000e10 00000e10", "RELAY-REPL 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-REPL 01 :: fe80::3")},
-				{onLink6, relayed6("SOLICIT 000002\n 1 0003 0001 525400120099"+na6, "RELAY-FORW 00 :: fe80::2"), relayed6("ADVERTISE 000002\n 1 0003 0001 525400120099\n 2 $server"+given, "RELAY-REPL 00 :: fe80::2")}, // a lightweight one
+				{
+					from:   relayed7,
+					packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-FORW 01 :: fe80::3"),
+					want: relayed6(
+						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::10 00000e10 00000e10",
+						"RELAY-REPL 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-REPL 01 :: fe80::3",
+					),
+				},
+				{
+					from: onLink6, packet: relayed6("SOLICIT 000002\n 1 0003 0001 525400120099"+na6, "RELAY-FORW 00 :: fe80::2"),
+					want: relayed6("ADVERTISE 000002\n 1 0003 0001 525400120099\n 2 $server"+given, "RELAY-REPL 00 :: fe80::2"),
+				}, // a lightweight one
 			},
 		},
 		"what is not answered": {
@@ -470,7 +671,9 @@ func TestLeasesOfEveryKindHaveAHolder6(t *testing.T) {
 	cfg := plain6()
 	cfg.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
 	l := newLab6(t, cfg)
-	if _, err := l.ask(l.table(relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001")), relayed7); err != nil {
+	if _, err := l.ask(
+		l.table(relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    79 0001 525400120001")), relayed7,
+	); err != nil {
 		t.Fatal(err)
 	}
 	derived := netip.MustParseAddr("fd07::5254:12:1")
@@ -587,7 +790,8 @@ func TestBoot6(t *testing.T) {
 		ipxe = "\n 61 0007\n 15 +\"iPXE\""
 		pxe  = "\n 61 0007\n 16 00000157 +\"PXEClient:Arch:00007:UNDI:003016\""
 		http = "\n 61 0010\n 16 00000157 +\"HTTPClient:Arch:00016:UNDI:003001\""
-		uki  = "http://[fd00::1]:8082/httpboot/registry.example.com/os/sha256-abababababababababababababababababababababababababababababababab.efi?uuid=" + uuid6
+		uki  = "http://[fd00::1]:8082/httpboot/registry.example.com/os/sha256-abababababababababababababababababababababababababababababababab.efi?uuid=" +
+			uuid6
 	)
 	for name, c := range map[string]struct {
 		packet      string
@@ -595,19 +799,48 @@ func TestBoot6(t *testing.T) {
 		boot, class string
 		noted       string
 	}{
-		"iPXE asks for its file alone":          {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b" + ipxe, boot: "http://[fd00::1]:8082/ipxe/" + uuid6, noted: "t1 x64 UEFI fe80::5054:ff:fe12:1%eth0"},
-		"iPXE sends its class bare":             {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 61 0007\n 15 \"iPXE\"", boot: "http://[fd00::1]:8082/ipxe/" + uuid6, noted: "t1 x64 UEFI fe80::5054:ff:fe12:1%eth0"},
-		"firmware is shown its loader":          {packet: "SOLICIT 000001\n 1 " + ovmfDUID6 + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi"},
-		"firmware is told its loader":           {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi", noted: "t1 x64 UEFI fd00::10"},
-		"the first architecture that is known":  {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 61 ffee 000b\n 16 00000157 +\"PXEClient:Arch:00011:UNDI:003016\"", boot: "tftp://[fd00::1]/snp-arm64.efi", noted: "t1 ARM 64-bit UEFI fd00::10"},
-		"HTTP firmware is told the UKI":         {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0010 0017 003b" + http, boot: uki, class: "HTTPClient", noted: "t1 x64 UEFI boot from HTTP fd00::10"},
-		"metalprobe is told its Ignition":       {packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 15 +\"ingot-probe\"", boot: "http://[fd00::1]:8082/ignition/" + uuid6, noted: "t1 unknown fe80::5054:ff:fe12:1%eth0"},
-		"who does not ask is not told":          {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0017" + pxe},
-		"an operating system is not told":       {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b"},
-		"a renewal is not a boot":               {packet: "RENEW 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b" + pxe},
-		"who has no ticket is not told":         {packet: "REQUEST 000001\n 1 0004 00112233445566778899aabbccddeeff\n 2 $server" + na6 + "\n 6 003b" + pxe},
-		"an unknown architecture is not told":   {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 61 ffee\n 16 00000157 +\"PXEClient:Arch:65518:UNDI:003016\""},
-		"BMCs boot nothing":                     {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b" + pxe, change: func(n *Network) { n.Role = model.RoleBMC }},
+		"iPXE asks for its file alone": {
+			packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b" + ipxe, boot: "http://[fd00::1]:8082/ipxe/" + uuid6,
+			noted: "t1 x64 UEFI fe80::5054:ff:fe12:1%eth0",
+		},
+		"iPXE sends its class bare": {
+			packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 61 0007\n 15 \"iPXE\"",
+			boot:   "http://[fd00::1]:8082/ipxe/" + uuid6, noted: "t1 x64 UEFI fe80::5054:ff:fe12:1%eth0",
+		},
+		"firmware is shown its loader": {
+			packet: "SOLICIT 000001\n 1 " + ovmfDUID6 + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi",
+		},
+		"firmware is told its loader": {
+			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b 003c" + pxe, boot: "tftp://[fd00::1]/ipxe.efi",
+			noted: "t1 x64 UEFI fd00::10",
+		},
+		"the first architecture that is known": {
+			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 +
+				"\n 6 003b\n 61 ffee 000b\n 16 00000157 +\"PXEClient:Arch:00011:UNDI:003016\"",
+			boot: "tftp://[fd00::1]/snp-arm64.efi", noted: "t1 ARM 64-bit UEFI fd00::10",
+		},
+		"HTTP firmware is told the UKI": {
+			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0010 0017 003b" + http, boot: uki, class: "HTTPClient",
+			noted: "t1 x64 UEFI boot from HTTP fd00::10",
+		},
+		"metalprobe is told its Ignition": {
+			packet: "INFORMATION-REQUEST 000001\n 1 " + uuidDUID6 + "\n 6 003b\n 15 +\"ingot-probe\"",
+			boot:   "http://[fd00::1]:8082/ignition/" + uuid6, noted: "t1 unknown fe80::5054:ff:fe12:1%eth0",
+		},
+		"who does not ask is not told":    {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 0017" + pxe},
+		"an operating system is not told": {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b"},
+		"a renewal is not a boot":         {packet: "RENEW 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b" + pxe},
+		"who has no ticket is not told": {
+			packet: "REQUEST 000001\n 1 0004 00112233445566778899aabbccddeeff\n 2 $server" + na6 + "\n 6 003b" + pxe,
+		},
+		"an unknown architecture is not told": {
+			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 +
+				"\n 6 003b\n 61 ffee\n 16 00000157 +\"PXEClient:Arch:65518:UNDI:003016\"",
+		},
+		"BMCs boot nothing": {
+			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b" + pxe,
+			change: func(n *Network) { n.Role = model.RoleBMC },
+		},
 		"an interface type of the wrong length": {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 62 01" + pxe},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -635,7 +868,10 @@ func TestBoot6(t *testing.T) {
 func TestBootByMACAddress6(t *testing.T) {
 	l := newLab6(t, plain6())
 	l.server.tickets = tickets6{mac6: ticket6}
-	l.says(onLink6, "REQUEST 000001"+ids+na6+"\n 6 003b\n 61 0007\n 15 +\"iPXE\"", "REPLY 000001"+ids+given+"\n 59 \"http://[fd00::1]:8082/ipxe/"+uuid6+"\"")
+	l.says(
+		onLink6, "REQUEST 000001"+ids+na6+"\n 6 003b\n 61 0007\n 15 +\"iPXE\"",
+		"REPLY 000001"+ids+given+"\n 59 \"http://[fd00::1]:8082/ipxe/"+uuid6+"\"",
+	)
 	if diff := cmp.Diff([]string{"t1 x64 UEFI fd00::10"}, l.noted); diff != "" {
 		t.Errorf("noted (-want +got):\n%s", diff)
 	}
@@ -772,7 +1008,12 @@ func FuzzHandle6(f *testing.F) {
 	files, _ := filepath.Glob(filepath.Join("testdata", "v6", "*.packet"))
 	cfg := plain6()
 	cfg.Subnets[0].Delegate = lease.Delegation{From: netip.MustParsePrefix("fd00:1::/60"), Bits: 62}
-	cfg.Subnets = append(cfg.Subnets, Subnet{CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80}, LeaseTime: time.Hour})
+	cfg.Subnets = append(
+		cfg.Subnets,
+		Subnet{
+			CIDR: netip.MustParsePrefix("fd07::/64"), Derive: DeriveOnmetal, Delegate: lease.Delegation{Bits: 80}, LeaseTime: time.Hour,
+		},
+	)
 	l := newLab6(f, cfg)
 	for _, file := range files {
 		table, err := os.ReadFile(file)
@@ -781,7 +1022,14 @@ func FuzzHandle6(f *testing.F) {
 		}
 		f.Add(l.table(string(table)))
 	}
-	f.Add(l.table(relayed6("RENEW 000001"+ids+naHas6+"\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::", "RELAY-FORW 00 fd07::1 fe80::2\n    135 0000\n    79 0001 525400120001\n    18 \"port\"", "RELAY-FORW 01 :: fe80::3")))
+	f.Add(
+		l.table(
+			relayed6(
+				"RENEW 000001"+ids+naHas6+"\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
+				"RELAY-FORW 00 fd07::1 fe80::2\n    135 0000\n    79 0001 525400120001\n    18 \"port\"", "RELAY-FORW 01 :: fe80::3",
+			),
+		),
+	)
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		l.now = l.now.Add(time.Minute) // so that nobody sends too much
 		x, err := l.hear6(bytes.Clone(packet), netip.MustParseAddrPort(onLink6))

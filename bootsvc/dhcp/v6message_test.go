@@ -156,27 +156,49 @@ func TestParseMessage6(t *testing.T) {
 				vendorClasses: []string{"HTTPClient:Arch:00016:UNDI:003016"},
 			},
 		},
-		"a user class without its length":          {table: "SOLICIT 0a0b0c" + id + "\n 15 \"iPXE\"", want: message6{kind: dhcpv6.MessageTypeSolicit, clientID: llt, userClasses: [][]byte{[]byte("iPXE")}}},
-		"an odd option that does not concern us":   {table: "SOLICIT 0a0b0c" + id + "\n 39 ff\n 56 ff\n 17 00", want: message6{kind: dhcpv6.MessageTypeSolicit, clientID: llt}},
-		"a Renew names its server":                 {table: "RENEW 0a0b0c" + id + "\n 2 0004 0102", want: message6{kind: dhcpv6.MessageTypeRenew, clientID: llt, serverID: server}},
-		"an Information-Request needs no client":   {table: "INFORMATION-REQUEST 0a0b0c\n 6 003b", want: message6{kind: dhcpv6.MessageTypeInformationRequest, asked: []dhcpv6.OptionCode{59}}},
-		"an Information-Request wants no lease":    {table: "INFORMATION-REQUEST 0a0b0c\n 3 00000001 00000000 00000000", err: drop6Conflict},
-		"a Solicit without client identifier":      {table: "SOLICIT 0a0b0c", err: drop6Conflict},
-		"a Solicit to one server":                  {table: "SOLICIT 0a0b0c" + id + "\n 2 0004 0102", err: drop6Conflict},
-		"a Request to no server":                   {table: "REQUEST 0a0b0c" + id, err: drop6Conflict},
-		"a Release without client identifier":      {table: "RELEASE 0a0b0c\n 2 0004 0102", err: drop6Conflict},
-		"an Advertise is another server's":         {table: "ADVERTISE 0a0b0c" + id, err: drop6Type},
-		"a Reconfigure is another server's":        {table: "RECONFIGURE 0a0b0c" + id, err: drop6Type},
-		"a type that nobody knows":                 {table: "SOLICIT 0a0b0c", err: drop6Conflict},
-		"two client identifiers":                   {table: "SOLICIT 0a0b0c" + id + id, err: drop6Malformed},
-		"a client identifier of no bytes":          {table: "SOLICIT 0a0b0c\n 1", err: drop6Malformed},
-		"a client identifier that is too long":     {table: "SOLICIT 0a0b0c\n 1 " + strings.Repeat("00", 131), err: drop6Malformed},
-		"an identity association cut short":        {table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000", err: drop6Malformed},
-		"an address cut short":                     {table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000\n  5 fd00::1 00000000", err: drop6Malformed},
-		"a prefix longer than an address":          {table: "SOLICIT 0a0b0c" + id + "\n 25 00000001 00000000 00000000\n  26 00000000 00000000 81 fd00::", err: drop6Malformed},
-		"more identity associations than anybody":  {table: "SOLICIT 0a0b0c" + id + strings.Repeat("\n 3 00000001 00000000 00000000", 9), err: drop6Malformed},
-		"more addresses than anybody":              {table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000" + strings.Repeat("\n  5 fd00::1 00000000 00000000", 9), err: drop6Malformed},
-		"an identity association within another's": {table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000\n  3 00", want: message6{kind: dhcpv6.MessageTypeSolicit, clientID: llt, ias: []ia6{{kind: dhcpv6.OptionIANA, id: 1}}}},
+		"a user class without its length": {
+			table: "SOLICIT 0a0b0c" + id + "\n 15 \"iPXE\"",
+			want:  message6{kind: dhcpv6.MessageTypeSolicit, clientID: llt, userClasses: [][]byte{[]byte("iPXE")}},
+		},
+		"an odd option that does not concern us": {
+			table: "SOLICIT 0a0b0c" + id + "\n 39 ff\n 56 ff\n 17 00", want: message6{kind: dhcpv6.MessageTypeSolicit, clientID: llt},
+		},
+		"a Renew names its server": {
+			table: "RENEW 0a0b0c" + id + "\n 2 0004 0102", want: message6{kind: dhcpv6.MessageTypeRenew, clientID: llt, serverID: server},
+		},
+		"an Information-Request needs no client": {
+			table: "INFORMATION-REQUEST 0a0b0c\n 6 003b",
+			want:  message6{kind: dhcpv6.MessageTypeInformationRequest, asked: []dhcpv6.OptionCode{59}},
+		},
+		"an Information-Request wants no lease": {table: "INFORMATION-REQUEST 0a0b0c\n 3 00000001 00000000 00000000", err: drop6Conflict},
+		"a Solicit without client identifier":   {table: "SOLICIT 0a0b0c", err: drop6Conflict},
+		"a Solicit to one server":               {table: "SOLICIT 0a0b0c" + id + "\n 2 0004 0102", err: drop6Conflict},
+		"a Request to no server":                {table: "REQUEST 0a0b0c" + id, err: drop6Conflict},
+		"a Release without client identifier":   {table: "RELEASE 0a0b0c\n 2 0004 0102", err: drop6Conflict},
+		"an Advertise is another server's":      {table: "ADVERTISE 0a0b0c" + id, err: drop6Type},
+		"a Reconfigure is another server's":     {table: "RECONFIGURE 0a0b0c" + id, err: drop6Type},
+		"a type that nobody knows":              {table: "SOLICIT 0a0b0c", err: drop6Conflict},
+		"two client identifiers":                {table: "SOLICIT 0a0b0c" + id + id, err: drop6Malformed},
+		"a client identifier of no bytes":       {table: "SOLICIT 0a0b0c\n 1", err: drop6Malformed},
+		"a client identifier that is too long":  {table: "SOLICIT 0a0b0c\n 1 " + strings.Repeat("00", 131), err: drop6Malformed},
+		"an identity association cut short":     {table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000", err: drop6Malformed},
+		"an address cut short": {
+			table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000\n  5 fd00::1 00000000", err: drop6Malformed,
+		},
+		"a prefix longer than an address": {
+			table: "SOLICIT 0a0b0c" + id + "\n 25 00000001 00000000 00000000\n  26 00000000 00000000 81 fd00::", err: drop6Malformed,
+		},
+		"more identity associations than anybody": {
+			table: "SOLICIT 0a0b0c" + id + strings.Repeat("\n 3 00000001 00000000 00000000", 9), err: drop6Malformed,
+		},
+		"more addresses than anybody": {
+			table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000" + strings.Repeat("\n  5 fd00::1 00000000 00000000", 9),
+			err:   drop6Malformed,
+		},
+		"an identity association within another's": {
+			table: "SOLICIT 0a0b0c" + id + "\n 3 00000001 00000000 00000000\n  3 00",
+			want:  message6{kind: dhcpv6.MessageTypeSolicit, clientID: llt, ias: []ia6{{kind: dhcpv6.OptionIANA, id: 1}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseMessage6(packet6Of(t, c.table))
@@ -187,7 +209,9 @@ func TestParseMessage6(t *testing.T) {
 				return
 			}
 			c.want.xid = dhcpv6.TransactionID{10, 11, 12}
-			if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(message6{}, ia6{}), cmpopts.EquateComparable(netip.Prefix{}), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(
+				c.want, got, cmp.AllowUnexported(message6{}, ia6{}), cmpopts.EquateComparable(netip.Prefix{}), cmpopts.EquateEmpty(),
+			); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
 			}
 		})
@@ -226,7 +250,9 @@ func TestRelays6(t *testing.T) {
 		t.Fatal(err)
 	}
 	link, _ := p.link()
-	if got, want := []any{len(p.relays), link, p.mac(), p.peer}, []any{3, netip.MustParseAddr("fd00:7::1"), "52:54:00:12:00:01", netip.MustParseAddr("fe80::1")}; !cmp.Equal(got, want, cmpopts.EquateComparable(netip.Addr{})) {
+	if got, want := []any{len(p.relays), link, p.mac(), p.peer}, []any{
+		3, netip.MustParseAddr("fd00:7::1"), "52:54:00:12:00:01", netip.MustParseAddr("fe80::1"),
+	}; !cmp.Equal(got, want, cmpopts.EquateComparable(netip.Addr{})) {
 		t.Errorf("relays, link, MAC address and peer are %v, want %v", got, want)
 	}
 
@@ -293,10 +319,19 @@ func TestMAC6(t *testing.T) {
 	for name, c := range map[string]struct {
 		table, from, want string
 	}{
-		"the relay saw it":                           {relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 525400120001")), other, "52:54:00:12:00:01"},
-		"only the relay next to the client saw it":   {relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, ""), relay(other, "\n    79 0001 525400120001")), other, "52:54:00:12:00:03"},
-		"the relay saw an address of InfiniBand":     {relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0020 525400120001")), other, "52:54:00:12:00:03"},
-		"the relay saw an address of eight bytes":    {relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 5254001200010203")), other, "52:54:00:12:00:03"},
+		"the relay saw it": {
+			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 525400120001")), from: other, want: "52:54:00:12:00:01",
+		},
+		"only the relay next to the client saw it": {
+			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, ""), relay(other, "\n    79 0001 525400120001")), from: other,
+			want: "52:54:00:12:00:03",
+		},
+		"the relay saw an address of InfiniBand": {
+			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0020 525400120001")), from: other, want: "52:54:00:12:00:03",
+		},
+		"the relay saw an address of eight bytes": {
+			table: relayed6("SOLICIT 0a0b0c\n "+ll, relay(eui64, "\n    79 0001 5254001200010203")), from: other, want: "52:54:00:12:00:03",
+		},
 		"the DUID-LL names it":                       {"SOLICIT 0a0b0c\n " + ll, eui64, "52:54:00:12:00:03"},
 		"the DUID-LLT names it":                      {"SOLICIT 0a0b0c\n " + llt, eui64, "52:54:00:12:00:04"},
 		"the DUID-LLT of a relayed client names it":  {relayed6("SOLICIT 0a0b0c\n "+llt, relay(eui64, "")), other, "52:54:00:12:00:04"},
@@ -327,10 +362,15 @@ func TestMAC6(t *testing.T) {
 func TestReplyTo6(t *testing.T) {
 	const solicit = "SOLICIT 0a0b0c\n    1 0003 0001 525400120001"
 	for name, c := range map[string]struct{ table, from, want string }{
-		"a client on the link":           {solicit, "[fe80::1%eth0]:40000", "[fe80::1%eth0]:546"},
-		"a relay":                        {relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1"), "[fd00:9::2]:40000", "[fd00:9::2]:547"},
-		"a relay with a port of its own": {relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000"), "[fd00:9::2]:40000", "[fd00:9::2]:40000"},
-		"a relay whose own relay has a port of its own": {relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000", "RELAY-FORW 01 :: fe80::2"), "[fd00:9::2]:40000", "[fd00:9::2]:547"},
+		"a client on the link": {solicit, "[fe80::1%eth0]:40000", "[fe80::1%eth0]:546"},
+		"a relay":              {relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1"), "[fd00:9::2]:40000", "[fd00:9::2]:547"},
+		"a relay with a port of its own": {
+			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000"), from: "[fd00:9::2]:40000", want: "[fd00:9::2]:40000",
+		},
+		"a relay whose own relay has a port of its own": {
+			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000", "RELAY-FORW 01 :: fe80::2"), from: "[fd00:9::2]:40000",
+			want: "[fd00:9::2]:547",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := netip.MustParseAddrPort(c.from)

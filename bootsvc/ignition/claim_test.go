@@ -33,10 +33,14 @@ func opened(t *testing.T, b ClaimBoot) Payload {
 
 func TestTheSameBytesFromEveryProcess(t *testing.T) {
 	for title, b := range map[string]ClaimBoot{
-		"nothing":           cloudBoot(),
-		"Butane":            claimBoot("variant: fcos\nversion: 1.4.0\nstorage: {files: [{path: /a, contents: {inline: b}}, {path: /c}]}\n", "fcos"),
-		"JSON":              claimBoot(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a"},{"path":"/b"}]}}`, ""),
-		"cloud-init":        cloudBoot("user-data", "#!/bin/sh\n", "meta-data", "{b: 1, a: 2}", "vendor-data", "#cloud-config\n", "network-config", "version: 2\n"),
+		"nothing": cloudBoot(),
+		"Butane": claimBoot(
+			"variant: fcos\nversion: 1.4.0\nstorage: {files: [{path: /a, contents: {inline: b}}, {path: /c}]}\n", "fcos",
+		),
+		"JSON": claimBoot(`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a"},{"path":"/b"}]}}`, ""),
+		"cloud-init": cloudBoot(
+			"user-data", "#!/bin/sh\n", "meta-data", "{b: 1, a: 2}", "vendor-data", "#cloud-config\n", "network-config", "version: 2\n",
+		),
 		"a script":          cloudBoot("ipxe-script", "#!ipxe\nshell\n", "ignition", `{"ignition":{"version":"3.0.0"}}`),
 		"kernel arguments":  {UUID: uuid1, BootStateURL: bootState, KernelArguments: "quiet"},
 		"user-data of HTML": cloudBoot("user-data", "#cloud-config\na: '<&>\u2028\\\"'\n"),
@@ -111,26 +115,66 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 		pairs []string
 		want  string
 	}{
-		"Ignition and cloud-init":                 {[]string{"ignition", "{}", "user-data", "#!/bin/sh\n"}, "user-data: the Secret has a key ignition as well"},
-		"a decimal mode of Butane":                {[]string{"ignition", "variant: fcos\nversion: 1.4.0\nstorage:\n  files:\n    - path: /a\n      mode: 644\n"}, "ignition: line 6, column 13: unreasonable mode would be reasonable if specified in octal"},
-		"Ignition of 100 MB":                      {[]string{"ignition", strings.Repeat("[", 100<<20)}, "ignition: the source has 104857600 bytes; at most 2097152"},
-		"a format of 100 MB":                      {[]string{"ignition", "{}", "format", strings.Repeat("f", 100<<20)}, "format: the source has"},
-		"user-data of 3 MB":                       {[]string{"user-data", strings.Repeat("#", 3<<20)}, "user-data: the source has"},
-		"Ignition that is no UTF-8":               {[]string{"ignition", "variant: fcos\nversion: \"\xff" + secret + "\"\n"}, "ignition: line 2, column 11: here is a byte that is no text in UTF-8"},
-		"user-data with a zero byte":              {[]string{"user-data", "#!/bin/sh\n\x00" + secret}, "user-data: line 2, column 1: here is a byte"},
-		"user-data that cloud-init passes over":   {[]string{"user-data", "hostname: " + secret + "\n"}, "user-data: line 1, column 1: cloud-init would pass this over"},
-		"a cloud-config that is no YAML":          {[]string{"user-data", "#cloud-config\na: [" + secret + "\n"}, "user-data: line 1: did not find expected ',' or ']'"},
-		"a cloud-config with a key twice":         {[]string{"user-data", "#cloud-config\na: " + secret + "\na: b\n"}, "user-data: line 3: mapping key a value already defined"},
-		"a cloud-config that is a list":           {[]string{"user-data", "#cloud-config\n- " + secret + "\n"}, "user-data: line 2, column 1: this is not a mapping"},
-		"a cloud-config that unfolds for ever":    {[]string{"user-data", "#cloud-config\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n"}, "user-data: "},
-		"a cloud-config-archive that is no YAML":  {[]string{"user-data", "#cloud-config-archive\n- {\n"}, "user-data: "},
-		"meta-data that is a list":                {[]string{"user-data", "#!/bin/sh\n", "meta-data", "- " + secret}, "meta-data: line 1, column 1: this is not a mapping"},
-		"network-config that is a word":           {[]string{"user-data", "#!/bin/sh\n", "network-config", secret}, "network-config: line 1, column 1: this is not a mapping"},
+		"Ignition and cloud-init": {
+			pairs: []string{"ignition", "{}", "user-data", "#!/bin/sh\n"}, want: "user-data: the Secret has a key ignition as well",
+		},
+		"a decimal mode of Butane": {
+			pairs: []string{"ignition", "variant: fcos\nversion: 1.4.0\nstorage:\n  files:\n    - path: /a\n      mode: 644\n"},
+			want:  "ignition: line 6, column 13: unreasonable mode would be reasonable if specified in octal",
+		},
+		"Ignition of 100 MB": {
+			pairs: []string{"ignition", strings.Repeat("[", 100<<20)}, want: "ignition: the source has 104857600 bytes; at most 2097152",
+		},
+		"a format of 100 MB": {[]string{"ignition", "{}", "format", strings.Repeat("f", 100<<20)}, "format: the source has"},
+		"user-data of 3 MB":  {[]string{"user-data", strings.Repeat("#", 3<<20)}, "user-data: the source has"},
+		"Ignition that is no UTF-8": {
+			pairs: []string{"ignition", "variant: fcos\nversion: \"\xff" + secret + "\"\n"},
+			want:  "ignition: line 2, column 11: here is a byte that is no text in UTF-8",
+		},
+		"user-data with a zero byte": {
+			pairs: []string{"user-data", "#!/bin/sh\n\x00" + secret}, want: "user-data: line 2, column 1: here is a byte",
+		},
+		"user-data that cloud-init passes over": {
+			pairs: []string{"user-data", "hostname: " + secret + "\n"}, want: "user-data: line 1, column 1: cloud-init would pass this over",
+		},
+		"a cloud-config that is no YAML": {
+			pairs: []string{"user-data", "#cloud-config\na: [" + secret + "\n"}, want: "user-data: line 1: did not find expected ',' or ']'",
+		},
+		"a cloud-config with a key twice": {
+			pairs: []string{"user-data", "#cloud-config\na: " + secret + "\na: b\n"},
+			want:  "user-data: line 3: mapping key a value already defined",
+		},
+		"a cloud-config that is a list": {
+			pairs: []string{"user-data", "#cloud-config\n- " + secret + "\n"}, want: "user-data: line 2, column 1: this is not a mapping",
+		},
+		"a cloud-config that unfolds for ever": {
+			pairs: []string{
+				"user-data",
+				"#cloud-config\na: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+					"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n" +
+					"g: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
+			},
+			want: "user-data: ",
+		},
+		"a cloud-config-archive that is no YAML": {[]string{"user-data", "#cloud-config-archive\n- {\n"}, "user-data: "},
+		"meta-data that is a list": {
+			pairs: []string{"user-data", "#!/bin/sh\n", "meta-data", "- " + secret},
+			want:  "meta-data: line 1, column 1: this is not a mapping",
+		},
+		"network-config that is a word": {
+			pairs: []string{"user-data", "#!/bin/sh\n", "network-config", secret},
+			want:  "network-config: line 1, column 1: this is not a mapping",
+		},
 		"vendor-data that cloud-init passes over": {[]string{"user-data", "#!/bin/sh\n", "vendor-data", secret}, "vendor-data: line 1"},
 		"meta-data without user-data":             {[]string{"meta-data", "{}"}, "meta-data: the Secret has no key user-data"},
-		"a script that is none":                   {[]string{"ipxe-script", "#!/bin/sh\n" + secret}, "ipxe-script: line 1, column 1: an iPXE script begins with #!ipxe"},
-		"a script of 65 KiB":                      {[]string{"ipxe-script", "#!ipxe\n" + strings.Repeat("#", 65<<10)}, "ipxe-script: the script has 66567 bytes; at most 65536"},
-		"a script that is no UTF-8":               {[]string{"ipxe-script", "#!ipxe\n\xc3"}, "ipxe-script: line 2, column 1"},
+		"a script that is none": {
+			pairs: []string{"ipxe-script", "#!/bin/sh\n" + secret}, want: "ipxe-script: line 1, column 1: an iPXE script begins with #!ipxe",
+		},
+		"a script of 65 KiB": {
+			pairs: []string{"ipxe-script", "#!ipxe\n" + strings.Repeat("#", 65<<10)},
+			want:  "ipxe-script: the script has 66567 bytes; at most 65536",
+		},
+		"a script that is no UTF-8": {[]string{"ipxe-script", "#!ipxe\n\xc3"}, "ipxe-script: line 2, column 1"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := g.ForClaim(cloudBoot(tc.pairs...))
@@ -194,7 +238,10 @@ func TestKernelArguments(t *testing.T) {
 // payload that is made must open again.
 func FuzzClaim(f *testing.F) {
 	f.Add("variant: fcos\nversion: 1.4.0\n", "#cloud-config\na: b\n", "instance-id: x\n", "#!/bin/sh\n", "web")
-	f.Add(`{"ignition":{"version":"3.3.0"}}`, "Content-Type: multipart/mixed\nMIME-Version: 1.0\n\n", "a: &a [*a]", "MIME-Version: 1.0\n", "a\nb: c")
+	f.Add(
+		`{"ignition":{"version":"3.3.0"}}`, "Content-Type: multipart/mixed\nMIME-Version: 1.0\n\n", "a: &a [*a]", "MIME-Version: 1.0\n",
+		"a\nb: c",
+	)
 	f.Add("\xff", "## template: jinja\n", "\"${uuid}\": '\n'", "#cloud-config\n{", strings.Repeat("a.", 200))
 	g, err := New(Options{})
 	if err != nil {

@@ -35,11 +35,19 @@ func TestNoCloudFiles(t *testing.T) {
 		"none":                       {"", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
 		"a host name that is number": {"", "123", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "123"}},
 		"a host name with a line":    {"", "a\nb: \"c", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "a\nb: \"c"}},
-		"a host name that is long":   {"", strings.Repeat("a", 62) + ".b", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": strings.Repeat("a", 62)}},
-		"no host name":               {"", "", map[string]any{"instance-id": "s1-1-20261121T120000Z"}},
-		"one of the claim's own":     {"# mine\nlocal-hostname: db\ntags: [a, b]\n", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "db", "tags": []any{"a", "b"}}},
-		"one that names it all":      {"{instance-id: i-1, local-hostname: null}", "web", map[string]any{"instance-id": "i-1", "local-hostname": nil}},
-		"a comment":                  {"# nothing\n", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
+		"a host name that is long": {
+			host: strings.Repeat("a", 62) + ".b",
+			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": strings.Repeat("a", 62)},
+		},
+		"no host name": {"", "", map[string]any{"instance-id": "s1-1-20261121T120000Z"}},
+		"one of the claim's own": {
+			meta: "# mine\nlocal-hostname: db\ntags: [a, b]\n", host: "web",
+			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "db", "tags": []any{"a", "b"}},
+		},
+		"one that names it all": {
+			meta: "{instance-id: i-1, local-hostname: null}", host: "web", want: map[string]any{"instance-id": "i-1", "local-hostname": nil},
+		},
+		"a comment": {"# nothing\n", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
 	} {
 		b := cloudBoot("user-data", user, "meta-data", tc.meta)
 		b.Hostname = tc.host
@@ -120,7 +128,9 @@ func TestTheReportScriptReports(t *testing.T) {
 	defer srv.Close()
 	script := reportScript(srv.URL+"/r/"+testToken+"/bootstate", uuid1)
 	want := "POST /r/" + testToken + `/bootstate application/json {"systemUUID":"` + uuid1 + `","booted":true}`
-	for tool, text := range map[string]string{"curl": script, "python3": strings.ReplaceAll(script, "command -v curl", "command -v no-such-tool")} {
+	for tool, text := range map[string]string{
+		"curl": script, "python3": strings.ReplaceAll(script, "command -v curl", "command -v no-such-tool"),
+	} {
 		command := exec.CommandContext(t.Context(), "sh")
 		command.Stdin = strings.NewReader(text)
 		if out, err := command.CombinedOutput(); err != nil || len(out) > 0 {

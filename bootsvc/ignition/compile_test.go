@@ -132,7 +132,9 @@ storage:
 	raw := valid(t, got)
 	flags := "--registry-url=http://10.0.0.1:10000/r/" + testToken + " --server-uuid=" + uuid1
 	cfg, _, _ := v3_6.ParseCompatibleVersion([]byte(raw))
-	if contents := *cfg.Systemd.Units[0].Contents; !strings.Contains(contents, "ghcr.io/ironcore-dev/metalprobe:latest metalprobe ./launch.sh "+flags+"\n") {
+	if contents := *cfg.Systemd.Units[0].Contents; !strings.Contains(
+		contents, "ghcr.io/ironcore-dev/metalprobe:latest metalprobe ./launch.sh "+flags+"\n",
+	) {
 		t.Errorf("the unit lacks image or flags:\n%s", contents)
 	}
 	for _, f := range cfg.Storage.Files {
@@ -157,16 +159,26 @@ func TestProbeTemplateRefuses(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"a template that is not one":        {Options{ProbeTemplate: []byte("{{")}, "unclosed action"},
-		"a field that is not offered":       {Options{ProbeTemplate: []byte(head + "# {{.Token}}")}, "Token"},
-		"a template without flags":          {Options{ProbeTemplate: []byte(head)}, "no {{.Flags}}"},
-		"flags in a comment only":           {Options{ProbeTemplate: []byte(head + "# {{.Flags}}")}, "no {{.Flags}}"},
-		"a key that is not known":           {Options{ProbeTemplate: []byte(head + "sytemd: {}\n# {{.Flags}}")}, "line 3"},
-		"a file of this machine":            {Options{ProbeTemplate: []byte(head + "storage: {files: [{path: /a, contents: {local: /etc/shadow}}]}")}, "local"},
-		"an image that is a line":           {Options{ProbeImage: "a\nb"}, "probe image"},
-		"an SSH key that is a line":         {Options{SSHPublicKey: "ssh-rsa AAAA\nx: y"}, "SSH public key"},
-		"a password hash that breaks out":   {Options{PasswordHash: model.NewSensitive(`a" b`)}, "password hash"},
-		"a hash over what is not the same":  {Options{ProbeTemplate: []byte(head + "storage: {files: [{path: /a, contents: {inline: '{{.Flags}}', verification: {hash: sha256-" + strings.Repeat("0", 64) + "}}}]}")}, "verification hash"},
+		"a template that is not one":  {Options{ProbeTemplate: []byte("{{")}, "unclosed action"},
+		"a field that is not offered": {Options{ProbeTemplate: []byte(head + "# {{.Token}}")}, "Token"},
+		"a template without flags":    {Options{ProbeTemplate: []byte(head)}, "no {{.Flags}}"},
+		"flags in a comment only":     {Options{ProbeTemplate: []byte(head + "# {{.Flags}}")}, "no {{.Flags}}"},
+		"a key that is not known":     {Options{ProbeTemplate: []byte(head + "sytemd: {}\n# {{.Flags}}")}, "line 3"},
+		"a file of this machine": {
+			o: Options{ProbeTemplate: []byte(head + "storage: {files: [{path: /a, contents: {local: /etc/shadow}}]}")}, want: "local",
+		},
+		"an image that is a line":         {Options{ProbeImage: "a\nb"}, "probe image"},
+		"an SSH key that is a line":       {Options{SSHPublicKey: "ssh-rsa AAAA\nx: y"}, "SSH public key"},
+		"a password hash that breaks out": {Options{PasswordHash: model.NewSensitive(`a" b`)}, "password hash"},
+		"a hash over what is not the same": {
+			o: Options{
+				ProbeTemplate: []byte(
+					head + "storage: {files: [{path: /a, contents: {inline: '{{.Flags}}', verification: {hash: sha256-" + strings.Repeat("0", 64) +
+						"}}}]}",
+				),
+			},
+			want: "verification hash",
+		},
 		"an experimental version of Butane": {Options{ProbeTemplate: []byte("variant: fcos\nversion: 1.8.0-experimental\n")}, "experimental"},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -236,11 +248,19 @@ func claimBoot(source, format string) ClaimBoot {
 func TestClaim(t *testing.T) {
 	g := newIgnition(t, Options{})
 	for name, b := range map[string]ClaimBoot{
-		"claim-none.ign":    claimBoot("", ""),
-		"claim-butane.ign":  claimBoot("variant: fcos\nversion: 1.4.0\nstorage:\n  files:\n    - path: /etc/hostname\n      contents: {inline: web-1}\n", "fcos"),
+		"claim-none.ign": claimBoot("", ""),
+		"claim-butane.ign": claimBoot(
+			"variant: fcos\nversion: 1.4.0\nstorage:\n  files:\n    - path: /etc/hostname\n      contents: {inline: web-1}\n", "fcos",
+		),
 		"claim-flatcar.ign": claimBoot("variant: flatcar\nversion: 1.0.0\nsystemd: {units: [{name: a.service, mask: true}]}\n", ""),
-		"claim-json.ign":    claimBoot(`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA"]}]}}`, ""),
-		"claim-replace.ign": claimBoot(`{"ignition":{"version":"3.3.0","timeouts":{"httpTotal":30},"config":{"replace":{"source":"https://example.com/a.ign"}}},"systemd":{"units":[{"name":"gone.service","mask":true}]}}`, "ignition"),
+		"claim-json.ign": claimBoot(
+			`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA"]}]}}`,
+			"",
+		),
+		"claim-replace.ign": claimBoot(
+			`{"ignition":{"version":"3.3.0","timeouts":{"httpTotal":30},"config":{"replace":{"source":"https://example.com/a.ign"}}},"systemd":{"units":[{"name":"gone.service","mask":true}]}}`,
+			"ignition",
+		),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := g.ForClaim(b)
@@ -283,7 +303,10 @@ func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
 func TestClaimHoldsItsTicket(t *testing.T) {
 	g := newIgnition(t, Options{})
 	source := `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","mode":420,"contents":{"source":"data:,forged","compression":"gzip"}}]}}`
-	for n, b := range []ClaimBoot{claimBoot(source, ""), claimBoot(source, ""), {UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"}} {
+	for n, b := range []ClaimBoot{
+		claimBoot(source, ""), claimBoot(source, ""),
+		{UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"},
+	} {
 		got, err := g.ForClaim(b)
 		if err != nil {
 			t.Fatal(err)
@@ -306,29 +329,53 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 		source, format string
 		want           string
 	}{
-		"an unknown key of Butane has a line and a column":  {butane + "passwd:\n  users:\n    - name: core\n      pasword_hash: " + secret + "\n", "", "line 6, column 7: unused key pasword_hash"},
-		"a wrong type in Butane has a line":                 {butane + "storage:\n  files:\n    - path: /a\n      mode: " + secret + "\n", "", "line 6: cannot unmarshal !!str a value into int"},
-		"a path that is not absolute has a line":            {butane + "storage:\n  files:\n    - path: " + secret + "\n", "", "line 5, column 13: path not absolute"},
-		"a URL that cannot be parsed":                       {butane + "storage:\n  files:\n    - path: /a\n      contents: {source: 'http://" + secret + " :x'}\n", "", "line 6"},
-		"YAML that is none":                                 {butane + "a: [" + secret, "", "line 2"},
-		"YAML with an anchor that is none":                  {butane + "a: *" + secret, "", "unknown anchor"},
-		"a local file":                                      {butane + "storage: {files: [{path: /a, contents: {local: " + secret + "}}]}", "", "local"},
-		"Butane without a variant":                          {"version: 1.4.0\na: " + secret, "fcos", "variant"},
-		"a variant that is not known":                       {"variant: " + secret + "\nversion: 1.4.0\n", "", "No translator exists"},
-		"an experimental version of Butane":                 {"variant: fcos\nversion: 1.8.0-experimental\na: " + secret, "", "experimental"},
-		"JSON that is none":                                 {"{\n  \"ignition\": " + secret + "}", "", "line 2, column 15: this is not JSON"},
-		"JSON that ends early":                              {`{"ignition":{"version":"3.3.0"}, "a": "` + secret, "", "line 1"},
-		"a wrong type in JSON has a line":                   {"{\"ignition\":{\"version\":\"3.3.0\"},\n\"storage\":{\"files\":[{\"path\":\"/a\",\"mode\":\"" + secret + "\"}]}}", "", "line 2"},
-		"an unknown key of JSON has a line":                 {"{\"ignition\":{\"version\":\"3.3.0\"},\n\"sytemd\":{\"a\":\"" + secret + "\"}}", "", "line 2, column 1: unused key sytemd"},
-		"a version that is no string":                       {`{"ignition":{"version":3}}`, "", "ignition.version must be of type string"},
-		"JSON without a version":                            {`{"a":"` + secret + `"}`, "", "no ignition.version"},
-		"specification 2":                                   {`{"ignition":{"version":"2.3.0"}}`, "", "specification 1 and 2 are not supported"},
-		"the experimental version of Ignition":              {`{"ignition":{"version":"3.7.0-experimental"}}`, "", "3.0.0 to 3.6.0"},
-		"a version that is to come":                         {`{"ignition":{"version":"` + secret + `"}}`, "", "3.0.0 to 3.6.0"},
-		"a link where Ingot's folder is":                    {`{"ignition":{"version":"3.3.0"},"storage":{"links":[{"path":"/etc/ingot","target":"/tmp"}]}}`, "", "cannot be joined"},
-		"a script":                                          {"#!/bin/sh\necho " + secret, "", "not JSON"},
-		"a source without end":                              {strings.Repeat("x", maxSource+1), "", "at most 2097152"},
-		"YAML that would unfold to a billion":               {butane + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n", "", ""},
+		"an unknown key of Butane has a line and a column": {
+			source: butane + "passwd:\n  users:\n    - name: core\n      pasword_hash: " + secret + "\n",
+			want:   "line 6, column 7: unused key pasword_hash",
+		},
+		"a wrong type in Butane has a line": {
+			source: butane + "storage:\n  files:\n    - path: /a\n      mode: " + secret + "\n",
+			want:   "line 6: cannot unmarshal !!str a value into int",
+		},
+		"a path that is not absolute has a line": {
+			source: butane + "storage:\n  files:\n    - path: " + secret + "\n", want: "line 5, column 13: path not absolute",
+		},
+		"a URL that cannot be parsed": {
+			source: butane + "storage:\n  files:\n    - path: /a\n      contents: {source: 'http://" + secret + " :x'}\n", want: "line 6",
+		},
+		"YAML that is none":                {butane + "a: [" + secret, "", "line 2"},
+		"YAML with an anchor that is none": {butane + "a: *" + secret, "", "unknown anchor"},
+		"a local file": {
+			source: butane + "storage: {files: [{path: /a, contents: {local: " + secret + "}}]}", want: "local",
+		},
+		"Butane without a variant":          {"version: 1.4.0\na: " + secret, "fcos", "variant"},
+		"a variant that is not known":       {"variant: " + secret + "\nversion: 1.4.0\n", "", "No translator exists"},
+		"an experimental version of Butane": {"variant: fcos\nversion: 1.8.0-experimental\na: " + secret, "", "experimental"},
+		"JSON that is none":                 {"{\n  \"ignition\": " + secret + "}", "", "line 2, column 15: this is not JSON"},
+		"JSON that ends early":              {`{"ignition":{"version":"3.3.0"}, "a": "` + secret, "", "line 1"},
+		"a wrong type in JSON has a line": {
+			source: "{\"ignition\":{\"version\":\"3.3.0\"},\n\"storage\":{\"files\":[{\"path\":\"/a\",\"mode\":\"" + secret + "\"}]}}",
+			want:   "line 2",
+		},
+		"an unknown key of JSON has a line": {
+			source: "{\"ignition\":{\"version\":\"3.3.0\"},\n\"sytemd\":{\"a\":\"" + secret + "\"}}",
+			want:   "line 2, column 1: unused key sytemd",
+		},
+		"a version that is no string":          {`{"ignition":{"version":3}}`, "", "ignition.version must be of type string"},
+		"JSON without a version":               {`{"a":"` + secret + `"}`, "", "no ignition.version"},
+		"specification 2":                      {`{"ignition":{"version":"2.3.0"}}`, "", "specification 1 and 2 are not supported"},
+		"the experimental version of Ignition": {`{"ignition":{"version":"3.7.0-experimental"}}`, "", "3.0.0 to 3.6.0"},
+		"a version that is to come":            {`{"ignition":{"version":"` + secret + `"}}`, "", "3.0.0 to 3.6.0"},
+		"a link where Ingot's folder is": {
+			source: `{"ignition":{"version":"3.3.0"},"storage":{"links":[{"path":"/etc/ingot","target":"/tmp"}]}}`, want: "cannot be joined",
+		},
+		"a script":             {"#!/bin/sh\necho " + secret, "", "not JSON"},
+		"a source without end": {strings.Repeat("x", maxSource+1), "", "at most 2097152"},
+		"YAML that would unfold to a billion": {
+			source: butane + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
+				"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n" +
+				"g: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
+		},
 		"a JSON document so deep that no parser follows it": {`{"ignition":` + strings.Repeat("[", 100_000), "", "not JSON"},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -359,7 +406,9 @@ func TestClaimBoundsItsMemory(t *testing.T) {
 	g.sources = lru.New[[sha256.Size]byte, *preparedSource](256 << 10)
 	filler := strings.Repeat("x", 20<<10)
 	for n := range 20 {
-		source := fmt.Sprintf(`{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%d%s"}}]}}`, n, filler)
+		source := fmt.Sprintf(
+			`{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%d%s"}}]}}`, n, filler,
+		)
 		if _, err := g.ForClaim(claimBoot(source, "")); err != nil {
 			t.Fatal(err)
 		}

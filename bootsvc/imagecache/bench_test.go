@@ -145,7 +145,11 @@ func startNginx(b *testing.B, dir string) (worker int, url string) {
 	l.Close()
 	own := b.TempDir()
 	conf := filepath.Join(own, "nginx.conf")
-	text := fmt.Sprintf("user root; daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error;\nevents {}\nhttp { access_log off; sendfile on; server { listen %[2]s; root %[3]s; } }\n", own, addr, dir)
+	text := fmt.Sprintf(
+		"user root; daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error;\nevents {}\n"+
+			"http { access_log off; sendfile on; server { listen %[2]s; root %[3]s; } }\n",
+		own, addr, dir,
+	)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}

@@ -102,15 +102,29 @@ func TestFaultsOfARegistry(t *testing.T) {
 		err   string // "" when the blob comes
 		opens []int64
 	}{
-		"a body cut off goes on where it was":                {up: &upstreamFake{blob: blob, dropAt: []int{300_000}}, opens: []int64{0, 300_000}},
-		"one cut off many times goes on as often":            {up: &upstreamFake{blob: blob, dropAt: []int{1, 2, 3, 4, 5, 6, 900_000}}, opens: []int64{0, 1, 2, 3, 4, 5, 6, 900_000}},
-		"a registry that serves no parts is asked for all":   {up: &upstreamFake{blob: blob, dropAt: []int{300_000}, noOffset: true}, opens: []int64{0, 300_000, 0}},
-		"a body that ends early is resumed, and then failed": {up: &upstreamFake{blob: blob[:600_000]}, err: "at byte 600000 of 1048576: the registry ended the blob before its size", opens: []int64{0, 600_000, 600_000, 600_000}},
-		"a body that breaks at once, always":                 {up: &upstreamFake{blob: blob, dropAt: []int{7, 7, 7, 7, 7}}, err: "given up at byte 7 of 1048576: connection reset", opens: []int64{0, 7, 7, 7}},
-		"a wrong byte in the middle":                         {up: &upstreamFake{blob: wrong}, err: "other bytes than", opens: []int64{0}},
-		"a wrong last byte":                                  {up: &upstreamFake{blob: lastWrong}, err: "other bytes than", opens: []int64{0}},
-		"a body that goes on":                                {up: &upstreamFake{blob: append(bytes.Clone(blob), 'x')}, err: "other bytes than", opens: []int64{0}},
-		"a registry that is down":                            {up: &upstreamFake{blob: blob, down: errors.New("registry.example: 503")}, err: "registry.example: 503", opens: []int64{0}},
+		"a body cut off goes on where it was": {up: &upstreamFake{blob: blob, dropAt: []int{300_000}}, opens: []int64{0, 300_000}},
+		"one cut off many times goes on as often": {
+			up: &upstreamFake{blob: blob, dropAt: []int{1, 2, 3, 4, 5, 6, 900_000}}, opens: []int64{0, 1, 2, 3, 4, 5, 6, 900_000},
+		},
+		"a registry that serves no parts is asked for all": {
+			up: &upstreamFake{blob: blob, dropAt: []int{300_000}, noOffset: true}, opens: []int64{0, 300_000, 0},
+		},
+		"a body that ends early is resumed, and then failed": {
+			up: &upstreamFake{blob: blob[:600_000]}, err: "at byte 600000 of 1048576: the registry ended the blob before its size",
+			opens: []int64{0, 600_000, 600_000, 600_000},
+		},
+		"a body that breaks at once, always": {
+			up: &upstreamFake{blob: blob, dropAt: []int{7, 7, 7, 7, 7}}, err: "given up at byte 7 of 1048576: connection reset",
+			opens: []int64{0, 7, 7, 7},
+		},
+		"a wrong byte in the middle": {up: &upstreamFake{blob: wrong}, err: "other bytes than", opens: []int64{0}},
+		"a wrong last byte":          {up: &upstreamFake{blob: lastWrong}, err: "other bytes than", opens: []int64{0}},
+		"a body that goes on": {
+			up: &upstreamFake{blob: append(bytes.Clone(blob), 'x')}, err: "other bytes than", opens: []int64{0},
+		},
+		"a registry that is down": {
+			up: &upstreamFake{blob: blob, down: errors.New("registry.example: 503")}, err: "registry.example: 503", opens: []int64{0},
+		},
 	}
 	for name, tt := range tests {
 		for mode, change := range map[string]func(*Options){

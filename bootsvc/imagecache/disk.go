@@ -48,7 +48,7 @@ type disk struct {
 	space func() (int64, error)
 }
 
-// openDisk opens dir, makes it if need be, and sees to it that no other process uses
+// openDisk opens dir, makes it if need be, and makes sure that no other process uses
 // it.
 func openDisk(dir string) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

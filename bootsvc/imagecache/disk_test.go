@@ -363,7 +363,10 @@ func childFullDisk() error {
 		return fmt.Errorf("mount: %w", err)
 	}
 	var log lines
-	c, err := Open(Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil)), Spare: func(d string) bool { return d == keyOf(content(400_000, 0)).Digest }})
+	c, err := Open(Options{
+		Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Spare: func(d string) bool { return d == keyOf(content(400_000, 0)).Digest },
+	})
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func (f *download) notify() {
 	}
 }
 
-// state returns up to where the blob may be read, what tells of a change, and why there
+// state returns up to where the blob may be read, what signals a change, and why there
 // will be no more.
 func (f *download) state() (upTo int64, changed <-chan struct{}, err error) {
 	f.mu.Lock()

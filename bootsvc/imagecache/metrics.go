@@ -84,7 +84,7 @@ func (m metrics) arrived(n int) {
 	m.done.Add(float64(n))
 }
 
-// end notes that the fetch of a blob is over, of which so many bytes had come.
+// end notes that the fetch of a blob is over, of which arrived bytes had come.
 func (m metrics) end(size, arrived int64) {
 	m.fetches.Dec()
 	m.wanted.Sub(float64(size))

@@ -39,41 +39,104 @@ func TestAServerIsToldAboutItself(t *testing.T) {
 		code       int
 		body       string
 	}{
-		"all of it":                                     {from: "10.0.0.7:1", path: "/v1/", code: 200, body: `{"location":"Berlin","rack":"7","server-name":"s7","user-data":{"proxy":"http://p","user-data":"#cloud-config\n"}}` + "\n"},
-		"all of one without user data":                  {from: "10.0.0.8:1", path: "/v1", code: 200, body: `{"server-name":"s8"}` + "\n"},
-		"by IPv6":                                       {from: "[fd00::a]:1", path: "/v1/server-name", code: 200, body: "s10"},
-		"by IPv4 within IPv6":                           {from: "[::ffff:10.0.0.7]:1", path: "/v1/rack", code: 200, body: "7"},
-		"a label cannot pose as its name":               {from: "10.0.0.7:1", path: "/v1/server-name", code: 200, body: "s7"},
-		"one field":                                     {from: "10.0.0.7:1", path: "/v1/location", code: 200, body: "Berlin"},
-		"no such field":                                 {from: "10.0.0.7:1", path: "/v1/height", code: 404, body: "there is no such field here\n"},
-		"nothing below a field":                         {from: "10.0.0.7:1", path: "/v1/rack/x", code: 404, body: "there is no such field here\n"},
-		"its user data":                                 {from: "10.0.0.7:1", path: "/v1/user-data", code: 200, body: `{"proxy":"http://p","user-data":"#cloud-config\n"}` + "\n"},
-		"one key of its user data":                      {from: "10.0.0.7:1", path: "/v1/user-data/proxy", code: 200, body: "http://p"},
-		"no such key":                                   {from: "10.0.0.7:1", path: "/v1/user-data/x", code: 404, body: "there is no such user data here\n"},
-		"no user data":                                  {from: "10.0.0.8:1", path: "/v1/user-data", code: 404, body: "there is no user data here\n"},
-		"user data of another type":                     {from: "10.0.0.9:1", path: "/v1/user-data", code: 500, body: "the user data of this server's claim cannot be used; its status says why\n"},
-		"user data of another type, in all":             {from: "10.0.0.9:1", path: "/v1/", code: 500, body: "the user data of this server's claim cannot be used; its status says why\n"},
-		"not without the header":                        {from: "10.0.0.7:1", path: "/v1/", plain: true, code: 403, body: "missing required header: Metadata-Flavor: IronCore Metal\n"},
-		"not to somebody else":                          {from: "10.0.0.99:1", path: "/v1/", code: 404, body: "no bound server has the address that this request came from\n"},
-		"not to an address that is none":                {from: "pipe", path: "/v1/", code: 400, body: "the address of the client cannot be read\n"},
-		"nothing can be written":                        {from: "10.0.0.7:1", path: "/v1/rack", method: http.MethodPut, code: 405, body: "only GET and HEAD are served here\n"},
-		"EC2's index":                                   {from: "10.0.0.7:1", path: "/latest/meta-data/", plain: true, code: 200, body: "hostname\ninstance-id\nlocal-hostname\nlocation\nrack\n"},
-		"a label cannot pose as its name in EC2's form": {from: "10.0.0.7:1", path: "/latest/meta-data/server-name", plain: true, code: 404, body: "there is no such field here\n"},
-		"an address that is claimed in headers counts for nothing": {from: "10.0.0.99:1", path: "/v1/user-data", forged: "10.0.0.7", code: 404, body: "no bound server has the address that this request came from\n"},
-		"nor does it keep a server from what is its own":           {from: "10.0.0.8:1", path: "/v1/server-name", forged: "10.0.0.7", code: 200, body: "s8"},
-		"user data of another type, in EC2's form":                 {from: "10.0.0.9:1", path: "/latest/user-data", plain: true, code: 500, body: "the user data of this server's claim cannot be used; its status says why\n"},
-		"user data of another type hides nothing else":             {from: "10.0.0.9:1", path: "/v1/server-name", code: 200, body: "s9"},
-		"the header with another value":                            {from: "10.0.0.7:1", path: "/v1/rack", flavor: "Google", plain: true, code: 403, body: "missing required header: Metadata-Flavor: IronCore Metal\n"},
-		"EC2's instance ID":                                        {from: "10.0.0.7:1", path: "/2009-04-04/meta-data/instance-id", plain: true, code: 200, body: "4c4c4544-0011-2233-8044-b4c04f4d3132"},
-		"EC2's instance ID without UUID":                           {from: "10.0.0.8:1", path: "/latest/meta-data/instance-id", plain: true, code: 200, body: "s8"},
-		"EC2's user data":                                          {from: "10.0.0.7:1", path: "/latest/user-data", plain: true, code: 200, body: "#cloud-config\n"},
-		"EC2's user data when there is none":                       {from: "10.0.0.8:1", path: "/latest/user-data", plain: true, code: 404, body: "there is no user data here\n"},
-		"EC2's root":                                               {from: "10.0.0.8:1", path: "/latest", plain: true, code: 200, body: "meta-data\nuser-data\n"},
-		"NoCloud's meta-data":                                      {from: "10.0.0.8:1", path: "/nocloud/meta-data", plain: true, code: 200, body: `{"hostname":"s8","instance-id":"s8","local-hostname":"s8"}` + "\n"},
-		"NoCloud's user-data":                                      {from: "10.0.0.7:1", path: "/nocloud/user-data", plain: true, code: 200, body: "#cloud-config\n"},
-		"NoCloud's vendor-data":                                    {from: "10.0.0.7:1", path: "/nocloud/vendor-data", plain: true, code: 200},
-		"EC2 not to somebody else":                                 {from: "10.0.0.99:1", path: "/latest/user-data", plain: true, code: 404, body: "no bound server has the address that this request came from\n"},
-		"another path":                                             {from: "10.0.0.7:1", path: "/etc/passwd", plain: true, code: 404, body: "there is nothing here; /v1/ is where it begins\n"},
+		"all of it": {
+			from: "10.0.0.7:1", path: "/v1/", code: 200,
+			body: `{"location":"Berlin","rack":"7","server-name":"s7","user-data":{"proxy":"http://p","user-data":"#cloud-config\n"}}` + "\n",
+		},
+		"all of one without user data":    {from: "10.0.0.8:1", path: "/v1", code: 200, body: `{"server-name":"s8"}` + "\n"},
+		"by IPv6":                         {from: "[fd00::a]:1", path: "/v1/server-name", code: 200, body: "s10"},
+		"by IPv4 within IPv6":             {from: "[::ffff:10.0.0.7]:1", path: "/v1/rack", code: 200, body: "7"},
+		"a label cannot pose as its name": {from: "10.0.0.7:1", path: "/v1/server-name", code: 200, body: "s7"},
+		"one field":                       {from: "10.0.0.7:1", path: "/v1/location", code: 200, body: "Berlin"},
+		"no such field": {
+			from: "10.0.0.7:1", path: "/v1/height", code: 404, body: "there is no such field here\n",
+		},
+		"nothing below a field": {
+			from: "10.0.0.7:1", path: "/v1/rack/x", code: 404, body: "there is no such field here\n",
+		},
+		"its user data": {
+			from: "10.0.0.7:1", path: "/v1/user-data", code: 200, body: `{"proxy":"http://p","user-data":"#cloud-config\n"}` + "\n",
+		},
+		"one key of its user data": {from: "10.0.0.7:1", path: "/v1/user-data/proxy", code: 200, body: "http://p"},
+		"no such key": {
+			from: "10.0.0.7:1", path: "/v1/user-data/x", code: 404, body: "there is no such user data here\n",
+		},
+		"no user data": {
+			from: "10.0.0.8:1", path: "/v1/user-data", code: 404, body: "there is no user data here\n",
+		},
+		"user data of another type": {
+			from: "10.0.0.9:1", path: "/v1/user-data", code: 500,
+			body: "the user data of this server's claim cannot be used; its status says why\n",
+		},
+		"user data of another type, in all": {
+			from: "10.0.0.9:1", path: "/v1/", code: 500, body: "the user data of this server's claim cannot be used; its status says why\n",
+		},
+		"not without the header": {
+			from: "10.0.0.7:1", path: "/v1/", plain: true, code: 403, body: "missing required header: Metadata-Flavor: IronCore Metal\n",
+		},
+		"not to somebody else": {
+			from: "10.0.0.99:1", path: "/v1/", code: 404, body: "no bound server has the address that this request came from\n",
+		},
+		"not to an address that is none": {
+			from: "pipe", path: "/v1/", code: 400, body: "the address of the client cannot be read\n",
+		},
+		"nothing can be written": {
+			from: "10.0.0.7:1", path: "/v1/rack", method: http.MethodPut, code: 405, body: "only GET and HEAD are served here\n",
+		},
+		"EC2's index": {
+			from: "10.0.0.7:1", path: "/latest/meta-data/", plain: true, code: 200,
+			body: "hostname\ninstance-id\nlocal-hostname\nlocation\nrack\n",
+		},
+		"a label cannot pose as its name in EC2's form": {
+			from: "10.0.0.7:1", path: "/latest/meta-data/server-name", plain: true, code: 404, body: "there is no such field here\n",
+		},
+		"an address that is claimed in headers counts for nothing": {
+			from: "10.0.0.99:1", path: "/v1/user-data", forged: "10.0.0.7", code: 404,
+			body: "no bound server has the address that this request came from\n",
+		},
+		"nor does it keep a server from what is its own": {
+			from: "10.0.0.8:1", path: "/v1/server-name", forged: "10.0.0.7", code: 200, body: "s8",
+		},
+		"user data of another type, in EC2's form": {
+			from: "10.0.0.9:1", path: "/latest/user-data", plain: true, code: 500,
+			body: "the user data of this server's claim cannot be used; its status says why\n",
+		},
+		"user data of another type hides nothing else": {from: "10.0.0.9:1", path: "/v1/server-name", code: 200, body: "s9"},
+		"the header with another value": {
+			from: "10.0.0.7:1", path: "/v1/rack", flavor: "Google", plain: true, code: 403,
+			body: "missing required header: Metadata-Flavor: IronCore Metal\n",
+		},
+		"EC2's instance ID": {
+			from: "10.0.0.7:1", path: "/2009-04-04/meta-data/instance-id", plain: true, code: 200,
+			body: "4c4c4544-0011-2233-8044-b4c04f4d3132",
+		},
+		"EC2's instance ID without UUID": {
+			from: "10.0.0.8:1", path: "/latest/meta-data/instance-id", plain: true, code: 200, body: "s8",
+		},
+		"EC2's user data": {
+			from: "10.0.0.7:1", path: "/latest/user-data", plain: true, code: 200, body: "#cloud-config\n",
+		},
+		"EC2's user data when there is none": {
+			from: "10.0.0.8:1", path: "/latest/user-data", plain: true, code: 404, body: "there is no user data here\n",
+		},
+		"EC2's root": {
+			from: "10.0.0.8:1", path: "/latest", plain: true, code: 200, body: "meta-data\nuser-data\n",
+		},
+		"NoCloud's meta-data": {
+			from: "10.0.0.8:1", path: "/nocloud/meta-data", plain: true, code: 200,
+			body: `{"hostname":"s8","instance-id":"s8","local-hostname":"s8"}` + "\n",
+		},
+		"NoCloud's user-data": {
+			from: "10.0.0.7:1", path: "/nocloud/user-data", plain: true, code: 200, body: "#cloud-config\n",
+		},
+		"NoCloud's vendor-data": {from: "10.0.0.7:1", path: "/nocloud/vendor-data", plain: true, code: 200},
+		"EC2 not to somebody else": {
+			from: "10.0.0.99:1", path: "/latest/user-data", plain: true, code: 404,
+			body: "no bound server has the address that this request came from\n",
+		},
+		"another path": {
+			from: "10.0.0.7:1", path: "/etc/passwd", plain: true, code: 404, body: "there is nothing here; /v1/ is where it begins\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			method := tc.method
@@ -111,7 +174,10 @@ func TestStaticMetadata(t *testing.T) {
 		"is among all that is told":            {"10.0.0.8:1", "/v1/", `{"rack":"none","region":"eu","server-name":"s8"}` + "\n"},
 		"goes behind what a server's own says": {"10.0.0.7:1", "/v1/rack", "7"},
 		"is told in EC2's form":                {"10.0.0.8:1", "/latest/meta-data/region", "eu"},
-		"is told in NoCloud's form":            {"10.0.0.8:1", "/nocloud/meta-data", `{"hostname":"s8","instance-id":"s8","local-hostname":"s8","rack":"none","region":"eu"}` + "\n"},
+		"is told in NoCloud's form": {
+			from: "10.0.0.8:1", path: "/nocloud/meta-data",
+			want: `{"hostname":"s8","instance-id":"s8","local-hostname":"s8","rack":"none","region":"eu"}` + "\n",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "http://metadata"+tc.path, nil)

@@ -5,6 +5,6 @@
 // Nobody has to lease an address for that, and no client can say anything of it by the
 // way: the answer to its request goes to that Ethernet address. But the table believes
 // every ARP reply and neighbour advertisement (RFC 826, RFC 4861), so a client can be
-// taken for another for a moment. Table hears of each change, and tells what an address
+// taken for another for a moment. Table receives each change, and reports what an address
 // was within Memory.
 package neighbour

@@ -14,7 +14,7 @@ import (
 
 // Table reads the kernel's neighbour table. It is safe for concurrent use.
 type Table struct {
-	changes int // socket that hears of changes, -1 once it is closed; guarded by memory.mu
+	changes int // socket that receives changes, -1 once it is closed; guarded by memory.mu
 	memory  *memory
 	clock   func() time.Time
 }
@@ -27,7 +27,7 @@ const changesBuffer = 4 << 20
 func Open() (*Table, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
 	if err != nil {
-		return nil, fmt.Errorf("hear of changes of the neighbour table: %w", err)
+		return nil, fmt.Errorf("receive changes of the neighbour table: %w", err)
 	}
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, changesBuffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, changesBuffer) // as far as net.core.rmem_max allows
@@ -38,7 +38,7 @@ func Open() (*Table, error) {
 	}
 	if err != nil {
 		t.Close()
-		return nil, fmt.Errorf("hear of changes of the neighbour table: %w", err)
+		return nil, fmt.Errorf("receive changes of the neighbour table: %w", err)
 	}
 	return t, nil
 }
@@ -54,7 +54,7 @@ func (t *Table) Close() {
 	}
 }
 
-// Run hears of changes until ctx ends.
+// Run receives changes until ctx ends.
 func (t *Table) Run(ctx context.Context) error {
 	defer t.Close()
 	t.memory.mu.Lock()
@@ -63,7 +63,7 @@ func (t *Table) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_, err := unix.Poll(changes, 500)
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return fmt.Errorf("hear of changes of the neighbour table: %w", err)
+			return fmt.Errorf("receive changes of the neighbour table: %w", err)
 		}
 		t.memory.mu.Lock()
 		t.catchUp(t.clock())

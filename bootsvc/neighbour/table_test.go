@@ -24,9 +24,14 @@ func TestWhatIsRememberedOfAPlace(t *testing.T) {
 		now  time.Duration
 		want Neighbour
 	}{
-		"who is there":               {[]saw{{0, "a"}}, 0, Neighbour{OnLink: true, MAC: "a"}},
-		"who was there before":       {[]saw{{0, "a"}, {time.Second, "b"}}, time.Minute, Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}}},
-		"who was there long":         {[]saw{{0, "a"}, {time.Hour, "b"}}, time.Hour + time.Minute, Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}}},
+		"who is there": {[]saw{{0, "a"}}, 0, Neighbour{OnLink: true, MAC: "a"}},
+		"who was there before": {
+			seen: []saw{{0, "a"}, {time.Second, "b"}}, now: time.Minute, want: Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
+		},
+		"who was there long": {
+			seen: []saw{{0, "a"}, {time.Hour, "b"}}, now: time.Hour + time.Minute,
+			want: Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
+		},
 		"not who was there long ago": {[]saw{{0, "a"}, {time.Second, "b"}}, Memory + 2*time.Second, Neighbour{OnLink: true, MAC: "b"}},
 		"who came back is no other":  {[]saw{{0, "a"}, {1, "b"}, {2, "a"}}, 3, Neighbour{OnLink: true, MAC: "a", Previous: []string{"b"}}},
 		"also after the kernel forgot the address": {

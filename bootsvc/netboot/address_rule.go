@@ -45,7 +45,7 @@ func IsFormer(name string) bool { return name == bindLeases }
 type Verdict struct {
 	By      model.Asker
 	Refusal model.TicketRefusal // "" when it may be used
-	Told    string              // to who asks
+	Told    string              // to the client that asks
 }
 
 // What those are told who are refused.

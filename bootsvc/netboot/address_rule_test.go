@@ -119,7 +119,9 @@ func TestWhoIsServed(t *testing.T) {
 		"on this machine":                                      {"127.0.0.1 ::1", "CannotTell", served, served},
 	} {
 		for client := range strings.FieldsSeq(tc.clients) {
-			for binding, want := range map[AddressRule]model.TicketRefusal{BindMachine: tc.machine, "": tc.machine, BindFirst: tc.first, BindNothing: tc.nothing} {
+			for binding, want := range map[AddressRule]model.TicketRefusal{
+				BindMachine: tc.machine, "": tc.machine, BindFirst: tc.first, BindNothing: tc.nothing,
+			} {
 				b := room.bindings(heard)
 				b.Rule = binding
 				got := b.Judge(model.TicketHolder{Server: "s1", Ticket: claim}, netip.MustParseAddr(client))
@@ -175,13 +177,32 @@ func TestTheFirstClient(t *testing.T) {
 		client   string
 		refused  bool
 	}{
-		"anybody, before there is one":             {model.Progress{}, "10.9.9.9", false},
-		"the first that was served":                {model.Progress{Client: "10.9.9.7", ScriptAt: now, Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.5", model.RefusedToken), used(model.ThingImage, "10.9.9.6", ""), used(model.ThingScript, "10.9.9.8", ""), used(model.ThingScript, "10.9.9.7", "")}}, "10.9.9.8", false},
-		"no other":                                 {model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.8", "")}}, "10.9.9.9", true},
-		"also on this machine":                     {model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.8", "")}}, "127.0.0.1", true},
-		"of each IP version one":                   {model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.8", "")}}, "fd00::9", false},
-		"no other of IPv6":                         {model.Progress{Uses: []model.TicketUse{used(model.ThingCloudInit, "fd00::9", "")}}, "fd00::7", true},
-		"a link-local one by whatever interface":   {model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "fe80::9%eth0", "")}}, "fe80::9%eth0", false},
+		"anybody, before there is one": {model.Progress{}, "10.9.9.9", false},
+		"the first that was served": {
+			progress: model.Progress{
+				Client: "10.9.9.7", ScriptAt: now,
+				Uses: []model.TicketUse{
+					used(model.ThingScript, "10.9.9.5", model.RefusedToken), used(model.ThingImage, "10.9.9.6", ""),
+					used(model.ThingScript, "10.9.9.8", ""), used(model.ThingScript, "10.9.9.7", ""),
+				},
+			},
+			client: "10.9.9.8",
+		},
+		"no other": {
+			progress: model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.8", "")}}, client: "10.9.9.9", refused: true,
+		},
+		"also on this machine": {
+			progress: model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.8", "")}}, client: "127.0.0.1", refused: true,
+		},
+		"of each IP version one": {
+			progress: model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "10.9.9.8", "")}}, client: "fd00::9",
+		},
+		"no other of IPv6": {
+			progress: model.Progress{Uses: []model.TicketUse{used(model.ThingCloudInit, "fd00::9", "")}}, client: "fd00::7", refused: true,
+		},
+		"a link-local one by whatever interface": {
+			progress: model.Progress{Uses: []model.TicketUse{used(model.ThingScript, "fe80::9%eth0", "")}}, client: "fe80::9%eth0",
+		},
 		"before uses are written down its stage":   {model.Progress{ScriptAt: now, Client: "10.9.9.8"}, "10.9.9.9", true},
 		"its stage of the other IP version is not": {model.Progress{IgnitionAt: now, Client: "10.9.9.8"}, "fd00::9", false},
 		"who was only sent a loader is not":        {model.Progress{TFTPAt: now, Client: "10.9.9.8"}, "10.9.9.9", false},
@@ -266,7 +287,9 @@ func TestWhatWasHeardIsForAnHour(t *testing.T) {
 }
 
 func TestBindingNames(t *testing.T) {
-	for name, want := range map[string]AddressRule{"": BindMachine, "leases": BindMachine, "machine": BindMachine, "first-client": BindFirst, "nothing": BindNothing} {
+	for name, want := range map[string]AddressRule{
+		"": BindMachine, "leases": BindMachine, "machine": BindMachine, "first-client": BindFirst, "nothing": BindNothing,
+	} {
 		if got, err := ParseAddressRule(name); got != want || err != nil || IsFormer(name) != (name == "leases") {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}

@@ -53,7 +53,12 @@ func write(t testing.TB, dir, name, contents string) {
 }
 
 func TestBootFile(t *testing.T) {
-	all := OpenLoaders([]string{folder(t, "undionly.kpxe", "ipxe.efi", "snponly.efi", "ipxe-ia32.efi", "snp-arm32.efi", "snp-arm64.efi", "ipxe-arm64.efi", "snp-riscv64.efi", "ipxe-loong64.efi")})
+	all := OpenLoaders([]string{
+		folder(
+			t, "undionly.kpxe", "ipxe.efi", "snponly.efi", "ipxe-ia32.efi", "snp-arm32.efi", "snp-arm64.efi", "ipxe-arm64.efi",
+			"snp-riscv64.efi", "ipxe-loong64.efi",
+		),
+	})
 	few := OpenLoaders([]string{folder(t, "snponly.efi", "snponly-arm64.efi")})
 	uki := "http://192.0.2.1:8082/httpboot/registry.example/os/probe/sha256-" + strings.Repeat("b", 64) + ".efi?uuid=" + uuidText
 	pxe := func(a Arch) Client { return Client{Kind: KindPXE, Arch: a} }
@@ -99,29 +104,59 @@ func TestBootFile(t *testing.T) {
 		"the other loader for ARM is there":               {client: pxe(11), loaders: few, want: told("snponly-arm64.efi")},
 		"no loader is there":                              {client: pxe(0), loaders: few, want: none(ReasonNoLoader)},
 		"TFTP is off":                                     {client: pxe(0), site: Site{HTTP: site.HTTP}, want: none(ReasonNoTFTP)},
-		"PXE over IPv6 shows no vendor class":             {client: Client{Kind: KindPXE, Arch: 7, V6: true}, site: site6, want: Answer{File: "ipxe.efi", Loader: true}},
-		"HTTP over IPv6 shows one":                        {client: Client{Kind: KindHTTP, Arch: 16, V6: true}, site: site6, want: Answer{File: "http://[2001:db8::1]:8082/loader/ipxe.efi", HTTP: true, Loader: true, VendorClass: "HTTPClient"}},
-		"T05: iPXE is told its script, never a loader":    {client: Client{Kind: KindIPXE, Arch: 7}, want: Answer{File: "http://192.0.2.1:8082/ipxe/" + uuidText, HTTP: true, VendorClass: "PXEClient"}},
-		"iPXE needs no loader and no TFTP":                {client: Client{Kind: KindIPXE, Arch: 4711, V6: true}, site: Site{HTTP: "https://boot.example"}, loaders: OpenLoaders(nil), want: Answer{File: "https://boot.example/ipxe/" + uuidText, HTTP: true}},
-		"HTTP boots a UKI":                                {client: http(16), ticket: withUKI, want: Answer{File: uki, HTTP: true, VendorClass: "HTTPClient"}},
-		"a UKI needs no loader":                           {client: http(16), ticket: withUKI, loaders: OpenLoaders(nil), want: Answer{File: uki, HTTP: true, VendorClass: "HTTPClient"}},
-		"a UKI for another architecture is left alone":    {client: http(19), ticket: withUKI, want: loaded("snp-arm64.efi")},
-		"32-bit UEFI cannot start a UKI":                  {client: http(15), ticket: withUKI, want: loaded("ipxe-ia32.efi")},
-		"BIOS cannot start a UKI":                         {client: http(20), ticket: withUKI, want: loaded("undionly.kpxe")},
-		"PXE goes to a UKI by way of iPXE":                {client: pxe(7), ticket: withUKI, want: told("ipxe.efi")},
-		"H12: a URL that is too long":                     {client: http(16), ticket: func(t *model.Ticket) { withUKI(t); t.Image.Repository = long(256) }, want: none(ReasonTooLong)},
+		"PXE over IPv6 shows no vendor class": {
+			client: Client{Kind: KindPXE, Arch: 7, V6: true}, site: site6, want: Answer{File: "ipxe.efi", Loader: true},
+		},
+		"HTTP over IPv6 shows one": {
+			client: Client{Kind: KindHTTP, Arch: 16, V6: true}, site: site6,
+			want: Answer{File: "http://[2001:db8::1]:8082/loader/ipxe.efi", HTTP: true, Loader: true, VendorClass: "HTTPClient"},
+		},
+		"T05: iPXE is told its script, never a loader": {
+			client: Client{Kind: KindIPXE, Arch: 7},
+			want:   Answer{File: "http://192.0.2.1:8082/ipxe/" + uuidText, HTTP: true, VendorClass: "PXEClient"},
+		},
+		"iPXE needs no loader and no TFTP": {
+			client: Client{Kind: KindIPXE, Arch: 4711, V6: true}, site: Site{HTTP: "https://boot.example"}, loaders: OpenLoaders(nil),
+			want: Answer{File: "https://boot.example/ipxe/" + uuidText, HTTP: true},
+		},
+		"HTTP boots a UKI": {
+			client: http(16), ticket: withUKI, want: Answer{File: uki, HTTP: true, VendorClass: "HTTPClient"},
+		},
+		"a UKI needs no loader": {
+			client: http(16), ticket: withUKI, loaders: OpenLoaders(nil), want: Answer{File: uki, HTTP: true, VendorClass: "HTTPClient"},
+		},
+		"a UKI for another architecture is left alone": {client: http(19), ticket: withUKI, want: loaded("snp-arm64.efi")},
+		"32-bit UEFI cannot start a UKI":               {client: http(15), ticket: withUKI, want: loaded("ipxe-ia32.efi")},
+		"BIOS cannot start a UKI":                      {client: http(20), ticket: withUKI, want: loaded("undionly.kpxe")},
+		"PXE goes to a UKI by way of iPXE":             {client: pxe(7), ticket: withUKI, want: told("ipxe.efi")},
+		"H12: a URL that is too long": {
+			client: http(16), ticket: func(t *model.Ticket) { withUKI(t); t.Image.Repository = long(256) }, want: none(ReasonTooLong),
+		},
 		"H12: a URL that just fits": {client: http(16), ticket: func(t *model.Ticket) {
 			withUKI(t)
 			t.Image.Repository = "r.example/" + strings.Repeat("x", 255-len(uki)+len("registry.example/os/probe")-len("r.example/"))
 		}, want: Answer{File: strings.Replace(uki, "registry.example/os/probe", long(255), 1), HTTP: true, VendorClass: "HTTPClient"}},
 		"who does not ask":                          {client: Client{Arch: 7}, want: none(ReasonNotAsked)},
 		"law 1: a ticket whose Ignition was served": {client: pxe(7), far: &model.Progress{IgnitionAt: armed}, want: none(ReasonNoTicket)},
-		"law 1: iPXE with such a ticket":            {client: Client{Kind: KindIPXE}, far: &model.Progress{IgnitionAt: armed}, want: none(ReasonNoTicket)},
-		"law 1: a ticket that is spent":             {client: pxe(7), ticket: func(t *model.Ticket) { t.Ended = model.TicketSpent }, want: none(ReasonNoTicket)},
-		"a ticket for always":                       {client: pxe(7), ticket: func(t *model.Ticket) { t.Ended, t.Always = model.TicketBooted, true }, want: told("ipxe.efi")},
-		"metalprobe is told where its Ignition is":  {client: Client{Kind: KindProbe, Arch: ArchUnknown}, want: Answer{File: "http://192.0.2.1:8082/ignition/" + uuidText, HTTP: true}},
-		"T14: metalprobe is told so again":          {client: Client{Kind: KindProbe}, far: &model.Progress{IgnitionAt: armed}, want: Answer{File: "http://192.0.2.1:8082/ignition/" + uuidText, HTTP: true}},
-		"metalprobe with a ticket that is spent":    {client: Client{Kind: KindProbe}, ticket: func(t *model.Ticket) { t.Ended = model.TicketSpent }, want: none(ReasonNoTicket)},
+		"law 1: iPXE with such a ticket": {
+			client: Client{Kind: KindIPXE}, far: &model.Progress{IgnitionAt: armed}, want: none(ReasonNoTicket),
+		},
+		"law 1: a ticket that is spent": {
+			client: pxe(7), ticket: func(t *model.Ticket) { t.Ended = model.TicketSpent }, want: none(ReasonNoTicket),
+		},
+		"a ticket for always": {
+			client: pxe(7), ticket: func(t *model.Ticket) { t.Ended, t.Always = model.TicketBooted, true }, want: told("ipxe.efi"),
+		},
+		"metalprobe is told where its Ignition is": {
+			client: Client{Kind: KindProbe, Arch: ArchUnknown}, want: Answer{File: "http://192.0.2.1:8082/ignition/" + uuidText, HTTP: true},
+		},
+		"T14: metalprobe is told so again": {
+			client: Client{Kind: KindProbe}, far: &model.Progress{IgnitionAt: armed},
+			want: Answer{File: "http://192.0.2.1:8082/ignition/" + uuidText, HTTP: true},
+		},
+		"metalprobe with a ticket that is spent": {
+			client: Client{Kind: KindProbe}, ticket: func(t *model.Ticket) { t.Ended = model.TicketSpent }, want: none(ReasonNoTicket),
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			o := model.TicketHolder{Ticket: ticket(tc.ticket), Progress: tc.far}

@@ -9,7 +9,7 @@ import (
 	"ingot/model"
 )
 
-// Raw is what a DHCP packet of either version says of who asks to boot, as plain
+// Raw is what a DHCP packet of either version says of the machine that asks to boot, as plain
 // values. All of it may be hostile.
 type Raw struct {
 	V6  bool

@@ -36,40 +36,116 @@ func TestClassify(t *testing.T) {
 		raw  Raw
 		want Client
 	}{
-		"a phone asks for an address":                     {Raw{VendorClasses: []string{"android-dhcp-14"}}, Client{Arch: ArchUnknown}},
-		"BIOS asks to boot":                               {Raw{VendorClasses: []string{bios}, Archs: []Arch{0}, NIC: []byte{1, 2, 1}, UUID: option97(uuidBytes)}, Client{Kind: KindPXE, UUIDs: both}},
-		"UEFI asks to boot":                               {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, NIC: nic, UUID: option97(uuidBytes)}, Client{Kind: KindPXE, Arch: ArchX64, UUIDs: both}},
-		"UEFI asks to boot by HTTP":                       {Raw{VendorClasses: []string{http}, Archs: []Arch{16}, NIC: nic}, Client{Kind: KindHTTP, Arch: ArchX64HTTP}},
-		"iPXE sends a bare user class":                    {Raw{VendorClasses: []string{bios}, Archs: []Arch{0}, UserClasses: class("iPXE")}, Client{Kind: KindIPXE}},
-		"H10: iPXE's class stands in a list":              {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UserClasses: class("\x04iPXE")}, Client{Kind: KindIPXE, Arch: ArchX64}},
-		"H10: iPXE's class stands behind another":         {Raw{UserClasses: class("\x03abc\x04iPXE"), Archs: []Arch{7}}, Client{Kind: KindIPXE, Arch: ArchX64}},
-		"H10: iPXE's class is a value of several":         {Raw{V6: true, UserClasses: class("abc", "iPXE"), Archs: []Arch{7}}, Client{V6: true, Kind: KindIPXE, Arch: ArchX64}},
-		"H10: Tinkerbell's iPXE is iPXE":                  {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UserClasses: class("Tinkerbell")}, Client{Kind: KindIPXE, Arch: ArchX64}},
-		"T05: iPXE by HTTP boot is iPXE":                  {Raw{VendorClasses: []string{http}, Archs: []Arch{16}, UserClasses: class("iPXE")}, Client{Kind: KindIPXE, Arch: ArchX64HTTP}},
-		"another user class is firmware's":                {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UserClasses: class("iPXE2", "\x09iPXE", "\x00iPXE")}, Client{Kind: KindPXE, Arch: ArchX64}},
-		"metalprobe looks for its Ignition":               {Raw{UserClasses: class("\x0bingot-probe"), UUID: option97(uuidBytes)}, Client{Kind: KindProbe, Arch: ArchUnknown, UUIDs: both}},
-		"metalprobe looks over IPv6":                      {Raw{V6: true, MAC: "52:54:00:00:00:01", UserClasses: class("ingot-probe")}, Client{V6: true, MAC: "52:54:00:00:00:01", Kind: KindProbe, Arch: ArchUnknown}},
-		"H07: without option 93 the text says it":         {Raw{VendorClasses: []string{"PXEClient:Arch:00011:UNDI:003016"}}, Client{Kind: KindPXE, Arch: ArchARM64}},
-		"H07: of two the first that is known counts":      {Raw{VendorClasses: []string{uefi}, Archs: []Arch{9999, 11}}, Client{Kind: KindPXE, Arch: ArchARM64}},
-		"H07: none of two is known, but the text":         {Raw{VendorClasses: []string{uefi}, Archs: []Arch{9999, 12}}, Client{Kind: KindPXE, Arch: ArchX64}},
-		"H07: option 93 wins over the text":               {Raw{VendorClasses: []string{uefi}, Archs: []Arch{0}}, Client{Kind: KindPXE}},
-		"H08: an architecture that nobody knows":          {Raw{VendorClasses: []string{"PXEClient:Arch:00012:UNDI:003016"}, Archs: []Arch{12}}, Client{Kind: KindPXE, Arch: 12}},
-		"H09: option 60 is cut off":                       {Raw{VendorClasses: []string{"PXEClient:Arch:000"}, Archs: []Arch{0}}, Client{}},
-		"H09: option 60 is only the beginning":            {Raw{VendorClasses: []string{"PXEClient"}, Archs: []Arch{7}}, Client{Arch: ArchX64}},
-		"H09: option 60 is a lookalike":                   {Raw{VendorClasses: []string{"PXEClientele of the house"}, Archs: []Arch{7}}, Client{Arch: ArchX64}},
-		"H09: the text's architecture is no number":       {Raw{VendorClasses: []string{"PXEClient:Arch:0000x:UNDI:003016"}}, Client{Kind: KindPXE, Arch: ArchUnknown}},
-		"H09: option 94 is too short":                     {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, NIC: []byte{1, 3}}, Client{Arch: ArchX64}},
-		"H09: option 94 is empty":                         {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, NIC: []byte{}}, Client{Arch: ArchX64}},
-		"H09: option 97 is too short":                     {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: uuidBytes}, Client{Arch: ArchX64}},
-		"H09: option 97 is too long":                      {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: make([]byte, 18)}, Client{Arch: ArchX64}},
-		"H09: option 97 is of another type":               {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: append([]byte{1}, uuidBytes...)}, Client{Arch: ArchX64}},
-		"firmware without a UUID has none":                {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: make([]byte, 17)}, Client{Kind: KindPXE, Arch: ArchX64}},
-		"firmware without a UUID sets all bits":           {Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: append([]byte{0}, strings.Repeat("\xff", 16)...)}, Client{Kind: KindPXE, Arch: ArchX64}},
-		"a DUID-UUID is the UUID":                         {Raw{V6: true, VendorClasses: []string{uefi}, Archs: []Arch{7}, DUID: append([]byte{0, 4}, uuidBytes...)}, Client{V6: true, Kind: KindPXE, Arch: ArchX64, UUIDs: both}},
-		"a DUID of another type says nothing":             {Raw{V6: true, VendorClasses: []string{uefi}, Archs: []Arch{7}, DUID: append([]byte{0, 1}, uuidBytes...)}, Client{V6: true, Kind: KindPXE, Arch: ArchX64}},
-		"a DUID-UUID that is cut off says nothing":        {Raw{V6: true, VendorClasses: []string{uefi}, Archs: []Arch{7}, DUID: []byte{0, 4, 1}}, Client{V6: true, Kind: KindPXE, Arch: ArchX64}},
-		"two DUIDs of one machine are one pair of UUIDs":  {Raw{V6: true, UserClasses: class("iPXE"), Archs: []Arch{7}, UUID: option97(uuidBytes), DUID: append([]byte{0, 4}, uuidBytes...)}, Client{V6: true, Kind: KindIPXE, Arch: ArchX64, UUIDs: both}},
-		"of several vendor classes firmware's own counts": {Raw{V6: true, VendorClasses: []string{"", "x", http}, Archs: []Arch{16}}, Client{V6: true, Kind: KindHTTP, Arch: ArchX64HTTP}},
+		"a phone asks for an address": {Raw{VendorClasses: []string{"android-dhcp-14"}}, Client{Arch: ArchUnknown}},
+		"BIOS asks to boot": {
+			raw:  Raw{VendorClasses: []string{bios}, Archs: []Arch{0}, NIC: []byte{1, 2, 1}, UUID: option97(uuidBytes)},
+			want: Client{Kind: KindPXE, UUIDs: both},
+		},
+		"UEFI asks to boot": {
+			raw:  Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, NIC: nic, UUID: option97(uuidBytes)},
+			want: Client{Kind: KindPXE, Arch: ArchX64, UUIDs: both},
+		},
+		"UEFI asks to boot by HTTP": {
+			raw: Raw{VendorClasses: []string{http}, Archs: []Arch{16}, NIC: nic}, want: Client{Kind: KindHTTP, Arch: ArchX64HTTP},
+		},
+		"iPXE sends a bare user class": {
+			raw: Raw{VendorClasses: []string{bios}, Archs: []Arch{0}, UserClasses: class("iPXE")}, want: Client{Kind: KindIPXE},
+		},
+		"H10: iPXE's class stands in a list": {
+			raw:  Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UserClasses: class("\x04iPXE")},
+			want: Client{Kind: KindIPXE, Arch: ArchX64},
+		},
+		"H10: iPXE's class stands behind another": {
+			raw: Raw{UserClasses: class("\x03abc\x04iPXE"), Archs: []Arch{7}}, want: Client{Kind: KindIPXE, Arch: ArchX64},
+		},
+		"H10: iPXE's class is a value of several": {
+			raw: Raw{V6: true, UserClasses: class("abc", "iPXE"), Archs: []Arch{7}}, want: Client{V6: true, Kind: KindIPXE, Arch: ArchX64},
+		},
+		"H10: Tinkerbell's iPXE is iPXE": {
+			raw:  Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UserClasses: class("Tinkerbell")},
+			want: Client{Kind: KindIPXE, Arch: ArchX64},
+		},
+		"T05: iPXE by HTTP boot is iPXE": {
+			raw:  Raw{VendorClasses: []string{http}, Archs: []Arch{16}, UserClasses: class("iPXE")},
+			want: Client{Kind: KindIPXE, Arch: ArchX64HTTP},
+		},
+		"another user class is firmware's": {
+			raw:  Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UserClasses: class("iPXE2", "\x09iPXE", "\x00iPXE")},
+			want: Client{Kind: KindPXE, Arch: ArchX64},
+		},
+		"metalprobe looks for its Ignition": {
+			raw:  Raw{UserClasses: class("\x0bingot-probe"), UUID: option97(uuidBytes)},
+			want: Client{Kind: KindProbe, Arch: ArchUnknown, UUIDs: both},
+		},
+		"metalprobe looks over IPv6": {
+			raw:  Raw{V6: true, MAC: "52:54:00:00:00:01", UserClasses: class("ingot-probe")},
+			want: Client{V6: true, MAC: "52:54:00:00:00:01", Kind: KindProbe, Arch: ArchUnknown},
+		},
+		"H07: without option 93 the text says it": {
+			raw: Raw{VendorClasses: []string{"PXEClient:Arch:00011:UNDI:003016"}}, want: Client{Kind: KindPXE, Arch: ArchARM64},
+		},
+		"H07: of two the first that is known counts": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{9999, 11}}, want: Client{Kind: KindPXE, Arch: ArchARM64},
+		},
+		"H07: none of two is known, but the text": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{9999, 12}}, want: Client{Kind: KindPXE, Arch: ArchX64},
+		},
+		"H07: option 93 wins over the text": {Raw{VendorClasses: []string{uefi}, Archs: []Arch{0}}, Client{Kind: KindPXE}},
+		"H08: an architecture that nobody knows": {
+			raw: Raw{VendorClasses: []string{"PXEClient:Arch:00012:UNDI:003016"}, Archs: []Arch{12}}, want: Client{Kind: KindPXE, Arch: 12},
+		},
+		"H09: option 60 is cut off":            {Raw{VendorClasses: []string{"PXEClient:Arch:000"}, Archs: []Arch{0}}, Client{}},
+		"H09: option 60 is only the beginning": {Raw{VendorClasses: []string{"PXEClient"}, Archs: []Arch{7}}, Client{Arch: ArchX64}},
+		"H09: option 60 is a lookalike": {
+			raw: Raw{VendorClasses: []string{"PXEClientele of the house"}, Archs: []Arch{7}}, want: Client{Arch: ArchX64},
+		},
+		"H09: the text's architecture is no number": {
+			raw: Raw{VendorClasses: []string{"PXEClient:Arch:0000x:UNDI:003016"}}, want: Client{Kind: KindPXE, Arch: ArchUnknown},
+		},
+		"H09: option 94 is too short": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, NIC: []byte{1, 3}}, want: Client{Arch: ArchX64},
+		},
+		"H09: option 94 is empty": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, NIC: []byte{}}, want: Client{Arch: ArchX64},
+		},
+		"H09: option 97 is too short": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: uuidBytes}, want: Client{Arch: ArchX64},
+		},
+		"H09: option 97 is too long": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: make([]byte, 18)}, want: Client{Arch: ArchX64},
+		},
+		"H09: option 97 is of another type": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: append([]byte{1}, uuidBytes...)}, want: Client{Arch: ArchX64},
+		},
+		"firmware without a UUID has none": {
+			raw: Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: make([]byte, 17)}, want: Client{Kind: KindPXE, Arch: ArchX64},
+		},
+		"firmware without a UUID sets all bits": {
+			raw:  Raw{VendorClasses: []string{uefi}, Archs: []Arch{7}, UUID: append([]byte{0}, strings.Repeat("\xff", 16)...)},
+			want: Client{Kind: KindPXE, Arch: ArchX64},
+		},
+		"a DUID-UUID is the UUID": {
+			raw:  Raw{V6: true, VendorClasses: []string{uefi}, Archs: []Arch{7}, DUID: append([]byte{0, 4}, uuidBytes...)},
+			want: Client{V6: true, Kind: KindPXE, Arch: ArchX64, UUIDs: both},
+		},
+		"a DUID of another type says nothing": {
+			raw:  Raw{V6: true, VendorClasses: []string{uefi}, Archs: []Arch{7}, DUID: append([]byte{0, 1}, uuidBytes...)},
+			want: Client{V6: true, Kind: KindPXE, Arch: ArchX64},
+		},
+		"a DUID-UUID that is cut off says nothing": {
+			raw:  Raw{V6: true, VendorClasses: []string{uefi}, Archs: []Arch{7}, DUID: []byte{0, 4, 1}},
+			want: Client{V6: true, Kind: KindPXE, Arch: ArchX64},
+		},
+		"two DUIDs of one machine are one pair of UUIDs": {
+			raw: Raw{
+				V6: true, UserClasses: class("iPXE"), Archs: []Arch{7}, UUID: option97(uuidBytes), DUID: append([]byte{0, 4}, uuidBytes...),
+			},
+			want: Client{V6: true, Kind: KindIPXE, Arch: ArchX64, UUIDs: both},
+		},
+		"of several vendor classes firmware's own counts": {
+			raw:  Raw{V6: true, VendorClasses: []string{"", "x", http}, Archs: []Arch{16}},
+			want: Client{V6: true, Kind: KindHTTP, Arch: ArchX64HTTP},
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Classify(tc.raw)); diff != "" {
@@ -85,7 +161,9 @@ func TestArchitectures(t *testing.T) {
 			t.Errorf("architecture %d: named %v", a, ok)
 		}
 	}
-	for a, want := range map[Arch]string{0: "x86 BIOS", 16: "x64 UEFI boot from HTTP", 41: "ARM rpiboot", 42: "architecture 42", ArchUnknown: "unknown"} {
+	for a, want := range map[Arch]string{
+		0: "x86 BIOS", 16: "x64 UEFI boot from HTTP", 41: "ARM rpiboot", 42: "architecture 42", ArchUnknown: "unknown",
+	} {
 		if got := a.String(); got != want {
 			t.Errorf("%d is %q, want %q", a, got, want)
 		}
@@ -93,7 +171,10 @@ func TestArchitectures(t *testing.T) {
 }
 
 func FuzzClassify(f *testing.F) {
-	f.Add("PXEClient:Arch:00007:UNDI:003016", []byte("\x04iPXE"), []byte{0, 7}, []byte{1, 3, 16}, option97(uuidBytes), append([]byte{0, 4}, uuidBytes...))
+	f.Add(
+		"PXEClient:Arch:00007:UNDI:003016", []byte("\x04iPXE"), []byte{0, 7}, []byte{1, 3, 16}, option97(uuidBytes),
+		append([]byte{0, 4}, uuidBytes...),
+	)
 	f.Add("HTTPClient:Arch:99999", []byte("\xff"), []byte{}, []byte{}, []byte{}, []byte{0})
 	f.Fuzz(func(t *testing.T, vendor string, user, arch, nic, uuid, duid []byte) {
 		raw := Raw{VendorClasses: []string{vendor}, UserClasses: [][]byte{user}, NIC: nic, UUID: uuid, DUID: duid}

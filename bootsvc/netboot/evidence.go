@@ -32,7 +32,7 @@ type Evidence struct {
 	// Heard are the addresses that clients were heard to ask other DHCP servers for; nil =
 	// none.
 	Heard *Heard
-	// Neighbours say who is at an address on a link of this machine; nil = nobody knows.
+	// Neighbours say which MAC address an address on a link of this machine has; nil = not known.
 	Neighbours Neighbours
 }
 

@@ -70,7 +70,10 @@ func TestOnlyLoadersCanBeOpened(t *testing.T) {
 	}
 	write(t, dir, "ipxe.pxe", "")
 	l := OpenLoaders([]string{dir})
-	for _, name := range []string{"", "secret", "grubx64.efi", "../" + filepath.Base(dir) + "/ipxe.efi", "./ipxe.efi", "IPXE.EFI", "ipxe.efi\x00", "snponly.efi", "undionly.kpxe", "ipxe.pxe", "/etc/passwd"} {
+	for _, name := range []string{
+		"", "secret", "grubx64.efi", "../" + filepath.Base(dir) + "/ipxe.efi", "./ipxe.efi", "IPXE.EFI", "ipxe.efi\x00", "snponly.efi",
+		"undionly.kpxe", "ipxe.pxe", "/etc/passwd",
+	} {
 		if f, _, err := l.Open(name); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%q is opened: %v, %v", name, f, err)
 		}
@@ -85,8 +88,10 @@ func TestMissingLoadersAreSaid(t *testing.T) {
 	dir := folder(t, "ipxe.pxe")
 	l := OpenLoaders([]string{dir, "/boot-that-is-not-there"})
 	want := []string{
-		"no boot loader ipxe.efi or snponly.efi for UEFI machines (amd64) in " + dir + ", /boot-that-is-not-there; install the package ipxe or build one; those machines cannot boot by PXE",
-		"no boot loader snp-arm64.efi or snponly-arm64.efi or ipxe-arm64.efi for UEFI machines (arm64) in " + dir + ", /boot-that-is-not-there; install the package ipxe or build one; those machines cannot boot by PXE",
+		"no boot loader ipxe.efi or snponly.efi for UEFI machines (amd64) in " + dir +
+			", /boot-that-is-not-there; install the package ipxe or build one; those machines cannot boot by PXE",
+		"no boot loader snp-arm64.efi or snponly-arm64.efi or ipxe-arm64.efi for UEFI machines (arm64) in " + dir +
+			", /boot-that-is-not-there; install the package ipxe or build one; those machines cannot boot by PXE",
 	}
 	if diff := cmp.Diff(want, l.Missing([]string{"amd64", "arm64"})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -38,7 +38,7 @@ type turns struct {
 // maxGuarded bounds the machines that are counted at a time.
 const maxGuarded = 16384
 
-// NewLoaderLimiter returns the LoopLimiter of who tells machines boot loaders
+// NewLoaderLimiter returns the LoopLimiter for what sends machines boot loaders
 // (Answer.Loader): not a fourth time within 5 minutes, as long as iPXE has not
 // asked for the script.
 func NewLoaderLimiter() *LoopLimiter {
@@ -49,7 +49,7 @@ func NewLoaderLimiter() *LoopLimiter {
 	}
 }
 
-// NewScriptLimiter returns the LoopLimiter of who serves iPXE scripts: not a fourth time
+// NewScriptLimiter returns the LoopLimiter for what serves iPXE scripts: not a fourth time
 // within 3 minutes, as long as the kernel was not fetched.
 func NewScriptLimiter() *LoopLimiter {
 	return &LoopLimiter{

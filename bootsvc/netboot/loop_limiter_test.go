@@ -22,7 +22,9 @@ func TestGuards(t *testing.T) {
 		"so they are in the last turn that is allowed":      {loader, []int{0, 20, 40, 41, 42, 50, 51}, nil, "yyyyynn"},
 		"slow machines do not go round in circles":          {loader, []int{0, 150, 300, 450, 600, 750}, nil, "yyyyyy"},
 		"iPXE that asked for its script ends the circle":    {loader, []int{0, 60, 120, 180, 240}, &model.Progress{ScriptAt: armed}, "yyyyy"},
-		"another ticket's progress does not":                {loader, []int{0, 60, 120, 180}, &model.Progress{Ticket: "other", ScriptAt: armed}, "yyyn"},
+		"another ticket's progress does not": {
+			guard: loader, at: []int{0, 60, 120, 180}, far: &model.Progress{Ticket: "other", ScriptAt: armed}, want: "yyyn",
+		},
 		"T05: a fourth script within 3 minutes is refused":  {script, []int{0, 1, 2, 3, 179, 180}, nil, "yyynny"},
 		"a script alone does not end the circle of scripts": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed}, "yyyn"},
 		"a kernel does": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed, KernelAt: armed}, "yyyy"},

@@ -22,7 +22,7 @@ const (
 // a machine's init.
 const ProbeUserClass = "ingot-probe"
 
-// Client is what a DHCP packet says of who asks to boot.
+// Client is what a DHCP packet says of the machine that asks to boot.
 type Client struct {
 	Kind Kind
 	Arch Arch

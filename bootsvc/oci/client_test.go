@@ -57,20 +57,48 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"a web page":                        {send("text/html; charset=utf-8", "<html>Please log in"), "", ReasonValidationFailed, "a web page instead of a manifest"},
-		"another JSON":                      {send("application/json", `{"ok":true}`), "", ReasonValidationFailed, `media type "application/json"`},
-		"no type at all":                    {send("", `{"layers":[]}`), "", ReasonValidationFailed, `media type ""`},
-		"an answer packed unasked":          {send(mediaOCIManifest, packed, "Content-Encoding", "gzip"), "", ReasonValidationFailed, "Content-Encoding gzip"},
-		"I09: not what its digest says":     {send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), "@" + sum, ReasonValidationFailed, "does not have its digest " + sum},
-		"I09: another, and it says so":      {send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`, "Docker-Content-Digest", other.Digest), "@" + sum, ReasonValidationFailed, "does not have its digest " + sum},
-		"I09: a tag's digest that is wrong": {send(mediaOCIManifest, `{}`, "Docker-Content-Digest", sum), "", ReasonValidationFailed, "does not have its digest " + sum},
-		"a digest of no known algorithm":    {send(mediaOCIManifest, `{}`, "Docker-Content-Digest", "md5:abc"), "", ReasonValidationFailed, "does not have its digest md5:abc"},
-		"a type that lies":                  {send(mediaOCIIndex, `{"mediaType":"`+mediaOCIManifest+`","layers":[]}`), "", ReasonValidationFailed, "no kernel layer"},
-		"its own word for an error":         {status(404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"s3cret"}]}`), "", ReasonNotFound, "no such repository, tag or digest"},
-		"its own word for a refusal":        {status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), "", ReasonUnauthorized, "403 Forbidden (DENIED)"},
-		"a word that is none":               {status(403, `{"errors":[{"code":"<script>"}]}`), "", ReasonUnauthorized, "403 Forbidden: "},
-		"an error that never ends":          {status(418, strings.Repeat("[", 1<<20)), "", ReasonUnreachable, "418"},
-		"an answer to a range never asked":  {status(206, "{}"), "", ReasonUnreachable, "206"},
+		"a web page": {
+			wrap: send("text/html; charset=utf-8", "<html>Please log in"), reason: ReasonValidationFailed,
+			want: "a web page instead of a manifest",
+		},
+		"another JSON": {
+			wrap: send("application/json", `{"ok":true}`), reason: ReasonValidationFailed, want: `media type "application/json"`,
+		},
+		"no type at all": {send("", `{"layers":[]}`), "", ReasonValidationFailed, `media type ""`},
+		"an answer packed unasked": {
+			wrap: send(mediaOCIManifest, packed, "Content-Encoding", "gzip"), reason: ReasonValidationFailed, want: "Content-Encoding gzip",
+		},
+		"I09: not what its digest says": {
+			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), at: "@" + sum, reason: ReasonValidationFailed,
+			want: "does not have its digest " + sum,
+		},
+		"I09: another, and it says so": {
+			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`, "Docker-Content-Digest", other.Digest), at: "@" + sum,
+			reason: ReasonValidationFailed, want: "does not have its digest " + sum,
+		},
+		"I09: a tag's digest that is wrong": {
+			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", sum), reason: ReasonValidationFailed,
+			want: "does not have its digest " + sum,
+		},
+		"a digest of no known algorithm": {
+			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", "md5:abc"), reason: ReasonValidationFailed,
+			want: "does not have its digest md5:abc",
+		},
+		"a type that lies": {
+			wrap: send(mediaOCIIndex, `{"mediaType":"`+mediaOCIManifest+`","layers":[]}`), reason: ReasonValidationFailed,
+			want: "no kernel layer",
+		},
+		"its own word for an error": {
+			wrap: status(404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"s3cret"}]}`), reason: ReasonNotFound,
+			want: "no such repository, tag or digest",
+		},
+		"its own word for a refusal": {
+			wrap: status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), reason: ReasonUnauthorized,
+			want: "403 Forbidden (DENIED)",
+		},
+		"a word that is none":              {status(403, `{"errors":[{"code":"<script>"}]}`), "", ReasonUnauthorized, "403 Forbidden: "},
+		"an error that never ends":         {status(418, strings.Repeat("[", 1<<20)), "", ReasonUnreachable, "418"},
+		"an answer to a range never asked": {status(206, "{}"), "", ReasonUnreachable, "206"},
 		"one that leads in circles": {handle(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"?s3cret", http.StatusFound)
 		}), "", ReasonUnreachable, "it leads elsewhere more than 10 times"},
@@ -134,14 +162,23 @@ func TestLayersOfBrokenRegistries(t *testing.T) {
 		offset int64
 		want   string // the bytes, or a part of the error
 	}{
-		"all of it":                       {func(next http.Handler) http.Handler { return next }, 0, "0123456789"},
-		"the rest of it":                  {func(next http.Handler) http.Handler { return next }, 4, "456789"},
-		"the rest, its size left out":     {partly("bytes 4-9/*", "456789"), 4, "456789"},
-		"I09: fewer bytes than it should": {handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0") }), 0, "has 1 bytes of layer sha256:"},
-		"I09: more bytes than it should":  {handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "01234567890") }), 0, "the manifest says 10"},
-		"one that serves no parts":        {handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }), 4, imagecache.ErrNoOffset.Error()},
-		"one that serves another part":    {partly("bytes 0-9/10", "0123456789"), 4, imagecache.ErrNoOffset.Error()},
-		"one that does not say which":     {partly("", "456789"), 4, imagecache.ErrNoOffset.Error()},
+		"all of it":                   {func(next http.Handler) http.Handler { return next }, 0, "0123456789"},
+		"the rest of it":              {func(next http.Handler) http.Handler { return next }, 4, "456789"},
+		"the rest, its size left out": {partly("bytes 4-9/*", "456789"), 4, "456789"},
+		"I09: fewer bytes than it should": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0") }),
+			want: "has 1 bytes of layer sha256:",
+		},
+		"I09: more bytes than it should": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "01234567890") }),
+			want: "the manifest says 10",
+		},
+		"one that serves no parts": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }), offset: 4,
+			want: imagecache.ErrNoOffset.Error(),
+		},
+		"one that serves another part": {partly("bytes 0-9/10", "0123456789"), 4, imagecache.ErrNoOffset.Error()},
+		"one that does not say which":  {partly("", "456789"), 4, imagecache.ErrNoOffset.Error()},
 		"one that packs it": {handle(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_, _ = w.Write(blob)
@@ -270,10 +307,14 @@ func TestRegistriesByTLS(t *testing.T) {
 		want string // part of the error, "" = the image comes
 	}{
 		"the image comes": {basicGate(always("ann:s3cret")), ":1", ""},
-		"I07: led to a place without TLS by digest":     {toStore, "@" + sum, ""},
-		"led to a place without TLS by a tag":           {toStore, ":1", "a place without TLS for what a tag means"},
-		"Y05: a token server without TLS":               {bearerGate("http://tokens.example/token?kept=1"), ":1", "token server tokens.example is not spoken to by TLS"},
-		"Y05: a token server on the registry's machine": {bearerGate("https://127.0.0.1/token"), ":1", "token server 127.0.0.1: the address is refused"},
+		"I07: led to a place without TLS by digest": {toStore, "@" + sum, ""},
+		"led to a place without TLS by a tag":       {toStore, ":1", "a place without TLS for what a tag means"},
+		"Y05: a token server without TLS": {
+			wrap: bearerGate("http://tokens.example/token?kept=1"), at: ":1", want: "token server tokens.example is not spoken to by TLS",
+		},
+		"Y05: a token server on the registry's machine": {
+			wrap: bearerGate("https://127.0.0.1/token"), at: ":1", want: "token server 127.0.0.1: the address is refused",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			srv := httptest.NewTLSServer(tc.wrap(reg.Handler()))
@@ -314,7 +355,9 @@ func TestPlainHTTP(t *testing.T) {
 		"one that has a private token server": {[]string{"10.0.0.6:5000"}, "10.0.0.6:5000/os:1", ""},
 		"one that is not on the list":         {nil, "registry.example:5000/os:1", "answers without TLS: list it in boot.insecureRegistries"},
 		"another port of one on the list":     {[]string{"registry.example"}, "registry.example:5000/os:1", "answers without TLS"},
-		"one on the list that wants TLS":      {[]string{"registry.example:5001"}, "registry.example:5001/os:1", "take it out of boot.insecureRegistries"},
+		"one on the list that wants TLS": {
+			list: []string{"registry.example:5001"}, ref: "registry.example:5001/os:1", want: "take it out of boot.insecureRegistries",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			images := newImages(t, Options{PlainHTTP: tc.list, CredentialsFile: writeFile(t, dockerLogin("10.0.0.6:5000", "ann:s3cret"))})

@@ -13,12 +13,17 @@ func TestCredentialsOfARepository(t *testing.T) {
 		want string // username:password, identity, bearer; "" when there are none
 	}{
 		"base64 of username and password": {`{"auths":{"ghcr.io":{"auth":"` + encode("ann:pw") + `"}}}`, "ghcr.io/a/b", "ann:pw,,"},
-		"base64 without its padding":      {`{"auths":{"ghcr.io":{"auth":"` + strings.TrimRight(encode("ann:p"), "=") + `"}}}`, "ghcr.io/a/b", "ann:p,,"},
-		"a password with colons":          {`{"auths":{"ghcr.io":{"auth":"` + encode("ann:p:w") + `"}}}`, "ghcr.io/a/b", "ann:p:w,,"},
-		"username and password in clear":  {`{"auths":{"ghcr.io":{"username":"ann","password":"pw"}}}`, "ghcr.io/a/b", "ann:pw,,"},
-		"base64 goes before both":         {`{"auths":{"ghcr.io":{"username":"x","password":"y","auth":"` + encode("ann:pw") + `"}}}`, "ghcr.io/a/b", "ann:pw,,"},
-		"an identity token":               {`{"auths":{"ghcr.io":{"identitytoken":"id"}}}`, "ghcr.io/a/b", ":,id,"},
-		"a registry token":                {`{"auths":{"ghcr.io":{"registrytoken":"bt"}}}`, "ghcr.io/a/b", ":,,bt"},
+		"base64 without its padding": {
+			file: `{"auths":{"ghcr.io":{"auth":"` + strings.TrimRight(encode("ann:p"), "=") + `"}}}`, ref: "ghcr.io/a/b", want: "ann:p,,",
+		},
+		"a password with colons":         {`{"auths":{"ghcr.io":{"auth":"` + encode("ann:p:w") + `"}}}`, "ghcr.io/a/b", "ann:p:w,,"},
+		"username and password in clear": {`{"auths":{"ghcr.io":{"username":"ann","password":"pw"}}}`, "ghcr.io/a/b", "ann:pw,,"},
+		"base64 goes before both": {
+			file: `{"auths":{"ghcr.io":{"username":"x","password":"y","auth":"` + encode("ann:pw") + `"}}}`, ref: "ghcr.io/a/b",
+			want: "ann:pw,,",
+		},
+		"an identity token": {`{"auths":{"ghcr.io":{"identitytoken":"id"}}}`, "ghcr.io/a/b", ":,id,"},
+		"a registry token":  {`{"auths":{"ghcr.io":{"registrytoken":"bt"}}}`, "ghcr.io/a/b", ":,,bt"},
 		"those of the repository go before its registry's": {
 			`{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"},"ghcr.io/a/b":{"username":"ab"}}}`, "ghcr.io/a/b:1", "ab:,,"},
 		"those of the nearest path above it are next": {
@@ -29,11 +34,14 @@ func TestCredentialsOfARepository(t *testing.T) {
 		"Docker Hub's odd key without the scheme": {`{"auths":{"index.docker.io/v1/":{"username":"hub"}}}`, "docker.io/a/b", "hub:,,"},
 		"a key that is a URL":                     {`{"auths":{"https://ghcr.io/v2/":{"username":"ann"}}}`, "ghcr.io/a", "ann:,,"},
 		"a key in capital letters":                {`{"auths":{"GHCR.IO":{"username":"ann"}}}`, "ghcr.io/a", "ann:,,"},
-		"of two keys the one in normal form":      {`{"auths":{"GHCR.IO":{"username":"old"},"ghcr.io":{"username":"new"},"https://ghcr.io":{"username":"old"}}}`, "ghcr.io/a", "new:,,"},
-		"I08: a look-alike has none":              {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "ghcr.io.evil.example/a", ":,,"},
-		"I08: another port has none":              {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "ghcr.io:8443/a", ":,,"},
-		"I08: a repository called so has none":    {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "evil.example/ghcr.io", ":,,"},
-		"a file without any":                      {`{}`, "ghcr.io/a", ":,,"},
+		"of two keys the one in normal form": {
+			file: `{"auths":{"GHCR.IO":{"username":"old"},"ghcr.io":{"username":"new"},"https://ghcr.io":{"username":"old"}}}`,
+			ref:  "ghcr.io/a", want: "new:,,",
+		},
+		"I08: a look-alike has none":           {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "ghcr.io.evil.example/a", ":,,"},
+		"I08: another port has none":           {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "ghcr.io:8443/a", ":,,"},
+		"I08: a repository called so has none": {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "evil.example/ghcr.io", ":,,"},
+		"a file without any":                   {`{}`, "ghcr.io/a", ":,,"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			r, err := ParseReference(tc.ref)
@@ -58,16 +66,23 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 		want string // part of the error; "" when it shows only once a registry asks
 		late string // part of the error then
 	}{
-		"a file that is missing":    {filepath.Join(t.TempDir(), "none"), "no such file", ""},
-		"a folder":                  {t.TempDir(), "is a directory", ""},
-		"what is not JSON":          {writeFile(t, "auths: {}"), "is not JSON as docker login writes it", ""},
-		"an empty file":             {writeFile(t, ""), "is not JSON", ""},
-		"auths that are a list":     {writeFile(t, `{"auths":[]}`), "is not JSON as docker login", ""},
-		"a file that never ends":    {"/dev/zero", "is larger than 1048576 bytes", ""},
-		"what is not base64":        {writeFile(t, `{"auths":{"ghcr.io":{"auth":"s3cret!"}}}`), "", "entry ghcr.io: its auth is not base64 of username:password"},
-		"base64 of something else":  {writeFile(t, `{"auths":{"ghcr.io":{"auth":"`+encode("s3cret")+`"}}}`), "", "entry ghcr.io: its auth is not base64"},
-		"a program that keeps them": {writeFile(t, `{"auths":{},"credsStore":"desktop"}`), "", "leaves the credentials of ghcr.io to a helper program"},
-		"a program for a registry":  {writeFile(t, `{"credHelpers":{"ghcr.io":"gh"}}`), "", "write them into its auths"},
+		"a file that is missing": {filepath.Join(t.TempDir(), "none"), "no such file", ""},
+		"a folder":               {t.TempDir(), "is a directory", ""},
+		"what is not JSON":       {writeFile(t, "auths: {}"), "is not JSON as docker login writes it", ""},
+		"an empty file":          {writeFile(t, ""), "is not JSON", ""},
+		"auths that are a list":  {writeFile(t, `{"auths":[]}`), "is not JSON as docker login", ""},
+		"a file that never ends": {"/dev/zero", "is larger than 1048576 bytes", ""},
+		"what is not base64": {
+			path: writeFile(t, `{"auths":{"ghcr.io":{"auth":"s3cret!"}}}`),
+			late: "entry ghcr.io: its auth is not base64 of username:password",
+		},
+		"base64 of something else": {
+			path: writeFile(t, `{"auths":{"ghcr.io":{"auth":"`+encode("s3cret")+`"}}}`), late: "entry ghcr.io: its auth is not base64",
+		},
+		"a program that keeps them": {
+			path: writeFile(t, `{"auths":{},"credsStore":"desktop"}`), late: "leaves the credentials of ghcr.io to a helper program",
+		},
+		"a program for a registry": {writeFile(t, `{"credHelpers":{"ghcr.io":"gh"}}`), "", "write them into its auths"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			images, err := New(Options{CredentialsFile: tc.path})

@@ -103,13 +103,22 @@ func TestWhatIsNoRegistryIsToldNothingOf(t *testing.T) {
 		answer http.Handler
 		want   string
 	}{
-		"a page":                           {page(200, "Content-Type", "text/html", "<html>"), quietly},
-		"an error":                         {page(500, "Content-Type", "text/html", "internal"), quietly},
-		"a password prompt":                {page(401, "Www-Authenticate", `Basic realm="admin"`, ""), quietly},
-		"a token server's page":            {page(401, "Www-Authenticate", `Bearer realm="`+token.URL+`"`, ""), quietly},
-		"a registry's word":                {page(404, "Content-Type", "application/json", `{"errors":[{"code":"NAME_UNKNOWN"}]}`), "the registry answered NAME_UNKNOWN; Ingot's log says more"},
-		"a registry that wants a password": {page(401, "Www-Authenticate", `Basic realm="x"`, `{"errors":[{"code":"UNAUTHORIZED"}]}`), "the registry asks for credentials, and there are none that it takes; Ingot's log says more"},
-		"a registry's token server":        {page(401, "Www-Authenticate", `Bearer realm="`+token.URL+`"`, `{"errors":[{"code":"UNAUTHORIZED"}]}`), "the registry asks for credentials, and there are none that it takes; Ingot's log says more"},
+		"a page":                {page(200, "Content-Type", "text/html", "<html>"), quietly},
+		"an error":              {page(500, "Content-Type", "text/html", "internal"), quietly},
+		"a password prompt":     {page(401, "Www-Authenticate", `Basic realm="admin"`, ""), quietly},
+		"a token server's page": {page(401, "Www-Authenticate", `Bearer realm="`+token.URL+`"`, ""), quietly},
+		"a registry's word": {
+			answer: page(404, "Content-Type", "application/json", `{"errors":[{"code":"NAME_UNKNOWN"}]}`),
+			want:   "the registry answered NAME_UNKNOWN; Ingot's log says more",
+		},
+		"a registry that wants a password": {
+			answer: page(401, "Www-Authenticate", `Basic realm="x"`, `{"errors":[{"code":"UNAUTHORIZED"}]}`),
+			want:   "the registry asks for credentials, and there are none that it takes; Ingot's log says more",
+		},
+		"a registry's token server": {
+			answer: page(401, "Www-Authenticate", `Bearer realm="`+token.URL+`"`, `{"errors":[{"code":"UNAUTHORIZED"}]}`),
+			want:   "the registry asks for credentials, and there are none that it takes; Ingot's log says more",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(c.answer)

@@ -115,24 +115,43 @@ func TestRegistryCredentials(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"I06: Basic":                                     {basic, ann, "", ""},
-		"I06: Basic with an empty password":              {basicGate(always("ann:")), login(`{"auth":"` + encode("ann:") + `"}`), "", ""},
-		"I06: Basic with a wrong password":               {basic, wrong, ReasonUnauthorized, "refuses the credentials that boot.credentialsFile has"},
-		"I06: Basic without a file":                      {basic, "", ReasonUnauthorized, "asks for credentials: boot.credentialsFile is not set"},
-		"I06: Basic without credentials for it":          {basic, dockerLogin("ghcr.io", "ann:s3cret"), ReasonUnauthorized, "boot.credentialsFile has none for 127.0.0.1:"},
-		"I06: a token from another port":                 {bearer("token"), ann, "", ""},
-		"I06: a token by its other name":                 {bearer("access_token"), ann, "", ""},
-		"I06: a token for an identity token":             {bearer("access_token"), login(`{"identitytoken":"id"}`), "", ""},
-		"I06: a token that is in the file":               {bearer("token"), login(`{"registrytoken":"t0ken"}`), "", ""},
-		"I06: a token that is not given for credentials": {bearer("token"), wrong, ReasonUnauthorized, "refuses the credentials that boot.credentialsFile has for"},
-		"I06: a token that is not given without":         {bearer("token"), "", ReasonUnauthorized, "gives no token without credentials (401): boot.credentialsFile is not set"},
-		"a token that the registry does not take":        {answer(200, `{"token":"other"}`), "", ReasonUnauthorized, "credentials are needed to see it"},
-		"a token server that is down":                    {answer(503, ""), ann, ReasonUnreachable, "answered 503"},
-		"a token server that has a page":                 {answer(200, "<html>"), ann, ReasonUnauthorized, "sent no token"},
-		"a token that is none":                           {answer(200, `{"token":"a\nb: c"}`), ann, ReasonUnauthorized, "sent no token"},
-		"a token server that never ends":                 {answer(200, `{"token":"`+strings.Repeat("a", 1<<20)+`"}`), ann, ReasonUnauthorized, "sent no token"},
-		"Y05: a token server at a metadata address":      {bearerGate("http://169.254.169.254/token"), ann, ReasonForbidden, "token server 169.254.169.254"},
-		"Y05: a token server of another scheme":          {bearerGate("ftp://x/token"), ann, ReasonUnauthorized, "not spoken to by TLS"},
+		"I06: Basic":                        {basic, ann, "", ""},
+		"I06: Basic with an empty password": {basicGate(always("ann:")), login(`{"auth":"` + encode("ann:") + `"}`), "", ""},
+		"I06: Basic with a wrong password": {
+			wrap: basic, file: wrong, reason: ReasonUnauthorized, want: "refuses the credentials that boot.credentialsFile has",
+		},
+		"I06: Basic without a file": {
+			wrap: basic, reason: ReasonUnauthorized, want: "asks for credentials: boot.credentialsFile is not set",
+		},
+		"I06: Basic without credentials for it": {
+			wrap: basic, file: dockerLogin("ghcr.io", "ann:s3cret"), reason: ReasonUnauthorized,
+			want: "boot.credentialsFile has none for 127.0.0.1:",
+		},
+		"I06: a token from another port":     {bearer("token"), ann, "", ""},
+		"I06: a token by its other name":     {bearer("access_token"), ann, "", ""},
+		"I06: a token for an identity token": {bearer("access_token"), login(`{"identitytoken":"id"}`), "", ""},
+		"I06: a token that is in the file":   {bearer("token"), login(`{"registrytoken":"t0ken"}`), "", ""},
+		"I06: a token that is not given for credentials": {
+			wrap: bearer("token"), file: wrong, reason: ReasonUnauthorized,
+			want: "refuses the credentials that boot.credentialsFile has for",
+		},
+		"I06: a token that is not given without": {
+			wrap: bearer("token"), reason: ReasonUnauthorized,
+			want: "gives no token without credentials (401): boot.credentialsFile is not set",
+		},
+		"a token that the registry does not take": {
+			wrap: answer(200, `{"token":"other"}`), reason: ReasonUnauthorized, want: "credentials are needed to see it",
+		},
+		"a token server that is down":    {answer(503, ""), ann, ReasonUnreachable, "answered 503"},
+		"a token server that has a page": {answer(200, "<html>"), ann, ReasonUnauthorized, "sent no token"},
+		"a token that is none":           {answer(200, `{"token":"a\nb: c"}`), ann, ReasonUnauthorized, "sent no token"},
+		"a token server that never ends": {
+			wrap: answer(200, `{"token":"`+strings.Repeat("a", 1<<20)+`"}`), file: ann, reason: ReasonUnauthorized, want: "sent no token",
+		},
+		"Y05: a token server at a metadata address": {
+			wrap: bearerGate("http://169.254.169.254/token"), file: ann, reason: ReasonForbidden, want: "token server 169.254.169.254",
+		},
+		"Y05: a token server of another scheme": {bearerGate("ftp://x/token"), ann, ReasonUnauthorized, "not spoken to by TLS"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			host := front(t, reg, tc.wrap)

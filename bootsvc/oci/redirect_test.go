@@ -257,10 +257,13 @@ func TestACredentialIsShownToNobodyElse(t *testing.T) {
 		wrap func(http.Handler) http.Handler
 		file string // the entry of the registry
 	}{
-		"a registry that leads to it":                     {leads, `{"username":"ann","password":"s3cret"}`},
-		"a token server that leads to it":                 {bearerGate(realm), `{"username":"ann","password":"s3cret"}`},
-		"a token server that leads an identity there":     {bearerGate(realm), `{"identitytoken":"s3cret"}`},
-		"a registry that leads to it after it has let in": {func(http.Handler) http.Handler { return basicGate(always("ann:s3cret"))(leads(nil)) }, `{"username":"ann","password":"s3cret"}`},
+		"a registry that leads to it":                 {leads, `{"username":"ann","password":"s3cret"}`},
+		"a token server that leads to it":             {bearerGate(realm), `{"username":"ann","password":"s3cret"}`},
+		"a token server that leads an identity there": {bearerGate(realm), `{"identitytoken":"s3cret"}`},
+		"a registry that leads to it after it has let in": {
+			wrap: func(http.Handler) http.Handler { return basicGate(always("ann:s3cret"))(leads(nil)) },
+			file: `{"username":"ann","password":"s3cret"}`,
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			host := front(t, reg, tc.wrap)

@@ -83,7 +83,9 @@ func TestParseReferenceRefuses(t *testing.T) {
 }
 
 func FuzzParseReference(f *testing.F) {
-	for _, s := range []string{"a", "ghcr.io/a/b:1@" + sumA, "[::1]:5000/a", "host:5000/repo", "A.b/c", "AAA00/0", "LocalHost/0", "x//y", "169.254.169.254/a"} {
+	for _, s := range []string{
+		"a", "ghcr.io/a/b:1@" + sumA, "[::1]:5000/a", "host:5000/repo", "A.b/c", "AAA00/0", "LocalHost/0", "x//y", "169.254.169.254/a",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

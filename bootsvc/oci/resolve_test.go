@@ -42,10 +42,16 @@ func TestResolve(t *testing.T) {
 			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ociserver.MediaSquashfs, "squashfs")}},
 		"I01: the digest wins over a tag that is elsewhere": {name + ":live@" + plainSum, "amd64", model.PinnedImage{
 			Digest: plainSum, Kernel: kernel, Initrd: initrd, Squashfs: layer(ociserver.MediaSquashfs, "squashfs")}},
-		"I05: squashfs may be absent":           {name + ":live", "amd64", model.PinnedImage{Kernel: kernel, Initrd: initrd}},
-		"a UKI alone is an image":               {name + ":uki", "amd64", model.PinnedImage{UKI: layer(ociserver.MediaUKI, "uki")}},
-		"I03: an index is read by architecture": {name + ":multi", "arm64", model.PinnedImage{Kernel: layer(ociserver.MediaKernel, "karm"), Initrd: layer(ociserver.MediaInitrd, "iarm")}},
-		"I03: the plain variant may be named":   {name + ":multi", "arm64/v8", model.PinnedImage{Kernel: layer(ociserver.MediaKernel, "karm"), Initrd: layer(ociserver.MediaInitrd, "iarm")}},
+		"I05: squashfs may be absent": {name + ":live", "amd64", model.PinnedImage{Kernel: kernel, Initrd: initrd}},
+		"a UKI alone is an image":     {name + ":uki", "amd64", model.PinnedImage{UKI: layer(ociserver.MediaUKI, "uki")}},
+		"I03: an index is read by architecture": {
+			ref: name + ":multi", arch: "arm64",
+			want: model.PinnedImage{Kernel: layer(ociserver.MediaKernel, "karm"), Initrd: layer(ociserver.MediaInitrd, "iarm")},
+		},
+		"I03: the plain variant may be named": {
+			ref: name + ":multi", arch: "arm64/v8",
+			want: model.PinnedImage{Kernel: layer(ociserver.MediaKernel, "karm"), Initrd: layer(ociserver.MediaInitrd, "iarm")},
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := images.Resolve(t.Context(), tc.ref, tc.arch)
@@ -118,7 +124,10 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 	reg := newRegistry(t)
 	images := newImages(t, Options{})
 	oci := pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaInitrd)
-	docker := pushLayers(t, reg, mediaDockerManifest, "application/io.gardenlinux.kernel", "application/io.gardenlinux.initrd", "application/io.gardenlinux.squashfs")
+	docker := pushLayers(
+		t, reg, mediaDockerManifest, "application/io.gardenlinux.kernel", "application/io.gardenlinux.initrd",
+		"application/io.gardenlinux.squashfs",
+	)
 	annotated := docker
 	annotated.Annotations = map[string]string{"cname": "metal_pxe-amd64", "architecture": "amd64"}
 	cloud := oci
@@ -130,36 +139,108 @@ func TestResolveChoosesFromIndexes(t *testing.T) {
 		arch  string
 		want  string // digest, or a part of the error
 	}{
-		"I03: a Docker manifest list is an index":             {pushIndex(t, reg, mediaDockerList, on(docker, "amd64", "")), "amd64", docker.Digest},
-		"I03: another variant is another architecture":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm", "v6"), on(docker, "arm", "v7")), "arm/v7", docker.Digest},
-		"the legacy annotations choose where no platform is":  {pushIndex(t, reg, mediaOCIIndex, cloud, annotated), "amd64", docker.Digest},
-		"of two flavours the one for metal is chosen":         {pushIndex(t, reg, mediaOCIIndex, on(cloud, "amd64", ""), on(annotated, "amd64", "")), "amd64", docker.Digest},
-		"an index in an index is followed":                    {pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", oci.Digest},
-		"I13: a third index is too deep":                      {pushIndex(t, reg, mediaOCIIndex, on(pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", "")), "amd64", "more than 2 deep"},
-		"I03: a missing architecture is told, with what is":   {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(oci, "arm64", "v8")), "riscv64", "no image for architecture riscv64; the index has amd64, arm64/v8"},
-		"an empty index has no architecture":                  {pushIndex(t, reg, mediaOCIIndex), "amd64", "the index has none"},
-		"an attestation is no image":                          {pushIndex(t, reg, mediaOCIIndex, on(oci, "unknown", "")), "amd64", "the index has none"},
-		"an entry that the registry lacks is told":            {pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: sumA, Size: 3}, "amd64", "")), "amd64", "no such repository, tag or digest"},
-		"an entry with a weak digest is refused":              {pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: "md5:abc", Size: 3}, "amd64", "")), "amd64", "is not sha256 or sha512"},
-		"an entry larger than any manifest is refused":        {pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: sumA, Size: 5 << 20}, "amd64", "")), "amd64", "a size of 5242880 bytes"},
-		"I04: an initramfs that is missing is named":          {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel), "amd64", "no initramfs layer"},
-		"I04: a kernel that is missing is named":              {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaInitrd), "amd64", "no kernel layer"},
-		"I04: what an ordinary container image lacks is said": {pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), "amd64", "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip"},
-		"I04: two kernels are one too many":                   {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaKernel, ociserver.MediaInitrd), "amd64", "two kernel layers"},
-		"I13: a kernel packed with zstd is refused":           {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel+"+zstd", ociserver.MediaInitrd), "amd64", "the kernel layer is packed with zstd"},
-		"I13: a layer that is not booted may be packed":       {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaInitrd, "application/vnd.oci.image.layer.v1.tar+zstd"), "amd64", "sha256:"},
-		"I04: what is there is told":                          {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaSquashfs), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, squashfs"},
-		"I04: a squashfs alone is no image":                   {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaSquashfs), "amd64", "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer (application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs"},
-		"I04: a kernel beside a UKI is half an image":         {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaUKI), "amd64", "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, UKI"},
-		"I04: the same kernel twice is one too many":          {pushManifest(t, reg, descriptorOf(ociserver.MediaKernel, "k"), descriptorOf(ociserver.MediaKernel, "k"), descriptorOf(ociserver.MediaInitrd, "i")), "amd64", "two kernel layers"},
-		"I04: a kernel of each vocabulary is one too many":    {pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, "application/io.gardenlinux.kernel", ociserver.MediaInitrd), "amd64", "two kernel layers"},
-		"I03: of two entries alike the first is meant":        {pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(docker, "amd64", "")), "amd64", oci.Digest},
-		"I03: arm64 is arm64/v8":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v8")), "arm64", oci.Digest},
-		"I03: arm64/v8 is arm64":                              {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "")), "arm64/v8", oci.Digest},
-		"I03: arm64/v9 is not":                                {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v9")), "arm64", "the index has arm64/v9"},
-		"I03: another system is not what is booted":           {pushIndex(t, reg, mediaOCIIndex, onSystem(oci, "amd64", "windows")), "amd64", "no image for architecture amd64; the index has windows/amd64"},
-		"I03: entries without a platform are told":            {pushIndex(t, reg, mediaOCIIndex, oci, docker), "amd64", "the index has an entry without a platform"},
-		"a foreign media type is refused":                     {pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ociserver.MediaKernel), "amd64", "neither an image manifest nor an index"},
+		"I03: a Docker manifest list is an index": {
+			index: pushIndex(t, reg, mediaDockerList, on(docker, "amd64", "")), arch: "amd64", want: docker.Digest,
+		},
+		"I03: another variant is another architecture": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(oci, "arm", "v6"), on(docker, "arm", "v7")), arch: "arm/v7", want: docker.Digest,
+		},
+		"the legacy annotations choose where no platform is": {pushIndex(t, reg, mediaOCIIndex, cloud, annotated), "amd64", docker.Digest},
+		"of two flavours the one for metal is chosen": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(cloud, "amd64", ""), on(annotated, "amd64", "")), arch: "amd64", want: docker.Digest,
+		},
+		"an index in an index is followed": {pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", oci.Digest},
+		"I13: a third index is too deep": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(pushIndex(t, reg, mediaOCIIndex, on(inner, "amd64", "")), "amd64", "")),
+			arch:  "amd64", want: "more than 2 deep",
+		},
+		"I03: a missing architecture is told, with what is": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(oci, "arm64", "v8")), arch: "riscv64",
+			want: "no image for architecture riscv64; the index has amd64, arm64/v8",
+		},
+		"an empty index has no architecture": {pushIndex(t, reg, mediaOCIIndex), "amd64", "the index has none"},
+		"an attestation is no image": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(oci, "unknown", "")), arch: "amd64", want: "the index has none",
+		},
+		"an entry that the registry lacks is told": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: sumA, Size: 3}, "amd64", "")), arch: "amd64",
+			want: "no such repository, tag or digest",
+		},
+		"an entry with a weak digest is refused": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: "md5:abc", Size: 3}, "amd64", "")), arch: "amd64",
+			want: "is not sha256 or sha512",
+		},
+		"an entry larger than any manifest is refused": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(ociserver.Descriptor{Digest: sumA, Size: 5 << 20}, "amd64", "")), arch: "amd64",
+			want: "a size of 5242880 bytes",
+		},
+		"I04: an initramfs that is missing is named": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel), arch: "amd64", want: "no initramfs layer",
+		},
+		"I04: a kernel that is missing is named": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaInitrd), arch: "amd64", want: "no kernel layer",
+		},
+		"I04: what an ordinary container image lacks is said": {
+			index: pushLayers(t, reg, mediaDockerManifest, "application/vnd.docker.image.rootfs.diff.tar.gzip"), arch: "amd64",
+			want: "its layers are application/vnd.docker.image.rootfs.diff.tar.gzip",
+		},
+		"I04: two kernels are one too many": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaKernel, ociserver.MediaInitrd), arch: "amd64",
+			want: "two kernel layers",
+		},
+		"I13: a kernel packed with zstd is refused": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel+"+zstd", ociserver.MediaInitrd), arch: "amd64",
+			want: "the kernel layer is packed with zstd",
+		},
+		"I13: a layer that is not booted may be packed": {
+			index: pushLayers(
+				t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaInitrd, "application/vnd.oci.image.layer.v1.tar+zstd",
+			),
+			arch: "amd64", want: "sha256:",
+		},
+		"I04: what is there is told": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaSquashfs), arch: "amd64",
+			want: "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, squashfs",
+		},
+		"I04: a squashfs alone is no image": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaSquashfs), arch: "amd64",
+			want: "no kernel layer (application/vnd.ironcore.image.kernel) and no initramfs layer " +
+				"(application/vnd.ironcore.image.initramfs), nor a UKI (application/vnd.ironcore.image.uki); it has squashfs",
+		},
+		"I04: a kernel beside a UKI is half an image": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, ociserver.MediaUKI), arch: "amd64",
+			want: "no initramfs layer (application/vnd.ironcore.image.initramfs); it has kernel, UKI",
+		},
+		"I04: the same kernel twice is one too many": {
+			index: pushManifest(
+				t, reg, descriptorOf(ociserver.MediaKernel, "k"), descriptorOf(ociserver.MediaKernel, "k"),
+				descriptorOf(ociserver.MediaInitrd, "i"),
+			),
+			arch: "amd64", want: "two kernel layers",
+		},
+		"I04: a kernel of each vocabulary is one too many": {
+			index: pushLayers(t, reg, mediaOCIManifest, ociserver.MediaKernel, "application/io.gardenlinux.kernel", ociserver.MediaInitrd),
+			arch:  "amd64", want: "two kernel layers",
+		},
+		"I03: of two entries alike the first is meant": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(oci, "amd64", ""), on(docker, "amd64", "")), arch: "amd64", want: oci.Digest,
+		},
+		"I03: arm64 is arm64/v8": {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v8")), "arm64", oci.Digest},
+		"I03: arm64/v8 is arm64": {pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "")), "arm64/v8", oci.Digest},
+		"I03: arm64/v9 is not": {
+			index: pushIndex(t, reg, mediaOCIIndex, on(oci, "arm64", "v9")), arch: "arm64", want: "the index has arm64/v9",
+		},
+		"I03: another system is not what is booted": {
+			index: pushIndex(t, reg, mediaOCIIndex, onSystem(oci, "amd64", "windows")), arch: "amd64",
+			want: "no image for architecture amd64; the index has windows/amd64",
+		},
+		"I03: entries without a platform are told": {
+			index: pushIndex(t, reg, mediaOCIIndex, oci, docker), arch: "amd64", want: "the index has an entry without a platform",
+		},
+		"a foreign media type is refused": {
+			index: pushLayers(t, reg, "application/vnd.docker.distribution.manifest.v1+json", ociserver.MediaKernel), arch: "amd64",
+			want: "neither an image manifest nor an index",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			img, err := images.Resolve(t.Context(), reg.Host()+"/os@"+tc.index.Digest, tc.arch)
@@ -183,16 +264,47 @@ func TestResolveRefusesForeignAndHugeLayers(t *testing.T) {
 		manifest string
 		want     string
 	}{
-		"a layer outside the registry":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":1,"urls":["http://x"]}]}`, "foreign layer"},
-		"a layer beyond 32 GiB":          {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":34359738369}]}`, "the kernel layer: a size of"},
-		"a layer of no size":             {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `"}]}`, "a size of 0"},
-		"a manifest that is two things":  {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
-		"what is not JSON":               {`<html>`, "not JSON"},
-		"a layer of less than nothing":   {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":-1}]}`, "a size of -1"},
-		"a layer of an absurd size":      {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA + `","size":99999999999999999999}]}`, "not JSON of the expected form"},
-		"an algorithm that is not known": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"sha384:` + strings.Repeat("a", 96) + `","size":1}]}`, "the kernel layer: digest"},
-		"a digest that is a path":        {`{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"sha256:../../x","size":1}]}`, "the kernel layer: digest"},
-		"more entries than any image":    {`{"mediaType":"` + mediaOCIManifest + `","layers":[` + strings.Repeat("{},", 1000) + `{}]}`, "more than 1000 entries"},
+		"a layer outside the registry": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA +
+				`","size":1,"urls":["http://x"]}]}`,
+			want: "foreign layer",
+		},
+		"a layer beyond 32 GiB": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA +
+				`","size":34359738369}]}`,
+			want: "the kernel layer: a size of",
+		},
+		"a layer of no size": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA +
+				`"}]}`,
+			want: "a size of 0",
+		},
+		"a manifest that is two things": {`{"mediaType":"` + mediaOCIManifest + `","layers":[{}],"manifests":[{}]}`, "read in two ways"},
+		"what is not JSON":              {`<html>`, "not JSON"},
+		"a layer of less than nothing": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA +
+				`","size":-1}]}`,
+			want: "a size of -1",
+		},
+		"a layer of an absurd size": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"` + sumA +
+				`","size":99999999999999999999}]}`,
+			want: "not JSON of the expected form",
+		},
+		"an algorithm that is not known": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel + `","digest":"sha384:` +
+				strings.Repeat("a", 96) + `","size":1}]}`,
+			want: "the kernel layer: digest",
+		},
+		"a digest that is a path": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[{"mediaType":"` + ociserver.MediaKernel +
+				`","digest":"sha256:../../x","size":1}]}`,
+			want: "the kernel layer: digest",
+		},
+		"more entries than any image": {
+			manifest: `{"mediaType":"` + mediaOCIManifest + `","layers":[` + strings.Repeat("{},", 1000) + `{}]}`,
+			want:     "more than 1000 entries",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			m, err := parseManifest([]byte(tc.manifest), mediaOCIManifest)

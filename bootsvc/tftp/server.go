@@ -39,7 +39,7 @@ type Files interface {
 // Options are the options of New.
 type Options struct {
 	Loaders Files
-	// Seen is told of each transfer once its client has acknowledged the first block:
+	// Seen is called for each transfer once its client has acknowledged the first block:
 	// not of one that only asked for the size. It must not block. Nil is allowed.
 	Seen func(client netip.Addr, name string)
 
@@ -119,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Close closes the socket that Listen bound, for who does not come to call Run,
+// Close closes the socket that Listen bound, for a caller that does not call Run,
 // which closes it itself when it ends. It may be called again.
 func (s *Server) Close() {
 	if s.conn != nil {

@@ -261,32 +261,84 @@ func TestATransfer(t *testing.T) {
 		options          []string
 		want             fetched
 	}{
-		"T01: a client without options gets 512":        {"127.0.0.1", "undionly.kpxe", "octet", nil, fetched{Block: 512, Body: file}},
-		"T01: one that asks for 512 gets 512":           {"127.0.0.1", "undionly.kpxe", "octet", []string{"blksize", "512"}, fetched{Options: map[string]string{"blksize": "512"}, Block: 512, Body: file}},
-		"T01: one that asks for less gets no option":    {"127.0.0.1", "tiny.efi", "octet", []string{"blksize", "256"}, fetched{Block: 512, Body: file[:9]}},
-		"T01: 1428 is granted":                          {"127.0.0.1", "undionly.kpxe", "octet", []string{"blksize", "1428"}, fetched{Options: map[string]string{"blksize": "1428"}, Block: 1428, Body: file}},
-		"T01: 1468 is granted":                          {"127.0.0.1", "undionly.kpxe", "octet", []string{"blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: file}},
-		"T01: 65464 is clamped":                         {"127.0.0.1", "undionly.kpxe", "octet", []string{"blksize", "65464"}, fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: file}},
-		"T01: more than any is clamped":                 {"127.0.0.1", "undionly.kpxe", "octet", []string{"blksize", "99999"}, fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: file}},
-		"T01: over IPv6 blocks leave room for tunnels":  {"::1", "undionly.kpxe", "octet", []string{"blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1428"}, Block: 1428, Body: file}},
-		"T01: the size is told":                         {"127.0.0.1", "undionly.kpxe", "octet", []string{"tsize", "0", "blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1468", "tsize": "100000"}, Block: 1468, Body: file}},
-		"options are known in capitals":                 {"127.0.0.1", "undionly.kpxe", "OCTET", []string{"TSIZE", "0"}, fetched{Options: map[string]string{"tsize": "100000"}, Block: 512, Body: file}},
-		"a window is granted, a timeout is not":         {"127.0.0.1", "undionly.kpxe", "octet", []string{"windowsize", "1", "timeout", "3"}, fetched{Options: map[string]string{"windowsize": "1"}, Block: 512, Body: file}},
-		"a block size that is no number is passed over": {"127.0.0.1", "tiny.efi", "octet", []string{"blksize", "x"}, fetched{Block: 512, Body: file[:9]}},
-		"a file of whole blocks ends with an empty one": {"127.0.0.1", "even.efi", "octet", []string{"blksize", "1468"}, fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: even}},
-		"netascii is translated":                        {"127.0.0.1", "text", "netascii", []string{"tsize", "0"}, fetched{Block: 512, Body: []byte("a\r\nb\r\x00\r\n")}},
+		"T01: a client without options gets 512": {"127.0.0.1", "undionly.kpxe", "octet", nil, fetched{Block: 512, Body: file}},
+		"T01: one that asks for 512 gets 512": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "512"},
+			want: fetched{Options: map[string]string{"blksize": "512"}, Block: 512, Body: file},
+		},
+		"T01: one that asks for less gets no option": {
+			host: "127.0.0.1", name: "tiny.efi", mode: "octet", options: []string{"blksize", "256"},
+			want: fetched{Block: 512, Body: file[:9]},
+		},
+		"T01: 1428 is granted": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "1428"},
+			want: fetched{Options: map[string]string{"blksize": "1428"}, Block: 1428, Body: file},
+		},
+		"T01: 1468 is granted": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "1468"},
+			want: fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: file},
+		},
+		"T01: 65464 is clamped": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "65464"},
+			want: fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: file},
+		},
+		"T01: more than any is clamped": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "99999"},
+			want: fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: file},
+		},
+		"T01: over IPv6 blocks leave room for tunnels": {
+			host: "::1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "1468"},
+			want: fetched{Options: map[string]string{"blksize": "1428"}, Block: 1428, Body: file},
+		},
+		"T01: the size is told": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"tsize", "0", "blksize", "1468"},
+			want: fetched{Options: map[string]string{"blksize": "1468", "tsize": "100000"}, Block: 1468, Body: file},
+		},
+		"options are known in capitals": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "OCTET", options: []string{"TSIZE", "0"},
+			want: fetched{Options: map[string]string{"tsize": "100000"}, Block: 512, Body: file},
+		},
+		"a window is granted, a timeout is not": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"windowsize", "1", "timeout", "3"},
+			want: fetched{Options: map[string]string{"windowsize": "1"}, Block: 512, Body: file},
+		},
+		"a block size that is no number is passed over": {
+			host: "127.0.0.1", name: "tiny.efi", mode: "octet", options: []string{"blksize", "x"}, want: fetched{Block: 512, Body: file[:9]},
+		},
+		"a file of whole blocks ends with an empty one": {
+			host: "127.0.0.1", name: "even.efi", mode: "octet", options: []string{"blksize", "1468"},
+			want: fetched{Options: map[string]string{"blksize": "1468"}, Block: 1468, Body: even},
+		},
+		"netascii is translated": {
+			host: "127.0.0.1", name: "text", mode: "netascii", options: []string{"tsize", "0"},
+			want: fetched{Block: 512, Body: []byte("a\r\nb\r\x00\r\n")},
+		},
 		"the answer is from the address that was asked": {"127.0.0.5", "tiny.efi", "octet", nil, fetched{Block: 512, Body: file[:9]}},
 		"T03: a slash at the beginning":                 {"127.0.0.1", "/tiny.efi", "octet", nil, fetched{Block: 512, Body: file[:9]}},
 		"T03: backslashes at the beginning":             {"127.0.0.1", `\\tiny.efi`, "octet", nil, fetched{Block: 512, Body: file[:9]}},
 		"T03: the end of the DHCP options":              {"127.0.0.1", "tiny.efi\xff", "octet", nil, fetched{Block: 512, Body: file[:9]}},
-		"T03: a path that climbs":                       {"127.0.0.1", "../tiny.efi", "octet", nil, fetched{Block: 512, Error: "1 file not found"}},
-		"T03: an absolute path":                         {"127.0.0.1", "/etc/passwd", "octet", nil, fetched{Block: 512, Error: "1 file not found"}},
-		"T03: a path of Windows":                        {"127.0.0.1", `C:\tiny.efi`, "octet", nil, fetched{Block: 512, Error: "1 file not found"}},
-		"T03: nothing but a slash":                      {"127.0.0.1", "/", "octet", nil, fetched{Block: 512, Error: "1 file not found"}},
-		"T04: what shim asks for":                       {"127.0.0.1", "grubx64.efi", "octet", []string{"tsize", "0"}, fetched{Block: 512, Error: "1 file not found"}},
-		"T04: what new iPXE asks for":                   {"127.0.0.1", "autoexec.ipxe", "octet", []string{"blksize", "1432", "tsize", "0"}, fetched{Block: 512, Error: "1 file not found"}},
-		"a file that cannot be read":                    {"127.0.0.1", "broken", "octet", nil, fetched{Block: 512, Error: "1 the file cannot be read"}},
-		"a file whose opening panics":                   {"127.0.0.1", "panic", "octet", nil, fetched{Block: 512, Error: "1 internal error"}},
+		"T03: a path that climbs": {
+			host: "127.0.0.1", name: "../tiny.efi", mode: "octet", want: fetched{Block: 512, Error: "1 file not found"},
+		},
+		"T03: an absolute path": {
+			host: "127.0.0.1", name: "/etc/passwd", mode: "octet", want: fetched{Block: 512, Error: "1 file not found"},
+		},
+		"T03: a path of Windows": {
+			host: "127.0.0.1", name: `C:\tiny.efi`, mode: "octet", want: fetched{Block: 512, Error: "1 file not found"},
+		},
+		"T03: nothing but a slash": {"127.0.0.1", "/", "octet", nil, fetched{Block: 512, Error: "1 file not found"}},
+		"T04: what shim asks for": {
+			host: "127.0.0.1", name: "grubx64.efi", mode: "octet", options: []string{"tsize", "0"},
+			want: fetched{Block: 512, Error: "1 file not found"},
+		},
+		"T04: what new iPXE asks for": {
+			host: "127.0.0.1", name: "autoexec.ipxe", mode: "octet", options: []string{"blksize", "1432", "tsize", "0"},
+			want: fetched{Block: 512, Error: "1 file not found"},
+		},
+		"a file that cannot be read": {
+			host: "127.0.0.1", name: "broken", mode: "octet", want: fetched{Block: 512, Error: "1 the file cannot be read"},
+		},
+		"a file whose opening panics": {"127.0.0.1", "panic", "octet", nil, fetched{Block: 512, Error: "1 internal error"}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got := newClient(t, l, tc.host).fetch(tc.name, tc.mode, tc.options...)

@@ -38,7 +38,7 @@ func (d *daemon) openRegistry(ctx context.Context) error {
 		Log: d.log, Registerer: d.metrics,
 	}
 	if d.opts.Tuning.Fast {
-		o.LeaseTTL = 2 * time.Second
+		o.LeaderTTL = 2 * time.Second
 	}
 	if d.registry, err = registry.Open(ctx, o); err != nil {
 		return err

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// compactLeast is the size below which a journal is not compacted.
-	compactLeast = 4 << 20
-	// compactTimes is how many times larger than its leases a journal is when it is
+	// minCompactSize is the size below which a journal is not compacted.
+	minCompactSize = 4 << 20
+	// compactRatio is how many times larger than its leases a journal is when it is
 	// compacted: for three bytes that are appended one is written again.
-	compactTimes = 4
+	compactRatio = 4
 	// compactFrame is about how long a frame of a compacted journal is.
 	compactFrame = 64 << 10
 	// compactSync is how many bytes are written between two syncs, so that those who
@@ -27,9 +27,9 @@ var (
 	errDamaged = errors.New("it is damaged")
 )
 
-// compactFrom returns the size from which on a journal of so many live bytes is
+// compactFrom returns the size from which on a journal with live bytes is
 // compacted.
-func compactFrom(live int64) int64 { return max(compactLeast, compactTimes*live) }
+func compactFrom(live int64) int64 { return max(minCompactSize, compactRatio*live) }
 
 // span is where an entry is in a file.
 type span struct {
@@ -180,11 +180,11 @@ func (j *Journal) endCompaction() {
 	case err == nil:
 		j.log.Debug("the lease journal was compacted", "bytes", j.file.end)
 	case errors.Is(err, errDamaged):
-		// As a lost store it is read again, which tells of it, and DHCP is asked for the
+		// As a lost store it is read again, which reports it, and DHCP is asked for the
 		// leases that it has.
 		_ = j.Close()
 	default:
-		j.compactAt = j.file.end + compactLeast
+		j.compactAt = j.file.end + minCompactSize
 		j.log.Warn("the lease journal cannot be compacted, and grows", "file", j.path, "bytes", j.file.end, "err", explainFull(err))
 	}
 }

@@ -6,5 +6,5 @@
 // none; All reads what is kept, which is not in memory; Compact goes on with a file
 // without what was replaced since, which a goroutine writes beside those who save. A write
 // that a crash cut short is as if it had not begun, and anything else that is not as it was
-// written is told of, and costs no more than the commit that it is in.
+// written is reported, and costs no more than the commit that it is in.
 package journal

@@ -30,7 +30,7 @@ const (
 // ErrLost is the error of a journal whose file does not hold what was written to it.
 var ErrLost = errors.New("the lease journal was emptied, replaced or rolled back")
 
-// ErrFull is what people are told of a full disk.
+// ErrFull is what people read when the disk is full.
 var ErrFull = errors.New("the disk is full: free some space on the file system of state.dir")
 
 // Journal is the open file. Which leases there are is read from it when somebody asks; in
@@ -52,7 +52,7 @@ type Journal struct {
 
 	compactAt  int64       // the size of the file from which on it is compacted
 	compaction *compaction // nil while none is under way
-	damage     int         // bad places that were found, and nobody was told of yet
+	damage     int         // bad places that were found and not reported yet
 }
 
 // calls are what a journal does to its file, for tests to have it fail.
@@ -65,7 +65,7 @@ type calls struct {
 
 var realCalls = calls{grow: disk.Preallocate, write: (*os.File).WriteAt, sync: disk.Datasync, names: disk.SyncDir}
 
-// Open opens the journal in dir, or makes it. The caller sees to it that one
+// Open opens the journal in dir, or makes it. The caller makes sure that one
 // process does so at a time.
 func Open(dir string, log *slog.Logger) (*Journal, error) {
 	return openOn(realCalls, dir, log)
@@ -126,7 +126,7 @@ func (j *Journal) adopt(f *os.File) error {
 	return j.resume(&segment{file: f, info: info, facts: facts, allocated: info.Size()}, live.bytes)
 }
 
-// resume goes on with a file of which so many bytes are of leases that are kept.
+// resume goes on with a file of which live bytes are of leases that are kept.
 func (j *Journal) resume(s *segment, live int64) (err error) {
 	if s.torn > 0 || s.end > s.allocated { // or the zeros that fill up the last frame are missing
 		if err := s.cut(); err != nil {
@@ -149,7 +149,7 @@ func (j *Journal) start(fill func(add func(entry) error) error) error {
 	return j.install(s)
 }
 
-// report tells of what is wrong with a file.
+// report logs what is wrong with a file.
 func (j *Journal) report(facts facts) {
 	if facts.torn > 0 {
 		j.log.Warn("the last write to the lease journal was not finished and is cut off; nobody was told that it was", "file", j.path, "bytes", facts.torn)
@@ -213,7 +213,7 @@ func (j *Journal) checkTail() error {
 }
 
 // Append makes leases durable, all or none; a value of nil forgets the one of that name.
-// With none it looks whether the journal is still there. It returns ErrLost,
+// With none it checks whether the journal is still there. It returns ErrLost,
 // without having written, when the file at its path is no longer the one that is open,
 // or shorter.
 func (j *Journal) Append(leases iter.Seq2[string, []byte]) (err error) {

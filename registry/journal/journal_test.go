@@ -137,7 +137,7 @@ func TestTornTailIsCutOff(t *testing.T) {
 	}
 }
 
-// A bit that flipped costs no more than the commit it is in, and is told of.
+// A bit that flipped costs no more than the commit it is in, and is reported.
 func TestFlippedBitsAreReported(t *testing.T) {
 	raw, ends := threeFrames(t)
 	padding := func(at int64) bool {
@@ -286,7 +286,7 @@ func TestJournalStaysSmall(t *testing.T) {
 			<-c.done
 		}
 	}
-	if largest > compactLeast+(256<<10) {
+	if largest > minCompactSize+(256<<10) {
 		t.Errorf("it had %d bytes for one lease", largest)
 	}
 	wantJournal(t, j, map[string]string{"a": value})

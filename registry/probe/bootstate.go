@@ -19,7 +19,7 @@ func (e *endpoint) bootState(q *request) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	t := rep.offer.Ticket
+	t := rep.holder.Ticket
 	if t == nil || t.Purpose != model.PurposeClaim {
 		return answer{}, refuse(http.StatusNotFound, "no claimed server, or more than one, has the system UUID %s", rep.uuid)
 	}

@@ -47,8 +47,8 @@ type Options struct {
 	Open bool
 	// Bound says who reports from an address, and whether a server may do so: "" or why
 	// not, and a sentence for people. It is asked for servers that are known, before
-	// anything is told of them; nil lets everybody report.
-	Bound func(offer model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string)
+	// anything is answered about them; nil lets everybody report.
+	Bound func(holder model.TicketHolder, client netip.Addr) (model.Asker, model.TicketRefusal, string)
 	// MaxBody is the size of the largest report in bytes; default 4 MiB.
 	MaxBody int64
 

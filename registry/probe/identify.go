@@ -11,13 +11,13 @@ import (
 type reporter struct {
 	namesakes []model.TicketHolder // all servers with its UUID
 	uuid      string               // canonical
-	offer     model.TicketHolder
+	holder    model.TicketHolder
 	known     bool // always with a token
 }
 
 // identify finds the server with a UUID, and checks the token, if there is one, and
-// the address that the request came from. What is wrong with the address is told to
-// who has the token only.
+// the address that the request came from. What is wrong with the address is told only to
+// a client that has the token.
 func (q *request) identify(uuid string) (reporter, error) {
 	canonical, err := model.CanonicalUUID(uuid)
 	if err == nil && !model.UsableUUID(canonical) {
@@ -28,9 +28,9 @@ func (q *request) identify(uuid string) (reporter, error) {
 	}
 	rep := reporter{uuid: canonical, namesakes: q.endpoint.Registry.Namesakes(canonical)}
 	if rep.known = len(rep.namesakes) == 1; rep.known {
-		rep.offer = rep.namesakes[0]
+		rep.holder = rep.namesakes[0]
 	}
-	q.ticket = rep.offer.Ticket
+	q.ticket = rep.holder.Ticket
 	misplaced := q.checkAddress(rep)
 	if token := q.PathValue("token"); token != "" {
 		if err := q.checkToken(rep, token); err != nil {
@@ -44,7 +44,7 @@ func (q *request) identify(uuid string) (reporter, error) {
 // checkToken refuses tokens that are not of the server's newest ticket, or of one
 // that is Spent.
 func (q *request) checkToken(rep reporter, token string) error {
-	t := rep.offer.Ticket
+	t := rep.holder.Ticket
 	switch {
 	case !rep.known:
 		return q.refuseUnknown(rep, token)
@@ -56,11 +56,11 @@ func (q *request) checkToken(rep reporter, token string) error {
 	return nil
 }
 
-// refuseUnknown refuses tokens where no one server has the UUID. Who has one of
+// refuseUnknown refuses tokens where no one server has the UUID. A client that has one of
 // several that share it is told (R12).
 func (q *request) refuseUnknown(rep reporter, token string) error {
-	for _, offer := range rep.namesakes {
-		if offer.Ticket != nil && q.endpoint.Tokens.MayReport(offer.Ticket, token) {
+	for _, holder := range rep.namesakes {
+		if holder.Ticket != nil && q.endpoint.Tokens.MayReport(holder.Ticket, token) {
 			return refuse(http.StatusNotFound, "%d servers have the system UUID %s, so nobody knows which one reports", len(rep.namesakes), rep.uuid)
 		}
 	}
@@ -76,7 +76,7 @@ func (q *request) checkAddress(rep reporter) error {
 	if bound == nil || !rep.known {
 		return nil
 	}
-	by, reason, text := bound(rep.offer, q.client)
+	by, reason, text := bound(rep.holder, q.client)
 	q.by = by
 	if reason != "" {
 		return refusal{http.StatusForbidden, text, reason}

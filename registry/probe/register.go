@@ -37,7 +37,7 @@ func (e *endpoint) register(q *request) (answer, error) {
 	if !rep.known {
 		return done, e.registerUnknown(q, rep.uuid, body.Data)
 	}
-	t := rep.offer.Ticket
+	t := rep.holder.Ticket
 	switch {
 	case t == nil:
 	case t.Purpose == model.PurposeDiscovery && t.Open():

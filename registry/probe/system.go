@@ -21,13 +21,13 @@ func (e *endpoint) system(q *request) (answer, error) {
 	if !rep.known {
 		return answer{}, missing
 	}
-	probe := q.endpoint.Probes.Observed().Probes[rep.offer.Server]
+	probe := q.endpoint.Probes.Observed().Probes[rep.holder.Server]
 	if probe == nil {
 		return answer{}, missing
 	}
 	data := probe.Data
 	if q.PathValue("token") != "" {
-		data.Storage = nil // by serial numbers a wipe is believed: they are told to nobody
+		data.Storage = nil // by serial numbers a wipe is believed: nobody is shown them
 	}
 	raw, err := json.Marshal(data)
 	return answer{http.StatusOK, raw}, err
@@ -46,8 +46,8 @@ func (e *endpoint) forget(q *request) (answer, error) {
 	if q.endpoint.unknown.drop(rep.uuid) {
 		return done, nil
 	}
-	if !rep.known || q.endpoint.Probes.Observed().Probes[rep.offer.Server] == nil {
+	if !rep.known || q.endpoint.Probes.Observed().Probes[rep.holder.Server] == nil {
 		return answer{}, refuse(http.StatusNotFound, "no report of system UUID %s", rep.uuid)
 	}
-	return done, q.endpoint.Probes.ForgetProbe(q.Context(), rep.offer.Server)
+	return done, q.endpoint.Probes.ForgetProbe(q.Context(), rep.holder.Server)
 }

@@ -66,7 +66,7 @@ func (q *request) cleanup(c cleanupReport) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	t := rep.offer.Ticket
+	t := rep.holder.Ticket
 	if err := checkCleanup(t, c.mode); err != nil {
 		return answer{}, err
 	}

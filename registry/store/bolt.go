@@ -37,7 +37,7 @@ var (
 // boltCount is the key of how many values a bucket has.
 func boltCount(b Bucket) []byte { return []byte("count " + string(b)) }
 
-// Bolt is the store of one machine: a file, locked by who leads, and beside it
+// Bolt is the store of one machine: a file, locked by the leader, and beside it
 // the journal of the leases.
 type Bolt struct {
 	path    string
@@ -206,7 +206,7 @@ func loadBucket(from *bolt.Bucket, to map[string][]byte) error {
 	})
 }
 
-// Acquire succeeds always, for who has the file open has it alone.
+// Acquire succeeds always, because the process that has the file open has it alone.
 func (s *Bolt) Acquire(context.Context) (uint64, string, error) {
 	err := s.update(false, func(_ *bolt.Tx, meta *bolt.Bucket) error {
 		s.fence = nextFence(max(number(meta.Get(boltFence)), s.fence), s.clock())

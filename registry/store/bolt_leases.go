@@ -63,7 +63,7 @@ func (s *Bolt) mergeLeases(ctx context.Context, from map[string][]byte) error {
 	return nil
 }
 
-// lost tells a lost journal in the words of the store.
+// lost reports a lost journal in the words of the store.
 func lost(err error) error {
 	if errors.Is(err, journal.ErrLost) {
 		return fmt.Errorf("%w: %w", ErrLost, err)

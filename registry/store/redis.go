@@ -202,7 +202,7 @@ func (s *Redis) Commit(ctx context.Context, b Batch) error {
 		}
 		args = append(args, hashIndex[ch.Bucket], op, ch.Name, ch.Value)
 	}
-	if err := s.judge(commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
+	if err := s.storeError(commitScript.Run(ctx, s.client, keys, args...), "write to redis"); err != nil {
 		return err
 	}
 	s.revision = s.seq
@@ -219,8 +219,8 @@ func namesOf(b Batch) [][2]string {
 	return names
 }
 
-// judge turns a script's answer into the errors of the store interface.
-func (s *Redis) judge(answer *redis.Cmd, doing string) error {
+// storeError turns a script's answer into the errors of the store interface.
+func (s *Redis) storeError(answer *redis.Cmd, doing string) error {
 	text, err := answer.Text()
 	switch {
 	case isWrongType(err):
@@ -253,7 +253,7 @@ func (s *Redis) Replace(ctx context.Context, c Contents) error {
 			place = "last"
 		}
 		args := append([]any{s.Owner, s.TTL.Milliseconds(), s.fence, s.seq, schemaVersion, feedLength, place}, piece...)
-		if err := s.judge(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
+		if err := s.storeError(fillScript.Run(ctx, s.client, keys, args...), "fill redis"); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 func (s *Redis) RaiseFence(ctx context.Context, above uint64) (uint64, error) {
 	keys := []string{s.key("lease"), s.key("fence"), s.key("schema")}
 	answer := raiseScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, above+1)
-	if err := s.judge(answer, "raise the fencing number in redis"); err != nil {
+	if err := s.storeError(answer, "raise the fencing number in redis"); err != nil {
 		return 0, err
 	}
 	s.fence = above + 1
@@ -68,7 +68,7 @@ func (s *Redis) leaveToLeader(ctx context.Context) (bool, error) {
 // Renew implements Leadership.
 func (s *Redis) Renew(ctx context.Context) error {
 	keys := append([]string{s.key("lease"), s.key("fence"), s.key("schema"), s.key("revision"), s.key("counts")}, s.hashes()...)
-	return s.judge(renewScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
+	return s.storeError(renewScript.Run(ctx, s.client, keys, s.Owner, s.TTL.Milliseconds(), s.fence, s.revision), "renew the lease in redis")
 }
 
 // Confirm implements Leadership.

@@ -77,7 +77,7 @@ func (d Durability) String() string {
 
 // Errors that callers tell apart.
 var (
-	// ErrFenced is returned for a write by who does not lead (any more). Nothing was
+	// ErrFenced is returned for a write by a process that does not lead (any more). Nothing was
 	// written.
 	ErrFenced = errors.New("this ingot does not lead")
 	// ErrLost is returned by a store that does not hold what was committed to it.
@@ -136,7 +136,7 @@ type Leadership interface {
 	// Renew prolongs leadership and checks that the store still holds what was
 	// committed: ErrLost if not, such as ErrHoles, ErrFenced if another has led since.
 	Renew(ctx context.Context) error
-	// RaiseFence makes our fencing number, and that of who leads later, higher than
+	// RaiseFence makes our fencing number, and that of any later leader, higher than
 	// above. It returns ErrLost or ErrFenced without having written.
 	RaiseFence(ctx context.Context, above uint64) (fence uint64, err error)
 	// Confirm returns nil if nobody leads after the one with this fencing number. It may

@@ -32,24 +32,30 @@ func TestALeaseIsHeldByAllAssociationsOfTheClientThatAskedLast(t *testing.T) {
 		deeds []deed
 		free  bool
 	}{
-		"what its only holder gives back is free":                   {[]deed{asks(system), gives(system)}, true},
-		"what is given back twice is free":                          {[]deed{asks(system), gives(system), gives(system)}, true},
-		"what the first gives back the second holds":                {[]deed{asks(pxe), asks(http), gives(pxe)}, false},
-		"what the second gives back the first holds":                {[]deed{asks(pxe), asks(http), gives(http)}, false},
-		"what one of two gives back twice the other holds":          {[]deed{asks(pxe), asks(http), gives(http), gives(http)}, false},
-		"what both give back is free":                               {[]deed{asks(pxe), asks(http), gives(http), gives(pxe)}, true},
-		"in the order of their asking too":                          {[]deed{asks(pxe), asks(http), gives(pxe), gives(http)}, true},
-		"however often they asked":                                  {append(often, gives(pxe), gives(http)), true},
-		"who asks often crowds nobody out":                          {slices.Concat([]deed{asks(scsi)}, often, []deed{gives(pxe), gives(http)}), false},
-		"what was never asked for cannot be given back":             {[]deed{asks(pxe), gives(http)}, false},
-		"what firmware gives back late iPXE holds":                  {[]deed{asks(pxe), asks(http), gives(http), asks(ipxe), gives(pxe)}, false},
-		"what iPXE never gave back the system can":                  {[]deed{asks(pxe), asks(http), asks(ipxe), asks(system), gives(system)}, true},
+		"what its only holder gives back is free":          {[]deed{asks(system), gives(system)}, true},
+		"what is given back twice is free":                 {[]deed{asks(system), gives(system), gives(system)}, true},
+		"what the first gives back the second holds":       {[]deed{asks(pxe), asks(http), gives(pxe)}, false},
+		"what the second gives back the first holds":       {[]deed{asks(pxe), asks(http), gives(http)}, false},
+		"what one of two gives back twice the other holds": {[]deed{asks(pxe), asks(http), gives(http), gives(http)}, false},
+		"what both give back is free":                      {[]deed{asks(pxe), asks(http), gives(http), gives(pxe)}, true},
+		"in the order of their asking too":                 {[]deed{asks(pxe), asks(http), gives(pxe), gives(http)}, true},
+		"however often they asked":                         {append(often, gives(pxe), gives(http)), true},
+		"who asks often crowds nobody out": {
+			deeds: slices.Concat([]deed{asks(scsi)}, often, []deed{gives(pxe), gives(http)}),
+		},
+		"what was never asked for cannot be given back": {[]deed{asks(pxe), gives(http)}, false},
+		"what firmware gives back late iPXE holds":      {[]deed{asks(pxe), asks(http), gives(http), asks(ipxe), gives(pxe)}, false},
+		"what iPXE never gave back the system can": {
+			deeds: []deed{asks(pxe), asks(http), asks(ipxe), asks(system), gives(system)}, free: true,
+		},
 		"what firmware gives back while iPXE is asking is not free": {[]deed{asks(pxe), isOffered(ipxe), gives(pxe)}, false},
-		"and iPXE has it alone then":                                {[]deed{asks(pxe), isOffered(ipxe), gives(pxe), asks(ipxe), gives(ipxe)}, true},
+		"and iPXE has it alone then": {
+			deeds: []deed{asks(pxe), isOffered(ipxe), gives(pxe), asks(ipxe), gives(ipxe)}, free: true,
+		},
 		"what a crashed association of a client holds ends in time": {[]deed{asks(pxe), waits, asks(http), waits, gives(http)}, true},
-		"until then it is held":                                     {[]deed{asks(pxe), waits, asks(http), gives(http)}, false},
-		"a DHCPv4 client need not show its identifier":              {[]deed{asks(system), gives(nameless)}, true},
-		"but one that has none shows none":                          {[]deed{asks(nameless), gives(system)}, false},
+		"until then it is held":                        {[]deed{asks(pxe), waits, asks(http), gives(http)}, false},
+		"a DHCPv4 client need not show its identifier": {[]deed{asks(system), gives(nameless)}, true},
+		"but one that has none shows none":             {[]deed{asks(nameless), gives(system)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, now := newWorld(setup{}), t0

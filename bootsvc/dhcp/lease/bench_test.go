@@ -36,7 +36,7 @@ func large(store Store) *world {
 	})
 }
 
-// BenchmarkCommit is leases that so many clients ask for at a time, each again as soon
+// BenchmarkCommit is leases that several clients ask for at a time, each again as soon
 // as it is answered, until they are durable. It reports the CPU time of a lease, and the
 // time that 99 of 100 clients wait for less than.
 func BenchmarkCommit(b *testing.B) {

@@ -279,7 +279,7 @@ func (c *Committer) call(ctx context.Context, leases []model.Lease) error {
 	return err
 }
 
-// stored makes a stored group true in memory and returns the answers to who waits for
+// stored makes a stored group true in memory and returns the answers to those who wait for
 // it.
 func (c *Committer) stored(g group) []answer {
 	c.mu.Lock()

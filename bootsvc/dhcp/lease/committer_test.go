@@ -270,11 +270,13 @@ func TestGroupsGatherWhileLeasesComeOneAfterTheOther(t *testing.T) {
 		want       time.Duration
 	}{
 		"the store rests three times as long as it worked": {waiting: 1, took: time.Millisecond / 4, want: 3 * time.Millisecond / 4},
-		"a lease that comes a little later waits the rest": {waiting: 1, took: time.Millisecond / 4, idle: time.Millisecond / 2, want: time.Millisecond / 4},
-		"a lease that comes alone is not kept waiting":     {waiting: 1, took: time.Millisecond / 4, idle: time.Second},
-		"a slow store makes nobody wait for longer":        {waiting: 1, took: time.Second, want: longestGap},
-		"a full group goes at once":                        {waiting: maxGroup, took: time.Millisecond},
-		"a store that is away is tried when it is due":     {waiting: 1, took: time.Second, away: true},
+		"a lease that comes a little later waits the rest": {
+			waiting: 1, took: time.Millisecond / 4, idle: time.Millisecond / 2, want: time.Millisecond / 4,
+		},
+		"a lease that comes alone is not kept waiting": {waiting: 1, took: time.Millisecond / 4, idle: time.Second},
+		"a slow store makes nobody wait for longer":    {waiting: 1, took: time.Second, want: longestGap},
+		"a full group goes at once":                    {waiting: maxGroup, took: time.Millisecond},
+		"a store that is away is tried when it is due": {waiting: 1, took: time.Second, away: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(setup{}) // nobody runs the committer

@@ -37,7 +37,7 @@ func (t *Table) Leased(macs []string) time.Time {
 	return timeOf(last)
 }
 
-// LeaseOf returns the live lease of who asks on its link, a prefix when bits is not
+// LeaseOf returns the live lease of the client that asks on its link, a prefix when bits is not
 // 0.
 func (t *Table) LeaseOf(q Query) (model.Lease, bool) {
 	t.mu.Lock()

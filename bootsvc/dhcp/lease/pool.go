@@ -35,7 +35,7 @@ func (e *entry) kind() kind { return kindOf(e.address, e.pool.bits) }
 // live reports whether e is leased or set aside.
 func (e *entry) live(now time.Time) bool { return e.expires > now.Unix() }
 
-// free reports whether e may be taken from who has it.
+// free reports whether e may be taken from its client.
 func (e *entry) free(now time.Time) bool { return max(e.expires, e.offeredUntil) <= now.Unix() }
 
 // pool is what addresses, or prefixes, of one subnet are given from, and what was

@@ -154,7 +154,9 @@ func (p *promises) step() {
 func TestNoTwoDevicesAreToldTheSameAddress(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
-			p := &promises{t: t, r: rand.New(rand.NewPCG(seed, 2)), store: newMemory(), believed: map[netip.Addr]model.Lease{}, given: map[string]int{}}
+			p := &promises{
+				t: t, r: rand.New(rand.NewPCG(seed, 2)), store: newMemory(), believed: map[netip.Addr]model.Lease{}, given: map[string]int{},
+			}
 			p.start()
 			defer func() { p.stop() }()
 			for range 500 {
@@ -239,7 +241,15 @@ func TestClientsThatNeverAskForOffersFillNoMemory(t *testing.T) {
 
 func TestLeasesOutliveTheNameOfTheirNetwork(t *testing.T) {
 	w := newWorld(setup{})
-	w.table.Load([]model.Lease{{Network: "before", Role: model.RoleHost, MAC: mac1, Address: addr("192.0.2.10"), Since: t0, Renewed: t0, Expires: t0.Add(time.Hour)}}, t0)
+	w.table.Load(
+		[]model.Lease{
+			{
+				Network: "before", Role: model.RoleHost, MAC: mac1, Address: addr("192.0.2.10"), Since: t0, Renewed: t0,
+				Expires: t0.Add(time.Hour),
+			},
+		},
+		t0,
+	)
 	if got := lease(t, w, mac2, t0); got == addr("192.0.2.10") {
 		t.Errorf("%s was leased twice", got)
 	}

@@ -175,13 +175,19 @@ func TestRenewal(t *testing.T) {
 		wish   string
 		want   RenewalState
 	}{
-		"its own":                          {before: func(t *testing.T, w *world) { lease(t, w, mac1, t0) }, wish: "192.0.2.10", want: RenewalKnown},
+		"its own": {
+			before: func(t *testing.T, w *world) { lease(t, w, mac1, t0) }, wish: "192.0.2.10", want: RenewalKnown,
+		},
 		"free in the range, nothing known": {wish: "192.0.2.12", want: RenewalFree},
-		"another's":                        {before: func(t *testing.T, w *world) { lease(t, w, mac2, t0) }, wish: "192.0.2.10", want: RenewalTaken},
-		"free, but it has another":         {before: func(t *testing.T, w *world) { lease(t, w, mac1, t0) }, wish: "192.0.2.12", want: RenewalElsewhere},
-		"of another subnet":                {wish: "198.51.100.7", want: RenewalOutside},
-		"of the subnet, not of the range":  {wish: "192.0.2.99", want: RenewalUnknown},
-		"the gateway":                      {wish: "192.0.2.1", want: RenewalUnknown},
+		"another's": {
+			before: func(t *testing.T, w *world) { lease(t, w, mac2, t0) }, wish: "192.0.2.10", want: RenewalTaken,
+		},
+		"free, but it has another": {
+			before: func(t *testing.T, w *world) { lease(t, w, mac1, t0) }, wish: "192.0.2.12", want: RenewalElsewhere,
+		},
+		"of another subnet":               {wish: "198.51.100.7", want: RenewalOutside},
+		"of the subnet, not of the range": {wish: "192.0.2.99", want: RenewalUnknown},
+		"the gateway":                     {wish: "192.0.2.1", want: RenewalUnknown},
 		"reserved for it, outside the range": {
 			before: func(_ *testing.T, w *world) {
 				w.table.SetReservations([]Reservation{{MAC: mac1, Address: addr("192.0.2.99")}})
