@@ -34,18 +34,28 @@ func TestDiscoverBelievesNoHalfAnswer(t *testing.T) {
 		path, body string
 		want       string // in the error; "" = it is believed
 	}{
-		"an error that is served with 200":         {systems, okError, "A general error. Try again."},
-		"null":                                     {systems, "null", "no JSON object"},
-		"nothing":                                  {systems, "", "no JSON object"},
-		"a collection without Members":             {systems, `{"Name": "Systems", "Members@odata.count": 0}`, "no Members"},
-		"a collection whose Members are null":      {systems, `{"Name": "Systems", "Members": null}`, "no Members"},
-		"fewer members than there are":             {systems, `{"Name": "Systems", "Members": [], "Members@odata.count": 1}`, "shows 0 of 1 members"},
-		"a member in which there is but an error":  {systems, `{"Name": "Systems", "Members": [` + okError + `], "Members@odata.count": 1}`, "shows 0 of 1 members"},
-		"a collection that says that it is empty":  {systems, `{"Name": "Systems", "Members": [], "Members@odata.count": 0}`, ""},
-		"a service root that is an error":          {"/redfish/v1/", okError, "A general error. Try again."},
-		"a service root that is null":              {"/redfish/v1/", "null", "not a Redfish service root"},
-		"a service root that leads nowhere":        {"/redfish/v1/", `{"Name": "Root"}`, "not a Redfish service root"},
-		"further pages that say nothing of a page": {systems, `{"Name": "Systems", "Members": [], "Members@odata.count": 1, "Members@odata.nextLink": "` + systems + `/more"}`, "404"},
+		"an error that is served with 200":    {systems, okError, "A general error. Try again."},
+		"null":                                {systems, "null", "no JSON object"},
+		"nothing":                             {systems, "", "no JSON object"},
+		"a collection without Members":        {systems, `{"Name": "Systems", "Members@odata.count": 0}`, "no Members"},
+		"a collection whose Members are null": {systems, `{"Name": "Systems", "Members": null}`, "no Members"},
+		"fewer members than there are": {
+			path: systems, body: `{"Name": "Systems", "Members": [], "Members@odata.count": 1}`,
+			want: "shows 0 of 1 members",
+		},
+		"a member in which there is but an error": {
+			path: systems, body: `{"Name": "Systems", "Members": [` + okError + `], "Members@odata.count": 1}`,
+			want: "shows 0 of 1 members",
+		},
+		"a collection that says that it is empty": {systems, `{"Name": "Systems", "Members": [], "Members@odata.count": 0}`, ""},
+		"a service root that is an error":         {"/redfish/v1/", okError, "A general error. Try again."},
+		"a service root that is null":             {"/redfish/v1/", "null", "not a Redfish service root"},
+		"a service root that leads nowhere":       {"/redfish/v1/", `{"Name": "Root"}`, "not a Redfish service root"},
+		"further pages that say nothing of a page": {
+			path: systems,
+			body: `{"Name": "Systems", "Members": [], "Members@odata.count": 1, "Members@odata.nextLink": "` + systems + `/more"}`,
+			want: "404",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +76,9 @@ func TestDiscoverBelievesNoHalfAnswer(t *testing.T) {
 func TestCountIsOfAllPages(t *testing.T) {
 	f := newFake(t, plain)
 	f.expand = false
-	f.resources["/redfish/v1/Systems"] = object{"Name": "Systems", "Members": []any{}, "Members@odata.count": 1, "Members@odata.nextLink": "/redfish/v1/Systems2"}
+	f.resources["/redfish/v1/Systems"] = object{
+		"Name": "Systems", "Members": []any{}, "Members@odata.count": 1, "Members@odata.nextLink": "/redfish/v1/Systems2",
+	}
 	f.resources["/redfish/v1/Systems2"] = object{"Name": "Systems", "Members": []any{object{"@odata.id": sysURI}}, "Members@odata.count": 1}
 	got, err := newPool(t, Options{}).Discover(context.Background(), f.target())
 	if err != nil || len(got.Systems) != 1 {

@@ -27,7 +27,8 @@ func BenchmarkPowerPoll(b *testing.B) {
 			w.Header().Set("Location", "/redfish/v1/SessionService/Sessions/1")
 			w.WriteHeader(http.StatusCreated)
 		case r.URL.Path == "/redfish/v1/":
-			io.WriteString(w, `{"Systems":{"@odata.id":"/redfish/v1/Systems"},"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}}`)
+			io.WriteString(w,
+				`{"Systems":{"@odata.id":"/redfish/v1/Systems"},"Links":{"Sessions":{"@odata.id":"/redfish/v1/SessionService/Sessions"}}}`)
 		case r.URL.Path == "/redfish/v1/Systems":
 			io.WriteString(w, `{"Members":[{"@odata.id":"`+sysURI+`"}]}`)
 		default:
@@ -95,7 +96,9 @@ func benchSystem(b *testing.B) []byte {
 	sys["PowerState"] = "On"
 	notes := object{}
 	for i := range 45 {
-		notes["Property"+string(rune('A'+i%26))+string(rune('a'+i/26))] = object{"@odata.id": "/redfish/v1/Systems/1/SomeCollection/WithMembers", "Value": i}
+		notes["Property"+string(rune('A'+i%26))+string(rune('a'+i/26))] = object{
+			"@odata.id": "/redfish/v1/Systems/1/SomeCollection/WithMembers", "Value": i,
+		}
 	}
 	sys["Oem"] = object{"Contoso": notes}
 	raw, err := json.Marshal(sys)

@@ -40,15 +40,18 @@ func TestLadder(t *testing.T) {
 	}{
 		"a mode that is UEFI is not sent at first": {
 			state: systemState{boot: boot{Mode: new("UEFI")}},
-			want:  chain(variant{variantDefault, uri, pxe}, variant{variantWithMode, uri, moded}, settings(pxe), variant{VariantContinuous, uri, stays(pxe)}),
+			want: chain(variant{variantDefault, uri, pxe}, variant{variantWithMode, uri, moded}, settings(pxe),
+				variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"a mode that is not UEFI is sent at first": {
 			state: systemState{boot: boot{Mode: new("Legacy")}},
-			want:  chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded), variant{VariantContinuous, uri, stays(moded)}),
+			want: chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded),
+				variant{VariantContinuous, uri, stays(moded)}),
 		},
 		"a Supermicro gets the mode whenever it shows one (B03)": {
 			state: systemState{boot: boot{Mode: new("UEFI")}, quirk: quirkOf("Supermicro", "SYS-821GE", "")},
-			want:  chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded), variant{VariantContinuous, uri, stays(moded)}),
+			want: chain(variant{variantDefault, uri, moded}, variant{variantWithoutMode, uri, pxe}, settings(moded),
+				variant{VariantContinuous, uri, stays(moded)}),
 		},
 		"a mode that is missing is not sent (B02)": {
 			state: systemState{quirk: quirkOf("Supermicro", "X10SDV", "")},
@@ -64,7 +67,8 @@ func TestLadder(t *testing.T) {
 		},
 		"the settings object that the system names is the one (B04)": {
 			state: systemState{settings: "/s/1/Elsewhere", quirk: quirkOf("Lenovo", "SR670", "")},
-			want:  chain(variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/Elsewhere", pxe}, variant{VariantContinuous, uri, stays(pxe)}),
+			want: chain(variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/Elsewhere", pxe},
+				variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"a DGX H100 begins with its settings object (B04)": {
 			state: systemState{quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
@@ -75,15 +79,19 @@ func TestLadder(t *testing.T) {
 			want:  chain(variant{VariantContinuous, uri, stays(pxe)}, variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/SD", pxe}),
 		},
 		"to disk there is none that stays": {
-			state: systemState{boot: boot{Mode: new("UEFI")}, settings: "/s/1/SD", variant: variant{name: VariantContinuous, uri: uri}}, target: "Hdd",
-			want: chain(variant{variantDefault, uri, disk(pxe)}, variant{variantWithMode, uri, disk(moded)}, variant{variantSettings, "/s/1/SD", disk(pxe)}),
+			state:  systemState{boot: boot{Mode: new("UEFI")}, settings: "/s/1/SD", variant: variant{name: VariantContinuous, uri: uri}},
+			target: "Hdd",
+			want: chain(variant{variantDefault, uri, disk(pxe)}, variant{variantWithMode, uri, disk(moded)},
+				variant{variantSettings, "/s/1/SD", disk(pxe)}),
 		},
 		"to disk it begins with the variant that worked for the network": {
 			state: systemState{settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"}}, target: "Hdd",
 			want: chain(variant{variantSettings, "/s/1/SD", disk(pxe)}, variant{variantDefault, uri, disk(pxe)}),
 		},
 		"but rather with the one that worked for the disk": {
-			state: systemState{settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"}, diskVariant: variant{name: variantDefault, uri: uri}}, target: "Hdd",
+			state: systemState{
+				settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"}, diskVariant: variant{name: variantDefault, uri: uri},
+			}, target: "Hdd",
 			want: chain(variant{variantDefault, uri, disk(pxe)}, variant{variantSettings, "/s/1/SD", disk(pxe)}),
 		},
 		"what worked for the disk does not matter to the network": {
@@ -109,12 +117,21 @@ func TestQuirks(t *testing.T) {
 		manufacturer, model, firmware string
 		want                          quirk
 	}{
-		"of nobody":                             {},
-		"of a Supermicro":                       {"Super Micro Computer, Inc.", "", "", quirk{alwaysMode: true}},
-		"of an HPE":                             {"hpe", "ProLiant", "iLO 5 v2.55", quirk{clearTarget: "Pxe"}},
-		"of an iDRAC 9 with settings object":    {"Dell Inc.", "PowerEdge R750", "7.10.30.00", quirk{settings: []string{"Settings"}}},
-		"of an iDRAC 9 without settings object": {"Dell Inc.", "PowerEdge R750", "6.00.30.00", quirk{}},
-		"of a DGX H100":                         {"NVIDIA", "DGXH100", "", quirk{first: variantSettings, settings: []string{"SD", "Settings"}}},
+		"of nobody":       {},
+		"of a Supermicro": {manufacturer: "Super Micro Computer, Inc.", want: quirk{alwaysMode: true}},
+		"of an HPE": {
+			manufacturer: "hpe", model: "ProLiant", firmware: "iLO 5 v2.55",
+			want: quirk{clearTarget: "Pxe"},
+		},
+		"of an iDRAC 9 with settings object": {
+			manufacturer: "Dell Inc.", model: "PowerEdge R750", firmware: "7.10.30.00",
+			want: quirk{settings: []string{"Settings"}},
+		},
+		"of an iDRAC 9 without settings object": {manufacturer: "Dell Inc.", model: "PowerEdge R750", firmware: "6.00.30.00", want: quirk{}},
+		"of a DGX H100": {
+			manufacturer: "NVIDIA", model: "DGXH100",
+			want: quirk{first: variantSettings, settings: []string{"SD", "Settings"}},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -350,10 +367,12 @@ func TestClearBootOverride(t *testing.T) {
 		want    object
 	}{
 		"that is not set costs one GET": {
-			prepare: func(f *fake) { set(f, "Disabled", "Pxe") }, want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
+			prepare: func(f *fake) { set(f, "Disabled", "Pxe") },
+			want:    object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "Pxe"},
 		},
 		"that is pending": {
-			prepare: func(f *fake) { set(f, "Once", "Pxe") }, patches: 1, want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None"},
+			prepare: func(f *fake) { set(f, "Once", "Pxe") }, patches: 1,
+			want: object{"BootSourceOverrideEnabled": "Disabled", "BootSourceOverrideTarget": "None"},
 		},
 		"of an HPE keeps the target (B05)": {
 			prepare: func(f *fake) { set(f, "Continuous", "Pxe"); f.resources[sysURI]["Manufacturer"] = "HPE" }, patches: 1,

@@ -105,14 +105,18 @@ func TestDiscoverAndInventory(t *testing.T) {
 			Name: "Contoso RAID", State: "Enabled",
 			Volumes: []model.Volume{{Name: "boot", Bytes: 1000, State: "Enabled", RAIDType: "RAID1"}},
 			Drives: []model.Drive{
-				{Name: "Drive 0", MediaType: "SSD", Type: "NVMe", Bytes: 960197124096, Vendor: "Samsung", Model: "PM", SerialNumber: "S0", State: "Enabled", Bay: "/redfish/v1/Systems/1/Storage/RAID/Drives/0",
-					IDs: []string{"0025385b71b00001"}, Volumes: []model.DiskVolume{{Name: "boot", Bytes: 1000, IDs: []string{"600508b1001c123456789abcdef01234"}}}},
+				{Name: "Drive 0", MediaType: "SSD", Type: "NVMe", Bytes: 960197124096, Vendor: "Samsung", Model: "PM", SerialNumber: "S0",
+					State: "Enabled", Bay: "/redfish/v1/Systems/1/Storage/RAID/Drives/0",
+					IDs:     []string{"0025385b71b00001"},
+					Volumes: []model.DiskVolume{{Name: "boot", Bytes: 1000, IDs: []string{"600508b1001c123456789abcdef01234"}}}},
 				{Name: "Drive 1", SerialNumber: "S1", Bay: "/redfish/v1/Systems/1/Storage/RAID/Drives/1"},
 			},
 		}},
-		NetworkInterfaces: []model.NetworkInterface{{Name: "NIC1", MACAddress: "12:44:6a:3b:04:11", CarrierStatus: "up", IPs: []string{"192.0.2.10"}}},
-		Firmware:          []model.Firmware{{Name: "Contoso BMC", Version: "1.45"}},
-		BootTargets:       []string{"None", "Pxe", "Hdd", "UefiHttp"},
+		NetworkInterfaces: []model.NetworkInterface{{
+			Name: "NIC1", MACAddress: "12:44:6a:3b:04:11", CarrierStatus: "up", IPs: []string{"192.0.2.10"},
+		}},
+		Firmware:    []model.Firmware{{Name: "Contoso BMC", Version: "1.45"}},
+		BootTargets: []string{"None", "Pxe", "Hdd", "UefiHttp"},
 	}}
 	tests := map[string]func(*fake){
 		"of a service that expands two levels": func(*fake) {},

@@ -176,7 +176,8 @@ func TestNotCarriedOut(t *testing.T) {
 		f := newFake(t, secure)
 		s := f.system1()
 		s.BMC.Fingerprint = strings.Repeat("0", 64)
-		if err := errOf(newPool(t, Options{}).Reset(t.Context(), s, model.ResetOn, "")); !NotCarriedOut(err) || !errors.Is(err, ErrCertificateChanged) {
+		if err := errOf(newPool(t, Options{}).Reset(t.Context(), s, model.ResetOn, "")); !NotCarriedOut(err) ||
+			!errors.Is(err, ErrCertificateChanged) {
 			t.Errorf("got %v, not carried out %t", err, NotCarriedOut(err))
 		}
 	})
@@ -365,7 +366,8 @@ func TestOverrideFailed(t *testing.T) {
 	f := newFake(t, plain)
 	f.store = func(string, object) int { return http.StatusInternalServerError }
 	_, err := newPool(t, Options{}).BootOnce(t.Context(), f.system1(), model.BootPXE)
-	if !errors.Is(err, ErrOverrideNotKept) || NotCarriedOut(err) || !strings.Contains(err.Error(), variantDefault+": asked Once Pxe, refused with 500") {
+	if !errors.Is(err, ErrOverrideNotKept) || NotCarriedOut(err) ||
+		!strings.Contains(err.Error(), variantDefault+": asked Once Pxe, refused with 500") {
 		t.Errorf("got %v, not carried out %t", err, NotCarriedOut(err))
 	}
 }

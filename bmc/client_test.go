@@ -86,7 +86,8 @@ func TestCertificate(t *testing.T) {
 			t.Errorf("an empty CA pool: got %v", err)
 		}
 	})
-	if http.DefaultTransport.(*http.Transport).TLSClientConfig != nil && http.DefaultTransport.(*http.Transport).TLSClientConfig.InsecureSkipVerify {
+	if http.DefaultTransport.(*http.Transport).TLSClientConfig != nil &&
+		http.DefaultTransport.(*http.Transport).TLSClientConfig.InsecureSkipVerify {
 		t.Error("certificate checks are off for the whole process")
 	}
 }
@@ -122,7 +123,8 @@ func TestNoAnswer(t *testing.T) {
 		f := newFake(t, plain)
 		defer hang(f)()
 		_, err := newPool(t, Options{Timeout: 20 * time.Millisecond}).Power(context.Background(), f.system1())
-		if !errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 20ms") {
+		if !errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) ||
+			!strings.Contains(err.Error(), "no answer within 20ms") {
 			t.Errorf("got %v, want ErrUnreachable and not the caller's deadline", err)
 		}
 	})
@@ -142,7 +144,9 @@ func TestNoAnswer(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
-		target := model.BMCTarget{Name: "bmc-1", Scheme: "https", Address: l.Addr().String(), Username: user, Password: model.NewSensitive(password)}
+		target := model.BMCTarget{
+			Name: "bmc-1", Scheme: "https", Address: l.Addr().String(), Username: user, Password: model.NewSensitive(password),
+		}
 		_, err = newPool(t, Options{}).Discover(context.Background(), target)
 		if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "bmc bmc-1: GET /redfish/v1/: the BMC does not answer: dial tcp") {
 			t.Errorf("got %v", err)

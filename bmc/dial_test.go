@@ -76,7 +76,11 @@ func TestHandshakeWithoutAnAnswer(t *testing.T) {
 
 // A BMC given without a port is asked for by its name, as one with a port is.
 func TestServerNameOfAnAddressWithoutPort(t *testing.T) {
-	for target, want := range map[string]string{"bmc.example.com": "bmc.example.com", "bmc.example.com:8443": "bmc.example.com", "[2001:db8::1]": "2001:db8::1"} {
+	for target, want := range map[string]string{
+		"bmc.example.com":      "bmc.example.com",
+		"bmc.example.com:8443": "bmc.example.com",
+		"[2001:db8::1]":        "2001:db8::1",
+	} {
 		dialled := target
 		if !strings.HasSuffix(target, ":8443") {
 			dialled += ":443"

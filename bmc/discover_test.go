@@ -41,7 +41,10 @@ func TestDiscoverFindsMachines(t *testing.T) {
 	}{
 		"two systems under one BMC are sorted by their URI (B20)": {
 			members: []any{sys("/s/b", nil), sys("/s/a", object{"UUID": "1E90AA6E-6D05-9589-2253-CE7672D02D27"})},
-			want:    []model.SystemFact{{URI: "/s/a", UUID: "1e90aa6e-6d05-9589-2253-ce7672d02d27", Power: "On"}, {URI: "/s/b", UUID: uuid, Power: "On"}},
+			want: []model.SystemFact{
+				{URI: "/s/a", UUID: "1e90aa6e-6d05-9589-2253-ce7672d02d27", Power: "On"},
+				{URI: "/s/b", UUID: uuid, Power: "On"},
+			},
 		},
 		"a GPU baseboard that cannot be reset is no machine (B21)": {
 			members: []any{sys("/s/0", nil), sys("/s/HGX_Baseboard_0", object{"Actions": object{}})},

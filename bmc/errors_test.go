@@ -17,8 +17,9 @@ func TestMessages(t *testing.T) {
 		text string
 	}{
 		"of the standard's form": {
-			body: `{"error":{"code":"Base.1.0.GeneralError","message":"See below.","@Message.ExtendedInfo":[{"MessageId":"Base.1.0.ResourceInUse","Message":"In use."}]}}`,
-			ids:  []string{"Base.1.0.GeneralError", "Base.1.0.ResourceInUse"}, text: "See below. In use.",
+			body: `{"error":{"code":"Base.1.0.GeneralError","message":"See ` +
+				`below.","@Message.ExtendedInfo":[{"MessageId":"Base.1.0.ResourceInUse","Message":"In use."}]}}`,
+			ids: []string{"Base.1.0.GeneralError", "Base.1.0.ResourceInUse"}, text: "See below. In use.",
 		},
 		"of which there is one that is no list, as of an iDRAC 8": {
 			body: `{"error":{"code":"c","message":"m","@Message.ExtendedInfo":{"MessageId":"IDRAC.1.5.RAC0218","Message":"Full."}}}`,

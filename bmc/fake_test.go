@@ -160,7 +160,8 @@ func tree() map[string]object {
 		},
 		sysURI + "/Storage/RAID/Drives/1": {"Id": "1", "Name": "Drive 1", "SerialNumber": "S1"},
 		sysURI + "/Storage/RAID/Volumes":  list(sysURI + "/Storage/RAID/Volumes/1"),
-		sysURI + "/Storage/RAID/Volumes/1": {"Id": "1", "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1", "Status": object{"State": "Enabled"},
+		sysURI + "/Storage/RAID/Volumes/1": {"Id": "1", "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1",
+			"Status":      object{"State": "Enabled"},
 			"Identifiers": []any{object{"DurableName": "600508b1-001c-1234-5678-9abcdef01234", "DurableNameFormat": "NAA"}},
 			"Links":       object{"Drives": []any{link(sysURI + "/Storage/RAID/Drives/0"), link(sysURI + "/Storage/RAID/Drives/7")}}},
 		sysURI + "/EthernetInterfaces": list(sysURI + "/EthernetInterfaces/NIC1"),
@@ -408,7 +409,10 @@ func (c *clock) add(d time.Duration) {
 }
 
 // loopback is where the BMCs of tests are.
-var loopback = model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8"), Plain: true}, {Prefix: netip.MustParsePrefix("::1/128"), Plain: true}}
+var loopback = model.BMCNetworks{
+	{Prefix: netip.MustParsePrefix("127.0.0.0/8"), Plain: true},
+	{Prefix: netip.MustParsePrefix("::1/128"), Plain: true},
+}
 
 // newPool returns a pool that is closed at the end of the test.
 func newPool(t testing.TB, o Options) *Pool {

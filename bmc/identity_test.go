@@ -35,15 +35,26 @@ func TestNothingIsDoneToAnotherMachine(t *testing.T) {
 		now   object
 		err   error
 	}{
-		"the one that is meant":       {model.SystemTarget{UUID: here}, object{}, nil},
-		"a swapped one":               {model.SystemTarget{UUID: here}, object{"UUID": strings.ToUpper(other)}, ErrOtherMachine},
-		"one without a UUID":          {model.SystemTarget{UUID: here}, object{"UUID": nil}, ErrNoIdentity},
-		"one with a UUID of zeros":    {model.SystemTarget{UUID: here}, object{"UUID": "00000000-0000-0000-0000-000000000000"}, ErrNoIdentity},
-		"one that never had a UUID":   {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"UUID": nil}, nil},
-		"one with another serial":     {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"SerialNumber": "437XR1138R3"}, ErrOtherMachine},
-		"one of another model":        {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"Model": "3501"}, ErrOtherMachine},
-		"one without a serial number": {model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, object{"SerialNumber": ""}, ErrNoIdentity},
-		"whichever is there":          {model.SystemTarget{}, object{"UUID": other}, nil},
+		"the one that is meant":    {model.SystemTarget{UUID: here}, object{}, nil},
+		"a swapped one":            {model.SystemTarget{UUID: here}, object{"UUID": strings.ToUpper(other)}, ErrOtherMachine},
+		"one without a UUID":       {model.SystemTarget{UUID: here}, object{"UUID": nil}, ErrNoIdentity},
+		"one with a UUID of zeros": {model.SystemTarget{UUID: here}, object{"UUID": "00000000-0000-0000-0000-000000000000"}, ErrNoIdentity},
+		"one that never had a UUID": {
+			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}}, now: object{"UUID": nil},
+		},
+		"one with another serial": {
+			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}},
+			now:   object{"SerialNumber": "437XR1138R3"}, err: ErrOtherMachine,
+		},
+		"one of another model": {
+			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}},
+			now:   object{"Model": "3501"}, err: ErrOtherMachine,
+		},
+		"one without a serial number": {
+			meant: model.SystemTarget{Board: model.Board{SerialNumber: "437XR1138R2", Model: "3500"}},
+			now:   object{"SerialNumber": ""}, err: ErrNoIdentity,
+		},
+		"whichever is there": {model.SystemTarget{}, object{"UUID": other}, nil},
 	}
 	for change, do := range changes {
 		for name, tt := range tests {
@@ -147,9 +158,12 @@ func TestResetResult(t *testing.T) {
 		kind  model.ResetKind
 		want  model.ResetResult
 	}{
-		"a power-on":                          {"Off", model.ResetOn, model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}},
-		"a power-on of what is on":            {"On", model.ResetOn, model.ResetResult{Before: model.PowerOn}},
-		"a restart":                           {"On", model.ResetForceRestart, model.ResetResult{Before: model.PowerOn, Did: model.ResetForceRestart}},
+		"a power-on":               {"Off", model.ResetOn, model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}},
+		"a power-on of what is on": {"On", model.ResetOn, model.ResetResult{Before: model.PowerOn}},
+		"a restart": {
+			power: "On", kind: model.ResetForceRestart,
+			want: model.ResetResult{Before: model.PowerOn, Did: model.ResetForceRestart},
+		},
 		"a restart that became a power-on":    {"Off", model.ResetForceRestart, model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}},
 		"a power-off of a machine that is on": {"On", model.ResetForceOff, model.ResetResult{Before: model.PowerOn, Did: model.ResetForceOff}},
 	}

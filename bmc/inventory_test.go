@@ -107,8 +107,9 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				var all []any
 				for n := range maxVolumes + 1 {
 					uri := sysURI + "/Storage/RAID/Volumes/" + strconv.Itoa(n)
-					f.resources[uri] = object{"Id": strconv.Itoa(n), "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1", "Status": object{"State": "Enabled"},
-						"Links": object{"Drives": []any{object{"@odata.id": sysURI + "/Storage/RAID/Drives/0"}}}}
+					f.resources[uri] = object{"Id": strconv.Itoa(n), "Name": "boot", "CapacityBytes": 1000, "RAIDType": "RAID1",
+						"Status": object{"State": "Enabled"},
+						"Links":  object{"Drives": []any{object{"@odata.id": sysURI + "/Storage/RAID/Drives/0"}}}}
 					all = append(all, object{"@odata.id": uri})
 				}
 				f.resources[sysURI+"/Storage/RAID/Volumes"] = object{"Members": all, "Members@odata.count": len(all)}
@@ -164,7 +165,9 @@ func TestInventoryOfOddShapes(t *testing.T) {
 		},
 		"network cards that are no interfaces, as of a UCS X210c": {
 			prepare: func(f *fake) {
-				f.cards(object{"Id": "1", "Name": "1", "Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"}},
+				f.cards(object{
+					"Id": "1", "Name": "1", "Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"},
+				},
 					object{"Id": "2", "Name": "2", "Ethernet": object{"MACAddress": "00:00:00:00:00:00", "PermanentMACAddress": "2C:5A:0F:6F:6C:00"}},
 					object{"Id": "3", "Name": "3", "NetDevFuncType": "FibreChannel"})
 			},
@@ -177,8 +180,12 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				f.cards(object{"Id": "1", "Name": "1"})
 				f.resources[cards+"/1"]["Ports"] = linked(cards + "/1/Ports")
 				f.resources[cards+"/1/Ports"] = listed(cards+"/1/Ports/1", cards+"/1/Ports/2")
-				f.resources[cards+"/1/Ports/1"] = object{"Id": "1", "Name": "1", "AssociatedNetworkAddresses": []any{"51:40:2E:C0:20:89:B2:A2", "58:a2:e1:48:93:af"}}
-				f.resources[cards+"/1/Ports/2"] = object{"Id": "2", "Name": "2", "Ethernet": object{"AssociatedMACAddresses": []any{"58:a2:e1:48:93:ae"}}}
+				f.resources[cards+"/1/Ports/1"] = object{
+					"Id": "1", "Name": "1", "AssociatedNetworkAddresses": []any{"51:40:2E:C0:20:89:B2:A2", "58:a2:e1:48:93:af"},
+				}
+				f.resources[cards+"/1/Ports/2"] = object{
+					"Id": "2", "Name": "2", "Ethernet": object{"AssociatedMACAddresses": []any{"58:a2:e1:48:93:ae"}},
+				}
 			},
 			change: func(i *model.Inventory) { i.MACAddresses = []string{"58:a2:e1:48:93:ae", "58:a2:e1:48:93:af"} },
 		},
@@ -312,7 +319,8 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 		return true
 	}
 	_, err := newPool(t, Options{}).Power(context.Background(), f.system1())
-	if err == nil || strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "token-") || !strings.Contains(err.Error(), "[redacted]") {
+	if err == nil || strings.Contains(err.Error(), password) || strings.Contains(err.Error(), "token-") ||
+		!strings.Contains(err.Error(), "[redacted]") {
 		t.Errorf("got %v", err)
 	}
 }

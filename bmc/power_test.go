@@ -125,13 +125,17 @@ func TestReset(t *testing.T) {
 		want    []string // reset types that were asked for
 		err     error
 	}{
-		"On":                             {power: "Off", kind: model.ResetOn, want: []string{"On"}},
-		"GracefulShutdown":               {power: "On", kind: model.ResetGracefulOff, want: []string{"GracefulShutdown"}},
-		"ForceOff":                       {power: "On", kind: model.ResetForceOff, want: []string{"ForceOff"}},
-		"GracefulRestart":                {power: "On", kind: model.ResetGracefulRestart, want: []string{"GracefulRestart"}},
-		"ForceRestart":                   {power: "On", kind: model.ResetForceRestart, want: []string{"ForceRestart"}},
-		"PowerCycle falls back (B10)":    {power: "On", kind: model.ResetPowerCycle, want: []string{"ForceRestart"}},
-		"ForceRestart of an iDRAC (B10)": {power: "On", prepare: allow("On", "ForceOff", "GracefulRestart", "PushPowerButton", "Nmi"), kind: model.ResetForceRestart, want: []string{"GracefulRestart"}},
+		"On":                          {power: "Off", kind: model.ResetOn, want: []string{"On"}},
+		"GracefulShutdown":            {power: "On", kind: model.ResetGracefulOff, want: []string{"GracefulShutdown"}},
+		"ForceOff":                    {power: "On", kind: model.ResetForceOff, want: []string{"ForceOff"}},
+		"GracefulRestart":             {power: "On", kind: model.ResetGracefulRestart, want: []string{"GracefulRestart"}},
+		"ForceRestart":                {power: "On", kind: model.ResetForceRestart, want: []string{"ForceRestart"}},
+		"PowerCycle falls back (B10)": {power: "On", kind: model.ResetPowerCycle, want: []string{"ForceRestart"}},
+		"ForceRestart of an iDRAC (B10)": {
+			power: "On", prepare: allow("On", "ForceOff", "GracefulRestart", "PushPowerButton", "Nmi"),
+			kind: model.ResetForceRestart,
+			want: []string{"GracefulRestart"},
+		},
 		"a graceful shutdown by the button (B10)": {
 			power: "On", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, want: []string{"PushPowerButton"},
 		},
@@ -141,28 +145,36 @@ func TestReset(t *testing.T) {
 		"the button is not pressed on a machine that changes (B08)": {
 			power: "PoweringOff", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, err: ErrBusy,
 		},
-		"a graceful shutdown of a Cray": {power: "On", prepare: allow("Off", "On", "ForceOff"), kind: model.ResetGracefulOff, want: []string{"Off"}},
+		"a graceful shutdown of a Cray": {
+			power: "On", prepare: allow("Off", "On", "ForceOff"), kind: model.ResetGracefulOff,
+			want: []string{"Off"},
+		},
 		"a graceful shutdown is never made one by force": {
 			power: "On", prepare: allow("On", "ForceOff"), kind: model.ResetGracefulOff, err: ErrUnsupported,
 		},
 		"two types without a comma between them": {
-			power: "On", prepare: allow("On", "ForceOff", "GracefulShutdownGracefulRestart"), kind: model.ResetGracefulOff, want: []string{"GracefulShutdown"},
+			power: "On", prepare: allow("On", "ForceOff", "GracefulShutdownGracefulRestart"), kind: model.ResetGracefulOff,
+			want: []string{"GracefulShutdown"},
 		},
-		"types that are described elsewhere (B10)": {power: "On", kind: model.ResetForceRestart, want: []string{"PowerCycle"}, prepare: func(f *fake) {
-			delete(action(f), "ResetType@Redfish.AllowableValues")
-			action(f)["@Redfish.ActionInfo"] = sysURI + "/ResetActionInfo"
-			f.resources[sysURI+"/ResetActionInfo"] = object{"Parameters": []any{object{"Name": "ResetType", "AllowableValues": []any{"On", "PowerCycle"}}}}
-		}},
-		"types that are described nowhere are tried (B10)": {power: "On", kind: model.ResetForceRestart, want: []string{"ForceRestart", "PowerCycle"}, prepare: func(f *fake) {
-			delete(action(f), "ResetType@Redfish.AllowableValues")
-			action(f)["@Redfish.ActionInfo"] = sysURI + "/Missing"
-			f.reset = func(resetType string) (int, string) {
-				if resetType == "ForceRestart" {
-					return http.StatusBadRequest, "Base.1.0.ActionParameterNotSupported"
+		"types that are described elsewhere (B10)": {power: "On", kind: model.ResetForceRestart, want: []string{"PowerCycle"},
+			prepare: func(f *fake) {
+				delete(action(f), "ResetType@Redfish.AllowableValues")
+				action(f)["@Redfish.ActionInfo"] = sysURI + "/ResetActionInfo"
+				f.resources[sysURI+"/ResetActionInfo"] = object{
+					"Parameters": []any{object{"Name": "ResetType", "AllowableValues": []any{"On", "PowerCycle"}}},
 				}
-				return http.StatusNoContent, ""
-			}
-		}},
+			}},
+		"types that are described nowhere are tried (B10)": {power: "On", kind: model.ResetForceRestart,
+			want: []string{"ForceRestart", "PowerCycle"}, prepare: func(f *fake) {
+				delete(action(f), "ResetType@Redfish.AllowableValues")
+				action(f)["@Redfish.ActionInfo"] = sysURI + "/Missing"
+				f.reset = func(resetType string) (int, string) {
+					if resetType == "ForceRestart" {
+						return http.StatusBadRequest, "Base.1.0.ActionParameterNotSupported"
+					}
+					return http.StatusNoContent, ""
+				}
+			}},
 		"a machine without a reset action": {power: "On", kind: model.ResetForceOff, err: ErrUnsupported, prepare: func(f *fake) {
 			f.resources[sysURI]["Actions"] = object{}
 		}},
@@ -181,16 +193,18 @@ func TestReset(t *testing.T) {
 		"a machine in the middle of another reset is busy (B12)": {
 			power: "Off", kind: model.ResetOn, want: []string{"On"}, prepare: refuse(http.StatusConflict, "Base.1.0.ResourceInUse"), err: ErrBusy,
 		},
-		"a restart of a machine that is off switches it on (B11)": {power: "Off", kind: model.ResetForceRestart, want: []string{"ForceRestart", "On"}, prepare: func(f *fake) {
-			f.reset = func(resetType string) (int, string) {
-				if resetType != "On" {
-					return http.StatusConflict, "Base.1.0.InvalidOperationForSystemState"
+		"a restart of a machine that is off switches it on (B11)": {power: "Off", kind: model.ResetForceRestart,
+			want: []string{"ForceRestart", "On"}, prepare: func(f *fake) {
+				f.reset = func(resetType string) (int, string) {
+					if resetType != "On" {
+						return http.StatusConflict, "Base.1.0.InvalidOperationForSystemState"
+					}
+					return http.StatusNoContent, ""
 				}
-				return http.StatusNoContent, ""
-			}
-		}},
+			}},
 		"what the account may not do": {
-			power: "Off", kind: model.ResetOn, want: []string{"On"}, prepare: refuse(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), err: ErrUnauthorized,
+			power: "Off", kind: model.ResetOn, want: []string{"On"}, prepare: refuse(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"),
+			err: ErrUnauthorized,
 		},
 	}
 	for name, tt := range tests {

@@ -19,15 +19,27 @@ func TestState(t *testing.T) {
 		want   SystemState
 	}{
 		"without a last reset": {object{}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff, UUID: here}},
-		"with a last reset":    {object{"LastResetTime": "2026-11-21T11:00:00+01:00"}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff, UUID: here, LastReset: at}},
-		"of another machine":   {object{"UUID": "4C4C4544-0059-3110-8035-B4C04F4D4232", "PowerState": "On"}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: other}},
-		"without a UUID":       {object{"UUID": nil}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff}},
-		"with a UUID of zeros": {object{"UUID": "00000000-0000-0000-0000-000000000000"}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff}},
+		"with a last reset": {
+			change: object{"LastResetTime": "2026-11-21T11:00:00+01:00"},
+			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff, UUID: here, LastReset: at},
+		},
+		"of another machine": {
+			change: object{"UUID": "4C4C4544-0059-3110-8035-B4C04F4D4232", "PowerState": "On"},
+			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: other},
+		},
+		"without a UUID": {object{"UUID": nil}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff}},
+		"with a UUID of zeros": {
+			change: object{"UUID": "00000000-0000-0000-0000-000000000000"},
+			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff},
+		},
 		"in its self-test": {object{"BootProgress": object{"LastState": "MemoryInitializationStarted"}, "PowerState": "On"},
 			SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: here, POST: true}},
 		"through with that": {object{"BootProgress": object{"LastState": "OSBootStarted"}, "PowerState": "On"},
 			SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOn, UUID: here}},
-		"with odd properties": {object{"UUID": 7, "LastResetTime": []any{}, "BootProgress": "PCIResourceConfigStarted"}, SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff}},
+		"with odd properties": {
+			change: object{"UUID": 7, "LastResetTime": []any{}, "BootProgress": "PCIResourceConfigStarted"},
+			want:   SystemState{Board: model.Board{SerialNumber: serial, Model: kind}, Power: model.PowerOff},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

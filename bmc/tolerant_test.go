@@ -35,8 +35,10 @@ func TestDecode(t *testing.T) {
 		"a list for a text":                    {raw: `{"Name":["a","b"]}`, want: part{Name: "a"}},
 		"a list of objects for a text":         {raw: `{"Name":[{"Member":"x86-64"}]}`, want: part{Name: "x86-64"}},
 		"a text for a list":                    {raw: `{"Names":"a"}`, want: part{Names: []string{"a"}}},
-		"a list with a hole":                   {raw: `{"Names":["a",{"x":1,"y":2},"c"]}`, want: part{Names: []string{"a", "c"}}, odd: []string{"Names[1]"}},
-		"a URI for a link":                     {raw: `{"Up":"/redfish/v1"}`, want: part{Up: link{"/redfish/v1"}}},
+		"a list with a hole": {
+			raw: `{"Names":["a",{"x":1,"y":2},"c"]}`, want: part{Names: []string{"a", "c"}}, odd: []string{"Names[1]"},
+		},
+		"a URI for a link": {raw: `{"Up":"/redfish/v1"}`, want: part{Up: link{"/redfish/v1"}}},
 		"one odd field of an object costs only itself": {
 			raw: `{"Name":"a","Inner":{"Size":"many","Tags":["1",2]}}`, odd: []string{"Inner.Size"},
 			want: func() (p part) { p.Name = "a"; p.Inner.Tags = []int{1, 2}; return p }(),

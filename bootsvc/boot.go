@@ -45,19 +45,19 @@ func newBoot(t *model.Ticket, token model.Sensitive) *boot {
 
 // bootOf returns what a server's present ticket amounts to in a boot.
 func (s *Server) bootOf(t *model.Ticket, number int) *boot {
-	was, _ := s.boots.Get(t.UUID)
-	if was != nil && was.ticket == t && was.number == number {
-		return was
+	last, _ := s.boots.Get(t.UUID)
+	if last != nil && last.ticket == t && last.number == number {
+		return last
 	}
 	b := newBoot(t, s.token(t, number))
 	b.number = number
 	switch {
-	case was == nil:
-	case was.ticket.ID == t.ID && was.number == number: // written anew, which leaves what it gives as it is
-		b.previous = was.previous
-		b.options.Store(was.options.Load())
+	case last == nil:
+	case last.ticket.ID == t.ID && last.number == number: // written anew, which leaves what it gives as it is
+		b.previous = last.previous
+		b.options.Store(last.options.Load())
 	default:
-		b.previous = append([]*boot{{ticket: was.ticket, token: was.token}}, was.previous[:min(len(was.previous), maxPrevious-1)]...)
+		b.previous = append([]*boot{{ticket: last.ticket, token: last.token}}, last.previous[:min(len(last.previous), maxPrevious-1)]...)
 	}
 	s.boots.Put(t.UUID, b, 1)
 	return b

@@ -31,7 +31,7 @@ func compile(t *testing.T, b ignition.ClaimBoot) model.Sensitive {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := compiler.Claim(b)
+	sealed, err := compiler.ForClaim(b)
 	if err != nil {
 		t.Fatal(err)
 	}

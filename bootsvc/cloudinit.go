@@ -12,7 +12,7 @@ import (
 // the ticket's token. Like Ignition, user-data is what a machine is made of, so that it was
 // served is noted as that.
 func (s *Server) serveNoCloud(r *request) {
-	offer, ok := s.bearer(r, model.ThingCloudInit)
+	holder, ok := s.bearer(r, model.ThingCloudInit)
 	if !ok {
 		return
 	}
@@ -21,7 +21,7 @@ func (s *Server) serveNoCloud(r *request) {
 		r.refuse(http.StatusNotFound, "cloud-init asks for meta-data, user-data, vendor-data and network-config, and for nothing else")
 		return
 	}
-	p, ok := s.payload(r, offer.Ticket)
+	p, ok := s.payload(r, holder.Ticket)
 	if !ok {
 		return
 	}
@@ -31,9 +31,9 @@ func (s *Server) serveNoCloud(r *request) {
 		r.refuse(http.StatusNotFound, "this server is not configured by cloud-init: the Secret of its claim has no key user-data")
 	case !ok:
 		r.refuse(http.StatusNotFound, "the Secret of this server's claim has no key "+name)
-	case r.Method == http.MethodGet && name == ignition.UserData && !s.note(r, offer, model.StageIgnition):
+	case r.Method == http.MethodGet && name == ignition.UserData && !s.note(r, holder, model.StageIgnition):
 	default:
-		s.served(r, offer.Ticket, model.ThingCloudInit)
+		s.served(r, holder.Ticket, model.ThingCloudInit)
 		r.text(file)
 	}
 }

@@ -45,11 +45,11 @@ func TestEveryBootFileCanBeFetched(t *testing.T) {
 			for code := range 64 {
 				for _, host := range []string{"127.0.0.1", "::1"} {
 					r.desk.arm(ticket, `{"ignition":{}}`) // nothing was fetched yet
-					r.desk.offers[mac1] = r.desk.offers[uuid1]
+					r.desk.holders[mac1] = r.desk.holders[uuid1]
 					r.service.scripts = netboot.NewScriptLimiter()
 					site := netboot.Site{HTTP: r.URL, TFTP: netip.MustParseAddr(host)}
 					c := netboot.Client{Kind: kind, Arch: netboot.Arch(code), V6: host == "::1"}
-					answer, ok := site.BootFile(c, *r.desk.offers[uuid1], files)
+					answer, ok := site.BootFile(c, *r.desk.holders[uuid1], files)
 					if !ok {
 						if c.Arch.Known() || kind == netboot.KindIPXE || kind == netboot.KindProbe {
 							t.Errorf("%s %s is told nothing: %s", kind, c.Arch, answer.Reason)

@@ -260,10 +260,10 @@ func childServer(name, what string, size int) (*http.Server, error) {
 		return nil, err
 	}
 	payload := func(t *model.Ticket) string {
-		claim, _ := g.Claim(fleetBoot(t)) // that of the first was looked at below
+		claim, _ := g.ForClaim(fleetBoot(t)) // that of the first was looked at below
 		return claim.Reveal()
 	}
-	if _, err := g.Claim(fleetBoot(fleetTicket(0))); err != nil {
+	if _, err := g.ForClaim(fleetBoot(fleetTicket(0))); err != nil {
 		return nil, err
 	}
 	if name == "bare" {

@@ -41,31 +41,31 @@ func (s *Server) serveHTTPBoot(r *request) {
 
 // bootDocument returns the document of the server with an IP or MAC address.
 func (s *Server) bootDocument(r *request, id string) (bootDocument, bool) {
-	offer, ok := s.offerOf(r, id)
-	if !ok || offer.Ticket == nil {
+	holder, ok := s.findHolder(r, id)
+	if !ok || holder.Ticket == nil {
 		return bootDocument{}, false
 	}
 	site := netboot.Site{HTTP: s.baseFor(r)}
-	file, ok := site.BootFile(netboot.HTTPClient(offer.Ticket.Image.Architecture), offer, s.loaders)
+	file, ok := site.BootFile(netboot.HTTPClient(holder.Ticket.Image.Architecture), holder, s.loaders)
 	if !ok {
 		return bootDocument{}, false
 	}
-	r.id = offer.Ticket.UUID
-	return bootDocument{UKIURL: file.File, SystemUUID: offer.Ticket.UUID}, true
+	r.id = holder.Ticket.UUID
+	return bootDocument{UKIURL: file.File, SystemUUID: holder.Ticket.UUID}, true
 }
 
-// offerOf returns the boot ticket of the server with an IP or MAC address.
-func (s *Server) offerOf(r *request, id string) (model.TicketHolder, bool) {
+// findHolder returns the boot ticket of the server with an IP or MAC address.
+func (s *Server) findHolder(r *request, id string) (model.TicketHolder, bool) {
 	addr, err := netip.ParseAddr(id)
 	if err != nil {
 		return s.tickets.Find(id)
 	}
-	offer, known := s.bindings.At(addr)
+	holder, known := s.bindings.At(addr)
 	if !known {
 		s.settle(r.Context())
-		offer, known = s.bindings.At(addr)
+		holder, known = s.bindings.At(addr)
 	}
-	return offer, known
+	return holder, known
 }
 
 // identifiers returns the IP and MAC addresses that r is about, in canonical form.

@@ -18,28 +18,28 @@ import (
 // serveIgnition answers with a ticket's Ignition to the client that has its token,
 // for as long as the ticket is in use.
 func (s *Server) serveIgnition(r *request) {
-	if offer, ok := s.bearer(r, model.ThingIgnition); ok {
-		s.serveTicketIgnition(r, offer)
+	if holder, ok := s.bearer(r, model.ThingIgnition); ok {
+		s.serveTicketIgnition(r, holder)
 	}
 }
 
 // serveNoToken answers with Ignition to a machine that cannot know its token, for it
 // booted a UKI or asks by DHCP: it must be the server beyond doubt.
 func (s *Server) serveNoToken(r *request) {
-	var offer model.TicketHolder
+	var holder model.TicketHolder
 	id, known := syntax.MachineID(r.args[0])
 	if known {
-		offer, known = s.offer(r, id)
+		holder, known = s.find(r, id)
 	}
 	if !known {
 		r.refuse(http.StatusForbidden, missingToken)
 		return
 	}
-	if why := s.judgeNoToken(offer, r); why.refused() {
-		s.deny(r, offer, model.ThingIgnition, why)
+	if why := s.judgeNoToken(holder, r); why.refused() {
+		s.deny(r, holder, model.ThingIgnition, why)
 		return
 	}
-	s.serveTicketIgnition(r, offer)
+	s.serveTicketIgnition(r, holder)
 }
 
 // judgeNoToken returns why who shows no token is not served.

@@ -93,10 +93,10 @@ func (s *Server) authorizeLayer(r *request, name, sum string) (wanted, bool) {
 	}
 	asker := s.layerAsker(r)
 	if why := s.judgeAsker(asker, r); why.refused() {
-		s.deny(r, asker.offer, model.ThingImage, why)
+		s.deny(r, asker.holder, model.ThingImage, why)
 		return wanted{}, false
 	}
-	t := asker.offer.Ticket
+	t := asker.holder.Ticket
 	if layer := layerIn(t, name, sum); layer != nil && netboot.InUse(t) {
 		return wanted{ref: ref, layer: layer, ticket: t}, true
 	}
@@ -117,9 +117,9 @@ const unpinned = "no open boot ticket pins this layer"
 
 // layerAsker is the server that is taken to ask for a layer.
 type layerAsker struct {
-	offer model.TicketHolder
-	named bool // by the URL, as any client can
-	known bool // by the URL, or by the address that asks
+	holder model.TicketHolder
+	named  bool // by the URL, as any client can
+	known  bool // by the URL, or by the address that asks
 }
 
 // layerAsker returns the server that the URL names, else the one that is at the address
@@ -127,11 +127,11 @@ type layerAsker struct {
 // server is neither.
 func (s *Server) layerAsker(r *request) layerAsker {
 	if id, ok := syntax.MachineID(r.URL.Query().Get("uuid")); ok {
-		offer, known := s.offer(r, id)
-		return layerAsker{offer, true, known}
+		holder, known := s.find(r, id)
+		return layerAsker{holder, true, known}
 	}
-	offer, known := s.bindings.At(r.client)
-	return layerAsker{offer, false, known}
+	holder, known := s.bindings.At(r.client)
+	return layerAsker{holder, false, known}
 }
 
 // judgeAsker returns why the server that a URL names is not served at this address.
@@ -139,14 +139,14 @@ func (s *Server) judgeAsker(a layerAsker, r *request) refusal {
 	if !a.named || !a.known {
 		return refusal{}
 	}
-	return s.judgeAddress(a.offer, r)
+	return s.judgeAddress(a.holder, r)
 }
 
 // judgeLayer returns the ticket that a request for a layer bears on which the asker's own
 // ticket does not give it, and why it is refused.
 func (s *Server) judgeLayer(a layerAsker, name, sum string) (model.TicketHolder, refusal) {
-	if own := a.offer.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(a.offer, name, sum)) {
-		return a.offer, refusedSpent
+	if own := a.holder.Ticket; own != nil && (layerIn(own, name, sum) != nil || s.hadPinned(a.holder, name, sum)) {
+		return a.holder, refusedSpent
 	}
 	t, ok := s.tickets.Pinned(name, sum)
 	switch {
@@ -226,7 +226,7 @@ func (s *Server) noteLayer(r *request, want wanted) {
 
 // scripted reports whether t's server was served its script.
 func (s *Server) scripted(t *model.Ticket) bool {
-	offer, _ := s.tickets.Find(t.UUID)
-	p := offer.Progress
+	holder, _ := s.tickets.Find(t.UUID)
+	p := holder.Progress
 	return p != nil && p.Ticket == t.ID && !p.ScriptAt.IsZero()
 }

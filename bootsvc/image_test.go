@@ -106,7 +106,7 @@ func TestACacheThatIsBusySaysComeAgain(t *testing.T) {
 		begun <- struct{}{}
 		<-release
 		w.WriteHeader(http.StatusBadGateway)
-	}), withCache(t, func(o *imagecache.Options) { o.MaxFetches, o.Patience = 1, 20*time.Millisecond }))
+	}), withCache(t, func(o *imagecache.Options) { o.MaxFetches, o.QueueTimeout = 1, 20*time.Millisecond }))
 	var first sync.WaitGroup
 	first.Go(func() {
 		if resp, _, _ := get(t, r.layerURL(r.ticket.Image.Kernel)); resp.StatusCode != http.StatusBadGateway {

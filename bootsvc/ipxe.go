@@ -18,25 +18,25 @@ func (s *Server) serveScript(r *request) {
 		r.refuse(http.StatusNotFound, "this is neither a system UUID nor a MAC address")
 		return
 	}
-	offer, known := s.offer(r, id)
+	holder, known := s.find(r, id)
 	if !known {
 		s.serveUnknown(r)
 		return
 	}
 	// also a machine that is only sent on to its disk: whether a server has a ticket is
 	// nobody else's business
-	if why := s.judgeAddress(offer, r); why.refused() {
-		s.deny(r, offer, model.ThingScript, why)
+	if why := s.judgeAddress(holder, r); why.refused() {
+		s.deny(r, holder, model.ThingScript, why)
 		return
 	}
 	switch {
-	case !offer.Ticket.MayBoot(offer.Progress):
-		s.serveDisk(r, offer)
-	case r.Method == http.MethodGet && !s.scripts.Allow(offer, s.clock()):
-		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(offer.Server))
+	case !holder.Ticket.MayBoot(holder.Progress):
+		s.serveDisk(r, holder)
+	case r.Method == http.MethodGet && !s.scripts.Allow(holder, s.clock()):
+		s.log.Warn("server goes round in circles: it fetches its boot script and never its kernel", "server", string(holder.Server))
 		r.text(loopScript(r.id))
 	default:
-		s.serveTicketScript(r, offer)
+		s.serveTicketScript(r, holder)
 	}
 }
 

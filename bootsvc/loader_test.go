@@ -63,7 +63,7 @@ func TestLoadersOverHTTP(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
 			d.arm(scriptTicket(), "{}")
-			d.offers[mac1] = d.offers[uuid1]
+			d.holders[mac1] = d.holders[uuid1]
 			h := newServer(t, d, func(o *Options) { leases(o); o.Loaders = loaders(t, "ipxe.efi", "undionly.kpxe") }).Handler()
 			w := ask(h, tc.method, tc.target, tc.header...)
 			if w.Code != tc.code || !strings.Contains(w.Body.String(), tc.body) || tc.method == "HEAD" && w.Body.Len() > 0 {
@@ -84,7 +84,7 @@ func TestLoadersOverHTTP(t *testing.T) {
 func TestALoaderIsServedToWhoIsNotKnown(t *testing.T) {
 	d := newDesk()
 	d.arm(scriptTicket(), "{}")
-	d.offers[mac1] = &model.TicketHolder{Server: "s1"}
+	d.holders[mac1] = &model.TicketHolder{Server: "s1"}
 	for title, change := range map[string]func(*Options){
 		"no leases are known":       nil,
 		"its holder has no ticket":  leases,
@@ -118,7 +118,7 @@ func TestAUKIShowsHowItWasFetched(t *testing.T) {
 		r.desk.arm(&other, "{}")
 	}
 	r.desk.arm(&ticket, "{}")
-	r.desk.offers[mac1] = r.desk.offers[uuid1]
+	r.desk.holders[mac1] = r.desk.holders[uuid1]
 	h := r.service.Handler()
 	full := netboot.UKIPath(&ticket)
 	bare, _, _ := strings.Cut(full, "?")
@@ -165,7 +165,7 @@ func TestHTTPBootDocument(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
-			d.offers[mac1] = &model.TicketHolder{Server: "s1", Ticket: tc.ticket}
+			d.holders[mac1] = &model.TicketHolder{Server: "s1", Ticket: tc.ticket}
 			h := newServer(t, d, func(o *Options) { leases(o); o.Loaders = loaders(t, "ipxe.efi") }).Handler()
 			for _, target := range []string{"/httpboot", "/httpboot/"} {
 				w := askFrom(h, tc.from, "boot.example", target, tc.header...)
@@ -183,12 +183,12 @@ func TestHTTPBootDocument(t *testing.T) {
 // tenants makes the ticket a claim's, of an image with a UKI or without.
 func tenants(uki bool) func(*desk) {
 	return func(d *desk) {
-		t := *d.offers[uuid1].Ticket
+		t := *d.holders[uuid1].Ticket
 		t.Purpose = model.PurposeClaim
 		if uki {
 			t.Image.UKI = &model.Layer{Digest: t.Image.Kernel.Digest, Size: 1}
 		}
-		d.offers[uuid1] = &model.TicketHolder{Server: t.Server, Ticket: &t}
+		d.holders[uuid1] = &model.TicketHolder{Server: t.Server, Ticket: &t}
 	}
 }
 
@@ -209,8 +209,8 @@ func TestIgnitionWithoutAToken(t *testing.T) {
 		"Y01: not of a server that is not known":       {nil, asking, uuid2, 403},
 		"Y01: not of what is no UUID":                  {nil, asking, "x", 403},
 		"Y01: not once the ticket ended":               {func(d *desk) { with(d, model.TicketBooted, false, nil) }, asking, uuid1, 403},
-		"Y01: not without a ticket":                    {func(d *desk) { d.offers[uuid1] = &model.TicketHolder{Server: "s1"} }, asking, uuid1, 403},
-		"Y01: not from a MAC address that is nobody's": {func(d *desk) { d.offers["nobody"] = nil }, asking, uuid1, 403},
+		"Y01: not without a ticket":                    {func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, asking, uuid1, 403},
+		"Y01: not from a MAC address that is nobody's": {func(d *desk) { d.holders["nobody"] = nil }, asking, uuid1, 403},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
@@ -220,8 +220,8 @@ func TestIgnitionWithoutAToken(t *testing.T) {
 			if tc.world != nil {
 				tc.world(d)
 			}
-			if _, nobody := d.offers["nobody"]; !nobody {
-				d.offers[mac1] = d.offers[uuid1]
+			if _, nobody := d.holders["nobody"]; !nobody {
+				d.holders[mac1] = d.holders[uuid1]
 			}
 			h := newServer(t, d, leases).Handler()
 			w := askFrom(h, tc.from, "boot.example", "/ignition/"+tc.target, "X-Forwarded-For", asking)
@@ -253,7 +253,7 @@ func TestLinksPointToWhereTheRequestCameIn(t *testing.T) {
 	} {
 		d := newDesk()
 		d.arm(scriptTicket(), "{}")
-		d.offers[mac1] = d.offers[uuid1]
+		d.holders[mac1] = d.holders[uuid1]
 		for fromHost, want := range map[bool]string{true: want, false: set} {
 			h := newServer(t, d, func(o *Options) { leases(o); o.URLFromHost, o.Loaders = fromHost, loaders(t, "ipxe.efi") }).Handler()
 			for target, text := range map[string]string{

@@ -63,7 +63,7 @@ func golden(t *testing.T, name, got string) {
 // payloads.
 type desk struct {
 	mu       sync.Mutex
-	offers   map[string]*model.TicketHolder // by UUID or MAC address
+	holders  map[string]*model.TicketHolder // by UUID or MAC address
 	payloads map[string]string              // by ticket ID
 	noted    []string
 	uses     []string
@@ -71,21 +71,21 @@ type desk struct {
 }
 
 func newDesk() *desk {
-	return &desk{offers: make(map[string]*model.TicketHolder), payloads: make(map[string]string)}
+	return &desk{holders: make(map[string]*model.TicketHolder), payloads: make(map[string]string)}
 }
 
 // arm gives a server a ticket.
 func (d *desk) arm(t *model.Ticket, payload string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.offers[t.UUID] = &model.TicketHolder{Server: t.Server, Ticket: t}
+	d.holders[t.UUID] = &model.TicketHolder{Server: t.Server, Ticket: t}
 	d.payloads[t.ID] = payload
 }
 
 func (d *desk) Find(id string) (model.TicketHolder, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	o, ok := d.offers[id]
+	o, ok := d.holders[id]
 	if !ok {
 		return model.TicketHolder{}, false
 	}
@@ -110,11 +110,11 @@ func (d *desk) Note(_ context.Context, t *model.Ticket, stage model.BootStage, c
 	}
 	d.noted = append(d.noted, string(t.Server)+" "+string(stage)+" "+client.String())
 	p := model.Progress{Ticket: t.ID}
-	if was := d.offers[t.UUID].Progress; was != nil {
+	if was := d.holders[t.UUID].Progress; was != nil {
 		p = *was
 	}
 	p, _ = p.Reached(stage, t.ArmedAt.Add(1))
-	d.offers[t.UUID] = &model.TicketHolder{Server: t.Server, Ticket: t, Progress: &p}
+	d.holders[t.UUID] = &model.TicketHolder{Server: t.Server, Ticket: t, Progress: &p}
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (d *desk) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refu
 func (d *desk) MACs(server model.ServerName) (macs []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for id, o := range d.offers {
+	for id, o := range d.holders {
 		if o.Server == server && len(id) == len("00:00:00:00:00:00") {
 			macs = append(macs, id)
 		}
@@ -143,7 +143,7 @@ func (d *desk) MACs(server model.ServerName) (macs []string) {
 func (d *desk) Pinned(repository, digest string) (*model.Ticket, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, o := range d.offers {
+	for _, o := range d.holders {
 		if o.Ticket.Open() && layerIn(o.Ticket, repository, digest) != nil {
 			return o.Ticket, true
 		}

@@ -140,12 +140,12 @@ func TestNothingBreaksOutOfScripts(t *testing.T) {
 
 // with sets how far a server has come.
 func with(d *desk, ended model.TicketState, always bool, p *model.Progress) {
-	t := *d.offers[uuid1].Ticket
+	t := *d.holders[uuid1].Ticket
 	t.Ended, t.Always = ended, always
 	if p != nil {
 		p.Ticket = t.ID
 	}
-	d.offers[uuid1] = &model.TicketHolder{Server: t.Server, Ticket: &t, Progress: p}
+	d.holders[uuid1] = &model.TicketHolder{Server: t.Server, Ticket: &t, Progress: p}
 }
 
 func TestWhoIsGivenWhat(t *testing.T) {
@@ -175,14 +175,14 @@ func TestWhoIsGivenWhat(t *testing.T) {
 		"law 1: a ticket that did its work boots disk":     {func(d *desk) { with(d, model.TicketBooted, false, nil) }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
 		"law 1: a ticket that is spent boots disk":         {func(d *desk) { with(d, model.TicketSpent, true, nil) }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
 		"a ticket for always boots on every boot":          {func(d *desk) { with(d, model.TicketBooted, true, nil) }, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
-		"a server without a ticket boots disk":             {func(d *desk) { d.offers[uuid1] = &model.TicketHolder{Server: "s1"} }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
+		"a server without a ticket boots disk":             {func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, "/ipxe/" + uuid1, nil, 200, "booting from disk", nil},
 		"a server that is not known is told so":            {nil, "/ipxe/" + uuid2, nil, 404, "no server with this UUID", nil},
-		"T06: firmware without UUID is known by its MAC":   {func(d *desk) { d.offers["52:54:00:aa:bb:cc"] = d.offers[uuid1] }, "/ipxe/52:54:00:AA:bb:cc", nil, 200, "/ignition/" + uuid1 + "/", []string{scriptNote}},
-		"T06: so it is in the other spelling":              {func(d *desk) { d.offers["52:54:00:aa:bb:cc"] = d.offers[uuid1] }, "/ipxe/52-54-00-aa-bb-cc", nil, 200, "kernel", []string{scriptNote}},
+		"T06: firmware without UUID is known by its MAC":   {func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, "/ipxe/52:54:00:AA:bb:cc", nil, 200, "/ignition/" + uuid1 + "/", []string{scriptNote}},
+		"T06: so it is in the other spelling":              {func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, "/ipxe/52-54-00-aa-bb-cc", nil, 200, "kernel", []string{scriptNote}},
 		"what is no UUID is told so":                       {nil, "/ipxe/autoexec.ipxe", nil, 404, "neither a system UUID nor a MAC", nil},
 		"a UUID that climbs is none":                       {nil, "/ipxe/../ignition/" + uuid1, nil, 404, "", nil},
 		"a boot that cannot be remembered is not served":   {func(d *desk) { d.fail(errors.New("store is gone")) }, "/ipxe/" + uuid1, nil, 503, "cannot be recorded", nil},
-		"a ticket that is not safe to serve is not":        {func(d *desk) { d.offers[uuid1].Ticket.Image.Repository = "a/b\nx" }, "/ipxe/" + uuid1, nil, 500, "log says why", nil},
+		"a ticket that is not safe to serve is not":        {func(d *desk) { d.holders[uuid1].Ticket.Image.Repository = "a/b\nx" }, "/ipxe/" + uuid1, nil, 500, "log says why", nil},
 		"the token opens the Ignition":                     {nil, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
 		"T14: it does so again":                            {ignition, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", nil},
 		"T07: the case of the UUID is the machine's":       {nil, "/ignition/" + strings.ToUpper(uuid1) + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
@@ -195,7 +195,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 		"Y01: nor once the ticket ended":                   {func(d *desk) { with(d, model.TicketBooted, false, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 403, "has ended", nil},
 		"Y01: nor once a ticket for always was revoked":    {func(d *desk) { with(d, model.TicketSpent, true, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 403, "has ended", nil},
 		"a ticket for always has its Ignition always":      {func(d *desk) { with(d, model.TicketBooted, true, nil) }, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", []string{ignitionNote}},
-		"a server without a ticket has no Ignition":        {func(d *desk) { d.offers[uuid1] = &model.TicketHolder{Server: "s1"} }, "/ignition/" + uuid1 + "/" + token, nil, 403, "not that of", nil},
+		"a server without a ticket has no Ignition":        {func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, "/ignition/" + uuid1 + "/" + token, nil, 403, "not that of", nil},
 		"a server that is not known has no Ignition":       {nil, "/ignition/" + uuid2 + "/" + token, nil, 404, "no server", nil},
 		"what is no UUID has no Ignition":                  {nil, "/ignition/x/" + token, nil, 404, "not a system UUID", nil},
 		"an Ignition that is gone is not a 404":            {func(d *desk) { clear(d.payloads) }, "/ignition/" + uuid1 + "/" + token, nil, 503, "not available at present", nil},

@@ -64,7 +64,7 @@ func everyRoute(t *testing.T) (*rack, []string) {
 		t.Fatal(err)
 	}
 	r.desk.arm(r.ticket, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.Seal().Reveal())
-	r.desk.offers[mac1] = r.desk.offers[uuid1]
+	r.desk.holders[mac1] = r.desk.holders[uuid1]
 	token := tokenOf(r.ticket).Reveal()
 	return r, []string{
 		"/httpboot", "/loader/ipxe.efi", "/ipxe", "/ipxe/" + uuid1, "/ipxe/" + mac1, layerPath(r.ticket, r.ticket.Image.Kernel), netboot.UKIPath(r.ticket),
@@ -90,7 +90,7 @@ func TestEveryRouteIsAskedByHEAD(t *testing.T) {
 				t.Errorf("GET %s: %s %s", path, got.Status, body)
 			}
 			with(r.desk, "", false, nil)
-			r.desk.offers[mac1] = r.desk.offers[uuid1]
+			r.desk.holders[mac1] = r.desk.holders[uuid1]
 			r.service.scripts = netboot.NewScriptLimiter()
 			_ = r.desk.used()
 		}

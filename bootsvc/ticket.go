@@ -43,8 +43,8 @@ const configLife = 5 * time.Minute
 const missingToken = "the token is missing: /ignition/{uuid}/{token}, as the boot script has it; " +
 	"without it only the machine itself is served"
 
-// offer returns the boot ticket of the server with a UUID in any case, or a MAC address.
-func (s *Server) offer(r *request, id string) (offer model.TicketHolder, known bool) {
+// find returns the boot ticket of the server with a UUID in any case, or a MAC address.
+func (s *Server) find(r *request, id string) (holder model.TicketHolder, known bool) {
 	r.id = id
 	return s.tickets.Find(id)
 }
@@ -57,16 +57,16 @@ func (s *Server) bearer(r *request, what model.TicketThing) (model.TicketHolder,
 		r.refuse(http.StatusNotFound, "this is not a system UUID")
 		return model.TicketHolder{}, false
 	}
-	offer, known := s.offer(r, id)
+	holder, known := s.find(r, id)
 	if !known {
 		r.refuse(http.StatusNotFound, "no server with this UUID is known")
 		return model.TicketHolder{}, false
 	}
-	if why := s.judgeBearer(offer, r, r.args[1]); why.refused() {
-		s.deny(r, offer, what, why)
+	if why := s.judgeBearer(holder, r, r.args[1]); why.refused() {
+		s.deny(r, holder, what, why)
 		return model.TicketHolder{}, false
 	}
-	return offer, true
+	return holder, true
 }
 
 // judgeBearer returns why who shows a token is not served. The address comes first, so

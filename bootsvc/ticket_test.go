@@ -52,7 +52,7 @@ func newSegment(t *testing.T) *segment {
 	other.ID, other.Server, other.UUID = "s2-1", "s2", uuid2
 	s.ticket = &ticket
 	s.desk.arm(&other, `{"ignition":{"version":"3.3.0"}}`)
-	s.desk.offers["02:00:00:00:00:02"] = s.desk.offers[uuid2]
+	s.desk.holders["02:00:00:00:00:02"] = s.desk.holders[uuid2]
 	s.arm(s.ticket)
 	token := tokenOf(&ticket).Reveal()
 	uki := netboot.UKIPath(&ticket)
@@ -76,7 +76,7 @@ func newSegment(t *testing.T) *segment {
 // arm gives s1 a ticket that hands out everything that tickets can.
 func (s *segment) arm(t *model.Ticket) {
 	s.desk.arm(t, ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.Seal().Reveal())
-	s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
+	s.desk.holders["02:00:00:00:00:01"] = s.desk.holders[uuid1]
 }
 
 // fetch asks for what s1's ticket stands for, which was not used so far, and returns
@@ -175,7 +175,7 @@ func TestACardIsKnownByWhatDHCPHeardOfItAMomentAgo(t *testing.T) {
 			s := newSegment(t)
 			s.ticket.Purpose = tc.purpose
 			s.arm(s.ticket)
-			s.service.settle = func(context.Context) { s.desk.offers[card] = s.desk.offers[uuid1] }
+			s.service.settle = func(context.Context) { s.desk.holders[card] = s.desk.holders[uuid1] }
 			if w := askFrom(s.service.Handler(), at, "boot.example", tc.path); w.Code != tc.want {
 				t.Errorf("answered %d, want %d: %s", w.Code, tc.want, w.Body)
 			}
@@ -197,7 +197,7 @@ func TestTheFirstClientIsTheOnlyOne(t *testing.T) {
 		if got := s.fetch(step.from, step.what); got != step.want {
 			t.Errorf("%s at %s: got %q, want %q", step.what, step.from, got, step.want)
 		}
-		p := s.desk.offers[uuid1].Progress
+		p := s.desk.holders[uuid1].Progress
 		if p != nil && p.Client == "" {
 			p.Client = step.from // as whoever keeps it does, of the first
 		}
@@ -240,7 +240,7 @@ func TestTheLifeOfATicket(t *testing.T) {
 				case refusal != served:
 					want = "403, s1-1 " + thing(what) + " 10.0.0.1 " + refusal
 				}
-				s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
+				s.desk.holders["02:00:00:00:00:01"] = s.desk.holders[uuid1]
 				if got := s.fetch("10.0.0.1", what); got != want {
 					t.Errorf("%s: got %q, want %q", what, got, want)
 				}
@@ -270,7 +270,7 @@ func TestTheTokenOfAnOlderTicket(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	again := *s.desk.offers[uuid1].Ticket // its record is written anew
+	again := *s.desk.holders[uuid1].Ticket // its record is written anew
 	s.arm(&again)
 	w := askFrom(s.service.Handler(), "10.0.0.1", "x", old)
 	if text := w.Body.String(); !strings.Contains(text, "has ended") || !strings.Contains(text, "ingot explain server") {
@@ -279,7 +279,7 @@ func TestTheTokenOfAnOlderTicket(t *testing.T) {
 	// nor is the layer served that only the older one pinned
 	_ = s.desk.used()
 	other := next
-	other.ID, other.Image = "s1-9", s.desk.offers[uuid2].Ticket.Image
+	other.ID, other.Image = "s1-9", s.desk.holders[uuid2].Ticket.Image
 	s.arm(&other)
 	if got, want := s.fetch("10.0.0.1", "kernel"), "403, s1-9 image 10.0.0.1 Spent"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -288,7 +288,7 @@ func TestTheTokenOfAnOlderTicket(t *testing.T) {
 
 func TestAWrongTokenIsTold(t *testing.T) {
 	s := newSegment(t)
-	other := tokenOf(s.desk.offers[uuid2].Ticket).Reveal()
+	other := tokenOf(s.desk.holders[uuid2].Ticket).Reveal()
 	for title, tc := range map[string]struct{ path, want string }{
 		"another server's":      {"/ignition/" + uuid1 + "/" + other, "403, s1-1 Ignition 10.0.0.1 WrongToken"},
 		"for cloud-init's data": {"/nocloud/" + uuid1 + "/" + other + "/user-data", "403, s1-1 cloud-init data 10.0.0.1 WrongToken"},
@@ -301,7 +301,7 @@ func TestAWrongTokenIsTold(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", title, got, tc.want)
 		}
 	}
-	s.desk.offers[uuid1] = &model.TicketHolder{Server: "s1"}
+	s.desk.holders[uuid1] = &model.TicketHolder{Server: "s1"}
 	if got := s.fetch("10.0.0.1", "Ignition"); got != "403" {
 		t.Errorf("a server without a ticket: %q", got)
 	}
@@ -320,7 +320,7 @@ func TestAStrangerLearnsNothing(t *testing.T) {
 			func() { s.arm(s.ticket) },
 			func() { with(s.desk, model.TicketBooted, false, nil) },
 			func() { with(s.desk, "", true, &model.Progress{IgnitionAt: armed}) },
-			func() { s.desk.offers[uuid1] = &model.TicketHolder{Server: "s1"} },
+			func() { s.desk.holders[uuid1] = &model.TicketHolder{Server: "s1"} },
 			func() {
 				s.arm(s.ticket)
 				s.paths[what] = strings.Replace(s.paths[what], tokenOf(s.ticket).Reveal(), testToken, 1)
@@ -441,7 +441,7 @@ func TestATokenIsWorthNothingSoonAfterTheBoot(t *testing.T) {
 					t.Fatalf("the script has no token:\n%s", w.Body)
 				}
 				s.paths["Ignition"] = "/ignition/" + uuid1 + "/" + token
-				s.desk.offers["02:00:00:00:00:01"] = s.desk.offers[uuid1]
+				s.desk.holders["02:00:00:00:00:01"] = s.desk.holders[uuid1]
 				s.desk.used()
 			}
 			check := func(what, path, want string) {

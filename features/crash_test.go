@@ -16,7 +16,7 @@ import (
 )
 
 // edit commits or removes a claim for any server.
-func (w *world) edit(ctx context.Context, claim, what string) error {
+func (w *site) edit(ctx context.Context, claim, what string) error {
 	if what == "removed" {
 		return removeClaims(ctx, claim)
 	}
@@ -28,7 +28,7 @@ func (w *world) edit(ctx context.Context, claim, what string) error {
 
 // killOnce kills Ingot at a moment that follows from a commit.
 func killOnce(ctx context.Context, claim, what, moment string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.killAt(ctx, claim, what, moment); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func killOnce(ctx context.Context, claim, what, moment string) error {
 // killUntilStranded is killOnce that starts Ingot only once a machine has met a closed port,
 // and has given up.
 func killUntilStranded(ctx context.Context, claim, what, moment, machine string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(machine)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func killUntilStranded(ctx context.Context, claim, what, moment, machine string)
 }
 
 // killAt is killOnce without another start.
-func (w *world) killAt(ctx context.Context, claim, what, moment string) error {
+func (w *site) killAt(ctx context.Context, claim, what, moment string) error {
 	await := moments[moment]
 	if await == nil {
 		return fmt.Errorf("nobody knows when %s", moment)
@@ -85,23 +85,23 @@ func (w *world) killAt(ctx context.Context, claim, what, moment string) error {
 
 // moments are the moments at which Ingot can be killed. Each prepares for that,
 // and returns what says when it was done.
-var moments = map[string]func(*world, *machine) <-chan error{
+var moments = map[string]func(*site, *machine) <-chan error{
 	"its binding is stored":      shown(func(s report.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State != report.ClaimUnbound }),
 	"power-on is asked for":      asked("On", "ForceOn"),
-	"the boot script is served":  served((*world).bootGate, "/ipxe/"),
-	"Ignition is served":         served((*world).bootGate, "/ignition/"),
-	"the boot state is reported": served((*world).reportGate, "/bootstate"),
+	"the boot script is served":  served((*site).bootGate, "/ipxe/"),
+	"Ignition is served":         served((*site).bootGate, "/ignition/"),
+	"the boot state is reported": served((*site).reportGate, "/bootstate"),
 	"it is Booted":               shown(func(s report.Summary) bool { return len(s.Claims) == 1 && s.Claims[0].State == report.ClaimBooted }),
-	"the wipe is reported":       served((*world).reportGate, "/wipe"),
+	"the wipe is reported":       served((*site).reportGate, "/wipe"),
 }
 
-func (w *world) bootGate() *gate   { return w.boot }
-func (w *world) reportGate() *gate { return w.report }
+func (w *site) bootGate() *gate   { return w.boot }
+func (w *site) reportGate() *gate { return w.report }
 
 // served is the moment when Ingot, or a registry, has answered a request for a
 // path, and who made it does not have the answer yet.
-func served(by func(*world) *gate, path string) func(*world, *machine) <-chan error {
-	return func(w *world, _ *machine) <-chan error {
+func served(by func(*site) *gate, path string) func(*site, *machine) <-chan error {
+	return func(w *site, _ *machine) <-chan error {
 		killed := make(chan error, 1)
 		var once sync.Once
 		by(w).onPass(func(e exchange) {
@@ -114,8 +114,8 @@ func served(by func(*world) *gate, path string) func(*world, *machine) <-chan er
 }
 
 // asked is the moment when the BMC was asked for one of some resets.
-func asked(types ...string) func(*world, *machine) <-chan error {
-	return func(w *world, m *machine) <-chan error {
+func asked(types ...string) func(*site, *machine) <-chan error {
+	return func(w *site, m *machine) <-chan error {
 		before := len(m.Resets())
 		return w.killWhen(func() bool {
 			all := m.Resets()
@@ -125,8 +125,8 @@ func asked(types ...string) func(*world, *machine) <-chan error {
 }
 
 // shown is the moment when Ingot shows something of the fleet.
-func shown(is func(report.Summary) bool) func(*world, *machine) <-chan error {
-	return func(w *world, _ *machine) <-chan error {
+func shown(is func(report.Summary) bool) func(*site, *machine) <-chan error {
+	return func(w *site, _ *machine) <-chan error {
 		ingot := w.ingot
 		return w.killWhen(func() bool {
 			s, err := ingot.summary(context.Background())
@@ -136,7 +136,7 @@ func shown(is func(report.Summary) bool) func(*world, *machine) <-chan error {
 }
 
 // killWhen kills Ingot as soon as seen is true.
-func (w *world) killWhen(seen func() bool) <-chan error {
+func (w *site) killWhen(seen func() bool) <-chan error {
 	killed := make(chan error, 1)
 	go func() {
 		for end := time.Now().Add(patience); !seen(); time.Sleep(time.Millisecond) {
@@ -152,7 +152,7 @@ func (w *world) killWhen(seen func() bool) <-chan error {
 
 // killAtRandom kills Ingot at moments that only the seed knows.
 func killAtRandom(ctx context.Context, claim, what string, times int) error {
-	if err := worldOf(ctx).edit(ctx, claim, what); err != nil {
+	if err := siteOf(ctx).edit(ctx, claim, what); err != nil {
 		return err
 	}
 	return killAgain(ctx, times)
@@ -167,7 +167,7 @@ func killAmongMany(ctx context.Context, claims, times int) error {
 }
 
 func killAgain(ctx context.Context, times int) error {
-	chance := rand.New(rand.NewPCG(uint64(worldOf(ctx).seed), 0))
+	chance := rand.New(rand.NewPCG(uint64(siteOf(ctx).seed), 0))
 	for range times {
 		time.Sleep(time.Duration(chance.IntN(400)) * time.Millisecond)
 		if err := killIngot(ctx); err != nil {

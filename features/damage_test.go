@@ -26,7 +26,7 @@ const (
 )
 
 // storeFiles is where the store is on disk, and where a copy of it is put.
-func (w *world) storeFiles() (store, copied string) {
+func (w *site) storeFiles() (store, copied string) {
 	if w.redis != nil {
 		return filepath.Join(w.dir, "appendonlydir"), filepath.Join(w.dir, "copied")
 	}
@@ -35,12 +35,12 @@ func (w *world) storeFiles() (store, copied string) {
 
 // copyStore copies the store while nobody uses it.
 func copyStore(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileStopped(func() error { return w.withoutRedis(w.takeCopy) })
 }
 
 // withoutRedis does something while redis-server is down, if that is the store.
-func (w *world) withoutRedis(do func() error) (err error) {
+func (w *site) withoutRedis(do func() error) (err error) {
 	if w.redis == nil {
 		return do()
 	}
@@ -52,12 +52,12 @@ func (w *world) withoutRedis(do func() error) (err error) {
 	return err
 }
 
-func (w *world) takeCopy() error {
+func (w *site) takeCopy() error {
 	store, copied := w.storeFiles()
 	return errors.Join(os.RemoveAll(copied), replicate(store, copied))
 }
 
-func (w *world) putCopyBack() error {
+func (w *site) putCopyBack() error {
 	store, copied := w.storeFiles()
 	return errors.Join(os.RemoveAll(store), replicate(copied, store))
 }
@@ -79,17 +79,17 @@ func replicate(from, to string) error {
 }
 
 func putStoreBack(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error { return w.withoutRedis(w.putCopyBack) })
 }
 
 func damageRecord(ctx context.Context, how, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error { return w.damage(how, server) })
 }
 
 // damage has the store lose or garble what it knows of a server, while Ingot is down.
-func (w *world) damage(how, server string) error {
+func (w *site) damage(how, server string) error {
 	if w.redis != nil && how == "loses" {
 		return w.redis.do("HDEL "+serverHash+" "+server, ":1")
 	}
@@ -108,7 +108,7 @@ func (w *world) damage(how, server string) error {
 	})
 }
 
-func (w *world) editStore(change func(*bolt.Tx) error) error {
+func (w *site) editStore(change func(*bolt.Tx) error) error {
 	file, _ := w.storeFiles()
 	db, err := bolt.Open(file, 0o600, &bolt.Options{Timeout: 5 * time.Second})
 	if err != nil {
@@ -118,12 +118,12 @@ func (w *world) editStore(change func(*bolt.Tx) error) error {
 }
 
 func loseBoth(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error { return errors.Join(w.emptyStore(), deleteStatus(ctx)) })
 }
 
 func loseServers(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error {
 		if w.redis != nil {
 			return w.redis.do("DEL "+serverHash, ":1")
@@ -134,7 +134,7 @@ func loseServers(ctx context.Context) error {
 
 // damageFile writes over the second half of the embedded store's file.
 func damageFile(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error {
 		file, _ := w.storeFiles()
 		data, err := os.ReadFile(file)
@@ -147,18 +147,18 @@ func damageFile(ctx context.Context) error {
 }
 
 func makeHole(ctx context.Context, server string) error {
-	return worldOf(ctx).damage("loses", server)
+	return siteOf(ctx).damage("loses", server)
 }
 
 func replaceKey(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.redis.do("SET "+serverHash+" mine", "+OK")
 }
 
 // storeTakesNoMore has each change of the store refused: Redis has no memory for it, or
 // the file system no room.
 func storeTakesNoMore(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	w.changes = w.changesAsked()
 	if w.redis != nil {
 		return w.redis.do("CONFIG SET maxmemory 1", "+OK")
@@ -168,7 +168,7 @@ func storeTakesNoMore(ctx context.Context) error {
 }
 
 func storeTakesMore(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if w.redis != nil {
 		return w.redis.do("CONFIG SET maxmemory 0", "+OK")
 	}
@@ -181,13 +181,13 @@ func (p *program) limitFiles(bytes uint64) error {
 }
 
 func keepNothing(ctx context.Context) error {
-	return worldOf(ctx).redis.do("CONFIG SET appendonly no", "+OK")
+	return siteOf(ctx).redis.do("CONFIG SET appendonly no", "+OK")
 }
 
 // nothingAsked watches that no BMC is asked to change anything once the store takes no
 // more.
 func nothingAsked(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return watch(func() error {
 		if n := w.changesAsked() - w.changes; n > 0 {
 			return fmt.Errorf("BMCs were asked %d times to change something", n)
@@ -197,7 +197,7 @@ func nothingAsked(ctx context.Context) error {
 }
 
 // changesAsked counts the requests of BMCs to change something.
-func (w *world) changesAsked() (n int) {
+func (w *site) changesAsked() (n int) {
 	for _, e := range w.rack.Events() {
 		if e.Kind == sim.EventRequest {
 			n++
@@ -208,7 +208,7 @@ func (w *world) changesAsked() (n int) {
 
 // dieTogether loses the leader and what Redis had since it was copied.
 func dieTogether(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.kill(); err != nil {
 		return err
 	}
@@ -222,7 +222,7 @@ func dieTogether(ctx context.Context) error {
 
 // manyNeighbours has probes report more than a switch has ports.
 func manyNeighbours(ctx context.Context) error {
-	worldOf(ctx).report.alter(func(path string, body []byte) []byte {
+	siteOf(ctx).report.alter(func(path string, body []byte) []byte {
 		var sent map[string]any
 		if !strings.HasSuffix(path, "/register") || json.Unmarshal(body, &sent) != nil {
 			return body
@@ -256,7 +256,7 @@ func manyNeighbours(ctx context.Context) error {
 // killOnceWithoutStore kills Ingot at a moment that follows from a commit, and loses
 // its store.
 func killOnceWithoutStore(ctx context.Context, claim, what, moment string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.killAt(ctx, claim, what, moment); err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func killOnceWithoutStore(ctx context.Context, claim, what, moment string) error
 
 // protectOnce protects the status branch while a machine waits for its Ignition.
 func protectOnce(ctx context.Context, claim string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	protected := make(chan error, 1)
 	var once sync.Once
 	w.boot.onPass(func(e exchange) {

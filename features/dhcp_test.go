@@ -31,7 +31,7 @@ type network struct {
 // firstAddress is where the range of a subnet begins.
 const firstAddress = 100
 
-// newNetwork returns the number-th network of a world.
+// newNetwork returns the number-th network of a site.
 func newNetwork(number int, name string, role model.NetworkRole) *network {
 	subnet := netip.PrefixFrom(netip.AddrFrom4([4]byte{127, byte(10 + number), 0, 0}), 24)
 	return &network{name: name, role: role, subnet: subnet, addresses: 50, server: freeUDPAddress()}
@@ -81,7 +81,7 @@ type device struct {
 
 // device returns the device that the scenario calls by name: a BMC, a machine, a
 // MAC address, or something that nobody knows.
-func (w *world) device(name string) (*device, error) {
+func (w *site) device(name string) (*device, error) {
 	if d := w.devices[name]; d != nil {
 		return d, nil
 	}

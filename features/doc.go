@@ -1,7 +1,7 @@
 // Package features is what Ingot promises, in the words of the people who use
 // it, and the steps that hold the real program to it.
 //
-// Each scenario has a world of its own: a simulated rack (bmc/sim), a Git
+// Each scenario has a site of its own: a simulated rack (bmc/sim), a Git
 // repository, an OCI registry, a store, and the ingot program, built from this
 // tree and run as a child process, which scenarios kill and start again. Between
 // the machines and Ingot stands a gate with an address that does not change, as

@@ -93,8 +93,8 @@ func run(t *testing.T, store storeKind) {
 		ScenarioInitializer: func(sc *godog.ScenarioContext) {
 			sc.Before(func(ctx context.Context, scenario *godog.Scenario) (context.Context, error) {
 				began.Add(1)
-				w, err := newWorld(scenario.Name, store)
-				return context.WithValue(ctx, worldKey{}, w), err
+				w, err := newSite(scenario.Name, store)
+				return context.WithValue(ctx, siteKey{}, w), err
 			})
 			sc.StepContext().Before(noteBeforeAction)
 			sc.After(endScenario)

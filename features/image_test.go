@@ -16,7 +16,7 @@ func bootImage(name string) ociserver.Image {
 
 // imageIs pushes an image that is wrong in some way.
 func imageIs(ctx context.Context, name, flaw string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	img := bootImage(name)
 	switch flaw {
 	case "has no initramfs":
@@ -38,17 +38,17 @@ func imageIs(ctx context.Context, name, flaw string) error {
 }
 
 func imageIsWhole(ctx context.Context, name string) error {
-	return worldOf(ctx).pushImage(name, bootImage(name))
+	return siteOf(ctx).pushImage(name, bootImage(name))
 }
 
 // pushImage pushes an image, and has it known by the gate before its registry.
-func (w *world) pushImage(name string, img ociserver.Image) error {
+func (w *site) pushImage(name string, img ociserver.Image) error {
 	reference, _, err := w.images.Push("images/"+name, "1", img)
 	w.image[name] = strings.Replace(reference, w.images.Host(), w.imagesSeen.host(), 1)
 	return err
 }
 
-func (w *world) pushTwoKernels(name string) error {
+func (w *site) pushTwoKernels(name string) error {
 	repository := "images/" + name
 	manifest, err := w.images.PushManifest(repository, ociserver.MediaManifest, map[string]any{
 		"schemaVersion": 2, "mediaType": ociserver.MediaManifest,
@@ -66,13 +66,13 @@ func (w *world) pushTwoKernels(name string) error {
 
 // tagMoves points the tag of an image to what another one is.
 func tagMoves(ctx context.Context, from, to string) error {
-	return worldOf(ctx).pushImage(from, bootImage(to))
+	return siteOf(ctx).pushImage(from, bootImage(to))
 }
 
 // registryGoesDown ends the registry of images. Nobody stands before it who holds
 // requests back.
 func registryGoesDown(ctx context.Context) error {
-	worldOf(ctx).imagesSeen.shut()
+	siteOf(ctx).imagesSeen.shut()
 	return nil
 }
 
@@ -81,6 +81,6 @@ func butaneMistake(ctx context.Context, claim string, line int) error {
 	if line != 5 {
 		return errors.New("the mistake is in line 5")
 	}
-	worldOf(ctx).ignition[claim] = "variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n  - pfad: /etc/motd-" + claimSecret + "\n"
+	siteOf(ctx).ignition[claim] = "variant: fcos\nversion: 1.5.0\nstorage:\n  files:\n  - pfad: /etc/motd-" + claimSecret + "\n"
 	return nil
 }

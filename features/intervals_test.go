@@ -32,12 +32,12 @@ var defaults = config.Default()
 // usualIntervals has Ingot keep its default intervals. It is told of pushes, as it is
 // where people do not want to wait for a minute.
 func usualIntervals(ctx context.Context) error {
-	worldOf(ctx).intervals = usual
+	siteOf(ctx).intervals = usual
 	return nil
 }
 
 // tell has an Ingot that listens already be told of pushes to the branch that it follows.
-func (w *world) tell(p *program) {
+func (w *site) tell(p *program) {
 	if !w.intervals.told {
 		return
 	}
@@ -104,12 +104,4 @@ func (b *bell) end() {
 	}
 	close(b.stop)
 	<-b.stopped
-}
-
-// mirroring is the setting of status.mirrorFirst, nothing where it is the default.
-func (w *world) mirroring() string {
-	if w.mirrorLate {
-		return ", mirrorFirst: false"
-	}
-	return ""
 }

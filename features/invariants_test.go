@@ -15,10 +15,10 @@ import (
 	"ingot/reconcile/report"
 )
 
-// endScenario checks what holds after every scenario, and takes its world down.
+// endScenario checks what holds after every scenario, and takes its site down.
 // When anything failed it shows what is needed to find out why.
 func endScenario(ctx context.Context, sc *godog.Scenario, stepErr error) (context.Context, error) {
-	w, _ := ctx.Value(worldKey{}).(*world)
+	w, _ := ctx.Value(siteKey{}).(*site)
 	if w == nil {
 		return ctx, nil
 	}
@@ -38,7 +38,7 @@ func endScenario(ctx context.Context, sc *godog.Scenario, stepErr error) (contex
 }
 
 // invariants are the laws that hold whatever happened.
-func (w *world) invariants(ctx context.Context) error {
+func (w *site) invariants(ctx context.Context) error {
 	if w.ingot == nil {
 		return nil
 	}
@@ -50,42 +50,6 @@ func (w *world) invariants(ctx context.Context) error {
 		agrees = w.eventually(ctx, w.statusBranchAgrees)
 	}
 	return errors.Join(agrees, w.noSecretSeen(ctx), w.audit(), w.auditAtRest())
-}
-
-// statusBranchAgrees compares what the status branch shows with what Ingot says.
-func (w *world) statusBranchAgrees(now report.Summary) error {
-	files, err := w.statusBranch()
-	if err != nil {
-		return err
-	}
-	content := make(map[string][]byte, len(files))
-	for path, text := range files {
-		content[path] = []byte(text)
-	}
-	shown, err := report.ReadSummary(content)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(servedOnce("the status branch", shown), servedOnce("Ingot", now)); err != nil {
-		return err
-	}
-	if a, b := gist(shown), gist(now); a != b {
-		return fmt.Errorf("the status branch shows\n%s\nbut Ingot says\n%s", a, b)
-	}
-	return nil
-}
-
-// gist is what of a summary does not change from one moment to the next.
-func gist(s report.Summary) string {
-	var b strings.Builder
-	fmt.Fprintln(&b, s.Revision)
-	for _, x := range s.Servers {
-		fmt.Fprintln(&b, x.Name, x.State, x.Power, x.Claim)
-	}
-	for _, x := range s.Claims {
-		fmt.Fprintln(&b, x.Name, x.State, x.Server)
-	}
-	return b.String()
 }
 
 // servedOnce looks for a claim that has two servers, by who says so.
@@ -104,7 +68,7 @@ func servedOnce(who string, s report.Summary) error {
 }
 
 // noSecretSeen looks for secrets where people look, and in the store (law 5).
-func (w *world) noSecretSeen(ctx context.Context) error {
+func (w *site) noSecretSeen(ctx context.Context) error {
 	places, err := w.statusBranch()
 	if err != nil {
 		return err
@@ -130,7 +94,7 @@ func (w *world) noSecretSeen(ctx context.Context) error {
 }
 
 // readStore adds what the store has on disk to places.
-func (w *world) readStore(places map[string]string) error {
+func (w *site) readStore(places map[string]string) error {
 	pattern := filepath.Join(w.stateDir(), "ingot.db")
 	if w.redis != nil {
 		pattern = filepath.Join(w.dir, "appendonlydir", "*")
@@ -153,7 +117,7 @@ func (w *world) readStore(places map[string]string) error {
 }
 
 // evidence is the end of Ingot's log, what the machines did, and the status branch.
-func (w *world) evidence() string {
+func (w *site) evidence() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- log of ingot, its end\n%s\n", w.log.last(60))
 	for _, name := range sortedKeys(w.machines) {

@@ -119,11 +119,11 @@ func readPoints(file string) (kinds []string, err error) {
 // kill itself once and is started again then. It returns whether it did.
 func lifeOfClaim(store storeKind, program, variable string) (killed bool, err error) {
 	ctx := context.Background()
-	w, err := newWorld("life of a claim, "+variable, store)
+	w, err := newSite("life of a claim, "+variable, store)
 	if err != nil {
 		return false, err
 	}
-	ctx = context.WithValue(ctx, worldKey{}, w)
+	ctx = context.WithValue(ctx, siteKey{}, w)
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, w.evidence())
@@ -145,7 +145,7 @@ func lifeOfClaim(store storeKind, program, variable string) (killed bool, err er
 	return w.revived, errors.Join(err, w.audit())
 }
 
-func (w *world) liveClaimed(ctx context.Context) error {
+func (w *site) liveClaimed(ctx context.Context) error {
 	if err := w.claim(map[string]string{"CLAIM": "web"}); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (w *world) liveClaimed(ctx context.Context) error {
 }
 
 // liveRestarted has the server restarted: once, or not at all if nobody knows whether it was.
-func (w *world) liveRestarted(ctx context.Context) error {
+func (w *site) liveRestarted(ctx context.Context) error {
 	if err := w.describe(map[string]string{"SERVER": "s1", "OPERATION": model.OperationHardRestart + "#1"}); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (w *world) liveRestarted(ctx context.Context) error {
 	})
 }
 
-func (w *world) liveReleased(ctx context.Context) error {
+func (w *site) liveReleased(ctx context.Context) error {
 	if err := removeClaims(ctx, "web"); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (w *world) liveReleased(ctx context.Context) error {
 }
 
 // restartAs stops Ingot, and starts another build of it in another environment.
-func restartAs(w *world, program string, environment ...string) error {
+func restartAs(w *site, program string, environment ...string) error {
 	w.boot.open("")
 	w.report.open("")
 	if err := w.ingot.stop(); err != nil {
@@ -211,7 +211,7 @@ func restartAs(w *world, program string, environment ...string) error {
 }
 
 // revive starts Ingot again if it was killed.
-func (w *world) revive() error {
+func (w *site) revive() error {
 	if w.ingot != nil && w.ingot.running() {
 		return nil
 	}
@@ -223,7 +223,7 @@ func (w *world) revive() error {
 }
 
 // untilRevived is eventually with an Ingot that may be killed meanwhile.
-func (w *world) untilRevived(ctx context.Context, check func(report.Summary) error) error {
+func (w *site) untilRevived(ctx context.Context, check func(report.Summary) error) error {
 	return rig.Within(2*patience, func() error {
 		if err := w.revive(); err != nil {
 			return err

@@ -15,7 +15,7 @@ func commitLarge(ctx context.Context, file, manifest int64, table *godog.Table) 
 	if err := known(table, "CLAIM", "SERVER"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	files := map[string]string{"claims/large.yaml": strings.Repeat("#", int(manifest)<<20)}
 	for _, row := range rows(table) {
 		if err := w.claim(row); err != nil {
@@ -29,7 +29,7 @@ func commitLarge(ctx context.Context, file, manifest int64, table *godog.Table) 
 
 // neverHeld looks at how much memory the Ingot that runs had at most.
 func neverHeld(ctx context.Context, megabytes int) error {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", worldOf(ctx).ingot.command.Process.Pid))
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", siteOf(ctx).ingot.command.Process.Pid))
 	if err != nil {
 		return err
 	}

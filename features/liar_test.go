@@ -16,7 +16,7 @@ var lies = map[string]sim.Fault{
 
 // liesOfResets has a BMC carry out resets and say something else.
 func liesOfResets(ctx context.Context, machine, what string) error {
-	m, err := worldOf(ctx).machine(machine)
+	m, err := siteOf(ctx).machine(machine)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func liesOfResets(ctx context.Context, machine, what string) error {
 }
 
 func tellsTheTruth(ctx context.Context, machine string) error {
-	m, err := worldOf(ctx).machine(machine)
+	m, err := siteOf(ctx).machine(machine)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func tellTheTruth(m *machine) error {
 
 // saysOff has a BMC say some times that its machine is Off.
 func saysOff(ctx context.Context, machine string, times int) error {
-	m, err := worldOf(ctx).machine(machine)
+	m, err := siteOf(ctx).machine(machine)
 	if err != nil {
 		return err
 	}

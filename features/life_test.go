@@ -11,7 +11,7 @@ import (
 )
 
 func restartIngot(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	w.boot.open("")
 	w.report.open("")
 	if err := w.ingot.stop(); err != nil {
@@ -21,7 +21,7 @@ func restartIngot(ctx context.Context) error {
 }
 
 func killIngot(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.kill(); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func killIngot(ctx context.Context) error {
 
 // killOften kills Ingot while it has a session with each BMC, as each start has.
 func killOften(ctx context.Context, times int) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	for range times {
 		if err := killIngot(ctx); err != nil {
 			return err
@@ -43,7 +43,7 @@ func killOften(ctx context.Context, times int) error {
 }
 
 func killAndEmpty(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.kill(); err != nil {
 		return err
 	}
@@ -66,11 +66,11 @@ func loseReports(ctx context.Context, what string) error {
 	return nil
 }
 
-func emptyStore(ctx context.Context) error { return worldOf(ctx).emptyStore() }
+func emptyStore(ctx context.Context) error { return siteOf(ctx).emptyStore() }
 
 // storeGoesDown ends redis-server, and waits until Ingot has noticed.
 func storeGoesDown(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.redis.end(); err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func storeGoesDown(ctx context.Context) error {
 }
 
 func storeComesBack(ctx context.Context) (err error) {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if w.redis, err = tryRedis(w.dir, w.redis.address); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func storeComesBack(ctx context.Context) (err error) {
 
 // idle waits until Ingot has looked at every BMC again, twice.
 func idle(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.eventually(ctx, w.statusBranchAgrees); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func idle(ctx context.Context) error {
 }
 
 // lookedAt waits until each BMC has been asked a few times more.
-func (w *world) lookedAt(bmcs ...string) error {
+func (w *site) lookedAt(bmcs ...string) error {
 	const times = 2
 	before := make(map[string]int64)
 	for _, b := range bmcs {
@@ -124,7 +124,7 @@ func (w *world) lookedAt(bmcs ...string) error {
 
 // standBy starts a second Ingot that shares the store and its key with the first.
 func standBy(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	dir := filepath.Join(w.dir, "second")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -142,7 +142,7 @@ func standBy(ctx context.Context) error {
 
 // killLeader kills the first Ingot, and sends machines to the second.
 func killLeader(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.kill(); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func defineMACs(sc *godog.ScenarioContext) {
 // reportAs has a device report as a machine in discovery, knowing all that the machine
 // knows, with its own network card as the machine's. It may be refused.
 func reportAs(ctx context.Context, device, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, m, err := w.pair(device, server)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func reportAs(ctx context.Context, device, server string) error {
 }
 
 // pair returns a device and a machine.
-func (w *world) pair(device, server string) (*device, *machine, error) {
+func (w *site) pair(device, server string) (*device, *machine, error) {
 	d, err := w.device(device)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func (w *world) pair(device, server string) (*device, *machine, error) {
 // macIsNoneOf looks for a MAC address, or that of a device, among those that count as a
 // server's.
 func macIsNoneOf(ctx context.Context, mac, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if _, err := model.CanonicalMAC(mac); err != nil {
 		d, err := w.device(mac)
 		if err != nil {
@@ -82,7 +82,7 @@ func firmwareAsksDHCP(ctx context.Context, server string) error {
 // asksAlong has a device ask DHCP what to boot under the UUID of a machine, whenever that
 // asks for its boot script.
 func asksAlong(ctx context.Context, device, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, m, err := w.pair(device, server)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func text(objects ...map[string]any) string {
 }
 
 // bmcFile is the manifest of a BMC and its credentials.
-func (w *world) bmcFile(name string, labels map[string]any) string {
+func (w *site) bmcFile(name string, labels map[string]any) string {
 	b := w.bmcs[name]
 	host, port, _ := net.SplitHostPort(b.Addr())
 	number, _ := strconv.Atoi(port)
@@ -84,7 +84,7 @@ func (w *world) bmcFile(name string, labels map[string]any) string {
 }
 
 // describe changes what Git says of a server by the row of a table.
-func (w *world) describe(row map[string]string) error {
+func (w *site) describe(row map[string]string) error {
 	name := row["SERVER"]
 	m, err := w.machine(name)
 	if err != nil {
@@ -145,7 +145,7 @@ func claimName(name string) model.ClaimName {
 
 // claim changes what Git says of a claim by the row of a table. A claim is on
 // and for the image linux if the table does not say otherwise.
-func (w *world) claim(row map[string]string) error {
+func (w *site) claim(row map[string]string) error {
 	name := row["CLAIM"]
 	o := w.claims[name]
 	if o == nil {
@@ -186,7 +186,7 @@ func (w *world) claim(row map[string]string) error {
 }
 
 // ignitionOf is the secret that a claim hands to its server.
-func (w *world) ignitionOf(claim string) map[string]any {
+func (w *site) ignitionOf(claim string) map[string]any {
 	namespace, short := model.SplitName(claimName(claim))
 	o := object("Secret", short, nil)
 	o["apiVersion"] = "v1"
@@ -199,4 +199,4 @@ func (w *world) ignitionOf(claim string) map[string]any {
 
 func claimPath(name string) string { return "claims/" + name + ".yaml" }
 
-func (w *world) claimFile(name string) string { return text(w.claims[name], w.ignitionOf(name)) }
+func (w *site) claimFile(name string) string { return text(w.claims[name], w.ignitionOf(name)) }

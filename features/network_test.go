@@ -1,115 +1,27 @@
 package features
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/cucumber/godog"
 	"github.com/insomniacslk/dhcp/dhcpv4"
 
-	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/model"
 )
 
-// cable leads from a BMC's address to where its simulation listens.
-type cable struct {
-	listener net.Listener
-	bmc      *sim.BMC
-	mu       sync.Mutex
-	open     map[net.Conn]bool // nil once the cable is pulled
-	ended    sync.WaitGroup
-}
-
-func newCable(address string, bmc *sim.BMC) (*cable, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, err
-	}
-	c := &cable{listener: l, bmc: bmc, open: make(map[net.Conn]bool)}
-	c.ended.Go(c.run)
-	return c, nil
-}
-
-func (c *cable) run() {
-	for {
-		near, err := c.listener.Accept()
-		if err != nil {
-			return // it was pulled
-		}
-		far, err := net.Dial("tcp", c.bmc.Addr())
-		if err != nil || !c.hold(near, far) {
-			_ = near.Close()
-			continue
-		}
-		c.ended.Go(func() { c.join(near, far) })
-		c.ended.Go(func() { c.join(far, near) })
-	}
-}
-
-// join copies one way, until either side ends.
-func (c *cable) join(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
-	_ = to.Close()
-	_ = from.Close()
-}
-
-// hold notes connections that end when the cable is pulled, unless it was.
-func (c *cable) hold(all ...net.Conn) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, conn := range all {
-		if c.open == nil {
-			_ = conn.Close()
-			continue
-		}
-		c.open[conn] = true
-	}
-	return c.open != nil
-}
-
-// pull ends the cable and all that goes through it. It may be called again.
-func (c *cable) pull() {
-	_ = c.listener.Close()
-	c.mu.Lock()
-	for conn := range c.open {
-		_ = conn.Close()
-	}
-	c.open = nil
-	c.mu.Unlock()
-	c.ended.Wait()
-}
-
-// connect lets a BMC be reached where a device has its address.
-func (w *world) connect(d *device, bmc *sim.BMC) error {
-	if old := w.cables[d]; old != nil {
-		old.pull()
-	}
-	c, err := newCable(net.JoinHostPort(d.address.String(), w.bmcPort), bmc)
-	if err != nil {
-		return err
-	}
-	w.cables[d] = c
-	w.clients = append(w.clients, c.pull)
-	return nil
-}
-
 // called is Ingot's name for what the scenario calls by another: what nobody typed
 // a name for is named after its MAC address.
-func (w *world) called(name string) string {
+func (w *site) called(name string) string {
 	if found := w.found[name]; found != "" {
 		return found
 	}
@@ -125,7 +37,7 @@ func theNetworks(ctx context.Context, table *godog.Table) error {
 	if err := known(table, "NETWORK", "FOR", "ADDRESSES", "REFUSES"); err != nil {
 		return err
 	}
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	for i, row := range rows(table) {
 		role, ok := map[string]model.NetworkRole{"BMCs": model.RoleBMC, "servers": model.RoleHost}[row["FOR"]]
 		if !ok {
@@ -152,7 +64,7 @@ func theNetworks(ctx context.Context, table *godog.Table) error {
 }
 
 // fillLoaders makes the folder of boot loaders. Nobody runs them here.
-func (w *world) fillLoaders() error {
+func (w *site) fillLoaders() error {
 	if err := os.MkdirAll(w.loaderDir(), 0o700); err != nil {
 		return err
 	}
@@ -164,46 +76,10 @@ func (w *world) fillLoaders() error {
 	return nil
 }
 
-func (w *world) loaderDir() string { return filepath.Join(w.dir, "loaders") }
-
-func (w *world) databaseFile() string { return filepath.Join(w.dir, "mac-prefixes.yaml") }
-
-// wrongPassword begins all passwords that no BMC takes. They are secrets, too: they
-// may open the BMC of somebody else.
-const wrongPassword = "open-sesame"
-
-// theDatabase writes the MAC prefix database. All BMCs listen on the same port.
-func theDatabase(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "PREFIX", "PASSWORDS"); err != nil {
-		return err
-	}
-	w := worldOf(ctx)
-	_, w.bmcPort, _ = net.SplitHostPort(freeAddress())
-	text := "macPrefixes:\n"
-	for _, row := range rows(table) {
-		text += fmt.Sprintf("- {macPrefix: %q, manufacturer: Ingot, protocol: Redfish, protocolScheme: https, port: %s, type: bmc, defaultCredentials: [", row["PREFIX"], w.bmcPort)
-		for i, p := range names(row["PASSWORDS"]) {
-			password, ok := map[string]string{"right": bmcPassword, "wrong": fmt.Sprintf("%s-%s-%d", wrongPassword, row["PREFIX"], i)}[p]
-			if !ok {
-				return fmt.Errorf("a password is right or wrong, not %q", p)
-			}
-			text += fmt.Sprintf("{username: admin, password: %q}, ", password)
-		}
-		text += "]}\n"
-	}
-	return os.WriteFile(w.databaseFile(), []byte(text), 0o600)
-}
-
-// withoutDatabase restarts Ingot with no MAC prefix database.
-func withoutDatabase(ctx context.Context) error {
-	if err := os.Remove(worldOf(ctx).databaseFile()); err != nil {
-		return err
-	}
-	return restartIngot(ctx)
-}
+func (w *site) loaderDir() string { return filepath.Join(w.dir, "loaders") }
 
 // networkSettings are Ingot's for the networks, if there are any.
-func (w *world) networkSettings() string {
+func (w *site) networkSettings() string {
 	if len(w.networks) == 0 {
 		return ""
 	}
@@ -216,7 +92,7 @@ func (w *world) networkSettings() string {
 
 // plugIn gives a device an address, and a BMC its cable.
 func plugIn(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -236,7 +112,7 @@ func plugIn(ctx context.Context, name string) error {
 
 // askAgain asks for an address as a client that has none would.
 func askAgain(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
@@ -245,7 +121,7 @@ func askAgain(ctx context.Context, name string) error {
 }
 
 func askForSame(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
@@ -253,7 +129,7 @@ func askForSame(ctx context.Context, name string) error {
 }
 
 func hasSameAddress(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err == nil && d.address != d.had {
 		err = fmt.Errorf("%s had %s and has %s", name, d.had, d.address)
 	}
@@ -262,7 +138,7 @@ func hasSameAddress(ctx context.Context, name string) error {
 
 // noAddress asks a few times.
 func noAddress(ctx context.Context, name string) error {
-	d, err := worldOf(ctx).device(name)
+	d, err := siteOf(ctx).device(name)
 	if err != nil {
 		return err
 	}
@@ -289,7 +165,7 @@ func moveBMC(ctx context.Context, name string) error {
 
 // moveBMCTo does so, and has a BMC answer there.
 func moveBMCTo(ctx context.Context, name, answers string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -309,7 +185,7 @@ func moveBMCTo(ctx context.Context, name, answers string) error {
 // commitEndpoint reserves an address in Git. The device is called as it is there
 // from then on.
 func commitEndpoint(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -325,7 +201,7 @@ func commitEndpoint(ctx context.Context, name string) error {
 
 // givenReserved asks again and again, as a device does whose lease is short.
 func givenReserved(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -345,7 +221,7 @@ func givenReserved(ctx context.Context, name string) error {
 }
 
 func commitSecret(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	secret := object(model.KindBMCSecret, w.called(name), nil)
 	delete(secret, "spec")
 	secret["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
@@ -353,49 +229,9 @@ func commitSecret(ctx context.Context, name string) error {
 	return err
 }
 
-// passwordsRefused compares what Ingot has on record.
-func passwordsRefused(ctx context.Context, number, name string) error {
-	want := map[string]int{"no": 0, "one": 1}[number]
-	if n, err := strconv.Atoi(number); err == nil {
-		want = n
-	}
-	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "endpoint", worldOf(ctx).called(name))
-		if err != nil {
-			return err
-		}
-		_, rest, _ := strings.Cut(x, "credentials refused: ")
-		if got := cmp.Or(strings.SplitN(rest, "\n", 2)[0], "0"); got != strconv.Itoa(want) {
-			return fmt.Errorf("%s passwords were refused, not %d:\n%s", got, want, x)
-		}
-		return nil
-	})
-}
-
-// explain runs "ingot explain".
-func explain(ctx context.Context, kind, name string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", "http://"+worldOf(ctx).ingot.where.Admin, kind, name).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("ingot explain: %w\n%s", err, out)
-	}
-	return string(out), nil
-}
-
-func explainSays(ctx context.Context, name, want string) error {
-	return rig.Within(patience, func() error {
-		x, err := explain(ctx, "server", worldOf(ctx).called(name))
-		if err == nil && !strings.Contains(unfolded(x), want) {
-			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)
-		}
-		return err
-	})
-}
-
 // askBoot has a machine's firmware ask what to boot.
 func askBoot(ctx context.Context, name, firmware string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
 		return err
@@ -410,7 +246,7 @@ func askBoot(ctx context.Context, name, firmware string) error {
 
 // toldFile compares a boot file: its name, and the way to it.
 func toldFile(ctx context.Context, file, way string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	told, by := w.told.BootFileNameOption(), "HTTP"
 	if w.told.TFTPServerName() != "" {
 		by = "TFTP"
@@ -432,7 +268,7 @@ func toldFile(ctx context.Context, file, way string) error {
 }
 
 func toldNothing(ctx context.Context) error {
-	t := worldOf(ctx).told
+	t := siteOf(ctx).told
 	if t.YourIPAddr.IsUnspecified() {
 		return errors.New("it has no address")
 	}
@@ -445,7 +281,7 @@ func toldNothing(ctx context.Context) error {
 // askIgnitionFrom asks as metalprobe does that knows no token: it is known by the
 // address that it asks from.
 func askIgnitionFrom(ctx context.Context, server, asks string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(server)
 	if err != nil {
 		return err
@@ -453,17 +289,4 @@ func askIgnitionFrom(ctx context.Context, server, asks string) error {
 	a, err := w.askFrom(ctx, asks, http.MethodGet, "http://"+w.ingot.where.Boot+"/ignition/"+m.UUID(), "", nil)
 	w.refused = a.code
 	return err
-}
-
-// metricsFull looks for a network's pools in the metrics.
-func metricsFull(ctx context.Context, name string) error {
-	return worldOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
-}
-
-// prefixes is where the MAC prefix database is, "" without one.
-func (w *world) prefixes() string {
-	if _, err := os.Stat(w.databaseFile()); err != nil {
-		return ""
-	}
-	return w.databaseFile()
 }

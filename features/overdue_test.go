@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// worldLimit is how long a world may be there: many times what the longest takes on a
+// siteLimit is how long a site may be there: many times what the longest takes on a
 // slow machine.
-const worldLimit = 6 * time.Minute
+const siteLimit = 6 * time.Minute
 
-// dieIfOverdue ends the tests if the world is still there after the limit, and says
+// dieIfOverdue ends the tests if the site is still there after the limit, and says
 // what is being waited for. Else the tests' own limit would end them, with so long a
 // list of goroutines that nobody finds what hangs.
-func (w *world) dieIfOverdue() *time.Timer {
-	return time.AfterFunc(worldLimit, func() {
+func (w *site) dieIfOverdue() *time.Timer {
+	return time.AfterFunc(siteLimit, func() {
 		fmt.Fprintf(os.Stderr, "\n%q on %s, seed %d, has not ended after %s. What is waited for:\n\n%s\n",
-			w.name, w.store, w.seed, worldLimit, ourStacks())
+			w.name, w.store, w.seed, siteLimit, ourStacks())
 		os.Exit(1) // programs that were started die along
 	})
 }

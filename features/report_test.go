@@ -10,7 +10,7 @@ import (
 
 // sendReport sends a registration that is wrong in some way.
 func sendReport(ctx context.Context, server, flaw string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(server)
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func sendReport(ctx context.Context, server, flaw string) error {
 }
 
 // tokenOf is the newest token that a machine was seen to use in a kind of path.
-func (w *world) tokenOf(server, path string) (string, error) {
+func (w *site) tokenOf(server, path string) (string, error) {
 	m, err := w.machine(server)
 	if err != nil {
 		return "", err
@@ -60,7 +60,7 @@ func (w *world) tokenOf(server, path string) (string, error) {
 }
 
 // reportTokenOf is the newest token that a machine was given to report with.
-func (w *world) reportTokenOf(server string) (string, error) {
+func (w *site) reportTokenOf(server string) (string, error) {
 	m, err := w.machine(server)
 	if err != nil {
 		return "", err
@@ -73,7 +73,7 @@ func (w *world) reportTokenOf(server string) (string, error) {
 }
 
 func askIgnition(ctx context.Context, server, other string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(server)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func askIgnition(ctx context.Context, server, other string) error {
 }
 
 // send makes a request from a machine's address, and keeps the status code of the answer.
-func (w *world) send(ctx context.Context, from *machine, method, url, body string) error {
+func (w *site) send(ctx context.Context, from *machine, method, url, body string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader([]byte(body)))

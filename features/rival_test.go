@@ -17,7 +17,7 @@ import (
 const exitAnother = 4
 
 // rival starts an Ingot for the same repository with a file of its own as its store.
-func (w *world) rival(arguments ...string) (*program, error) {
+func (w *site) rival(arguments ...string) (*program, error) {
 	dir := filepath.Join(w.dir, fmt.Sprintf("rival-%d", len(w.launched)))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (w *world) rival(arguments ...string) (*program, error) {
 }
 
 func startRival(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	w.second, w.rivalEnd = w.rival()
 	return nil
 }
@@ -37,7 +37,7 @@ func startRival(ctx context.Context) error {
 // rivalEnds waits until the second Ingot has ended, which it may have before it
 // listened.
 func rivalEnds(ctx context.Context, code int, says string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if w.second != nil {
 		var err error
 		if w.rivalEnd, err = w.second.awaitEnd(); err != nil {
@@ -73,7 +73,7 @@ func endedWith(how error, code int) error {
 
 // takeOver starts an Ingot that is told to take over, and sends machines to it.
 func takeOver(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	p, err := w.rival("--take-over")
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func takeOver(ctx context.Context) error {
 }
 
 func firstEnds(ctx context.Context, code int) error {
-	how, err := worldOf(ctx).first.awaitEnd()
+	how, err := siteOf(ctx).first.awaitEnd()
 	if err != nil {
 		return err
 	}
@@ -92,12 +92,12 @@ func firstEnds(ctx context.Context, code int) error {
 }
 
 func suspend(ctx context.Context) error {
-	return worldOf(ctx).ingot.command.Process.Signal(syscall.SIGSTOP)
+	return siteOf(ctx).ingot.command.Process.Signal(syscall.SIGSTOP)
 }
 
 // suspendLeader suspends the Ingot that leads, and sends machines to the one that stands by.
 func suspendLeader(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := suspend(ctx); err != nil {
 		return err
 	}
@@ -107,5 +107,5 @@ func suspendLeader(ctx context.Context) error {
 }
 
 func resume(ctx context.Context) error {
-	return worldOf(ctx).first.command.Process.Signal(syscall.SIGCONT)
+	return siteOf(ctx).first.command.Process.Signal(syscall.SIGCONT)
 }

@@ -18,7 +18,7 @@ import (
 // shownKeyed waits until the status branch says of the servers of claims what was
 // installed, and shows nothing that a guess could be compared with.
 func shownKeyed(ctx context.Context, list string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
 		files, err := w.statusBranch()
 		if err != nil {
@@ -28,7 +28,7 @@ func shownKeyed(ctx context.Context, list string) error {
 	})
 }
 
-func (w *world) shownByNoDigest(claim string, files map[string]string) error {
+func (w *site) shownByNoDigest(claim string, files map[string]string) error {
 	guesses, err := w.guesses(claim)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (w *world) shownByNoDigest(claim string, files map[string]string) error {
 }
 
 // guesses are digests that anybody can compute who guesses a claim's Ignition.
-func (w *world) guesses(claim string) ([]string, error) {
+func (w *site) guesses(claim string) ([]string, error) {
 	files, err := w.repo.ReadBranch(gitBranch)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (w *world) guesses(claim string) ([]string, error) {
 // askForNothingElse waits until the status branch shows claims as Booted, and none as
 // asking for another boot than was installed.
 func askForNothingElse(ctx context.Context, list string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return rig.Within(patience, func() error {
 		files, err := w.statusBranch()
 		if err != nil {
@@ -99,7 +99,7 @@ func askForNothingElse(ctx context.Context, list string) error {
 }
 
 func killAndLoseKey(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	return w.whileDead(func() error {
 		return errors.Join(w.emptyStore(), os.Remove(filepath.Join(w.stateDir(), "seal.key")))
 	})

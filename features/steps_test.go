@@ -16,7 +16,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		thing  = `(server|claim|BMC|endpoint|boot configuration)`
 	)
 	for expression, do := range map[string]any{
-		// the world
+		// the site
 		`^the machines$`:  theMachines,
 		`^the servers$`:   theServers,
 		`^(\d+) servers$`: manyServers,
@@ -173,8 +173,8 @@ func forEach(list string, do func(name string) error) error {
 }
 
 // begun starts Ingot unless it runs.
-func begun(ctx context.Context) (*world, error) {
-	w := worldOf(ctx)
+func begun(ctx context.Context) (*site, error) {
+	w := siteOf(ctx)
 	if w.ingot != nil {
 		return w, nil
 	}

@@ -40,7 +40,7 @@ type tenant struct{ name, namespace, rack string }
 
 func (t tenant) folder() string { return "claims/" + t.name }
 
-func (w *world) setTenants(table *godog.Table) error {
+func (w *site) setTenants(table *godog.Table) error {
 	if err := known(table, "TENANT", "NAMESPACE", "RACK"); err != nil {
 		return err
 	}
@@ -51,17 +51,17 @@ func (w *world) setTenants(table *godog.Table) error {
 	return nil
 }
 
-func theTenants(ctx context.Context, table *godog.Table) error { return worldOf(ctx).setTenants(table) }
+func theTenants(ctx context.Context, table *godog.Table) error { return siteOf(ctx).setTenants(table) }
 
 func restartWithTenants(ctx context.Context, table *godog.Table) error {
-	if err := worldOf(ctx).setTenants(table); err != nil {
+	if err := siteOf(ctx).setTenants(table); err != nil {
 		return err
 	}
 	return restartIngot(ctx)
 }
 
 // tenantSettings are what Ingot is told of the tenants.
-func (w *world) tenantSettings() string {
+func (w *site) tenantSettings() string {
 	if len(w.tenants) == 0 {
 		return ""
 	}
@@ -77,7 +77,7 @@ func (w *world) tenantSettings() string {
 }
 
 // registrySettings are the registries that have to be named where there are tenants.
-func (w *world) registrySettings() string {
+func (w *site) registrySettings() string {
 	if len(w.tenants) == 0 {
 		return ""
 	}
@@ -85,7 +85,7 @@ func (w *world) registrySettings() string {
 }
 
 // folders are those of the tenants, with their namespaces.
-func (w *world) folders() map[string]string {
+func (w *site) folders() map[string]string {
 	folders := make(map[string]string)
 	for _, t := range w.tenants {
 		folders[t.folder()] = t.namespace
@@ -94,7 +94,7 @@ func (w *world) folders() map[string]string {
 }
 
 func commitClaimBelow(ctx context.Context, claim, tenant string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := w.claim(map[string]string{"CLAIM": claim}); err != nil {
 		return err
 	}
@@ -103,14 +103,14 @@ func commitClaimBelow(ctx context.Context, claim, tenant string) error {
 }
 
 func commitBMCBelow(ctx context.Context, tenant, secret string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	at := w.stranger.Addr().(*net.TCPAddr)
 	_, err := w.repo.Commit(map[string]string{"claims/" + tenant + "/own.yaml": text(strangersBMC("own", "https", at.IP.String(), at.Port, secret))}, "add a BMC")
 	return err
 }
 
 func commitUnreadableBelow(ctx context.Context, tenant string) error {
-	_, err := worldOf(ctx).repo.Commit(map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}, "break a file")
+	_, err := siteOf(ctx).repo.Commit(map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}, "break a file")
 	return err
 }
 
@@ -125,12 +125,12 @@ func strangersBMC(name, scheme, host string, port int, secret string) map[string
 }
 
 func bmcsAreIn(ctx context.Context, network string) error {
-	worldOf(ctx).bmcNetworks = fmt.Sprintf("networks: [%q], ", network)
+	siteOf(ctx).bmcNetworks = fmt.Sprintf("networks: [%q], ", network)
 	return nil
 }
 
 func bmcsAnywhere(ctx context.Context) error {
-	worldOf(ctx).bmcNetworks = ""
+	siteOf(ctx).bmcNetworks = ""
 	return nil
 }
 
@@ -141,7 +141,7 @@ type stranger struct {
 }
 
 func strangerListens(ctx context.Context, host string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return err
@@ -164,21 +164,21 @@ func strangerListens(ctx context.Context, host string) error {
 
 // commitLeadingAway commits a BMC with the password of another: at the stranger's port.
 func commitLeadingAway(ctx context.Context, name, scheme, host, secret string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	port := w.stranger.Addr().(*net.TCPAddr).Port
 	_, err := w.repo.Commit(map[string]string{bmcPath(name): text(strangersBMC(name, scheme, host, port, secret))}, "add BMC "+name)
 	return err
 }
 
 func imageAtStranger(ctx context.Context, name string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	w.image[name] = w.stranger.Addr().String() + "/images/" + name + ":1"
 	return nil
 }
 
 // toldStrangerNothing waits until Ingot has spoken with its BMCs, and with nobody else.
 func toldStrangerNothing(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	spoken := slices.DeleteFunc(sortedKeys(w.bmcs), func(b string) bool { return w.bmcs[b].Requests() == 0 })
 	if err := w.lookedAt(spoken...); err != nil {
 		return err

@@ -32,7 +32,7 @@ var strangerAddress = netip.MustParseAddr("127.0.0.99")
 
 // askFrom makes a request from the address that a device holds, to Ingot itself and
 // not through a gate.
-func (w *world) askFrom(ctx context.Context, name, method, url, body string, header http.Header) (answer, error) {
+func (w *site) askFrom(ctx context.Context, name, method, url, body string, header http.Header) (answer, error) {
 	d, err := w.device(name)
 	if err != nil {
 		return answer{}, err
@@ -68,7 +68,7 @@ var (
 )
 
 // handoutOf reads a server's script, from its own address.
-func (w *world) handoutOf(ctx context.Context, server string) (handout, error) {
+func (w *site) handoutOf(ctx context.Context, server string) (handout, error) {
 	d, err := w.device(server)
 	if err != nil {
 		return handout{}, err
@@ -77,7 +77,7 @@ func (w *world) handoutOf(ctx context.Context, server string) (handout, error) {
 }
 
 // handoutAt reads a server's script, from an address at which it is served.
-func (w *world) handoutAt(ctx context.Context, server string, from netip.Addr) (handout, error) {
+func (w *site) handoutAt(ctx context.Context, server string, from netip.Addr) (handout, error) {
 	m, err := w.machine(server)
 	if err != nil {
 		return handout{}, err
@@ -98,7 +98,7 @@ func (w *world) handoutAt(ctx context.Context, server string, from netip.Addr) (
 // askThing has a server ask for what another one boots, knowing all that the other
 // one knows.
 func askThing(ctx context.Context, asks, thing, of string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if w.handout.report == "" { // who has fetched that is given no script any more
 		h, err := w.handoutOf(ctx, of)
 		if err != nil {
@@ -116,7 +116,7 @@ func askThing(ctx context.Context, asks, thing, of string) error {
 
 // fetchReportToken reads the token that a server reports with out of its Ignition, from
 // its own address.
-func (w *world) fetchReportToken(ctx context.Context, server string) error {
+func (w *site) fetchReportToken(ctx context.Context, server string) error {
 	a, err := w.askFrom(ctx, server, http.MethodGet, "http://"+w.ingot.where.Boot+w.handout.ignition, "", nil)
 	if err != nil {
 		return err
@@ -129,13 +129,13 @@ func (w *world) fetchReportToken(ctx context.Context, server string) error {
 
 // strangerAsks has somebody ask who has no lease, and knows all that a server knows.
 func strangerAsks(ctx context.Context, thing, of string) error {
-	return worldOf(ctx).askKnowing(ctx, strangerAddress, thing, of)
+	return siteOf(ctx).askKnowing(ctx, strangerAddress, thing, of)
 }
 
 // neighbourAsks has a server ask for what another one boots, knowing all that the other
 // one knows.
 func neighbourAsks(ctx context.Context, asks, thing, of string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(asks)
 	if err != nil {
 		return err
@@ -146,11 +146,11 @@ func neighbourAsks(ctx context.Context, asks, thing, of string) error {
 // strangerWipes has somebody say of a server that all its disks are wiped, with the token
 // that the server has.
 func strangerWipes(ctx context.Context, of string) error {
-	return worldOf(ctx).askKnowing(ctx, strangerAddress, "wipe result", of)
+	return siteOf(ctx).askKnowing(ctx, strangerAddress, "wipe result", of)
 }
 
 // askKnowing asks for what a server boots, knowing all that the server knows.
-func (w *world) askKnowing(ctx context.Context, from netip.Addr, thing, of string) error {
+func (w *site) askKnowing(ctx context.Context, from netip.Addr, thing, of string) error {
 	m, err := w.machine(of)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (w *world) askKnowing(ctx context.Context, from netip.Addr, thing, of strin
 // until some time after it answers. What it is refused with is that of all answers, or
 // else that of the one that was not refused.
 func askWhileStarting(ctx context.Context, asks, of string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	h, err := w.handoutOf(ctx, of)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func askWhileStarting(ctx context.Context, asks, of string) error {
 
 // askWithToken asks with a token that is not that of an open ticket.
 func askWithToken(ctx context.Context, asks, thing, of, which string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	h := w.handout
 	if which != "that it had" {
 		var err error
@@ -219,7 +219,7 @@ func askWithToken(ctx context.Context, asks, thing, of, which string) error {
 	return w.askWith(ctx, asks, thing, of, h)
 }
 
-func (w *world) askWith(ctx context.Context, asks, thing, of string, h handout) error {
+func (w *site) askWith(ctx context.Context, asks, thing, of string, h handout) error {
 	d, err := w.device(asks)
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (w *world) askWith(ctx context.Context, asks, thing, of string, h handout) 
 	return w.askAt(ctx, d.address, thing, of, h)
 }
 
-func (w *world) askAt(ctx context.Context, from netip.Addr, thing, of string, h handout) error {
+func (w *site) askAt(ctx context.Context, from netip.Addr, thing, of string, h handout) error {
 	m, err := w.machine(of)
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func (w *world) askAt(ctx context.Context, from netip.Addr, thing, of string, h 
 }
 
 // machineAt is the UUID of the machine that asks from an address, or else the address.
-func (w *world) machineAt(from netip.Addr) string {
+func (w *site) machineAt(from netip.Addr) string {
 	for name, d := range w.devices {
 		if m := w.machines[name]; m != nil && d.address == from {
 			return m.UUID()
@@ -270,7 +270,7 @@ func (w *world) machineAt(from netip.Addr) string {
 // bindTickets has Ingot bind tickets to who uses them first, or to nothing, once it is
 // started.
 func bindTickets(ctx context.Context, to string) error {
-	worldOf(ctx).bindTickets = map[string]string{"their first client": "first-client", "nothing": "nothing"}[to]
+	siteOf(ctx).bindTickets = map[string]string{"their first client": "first-client", "nothing": "nothing"}[to]
 	return nil
 }
 
@@ -290,7 +290,7 @@ func loseRequests(ctx context.Context, what string) error {
 // takeBoot has a device ask for script and Ignition of a server's next boot, as soon as
 // there are any.
 func takeBoot(ctx context.Context, device, of string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	d, err := w.device(device)
 	if err != nil {
 		return err
@@ -310,7 +310,7 @@ func takeBoot(ctx context.Context, device, of string) error {
 
 // firmwareAsks has a server's firmware ask for its script, from the address that it has.
 func firmwareAsks(ctx context.Context, server string) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	m, err := w.machine(server)
 	if err != nil {
 		return err
@@ -323,7 +323,7 @@ func isAnswered(ctx context.Context) error { return refusedWith(ctx, http.Status
 
 // keepHandout reads what a server is told, for later.
 func keepHandout(ctx context.Context, server string) (err error) {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	w.handout, err = w.handoutOf(ctx, server)
 	return err
 }
@@ -334,11 +334,11 @@ func metricsCount(ctx context.Context, thing, reason string) error {
 	if things[thing] == model.ThingBootState || things[thing] == model.ThingWipe {
 		name = "ingot_report_refusals_total"
 	}
-	return worldOf(ctx).metricIsSet(ctx, name, fmt.Sprintf("what=%q", things[thing]), fmt.Sprintf("reason=%q", reason))
+	return siteOf(ctx).metricIsSet(ctx, name, fmt.Sprintf("what=%q", things[thing]), fmt.Sprintf("reason=%q", reason))
 }
 
 // metricIsSet waits for a metric with some labels that is not 0.
-func (w *world) metricIsSet(ctx context.Context, name string, labels ...string) error {
+func (w *site) metricIsSet(ctx context.Context, name string, labels ...string) error {
 	return rig.Within(patience, func() error {
 		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
 		if err != nil {
@@ -364,7 +364,7 @@ func containsAll(text string, parts []string) bool {
 
 // askName asks the metadata service for the server's name.
 func askName(ctx context.Context, asks, way string) (err error) {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	path, header := "/v1/server-name", http.Header{"Metadata-Flavor": {"IronCore Metal"}}
 	switch way {
 	case "as metaldata has it":
@@ -387,7 +387,7 @@ func askName(ctx context.Context, asks, way string) (err error) {
 }
 
 func toldName(ctx context.Context, name string) error {
-	if a := worldOf(ctx).heard; a.code != http.StatusOK || a.body != name {
+	if a := siteOf(ctx).heard; a.code != http.StatusOK || a.body != name {
 		return fmt.Errorf("it is told %q (%d), not %q", a.body, a.code, name)
 	}
 	return nil

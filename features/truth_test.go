@@ -54,7 +54,7 @@ func happened(e sim.RackEvent) (_ ledger.Event, ok bool) {
 
 // happenings is the rack's ground truth as the bookkeeper takes it, after what happened
 // before the rack was made.
-func (w *world) happenings() []ledger.Event {
+func (w *site) happenings() []ledger.Event {
 	events := slices.Clone(w.past)
 	if w.rack == nil {
 		return events
@@ -79,7 +79,7 @@ func (w *world) happenings() []ledger.Event {
 }
 
 // books has the bookkeeper read all that happened until now.
-func (w *world) books() (*ledger.Book, error) {
+func (w *site) books() (*ledger.Book, error) {
 	pushes, err := ledger.Pushes(w.repo.Dir)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (w *world) books() (*ledger.Book, error) {
 }
 
 // audit reports what was done to machines that no commit named.
-func (w *world) audit() error {
+func (w *site) audit() error {
 	book, err := w.books()
 	if err != nil {
 		return fmt.Errorf("keep the books: %w", err)
@@ -118,7 +118,7 @@ func violations(found []ledger.Violation) error {
 }
 
 // auditAtRest compares disks with what the status branch says of claims.
-func (w *world) auditAtRest() error {
+func (w *site) auditAtRest() error {
 	return rig.Within(patience, func() error {
 		book, err := w.books()
 		if err != nil {
@@ -139,7 +139,7 @@ func (w *world) auditAtRest() error {
 }
 
 // claimsShown is what the status branch says of claims.
-func (w *world) claimsShown() (map[model.ClaimName]ledger.Shown, error) {
+func (w *site) claimsShown() (map[model.ClaimName]ledger.Shown, error) {
 	files, err := w.statusBranch()
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"ingot/model"
 )
 
-// The testdata of upgrade.feature is the folder of a world that an older release left:
+// The testdata of upgrade.feature is the folder of a site that an older release left:
 // state.dir or what Redis keeps, the repository with its status branch and the pushes that
 // it saw, and beside these what the rack keeps and what happened to its machines. See
 // testdata/upgrade/README.md.
@@ -39,14 +39,14 @@ var olderBMCs = map[storeKind]rackPlace{
 	redisStore:    {host: "127.94.23.2", port: 16443},
 }
 
-func (w *world) placeRack() {
+func (w *site) placeRack() {
 	w.rackAt = olderBMCs[w.store]
 	w.rackAt.dir = filepath.Join(w.dir, rackFolder)
 }
 
 // olderFleet unpacks the fleet that an older release left. Ingot does not run yet.
 func olderFleet(ctx context.Context) error {
-	w := worldOf(ctx)
+	w := siteOf(ctx)
 	if err := os.RemoveAll(w.repo.Dir); err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func olderFleet(ctx context.Context) error {
 	for i := range servers {
 		servers[i] = map[string]string{"SERVER": fmt.Sprintf("s%d", i+1)}
 	}
-	// another world may have the addresses for the time being
+	// another site may have the addresses for the time being
 	return rig.Within(6*patience, func() error { return w.wire(servers) })
 }
 
@@ -80,10 +80,10 @@ func olderFleetWithoutStore(ctx context.Context) error {
 	if err := olderFleet(ctx); err != nil {
 		return err
 	}
-	return worldOf(ctx).emptyStore()
+	return siteOf(ctx).emptyStore()
 }
 
-func startIngot(ctx context.Context) error { return worldOf(ctx).start() }
+func startIngot(ctx context.Context) error { return siteOf(ctx).start() }
 
 // TestOlderFleetIsKept makes the testdata of upgrade.feature anew.
 func TestOlderFleetIsKept(t *testing.T) {
@@ -99,14 +99,14 @@ func TestOlderFleetIsKept(t *testing.T) {
 }
 
 func keepOlderFleet(store storeKind, program string) (err error) {
-	w, err := newWorld("fleet of an older release", store)
+	w, err := newSite("fleet of an older release", store)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.end()) }()
 	w.program, w.bmcNetworks = program, "" // which it does not know
 	w.placeRack()
-	if err := w.liveAsOlder(context.WithValue(context.Background(), worldKey{}, w)); err != nil {
+	if err := w.liveAsOlder(context.WithValue(context.Background(), siteKey{}, w)); err != nil {
 		return fmt.Errorf("%w\n%s", err, w.evidence())
 	}
 	past, err := json.Marshal(w.happenings())
@@ -128,7 +128,7 @@ func keepOlderFleet(store storeKind, program string) (err error) {
 }
 
 // liveAsOlder brings a fleet to where upgrade.feature finds it, and stops Ingot.
-func (w *world) liveAsOlder(ctx context.Context) error {
+func (w *site) liveAsOlder(ctx context.Context) error {
 	if err := w.inhabit(ctx, []map[string]string{
 		{"SERVER": "s1"}, {"SERVER": "s2"}, {"SERVER": "s3"}, {"SERVER": "s4"},
 		{"SERVER": "s5", "RUNS": "somebody's work", "STATE": string(model.StateInitial)},

@@ -38,10 +38,12 @@ func TestNothingIsJudgedBeforeTheRecordsAreRead(t *testing.T) {
 	if diff := cmp.Diff(want, see(w.d)); diff != "" {
 		t.Errorf("after Begin (-want +got):\n%s", diff)
 	}
-	if got, _ := w.d.RemovalOf(model.ClaimName("default/web").Identity(), ""); got.Revision != w.d.Revision || got.At.IsZero() || got.Approved {
+	if got, _ := w.d.RemovalOf(model.ClaimName("default/web").Identity(), ""); got.Revision != w.d.Revision || got.At.IsZero() ||
+		got.Approved {
 		t.Errorf("removal %+v, want it by %s", got, w.d.Revision)
 	}
-	if got := w.d.Applied(); got.URL != model.CanonicalURL(w.opts.URL) || got.Path != "." || got.Branch != "main" || got.Commit != w.repo.Head("main") {
+	if got := w.d.Applied(); got.URL != model.CanonicalURL(w.opts.URL) || got.Path != "." || got.Branch != "main" ||
+		got.Commit != w.repo.Head("main") {
 		t.Errorf("applied %+v", got)
 	}
 }
@@ -61,13 +63,29 @@ func TestWhatDependsOnTheBranch(t *testing.T) {
 		bound   []model.Identity
 		owners  map[model.Identity]string
 	}{
-		"a claim":                        {[]*model.ServerRecord{rec("s1", "a")}, nil, []model.Identity{web}, map[model.Identity]string{web: "a"}},
-		"a claim that was removed":       {[]*model.ServerRecord{rec("s1", "a")}, []model.RemovedObject{removed(web, "a")}, nil, nil},
-		"one that was before":            {[]*model.ServerRecord{rec("s1", "")}, []model.RemovedObject{removed(web, "a")}, nil, nil},
-		"another's was removed":          {[]*model.ServerRecord{rec("s1", "a")}, []model.RemovedObject{removed(web, "b")}, []model.Identity{web}, map[model.Identity]string{web: "a"}},
-		"one of two of a name":           {[]*model.ServerRecord{rec("s1", "b"), rec("s2", "a"), rec("s3", "b")}, []model.RemovedObject{removed(web, "b")}, []model.Identity{web}, map[model.Identity]string{web: "a"}},
-		"a maintenance and a parked one": {[]*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}}, nil, []model.Identity{s1, m}, nil},
-		"those that were removed":        {[]*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}}, []model.RemovedObject{removed(s1, ""), removed(m, "a")}, nil, nil},
+		"a claim": {
+			servers: []*model.ServerRecord{rec("s1", "a")}, bound: []model.Identity{web},
+			owners: map[model.Identity]string{web: "a"},
+		},
+		"a claim that was removed": {servers: []*model.ServerRecord{rec("s1", "a")}, removed: []model.RemovedObject{removed(web, "a")}},
+		"one that was before":      {servers: []*model.ServerRecord{rec("s1", "")}, removed: []model.RemovedObject{removed(web, "a")}},
+		"another's was removed": {
+			servers: []*model.ServerRecord{rec("s1", "a")}, removed: []model.RemovedObject{removed(web, "b")},
+			bound: []model.Identity{web}, owners: map[model.Identity]string{web: "a"},
+		},
+		"one of two of a name": {
+			servers: []*model.ServerRecord{rec("s1", "b"), rec("s2", "a"), rec("s3", "b")},
+			removed: []model.RemovedObject{removed(web, "b")}, bound: []model.Identity{web},
+			owners: map[model.Identity]string{web: "a"},
+		},
+		"a maintenance and a parked one": {
+			servers: []*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}},
+			bound:   []model.Identity{s1, m},
+		},
+		"those that were removed": {
+			servers: []*model.ServerRecord{{Name: "s1", MaintainedBy: model.OperationPark}, {Name: "s2", MaintainedBy: "m"}},
+			removed: []model.RemovedObject{removed(s1, ""), removed(m, "a")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observed := model.NewObserved()
@@ -94,11 +112,16 @@ func TestTheFolderIsButACache(t *testing.T) {
 			}
 		}
 	}
+	commit := strings.Repeat("1", 40)
 	tests := map[string]act{
-		"a state of the layout before":  overwrite("state.json", `{"version":1,"url":"x","branch":"main","head":"`+strings.Repeat("1", 40)+`","held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"vanished":true}],"forgotten":true}`),
-		"a state that is no JSON":       overwrite("state.json", `{`),
-		"a state of another repository": overwrite("state.json", `{"version":2,"heads":[{"url":"x","branch":"y","path":".","commit":"`+strings.Repeat("1", 40)+`"}],"held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"path":"old.yaml","blob":"1"}],"blobs":{"1":""}}`),
-		"no folder":                     func(w *watch) { _ = os.RemoveAll(w.opts.Dir) },
+		"a state of the layout before": overwrite("state.json", `{"version":1,"url":"x","branch":"main","head":"`+commit+`",`+
+			`"held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"vanished":true}],"forgotten":true}`),
+		"a state that is no JSON": overwrite("state.json", `{`),
+		"a state of another repository": overwrite("state.json",
+			`{"version":2,"heads":[{"url":"x","branch":"y","path":".","commit":"`+commit+`"}],`+
+				`"held":[{"identity":{"kind":"ServerClaim","namespace":"default","name":"old"},"path":"old.yaml","blob":"1"}],`+
+				`"blobs":{"1":""}}`),
+		"no folder": func(w *watch) { _ = os.RemoveAll(w.opts.Dir) },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -312,7 +335,9 @@ func grow(t *testing.T, repo *gitserver.Repo, n int) {
 	var in bytes.Buffer
 	from := "from " + repo.Head("main") + "\n"
 	for i := range n {
-		fmt.Fprintf(&in, "commit refs/heads/main\ncommitter A <a@example.com> %d +0000\ndata 5\ngrow\n\n%sM 644 inline n.txt\ndata <<E\n%d\nE\n\n", 1800000000+i, from, i)
+		fmt.Fprintf(&in,
+			"commit refs/heads/main\ncommitter A <a@example.com> %d +0000\ndata 5\ngrow\n\n%sM 644 inline n.txt\ndata <<E\n%d\nE\n\n", 1800000000+i,
+			from, i)
 		from = ""
 	}
 	cmd := exec.CommandContext(t.Context(), "git", "-C", repo.Dir, "fast-import", "--quiet")
@@ -368,7 +393,8 @@ func TestServersThatGitNeverHadAreNotMissing(t *testing.T) {
 	put(map[string]string{"web.yaml": realClaim("web", "web")})(w)
 	w.look()
 	b := records(w.d)
-	b.Bound = append(b.Bound, model.Identity{Kind: model.KindServer, Name: "s1"}, model.Identity{Kind: model.KindServerMaintenance, Name: "m1"})
+	b.Bound = append(b.Bound,
+		model.Identity{Kind: model.KindServer, Name: "s1"}, model.Identity{Kind: model.KindServerMaintenance, Name: "m1"})
 	w.s.close()
 	w.s = begun(t, w.opts, b)
 	w.look()
@@ -380,7 +406,8 @@ func TestServersThatGitNeverHadAreNotMissing(t *testing.T) {
 const realHead = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: "
 
 func realServer(taint string) string {
-	return realHead + "Server\nmetadata: {name: s1}\nspec:\n  systemUUID: 123e4567-e89b-12d3-a456-426614174000\n  taints: [{key: " + taint + ", effect: NoBind}]\n"
+	return realHead + "Server\nmetadata: {name: s1}\nspec:\n  systemUUID: 123e4567-e89b-12d3-a456-426614174000\n  taints: [{key: " + taint +
+		", effect: NoBind}]\n"
 }
 
 func realMaintenance(name string) string {
@@ -392,7 +419,8 @@ func realSecret(name, value string) string {
 }
 
 func realClaim(name, secret string) string {
-	return realHead + "ServerClaim\nmetadata: {name: " + name + ", namespace: default}\nspec: {power: \"On\", image: ghcr.io/x/y:1, serverRef: {name: s1}, ignitionSecretRef: {name: " + secret + "}}\n"
+	return realHead + "ServerClaim\nmetadata: {name: " + name +
+		", namespace: default}\nspec: {power: \"On\", image: ghcr.io/x/y:1, serverRef: {name: s1}, ignitionSecretRef: {name: " + secret + "}}\n"
 }
 
 func realWatch(t *testing.T) *watch {
@@ -403,9 +431,17 @@ func realWatch(t *testing.T) *watch {
 
 func TestARewrittenHistoryLeavesServersAndMaintenancesAlone(t *testing.T) {
 	w := realWatch(t)
-	put(map[string]string{"s1.yaml": realServer("a"), "m.yaml": realMaintenance("m1"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"})(w)
+	put(map[string]string{
+		"s1.yaml": realServer("a"),
+		"m.yaml":  realMaintenance("m1"),
+		"e.yaml":  realHead + "Endpoint\nmetadata: {name: e1}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n",
+	})(w)
 	w.look()
-	rewrite(map[string]string{"s1.yaml": realServer("b"), "m.yaml": realMaintenance("m2"), "e.yaml": realHead + "Endpoint\nmetadata: {name: e1}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.2}\n"})(w)
+	rewrite(map[string]string{
+		"s1.yaml": realServer("b"),
+		"m.yaml":  realMaintenance("m2"),
+		"e.yaml":  realHead + "Endpoint\nmetadata: {name: e1}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.2}\n",
+	})(w)
 	look := func(what string, maintenances []string, absent []string) {
 		t.Helper()
 		w.look()
@@ -418,7 +454,9 @@ func TestARewrittenHistoryLeavesServersAndMaintenancesAlone(t *testing.T) {
 			t.Errorf("%s: maintenances %v, absent %q, problems %s", what, names, got, messages(w.d))
 		}
 	}
-	absent := []string{"Server s1: HistoryRewritten, otherwise", "ServerMaintenance m1: HistoryRewritten", "ServerMaintenance m2: HistoryRewritten, otherwise"}
+	absent := []string{
+		"Server s1: HistoryRewritten, otherwise", "ServerMaintenance m1: HistoryRewritten", "ServerMaintenance m2: HistoryRewritten, otherwise",
+	}
 	look("rewritten", []string{"m1"}, absent)
 	if got := w.d.Servers["s1"].Spec.Taints[0].Key; got != "a" {
 		t.Errorf("the server's taint is %q, want the one in force", got)
@@ -441,10 +479,19 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 		files map[string]string
 		want  map[model.ClaimName]model.ClaimName
 	}{
-		"the same Secret":             {map[string]string{"web.yaml": realClaim("web2", "web")}, map[model.ClaimName]model.ClaimName{"default/web": "default/web2"}},
-		"a Secret renamed along":      {map[string]string{"web.yaml": realClaim("web2", "web2"), "secret.yaml": realSecret("web2", "x")}, map[model.ClaimName]model.ClaimName{"default/web": "default/web2"}},
-		"a Secret with other content": {map[string]string{"web.yaml": realClaim("web2", "web"), "secret.yaml": realSecret("web", "y")}, map[model.ClaimName]model.ClaimName{}},
-		"a Secret that is not there":  {map[string]string{"web.yaml": realClaim("web2", "web2")}, map[model.ClaimName]model.ClaimName{}},
+		"the same Secret": {
+			files: map[string]string{"web.yaml": realClaim("web2", "web")},
+			want:  map[model.ClaimName]model.ClaimName{"default/web": "default/web2"},
+		},
+		"a Secret renamed along": {
+			files: map[string]string{"web.yaml": realClaim("web2", "web2"), "secret.yaml": realSecret("web2", "x")},
+			want:  map[model.ClaimName]model.ClaimName{"default/web": "default/web2"},
+		},
+		"a Secret with other content": {
+			files: map[string]string{"web.yaml": realClaim("web2", "web"), "secret.yaml": realSecret("web", "y")},
+			want:  map[model.ClaimName]model.ClaimName{},
+		},
+		"a Secret that is not there": {map[string]string{"web.yaml": realClaim("web2", "web2")}, map[model.ClaimName]model.ClaimName{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,8 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 					objects, removed = 1, n
 				}
 				if len(out.force.objects) != objects || len(out.force.removed) != removed {
-					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d", i, len(out.force.objects), len(out.force.removed), objects, removed)
+					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d", i, len(out.force.objects), len(out.force.removed), objects,
+						removed)
 				}
 				for id, p := range out.force.objects {
 					if len(p.behind) > maxBehind {
@@ -96,7 +97,8 @@ func TestTheNewestApprovalsAreKept(t *testing.T) {
 
 func TestAnApprovalThatIsNoTokenIsNotKept(t *testing.T) {
 	repo := newRepo(t)
-	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "x\n\nIngot-Approve: "+strings.Repeat("x", maxToken+1)+"\nIngot-Approve: "+strings.Repeat("y", maxToken)))
+	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")},
+		"x\n\nIngot-Approve: "+strings.Repeat("x", maxToken+1)+"\nIngot-Approve: "+strings.Repeat("y", maxToken)))
 	s := newSource(t, testOptions(t, repo.URL()))
 	if got := mustSync(t, s).Approvals; len(got) != 1 || got[0] != strings.Repeat("y", maxToken) {
 		t.Errorf("approvals %q", got)

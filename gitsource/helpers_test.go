@@ -98,7 +98,9 @@ func crossCheck(d *model.Desired) []model.Problem {
 	for _, c := range d.Claims {
 		if c.Spec.Image == "shared" {
 			file, _, _ := strings.Cut(c.Source, ":")
-			problems = append(problems, model.Problem{Severity: model.SeverityError, File: file, Object: c.Identity().String(), Message: "shares its image"})
+			problems = append(problems, model.Problem{
+				Severity: model.SeverityError, File: file, Object: c.Identity().String(), Message: "shares its image",
+			})
 		}
 	}
 	if len(problems) < 2 {

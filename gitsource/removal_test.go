@@ -178,7 +178,10 @@ func TestRemovals(t *testing.T) {
 			{[]act{restart}, seen{Claims: all, Absent: []string{webGone}}},
 			{[]act{put(map[string]string{"README.md": "more"})}, seen{Claims: all, Absent: []string{webGone}}},
 			{[]act{lose}, seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}}},
-			{[]act{put(map[string]string{"README.md": "and more"})}, seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}}},
+			{
+				[]act{put(map[string]string{"README.md": "and more"})},
+				seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}},
+			},
 			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all}},
 			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
@@ -200,13 +203,22 @@ func TestRemovals(t *testing.T) {
 		},
 		"an absence ends by approval of the list": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})}, seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}}},
+			{
+				[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})},
+				seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}},
+			},
 			{[]act{approve("list")}, seen{Claims: map[string]string{"web": "c"}, Removed: []string{"ServerClaim default/db (approved)"}}},
 		},
 		"an approval of one entry leaves the others": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})}, seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}}},
-			{[]act{approve("ServerClaim default/web")}, seen{Claims: map[string]string{"web": "c", "db": "b"}, Absent: []string{"ServerClaim default/db: HistoryRewritten"}}},
+			{
+				[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})},
+				seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}},
+			},
+			{
+				[]act{approve("ServerClaim default/web")},
+				seen{Claims: map[string]string{"web": "c", "db": "b"}, Absent: []string{"ServerClaim default/db: HistoryRewritten"}},
+			},
 		},
 		"an approval does not cover what Git says by then": {
 			{[]act{put(both)}, seen{Claims: all}},
@@ -238,7 +250,10 @@ func TestRemovals(t *testing.T) {
 			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + claimYAML("db", "e")})}, seen{
 				Claims: map[string]string{"web": "a", "db": "e"}, Absent: []string{webOtherwise},
 			}},
-			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "f") + "---\n" + claimYAML("db", "e")})}, seen{Claims: map[string]string{"web": "f", "db": "e"}}},
+			{
+				[]act{put(map[string]string{"all.yaml": claimYAML("web", "f") + "---\n" + claimYAML("db", "e")})},
+				seen{Claims: map[string]string{"web": "f", "db": "e"}},
+			},
 		},
 		"a rewritten history with the same content passes in silence": {
 			{[]act{put(both)}, seen{Claims: all}},
@@ -252,11 +267,17 @@ func TestRemovals(t *testing.T) {
 		},
 		"a new claim of a rewritten history is taken": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": web, "db.yaml": db, "new.yaml": claimYAML("new", "c")})}, seen{Claims: map[string]string{"web": "a", "db": "b", "new": "c"}}},
+			{
+				[]act{rewrite(map[string]string{"web.yaml": web, "db.yaml": db, "new.yaml": claimYAML("new", "c")})},
+				seen{Claims: map[string]string{"web": "a", "db": "b", "new": "c"}},
+			},
 		},
 		"a file that is no manifest holds up no removal": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"notes.yaml": "[hello\n"}), take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{
+				[]act{put(map[string]string{"notes.yaml": "[hello\n"}), take("web.yaml")},
+				seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
+			},
 		},
 		"a broken file that hides nothing holds up no later removal": {
 			{[]act{put(both)}, seen{Claims: all}},
@@ -268,7 +289,10 @@ func TestRemovals(t *testing.T) {
 			{[]act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
 			{[]act{restart}, seen{Claims: all}},
 			{[]act{readme}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": claimYAML("x", "c")})}, seen{Claims: map[string]string{"db": "b", "x": "c"}, Removed: []string{"ServerClaim default/web"}}},
+			{
+				[]act{put(map[string]string{"x.yaml": claimYAML("x", "c")})},
+				seen{Claims: map[string]string{"db": "b", "x": "c"}, Removed: []string{"ServerClaim default/web"}},
+			},
 		},
 		"a broken file that moves takes along what it held": {
 			{[]act{put(both)}, seen{Claims: all}},
@@ -298,31 +322,49 @@ func TestRemovals(t *testing.T) {
 		"a file that nobody can read and whose last good version is lost is no removal": {
 			{[]act{put(both)}, seen{Claims: all}},
 			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all}},
-			{[]act{lose}, seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}, Absent: []string{"ServerClaim default/web: AppliedUnknown"}}},
+			{
+				[]act{lose},
+				seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}, Absent: []string{"ServerClaim default/web: AppliedUnknown"}},
+			},
 			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all}},
 		},
 		"a claim with another name and the same content is renamed": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{
+				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
+				seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+			},
 			{[]act{readme}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
 			{[]act{put(map[string]string{"web.yaml": claimYAML("web3", "a")})}, seen{
 				Claims: map[string]string{"web3": "a", "db": "b"}, Renamed: []string{"default/web > default/web3", "default/web2 > default/web3"},
 			}},
-			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web", "ServerClaim default/web2", "ServerClaim default/web3"}}},
+			{
+				[]act{take("web.yaml")},
+				seen{Claims: justDB, Removed: []string{"ServerClaim default/web", "ServerClaim default/web2", "ServerClaim default/web3"}},
+			},
 		},
 		"a renaming that was not applied is found again": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{
+				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
+				seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+			},
 			{[]act{late}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
 		},
 		"a renaming that is taken back": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{
+				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
+				seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+			},
 			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all, Renamed: []string{"default/web2 > default/web"}}},
 		},
 		"another name and another content is another claim": {
 			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": claimYAML("web2", "c")})}, seen{Claims: map[string]string{"web2": "c", "db": "b"}, Removed: []string{"ServerClaim default/web"}}},
+			{
+				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "c")})},
+				seen{Claims: map[string]string{"web2": "c", "db": "b"}, Removed: []string{"ServerClaim default/web"}},
+			},
 		},
 		"of several with the same content the one in the same file is the renamed one": {
 			{[]act{put(both)}, seen{Claims: all}},

@@ -87,11 +87,17 @@ func TestSource(t *testing.T) {
 			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}), problem: "web.yaml: syntax error",
 				claims: map[string]string{"web": "a", "db": "b"}},
 			{do: nothing, reopen: true, stays: true, problem: "web.yaml: syntax error", claims: map[string]string{"web": "a", "db": "b"}},
-			{do: commit(map[string]string{"db.yaml": claimYAML("db", "c")}), problem: "web.yaml: syntax error", claims: map[string]string{"web": "a", "db": "c"}},
+			{
+				do: commit(map[string]string{"db.yaml": claimYAML("db", "c")}), problem: "web.yaml: syntax error",
+				claims: map[string]string{"web": "a", "db": "c"},
+			},
 			{do: remove("web.yaml"), claims: map[string]string{"db": "c"}},
 		}},
 		"a broken file lets its good objects change": {steps: []step{
-			{do: commit(map[string]string{"all.yaml": claimYAML("web", "a") + "---\n" + claimYAML("db", "a")}), claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do:     commit(map[string]string{"all.yaml": claimYAML("web", "a") + "---\n" + claimYAML("db", "a")}),
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{do: commit(map[string]string{"all.yaml": claimYAML("web", "b") + "---\n" + brokenClaim("db")}), problem: "unknown field",
 				claims: map[string]string{"web": "b", "db": "a"}},
 			{do: commit(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + broken}), problem: "syntax error",
@@ -103,7 +109,10 @@ func TestSource(t *testing.T) {
 				quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"}},
 		}},
 		"a file that could never be read is a problem, and no more": {steps: []step{
-			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "a")}), problem: "syntax error", claims: map[string]string{"db": "a"}},
+			{
+				do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "a")}), problem: "syntax error",
+				claims: map[string]string{"db": "a"},
+			},
 			{do: nothing, reopen: true, stays: true, problem: "syntax error", claims: map[string]string{"db": "a"}},
 			{do: commit(map[string]string{"db.yaml": claimYAML("db", "b")}), problem: "syntax error", claims: map[string]string{"db": "b"}},
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a")}), claims: map[string]string{"db": "b", "web": "a"}},
@@ -111,7 +120,10 @@ func TestSource(t *testing.T) {
 		}},
 		"M01 an object defined twice keeps the one in force": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: commit(map[string]string{"copy.yaml": claimYAML("web", "b")}), problem: "copy.yaml: is also defined in web.yaml:1", claims: map[string]string{"web": "a"}},
+			{
+				do:      commit(map[string]string{"copy.yaml": claimYAML("web", "b")}),
+				problem: "copy.yaml: is also defined in web.yaml:1", claims: map[string]string{"web": "a"},
+			},
 			{do: nothing, reopen: true, stays: true, problem: "web.yaml: is also defined in copy.yaml:1", claims: map[string]string{"web": "a"}},
 			{do: remove("web.yaml"), claims: map[string]string{"web": "b"}},
 		}},
@@ -127,10 +139,19 @@ func TestSource(t *testing.T) {
 		}},
 		"M02 of two objects that clash the one in force stays": {steps: []step{
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "shared")}), claims: map[string]string{"web": "shared"}},
-			{do: commit(map[string]string{"db.yaml": claimYAML("db", "shared")}), problem: "db.yaml: shares", quarantined: "ServerClaim default/db", claims: map[string]string{"web": "shared"}},
-			{do: nothing, reopen: true, stays: true, problem: "db.yaml: shares", quarantined: "ServerClaim default/db", claims: map[string]string{"web": "shared"}},
+			{
+				do: commit(map[string]string{"db.yaml": claimYAML("db", "shared")}), problem: "db.yaml: shares",
+				quarantined: "ServerClaim default/db", claims: map[string]string{"web": "shared"},
+			},
+			{
+				do: nothing, reopen: true, stays: true, problem: "db.yaml: shares", quarantined: "ServerClaim default/db",
+				claims: map[string]string{"web": "shared"},
+			},
 			{do: commit(map[string]string{"db.yaml": claimYAML("db", "a")}), claims: map[string]string{"web": "shared", "db": "a"}},
-			{do: commit(map[string]string{"db.yaml": claimYAML("db", "shared")}), problem: "db.yaml: shares", claims: map[string]string{"web": "shared", "db": "a"}},
+			{
+				do: commit(map[string]string{"db.yaml": claimYAML("db", "shared")}), problem: "db.yaml: shares",
+				claims: map[string]string{"web": "shared", "db": "a"},
+			},
 		}},
 		"M13 a renamed file is the same object": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
@@ -143,7 +164,10 @@ func TestSource(t *testing.T) {
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}), problem: "web.yaml: syntax error", stays: true,
 				reason: model.SourceRejected, claims: map[string]string{"web": "a", "db": "a"}},
-			{do: nothing, reopen: true, stays: true, reason: model.SourceRejected, problem: "web.yaml: syntax error", claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do: nothing, reopen: true, stays: true, reason: model.SourceRejected, problem: "web.yaml: syntax error",
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{do: commit(map[string]string{"web.yaml": claimYAML("web", "c")}), claims: map[string]string{"web": "c", "db": "b"}},
 		}},
 		"G01 a deleted branch keeps the last revision": {steps: []step{
@@ -166,7 +190,10 @@ func TestSource(t *testing.T) {
 		}},
 		"G04 a tree without manifests keeps the last revision": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Clear("empty")) }, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Clear("empty")) }, stays: true,
+				reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{do: nothing, reopen: true, stays: true, reason: model.SourceEmpty, claims: map[string]string{"web": "a", "db": "a"}},
 			{do: commit(one), claims: map[string]string{"web": "a"}},
 		}},
@@ -180,16 +207,28 @@ func TestSource(t *testing.T) {
 		}},
 		"G02 an unrelated history deletes and changes nothing, nor does the commit after it": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reason: model.SourceHistoryRewritten,
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{do: nothing, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
 			{do: nothing, reopen: true, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
-			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a", "new": "a"}},
-			{do: commit(map[string]string{"web.yaml": claimYAML("web", "c")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "c", "db": "a", "new": "a"}},
+			{
+				do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten,
+				claims: map[string]string{"web": "a", "db": "a", "new": "a"},
+			},
+			{
+				do: commit(map[string]string{"web.yaml": claimYAML("web", "c")}), reason: model.SourceHistoryRewritten,
+				claims: map[string]string{"web": "c", "db": "a", "new": "a"},
+			},
 			{do: commit(map[string]string{"db.yaml": claimYAML("db", "b")}), claims: map[string]string{"web": "c", "db": "b", "new": "a"}},
 		}},
 		"G02 a history rewritten while Ingot was down is noticed": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reopen: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do: force_(map[string]string{"web.yaml": claimYAML("web", "b")}), reopen: true,
+				reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"},
+			},
 		}},
 		"G18 an older head is a rewritten history": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
@@ -200,21 +239,34 @@ func TestSource(t *testing.T) {
 					t.Fatal(err)
 				}
 			}, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
-			{do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a", "new": "a"}},
+			{
+				do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten,
+				claims: map[string]string{"web": "a", "db": "a", "new": "a"},
+			},
 		}},
 		"G16 links, submodules and LFS pointers are refused by name": {steps: []step{
-			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a"), "d/db.yaml": claimYAML("db", "a")}), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: link("web.yaml", "120000", "/etc/passwd"), problem: "web.yaml: is a symbolic link", claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do:     commit(map[string]string{"web.yaml": claimYAML("web", "a"), "d/db.yaml": claimYAML("db", "a")}),
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
+			{
+				do: link("web.yaml", "120000", "/etc/passwd"), problem: "web.yaml: is a symbolic link",
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{do: func(t *testing.T, r *gitserver.Repo) {
 				ok[string](t)(r.Remove("away", "d"))
 				link("d", "160000", strings.Repeat("1", 40))(t, r)
 			}, problem: "d: is a submodule", claims: map[string]string{"web": "a", "db": "a"}},
-			{do: commit(map[string]string{"web.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"}), problem: "web.yaml: is a pointer of Git LFS",
-				claims: map[string]string{"web": "a", "db": "a"}},
+			{do: commit(map[string]string{"web.yaml": "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"}),
+				problem: "web.yaml: is a pointer of Git LFS",
+				claims:  map[string]string{"web": "a", "db": "a"}},
 		}},
 		"a manifest that is too large keeps its last good version": {steps: []step{
 			{do: commit(one), claims: map[string]string{"web": "a"}},
-			{do: commit(map[string]string{"web.yaml": strings.Repeat("#", maxManifest+1)}), problem: "web.yaml: is larger than 1 MiB", claims: map[string]string{"web": "a"}},
+			{
+				do:      commit(map[string]string{"web.yaml": strings.Repeat("#", maxManifest+1)}),
+				problem: "web.yaml: is larger than 1 MiB", claims: map[string]string{"web": "a"},
+			},
 		}},
 	}
 	for name, tt := range tests {
@@ -281,7 +333,8 @@ func TestAFleetMayBeginWithoutManifests(t *testing.T) {
 		t.Fatalf("a new fleet does not begin: %v, %+v", err, s.State())
 	}
 	ok[string](t)(repo.Commit(map[string]string{"LICENSE": "ours"}, "more"))
-	if err := s.Sync(t.Context()); err != nil || s.State().Reason != "" || !strings.HasSuffix(string(s.Desired().Revision), repo.Head("main")) {
+	if err := s.Sync(t.Context()); err != nil || s.State().Reason != "" ||
+		!strings.HasSuffix(string(s.Desired().Revision), repo.Head("main")) {
 		t.Errorf("a second revision without manifests: %v, %+v", err, s.State())
 	}
 	ok[string](t)(repo.Commit(map[string]string{"web.yaml": claimYAML("web", "a")}, "web"))
@@ -300,10 +353,19 @@ func TestSourceBeforeTheFirstRevision(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"G04 an empty repository":  {nothing, false, model.SourceEmpty, "no commit"},
-		"G01 a missing branch":     {func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) }, false, model.SourceFetchFailed, `branch "main" does not exist`},
-		"G05 a missing path":       {commit(map[string]string{"x.yaml": claimYAML("x", "a")}), false, model.SourcePathMissing, "folder fleet"},
-		"a first revision refused": {commit(map[string]string{"fleet/x.yaml": broken}), true, model.SourceRejected, "fleet/x.yaml:1: syntax error"},
+		"G04 an empty repository": {prepare: nothing, reason: model.SourceEmpty, message: "no commit"},
+		"G01 a missing branch": {
+			prepare: func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.CommitTo("other", nil, "x")) },
+			reason:  model.SourceFetchFailed, message: `branch "main" does not exist`,
+		},
+		"G05 a missing path": {
+			prepare: commit(map[string]string{"x.yaml": claimYAML("x", "a")}), reason: model.SourcePathMissing,
+			message: "folder fleet",
+		},
+		"a first revision refused": {
+			prepare: commit(map[string]string{"fleet/x.yaml": broken}), strict: true, reason: model.SourceRejected,
+			message: "fleet/x.yaml:1: syntax error",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -368,7 +430,8 @@ func TestApprovals(t *testing.T) {
 	if err := repo.SetBranch("side", repo.Head("main")); err != nil {
 		t.Fatal(err)
 	}
-	side := ok[string](t)(repo.CommitTo("side", map[string]string{"x.yaml": claimYAML("x", "a")}, "side\n\ntext\n\nReviewed-By: Me\ningot-approve: side"))
+	side := ok[string](t)(repo.CommitTo("side", map[string]string{"x.yaml": claimYAML("x", "a")},
+		"side\n\ntext\n\nReviewed-By: Me\ningot-approve: side"))
 	ok[string](t)(repo.Commit(nil, "two\n\nIngot-Approve: two\nIngot-Approve: three"))
 	ok[string](t)(repo.Commit(nil, "not in the last paragraph\n\nIngot-Approve: never\n\nbye"))
 	ok[string](t)(repo.Merge(side, nil, "merge"))
@@ -719,7 +782,8 @@ func TestWithTheRealDecoder(t *testing.T) {
 		return "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: default}\nspec: {power: \"" + power +
 			"\", image: ghcr.io/x/y:1, serverRef: {name: s1}}\n"
 	}
-	endpoint := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"
+	endpoint := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", " +
+		"ip: 10.0.0.1}\n"
 	repo := newRepo(t)
 	opts := testOptions(t, repo.URL())
 	opts.Decode, opts.Validate, opts.CrossCheck = nil, nil, nil

@@ -20,7 +20,8 @@ func benchPath(i int) string { return fmt.Sprintf("servers/rack-%03d/server-%05d
 
 // benchDoc is about 375 bytes, as in the measurements of the design.
 func benchDoc(i, round int) string {
-	return fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata:\n  name: server-%05d\nstatus:\n  round: %d\n  power: \"On\"\n  serial: %x\n  note: %x\n",
+	return fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata:\n  name: server-%05d\nstatus:\n  round: %d\n  "+
+		"power: \"On\"\n  serial: %x\n  note: %x\n",
 		i, round, uint64(i)*2654435761*uint64(round+1), bytes.Repeat([]byte{byte(i), byte(i >> 8), byte(round)}, 40))
 }
 
@@ -116,7 +117,8 @@ func texts(docs map[string]*model.Document) map[string]string {
 
 func importStream(r *gitserver.Repo, files map[string]string) io.Reader {
 	var in bytes.Buffer
-	fmt.Fprintf(&in, "commit refs/heads/status\ncommitter Ingot <ingot@localhost> 1700000000 +0000\ndata 5\nround\nfrom %s\n", r.Head("status"))
+	fmt.Fprintf(&in, "commit refs/heads/status\ncommitter Ingot <ingot@localhost> 1700000000 +0000\ndata 5\nround\nfrom %s\n",
+		r.Head("status"))
 	for path, content := range files {
 		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", path, len(content), content)
 	}

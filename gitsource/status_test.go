@@ -398,7 +398,8 @@ func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
 	if len(p.Skipped) != 4 || p.Skipped["../x"] == nil || p.Skipped["new.yaml"] == nil || p.Skipped["none.yaml"] == nil {
 		t.Errorf("skipped %v", p.Skipped)
 	}
-	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" || got["new.yaml"]+got["none.yaml"] != "" {
+	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" ||
+		got["new.yaml"]+got["none.yaml"] != "" {
 		t.Errorf("branch holds %v", got)
 	}
 	r.Documents["servers/s1.yaml"] = &model.Document{Object: math.NaN()}
@@ -416,7 +417,8 @@ func TestALongCommitMessageIsCut(t *testing.T) {
 		r.Body = append(r.Body, fmt.Sprint(i, strings.Repeat("x", 10*maxMessage)))
 	}
 	message := commitMessage(r)
-	if !strings.HasSuffix(message, "…\nand 3 more\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7\n") || len(message) > maxBody*(maxMessage+20) {
+	if !strings.HasSuffix(message, "…\nand 3 more\n[skip ci]\n\nRevision: main@sha1:abc\nFence: 7\n") ||
+		len(message) > maxBody*(maxMessage+20) {
 		t.Errorf("message of %d bytes ends %q", len(message), message[len(message)-80:])
 	}
 }

@@ -105,7 +105,9 @@ func TestADocumentThatIsTooLargeKeepsItsRecord(t *testing.T) {
 	large := strings.Repeat("x", maxStatusFile)
 	type object map[string]any
 	r := report(1, fleet)
-	r.Documents["servers/s3.yaml"] = &model.Document{Object: object{"kind": "Server", "status": large, "record": object{"name": "s3", "claim": "default/web"}}}
+	r.Documents["servers/s3.yaml"] = &model.Document{
+		Object: object{"kind": "Server", "status": large, "record": object{"name": "s3", "claim": "default/web"}},
+	}
 	r.Documents["servers/s4.yaml"] = &model.Document{Object: object{"kind": "Server", "status": "x", "record": large}}
 	r.Documents["servers/s5.yaml"] = &model.Document{Object: object{"status": large}}
 	r.Documents["servers/s1.yaml"] = text(large + "x")

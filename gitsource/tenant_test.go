@@ -71,7 +71,10 @@ func TestTenants(t *testing.T) {
 			{[]act{readme, restart}, seen{Claims: theirs}},
 			{[]act{unbound}, seen{Claims: theirs}},
 			{[]act{lose}, seen{Claims: theirs}},
-			{[]act{put(map[string]string{"b/web.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"b/web.yaml": db})},
+				seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"one that both have had the same is a new one as well": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
@@ -95,12 +98,21 @@ func TestTenants(t *testing.T) {
 		"a renamed claim's name is not another's at once": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"a/web.yaml": claimYAML("www", "a's")})}, seen{Claims: map[string]string{"www": "a's"}, Renamed: []string{"default/web > default/www"}}},
+			{
+				[]act{put(map[string]string{"a/web.yaml": claimYAML("www", "a's")})},
+				seen{Claims: map[string]string{"www": "a's"}, Renamed: []string{"default/web > default/www"}},
+			},
 		},
 		"a faulty file of one tenant holds up no other": {
 			{[]act{put(map[string]string{"a/web.yaml": web, "a/db.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
-			{[]act{put(map[string]string{"b/x.yaml": broken, "c/x.yaml": broken, "x.yaml": broken}), take("a/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
-			{[]act{put(map[string]string{"a/x.yaml": broken + "# in a\n"}), take("a/db.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"b/x.yaml": broken, "c/x.yaml": broken, "x.yaml": broken}), take("a/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
+			{
+				[]act{put(map[string]string{"a/x.yaml": broken + "# in a\n"}), take("a/db.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"nor does one that names what is another's": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
@@ -108,7 +120,10 @@ func TestTenants(t *testing.T) {
 			{[]act{take("a/web.yaml")}, seen{Claims: none, Removed: []string{webRemoved}}},
 		},
 		"what does not count any more stays in force": {
-			{[]act{tenants(nil), restart, put(map[string]string{"web.yaml": web, "a/db.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
+			{
+				[]act{tenants(nil), restart, put(map[string]string{"web.yaml": web, "a/db.yaml": db})},
+				seen{Claims: map[string]string{"web": "a's", "db": "d"}},
+			},
 			{[]act{tenants(twoOfOne), restart}, seen{Claims: map[string]string{"db": "d"}, Quarantined: []string{webRemoved}}},
 			{[]act{readme}, seen{Claims: map[string]string{"db": "d"}, Quarantined: []string{webRemoved}}},
 			{[]act{put(map[string]string{"a/web.yaml": web}), take("web.yaml")}, seen{Claims: map[string]string{"web": "a's", "db": "d"}}},
@@ -117,35 +132,59 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"c/web.yaml": web}), take("a/web.yaml")}, seen{Claims: mine}},
 			{[]act{readme}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"a/db.yaml": db}), take("c/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"a/db.yaml": db}), take("c/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"what is known by name alone may move to where it does not count either": {
 			{[]act{tenants(nil), restart, put(map[string]string{"claims/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{tenants(twoOfOne), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
-			{[]act{put(map[string]string{"old/claims/web.yaml": web}), take("claims/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
-			{[]act{put(map[string]string{"older/web.yaml": other}), take("old/claims/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
-			{[]act{put(map[string]string{"a/db.yaml": db}), take("older/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"old/claims/web.yaml": web}), take("claims/web.yaml")},
+				seen{Claims: none, Quarantined: []string{webRemoved}},
+			},
+			{
+				[]act{put(map[string]string{"older/web.yaml": other}), take("old/claims/web.yaml")},
+				seen{Claims: none, Quarantined: []string{webRemoved}},
+			},
+			{
+				[]act{put(map[string]string{"a/db.yaml": db}), take("older/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"what moves to below no path stays in force, also if it is written otherwise": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"old/web.yaml": other}), take("a/web.yaml")}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"older/web.yaml": db + "---\n" + other}), take("old/web.yaml")}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"older/web.yaml": db, "a/db.yaml": db})}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"older/web.yaml": db, "a/db.yaml": db})},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"and so does what moves within its tenant's folder": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"a/web.yaml": faulty})}, seen{Claims: mine}},
 			{[]act{tenants(elsewhere), restart}, seen{Claims: mine}},
 			{[]act{put(map[string]string{"a/x/web.yaml": other}), take("a/web.yaml")}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"b/db.yaml": db}), take("a/x/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"b/db.yaml": db}), take("a/x/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"but nobody else holds up a removal by what he may not define": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"c/web.yaml": other, "a/db.yaml": db}), take("a/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"c/web.yaml": other, "a/db.yaml": db}), take("a/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"nor does a copy below no path that was there before": {
 			{[]act{put(map[string]string{"a/web.yaml": web, "old/web.yaml": other})}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"a/db.yaml": db}), take("a/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"a/db.yaml": db}), take("a/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"a path that is renamed, and its folder after it, take nothing away": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
@@ -185,7 +224,10 @@ func TestTenants(t *testing.T) {
 			{[]act{take("a/web.yaml")}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
 			{[]act{readme}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
 			{[]act{put(map[string]string{"b/web.yaml": faulty})}, seen{Claims: map[string]string{"db": "shared"}, Removed: []string{webRemoved}}},
-			{[]act{put(map[string]string{"b/web.yaml": heir}), restart}, seen{Claims: map[string]string{"db": "shared"}, Quarantined: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"b/web.yaml": heir}), restart},
+				seen{Claims: map[string]string{"db": "shared"}, Quarantined: []string{webRemoved}},
+			},
 			{[]act{put(map[string]string{"b/web.yaml": other})}, seen{Claims: map[string]string{"db": "shared", "web": "b's"}}},
 		},
 		"nobody else gets what a renamed path had by writing it down alone": {
@@ -195,19 +237,28 @@ func TestTenants(t *testing.T) {
 			{[]act{put(map[string]string{"b/web.yaml": web})}, seen{Claims: none, Quarantined: []string{webRemoved}}},
 			{[]act{boundFor("a")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
 			{[]act{put(map[string]string{"z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: mine}},
-			{[]act{put(map[string]string{"z/web.yaml": db})}, seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"z/web.yaml": db})},
+				seen{Claims: map[string]string{"web": "a's", "db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"nor by doing so while the folder moves and is written otherwise": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
 			{[]act{put(map[string]string{"b/web.yaml": other}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
 			{[]act{readme}, seen{Claims: none, Quarantined: []string{webRemoved}}},
-			{[]act{put(map[string]string{"b/db.yaml": db}), take("b/web.yaml")}, seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"b/db.yaml": db}), take("b/web.yaml")},
+				seen{Claims: map[string]string{"db": "d"}, Removed: []string{webRemoved}},
+			},
 		},
 		"nor does writing it twice release it": {
 			{[]act{put(map[string]string{"a/web.yaml": web})}, seen{Claims: mine}},
 			{[]act{tenants(otherPath), restart}, seen{Claims: none, Quarantined: []string{webRemoved}}},
-			{[]act{put(map[string]string{"b/web.yaml": web, "z/web.yaml": web}), take("a/web.yaml")}, seen{Claims: none, Quarantined: []string{webRemoved}}},
+			{
+				[]act{put(map[string]string{"b/web.yaml": web, "z/web.yaml": web}), take("a/web.yaml")},
+				seen{Claims: none, Quarantined: []string{webRemoved}},
+			},
 			{[]act{put(map[string]string{"a/web.yaml": web}), tenants(twoOfOne), boundFor("a")}, seen{Claims: mine}},
 		},
 	} {

@@ -179,14 +179,27 @@ func TestSSH(t *testing.T) {
 		kind  failureKind // "" = it works
 		text  []string
 	}{
-		"G07 only the Ed25519 key is known":  {hosts: server.KnownHosts(server.Ed25519)},
-		"G07 only the ECDSA key is known":    {hosts: server.KnownHosts(server.ECDSA)},
-		"G08 both keys are known":            {hosts: server.KnownHosts(server.Ed25519, server.ECDSA)},
-		"G08 the host is hashed":             {hosts: []byte(knownhosts.Line([]string{knownhosts.HashHostname(knownhosts.Normalize(server.Addr))}, server.ECDSA))},
-		"another key is known":               {hosts: server.KnownHosts(other.Ed25519), kind: failureHostKey, text: []string{ssh.FingerprintSHA256(other.Ed25519), ssh.FingerprintSHA256(server.Ed25519), "somebody may be in between"}},
-		"the host is not known":              {hosts: other.KnownHosts(other.Ed25519), kind: failureHostKey, text: []string{"add it there", "SHA256:"}},
-		"the server does not accept our key": {hosts: server.KnownHosts(server.Ed25519), key: writeFile(t, other.ClientKey), kind: failureAuth, text: []string{"auth.sshKeyFile"}},
-		"the key file is no key":             {hosts: server.KnownHosts(server.Ed25519), key: writeFile(t, []byte("hello")), kind: failureAuth, text: []string{"SSH key"}},
+		"G07 only the Ed25519 key is known": {hosts: server.KnownHosts(server.Ed25519)},
+		"G07 only the ECDSA key is known":   {hosts: server.KnownHosts(server.ECDSA)},
+		"G08 both keys are known":           {hosts: server.KnownHosts(server.Ed25519, server.ECDSA)},
+		"G08 the host is hashed": {
+			hosts: []byte(knownhosts.Line([]string{knownhosts.HashHostname(knownhosts.Normalize(server.Addr))}, server.ECDSA)),
+		},
+		"another key is known": {
+			hosts: server.KnownHosts(other.Ed25519), kind: failureHostKey,
+			text: []string{ssh.FingerprintSHA256(other.Ed25519), ssh.FingerprintSHA256(server.Ed25519), "somebody may be in between"},
+		},
+		"the host is not known": {
+			hosts: other.KnownHosts(other.Ed25519), kind: failureHostKey, text: []string{"add it there", "SHA256:"},
+		},
+		"the server does not accept our key": {
+			hosts: server.KnownHosts(server.Ed25519), key: writeFile(t, other.ClientKey), kind: failureAuth,
+			text: []string{"auth.sshKeyFile"},
+		},
+		"the key file is no key": {
+			hosts: server.KnownHosts(server.Ed25519), key: writeFile(t, []byte("hello")), kind: failureAuth,
+			text: []string{"SSH key"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

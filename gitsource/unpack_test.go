@@ -66,7 +66,8 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	deltas := 0
-	checks := ok[string](t)(repo.Git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype) %(objectsize) %(deltabase)"))
+	checks := ok[string](t)(repo.Git("cat-file", "--batch-all-objects",
+		"--batch-check=%(objectname) %(objecttype) %(objectsize) %(deltabase)"))
 	for line := range strings.Lines(checks) {
 		var name, kind, base string
 		var size int64
@@ -128,11 +129,17 @@ func TestPacksThatInflate(t *testing.T) {
 		err  error
 		left int
 	}{
-		"a file of 200 MiB":                {pack: packed_(2, blobEntry(make([]byte, 200<<20)), blobEntry(small)), left: 1},
-		"a change that makes 1.3 GB":       {pack: packed_(3, blobEntry(base), bomb, blobEntry(small))},
-		"more objects than are indexed":    {pack: packed_(1<<31, blobEntry(small)), err: errPackTooLarge},
-		"an object that claims 1 TB":       {pack: packed_(1, func(p *packWriter) { p.header(packBlob, 1<<40); p.deflate(small) }), err: packfile.ErrMalformedPackFile},
-		"an object that claims too little": {pack: packed_(1, func(p *packWriter) { p.header(packBlob, 3); p.deflate(small) }), err: packfile.ErrInflatedSizeMismatch},
+		"a file of 200 MiB":             {pack: packed_(2, blobEntry(make([]byte, 200<<20)), blobEntry(small)), left: 1},
+		"a change that makes 1.3 GB":    {pack: packed_(3, blobEntry(base), bomb, blobEntry(small))},
+		"more objects than are indexed": {pack: packed_(1<<31, blobEntry(small)), err: errPackTooLarge},
+		"an object that claims 1 TB": {
+			pack: packed_(1, func(p *packWriter) { p.header(packBlob, 1<<40); p.deflate(small) }),
+			err:  packfile.ErrMalformedPackFile,
+		},
+		"an object that claims too little": {
+			pack: packed_(1, func(p *packWriter) { p.header(packBlob, 3); p.deflate(small) }),
+			err:  packfile.ErrInflatedSizeMismatch,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

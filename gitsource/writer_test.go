@@ -32,22 +32,39 @@ func TestOneWriterAtATime(t *testing.T) {
 		holder string
 		fenced bool
 	}{
-		"a higher fencing number writes":                       {fence: 6, holder: "b"},
-		"a lower fencing number does not":                      {fence: 4, holder: "b", fenced: true},
-		"the same holder goes on":                              {fence: 5, holder: "a"},
-		"another holder with the same number does not":         {fence: 5, holder: "b", fenced: true},
-		"one without a name does not, with the same number":    {fence: 5, holder: "", fenced: true},
-		"a lower number does not, behind a person's commit":    {before: putCommit(person, "mine"), fence: 4, holder: "b", fenced: true},
-		"another holder does not, behind a person's commit":    {before: putCommit(person, "mine"), fence: 5, holder: "b", fenced: true},
-		"a higher number writes, behind a person's commit":     {before: putCommit(person, "mine"), fence: 6, holder: "b"},
-		"a person's trailers lower nothing":                    {before: putCommit(person, "mine\n\nFence: 1\nHolder: b\n"), fence: 4, holder: "b", fenced: true},
-		"a trailer that nobody can have written is none":       {before: putCommit(person, "mine\n\nFence: 18446744073709551615\n"), fence: 6, holder: "b"},
-		"a person who empties revision.yaml lowers nothing":    {before: putCommit(map[string]string{model.ReportRevision: "{}\n"}, "mine"), fence: 4, holder: "b", fenced: true},
-		"a person who breaks revision.yaml lowers nothing":     {before: putCommit(map[string]string{model.ReportRevision: "\t{"}, "mine"), fence: 5, holder: "b", fenced: true},
-		"a person who raises revision.yaml is believed":        {before: putCommit(map[string]string{model.ReportRevision: "fence: 9\n"}, "mine"), fence: 8, holder: "b", fenced: true},
-		"commits behind which the trailers lie lower nothing":  {before: putMany(5), fence: 4, holder: "b", fenced: true},
-		"a revision.yaml that is too large hides no trailers":  {before: putCommit(map[string]string{model.ReportRevision: strings.Repeat("#", maxStatusFile+1)}, "mine\n\nFence: 5\n"), fence: 4, holder: "b", fenced: true},
-		"what is no text is believed no more than what is one": {before: putCommit(map[string]string{model.ReportRevision: "fence: [1]\nholder: 3\nsequence: {}\n"}, "mine"), fence: 4, holder: "b", fenced: true},
+		"a higher fencing number writes":                    {fence: 6, holder: "b"},
+		"a lower fencing number does not":                   {fence: 4, holder: "b", fenced: true},
+		"the same holder goes on":                           {fence: 5, holder: "a"},
+		"another holder with the same number does not":      {fence: 5, holder: "b", fenced: true},
+		"one without a name does not, with the same number": {fence: 5, holder: "", fenced: true},
+		"a lower number does not, behind a person's commit": {before: putCommit(person, "mine"), fence: 4, holder: "b", fenced: true},
+		"another holder does not, behind a person's commit": {before: putCommit(person, "mine"), fence: 5, holder: "b", fenced: true},
+		"a higher number writes, behind a person's commit":  {before: putCommit(person, "mine"), fence: 6, holder: "b"},
+		"a person's trailers lower nothing": {
+			before: putCommit(person, "mine\n\nFence: 1\nHolder: b\n"), fence: 4, holder: "b", fenced: true,
+		},
+		"a trailer that nobody can have written is none": {
+			before: putCommit(person, "mine\n\nFence: 18446744073709551615\n"), fence: 6, holder: "b",
+		},
+		"a person who empties revision.yaml lowers nothing": {
+			before: putCommit(map[string]string{model.ReportRevision: "{}\n"}, "mine"), fence: 4, holder: "b", fenced: true,
+		},
+		"a person who breaks revision.yaml lowers nothing": {
+			before: putCommit(map[string]string{model.ReportRevision: "\t{"}, "mine"), fence: 5, holder: "b", fenced: true,
+		},
+		"a person who raises revision.yaml is believed": {
+			before: putCommit(map[string]string{model.ReportRevision: "fence: 9\n"}, "mine"), fence: 8, holder: "b",
+			fenced: true,
+		},
+		"commits behind which the trailers lie lower nothing": {before: putMany(5), fence: 4, holder: "b", fenced: true},
+		"a revision.yaml that is too large hides no trailers": {
+			before: putCommit(map[string]string{model.ReportRevision: strings.Repeat("#", maxStatusFile+1)}, "mine\n\nFence: 5\n"),
+			fence:  4, holder: "b", fenced: true,
+		},
+		"what is no text is believed no more than what is one": {
+			before: putCommit(map[string]string{model.ReportRevision: "fence: [1]\nholder: 3\nsequence: {}\n"}, "mine"),
+			fence:  4, holder: "b", fenced: true,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -191,7 +208,8 @@ func TestSetBackIsReportedOnce(t *testing.T) {
 				if p := publish("next"); p.SetBack != test.setBack {
 					t.Errorf("published %+v, want set back: %t", p, test.setBack)
 				}
-				if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["README.md"] != "next" || got["servers/s1.yaml"] != fleet["servers/s1.yaml"] || got["x"] != "" {
+				if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["README.md"] != "next" ||
+					got["servers/s1.yaml"] != fleet["servers/s1.yaml"] || got["x"] != "" {
 					t.Errorf("the branch holds %v", got)
 				}
 				if p := publish("and the next"); p.SetBack {

@@ -32,18 +32,26 @@ func TestMarshalYAML(t *testing.T) {
 		"what looks like something else is quoted": {
 			[]string{
 				"On", "off", "yes", "N", "null", "~", "", "1", "0x1f", "1e3", "1_000", "012", "0o7", "2026-11-21", "2026-11-21T07:00:00Z",
-				"12:34:56", "- a", "a: b", "a #b", " a", "a ", "a:", "#a", "*a", "&a", "!a", "%a", "@a", "`a", "'a", `"a"`, "{a}", "[a", "<<", "=", "?", ".5", "-1", "+1", ".inf", "a\tb", "→\x7f",
+				"12:34:56", "- a", "a: b", "a #b", " a", "a ", "a:", "#a", "*a", "&a", "!a", "%a", "@a", "`a", "'a", `"a"`, "{a}", "[a", "<<", "=", "?",
+				".5", "-1", "+1", ".inf", "a\tb", "→\x7f",
 			},
-			`- "On"` + "\n" + `- "off"` + "\n" + `- "yes"` + "\n" + `- "N"` + "\n" + `- "null"` + "\n" + `- "~"` + "\n" + `- ""` + "\n" + `- "1"` + "\n" +
+			`- "On"` + "\n" + `- "off"` + "\n" + `- "yes"` + "\n" + `- "N"` + "\n" + `- "null"` + "\n" + `- "~"` + "\n" + `- ""` + "\n" + `- "1"` +
+				"\n" +
 				`- "0x1f"` + "\n" + `- "1e3"` + "\n" + `- "1_000"` + "\n" + `- "012"` + "\n" + `- "0o7"` + "\n" + `- "2026-11-21"` + "\n" +
 				`- "2026-11-21T07:00:00Z"` + "\n" + `- "12:34:56"` + "\n" + `- "- a"` + "\n" + `- "a: b"` + "\n" + `- "a #b"` + "\n" + `- " a"` + "\n" +
-				`- "a "` + "\n" + `- "a:"` + "\n" + `- "#a"` + "\n" + `- "*a"` + "\n" + `- "&a"` + "\n" + `- "!a"` + "\n" + `- "%a"` + "\n" + `- "@a"` + "\n" +
-				"- \"`a\"\n" + `- "'a"` + "\n" + `- "\"a\""` + "\n" + `- "{a}"` + "\n" + `- "[a"` + "\n" + `- "<<"` + "\n" + `- "="` + "\n" + `- "?"` + "\n" +
+				`- "a "` + "\n" + `- "a:"` + "\n" + `- "#a"` + "\n" + `- "*a"` + "\n" + `- "&a"` + "\n" + `- "!a"` + "\n" + `- "%a"` + "\n" + `- "@a"` +
+				"\n" +
+				"- \"`a\"\n" + `- "'a"` + "\n" + `- "\"a\""` + "\n" + `- "{a}"` + "\n" + `- "[a"` + "\n" + `- "<<"` + "\n" + `- "="` + "\n" + `- "?"` +
+				"\n" +
 				`- ".5"` + "\n" + `- "-1"` + "\n" + `- "+1"` + "\n" + `- ".inf"` + "\n" + `- "a\tb"` + "\n" + `- "→\u007f"` + "\n",
 		},
 		"what is plain stays plain": {
-			[]string{"10.0.0.1", "aa:bb:cc:dd:ee:0f", "38947555-7742-3448-3784-823347823834", "main@sha1:abc", "default/web", "/redfish/v1", "ghcr.io/x/y:1.2", "512Gi", "a b, c", "v1"},
-			"- 10.0.0.1\n- aa:bb:cc:dd:ee:0f\n- 38947555-7742-3448-3784-823347823834\n- main@sha1:abc\n- default/web\n- /redfish/v1\n- ghcr.io/x/y:1.2\n- 512Gi\n- a b, c\n- v1\n",
+			[]string{
+				"10.0.0.1", "aa:bb:cc:dd:ee:0f", "38947555-7742-3448-3784-823347823834", "main@sha1:abc", "default/web", "/redfish/v1",
+				"ghcr.io/x/y:1.2", "512Gi", "a b, c", "v1",
+			},
+			"- 10.0.0.1\n- aa:bb:cc:dd:ee:0f\n- 38947555-7742-3448-3784-823347823834\n- main@sha1:abc\n- default/web\n- /redfish/v1\n- " +
+				"ghcr.io/x/y:1.2\n- 512Gi\n- a b, c\n- v1\n",
 		},
 		"lines are a block":  {map[string]string{"m": "a\n  b\n\nc", "n": "x\n"}, "m: |-\n  a\n    b\n\n  c\n\"n\": |\n  x\n"},
 		"nothing at all":     {map[string]any{"a": map[string]any{}, "b": []int{}, "c": nil}, "a: {}\nb: []\nc: null\n"},
@@ -106,8 +114,10 @@ func must(b []byte, err error) []byte {
 
 // nasty are strings and pieces of strings that YAML has ideas about.
 var nasty = []string{
-	"", " ", "a", "On", "yes", "null", "~", "1", "0", "-", "- ", ":", ": ", "#", " #", "\n", "\n\n", "\t", "'", "\"", "\\", "{", "}", "[", "]", ",",
-	"&", "*", "!", "|", ">", "%", "@", "`", "?", "2026-01-02", "1:2", ".", "e", "x", "_", "+", "=", "<<", "é", "→", "😀", "\u00a0", "\u2028", "\ufeff", "\x00", "\x7f", "\x85", "---", "...", "0x", "0b1", "0o", "inf", "nan",
+	"", " ", "a", "On", "yes", "null", "~", "1", "0", "-", "- ", ":", ": ", "#", " #", "\n", "\n\n", "\t", "'", "\"", "\\", "{", "}", "[", "]",
+	",",
+	"&", "*", "!", "|", ">", "%", "@", "`", "?", "2026-01-02", "1:2", ".", "e", "x", "_", "+", "=", "<<", "é", "→", "😀", "\u00a0",
+	"\u2028", "\ufeff", "\x00", "\x7f", "\x85", "---", "...", "0x", "0b1", "0o", "inf", "nan",
 }
 
 func randomString(rng *rand.Rand) string {
@@ -181,7 +191,12 @@ func serverDocument(i int) map[string]any {
 	}
 	nics := make([]any, 8)
 	for n := range nics {
-		nics[n] = map[string]any{"name": fmt.Sprintf("eth%d", n), "macAddress": fmt.Sprintf("aa:bb:cc:00:%02x:%02x", i%256, n), "carrierStatus": "up", "ips": []string{fmt.Sprintf("10.%d.%d.%d", n, i/256%256, i%256)}}
+		nics[n] = map[string]any{
+			"name":          fmt.Sprintf("eth%d", n),
+			"macAddress":    fmt.Sprintf("aa:bb:cc:00:%02x:%02x", i%256, n),
+			"carrierStatus": "up",
+			"ips":           []string{fmt.Sprintf("10.%d.%d.%d", n, i/256%256, i%256)},
+		}
 	}
 	return map[string]any{
 		"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "Server", "metadata": map[string]any{"name": fmt.Sprintf("server-%d", i)},

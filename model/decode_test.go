@@ -97,7 +97,8 @@ func TestDeprecatedSeedsAreWarnedAbout(t *testing.T) {
 		"000-server-my-server.yaml": `000-server-my-server.yaml:6:3: warning: Server my-server: spec.uuid: is deprecated: write "systemUUID"
 000-server-my-server.yaml:7:10: warning: Server my-server: spec.power: is deprecated and ignored: power belongs to the ServerClaim
 `,
-		"003-serverclaim-my-server-claim.yaml": "003-serverclaim-my-server-claim.yaml:1:13: warning: ServerClaim default/my-server-claim: apiVersion: is another name for metal.ironcore.dev/v1alpha1: write that\n",
+		"003-serverclaim-my-server-claim.yaml": "003-serverclaim-my-server-claim.yaml:1:13: warning: ServerClaim default/my-server-claim: " +
+			"apiVersion: is another name for metal.ironcore.dev/v1alpha1: write that\n",
 	}
 	got := make(map[string]string)
 	files, _ := filepath.Glob("../examples/seeds/*.yaml")
@@ -123,11 +124,13 @@ func TestDecodeReadsEveryField(t *testing.T) {
 		want     Object
 	}{
 		"an Endpoint, its addresses made canonical": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\nspec: {macAddress: 00-1A-2B-3C-4D-5E, ip: 'FD00:0::1'}\n",
+			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\nspec: {macAddress: 00-1A-2B-3C-4D-5E, ip: " +
+				"'FD00:0::1'}\n",
 			&Endpoint{Meta{Name: "e1", Source: "a.yaml:1"}, EndpointSpec{"00:1a:2b:3c:4d:5e", "fd00::1"}},
 		},
 		"an Endpoint, its IPv4 address written as IPv6": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\nspec: {macAddress: 001A2B3C4D5E, ip: '::ffff:192.0.2.1'}\n",
+			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\nspec: {macAddress: 001A2B3C4D5E, ip: " +
+				"'::ffff:192.0.2.1'}\n",
 			&Endpoint{Meta{Name: "e1", Source: "a.yaml:1"}, EndpointSpec{"00:1a:2b:3c:4d:5e", "192.0.2.1"}},
 		},
 		"a BMC, with https for want of a scheme": {
@@ -209,7 +212,8 @@ spec:
 			}},
 		},
 		"a ServerMaintenance as upstream had it": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerMaintenance\nmetadata: {name: m}\nspec: {serverRef: {name: s1}, policy: Enforced, serverPower: Off, reason: new fan}\n",
+			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerMaintenance\nmetadata: {name: m}\nspec: {serverRef: {name: s1}, policy: " +
+				"Enforced, serverPower: Off, reason: new fan}\n",
 			&ServerMaintenance{Meta{Name: "m", Source: "a.yaml:1"}, ServerMaintenanceSpec{LocalRef{"s1"}, "Enforced", PowerOff, "new fan"}},
 		},
 		"a ServerReadinessRule": {
@@ -237,7 +241,8 @@ spec: {conditions: [{type: Ready, requiredStatus: "True"}], enforcementMode: Con
 			}},
 		},
 		"a BMCSecret": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata: {name: s}\nimmutable: true\ntype: Opaque\ndata:\n  username: |\n    YWRt\n    aW4=\nstringData: {password: 'geheim'}\n",
+			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata: {name: s}\nimmutable: true\ntype: Opaque\ndata:\n  username: |\n " +
+				"   YWRt\n    aW4=\nstringData: {password: 'geheim'}\n",
 			&BMCSecret{Meta{Name: "s", Source: "a.yaml:1"}, &yes, "Opaque", map[string]Sensitive{
 				"username": NewSensitive("admin"), "password": NewSensitive("geheim"),
 			}},
@@ -253,7 +258,8 @@ spec: {conditions: [{type: Ready, requiredStatus: "True"}], enforcementMode: Con
 	}
 }
 
-const endpoint = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata:\n  name: %s\nspec:\n  macAddress: 00:1A:2B:3C:4D:5E\n  ip: 192.0.2.1\n"
+const endpoint = "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata:\n  name: %s\nspec:\n  macAddress: " +
+	"00:1A:2B:3C:4D:5E\n  ip: 192.0.2.1\n"
 
 func TestFilesOfAllShapesAreRead(t *testing.T) {
 	one, two := fmt.Sprintf(endpoint, "one"), fmt.Sprintf(endpoint, "two")
@@ -268,23 +274,36 @@ func TestFilesOfAllShapesAreRead(t *testing.T) {
 		data string
 		want []string // sources
 	}{
-		"an empty file holds nothing":               {"", nil},
-		"a file of comments holds nothing":          {"# one\n\n# two\n", nil},
-		"empty documents hold nothing":              {"---\n---\n# x\n---\nnull\n---\n" + one, []string{"one:7"}},
-		"documents are split":                       {one + "---\n" + two, []string{"one:1", "two:9"}},
-		"a document may begin after its separator":  {"--- # first\n" + one + "---\t\n" + two, []string{"one:2", "two:10"}},
-		"a document may end with dots":              {one + "...\n---\n" + two + "...\n", []string{"one:1", "two:10"}},
-		"dots alone divide too":                     {one + "...\n" + two, []string{"one:1", "two:9"}},
-		"a directive is passed over":                {"%YAML 1.2\n---\n" + one, []string{"one:3"}},
-		"a byte order mark is passed over":          {"\xef\xbb\xbf" + one, []string{"one:1"}},
-		"a file from Windows is read":               {strings.ReplaceAll(one+"---\n"+two, "\n", "\r\n"), []string{"one:1", "two:9"}},
-		"a separator within text does not split":    {strings.Replace(one, "spec:", "  annotations:\n    x: |\n      ---\nspec:", 1), []string{"one:1"}},
-		"a List is its items":                       {list("v1", "List", one, two), []string{"one:5", "two:12"}},
-		"Lists nest":                                {list("v1", "List", list("metal.ironcore.dev/v1alpha1", "EndpointList", one), two), []string{"one:9", "two:16"}},
-		"an empty List is no mistake":               {"apiVersion: v1\nkind: List\nitems: []\n", nil},
-		"JSON documents may follow each other":      {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"}}` + "\n---\n" + `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"two"}}`, []string{"one:1", "two:3"}},
-		"the alias of the group is in any case":     {strings.Replace(one, "ironcore", "openkcm", 1), []string{"one:1"}},
-		"what Kubernetes adds is ignored":           {strings.Replace(one, "spec:", "  uid: x\n  managedFields: [{a: b}]\nstatus: {a: b}\nspec:", 1), []string{"one:1"}},
+		"an empty file holds nothing":              {"", nil},
+		"a file of comments holds nothing":         {"# one\n\n# two\n", nil},
+		"empty documents hold nothing":             {"---\n---\n# x\n---\nnull\n---\n" + one, []string{"one:7"}},
+		"documents are split":                      {one + "---\n" + two, []string{"one:1", "two:9"}},
+		"a document may begin after its separator": {"--- # first\n" + one + "---\t\n" + two, []string{"one:2", "two:10"}},
+		"a document may end with dots":             {one + "...\n---\n" + two + "...\n", []string{"one:1", "two:10"}},
+		"dots alone divide too":                    {one + "...\n" + two, []string{"one:1", "two:9"}},
+		"a directive is passed over":               {"%YAML 1.2\n---\n" + one, []string{"one:3"}},
+		"a byte order mark is passed over":         {"\xef\xbb\xbf" + one, []string{"one:1"}},
+		"a file from Windows is read":              {strings.ReplaceAll(one+"---\n"+two, "\n", "\r\n"), []string{"one:1", "two:9"}},
+		"a separator within text does not split": {
+			data: strings.Replace(one, "spec:", "  annotations:\n    x: |\n      ---\nspec:", 1),
+			want: []string{"one:1"},
+		},
+		"a List is its items": {list("v1", "List", one, two), []string{"one:5", "two:12"}},
+		"Lists nest": {
+			data: list("v1", "List", list("metal.ironcore.dev/v1alpha1", "EndpointList", one), two),
+			want: []string{"one:9", "two:16"},
+		},
+		"an empty List is no mistake": {"apiVersion: v1\nkind: List\nitems: []\n", nil},
+		"JSON documents may follow each other": {
+			data: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"one"}}` + "\n---\n" +
+				`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"two"}}`,
+			want: []string{"one:1", "two:3"},
+		},
+		"the alias of the group is in any case": {strings.Replace(one, "ironcore", "openkcm", 1), []string{"one:1"}},
+		"what Kubernetes adds is ignored": {
+			data: strings.Replace(one, "spec:", "  uid: x\n  managedFields: [{a: b}]\nstatus: {a: b}\nspec:", 1),
+			want: []string{"one:1"},
+		},
 		"a namespace on what has none is passed by": {strings.Replace(one, "spec:", "  namespace: x\nspec:", 1), []string{"one:1"}},
 	}
 	for name, tt := range tests {
@@ -302,7 +321,8 @@ func TestFilesOfAllShapesAreRead(t *testing.T) {
 }
 
 func TestWhatKubernetesAddsIsWarnedAboutOnce(t *testing.T) {
-	manifest := strings.Replace(fmt.Sprintf(endpoint, "e"), "spec:", "  uid: x\n  finalizers: [metal.ironcore.dev/endpoint]\nstatus: {}\nspec:", 1)
+	manifest := strings.Replace(fmt.Sprintf(endpoint, "e"), "spec:",
+		"  uid: x\n  finalizers: [metal.ironcore.dev/endpoint]\nstatus: {}\nspec:", 1)
 	_, problems := Decode("f", []byte(manifest), DecodeOptions{})
 	want := `f:5:3: warning: Endpoint e: metadata.uid: belongs to Kubernetes' bookkeeping: ignored
 f:6:3: warning: Endpoint e: metadata.finalizers: belongs to Kubernetes' bookkeeping: ignored
@@ -321,12 +341,20 @@ func TestPlaintextSecretsNeedLeave(t *testing.T) {
 		want    string
 		objects int
 	}{
-		"data is refused":             {secret + "data: {a: b25l}\n", false, "f:4:1: Secret default/s: data: a secret in plain text is refused: encrypt the file with SOPS, or set git.allowPlaintextSecrets: true\n", 0},
-		"stringData is refused":       {secret + "stringData: {a: b}\n", false, "f:4:1: Secret default/s: stringData: a secret in plain text is refused: encrypt the file with SOPS, or set git.allowPlaintextSecrets: true\n", 0},
-		"a secret of nothing is fine": {secret + "data: {}\n", false, "", 1},
-		"data is taken with leave":    {secret + "data: {a: b25l}\n", true, "", 1},
-		"one that is still encrypted is of no use": {secret + "data: {a: 'ENC[AES256_GCM,data:x]'}\nsops: {version: 3}\n", true,
-			"f:5:1: Secret default/s: sops: the object is encrypted with SOPS and was not decrypted: is git.ageKeyFile set?\n", 0},
+		"data is refused": {
+			data: secret + "data: {a: b25l}\n",
+			want: "f:4:1: Secret default/s: data: a secret in plain text is refused: encrypt the file with SOPS, or set " +
+				"git.allowPlaintextSecrets: true\n",
+		},
+		"stringData is refused": {
+			data: secret + "stringData: {a: b}\n",
+			want: "f:4:1: Secret default/s: stringData: a secret in plain text is refused: encrypt the file with SOPS, or set " +
+				"git.allowPlaintextSecrets: true\n",
+		},
+		"a secret of nothing is fine": {data: secret + "data: {}\n", objects: 1},
+		"data is taken with leave":    {data: secret + "data: {a: b25l}\n", allow: true, objects: 1},
+		"one that is still encrypted is of no use": {data: secret + "data: {a: 'ENC[AES256_GCM,data:x]'}\nsops: {version: 3}\n", allow: true,
+			want: "f:5:1: Secret default/s: sops: the object is encrypted with SOPS and was not decrypted: is git.ageKeyFile set?\n"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -345,7 +373,9 @@ func TestNoProblemShowsASecret(t *testing.T) {
 		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  a: hunter2\n  b: 'hunter2'\n  c: |\n    hunter2: x\n",
 		"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata:\n  name: s\ndata:\n  username: hunter2\n  password: \"hunter2\"\n",
 	}
-	junk := []string{"", "\n", "  ", "\t", ":", ": ", "*", "&x ", "!!int ", "!", "{", "[", "'", "\"", "- ", "@", "%", "|", "---\n", "#", "0x", "`", "? "}
+	junk := []string{
+		"", "\n", "  ", "\t", ":", ": ", "*", "&x ", "!!int ", "!", "{", "[", "'", "\"", "- ", "@", "%", "|", "---\n", "#", "0x", "`", "? ",
+	}
 	for _, m := range manifests {
 		for at := range len(m) {
 			for _, j := range junk {
@@ -368,9 +398,12 @@ func TestBoundsOfAFile(t *testing.T) {
 		data string
 		want string
 	}{
-		"too large":      {"#" + strings.Repeat("x", maxFileBytes), "f: the file has 1048577 bytes, at most 1048576 are read: split it\n"},
-		"not UTF-8":      {"a: b\n# \xff\n", "f:2:1: the file is not UTF-8 text\n"},
-		"nested lists":   {strings.Repeat("{apiVersion: v1, kind: List, items: [", 9) + strings.Repeat("]}", 9), "f:1:333: items: lists are nested too deeply\n"},
+		"too large": {"#" + strings.Repeat("x", maxFileBytes), "f: the file has 1048577 bytes, at most 1048576 are read: split it\n"},
+		"not UTF-8": {"a: b\n# \xff\n", "f:2:1: the file is not UTF-8 text\n"},
+		"nested lists": {
+			data: strings.Repeat("{apiVersion: v1, kind: List, items: [", 9) + strings.Repeat("]}", 9),
+			want: "f:1:333: items: lists are nested too deeply\n",
+		},
 		"nested forever": {strings.Repeat("[", 20_000), "f:1:1: no valid YAML: exceeded max depth of 10000\n"},
 	}
 	for name, tt := range tests {
@@ -427,21 +460,31 @@ func TestHostileFilesCostLittle(t *testing.T) {
 // another object than it was takes the absence of that one for a deletion.
 func TestObjectIsNamedOnlyWhenSure(t *testing.T) {
 	tests := map[string]struct{ data, want string }{
-		"an error in the spec":            {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web}\nspec: {}\n", "ServerClaim default/web"},
-		"a wrong apiVersion":              {"apiVersion: v1\nkind: ServerClaim\nmetadata: {name: web, namespace: a}\n", "ServerClaim a/web"},
-		"a foreign kind":                  {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "ConfigMap c"},
-		"a foreign kind without name":     {"apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n", "Kustomization"},
-		"a kind that left upstream":       {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCVersion\nmetadata: {name: c}\n", "BMCVersion c"},
-		"a misspelt kind":                 {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
-		"a misspelt kind and group":       {"apiVersion: metal.ironcore.dv/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
-		"no kind":                         {"apiVersion: metal.ironcore.dev/v1alpha1\nmetadata: {name: web}\n", ""},
-		"no name":                         {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {nam: web}\n", ""},
-		"a name that is none":             {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: We b}\n", ""},
-		"a name that is given twice":      {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a, name: b}\n", ""},
-		"metadata that is given twice":    {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a}\nmetadata: {name: b}\n", ""},
-		"a document that is no YAML":      {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a\n", ""},
-		"a namespace of the wrong type":   {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: [x]}\n", ""},
-		"a namespace with an empty value": {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: }\n", "ServerClaim default/web"},
+		"an error in the spec": {
+			data: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web}\nspec: {}\n",
+			want: "ServerClaim default/web",
+		},
+		"a wrong apiVersion":          {"apiVersion: v1\nkind: ServerClaim\nmetadata: {name: web, namespace: a}\n", "ServerClaim a/web"},
+		"a foreign kind":              {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", "ConfigMap c"},
+		"a foreign kind without name": {"apiVersion: kustomize.config.k8s.io/v1\nkind: Kustomization\n", "Kustomization"},
+		"a kind that left upstream":   {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCVersion\nmetadata: {name: c}\n", "BMCVersion c"},
+		"a misspelt kind":             {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
+		"a misspelt kind and group":   {"apiVersion: metal.ironcore.dv/v1alpha1\nkind: SrverClaim\nmetadata: {name: web}\n", ""},
+		"no kind":                     {"apiVersion: metal.ironcore.dev/v1alpha1\nmetadata: {name: web}\n", ""},
+		"no name":                     {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {nam: web}\n", ""},
+		"a name that is none":         {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: We b}\n", ""},
+		"a name that is given twice":  {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a, name: b}\n", ""},
+		"metadata that is given twice": {
+			data: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a}\nmetadata: {name: b}\n",
+		},
+		"a document that is no YAML": {"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata: {name: a\n", ""},
+		"a namespace of the wrong type": {
+			data: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: [x]}\n",
+		},
+		"a namespace with an empty value": {
+			data: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: }\n",
+			want: "ServerClaim default/web",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -481,7 +524,8 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		for _, p := range problems {
-			if p.Message == "" || p.Line < 0 || p.Line > lines+strings.Count(string(data), "\u0085")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
+			if p.Message == "" || p.Line < 0 ||
+				p.Line > lines+strings.Count(string(data), "\u0085")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
 				t.Errorf("a problem in line %d of %d: %s", p.Line, lines, p)
 			}
 		}

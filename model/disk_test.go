@@ -7,23 +7,50 @@ func TestWhatIsOneDisk(t *testing.T) {
 		a, b Disk
 		want bool
 	}{
-		"the serial number is the same":                      {Disk{Serial: "S1"}, Disk{Serial: "S1"}, true},
-		"blanks, dashes and case make no difference":         {Disk{Serial: " wd-ab 12"}, Disk{Serial: "WDAB12"}, true},
-		"another serial number":                              {Disk{Serial: "S1"}, Disk{Serial: "S2"}, false},
-		"no serial number is none to compare":                {Disk{}, Disk{}, false},
-		"the serial number of the board is added":            {Disk{Serial: "ZC1A2B3C", Model: "ST4000"}, Disk{Serial: "ZC1A2B3C0000C9", Model: "SEAGATE ST4000"}, true},
-		"not to that of another model":                       {Disk{Serial: "ZC1A2B3C", Model: "ST4000"}, Disk{Serial: "ZC1A2B3C0000C9", Model: "MG08"}, false},
-		"a short serial number begins many":                  {Disk{Serial: "ZC1"}, Disk{Serial: "ZC1A2B3C"}, false},
-		"the world-wide name is the same":                    {Disk{Serial: "a", IDs: []string{"0025385b71b00001"}}, Disk{Serial: "b", IDs: []string{"0025385b71b00001"}}, true},
-		"a BMC and a system name a SAS disk by other ports":  {Disk{IDs: []string{"5000c500a1b2c3d4"}, FromBMC: true}, Disk{IDs: []string{"5000c500a1b2c3d7"}}, true},
-		"a system names neighbours so":                       {Disk{IDs: []string{"5002538e40a1b2c3"}}, Disk{IDs: []string{"5002538e40a1b2c4"}}, false},
-		"so does a BMC that has other serial numbers":        {Disk{Serial: "S1", IDs: []string{"5002538e40a1b2c3"}, FromBMC: true}, Disk{Serial: "S2", IDs: []string{"5002538e40a1b2c4"}}, false},
-		"logical drives have their controller's serial":      {Disk{Serial: "P1", IDs: []string{"600508b1001c0001"}}, Disk{Serial: "P1", IDs: []string{"600508b1001c0002"}}, false},
-		"a BMC names an NVMe disk in its own way":            {Disk{Serial: "S1", IDs: []string{"0025385b71b00001"}, FromBMC: true}, Disk{Serial: "S1", IDs: []string{"36344830571000010025384700000001"}}, true},
-		"a placeholder is no serial number":                  {Disk{Serial: "N/A"}, Disk{Serial: "N/A"}, false},
-		"nor are zeros":                                      {Disk{Serial: "0000 0000"}, Disk{Serial: "0000 0000"}, false},
-		"the last digit of another kind of name does":        {Disk{IDs: []string{"0025385b71b00001"}}, Disk{IDs: []string{"0025385b71b00002"}}, false},
-		"one of several names is enough":                     {Disk{IDs: []string{"5000c500a1b2c3d4", "0025385b71b00001"}}, Disk{IDs: []string{"0025385b71b00001"}}, true},
+		"the serial number is the same":              {Disk{Serial: "S1"}, Disk{Serial: "S1"}, true},
+		"blanks, dashes and case make no difference": {Disk{Serial: " wd-ab 12"}, Disk{Serial: "WDAB12"}, true},
+		"another serial number":                      {Disk{Serial: "S1"}, Disk{Serial: "S2"}, false},
+		"no serial number is none to compare":        {Disk{}, Disk{}, false},
+		"the serial number of the board is added": {
+			a: Disk{Serial: "ZC1A2B3C", Model: "ST4000"}, b: Disk{Serial: "ZC1A2B3C0000C9", Model: "SEAGATE ST4000"},
+			want: true,
+		},
+		"not to that of another model": {
+			a: Disk{Serial: "ZC1A2B3C", Model: "ST4000"}, b: Disk{Serial: "ZC1A2B3C0000C9", Model: "MG08"},
+		},
+		"a short serial number begins many": {Disk{Serial: "ZC1"}, Disk{Serial: "ZC1A2B3C"}, false},
+		"the world-wide name is the same": {
+			a: Disk{Serial: "a", IDs: []string{"0025385b71b00001"}}, b: Disk{Serial: "b", IDs: []string{"0025385b71b00001"}},
+			want: true,
+		},
+		"a BMC and a system name a SAS disk by other ports": {
+			a: Disk{IDs: []string{"5000c500a1b2c3d4"}, FromBMC: true}, b: Disk{IDs: []string{"5000c500a1b2c3d7"}},
+			want: true,
+		},
+		"a system names neighbours so": {
+			a: Disk{IDs: []string{"5002538e40a1b2c3"}}, b: Disk{IDs: []string{"5002538e40a1b2c4"}},
+		},
+		"so does a BMC that has other serial numbers": {
+			a: Disk{Serial: "S1", IDs: []string{"5002538e40a1b2c3"}, FromBMC: true},
+			b: Disk{Serial: "S2", IDs: []string{"5002538e40a1b2c4"}},
+		},
+		"logical drives have their controller's serial": {
+			a: Disk{Serial: "P1", IDs: []string{"600508b1001c0001"}}, b: Disk{Serial: "P1", IDs: []string{"600508b1001c0002"}},
+		},
+		"a BMC names an NVMe disk in its own way": {
+			a:    Disk{Serial: "S1", IDs: []string{"0025385b71b00001"}, FromBMC: true},
+			b:    Disk{Serial: "S1", IDs: []string{"36344830571000010025384700000001"}},
+			want: true,
+		},
+		"a placeholder is no serial number": {Disk{Serial: "N/A"}, Disk{Serial: "N/A"}, false},
+		"nor are zeros":                     {Disk{Serial: "0000 0000"}, Disk{Serial: "0000 0000"}, false},
+		"the last digit of another kind of name does": {
+			a: Disk{IDs: []string{"0025385b71b00001"}}, b: Disk{IDs: []string{"0025385b71b00002"}},
+		},
+		"one of several names is enough": {
+			a: Disk{IDs: []string{"5000c500a1b2c3d4", "0025385b71b00001"}}, b: Disk{IDs: []string{"0025385b71b00001"}},
+			want: true,
+		},
 		"a world-wide name is not compared to serial number": {Disk{IDs: []string{"0025385b71b00001"}}, Disk{Serial: "0025385b71b00001"}, false},
 	}
 	for name, tc := range tests {

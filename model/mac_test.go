@@ -16,16 +16,28 @@ func TestMACAddressesOfAServerInGit(t *testing.T) {
 		want    []string
 		problem string
 	}{
-		"one":                       {"02:00:00:00:00:01", []string{"02:00:00:00:00:01"}, ""},
-		"in all spellings":          {" 02-00-00-00-00-0B,0200.0000.000a , 02000000000C", []string{"02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"}, ""},
-		"none":                      {"", nil, `found "", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas`},
-		"a comma at the end":        {"02:00:00:00:00:01,", []string{"02:00:00:00:00:01"}, `found "", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas`},
-		"separated by blanks":       {"02:00:00:00:00:01 02:00:00:00:00:02", nil, `found "02:00:00:00:00:01 02:00:00:00:00:02", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas`},
-		"a group's":                 {"01:00:5e:00:00:01", nil, `found "01:00:5e:00:00:01", want the address of one device`},
-		"everybody's":               {"ff:ff:ff:ff:ff:ff", nil, `found "ff:ff:ff:ff:ff:ff", want the address of one device`},
-		"nobody's":                  {"00:00:00:00:00:00", nil, `found "00:00:00:00:00:00", want the address of one device`},
-		"one twice":                 {"02:00:00:00:00:01, 020000000001", []string{"02:00:00:00:00:01"}, "found 02:00:00:00:00:01 twice"},
-		"more than any machine has": {many, []string{"02:00:00:00:00:01"}, fmt.Sprintf("found %d MAC addresses, at most %d are allowed", MaxServerMACs+1, MaxServerMACs)},
+		"one": {"02:00:00:00:00:01", []string{"02:00:00:00:00:01"}, ""},
+		"in all spellings": {
+			list: " 02-00-00-00-00-0B,0200.0000.000a , 02000000000C",
+			want: []string{"02:00:00:00:00:0a", "02:00:00:00:00:0b", "02:00:00:00:00:0c"},
+		},
+		"none": {"", nil, `found "", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas`},
+		"a comma at the end": {
+			list: "02:00:00:00:00:01,", want: []string{"02:00:00:00:00:01"},
+			problem: `found "", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas`,
+		},
+		"separated by blanks": {
+			list:    "02:00:00:00:00:01 02:00:00:00:00:02",
+			problem: `found "02:00:00:00:00:01 02:00:00:00:00:02", want MAC addresses such as 00:1a:2b:3c:4d:5e, separated by commas`,
+		},
+		"a group's":   {"01:00:5e:00:00:01", nil, `found "01:00:5e:00:00:01", want the address of one device`},
+		"everybody's": {"ff:ff:ff:ff:ff:ff", nil, `found "ff:ff:ff:ff:ff:ff", want the address of one device`},
+		"nobody's":    {"00:00:00:00:00:00", nil, `found "00:00:00:00:00:00", want the address of one device`},
+		"one twice":   {"02:00:00:00:00:01, 020000000001", []string{"02:00:00:00:00:01"}, "found 02:00:00:00:00:01 twice"},
+		"more than any machine has": {
+			list: many, want: []string{"02:00:00:00:00:01"},
+			problem: fmt.Sprintf("found %d MAC addresses, at most %d are allowed", MaxServerMACs+1, MaxServerMACs),
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +45,8 @@ func TestMACAddressesOfAServerInGit(t *testing.T) {
 			if diff := cmp.Diff(tt.want, s.MACAddresses()); diff != "" {
 				t.Errorf("MAC addresses (-want +got):\n%s", diff)
 			}
-			text := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata:\n  name: s1\n  annotations:\n    ingot/mac-addresses: %q\nspec: {}\n", tt.list)
+			text := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Server\nmetadata:\n  name: s1\n  annotations:\n    "+
+				"ingot/mac-addresses: %q\nspec: {}\n", tt.list)
 			want := ""
 			if tt.problem != "" {
 				want = "s1.yaml:6:26: Server s1: metadata.annotations[ingot/mac-addresses]: " + tt.problem + "\n"
@@ -47,7 +60,9 @@ func TestMACAddressesOfAServerInGit(t *testing.T) {
 }
 
 func TestMACAddressesHaveNoEffectElsewhere(t *testing.T) {
-	_, problems := Decode("e.yaml", []byte("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata:\n  name: e\n  annotations:\n    ingot/mac-addresses: x\nspec: {macAddress: '020000000001', ip: 192.0.2.1}\n"), DecodeOptions{})
+	_, problems := Decode("e.yaml",
+		[]byte("apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata:\n  name: e\n  annotations:\n    ingot/mac-addresses: "+
+			"x\nspec: {macAddress: '020000000001', ip: 192.0.2.1}\n"), DecodeOptions{})
 	if got := problemLines(problems); !strings.Contains(got, "has no effect on a Endpoint") || HasErrors(problems) {
 		t.Errorf("got %q, want a warning", got)
 	}

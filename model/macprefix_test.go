@@ -83,23 +83,59 @@ func TestMistakesInTheMACPrefixDatabaseAreExplained(t *testing.T) {
 		return "macPrefixes:\n- macPrefix: a0369f\n  protocol: Redfish\n  port: 443\n  type: bmc\n" + lines
 	}
 	tests := map[string]struct{ data, want string }{
-		"nothing is no mistake":   {"# none yet\n", ""},
-		"no list":                 {"{}\n", "f:1:1: macPrefixes: is required: the list of prefixes"},
-		"a misspelt list":         {"macPrefixs: []\n", `f:1:1: macPrefixs: unknown field, did you mean "macPrefixes"?`},
-		"a misspelt field":        {entry("  manufacterer: Intel\n"), `f:6:3: macPrefixes[0].manufacterer: unknown field, did you mean "manufacturer"?`},
-		"a prefix of letters":     {"macPrefixes: [{macPrefix: dell, type: x}]\n", `f:1:27: macPrefixes[0].macPrefix: found "dell", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or a0:36:9f`},
-		"a group too short":       {"macPrefixes: [{macPrefix: \"a:b:c\", type: x}]\n", `f:1:27: macPrefixes[0].macPrefix: found "a:b:c", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or a0:36:9f`},
-		"a prefix too long":       {"macPrefixes: [{macPrefix: 00112233445566, type: x}]\n", `f:1:27: macPrefixes[0].macPrefix: found "00112233445566", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or a0:36:9f`},
-		"no prefix":               {"macPrefixes:\n- {type: x}\n", "f:2:3: macPrefixes[0].macPrefix: is required"},
-		"a prefix twice":          {entry("") + "- {macPrefix: \"A0-36-9F\", type: x}\n", `f:6:15: macPrefixes[1].macPrefix: found "a0369f" again, first in line 2: keep one of them`},
-		"a protocol of no BMC":    {"macPrefixes:\n- {macPrefix: aa, type: bmc, port: 22, protocol: SSH}\n", `f:2:50: macPrefixes[0].protocol: found "SSH", want Redfish, RedfishLocal or RedfishWithRegistryPatch`},
-		"no protocol":             {"macPrefixes:\n- {macPrefix: aa, type: bmc, port: 22}\n", "f:2:3: macPrefixes[0].protocol: is required: Redfish, RedfishLocal or RedfishWithRegistryPatch"},
-		"a scheme that is none":   {entry("  protocolScheme: ftp\n"), `f:6:19: macPrefixes[0].protocolScheme: found "ftp", want https or http`},
-		"a port out of range":     {"macPrefixes:\n- {macPrefix: aa, type: bmc, port: 70000, protocol: Redfish}\n", "f:2:36: macPrefixes[0].port: found 70000, want a port from 1 to 65535"},
-		"a type that is no BMC's": {"macPrefixes:\n- {macPrefix: aa, type: BMC}\n", `f:2:25: warning: macPrefixes[0].type: found "BMC", which is not acted upon, did you mean "bmc"?`},
-		"a user without name":     {entry("  defaultCredentials:\n  - password: x\n"), "f:7:5: macPrefixes[0].defaultCredentials[0].username: is required"},
-		"a console that is none":  {entry("  console: {type: Telnet, port: 23}\n"), `f:6:19: macPrefixes[0].console.type: found "Telnet", want IPMI, SSH or SSHLenovo`},
-		"two documents":           {"macPrefixes: []\n---\nmacPrefixes: []\n", "f:2:1: the file has a second document, want one"},
+		"nothing is no mistake": {"# none yet\n", ""},
+		"no list":               {"{}\n", "f:1:1: macPrefixes: is required: the list of prefixes"},
+		"a misspelt list":       {"macPrefixs: []\n", `f:1:1: macPrefixs: unknown field, did you mean "macPrefixes"?`},
+		"a misspelt field": {
+			data: entry("  manufacterer: Intel\n"),
+			want: `f:6:3: macPrefixes[0].manufacterer: unknown field, did you mean "manufacturer"?`,
+		},
+		"a prefix of letters": {
+			data: "macPrefixes: [{macPrefix: dell, type: x}]\n",
+			want: `f:1:27: macPrefixes[0].macPrefix: found "dell", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or ` +
+				`a0:36:9f`,
+		},
+		"a group too short": {
+			data: "macPrefixes: [{macPrefix: \"a:b:c\", type: x}]\n",
+			want: `f:1:27: macPrefixes[0].macPrefix: found "a:b:c", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or ` +
+				`a0:36:9f`,
+		},
+		"a prefix too long": {
+			data: "macPrefixes: [{macPrefix: 00112233445566, type: x}]\n",
+			want: `f:1:27: macPrefixes[0].macPrefix: found "00112233445566", want the first 1 to 12 hexadecimal digits of MAC addresses, such as ` +
+				`a0369f or a0:36:9f`,
+		},
+		"no prefix": {"macPrefixes:\n- {type: x}\n", "f:2:3: macPrefixes[0].macPrefix: is required"},
+		"a prefix twice": {
+			data: entry("") + "- {macPrefix: \"A0-36-9F\", type: x}\n",
+			want: `f:6:15: macPrefixes[1].macPrefix: found "a0369f" again, first in line 2: keep one of them`,
+		},
+		"a protocol of no BMC": {
+			data: "macPrefixes:\n- {macPrefix: aa, type: bmc, port: 22, protocol: SSH}\n",
+			want: `f:2:50: macPrefixes[0].protocol: found "SSH", want Redfish, RedfishLocal or RedfishWithRegistryPatch`,
+		},
+		"no protocol": {
+			data: "macPrefixes:\n- {macPrefix: aa, type: bmc, port: 22}\n",
+			want: "f:2:3: macPrefixes[0].protocol: is required: Redfish, RedfishLocal or RedfishWithRegistryPatch",
+		},
+		"a scheme that is none": {entry("  protocolScheme: ftp\n"), `f:6:19: macPrefixes[0].protocolScheme: found "ftp", want https or http`},
+		"a port out of range": {
+			data: "macPrefixes:\n- {macPrefix: aa, type: bmc, port: 70000, protocol: Redfish}\n",
+			want: "f:2:36: macPrefixes[0].port: found 70000, want a port from 1 to 65535",
+		},
+		"a type that is no BMC's": {
+			data: "macPrefixes:\n- {macPrefix: aa, type: BMC}\n",
+			want: `f:2:25: warning: macPrefixes[0].type: found "BMC", which is not acted upon, did you mean "bmc"?`,
+		},
+		"a user without name": {
+			data: entry("  defaultCredentials:\n  - password: x\n"),
+			want: "f:7:5: macPrefixes[0].defaultCredentials[0].username: is required",
+		},
+		"a console that is none": {
+			data: entry("  console: {type: Telnet, port: 23}\n"),
+			want: `f:6:19: macPrefixes[0].console.type: found "Telnet", want IPMI, SSH or SSHLenovo`,
+		},
+		"two documents": {"macPrefixes: []\n---\nmacPrefixes: []\n", "f:2:1: the file has a second document, want one"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +152,8 @@ func TestMistakesInTheMACPrefixDatabaseAreExplained(t *testing.T) {
 
 func TestAPasswordOfTheMACPrefixDatabaseIsNeverShown(t *testing.T) {
 	const password = "77314159"
-	file := "macPrefixes:\n- macPrefix: aa\n  protocol: Redfish\n  port: 443\n  type: bmc\n  defaultCredentials:\n  - {username: root, password: " + password + "}\n"
+	file := "macPrefixes:\n- macPrefix: aa\n  protocol: Redfish\n  port: 443\n  type: bmc\n  defaultCredentials:\n  - {username: root, " +
+		"password: " + password + "}\n"
 	_, problems := DecodeMACPrefixes("f", []byte(file), TokenKey{})
 	if got := problemLines(problems); !strings.Contains(got, "write it in quotes") || strings.Contains(got, password) {
 		t.Errorf("got %s", got)
@@ -125,7 +162,9 @@ func TestAPasswordOfTheMACPrefixDatabaseIsNeverShown(t *testing.T) {
 
 func TestACredentialsIDChangesWithItsPasswordAndRevealsNothing(t *testing.T) {
 	id := func(password string, key TokenKey) string {
-		p, problems := DecodeMACPrefixes("f", []byte("macPrefixes:\n- macPrefix: aa\n  protocol: Redfish\n  port: 443\n  type: bmc\n  defaultCredentials:\n  - {username: root, password: \""+password+"\"}\n"), key)
+		p, problems := DecodeMACPrefixes("f",
+			[]byte("macPrefixes:\n- macPrefix: aa\n  protocol: Redfish\n  port: 443\n  type: bmc\n  defaultCredentials:\n  - {username: root, "+
+				"password: \""+password+"\"}\n"), key)
 		if len(problems) > 0 {
 			t.Fatal(problemLines(problems))
 		}

@@ -98,7 +98,8 @@ func TestARuleWithoutSelectorIsForAllServers(t *testing.T) {
 		t.Error("no selector: got false")
 	}
 	rule.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}
-	if selectorMatches(rule.Spec.ServerSelector, map[string]string{"rack": "a"}) || !selectorMatches(rule.Spec.ServerSelector, map[string]string{"rack": "b"}) {
+	if selectorMatches(rule.Spec.ServerSelector, map[string]string{"rack": "a"}) ||
+		!selectorMatches(rule.Spec.ServerSelector, map[string]string{"rack": "b"}) {
 		t.Error("the selector is not heeded")
 	}
 }
@@ -134,7 +135,12 @@ func TestToleration(t *testing.T) {
 }
 
 func TestOperationIsNamedBeforeTheHash(t *testing.T) {
-	for value, want := range map[string]string{"": "", "park": "park", "power-cycle-server#2": OperationPowerCycle, "retry##": OperationRetry} {
+	for value, want := range map[string]string{
+		"":                     "",
+		"park":                 "park",
+		"power-cycle-server#2": OperationPowerCycle,
+		"retry##":              OperationRetry,
+	} {
 		m := &Meta{Annotations: map[string]string{AnnotationOperation: value}}
 		if name, whole := m.Operation(); name != want || whole != value {
 			t.Errorf("%q: got %q, %q", value, name, whole)

@@ -22,16 +22,34 @@ func TestAFileSaysWhatItsFolderMay(t *testing.T) {
 		id   Identity
 		want string
 	}{
-		"the operator anything":                      {"ops/rack/1.yaml", id(KindBMC, ""), ""},
-		"the operator in any namespace":              {"ops/1.yaml", id(KindServerClaim, "alpha"), ""},
-		"a tenant claims in its own namespace":       {"tenants/alpha/x.yaml", id(KindServerClaim, "alpha"), ""},
-		"a tenant Secrets in its own namespace":      {"tenants/alpha/a/b/x.yaml", id(KindSecret, "alpha"), ""},
-		"a tenant no BMC":                            {"tenants/alpha/x.yaml", id(KindBMC, ""), "below tenants/alpha only ServerClaim, Secret (git.tenants)"},
-		"a tenant nothing in another's namespace":    {"tenants/alpha/x.yaml", id(KindServerClaim, "beta"), "below tenants/alpha only namespace alpha (git.tenants), not beta"},
-		"the longest path counts":                    {"tenants/alpha/db/x.yaml", id(KindServerClaim, "alpha"), "below tenants/alpha/db only namespace db, cache (git.tenants), not alpha"},
-		"of which kinds are named":                   {"tenants/alpha/db/x.yaml", id(KindSecret, "db"), "below tenants/alpha/db only ServerClaim (git.tenants)"},
-		"a path ends at a slash":                     {"tenants/alphabet/x.yaml", id(KindServerClaim, "alpha"), "is below no path of git.tenants, so it does not count"},
-		"a file that is in no folder does not count": {"x.yaml", id(KindServerClaim, "alpha"), "is below no path of git.tenants, so it does not count"},
+		"the operator anything":                 {"ops/rack/1.yaml", id(KindBMC, ""), ""},
+		"the operator in any namespace":         {"ops/1.yaml", id(KindServerClaim, "alpha"), ""},
+		"a tenant claims in its own namespace":  {"tenants/alpha/x.yaml", id(KindServerClaim, "alpha"), ""},
+		"a tenant Secrets in its own namespace": {"tenants/alpha/a/b/x.yaml", id(KindSecret, "alpha"), ""},
+		"a tenant no BMC": {
+			file: "tenants/alpha/x.yaml", id: id(KindBMC, ""),
+			want: "below tenants/alpha only ServerClaim, Secret (git.tenants)",
+		},
+		"a tenant nothing in another's namespace": {
+			file: "tenants/alpha/x.yaml", id: id(KindServerClaim, "beta"),
+			want: "below tenants/alpha only namespace alpha (git.tenants), not beta",
+		},
+		"the longest path counts": {
+			file: "tenants/alpha/db/x.yaml", id: id(KindServerClaim, "alpha"),
+			want: "below tenants/alpha/db only namespace db, cache (git.tenants), not alpha",
+		},
+		"of which kinds are named": {
+			file: "tenants/alpha/db/x.yaml", id: id(KindSecret, "db"),
+			want: "below tenants/alpha/db only ServerClaim (git.tenants)",
+		},
+		"a path ends at a slash": {
+			file: "tenants/alphabet/x.yaml", id: id(KindServerClaim, "alpha"),
+			want: "is below no path of git.tenants, so it does not count",
+		},
+		"a file that is in no folder does not count": {
+			file: "x.yaml", id: id(KindServerClaim, "alpha"),
+			want: "is below no path of git.tenants, so it does not count",
+		},
 	} {
 		if got := tenants.Refuse(c.file, c.id); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
@@ -47,14 +65,17 @@ func TestAFileSaysWhatItsFolderMay(t *testing.T) {
 }
 
 func TestEachItemOfAListIsLookedAt(t *testing.T) {
-	const list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerMaintenance\n  metadata: {name: m}\n  spec: {serverRef: {name: s1}}\n" +
-		"- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerClaim\n  metadata: {name: web, namespace: alpha}\n  spec: {power: \"On\", image: linux}\n"
+	const list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerMaintenance\n  metadata: " +
+		"{name: m}\n  spec: {serverRef: {name: s1}}\n" +
+		"- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerClaim\n  metadata: {name: web, namespace: alpha}\n  spec: {power: \"On\", " +
+		"image: linux}\n"
 	objects, problems := Decode("tenants/alpha/x.yaml", []byte(list), DecodeOptions{})
 	if len(objects) != 2 || len(problems) > 0 {
 		t.Fatalf("got %v, %v", objects, problems)
 	}
 	tenants.Place("tenants/alpha/x.yaml", objects)
-	if got := RefusedProblem(objects[0]).String(); got != "tenants/alpha/x.yaml:4: ServerMaintenance: below tenants/alpha only ServerClaim, Secret (git.tenants)" {
+	got := RefusedProblem(objects[0]).String()
+	if got != "tenants/alpha/x.yaml:4: ServerMaintenance: below tenants/alpha only ServerClaim, Secret (git.tenants)" {
 		t.Error(got)
 	}
 	if m := objects[1].Metadata(); m.Refused != "" || m.Tenant != "tenants/alpha" {

@@ -44,11 +44,11 @@ func TestAScriptAfterTheConfigurationBeginsAnotherBoot(t *testing.T) {
 		configured int // minute, 0 = not
 		news       bool
 	}{
-		{StageScript, 0, 0, true}, {StageScript, 0, 0, false}, {StageKernel, 0, 0, true},
-		{StageIgnition, 0, 4, true}, {StageIgnition, 0, 4, false},
-		{StageScript, 1, 0, true}, {StageScript, 1, 0, false}, {StageKernel, 1, 0, false},
-		{StageIgnition, 1, 9, true}, {StageIgnition, 1, 9, false},
-		{StageScript, 2, 0, true},
+		{stage: StageScript, news: true}, {stage: StageScript}, {stage: StageKernel, news: true},
+		{stage: StageIgnition, configured: 4, news: true}, {stage: StageIgnition, configured: 4},
+		{stage: StageScript, boots: 1, news: true}, {stage: StageScript, boots: 1}, {stage: StageKernel, boots: 1},
+		{stage: StageIgnition, boots: 1, configured: 9, news: true}, {stage: StageIgnition, boots: 1, configured: 9},
+		{stage: StageScript, boots: 2, news: true},
 	} {
 		next, news := p.Reached(step.stage, at(i+1))
 		want := time.Time{}

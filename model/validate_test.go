@@ -98,13 +98,26 @@ func TestWhatMayNotChange(t *testing.T) {
 			bmc(BMCSpec{Access: &InlineEndpoint{IP: "192.0.2.1"}}), bmc(BMCSpec{Access: &InlineEndpoint{IP: "192.0.2.2"}}), "",
 		},
 		"endpointRef must not be removed": {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{}), "spec.endpointRef"},
-		"endpointRef must not change":     {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{EndpointRef: &LocalRef{"f"}}), "spec.endpointRef"},
-		"endpointRef may stay":            {bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), bmc(BMCSpec{EndpointRef: &LocalRef{"e"}, Hostname: "x"}), ""},
-		"serverRef may be set":            {claim(ServerClaimSpec{}), claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), ""},
-		"serverRef must not change":       {claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), claim(ServerClaimSpec{ServerRef: &LocalRef{"t"}}), "spec.serverRef"},
-		"serverRef must not be removed":   {claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), claim(ServerClaimSpec{}), "spec.serverRef"},
-		"serverSelector must not change":  {claim(ServerClaimSpec{ServerSelector: rackA}), claim(ServerClaimSpec{ServerSelector: rackB}), "spec.serverSelector"},
-		"serverSelector may stay":         {claim(ServerClaimSpec{ServerSelector: rackA}), claim(ServerClaimSpec{ServerSelector: rackA, Image: "x"}), ""},
+		"endpointRef must not change": {
+			old: bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), new: bmc(BMCSpec{EndpointRef: &LocalRef{"f"}}),
+			denied: "spec.endpointRef",
+		},
+		"endpointRef may stay": {
+			old: bmc(BMCSpec{EndpointRef: &LocalRef{"e"}}), new: bmc(BMCSpec{EndpointRef: &LocalRef{"e"}, Hostname: "x"}),
+		},
+		"serverRef may be set": {claim(ServerClaimSpec{}), claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), ""},
+		"serverRef must not change": {
+			old: claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), new: claim(ServerClaimSpec{ServerRef: &LocalRef{"t"}}),
+			denied: "spec.serverRef",
+		},
+		"serverRef must not be removed": {claim(ServerClaimSpec{ServerRef: &LocalRef{"s"}}), claim(ServerClaimSpec{}), "spec.serverRef"},
+		"serverSelector must not change": {
+			old: claim(ServerClaimSpec{ServerSelector: rackA}), new: claim(ServerClaimSpec{ServerSelector: rackB}),
+			denied: "spec.serverSelector",
+		},
+		"serverSelector may stay": {
+			old: claim(ServerClaimSpec{ServerSelector: rackA}), new: claim(ServerClaimSpec{ServerSelector: rackA, Image: "x"}),
+		},
 		"a secret may change":             {secret(nil, "a"), secret(&no, "b"), ""},
 		"a secret may become immutable":   {secret(&no, "a"), secret(&yes, "b"), ""},
 		"immutable must not become false": {secret(&yes, "a"), secret(&no, "a"), "immutable"},
@@ -150,6 +163,7 @@ func TestCrossCheck(t *testing.T) {
 	access := func(ip string, port int32) BMCSpec {
 		return BMCSpec{Access: &InlineEndpoint{IP: ip}, Protocol: Protocol{Port: port}}
 	}
+	const onlyOne = "only one of them can have it\n"
 	tests := map[string]struct {
 		objects []Object
 		want    string
@@ -181,16 +195,14 @@ b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them
 		"one UUID of two Servers, one with its bytes swapped": {[]Object{
 			&Server{at("a", "a:1"), ServerSpec{SystemUUID: "4c4c4544-0042-3010-8057-b5c04f4e3532"}},
 			&Server{at("b", "b:1"), ServerSpec{SystemUUID: "44454c4c-4200-1030-8057-b5c04f4e3532"}},
-		}, `a:1: Server a: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server b (b:1): only one of them can have it
-b:1: Server b: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server a (a:1): only one of them can have it
-`},
+		}, "a:1: Server a: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server b (b:1): " + onlyOne +
+			"b:1: Server b: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server a (a:1): " + onlyOne},
 		"one MAC address of two Servers, in two spellings": {[]Object{
 			&Server{macs("a", "a:1", "02:00:00:00:00:01, 02:00:00:00:00:02"), ServerSpec{}},
 			&Server{macs("b", "b:1", "020000000003,02-00-00-00-00-02"), ServerSpec{}},
 			&Server{macs("c", "c:1", "02:00:00:00:00:04"), ServerSpec{}},
-		}, `a:1: Server a: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server b (b:1): only one of them can have it
-b:1: Server b: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server a (a:1): only one of them can have it
-`},
+		}, "a:1: Server a: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server b (b:1): " + onlyOne +
+			"b:1: Server b: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server a (a:1): " + onlyOne},
 		"names that differ by case": {[]Object{
 			&ServerClaim{Meta{Name: "web", Namespace: "x", Source: "a:1"}, ServerClaimSpec{}},
 			&ServerClaim{Meta{Name: "Web", Namespace: "x", Source: "b:1"}, ServerClaimSpec{}},

@@ -81,30 +81,58 @@ password: geheim
 
 func TestDecodeStrictExplainsMistakes(t *testing.T) {
 	tests := map[string]struct{ data, want string }{
-		"nothing is no mistake":         {"# nothing\n", ""},
-		"an unknown key":                {"git: {urll: x}\n", `f:1:7: git.urll: unknown field, did you mean "url"?`},
-		"a key in the wrong case":       {"Git: {url: x}\n", `f:1:1: Git: unknown field, did you mean "git"?`},
-		"a key that is like none":       {"git: {xyzzy: x}\n", "f:1:7: git.xyzzy: unknown field, known here: url"},
-		"a key given twice":             {"rate: 1\nrate: 2\n", "f:2:1: rate: is given twice, first in line 1"},
-		"a duration without unit":       {"interval: 60\n", "f:1:11: interval: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m"},
-		"a duration of words":           {"interval: often\n", `f:1:11: interval: found the string "often", want a duration with a unit, such as 60s, 5m or 1h30m`},
-		"a bool of YAML 1.1":            {"strict: yes\n", `f:1:9: strict: found the string "yes", want true or false`},
-		"a number for a string":         {"git: {url: 1e3}\n", "f:1:12: git.url: found the number 1e3, want a string: write it in quotes"},
-		"a string for a number":         {"nested: [{port: \"80\"}]\n", `f:1:17: nested[0].port: found the string "80", want a whole number: write it without quotes`},
-		"a number out of range":         {"count: 65536\n", "f:1:8: count: found the number 65536, which is out of range"},
-		"a negative number":             {"count: -1\n", "f:1:8: count: found the number -1, which is out of range"},
-		"an octal number":               {"count: 0o17\n", "f:1:8: count: found the number 0o17, want a whole number in decimal digits, without leading zeros"},
-		"a number with underscores":     {"count: 1_000\n", "f:1:8: count: found the number 1_000, want a whole number in decimal digits, without leading zeros"},
-		"a type's own complaint":        {"size: 1QiB\n", "f:1:7: size: found the unit QiB, want MiB or GiB"},
-		"an address that is none":       {"addr: x\n", `f:1:7: addr: ParseAddr("x"): unable to parse IP`},
-		"a mapping for a scalar":        {"size: {a: b}\n", "f:1:7: size: found a mapping, want a string"},
-		"a password is not shown":       {"password: 12345\n", "f:1:11: password: found a number (not shown: it may be secret), want a string: write it in quotes"},
-		"an empty entry of a list":      {"archs: [amd64, null]\n", "f:1:16: archs[1]: the entry is empty"},
-		"a name with dots in brackets":  {"labels: {a.b/c: 1}\n", "f:1:17: labels[a.b/c]: found the number 1, want a string: write it in quotes"},
-		"a second document":             {"rate: 1\n---\nrate: 2\n", "f:2:1: the file has a second document, want one"},
-		"no YAML":                       {"rate: 1\n  count: 2\n", `f:2:3: no valid YAML: a value is not allowed here: check the indentation, and put text that holds ": " in quotes`},
-		"a field that is none in files": {"Ignored: x\n", "f:1:1: Ignored: unknown field, known here: addr, archs, count, git, interval, labels, limits, nested, password, proxy, rate, size, strict"},
-		"several mistakes, all of them": {"rate: x\ncount: x\n", "f:1:7: rate: found the string \"x\", want a number\nf:2:8: count: found the string \"x\", want a whole number"},
+		"nothing is no mistake":   {"# nothing\n", ""},
+		"an unknown key":          {"git: {urll: x}\n", `f:1:7: git.urll: unknown field, did you mean "url"?`},
+		"a key in the wrong case": {"Git: {url: x}\n", `f:1:1: Git: unknown field, did you mean "git"?`},
+		"a key that is like none": {"git: {xyzzy: x}\n", "f:1:7: git.xyzzy: unknown field, known here: url"},
+		"a key given twice":       {"rate: 1\nrate: 2\n", "f:2:1: rate: is given twice, first in line 1"},
+		"a duration without unit": {
+			data: "interval: 60\n",
+			want: "f:1:11: interval: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
+		},
+		"a duration of words": {
+			data: "interval: often\n",
+			want: `f:1:11: interval: found the string "often", want a duration with a unit, such as 60s, 5m or 1h30m`,
+		},
+		"a bool of YAML 1.1":    {"strict: yes\n", `f:1:9: strict: found the string "yes", want true or false`},
+		"a number for a string": {"git: {url: 1e3}\n", "f:1:12: git.url: found the number 1e3, want a string: write it in quotes"},
+		"a string for a number": {
+			data: "nested: [{port: \"80\"}]\n",
+			want: `f:1:17: nested[0].port: found the string "80", want a whole number: write it without quotes`,
+		},
+		"a number out of range": {"count: 65536\n", "f:1:8: count: found the number 65536, which is out of range"},
+		"a negative number":     {"count: -1\n", "f:1:8: count: found the number -1, which is out of range"},
+		"an octal number": {
+			data: "count: 0o17\n",
+			want: "f:1:8: count: found the number 0o17, want a whole number in decimal digits, without leading zeros",
+		},
+		"a number with underscores": {
+			data: "count: 1_000\n",
+			want: "f:1:8: count: found the number 1_000, want a whole number in decimal digits, without leading zeros",
+		},
+		"a type's own complaint":  {"size: 1QiB\n", "f:1:7: size: found the unit QiB, want MiB or GiB"},
+		"an address that is none": {"addr: x\n", `f:1:7: addr: ParseAddr("x"): unable to parse IP`},
+		"a mapping for a scalar":  {"size: {a: b}\n", "f:1:7: size: found a mapping, want a string"},
+		"a password is not shown": {
+			data: "password: 12345\n",
+			want: "f:1:11: password: found a number (not shown: it may be secret), want a string: write it in quotes",
+		},
+		"an empty entry of a list":     {"archs: [amd64, null]\n", "f:1:16: archs[1]: the entry is empty"},
+		"a name with dots in brackets": {"labels: {a.b/c: 1}\n", "f:1:17: labels[a.b/c]: found the number 1, want a string: write it in quotes"},
+		"a second document":            {"rate: 1\n---\nrate: 2\n", "f:2:1: the file has a second document, want one"},
+		"no YAML": {
+			data: "rate: 1\n  count: 2\n",
+			want: `f:2:3: no valid YAML: a value is not allowed here: check the indentation, and put text that holds ": " in quotes`,
+		},
+		"a field that is none in files": {
+			data: "Ignored: x\n",
+			want: "f:1:1: Ignored: unknown field, known here: addr, archs, count, git, interval, labels, limits, nested, password, proxy, rate, " +
+				"size, strict",
+		},
+		"several mistakes, all of them": {
+			data: "rate: x\ncount: x\n",
+			want: "f:1:7: rate: found the string \"x\", want a number\nf:2:8: count: found the string \"x\", want a whole number",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/report"
 	"strings"
 	"testing"
@@ -65,7 +66,8 @@ func TestPowerIsLeftAloneForAnImageThatCannotBeBooted(t *testing.T) {
 		w.expect(20*time.Second, 0, "Reserved On default/web")
 		boot = w.shown(webBoot).Status
 		if got := conditionOf(boot.Conditions, "ImageValidation"); boot.State != "Ready" ||
-			got != "True ValidationSucceeded: found kernel of 1.0 MiB, initramfs of 1.5 MiB for amd64 (assumed: neither its BMC nor DHCP nor a probe says what it is)" {
+			got != "True ValidationSucceeded: found kernel of 1.0 MiB, initramfs of 1.5 MiB for amd64 (assumed: neither its BMC nor DHCP nor a "+
+				"probe says what it is)" {
 			t.Errorf("once mended the boot configuration is %s with ImageValidation %s", boot.State, got)
 		}
 	})
@@ -82,7 +84,8 @@ func TestAServerKeepsRunningWhileItsNewImageCannotBeBooted(t *testing.T) {
 		if m := w.seen(0); len(m.boots) != boots || m.forced > 0 {
 			t.Fatalf("it was forced off %d times and booted %v, for an image that cannot be booted", m.forced, m.boots[boots:])
 		}
-		const says = "False ValidationFailed: image broken has no kernel layer; it keeps running what it has, and it is tried again (to act: tenant)"
+		const says = "False ValidationFailed: image broken has no kernel layer; it keeps running what it has, and it is tried again (to act: " +
+			"tenant)"
 		if got := conditionOf(w.shown("serverclaims/default/web.yaml").Status.Conditions, "Ready"); got != says {
 			t.Errorf("the claim says %s", got)
 		}
@@ -115,7 +118,8 @@ func TestARunningServerIsNotDiscoveredWithAProbeThatCannotBeBooted(t *testing.T)
 			t.Errorf("it was touched: forced off %d times, boots %v", m.forced, m.boots)
 		}
 		boot := w.shown("serverbootconfigurations/ingot-system/bmc00-system-0.yaml").Status
-		if got := conditionOf(boot.Conditions, "ImageValidation"); !strings.HasPrefix(got, "False ValidationFailed: image registry/probe:1 has no kernel layer") {
+		got := conditionOf(boot.Conditions, "ImageValidation")
+		if !strings.HasPrefix(got, "False ValidationFailed: image registry/probe:1 has no kernel layer") {
 			t.Errorf("its boot configuration says %s", got)
 		}
 		if n := len(b.at); n > 6 {
@@ -132,7 +136,7 @@ func TestAMistakeInTheSourceIsShownByLine(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
 		w.expect(time.Minute, 0, "Available Off")
 		secret := func(ignition string) *model.Secret {
-			return &model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(ignition)}}
+			return fleettest.IgnitionSecret(ignition)
 		}
 		w.commit(func(d *model.Desired) {
 			d.Add(secret("bad"))

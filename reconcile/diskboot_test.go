@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"time"
 
@@ -29,21 +30,24 @@ func TestAServerWhoseFirmwareAsksTheNetworkFirstIsHealedFromItsDisk(t *testing.T
 		cycle(model.OperationPowerCycle)
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+			d.Add(fleettest.MaintenanceOf("m", 0))
 		})
 		w.expect(time.Minute, 0, "Maintenance Off default/web")
 		w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
 		if m := w.seen(0); m.asked != 0 || m.sets != 3 || m.installs != 1 {
-			t.Errorf("after a power cycle and maintenance it asked the network %d times with %d overrides, and was installed %d times; want 0, 3 and 1", m.asked, m.sets, m.installs)
+			t.Errorf("after a power cycle and maintenance it asked the network %d times with %d overrides, and was installed %d times; want 0, 3 "+
+				"and 1", m.asked, m.sets, m.installs)
 		}
 	})
 }
 
 func TestAServerWhoseBMCSetsNoDiskBootIsHealedAllTheSame(t *testing.T) {
 	refused := &resetError{"BootOverrideNotKept", "the BMC does not keep the boot override"}
-	const text = "False BootOverrideNotKept: its BMC sets no one-time boot from disk, so a server that lost power starts from what its boot order has first, and is sent on to its disk from the network: " +
-		"have its boot order begin with the disk; to have its BMC asked again, set annotation metal.ironcore.dev/operation: retry#1 on Server bmc00-system-0 (the BMC does not keep the boot override)"
+	const text = "False BootOverrideNotKept: its BMC sets no one-time boot from disk, so a server that lost power starts from what its boot " +
+		"order has first, and is sent on to its disk from the network: " +
+		"have its boot order begin with the disk; to have its BMC asked again, set annotation metal.ironcore.dev/operation: retry#1 on Server " +
+		"bmc00-system-0 (the BMC does not keep the boot override)"
 	tests := map[string]struct {
 		err  error
 		sets int // that two heals ask for

@@ -49,7 +49,9 @@ func newNetwork(t *testing.T, servers int) *world {
 
 // device is the BMC of a machine, plugged in at an address.
 func (w *world) plugIn(i int, password string) *device {
-	d := &device{mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1), password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i)}
+	d := &device{
+		mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1), password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i),
+	}
 	w.lease(d, ipOf(i))
 	return d
 }
@@ -136,8 +138,10 @@ func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
 			t.Errorf("record (-want +got):\n%s", diff)
 		}
 		for path, texts := range map[string][]string{
-			"endpoints/" + foundAs(0) + ".yaml": {"macAddress: " + macOf(0), "ip: " + ipOf(0), "network: oob", "bmc: " + foundAs(0), "manufacturer: Sim", "reason: MACPrefix"},
-			"bmcs/" + foundAs(0) + ".yaml":      {"state: Enabled", "ip: " + ipOf(0), "macAddress: " + macOf(0), "name: " + foundAs(0), "port: 443"},
+			"endpoints/" + foundAs(0) + ".yaml": {
+				"macAddress: " + macOf(0), "ip: " + ipOf(0), "network: oob", "bmc: " + foundAs(0), "manufacturer: Sim", "reason: MACPrefix",
+			},
+			"bmcs/" + foundAs(0) + ".yaml": {"state: Enabled", "ip: " + ipOf(0), "macAddress: " + macOf(0), "name: " + foundAs(0), "port: 443"},
 		} {
 			for _, text := range texts {
 				if got := w.document(path); !strings.Contains(got, text) {
@@ -180,7 +184,8 @@ func TestCredentialsAreTriedOnceEachAndNeverMoreThanThreeInHalfAnHour(t *testing
 			t.Fatalf("%d passwords were tried in 5 minutes, want 3", len(w.refusals(d)))
 		}
 		why := w.bmcWhy(foundAs(0))
-		if why.Reason != model.ReasonAuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") || !strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
+		if why.Reason != model.ReasonAuthenticationFailed || !strings.Contains(why.Message, "3 of the 5 credentials") ||
+			!strings.Contains(why.Message, "a BMCSecret "+foundAs(0)+" in Git is used at once") {
 			t.Errorf("got %+v", why)
 		}
 		w.stop()
@@ -302,7 +307,8 @@ func TestABMCInGitOfTheSameMACAddressTakesTheServersOverAsTheyAre(t *testing.T) 
 		if len(all) != 1 || all[0].Record.BMC != "rack7" || all[0].Why.Reason != "" {
 			t.Errorf("%d servers, the first behind %s: %+v", len(all), all[0].Record.BMC, all[0].Why)
 		}
-		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: ShadowedBy") || !strings.Contains(got, "bmc: rack7") {
+		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: ShadowedBy") ||
+			!strings.Contains(got, "bmc: rack7") {
 			t.Errorf("got\n%s", got)
 		}
 		w.commit(func(d *model.Desired) { delete(d.BMCs, "rack7") })
@@ -416,7 +422,9 @@ func TestAnAddressAtWhichAnotherBMCAnswersIsRefusedByName(t *testing.T) {
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(20*time.Minute, 0, "Reserved Off default/web")
 		why := w.bmcWhy(foundAs(0))
-		for _, text := range []string{"b0000000-0000-4000-8000-000000000001", "b0000000-0000-4000-8000-000000000002", "which is BMC " + foundAs(1)} {
+		for _, text := range []string{
+			"b0000000-0000-4000-8000-000000000001", "b0000000-0000-4000-8000-000000000002", "which is BMC " + foundAs(1),
+		} {
 			if why.Reason != model.ReasonIdentityMismatch || !strings.Contains(why.Message, text) {
 				t.Errorf("%q is missing in %+v", text, why)
 			}
@@ -438,7 +446,8 @@ func TestALostDatabaseLeavesWhatItRecognisedAsItIs(t *testing.T) {
 		w.start()
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(time.Hour, 0, "Reserved Off default/web")
-		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: NoMACPrefix") || !strings.Contains(got, "entry a0369f") {
+		if got := w.document("endpoints/" + foundAs(0) + ".yaml"); !strings.Contains(got, "reason: NoMACPrefix") ||
+			!strings.Contains(got, "entry a0369f") {
 			t.Errorf("got\n%s", got)
 		}
 		w.stop()

@@ -33,7 +33,10 @@ func (w *world) untouched() {
 
 // BMCs say Off of machines that run, for seconds after a reset of theirs.
 func TestFalseOffsOfAServerThatWasFoundRunning(t *testing.T) {
-	for name, restarted := range map[string]bool{"that is running": false, "that ran when Ingot was stopped, of a version that did not record it": true} {
+	for name, restarted := range map[string]bool{
+		"that is running": false,
+		"that ran when Ingot was stopped, of a version that did not record it": true,
+	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := running(t)

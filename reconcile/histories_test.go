@@ -117,7 +117,9 @@ func (h *harder) mend() {
 func (h *harder) retry(d *model.Desired) {
 	for i := range 4 {
 		h.values++
-		d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) { s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values) }))
+		d.Add(serverFile(i, operation1(fmt.Sprint("retry#", h.values)), func(s *model.Server) {
+			s.Annotations[model.AnnotationDiscover] = fmt.Sprint(h.values)
+		}))
 	}
 }
 
@@ -150,10 +152,14 @@ func (h *harder) hard() {
 				delete(d.Maintenances, n)
 				return
 			}
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: n}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}}})
+			d.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: n}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}},
+			})
 		})
 	case 1:
-		op := []string{"park", "ignore", "retry#", "power-cycle-server#", "force-off-server#", "force-on-server#", "graceful-restart-server#", ""}[h.rnd.IntN(8)]
+		op := []string{
+			"park", "ignore", "retry#", "power-cycle-server#", "force-off-server#", "force-on-server#", "graceful-restart-server#", "",
+		}[h.rnd.IntN(8)]
 		if len(op) > 1 && op[len(op)-1] == '#' {
 			op += fmt.Sprint(h.values)
 		}

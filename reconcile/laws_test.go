@@ -131,7 +131,7 @@ func TestMaintenanceLastsUntilACommitEndsIt(t *testing.T) {
 			live(t, 1, func(t *testing.T, w *world) {
 				w.serve("web")
 				w.commit(func(d *model.Desired) {
-					d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+					d.Add(fleettest.MaintenanceOf("m", 0))
 				})
 				w.expect(time.Minute, 0, "Maintenance Off default/web")
 				gone(w, func(d *model.Desired) { delete(d.Maintenances, "m") })
@@ -258,7 +258,10 @@ func (l *lastReport) Publish(_ context.Context, r *model.Report) (Publication, e
 func publishing(w *world) (*lastReport, func()) {
 	sink := &lastReport{t: w.t}
 	ctx, cancel := context.WithCancel(w.t.Context())
-	p := &Publisher{Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: sink, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+	p := &Publisher{
+		Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: sink, Interval: 10 * time.Second,
+		Log: slog.New(slog.DiscardHandler),
+	}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = p.Run(ctx) }()
 	return sink, func() { cancel(); <-done }
@@ -552,7 +555,7 @@ func TestNothingIsServedDuringMaintenance(t *testing.T) {
 
 func TestAReprovisionWaitsForItsIgnition(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *world) {
-		secret := &model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")}}
+		secret := fleettest.IgnitionSecret("{}")
 		with := func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(secret); d.Add(claim("web", with)) })

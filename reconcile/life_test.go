@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,7 +120,7 @@ func TestMaintenancePowersOffAndKeepsTheBinding(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+			d.Add(fleettest.MaintenanceOf("m", 0))
 		})
 		w.expect(time.Minute, 0, "Maintenance Off default/web")
 		w.set(w.machine(0), model.PowerOn) // a technician
@@ -219,7 +220,8 @@ func TestALostStoreChangesNoHands(t *testing.T) {
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		w.expect(0, 1, "Reserved On default/db")
 		if got := w.machine(0).ons + w.machine(1).ons - ons; got != 1 || len(w.machine(0).boots) != boots {
-			t.Errorf("%d power-ons after the loss and %d boots of the bound server, want 1 for the new claim and none", got, len(w.machine(0).boots)-boots)
+			t.Errorf("%d power-ons after the loss and %d boots of the bound server, want 1 for the new claim and none", got,
+				len(w.machine(0).boots)-boots)
 		}
 	})
 }

@@ -97,6 +97,8 @@ type Loop struct {
 	urgent  chan struct{} // a decision waits for the status branch to show it
 	started time.Time
 
+	snapshots snapshots
+
 	exhausted string // which pools are, as of the last plan
 	digests   plan.Digests
 
@@ -140,9 +142,15 @@ func NewLoop(o Options) *Loop {
 }
 
 // Run plans on every change and whenever something is due, and at least every
-// resync, until ctx ends; then it waits for the moves under way.
+// resync, until ctx ends; then it waits for the moves under way. What shows the fleet
+// plans for itself from then on, and so shows what came of the last moves.
 func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
-	defer l.moves.Wait()
+	end := l.snapshots.begin()
+	defer func() {
+		l.moves.Wait()
+		l.show(nil, time.Time{}, l.snapshots.take())
+		end()
+	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := l.Clock()
@@ -151,10 +159,10 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.wake:
-		case <-l.Store.Changed():
-			l.changed() // boot progress and reports are shown too
+		case <-l.Store.Changed(): // boot progress and reports are shown too
+			l.snapshots.note(l.Clock(), false)
 		case <-l.DesiredChanged:
-			l.changed()
+			l.snapshots.note(l.Clock(), false)
 		case <-timer.C:
 			l.Metrics.late(l.Clock().Sub(due))
 		}
@@ -197,9 +205,6 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // Wake has the loop plan soon. It never blocks.
 func (l *Loop) Wake() { signal(l.wake) }
 
-// changed tells the publisher to look.
-func (l *Loop) changed() { signal(l.dirty) }
-
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -213,23 +218,33 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.mu.Lock()
 	l.round++ // before it is seen who is busy, see finish
 	l.mu.Unlock()
-	in := l.Input(now)
-	if in == nil {
+	was := l.snapshots.take()
+	stored, in := l.inputs(now)
+	if stored == nil {
+		l.show(nil, time.Time{}, was)
 		return time.Time{}, nil
 	}
 	if l.Leading != nil && !l.Leading() {
+		l.show(nil, time.Time{}, was)
 		return now.Add(time.Second), nil
+	}
+	if l.poolsChanged(in.Pools) && was.since.IsZero() {
+		was.since = now
 	}
 	in.Digests = &l.digests
 	begun := l.Clock()
 	r := plan.Plan(in)
 	begun = l.Metrics.part("plan", begun, l.Clock())
+	snapshot := &Snapshot{In: stored}
+	if stored == in {
+		snapshot.Result = r
+	}
+	l.show(snapshot, r.Next, was)
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}
 	begun = l.Metrics.part("save", begun, l.Clock())
-	l.watchPools(in.Pools)
 	for name, m := range r.Readings {
 		l.startBMC(ctx, in, name, m)
 	}
@@ -263,17 +278,7 @@ func (l *Loop) decide(ctx context.Context, in *plan.Input, r *plan.Result) error
 	if urgent {
 		l.hurry()
 	}
-	if len(c.Servers)+len(c.Endpoints) > 0 {
-		l.Wake()
-	}
 	return nil
-}
-
-// hurry has the status branch pushed at once, where something waits for that.
-func (l *Loop) hurry() {
-	if l.Policy.MirrorFirst {
-		signal(l.urgent)
-	}
 }
 
 // tellsMore reports whether a record has something that the status branch is to show at
@@ -292,48 +297,60 @@ func intentOf(rec *model.ServerRecord) model.Intent {
 	return i
 }
 
-// watchPools has the status branch say when a pool has no more addresses, or has
-// some again.
-func (l *Loop) watchPools(pools []model.PoolFacts) {
-	now := fmt.Sprint(report.ExhaustedPools(pools))
-	if now != l.exhausted {
-		l.changed()
-	}
-	l.exhausted = now
+// poolsChanged reports whether a pool has no more addresses, or has some again, since the
+// last plan: the status branch says so.
+func (l *Loop) poolsChanged(pools []model.PoolFacts) bool {
+	before := l.exhausted
+	l.exhausted = fmt.Sprint(report.ExhaustedPools(pools))
+	return l.exhausted != before
 }
 
 // Input is what a plan of now looks at; nil while Git was never read.
 func (l *Loop) Input(now time.Time) *plan.Input {
-	in, busy := l.stored(now)
-	if in != nil && len(busy) > 0 {
-		// A move under way is planned with as if done, or its claim would be free.
-		o := *in.Observed
-		o.Servers = maps.Clone(o.Servers)
-		maps.Copy(o.Servers, busy)
-		in.Observed = &o
+	_, in := l.inputs(now)
+	return in
+}
+
+// inputs are what is shown and what is planned for now: the records as the store has
+// them, and as moves under way will leave them. Both are one where no such move changes a
+// record, and nil while Git was never read.
+func (l *Loop) inputs(now time.Time) (stored, in *plan.Input) {
+	stored, ahead := l.stored(now)
+	if stored == nil {
+		return nil, nil
 	}
-	return in
+	maps.DeleteFunc(ahead, func(name model.ServerName, then *model.ServerRecord) bool {
+		return stored.Observed.Servers[name] == then
+	})
+	if len(ahead) == 0 {
+		return stored, stored
+	}
+	// A move under way is planned with as if done, or its claim would be free.
+	o, planned := *stored.Observed, *stored
+	o.Servers = maps.Clone(o.Servers)
+	maps.Copy(o.Servers, ahead)
+	planned.Observed = &o
+	return stored, &planned
 }
 
-// Stored is Input as the store has it: what the status branch shows, for a move that is
-// under way may never come to be.
-func (l *Loop) Stored(now time.Time) *plan.Input {
-	in, _ := l.stored(now)
-	return in
+// state is what the plan has to know of this process.
+func (l *Loop) state() State {
+	if l.State == nil {
+		return State{}
+	}
+	return l.State()
 }
 
-// stored is Stored, with the servers that a move is under way for and what their records
-// will be.
+// stored is what the store has, nil while Git was never read, with the servers that a
+// move is under way for and what their records will be.
 func (l *Loop) stored(now time.Time) (in *plan.Input, busy map[model.ServerName]*model.ServerRecord) {
 	d := l.Desired()
 	if d == nil {
 		return nil, nil
 	}
 	in = &plan.Input{Desired: d, DigestKey: l.DigestKey, Policy: l.Policy, Now: now, Started: l.started, Nonce: rand.Text()}
-	if l.State != nil {
-		st := l.State()
-		in.ObserveOnly, in.HealOnly, in.Serving = st.ObserveOnly, st.HealOnly, st.Serving
-	}
+	st := l.state()
+	in.ObserveOnly, in.HealOnly, in.Serving = st.ObserveOnly, st.HealOnly, st.Serving
 	if l.Pools != nil {
 		in.Pools = l.Pools()
 	}
@@ -391,6 +408,7 @@ func (l *Loop) Unannounced(now time.Time) time.Time {
 	defer l.mu.Unlock()
 	if l.unannounced.IsZero() {
 		l.unannounced = now
+		l.Wake() // what waits for it is shown
 	}
 	return l.unannounced
 }

@@ -54,12 +54,19 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 		ambiguous string // what it says, "" = it is Available
 		want      []model.ServerMAC
 	}{
-		"its firmware asked":                 {machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}}, want: macs(model.MACBySighting, 1)},
-		"its firmware tried card after card": {machine: machine{cards: []string{cardOf(1), cardOf(2), cardOf(3)}, sights: []string{cardOf(2), cardOf(1)}}, want: macs(model.MACBySighting, 1, 2, 3)},
-		"nobody was seen to ask":             {machine: machine{cards: []string{cardOf(1)}}},
+		"its firmware asked": {
+			machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(1)}},
+			want:    macs(model.MACBySighting, 1),
+		},
+		"its firmware tried card after card": {
+			machine: machine{cards: []string{cardOf(1), cardOf(2), cardOf(3)}, sights: []string{cardOf(2), cardOf(1)}},
+			want:    macs(model.MACBySighting, 1, 2, 3),
+		},
+		"nobody was seen to ask": {machine: machine{cards: []string{cardOf(1)}}},
 		"a stranger asked as well": {
-			machine:   machine{cards: []string{cardOf(1)}, sights: []string{cardOf(9), cardOf(1)}},
-			ambiguous: cardOf(9) + " asked to boot under its UUID, and the machine that reported has " + cardOf(1) + "; its BMC shows no MAC address: write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
+			machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(9), cardOf(1)}},
+			ambiguous: cardOf(9) + " asked to boot under its UUID, and the machine that reported has " + cardOf(1) +
+				"; its BMC shows no MAC address: write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
 		},
 		"a stranger reported": {
 			machine:   machine{cards: []string{cardOf(9)}, sights: []string{cardOf(1)}},
@@ -90,7 +97,8 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			board(t, func(m *machine) {
-				m.nics, m.cards, m.sights, m.refused, m.silent = tt.machine.nics, tt.machine.cards, tt.machine.sights, tt.machine.refused, tt.machine.silent
+				is := tt.machine
+				m.nics, m.cards, m.sights, m.refused, m.silent = is.nics, is.cards, is.sights, is.refused, is.silent
 			}, func(w *world) {
 				if tt.ambiguous == "" {
 					w.expect(5*time.Minute, 0, "Available Off")
@@ -100,7 +108,8 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 				w.expect(40*time.Minute, 0, "Error Off")
 				w.expectMACs(0, nil)
 				why := w.plan().Servers[0].Why
-				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) || !strings.Contains(why.Message, model.AnnotationMACAddresses) {
+				if why.Reason != model.ReasonMachineAmbiguous || !strings.HasPrefix(why.Message, tt.ambiguous) ||
+					!strings.Contains(why.Message, model.AnnotationMACAddresses) {
 					t.Errorf("it says %s: %s\nwant %s", why.Reason, why.Message, tt.ambiguous)
 				}
 				w.change(0, func(m *machine) { m.silent = false })

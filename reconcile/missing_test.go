@@ -49,7 +49,8 @@ func TestADiskThatIsMissingFromAWipeIsAnErrorUntilAPersonHasLooked(t *testing.T)
 		w.lacks(sdbMissing)
 		doc := w.shown("servers/bmc00-system-0.yaml").Status
 		what := "disk sdb (serial S2, model M) was there before and is not in the wipe's report"
-		if got := conditionOf(doc.Conditions, "Ready"); !strings.HasPrefix(got, "False CleanupFailed: "+what) || !strings.Contains(got, `ingot/disks-accepted: "S2"`) {
+		if got := conditionOf(doc.Conditions, "Ready"); !strings.HasPrefix(got, "False CleanupFailed: "+what) ||
+			!strings.Contains(got, `ingot/disks-accepted: "S2"`) {
 			t.Errorf("Ready is %s", got)
 		}
 		if got := conditionOf(doc.Conditions, "Wiped"); got != "False DiskMissing: "+what {
@@ -124,7 +125,9 @@ func TestADriveThatAMaintenanceReplacedIsNotAskedFor(t *testing.T) {
 					for i, serial := range serials {
 						if serial != "" {
 							m.disks = append(m.disks, drive(fmt.Sprint("sd", i), serial))
-							all.Drives = append(all.Drives, model.Drive{Name: "Drive", SerialNumber: strings.TrimSpace(serial), Model: "M", Bay: fmt.Sprint("/", i), Bytes: 1 << 40})
+							all.Drives = append(all.Drives, model.Drive{
+								Name: "Drive", SerialNumber: strings.TrimSpace(serial), Model: "M", Bay: fmt.Sprint("/", i), Bytes: 1 << 40,
+							})
 						}
 					}
 					m.storages = []model.Storage{all}

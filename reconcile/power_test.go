@@ -20,7 +20,7 @@ func TestARestartThatBecameAPowerOn(t *testing.T) {
 		})
 		w.expect(time.Minute, 0, "Reserved Off default/web")
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "hard-restart-server#1"}}})
+			d.Add(serverFile(0, operation1("hard-restart-server#1")))
 		})
 		pass(time.Second)
 		rec := w.Observed().Servers["bmc00-system-0"]

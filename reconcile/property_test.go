@@ -202,7 +202,11 @@ func (h *history) checkTicket(rec *model.ServerRecord) {
 	if rec.Asked != nil && rec.Asked.At.After(from) {
 		from = rec.Asked.At
 	}
-	longest := map[model.TicketPurpose]time.Duration{model.PurposeDiscovery: 30 * time.Minute, model.PurposeClaim: 15 * time.Minute, model.PurposeCleanup: 30 * time.Minute}
+	longest := map[model.TicketPurpose]time.Duration{
+		model.PurposeDiscovery: 30 * time.Minute,
+		model.PurposeClaim:     15 * time.Minute,
+		model.PurposeCleanup:   30 * time.Minute,
+	}
 	if !t.IgnitionAt.IsZero() || h.w.observed.Progress[rec.Name] != nil && h.w.observed.Progress[rec.Name].Ticket == t.ID {
 		return // it was used
 	}

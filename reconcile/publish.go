@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"ingot/model"
-	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 )
 
@@ -198,8 +197,19 @@ func (p *Publisher) pause(failures int, urgent bool) time.Duration {
 	return min(publishRetry<<min(failures-1, 10), most)
 }
 
-// farewell publishes what became known last, with a deadline of its own.
+// lastMoves is how long the last push waits for the moves under way once Ingot is to stop:
+// their requests are cut off, and a push must be made while the lead lasts.
+const lastMoves = 5 * time.Second
+
+// farewell publishes what became known last, with what came of the last moves, and a
+// deadline of its own.
 func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool) error {
+	if ended := p.Reporter.Loop.snapshots.ended(); ended != nil {
+		select {
+		case <-ended:
+		case <-time.After(lastMoves):
+		}
+	}
 	if !news {
 		select {
 		case <-p.Reporter.Loop.dirty:
@@ -226,7 +236,7 @@ func (p *Publisher) unhurried(ctx context.Context, story *report.Story) (Publica
 	return p.once(patient, story)
 }
 
-// once publishes the present state of the store and returns what became of it.
+// once publishes what is so now and returns what became of it.
 func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication, error) {
 	loop := p.Reporter.Loop
 	r := p.Reporter.Report()
@@ -239,8 +249,9 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 	if loop.Leading != nil && !loop.Leading() {
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
-	story.Tell(r.Result, r.Report)
-	done, err := p.Sink.Publish(ctx, r.Report)
+	told := *r.Report
+	story.Tell(r.Result, &told)
+	done, err := p.Sink.Publish(ctx, &told)
 	if err != nil {
 		p.limiter.Pushed(loop.Clock())
 		if later, ok := errors.AsType[Postponed](err); ok {
@@ -253,7 +264,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 		p.limiter.Pushed(loop.Clock())
 		p.Log.Info("status published", "commit", done.Head, "revision", r.Revision)
 	}
-	if err := p.noted(ctx, r.Input, model.Published{Commit: done.Head, Version: r.Version, Fence: r.Fence, Holder: r.Holder}); err != nil {
+	if err := p.noted(ctx, model.Published{Commit: done.Head, Version: r.Version, Fence: r.Fence, Holder: r.Holder}); err != nil {
 		return done, err
 	}
 	loop.Announced(r.Version, done.Skipped)
@@ -261,8 +272,8 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 }
 
 // noted keeps in the store what the branch shows, if that is news.
-func (p *Publisher) noted(ctx context.Context, in *plan.Input, now model.Published) error {
-	if p.Note == nil || in.Observed.Published == now {
+func (p *Publisher) noted(ctx context.Context, now model.Published) error {
+	if p.Note == nil || p.Reporter.Loop.Store.Observed().Published == now {
 		return nil
 	}
 	if err := p.Note(ctx, now); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
 	"log/slog"
@@ -94,7 +95,10 @@ func published(t *testing.T, servers int, test func(w *world, b *branch), change
 		w.start()
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		p := &Publisher{Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second, Log: slog.New(slog.DiscardHandler)}
+		p := &Publisher{
+			Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second,
+			Log: slog.New(slog.DiscardHandler),
+		}
 		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
 		test(w, b)
@@ -269,7 +273,7 @@ func TestNoSecretReachesTheStatusBranch(t *testing.T) {
 			d.Add(&model.BMCSecret{Meta: model.Meta{Name: "s"}, Values: map[string]model.Sensitive{
 				"username": model.NewSensitive("u"), "password": model.NewSensitive(password),
 			}})
-			d.Add(&model.Secret{Meta: model.Meta{Name: "ign", Namespace: "default"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive(ignition)}})
+			d.Add(fleettest.IgnitionSecret(ignition))
 			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} }))
 		})
 		w.expect(3*time.Minute, 0, "Reserved On default/web")

@@ -8,21 +8,23 @@ import (
 	"ingot/reconcile/report"
 )
 
-// Reporter makes reports of what the store has, for all who show them: each document is
-// made once. It plans for that and carries nothing out, so it works where the loop does
-// not run. It plans for the records as they are stored, and not as moves under way will
-// leave them, for those may never come to be.
+// Reporter makes the reports of all who show the fleet, of the loop's snapshots: one
+// report a snapshot, in which each document is made once. Where the loop has no snapshot
+// it plans for itself and carries nothing out, and so where the loop planned for records
+// that the store does not have: at most once a snapshot.
 type Reporter struct {
 	Loop   *Loop
 	Fence  func() uint64
 	Holder model.Holder
 
 	mu        sync.Mutex // guards what is below
+	last      *Reported
+	of        *Snapshot // that last was made of
 	projector *report.Projector
 	digests   plan.Digests
 }
 
-// Reported is a report with what it was made of.
+// Reported is a report with what it was made of. It is shared: nobody changes it.
 type Reported struct {
 	*model.Report // without a subject
 	Input         *plan.Input
@@ -31,18 +33,40 @@ type Reported struct {
 
 // Report reports what is so now, nil while Git was never read.
 func (r *Reporter) Report() *Reported {
-	in := r.Loop.Stored(r.Loop.Clock())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fence, snapshot := r.Fence(), r.Loop.Snapshot()
+	if snapshot != nil && snapshot == r.of && fence == r.last.Fence {
+		return r.last
+	}
+	in, result := r.planned(snapshot)
 	if in == nil {
 		return nil
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	in.Digests = &r.digests
-	result := plan.Plan(in)
 	if r.projector == nil {
 		r.projector = report.NewProjector()
 	}
-	return &Reported{r.projector.Report(in, result, r.Fence(), r.Holder), in, result}
+	r.of, r.last = snapshot, &Reported{r.projector.Report(in, result, fence, r.Holder), in, result}
+	return r.last
+}
+
+// planned returns what a report is made of: a snapshot that has it all, or what is
+// planned now.
+func (r *Reporter) planned(s *Snapshot) (*plan.Input, *plan.Result) {
+	var in *plan.Input
+	switch {
+	case s == nil:
+		if in, _ = r.Loop.stored(r.Loop.Clock()); in == nil {
+			return nil, nil
+		}
+	case s.Result != nil:
+		return s.In, s.Result
+	default:
+		own := *s.In
+		in = &own
+	}
+	in.Digests = &r.digests // the loop's are its own
+	return in, plan.Plan(in)
 }
 
 // ServerStatus is what the report says of a server.

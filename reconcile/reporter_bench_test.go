@@ -40,7 +40,9 @@ func (s *still) change(first, n int) {
 func planned(b *testing.B, servers, bound int) (*still, *Loop, *Reporter) {
 	in := plantest.BigFleet(servers, bound)
 	store := &still{in.Observed}
-	loop := NewLoop(Options{Desired: func() *model.Desired { return in.Desired }, Store: store, Policy: in.Policy, Clock: func() time.Time { return in.Now }})
+	loop := NewLoop(Options{
+		Desired: func() *model.Desired { return in.Desired }, Store: store, Policy: in.Policy, Clock: func() time.Time { return in.Now },
+	})
 	loop.readings, loop.bmcRead = in.Readings, in.BMCRead
 	stepped(b, loop)
 	r := &Reporter{Loop: loop, Fence: func() uint64 { return 1 }}

@@ -123,7 +123,10 @@ func TestATenantsClaimHasItsOwnSecretsAlone(t *testing.T) {
 	owned(t, 1, func(w *world) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.Secret{Meta: model.Meta{Name: "s", Namespace: "default", Tenant: "beta"}, Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")}})
+			d.Add(&model.Secret{
+				Meta:   model.Meta{Name: "s", Namespace: "default", Tenant: "beta"},
+				Values: map[string]model.Sensitive{"ignition": model.NewSensitive("{}")},
+			})
 			d.Add(claim("web", of("gamma"), func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "s"} }))
 		})
 		w.expect(time.Minute, 0, "Available Off")
@@ -136,7 +139,9 @@ func TestATenantMaintainsTheServersOfItsClaimsAlone(t *testing.T) {
 	owned(t, 1, func(w *world) {
 		maintenance := func(tenant string) func(d *model.Desired) {
 			return func(d *model.Desired) {
-				d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}}})
+				d.Add(&model.ServerMaintenance{
+					Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}},
+				})
 			}
 		}
 		w.expect(time.Minute, 0, "Available Off")
@@ -160,7 +165,9 @@ func TestATenantMaintainsTheServersOfItsClaimsAlone(t *testing.T) {
 // maintain has a ServerMaintenance of a tenant take a server out of service.
 func maintain(tenant, server string) func(d *model.Desired) {
 	return func(d *model.Desired) {
-		d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: server}}})
+		d.Add(&model.ServerMaintenance{
+			Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: server}},
+		})
 	}
 }
 
@@ -182,10 +189,12 @@ func TestAMaintenanceThatHasBegunGoesOn(t *testing.T) {
 		then  func(d *model.Desired)
 		after string // the maintenance
 	}{
-		"its folder may define no Servers now": {"beta", "", maintain("gamma", firstServer), "Reserved On default/web"},
-		"its tenant's claim is not in force":   {"gamma", "gamma", hideWeb, "Reserved On default/web"},
-		"its tenant's claim is removed":        {"gamma", "gamma", removeWeb, "Available Off"},
-		"its tenant's claim is another's now":  {"gamma", "gamma", func(d *model.Desired) { d.Add(claim("web", of("beta"))) }, "Reserved On default/web"},
+		"its folder may define no Servers now": {claim: "beta", then: maintain("gamma", firstServer), after: "Reserved On default/web"},
+		"its tenant's claim is not in force":   {claim: "gamma", by: "gamma", then: hideWeb, after: "Reserved On default/web"},
+		"its tenant's claim is removed":        {claim: "gamma", by: "gamma", then: removeWeb, after: "Available Off"},
+		"its tenant's claim is another's now": {claim: "gamma", by: "gamma", then: func(d *model.Desired) {
+			d.Add(claim("web", of("beta")))
+		}, after: "Reserved On default/web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			owned(t, 1, func(w *world) {

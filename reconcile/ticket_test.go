@@ -24,7 +24,8 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 		w.expect(14*time.Minute, 0, "Reserved On default/web")
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
 		why := w.plan().Servers[0].Why
-		if got := w.seen(0).ons - ons; got != 2 || !strings.Contains(why.Message, "attempt 2 of 3, before it it did not boot within 15m0s, it has not asked for its boot script") {
+		if got := w.seen(0).ons - ons; got != 2 ||
+			!strings.Contains(why.Message, "attempt 2 of 3, before it it did not boot within 15m0s, it has not asked for its boot script") {
 			t.Errorf("after the first ticket it was powered on %d times and says %+v", got, why)
 		}
 		w.expect(2*24*time.Hour, 0, "Reserved On default/web")
@@ -41,7 +42,8 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 			t.Errorf("%d tickets are counted, want %d", got, first+len(tickets))
 		}
 		why = w.plan().Servers[0].Why
-		if why.Reason != model.ReasonBootFailed || !strings.HasPrefix(why.Message, "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it") {
+		const givenUp = "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it"
+		if why.Reason != model.ReasonBootFailed || !strings.HasPrefix(why.Message, givenUp) {
 			t.Errorf("it says %+v", why)
 		}
 

@@ -25,7 +25,9 @@ func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {
 		stages()
 		pass(time.Second)
 		doc := strings.Join(strings.Fields(w.document("servers/bmc00-system-0.yaml")), " ")
-		for _, text := range []string{"type: BootProgress", "reason: DHCP", "not seen yet: boot loader by TFTP or HTTP", "- at: ", "last seen asking DHCP"} {
+		for _, text := range []string{
+			"type: BootProgress", "reason: DHCP", "not seen yet: boot loader by TFTP or HTTP", "- at: ", "last seen asking DHCP",
+		} {
 			if !strings.Contains(doc, text) {
 				t.Errorf("%q is missing in\n%s", text, doc)
 			}

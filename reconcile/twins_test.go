@@ -55,7 +55,8 @@ func TestATwinHoldsUpWhateverIsUnderWay(t *testing.T) {
 					}
 				}
 				if rec.Ticket.Open() || m.installs != installs || w.state(1) != "unknown" {
-					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket, m.installs-installs, w.state(1))
+					t.Errorf("while another has its UUID its ticket is %+v, it was installed %d times, and the other is %q", rec.Ticket,
+						m.installs-installs, w.state(1))
 				}
 				if why := w.plan().Servers[0].Why; why.Reason != model.ReasonDuplicateUUID {
 					t.Errorf("it says %+v", why)

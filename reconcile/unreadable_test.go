@@ -32,7 +32,8 @@ func TestWhatMayBeAnUnreadableServerIsLeftAloneUntilItIsGivenUp(t *testing.T) {
 			}
 		}
 		left("at first", "one")
-		if why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web"); why.Reason != string(model.DoubtUnreadable) || !strings.Contains(why.Message, "Ingot-Approve: one") {
+		if why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web"); why.Reason != string(model.DoubtUnreadable) ||
+			!strings.Contains(why.Message, "Ingot-Approve: one") {
 			t.Errorf("the claim says %+v", why)
 		}
 		w.commit(func(d *model.Desired) { d.Approvals = []string{"one"} })

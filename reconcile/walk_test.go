@@ -183,7 +183,9 @@ func (w *walk) event() {
 	case 5:
 		w.commit("power cycle", func(d *model.Desired) {
 			m := w.machines[w.rnd.IntN(len(w.machines))]
-			d.Add(&model.Server{Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}}})
+			d.Add(&model.Server{
+				Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}},
+			})
 			m.asks["restart"]++
 		})
 	case 6:
@@ -195,7 +197,9 @@ func (w *walk) event() {
 				return
 			}
 			delete(d.Removed, model.MaintenanceIdentity("m"))
-			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}})
+			d.Add(&model.ServerMaintenance{
+				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}},
+			})
 			m.asks["shutdown"] += 3
 		})
 	case 7:
@@ -294,7 +298,9 @@ func (w *walk) restart() {
 		branch = &report.BranchRecords{Records: *w.branch, Fence: w.fence, Version: w.branch.Newest(), MirrorFirst: true, Head: "h"}
 	}
 	w.fence++
-	r := merge.Records(merge.Input{Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq)})
+	r := merge.Records(merge.Input{
+		Store: &w.observed.Records, Published: w.observed.Published, Branch: branch, Now: w.now, Seed: fmt.Sprint(w.commits, w.seq),
+	})
 	o := w.copyStore()
 	maps.Copy(o.Servers, r.Records.Servers)
 	maps.Copy(o.Claims, r.Records.Claims)

@@ -56,7 +56,8 @@ func TestADiscoveryBootRegistersAsMetalprobeDoes(t *testing.T) {
 	if got.SystemUUID != s.UUID() || got.Data.SystemInfo.SystemInformation.UUID != s.UUID() {
 		t.Errorf("registered as %q / %q, want %q", got.SystemUUID, got.Data.SystemInfo.SystemInformation.UUID, s.UUID())
 	}
-	if len(got.Data.CPU) != 2 || len(got.Data.Memory) != 8 || len(got.Data.Storage) != 2 || len(got.Data.LLDP) != 2 || len(got.Data.NICs) != 2 {
+	if len(got.Data.CPU) != 2 || len(got.Data.Memory) != 8 || len(got.Data.Storage) != 2 || len(got.Data.LLDP) != 2 ||
+		len(got.Data.NICs) != 2 {
 		t.Errorf("inventory is incomplete: %+v", got.Data)
 	}
 	if got.Data.NetworkInterfaces[0].MACAddress != s.MAC(0) {
@@ -129,10 +130,13 @@ func TestAWipeErasesTheDiskAndReportsEachDisk(t *testing.T) {
 		want   []string // method and result by disk
 		erased bool
 	}{
-		"quick discards":                               {mode: "quick", want: []string{"blkdiscard wiped", "blkzeroout wiped"}, erased: true},
-		"secure overwrites":                            {mode: "secure", want: []string{"blksecdiscard wiped", "overwrite wiped"}, erased: true},
-		"none leaves the disks alone":                  {mode: "none", want: []string{" skipped", " skipped"}},
-		"a disk that fails is reported with its error": {mode: "quick", fails: true, want: []string{"blkdiscard failed write: input/output error", "blkzeroout wiped"}},
+		"quick discards":              {mode: "quick", want: []string{"blkdiscard wiped", "blkzeroout wiped"}, erased: true},
+		"secure overwrites":           {mode: "secure", want: []string{"blksecdiscard wiped", "overwrite wiped"}, erased: true},
+		"none leaves the disks alone": {mode: "none", want: []string{" skipped", " skipped"}},
+		"a disk that fails is reported with its error": {
+			mode: "quick", fails: true,
+			want: []string{"blkdiscard failed write: input/output error", "blkzeroout wiped"},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -210,11 +214,37 @@ func TestFirmwareGoesOnToTheDiskWhenTheNetworkHasNothing(t *testing.T) {
 		disk   bool
 		want   sim.BootRecord
 	}{
-		{"no ticket, empty disk", "", false, sim.BootRecord{From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"}},
-		{"no ticket", "", true, sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"}},
-		{"exit", "#!ipxe\nexit\n", true, sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"}},
-		{"sanboot", "#!ipxe\nsanboot --drive 0x80\n", true, sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"}},
-		{"no script at all", "<html>", true, sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe"}},
+		{
+			name: "no ticket, empty disk",
+			want: sim.BootRecord{
+				From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found",
+			},
+		},
+		{
+			name: "no ticket", disk: true,
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found",
+			},
+		},
+		{
+			name: "exit", script: "#!ipxe\nexit\n", disk: true,
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited",
+			},
+		},
+		{
+			name: "sanboot", script: "#!ipxe\nsanboot --drive 0x80\n", disk: true,
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited",
+			},
+		},
+		{
+			name: "no script at all", script: "<html>", disk: true,
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk,
+				Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe",
+			},
+		},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -319,7 +349,8 @@ func TestHTTPBootBeginsWhereTheOverrideSays(t *testing.T) {
 	rack := start(t, sim.Options{BootURL: "http://127.0.0.1:1"})
 	s := rack.Servers()[0]
 	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
-	a := dial(t, s.BMC()).do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp","HttpBootUri":"`+svc.URL+"/ipxe/"+s.UUID()+`"}}`)
+	a := dial(t, s.BMC()).do("PATCH", s.URI(),
+		`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp","HttpBootUri":"`+svc.URL+"/ipxe/"+s.UUID()+`"}}`)
 	if a.status != 200 {
 		t.Fatalf("override: %d %v", a.status, a.messageIDs())
 	}

@@ -34,7 +34,8 @@ type bootService struct {
 func newBootService(t *testing.T) *bootService {
 	b := &bootService{
 		ignition: make(map[string]string), failures: make(map[string]int),
-		registrations: make(chan model.ProbeRegistration, 100), bootStates: make(chan model.ProbeBootState, 100), wipes: make(chan model.ProbeWipe, 100),
+		registrations: make(chan model.ProbeRegistration, 100), bootStates: make(chan model.ProbeBootState, 100),
+		wipes:    make(chan model.ProbeWipe, 100),
 		progress: make(chan model.ProbeWipeProgress, 100),
 	}
 	mux := http.NewServeMux()
@@ -115,7 +116,8 @@ set ipxe-svc %s
 set kernel-url ${ipxe-svc}/image?layer=kernel
 set squashfs-url ${ipxe-svc}/image?layer=squashfs
 echo Loading kernel...
-kernel ${kernel-url} initrd=initrd gl.ovl=/:tmpfs gl.url=${squashfs-url} gl.live=1 ip=any ignition.firstboot=1 ignition.config.url=${ipxe-svc}/ignition/${uuid} ignition.platform.id=metal
+kernel ${kernel-url} initrd=initrd gl.ovl=/:tmpfs gl.url=${squashfs-url} gl.live=1 ip=any `+
+		`ignition.firstboot=1 ignition.config.url=${ipxe-svc}/ignition/${uuid} ignition.platform.id=metal
 initrd /image?layer=initrd
 boot
 `, b.URL)
@@ -131,7 +133,9 @@ func (b *bootService) serveIgnition(w http.ResponseWriter, r *http.Request) {
 func (b *bootService) probeIgnition(uuid string, more ...string) string {
 	flags := append([]string{"--registry-url=" + b.URL + "/r/tok", "--server-uuid=" + uuid}, more...)
 	unit := "[Service]\nExecStart=/usr/bin/ctr run --rm IMAGE metalprobe ./launch.sh " + strings.Join(flags, " ") + "\nRestart=on-failure\n"
-	return ignitionJSON(map[string]any{"systemd": map[string]any{"units": []any{map[string]any{"name": "metalprobe.service", "enabled": true, "contents": unit}}}})
+	return ignitionJSON(map[string]any{
+		"systemd": map[string]any{"units": []any{map[string]any{"name": "metalprobe.service", "enabled": true, "contents": unit}}},
+	})
 }
 
 func (b *bootService) wipeIgnition(uuid, mode string) string {

@@ -130,13 +130,19 @@ func TestFaultsOfABMC(t *testing.T) {
 		body   string
 		status int
 	}{
-		{sim.FaultUnauthorized, nil, "GET", system, "", 401},
-		{sim.FaultUnauthorized, nil, "GET", "/redfish/v1/", "", 200},
-		{sim.FaultUnauthorized, nil, "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"ingot-sim"}`, 401},
-		{sim.FaultSessionLimit, nil, "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"ingot-sim"}`, 503},
-		{sim.FaultSessionLimit, nil, "GET", system, "", 200},
-		{sim.FaultServerError, nil, "GET", system, "", 500},
-		{sim.FaultServerError, nil, "GET", "/redfish/v1/", "", 200},
+		{fault: sim.FaultUnauthorized, method: "GET", path: system, status: 401},
+		{fault: sim.FaultUnauthorized, method: "GET", path: "/redfish/v1/", status: 200},
+		{
+			fault: sim.FaultUnauthorized, method: "POST", path: "/redfish/v1/SessionService/Sessions",
+			body: `{"UserName":"admin","Password":"ingot-sim"}`, status: 401,
+		},
+		{
+			fault: sim.FaultSessionLimit, method: "POST", path: "/redfish/v1/SessionService/Sessions",
+			body: `{"UserName":"admin","Password":"ingot-sim"}`, status: 503,
+		},
+		{fault: sim.FaultSessionLimit, method: "GET", path: system, status: 200},
+		{fault: sim.FaultServerError, method: "GET", path: system, status: 500},
+		{fault: sim.FaultServerError, method: "GET", path: "/redfish/v1/", status: 200},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.fault)+" "+tt.path, func(t *testing.T) {
@@ -222,10 +228,10 @@ func TestFaultsOfTheOverride(t *testing.T) {
 		message []string
 		kept    string // target afterwards
 	}{
-		{sim.FaultOverrideNotKept, 200, nil, "None"},
-		{sim.FaultOverrideIgnored, 200, nil, "UefiHttp"},
-		{sim.FaultOverrideNeedsMode, 400, []string{"Base.1.8.PropertyMissing"}, "None"},
-		{sim.FaultOverrideInSettings, 400, []string{"Base.1.8.OperationSupportedInFutureStateURI"}, "None"},
+		{fault: sim.FaultOverrideNotKept, status: 200, kept: "None"},
+		{fault: sim.FaultOverrideIgnored, status: 200, kept: "UefiHttp"},
+		{fault: sim.FaultOverrideNeedsMode, status: 400, message: []string{"Base.1.8.PropertyMissing"}, kept: "None"},
+		{fault: sim.FaultOverrideInSettings, status: 400, message: []string{"Base.1.8.OperationSupportedInFutureStateURI"}, kept: "None"},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.fault), func(t *testing.T) {
@@ -241,7 +247,8 @@ func TestFaultsOfTheOverride(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
 		c := dial(t, s.BMC())
 		set(t, s, sim.FaultOverrideNeedsMode)
-		if a := c.do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`); a.status != 200 {
+		moded := `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`
+		if a := c.do("PATCH", s.URI(), moded); a.status != 200 {
 			t.Errorf("with a mode: %d", a.status)
 		}
 		unset(t, s, sim.FaultOverrideNeedsMode)

@@ -20,7 +20,10 @@ func TestIgnitionSaysWhatAMachineRuns(t *testing.T) {
 	fileOf := func(path, source string) string {
 		return head(fmt.Sprintf(`,"storage":{"files":[{"path":%q,"contents":{"source":%q}}]}`, path, source))
 	}
-	remote := map[string]string{"http://x/probe": unitOf("ExecStart=/metalprobe --registry-url=http://r --server-uuid=u"), "http://x/loop": head(``)}
+	remote := map[string]string{
+		"http://x/probe": unitOf("ExecStart=/metalprobe --registry-url=http://r --server-uuid=u"),
+		"http://x/loop":  head(``),
+	}
 	remote["http://x/loop"] = `{"ignition":{"version":"3.4.0","config":{"replace":{"source":"http://x/loop"}}}}`
 	fetch := func(_ context.Context, address string) ([]byte, error) {
 		if text, ok := remote[address]; ok {
@@ -35,22 +38,44 @@ func TestIgnitionSaysWhatAMachineRuns(t *testing.T) {
 		err    string
 	}{
 		"nothing is an operating system": {config: head(``)},
-		"a unit with metalprobe":         {config: unitOf("ExecStart=/usr/bin/metalprobe --registry-url=http://r/ --server-uuid=u\n"), want: probe},
-		"flags with one dash and blanks": {config: unitOf("ExecStart=ctr run IMAGE metalprobe ./launch.sh -registry-url http://r -server-uuid \"u\"\n"), want: probe},
-		"a wipe":                         {config: unitOf("ExecStart=metalprobe --registry-url=http://r --server-uuid=u --wipe=quick --report-url=http://r/wipe"), want: program{probe: &probeRun{registryURL: "http://r", serverUUID: "u", wipe: "quick", reportURL: "http://r/wipe"}}},
-		"a script in a file":             {config: fileOf("/opt/probe.sh", "data:,metalprobe%20--registry-url%3Dhttp%3A%2F%2Fr%20--server-uuid%3Du"), want: probe},
-		"a drop-in":                      {config: head(`,"systemd":{"units":[{"name":"a","dropins":[{"name":"x","contents":"metalprobe --registry-url=http://r --server-uuid=u"}]}]}`), want: probe},
-		"flags of another program":       {config: unitOf("ExecStart=/usr/bin/other --registry-url=http://r --server-uuid=u")},
-		"the boot state":                 {config: fileOf("/etc/ingot/bootstate", "data:;base64,aHR0cDovL3IvYm9vdHN0YXRlIHUK"), want: program{bootState: &bootStateRun{url: "http://r/bootstate", uuid: "u"}}},
+		"a unit with metalprobe": {
+			config: unitOf("ExecStart=/usr/bin/metalprobe --registry-url=http://r/ --server-uuid=u\n"),
+			want:   probe,
+		},
+		"flags with one dash and blanks": {
+			config: unitOf("ExecStart=ctr run IMAGE metalprobe ./launch.sh -registry-url http://r -server-uuid \"u\"\n"),
+			want:   probe,
+		},
+		"a wipe": {
+			config: unitOf("ExecStart=metalprobe --registry-url=http://r --server-uuid=u --wipe=quick --report-url=http://r/wipe"),
+			want:   program{probe: &probeRun{registryURL: "http://r", serverUUID: "u", wipe: "quick", reportURL: "http://r/wipe"}},
+		},
+		"a script in a file": {
+			config: fileOf("/opt/probe.sh", "data:,metalprobe%20--registry-url%3Dhttp%3A%2F%2Fr%20--server-uuid%3Du"),
+			want:   probe,
+		},
+		"a drop-in": {
+			config: head(`,"systemd":{"units":[{"name":"a","dropins":[{"name":"x",` +
+				`"contents":"metalprobe --registry-url=http://r --server-uuid=u"}]}]}`),
+			want: probe,
+		},
+		"flags of another program": {config: unitOf("ExecStart=/usr/bin/other --registry-url=http://r --server-uuid=u")},
+		"the boot state": {
+			config: fileOf("/etc/ingot/bootstate", "data:;base64,aHR0cDovL3IvYm9vdHN0YXRlIHUK"),
+			want:   program{bootState: &bootStateRun{url: "http://r/bootstate", uuid: "u"}},
+		},
 		"files elsewhere are left alone": {config: fileOf("/etc/motd", "http://nowhere/motd")},
-		"configurations are merged":      {config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/probe"}]}}}`, want: probe},
-		"a configuration is replaced":    {config: `{"ignition":{"version":"3.0.0","config":{"replace":{"source":"http://x/probe"}}}}`, want: probe},
-		"one that includes itself":       {config: remote["http://x/loop"], err: "more than 3 deep"},
-		"one that cannot be fetched":     {config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/none"}]}}}`, err: "404"},
-		"specification 2":                {config: `{"ignition":{"version":"2.3.0"}}`, err: `version "2.3.0": want 3.x`},
-		"no JSON":                        {config: `<html>`, err: "invalid character"},
-		"no data in a data URL":          {config: fileOf("/x", "data:text/plain"), err: "has no comma"},
-		"no base64":                      {config: fileOf("/x", "data:;base64,%%"), err: "not escaped correctly"},
+		"configurations are merged": {
+			config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/probe"}]}}}`,
+			want:   probe,
+		},
+		"a configuration is replaced": {config: `{"ignition":{"version":"3.0.0","config":{"replace":{"source":"http://x/probe"}}}}`, want: probe},
+		"one that includes itself":    {config: remote["http://x/loop"], err: "more than 3 deep"},
+		"one that cannot be fetched":  {config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://x/none"}]}}}`, err: "404"},
+		"specification 2":             {config: `{"ignition":{"version":"2.3.0"}}`, err: `version "2.3.0": want 3.x`},
+		"no JSON":                     {config: `<html>`, err: "invalid character"},
+		"no data in a data URL":       {config: fileOf("/x", "data:text/plain"), err: "has no comma"},
+		"no base64":                   {config: fileOf("/x", "data:;base64,%%"), err: "not escaped correctly"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

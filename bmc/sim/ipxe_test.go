@@ -41,15 +41,29 @@ func TestShellRunsWhatBootScriptsAreMadeOf(t *testing.T) {
 		want   image
 		err    string
 	}{
-		"kernel, initrd and boot":                          {script: "kernel http://boot/k a=b quiet\ninitrd --name x http://boot/i\nboot", want: image{kernel: "digest of kernel", kernelURL: "http://boot/k", initrds: []string{"digest of initrd"}, commandLine: []string{"a=b", "quiet"}}},
-		"a URL is seen from the script's own":              {script: "kernel ../k\nboot", want: with()},
-		"variables, also of variables":                     {script: "set base http://boot\nset k ${base}/k\nkernel ${k} u=${uuid} m=${net0/mac:hexhyp} n=${nothing}\nboot", want: with("u=1-2", "m=aa-bb", "n=")},
-		"comments, labels and blank lines":                 {script: "# kernel http://boot/none\n\n:label\nkernel /k\nboot", want: with()},
-		"goto":                                             {script: "goto on\nexit\n:on\nkernel /k\nboot", want: with()},
-		"what fails may be caught":                         {script: "kernel /none || kernel /k\nboot", want: with()},
-		"what succeeds passes over ||":                     {script: "kernel /k || goto nowhere\nboot", want: with()},
-		"&& looks at what ran before":                      {script: "iseq a b && goto nowhere ||\niseq a a && goto on\nexit\n:on\nkernel /k\nboot", want: with()},
-		"isset":                                            {script: "isset ${uuid} || exit\nisset ${nothing} && exit ||\nkernel /k\nboot", want: with()},
+		"kernel, initrd and boot": {
+			script: "kernel http://boot/k a=b quiet\ninitrd --name x http://boot/i\nboot",
+			want: image{
+				kernel: "digest of kernel", kernelURL: "http://boot/k", initrds: []string{"digest of initrd"}, commandLine: []string{"a=b", "quiet"},
+			},
+		},
+		"a URL is seen from the script's own": {script: "kernel ../k\nboot", want: with()},
+		"variables, also of variables": {
+			script: "set base http://boot\nset k ${base}/k\nkernel ${k} u=${uuid} m=${net0/mac:hexhyp} n=${nothing}\nboot",
+			want:   with("u=1-2", "m=aa-bb", "n="),
+		},
+		"comments, labels and blank lines": {script: "# kernel http://boot/none\n\n:label\nkernel /k\nboot", want: with()},
+		"goto":                             {script: "goto on\nexit\n:on\nkernel /k\nboot", want: with()},
+		"what fails may be caught":         {script: "kernel /none || kernel /k\nboot", want: with()},
+		"what succeeds passes over ||":     {script: "kernel /k || goto nowhere\nboot", want: with()},
+		"&& looks at what ran before": {
+			script: "iseq a b && goto nowhere ||\niseq a a && goto on\nexit\n:on\nkernel /k\nboot",
+			want:   with(),
+		},
+		"isset": {
+			script: "isset ${uuid} || exit\nisset ${nothing} && exit ||\nkernel /k\nboot",
+			want:   with(),
+		},
 		"a cleared variable is gone":                       {script: "set a b\nclear a\nisset ${a} && exit ||\nkernel /k\nboot", want: with()},
 		"a chained script boots":                           {script: "chain --autofree /ok", want: with()},
 		"what a chained script set is kept":                {script: "chain /sets\nkernel /k v=${v}\nboot", want: with("v=1")},

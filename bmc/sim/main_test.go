@@ -148,7 +148,8 @@ func (c *client) get(path string) map[string]any {
 func bootOnce(t *testing.T, s *sim.Server) {
 	t.Helper()
 	c := dial(t, s.BMC())
-	if a := c.do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`); a.status != http.StatusOK {
+	a := c.do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`)
+	if a.status != http.StatusOK {
 		t.Fatalf("override: %d %v", a.status, a.body)
 	}
 	reset(t, s, "On")

@@ -15,26 +15,38 @@ func TestWhatAResetDoes(t *testing.T) {
 		runs  system
 		want  verdict
 	}{
-		{"On when off", "On", model.PowerOff, systemNone, verdict{do: TransitionOn}},
-		{"On when on", "On", model.PowerOn, systemOS, verdict{}},
-		{"ForceOff when off", "ForceOff", model.PowerOff, systemNone, verdict{}},
-		{"ForceOff when on", "ForceOff", model.PowerOn, systemOS, verdict{do: TransitionOff}},
-		{"ForceOff on the way up", "ForceOff", model.PowerPoweringOn, systemNone, verdict{do: TransitionOff}},
-		{"On on the way up", "On", model.PowerPoweringOn, systemNone, verdict{refused: refusedBusy}},
-		{"On on the way down", "On", model.PowerPoweringOff, systemOS, verdict{refused: refusedBusy}},
-		{"GracefulShutdown is heard by a system", "GracefulShutdown", model.PowerOn, systemOS, verdict{do: TransitionShutdown}},
-		{"GracefulShutdown is heard by the probe", "GracefulShutdown", model.PowerOn, systemProbe, verdict{do: TransitionShutdown}},
-		{"GracefulShutdown is heard by nobody", "GracefulShutdown", model.PowerOn, systemNone, verdict{}},
-		{"GracefulRestart", "GracefulRestart", model.PowerOn, systemOS, verdict{do: TransitionReboot}},
-		{"GracefulRestart is heard by the firmware", "GracefulRestart", model.PowerOn, systemNone, verdict{do: TransitionReboot}},
-		{"GracefulRestart when off", "GracefulRestart", model.PowerOff, systemNone, verdict{refused: refusedState}},
-		{"ForceRestart", "ForceRestart", model.PowerOn, systemNone, verdict{do: TransitionRestart}},
-		{"ForceRestart when off", "ForceRestart", model.PowerOff, systemNone, verdict{refused: refusedState}},
-		{"PowerCycle", "PowerCycle", model.PowerOn, systemOS, verdict{do: TransitionCycle}},
-		{"PowerCycle when off", "PowerCycle", model.PowerOff, systemNone, verdict{do: TransitionOn}},
-		{"the button when off", "PushPowerButton", model.PowerOff, systemNone, verdict{do: TransitionOn}},
-		{"the button when on", "PushPowerButton", model.PowerOn, systemOS, verdict{do: TransitionShutdown}},
-		{"Nmi", "Nmi", model.PowerOn, systemOS, verdict{}},
+		{name: "On when off", reset: "On", power: model.PowerOff, runs: systemNone, want: verdict{do: TransitionOn}},
+		{name: "On when on", reset: "On", power: model.PowerOn, runs: systemOS, want: verdict{}},
+		{name: "ForceOff when off", reset: "ForceOff", power: model.PowerOff, runs: systemNone, want: verdict{}},
+		{name: "ForceOff when on", reset: "ForceOff", power: model.PowerOn, runs: systemOS, want: verdict{do: TransitionOff}},
+		{name: "ForceOff on the way up", reset: "ForceOff", power: model.PowerPoweringOn, runs: systemNone, want: verdict{do: TransitionOff}},
+		{name: "On on the way up", reset: "On", power: model.PowerPoweringOn, runs: systemNone, want: verdict{refused: refusedBusy}},
+		{name: "On on the way down", reset: "On", power: model.PowerPoweringOff, runs: systemOS, want: verdict{refused: refusedBusy}},
+		{
+			name: "GracefulShutdown is heard by a system", reset: "GracefulShutdown", power: model.PowerOn, runs: systemOS,
+			want: verdict{do: TransitionShutdown},
+		},
+		{
+			name: "GracefulShutdown is heard by the probe", reset: "GracefulShutdown", power: model.PowerOn, runs: systemProbe,
+			want: verdict{do: TransitionShutdown},
+		},
+		{name: "GracefulShutdown is heard by nobody", reset: "GracefulShutdown", power: model.PowerOn, runs: systemNone, want: verdict{}},
+		{name: "GracefulRestart", reset: "GracefulRestart", power: model.PowerOn, runs: systemOS, want: verdict{do: TransitionReboot}},
+		{
+			name: "GracefulRestart is heard by the firmware", reset: "GracefulRestart", power: model.PowerOn, runs: systemNone,
+			want: verdict{do: TransitionReboot},
+		},
+		{
+			name: "GracefulRestart when off", reset: "GracefulRestart", power: model.PowerOff, runs: systemNone,
+			want: verdict{refused: refusedState},
+		},
+		{name: "ForceRestart", reset: "ForceRestart", power: model.PowerOn, runs: systemNone, want: verdict{do: TransitionRestart}},
+		{name: "ForceRestart when off", reset: "ForceRestart", power: model.PowerOff, runs: systemNone, want: verdict{refused: refusedState}},
+		{name: "PowerCycle", reset: "PowerCycle", power: model.PowerOn, runs: systemOS, want: verdict{do: TransitionCycle}},
+		{name: "PowerCycle when off", reset: "PowerCycle", power: model.PowerOff, runs: systemNone, want: verdict{do: TransitionOn}},
+		{name: "the button when off", reset: "PushPowerButton", power: model.PowerOff, runs: systemNone, want: verdict{do: TransitionOn}},
+		{name: "the button when on", reset: "PushPowerButton", power: model.PowerOn, runs: systemOS, want: verdict{do: TransitionShutdown}},
+		{name: "Nmi", reset: "Nmi", power: model.PowerOn, runs: systemOS, want: verdict{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -61,15 +73,15 @@ func TestWhatTheFirmwareBootsFrom(t *testing.T) {
 		networkFirst bool
 		want         []BootSource
 	}{
-		{"no override", noOverride, false, false, disk},
-		{"PXE once", once("Pxe"), false, false, network},
-		{"HTTP once", once("UefiHttp"), false, false, network},
-		{"PXE always", bootOverride{Enabled: "Continuous", Target: "Pxe"}, false, false, network},
-		{"a target without being enabled", bootOverride{Enabled: "Disabled", Target: "Pxe"}, false, false, disk},
-		{"PXE once, ignored", once("Pxe"), true, false, disk},
-		{"network first", noOverride, false, true, network},
-		{"network first, disk once", once("Hdd"), false, true, disk},
-		{"network first, disk once, ignored", once("Hdd"), true, true, network},
+		{name: "no override", override: noOverride, want: disk},
+		{name: "PXE once", override: once("Pxe"), want: network},
+		{name: "HTTP once", override: once("UefiHttp"), want: network},
+		{name: "PXE always", override: bootOverride{Enabled: "Continuous", Target: "Pxe"}, want: network},
+		{name: "a target without being enabled", override: bootOverride{Enabled: "Disabled", Target: "Pxe"}, want: disk},
+		{name: "PXE once, ignored", override: once("Pxe"), ignored: true, want: disk},
+		{name: "network first", override: noOverride, networkFirst: true, want: network},
+		{name: "network first, disk once", override: once("Hdd"), networkFirst: true, want: disk},
+		{name: "network first, disk once, ignored", override: once("Hdd"), ignored: true, networkFirst: true, want: network},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +93,11 @@ func TestWhatTheFirmwareBootsFrom(t *testing.T) {
 }
 
 func TestMemberIDsSortAsTheirMembersDo(t *testing.T) {
-	for format, want := range map[string][]string{"%d": {"01", "12"}, "System.Embedded.%d": {"System.Embedded.01", "System.Embedded.12"}, "Self": {"Self", "Self12"}} {
+	for format, want := range map[string][]string{
+		"%d":                 {"01", "12"},
+		"System.Embedded.%d": {"System.Embedded.01", "System.Embedded.12"},
+		"Self":               {"Self", "Self12"},
+	} {
 		var ids []string
 		for i := range 12 {
 			ids = append(ids, memberID(format, i, 12))

@@ -266,24 +266,63 @@ func TestARackIsControlledOverHTTP(t *testing.T) {
 		status                   int
 		holds                    func(answer string) bool
 	}{
-		{"all servers", "GET", "/servers", "", 200, func(a string) bool { return strings.Count(a, `"uuid"`) == 2 }},
-		{"one server", "GET", "/servers/" + name, "", 200, func(a string) bool { return strings.Contains(a, `"events"`) }},
-		{"no such server", "GET", "/servers/x", "", 404, func(a string) bool { return strings.Contains(a, "GET /servers") }},
-		{"found running", "POST", "/servers/" + name + "/running", `{"image":"debian"}`, 200, func(string) bool { return s.Power() == model.PowerOn && s.Disk().Image == "debian" }},
-		{"running nothing", "POST", "/servers/" + name + "/running", `{}`, 400, nil},
-		{"power cut", "POST", "/servers/" + name + "/power-cut", "", 200, func(string) bool { return s.Power() == model.PowerOff }},
-		{"button", "POST", "/servers/" + name + "/press-power", "", 200, func(string) bool { return s.PowerOns() == 1 }},
-		{"BMCs", "GET", "/bmcs", "", 200, func(a string) bool { return strings.Contains(a, rack.BMCs()[1].Addr()) }},
-		{"a fault", "POST", "/faults", `{"target":"rack1-bmc-02","fault":"slow","delay":"1ms"}`, 200, func(string) bool { return len(rack.BMCs()[1].Faults()) == 1 }},
-		{"a fault of a server", "POST", "/faults", `{"target":"` + name + `","fault":"uuid-zero"}`, 200, func(string) bool { return len(s.Faults()) == 1 }},
-		{"which faults there are", "GET", "/faults", "", 200, func(a string) bool { return strings.Contains(a, `"slow"`) && strings.Contains(a, `"known"`) }},
-		{"no such fault", "POST", "/faults", `{"target":"` + name + `","fault":"x"}`, 400, nil},
-		{"no such target", "POST", "/faults", `{"target":"x","fault":"slow"}`, 404, nil},
-		{"no such field", "POST", "/faults", `{"targets":"x"}`, 400, func(a string) bool { return strings.Contains(a, "targets") }},
-		{"no such delay", "POST", "/faults", `{"target":"rack1-bmc-02","fault":"slow","delay":"long"}`, 400, nil},
-		{"one fault is cleared", "DELETE", "/faults?target=rack1-bmc-02&fault=slow", "", 200, func(string) bool { return len(rack.BMCs()[1].Faults()) == 0 }},
-		{"a fault of nobody", "DELETE", "/faults?fault=slow", "", 400, nil},
-		{"all faults are cleared", "DELETE", "/faults", "", 200, func(string) bool { return len(s.Faults()) == 0 }},
+		{
+			name: "all servers", method: "GET", path: "/servers", status: 200,
+			holds: func(a string) bool { return strings.Count(a, `"uuid"`) == 2 },
+		},
+		{
+			name: "one server", method: "GET", path: "/servers/" + name, status: 200,
+			holds: func(a string) bool { return strings.Contains(a, `"events"`) },
+		},
+		{
+			name: "no such server", method: "GET", path: "/servers/x", status: 404,
+			holds: func(a string) bool { return strings.Contains(a, "GET /servers") },
+		},
+		{
+			name: "found running", method: "POST", path: "/servers/" + name + "/running", body: `{"image":"debian"}`,
+			status: 200, holds: func(string) bool { return s.Power() == model.PowerOn && s.Disk().Image == "debian" },
+		},
+		{name: "running nothing", method: "POST", path: "/servers/" + name + "/running", body: `{}`, status: 400},
+		{
+			name: "power cut", method: "POST", path: "/servers/" + name + "/power-cut", status: 200,
+			holds: func(string) bool { return s.Power() == model.PowerOff },
+		},
+		{
+			name: "button", method: "POST", path: "/servers/" + name + "/press-power", status: 200,
+			holds: func(string) bool { return s.PowerOns() == 1 },
+		},
+		{
+			name: "BMCs", method: "GET", path: "/bmcs", status: 200,
+			holds: func(a string) bool { return strings.Contains(a, rack.BMCs()[1].Addr()) },
+		},
+		{
+			name: "a fault", method: "POST", path: "/faults", body: `{"target":"rack1-bmc-02","fault":"slow","delay":"1ms"}`,
+			status: 200, holds: func(string) bool { return len(rack.BMCs()[1].Faults()) == 1 },
+		},
+		{
+			name: "a fault of a server", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"uuid-zero"}`,
+			status: 200, holds: func(string) bool { return len(s.Faults()) == 1 },
+		},
+		{
+			name: "which faults there are", method: "GET", path: "/faults", status: 200,
+			holds: func(a string) bool { return strings.Contains(a, `"slow"`) && strings.Contains(a, `"known"`) },
+		},
+		{name: "no such fault", method: "POST", path: "/faults", body: `{"target":"` + name + `","fault":"x"}`, status: 400},
+		{name: "no such target", method: "POST", path: "/faults", body: `{"target":"x","fault":"slow"}`, status: 404},
+		{
+			name: "no such field", method: "POST", path: "/faults", body: `{"targets":"x"}`, status: 400,
+			holds: func(a string) bool { return strings.Contains(a, "targets") },
+		},
+		{name: "no such delay", method: "POST", path: "/faults", body: `{"target":"rack1-bmc-02","fault":"slow","delay":"long"}`, status: 400},
+		{
+			name: "one fault is cleared", method: "DELETE", path: "/faults?target=rack1-bmc-02&fault=slow", status: 200,
+			holds: func(string) bool { return len(rack.BMCs()[1].Faults()) == 0 },
+		},
+		{name: "a fault of nobody", method: "DELETE", path: "/faults?fault=slow", status: 400},
+		{
+			name: "all faults are cleared", method: "DELETE", path: "/faults", status: 200,
+			holds: func(string) bool { return len(s.Faults()) == 0 },
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

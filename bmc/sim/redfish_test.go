@@ -91,35 +91,72 @@ func TestRequestsThatCannotBeCarriedOutSayWhy(t *testing.T) {
 		status                   int
 		message                  string
 	}{
-		{"no such resource", "GET", "/redfish/v1/Systems/9", "", nil, 404, "ResourceMissingAtURI"},
-		{"a method the resource lacks", "DELETE", system, "", nil, 405, "OperationNotAllowed"},
-		{"POST on a resource", "POST", system, "{}", nil, 405, "OperationNotAllowed"},
-		{"no JSON", "PATCH", system, "{", nil, 400, "MalformedJSON"},
-		{"no object", "PATCH", system, "[]", nil, 400, "UnrecognizedRequestBody"},
-		{"nothing", "PATCH", system, "{}", nil, 400, "UnrecognizedRequestBody"},
-		{"unknown property", "PATCH", system, `{"Colour":"red"}`, nil, 400, "PropertyUnknown"},
-		{"read-only property", "PATCH", system, `{"SerialNumber":"1"}`, nil, 400, "PropertyNotWritable"},
-		{"value of the wrong type", "PATCH", system, `{"AssetTag":1}`, nil, 400, "PropertyValueTypeError"},
-		{"value out of the list", "PATCH", system, `{"Boot":{"BootSourceOverrideTarget":"Tape"}}`, nil, 400, "PropertyValueNotInList"},
-		{"unknown boot property", "PATCH", system, `{"Boot":{"Speed":1}}`, nil, 400, "PropertyUnknown"},
-		{"boot from a URI that is none", "PATCH", system, `{"Boot":{"HttpBootUri":"nowhere"}}`, nil, 400, "PropertyValueNotInList"},
-		{"Boot is no object", "PATCH", system, `{"Boot":"Pxe"}`, nil, 400, "PropertyValueTypeError"},
-		{"reset without a type", "POST", system + "/Actions/ComputerSystem.Reset", `{"Other":1}`, nil, 400, "ActionParameterUnknown"},
-		{"reset of no known type", "POST", system + "/Actions/ComputerSystem.Reset", `{"ResetType":"Explode"}`, nil, 400, "ActionParameterValueNotInList"},
-		{"restart when off", "POST", system + "/Actions/ComputerSystem.Reset", `{"ResetType":"ForceRestart"}`, nil, 409, "ActionNotSupportedInState"},
-		{"stale ETag", "PATCH", system, `{"AssetTag":"x"}`, []string{"If-Match", `"old"`}, 412, "PreconditionFailed"},
-		{"unknown OData version", "GET", system, "", []string{"OData-Version", "3.0"}, 412, "HeaderInvalid"},
-		{"no acceptable form", "GET", system, "", []string{"Accept", "text/html"}, 406, "HeaderInvalid"},
-		{"query that is not supported", "GET", system + "?$filter=x", "", nil, 501, "QueryNotSupported"},
-		{"bad expand", "GET", system + "?$expand=yes", "", nil, 400, "QueryParameterValueError"},
-		{"expand too deep", "GET", system + "?$expand=.($levels=9)", "", nil, 400, "QueryParameterOutOfRange"},
-		{"only with a value", "GET", "/redfish/v1/Systems?only=1", "", nil, 400, "QueryParameterValueError"},
-		{"negative skip", "GET", "/redfish/v1/Systems?$skip=-1", "", nil, 400, "QueryParameterOutOfRange"},
-		{"login without password", "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin"}`, nil, 400, "PropertyMissing"},
-		{"login with a wrong password", "POST", "/redfish/v1/SessionService/Sessions", `{"UserName":"admin","Password":"x"}`, nil, 401, "NoValidSession"},
-		{"account with a short password", "POST", "/redfish/v1/AccountService/Accounts", `{"UserName":"a","Password":"x","RoleId":"Operator"}`, nil, 400, "PropertyValueNotInList"},
-		{"account of that name exists", "POST", "/redfish/v1/AccountService/Accounts", `{"UserName":"admin","Password":"long-enough","RoleId":"Operator"}`, nil, 400, "ResourceAlreadyExists"},
-		{"subscription to nowhere", "POST", "/redfish/v1/EventService/Subscriptions", `{"Destination":"nowhere"}`, nil, 400, "PropertyValueNotInList"},
+		{name: "no such resource", method: "GET", path: "/redfish/v1/Systems/9", status: 404, message: "ResourceMissingAtURI"},
+		{name: "a method the resource lacks", method: "DELETE", path: system, status: 405, message: "OperationNotAllowed"},
+		{name: "POST on a resource", method: "POST", path: system, body: "{}", status: 405, message: "OperationNotAllowed"},
+		{name: "no JSON", method: "PATCH", path: system, body: "{", status: 400, message: "MalformedJSON"},
+		{name: "no object", method: "PATCH", path: system, body: "[]", status: 400, message: "UnrecognizedRequestBody"},
+		{name: "nothing", method: "PATCH", path: system, body: "{}", status: 400, message: "UnrecognizedRequestBody"},
+		{name: "unknown property", method: "PATCH", path: system, body: `{"Colour":"red"}`, status: 400, message: "PropertyUnknown"},
+		{name: "read-only property", method: "PATCH", path: system, body: `{"SerialNumber":"1"}`, status: 400, message: "PropertyNotWritable"},
+		{name: "value of the wrong type", method: "PATCH", path: system, body: `{"AssetTag":1}`, status: 400, message: "PropertyValueTypeError"},
+		{
+			name: "value out of the list", method: "PATCH", path: system, body: `{"Boot":{"BootSourceOverrideTarget":"Tape"}}`,
+			status: 400, message: "PropertyValueNotInList",
+		},
+		{name: "unknown boot property", method: "PATCH", path: system, body: `{"Boot":{"Speed":1}}`, status: 400, message: "PropertyUnknown"},
+		{
+			name: "boot from a URI that is none", method: "PATCH", path: system, body: `{"Boot":{"HttpBootUri":"nowhere"}}`,
+			status: 400, message: "PropertyValueNotInList",
+		},
+		{name: "Boot is no object", method: "PATCH", path: system, body: `{"Boot":"Pxe"}`, status: 400, message: "PropertyValueTypeError"},
+		{
+			name: "reset without a type", method: "POST", path: system + "/Actions/ComputerSystem.Reset", body: `{"Other":1}`,
+			status: 400, message: "ActionParameterUnknown",
+		},
+		{
+			name: "reset of no known type", method: "POST", path: system + "/Actions/ComputerSystem.Reset",
+			body: `{"ResetType":"Explode"}`, status: 400, message: "ActionParameterValueNotInList",
+		},
+		{
+			name: "restart when off", method: "POST", path: system + "/Actions/ComputerSystem.Reset",
+			body: `{"ResetType":"ForceRestart"}`, status: 409, message: "ActionNotSupportedInState",
+		},
+		{
+			name: "stale ETag", method: "PATCH", path: system, body: `{"AssetTag":"x"}`, header: []string{"If-Match", `"old"`},
+			status: 412, message: "PreconditionFailed",
+		},
+		{
+			name: "unknown OData version", method: "GET", path: system, header: []string{"OData-Version", "3.0"}, status: 412,
+			message: "HeaderInvalid",
+		},
+		{name: "no acceptable form", method: "GET", path: system, header: []string{"Accept", "text/html"}, status: 406, message: "HeaderInvalid"},
+		{name: "query that is not supported", method: "GET", path: system + "?$filter=x", status: 501, message: "QueryNotSupported"},
+		{name: "bad expand", method: "GET", path: system + "?$expand=yes", status: 400, message: "QueryParameterValueError"},
+		{name: "expand too deep", method: "GET", path: system + "?$expand=.($levels=9)", status: 400, message: "QueryParameterOutOfRange"},
+		{name: "only with a value", method: "GET", path: "/redfish/v1/Systems?only=1", status: 400, message: "QueryParameterValueError"},
+		{name: "negative skip", method: "GET", path: "/redfish/v1/Systems?$skip=-1", status: 400, message: "QueryParameterOutOfRange"},
+		{
+			name: "login without password", method: "POST", path: "/redfish/v1/SessionService/Sessions",
+			body: `{"UserName":"admin"}`, status: 400, message: "PropertyMissing",
+		},
+		{
+			name: "login with a wrong password", method: "POST", path: "/redfish/v1/SessionService/Sessions",
+			body: `{"UserName":"admin","Password":"x"}`, status: 401, message: "NoValidSession",
+		},
+		{
+			name: "account with a short password", method: "POST", path: "/redfish/v1/AccountService/Accounts",
+			body: `{"UserName":"a","Password":"x","RoleId":"Operator"}`, status: 400, message: "PropertyValueNotInList",
+		},
+		{
+			name: "account of that name exists", method: "POST", path: "/redfish/v1/AccountService/Accounts",
+			body: `{"UserName":"admin","Password":"long-enough","RoleId":"Operator"}`, status: 400,
+			message: "ResourceAlreadyExists",
+		},
+		{
+			name: "subscription to nowhere", method: "POST", path: "/redfish/v1/EventService/Subscriptions",
+			body: `{"Destination":"nowhere"}`, status: 400, message: "PropertyValueNotInList",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -197,7 +234,8 @@ func TestExpandPutsResourcesInThePlaceOfLinks(t *testing.T) {
 		t.Errorf("one level: %v", m)
 	}
 	m = member("/redfish/v1/Systems?$expand=.($levels=2)", 1)
-	if m["Processors"].(map[string]any)["Members@odata.count"] != 2.0 || len(m["Links"].(map[string]any)["Chassis"].([]any)[0].(map[string]any)) != 1 {
+	if m["Processors"].(map[string]any)["Members@odata.count"] != 2.0 ||
+		len(m["Links"].(map[string]any)["Chassis"].([]any)[0].(map[string]any)) != 1 {
 		t.Errorf("two levels: %v", m["Processors"])
 	}
 	linked := c.get(system + "?$expand=~")
@@ -225,7 +263,8 @@ func TestCollectionsArePagedAndSorted(t *testing.T) {
 		t.Errorf("members: %v", all)
 	}
 	page := c.get("/redfish/v1/Systems?$skip=2&$top=3")
-	if got := ids(page); !slices.Equal(got, all[2:5]) || page["Members@odata.nextLink"] != "/redfish/v1/Systems?$skip=5&$top=3" || page["Members@odata.count"] != 12.0 {
+	if got := ids(page); !slices.Equal(got, all[2:5]) || page["Members@odata.nextLink"] != "/redfish/v1/Systems?$skip=5&$top=3" ||
+		page["Members@odata.count"] != 12.0 {
 		t.Errorf("page: %v, next %v", got, page["Members@odata.nextLink"])
 	}
 	if got := ids(c.get("/redfish/v1/Systems?$skip=40")); len(got) != 0 {
@@ -247,7 +286,8 @@ func TestSessionsAreLimitedAndEnd(t *testing.T) {
 	if first.status != 201 || second.status != 201 || first.body["UserName"] != "admin" {
 		t.Fatalf("logins: %d %d %v", first.status, second.status, first.body)
 	}
-	if third.status != 503 || third.header.Get("Retry-After") == "" || !cmp.Equal(third.messageIDs(), []string{"Base.1.8.SessionLimitExceeded"}) {
+	if third.status != 503 || third.header.Get("Retry-After") == "" ||
+		!cmp.Equal(third.messageIDs(), []string{"Base.1.8.SessionLimitExceeded"}) {
 		t.Errorf("beyond the limit: %d %v", third.status, third.messageIDs())
 	}
 	token := first.header.Get("X-Auth-Token")
@@ -340,7 +380,8 @@ func TestVendorsHaveTheirRulesForTheOverride(t *testing.T) {
 	t.Run("ami takes it in the settings object with If-Match only", func(t *testing.T) {
 		s := start(t, sim.Options{Personality: "ami"}).Servers()[0]
 		c := dial(t, s.BMC())
-		if a := c.do("PATCH", s.URI(), once); a.status != 400 || !cmp.Equal(a.messageIDs(), []string{"Base.1.8.OperationSupportedInFutureStateURI"}) {
+		if a := c.do("PATCH", s.URI(), once); a.status != 400 ||
+			!cmp.Equal(a.messageIDs(), []string{"Base.1.8.OperationSupportedInFutureStateURI"}) {
 			t.Errorf("on the system: %d %v", a.status, a.messageIDs())
 		}
 		settings := c.get(s.URI())["@Redfish.Settings"].(map[string]any)["SettingsObject"].(map[string]any)["@odata.id"].(string)
@@ -350,7 +391,8 @@ func TestVendorsHaveTheirRulesForTheOverride(t *testing.T) {
 		if a := c.do("PATCH", settings, once); a.status != http.StatusPreconditionRequired {
 			t.Errorf("without If-Match: %d", a.status)
 		}
-		if a := c.do("PATCH", settings, once, "If-Match", c.do("GET", settings, "").header.Get("ETag")); a.status != 200 || state(s) != "Once Pxe UEFI" {
+		if a := c.do("PATCH", settings, once, "If-Match", c.do("GET", settings, "").header.Get("ETag")); a.status != 200 ||
+			state(s) != "Once Pxe UEFI" {
 			t.Errorf("with If-Match: %d %s", a.status, state(s))
 		}
 	})
@@ -388,7 +430,10 @@ func TestGofishReadsAndDrivesEveryPersonality(t *testing.T) {
 			if !strings.EqualFold(systems[1].UUID, s.UUID()) || systems[1].SerialNumber != s.SerialNumber() {
 				t.Errorf("second system is %s %s, want %s %s", systems[1].UUID, systems[1].SerialNumber, s.UUID(), s.SerialNumber())
 			}
-			if err := systems[1].SetBoot(&schemas.Boot{BootSourceOverrideEnabled: schemas.OnceBootSourceOverrideEnabled, BootSourceOverrideTarget: schemas.PxeBootSource, BootSourceOverrideMode: schemas.UEFIBootSourceOverrideMode}); err != nil {
+			if err := systems[1].SetBoot(&schemas.Boot{
+				BootSourceOverrideEnabled: schemas.OnceBootSourceOverrideEnabled, BootSourceOverrideTarget: schemas.PxeBootSource,
+				BootSourceOverrideMode: schemas.UEFIBootSourceOverrideMode,
+			}); err != nil {
 				t.Errorf("SetBoot: %v", err)
 			}
 			if _, target, _ := s.Override(); target != "Pxe" {

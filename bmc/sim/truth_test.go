@@ -88,7 +88,8 @@ func TestTheGroundTruthOfALife(t *testing.T) {
 	other := rack.Servers()[1]
 	other.SetRunning("debian")
 	all := rack.Events()
-	if last := all[len(all)-1]; last.Server != other || !slices.IsSortedFunc(all, func(a, b sim.RackEvent) int { return int(a.Seq) - int(b.Seq) }) {
+	if last := all[len(all)-1]; last.Server != other ||
+		!slices.IsSortedFunc(all, func(a, b sim.RackEvent) int { return int(a.Seq) - int(b.Seq) }) {
 		t.Errorf("the rack's last event is %+v", last)
 	}
 	if diff := cmp.Diff([]string{"Installed test debian", "PowerOn test"}, truth(other)); diff != "" {
@@ -183,7 +184,8 @@ func TestBladesSwapped(t *testing.T) {
 		t.Errorf("UUID %v, want %s", got, first.UUID())
 	}
 	set(t, first.BMC(), sim.FaultBladesSwapped)
-	if got := c.get(place); got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) || second.URI() != place {
+	if got := c.get(place); got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) ||
+		second.URI() != place {
 		t.Errorf("%v at %s, and the second machine at %s; want %s", got["UUID"], got["@odata.id"], second.URI(), second.UUID())
 	}
 	c.do("POST", place+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)
@@ -195,7 +197,11 @@ func TestBladesSwapped(t *testing.T) {
 // Firmware asks a boot server that does not answer a few times. Then it stands at "no
 // bootable device", on, until its power is cycled.
 func TestABootServerThatDoesNotAnswer(t *testing.T) {
-	for name, answer := range map[string]int{"that is not ready": http.StatusServiceUnavailable, "that is not there": 0, "that knows nothing": http.StatusNotFound} {
+	for name, answer := range map[string]int{
+		"that is not ready":  http.StatusServiceUnavailable,
+		"that is not there":  0,
+		"that knows nothing": http.StatusNotFound,
+	} {
 		t.Run(name, func(t *testing.T) {
 			var asked atomic.Int64
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

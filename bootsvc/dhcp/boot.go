@@ -37,7 +37,7 @@ func (n *network) bootFile(c netboot.Client, site netboot.Site, now time.Time) (
 		return netboot.Answer{Reason: netboot.ReasonNoTicket}, false
 	}
 	a, ok := site.BootFile(c, o, n.server.loaders)
-	if ok && a.Loader && !n.server.guard.Allow(o, now) {
+	if ok && a.Loader && !n.server.loopLimiter.Allow(o, now) {
 		return netboot.Answer{Ticket: a.Ticket, Reason: netboot.ReasonLoop}, false
 	}
 	return a, ok
@@ -64,9 +64,9 @@ func (n *network) noteInVain(c netboot.Client, reason netboot.Reason) {
 	}
 }
 
-// noteTold says what boot file a server is told, before it is: it asks for more within a
+// noteAnswer says what boot file a server is told, before it is: it asks for more within a
 // millisecond, by when it has to be known.
-func (s *Server) noteTold(told netboot.Answer, client netip.Addr) {
+func (s *Server) noteAnswer(told netboot.Answer, client netip.Addr) {
 	if told.Ticket != nil && s.note != nil {
 		s.note(told, client)
 	}

@@ -309,7 +309,7 @@ func (c *checker) delegate(path string, s Subnet) {
 // clashes checks what no two networks may share.
 func (c *checker) clashes(networks []Network) {
 	names, interfaces, listens := map[string]int{}, map[string]int{}, map[string]int{}
-	twice := func(path string, seen map[string]int, value string, i int, advice string) {
+	duplicate := func(path string, seen map[string]int, value string, i int, advice string) {
 		if value == "" {
 			return
 		}
@@ -321,13 +321,13 @@ func (c *checker) clashes(networks []Network) {
 	}
 	for i, n := range networks {
 		at := "[" + strconv.Itoa(i) + "]"
-		twice(at+".name", names, n.Name, i, "give each network a name of its own")
+		duplicate(at+".name", names, n.Name, i, "give each network a name of its own")
 		if !n.Serves() {
 			continue
 		}
-		twice(at+".interface", interfaces, n.Interface, i, "put all subnets of an interface into one network")
+		duplicate(at+".interface", interfaces, n.Interface, i, "put all subnets of an interface into one network")
 		if ap, err := parseListen(n.Listen); err == nil {
-			twice(at+".listen", listens, ap.String(), i, "put all subnets of an address into one network")
+			duplicate(at+".listen", listens, ap.String(), i, "put all subnets of an address into one network")
 		}
 	}
 	if len(interfaces) == 0 {

@@ -58,22 +58,22 @@ type Options struct {
 
 // Server answers DHCP clients and relays. It is safe for concurrent use.
 type Server struct {
-	networks  []*network
-	table     *lease.Table
-	committer *lease.Committer
-	store     lease.Store
-	identity  []byte
-	tickets   netboot.Tickets
-	loaders   *netboot.Loaders
-	site      func(string, netip.Addr) netboot.Site
-	note      func(netboot.Answer, netip.Addr)
-	heard     *netboot.Heard
-	inVain    func(*model.Ticket, string)
-	guard     *netboot.LoopLimiter
-	limits    *limiter
-	metrics   metrics
-	log       *slog.Logger
-	clock     func() time.Time
+	networks    []*network
+	table       *lease.Table
+	committer   *lease.Committer
+	store       lease.Store
+	identity    []byte
+	tickets     netboot.Tickets
+	loaders     *netboot.Loaders
+	site        func(string, netip.Addr) netboot.Site
+	note        func(netboot.Answer, netip.Addr)
+	heard       *netboot.Heard
+	inVain      func(*model.Ticket, string)
+	loopLimiter *netboot.LoopLimiter
+	limits      *limiter
+	metrics     metrics
+	log         *slog.Logger
+	clock       func() time.Time
 
 	loaded atomic.Bool // the leases of the store are known
 
@@ -89,7 +89,7 @@ func New(o Options) (*Server, error) {
 	}
 	s := &Server{
 		store: o.Store, identity: o.Identity, tickets: o.Tickets, loaders: o.Loaders, site: o.Site, note: o.Note, heard: o.Heard, inVain: o.InVain,
-		guard: netboot.NewLoaderLimiter(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
+		loopLimiter: netboot.NewLoaderLimiter(), limits: newLimiter(), metrics: newMetrics(o.Registerer), log: o.Log, clock: o.Clock,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -331,7 +331,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // handle handles one packet. A packet that makes us panic costs nobody else
 // anything.
 func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.AddrPort) {
-	defer n.survive(c.v6, from)
+	defer n.recoverPanic(c.v6, from)
 	if c.v6 {
 		n.handle6(ctx, data, from)
 		return
@@ -339,8 +339,8 @@ func (n *network) handle(ctx context.Context, c *conn, data []byte, from netip.A
 	n.handle4(data, from, c.port)
 }
 
-// survive, deferred, keeps a panic about one packet from ending the process.
-func (n *network) survive(v6 bool, from netip.AddrPort) {
+// recoverPanic, deferred, keeps a panic about one packet from ending the process.
+func (n *network) recoverPanic(v6 bool, from netip.AddrPort) {
 	if r := recover(); r != nil {
 		n.metrics.drop(family(v6), "panic")
 		n.server.log.Error("a packet was not handled because of an error in Ingot", "network", n.Name, "from", from, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))

@@ -28,7 +28,7 @@ func (n *network) handle4(data []byte, from netip.AddrPort, port uint16) {
 		return
 	}
 	n.server.committer.Commit(*a.lease, func(err error) {
-		defer n.survive(false, from) // this is the committer's goroutine
+		defer n.recoverPanic(false, from) // this is the committer's goroutine
 		n.answer4(p, a, err)
 	})
 }
@@ -43,7 +43,7 @@ func (n *network) answer4(p packet4, a answer4, err error) {
 	if a.reply == nil {
 		return
 	}
-	n.server.noteTold(a.told, a.client)
+	n.server.noteAnswer(a.told, a.client)
 	n.deliver4(p, a)
 }
 
@@ -53,43 +53,43 @@ type buffer4 struct{ packet, frame [2048]byte }
 
 var buffers4 = sync.Pool{New: func() any { return new(buffer4) }}
 
-// deliver4 sends an answer on the way that p's sender can hear it.
+// deliver4 sends an answer to where p's sender receives it.
 func (n *network) deliver4(p packet4, a answer4) {
 	buf := buffers4.Get().(*buffer4)
 	defer buffers4.Put(buf) // what was sent is the kernel's
 	data := a.reply.append(buf.packet[:0], maxReply4(p))
-	if way := n.way4(p, a); way.frame {
-		n.unicast4(p.ClientHWAddr, a.reply.server, way.to.Addr(), data, buf.frame[:0])
+	if to := n.destination4(p, a); to.frame {
+		n.unicast4(p.ClientHWAddr, a.reply.server, to.address.Addr(), data, buf.frame[:0])
 	} else {
-		n.send4(p.port, way.to, data)
+		n.send4(p.port, to.address, data)
 	}
 }
 
-// way4 is the way of an answer.
-type way4 struct {
-	to    netip.AddrPort
-	frame bool // its receiver does not answer ARP for its address yet
+// destination4 is where an answer is sent to.
+type destination4 struct {
+	address netip.AddrPort
+	frame   bool // its receiver does not answer ARP for its address yet
 }
 
 // everybody4 is all clients on the link.
 var everybody4 = netip.AddrPortFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), port4Client)
 
-// way4 returns the way that p's sender can hear an answer on (RFC 2131 §4.1).
-func (n *network) way4(p packet4, a answer4) way4 {
+// destination4 returns where p's sender receives an answer (RFC 2131 §4.1).
+func (n *network) destination4(p packet4, a answer4) destination4 {
 	client := address4(p.ClientIPAddr)
 	switch {
 	case p.relay.address.IsValid() && p.relay.fromPort:
-		return way4{to: netip.AddrPortFrom(p.relay.address, p.from.Port())}
+		return destination4{address: netip.AddrPortFrom(p.relay.address, p.from.Port())}
 	case p.relay.address.IsValid():
-		return way4{to: netip.AddrPortFrom(p.relay.address, port4Server)}
+		return destination4{address: netip.AddrPortFrom(p.relay.address, port4Server)}
 	case p.port == portPXE:
-		return way4{to: netip.AddrPortFrom(a.client, p.from.Port())}
+		return destination4{address: netip.AddrPortFrom(a.client, p.from.Port())}
 	case client.IsValid() && (!a.reply.nak || n.Interface == ""): // where there is no interface, no client is on our link
-		return way4{to: netip.AddrPortFrom(client, port4Client)}
+		return destination4{address: netip.AddrPortFrom(client, port4Client)}
 	case a.reply.nak || p.IsBroadcast() || !a.reply.yiaddr.IsValid():
-		return way4{to: everybody4}
+		return destination4{address: everybody4}
 	}
-	return way4{to: netip.AddrPortFrom(a.reply.yiaddr, port4Client), frame: true}
+	return destination4{address: netip.AddrPortFrom(a.reply.yiaddr, port4Client), frame: true}
 }
 
 // answer4 is what is decided about a packet.

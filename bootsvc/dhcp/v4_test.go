@@ -537,8 +537,8 @@ func TestWay4(t *testing.T) {
 			if drop != drop4None {
 				t.Fatalf("dropped: %s", drop)
 			}
-			want := way4{netip.MustParseAddrPort(tc.want), tc.frame}
-			if got := n.way4(p, answer4{reply: &tc.reply, client: from.Addr()}); got != want {
+			want := destination4{netip.MustParseAddrPort(tc.want), tc.frame}
+			if got := n.destination4(p, answer4{reply: &tc.reply, client: from.Addr()}); got != want {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		})

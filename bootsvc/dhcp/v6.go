@@ -33,7 +33,7 @@ func (n *network) handle6(ctx context.Context, packet []byte, from netip.AddrPor
 		return
 	}
 	commitAll6(n.server.committer, d.leases, func(err error) {
-		defer n.survive(true, from) // this is the committer's goroutine
+		defer n.recoverPanic(true, from) // this is the committer's goroutine
 		n.answer6(ctx, x, d, from, err)
 	})
 }
@@ -214,7 +214,7 @@ func (n *network) answer6(ctx context.Context, x *exchange6, d decision6, from n
 	}
 	n.metrics.packet(family(true), kind, d.outcome())
 	if d.boot != nil && (d.kind == dhcpv6.MessageTypeReply || n.Mode == ModeProxy) { // the last of an exchange
-		n.server.noteTold(*d.boot, d.client(x.peer))
+		n.server.noteAnswer(*d.boot, d.client(x.peer))
 	}
 	n.send6(x.replyTo(from), wrap6(x.relays, d.message(x.message6, x.duid)).ToBytes())
 	if x.kind == dhcpv6.MessageTypeDecline {

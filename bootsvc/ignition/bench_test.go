@@ -7,7 +7,7 @@ func BenchmarkProbe(b *testing.B) {
 	boot := probeBoot()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Probe(boot); err != nil {
+		if _, err := g.ForProbe(boot); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -18,7 +18,7 @@ func BenchmarkClaimOfAKnownSource(b *testing.B) {
 	boot := claimBoot("variant: fcos\nversion: 1.4.0\n", "")
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Claim(boot); err != nil {
+		if _, err := g.ForClaim(boot); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -47,11 +47,11 @@ type ClaimBoot struct {
 // value is what the Secret holds under a key, "" for nothing.
 func (b ClaimBoot) value(key string) string { return b.Secret[key].Reveal() }
 
-// Claim returns the payload of a claimed server's ticket: all that is served to it
+// ForClaim returns the payload of a claimed server's ticket: all that is served to it
 // beside the image, made of the claim's own documents and of what reports the server
 // up. The same values give the same bytes, in every process. What is wrong with a
 // document is a *SourceError, which quotes none of its values.
-func (g *Compiler) Claim(b ClaimBoot) (model.Sensitive, error) {
+func (g *Compiler) ForClaim(b ClaimBoot) (model.Sensitive, error) {
 	if err := checkFill(b.BootStateURL, b.UUID); err != nil {
 		return model.Sensitive{}, fmt.Errorf("boot of a claim: %w", err)
 	}

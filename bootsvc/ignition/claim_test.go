@@ -20,7 +20,7 @@ func cloudBoot(pairs ...string) ClaimBoot {
 // opened returns what a claim's payload holds.
 func opened(t *testing.T, b ClaimBoot) Payload {
 	t.Helper()
-	sealed, err := newIgnition(t, Options{}).Claim(b)
+	sealed, err := newIgnition(t, Options{}).ForClaim(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,12 +41,12 @@ func TestTheSameBytesFromEveryProcess(t *testing.T) {
 		"kernel arguments":  {UUID: uuid1, BootStateURL: bootState, KernelArguments: "quiet"},
 		"user-data of HTML": cloudBoot("user-data", "#cloud-config\na: '<&>\u2028\\\"'\n"),
 	} {
-		one, err := newIgnition(t, Options{}).Claim(b)
+		one, err := newIgnition(t, Options{}).ForClaim(b)
 		if err != nil {
 			t.Fatal(title, err)
 		}
 		for range 5 {
-			if again, _ := newIgnition(t, Options{}).Claim(b); again != one {
+			if again, _ := newIgnition(t, Options{}).ForClaim(b); again != one {
 				t.Errorf("T14: %s gives other bytes from another process", title)
 			}
 		}
@@ -86,7 +86,7 @@ func TestEveryVariantOfButane(t *testing.T) {
 		if variant == "openshift" {
 			source = openshift(version)
 		}
-		got, err := g.Claim(claimBoot(source, ""))
+		got, err := g.ForClaim(claimBoot(source, ""))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if have := versionOf(valid(t, got)); have != want {
@@ -98,7 +98,7 @@ func TestEveryVariantOfButane(t *testing.T) {
 		"fcos 1.9.0", "fcos 1.4", "rhcos 0.1.0", "gardenlinux 1.0.0",
 	} {
 		variant, version, _ := strings.Cut(name, " ")
-		if _, err := g.Claim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", "")); err == nil {
+		if _, err := g.ForClaim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", "")); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
@@ -133,7 +133,7 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 		"a script that is no UTF-8":               {[]string{"ipxe-script", "#!ipxe\n\xc3"}, "ipxe-script: line 2, column 1"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			got, err := g.Claim(cloudBoot(tc.pairs...))
+			got, err := g.ForClaim(cloudBoot(tc.pairs...))
 			if _, ok := errors.AsType[*SourceError](err); !ok {
 				t.Fatalf("got %d bytes, %v", len(got.Reveal()), err)
 			}
@@ -185,7 +185,7 @@ func TestKernelArguments(t *testing.T) {
 		}
 	}
 	b := ClaimBoot{UUID: uuid1, BootStateURL: bootState, KernelArguments: "a\nb"}
-	if _, err := newIgnition(t, Options{}).Claim(b); err == nil {
+	if _, err := newIgnition(t, Options{}).ForClaim(b); err == nil {
 		t.Error("Y07: a claim with a line in its kernel arguments is armed")
 	}
 }
@@ -207,7 +207,7 @@ func FuzzClaim(f *testing.F) {
 			cloudBoot("user-data", "#!/bin/sh\n", "meta-data", meta),
 		} {
 			b.Hostname = host
-			sealed, err := g.Claim(b)
+			sealed, err := g.ForClaim(b)
 			if err != nil {
 				continue
 			}

@@ -14,8 +14,8 @@ import (
 // maxSource bounds each thing that a person wrote for a machine, in bytes.
 const maxSource = 2 << 20
 
-// claimCacheSize bounds what is kept of translated sources, in bytes.
-const claimCacheSize = 32 << 20
+// sourceCacheSize bounds what is kept of translated sources, in bytes.
+const sourceCacheSize = 32 << 20
 
 // plainSpec is the Ignition specification that Ingot's own additions need: the
 // oldest, which every Ignition 2 understands.
@@ -68,13 +68,13 @@ type Options struct {
 // Compiler makes what servers are configured with when they boot. It is safe for
 // concurrent use.
 type Compiler struct {
-	probe  *document
-	marks  marks                                 // of claims
-	claims *lru.Cache[[sha256.Size]byte, *claim] // by source
+	probe   *document
+	marks   marks                                          // of claims
+	sources *lru.Cache[[sha256.Size]byte, *preparedSource] // by source
 }
 
-// claim is the outcome of preparing one source.
-type claim struct {
+// preparedSource is the outcome of preparing one source.
+type preparedSource struct {
 	doc *document
 	err error
 }
@@ -87,9 +87,9 @@ func New(o Options) (*Compiler, error) {
 		return nil, fmt.Errorf("probe template: %w", err)
 	}
 	return &Compiler{
-		probe:  probe,
-		marks:  newMarks(fieldBootStateURL, fieldUUID),
-		claims: lru.New[[sha256.Size]byte, *claim](claimCacheSize),
+		probe:   probe,
+		marks:   newMarks(fieldBootStateURL, fieldUUID),
+		sources: lru.New[[sha256.Size]byte, *preparedSource](sourceCacheSize),
 	}, nil
 }
 
@@ -109,18 +109,18 @@ func (g *Compiler) document(b ClaimBoot) (string, error) {
 
 // prepared translates and merges a source, or remembers that it was. Failures are
 // remembered too, or a wrong source would cost its translation on every plan.
-func (g *Compiler) prepared(source, format string) *claim {
+func (g *Compiler) prepared(source, format string) *preparedSource {
 	key := sha256.Sum256([]byte(format + "\x00" + source))
-	if c, ok := g.claims.Get(key); ok {
+	if c, ok := g.sources.Get(key); ok {
 		return c
 	}
-	c := &claim{}
+	c := &preparedSource{}
 	c.doc, c.err = g.prepare([]byte(source), format)
 	cost := 1024
 	if c.doc != nil {
 		cost += c.doc.size
 	}
-	g.claims.Put(key, c, cost)
+	g.sources.Put(key, c, cost)
 	return c
 }
 

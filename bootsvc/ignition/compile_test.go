@@ -74,19 +74,19 @@ func indent(t *testing.T, raw string) string {
 
 func TestProbe(t *testing.T) {
 	g := newIgnition(t, Options{})
-	discovery, err := g.Probe(probeBoot())
+	discovery, err := g.ForProbe(probeBoot())
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "discovery.ign", indent(t, valid(t, discovery)))
 	b := probeBoot()
 	b.Purpose, b.CleanupMode, b.RegistryURL = model.PurposeCleanup, model.CleanupSecure, "http://[fd00::1]:10000/"
-	cleanup, err := g.Probe(b)
+	cleanup, err := g.ForProbe(b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "cleanup.ign", indent(t, valid(t, cleanup)))
-	again, _ := newIgnition(t, Options{}).Probe(b)
+	again, _ := newIgnition(t, Options{}).ForProbe(b)
 	if again != cleanup {
 		t.Error("T14: the same boot gives other bytes from another process")
 	}
@@ -125,7 +125,7 @@ storage:
 		SSHPublicKey:  "ssh-ed25519 AAAAC3Nz ann@host",
 		PasswordHash:  model.NewSensitive("$2a$10$abcdefghijklmnopqrstuv"),
 	})
-	got, err := g.Probe(probeBoot())
+	got, err := g.ForProbe(probeBoot())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ storage:
 		t.Errorf("the user is %v", u)
 	}
 	login := newIgnition(t, Options{SSHPublicKey: "ssh-ed25519 AAAAC3Nz"})
-	with, _ := login.Probe(probeBoot())
+	with, _ := login.ForProbe(probeBoot())
 	if !strings.Contains(valid(t, with), "ssh-ed25519 AAAAC3Nz") {
 		t.Error("the default template has no use for the SSH key")
 	}
@@ -186,34 +186,34 @@ func TestNothingBreaksOutOfIgnition(t *testing.T) {
 	} {
 		b := probeBoot()
 		b.RegistryURL = evil
-		if got, err := g.Probe(b); err == nil {
+		if got, err := g.ForProbe(b); err == nil {
 			t.Errorf("Y07: URL %q is taken: %s", evil, got.Reveal())
 		}
-		if got, err := g.Claim(ClaimBoot{UUID: uuid1, BootStateURL: evil}); err == nil {
+		if got, err := g.ForClaim(ClaimBoot{UUID: uuid1, BootStateURL: evil}); err == nil {
 			t.Errorf("Y07: URL %q is taken: %s", evil, got.Reveal())
 		}
 	}
 	for _, evil := range []string{"", "x", strings.ToUpper(uuid1), uuid1 + "\n", "38373000-3534-584d-5130-333030434a5\""} {
 		b := probeBoot()
 		b.UUID = evil
-		if _, err := g.Probe(b); err == nil {
+		if _, err := g.ForProbe(b); err == nil {
 			t.Errorf("Y07: UUID %q is taken", evil)
 		}
 	}
 	for _, evil := range []string{"", "short", testToken + "/..", testToken + " --x", strings.ToUpper(testToken), strings.Repeat("a", 65)} {
 		b := probeBoot()
 		b.Token = model.NewSensitive(evil)
-		if _, err := g.Probe(b); err == nil || evil != "" && strings.Contains(err.Error(), evil) {
+		if _, err := g.ForProbe(b); err == nil || evil != "" && strings.Contains(err.Error(), evil) {
 			t.Errorf("Y07: token %q: %v", evil, err)
 		}
 	}
 	b := probeBoot()
 	b.Purpose, b.CleanupMode = model.PurposeCleanup, "all; reboot"
-	if _, err := g.Probe(b); err == nil {
+	if _, err := g.ForProbe(b); err == nil {
 		t.Error("Y07: a cleanup mode of its own is taken")
 	}
 	b.Purpose = model.PurposeClaim
-	if _, err := g.Probe(b); err == nil {
+	if _, err := g.ForProbe(b); err == nil {
 		t.Error("a claim boots no probe")
 	}
 }
@@ -243,7 +243,7 @@ func TestClaim(t *testing.T) {
 		"claim-replace.ign": claimBoot(`{"ignition":{"version":"3.3.0","timeouts":{"httpTotal":30},"config":{"replace":{"source":"https://example.com/a.ign"}}},"systemd":{"units":[{"name":"gone.service","mask":true}]}}`, "ignition"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := g.Claim(b)
+			got, err := g.ForClaim(b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -255,7 +255,7 @@ func TestClaim(t *testing.T) {
 func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
 	g := newIgnition(t, Options{})
 	for version := range specs {
-		got, err := g.Claim(claimBoot(`{"ignition":{"version":"`+version+`"}}`, ""))
+		got, err := g.ForClaim(claimBoot(`{"ignition":{"version":"`+version+`"}}`, ""))
 		if err != nil {
 			t.Fatal(version, err)
 		}
@@ -267,14 +267,14 @@ func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
 		"fcos 1.0.0": "3.0.0", "fcos 1.3.0": "3.2.0", "fcos 1.7.0": "3.6.0", "flatcar 1.1.0": "3.4.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
 	} {
 		variant, version, _ := strings.Cut(butane, " ")
-		got, err := g.Claim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", ""))
+		got, err := g.ForClaim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", ""))
 		if err != nil {
 			t.Errorf("%s: %v", butane, err)
 		} else if have := versionOf(valid(t, got)); have != want {
 			t.Errorf("%s became %s, want %s", butane, have, want)
 		}
 	}
-	none, _ := g.Claim(claimBoot("", ""))
+	none, _ := g.ForClaim(claimBoot("", ""))
 	if _, r, err := v3_0.Parse([]byte(none.Reveal())); err != nil || len(r.Entries) > 0 {
 		t.Errorf("the oldest Ignition does not accept what has no source: %v %s", err, r.String())
 	}
@@ -284,7 +284,7 @@ func TestClaimHoldsItsTicket(t *testing.T) {
 	g := newIgnition(t, Options{})
 	source := `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","mode":420,"contents":{"source":"data:,forged","compression":"gzip"}}]}}`
 	for n, b := range []ClaimBoot{claimBoot(source, ""), claimBoot(source, ""), {UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"}} {
-		got, err := g.Claim(b)
+		got, err := g.ForClaim(b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 		"a JSON document so deep that no parser follows it": {`{"ignition":` + strings.Repeat("[", 100_000), "", "not JSON"},
 	} {
 		t.Run(title, func(t *testing.T) {
-			got, err := g.Claim(claimBoot(tc.source, tc.format))
+			got, err := g.ForClaim(claimBoot(tc.source, tc.format))
 			if _, ok := errors.AsType[*SourceError](err); !ok {
 				t.Fatalf("got %q, %v", got.Reveal(), err)
 			}
@@ -347,7 +347,7 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 			if len(err.Error()) > 4000 {
 				t.Errorf("the error has %d bytes", len(err.Error()))
 			}
-			if _, again := g.Claim(claimBoot(tc.source, tc.format)); again == nil || again.Error() != err.Error() {
+			if _, again := g.ForClaim(claimBoot(tc.source, tc.format)); again == nil || again.Error() != err.Error() {
 				t.Errorf("asked again it says %v", again)
 			}
 		})
@@ -356,15 +356,15 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 
 func TestClaimBoundsItsMemory(t *testing.T) {
 	g := newIgnition(t, Options{})
-	g.claims = lru.New[[sha256.Size]byte, *claim](256 << 10)
+	g.sources = lru.New[[sha256.Size]byte, *preparedSource](256 << 10)
 	filler := strings.Repeat("x", 20<<10)
 	for n := range 20 {
 		source := fmt.Sprintf(`{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/a","contents":{"source":"data:,%d%s"}}]}}`, n, filler)
-		if _, err := g.Claim(claimBoot(source, "")); err != nil {
+		if _, err := g.ForClaim(claimBoot(source, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if kept, bytes := g.claims.Size(); bytes > 256<<10 || kept < 10 {
+	if kept, bytes := g.sources.Size(); bytes > 256<<10 || kept < 10 {
 		t.Errorf("%d sources of %d bytes are kept", kept, bytes)
 	}
 }
@@ -394,7 +394,7 @@ func TestBootStateUnitReports(t *testing.T) {
 	}))
 	defer srv.Close()
 	g := newIgnition(t, Options{})
-	got, err := g.Claim(ClaimBoot{UUID: uuid1, BootStateURL: srv.URL + "/r/" + testToken + "/bootstate"})
+	got, err := g.ForClaim(ClaimBoot{UUID: uuid1, BootStateURL: srv.URL + "/r/" + testToken + "/bootstate"})
 	if err != nil {
 		t.Fatal(err)
 	}

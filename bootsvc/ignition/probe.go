@@ -32,8 +32,8 @@ type ProbeBoot struct {
 	CleanupMode string // of PurposeCleanup: none, quick or secure
 }
 
-// Probe returns the Ignition that starts metalprobe on a server.
-func (g *Compiler) Probe(b ProbeBoot) (model.Sensitive, error) {
+// ForProbe returns the Ignition that starts metalprobe on a server.
+func (g *Compiler) ForProbe(b ProbeBoot) (model.Sensitive, error) {
 	flags, err := probeFlags(b)
 	if err != nil {
 		return model.Sensitive{}, fmt.Errorf("ignition of a %s: %w", strings.ToLower(string(b.Purpose)), err)

@@ -16,21 +16,21 @@ import (
 // complete. Tell ServeContent the content's type, so that it does not read to find
 // out, and look at Err afterwards, for ServeContent says nothing of what went wrong.
 type Blob struct {
-	cache  *Cache
-	key    Key
-	left   <-chan struct{} // closed when the reader's context ended
-	bypass func(head io.Reader, at int64) (*stream, error)
+	cache    *Cache
+	key      Key
+	canceled <-chan struct{} // closed when the reader's context ended
+	bypass   func(head io.Reader, at int64) (*stream, error)
 
 	// One of them is where bytes come from.
-	file   *os.File // its own, whose offset is the position
-	kept   *file    // that the cache knows it as
-	flight *flight
-	stream *stream
+	file     *os.File // its own, whose offset is the position
+	kept     *file    // that the cache knows it as
+	download *download
+	stream   *stream
 
-	holders *holders // of file or flight
-	pos     int64    // but for file
-	err     error
-	closed  bool
+	refs   *refs // of file or download
+	pos    int64 // but for file
+	err    error
+	closed bool
 }
 
 // Size returns the blob's size in bytes.
@@ -65,11 +65,11 @@ func (b *Blob) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads what comes next. When the disk failed the flight, it goes on from the
+// next reads what comes next. When the disk failed the download, it goes on from the
 // registry with what was read so far hashed again, for that is what the reader has.
 func (b *Blob) next(p []byte) (int, error) {
-	if b.flight != nil {
-		n, err := b.flight.readAt(p, b.pos, b.left)
+	if b.download != nil {
+		n, err := b.download.readAt(p, b.pos, b.canceled)
 		if !isDisk(err) {
 			return n, err
 		}
@@ -82,16 +82,16 @@ func (b *Blob) next(p []byte) (int, error) {
 
 // divert leaves the disk, for the reason why, and streams from now on.
 func (b *Blob) divert(why error) error {
-	b.cache.complain(b.key, why)
+	b.cache.logDiverted(b.key, why)
 	var head io.Reader
 	var at int64
-	if b.flight != nil {
-		at = min(b.pos, b.flight.progress())
-		head = io.NewSectionReader(b.flight.part, 0, at)
+	if b.download != nil {
+		at = min(b.pos, b.download.progress())
+		head = io.NewSectionReader(b.download.part, 0, at)
 	}
 	s, err := b.bypass(head, at)
 	b.release()
-	b.flight, b.stream = nil, s
+	b.download, b.stream = nil, s
 	return err
 }
 
@@ -142,15 +142,15 @@ func (b *Blob) SyscallConn() (syscall.RawConn, error) {
 
 // settle turns to the file of a blob that has arrived since it was asked for.
 func (b *Blob) settle() {
-	if b.flight == nil || b.closed {
+	if b.download == nil || b.closed {
 		return
 	}
 	select {
-	case <-b.flight.ended:
+	case <-b.download.ended:
 	default:
 		return
 	}
-	if _, _, err := b.flight.look(); err != nil {
+	if _, _, err := b.download.state(); err != nil {
 		return
 	}
 	at, err := b.cache.reopen(b.key)
@@ -162,9 +162,9 @@ func (b *Blob) settle() {
 	b.take(at)
 }
 
-// take turns to the file of a place.
-func (b *Blob) take(at place) {
-	b.file, b.kept, b.flight, b.holders = at.file, at.kept, nil, at.holders
+// take turns to the file of a source.
+func (b *Blob) take(at source) {
+	b.file, b.kept, b.download, b.refs = at.file, at.kept, nil, at.refs
 }
 
 // Close implements io.Closer.
@@ -183,10 +183,10 @@ func (b *Blob) Close() error {
 	return nil
 }
 
-// release leaves the holders.
+// release gives its reference back.
 func (b *Blob) release() {
-	if b.holders != nil {
-		b.cache.leave(b.holders)
-		b.holders = nil
+	if b.refs != nil {
+		b.cache.release(b.refs)
+		b.refs = nil
 	}
 }

@@ -51,8 +51,8 @@ type Options struct {
 	// MaxWaiting bounds the clients that wait for a blob's first byte, and the fetches
 	// that wait for their turn; zero means 4096.
 	MaxWaiting int
-	// Patience is how long a client waits for its fetch's turn; zero means 25 seconds.
-	Patience time.Duration
+	// QueueTimeout is how long a client waits for its fetch's turn; zero means 25 seconds.
+	QueueTimeout time.Duration
 	// Stall is how long a registry may send nothing; zero means 30 seconds.
 	Stall time.Duration
 
@@ -63,60 +63,60 @@ type Options struct {
 
 // Cache keeps blobs on disk. It is safe for concurrent use.
 type Cache struct {
-	disk     *disk
-	max      int64
-	spare    func(digest string) bool
-	patience time.Duration
-	stall    time.Duration
-	backoff  time.Duration
-	log      *slog.Logger
-	metrics  metrics
-	clock    func() time.Time
+	disk         *disk
+	max          int64
+	spare        func(digest string) bool
+	queueTimeout time.Duration
+	stall        time.Duration
+	backoff      time.Duration
+	log          *slog.Logger
+	metrics      metrics
+	clock        func() time.Time
 
-	slots   chan struct{} // one for each fetch and stream under way
-	proofs  chan struct{} // one for each file being hashed
-	waiting chan struct{} // one for each client that waits for a first byte
-	most    int           // how many flights there may be
-	full    atomic.Bool   // the disk failed, and it was said
+	slots        chan struct{} // one for each fetch and stream under way
+	proofs       chan struct{} // one for each file being hashed
+	waiting      chan struct{} // one for each client that waits for a first byte
+	maxDownloads int           // how many downloads there may be
+	full         atomic.Bool   // the disk failed, and it was said
 
-	mu      sync.Mutex
-	closed  bool
-	files   map[string]*file // by digest
-	order   *list.List       // of *file, most recently used first
-	flights map[identity]*flight
-	size    int64          // of files, and what flights have reserved
-	group   sync.WaitGroup // of flights
+	mu        sync.Mutex
+	closed    bool
+	files     map[string]*file // by digest
+	order     *list.List       // of *file, most recently used first
+	downloads map[identity]*download
+	size      int64          // of files, and what downloads have reserved
+	group     sync.WaitGroup // of downloads
 }
 
 // file is a complete blob on disk.
 type file struct {
 	digest  string
 	size    int64
-	holders *holders
+	refs    *refs
 	proven  bool      // it was hashed since the process began
 	mark    mark      // that it bore then
 	touched time.Time // when its use was last noted on disk
-	place   *list.Element
+	elem    *list.Element
 }
 
 // Open opens the cache in a folder, with the blobs that are in it.
 func Open(o Options) (*Cache, error) {
 	c := &Cache{
-		max:      o.MaxBytes,
-		spare:    o.Spare,
-		patience: orElse(o.Patience, 25*time.Second),
-		stall:    orElse(o.Stall, 30*time.Second),
-		backoff:  200 * time.Millisecond,
-		log:      o.Log,
-		metrics:  newMetrics(),
-		clock:    o.Clock,
-		slots:    make(chan struct{}, orElse(o.MaxFetches, 16)),
-		proofs:   make(chan struct{}, 2),
-		waiting:  make(chan struct{}, orElse(o.MaxWaiting, 4096)),
-		most:     orElse(o.MaxFetches, 16) + orElse(o.MaxWaiting, 4096),
-		files:    make(map[string]*file),
-		order:    list.New(),
-		flights:  make(map[identity]*flight),
+		max:          o.MaxBytes,
+		spare:        o.Spare,
+		queueTimeout: orElse(o.QueueTimeout, 25*time.Second),
+		stall:        orElse(o.Stall, 30*time.Second),
+		backoff:      200 * time.Millisecond,
+		log:          o.Log,
+		metrics:      newMetrics(),
+		clock:        o.Clock,
+		slots:        make(chan struct{}, orElse(o.MaxFetches, 16)),
+		proofs:       make(chan struct{}, 2),
+		waiting:      make(chan struct{}, orElse(o.MaxWaiting, 4096)),
+		maxDownloads: orElse(o.MaxFetches, 16) + orElse(o.MaxWaiting, 4096),
+		files:        make(map[string]*file),
+		order:        list.New(),
+		downloads:    make(map[identity]*download),
 	}
 	if c.spare == nil {
 		c.spare = func(string) bool { return false }
@@ -157,7 +157,7 @@ func (c *Cache) load() error {
 	}
 	slices.SortFunc(blobs, func(a, b found) int { return a.used.Compare(b.used) })
 	for _, b := range blobs {
-		c.insert(&file{digest: b.digest, size: b.size, holders: &holders{}, touched: b.used})
+		c.insert(&file{digest: b.digest, size: b.size, refs: &refs{}, touched: b.used})
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (c *Cache) load() error {
 func (c *Cache) Close() {
 	c.mu.Lock()
 	c.closed = true
-	for _, f := range c.flights {
+	for _, f := range c.downloads {
 		f.cancel(ErrClosed)
 	}
 	c.mu.Unlock()
@@ -194,7 +194,7 @@ func (c *Cache) Get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 }
 
 func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
-	b := &Blob{cache: c, key: key, left: ctx.Done()}
+	b := &Blob{cache: c, key: key, canceled: ctx.Done()}
 	b.bypass = func(head io.Reader, at int64) (*stream, error) { return c.bypass(ctx, key, fetch, head, at) }
 	if !c.fits(key) {
 		return b, b.divert(ErrNoRoom)
@@ -211,8 +211,8 @@ func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 			b.take(at)
 			return b, nil
 		}
-		b.flight, b.holders = at.flight, at.holders
-		complete, err := c.wait(ctx, at.flight)
+		b.download, b.refs = at.download, at.refs
+		complete, err := c.wait(ctx, at.download)
 		followed = followed || c.joined(at)
 		switch {
 		case isDisk(err):
@@ -231,8 +231,8 @@ func (c *Cache) get(ctx context.Context, key Key, fetch Fetch) (*Blob, error) {
 func (c *Cache) fits(key Key) bool { return c.max <= 0 || key.Size <= c.max }
 
 // joined counts a client that follows a fetch, and reports whether it does.
-func (c *Cache) joined(at place) bool {
-	if !at.flight.fetching() {
+func (c *Cache) joined(at source) bool {
+	if !at.download.fetching() {
 		return false
 	}
 	if !at.began {
@@ -241,64 +241,64 @@ func (c *Cache) joined(at place) bool {
 	return true
 }
 
-// place is where a blob is to be had: an open file, or a flight. Whoever is given one
-// is among its holders, and has to leave.
-type place struct {
-	file    *os.File
-	kept    *file // that file is
-	flight  *flight
-	began   bool // the flight began with this request
-	holders *holders
+// source is where a blob is to be had: an open file, or a download. Whoever is given one
+// counts in its refs, and has to release them.
+type source struct {
+	file     *os.File
+	kept     *file // that file is
+	download *download
+	began    bool // the download began with this request
+	refs     *refs
 }
 
 // find returns where a blob is to be had, and sends for it if need be.
-func (c *Cache) find(ctx context.Context, key Key, fetch Fetch) (place, error) {
+func (c *Cache) find(ctx context.Context, key Key, fetch Fetch) (source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return place{}, ErrClosed
+		return source{}, ErrClosed
 	}
 	if at, err := c.use(key); err != nil || at.file != nil {
 		return at, err
 	}
-	f, under := c.flights[key.identity()]
+	f, under := c.downloads[key.identity()]
 	if !under {
-		if len(c.flights) >= c.most {
-			return place{}, ErrBusy
+		if len(c.downloads) >= c.maxDownloads {
+			return source{}, ErrBusy
 		}
-		f = newFlight(key)
-		c.launch(ctx, f, fetch)
+		f = newDownload(key)
+		c.start(ctx, f, fetch)
 	}
-	f.holders.n++
-	return place{flight: f, began: !under, holders: f.holders}, nil
+	f.refs.n++
+	return source{download: f, began: !under, refs: f.refs}, nil
 }
 
 // use opens the file of a blob if there is one that is known to be right; mu is held.
-func (c *Cache) use(key Key) (place, error) {
+func (c *Cache) use(key Key) (source, error) {
 	have := c.files[key.Digest]
 	if have == nil || !have.proven {
-		return place{}, nil
+		return source{}, nil
 	}
 	if have.size != key.Size {
-		return place{}, sizeError(key, have.size)
+		return source{}, sizeError(key, have.size)
 	}
 	f, m, err := c.disk.open(have.digest)
 	switch {
 	case err != nil:
 		c.forget(have)
-		return place{}, nil
+		return source{}, nil
 	case m != have.mark:
 		f.Close()
 		have.proven = false
-		return place{}, nil
+		return source{}, nil
 	}
 	c.touch(have, f)
-	have.holders.n++
-	return place{file: f, kept: have, holders: have.holders}, nil
+	have.refs.n++
+	return source{file: f, kept: have, refs: have.refs}, nil
 }
 
 // reopen is use for somebody who does not hold mu.
-func (c *Cache) reopen(key Key) (place, error) {
+func (c *Cache) reopen(key Key) (source, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.use(key)
@@ -324,7 +324,7 @@ func sizeError(key Key, size int64) error {
 
 // touch notes that a file was used; mu is held.
 func (c *Cache) touch(have *file, f *os.File) {
-	c.order.MoveToFront(have.place)
+	c.order.MoveToFront(have.elem)
 	now := c.clock()
 	if now.Sub(have.touched) < touchEvery {
 		return
@@ -335,8 +335,8 @@ func (c *Cache) touch(have *file, f *os.File) {
 	}
 }
 
-// leave takes one off the holders of a blob.
-func (c *Cache) leave(h *holders) {
+// release takes one off the refs of a blob.
+func (c *Cache) release(h *refs) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.n--; h.n == 0 && h.part != nil {
@@ -345,17 +345,17 @@ func (c *Cache) leave(h *holders) {
 	}
 }
 
-// wait waits for the first bytes of a flight. It reports whether the blob is complete
+// wait waits for the first bytes of a download. It reports whether the blob is complete
 // on disk then.
-func (c *Cache) wait(ctx context.Context, f *flight) (complete bool, err error) {
-	if !f.opened() {
+func (c *Cache) wait(ctx context.Context, f *download) (complete bool, err error) {
+	if !f.isReady() {
 		if err := c.queue(ctx, f); err != nil {
 			return false, err
 		}
 	}
 	select {
 	case <-f.ended:
-		_, _, err := f.look()
+		_, _, err := f.state()
 		return err == nil, err
 	default:
 		return false, nil
@@ -363,14 +363,14 @@ func (c *Cache) wait(ctx context.Context, f *flight) (complete bool, err error) 
 }
 
 // queue waits until f is open, but not for ever for its turn.
-func (c *Cache) queue(ctx context.Context, f *flight) error {
+func (c *Cache) queue(ctx context.Context, f *download) error {
 	select {
 	case c.waiting <- struct{}{}:
 		defer func() { <-c.waiting }()
 	default:
 		return ErrBusy
 	}
-	timer := time.NewTimer(c.patience)
+	timer := time.NewTimer(c.queueTimeout)
 	defer timer.Stop()
 	select {
 	case <-f.started:
@@ -419,16 +419,16 @@ func (c *Cache) prefetch(ctx context.Context, key Key, fetch Fetch) error {
 	if err != nil {
 		return err
 	}
-	defer c.leave(at.holders)
+	defer c.release(at.refs)
 	if at.file != nil {
 		return at.file.Close()
 	}
 	select {
-	case <-at.flight.ended:
+	case <-at.download.ended:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if _, _, err = at.flight.look(); isDisk(err) {
+	if _, _, err = at.download.state(); isDisk(err) {
 		return fmt.Errorf("%w: %w", ErrNoRoom, err)
 	}
 	return err

@@ -192,8 +192,8 @@ func TestFiftyClientsCostOneCopy(t *testing.T) {
 	until(t, "clients come", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		f := c.flights[keyOf(up.blob).identity()]
-		return f != nil && f.holders.n == 51
+		f := c.downloads[keyOf(up.blob).identity()]
+		return f != nil && f.refs.n == 51
 	})
 	close(up.gate)
 	clients.Wait()
@@ -284,17 +284,17 @@ func TestAClosedCacheEndsItsFetches(t *testing.T) {
 
 func TestFetchesAndClientsAreBounded(t *testing.T) {
 	c := newCache(t, t.TempDir(), func(o *Options) {
-		o.MaxFetches, o.MaxWaiting, o.Patience = 1, 1, time.Second
+		o.MaxFetches, o.MaxWaiting, o.QueueTimeout = 1, 1, time.Second
 	})
 	slow := &upstreamFake{blob: content(1<<20, 1), gate: make(chan struct{})}
 	get(t, c, keyOf(slow.blob), slow.fetch)
 	second := &upstreamFake{blob: content(1000, 2)}
 	if _, err := c.Get(t.Context(), keyOf(second.blob), second.fetch); !errors.Is(err, ErrBusy) {
-		t.Errorf("one that waited its patience long: got %v", err)
+		t.Errorf("one that waited for queueTimeout: got %v", err)
 	}
 	third := &upstreamFake{blob: content(1000, 3)}
 	if _, err := c.Get(t.Context(), keyOf(third.blob), third.fetch); !errors.Is(err, ErrBusy) {
-		t.Errorf("more flights than may wait: got %v", err)
+		t.Errorf("more downloads than may wait: got %v", err)
 	}
 	c.waiting <- struct{}{}
 	if _, err := c.Get(t.Context(), keyOf(second.blob), second.fetch); !errors.Is(err, ErrBusy) {
@@ -464,7 +464,7 @@ func TestABlobThatArrivedMeanwhileIsReadOnce(t *testing.T) {
 	mustRead(t, c, up.blob, up.fetch)
 	landed(t, c)
 	c.Close()
-	b := get(t, newCache(t, dir), keyOf(up.blob), never) // after a flight that proved the file
+	b := get(t, newCache(t, dir), keyOf(up.blob), never) // after a download that proved the file
 	head := make([]byte, 1000)
 	if _, err := io.ReadFull(b, head); err != nil {
 		t.Fatal(err)

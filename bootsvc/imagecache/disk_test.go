@@ -162,7 +162,7 @@ func TestAFileIsHashedOnceAfterARestart(t *testing.T) {
 	mustRead(t, c, blob, (&upstreamFake{blob: blob}).fetch)
 	landed(t, c)
 	c.Close()
-	c = newCache(t, dir, func(o *Options) { o.Patience = time.Second })
+	c = newCache(t, dir, func(o *Options) { o.QueueTimeout = time.Second })
 	mustRead(t, c, blob, never)
 	for range cap(c.proofs) {
 		c.proofs <- struct{}{} // what has to be hashed from now on waits in vain

@@ -18,24 +18,24 @@ type chunk [512 << 10]byte
 // chunks are the buffers that blobs are copied and hashed through.
 var chunks = sync.Pool{New: func() any { return new(chunk) }}
 
-// launch starts a flight; mu is held. It goes on when the client that it began for
+// start starts a download; mu is held. It goes on when the client that it began for
 // leaves, for others may follow, and the client itself may come again.
-func (c *Cache) launch(ctx context.Context, f *flight, fetch Fetch) {
+func (c *Cache) start(ctx context.Context, f *download, fetch Fetch) {
 	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	c.flights[f.key.identity()] = f
+	c.downloads[f.key.identity()] = f
 	c.group.Go(func() {
 		defer f.cancel(nil)
-		c.land(f, c.fly(ctx, f, fetch))
+		c.finish(f, c.run(ctx, f, fetch))
 	})
 }
 
-// land ends a flight. Whoever comes from now on finds the file, or begins another.
-func (c *Cache) land(f *flight, err error) {
+// finish ends a download. Whoever comes from now on finds the file, or begins another.
+func (c *Cache) finish(f *download, err error) {
 	c.mu.Lock()
-	delete(c.flights, f.key.identity())
+	delete(c.downloads, f.key.identity())
 	c.mu.Unlock()
 	f.end(err)
-	c.leave(f.holders)
+	c.release(f.refs)
 	if errors.Is(err, ErrCorrupt) {
 		c.metrics.failures.WithLabelValues(sourceRegistry).Inc()
 	}
@@ -44,8 +44,8 @@ func (c *Cache) land(f *flight, err error) {
 	}
 }
 
-// fly proves the file that is there, or else fetches the blob.
-func (c *Cache) fly(ctx context.Context, f *flight, fetch Fetch) error {
+// run proves the file that is there, or else fetches the blob.
+func (c *Cache) run(ctx context.Context, f *download, fetch Fetch) error {
 	if proven, err := c.prove(ctx, f.key); proven || err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *Cache) fly(ctx context.Context, f *flight, fetch Fetch) error {
 	c.metrics.begin(f.key.Size)
 	defer func() { c.metrics.end(f.key.Size, f.progress()) }()
 	start := c.clock()
-	err := c.download(ctx, f, fetch)
+	err := c.fetchBlob(ctx, f, fetch)
 	c.metrics.observe(c.clock().Sub(start), err)
 	return err
 }
@@ -72,7 +72,7 @@ func (c *Cache) prove(ctx context.Context, key Key) (proven bool, err error) {
 	if have == nil {
 		return false, nil
 	}
-	defer c.leave(have.holders)
+	defer c.release(have.refs)
 	select {
 	case c.proofs <- struct{}{}:
 		defer func() { <-c.proofs }()
@@ -106,7 +106,7 @@ func (c *Cache) unproven(digest string) *file {
 	if have == nil {
 		return nil
 	}
-	have.holders.n++
+	have.refs.n++
 	return have
 }
 
@@ -142,8 +142,8 @@ func (c *Cache) hash(ctx context.Context, digest string) (mark, error) {
 	return after, nil
 }
 
-// download fetches a blob into a file of its own, and makes that its file.
-func (c *Cache) download(ctx context.Context, f *flight, fetch Fetch) error {
+// fetchBlob fetches a blob into a file of its own, and makes that its file.
+func (c *Cache) fetchBlob(ctx context.Context, f *download, fetch Fetch) error {
 	if !c.reserve(f.key.Size) {
 		return &diskError{ErrNoRoom}
 	}
@@ -153,7 +153,7 @@ func (c *Cache) download(ctx context.Context, f *flight, fetch Fetch) error {
 		return &diskError{err}
 	}
 	c.mu.Lock()
-	f.holders.part = part // who leaves last closes it
+	f.refs.part = part // the last reader closes it
 	c.mu.Unlock()
 	f.begin(part)
 	if err = c.receive(ctx, f, part, fetch); err == nil {
@@ -181,7 +181,7 @@ func (c *Cache) create(key Key) (*os.File, error) {
 }
 
 // receive writes a blob to part as it comes, and verifies it.
-func (c *Cache) receive(ctx context.Context, f *flight, part *os.File, fetch Fetch) error {
+func (c *Cache) receive(ctx context.Context, f *download, part *os.File, fetch Fetch) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, longest(f.key.Size), errSlow)
 	defer cancel()
 	up := c.upstream(f.key, fetch)
@@ -189,7 +189,7 @@ func (c *Cache) receive(ctx context.Context, f *flight, part *os.File, fetch Fet
 	if err := up.open(ctx); err != nil {
 		return err
 	}
-	f.open()
+	f.markReady()
 	sum := newSum(f.key.Digest)
 	buffer := chunks.Get().(*chunk)
 	defer chunks.Put(buffer)
@@ -242,7 +242,7 @@ func (c *Cache) upstream(key Key, fetch Fetch) *upstream {
 }
 
 // commit makes part, which is complete and right, durable and then the blob's file.
-func (c *Cache) commit(f *flight, part *os.File) error {
+func (c *Cache) commit(f *download, part *os.File) error {
 	if err := c.disk.flush(part); err != nil {
 		return &diskError{err}
 	}
@@ -258,7 +258,7 @@ func (c *Cache) commit(f *flight, part *os.File) error {
 }
 
 // adopt gives part its final name and takes it among the files.
-func (c *Cache) adopt(f *flight, part *os.File) error {
+func (c *Cache) adopt(f *download, part *os.File) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := os.Rename(part.Name(), c.disk.path(f.key.Digest)); err != nil {
@@ -270,7 +270,7 @@ func (c *Cache) adopt(f *flight, part *os.File) error {
 	}
 	c.size -= f.key.Size // what was reserved becomes the file's own
 	c.insert(&file{
-		digest: f.key.Digest, size: f.key.Size, holders: f.holders,
+		digest: f.key.Digest, size: f.key.Size, refs: f.refs,
 		proven: true, mark: m, touched: c.clock(),
 	})
 	return nil
@@ -300,7 +300,7 @@ func (c *Cache) turn(ctx context.Context) error {
 	default:
 		return ErrBusy
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.patience, ErrBusy)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.queueTimeout, ErrBusy)
 	defer cancel()
 	select {
 	case c.slots <- struct{}{}:
@@ -310,8 +310,8 @@ func (c *Cache) turn(ctx context.Context) error {
 	}
 }
 
-// complain says that the disk does not do, once until it does again.
-func (c *Cache) complain(key Key, err error) {
+// logDiverted says that the disk does not do, once until it does again.
+func (c *Cache) logDiverted(key Key, err error) {
 	if !c.full.Swap(true) {
 		c.log.Warn("image cache cannot keep a blob, so it is streamed from its registry for each client; give the cache more room", "image", key.String(), "err", fmt.Sprint(err))
 	}

@@ -8,7 +8,7 @@ func (c *Cache) Progress(digest string) (done, total int64, ok bool) {
 	if have := c.files[digest]; have != nil {
 		return have.size, have.size, true
 	}
-	for id, f := range c.flights {
+	for id, f := range c.downloads {
 		if id.digest == digest {
 			return f.progress(), id.size, true
 		}

@@ -195,7 +195,7 @@ func landed(t testing.TB, c *Cache) {
 	until(t, "fetches end", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.flights) == 0
+		return len(c.downloads) == 0
 	})
 }
 

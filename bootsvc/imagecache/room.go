@@ -5,7 +5,7 @@ func (c *Cache) insert(f *file) {
 	if old := c.files[f.digest]; old != nil {
 		c.forget(old)
 	}
-	f.place = c.order.PushFront(f)
+	f.elem = c.order.PushFront(f)
 	c.files[f.digest] = f
 	c.size += f.size
 	c.count()
@@ -16,7 +16,7 @@ func (c *Cache) forget(f *file) {
 	if c.files[f.digest] != f {
 		return
 	}
-	c.order.Remove(f.place)
+	c.order.Remove(f.elem)
 	delete(c.files, f.digest)
 	c.size -= f.size
 	c.count()
@@ -90,7 +90,7 @@ func (c *Cache) evict(excess func() int64) bool {
 func (c *Cache) idle() []*file {
 	var idle []*file
 	for e := c.order.Back(); e != nil; e = e.Prev() {
-		if f := e.Value.(*file); f.holders.n == 0 {
+		if f := e.Value.(*file); f.refs.n == 0 {
 			idle = append(idle, f)
 		}
 	}
@@ -116,7 +116,7 @@ func (c *Cache) sweep(victims []*file) (gain int64) {
 	for _, f := range victims {
 		c.mu.Lock()
 		finish := func() {}
-		if f.holders.n == 0 && c.files[f.digest] == f {
+		if f.refs.n == 0 && c.files[f.digest] == f {
 			finish = c.unlink(f)
 			gain += f.size
 			c.metrics.evictions.Inc()

@@ -12,7 +12,7 @@ import (
 var errBackwards = errors.New("the disk has no room for the blob, so it is streamed and cannot be read backwards")
 
 // stream is a blob that passes the cache by, for one reader. It holds back a piece of
-// the blob's end as a flight does.
+// the blob's end as a download does.
 type stream struct {
 	up   *upstream
 	read func(p []byte) (int, error) // from up, for as long as the reader stays

@@ -81,7 +81,7 @@ func (t *Table) At(addr netip.Addr) (Neighbour, error) {
 	if err != nil || !onLink {
 		return Neighbour{}, err
 	}
-	at := place{index, addr.WithZone("")}
+	at := linkAddress{index, addr.WithZone("")}
 	e, err := entryAt(at)
 	if err != nil {
 		return Neighbour{}, err
@@ -94,7 +94,7 @@ func (t *Table) At(addr netip.Addr) (Neighbour, error) {
 	now := t.clock()
 	t.catchUp(now)
 	if e.mac != "" {
-		t.memory.saw(at, e.mac, now)
+		t.memory.sawAt(at, e.mac, now)
 	}
 	return t.memory.at(at, e.mac, now), nil
 }
@@ -136,9 +136,9 @@ func (t *Table) took(kind uint16, body []byte, now time.Time) {
 	switch {
 	case !ok:
 	case kind == unix.RTM_DELNEIGH:
-		t.memory.left(at, now)
+		t.memory.forgot(at, now)
 	case kind == unix.RTM_NEWNEIGH && e.mac != "":
-		t.memory.saw(at, e.mac, now)
+		t.memory.sawAt(at, e.mac, now)
 	}
 }
 
@@ -196,8 +196,8 @@ type entry struct {
 	bare bool   // its link has no such addresses
 }
 
-// entryAt reads the entry of one place, which needs Linux 5.0.
-func entryAt(at place) (e entry, err error) {
+// entryAt reads the entry of one address, which needs Linux 5.0.
+func entryAt(at linkAddress) (e entry, err error) {
 	question := unix.NdMsg{Family: family(at.addr), Ifindex: int32(at.index)}
 	err = ask(unix.RTM_GETNEIGH, 0, question, []attribute{{unix.NDA_DST, at.addr.AsSlice()}}, func(kind uint16, body []byte) error {
 		if found, read, ok := parseEntry(body); kind == unix.RTM_NEWNEIGH && ok && found == at {
@@ -235,7 +235,7 @@ func isBare(index int) (bare bool, err error) {
 const silent = unix.NUD_NOARP | unix.NUD_FAILED
 
 // parseEntry reads a message about an entry of IPv4 or IPv6.
-func parseEntry(body []byte) (at place, e entry, ok bool) {
+func parseEntry(body []byte) (at linkAddress, e entry, ok bool) {
 	if len(body) < unix.SizeofNdMsg {
 		return at, e, false
 	}

@@ -118,14 +118,14 @@ func TestChangesAreSeen(t *testing.T) {
 		"to another and back": {func(ip func(args ...string)) {
 			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
 			ip("neighbour", "replace", "192.0.2.9", "lladdr", own, "dev", "rack", "nud", "stale")
-		}, Neighbour{OnLink: true, MAC: own, Former: []string{other}}},
+		}, Neighbour{OnLink: true, MAC: own, Previous: []string{other}}},
 		"to another": {func(ip func(args ...string)) {
 			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
-		}, Neighbour{OnLink: true, MAC: other, Former: []string{own}}},
+		}, Neighbour{OnLink: true, MAC: other, Previous: []string{own}}},
 		"by way of nobody": {func(ip func(args ...string)) {
 			ip("neighbour", "delete", "192.0.2.9", "dev", "rack")
 			ip("neighbour", "replace", "192.0.2.9", "lladdr", other, "dev", "rack", "nud", "reachable")
-		}, Neighbour{OnLink: true, MAC: other, Former: []string{own}}},
+		}, Neighbour{OnLink: true, MAC: other, Previous: []string{own}}},
 		"of its state alone": {func(ip func(args ...string)) {
 			ip("neighbour", "replace", "192.0.2.9", "lladdr", own, "dev", "rack", "nud", "reachable")
 		}, Neighbour{OnLink: true, MAC: own}},

@@ -13,114 +13,114 @@ import (
 const Memory = 3 * time.Minute
 
 const (
-	// maxPlaces bounds the addresses that are remembered. A kernel's own table is
+	// maxAddresses bounds the addresses that are remembered. A kernel's own table is
 	// smaller (gc_thresh3 is 1024 unless somebody raises it).
-	maxPlaces = 1 << 16
-	// maxFormer bounds the Ethernet addresses that one address is remembered to have had.
-	maxFormer = 8
+	maxAddresses = 1 << 16
+	// maxPrevious bounds the Ethernet addresses that one address is remembered to have had.
+	maxPrevious = 8
 )
 
-// Neighbour is what is known of who is at an address.
+// Neighbour is what is known of the machine at an address.
 type Neighbour struct {
 	// OnLink: the address is reached over a link that has a neighbour table, and not by
 	// a router, and is none of this machine's own. Nothing else is known otherwise.
 	OnLink bool
 	MAC    string // canonical; "" when nobody answers for the address
-	// Former are the other MAC addresses that it had within Memory.
-	Former []string
-	// Lost: changes were lost within Memory, so Former may be incomplete.
+	// Previous are the other MAC addresses that it had within Memory.
+	Previous []string
+	// Lost: changes were lost within Memory, so Previous may be incomplete.
 	Lost bool
 }
 
-// place is an address on a link.
-type place struct {
+// linkAddress is an address on a link.
+type linkAddress struct {
 	index int // of the interface
 	addr  netip.Addr
 }
 
-// past is who was at a place.
+// past is who had an address.
 type past struct {
-	mac    string // who is there now
-	seen   time.Time
-	former []former
-	lost   time.Time // when one of former was left out last
-	gone   bool      // the kernel forgot the place at seen
+	mac       string // that it has now
+	seen      time.Time
+	previous  []previousMAC
+	lost      time.Time // when one of previous was left out last
+	forgotten bool      // the kernel forgot the address at seen
 }
 
-// former is somebody who was at a place until a time.
-type former struct {
+// previousMAC is a MAC address that an address had until a time.
+type previousMAC struct {
 	mac   string
 	until time.Time
 }
 
 // memory is what is remembered of changes. It is safe for concurrent use.
 type memory struct {
-	mu     sync.Mutex
-	places map[place]*past
-	lost   time.Time // when changes were lost last
+	mu   sync.Mutex
+	past map[linkAddress]*past
+	lost time.Time // when changes were lost last
 }
 
-func newMemory() *memory { return &memory{places: make(map[place]*past)} }
+func newMemory() *memory { return &memory{past: make(map[linkAddress]*past)} }
 
-// saw notes that somebody is at a place now.
-func (m *memory) saw(at place, mac string, now time.Time) {
-	p := m.places[at]
+// sawAt notes that an address has a MAC address now.
+func (m *memory) sawAt(at linkAddress, mac string, now time.Time) {
+	p := m.past[at]
 	if p == nil {
-		if len(m.places) >= maxPlaces {
+		if len(m.past) >= maxAddresses {
 			m.forget(now)
 		}
-		m.places[at] = &past{mac: mac, seen: now}
+		m.past[at] = &past{mac: mac, seen: now}
 		return
 	}
 	if p.mac != mac {
-		p.leave(now)
+		p.retire(now)
 		p.mac = mac
 	}
-	p.seen, p.gone = now, false
+	p.seen, p.forgotten = now, false
 }
 
-// leave notes that who is at a place is not any more, or not alone.
-func (p *past) leave(now time.Time) {
-	p.former = slices.DeleteFunc(p.former, func(f former) bool { return f.mac == p.mac || now.Sub(f.until) > Memory })
-	if len(p.former) == maxFormer {
-		p.former, p.lost = p.former[1:], now
+// retire notes that an address no longer has its MAC address, or not alone.
+func (p *past) retire(now time.Time) {
+	p.previous = slices.DeleteFunc(p.previous, func(f previousMAC) bool { return f.mac == p.mac || now.Sub(f.until) > Memory })
+	if len(p.previous) == maxPrevious {
+		p.previous, p.lost = p.previous[1:], now
 	}
-	p.former = append(p.former, former{p.mac, now})
+	p.previous = append(p.previous, previousMAC{p.mac, now})
 }
 
-// left notes that the kernel forgot a place.
-func (m *memory) left(at place, now time.Time) {
-	if p := m.places[at]; p != nil {
-		p.seen, p.gone = now, true
+// forgot notes that the kernel forgot an address.
+func (m *memory) forgot(at linkAddress, now time.Time) {
+	if p := m.past[at]; p != nil {
+		p.seen, p.forgotten = now, true
 	}
 }
 
-// forget makes room: for places that the kernel forgot long ago, or else for any, and
+// forget makes room: for addresses that the kernel forgot long ago, or else for any, and
 // then changes may be lost.
 func (m *memory) forget(now time.Time) {
-	for at, p := range m.places {
-		if p.gone && now.Sub(p.seen) > Memory {
-			delete(m.places, at)
+	for at, p := range m.past {
+		if p.forgotten && now.Sub(p.seen) > Memory {
+			delete(m.past, at)
 		}
 	}
-	for at := range m.places {
-		if len(m.places) < maxPlaces*7/8 {
+	for at := range m.past {
+		if len(m.past) < maxAddresses*7/8 {
 			return
 		}
-		delete(m.places, at)
+		delete(m.past, at)
 		m.lost = now
 	}
 }
 
-// at returns who else than mac was at a place within Memory.
-func (m *memory) at(at place, mac string, now time.Time) Neighbour {
+// at returns which MAC addresses other than mac an address had within Memory.
+func (m *memory) at(at linkAddress, mac string, now time.Time) Neighbour {
 	isRecent := func(t time.Time) bool { return !t.IsZero() && now.Sub(t) <= Memory }
 	n := Neighbour{OnLink: true, MAC: mac, Lost: isRecent(m.lost)}
-	if p := m.places[at]; p != nil {
+	if p := m.past[at]; p != nil {
 		n.Lost = n.Lost || isRecent(p.lost)
-		for _, f := range p.former {
+		for _, f := range p.previous {
 			if f.mac != mac && isRecent(f.until) {
-				n.Former = append(n.Former, f.mac)
+				n.Previous = append(n.Previous, f.mac)
 			}
 		}
 	}

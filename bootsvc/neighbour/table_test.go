@@ -11,13 +11,13 @@ import (
 
 var (
 	noon = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	here = place{2, netip.MustParseAddr("192.0.2.9")}
+	here = linkAddress{2, netip.MustParseAddr("192.0.2.9")}
 )
 
 func TestWhatIsRememberedOfAPlace(t *testing.T) {
 	type saw struct {
 		after time.Duration
-		mac   string // "" = the kernel forgot the place
+		mac   string // "" = the kernel forgot the address
 	}
 	for title, tc := range map[string]struct {
 		seen []saw
@@ -25,22 +25,22 @@ func TestWhatIsRememberedOfAPlace(t *testing.T) {
 		want Neighbour
 	}{
 		"who is there":               {[]saw{{0, "a"}}, 0, Neighbour{OnLink: true, MAC: "a"}},
-		"who was there before":       {[]saw{{0, "a"}, {time.Second, "b"}}, time.Minute, Neighbour{OnLink: true, MAC: "b", Former: []string{"a"}}},
-		"who was there long":         {[]saw{{0, "a"}, {time.Hour, "b"}}, time.Hour + time.Minute, Neighbour{OnLink: true, MAC: "b", Former: []string{"a"}}},
+		"who was there before":       {[]saw{{0, "a"}, {time.Second, "b"}}, time.Minute, Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}}},
+		"who was there long":         {[]saw{{0, "a"}, {time.Hour, "b"}}, time.Hour + time.Minute, Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}}},
 		"not who was there long ago": {[]saw{{0, "a"}, {time.Second, "b"}}, Memory + 2*time.Second, Neighbour{OnLink: true, MAC: "b"}},
-		"who came back is no other":  {[]saw{{0, "a"}, {1, "b"}, {2, "a"}}, 3, Neighbour{OnLink: true, MAC: "a", Former: []string{"b"}}},
-		"also after the kernel forgot the place": {
-			[]saw{{0, "a"}, {time.Second, ""}, {2 * time.Second, "b"}}, 3 * time.Second, Neighbour{OnLink: true, MAC: "b", Former: []string{"a"}},
+		"who came back is no other":  {[]saw{{0, "a"}, {1, "b"}, {2, "a"}}, 3, Neighbour{OnLink: true, MAC: "a", Previous: []string{"b"}}},
+		"also after the kernel forgot the address": {
+			[]saw{{0, "a"}, {time.Second, ""}, {2 * time.Second, "b"}}, 3 * time.Second, Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
 		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			m, last := newMemory(), ""
 			for _, s := range tc.seen {
 				if s.mac == "" {
-					m.left(here, noon.Add(s.after))
+					m.forgot(here, noon.Add(s.after))
 					continue
 				}
-				m.saw(here, s.mac, noon.Add(s.after))
+				m.sawAt(here, s.mac, noon.Add(s.after))
 				last = s.mac
 			}
 			if diff := cmp.Diff(tc.want, m.at(here, last, noon.Add(tc.now))); diff != "" {
@@ -52,39 +52,39 @@ func TestWhatIsRememberedOfAPlace(t *testing.T) {
 
 func TestManyAtOnePlaceAreBounded(t *testing.T) {
 	m := newMemory()
-	for i := range maxFormer + 2 {
-		m.saw(here, fmt.Sprint(i), noon)
+	for i := range maxPrevious + 2 {
+		m.sawAt(here, fmt.Sprint(i), noon)
 	}
-	got := m.at(here, fmt.Sprint(maxFormer+1), noon)
-	if len(got.Former) != maxFormer || !got.Lost {
-		t.Errorf("%+v, want %d former and that some were lost", got, maxFormer)
+	got := m.at(here, fmt.Sprint(maxPrevious+1), noon)
+	if len(got.Previous) != maxPrevious || !got.Lost {
+		t.Errorf("%+v, want %d former and that some were lost", got, maxPrevious)
 	}
 }
 
 func TestPlacesAreBounded(t *testing.T) {
-	place := func(i int) place {
-		return place{1, netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}
+	place := func(i int) linkAddress {
+		return linkAddress{1, netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}
 	}
 	t.Run("those that the kernel forgot long ago are forgotten first", func(t *testing.T) {
 		m := newMemory()
-		for i := range maxPlaces {
-			m.saw(place(i), "a", noon)
-			m.left(place(i), noon)
+		for i := range maxAddresses {
+			m.sawAt(place(i), "a", noon)
+			m.forgot(place(i), noon)
 		}
-		m.saw(here, "a", noon.Add(2*Memory))
-		if got := m.at(here, "a", noon.Add(2*Memory)); len(m.places) != 1 || got.Lost {
-			t.Errorf("%d places are known, %+v", len(m.places), got)
+		m.sawAt(here, "a", noon.Add(2*Memory))
+		if got := m.at(here, "a", noon.Add(2*Memory)); len(m.past) != 1 || got.Lost {
+			t.Errorf("%d places are known, %+v", len(m.past), got)
 		}
 	})
 	t.Run("what else is forgotten is told", func(t *testing.T) {
 		m := newMemory()
-		for i := range maxPlaces + 1 {
-			m.saw(place(i), "a", noon)
+		for i := range maxAddresses + 1 {
+			m.sawAt(place(i), "a", noon)
 		}
-		if got := m.at(place(maxPlaces), "a", noon); len(m.places) > maxPlaces || !got.Lost {
-			t.Errorf("%d places are known, %+v", len(m.places), got)
+		if got := m.at(place(maxAddresses), "a", noon); len(m.past) > maxAddresses || !got.Lost {
+			t.Errorf("%d places are known, %+v", len(m.past), got)
 		}
-		if got := m.at(place(maxPlaces), "a", noon.Add(Memory+1)); got.Lost {
+		if got := m.at(place(maxAddresses), "a", noon.Add(Memory+1)); got.Lost {
 			t.Errorf("told for ever: %+v", got)
 		}
 	})

@@ -79,7 +79,7 @@ func (b AddressRules) At(addr netip.Addr) (model.TicketHolder, bool) {
 	if a.doubt != "" || !a.known {
 		return model.TicketHolder{}, false
 	}
-	return a.offer, true
+	return a.holder, true
 }
 
 // Judge decides whether a client may use a server's ticket.
@@ -90,32 +90,32 @@ func (b AddressRules) Judge(o model.TicketHolder, client netip.Addr) Verdict {
 			binding = of
 		}
 	}
-	return b.asker(client).judge(o, binding)
+	return b.asker(client).verdict(o, binding)
 }
 
 // JudgeMachine is Judge for what shows no token, and is given to the server alone
 // whatever the binding is.
 func (b AddressRules) JudgeMachine(o model.TicketHolder, client netip.Addr) Verdict {
-	return b.asker(client).judge(o, BindMachine)
+	return b.asker(client).verdict(o, BindMachine)
 }
 
 // asker is who asks, and whose machine that is.
 type asker struct {
-	witness
+	observation
 	client netip.Addr
-	offer  model.TicketHolder // of the server with the MAC address
+	holder model.TicketHolder // of the server with the MAC address
 	known  bool               // there is one
 }
 
-// judge decides whether a may use o's ticket.
-func (a asker) judge(o model.TicketHolder, binding AddressRule) Verdict {
-	v := Verdict{By: model.Asker{Client: a.client, MAC: a.mac, Port: a.port, Own: a.known && a.offer.Server == o.Server}}
+// verdict decides whether a may use o's ticket.
+func (a asker) verdict(o model.TicketHolder, binding AddressRule) Verdict {
+	v := Verdict{By: model.Asker{Client: a.client, MAC: a.mac, Port: a.port, Own: a.known && a.holder.Server == o.Server}}
 	switch {
-	case a.known && a.offer.Server != o.Server:
+	case a.known && a.holder.Server != o.Server:
 		v.Refusal, v.Told = model.RefusedOther, toldOther
 	case a.known && a.doubt == "", binding == BindNothing:
 	case binding == BindFirst && (a.mac == "" || isFresh(o)):
-		v.Refusal, v.Told = unlikeFirst(o, plain(a.client))
+		v.Refusal, v.Told = unlikeFirst(o, withoutZone(a.client))
 	case a.doubt != "":
 		v.Refusal, v.Told = a.doubt, a.why
 	default:
@@ -153,11 +153,11 @@ func firstClient(o model.TicketHolder, like netip.Addr) netip.Addr {
 	}
 	for _, u := range p.Uses {
 		if addr, err := netip.ParseAddr(u.Client); err == nil && u.Served() && identifies(u.What) && addr.Is4() == like.Is4() {
-			return plain(addr)
+			return withoutZone(addr)
 		}
 	}
 	if addr, err := netip.ParseAddr(p.Client); err == nil && addr.Is4() == like.Is4() && !(p.ScriptAt.IsZero() && p.IgnitionAt.IsZero()) {
-		return plain(addr)
+		return withoutZone(addr)
 	}
 	return netip.Addr{}
 }
@@ -168,5 +168,5 @@ func identifies(what model.TicketThing) bool {
 	return what == model.ThingScript || what == model.ThingIgnition || what == model.ThingCloudInit
 }
 
-// plain returns an address as lease tables know it.
-func plain(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
+// withoutZone returns an address as lease tables know it.
+func withoutZone(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -52,7 +52,7 @@ func (r rackRoom) bindings(heard *Heard) AddressRules {
 }
 
 func onLink(mac string, former ...string) neighbour.Neighbour {
-	return neighbour.Neighbour{OnLink: true, MAC: mac, Former: former}
+	return neighbour.Neighbour{OnLink: true, MAC: mac, Previous: former}
 }
 
 // s1 has the cards m1 and m1b, s2 has m2, and m3 is nobody's that is known.
@@ -220,9 +220,9 @@ func TestWhichServerIsAtAnAddress(t *testing.T) {
 		"nobody where nothing is known at all":     {AddressRules{}, "10.0.0.1", ""},
 		"nobody where nothing is bound, and known": {AddressRules{Rule: BindNothing}, "10.0.0.1", ""},
 	} {
-		offer, ok := tc.bindings.At(netip.MustParseAddr(tc.client))
-		if offer.Server != tc.want || ok != (tc.want != "") {
-			t.Errorf("%s: %q, %v", title, offer.Server, ok)
+		holder, ok := tc.bindings.At(netip.MustParseAddr(tc.client))
+		if holder.Server != tc.want || ok != (tc.want != "") {
+			t.Errorf("%s: %q, %v", title, holder.Server, ok)
 		}
 	}
 }

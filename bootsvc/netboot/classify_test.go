@@ -106,8 +106,8 @@ func FuzzClassify(f *testing.F) {
 				t.Fatalf("UUID %q", id)
 			}
 		}
-		offer := model.TicketHolder{Ticket: ticket(nil)}
-		a, ok := site.BootFile(c, offer, nil)
+		holder := model.TicketHolder{Ticket: ticket(nil)}
+		a, ok := site.BootFile(c, holder, nil)
 		if ok != (a.Reason == "") || ok && (a.File == "" || a.Loader) {
 			t.Fatalf("%+v is told %+v, %v", c, a, ok)
 		}

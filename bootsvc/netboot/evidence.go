@@ -36,8 +36,8 @@ type Evidence struct {
 	Neighbours Neighbours
 }
 
-// witness is what evidence shows of an address.
-type witness struct {
+// observation is what evidence shows of an address.
+type observation struct {
 	mac  string // who is there, "" when nothing shows it
 	port string // that a DHCP relay heard it on
 	// doubt is why mac may not be trusted, for the record and for people.
@@ -56,37 +56,37 @@ const (
 // asker returns who is at an address.
 func (b AddressRules) asker(client netip.Addr) asker {
 	client = client.Unmap()
-	a := asker{client: client, witness: b.witness(client)}
+	a := asker{client: client, observation: b.observe(client)}
 	if a.mac != "" && b.Servers != nil {
-		a.offer, a.known = b.Servers.Find(a.mac)
+		a.holder, a.known = b.Servers.Find(a.mac)
 	}
 	return a
 }
 
-// witness gathers the evidence. What the link shows, where it shows something, must
+// observe gathers the evidence. What the link shows, where it shows something, must
 // belong to the server that everything else points to.
-func (b AddressRules) witness(client netip.Addr) witness {
+func (b AddressRules) observe(client netip.Addr) observation {
 	on, err := b.neighbour(client)
 	if err != nil {
-		return witness{doubt: model.RefusedCannotTell, why: fmt.Sprintf("nothing shows which network interface this comes from: %v", err)}
+		return observation{doubt: model.RefusedCannotTell, why: fmt.Sprintf("nothing shows which network interface this comes from: %v", err)}
 	}
-	said := b.said(plain(client))
+	said := b.said(withoutZone(client))
 	if on.OnLink && on.MAC == "" {
-		return witness{doubt: model.RefusedCannotTell, why: toldNobody}
+		return observation{doubt: model.RefusedCannotTell, why: toldNobody}
 	}
 	shown := said
 	if on.OnLink {
 		shown = append([]string{on.MAC}, said...)
 	}
 	if len(shown) == 0 {
-		return witness{doubt: model.RefusedCannotTell, why: toldNothing}
+		return observation{doubt: model.RefusedCannotTell, why: toldNothing}
 	}
-	w := witness{mac: shown[0], port: b.Heard.Port(shown[0])}
+	w := observation{mac: shown[0], port: b.Heard.Port(shown[0])}
 	isOther := func(mac string) bool { return !b.sameOwner(mac, w.mac) }
 	switch i := slices.IndexFunc(shown, isOther); {
 	case i > 0:
 		w.doubt, w.why = model.RefusedContested, fmt.Sprintf("the address that this comes from is said to be %s's, and %s answers for it", shown[i], w.mac)
-	case slices.ContainsFunc(on.Former, isOther):
+	case slices.ContainsFunc(on.Previous, isOther):
 		w.doubt, w.why = model.RefusedContested, toldChanged
 	case on.Lost:
 		w.doubt, w.why = model.RefusedContested, toldLost

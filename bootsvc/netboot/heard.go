@@ -46,7 +46,7 @@ func (h *Heard) Asked(mac string, addr netip.Addr) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	note(h.addresses, plain(addr), mac, h.clock())
+	note(h.addresses, withoutZone(addr), mac, h.clock())
 }
 
 // On notes the port that a relay heard a client on.
@@ -66,7 +66,7 @@ func (h *Heard) Holder(addr netip.Addr) (mac string, ok bool) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	e, ok := h.addresses[plain(addr)]
+	e, ok := h.addresses[withoutZone(addr)]
 	if !ok || h.clock().Sub(e.at) > heardLife {
 		return "", false
 	}

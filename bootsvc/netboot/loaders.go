@@ -27,8 +27,8 @@ type Loaders struct {
 	dirs  []string
 	names map[string]bool
 
-	mu   sync.Mutex
-	held map[string]loader // by path
+	mu       sync.Mutex
+	contents map[string]loader // by path
 }
 
 // loader is a file as it was when it was read.
@@ -42,7 +42,7 @@ type loader struct {
 // from the first. Nothing is read yet, and files may come, go and change at any
 // time: each answer says what is there then.
 func OpenLoaders(dirs []string) *Loaders {
-	l := &Loaders{names: make(map[string]bool), held: make(map[string]loader)}
+	l := &Loaders{names: make(map[string]bool), contents: make(map[string]loader)}
 	for _, dir := range dirs {
 		l.dirs = append(l.dirs, filepath.Clean(dir))
 	}
@@ -146,7 +146,7 @@ func (l *Loaders) find(name string) (string, fs.FileInfo, error) {
 func (l *Loaders) read(path string, info fs.FileInfo) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was, ok := l.held[path]
+	was, ok := l.contents[path]
 	if ok && was.size == info.Size() && was.modified.Equal(info.ModTime()) {
 		return was.contents, nil
 	}
@@ -162,6 +162,6 @@ func (l *Loaders) read(path string, info fs.FileInfo) ([]byte, error) {
 	case len(contents) == 0 || len(contents) > maxLoader:
 		return nil, errors.New("it changed while it was read")
 	}
-	l.held[path] = loader{contents, info.Size(), info.ModTime()}
+	l.contents[path] = loader{contents, info.Size(), info.ModTime()}
 	return contents, nil
 }

@@ -227,13 +227,13 @@ func (b *boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error)
 	token := b.registry.TokenKey().Report(t)
 	if t.Purpose == model.PurposeClaim {
 		_, name := model.SplitName(t.Claim)
-		return b.ignition.Claim(ignition.ClaimBoot{
+		return b.ignition.ForClaim(ignition.ClaimBoot{
 			UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
 			BootStateURL: b.registryURL + "/r/" + token.Reveal() + "/bootstate",
 			InstanceID:   t.ID, Hostname: name,
 		})
 	}
-	return b.ignition.Probe(ignition.ProbeBoot{
+	return b.ignition.ForProbe(ignition.ProbeBoot{
 		UUID: t.UUID, RegistryURL: b.registryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
 	})
 }

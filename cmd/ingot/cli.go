@@ -12,46 +12,45 @@ import (
 	"ingot/cmd/daemon"
 )
 
-// The exit codes. 2 and 3 are what `ingot plan` will answer.
+// The exit codes. 2 and 3 are reserved for `ingot plan`.
 const (
 	exitFine   = 0
 	exitFailed = 1
-	// exitAnother is for a daemon beside which another one acts: to start it again is of
-	// no use.
+	// exitAnother is for a daemon beside which another one acts: starting it again is no use.
 	exitAnother = 4
 )
 
 const description = `Ingot runs bare metal from a Git repository, without Kubernetes.
 
-Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows stands on the branch "status" of the same repository.
+Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows is on the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are kept for plans; 4 another Ingot acts for the repository.
+Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository.
 
 Examples:
 
-  ingot demo                        the whole of it on this machine, nothing needed
+  ingot demo                        try all of it on this machine, nothing else needed
   ingot validate fleet/             check manifests before you commit them
-  ingot run --config ingot.yaml     run it for real
-  ingot status                      what is where, and what waits for what
+  ingot run --config ingot.yaml     run the daemon
+  ingot status                      where everything is, and what it waits for
   ingot explain server rack1-03     why one server is not where it should be`
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
 	Output    string `short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json."`
-	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Least level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
+	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
-	Run      runCommand      `cmd:"" help:"Run the daemon that this is all about."`
+	Run      runCommand      `cmd:"" help:"Run the daemon."`
 	Demo     demoCommand     `cmd:"" help:"See it work: a simulated rack and everything else on loopback, no root, no network."`
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
-	Explain  explainCommand  `cmd:"" help:"Say all about one server, claim, BMC or endpoint: what it waits for, and how far its boot came."`
+	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, BMC or endpoint: what it waits for, and how far its boot came."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
-// commandLineVariables are the INGOT_ variables that are flags of the command
-// line and no settings of the daemon.
+// commandLineVariables are the INGOT_ variables that are flags of the command line, not
+// settings of the daemon.
 var commandLineVariables = []string{"INGOT_CONFIG", "INGOT_LOG_LEVEL", "INGOT_LOG_FORMAT"}
 
 // execute runs the command that args name and returns the exit code.
@@ -67,7 +66,7 @@ func execute(ctx context.Context, args []string, c *console) int {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100}),
 	)
 	if err != nil {
-		panic(err) // the struct above is wrong, whatever the arguments are
+		panic(err) // commandLine itself is wrong, whatever the arguments are
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"ingot/reconcile/report"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
 	"time"
+
+	"ingot/reconcile/report"
 )
 
 // maxSummary bounds what is read of an answer, in bytes: some 100,000 servers.
@@ -31,17 +32,17 @@ func newAdminClient(address string) (*adminClient, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no address of a daemon; write it as http://127.0.0.1:8080", address)
+		return nil, fmt.Errorf("%q is not the address of a daemon; write it as http://127.0.0.1:8080", address)
 	}
 	return &adminClient{base: strings.TrimRight(address, "/"), http: &http.Client{Timeout: 10 * time.Second}}, nil
 }
 
-// summary returns the fleet at a glance.
+// summary returns the state of the fleet.
 func (a *adminClient) summary(ctx context.Context) (s report.Summary, err error) {
 	return s, a.get(ctx, "/api/v1/status", &s)
 }
 
-// explain returns what there is to say of one object.
+// explain returns the explanation of one object.
 func (a *adminClient) explain(ctx context.Context, kind, name string) (x report.Explanation, err error) {
 	return x, a.get(ctx, "/api/v1/explain/"+url.PathEscape(kind)+"/"+(&url.URL{Path: name}).EscapedPath(), &x)
 }
@@ -69,7 +70,7 @@ func (a *adminClient) get(ctx context.Context, path string, v any) error {
 	return nil
 }
 
-// refusal is why a daemon refused a request: its own words, if it is one.
+// refusal returns why a request was refused: in the daemon's own words, if it is one.
 func refusal(req *http.Request, resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
 	words := printable(strings.TrimSpace(string(text)))

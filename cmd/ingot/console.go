@@ -76,8 +76,8 @@ type cell struct {
 	in   colour
 }
 
-// text makes a cell without colour, of text that came from outside.
-func text(s string) cell { return cell{text: printable(s)} }
+// textCell makes a cell without colour, of text that came from outside.
+func textCell(s string) cell { return cell{text: printable(s)} }
 
 // printTable prints rows below a line of titles, each column as wide as its
 // widest field. Nothing is printed without rows.
@@ -110,20 +110,6 @@ func (c *console) tableLine(row []cell, widths []int) string {
 		}
 	}
 	return strings.TrimRight(b.String(), " ")
-}
-
-// printable makes text that came from outside fit for one field of a table: no
-// line ends and no control characters, which a terminal would obey.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0:
-			return '�'
-		}
-		return r
-	}, s)
 }
 
 // newLogger returns the logger of command, which logs to w.

@@ -12,10 +12,11 @@ import (
 
 	"ingot/cmd/daemon"
 	"ingot/model"
+	"ingot/model/text"
 	"ingot/reconcile/report"
 )
 
-// demoPoll is how often the demo looks at its daemon.
+// demoPoll is how often the demo asks its daemon.
 const demoPoll = 200 * time.Millisecond
 
 type demoCommand struct {
@@ -23,14 +24,14 @@ type demoCommand struct {
 	BMCs    int           `name:"bmcs" placeholder:"N" help:"Behind how many BMCs. Default: two servers behind each."`
 	Script  bool          `help:"Claim a server and release it by commits, print what happened, and exit."`
 	Fast    bool          `help:"Without the simulated delays of real machines."`
-	Dir     string        `type:"path" placeholder:"DIR" help:"Work in this empty folder and leave it there. Default: a temporary folder that is removed."`
-	Keep    bool          `help:"Leave the temporary folder there."`
-	Timeout time.Duration `default:"5m" placeholder:"TIME" help:"Give a step of the script up after this long. Default: ${default}."`
+	Dir     string        `type:"path" placeholder:"DIR" help:"Work in this empty folder and keep it. Default: a temporary folder that is removed."`
+	Keep    bool          `help:"Keep the temporary folder."`
+	Timeout time.Duration `default:"5m" placeholder:"TIME" help:"Give up a step of the script after this long. Default: ${default}."`
 }
 
 // Help implements kong.HelpProvider.
 func (demoCommand) Help() string {
-	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny image, and the daemon, all in this process and on loopback, where machines cannot be told apart: so boot.bindTickets is nothing. It shows each server come up, and how to claim one with a commit. Ctrl-C ends it and cleans up.
+	return `Starts a rack of simulated servers, a Git repository that describes them, a registry with a tiny image, and the daemon, all in this process and on loopback. Machines on loopback cannot be told apart, so boot.bindTickets is nothing. It shows each server come up, and how to claim one with a commit. Ctrl-C ends it and cleans up.
 
 Examples:
 
@@ -78,7 +79,7 @@ func (d demoCommand) Run(ctx context.Context, c *console) (err error) {
 		return s.show(ctx)
 	})
 	if d.Dir != "" || d.Keep {
-		fmt.Fprintf(c.err, "The repository and the state are left in %s\n", w.dir)
+		fmt.Fprintf(c.err, "The repository and the state are kept in %s\n", w.dir)
 	}
 	return err
 }
@@ -122,7 +123,7 @@ func (w *demoWorld) run(ctx context.Context, show func(context.Context, *adminCl
 	return errors.Join(err, outer.Wait())
 }
 
-// demoShow is what the demo shows of its world.
+// demoShow shows what happens in the world of the demo.
 type demoShow struct {
 	demoCommand
 	*console
@@ -135,10 +136,11 @@ type demoShow struct {
 	timeline []transition
 }
 
-// show tells what happens; with --script it makes things happen.
+// show shows what happens; with --script it also commits the claim and its removal.
 func (s *demoShow) show(ctx context.Context) error {
 	bmcs, _ := s.layout()
-	s.say("A rack of %s behind %s, all on loopback. Repository: %s\n", plural(s.Servers, "server"), plural(bmcs, "BMC"), s.world.repository.Dir)
+	s.say("A rack of %s behind %s, all on loopback. Repository: %s\n",
+		text.Plural(s.Servers, "server"), text.Plural(bmcs, "BMC"), s.world.repository.Dir)
 	if s.Script {
 		return s.script(ctx)
 	}
@@ -151,7 +153,7 @@ func (s *demoShow) show(ctx context.Context) error {
 	return s.interrupted(s.await(ctx, "", never))
 }
 
-// interrupted takes Ctrl-C for the end it is when somebody watches.
+// interrupted returns nil for Ctrl-C, by which a user who watches ends the demo.
 func (s *demoShow) interrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -161,7 +163,7 @@ func (s *demoShow) interrupted(err error) error {
 
 func (s *demoShow) say(format string, args ...any) { fmt.Fprintf(s.progress, format, args...) }
 
-// invitation says how to claim a server by a commit.
+// invitation returns how to claim a server by a commit.
 func (s *demoShow) invitation() string {
 	clone := s.world.dir + "/fleet"
 	return fmt.Sprintf(`
@@ -187,8 +189,8 @@ Ctrl-C ends the demo.
 `, s.Servers, time.Since(s.began).Seconds(), s.world.repository.Dir, clone, s.world.claimFile, claimPath, s.fleet.base)
 }
 
-// await shows what changes until done says so, or ctx is done. done also says
-// what is still missing. What to wait for is named in the error.
+// await shows what changes until done returns true, or ctx is done. done also returns what is
+// still missing. what names in the error what was waited for.
 func (s *demoShow) await(ctx context.Context, what string, done func(report.Summary) (bool, string)) error {
 	tick := time.NewTicker(demoPoll)
 	defer tick.Stop()
@@ -213,7 +215,7 @@ func (s *demoShow) await(ctx context.Context, what string, done func(report.Summ
 	}
 }
 
-// note takes over a summary and shows what changed.
+// note keeps a summary and shows what changed since the one before.
 func (s *demoShow) note(now report.Summary) {
 	for _, t := range transitions(s.seen, now, time.Since(s.began)) {
 		s.timeline = append(s.timeline, t)
@@ -222,8 +224,7 @@ func (s *demoShow) note(now report.Summary) {
 	s.seen = now
 }
 
-// allAvailable reports whether every server is there and Available, and which
-// are not.
+// allAvailable reports whether every server is known and Available, and which are not.
 func (s *demoShow) allAvailable(now report.Summary) (bool, string) {
 	available := 0
 	var others []string

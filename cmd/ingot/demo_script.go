@@ -15,7 +15,7 @@ import (
 type demoResult struct {
 	Servers          int     `json:"servers"`
 	DiscoverySeconds float64 `json:"discoverySeconds"` // until all servers were Available
-	ClaimSeconds     float64 `json:"claimSeconds"`     // from the commit until what was claimed ran
+	ClaimSeconds     float64 `json:"claimSeconds"`     // from the commit until the claim was Booted
 	ReleaseSeconds   float64 `json:"releaseSeconds"`   // from the commit until the server was wiped and Available
 	StatusCommits    int     `json:"statusCommits"`
 	RedfishRequests  int64   `json:"redfishRequests"`
@@ -63,8 +63,8 @@ func (s *demoShow) script(ctx context.Context) error {
 	return nil
 }
 
-// step does something and waits for what follows. It returns how many seconds
-// that took, to a tenth.
+// step calls do and waits until done returns true. It returns how many seconds that took, to
+// a tenth.
 func (s *demoShow) step(ctx context.Context, what string, do func() error, done func(report.Summary) (bool, string)) (float64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("not so after %s", s.Timeout))
 	defer cancel()
@@ -78,8 +78,7 @@ func (s *demoShow) step(ctx context.Context, what string, do func() error, done 
 	return float64(time.Since(start).Round(100*time.Millisecond)) / float64(time.Second), err
 }
 
-// claimBooted reports whether the claim's server runs what was claimed, and
-// notes which server it is.
+// claimBooted reports whether the claim is Booted, and notes its server.
 func claimBooted(now report.Summary, server *model.ServerName) (bool, string) {
 	for _, c := range now.Claims {
 		if c.Name == claimName {

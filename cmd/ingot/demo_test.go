@@ -103,7 +103,8 @@ func TestAStepThatTakesTooLongSaysWhatIsMissing(t *testing.T) {
 		{Name: "s1", State: model.StateAvailable}, {Name: "s2", State: model.StateDiscovery, Why: "waiting for the probe's report"},
 	}})
 	_, err := s.step(t.Context(), "all servers are Available", nil, s.allAvailable)
-	want := "wait until all servers are Available: not so after 1s: 1 of 2 servers are Available; s2 is Discovery: waiting for the probe's report"
+	want := "wait until all servers are Available: not so after 1s: 1 of 2 servers are Available; s2 is Discovery: waiting for the " +
+		"probe's report"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -133,13 +134,16 @@ func TestWhenAClaimIsServedAndReleased(t *testing.T) {
 		now              report.Summary
 		booted, released bool
 	}{
-		"before the commit is seen": {report.Summary{Servers: server(model.StateAvailable, "")}, false, true},
-		"unbound":                   {report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound)}, false, false},
-		"bound":                     {report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBound)}, false, false},
-		"booted":                    {report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBooted)}, true, false},
-		"not yet released":          {report.Summary{Servers: server(model.StateReserved, claimName)}, false, false},
-		"being wiped":               {report.Summary{Servers: server(model.StateCleanup, "")}, false, false},
-		"the server is gone":        {report.Summary{}, false, false},
+		"before the commit is seen": {now: report.Summary{Servers: server(model.StateAvailable, "")}, released: true},
+		"unbound":                   {now: report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound)}},
+		"bound":                     {now: report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBound)}},
+		"booted": {
+			now:    report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBooted)},
+			booted: true,
+		},
+		"not yet released":   {now: report.Summary{Servers: server(model.StateReserved, claimName)}},
+		"being wiped":        {now: report.Summary{Servers: server(model.StateCleanup, "")}},
+		"the server is gone": {now: report.Summary{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var who model.ServerName

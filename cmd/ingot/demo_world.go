@@ -40,10 +40,10 @@ spec:
   image: %s
 `
 
-// demoWorld is all that the demo's daemon meets: repository, rack and images.
+// demoWorld is what the demo's daemon works with: repository, rack and images.
 type demoWorld struct {
 	dir        string
-	temporary  bool // dir is ours to remove
+	temporary  bool // dir is removed at the end
 	repository *gitserver.Repo
 	rack       *sim.Rack
 	images     *ociserver.Registry
@@ -165,8 +165,7 @@ func quickstart() (map[string]string, error) {
 	return files, err
 }
 
-// demoOptions are the options of the demo's daemon: all on loopback, and quick
-// to see what is committed.
+// demoOptions returns the options of the demo's daemon: all on loopback, with short intervals.
 func demoOptions(d demoCommand, dir, repository, probe string) config.Options {
 	o := config.Default()
 	o.Git.URL, o.Git.Interval, o.Git.AllowPlaintextSecrets = repository, time.Second, true
@@ -174,8 +173,8 @@ func demoOptions(d demoCommand, dir, repository, probe string) config.Options {
 	o.State.Dir = filepath.Join(dir, "state")
 	o.Boot.Listen, o.Registry.Listen, o.Admin.Listen = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	o.Discovery.Image = probe
-	o.Boot.BindTickets = "nothing" // on loopback nobody can be told apart, and nobody else is there
-	// simulated machines share no breaker and no BMC needs to be spared
+	o.Boot.BindTickets = "nothing" // machines on loopback cannot be told apart, and no others reach it
+	// simulated machines share no circuit breaker, and their BMCs can take any load
 	o.Guard.MaxConcurrentPowerOns = max(o.Guard.MaxConcurrentPowerOns, d.Servers)
 	o.BMC.Networks = model.BMCNetworks{{Prefix: netip.MustParsePrefix("127.0.0.0/8")}}
 	o.BMC.RequestsPerSecond, o.BMC.MaxInFlight = 50, 4
@@ -216,7 +215,7 @@ func (w *demoWorld) statusSaysReleased(server model.ServerName) (bool, string) {
 	return released(summary, server)
 }
 
-// remove ends what was made and removes the temporary folder.
+// remove stops what was made and removes the temporary folder.
 func (w *demoWorld) remove() error {
 	var errs []error
 	if w.rack != nil {

@@ -3,11 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/report"
 	"slices"
 	"strings"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/report"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -16,7 +17,7 @@ type explainCommand struct {
 	Address string `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The admin listener of the daemon. Default: ${default}."`
 	Git     string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
 	Branch  string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
-	Kind    string `arg:"" help:"What it is: server, claim, bmc or endpoint."`
+	Kind    string `arg:"" help:"Its kind: server, claim, bmc or endpoint."`
 	Name    string `arg:"" help:"Its name; a claim's is namespace/name or name."`
 
 	Auth gitAuthFlags `embed:"" prefix:"git-"`
@@ -24,7 +25,7 @@ type explainCommand struct {
 
 // Help implements kong.HelpProvider.
 func (explainCommand) Help() string {
-	return `Says where one object stands, since when, what it waits for and who has to act, which boot stages its server has passed, and the same of what it depends on.
+	return `Prints the state of one object and since when it has it, what it waits for and who has to act, which boot stages its server has passed, and the same for the objects that it depends on.
 
 Examples:
 
@@ -70,7 +71,7 @@ func (e explainCommand) read(ctx context.Context, c *console) (report.Explanatio
 	return client.explain(ctx, e.Kind, e.Name)
 }
 
-// printExplanation prints an object, and below it what it depends on.
+// printExplanation prints an object, and below it the objects that it depends on.
 func printExplanation(c *console, x report.Explanation, now time.Time) {
 	c.printf("%s %s", c.paint(x.Kind, bold), printable(x.Name))
 	if x.State != "" {
@@ -109,7 +110,7 @@ func printExplanation(c *console, x report.Explanation, now time.Time) {
 	}
 }
 
-// printBoot prints the stages of a boot, with the time that each took to come.
+// printBoot prints the stages of a boot, with the time between them.
 func printBoot(c *console, steps []model.BootStep, now time.Time) {
 	if len(steps) == 0 {
 		return

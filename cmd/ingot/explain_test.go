@@ -91,11 +91,17 @@ func TestExplainAsksTheDaemon(t *testing.T) {
 		code         int
 		stdout, errs string
 	}{
-		"as text":         {[]string{"explain", "server", "s1"}, exitFine, "server s1: Discovery", ""},
-		"a claim":         {[]string{"explain", "claim", "default/web"}, exitFine, "claim default/web\n", ""},
-		"as JSON":         {[]string{"-o", "json", "explain", "server", "s1"}, exitFine, `"stage": "TFTP"`, ""},
-		"what is unknown": {[]string{"explain", "server", "s2"}, exitFailed, "", "ingot: server s2 is not known, did you mean s1?\n"},
-		"a wrong kind":    {[]string{"explain", "secret", "s2"}, exitFailed, "", `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`},
+		"as text": {args: []string{"explain", "server", "s1"}, code: exitFine, stdout: "server s1: Discovery"},
+		"a claim": {args: []string{"explain", "claim", "default/web"}, code: exitFine, stdout: "claim default/web\n"},
+		"as JSON": {args: []string{"-o", "json", "explain", "server", "s1"}, code: exitFine, stdout: `"stage": "TFTP"`},
+		"what is unknown": {
+			args: []string{"explain", "server", "s2"}, code: exitFailed,
+			errs: "ingot: server s2 is not known, did you mean s1?\n",
+		},
+		"a wrong kind": {
+			args: []string{"explain", "secret", "s2"}, code: exitFailed,
+			errs: `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := command(t, append(tc.args, "--address", admin.URL)...)

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// memoryShare is how much of what the kernel lets this process have is for Go's heap, in
-// percent. The rest is for what Go does not count: the store's mapped file, the stacks of
-// a burst, and programs that are run.
+// memoryShare is the share of this process's memory limit that is for Go's heap, in percent.
+// The rest is for what Go does not count: the store's mapped file, the stacks of a burst, and
+// child processes.
 const memoryShare = 80
 
-// memoryLimit is the memory limit for the garbage collector: a share of what this
-// process's control groups may have, 0 = they may have all. Without it the heap may grow
-// to twice what is in use, and the kernel kills Ingot where a collection would have done.
+// memoryLimit returns the memory limit for the garbage collector: a share of the limit of
+// this process's control groups, 0 if they have none. Without it the heap may grow to twice
+// what is in use, and the kernel kills Ingot where a collection would have been enough.
 func memoryLimit(root fs.FS) int64 {
 	groups, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -26,15 +26,15 @@ func memoryLimit(root fs.FS) int64 {
 		if len(fields) != 3 {
 			continue
 		}
-		if least := groupLimit(root, fields[1], fields[2]); least > 0 && (limit == 0 || least < limit) {
-			limit = least
+		if smallest := groupLimit(root, fields[1], fields[2]); smallest > 0 && (limit == 0 || smallest < limit) {
+			limit = smallest
 		}
 	}
 	return limit / 100 * memoryShare
 }
 
-// groupLimit is the least limit of a group and those that it is in, see cgroups(7):
-// version 2 names no controllers. A container sees its own group as the root.
+// groupLimit returns the smallest limit of a group and its ancestors, see cgroups(7): version
+// 2 names no controllers. A container sees its own group as the root.
 func groupLimit(root fs.FS, controllers, group string) int64 {
 	mount, file := "sys/fs/cgroup", "memory.max"
 	if controllers != "" {
@@ -43,18 +43,18 @@ func groupLimit(root fs.FS, controllers, group string) int64 {
 	if controllers != "" && !strings.Contains(","+controllers+",", ",memory,") {
 		return 0
 	}
-	least := int64(0)
+	smallest := int64(0)
 	for at := path.Clean("/" + group); ; at = path.Dir(at) {
 		text, err := fs.ReadFile(root, path.Join(mount, at, file))
 		limit, invalid := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		if err == nil && invalid == nil && limit < unlimited && (least == 0 || limit < least) {
-			least = limit
+		if err == nil && invalid == nil && limit < unlimited && (smallest == 0 || limit < smallest) {
+			smallest = limit
 		}
 		if at == "/" {
-			return least
+			return smallest
 		}
 	}
 }
 
-// unlimited is what version 1 says where there is no limit, or more.
+// unlimited is a bound that only limits of version 1 reach that mean none.
 const unlimited = 1 << 60

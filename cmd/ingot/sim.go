@@ -24,21 +24,21 @@ type simCommand struct {
 	Port           int    `placeholder:"N" help:"Port of the first BMC; each further one takes the next. Default: any that are free."`
 	BootURL        string `name:"boot-url" placeholder:"URL" help:"The boot service that the servers' firmware finds, boot.url of the daemon. Default: http://127.0.0.1:8082."`
 	Fast           bool   `help:"Without the delays of real machines."`
-	Personality    string `default:"generic" placeholder:"NAME" help:"Whose BMCs they look like: ${personalities}. Default: ${default}."`
+	Personality    string `default:"generic" placeholder:"NAME" help:"The vendor whose BMCs they imitate: ${personalities}. Default: ${default}."`
 	Username       string `default:"admin" placeholder:"NAME" help:"Account of the BMCs. Default: ${default}."`
 	PasswordFile   string `type:"path" placeholder:"FILE" help:"File that holds its password. Default: the password is ingot-sim."`
 	StateDir       string `type:"path" placeholder:"DIR" help:"Keep disks, power, addresses and certificates here, so that the rack is the same again after a restart."`
 	WriteManifests string `type:"path" placeholder:"DIR" help:"Write the BMC and BMCSecret manifests of the rack here, ready to be committed."`
 	Control        string `placeholder:"ADDRESS" help:"Listen here, such as 127.0.0.1:9000, for requests that cut power or set faults."`
 
-	qemuFlags `embed:"" group:"Machines of qemu"`
+	qemuFlags `embed:"" group:"QEMU virtual machines"`
 }
 
 // Help implements kong.HelpProvider.
 func (simCommand) Help() string {
 	return `Simulated BMCs answer Redfish over HTTPS, and their servers boot for real: they fetch iPXE script, kernel and Ignition, report as a probe, and are wiped. Prints the addresses and runs until SIGINT or SIGTERM.
 
-The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true, bmc.networks: [127.0.0.0/8] to speak with BMCs on this machine, and boot.bindTickets: nothing, for on loopback servers cannot be told apart.
+The manifests hold the password in plain text, so the daemon needs git.allowPlaintextSecrets: true, bmc.networks: [127.0.0.0/8] to reach BMCs on this machine, and boot.bindTickets: nothing, because servers on loopback cannot be told apart.
 
 Examples:
 
@@ -46,7 +46,7 @@ Examples:
   ingot sim --control 127.0.0.1:9000
   curl -X POST http://127.0.0.1:9000/servers/NAME/power-cut
 
-With --qemu the servers are machines of qemu with the same BMCs: power, resets and boot override do what they say, and a machine boots what it finds on the network of its tap interface, which has to be there before. What the machines say is in STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. It takes Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, and root for taps:
+With --qemu the servers are QEMU virtual machines with the same BMCs: power, resets and boot override act on them, and a machine boots what it finds on the network of its tap interface, which has to exist. Their consoles are logged to STATE-DIR/server-NAME-console.log; GET /servers/NAME of --control names the file. This needs Debian's packages qemu-system-x86 and ipxe-qemu, ovmf for --firmware uefi, and root for taps:
 
   ip tuntap add tap0 mode tap && ip link set tap0 master br0 up
   ingot sim --qemu --tap tap0 --state-dir ./rack --write-manifests ./fleet
@@ -54,7 +54,7 @@ With --qemu the servers are machines of qemu with the same BMCs: power, resets a
   ip netns exec lab ingot sim --qemu --tap tap0 --host 192.0.2.10`
 }
 
-// simulated is what the command prints of each BMC.
+// simulated is what the command prints for each BMC.
 type simulated struct {
 	BMC     model.BMCName      `json:"bmc"`
 	URL     string             `json:"url"`
@@ -123,8 +123,8 @@ func (s simCommand) options(c *console) (sim.Options, error) {
 	return opts, nil
 }
 
-// layout is how many BMCs there are, and how many servers behind each. Machines of
-// qemu take memory and a processor, so there is one unless more are asked for.
+// layout returns how many BMCs there are, and how many servers behind each. A QEMU virtual
+// machine takes memory and a processor, so there is one unless more are asked for.
 func (s simCommand) layout() (bmcs, systems int) {
 	bmcs, systems = 3, 2
 	if s.QEMU {
@@ -189,7 +189,7 @@ func printRack(c *console, rack *sim.Rack) error {
 		for i, n := range one.Servers {
 			names[i] = string(n)
 		}
-		rows = append(rows, []cell{text(string(one.BMC)), text(one.URL), text(strings.Join(names, " "))})
+		rows = append(rows, []cell{textCell(string(one.BMC)), textCell(one.URL), textCell(strings.Join(names, " "))})
 	}
 	c.printTable([]string{"BMC", "URL", "SERVERS"}, rows)
 	return nil

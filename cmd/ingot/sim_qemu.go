@@ -9,27 +9,32 @@ import (
 	"ingot/bmc/sim/qemu"
 )
 
-// qemuFlags are the flags of `ingot sim` that say what machines of qemu are made of.
+// qemuFlags are the flags of `ingot sim` for QEMU virtual machines.
 type qemuFlags struct {
-	QEMU      bool     `name:"qemu" help:"Put machines of qemu behind the BMCs: real firmware boots over a real network. They need no KVM."`
-	Firmware  string   `placeholder:"KIND" help:"With --qemu, what the machines start with: bios, uefi or uefi-http (uefi with PXE switched off). Default: bios."`
+	QEMU      bool     `name:"qemu" help:"Put QEMU virtual machines behind the BMCs: real firmware boots over a real network. They need no KVM."`
+	Firmware  string   `placeholder:"KIND" help:"With --qemu, the firmware of the machines: bios, uefi or uefi-http (uefi with PXE switched off). Default: bios."`
 	Memory    int      `placeholder:"MIB" help:"With --qemu, memory of each machine. Default: 512."`
 	Disk      []string `placeholder:"BUS" help:"With --qemu, a disk of each machine: virtio, sata or nvme; once for each disk. Default: one virtio."`
 	DiskSize  int64    `placeholder:"MIB" help:"With --qemu, size of each disk, a sparse file in --state-dir. Default: 4096."`
-	Tap       []string `placeholder:"NAME" help:"With --qemu, a tap interface that a NIC is plugged into; as often for each server, those of the first server first."`
-	OptionROM bool     `name:"option-rom" help:"With --qemu and uefi, boot by iPXE in the NIC's option ROM and not by the firmware's own client."`
-	QEMUArg   []string `name:"qemu-arg" sep:"none" placeholder:"ARG" help:"With --qemu, one more argument of qemu, such as --qemu-arg=-snapshot; once for each."`
+	Tap       []string `placeholder:"NAME" help:"With --qemu, a tap interface that a NIC is plugged into; the same number for each server, those of the first server first."`
+	OptionROM bool     `name:"option-rom" help:"With --qemu and uefi, boot by iPXE in the NIC's option ROM instead of the firmware's own client."`
+	QEMUArg   []string `name:"qemu-arg" sep:"none" placeholder:"ARG" help:"With --qemu, one more argument for QEMU, such as --qemu-arg=-snapshot; once for each."`
 }
 
-// given are the flags that mean nothing without --qemu and were given.
+// given returns the flags that were given and mean nothing without --qemu.
 func (f qemuFlags) given() []string {
 	var all []string
 	for _, flag := range []struct {
 		name string
 		set  bool
 	}{
-		{"--firmware", f.Firmware != ""}, {"--memory", f.Memory != 0}, {"--disk", len(f.Disk) > 0}, {"--disk-size", f.DiskSize != 0},
-		{"--tap", len(f.Tap) > 0}, {"--option-rom", f.OptionROM}, {"--qemu-arg", len(f.QEMUArg) > 0},
+		{name: "--firmware", set: f.Firmware != ""},
+		{name: "--memory", set: f.Memory != 0},
+		{name: "--disk", set: len(f.Disk) > 0},
+		{name: "--disk-size", set: f.DiskSize != 0},
+		{name: "--tap", set: len(f.Tap) > 0},
+		{name: "--option-rom", set: f.OptionROM},
+		{name: "--qemu-arg", set: len(f.QEMUArg) > 0},
 	} {
 		if flag.set {
 			all = append(all, flag.name)
@@ -38,26 +43,26 @@ func (f qemuFlags) given() []string {
 	return all
 }
 
-// machines are the machines of qemu for so many servers, none without --qemu.
-func (f qemuFlags) machines(servers int) (qemu.Machines, error) {
+// machines returns a virtual machine for each of n servers, none without --qemu.
+func (f qemuFlags) machines(n int) (qemu.Machines, error) {
 	if !f.QEMU {
 		if given := f.given(); len(given) > 0 {
-			return nil, fmt.Errorf("%s: only machines of qemu have that; add --qemu", strings.Join(given, ", "))
+			return nil, fmt.Errorf("%s: only QEMU virtual machines have that; add --qemu", strings.Join(given, ", "))
 		}
 		return nil, nil
 	}
-	if servers < 1 {
+	if n < 1 {
 		return nil, errors.New("--qemu: there have to be BMCs and servers")
 	}
-	if len(f.Tap)%servers != 0 {
-		return nil, fmt.Errorf("--tap: %d of them for %d servers; each server takes as many as the others", len(f.Tap), servers)
+	if len(f.Tap)%n != 0 {
+		return nil, fmt.Errorf("--tap: %d of them for %d servers; each server takes as many as the others", len(f.Tap), n)
 	}
 	if f.OptionROM && f.firmware() == qemu.FirmwareBIOS {
 		return nil, errors.New("--option-rom: a BIOS has no other way to boot the network; leave it out, or choose --firmware uefi")
 	}
-	machines := make(qemu.Machines, servers)
+	machines := make(qemu.Machines, n)
 	for i := range machines {
-		nics := len(f.Tap) / servers
+		nics := len(f.Tap) / n
 		machines[i] = qemu.Machine{
 			Firmware: f.firmware(), MemoryMiB: f.Memory, Disks: f.disks(), Taps: slices.Clone(f.Tap[i*nics : (i+1)*nics]),
 			OptionROM: f.OptionROM, ExtraArgs: f.QEMUArg,

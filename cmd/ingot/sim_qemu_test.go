@@ -10,22 +10,32 @@ import (
 	"ingot/bmc/sim/qemu"
 )
 
-func TestTheFlagsMakeTheMachinesOfQEMU(t *testing.T) {
+func TestTheFlagsMakeTheVirtualMachines(t *testing.T) {
 	standard := []qemu.Disk{qemu.DefaultDisk}
 	for name, tc := range map[string]struct {
 		flags   qemuFlags
 		servers int
 		want    qemu.Machines
 	}{
-		"none without --qemu": {qemuFlags{}, 6, nil},
-		"one each":            {qemuFlags{QEMU: true}, 2, qemu.Machines{{Firmware: "bios", Disks: standard}, {Firmware: "bios", Disks: standard}}},
+		"none without --qemu": {flags: qemuFlags{}, servers: 6},
+		"one each": {
+			flags: qemuFlags{QEMU: true}, servers: 2,
+			want: qemu.Machines{{Firmware: "bios", Disks: standard}, {Firmware: "bios", Disks: standard}},
+		},
 		"taps are dealt out in order": {
-			qemuFlags{QEMU: true, Tap: []string{"a", "b", "c", "d"}}, 2,
-			qemu.Machines{{Firmware: "bios", Disks: standard, Taps: []string{"a", "b"}}, {Firmware: "bios", Disks: standard, Taps: []string{"c", "d"}}},
+			flags: qemuFlags{QEMU: true, Tap: []string{"a", "b", "c", "d"}}, servers: 2,
+			want: qemu.Machines{
+				{Firmware: "bios", Disks: standard, Taps: []string{"a", "b"}},
+				{Firmware: "bios", Disks: standard, Taps: []string{"c", "d"}},
+			},
 		},
 		"all of it": {
-			qemuFlags{QEMU: true, Firmware: "uefi", Memory: 1024, Disk: []string{"nvme", "sata"}, DiskSize: 64, Tap: []string{"a"}, OptionROM: true, QEMUArg: []string{"-snapshot"}}, 1,
-			qemu.Machines{{
+			flags: qemuFlags{
+				QEMU: true, Firmware: "uefi", Memory: 1024, Disk: []string{"nvme", "sata"}, DiskSize: 64, Tap: []string{"a"},
+				OptionROM: true, QEMUArg: []string{"-snapshot"},
+			},
+			servers: 1,
+			want: qemu.Machines{{
 				Firmware: qemu.FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a"}, OptionROM: true, ExtraArgs: []string{"-snapshot"},
 				Disks: []qemu.Disk{{Bus: qemu.DiskNVMe, SizeMiB: 64}, {Bus: qemu.DiskSATA, SizeMiB: 64}},
 			}},
@@ -48,16 +58,26 @@ func TestTheFlagsMakeTheMachinesOfQEMU(t *testing.T) {
 	}
 }
 
-func TestMachinesOfQEMUThatCannotBeAreRefused(t *testing.T) {
+func TestVirtualMachinesThatCannotBeAreRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ args, want string }{
-		"without --qemu":    {"--tap=tap0 --memory=1024", "--memory, --tap: only machines of qemu have that; add --qemu"},
-		"taps left over":    {"--qemu --systems=2 --tap=a", "--tap: 1 of them for 2 servers; each server takes as many as the others"},
-		"a ROM and a BIOS":  {"--qemu --option-rom", "choose --firmware uefi"},
-		"no such firmware":  {"--qemu --firmware=coreboot", `firmware "coreboot": there are [bios uefi uefi-http]`},
-		"no such bus":       {"--qemu --disk=floppy", `disk on "floppy": there are [virtio sata nvme]`},
-		"no such interface": {"--qemu --tap=ingot-nowhere", "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add"},
-		"no servers":        {"--qemu --bmcs=-1", "there have to be BMCs and servers"},
-		"port of the last":  {"--port=65535", "port 65535: each BMC needs one of its own"},
+		"without --qemu": {
+			args: "--tap=tap0 --memory=1024", want: "--memory, --tap: only QEMU virtual machines have that; add --qemu",
+		},
+		"taps left over": {
+			args: "--qemu --systems=2 --tap=a",
+			want: "--tap: 1 of them for 2 servers; each server takes as many as the others",
+		},
+		"a ROM and a BIOS": {args: "--qemu --option-rom", want: "choose --firmware uefi"},
+		"no such firmware": {
+			args: "--qemu --firmware=coreboot", want: `firmware "coreboot": there are [bios uefi uefi-http]`,
+		},
+		"no such bus": {args: "--qemu --disk=floppy", want: `disk on "floppy": there are [virtio sata nvme]`},
+		"no such interface": {
+			args: "--qemu --tap=ingot-nowhere",
+			want: "tap ingot-nowhere: there is no such interface in this network namespace; make it: ip tuntap add",
+		},
+		"no servers":       {args: "--qemu --bmcs=-1", want: "there have to be BMCs and servers"},
+		"port of the last": {args: "--port=65535", want: "port 65535: each BMC needs one of its own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, stderr, code := command(t, append([]string{"sim"}, strings.Fields(tc.args)...)...)
@@ -75,22 +95,22 @@ func TestMachinesOfQEMUThatCannotBeAreRefused(t *testing.T) {
 	})
 }
 
-func TestARackOfQEMUIsOneServerUnlessMoreAreAskedFor(t *testing.T) {
+func TestARackWithQEMUIsOneServerUnlessMoreAreAskedFor(t *testing.T) {
 	two := 2
 	for name, tc := range map[string]struct {
 		cmd  simCommand
 		want [2]int
 	}{
-		"pretended": {simCommand{}, [2]int{3, 2}},
-		"of qemu":   {simCommand{qemuFlags: qemuFlags{QEMU: true}}, [2]int{1, 1}},
-		"asked for": {simCommand{qemuFlags: qemuFlags{QEMU: true}, Systems: &two}, [2]int{1, 2}},
+		"simulated": {cmd: simCommand{}, want: [2]int{3, 2}},
+		"with QEMU": {cmd: simCommand{qemuFlags: qemuFlags{QEMU: true}}, want: [2]int{1, 1}},
+		"asked for": {cmd: simCommand{qemuFlags: qemuFlags{QEMU: true}, Systems: &two}, want: [2]int{1, 2}},
 	} {
 		if bmcs, systems := tc.cmd.layout(); bmcs != tc.want[0] || systems != tc.want[1] {
 			t.Errorf("%s: %d BMCs with %d servers, want %v", name, bmcs, systems, tc.want)
 		}
 	}
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
-		t.Skip("NO RACK OF QEMU IS MADE: qemu-system-x86_64 is not installed (apt-get install qemu-system-x86)")
+		t.Skip("NO RACK WITH QEMU IS MADE: qemu-system-x86_64 is not installed (apt-get install qemu-system-x86)")
 	}
 	stdout, stderr, code := interrupted(t, "]\n", "sim", "--qemu", "--disk-size=1", "--state-dir", t.TempDir(), "-o", "json")
 	if code != 0 || strings.Count(stdout, "-system-") != 1 {

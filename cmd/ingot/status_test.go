@@ -33,7 +33,10 @@ var exampleSummary = report.Summary{
 	Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
 	Guard: []model.GuardHold{{
 		Revision: "main@sha1:bbbb", Token: "1234abcd", Since: ago(time.Hour), Limit: 3,
-		Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}, {Action: "release", Server: "s3", Claim: "default/db"}},
+		Steps: []model.Disruption{
+			{Action: "release", Server: "s1", Claim: "default/web"},
+			{Action: "release", Server: "s3", Claim: "default/db"},
+		},
 	}},
 	Servers: []report.ServerSummary{
 		{Name: "s1", State: model.StateReserved, Power: model.PowerOn, BMC: "b1", Claim: "default/web", Since: ago(49 * time.Hour)},
@@ -41,7 +44,10 @@ var exampleSummary = report.Summary{
 	},
 	Claims: []report.ClaimSummary{
 		{Name: "default/web", State: report.ClaimBooted, Server: "s1", Since: ago(2 * time.Hour)},
-		{Name: "team/db", State: report.ClaimUnbound, Since: ago(3 * time.Minute), Why: "2 servers: 1 Reserved, 1 Initial (to act: rack operator)"},
+		{
+			Name: "team/db", State: report.ClaimUnbound, Since: ago(3 * time.Minute),
+			Why: "2 servers: 1 Reserved, 1 Initial (to act: rack operator)",
+		},
 	},
 	BMCs:     []report.BMCSummary{{Name: "b1", State: "Enabled", Address: "10.0.0.1:443"}},
 	Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "unknown field"}},
@@ -79,16 +85,16 @@ func TestTheStatusIsTables(t *testing.T) {
 	}
 }
 
-func TestColourIsForTerminalsOfThoseWhoWantIt(t *testing.T) {
+func TestColourIsForTerminalsWhoseUserWantsIt(t *testing.T) {
 	for name, tc := range map[string]struct {
 		c    console
 		want bool
 	}{
-		"a terminal":                      {console{terminal: true}, true},
-		"a file":                          {console{}, false},
-		"a terminal of who wants none":    {console{terminal: true, env: []string{"NO_COLOR=1"}}, false},
-		"NO_COLOR that is empty":          {console{terminal: true, env: []string{"NO_COLOR="}}, true},
-		"a terminal that knows no colour": {console{terminal: true, env: []string{"TERM=dumb"}}, false},
+		"a terminal":                       {c: console{terminal: true}, want: true},
+		"a file":                           {c: console{}},
+		"a terminal whose user wants none": {c: console{terminal: true, env: []string{"NO_COLOR=1"}}},
+		"NO_COLOR that is empty":           {c: console{terminal: true, env: []string{"NO_COLOR="}}, want: true},
+		"a terminal that knows no colour":  {c: console{terminal: true, env: []string{"TERM=dumb"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -122,14 +128,18 @@ func TestTheStatusOfADaemon(t *testing.T) {
 		show, hide []string
 		code       int
 	}{
-		"all of it":                     {nil, []string{"server-2", "team/db", "10.0.0.1:443", "a.yaml:3:5", "Ingot-Approve: 1234abcd"}, nil, 0},
-		"servers":                       {[]string{"server"}, []string{"server-2", "s1"}, []string{"team/db", "a.yaml"}, 0},
-		"a server":                      {[]string{"server", "s1"}, []string{"s1"}, []string{"server-2"}, 0},
-		"a claim":                       {[]string{"claim", "team/db"}, []string{"team/db"}, []string{"default/web  Booted"}, 0},
-		"a claim without its namespace": {[]string{"claim", "web"}, []string{"default/web"}, []string{"team/db"}, 0},
-		"a BMC":                         {[]string{"bmc"}, []string{"10.0.0.1:443"}, []string{"team/db"}, 0},
-		"a server that is not there":    {[]string{"server", "s9"}, []string{"ingot: there is no server s9"}, nil, 1},
-		"a kind that is none":           {[]string{"node"}, []string{`"node" is no kind that has a status`}, nil, 1},
+		"all of it": {show: []string{"server-2", "team/db", "10.0.0.1:443", "a.yaml:3:5", "Ingot-Approve: 1234abcd"}},
+		"servers":   {args: []string{"server"}, show: []string{"server-2", "s1"}, hide: []string{"team/db", "a.yaml"}},
+		"a server":  {args: []string{"server", "s1"}, show: []string{"s1"}, hide: []string{"server-2"}},
+		"a claim":   {args: []string{"claim", "team/db"}, show: []string{"team/db"}, hide: []string{"default/web  Booted"}},
+		"a claim without its namespace": {
+			args: []string{"claim", "web"}, show: []string{"default/web"}, hide: []string{"team/db"},
+		},
+		"a BMC": {args: []string{"bmc"}, show: []string{"10.0.0.1:443"}, hide: []string{"team/db"}},
+		"a server that is not there": {
+			args: []string{"server", "s9"}, show: []string{"ingot: there is no server s9"}, code: 1,
+		},
+		"a kind that is none": {args: []string{"node"}, show: []string{`"node" is no kind that has a status`}, code: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, stderr, code := command(t, append([]string{"status", "--address", address}, tc.args...)...)
@@ -166,12 +176,14 @@ func TestAnAddressThatIsNoDaemonIsSaidSo(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	address := other.URL
 	_, stderr, code := command(t, "status", "--address", address)
-	if want := "ingot: " + address + "/api/v1/status answered 404 Not Found; is it the admin listener of an Ingot daemon?\n"; stderr != want || code != 1 {
+	want := "ingot: " + address + "/api/v1/status answered 404 Not Found; is it the admin listener of an Ingot daemon?\n"
+	if stderr != want || code != 1 {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
 	other.Close()
 	_, stderr, code = command(t, "status", "--address", address)
-	if want := "ingot: no daemon listens at " + address + "; name another with --address, or read the status branch with --git\n"; stderr != want || code != 1 {
+	want = "ingot: no daemon listens at " + address + "; name another with --address, or read the status branch with --git\n"
+	if stderr != want || code != 1 {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
 }
@@ -182,7 +194,8 @@ func TestTheStatusBranchIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, stderr, code := command(t, "status", "--git", repo.Dir)
-	if want := "ingot: " + repo.Dir + " has no branch status: the daemon writes it once it runs with this repository\n"; stderr != want || code != 1 {
+	want := "ingot: " + repo.Dir + " has no branch status: the daemon writes it once it runs with this repository\n"
+	if stderr != want || code != 1 {
 		t.Errorf("exit code %d\ngot  %swant %s", code, stderr, want)
 	}
 	_, err = repo.CommitTo("status", map[string]string{
@@ -193,7 +206,7 @@ func TestTheStatusBranchIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := command(t, "status", "--git", repo.Dir)
-	want := "Revision main@sha1:aaaa\n\nSERVER  STATE      POWER  CLAIM  SINCE  WHY\ns1      Available  Off    -      -\n"
+	want = "Revision main@sha1:aaaa\n\nSERVER  STATE      POWER  CLAIM  SINCE  WHY\ns1      Available  Off    -      -\n"
 	if stdout != want || code != 0 {
 		t.Errorf("exit code %d, %s\ngot\n%swant\n%s", code, stderr, stdout, want)
 	}

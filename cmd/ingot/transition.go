@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"ingot/reconcile/report"
 	"time"
+
+	"ingot/reconcile/report"
 )
 
 // transition is one change of a server or a claim that was seen.

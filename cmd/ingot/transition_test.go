@@ -22,28 +22,32 @@ func TestTransitions(t *testing.T) {
 		want          []string
 	}{
 		"nothing changed": {
-			report.Summary{Servers: server(model.StateAvailable, "")}, report.Summary{Servers: server(model.StateAvailable, "")}, nil,
+			before: report.Summary{Servers: server(model.StateAvailable, "")},
+			after:  report.Summary{Servers: server(model.StateAvailable, "")},
 		},
 		"a server is new": {
-			report.Summary{}, report.Summary{Servers: server(model.StateInitial, "")},
-			[]string{"    1.5s  server s1                   Initial"},
+			after: report.Summary{Servers: server(model.StateInitial, "")},
+			want:  []string{"    1.5s  server s1                   Initial"},
 		},
 		"a server is bound, and its claim": {
-			report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound, "")},
-			report.Summary{Servers: server(model.StateReserved, "default/web"), Claims: claim(report.ClaimBound, "s1")},
-			[]string{
+			before: report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound, "")},
+			after:  report.Summary{Servers: server(model.StateReserved, "default/web"), Claims: claim(report.ClaimBound, "s1")},
+			want: []string{
 				"    1.5s  server s1                   Available → Reserved for default/web",
 				"    1.5s  claim  default/web          Unbound → Bound on s1",
 			},
 		},
 		"a claim is gone": {
-			report.Summary{Claims: claim(report.ClaimBooted, "s1")}, report.Summary{},
-			[]string{"    1.5s  claim  default/web          Booted → gone"},
+			before: report.Summary{Claims: claim(report.ClaimBooted, "s1")},
+			want:   []string{"    1.5s  claim  default/web          Booted → gone"},
 		},
 		"a server and a claim of one name are two things": {
-			report.Summary{Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}}},
-			report.Summary{Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}}, Claims: claim(report.ClaimUnbound, "")},
-			[]string{"    1.5s  claim  default/web          Unbound"},
+			before: report.Summary{Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}}},
+			after: report.Summary{
+				Servers: []report.ServerSummary{{Name: "default/web", State: model.StateInitial}},
+				Claims:  claim(report.ClaimUnbound, ""),
+			},
+			want: []string{"    1.5s  claim  default/web          Unbound"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 	"ingot/model"
 )
 
-// longestWait is the longest pause between two attempts to report a wipe.
-const longestWait = time.Minute
+// maxWait is the longest pause between two attempts to report a wipe.
+const maxWait = time.Minute
 
 // agent does what the options ask for.
 type agent struct {
@@ -47,7 +47,7 @@ func newAgent(o options, log *slog.Logger) *agent {
 	}
 }
 
-// do does what the options ask for. What is for a person goes to stdout.
+// do does what the options ask for. Output for a person goes to stdout.
 func (a *agent) do(ctx context.Context, stdout io.Writer) error {
 	switch {
 	case a.version:
@@ -72,8 +72,8 @@ func (a *agent) print(ctx context.Context, w io.Writer) error {
 	return encoder.Encode(data)
 }
 
-// register posts the inventory, and again every interval until ctx ends. It fails
-// when the first post does: the service manager starts the probe again then.
+// register posts the inventory, and again every interval until ctx ends. It fails if the
+// first post does: the service manager restarts the probe then.
 func (a *agent) register(ctx context.Context) error {
 	data := a.host.Read(time.Now())
 	a.awaitNeighbors(ctx, &data)
@@ -100,14 +100,14 @@ func (a *agent) register(ctx context.Context) error {
 func (a *agent) postInventory(ctx context.Context, data model.ProbeData) error {
 	address, err := url.JoinPath(a.registryURL, "register")
 	if err != nil {
-		return errors.New("the address of the registry cannot be used")
+		return errors.New("the URL of the registry cannot be used")
 	}
 	return a.post(ctx, address, model.ProbeRegistration{SystemUUID: a.serverUUID, Data: data})
 }
 
-// awaitNeighbors refreshes data until an LLDP neighbour is seen, for as long as
-// the options allow: switches announce themselves every 30 seconds or so. Without
-// an LLDP daemon there is nothing to wait for.
+// awaitNeighbors refreshes data until an LLDP neighbour is seen, for as long as the
+// options allow: switches announce themselves about every 30 seconds. Without an LLDP
+// daemon it returns at once.
 func (a *agent) awaitNeighbors(ctx context.Context, data *model.ProbeData) {
 	ctx, cancel := context.WithTimeout(ctx, a.lldpDuration)
 	defer cancel()
@@ -120,9 +120,8 @@ func (a *agent) awaitNeighbors(ctx context.Context, data *model.ProbeData) {
 	}
 }
 
-// refresh brings timestamp and LLDP neighbours up to date and reports whether
-// this machine has an LLDP daemon. When it does not answer the neighbours seen
-// last are kept; the timestamp is that of the report in any case.
+// refresh updates the timestamp and the LLDP neighbours, and reports whether this machine
+// has an LLDP daemon. If the daemon does not answer, the last known neighbours are kept.
 func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) {
 	data.Timestamp = inventory.Timestamp(time.Now())
 	neighbors, err := a.host.Neighbors(ctx)
@@ -137,19 +136,19 @@ func (a *agent) refresh(ctx context.Context, data *model.ProbeData) (lldp bool) 
 	return true
 }
 
-// cleanUp registers the server, wipes its disks and reports how it went. The error
-// machine.ErrPowerOff means that this was all that the machine was on for.
+// cleanUp registers the server, wipes its disks and reports the outcome. The error
+// machine.ErrPowerOff means that the machine has nothing more to do.
 func (a *agent) cleanUp(ctx context.Context) error {
 	data := a.host.Read(time.Now())
 	a.refresh(ctx, &data)
 	if err := a.postInventory(ctx, data); err != nil {
-		a.log.Warn("server is not registered, the cleanup goes on all the same", "uuid", a.serverUUID, "err", err)
+		a.log.Warn("server is not registered; the cleanup continues", "uuid", a.serverUUID, "err", err)
 	} else {
 		a.log.Info("server is registered", "uuid", a.serverUUID)
 	}
 	disks := a.wipeDisks(ctx)
 	if ctx.Err() != nil {
-		return errors.New("the wipe was interrupted: it begins anew when the probe is started again")
+		return errors.New("the wipe was interrupted: it starts over when the probe is restarted")
 	}
 	report := model.ProbeWipe{SystemUUID: a.serverUUID, Mode: a.wipe, Disks: disks}
 	if err := a.report(ctx, report); err != nil {
@@ -168,28 +167,28 @@ func (a *agent) cleanUp(ctx context.Context) error {
 	return nil
 }
 
-// wipeDisks wipes the disks and posts how far that is.
+// wipeDisks wipes the disks and posts the progress.
 func (a *agent) wipeDisks(ctx context.Context) []model.DiskWipe {
 	address, err := progressURL(a.reportURL)
 	if err != nil {
 		a.log.Warn("progress of the wipe is not posted", "err", err)
 		return a.wipeAll(ctx, a.wiper)
 	}
-	h := newHerald(func(ctx context.Context, disks []model.DiskProgress) error {
+	r := newProgressReporter(func(ctx context.Context, disks []model.DiskProgress) error {
 		return a.post(ctx, address, model.ProbeWipeProgress{SystemUUID: a.serverUUID, Mode: a.wipe, Disks: disks})
 	}, a.log)
 	posting, stop := context.WithCancel(ctx)
 	var posted sync.WaitGroup
-	posted.Go(func() { h.run(posting) })
-	defer posted.Wait() // no progress is to arrive after the outcome
+	posted.Go(func() { r.run(posting) })
+	defer posted.Wait() // no progress may arrive after the outcome
 	defer stop()
 	w := a.wiper
-	w.Watch = h.watch
+	w.Watch = r.watch
 	return a.wipeAll(ctx, w)
 }
 
-// wipeAll wipes the disks that there are, and those that appear meanwhile: a slow
-// controller may find them late, and what nobody knows of is not wiped.
+// wipeAll wipes the present disks, and then those that have appeared meanwhile, because a
+// slow controller may find disks late.
 func (a *agent) wipeAll(ctx context.Context, w wipe.Wiper) []model.DiskWipe {
 	type identity struct{ name, serial, wwid string }
 	seen := make(map[identity]bool)
@@ -223,15 +222,15 @@ func failures(disks []model.DiskWipe) string {
 	return strings.Join(list, "; ")
 }
 
-// report posts the outcome of a wipe until it is accepted, more and more rarely. It
-// does not give up: who starts the probe again would have the disks wiped again.
+// report posts the outcome of a wipe until it is accepted, with growing pauses. It does
+// not give up, because a restarted probe would wipe the disks again.
 func (a *agent) report(ctx context.Context, r model.ProbeWipe) error {
-	for wait := time.Second; ; wait = min(2*wait, longestWait) {
+	for wait := time.Second; ; wait = min(2*wait, maxWait) {
 		err := a.post(ctx, a.reportURL, r)
 		if err == nil {
 			return nil
 		}
-		a.log.Warn("wipe is not reported yet", "again", wait, "err", err)
+		a.log.Warn("wipe is not reported yet", "retryIn", wait, "err", err)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("report the wipe: %w: %w", context.Cause(ctx), err)
@@ -240,7 +239,7 @@ func (a *agent) report(ctx context.Context, r model.ProbeWipe) error {
 	}
 }
 
-// printChoices writes what a wipe would do, for a person.
+// printChoices prints what a wipe would do, for a person.
 func (a *agent) printChoices(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "DISK\tSIZE\tSERIAL\tMODEL\tWIPE "+strings.ToUpper(a.wipe))

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// client posts reports to Ingot. Addresses hold a token in their path, so that
-// no error of it shows more than the host.
+// client posts reports to Ingot. The path of a URL holds a token, so no error shows more
+// than the host.
 type client struct{ http *http.Client }
 
 func newClient(timeout time.Duration) client {
 	return client{&http.Client{
 		Timeout: timeout,
-		// A report goes where it was meant to go, or nowhere.
+		// A report goes to the server that it was addressed to, or nowhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -33,15 +33,15 @@ func (c client) post(ctx context.Context, address string, body any) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(content))
 	if err != nil {
-		return errors.New("the address of the registry cannot be used") // err shows it
+		return errors.New("the URL of the registry cannot be used") // err would show it
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("post to %s: %w", request.URL.Host, withoutAddress(err))
+		return fmt.Errorf("post to %s: %w", request.URL.Host, withoutURL(err))
 	}
 	defer response.Body.Close()
-	// The answer is read to its end so that the connection can be used again.
+	// The answer is read to its end so that the connection can be reused.
 	answer, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
 		return fmt.Errorf("post to %s: answered %s: %s", request.URL.Host, response.Status, firstLine(answer))
@@ -49,9 +49,8 @@ func (c client) post(ctx context.Context, address string, body any) error {
 	return nil
 }
 
-// withoutAddress returns what is below the error of net/http that shows the whole
-// address.
-func withoutAddress(err error) error {
+// withoutURL unwraps the error of net/http that shows the whole URL.
+func withoutURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}

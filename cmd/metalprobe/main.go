@@ -1,6 +1,5 @@
-// Metalprobe is the agent that runs on a server while Ingot discovers it or
-// cleans it up: it reports what the machine is made of, and wipes its disks when
-// it is told to.
+// Metalprobe is the agent that runs on a server while Ingot discovers it or cleans it
+// up: it reports the machine's inventory, and wipes its disks on request.
 package main
 
 import (
@@ -38,13 +37,13 @@ func main() {
 		err := runAsProgram()
 		if errors.Is(err, machine.ErrPowerOff) {
 			machine.PowerOff()
-			err = errors.New("the machine cannot be powered off: is this program privileged to?")
+			err = errors.New("the machine cannot be powered off: is this program privileged?")
 		}
 		exit(err)
 	}
 }
 
-// exit ends the process as err says.
+// exit prints err and ends the process with code 1, if there is an error.
 func exit(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "metalprobe:", err)
@@ -81,8 +80,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return newAgent(o, slog.New(slog.NewTextHandler(stderr, nil))).do(ctx, stdout)
 }
 
-// buildVersion is the version that the linker was given, else the revision that
-// the Go command noted.
+// buildVersion is the version that the linker set, else the revision that the Go command
+// recorded.
 func buildVersion() string {
 	if version != "" {
 		return version

@@ -67,18 +67,24 @@ func TestParse(t *testing.T) {
 		"a machine that would, and is only to register": {
 			args: []string{url, id, "--power-off"}, want: changed(func(o *options) { o.powerOff = true }),
 		},
-		"no registry":                    {args: []string{id}, err: "--registry-url is required"},
-		"no UUID":                        {args: []string{url}, err: "--server-uuid is required"},
-		"an address that is none":        {args: []string{id, "--registry-url=192.0.2.1/" + token}, err: "--registry-url is not an address"},
+		"no registry": {args: []string{id}, err: "--registry-url is required"},
+		"no UUID":     {args: []string{url}, err: "--server-uuid is required"},
+		"an address that is none": {
+			args: []string{id, "--registry-url=192.0.2.1/" + token}, err: "--registry-url is not an address",
+		},
 		"an address that cannot be read": {args: []string{id, "--registry-url=http://[/" + token}, err: "--registry-url is not an address"},
-		"a wipe that nobody asks for":    {args: []string{url, id, "--report-url=http://h/"}, err: "nothing is wiped unless --wipe says how"},
-		"a wipe without a report":        {args: []string{url, id, "--wipe=quick"}, err: "--report-url is required"},
-		"an unknown wipe":                {args: []string{url, id, "--wipe=all"}, err: `--wipe "all" is not known: use none, quick, secure`},
-		"printing and wiping":            {args: []string{"--json", "--wipe=quick"}, err: "--json only prints"},
-		"a dry run of nothing":           {args: []string{"--dry-run"}, err: "--dry-run needs --wipe"},
-		"an unknown flag":                {args: []string{"--x"}, err: "flag provided but not defined: -x; see metalprobe -h"},
-		"an argument":                    {args: []string{url, id, "now"}, err: `argument "now" is not expected`},
-		"an interval of nothing":         {args: []string{url, id, "--interval=0"}, err: "must be longer than 0"},
+		"a wipe that nobody asks for": {
+			args: []string{url, id, "--report-url=http://h/"}, err: "nothing is wiped unless --wipe says how",
+		},
+		"a wipe without a report": {args: []string{url, id, "--wipe=quick"}, err: "--report-url is required"},
+		"an unknown wipe": {
+			args: []string{url, id, "--wipe=all"}, err: `--wipe "all" is not known: use none, quick, secure`,
+		},
+		"printing and wiping":    {args: []string{"--json", "--wipe=quick"}, err: "--json only prints"},
+		"a dry run of nothing":   {args: []string{"--dry-run"}, err: "--dry-run needs --wipe"},
+		"an unknown flag":        {args: []string{"--x"}, err: "flag provided but not defined: -x; see metalprobe -h"},
+		"an argument":            {args: []string{url, id, "now"}, err: `argument "now" is not expected`},
+		"an interval of nothing": {args: []string{url, id, "--interval=0"}, err: "must be longer than 0"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -418,16 +424,16 @@ func TestProgressIsPostedInGoodTime(t *testing.T) {
 		began := time.Now()
 		var posts []string
 		log := &syncBuffer{}
-		h := newHerald(func(_ context.Context, disks []model.DiskProgress) error {
+		r := newProgressReporter(func(_ context.Context, disks []model.DiskProgress) error {
 			posts = append(posts, fmt.Sprintf("%v %s %d", time.Since(began), disks[0].Method, disks[0].Percent))
 			return errors.New("answered 404")
 		}, slog.New(slog.NewTextHandler(log, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
-		done.Go(func() { h.run(ctx) })
-		at := func(after time.Duration, method string, percent int, turn bool) {
+		done.Go(func() { r.run(ctx) })
+		at := func(after time.Duration, method string, percent int, urgent bool) {
 			time.Sleep(time.Until(began.Add(after)))
-			h.watch([]model.DiskProgress{{Method: method, Percent: percent}}, turn)
+			r.watch([]model.DiskProgress{{Method: method, Percent: percent}}, urgent)
 			synctest.Wait()
 		}
 		at(100*time.Millisecond, "nvme-sanitize-block", 0, true)

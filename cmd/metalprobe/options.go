@@ -13,10 +13,10 @@ import (
 	"ingot/model"
 )
 
-// options is what the command line says. The flags up to duration are those of
+// options are those of the command line. The flags up to duration are those of
 // metal-operator's metalprobe, with its defaults.
 type options struct {
-	registryURL  string // may hold a token: never to be shown
+	registryURL  string // may hold a token, so it is never shown
 	serverUUID   string
 	timeout      time.Duration
 	lldpInterval time.Duration
@@ -39,19 +39,19 @@ cleanup; both addresses below are in that image's Ignition.
 
   Discovery   metalprobe --registry-url URL --server-uuid UUID
               posts the inventory to URL/register, then again every --interval.
-              If the first post fails it ends with exit code 1, for the service
-              manager to start it again.
+              If the first post fails it ends with exit code 1, so that the service
+              manager restarts it.
 
   Cleanup     metalprobe --registry-url URL --server-uuid UUID --wipe quick --report-url URL
-              registers, wipes every disk of the machine that nothing uses, posts
-              how far it is and then the outcome of each disk, and does nothing more.
-                none     leaves disks as they are and says so
+              registers, wipes every unused disk of the machine, posts the progress
+              and then the outcome of each disk, and does nothing more.
+                none     leaves disks as they are and reports that
                 quick    formats (NVMe disks that erase by their key) or discards, then
                          overwrites both ends of each disk and partition
-                secure   clears the whole disk by the best that it can: its own sanitize
+                secure   clears the whole disk by its best method: its own sanitize
                          (NVMe, SATA, SAS), format (NVMe) or security erase (SATA), else
-                         a secure discard, else zeros on every block. What is not seen
-                         to have worked gives way to the next.
+                         a secure discard, else zeros on every block. If a method is not
+                         proved to have worked, the next is tried.
               THIS DESTROYS DATA. Removable media and disks on a storage network are
               left alone. Disks in use, write-protected ones, those locked by a
               password and those that Linux cannot use are reported as failed.
@@ -127,7 +127,7 @@ func (o options) check() error {
 	return checkURL("report-url", o.reportURL)
 }
 
-// checkURL does not show the address: it may hold a token.
+// checkURL does not show the URL, because it may hold a token.
 func checkURL(name, address string) error {
 	if address == "" {
 		return fmt.Errorf("--%s is required: the address that Ingot's registry has, for example http://192.0.2.1:10000", name)

@@ -11,66 +11,66 @@ import (
 	"ingot/model"
 )
 
-// How often the progress of a wipe is posted: when disks change their method or
-// are done, but not more often than postPause, and else as far as they have come.
+// How often the progress of a wipe is posted: at once when a disk changes its method or
+// is done, but at most once in postPause, and else every postEvery.
 const (
 	postEvery = 10 * time.Second
 	postPause = time.Second
 )
 
-// maxPostedDisks is how many disks Ingot takes with a progress.
+// maxPostedDisks is how many disks Ingot accepts in a progress.
 const maxPostedDisks = 256
 
-// progressURL is where the progress of a wipe goes whose outcome goes to reportURL.
-// Its error does not show the address.
+// progressURL returns the URL for the progress of a wipe whose outcome is posted to
+// reportURL. Its error does not show the URL.
 func progressURL(reportURL string) (string, error) {
 	u, err := url.Parse(reportURL)
 	if err != nil {
-		return "", errors.New("the address of the report cannot be used")
+		return "", errors.New("the URL of the report cannot be used")
 	}
 	return u.JoinPath("..", "wipe-progress").String(), nil
 }
 
-// herald posts how far a wipe is. Nothing waits for it.
-type herald struct {
+// progressReporter posts how far a wipe is. The wipe never waits for it.
+type progressReporter struct {
 	post func(context.Context, []model.DiskProgress) error
 	log  *slog.Logger
 
-	turned chan struct{} // something happened that should be known soon
+	urgent chan struct{} // signals a change that is to be posted soon
 
-	mu   sync.Mutex
-	news []model.DiskProgress // since the last post; nil = none
+	mu       sync.Mutex
+	unposted []model.DiskProgress // nil when nothing has changed since the last post
 }
 
-func newHerald(post func(context.Context, []model.DiskProgress) error, log *slog.Logger) *herald {
-	return &herald{post: post, log: log, turned: make(chan struct{}, 1)}
+func newProgressReporter(post func(context.Context, []model.DiskProgress) error, log *slog.Logger) *progressReporter {
+	return &progressReporter{post: post, log: log, urgent: make(chan struct{}, 1)}
 }
 
 // watch is a wipe.Watch.
-func (h *herald) watch(disks []model.DiskProgress, turn bool) {
-	h.mu.Lock()
-	h.news = disks[:min(len(disks), maxPostedDisks)]
-	h.mu.Unlock()
-	if turn {
+func (r *progressReporter) watch(disks []model.DiskProgress, urgent bool) {
+	r.mu.Lock()
+	r.unposted = disks[:min(len(disks), maxPostedDisks)]
+	r.mu.Unlock()
+	if urgent {
 		select {
-		case h.turned <- struct{}{}:
-		default: // it is known already
+		case r.urgent <- struct{}{}:
+		default: // a signal is pending
 		}
 	}
 }
 
-// take returns what is new.
-func (h *herald) take() []model.DiskProgress {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	news := h.news
-	h.news = nil
-	return news
+// take returns the progress that is not posted yet.
+func (r *progressReporter) take() []model.DiskProgress {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	unposted := r.unposted
+	r.unposted = nil
+	return unposted
 }
 
-// run posts until ctx ends. Of posts that fail one after the other the first is
-// logged: what they say is worth nothing when the outcome is there.
-func (h *herald) run(ctx context.Context) {
+// run posts until ctx ends. Of consecutive failures only the first is logged: progress
+// is worth little once the outcome is posted.
+func (r *progressReporter) run(ctx context.Context) {
 	tick := time.NewTicker(postEvery)
 	defer tick.Stop()
 	failing := false
@@ -78,16 +78,16 @@ func (h *herald) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.turned:
+		case <-r.urgent:
 		case <-tick.C:
 		}
-		news := h.take()
-		if news == nil {
+		unposted := r.take()
+		if unposted == nil {
 			continue
 		}
-		err := h.post(ctx, news)
+		err := r.post(ctx, unposted)
 		if err != nil && !failing && ctx.Err() == nil {
-			h.log.Warn("progress of the wipe is not posted", "err", err)
+			r.log.Warn("progress of the wipe is not posted", "err", err)
 		}
 		failing = err != nil
 		select {

@@ -28,8 +28,8 @@ const (
 )
 
 // TestBootWithIPv6Only boots where there is no IPv4, in a network namespace with a
-// router that tells the Ignition's address by DHCPv6. A second card is plugged into
-// a network from which Ingot is not reached, though its router praises itself.
+// router whose DHCPv6 names the Ignition's URL. A second card is plugged into a network
+// from which Ingot cannot be reached, though its router has a higher preference.
 func TestBootWithIPv6Only(t *testing.T) {
 	need(t, "qemu-system-x86_64", "apt-get", "dpkg-deb", "ip", "nft", "dnsmasq")
 	if os.Geteuid() != 0 {

@@ -43,8 +43,14 @@ func TestBoot(t *testing.T) {
 		viaDHCP                    bool // what the Ignition's address comes by
 		mode                       string
 	}{
-		{"discovery of a virtual machine", image.FlavourCloud, "virtio-net-pci", "virtio-blk-pci,drive=d0,serial=S1", false, ""},
-		{"cleanup of a server with a disk that refuses it", image.FlavourGeneric, "e1000e", "ide-hd,drive=d0,serial=S1", true, model.CleanupQuick},
+		{
+			title: "discovery of a virtual machine", flavour: image.FlavourCloud, card: "virtio-net-pci",
+			disk: "virtio-blk-pci,drive=d0,serial=S1", viaDHCP: false, mode: "",
+		},
+		{
+			title: "cleanup of a server with a disk that refuses it", flavour: image.FlavourGeneric, card: "e1000e",
+			disk: "ide-hd,drive=d0,serial=S1", viaDHCP: true, mode: model.CleanupQuick,
+		},
 	} {
 		t.Run(tc.title, func(t *testing.T) {
 			folder := t.TempDir()
@@ -64,7 +70,8 @@ func TestBoot(t *testing.T) {
 			}
 			if tc.mode != "" {
 				args = append(args,
-					"-drive", "file="+random(t, folder, "d1")+",format=raw,if=none,id=d1,readonly=on", "-device", "virtio-blk-pci,drive=d1,serial=S2")
+					"-drive", "file="+random(t, folder, "d1")+",format=raw,if=none,id=d1,readonly=on",
+					"-device", "virtio-blk-pci,drive=d1,serial=S2")
 			}
 			m := start(t, filepath.Join(folder, "qmp"), "", args...)
 
@@ -93,13 +100,16 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// TestWipe wipes one disk of each kind that qemu has, looks at what is left of them
-// from outside, and waits for the machine to power itself off.
+// TestWipe wipes one disk of each kind that QEMU has, reads them from outside afterwards,
+// and waits for the machine to power itself off.
 func TestWipe(t *testing.T) {
 	need(t, "qemu-system-x86_64", "apt-get", "dpkg-deb")
 	want := map[string]map[string]string{
 		model.CleanupSecure: {"NVME1": "nvme-format", "SATA1": "blkzeroout", "VIRTIO1": "blkzeroout"},
-		model.CleanupQuick:  {"NVME1": "blkdiscard+overwrite-edges", "SATA1": "blkdiscard+overwrite-edges", "VIRTIO1": "blkdiscard+overwrite-edges"},
+		model.CleanupQuick: {
+			"NVME1": "blkdiscard+overwrite-edges", "SATA1": "blkdiscard+overwrite-edges",
+			"VIRTIO1": "blkdiscard+overwrite-edges",
+		},
 	}
 	for _, mode := range []string{model.CleanupSecure, model.CleanupQuick} {
 		t.Run(mode, func(t *testing.T) {
@@ -107,7 +117,8 @@ func TestWipe(t *testing.T) {
 			booted := built(t, image.FlavourGeneric)
 			ingot := newIngot(t, mode, nil)
 			args := []string{
-				"-kernel", booted.Kernel, "-initrd", booted.Initramfs, "-append", "console=ttyS0 ip=any ignition.config.url=" + ingot.ignitionURL(),
+				"-kernel", booted.Kernel, "-initrd", booted.Initramfs,
+				"-append", "console=ttyS0 ip=any ignition.config.url=" + ingot.ignitionURL(),
 				"-netdev", "user,id=n0", "-device", "virtio-net-pci,netdev=n0",
 			}
 			var disks []string
@@ -208,7 +219,7 @@ func (i *ingot) serve(t *testing.T, mode string, w http.ResponseWriter, r *http.
 		if mode != "" {
 			b.Purpose, b.CleanupMode = model.PurposeCleanup, mode
 		}
-		served, err := g.Probe(b)
+		served, err := g.ForProbe(b)
 		if err != nil {
 			t.Error(err)
 		}

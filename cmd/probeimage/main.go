@@ -51,7 +51,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	show(stdout, r)
 	if size := r.Sizes.Booted(); size > image.MaxBooted {
-		fmt.Fprintf(stderr, "warning: a server loads %.1f MB, and more than %.0f MB is slow through many a firmware: leave out --firmware that no server needs, or strip the modules\n", float64(size)/mb, float64(image.MaxBooted)/mb)
+		fmt.Fprintf(stderr, "warning: a server loads %.1f MB, and many a firmware is slow beyond %.0f MB: "+
+			"leave out --firmware that no server needs, or strip the modules\n", float64(size)/mb, float64(image.MaxBooted)/mb)
 	}
 	if reference == "" {
 		return nil

@@ -145,7 +145,7 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 		b.Fatal(err)
 	}
 	inParallel(b, size, func(n int) error {
-		payload, err := compiler.Claim(ignition.ClaimBoot{
+		payload, err := compiler.ForClaim(ignition.ClaimBoot{
 			UUID: tickets[n].UUID, BootStateURL: "http://boot.example:10000/r/" + f.servers[n].Token + "/bootstate",
 		})
 		if err != nil {

@@ -58,7 +58,7 @@ func (f *fleet) waiting() []waitingClaim {
 	}
 	adopted := f.adopted()
 	for name, c := range f.in.Desired.Claims {
-		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" || f.withheldClaim(name).Reason != "" {
+		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" || f.unbindable(name).Reason != "" {
 			continue
 		}
 		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
@@ -90,8 +90,8 @@ func (f *fleet) unready(c *model.ServerClaim) Why {
 	return why
 }
 
-// withheldClaim says why a claim is not to be bound anew, whatever servers are free.
-func (f *fleet) withheldClaim(name model.ClaimName) Why {
+// unbindable says why a claim is not to be bound anew, whatever servers are free.
+func (f *fleet) unbindable(name model.ClaimName) Why {
 	for _, u := range f.record.Unreadable {
 		if u.Claim == name {
 			return Why{string(model.DoubtUnreadable), fmt.Sprintf("the record of server %s, which serves it, cannot be read: approve by %s that it is given up", u.Server, ApproveLine(u.Token)), u.Since, RackOperator}
@@ -248,7 +248,7 @@ func (f *fleet) unfree(s *server) string {
 		return "out of reach"
 	case s.duplicate().Reason != "":
 		return "of a UUID that another machine has"
-	case s.foreign().Reason != "":
+	case s.unsupportedArchitecture().Reason != "":
 		return "of an architecture that boot.architectures has not"
 	case s.power() != model.PowerOff || s.reading.Offs < f.in.Policy.OffReadings || s.rec.Ticket.Open():
 		return "not yet powered off"

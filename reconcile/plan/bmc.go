@@ -18,12 +18,12 @@ type bmcView struct {
 	facts  *model.BMCFacts
 	target model.BMCTarget
 	// why says why the BMC is not usable; "" = it is.
-	why      Why
-	problems []string // of systems that cannot become servers
-	twins    []string // systems that have the UUID of a server that is elsewhere
-	lacks    bool     // it does not show a server where that is recorded to be
-	asked    bool     // a server's Off counts only once it was read
-	swapped  bool     // it shows another machine in the place of a server since it was read
+	why        Why
+	problems   []string // of systems that cannot become servers
+	duplicates []string // systems that have the UUID of a server that is elsewhere
+	lacks      bool     // it does not show a server where that is recorded to be
+	asked      bool     // a server's Off counts only once it was read
+	swapped    bool     // it shows another machine in the place of a server since it was read
 
 	endpoint *endpointView // the device that it is, if it is known
 	found    bool          // it was recognised by the MAC prefix database

@@ -46,7 +46,7 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 	if why := s.duplicate(); why.Reason != "" {
 		return why, time.Time{}
 	}
-	if why := s.foreign(); why.Reason != "" {
+	if why := s.unsupportedArchitecture(); why.Reason != "" {
 		return why, time.Time{}
 	}
 	p := s.rec.BootProblem
@@ -56,8 +56,8 @@ func (s *server) trouble(b Boot) (why Why, until time.Time) {
 	return Why{}, time.Time{}
 }
 
-// foreign says that servers of this architecture are not served.
-func (s *server) foreign() Why {
+// unsupportedArchitecture says that servers of this architecture are not served.
+func (s *server) unsupportedArchitecture() Why {
 	allowed := s.fleet.in.Policy.Architectures
 	if len(allowed) == 0 {
 		return Why{}
@@ -101,7 +101,7 @@ func (s *server) bootTrouble() Why {
 	case p != nil && !FailedBoot(p):
 		return s.problemWhy(p)
 	case s.toArm():
-		return s.foreign()
+		return s.unsupportedArchitecture()
 	}
 	return Why{}
 }

@@ -50,7 +50,7 @@ func (f *fleet) trial(b *bmcView, t *model.BMCTarget) Why {
 	case len(entry.Credentials) == 0:
 		b.resume = time.Time{}
 		return Why{model.ReasonCredentialsMissing, fmt.Sprintf("entry %s of the MAC prefix database has no credentials: add them; %s", entry.Prefix, remedy), b.endpoint.rec.Since, RackOperator}
-	case f.outdated() || f.mayHide(model.KindBMCSecret, string(b.name)):
+	case f.outdated() || f.maybeUnreadable(model.KindBMCSecret, string(b.name)):
 		b.resume = time.Time{}
 		return Why{model.ReasonManifestUnreadable, "its BMCSecret may stand in Git, in a manifest that cannot be read, so no password is tried; see " + model.ReportProblems, b.endpoint.rec.Since, RackOperator}
 	case next < 0:
@@ -69,10 +69,10 @@ func (f *fleet) trial(b *bmcView, t *model.BMCTarget) Why {
 // resume is when a credential may be tried again, zero if one may now.
 func (f *fleet) resume(rec *model.EndpointRecord) time.Time {
 	n, p := len(rec.RefusedAt), f.in.Policy
-	if n < p.RefusedMost {
+	if n < p.MaxRefused {
 		return time.Time{}
 	}
-	if at := rec.RefusedAt[n-p.RefusedMost].Add(p.RefusedWithin); f.in.Now.Before(at) {
+	if at := rec.RefusedAt[n-p.MaxRefused].Add(p.RefusedWithin); f.in.Now.Before(at) {
 		return at
 	}
 	return time.Time{}
@@ -101,7 +101,7 @@ func credentialAccepted(rec *model.EndpointRecord, credential string) *model.End
 func credentialRefused(rec *model.EndpointRecord, credential string, now time.Time, p Policy) *model.EndpointRecord {
 	next := *rec
 	next.Tried = newest(append(slices.Clone(rec.Tried), credential), maxTried)
-	next.RefusedAt = newest(append(slices.Clone(rec.RefusedAt), now), p.RefusedMost)
+	next.RefusedAt = newest(append(slices.Clone(rec.RefusedAt), now), p.MaxRefused)
 	return &next
 }
 

@@ -80,6 +80,6 @@ func (s *server) onDisk() bool {
 	case t != nil && t.Always && t.MayBoot(s.progress()):
 		return false
 	}
-	return s.rec.Installed != "" || s.holds(model.PurposeClaim) ||
+	return s.rec.Installed != "" || s.awaitsOff(model.PurposeClaim) ||
 		s.opened(model.PurposeClaim) && t.State(s.progress()) == model.TicketIgnitionServed
 }

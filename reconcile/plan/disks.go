@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"ingot/model"
@@ -264,23 +263,4 @@ func (a *account) coversNameless(d model.Disk, all []model.Disk) bool {
 		}
 	}
 	return false
-}
-
-// acceptance is what a person asks anew to accept of a wipe; "" = nothing.
-func (s *server) acceptance() string {
-	value := s.annotation(model.AnnotationDisksAccepted)
-	if WasHandled(s.rec, AskedDisks, value) {
-		return ""
-	}
-	what, _, _ := strings.Cut(value, "#")
-	return strings.TrimSpace(what)
-}
-
-// accepts reports whether what a person accepts names a disk: by serial number, or by name
-// if it has none.
-func accepts(what string, d model.MissingDisk) bool {
-	return slices.ContainsFunc(strings.Split(what, ","), func(named string) bool {
-		named = serialKey(named)
-		return named != "" && (named == serialKey(d.Serial) || d.Serial == "" && named == strings.ToLower(d.Name))
-	})
 }

@@ -5,8 +5,11 @@
 // BMC and device is where it is, who has to act and when to look again. Move.Settle judges
 // what became of a move by the answers to its actions. Nothing is decided elsewhere.
 //
-// The rules are where their names are: bind.go gives servers to claims, guard.go and
-// window.go hold disruptions back, release.go, absence.go and maintenance.go take servers
-// away, reserved.go installs, cleanup.go wipes, and server.go has the order in which they
-// apply to one server.
+// The rules are where their names are. plan.go has the order of one plan, server.go the
+// order in which rules apply to one server, step.go what a rule answers with. bind.go
+// gives servers to claims. initial.go, discovery.go, available.go, reserved.go, install.go,
+// reprovision.go and cleanup.go are the life of a server, maintenance.go and operation.go
+// what interrupts it. release.go and disruption.go take something from a server's user,
+// guard.go counts that, and window.go says how much of it may be done. trust.go, absence.go
+// and doubt.go say what does not count as decided.
 package plan

@@ -185,11 +185,3 @@ func (s *server) choose(a model.Alternative) Step {
 	s.end(model.TicketSpent)
 	return s.enter(a.State)
 }
-
-// heals marks a step that does nothing but bring back the power of what is bound.
-func heals(st Step) Step {
-	if st.Move != nil {
-		st.Move.Heals = true
-	}
-	return st
-}

@@ -16,14 +16,14 @@ func (f *fleet) uuids(known map[model.ServerName]*model.ServerRecord) map[string
 		by[r.UUID] = r
 	}
 	if len(by) < len(known) {
-		f.pairTwins(known, by)
+		f.pairDuplicates(known, by)
 	}
 	return by
 }
 
-// pairTwins notes which servers share a UUID: by is left with the first by name of
+// pairDuplicates notes which servers share a UUID: by is left with the first by name of
 // those that do.
-func (f *fleet) pairTwins(known map[model.ServerName]*model.ServerRecord, by map[string]*model.ServerRecord) {
+func (f *fleet) pairDuplicates(known map[model.ServerName]*model.ServerRecord, by map[string]*model.ServerRecord) {
 	clear(by)
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		r := known[name]
@@ -32,52 +32,52 @@ func (f *fleet) pairTwins(known map[model.ServerName]*model.ServerRecord, by map
 			by[r.UUID] = r
 			continue
 		}
-		f.addTwin(first.Name, fmt.Sprintf("server %s behind BMC %s", r.Name, r.BMC))
-		f.addTwin(r.Name, fmt.Sprintf("server %s behind BMC %s", first.Name, first.BMC))
+		f.addDuplicate(first.Name, fmt.Sprintf("server %s behind BMC %s", r.Name, r.BMC))
+		f.addDuplicate(r.Name, fmt.Sprintf("server %s behind BMC %s", first.Name, first.BMC))
 	}
 }
 
-// twin notes that BMC b shows a machine with the UUID of a server that is known to be
+// noteDuplicate notes that BMC b shows a machine with the UUID of a server that is known to be
 // elsewhere. That it is still there is not known while its own BMC was never heard, or
 // shows nothing of it.
-func (f *fleet) twin(of *model.ServerRecord, b *bmcView, sys model.SystemFact) {
+func (f *fleet) noteDuplicate(of *model.ServerRecord, b *bmcView, sys model.SystemFact) {
 	own := f.bmcBy[of.BMC]
 	if own != nil && (own.facts == nil || shownAs(own.facts, of) == shownUnread) {
 		b.problems = append(b.problems, fmt.Sprintf("system %s has the UUID %s of server %s, which is looked for behind BMC %s first", sys.URI, sys.UUID, of.Name, of.BMC))
 		return
 	}
-	b.twins = append(b.twins, fmt.Sprintf("system %s has the UUID %s of server %s behind BMC %s", sys.URI, sys.UUID, of.Name, of.BMC))
-	f.addTwin(of.Name, fmt.Sprintf("system %s behind BMC %s", sys.URI, b.name))
+	b.duplicates = append(b.duplicates, fmt.Sprintf("system %s has the UUID %s of server %s behind BMC %s", sys.URI, sys.UUID, of.Name, of.BMC))
+	f.addDuplicate(of.Name, fmt.Sprintf("system %s behind BMC %s", sys.URI, b.name))
 }
 
-func (f *fleet) addTwin(name model.ServerName, other string) {
-	if f.twins == nil {
-		f.twins = make(map[model.ServerName][]string)
+func (f *fleet) addDuplicate(name model.ServerName, other string) {
+	if f.duplicates == nil {
+		f.duplicates = make(map[model.ServerName][]string)
 	}
-	f.twins[name] = append(f.twins[name], other)
+	f.duplicates[name] = append(f.duplicates[name], other)
 }
 
-// twinAdvice says what to do about two machines of one UUID.
-const twinAdvice = "if it is one machine behind two BMCs, take one of them out of Git; " +
+// duplicateAdvice says what to do about two machines of one UUID.
+const duplicateAdvice = "if it is one machine behind two BMCs, take one of them out of Git; " +
 	"if there are two, give the one that is newer here a UUID of its own with its vendor's tool"
 
 // duplicate says that another machine has the server's UUID too.
 func (s *server) duplicate() Why {
-	others := s.fleet.twins[s.name]
+	others := s.fleet.duplicates[s.name]
 	if len(others) == 0 {
 		return Why{}
 	}
 	return s.whySince(model.ReasonDuplicateUUID, fmt.Sprintf("its UUID %s is that of %s too, so nothing is armed for it and no claim is bound to it until that is gone: %s",
-		s.rec.UUID, text.List(others, " and of "), twinAdvice), RackOperator)
+		s.rec.UUID, text.List(others, " and of "), duplicateAdvice), RackOperator)
 }
 
 // duplicate says that machines behind the BMC have the UUIDs of known servers.
 func (b *bmcView) duplicate() Why {
-	if len(b.twins) == 0 {
+	if len(b.duplicates) == 0 {
 		return Why{}
 	}
 	return Why{model.ReasonDuplicateUUID, fmt.Sprintf("%s, so it is no server of its own, and nothing is armed for either until that is gone: %s",
-		text.List(b.twins, "; "), twinAdvice), b.rec.Since, RackOperator}
+		text.List(b.duplicates, "; "), duplicateAdvice), b.rec.Since, RackOperator}
 }
 
 // disarm closes a ticket with which another machine could be booted.

@@ -95,8 +95,8 @@ func (s *server) bmcToConfirm() bool {
 		s.fleet.in.BMCRead[s.rec.BMC].Before(r.OffSince.Add(s.fleet.in.Policy.FoundOffTime))
 }
 
-// confirmOff reads a server that was found running until it is surely off.
-func (s *server) confirmOff() Step {
+// awaitSurelyOff reads a server that was found running until it is surely off.
+func (s *server) awaitSurelyOff() Step {
 	p := s.fleet.in.Policy
 	if s.bmcRestarted() {
 		return s.stay(Inspect{}) // which counts from the beginning
@@ -117,7 +117,7 @@ func (s *server) shutDown() (st Step, done bool) {
 	case s.power() == model.PowerOff && s.surelyOff():
 		return Step{}, true
 	case s.power() == model.PowerOff:
-		return s.confirmOff(), false
+		return s.awaitSurelyOff(), false
 	case !s.goingOff():
 		return s.ask(model.ResetGracefulOff), false
 	case s.stuckOn():
@@ -146,4 +146,31 @@ func (s *server) lateGrace() time.Duration {
 		return 0 // it holds nothing of value
 	}
 	return s.fleet.in.Policy.PowerOffGrace
+}
+
+// foundRunning says that a server is left alone because it may run something.
+func (s *server) foundRunning() Why {
+	now := ""
+	if v := s.annotation(model.AnnotationDiscover); v != "" {
+		now = fmt.Sprintf(" (now %q)", v)
+	}
+	found := "found running, so it is left alone"
+	if s.rec.Message != "" {
+		found += " (" + s.rec.Message + ")"
+	}
+	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
+		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
+}
+
+// decideDiscover notes that a server that was found running is to be powered off and
+// discovered.
+func (s *server) decideDiscover() Step {
+	if !s.may(stepDiscover) {
+		return s.rest(s.foundRunning())
+	}
+	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
+	if rec := s.edit(); s.stuckOn() {
+		rec.Asked, rec.Message = nil, "" // it is asked anew
+	}
+	return s.stay()
 }

@@ -145,16 +145,16 @@ func (s *server) armForClaim(boot Boot) Step {
 	case s.givenUp():
 		return s.arm(model.PurposeClaim, boot)
 	}
-	return s.arm(model.PurposeClaim, s.held(boot))
+	return s.arm(model.PurposeClaim, s.untilOff(boot))
 }
 
 // awaitOff powers the server off, by force if it runs nothing that was served to it, and
 // then has its ticket boot it.
 func (s *server) awaitOff() Step {
 	if s.rec.Attempts > 0 || s.robbed() {
-		return s.letBoot(s.off(0))
+		return s.confirmOff(s.off(0))
 	}
-	return s.letBoot(s.off(s.fleet.in.Policy.PowerOffGrace))
+	return s.confirmOff(s.off(s.fleet.in.Policy.PowerOffGrace))
 }
 
 // bootForClaim boots the server from the network. A reprovision that is asked for by now

@@ -79,31 +79,3 @@ func (s *server) waitsForBranch(message string) Why {
 	}
 	return why
 }
-
-// wantPower notes that the claim asks for another power state than before.
-func (s *server) wantPower() (Step, bool) {
-	want := s.claim.Spec.Power
-	switch {
-	case s.rec.WantPower == want:
-		return Step{}, false
-	case want == model.PowerOff && s.rec.WantPower == model.PowerOn && !s.may(stepPowerOff):
-		return Step{}, false // it goes on as it did
-	case s.rec.WantPower != "":
-		s.announce(model.IntentPower, string(want))
-	}
-	s.edit().WantPower = want
-	return s.stay(), true
-}
-
-// decideDiscover notes that a server that was found running is to be powered off and
-// discovered.
-func (s *server) decideDiscover() Step {
-	if !s.may(stepDiscover) {
-		return s.rest(s.foundRunning())
-	}
-	s.announce(model.IntentDiscover, s.annotation(model.AnnotationDiscover))
-	if rec := s.edit(); s.stuckOn() {
-		rec.Asked, rec.Message = nil, "" // it is asked anew
-	}
-	return s.stay()
-}

@@ -71,9 +71,9 @@ type Policy struct {
 	// LeaseNetworks are the networks on which Ingot gives leases; nil = all that
 	// devices were found on. Elsewhere the address in an Endpoint's manifest counts.
 	LeaseNetworks []string
-	// Credentials of MACPrefixes that a BMC refuses: at most RefusedMost of them within
+	// Credentials of MACPrefixes that a BMC refuses: at most MaxRefused of them within
 	// RefusedWithin, lest its account be locked.
-	RefusedMost   int
+	MaxRefused    int
 	RefusedWithin time.Duration
 
 	// MirrorFirst makes each decision that touches a bound server wait until the status
@@ -122,7 +122,7 @@ func DefaultPolicy() Policy {
 		MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
 		UnsureAfter: 20 * time.Second, UnsureTries: 3, OperationExpiry: time.Hour,
 		StrandedAfter: 3 * time.Minute, StartGrace: 5 * time.Minute, TrustedOff: 5 * time.Minute,
-		RefusedMost: 3, RefusedWithin: 30 * time.Minute,
+		MaxRefused: 3, RefusedWithin: 30 * time.Minute,
 		BackoffMin: time.Second, BackoffMax: 5 * time.Minute,
 	}
 }

@@ -7,6 +7,110 @@ import (
 	"ingot/model"
 )
 
+// off is the step that brings the server to a confirmed Off, or done. A
+// graceful shutdown that takes longer than grace is forced.
+func (s *server) off(grace time.Duration) (st Step, done bool) {
+	p, isOff := s.fleet.in.Policy, s.power() == model.PowerOff
+	why := s.why(model.ReasonWaitingForPowerOff, "waiting for the server to power off")
+	switch {
+	case isOff && s.reading.Offs >= p.OffReadings:
+		return Step{}, true
+	case s.settling():
+		return s.look(s.nextLook(), why), false // it may yet come on
+	case isOff && s.starting():
+		return s.askFrom(model.PowerOff, model.ResetForceOff), false // it did not come on, and must not later
+	case isOff:
+		return s.look(s.reading.At.Add(p.ConfirmEvery), why), false
+	case s.knowsNoShutdown():
+		return s.ask(model.ResetForceOff), false
+	case s.goingOff() && s.rec.Asked.Unsure:
+		return s.askAgain(why), false
+	}
+	if reset := s.nextReset(grace); reset != "" {
+		return s.ask(reset), false
+	}
+	return s.look(s.nextLook(), why), false
+}
+
+// nextReset is what to ask a server for that is on and is to be off; "" = what was asked
+// for may yet take effect. A machine that refuses to shut down is forced.
+func (s *server) nextReset(grace time.Duration) model.ResetKind {
+	asked := s.rec.Asked
+	switch {
+	case !s.goingOff() && grace > 0 && s.rec.Failures < 3:
+		return model.ResetGracefulOff
+	case !s.goingOff():
+		return model.ResetForceOff
+	case asked.Reset == model.ResetGracefulOff && s.over(asked.At, grace),
+		asked.Reset == model.ResetForceOff && s.over(asked.At, s.fleet.in.Policy.PowerOnLimit):
+		return model.ResetForceOff
+	}
+	return ""
+}
+
+// netBoot boots the server from the network once, as far as the limit of
+// concurrent power-ons allows, and notes what follows from it.
+func (s *server) netBoot(then func(*model.ServerRecord)) Step {
+	return s.powerOn(then, BootOnce{Method: s.bootMethod()})
+}
+
+func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step {
+	if s.settling() {
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPower, "waiting for the server to power on"))
+	}
+	if s.starting() && s.reading.At.Before(s.rec.Asked.At) && !s.rec.Asked.At.After(s.now()) {
+		return s.look(s.reading.At, s.why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
+	}
+	if s.fleet.powerOns <= 0 {
+		return s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
+	}
+	tries := 0
+	if a := s.rec.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {
+		if a.Tries >= s.fleet.in.Policy.UnsureTries {
+			return s.powerUnknown()
+		}
+		tries = a.Tries
+	}
+	s.fleet.powerOns--
+	rec := s.edit()
+	if then != nil {
+		then(rec)
+	}
+	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1}
+	return s.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
+}
+
+// ask makes one power request.
+func (s *server) ask(reset model.ResetKind, before ...Action) Step {
+	return s.askFrom("", reset, before...)
+}
+
+// askFrom makes one power request of a server that is in power state from.
+func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Action) Step {
+	want := model.PowerOn
+	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
+		want = model.PowerOff
+	}
+	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: 1}
+	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.FoundRunning.IsZero()})...)
+}
+
+// askAgain makes a power request once more of which nobody knows whether it was
+// carried out, after a look that showed no effect.
+func (s *server) askAgain(why Why) Step {
+	p, asked := s.fleet.in.Policy, s.rec.Asked
+	switch {
+	case !asked.At.After(s.now()) && (s.now().Before(asked.At.Add(p.UnsureAfter)) || s.reading.At.Before(asked.At)):
+		return s.look(s.nextLook(), why)
+	case asked.Tries >= p.UnsureTries:
+		return s.powerUnknown()
+	}
+	again := *asked
+	again.At, again.Tries = s.now(), asked.Tries+1
+	s.edit().Asked = &again
+	return s.stay(SetPower{Reset: asked.Reset, Gently: !s.rec.FoundRunning.IsZero()})
+}
+
 // knowsNoShutdown reports whether the machine was just found to know no graceful shutdown.
 // For how long that counts is of little matter: it is forced off at once.
 func (s *server) knowsNoShutdown() bool {
@@ -22,38 +126,46 @@ func (s *server) powerUnknown() Step {
 		a.Tries, a.Reset, s.power(), s.rec.LastError, model.AnnotationOperation, s.newRetry(), s.name))
 }
 
-// erroneous leaves a server alone until its cause is gone or a person says so.
-func (s *server) erroneous() Step {
-	if s.rec.Reason == model.ReasonPowerOutcomeUnknown && s.reached() {
-		rec := s.edit()
-		back := rec.Back
-		rec.Back, rec.LastError = "", ""
-		return s.enter(back)
-	}
-	if s.rec.Reason == model.ReasonMachineAmbiguous && s.identified() {
-		rec := s.edit()
-		rec.Back, rec.Attempts = "", 0
-		return s.enter(model.StateInitial)
-	}
-	if st, ok := s.accept(); ok {
-		return st
-	}
-	return s.rest(s.whySince(s.rec.Reason, s.rec.Message, RackOperator))
+// starting reports whether a power-on was asked for that was not seen to take effect.
+func (s *server) starting() bool {
+	a := s.rec.Asked
+	return a != nil && a.Want == model.PowerOn && !s.reached()
 }
 
-// observe leaves the server as it is while nothing may be decided, but for the power of
-// what is bound where that may be brought back.
-func (s *server) observe() (Step, bool) {
-	f := s.fleet
-	if f.observeOnly.Reason == "" {
-		return Step{}, false
+// goingOff reports whether the server was asked to go off and was not seen to do so.
+func (s *server) goingOff() bool {
+	return s.rec.Asked != nil && s.rec.Asked.Want == model.PowerOff && !s.reached()
+}
+
+// reached reports whether the power state that was last asked for was read since.
+func (s *server) reached() bool {
+	return s.reading.Reached || s.rec.Asked != nil && s.rec.Asked.Reached
+}
+
+// settling reports whether a power-on was asked for and may still take effect.
+func (s *server) settling() bool {
+	p := s.fleet.in.Policy
+	if !s.starting() || s.rec.Asked.At.After(s.now()) {
+		return false
 	}
-	lost := s.rec.State == model.StateReserved && s.rec.Installed != "" && s.rec.Release == nil &&
-		s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && f.maintenance(s).by == ""
-	if f.in.HealOnly != "" && f.in.ObserveOnly == "" && lost {
-		return heals(s.diskBoot()), true
+	limit := p.PowerOnLimit
+	if s.rec.Asked.Unsure {
+		limit = p.UnsureAfter
 	}
-	return s.rest(f.observeOnly), true
+	return s.now().Before(s.rec.Asked.At.Add(limit))
+}
+
+// nextLook is when to read a power state that is about to change: soon after it
+// was asked for, then ever more seldom.
+func (s *server) nextLook() time.Time {
+	p, from := s.fleet.in.Policy, s.reading.At
+	if s.rec.Asked == nil {
+		return from.Add(p.SettleMax)
+	}
+	if from.Before(s.rec.Asked.At) {
+		return s.rec.Asked.At.Add(p.Settle)
+	}
+	return from.Add(min(max(from.Sub(s.rec.Asked.At), p.Settle), p.SettleMax))
 }
 
 // over reports whether a time-out that forces or fails something is over. What was
@@ -65,61 +177,4 @@ func (s *server) over(from time.Time, length time.Duration) bool {
 		return false
 	}
 	return !in.Now.Before(from.Add(length))
-}
-
-// stranded reports whether the server was powered on for its ticket while no Ingot
-// answered, so that its firmware has given up. One that is still in its power-on self-test
-// has not come to ask: that may take longer than anything else.
-func (s *server) stranded() bool {
-	end := s.strandedEnd()
-	return !end.IsZero() && s.power() == model.PowerOn && !s.reading.POST && !s.now().Before(end)
-}
-
-// strandedEnd is when a server that was powered on before this process could be reached
-// counts as stranded, if nothing is served to it before; zero = it does not. One that
-// is known to take long to its first request is waited for. What was begun to be served
-// before may not have arrived.
-func (s *server) strandedEnd() time.Time {
-	in, t := s.fleet.in, s.rec.Ticket
-	if in.Serving.IsZero() || !t.Open() || t.AwaitingOff || !s.begun() || !s.rec.Asked.At.Before(in.Serving) ||
-		t.State(s.progress()) == model.TicketIgnitionServed || lastServed(s.progress()).After(in.Serving) {
-		return time.Time{}
-	}
-	end := in.Serving.Add(in.Policy.StrandedAfter)
-	if slow := s.rec.Asked.At.Add(s.rec.BootsAfter + in.Policy.StrandedAfter/3); slow.After(end) {
-		end = slow
-	}
-	return end
-}
-
-// lastServed is when a server was last given anything with its ticket, zero = never.
-func lastServed(p *model.Progress) time.Time {
-	if p == nil {
-		return time.Time{}
-	}
-	last := p.DHCPAt
-	for _, at := range []time.Time{p.TFTPAt, p.HTTPBootAt, p.ScriptAt, p.KernelAt, p.InitrdAt, p.IgnitionAt} {
-		if at.After(last) {
-			last = at
-		}
-	}
-	return last
-}
-
-// noteBootsAfter records how long the server took from its power-on to its first
-// request.
-func (s *server) noteBootsAfter() {
-	p, asked := s.progress(), s.rec.Asked
-	if p == nil || asked == nil {
-		return
-	}
-	first := time.Time{}
-	for _, at := range []time.Time{p.DHCPAt, p.TFTPAt, p.HTTPBootAt, p.ScriptAt} {
-		if at.After(asked.At) && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
-	if !first.IsZero() {
-		s.edit().BootsAfter = first.Sub(asked.At).Round(time.Second)
-	}
 }

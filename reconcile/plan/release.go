@@ -1,42 +1,27 @@
 package plan
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"ingot/model"
-	"ingot/model/text"
 )
 
-// withheld says why a server whose claim is gone is not released.
-func (s *server) withheld() Why {
-	id := s.rec.Claim.Identity()
-	absent, listed := s.fleet.in.Desired.Absence(id)
+// endAsked is how Git asks for the server to be taken from its claim, "" if it does not.
+func (s *server) endAsked() string {
+	_, removed := s.fleet.claimRemoval(s.rec)
+	gone := removed && s.claim == nil && s.fleet.renamed[s.name] == nil
+	retained := s.spec != nil && s.spec.Spec.ReclaimPolicy == model.ReclaimRetain
 	switch {
-	case len(s.fleet.held[s.name]) > 0:
-		return s.guardHeld(s.fleet.held[s.name][0])
-	case s.fleet.in.Desired.Quarantined[id]:
-		return s.whySince(model.ReasonClaimQuarantined, "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
-	case listed:
-		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
+	case s.rec.State == model.StateReleased && s.claim == nil && s.spec != nil && !retained:
+		return stepWipe
+	case s.rec.State == model.StateReleased:
+		return ""
+	case gone && retained:
+		return stepRetain
+	case gone:
+		return stepRelease
 	}
-	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
-}
-
-// guardHeld says that the guard holds a step back.
-func (s *server) guardHeld(d model.Disruption) Why {
-	for _, h := range s.fleet.in.Observed.Fleet.Holds {
-		if !slices.ContainsFunc(h.Steps, d.Same) {
-			continue
-		}
-		why := Why{model.ReasonGuardHeld, fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
-		if !h.Until.IsZero() {
-			why.Message += ", or wait until " + text.Time(h.Until)
-		}
-		return why
-	}
-	return s.whySince(model.ReasonGuardHeld, "the guard holds its "+d.Action+" back; see "+model.ReportRevision, RackOperator)
+	return ""
 }
 
 // decideRelease takes the decision to release, which needs no BMC: the boot
@@ -81,7 +66,7 @@ func (s *server) releasing() Step {
 	if !done {
 		return st
 	}
-	if s.spec == nil && s.fleet.mayHide(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
+	if s.spec == nil && s.fleet.maybeUnreadable(model.KindServer, string(s.name)) && !s.fleet.removed(s.name.Identity()) {
 		return s.rest(s.why(model.ReasonManifestUnreadable, "its manifest may say to retain its disks, but cannot be read; see "+model.ReportProblems).by(RackOperator))
 	}
 	rec := s.edit()
@@ -104,8 +89,23 @@ func (s *server) released() Step {
 		s.announce(model.IntentWipe, string(rec.Claim))
 		rec.Claim, rec.Tenant, rec.Installed, rec.Unconfirmed, rec.WantPower = "", "", "", time.Time{}, ""
 		return s.enter(model.StateCleanup)
-	case len(s.fleet.held[s.name]) > 0:
-		return s.rest(s.withheld())
+	case len(s.fleet.blockedByGuard[s.name]) > 0:
+		return s.rest(s.notReleased())
 	}
 	return s.rest(s.whySince(model.ReasonRetained, "kept as it is by reclaimPolicy Retain; set Recycle to have it wiped", RackOperator))
+}
+
+// notReleased says why a server whose claim is gone is not released.
+func (s *server) notReleased() Why {
+	id := s.rec.Claim.Identity()
+	absent, listed := s.fleet.in.Desired.Absence(id)
+	switch {
+	case len(s.fleet.blockedByGuard[s.name]) > 0:
+		return s.guardWhy(s.fleet.blockedByGuard[s.name][0])
+	case s.fleet.in.Desired.Quarantined[id]:
+		return s.whySince(model.ReasonClaimQuarantined, "its claim stands in Git but cannot be used; see "+model.ReportProblems, Tenant)
+	case listed:
+		return AbsentWhy("its claim "+string(s.rec.Claim), absent)
+	}
+	return s.whySince(model.ReasonAbsentWithoutCommit, "its claim is not in Git, and no commit took it away: put it back, or remove it by a commit", RackOperator)
 }

@@ -48,8 +48,8 @@ func TestTheWindowOfATicket(t *testing.T) {
 		"of a wipe is not for ever": {
 			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 5 * time.Minute,
 			change: func(in *Input, rec *model.ServerRecord) {
-				rec.Ticket.ArmedAt = in.Now.Add(-wipeMost * wipe)
-				rec.Asked.At = in.Now.Add(5*time.Minute - wipeMost*wipe)
+				rec.Ticket.ArmedAt = in.Now.Add(-maxWipeTimes * wipe)
+				rec.Asked.At = in.Now.Add(5*time.Minute - maxWipeTimes*wipe)
 				heard(0)(in, rec)
 			},
 		},

@@ -20,7 +20,7 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	if why := f.unready(c); why.Reason != "" {
 		return why
 	}
-	if why := f.withheldClaim(c.ClaimName()); why.Reason != "" {
+	if why := f.unbindable(c.ClaimName()); why.Reason != "" {
 		return why
 	}
 	if ref := c.Spec.ServerRef; ref != nil {

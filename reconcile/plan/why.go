@@ -90,20 +90,6 @@ func (s *server) unreachable() Why {
 	return why
 }
 
-// foundRunning says that a server is left alone because it may run something.
-func (s *server) foundRunning() Why {
-	now := ""
-	if v := s.annotation(model.AnnotationDiscover); v != "" {
-		now = fmt.Sprintf(" (now %q)", v)
-	}
-	found := "found running, so it is left alone"
-	if s.rec.Message != "" {
-		found += " (" + s.rec.Message + ")"
-	}
-	return s.whySince(model.ReasonFoundRunning, fmt.Sprintf("%s: power it off for %s, or give Server %s a new value%s of annotation %s",
-		found, s.fleet.in.Policy.FoundOffTime, s.name, now, model.AnnotationDiscover), RackOperator)
-}
-
 // discoveryFailure says that discovery was given up.
 func (s *server) discoveryFailure() string {
 	return fmt.Sprintf("no report after %d attempts, %s; %s; mend it and set annotation %s: %s#1 on Server %s",

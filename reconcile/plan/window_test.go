@@ -68,7 +68,7 @@ func (g *guarded) judge() string {
 		Revision: model.Revision(fmt.Sprint("r", g.plans)), Now: g.now, Seed: fmt.Sprint("seed ", g.plans),
 	}
 	r := judgeWindow(in)
-	g.record = model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.Letting, Done: r.Done}
+	g.record = model.FleetRecord{Holds: r.Holds, ApprovedSteps: r.ApprovedSteps, Done: r.Done}
 	in.Record, in.Seed, in.Revision = &g.record, in.Seed+"!", in.Revision+"!"
 	if twice := judgeWindow(in); twice.Changed || fmt.Sprint(twice.Allowed) != fmt.Sprint(r.Allowed) ||
 		fmt.Sprint(twice.Held) != fmt.Sprint(r.Held) {

@@ -10,6 +10,9 @@ import (
 	"ingot/reconcile/plan"
 )
 
+// bootNamespace is where boot configurations stand that belong to no claim.
+const bootNamespace = "ingot-system"
+
 // The conditions of a boot configuration that say whether it can be booted.
 const (
 	imageValidation    = "ImageValidation"

@@ -61,7 +61,7 @@ type Committer struct {
 
 	mu      sync.Mutex
 	waiting []commitment         // are to be stored next
-	flying  []commitment         // are being stored
+	storing []commitment         // are being stored
 	owed    map[slot]model.Lease // true in memory, and not stored yet
 	away    bool                 // the last call failed, or is overdue
 	stopped bool
@@ -234,7 +234,7 @@ func (c *Committer) lost(err error) (answers []answer) {
 		}
 		return prolonged
 	}
-	c.waiting, c.flying = slices.DeleteFunc(c.waiting, renews), slices.DeleteFunc(c.flying, renews)
+	c.waiting, c.storing = slices.DeleteFunc(c.waiting, renews), slices.DeleteFunc(c.storing, renews)
 	return answers
 }
 
@@ -294,15 +294,15 @@ func (c *Committer) stored(g group) []answer {
 			_ = c.table.bind(l)
 		}
 	}
-	answers := make([]answer, 0, len(c.flying))
-	for _, w := range c.flying {
+	answers := make([]answer, 0, len(c.storing))
+	for _, w := range c.storing {
 		err := c.table.bind(w.lease)
 		if err != nil {
 			c.takeBack(w.lease)
 		}
 		answers = append(answers, answer{w.done, err})
 	}
-	c.land()
+	c.clearStoring()
 	return answers
 }
 
@@ -318,18 +318,18 @@ func (c *Committer) failed(g group, err error) []answer {
 		}
 	}
 	answers := c.lost(err)
-	for _, w := range c.flying {
+	for _, w := range c.storing {
 		c.takeBack(w.lease)
 		answers = append(answers, answer{w.done, err})
 	}
-	c.land()
+	c.clearStoring()
 	return answers
 }
 
-// land forgets what was flying.
-func (c *Committer) land() {
-	clear(c.flying)
-	c.flying = c.flying[:0]
+// clearStoring forgets what was being stored.
+func (c *Committer) clearStoring() {
+	clear(c.storing)
+	c.storing = c.storing[:0]
 }
 
 // takeBack owes the store the truth about a lease that came to nothing, as it may have

@@ -18,7 +18,7 @@ type declineCount struct {
 func (t *Table) Release(q Query) (l *model.Lease, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.held(q)
+	e := t.leasedTo(q)
 	if e == nil {
 		return nil, false
 	}
@@ -31,7 +31,7 @@ func (t *Table) Release(q Query) (l *model.Lease, ok bool) {
 func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e := t.held(q)
+	e := t.leasedTo(q)
 	switch {
 	case e == nil:
 		return nil, false
@@ -39,7 +39,7 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 		return e.giveBack(q), true
 	}
 	aside := model.Lease{Address: e.address, Bits: e.pool.bits, Expires: q.Now.Add(setAside), Renewed: q.Now, Since: q.Now, Declined: true}
-	if told := timeOf(e.expires); e.leave(q.association(), q.Now) && told.After(aside.Expires) {
+	if told := timeOf(e.expires); e.removeHolder(q.association(), q.Now) && told.After(aside.Expires) {
 		aside.Expires = told // another association uses it, and may until then
 	}
 	t.set(e, aside)
@@ -47,11 +47,11 @@ func (t *Table) Decline(q Query) (l *model.Lease, ok bool) {
 	return &aside, true
 }
 
-// held returns what q.Wish is leased as, if who asks holds it. What it was only
+// leasedTo returns what q.Wish is leased as, if the client that asks holds it. What it was only
 // offered is free again.
-func (t *Table) held(q Query) *entry {
+func (t *Table) leasedTo(q Query) *entry {
 	e := t.bySlot[slot{q.Wish, q.Bits}]
-	if e == nil || e.mac != q.MAC || e.declined || e.pool.subnet.network != q.Network || !e.heldBy(q.association()) {
+	if e == nil || e.mac != q.MAC || e.declined || e.pool.subnet.network != q.Network || !e.isHeldBy(q.association()) {
 		return nil
 	}
 	if e.expires == 0 {
@@ -61,13 +61,13 @@ func (t *Table) held(q Query) *entry {
 	return e
 }
 
-// giveBack returns the lease to commit when who asks leaves e, or nil when others
+// giveBack returns the lease to commit when the asking client gives e back, or nil when others
 // still hold it.
 func (e *entry) giveBack(q Query) *model.Lease {
-	if e.leave(q.association(), q.Now) {
+	if e.removeHolder(q.association(), q.Now) {
 		return nil
 	}
-	e.leaving = true
+	e.returned = true
 	l := e.forgotten()
 	return &l
 }

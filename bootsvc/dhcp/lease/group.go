@@ -89,7 +89,7 @@ func (c *Committer) group() (g group, refused []answer) {
 			g.add(l)
 		}
 		delete(c.owed, slot{w.lease.Address, w.lease.Bits})
-		c.flying = append(c.flying, w)
+		c.storing = append(c.storing, w)
 	}
 	c.waiting = slices.Replace(c.waiting, 0, len(next), later...)
 	return g, refused

@@ -19,7 +19,7 @@ func (t *Table) Offer(q Query) (model.Lease, error) {
 		t.refuse(q)
 		return model.Lease{}, ErrExhausted
 	}
-	t.hold(e, q)
+	t.keepOffer(e, q)
 	return t.lease(e, q), nil
 }
 
@@ -58,12 +58,12 @@ func (t *Table) mayKeep(e *entry, q Query) bool {
 	if _, ok := q.onLink(e.address); !ok || e.pool.bits != q.Bits || e.declined || t.own[e.address] {
 		return false
 	}
-	return !t.reservedForOther(e.address, q.MAC) || t.holds(e, q.Now)
+	return !t.reservedForOther(e.address, q.MAC) || t.outlastsReservation(e, q.Now)
 }
 
-// holds reports whether e is held even against a reservation: its lease has not
+// outlastsReservation reports whether e stays with its client even against a reservation: its lease has not
 // ended, or it is a Reserved server's.
-func (t *Table) holds(e *entry, now time.Time) bool {
+func (t *Table) outlastsReservation(e *entry, now time.Time) bool {
 	return e.live(now) || e.expires > 0 && !e.declined && t.keep(e.mac)
 }
 
@@ -112,7 +112,7 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 		return model.Lease{}, ErrExhausted
 	case e == nil:
 	case e.mac == q.MAC && !e.declined:
-		t.hold(e, q)
+		t.keepOffer(e, q)
 		return t.lease(e, q), nil
 	case !e.free(q.Now) || t.keep(e.mac):
 		return model.Lease{}, errTaken
@@ -127,7 +127,7 @@ func (t *Table) Take(q Query) (model.Lease, error) {
 		return model.Lease{}, ErrExhausted
 	}
 	e = t.insert(p, q.Wish, q)
-	t.hold(e, q)
+	t.keepOffer(e, q)
 	return t.lease(e, q), nil
 }
 

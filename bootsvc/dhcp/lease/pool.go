@@ -19,12 +19,12 @@ type entry struct {
 	since         int64
 	renewed       int64
 	expires       int64 // end of the lease; 0 = it is only offered
-	held          int64 // until when an offer of it stands
+	offeredUntil  int64 // until when an offer of it stands
 	index         int   // in pool.ending
 	iaid          uint32
 	declined      bool
 	unproven      bool        // mac is the client's own word
-	leaving       bool        // its client gave it back, which is not stored yet
+	returned      bool        // its client gave it back, which is not stored yet
 	asker         association // that it is held for, or was last
 	shares        []share     // that hold the lease beside iaid
 }
@@ -36,7 +36,7 @@ func (e *entry) kind() kind { return kindOf(e.address, e.pool.bits) }
 func (e *entry) live(now time.Time) bool { return e.expires > now.Unix() }
 
 // free reports whether e may be taken from who has it.
-func (e *entry) free(now time.Time) bool { return max(e.expires, e.held) <= now.Unix() }
+func (e *entry) free(now time.Time) bool { return max(e.expires, e.offeredUntil) <= now.Unix() }
 
 // pool is what addresses, or prefixes, of one subnet are given from, and what was
 // given. A pool without a range takes in what is given from outside it:
@@ -189,7 +189,7 @@ func (p *pool) longestEnded(keep func(mac string) bool, now time.Time) (*entry, 
 		if e.declined || !keep(e.mac) {
 			return e, true
 		}
-		e.held = now.Add(keptFor).Unix()
+		e.offeredUntil = now.Add(keptFor).Unix()
 		heap.Fix(&p.ending, 0)
 	}
 	return nil, false
@@ -200,7 +200,7 @@ type ending []*entry
 
 func (h ending) Len() int { return len(h) }
 func (h ending) Less(i, j int) bool {
-	return max(h[i].expires, h[i].held) < max(h[j].expires, h[j].held)
+	return max(h[i].expires, h[i].offeredUntil) < max(h[j].expires, h[j].offeredUntil)
 }
 func (h ending) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]

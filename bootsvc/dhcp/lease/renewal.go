@@ -33,7 +33,7 @@ func (t *Table) Renewal(q Query) (model.Lease, RenewalState) {
 	if state < RenewalFree {
 		return model.Lease{}, state
 	}
-	t.hold(e, q)
+	t.keepOffer(e, q)
 	return t.lease(e, q), state
 }
 
@@ -44,7 +44,7 @@ func (t *Table) renew(q Query) (*entry, RenewalState) {
 		return nil, RenewalOutside
 	}
 	if r, _, ok := t.reservation(q); ok && r.Address != q.Wish {
-		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.mac == q.MAC && !other.declined || !t.holds(other, q.Now) {
+		if other := t.bySlot[slot{r.Address, 0}]; other == nil || other.mac == q.MAC && !other.declined || !t.outlastsReservation(other, q.Now) {
 			return nil, RenewalElsewhere
 		}
 	}

@@ -19,7 +19,7 @@ func (t *Table) SetReservations(all []Reservation) {
 	t.byMAC, t.reserved = make(map[string][]Reservation, len(all)), make(map[netip.Addr]Reservation, len(all))
 	for _, r := range all {
 		r.Address = r.Address.Unmap().WithZone("")
-		if first, twice := t.reserved[r.Address]; twice || !r.Address.IsValid() {
+		if first, duplicate := t.reserved[r.Address]; duplicate || !r.Address.IsValid() {
 			t.log.Warn("a reservation is left out: its address is reserved already", "endpoint", r.Name, "address", r.Address, "first", first.Name)
 			continue
 		}
@@ -42,7 +42,7 @@ func (t *Table) pickReserved(q Query) *entry {
 	case e == nil:
 	case e.mac == q.MAC && !e.declined:
 		return e
-	case t.holds(e, q.Now):
+	case t.outlastsReservation(e, q.Now):
 		t.warnHeld(r, e)
 		return nil
 	default:

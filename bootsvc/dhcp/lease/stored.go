@@ -42,7 +42,7 @@ func (t *Table) storable(l model.Lease) error {
 		return nil
 	case e == nil, e.mac != l.MAC, e.declined != l.Declined:
 		return errTaken
-	case l.Expires.IsZero() && !e.leaving:
+	case l.Expires.IsZero() && !e.returned:
 		return errKept
 	}
 	return nil
@@ -58,7 +58,7 @@ func (t *Table) bind(l model.Lease) error {
 	mine := e != nil && e.mac == l.MAC
 	switch {
 	case l.Expires.IsZero():
-		if mine && e.leaving { // or its client has asked for it again
+		if mine && e.returned { // or its client has asked for it again
 			t.remember(e)
 			t.remove(e)
 		}

@@ -224,14 +224,14 @@ func (t *Table) insert(p *pool, a netip.Addr, q Query) *entry {
 	return e
 }
 
-// hold keeps e for who asks for a while. In a pool that is full of offers the
+// keepOffer keeps e for the client that asks, for a while. In a pool that is full of offers the
 // while is short: a flood of MAC addresses that do not exist is soon over.
-func (t *Table) hold(e *entry, q Query) {
+func (t *Table) keepOffer(e *entry, q Query) {
 	while := offerFor
 	if e.pool.offers > e.pool.limit/2 {
 		while = shortOffer
 	}
-	e.held, e.asker, e.leaving = q.Now.Add(while).Unix(), q.association(), false
+	e.offeredUntil, e.asker, e.returned = q.Now.Add(while).Unix(), q.association(), false
 	if e.index >= 0 {
 		heap.Fix(&e.pool.ending, e.index)
 	}
@@ -268,7 +268,7 @@ func (t *Table) set(e *entry, l model.Lease) {
 	}
 	e.shares = e.shared(l)
 	e.mac, e.clientID, e.iaid, e.declined, e.unproven = l.MAC, l.ClientID, l.IAID, l.Declined, l.Unproven
-	e.since, e.renewed, e.expires, e.held = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
+	e.since, e.renewed, e.expires, e.offeredUntil = seconds(l.Since), seconds(l.Renewed), max(seconds(l.Expires), 1), 0
 	if e.index < 0 {
 		heap.Push(&e.pool.ending, e)
 	} else {

@@ -47,7 +47,8 @@ func ask(o Options, method, target string, change ...func(*http.Request)) *httpt
 func asJSON(r *http.Request) { r.Header.Set("Accept", "application/json") }
 
 func TestHealthIsThatItAnswers(t *testing.T) {
-	w := ask(Options{Checks: []Check{{Name: "store", Do: func(context.Context) error { return errors.New("gone") }}}}, http.MethodGet, "/healthz")
+	broken := Check{Name: "store", Do: func(context.Context) error { return errors.New("gone") }}
+	w := ask(Options{Checks: []Check{broken}}, http.MethodGet, "/healthz")
 	if w.Code != http.StatusOK || w.Body.String() != "ok\n" {
 		t.Errorf("got %d %q", w.Code, w.Body)
 	}

@@ -62,8 +62,8 @@ func variableOf(path string) string {
 	return b.String()
 }
 
-// overlay sets in o what the variables of env say. It returns the variable by
-// path for each key that was set, and what is wrong.
+// overlay sets in o what the variables of env say. It returns which keys, by path, were set
+// by which variable, and what is wrong.
 func overlay(o *Options, env []string) (map[string]string, []model.Problem) {
 	byVariable := make(map[string]setting)
 	var variables []string
@@ -148,7 +148,7 @@ func splitList(text string) []string {
 	return items
 }
 
-// splitNetworks reads networks without more to say of them than their prefixes.
+// splitNetworks reads networks that have nothing but a prefix.
 func splitNetworks(text string) (model.BMCNetworks, error) {
 	networks := model.BMCNetworks{}
 	for _, item := range splitList(text) {

@@ -19,12 +19,12 @@ import (
 // maxSize bounds a configuration file, in bytes.
 const maxSize = 1 << 20
 
-// Load returns the defaults, overlaid with what file says, overlaid with
-// the INGOT_ variables of env, and checked. An empty file name means environment only.
+// Load returns the defaults, overlaid with what file says, overlaid with the INGOT_
+// variables of env, and checked. Without a file name the environment is all. An error has a
+// line for each problem: where it is, the key, and what to do.
 //
-// A key's variable is its path in upper case with underscores: bmc.pollInterval
-// is INGOT_BMC_POLL_INTERVAL. A list is written with commas. An error has a line
-// for each problem: where it stands, the key, and what to do.
+// The variable of a key is its path in upper case with underscores: bmc.pollInterval is
+// INGOT_BMC_POLL_INTERVAL. A list is written with commas.
 func Load(file string, env []string) (Options, error) {
 	opts := Default()
 	data, err := readFile(file)
@@ -68,8 +68,8 @@ func readFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// missingFiles finds settings that name a file which cannot be read: better said
-// now than when the first BMC is spoken to.
+// missingFiles finds settings that name a file that cannot be read, so that it is known at
+// the start, not with the first request to a BMC.
 func missingFiles(o *Options) []model.Problem {
 	var problems checks
 	for _, s := range settings(o) {
@@ -102,12 +102,12 @@ func readable(name string) error {
 	return err
 }
 
-// locate says of each problem where the setting comes from: the variable that
-// set it, or its place in the file.
+// locate notes with each problem where the setting comes from: the variable that set it, or
+// its line in the file.
 func locate(problems []model.Problem, file string, data []byte, set map[string]string) {
 	var root yaml.Node
 	if yaml.Unmarshal(data, &root) != nil {
-		return // it was decoded before, so this cannot be
+		return // cannot be: it was decoded before
 	}
 	for i := range problems {
 		p := &problems[i]
@@ -122,13 +122,13 @@ func locate(problems []model.Problem, file string, data []byte, set map[string]s
 	}
 }
 
-// pathElements takes the path of a field apart: dhcp[0].name is dhcp, 0, name.
+// pathElements splits the path of a field: dhcp[0].name becomes dhcp, 0, name.
 func pathElements(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
 }
 
-// nodeAt returns the value at path below n, or the nearest above it that is there;
-// nil when not even its first element is.
+// nodeAt returns the value at path below n, or the nearest node above it that exists. It
+// returns nil when not even the first element of path does.
 func nodeAt(n *yaml.Node, path []string) *yaml.Node {
 	switch {
 	case len(path) == 0:

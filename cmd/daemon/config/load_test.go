@@ -50,7 +50,8 @@ func TestTheDocumentedDefaultsAreTheRealOnes(t *testing.T) {
 git:      {url: https://git.example.com/infra/metal.git, branch: main, path: ".", interval: 60s,
            auth: {usernameFile: "", passwordFile: "", sshKeyFile: "", knownHostsFile: "", caFile: ""},
            verify: {mode: none, keys: ""}, strict: false, allowPlaintextSecrets: false, ageKeyFile: ""}
-status:   {branch: status, interval: 30s, mirrorFirst: true, takeOverAfter: 0s, authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
+status:   {branch: status, interval: 30s, mirrorFirst: true, takeOverAfter: 0s,
+           authorName: Ingot, authorEmail: ingot@localhost, signingKeyFile: ""}
 redis:    {url: "", sealKeyFile: ""}
 state:    {dir: /var/lib/ingot}
 bmc:      {caFile: "", requestsPerSecond: 5, maxInFlight: 2, powerOffGrace: 5m, pollInterval: 60s}
@@ -82,7 +83,8 @@ func TestAVariableWinsOverTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, problem := load(t, repository+"resync: 7m\nguard: {maxDisruptions: 9}\n",
-		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key, "INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
+		"HOME=/root", "INGOT_RESYNC=9m", "INGOT_GIT_AUTH_PASSWORD_FILE="+key,
+		"INGOT_BMC_REQUESTS_PER_SECOND=2.5", "INGOT_BMC_NETWORKS=10.0.0.0/8, fd00::/8",
 		"INGOT_BOOT_ARCHITECTURES=arm64, amd64", "INGOT_BOOT_CACHE_SIZE=3MiB", "INGOT_REGISTRY_REQUIRE_TOKEN=false",
 		"INGOT_ADMIN_LISTEN=", "INGOT_DISCOVERY_ATTEMPTS=5", "INGOT_DHCP=[]", "INGOT_BOOT_ALLOWED_REGISTRIES=")
 	if problem != "" {

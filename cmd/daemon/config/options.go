@@ -196,13 +196,22 @@ type Tuning struct {
 // Default returns the default options. Only git.url has to be set beside them.
 func Default() Options {
 	return Options{
-		Git:       Git{Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{}},
-		Status:    Status{Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost"},
-		State:     State{Dir: "/var/lib/ingot"},
-		BMC:       BMC{Networks: model.BMCNetworks{}, RequestsPerSecond: 5, MaxInFlight: 2, PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute},
+		Git: Git{
+			Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
+		},
+		Status: Status{
+			Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",
+		},
+		State: State{Dir: "/var/lib/ingot"},
+		BMC: BMC{
+			Networks: model.BMCNetworks{}, RequestsPerSecond: 5, MaxInFlight: 2,
+			PowerOffGrace: 5 * time.Minute, PollInterval: time.Minute,
+		},
 		Discovery: Discovery{Timeout: 30 * time.Minute, Attempts: 3},
 		Cleanup:   Cleanup{Mode: "quick"},
-		Guard:     Guard{MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10},
+		Guard: Guard{
+			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
+		},
 		Boot: Boot{
 			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
 			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",

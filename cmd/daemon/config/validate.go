@@ -105,7 +105,8 @@ func (c *checks) names(o *Options) {
 	c.author("status.authorName", o.Status.AuthorName)
 	c.author("status.authorEmail", o.Status.AuthorEmail)
 	if scheme, _, ok := strings.Cut(o.Redis.URL, "://"); o.Redis.URL != "" && (!ok || scheme != "unix" && !strings.Contains(scheme, "redis")) {
-		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or leave it empty for the embedded store")
+		c.wrong("redis.url", "is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or unix:///path/to/socket, or "+
+			"leave it empty for the embedded store")
 	}
 	c.httpURL("boot.url", o.Boot.URL)
 	c.httpURL("registry.url", o.Registry.URL)
@@ -132,26 +133,51 @@ func (c *checks) httpURL(key, address string) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		c.wrong(key, "%q is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive it from the listener", address)
+		c.wrong(key, "%q is not allowed: must be http:// or https:// with a host, such as http://10.0.0.1:8082; leave it empty to derive "+
+			"it from the listener", address)
 	}
 }
 
-// unavailable refuses what this version cannot do: a setting that is silently
-// without effect would be believed in.
+// unavailable refuses what this version cannot do: people would rely on a setting that
+// silently has no effect.
 func (c *checks) unavailable(o *Options) {
 	for _, s := range []struct {
 		key string
 		set bool
 		do  string
 	}{
-		{"git.verify.mode", o.Git.Verify.Mode != "none", "signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host"},
-		{"git.verify.keys", o.Git.Verify.Keys != "", "signatures of commits cannot be verified in this version; leave it empty"},
-		{"git.ageKeyFile", o.Git.AgeKeyFile != "", "SOPS files cannot be decrypted in this version; leave it empty"},
-		{"status.signingKeyFile", o.Status.SigningKeyFile != "", "commits on the status branch cannot be signed in this version; leave it empty"},
-		{"events.listen", o.Events.Listen != "", "the listener for Redfish events is not part of this version; leave it empty"},
-		{"events.url", o.Events.URL != "", "the listener for Redfish events is not part of this version; leave it empty"},
-		{"webhook.listen", o.Webhook.Listen != "", "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at"},
-		{"webhook.secretFile", o.Webhook.SecretFile != "", "the listener for pushes is not part of this version; leave it empty"},
+		{
+			key: "git.verify.mode", set: o.Git.Verify.Mode != "none",
+			do: "signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host",
+		},
+		{
+			key: "git.verify.keys", set: o.Git.Verify.Keys != "",
+			do: "signatures of commits cannot be verified in this version; leave it empty",
+		},
+		{
+			key: "git.ageKeyFile", set: o.Git.AgeKeyFile != "",
+			do: "SOPS files cannot be decrypted in this version; leave it empty",
+		},
+		{
+			key: "status.signingKeyFile", set: o.Status.SigningKeyFile != "",
+			do: "commits on the status branch cannot be signed in this version; leave it empty",
+		},
+		{
+			key: "events.listen", set: o.Events.Listen != "",
+			do: "the listener for Redfish events is not part of this version; leave it empty",
+		},
+		{
+			key: "events.url", set: o.Events.URL != "",
+			do: "the listener for Redfish events is not part of this version; leave it empty",
+		},
+		{
+			key: "webhook.listen", set: o.Webhook.Listen != "",
+			do: "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at",
+		},
+		{
+			key: "webhook.secretFile", set: o.Webhook.SecretFile != "",
+			do: "the listener for pushes is not part of this version; leave it empty",
+		},
 	} {
 		if s.set {
 			c.wrong(s.key, "%s", s.do)

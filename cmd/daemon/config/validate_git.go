@@ -16,7 +16,8 @@ func (c *checks) git(o *Options) {
 	c.branch("git.branch", o.Git.Branch)
 	c.branch("status.branch", o.Status.Branch)
 	if o.Git.Branch != "" && o.Git.Branch == o.Status.Branch {
-		c.wrong("status.branch", "%q is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such as status", o.Status.Branch)
+		c.wrong("status.branch", "%q is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such "+
+			"as status", o.Status.Branch)
 	}
 	if p := o.Git.Path; p == "" || path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), "..") {
 		c.wrong("git.path", `%q is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`, p)
@@ -26,25 +27,27 @@ func (c *checks) git(o *Options) {
 		c.wrong("git.auth.passwordFile", "is empty though git.auth.usernameFile is set; name the file that holds the password or token")
 	}
 	if auth.SSHKeyFile != "" && auth.KnownHostsFile == "" {
-		c.wrong("git.auth.knownHostsFile", "is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with ssh-keyscan, compare it, and name the file")
+		c.wrong("git.auth.knownHostsFile", "is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with "+
+			"ssh-keyscan, compare it, and name the file")
 	}
 }
 
 // scpURL is the short form of an SSH address: user@host:path.
 var scpURL = regexp.MustCompile(`^[\w.-]+@[\w.-]+:.+`)
 
-// wrongGitURL says what is wrong with the address of a repository. It never
-// repeats an address that may hold a password.
+// wrongGitURL returns what is wrong with the address of a repository. It never repeats an
+// address that may contain a password.
 func wrongGitURL(address string) string {
 	if address == "" {
-		return "is required: the address of the repository that holds your manifests, such as https://git.example.com/infra/metal.git; set it in the file that --config names, or as INGOT_GIT_URL"
+		return "is required: the address of the repository that holds your manifests, such as https://git.example.com/infra/metal.git; " +
+			"set it in the file that --config names, or as INGOT_GIT_URL"
 	}
 	if scpURL.MatchString(address) {
 		return ""
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "is no address; write it as https://host/repository.git, ssh://user@host/repository.git, user@host:repository.git or a local path"
+		return "is not an address; write it as https://host/repository.git, ssh://user@host/repository.git, user@host:repository.git or a local path"
 	}
 	if _, has := u.User.Password(); has {
 		return "holds a password, which must not stand in a configuration; take it out and name its file in git.auth.passwordFile"
@@ -67,6 +70,6 @@ var branchName = regexp.MustCompile(`^[0-9A-Za-z_]+([./-][0-9A-Za-z_-]+)*$`)
 
 func (c *checks) branch(key, name string) {
 	if !branchName.MatchString(name) {
-		c.wrong(key, "%q is no name of a branch; letters, digits and single - . / between them are allowed, such as main", name)
+		c.wrong(key, "%q is not a name of a branch; letters, digits and single - . / between them are allowed, such as main", name)
 	}
 }

@@ -18,7 +18,8 @@ func (c *checks) listeners(o *Options) {
 		_, port, err := net.SplitHostPort(l.Address)
 		n, notNumber := strconv.ParseUint(port, 10, 16)
 		if err != nil || notNumber != nil {
-			c.wrong(l.Key, "%q is not allowed: must be host:port or :port, such as 127.0.0.1:8080; leave it empty to turn the listener off", l.Address)
+			c.wrong(l.Key, "%q is not allowed: must be host:port or :port, such as 127.0.0.1:8080; leave it empty to turn the "+
+				"listener off", l.Address)
 			continue
 		}
 		if other, ok := taken[l.Address]; ok && n != 0 {

@@ -12,7 +12,7 @@ import (
 	"ingot/model"
 )
 
-// tenants checks who may define what.
+// tenants checks what the files of each folder may define.
 func (c *checks) tenants(o *Options) {
 	if len(o.Git.Tenants) == 0 {
 		return
@@ -25,10 +25,12 @@ func (c *checks) tenants(o *Options) {
 		bmcs = bmcs || slices.Contains(t.AllowedKinds(), model.KindBMC)
 	}
 	if !bmcs {
-		c.wrong("git.tenants", "lets nobody define a BMC; add the folder of the rack's operator, such as {path: ops, kinds: [\"*\"], namespaces: [\"*\"]}")
+		c.wrong("git.tenants", "lets nobody define a BMC; add the folder of the rack's operator, such as {path: ops, kinds: [\"*\"], "+
+			"namespaces: [\"*\"]}")
 	}
 	if len(o.Boot.AllowedRegistries) == 0 {
-		c.wrong("boot.allowedRegistries", "is empty though git.tenants is set: a tenant's image may come from anywhere then, also from inside; name the registries of your images")
+		c.wrong("boot.allowedRegistries", "is empty though git.tenants is set: a tenant's image may come from anywhere then, also from "+
+			"inside; name the registries of your images")
 	}
 }
 

@@ -219,19 +219,21 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"bmc.networks[0].prefix":          func(o *Options) { o.BMC.Networks = model.BMCNetworks{{Plain: true}} },
 		"guard.maxConcurrentReprovisions": func(o *Options) { o.Guard.MaxConcurrentReprovisions = -1 },
 		"boot.architectures":              func(o *Options) { o.Boot.Architectures = nil },
-		"boot.allowedRegistries ":         func(o *Options) { o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"} },
-		"boot.bindTickets":                func(o *Options) { o.Boot.BindTickets = "address" },
-		"boot.insecureRegistries":         func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
-		"metadata.static":                 func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
-		"boot.cacheSize":                  func(o *Options) { o.Boot.CacheSize = 0 },
-		"registry.url":                    func(o *Options) { o.Registry.URL = "ftp://host" },
-		"registry.listen":                 func(o *Options) { o.Registry.Listen = ":70000" },
-		"git.ageKeyFile":                  func(o *Options) { o.Git.AgeKeyFile = "key" },
-		"boot.maxConcurrentDownloads":     func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
-		"metadata.listen":                 func(o *Options) { o.Metadata.Listen = "1" },
-		"events.listen":                   func(o *Options) { o.Events.Listen = ":1" },
-		"tftp.listen":                     func(o *Options) { o.TFTP.Listen = "69" },
-		"boot.loaderDirs":                 func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
+		"boot.allowedRegistries ": func(o *Options) {
+			o.Boot.AllowedRegistries = []string{"ghcr.io", "localhost:5000", "ghcr.io/example"}
+		},
+		"boot.bindTickets":            func(o *Options) { o.Boot.BindTickets = "address" },
+		"boot.insecureRegistries":     func(o *Options) { o.Boot.InsecureRegistries = []string{"http://registry"} },
+		"metadata.static":             func(o *Options) { o.Metadata.Static = map[string]string{"rack": "7", "server-name": "x"} },
+		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },
+		"registry.url":                func(o *Options) { o.Registry.URL = "ftp://host" },
+		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
+		"git.ageKeyFile":              func(o *Options) { o.Git.AgeKeyFile = "key" },
+		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
+		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
+		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },
+		"tftp.listen":                 func(o *Options) { o.TFTP.Listen = "69" },
+		"boot.loaderDirs":             func(o *Options) { o.Boot.LoaderDirs = []string{"ipxe"} },
 		"dhcp[0].role": func(o *Options) {
 			o.DHCP = []dhcp.Network{{Name: "oob", Interface: "eth0", Mode: dhcp.ModeOff, Role: "oob"}}
 		},
@@ -272,7 +274,9 @@ boot: {allowedRegistries: [registry.example]}
 		t.Errorf("%s\n%s", problem, diff)
 	}
 	_, problem = load(t, "git: {url: /srv/metal.git, path: fleet, tenants: [{path: ops, kinds: [BMC]}]}\nboot: {allowedRegistries: [a]}\n")
-	if want := `ingot.yaml:1:58: git.tenants[0].path: "ops" is not below git.path "fleet", so no file is read there; paths begin at the root of the repository`; problem != want {
-		t.Errorf("got  %s\nwant %s", problem, want)
+	wanted := `ingot.yaml:1:58: git.tenants[0].path: "ops" is not below git.path "fleet", so no file is read ` +
+		`there; paths begin at the root of the repository`
+	if problem != wanted {
+		t.Errorf("got  %s\nwant %s", problem, wanted)
 	}
 }

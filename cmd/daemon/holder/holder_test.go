@@ -26,7 +26,7 @@ func TestJudge(t *testing.T) {
 	elsewhere := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "h2", "m2", "b2", "n2" })
 	container := like(func(h *model.Holder) { h.Host, h.Machine, h.Boot, h.Namespace = "c0ffee", "", "b1", "n2" })
 	lastOn := func(machine string) model.Holder { return model.Holder{ID: "them", Machine: machine} }
-	nobody, other := model.Holder{}, model.Holder{ID: "other", Machine: "m1"}
+	other := model.Holder{ID: "other", Machine: "m1"}
 	rebooted := like(func(h *model.Holder) { h.Boot = "b0" })
 
 	tests := map[string]struct {
@@ -34,25 +34,55 @@ func TestJudge(t *testing.T) {
 		name         Name
 		want         Life
 	}{
-		"a branch that nobody wrote, while our store had one":      {model.Holder{}, other, NameFree, Dead},
-		"one on another machine of the same name":                  {like(func(h *model.Holder) { h.Machine, h.Boot = "m2", "b2" }), nobody, NameUnknown, PerhapsAlive},
-		"a branch that nobody wrote":                               {model.Holder{}, nobody, NameUnknown, Dead},
-		"this process itself":                                      {ours, nobody, NameUnknown, Dead},
-		"one on another machine":                                   {elsewhere, nobody, NameUnknown, PerhapsAlive},
-		"one on another machine, while our store had another":      {elsewhere, other, NameUnknown, PerhapsAlive},
-		"the store's last one":                                     {same, lastOn("m1"), NameFree, Dead},
-		"the store's last one, in another container":               {container, lastOn(""), NameUnknown, Dead},
-		"the last one of a store that was copied to this machine":  {elsewhere, lastOn("m2"), NameUnknown, PerhapsAlive},
-		"the last one of a store that was copied on this machine":  {same, lastOn("m1"), NameTaken, Alive},
-		"one before this machine lost power":                       {rebooted, nobody, NameUnknown, Dead},
-		"one on a machine that has the same image as ours":         {like(func(h *model.Holder) { h.Host, h.Boot = "h2", "b2" }), nobody, NameUnknown, PerhapsAlive},
-		"one whose boot is not known":                              {like(func(h *model.Holder) { h.Boot = "" }), nobody, NameFree, PerhapsAlive},
-		"one whose machine is not known":                           {like(func(h *model.Holder) { h.Machine = "" }), nobody, NameFree, PerhapsAlive},
-		"one in another network namespace":                         {like(func(h *model.Holder) { h.Namespace = "n2" }), nobody, NameFree, PerhapsAlive},
-		"one whose name is free":                                   {same, nobody, NameFree, Dead},
-		"one whose name could not be asked for":                    {same, nobody, NameUnknown, PerhapsAlive},
-		"one whose name is taken":                                  {same, nobody, NameTaken, Alive},
-		"a name that is taken where it says nothing of the holder": {elsewhere, nobody, NameTaken, PerhapsAlive},
+		"a branch that nobody wrote, while our store had one": {
+			theirs: model.Holder{},
+			last:   other, name: NameFree, want: Dead,
+		},
+		"one on another machine of the same name": {
+			theirs: like(func(h *model.Holder) { h.Machine, h.Boot = "m2", "b2" }),
+			name:   NameUnknown, want: PerhapsAlive,
+		},
+		"a branch that nobody wrote": {theirs: model.Holder{}, name: NameUnknown, want: Dead},
+		"this process itself":        {theirs: ours, name: NameUnknown, want: Dead},
+		"one on another machine":     {theirs: elsewhere, name: NameUnknown, want: PerhapsAlive},
+		"one on another machine, while our store had another": {
+			theirs: elsewhere,
+			last:   other, name: NameUnknown, want: PerhapsAlive,
+		},
+		"the store's last one":                       {theirs: same, last: lastOn("m1"), name: NameFree, want: Dead},
+		"the store's last one, in another container": {theirs: container, last: lastOn(""), name: NameUnknown, want: Dead},
+		"the last one of a store that was copied to this machine": {
+			theirs: elsewhere,
+			last:   lastOn("m2"), name: NameUnknown, want: PerhapsAlive,
+		},
+		"the last one of a store that was copied on this machine": {
+			theirs: same,
+			last:   lastOn("m1"), name: NameTaken, want: Alive,
+		},
+		"one before this machine lost power": {theirs: rebooted, name: NameUnknown, want: Dead},
+		"one on a machine that has the same image as ours": {
+			theirs: like(func(h *model.Holder) { h.Host, h.Boot = "h2", "b2" }),
+			name:   NameUnknown, want: PerhapsAlive,
+		},
+		"one whose boot is not known": {
+			theirs: like(func(h *model.Holder) { h.Boot = "" }),
+			name:   NameFree, want: PerhapsAlive,
+		},
+		"one whose machine is not known": {
+			theirs: like(func(h *model.Holder) { h.Machine = "" }),
+			name:   NameFree, want: PerhapsAlive,
+		},
+		"one in another network namespace": {
+			theirs: like(func(h *model.Holder) { h.Namespace = "n2" }),
+			name:   NameFree, want: PerhapsAlive,
+		},
+		"one whose name is free":                {theirs: same, name: NameFree, want: Dead},
+		"one whose name could not be asked for": {theirs: same, name: NameUnknown, want: PerhapsAlive},
+		"one whose name is taken":               {theirs: same, name: NameTaken, want: Alive},
+		"a name that is taken where it says nothing of the holder": {
+			theirs: elsewhere,
+			name:   NameTaken, want: PerhapsAlive,
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -69,11 +99,17 @@ func TestJudge(t *testing.T) {
 		theirs, last model.Holder
 		want         Life
 	}{
-		"machine":                   {func(h *model.Holder) { h.Machine = "" }, same, nobody, PerhapsAlive},
-		"machine, of another boot":  {func(h *model.Holder) { h.Machine = "" }, rebooted, nobody, PerhapsAlive},
-		"machine, the store's last": {func(h *model.Holder) { h.Machine = "" }, same, lastOn("m1"), Dead},
-		"boot":                      {func(h *model.Holder) { h.Boot = "" }, same, nobody, PerhapsAlive},
-		"namespace":                 {func(h *model.Holder) { h.Namespace = "" }, same, nobody, PerhapsAlive},
+		"machine": {forget: func(h *model.Holder) { h.Machine = "" }, theirs: same, want: PerhapsAlive},
+		"machine, of another boot": {
+			forget: func(h *model.Holder) { h.Machine = "" },
+			theirs: rebooted, want: PerhapsAlive,
+		},
+		"machine, the store's last": {
+			forget: func(h *model.Holder) { h.Machine = "" },
+			theirs: same, last: lastOn("m1"), want: Dead,
+		},
+		"boot":      {forget: func(h *model.Holder) { h.Boot = "" }, theirs: same, want: PerhapsAlive},
+		"namespace": {forget: func(h *model.Holder) { h.Namespace = "" }, theirs: same, want: PerhapsAlive},
 	}
 	for name, test := range unknown {
 		t.Run("unknown "+name, func(t *testing.T) {

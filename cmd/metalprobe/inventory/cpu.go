@@ -64,9 +64,8 @@ func (h *Host) threads() map[int]thread {
 	return all
 }
 
-// topology returns the package that a logical processor belongs to, and a name
-// for its core that is unique in the machine. sysfs knows best; /proc/cpuinfo
-// serves where it is missing.
+// topology returns the package that a logical processor belongs to, and a name for its
+// core that is unique in the machine. sysfs is preferred to /proc/cpuinfo.
 func (h *Host) topology(number int, t thread) (packageID int, core string) {
 	dir := "sys/devices/system/cpu/cpu" + strconv.Itoa(number) + "/topology"
 	packageID, err := strconv.Atoi(first(h.text(dir, "physical_package_id"), t["physical id"]))

@@ -15,9 +15,9 @@ type Disk struct {
 	model.ProbeDisk
 	Device     string // major:minor
 	Partitions []Partition
-	// Above are the block devices that rest on the disk: partitions, and arrays
-	// and mappings over it or over them. One that rests on another comes before
-	// it, so that in this order they can be taken down.
+	// Above are the block devices that rest on the disk: partitions, and arrays and
+	// mappings over it or over them. A device that rests on another comes before it, so
+	// that they can be taken down in this order.
 	Above []Node
 }
 
@@ -55,11 +55,11 @@ func (h *Host) Disks() []Disk {
 	return list
 }
 
-// physical reports whether a block device is a disk of its own. What the kernel
-// makes up (loop, ram, zram, md, dm, nbd) has no device behind it; sr and fd are
-// optical and floppy drives; nvme0c0n1, which is hidden, is a path to an NVMe disk
-// that has several; an eMMC's boot partitions, and flash memory, belong to the
-// firmware. An NVMe disk that is hidden itself is one that Linux cannot use.
+// physical reports whether a block device is a disk. Virtual block devices (loop, ram,
+// zram, md, dm, nbd) have no device behind them; sr and fd are optical and floppy drives;
+// nvme0c0n1, which is hidden, is one of several paths to an NVMe disk; an eMMC's boot
+// partitions, and flash memory, belong to the firmware. A hidden NVMe disk is one that
+// Linux cannot use.
 func (h *Host) physical(name string) bool {
 	switch {
 	case !h.exists("sys/block", name, "device"):
@@ -100,8 +100,8 @@ func (h *Host) disk(name string) Disk {
 	return d
 }
 
-// vendor returns who made the disk. A virtio disk has the number of its PCI
-// vendor there, which says nothing.
+// vendor returns the disk's vendor. A virtio disk has the number of its PCI vendor there,
+// which says nothing of the disk.
 func (h *Host) vendor(name string) string {
 	vendor := h.text("sys/block", name, "device/vendor")
 	if strings.HasPrefix(vendor, "0x") {
@@ -110,9 +110,9 @@ func (h *Host) vendor(name string) string {
 	return vendor
 }
 
-// serial returns a disk's serial number: virtio, NVMe and eMMC disks have a file
-// for it, SCSI and SATA disks a page of vital product data, and what has neither
-// is asked for that page.
+// serial returns a disk's serial number: virtio, NVMe and eMMC disks have a file for it,
+// SCSI and SATA disks a page of vital product data. A disk without either file is asked
+// for that page.
 func (h *Host) serial(d model.ProbeDisk) string {
 	s := first(
 		h.text("sys/block", d.Name, "serial"),
@@ -124,7 +124,7 @@ func (h *Host) serial(d model.ProbeDisk) string {
 	}
 	s, err := h.Serial(d.Path)
 	if err != nil {
-		h.Log.Debug("disk does not tell its serial number", "disk", d.Name, "err", err)
+		h.Log.Debug("disk does not report its serial number", "disk", d.Name, "err", err)
 	}
 	return s
 }
@@ -153,8 +153,7 @@ func (h *Host) partitions(disk string) []Partition {
 	return list
 }
 
-// above lists what rests on a whole block device and on its partitions, after
-// what is in known already.
+// above appends to known what rests on a whole block device and on its partitions.
 func (h *Host) above(device string, known []Node) []Node {
 	known = h.holders(known, "sys/block", device)
 	for _, p := range h.partitions(device) {

@@ -2,8 +2,8 @@ package inventory
 
 import "ingot/model"
 
-// system reads what the kernel keeps of SMBIOS types 0 to 2. A machine without
-// SMBIOS, as many with a device tree, has none of it.
+// system reads the kernel's copy of SMBIOS types 0 to 2. A machine without SMBIOS, as
+// many with a device tree, has none of it.
 func (h *Host) system() model.ProbeSystemInfo {
 	id := func(name string) string { return h.text("sys/class/dmi/id", name) }
 	return model.ProbeSystemInfo{

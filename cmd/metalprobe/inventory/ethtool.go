@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ethtool asks a network port's driver for its firmware and what it can do. A
-// driver that does not answer leaves that empty.
+// ethtool asks a network port's driver for its firmware version and link modes. They are
+// empty if the driver does not answer.
 func ethtool(name string) Link {
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"ingot/model"
 )
 
-// Bounds on what a machine may say of itself.
+// Bounds on a machine's data.
 const (
 	maxAttribute = 4 << 10  // bytes of a file that holds one value
 	maxFile      = 16 << 20 // bytes of a file that holds many, as /proc/cpuinfo
@@ -29,7 +29,7 @@ type Host struct {
 	Root string
 	// Interfaces lists network interfaces and their addresses.
 	Interfaces func() ([]Interface, error)
-	// Link asks a network port's driver; what it does not know is empty.
+	// Link asks a network port's driver; fields that it does not know are empty.
 	Link func(name string) Link
 	// Serial asks a disk for its serial number when sysfs has none.
 	Serial func(path string) (string, error)
@@ -38,7 +38,7 @@ type Host struct {
 	Log  *slog.Logger
 }
 
-// ErrNoLLDP says that no LLDP daemon can be asked on this machine.
+// ErrNoLLDP means that this machine has no LLDP daemon.
 var ErrNoLLDP = errors.New("lldpctl is not installed")
 
 // Local is the machine this runs on.
@@ -46,8 +46,8 @@ func Local(log *slog.Logger) *Host {
 	return &Host{Interfaces: interfaces, Link: ethtool, Serial: inquireSerial, LLDP: lldpctl, Log: log}
 }
 
-// Read takes stock of the machine as of now. LLDP neighbours come and go and are
-// read apart, by Neighbors.
+// Read returns the machine's inventory as of now, without LLDP neighbours, which come and
+// go: Neighbors reads them.
 func (h *Host) Read(now time.Time) model.ProbeData {
 	tables := h.smbios()
 	return model.ProbeData{
@@ -63,7 +63,7 @@ func (h *Host) Read(now time.Time) model.ProbeData {
 	}
 }
 
-// Timestamp is now as the wire format has it: in UTC, to the second.
+// Timestamp returns now in the wire format: in UTC, to the second.
 func Timestamp(now time.Time) time.Time { return now.UTC().Truncate(time.Second) }
 
 func (h *Host) path(elem ...string) string {
@@ -143,8 +143,8 @@ func (h *Host) numaNode(elem ...string) int {
 	return -1
 }
 
-// clean makes a value fit to be shown: valid UTF-8 of at most 1 KiB, printable,
-// without the padding that firmware likes.
+// clean makes a value fit to be shown: printable UTF-8 of at most 1 KiB, without the
+// padding that firmware adds.
 func clean(s string) string {
 	const longest = 1 << 10
 	s = strings.Map(func(r rune) rune {

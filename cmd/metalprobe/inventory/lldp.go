@@ -33,12 +33,12 @@ func lldpctl(ctx context.Context) ([]byte, error) {
 func output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	var out, complaint bounded
+	var out, stderr bounded
 	c := exec.CommandContext(ctx, path, args...)
-	c.Stdout, c.Stderr = &out, &complaint
+	c.Stdout, c.Stderr = &out, &stderr
 	c.WaitDelay = time.Second
 	if err := c.Run(); err != nil {
-		return nil, fmt.Errorf("run %s: %w: %s", path, err, clean(complaint.String()))
+		return nil, fmt.Errorf("run %s: %w: %s", path, err, clean(stderr.String()))
 	}
 	return out.Bytes(), nil
 }
@@ -131,14 +131,14 @@ func (n node) text() string {
 	return ""
 }
 
-// port is what lldpctl tells of one interface and one neighbour there.
+// port is what lldpctl reports of one interface and one neighbour there.
 type port struct {
 	name string
 	node
 }
 
-// ports lists what was seen on which interface. The format json0 names the
-// interface in a field, json has it as the key.
+// ports lists the neighbours by interface. The format json0 names the interface in a
+// field, json has it as the key.
 func (n node) ports() []port {
 	var list []port
 	for _, i := range n.get("interface").all() {
@@ -188,7 +188,7 @@ func (p port) chassis() (string, node) {
 	return chassis.get("name").text(), chassis
 }
 
-// capabilities lists what the neighbour is and has enabled: Bridge, Router.
+// capabilities lists the neighbour's enabled capabilities: Bridge, Router.
 func (n node) capabilities() []string {
 	list := []string{}
 	for _, c := range n.get("capability").all() {

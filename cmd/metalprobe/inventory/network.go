@@ -55,8 +55,8 @@ func addresses(i net.Interface) []string {
 	return ips
 }
 
-// networkInterfaces lists what may carry traffic, without what upstream's probe
-// leaves out too: loopback, tunnels and Docker's bridge.
+// networkInterfaces lists the interfaces that may carry traffic. Like upstream's probe it
+// leaves out loopback, tunnels and Docker's bridge.
 func (h *Host) networkInterfaces() []model.ProbeNetworkInterface {
 	all, err := h.Interfaces()
 	if err != nil {
@@ -75,8 +75,8 @@ func (h *Host) networkInterfaces() []model.ProbeNetworkInterface {
 	return list
 }
 
-// carrier returns up or down. The kernel refuses to read the file of an
-// interface that was not brought up: that is down, too.
+// carrier returns up or down. An interface that was not brought up, whose file cannot be
+// read, is down as well.
 func (h *Host) carrier(name string) string {
 	if h.text("sys/class/net", name, "carrier") == "1" {
 		return "up"

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Use says what the block devices of this machine are used for, by their name
-// and by their major:minor. Mounts of other mount namespaces are not seen; the
-// kernel refuses exclusive use of those disks all the same.
+// Use returns what the block devices of this machine are used for, by their name and by
+// their major:minor. It does not see mounts of other mount namespaces, but the kernel
+// refuses exclusive use of those disks anyway.
 func (h *Host) Use() map[string]string {
 	use := make(map[string]string)
 	for _, process := range []string{"1", "self"} {

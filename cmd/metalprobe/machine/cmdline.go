@@ -5,25 +5,25 @@ import (
 	"strings"
 )
 
-// maxCommandLine bounds /proc/cmdline, in bytes. Kernels take up to 4 KiB or so.
+// maxCommandLine bounds /proc/cmdline, in bytes. Kernels accept about 4 KiB.
 const maxCommandLine = 64 << 10
 
-// commandLine is what the kernel was started with that matters here.
+// commandLine is the part of the kernel's command line that matters here.
 type commandLine struct {
-	// ignitionURL is where the Ignition is, "" when DHCP is to say so. It may hold
-	// a token: never to be shown.
+	// ignitionURL is where the Ignition is, "" when DHCP is to say that. It may hold a
+	// token, so it is never shown.
 	ignitionURL string
-	// bootMAC is the network card that the firmware or iPXE booted from, nil when
-	// they do not say (BOOTIF, as PXELINUX has it).
+	// bootMAC is the network card that the firmware or iPXE booted from (BOOTIF, as of
+	// PXELINUX), nil when they do not say.
 	bootMAC net.HardwareAddr
-	// ip is a wish for the network that cannot be granted, "" for none.
+	// ip is a network configuration that is not supported, "" for none.
 	ip string
 	// modules are parameters of modules, by module: "a=1 b=2".
 	modules map[string]string
 }
 
-// parseCommandLine reads a kernel's command line. Of a word that is there twice
-// the last counts, as for the kernel.
+// parseCommandLine reads a kernel's command line. Of a parameter that is given twice the
+// last counts, as for the kernel.
 func parseCommandLine(text string) commandLine {
 	c := commandLine{modules: make(map[string]string)}
 	for _, word := range kernelWords(text[:min(len(text), maxCommandLine)]) {
@@ -43,8 +43,8 @@ func parseCommandLine(text string) commandLine {
 	return c
 }
 
-// kernelWords divides a command line at spaces outside of double quotes, and takes
-// the quotes off (Linux: lib/cmdline.c, next_arg).
+// kernelWords splits a command line at spaces outside of double quotes, and removes the
+// quotes (Linux: lib/cmdline.c, next_arg).
 func kernelWords(text string) []string {
 	var words []string
 	var word strings.Builder
@@ -83,7 +83,7 @@ func parseBootIF(value string) net.HardwareAddr {
 	return mac
 }
 
-// unusualIP returns a value of ip= that asks for anything but DHCP on all cards.
+// unusualIP returns a value of ip= that asks for anything else than DHCP on all cards.
 func unusualIP(value string) string {
 	switch value {
 	case "", "any", "dhcp", "on", "both", "dhcp6", "auto6", "either6":

@@ -14,26 +14,33 @@ func TestParseCommandLine(t *testing.T) {
 		want commandLine
 	}{
 		"what Ingot's iPXE script says": {
-			"initrd=initrd ip=any ignition.firstboot=1 ignition.config.url=http://192.0.2.1:8082/ignition/u?t=1 ignition.platform.id=metal console=ttyS0,115200 console=tty0\n",
-			commandLine{ignitionURL: "http://192.0.2.1:8082/ignition/u?t=1", modules: map[string]string{
+			text: "initrd=initrd ip=any ignition.firstboot=1 ignition.config.url=http://192.0.2.1:8082/ignition/u?t=1 " +
+				"ignition.platform.id=metal console=ttyS0,115200 console=tty0\n",
+			want: commandLine{ignitionURL: "http://192.0.2.1:8082/ignition/u?t=1", modules: map[string]string{
 				"ignition": "firstboot=1 platform.id=metal",
 			}},
 		},
-		"the card that booted, as PXELINUX has it": {"BOOTIF=01-52-54-00-12-34-56", commandLine{bootMAC: mac}},
-		"the card that booted, as iPXE has it":     {"BOOTIF=01:52:54:00:12:34:56", commandLine{bootMAC: mac}},
-		"the card that booted, without a type":     {"BOOTIF=52:54:00:12:34:56", commandLine{bootMAC: mac}},
-		"a card that is none":                      {"BOOTIF=01-52", commandLine{}},
-		"an address that is asked for":             {"ip=192.0.2.7::192.0.2.1:255.255.255.0::eth0:off", commandLine{ip: "192.0.2.7::192.0.2.1:255.255.255.0::eth0:off"}},
-		"DHCP":                                     {"ip=dhcp", commandLine{}},
-		"parameters of modules": {
-			"scsi-mod.scan=async nvme_core.multipath=N nvme_core.io_timeout=5",
-			commandLine{modules: map[string]string{"scsi_mod": "scan=async", "nvme_core": "multipath=N io_timeout=5"}},
+		"the card that booted, as PXELINUX has it": {text: "BOOTIF=01-52-54-00-12-34-56", want: commandLine{bootMAC: mac}},
+		"the card that booted, as iPXE has it":     {text: "BOOTIF=01:52:54:00:12:34:56", want: commandLine{bootMAC: mac}},
+		"the card that booted, without a type":     {text: "BOOTIF=52:54:00:12:34:56", want: commandLine{bootMAC: mac}},
+		"a card that is none":                      {text: "BOOTIF=01-52", want: commandLine{}},
+		"an address that is asked for": {
+			text: "ip=192.0.2.7::192.0.2.1:255.255.255.0::eth0:off",
+			want: commandLine{ip: "192.0.2.7::192.0.2.1:255.255.255.0::eth0:off"},
 		},
-		"quotes":                     {`a="b c" ignition.config.url="http://h/a"`, commandLine{ignitionURL: "http://h/a"}},
-		"a quote that never ends":    {`ignition.config.url="http://h/a `, commandLine{ignitionURL: "http://h/a"}},
-		"the last of two counts":     {"ignition.config.url=http://a/ ignition.config.url=http://b/", commandLine{ignitionURL: "http://b/"}},
-		"nothing":                    {"", commandLine{}},
-		"dots and equals signs only": {"=.=. .a=b a.=b", commandLine{}},
+		"DHCP": {text: "ip=dhcp", want: commandLine{}},
+		"parameters of modules": {
+			text: "scsi-mod.scan=async nvme_core.multipath=N nvme_core.io_timeout=5",
+			want: commandLine{modules: map[string]string{"scsi_mod": "scan=async", "nvme_core": "multipath=N io_timeout=5"}},
+		},
+		"quotes":                  {text: `a="b c" ignition.config.url="http://h/a"`, want: commandLine{ignitionURL: "http://h/a"}},
+		"a quote that never ends": {text: `ignition.config.url="http://h/a `, want: commandLine{ignitionURL: "http://h/a"}},
+		"the last of two counts": {
+			text: "ignition.config.url=http://a/ ignition.config.url=http://b/",
+			want: commandLine{ignitionURL: "http://b/"},
+		},
+		"nothing":                    {text: "", want: commandLine{}},
+		"dots and equals signs only": {text: "=.=. .a=b a.=b", want: commandLine{}},
 	} {
 		t.Run(title, func(t *testing.T) {
 			if tc.want.modules == nil {

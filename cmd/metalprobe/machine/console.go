@@ -15,34 +15,34 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxConsoles and consoleLines bound what waits for consoles that are slow.
+// maxConsoles and consoleLines bound the output that waits for slow consoles.
 const (
 	maxConsoles  = 8
 	consoleLines = 512
 )
 
-// consoles are the terminals that the kernel was told to write to. /dev/console is
-// only the last of them, and people look at any.
+// consoles are the terminals that the kernel writes to. /dev/console is only the last of
+// them, and people may look at any.
 type consoles []chan output
 
-// output is what waits for a console: a line, or the wish to know when all before
-// it is shown.
+// output is what waits for a console: a line, or a request to report when everything
+// before it is shown.
 type output struct {
 	line  string
 	shown chan<- struct{}
 }
 
-// terminal is what a console writes to.
+// terminal is the device that a console writes to.
 type terminal interface {
 	io.Writer
-	// Drain waits until everything is sent.
+	// Drain waits until all output was sent.
 	Drain()
 }
 
-// tty is a terminal that is one.
+// tty is a terminal device of the kernel.
 type tty struct{ *os.File }
 
-// Drain implements terminal, as tcdrain(3) does: a serial line takes its time.
+// Drain implements terminal, as tcdrain(3) does: a serial line is slow.
 func (t tty) Drain() {
 	raw, err := t.SyscallConn()
 	if err != nil {
@@ -62,7 +62,7 @@ func openConsoles() consoles {
 	for _, name := range names[:min(len(names), maxConsoles)] {
 		f, err := os.OpenFile(filepath.Join("/dev", filepath.Base(name)), os.O_WRONLY|unix.O_NOCTTY, 0)
 		if err != nil {
-			continue // told of in the kernel's command line, and not there
+			continue // named on the kernel's command line, but absent
 		}
 		c = append(c, newConsole(tty{f}))
 	}
@@ -85,8 +85,8 @@ func newConsole(t terminal) chan output {
 	return waiting
 }
 
-// print writes a line with the time since the kernel started. A console that does
-// not keep up misses lines: nothing waits for it.
+// print writes a line with the time since the kernel started. It never blocks: a console
+// that does not keep up misses lines.
 func (c consoles) print(line string) {
 	line = fmt.Sprintf("[%9.3f] %s\n", sinceBoot().Seconds(), line)
 	for _, waiting := range c {
@@ -97,8 +97,8 @@ func (c consoles) print(line string) {
 	}
 }
 
-// drain waits until all consoles show what was printed, but not for longer than
-// limit: a serial line may be held by its other end.
+// drain waits until all consoles show what was printed, but not for longer than limit:
+// the other end of a serial line may hold it up.
 func (c consoles) drain(limit time.Duration) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -128,8 +128,8 @@ func sinceBoot() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// lines is a slog handler for consoles: the message, then what there is to know of
-// it. Time and level are left out, but for what a person has to look at.
+// lines is a slog handler for consoles: the message, then its fields. Time and level
+// are left out, except for levels that a person has to look at.
 type lines struct {
 	w     io.Writer
 	attrs []slog.Attr
@@ -138,7 +138,7 @@ type lines struct {
 // newLog returns a logger that writes short lines.
 func newLog(w io.Writer) *slog.Logger { return slog.New(lines{w: w}) }
 
-// Enabled leaves out what only explains.
+// Enabled leaves out debug records.
 func (h lines) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
 
 // Handle writes one line at once.
@@ -164,11 +164,11 @@ func (h lines) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs keeps what is said with every line.
+// WithAttrs keeps fields for every line.
 func (h lines) WithAttrs(attrs []slog.Attr) slog.Handler {
 	h.attrs = append(slices.Clip(h.attrs), attrs...)
 	return h
 }
 
-// WithGroup is not needed here: keys stay as they are.
+// WithGroup does nothing: no logger here has groups.
 func (h lines) WithGroup(string) slog.Handler { return h }

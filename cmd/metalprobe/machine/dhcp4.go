@@ -12,24 +12,24 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 )
 
-// How long a server is waited for, first and at most: RFC 2131 §4.1 says 4 s and
-// 64 s, but people wait for this machine.
+// How long a server's answer is awaited, at first and at most: RFC 2131 §4.1 says 4 s
+// and 64 s, but people wait for this machine.
 const (
-	firstWait   = time.Second
-	longestWait = 16 * time.Second
+	firstWait = time.Second
+	maxWait   = 16 * time.Second
 )
 
-// Bounds on the time a lease is for: a server may say anything.
+// Bounds on the time of a lease, because a server may send any value.
 const (
-	shortestLease = time.Minute
-	longestLease  = 7 * 24 * time.Hour
+	minLease = time.Minute
+	maxLease = 7 * 24 * time.Hour
 )
 
-// askAgain is how often a network that told no boot file is asked for one: a
-// ticket may be armed later.
+// askAgain is how often a server that named no boot file is asked for one: a ticket may
+// be armed later.
 const askAgain = 15 * time.Second
 
-// lease is what a DHCPv4 server gave.
+// lease is what a DHCPv4 server leased.
 type lease struct {
 	acknowledged *dhcpv4.DHCPv4
 	address      netip.Prefix
@@ -39,13 +39,13 @@ type lease struct {
 	valid, renew time.Duration
 }
 
-// hop is one route of a lease.
+// hop is one route of a lease: a destination and the gateway to it.
 type hop struct {
 	to      netip.Prefix
 	gateway netip.Addr
 }
 
-// configure4 leases an address, and keeps it until ctx ends.
+// configure4 leases an address, and renews the lease until ctx ends.
 func (c *nic) configure4(ctx context.Context) {
 	wait := firstWait
 	for ctx.Err() == nil {
@@ -55,7 +55,7 @@ func (c *nic) configure4(ctx context.Context) {
 				return
 			}
 			c.log.Warn("no DHCPv4 lease", "waited", wait, "err", err)
-			wait = min(2*wait, longestWait)
+			wait = min(2*wait, maxWait)
 			continue
 		}
 		wait = firstWait
@@ -63,19 +63,19 @@ func (c *nic) configure4(ctx context.Context) {
 	}
 }
 
-// keep4 uses a lease and renews it, until it is lost or another one is needed.
+// keep4 uses and renews a lease, until it is lost or another one is needed.
 func (c *nic) keep4(ctx context.Context, l lease) {
 	held := l.address
 	for {
 		if err := c.use4(l); err != nil {
 			c.log.Warn("lease cannot be used", "err", err)
-			pause(ctx, longestWait)
+			pause(ctx, maxWait)
 			return
 		}
 		ends := time.Now().Add(l.valid)
 		if l.bootFile == "" && !c.id.hasURL {
 			pause(ctx, min(askAgain, l.renew))
-			return // asks for a lease anew, and for a boot file
+			return // a new lease may come with a boot file
 		}
 		next, err := c.renew4(ctx, l, ends)
 		if ctx.Err() != nil {
@@ -83,17 +83,17 @@ func (c *nic) keep4(ctx context.Context, l lease) {
 		}
 		if err != nil {
 			c.log.Warn("lease is lost", "address", held, "err", err)
-			c.ways.remove(c.name, 4)
-			_ = removeAddress(c.index, held) // it may be somebody else's from now on
+			c.uplinks.remove(c.name, 4)
+			_ = removeAddress(c.index, held) // it may be another machine's from now on
 			return
 		}
 		l = next
 	}
 }
 
-// renew4 renews a lease when half of its time is over, and tries until it ends.
+// renew4 renews a lease when half of its time is over, and retries until it ends.
 func (c *nic) renew4(ctx context.Context, l lease, ends time.Time) (lease, error) {
-	for wait := l.renew; ; wait = max(time.Until(ends)/2, shortestLease/2) {
+	for wait := l.renew; ; wait = max(time.Until(ends)/2, minLease/2) {
 		if !pause(ctx, wait) {
 			return lease{}, ctx.Err()
 		}
@@ -161,7 +161,7 @@ func errOr(err, other error) error {
 	return other
 }
 
-// request4 is what every message asks and tells.
+// request4 returns the options of every message that is sent.
 func (c *nic) request4() []dhcpv4.Modifier {
 	list := []dhcpv4.Modifier{
 		dhcpv4.WithRequestedOptions(
@@ -178,15 +178,15 @@ func (c *nic) request4() []dhcpv4.Modifier {
 	return list
 }
 
-// offers4 collects what servers offer. Where Ingot stands beside another DHCP
-// server, one offers an address and the other the boot file.
+// offers4 collects servers' offers. Where Ingot runs beside another DHCP server, one
+// offers an address and the other the boot file.
 type offers4 struct {
 	fileNeeded bool
 	best       *dhcpv4.DHCPv4
 	file       string
 }
 
-// enough takes an offer, and reports whether more need not be waited for.
+// enough notes an offer, and reports whether no more have to be awaited.
 func (o *offers4) enough(p *dhcpv4.DHCPv4) bool {
 	if p.MessageType() != dhcpv4.MessageTypeOffer {
 		return false
@@ -202,8 +202,8 @@ func (o *offers4) enough(p *dhcpv4.DHCPv4) bool {
 	return o.best != nil && (o.file != "" || !o.fileNeeded)
 }
 
-// bootFile4 returns the URL that a message tells: an Ignition's is one, what is
-// for firmware's TFTP is none.
+// bootFile4 returns the boot file of a message if it is a URL, as an Ignition's is: other
+// names are for the firmware's TFTP.
 func bootFile4(p *dhcpv4.DHCPv4) string {
 	for _, file := range []string{p.BootFileNameOption(), p.BootFileName} {
 		if isURL(file) {
@@ -213,8 +213,8 @@ func bootFile4(p *dhcpv4.DHCPv4) string {
 	return ""
 }
 
-// parseLease reads an acknowledgement; file is the boot file of another server's
-// offer.
+// parseLease reads an acknowledgement. If that names no boot file, the lease has file,
+// which another server may have offered.
 func parseLease(p *dhcpv4.DHCPv4, file string) (lease, error) {
 	a, ok := netip.AddrFromSlice(p.YourIPAddr.To4())
 	if !ok || !a.IsGlobalUnicast() && !a.IsLinkLocalUnicast() {
@@ -226,10 +226,10 @@ func parseLease(p *dhcpv4.DHCPv4, file string) (lease, error) {
 			bits = ones
 		}
 	}
-	valid := min(max(p.IPAddressLeaseTime(time.Hour), shortestLease), longestLease)
+	valid := min(max(p.IPAddressLeaseTime(time.Hour), minLease), maxLease)
 	l := lease{
 		acknowledged: p, address: netip.PrefixFrom(a, bits), dns: addresses(p.DNS()), bootFile: file,
-		valid: valid, renew: min(max(p.IPAddressRenewalTime(valid/2), shortestLease/2), valid/2),
+		valid: valid, renew: min(max(p.IPAddressRenewalTime(valid/2), minLease/2), valid/2),
 	}
 	if own := bootFile4(p); own != "" {
 		l.bootFile = own
@@ -238,8 +238,8 @@ func parseLease(p *dhcpv4.DHCPv4, file string) (lease, error) {
 	return l, nil
 }
 
-// routes4 returns the routes of a lease: the subnet, then those of option 121, or
-// the routers when it has none (RFC 3442).
+// routes4 returns the routes of a lease: the subnet, then those of option 121, or a
+// default route by option 3 when there are none (RFC 3442).
 func routes4(p *dhcpv4.DHCPv4, own netip.Prefix) []hop {
 	list := []hop{{to: own.Masked()}}
 	for _, r := range p.ClasslessStaticRoute() {
@@ -261,7 +261,7 @@ func routes4(p *dhcpv4.DHCPv4, own netip.Prefix) []hop {
 	return list
 }
 
-// addresses converts addresses, leaving out what is none.
+// addresses converts addresses, leaving out invalid and unspecified ones.
 func addresses(ips []net.IP) []netip.Addr {
 	var list []netip.Addr
 	for _, ip := range ips {
@@ -277,11 +277,12 @@ func (c *nic) use4(l lease) error {
 	if err := setAddress(c.index, l.address, l.valid); err != nil {
 		return err
 	}
-	w := way{
+	u := uplink{
 		nic: c.name, index: c.index, family: 4, address: l.address, url: l.bootFile, preferred: c.preferred(),
 	}
-	if c.ways.add(w, l.routes, l.dns) {
-		c.log.Info("address is leased", "address", l.address, "from", l.acknowledged.ServerIdentifier(), "for", l.valid, "bootFile", hostOf(l.bootFile))
+	if c.uplinks.add(u, l.routes, l.dns) {
+		c.log.Info("address is leased", "address", l.address, "from", l.acknowledged.ServerIdentifier(),
+			"for", l.valid, "bootFile", hostOf(l.bootFile))
 	}
-	return c.ways.route(w)
+	return c.uplinks.route(u)
 }

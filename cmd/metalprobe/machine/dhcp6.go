@@ -20,24 +20,23 @@ import (
 	"github.com/insomniacslk/dhcp/iana"
 )
 
-// lease6 is what a DHCPv6 server told.
+// lease6 is what a DHCPv6 server answered.
 type lease6 struct {
 	reply        *dhcpv6.Message
-	address      netip.Prefix // none of a server that was only asked for facts
+	address      netip.Prefix // zero in the answer to an Information-request
 	dns          []netip.Addr
 	bootFile     string
 	valid, renew time.Duration
 }
 
-// configure6 lets the kernel make addresses from router advertisements, and asks
-// a DHCPv6 server where these say that there is one, until ctx ends.
+// configure6 lets the kernel form addresses from router advertisements, and asks a
+// DHCPv6 server where they say that there is one, until ctx ends.
 func (c *nic) configure6(ctx context.Context) {
-	var told advice
 	var last netip.Prefix
-	var facts sync.WaitGroup
-	defer facts.Wait()
-	for {
-		said, err := adviceOn(c.index)
+	var stateless sync.WaitGroup
+	defer stateless.Wait()
+	for asked := false; ; {
+		flags, err := raFlagsOn(c.index)
 		if err != nil {
 			c.log.Warn("router advertisements cannot be read", "err", err)
 		}
@@ -47,15 +46,15 @@ func (c *nic) configure6(ctx context.Context) {
 			c.found6(own, "", nil)
 		}
 		switch {
-		case !ready: // no address of the link yet, so that nothing can be asked
-		case said.managed:
-			c.log.Info("router tells of DHCPv6 for addresses")
+		case !ready: // without a link-local address no server can be asked
+		case flags.managed:
+			c.log.Info("router advertises DHCPv6 for addresses")
 			c.managed6(ctx)
 			return
-		case said.other && !told.other:
-			c.log.Info("router tells of DHCPv6 for facts")
-			told = said
-			facts.Go(func() { c.facts6(ctx) })
+		case flags.other && !asked:
+			c.log.Info("router advertises DHCPv6 for other configuration")
+			asked = true
+			stateless.Go(func() { c.stateless6(ctx) })
 		}
 		if !pause(ctx, lookEvery) {
 			return
@@ -63,15 +62,15 @@ func (c *nic) configure6(ctx context.Context) {
 	}
 }
 
-// found6 tells of an address.
+// found6 notes an address.
 func (c *nic) found6(own netip.Prefix, file string, dns []netip.Addr) {
-	w := way{nic: c.name, index: c.index, family: 6, address: own, url: file, preferred: c.preferred()}
-	if c.ways.add(w, nil, dns) {
+	u := uplink{nic: c.name, index: c.index, family: 6, address: own, url: file, preferred: c.preferred()}
+	if c.uplinks.add(u, nil, dns) {
 		c.log.Info("address is set", "address", own.Addr(), "bootFile", hostOf(file))
 	}
 }
 
-// managed6 leases an address, and keeps it.
+// managed6 leases an address, and renews the lease until ctx ends.
 func (c *nic) managed6(ctx context.Context) {
 	wait := firstWait
 	for ctx.Err() == nil {
@@ -80,14 +79,14 @@ func (c *nic) managed6(ctx context.Context) {
 			if ctx.Err() == nil {
 				c.log.Warn("no DHCPv6 lease", "waited", wait, "err", err)
 			}
-			wait = min(2*wait, longestWait)
+			wait = min(2*wait, maxWait)
 			continue
 		}
 		wait = firstWait
 		for err == nil && ctx.Err() == nil {
 			if err := setAddress(c.index, l.address, l.valid); err != nil {
 				c.log.Warn("lease cannot be used", "err", err)
-				pause(ctx, longestWait)
+				pause(ctx, maxWait)
 				break
 			}
 			c.found6(l.address, l.bootFile, l.dns)
@@ -106,9 +105,10 @@ func (c *nic) managed6(ctx context.Context) {
 	}
 }
 
-// facts6 asks a DHCPv6 server for what goes with addresses of the router's, until
-// it tells a boot file or one is not needed.
-func (c *nic) facts6(ctx context.Context) {
+// stateless6 asks a DHCPv6 server for DNS servers and the boot file that go with
+// addresses formed from router advertisements (RFC 8415 §6.1), until the server names a
+// boot file or none is needed.
+func (c *nic) stateless6(ctx context.Context) {
 	wait := firstWait
 	for {
 		l, err := c.exchange6(ctx, wait, c.inform6)
@@ -119,15 +119,18 @@ func (c *nic) facts6(ctx context.Context) {
 				return
 			}
 		}
-		wait = min(2*wait, longestWait)
+		wait = min(2*wait, maxWait)
 		if !pause(ctx, wait) {
 			return
 		}
 	}
 }
 
+// ask6 is one exchange of messages with a DHCPv6 server.
+type ask6 func(context.Context, *nclient6.Client) (*dhcpv6.Message, error)
+
 // exchange6 opens a client for one exchange.
-func (c *nic) exchange6(ctx context.Context, wait time.Duration, ask func(context.Context, *nclient6.Client) (*dhcpv6.Message, error)) (lease6, error) {
+func (c *nic) exchange6(ctx context.Context, wait time.Duration, ask ask6) (lease6, error) {
 	client, err := nclient6.New(c.name, nclient6.WithTimeout(wait), nclient6.WithRetry(1))
 	if err != nil {
 		pause(ctx, wait)
@@ -150,7 +153,7 @@ func (c *nic) solicit6(ctx context.Context, client *nclient6.Client) (*dhcpv6.Me
 }
 
 // renewing6 asks for a lease to be renewed (RFC 8415 §18.2.4).
-func renewing6(l lease6) func(context.Context, *nclient6.Client) (*dhcpv6.Message, error) {
+func renewing6(l lease6) ask6 {
 	return func(ctx context.Context, client *nclient6.Client) (*dhcpv6.Message, error) {
 		m, err := dhcpv6.NewMessage()
 		if err != nil {
@@ -169,7 +172,7 @@ func renewing6(l lease6) func(context.Context, *nclient6.Client) (*dhcpv6.Messag
 	}
 }
 
-// inform6 asks for facts only (RFC 8415 §18.2.6).
+// inform6 sends an Information-request (RFC 8415 §18.2.6).
 func (c *nic) inform6(ctx context.Context, client *nclient6.Client) (*dhcpv6.Message, error) {
 	m, err := dhcpv6.NewMessage(c.request6()...)
 	if err != nil {
@@ -180,8 +183,8 @@ func (c *nic) inform6(ctx context.Context, client *nclient6.Client) (*dhcpv6.Mes
 	return client.SendAndRead(ctx, client.RemoteAddr(), m, nclient6.IsMessageType(dhcpv6.MessageTypeReply))
 }
 
-// request6 is what every message tells and asks. The UUID is in network order, as
-// RFC 6355 has it.
+// request6 returns the options of every message that is sent. The UUID is in network
+// order, as of RFC 6355.
 func (c *nic) request6() []dhcpv6.Modifier {
 	var id dhcpv6.DUID = &dhcpv6.DUIDLL{HWType: iana.HWTypeEthernet, LinkLayerAddr: c.mac}
 	if c.id.uuid != uuid.Nil {
@@ -205,7 +208,7 @@ func parseLease6(m *dhcpv6.Message) (lease6, error) {
 	}
 	ia := m.Options.OneIANA()
 	if ia == nil {
-		return l, nil // facts only
+		return l, nil // the answer to an Information-request
 	}
 	if s := ia.Options.Status(); s != nil && s.StatusCode != iana.StatusSuccess {
 		return lease6{}, fmt.Errorf("the server says %s", s.StatusCode)
@@ -218,15 +221,15 @@ func parseLease6(m *dhcpv6.Message) (lease6, error) {
 	if !ok || !a.Is6() || !a.IsGlobalUnicast() || given.ValidLifetime == 0 {
 		return lease6{}, fmt.Errorf("the server leases %s, which no machine can have", given.IPv6Addr)
 	}
-	l.address = netip.PrefixFrom(a, 128) // what is on the link is the router's to say
-	l.valid = min(max(given.ValidLifetime, shortestLease), longestLease)
-	l.renew = min(max(ia.T1, shortestLease/2), l.valid/2)
+	l.address = netip.PrefixFrom(a, 128) // which prefixes are on the link is for routers to say
+	l.valid = min(max(given.ValidLifetime, minLease), maxLease)
+	l.renew = min(max(ia.T1, minLease/2), l.valid/2)
 	return l, nil
 }
 
-// ownAddresses returns an address of an interface that reaches beyond its link,
-// and whether it has one of the link, from the kernel's list. Addresses that may be
-// another machine's still are left out.
+// ownAddresses returns a global address of an interface, and whether it has a link-local
+// one, from the kernel's list. Addresses whose check for duplicates is not done are left
+// out.
 func ownAddresses(name string) (global netip.Prefix, ready bool) {
 	f, err := os.Open("/proc/net/if_inet6")
 	if err != nil {
@@ -263,7 +266,7 @@ func parseOwn(line, name string) (netip.Prefix, bool) {
 	return netip.PrefixFrom(a, int(bits)), true
 }
 
-// routers6 lists the routers that the kernel has learnt of on an interface.
+// routers6 lists the routers that the kernel has learnt on an interface.
 func routers6(name string) []netip.Addr {
 	f, err := os.Open("/proc/net/ipv6_route")
 	if err != nil {

@@ -75,14 +75,36 @@ func TestOffers(t *testing.T) {
 		best       *dhcpv4.DHCPv4
 		file       string
 	}{
-		"the first is enough when no file is needed": {false, []*dhcpv4.DHCPv4{plain, whole}, 1, plain, ""},
-		"one with a file is waited for":              {true, []*dhcpv4.DHCPv4{plain, whole}, 2, whole, "http://192.0.2.1/ignition/u"},
-		"one may lease and the other tell":           {true, []*dhcpv4.DHCPv4{proxy, plain}, 2, plain, "http://192.0.2.1/ignition/u"},
-		"one that leases nothing is not enough":      {false, []*dhcpv4.DHCPv4{proxy}, 0, nil, "http://192.0.2.1/ignition/u"},
-		"a file for firmware is none":                {true, []*dhcpv4.DHCPv4{firmware}, 0, firmware, ""},
-		"an offer of nobody is none":                 {false, []*dhcpv4.DHCPv4{offer(dhcpv4.MessageTypeOffer, "192.0.2.7")}, 0, nil, ""},
-		"an acknowledgement is no offer":             {false, []*dhcpv4.DHCPv4{offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA)}, 0, nil, ""},
-		"the first that has a file is kept":          {true, []*dhcpv4.DHCPv4{whole, plain}, 1, whole, "http://192.0.2.1/ignition/u"},
+		"the first is enough when no file is needed": {
+			fileNeeded: false, messages: []*dhcpv4.DHCPv4{plain, whole}, enoughAt: 1, best: plain, file: "",
+		},
+		"one with a file is waited for": {
+			fileNeeded: true, messages: []*dhcpv4.DHCPv4{plain, whole}, enoughAt: 2, best: whole,
+			file: "http://192.0.2.1/ignition/u",
+		},
+		"one may lease and the other tell": {
+			fileNeeded: true, messages: []*dhcpv4.DHCPv4{proxy, plain}, enoughAt: 2, best: plain,
+			file: "http://192.0.2.1/ignition/u",
+		},
+		"one that leases nothing is not enough": {
+			fileNeeded: false, messages: []*dhcpv4.DHCPv4{proxy}, enoughAt: 0, best: nil,
+			file: "http://192.0.2.1/ignition/u",
+		},
+		"a file for firmware is none": {
+			fileNeeded: true, messages: []*dhcpv4.DHCPv4{firmware}, enoughAt: 0, best: firmware, file: "",
+		},
+		"an offer of nobody is none": {
+			fileNeeded: false, messages: []*dhcpv4.DHCPv4{offer(dhcpv4.MessageTypeOffer, "192.0.2.7")}, enoughAt: 0,
+			best: nil, file: "",
+		},
+		"an acknowledgement is no offer": {
+			fileNeeded: false, messages: []*dhcpv4.DHCPv4{offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA)},
+			enoughAt: 0, best: nil, file: "",
+		},
+		"the first that has a file is kept": {
+			fileNeeded: true, messages: []*dhcpv4.DHCPv4{whole, plain}, enoughAt: 1, best: whole,
+			file: "http://192.0.2.1/ignition/u",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			o := offers4{fileNeeded: tc.fileNeeded}
@@ -110,21 +132,38 @@ func TestParseLease(t *testing.T) {
 		want    *lease
 	}{
 		"a lease": {
-			offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA, mask, router, file, dhcpv4.OptDNS(net.IP{192, 0, 2, 53}), dhcpv4.OptIPAddressLeaseTime(time.Hour), dhcpv4.OptRenewTimeValue(10*time.Minute)),
-			&lease{address: netip.MustParsePrefix("192.0.2.7/24"), routes: []hop{subnet, everywhere}, dns: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, bootFile: "http://192.0.2.1/ignition/u", valid: time.Hour, renew: 10 * time.Minute},
+			message: offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA, mask, router, file,
+				dhcpv4.OptDNS(net.IP{192, 0, 2, 53}), dhcpv4.OptIPAddressLeaseTime(time.Hour), dhcpv4.OptRenewTimeValue(10*time.Minute)),
+			want: &lease{
+				address: netip.MustParsePrefix("192.0.2.7/24"), routes: []hop{subnet, everywhere},
+				dns: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, bootFile: "http://192.0.2.1/ignition/u",
+				valid: time.Hour, renew: 10 * time.Minute,
+			},
 		},
 		"routes of option 121 take the router's place": {
-			offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA, mask, router, dhcpv4.OptIPAddressLeaseTime(time.Hour), dhcpv4.OptClasslessStaticRoute(&dhcpv4.Route{
-				Dest: &net.IPNet{IP: net.IP{198, 51, 100, 0}, Mask: net.CIDRMask(24, 32)}, Router: net.IP{192, 0, 2, 3}})),
-			&lease{address: netip.MustParsePrefix("192.0.2.7/24"), routes: []hop{subnet, {netip.MustParsePrefix("198.51.100.0/24"), netip.MustParseAddr("192.0.2.3")}}, valid: time.Hour, renew: 30 * time.Minute},
+			message: offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA, mask, router,
+				dhcpv4.OptIPAddressLeaseTime(time.Hour), dhcpv4.OptClasslessStaticRoute(&dhcpv4.Route{
+					Dest:   &net.IPNet{IP: net.IP{198, 51, 100, 0}, Mask: net.CIDRMask(24, 32)},
+					Router: net.IP{192, 0, 2, 3},
+				})),
+			want: &lease{
+				address: netip.MustParsePrefix("192.0.2.7/24"),
+				routes:  []hop{subnet, {netip.MustParsePrefix("198.51.100.0/24"), netip.MustParseAddr("192.0.2.3")}},
+				valid:   time.Hour, renew: 30 * time.Minute,
+			},
 		},
 		"times that nobody can keep, and no mask": {
-			offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA, dhcpv4.OptIPAddressLeaseTime(time.Second), dhcpv4.OptRenewTimeValue(time.Hour)),
-			&lease{address: netip.MustParsePrefix("192.0.2.7/32"), routes: []hop{{to: netip.MustParsePrefix("192.0.2.7/32")}}, valid: time.Minute, renew: 30 * time.Second},
+			message: offer(dhcpv4.MessageTypeAck, "192.0.2.7", serverA,
+				dhcpv4.OptIPAddressLeaseTime(time.Second), dhcpv4.OptRenewTimeValue(time.Hour)),
+			want: &lease{
+				address: netip.MustParsePrefix("192.0.2.7/32"),
+				routes:  []hop{{to: netip.MustParsePrefix("192.0.2.7/32")}}, valid: time.Minute,
+				renew: 30 * time.Second,
+			},
 		},
-		"no address":           {offer(dhcpv4.MessageTypeAck, "0.0.0.0", serverA), nil},
-		"an address of groups": {offer(dhcpv4.MessageTypeAck, "224.0.0.1", serverA), nil},
-		"loopback":             {offer(dhcpv4.MessageTypeAck, "127.0.0.1", serverA), nil},
+		"no address":           {message: offer(dhcpv4.MessageTypeAck, "0.0.0.0", serverA), want: nil},
+		"an address of groups": {message: offer(dhcpv4.MessageTypeAck, "224.0.0.1", serverA), want: nil},
+		"loopback":             {message: offer(dhcpv4.MessageTypeAck, "127.0.0.1", serverA), want: nil},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := parseLease(tc.message, "")
@@ -137,7 +176,8 @@ func TestParseLease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(*tc.want, got, cmp.AllowUnexported(lease{}, hop{}), cmpopts.IgnoreFields(lease{}, "acknowledged"), cmp.Comparer(func(a, b netip.Addr) bool { return a == b }), cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(*tc.want, got, cmp.AllowUnexported(lease{}, hop{}), cmpopts.IgnoreFields(lease{}, "acknowledged"),
+				cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
 				t.Errorf("lease (-want +got):\n%s", diff)
 			}
 		})
@@ -156,7 +196,11 @@ func TestParseLease6(t *testing.T) {
 		valid    time.Duration
 		refused  bool
 	}{
-		"a lease":            {options: []dhcpv6.Modifier{given("2001:db8::7", time.Hour), url}, address: netip.MustParsePrefix("2001:db8::7/128"), bootFile: "http://[2001:db8::1]/ignition/u", valid: time.Hour},
+		"a lease": {
+			options: []dhcpv6.Modifier{given("2001:db8::7", time.Hour), url},
+			address: netip.MustParsePrefix("2001:db8::7/128"), bootFile: "http://[2001:db8::1]/ignition/u",
+			valid: time.Hour,
+		},
 		"facts only":         {options: []dhcpv6.Modifier{url}, bootFile: "http://[2001:db8::1]/ignition/u"},
 		"a file for others":  {options: []dhcpv6.Modifier{dhcpv6.WithOption(dhcpv6.OptBootFileURL("tftp://[2001:db8::1]/ipxe.efi"))}},
 		"no address":         {options: []dhcpv6.Modifier{dhcpv6.WithIANA()}, refused: true},

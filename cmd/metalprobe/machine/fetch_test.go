@@ -32,45 +32,79 @@ func (a *tries) Write(p []byte) (int, error) {
 }
 
 func TestSeek(t *testing.T) {
-	way4 := func(nic string, index int, url string) way {
-		return way{nic: nic, index: index, family: 4, address: netip.MustParsePrefix("192.0.2.7/24"), url: url, preferred: true}
+	uplink4 := func(nic string, index int, url string) uplink {
+		return uplink{nic: nic, index: index, family: 4, address: netip.MustParsePrefix("192.0.2.7/24"), url: url, preferred: true}
 	}
 	const at = "http://192.0.2.1/ignition/" + secret
-	slow := way4("eth0", 2, "")
+	slow := uplink4("eth0", 2, "")
 	slow.preferred = false
-	six := way4("eth0", 2, "")
+	six := uplink4("eth0", 2, "")
 	six.family, six.address = 6, netip.MustParsePrefix("2001:db8::7/64")
 	for title, tc := range map[string]struct {
-		url   string
-		ways  []way
-		later []way // known after a minute
-		reach map[string]time.Duration
-		want  string // card
-		after time.Duration
-		says  string
+		url     string
+		uplinks []uplink
+		later   []uplink // known after a minute
+		reach   map[string]time.Duration
+		want    string // card
+		after   time.Duration
+		says    string
 	}{
-		"the only way":                             {url: at, ways: []way{way4("eth0", 2, "")}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0"},
-		"the card that reaches Ingot wins":         {url: at, ways: []way{way4("eth0", 2, ""), way4("eth1", 3, "")}, reach: map[string]time.Duration{"eth1": 0}, want: "eth1"},
-		"the card that booted is ahead of others":  {url: at, ways: []way{slow, way4("eth1", 3, "")}, reach: map[string]time.Duration{"eth0": 0, "eth1": 2 * time.Second}, want: "eth1", after: 3 * time.Second},
-		"another card does when that has no way":   {url: at, ways: []way{slow}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0", after: preferredFirst},
-		"Ingot may come later":                     {url: at, ways: []way{way4("eth0", 2, "")}, reach: map[string]time.Duration{"eth0": 100 * time.Second}, want: "eth0", after: 121 * time.Second, says: "Ignition is not fetched yet"},
-		"a lease may come later":                   {url: at, later: []way{way4("eth0", 2, "")}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0", after: time.Minute},
-		"DHCP says where":                          {ways: []way{way4("eth0", 2, at)}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0"},
-		"DHCP says it at last":                     {ways: []way{way4("eth0", 2, "")}, later: []way{way4("eth0", 2, at)}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0", after: time.Minute, says: "is this server known to Ingot"},
-		"an IPv4 address is not sought by IPv6":    {url: at, ways: []way{six}, later: []way{way4("eth1", 3, "")}, reach: map[string]time.Duration{"eth0": 0, "eth1": 0}, want: "eth1", after: time.Minute},
-		"a name is sought by both":                 {url: "http://ingot/ignition/" + secret, ways: []way{six}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0"},
-		"an address on the command line that none": {url: "tftp://192.0.2.1/" + secret, ways: []way{way4("eth0", 2, at)}, says: "no http or https address"},
+		"the only uplink": {
+			url: at, uplinks: []uplink{uplink4("eth0", 2, "")}, reach: map[string]time.Duration{"eth0": 0},
+			want: "eth0",
+		},
+		"the card that reaches Ingot wins": {
+			url: at, uplinks: []uplink{uplink4("eth0", 2, ""), uplink4("eth1", 3, "")},
+			reach: map[string]time.Duration{"eth1": 0}, want: "eth1",
+		},
+		"the card that booted is ahead of others": {
+			url: at, uplinks: []uplink{slow, uplink4("eth1", 3, "")},
+			reach: map[string]time.Duration{"eth0": 0, "eth1": 2 * time.Second}, want: "eth1", after: 3 * time.Second,
+		},
+		"another card does when that has no uplink": {
+			url: at, uplinks: []uplink{slow}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0",
+			after: preferredFirst,
+		},
+		"Ingot may come later": {
+			url: at, uplinks: []uplink{uplink4("eth0", 2, "")},
+			reach: map[string]time.Duration{"eth0": 100 * time.Second}, want: "eth0", after: 121 * time.Second,
+			says: "Ignition is not fetched yet",
+		},
+		"a lease may come later": {
+			url: at, later: []uplink{uplink4("eth0", 2, "")}, reach: map[string]time.Duration{"eth0": 0},
+			want: "eth0", after: time.Minute,
+		},
+		"DHCP says where": {
+			uplinks: []uplink{uplink4("eth0", 2, at)}, reach: map[string]time.Duration{"eth0": 0}, want: "eth0",
+		},
+		"DHCP says it at last": {
+			uplinks: []uplink{uplink4("eth0", 2, "")}, later: []uplink{uplink4("eth0", 2, at)},
+			reach: map[string]time.Duration{"eth0": 0}, want: "eth0", after: time.Minute,
+			says: "is this server known to Ingot",
+		},
+		"an IPv4 address is not sought by IPv6": {
+			url: at, uplinks: []uplink{six}, later: []uplink{uplink4("eth1", 3, "")},
+			reach: map[string]time.Duration{"eth0": 0, "eth1": 0}, want: "eth1", after: time.Minute,
+		},
+		"a name is sought by both": {
+			url: "http://ingot/ignition/" + secret, uplinks: []uplink{six},
+			reach: map[string]time.Duration{"eth0": 0}, want: "eth0",
+		},
+		"an address on the command line that none": {
+			url: "tftp://192.0.2.1/" + secret, uplinks: []uplink{uplink4("eth0", 2, at)},
+			says: "no http or https address",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
 				record := &tries{}
-				reach := newWays(filepath.Join(t.TempDir(), "resolv.conf"))
-				for _, w := range tc.ways {
-					reach.add(w, nil, nil)
+				reach := newUplinks(filepath.Join(t.TempDir(), "resolv.conf"))
+				for _, u := range tc.uplinks {
+					reach.add(u, nil, nil)
 				}
-				s := &seeker{url: tc.url, ways: reach, log: newLog(record), get: func(_ context.Context, w way, address string) ([]byte, error) {
-					if from, ok := tc.reach[w.nic]; ok && time.Since(began) >= from {
+				s := &seeker{url: tc.url, uplinks: reach, log: newLog(record), get: func(_ context.Context, u uplink, address string) ([]byte, error) {
+					if from, ok := tc.reach[u.nic]; ok && time.Since(began) >= from {
 						return []byte(address), nil
 					}
 					return nil, errors.New("connection refused")
@@ -78,13 +112,13 @@ func TestSeek(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				time.AfterFunc(time.Minute, func() {
-					for _, w := range tc.later {
-						reach.add(w, nil, nil)
+					for _, u := range tc.later {
+						reach.add(u, nil, nil)
 					}
 				})
 				f, err := s.seek(ctx)
-				if f.way.nic != tc.want || (err != nil) != (tc.want == "") {
-					t.Fatalf("by %q, error %v, want %q", f.way.nic, err, tc.want)
+				if f.uplink.nic != tc.want || (err != nil) != (tc.want == "") {
+					t.Fatalf("by %q, error %v, want %q", f.uplink.nic, err, tc.want)
 				}
 				if took := time.Since(began); tc.want != "" && took != tc.after {
 					t.Errorf("took %v, want %v", took, tc.after)
@@ -101,10 +135,10 @@ func TestSeek(t *testing.T) {
 
 func TestRoutesAndNameserversOfTheChosenWayComeFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "resolv.conf")
-	s := newWays(file)
-	s.add(way{nic: "eth0", index: 2, family: 4}, nil, []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("192.0.2.54")})
-	s.add(way{nic: "eth1", index: 3, family: 4}, nil, []netip.Addr{netip.MustParseAddr("198.51.100.53"), netip.MustParseAddr("192.0.2.53")})
-	s.add(way{nic: "eth1", index: 3, family: 6}, nil, []netip.Addr{netip.MustParseAddr("2001:db8::53")})
+	s := newUplinks(file)
+	s.add(uplink{nic: "eth0", index: 2, family: 4}, nil, []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("192.0.2.54")})
+	s.add(uplink{nic: "eth1", index: 3, family: 4}, nil, []netip.Addr{netip.MustParseAddr("198.51.100.53"), netip.MustParseAddr("192.0.2.53")})
+	s.add(uplink{nic: "eth1", index: 3, family: 6}, nil, []netip.Addr{netip.MustParseAddr("2001:db8::53")})
 	check := func(want string) {
 		t.Helper()
 		got, err := os.ReadFile(file)
@@ -113,7 +147,7 @@ func TestRoutesAndNameserversOfTheChosenWayComeFirst(t *testing.T) {
 		}
 	}
 	check("nameserver 192.0.2.53\nnameserver 192.0.2.54\nnameserver 198.51.100.53\n")
-	if err := s.choose(way{nic: "eth1", index: 3, family: 4}); err != nil {
+	if err := s.choose(uplink{nic: "eth1", index: 3, family: 4}); err != nil {
 		t.Fatal(err)
 	}
 	check("nameserver 198.51.100.53\nnameserver 192.0.2.53\nnameserver 192.0.2.54\n")
@@ -126,17 +160,22 @@ func TestGet(t *testing.T) {
 		serve http.HandlerFunc
 		err   string
 	}{
-		"an Ignition":              {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("{}")) }, ""},
-		"no ticket":                {http.NotFound, "answered 404 Not Found: Ingot has no boot ticket"},
-		"another server's ticket":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, "is not for this address"},
-		"a fault":                  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "see Ingot's log"},
-		"a redirect":               {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }, "redirects are not followed"},
-		"more than an Ignition is": {func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxIgnition+1)) }, "it has more than"},
+		"an Ignition":             {func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("{}")) }, ""},
+		"no ticket":               {http.NotFound, "answered 404 Not Found: Ingot has no boot ticket"},
+		"another server's ticket": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, "is not for this address"},
+		"a fault":                 {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "see Ingot's log"},
+		"a redirect": {
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+			"redirects are not followed",
+		},
+		"more than an Ignition is": {
+			func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, maxIgnition+1)) }, "it has more than",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			server := httptest.NewServer(tc.serve)
 			defer server.Close()
-			content, err := get(t.Context(), way{nic: "lo", family: 4}, server.URL+"/ignition/"+secret)
+			content, err := get(t.Context(), uplink{nic: "lo", family: 4}, server.URL+"/ignition/"+secret)
 			if errors.Is(err, os.ErrPermission) {
 				t.Skip("binding to an interface needs CAP_NET_RAW: ", err)
 			}
@@ -150,7 +189,7 @@ func TestGet(t *testing.T) {
 	}
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	_, err := get(t.Context(), way{nic: "lo", family: 4}, closed.URL+"/"+secret)
+	_, err := get(t.Context(), uplink{nic: "lo", family: 4}, closed.URL+"/"+secret)
 	if err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("nobody listens: got %v", err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// identity is who this machine is to a DHCP server, and what it wants of it.
+// identity is what this machine tells a DHCP server of itself.
 type identity struct {
 	uuid    uuid.UUID // as SMBIOS has it; zero when unknown
 	bootMAC net.HardwareAddr
@@ -16,11 +16,11 @@ type identity struct {
 	hasURL bool
 }
 
-// userClass is how Ingot knows that this is a probe which looks for its Ignition,
-// and no firmware (RFC 3004, RFC 8415 §21.15).
+// userClass tells Ingot that a probe asks for its Ignition, and not firmware for a boot
+// loader (RFC 3004, RFC 8415 §21.15).
 const userClass = "ingot-probe"
 
-// parseUUID reads product_uuid; some boards have nothing of use there.
+// parseUUID reads product_uuid; some boards have nothing useful there.
 func parseUUID(text string) uuid.UUID {
 	id, err := uuid.Parse(text)
 	if err != nil || id == uuid.Max {

@@ -19,11 +19,11 @@ import (
 	"ingot/cmd/metalprobe/modules"
 )
 
-// Bounds on the search for hardware.
+// Limits on the search for hardware.
 const (
 	maxLoading = 16                     // modules that are loaded at a time
-	quiet      = 300 * time.Millisecond // without news of hardware: all is there
-	settleFor  = time.Minute            // a controller that takes longer has a fault
+	quiet      = 300 * time.Millisecond // without new hardware, after which all is taken to be found
+	settleFor  = time.Minute            // a controller that takes longer is faulty
 )
 
 // drivers loads kernel modules. It is safe for concurrent use.
@@ -37,7 +37,7 @@ type drivers struct {
 	loaded map[string]*loading
 
 	busy atomic.Int64 // modules that are being loaded
-	last atomic.Int64 // when hardware was last heard of, in Unix nanoseconds
+	last atomic.Int64 // when hardware last appeared, in Unix nanoseconds
 }
 
 // loading is a module that was asked for.
@@ -46,8 +46,8 @@ type loading struct {
 	err  error
 }
 
-// newDrivers returns the drivers of this initramfs. One without an index has all
-// drivers in its kernel.
+// newDrivers returns the drivers of this initramfs. If it has no index, all drivers are
+// built into the kernel.
 func newDrivers(params map[string]string, log *slog.Logger) (*drivers, error) {
 	d := &drivers{params: params, insert: insertModule, log: log, loaded: make(map[string]*loading)}
 	f, err := os.Open(modules.IndexFile)
@@ -62,7 +62,7 @@ func newDrivers(params map[string]string, log *slog.Logger) (*drivers, error) {
 	return d, err
 }
 
-// insertModule hands a module's file to the kernel.
+// insertModule loads a module's file into the kernel.
 func insertModule(name, params string) error {
 	f, err := os.Open(filepath.Join(modules.Folder, name+".ko"))
 	if err != nil {
@@ -76,7 +76,7 @@ func insertModule(name, params string) error {
 	return err
 }
 
-// load loads a module after those that it needs. Each is tried once.
+// load loads a module after those that it depends on. Each is tried once.
 func (d *drivers) load(name string) error {
 	for _, needed := range d.index.Modules[name] {
 		if err := d.loadOne(needed); err != nil {
@@ -104,18 +104,19 @@ func (d *drivers) loadOne(name string) error {
 	return l.err
 }
 
-// ownParams are parameters of modules, by module. Disks are to be found before a
-// controller's module is said to be loaded, so that none is missed; and what a SATA
-// disk's host protected area hides is to be seen, so that it is wiped.
+// ownParams are parameters of modules, by module. With scan=sync a controller's module
+// counts as loaded only when its disks were found, so that none is missed; and with
+// ignore_hpa=1 a SATA disk shows its host protected area, so that it is wiped.
 var ownParams = map[string]string{"scsi_mod": "scan=sync", "libata": "ignore_hpa=1"}
 
-// parameters returns a module's parameters. The command line has the last word.
+// parameters returns a module's parameters. Those of the command line come last, so
+// that they win.
 func (d *drivers) parameters(name string) string {
 	return strings.TrimSpace(ownParams[name] + " " + d.params[name])
 }
 
-// want loads what is for a modalias or name. A driver that refuses is told of: the
-// machine may do without.
+// want loads the modules for a modalias or name. A driver that cannot be loaded is only
+// logged, because the machine may do without it.
 func (d *drivers) want(wanted string) {
 	for _, name := range d.index.For(wanted) {
 		if err := d.load(name); err != nil && !errors.Is(err, unix.ENODEV) {
@@ -128,20 +129,20 @@ func (d *drivers) want(wanted string) {
 // announces, until ctx ends.
 func (d *drivers) run(ctx context.Context) error {
 	d.last.Store(time.Now().UnixNano())
-	news, err := listenForDevices()
+	events, err := listenForDevices()
 	if err != nil {
 		return fmt.Errorf("listen for devices: %w", err)
 	}
-	defer unix.Close(news)
+	defer unix.Close(events)
 	var group errgroup.Group
 	group.SetLimit(maxLoading)
 	d.search(&group)
 	buffer := make([]byte, 64<<10)
 	for ctx.Err() == nil {
-		n, _, err := unix.Recvfrom(news, buffer, 0)
+		n, _, err := unix.Recvfrom(events, buffer, 0)
 		switch {
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR): // the socket's time limit
-		case errors.Is(err, unix.ENOBUFS): // news was lost
+		case errors.Is(err, unix.ENOBUFS): // events were lost
 			d.search(&group)
 		case err != nil:
 			return fmt.Errorf("listen for devices: %w", err)
@@ -174,13 +175,13 @@ func (d *drivers) search(group *errgroup.Group) {
 	})
 }
 
-// listenForDevices opens a socket on which the kernel tells of devices.
+// listenForDevices opens a socket on which the kernel announces devices.
 func listenForDevices() (int, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_KOBJECT_UEVENT)
 	if err != nil {
 		return -1, err
 	}
-	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 4<<20) // else news may be lost, which is seen
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 4<<20) // without it events may be lost, which is noticed
 	second := unix.Timeval{Sec: 1}
 	err = errors.Join(
 		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &second),
@@ -193,7 +194,7 @@ func listenForDevices() (int, error) {
 	return fd, nil
 }
 
-// added reports whether a kernel's message tells of a new device, and that
+// added reports whether a message of the kernel announces a new device, and returns the
 // device's modalias, "" for one that needs no driver.
 func added(message string) (modalias string, ok bool) {
 	for field := range strings.SplitSeq(message, "\x00") {
@@ -208,8 +209,8 @@ func added(message string) (modalias string, ok bool) {
 	return modalias, ok
 }
 
-// settle waits until no more hardware appears, or for as long as a sound machine
-// needs.
+// settle waits until no more hardware appears, but at most for as long as a sound
+// machine needs.
 func (d *drivers) settle(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, settleFor)
 	defer cancel()
@@ -223,8 +224,8 @@ func (d *drivers) settle(ctx context.Context) {
 	}
 }
 
-// Modprobe does for the kernel what modprobe(8) does: it loads what is called by
-// the arguments that are no options.
+// Modprobe does for the kernel what modprobe(8) does: it loads the modules that its
+// arguments name; options are ignored.
 func Modprobe(args []string) error {
 	command, err := os.ReadFile("/proc/cmdline")
 	if err != nil {

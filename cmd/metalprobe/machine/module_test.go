@@ -26,7 +26,10 @@ func fakeDrivers(refused ...string) (*drivers, func() []string) {
 				"virtio": {}, "virtio_ring": {"virtio"}, "virtio_net": {"virtio", "virtio_ring", "net_failover"}, "net_failover": {},
 				"virtio_scsi": {"scsi_mod", "virtio", "virtio_ring"}, "scsi_mod": {},
 			},
-			Aliases: []modules.Alias{{Pattern: "virtio:d00000001v*", Module: "virtio_net"}, {Pattern: "virtio:d00000008v*", Module: "virtio_scsi"}},
+			Aliases: []modules.Alias{
+				{Pattern: "virtio:d00000001v*", Module: "virtio_net"},
+				{Pattern: "virtio:d00000008v*", Module: "virtio_scsi"},
+			},
 		},
 		params: map[string]string{"virtio_net": "napi_tx=0"},
 		log:    slog.New(slog.DiscardHandler), loaded: make(map[string]*loading),
@@ -83,11 +86,17 @@ func TestNewsOfDevices(t *testing.T) {
 		modalias string
 		ok       bool
 	}{
-		"a device that needs a driver": {"add@/devices/x\x00ACTION=add\x00SUBSYSTEM=scsi\x00MODALIAS=scsi:t-0x00\x00SEQNUM=1\x00", "scsi:t-0x00", true},
-		"a device that needs none":     {"add@/devices/x\x00ACTION=add\x00SUBSYSTEM=net\x00", "", true},
-		"a device that has gone":       {"remove@/devices/x\x00ACTION=remove\x00MODALIAS=scsi:t-0x00\x00", "scsi:t-0x00", false},
-		"another daemon's message":     {"libudev\x00\xfe\xed", "", false},
-		"nothing":                      {"", "", false},
+		"a device that needs a driver": {
+			message:  "add@/devices/x\x00ACTION=add\x00SUBSYSTEM=scsi\x00MODALIAS=scsi:t-0x00\x00SEQNUM=1\x00",
+			modalias: "scsi:t-0x00", ok: true,
+		},
+		"a device that needs none": {message: "add@/devices/x\x00ACTION=add\x00SUBSYSTEM=net\x00", modalias: "", ok: true},
+		"a device that has gone": {
+			message: "remove@/devices/x\x00ACTION=remove\x00MODALIAS=scsi:t-0x00\x00", modalias: "scsi:t-0x00",
+			ok: false,
+		},
+		"another daemon's message": {message: "libudev\x00\xfe\xed", modalias: "", ok: false},
+		"nothing":                  {message: "", modalias: "", ok: false},
 	} {
 		if modalias, ok := added(tc.message); modalias != tc.modalias || ok != tc.ok {
 			t.Errorf("%s: %q, %v", title, modalias, ok)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts are what a program expects of Linux.
+// mounts are the file systems that a program expects to find.
 var mounts = []struct {
 	kind, at, data string
 	flags          uintptr

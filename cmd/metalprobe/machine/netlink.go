@@ -30,8 +30,8 @@ func family(a netip.Addr) uint8 {
 	return unix.AF_INET6
 }
 
-// setAddress gives an interface an address for a time, or anew. There is no route
-// with it: routes are for their own to set, as they need metrics.
+// setAddress gives an interface an address for a time, or extends that time. It adds no
+// route, because routes need metrics: setRoute adds them.
 func setAddress(index int, p netip.Prefix, valid time.Duration) error {
 	life, _ := binary.Append(nil, binary.NativeEndian, unix.IfaCacheinfo{Prefered: seconds(valid), Valid: seconds(valid)})
 	err := route(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE, unix.IfAddrmsg{
@@ -76,7 +76,7 @@ func setRoute(index int, to netip.Prefix, gateway netip.Addr, metric int) error 
 }
 
 func seconds(d time.Duration) uint32 {
-	return uint32(min(max(d, 0)/time.Second, 1<<32-1)) // all ones is for ever
+	return uint32(min(max(d, 0)/time.Second, 1<<32-1)) // all ones means for ever
 }
 
 // route sends one message to the kernel's route netlink, and waits for its answer.
@@ -119,18 +119,19 @@ func route(kind, flags uint16, body any, attrs ...attribute) error {
 	return nil
 }
 
-// advice is what router advertisements on a link said of DHCPv6 (RFC 4861 §4.2).
-type advice struct{ managed, other bool }
+// raFlags are the flags of router advertisements that concern DHCPv6: managed address
+// configuration and other configuration (RFC 4861 §4.2).
+type raFlags struct{ managed, other bool }
 
-// adviceOn asks the kernel, which keeps the last advertisement's flags.
-func adviceOn(index int) (advice, error) {
+// raFlagsOn asks the kernel, which keeps the flags of the last advertisement.
+func raFlagsOn(index int) (raFlags, error) {
 	dump, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_INET6)
 	if err != nil {
-		return advice{}, err
+		return raFlags{}, err
 	}
 	messages, err := syscall.ParseNetlinkMessage(dump)
 	if err != nil {
-		return advice{}, err
+		return raFlags{}, err
 	}
 	for _, m := range messages {
 		if m.Header.Type != syscall.RTM_NEWLINK || len(m.Data) < syscall.SizeofIfInfomsg ||
@@ -139,19 +140,19 @@ func adviceOn(index int) (advice, error) {
 		}
 		attrs, err := syscall.ParseNetlinkRouteAttr(&m)
 		if err != nil {
-			return advice{}, err
+			return raFlags{}, err
 		}
 		for _, a := range attrs {
 			if a.Attr.Type&^unix.NLA_F_NESTED == unix.IFLA_PROTINFO {
-				return parseAdvice(a.Value), nil
+				return parseRAFlags(a.Value), nil
 			}
 		}
 	}
-	return advice{}, nil
+	return raFlags{}, nil
 }
 
-// parseAdvice finds IFLA_INET6_FLAGS among nested attributes.
-func parseAdvice(nested []byte) advice {
+// parseRAFlags finds IFLA_INET6_FLAGS among nested attributes.
+func parseRAFlags(nested []byte) raFlags {
 	const inet6Flags, otherConfig, managed = 1, 0x80, 0x40 // linux/if_link.h, net/if_inet6.h
 	for len(nested) >= 4 {
 		length := int(binary.NativeEndian.Uint16(nested))
@@ -160,9 +161,9 @@ func parseAdvice(nested []byte) advice {
 		}
 		if kind := binary.NativeEndian.Uint16(nested[2:]); kind == inet6Flags && length >= 8 {
 			flags := binary.NativeEndian.Uint32(nested[4:])
-			return advice{managed: flags&managed != 0, other: flags&otherConfig != 0}
+			return raFlags{managed: flags&managed != 0, other: flags&otherConfig != 0}
 		}
 		nested = nested[min((length+3)&^3, len(nested)):]
 	}
-	return advice{}
+	return raFlags{}
 }

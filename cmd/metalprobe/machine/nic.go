@@ -15,27 +15,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How often network cards, cables and router advertisements are looked for.
+// lookEvery is how often network cards, cables and router advertisements are looked for.
 const lookEvery = 100 * time.Millisecond
 
-// carrierAfter is when a missing cable is told of.
+// carrierAfter is when a missing cable is reported.
 const carrierAfter = 10 * time.Second
 
 // nic is an Ethernet card.
 type nic struct {
-	name  string
-	index int
-	mac   net.HardwareAddr
-	id    *identity
-	ways  *ways
-	log   *slog.Logger
+	name    string
+	index   int
+	mac     net.HardwareAddr
+	id      *identity
+	uplinks *uplinks
+	log     *slog.Logger
 }
 
 // network configures all Ethernet cards, for as long as the machine is on.
 type network struct {
-	id   *identity
-	ways *ways
-	log  *slog.Logger
+	id      *identity
+	uplinks *uplinks
+	log     *slog.Logger
 }
 
 // run follows cards as they appear, until ctx ends.
@@ -54,7 +54,7 @@ func (n *network) run(ctx context.Context) error {
 				known[card.Index] = true
 				c := &nic{
 					name: card.Name, index: card.Index, mac: card.HardwareAddr,
-					id: n.id, ways: n.ways, log: n.log.With("interface", card.Name),
+					id: n.id, uplinks: n.uplinks, log: n.log.With("interface", card.Name),
 				}
 				cards.Go(func() { c.run(ctx) })
 			}
@@ -69,7 +69,7 @@ func (n *network) run(ctx context.Context) error {
 
 // ethernetCards lists the interfaces that have hardware behind them.
 func ethernetCards() []net.Interface {
-	all, _ := net.Interfaces() // the next look may do better
+	all, _ := net.Interfaces() // the next attempt may succeed
 	return slices.DeleteFunc(all, func(i net.Interface) bool {
 		_, err := os.Stat(filepath.Join("/sys/class/net", i.Name, "device"))
 		return err != nil || len(i.HardwareAddr) != 6
@@ -92,17 +92,17 @@ func (c *nic) run(ctx context.Context) {
 	families.Wait()
 }
 
-// awaitCarrier waits for a cable with a switch at its other end.
+// awaitCarrier waits for a link: a cable with a switch at its other end.
 func (c *nic) awaitCarrier(ctx context.Context) bool {
-	began, told := time.Now(), false
+	began, reported := time.Now(), false
 	for {
 		state, _ := os.ReadFile(filepath.Join("/sys/class/net", c.name, "carrier"))
 		if strings.TrimSpace(string(state)) == "1" {
 			c.log.Info("link is up")
 			return true
 		}
-		if !told && time.Since(began) > carrierAfter {
-			told = true
+		if !reported && time.Since(began) > carrierAfter {
+			reported = true
 			c.log.Info("no link: is the cable plugged in, and the switch's port enabled?")
 		}
 		if !pause(ctx, lookEvery) {
@@ -111,12 +111,13 @@ func (c *nic) awaitCarrier(ctx context.Context) bool {
 	}
 }
 
-// preferred reports whether the firmware booted from this card, or does not say.
+// preferred reports whether the firmware booted from this card, or does not say from
+// which.
 func (c *nic) preferred() bool {
 	return c.id.bootMAC == nil || bytes.Equal(c.id.bootMAC, c.mac)
 }
 
-// setUp sets an interface's flag IFF_UP.
+// setUp brings an interface up, by its flag IFF_UP.
 func setUp(name string) error {
 	return setFlags(name, func(flags uint16) uint16 { return flags | unix.IFF_UP })
 }
@@ -139,7 +140,7 @@ func setFlags(name string, change func(flags uint16) uint16) error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
-// pause waits, and reports whether ctx lives still.
+// pause waits, and reports whether ctx is still alive.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PowerOff writes what is to be written and powers the machine off.
+// PowerOff flushes the disks' caches and powers the machine off.
 func PowerOff() { end(unix.LINUX_REBOOT_CMD_POWER_OFF) }
 
-// Restart writes what is to be written and starts the machine anew.
+// Restart flushes the disks' caches and restarts the machine.
 func Restart() { end(unix.LINUX_REBOOT_CMD_RESTART) }
 
-// end stops the machine. Network cards are taken down before, so that nothing is
-// sent while their drivers shut down: Linux 6.1 was seen to hang then in
-// virtio_net, with the check for duplicate IPv6 addresses under way.
+// end stops the machine. Network cards are taken down first, so that nothing is sent
+// while their drivers shut down: Linux 6.1 was seen to hang in virtio_net then, while a
+// check for duplicate IPv6 addresses was under way.
 func end(command int) {
 	for _, card := range ethernetCards() {
 		_ = setFlags(card.Name, func(flags uint16) uint16 { return flags &^ unix.IFF_UP })
@@ -28,7 +28,7 @@ func end(command int) {
 	_ = unix.Reboot(command)
 }
 
-// syncFor is how long a machine that ends waits for what is to be written: a disk
+// syncFor is how long a machine that ends waits for its caches to be written: a disk
 // that hangs would keep it on for ever.
 const syncFor = 10 * time.Second
 
@@ -44,12 +44,12 @@ func syncDisks() {
 	}
 }
 
-// searchButtons is how often new input devices are looked for: what is pressed
-// before one is known is lost.
+// searchButtons is how often new input devices are looked for: a press before the
+// device is known is lost.
 const searchButtons = 200 * time.Millisecond
 
-// awaitPowerButton returns when the power button is pressed, which is also how a
-// BMC asks for a graceful shutdown, or ctx ends. It reports which.
+// awaitPowerButton returns true when the power button is pressed, which is also how a
+// BMC asks for a graceful shutdown, and false when ctx ends.
 func awaitPowerButton(ctx context.Context, log *slog.Logger) bool {
 	pressed := make(chan string, 1)
 	known := make(map[string]bool)
@@ -78,7 +78,7 @@ func awaitPowerButton(ctx context.Context, log *slog.Logger) bool {
 	}
 }
 
-// readButton says when the power key of an input device goes down.
+// readButton sends the device's name when the power key of an input device goes down.
 func readButton(f *os.File, device string, pressed chan<- string) {
 	event := make([]byte, inputEventSize)
 	for {

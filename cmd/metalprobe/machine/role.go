@@ -18,12 +18,12 @@ const (
 	RoleModprobe               // /sbin/modprobe, called by the kernel
 )
 
-// workerFlag starts the worker. It is no option for people.
+// workerFlag starts the worker. It is not meant for people.
 const workerFlag = "--machine"
 
-// RoleOf tells the role from the name that the program was called by, its
-// arguments and process IDs. In a container, too, a program is the first process:
-// it has to be called init, or be given --init, to be one.
+// RoleOf returns the role, by the name that the program was called by, its arguments
+// and process IDs. A container's program is a first process as well, so the program has
+// to be called init, or be given --init, to supervise.
 func RoleOf(args []string, pid, parent int) Role {
 	name, first := path.Base(args[0]), ""
 	if len(args) > 1 {

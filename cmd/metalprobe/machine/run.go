@@ -16,23 +16,23 @@ import (
 
 // Waits of the worker.
 const (
-	longestProbeWait = 20 * time.Second // between attempts, as a service manager would
-	endIn            = 10 * time.Second // that the probe has to end its work
+	maxProbeWait = 20 * time.Second // between two attempts, as a service manager has it
+	endIn        = 10 * time.Second // how long the probe has to end its work
 )
 
 // Probe runs metalprobe with flags as on its command line, until it is done or ctx
 // ends.
 type Probe func(ctx context.Context, flags []string, log *slog.Logger) error
 
-// ErrPowerOff is returned by a probe whose machine is not needed any more.
+// ErrPowerOff is returned by a probe whose machine is no longer needed.
 var ErrPowerOff = errors.New("the machine is to be powered off")
 
-// errRestart is why work ends when the machine is to start anew.
+// errRestart is the cause of the end of work when the machine is to restart.
 var errRestart = errors.New("restart")
 
-// Run is the worker: it does what the Ignition tells the probe to do, until the
-// machine is to be powered off or restarted, which it asks the first process to do.
-// Its error means that the machine cannot be used at all.
+// Run is the worker: it runs the probe as the Ignition says, until the machine is to be
+// powered off or restarted, which it asks the first process to do. Its error means that
+// the machine cannot be used at all.
 func Run(probe Probe) error {
 	log := newLog(os.Stderr)
 	ctx, stop := context.WithCancelCause(context.Background())
@@ -42,29 +42,29 @@ func Run(probe Probe) error {
 	if err != nil {
 		return fmt.Errorf("read the kernel's command line: %w", err)
 	}
-	told := parseCommandLine(string(command))
+	cmdline := parseCommandLine(string(command))
 	product, _ := os.ReadFile("/sys/class/dmi/id/product_uuid") // a machine without SMBIOS has none
-	id := &identity{uuid: parseUUID(strings.TrimSpace(string(product))), bootMAC: told.bootMAC, hasURL: told.ignitionURL != ""}
-	log.Info("machine", "uuid", id.uuid, "ignition", ignitionSource(told))
-	if told.ip != "" {
-		log.Warn("ip= on the kernel's command line is not heeded: addresses come from DHCP and routers", "ip", told.ip)
+	id := &identity{uuid: parseUUID(strings.TrimSpace(string(product))), bootMAC: cmdline.bootMAC, hasURL: cmdline.ignitionURL != ""}
+	log.Info("machine", "uuid", id.uuid, "ignition", ignitionSource(cmdline))
+	if cmdline.ip != "" {
+		log.Warn("ip= on the kernel's command line is ignored: addresses come from DHCP and routers", "ip", cmdline.ip)
 	}
-	hardware, err := newDrivers(told.modules, log)
+	hardware, err := newDrivers(cmdline.modules, log)
 	if err != nil {
 		return err
 	}
-	reach := newWays("/etc/resolv.conf")
+	links := newUplinks("/etc/resolv.conf")
 	m := &worker{
-		probe: probe, log: log, hardware: hardware, ways: reach,
-		seeker: &seeker{url: told.ignitionURL, ways: reach, get: get, log: log},
+		probe: probe, log: log, hardware: hardware, uplinks: links,
+		seeker: &seeker{url: cmdline.ignitionURL, uplinks: links, get: get, log: log},
 	}
 	var parts sync.WaitGroup
 	parts.Go(func() {
 		if err := hardware.run(ctx); err != nil {
-			log.Error("drivers are not loaded any more", "err", err)
+			log.Error("drivers are no longer loaded", "err", err)
 		}
 	})
-	parts.Go(func() { _ = (&network{id: id, ways: reach, log: log}).run(ctx) })
+	parts.Go(func() { _ = (&network{id: id, uplinks: links, log: log}).run(ctx) })
 	parts.Go(func() {
 		if awaitPowerButton(ctx, log) {
 			stop(nil)
@@ -86,7 +86,7 @@ func Run(probe Probe) error {
 	return ask(os.Stderr, orderPowerOff)
 }
 
-// ignitionSource says where the Ignition is to come from.
+// ignitionSource names the source of the Ignition, for the log.
 func ignitionSource(c commandLine) string {
 	if c.ignitionURL == "" {
 		return "DHCP"
@@ -94,7 +94,7 @@ func ignitionSource(c commandLine) string {
 	return hostOf(c.ignitionURL)
 }
 
-// awaitSignal ends the work when the first process hands on a signal: SIGTERM to
+// awaitSignal ends the work when the first process passes on a signal: SIGTERM to
 // power off, SIGINT (Ctrl-Alt-Del) to restart.
 func awaitSignal(ctx context.Context, stop context.CancelCauseFunc) {
 	signals := make(chan os.Signal, 2)
@@ -128,15 +128,15 @@ type worker struct {
 	probe    Probe
 	hardware interface{ settle(context.Context) }
 	seeker   *seeker
-	ways     *ways
+	uplinks  *uplinks
 	log      *slog.Logger
 }
 
-// run does what the Ignition says, and again when that failed, until ctx ends. It
-// reports whether the machine is not needed any more. A probe that is done and says
-// nothing of that leaves the machine on: who started it powers it off.
+// run does what the Ignition says, and retries after a failure, until ctx ends. It
+// reports whether the machine is to be powered off. A probe that has finished and does
+// not ask for that leaves the machine on: whoever powered it on powers it off.
 func (m *worker) run(ctx context.Context) (powerOff bool) {
-	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, longestProbeWait) {
+	for wait := time.Second; ctx.Err() == nil; wait = min(2*wait, maxProbeWait) {
 		err := m.once(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -144,10 +144,10 @@ func (m *worker) run(ctx context.Context) (powerOff bool) {
 		case errors.Is(err, ErrPowerOff):
 			return true
 		case err == nil:
-			m.log.Info("probe is done; this machine waits to be powered off")
+			m.log.Info("probe has finished; this machine waits to be powered off")
 			return false
 		}
-		m.log.Error("probe has failed", "again", wait, "err", err)
+		m.log.Error("probe has failed", "retryIn", wait, "err", err)
 		pause(ctx, wait)
 	}
 	return false
@@ -158,14 +158,14 @@ func (m *worker) once(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.ways.choose(f.way); err != nil {
-		m.log.Warn("routes are not as they should be", "err", err)
+	if err := m.uplinks.choose(f.uplink); err != nil {
+		m.log.Warn("routes cannot be set", "err", err)
 	}
 	flags, err := probeFlags(f.content)
 	if err != nil {
 		return err
 	}
-	m.log.Info("Ignition is fetched", "interface", f.way.nic, "bytes", len(f.content))
+	m.log.Info("Ignition is fetched", "interface", f.uplink.nic, "bytes", len(f.content))
 	m.hardware.settle(ctx)
 	return m.probe(ctx, flags, m.log)
 }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// How long to wait before the worker is started again, and before the machine is
-// after what should never have happened, so that a person can read why.
+// How long to wait before the worker is restarted, and before the machine is restarted
+// after something that should never happen, so that a person can read the reason.
 const (
 	retryAfter  = 10 * time.Second
 	rebootAfter = time.Minute
@@ -22,13 +22,13 @@ const (
 // maxLine bounds a line on the console.
 const maxLine = 2 << 10
 
-// drainFor is how long consoles have to show the last lines.
+// drainFor is how long consoles are given to show the last lines.
 const drainFor = 5 * time.Second
 
-// order is what the worker wants of the first process in the end. It is a line of
-// the worker's output, so that it comes after all that is to be shown; logs write
-// nothing below a space. The worker's own end would not do: it does not come as
-// long as a disk hangs in the kernel.
+// order is what the worker finally asks of the first process. It is a line of the
+// worker's output, so that it comes after all output that is to be shown; logs write no
+// control characters. The end of the worker would not do as a signal: it does not come
+// while a disk hangs in the kernel.
 type order string
 
 const (
@@ -36,22 +36,22 @@ const (
 	orderRestart  order = "\x00restart"
 )
 
-// ask gives an order.
+// ask sends an order.
 func ask(w io.Writer, o order) error {
 	_, err := io.WriteString(w, string(o)+"\n")
 	return err
 }
 
-// remedy is what to do about a worker that has ended.
+// remedy says what to do about a worker that has ended.
 type remedy int
 
 const (
-	retry  remedy = iota // it said what was wrong, and that may pass
-	reboot               // it broke
+	retry  remedy = iota // it reported an error that may pass
+	reboot               // it crashed
 )
 
-// remedyFor decides by how the worker ended: a Go program that panics ends with
-// exit code 2.
+// remedyFor decides by the worker's exit status: a Go program that panics exits with
+// code 2.
 func remedyFor(status unix.WaitStatus) remedy {
 	if status.Exited() && status.ExitStatus() == 1 {
 		return retry
@@ -62,7 +62,7 @@ func remedyFor(status unix.WaitStatus) remedy {
 // Supervise is the first process of a machine. It does not return.
 func Supervise() {
 	mountErr := mountAll()
-	// Should even this process die, the kernel starts the machine again.
+	// Should even this process die, the kernel restarts the machine.
 	_ = os.WriteFile("/proc/sys/kernel/panic", []byte("60"), 0)
 	_ = unix.Reboot(unix.LINUX_REBOOT_CMD_CAD_OFF) // Ctrl-Alt-Del is a signal then
 	screen := openConsoles()
@@ -70,7 +70,7 @@ func Supervise() {
 		screen.print(mountErr.Error())
 	}
 	screen.print("metalprobe starts")
-	// Between two workers nobody listens, and this process must not end by a signal.
+	// Between two workers nothing else handles signals, and they must not end this process.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGTERM, unix.SIGINT)
 	for {
 		wanted, status, err := work(screen)
@@ -84,12 +84,12 @@ func Supervise() {
 			Restart()
 			err = errors.New("the kernel refuses to restart")
 		case err == nil && remedyFor(status) == reboot, errors.Is(err, errUnstartable):
-			screen.print(fmt.Sprintf("metalprobe has broken (%s); the machine restarts in %v", ended(status, err), rebootAfter))
+			screen.print(fmt.Sprintf("metalprobe has crashed (%s); the machine restarts in %v", ended(status, err), rebootAfter))
 			time.Sleep(rebootAfter)
 			screen.drain(drainFor)
 			Restart()
 		}
-		screen.print(fmt.Sprintf("metalprobe has ended (%s); it starts again in %v", ended(status, err), retryAfter))
+		screen.print(fmt.Sprintf("metalprobe has exited (%s); it restarts in %v", ended(status, err), retryAfter))
 		time.Sleep(retryAfter)
 	}
 }
@@ -106,9 +106,9 @@ func ended(status unix.WaitStatus, err error) string {
 	return fmt.Sprintf("exit code %d", status.ExitStatus())
 }
 
-// work runs a worker to its end, or until it gives an order. What it prints goes to
-// the consoles, signals go to it, and whatever other process ends meanwhile is
-// collected.
+// work runs a worker to its end, or until it sends an order. Its output goes to the
+// consoles, signals are passed on to it, and any other process that ends meanwhile is
+// reaped.
 func work(screen consoles) (order, unix.WaitStatus, error) {
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -138,7 +138,7 @@ func work(screen consoles) (order, unix.WaitStatus, error) {
 		}
 	}()
 	status := make(chan unix.WaitStatus, 1)
-	go func() { status <- collect(worker.Pid) }() // for ever, when a disk hangs: an order comes then
+	go func() { status <- collect(worker.Pid) }() // never ends when a disk hangs: an order comes then
 	wanted := printLines(out, screen)
 	signal.Stop(signals)
 	close(signals)
@@ -149,7 +149,7 @@ func work(screen consoles) (order, unix.WaitStatus, error) {
 	return "", <-status, nil
 }
 
-// collect waits for processes that end until the worker has.
+// collect reaps processes until the worker has ended.
 func collect(worker int) unix.WaitStatus {
 	for {
 		var status unix.WaitStatus
@@ -158,13 +158,13 @@ func collect(worker int) unix.WaitStatus {
 			return status
 		}
 		if err != nil && !errors.Is(err, unix.EINTR) {
-			return status // no process is left
+			return status // there are no more processes
 		}
 	}
 }
 
-// printLines prints what a worker says, in lines of bounded length, until it gives
-// an order, which is returned, or has ended.
+// printLines prints a worker's output, in lines of bounded length, until the worker
+// sends an order, which is returned, or has ended.
 func printLines(r io.Reader, screen consoles) order {
 	b := bufio.NewReaderSize(r, maxLine)
 	for {

@@ -62,16 +62,16 @@ func TestAdviceOfRouters(t *testing.T) {
 	}
 	for title, tc := range map[string]struct {
 		nested []byte
-		want   advice
+		want   raFlags
 	}{
-		"addresses by DHCPv6":      {attr(1, 0x80000040), advice{managed: true}},
-		"facts by DHCPv6":          {append(attr(7, 1), attr(1, 0x80000090)...), advice{other: true}},
-		"no router yet":            {attr(1, 0x80000010), advice{}},
-		"an attribute of no bytes": {[]byte{0, 0, 0, 0, 1, 2}, advice{}},
-		"one that is cut off":      {attr(1, 0x40)[:6], advice{}},
-		"nothing":                  {nil, advice{}},
+		"addresses by DHCPv6":      {attr(1, 0x80000040), raFlags{managed: true}},
+		"facts by DHCPv6":          {append(attr(7, 1), attr(1, 0x80000090)...), raFlags{other: true}},
+		"no router yet":            {attr(1, 0x80000010), raFlags{}},
+		"an attribute of no bytes": {[]byte{0, 0, 0, 0, 1, 2}, raFlags{}},
+		"one that is cut off":      {attr(1, 0x40)[:6], raFlags{}},
+		"nothing":                  {nil, raFlags{}},
 	} {
-		if got := parseAdvice(tc.nested); got != tc.want {
+		if got := parseRAFlags(tc.nested); got != tc.want {
 			t.Errorf("%s: %+v", title, got)
 		}
 	}
@@ -175,12 +175,12 @@ func TestWhatAProbesEndMeans(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				runs := 0
-				reach := newWays(t.TempDir() + "/resolv.conf")
-				reach.add(way{nic: "eth0", family: 4, url: "http://h/i", preferred: true}, nil, nil)
+				reach := newUplinks(t.TempDir() + "/resolv.conf")
+				reach.add(uplink{nic: "eth0", family: 4, url: "http://h/i", preferred: true}, nil, nil)
 				m := &worker{
-					hardware: ready{}, ways: reach, log: slog.New(slog.DiscardHandler),
+					hardware: ready{}, uplinks: reach, log: slog.New(slog.DiscardHandler),
 					probe: func(context.Context, []string, *slog.Logger) error { runs++; return tc.err },
-					seeker: &seeker{ways: reach, log: slog.New(slog.DiscardHandler), get: func(context.Context, way, string) ([]byte, error) {
+					seeker: &seeker{uplinks: reach, log: slog.New(slog.DiscardHandler), get: func(context.Context, uplink, string) ([]byte, error) {
 						return []byte(config("[Service]\nExecStart=/usr/bin/metalprobe --a\n")), nil
 					}},
 				}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ignition is the part of an Ignition configuration, version 3, that is needed to
-// know what metalprobe is to do.
+// ignition is the part of an Ignition configuration, version 3, that says what
+// metalprobe is to do.
 type ignition struct {
 	Ignition struct {
 		Version string `json:"version"`
@@ -31,16 +31,16 @@ type ignition struct {
 	} `json:"systemd"`
 }
 
-// programs are what a unit that runs metalprobe calls it by: its own name, and the
-// script of metal-operator's container image, which hands its arguments on.
+// programs are the names by which a unit runs metalprobe: its own, and that of the
+// script in metal-operator's container image, which passes its arguments on.
 var programs = []string{"metalprobe", "launch.sh"}
 
-// probeFlags returns the flags that an Ignition configuration starts metalprobe
-// with. Its errors quote nothing of it: flags hold tokens.
+// probeFlags returns the flags that an Ignition configuration starts metalprobe with.
+// Its errors quote nothing from the configuration, because flags hold tokens.
 func probeFlags(config []byte) ([]string, error) {
 	var c ignition
 	if err := json.Unmarshal(config, &c); err != nil {
-		return nil, errors.New("the Ignition is not valid JSON, or its fields are of another kind than Ignition's")
+		return nil, errors.New("the Ignition is not valid JSON, or its fields have other types than Ignition's")
 	}
 	if !strings.HasPrefix(c.Ignition.Version, "3.") {
 		return nil, fmt.Errorf("the Ignition has version %.20q: want version 3", c.Ignition.Version)
@@ -56,7 +56,8 @@ func probeFlags(config []byte) ([]string, error) {
 		}
 	}
 	if len(c.Ignition.Config.Merge) > 0 || c.Ignition.Config.Replace.Source != nil {
-		return nil, errors.New("the Ignition has no unit that starts metalprobe; other configurations that it merges are not fetched here: put the unit into the configuration itself")
+		return nil, errors.New("the Ignition has no unit that starts metalprobe; " +
+			"configurations that it merges are not fetched here: put the unit into the configuration itself")
 	}
 	return nil, errors.New("the Ignition has no enabled unit whose ExecStart runs metalprobe")
 }
@@ -78,14 +79,14 @@ func commands(unit string) [][]string {
 		if words := unitWords(strings.TrimSpace(value)); len(words) > 0 {
 			list = append(list, words)
 		} else {
-			list = nil // an empty ExecStart takes back those before it
+			list = nil // an empty ExecStart clears those before it
 		}
 	}
 	return list
 }
 
-// unitWords divides a command as systemd does (systemd.service(5), "Command
-// lines"): at spaces, but for quotes; %% is a percent sign and $$ a dollar.
+// unitWords splits a command as systemd does (systemd.service(5), "Command lines"): at
+// spaces outside of quotes; %% is a percent sign and $$ a dollar.
 func unitWords(command string) []string {
 	var words []string
 	var word strings.Builder
@@ -110,7 +111,8 @@ func unitWords(command string) []string {
 	return words
 }
 
-// flagsOf returns what follows the last word that is metalprobe, whatever runs it.
+// flagsOf returns the words that follow the last one that names metalprobe, whatever
+// runs it.
 func flagsOf(command []string) ([]string, bool) {
 	for i, word := range slices.Backward(command) {
 		if slices.Contains(programs, path.Base(strings.TrimLeft(word, "@-:+!"))) {

@@ -34,7 +34,7 @@ systemd:
 		if err != nil {
 			t.Fatal(err)
 		}
-		served, err := g.Probe(bootignition.ProbeBoot{
+		served, err := g.ForProbe(bootignition.ProbeBoot{
 			UUID: productUUID, RegistryURL: "http://192.0.2.1:10000", Token: model.NewSensitive(secret),
 			Purpose: model.PurposeCleanup, CleanupMode: model.CleanupQuick,
 		})
@@ -58,7 +58,9 @@ systemd:
 // config is an Ignition with one unit.
 func config(unit string) string {
 	contents, _ := json.Marshal(unit)
-	return `{"ignition":{"version":"3.0.0"},"systemd":{"units":[{"name":"other.service","enabled":true,"contents":"[Service]\nExecStart=/bin/true --wipe=secure\n"},{"name":"metalprobe.service","enabled":true,"contents":` + string(contents) + `}]}}`
+	return `{"ignition":{"version":"3.0.0"},"systemd":{"units":[` +
+		`{"name":"other.service","enabled":true,"contents":"[Service]\nExecStart=/bin/true --wipe=secure\n"},` +
+		`{"name":"metalprobe.service","enabled":true,"contents":` + string(contents) + `}]}}`
 }
 
 func TestProbeFlags(t *testing.T) {
@@ -68,29 +70,57 @@ func TestProbeFlags(t *testing.T) {
 		err    string
 	}{
 		"Ingot's own unit": {
-			config("[Unit]\nAfter=network.target\n[Service]\nExecStart=/usr/bin/metalprobe --registry-url=http://h/r/t --server-uuid=u\nRestart=on-failure\n"),
-			[]string{"--registry-url=http://h/r/t", "--server-uuid=u"}, "",
+			config: config("[Unit]\nAfter=network.target\n[Service]\n" +
+				"ExecStart=/usr/bin/metalprobe --registry-url=http://h/r/t --server-uuid=u\nRestart=on-failure\n"),
+			want: []string{"--registry-url=http://h/r/t", "--server-uuid=u"}, err: "",
 		},
 		"metal-operator's container": {
-			config("[Service]\nExecStartPre=/usr/bin/ctr images pull x/metalprobe --not\nExecStart=/usr/bin/ctr run --rm --net-host --privileged x/metalprobe:latest metalprobe ./launch.sh --registry-url=http://h --server-uuid=u\n"),
-			[]string{"--registry-url=http://h", "--server-uuid=u"}, "",
+			config: config("[Service]\nExecStartPre=/usr/bin/ctr images pull x/metalprobe --not\n" +
+				"ExecStart=/usr/bin/ctr run --rm --net-host --privileged x/metalprobe:latest metalprobe ./launch.sh " +
+				"--registry-url=http://h --server-uuid=u\n"),
+			want: []string{"--registry-url=http://h", "--server-uuid=u"}, err: "",
 		},
-		"a container without a script": {config("[Service]\nExecStart=podman run --rm probe:1 metalprobe --a=b\n"), []string{"--a=b"}, ""},
-		"lines that go on":             {config("[Service]\nExecStart=-/usr/bin/metalprobe \\\n  --a \\\n  --b\n"), []string{"--a", "--b"}, ""},
+		"a container without a script": {
+			config: config("[Service]\nExecStart=podman run --rm probe:1 metalprobe --a=b\n"),
+			want:   []string{"--a=b"}, err: "",
+		},
+		"lines that go on": {
+			config: config("[Service]\nExecStart=-/usr/bin/metalprobe \\\n  --a \\\n  --b\n"),
+			want:   []string{"--a", "--b"}, err: "",
+		},
 		"quotes, percent signs and dollars": {
-			config(`[Service]` + "\n" + `ExecStart=/usr/bin/metalprobe "--a=b c" '--d=%%$$'`), []string{"--a=b c", "--d=%$"}, "",
+			config: config(`[Service]` + "\n" + `ExecStart=/usr/bin/metalprobe "--a=b c" '--d=%%$$'`),
+			want:   []string{"--a=b c", "--d=%$"}, err: "",
 		},
-		"no flags":                         {config("[Service]\nExecStart=/usr/bin/metalprobe"), []string{}, ""},
-		"another section":                  {config("[Unit]\nExecStart=/usr/bin/metalprobe --a\n"), nil, "no enabled unit"},
-		"a command that was taken back":    {config("[Service]\nExecStart=/usr/bin/metalprobe --a\nExecStart=\n"), nil, "no enabled unit"},
-		"a name that only ends like it":    {config("[Service]\nExecStart=/usr/bin/notmetalprobe --a\n"), nil, "no enabled unit"},
-		"a unit that is off":               {`{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"m","enabled":false,"contents":"[Service]\nExecStart=metalprobe -x"}]}}`, nil, "no enabled unit"},
-		"a unit that is masked":            {`{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"m","mask":true,"contents":"[Service]\nExecStart=metalprobe -x"}]}}`, nil, "no enabled unit"},
-		"a configuration that lies beyond": {`{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://h/secret"}]}}}`, nil, "merges are not fetched"},
-		"an old version":                   {`{"ignition":{"version":"2.2.0"}}`, nil, `version "2.2.0": want version 3`},
-		"no JSON":                          {"#!ipxe secret", nil, "not valid JSON"},
-		"JSON of another kind":             {`{"ignition":{"version":3},"systemd":"secret"}`, nil, "not valid JSON"},
-		"nothing":                          {"", nil, "not valid JSON"},
+		"no flags": {config: config("[Service]\nExecStart=/usr/bin/metalprobe"), want: []string{}, err: ""},
+		"another section": {
+			config: config("[Unit]\nExecStart=/usr/bin/metalprobe --a\n"), want: nil, err: "no enabled unit",
+		},
+		"a command that was taken back": {
+			config: config("[Service]\nExecStart=/usr/bin/metalprobe --a\nExecStart=\n"), want: nil,
+			err: "no enabled unit",
+		},
+		"a name that only ends like it": {
+			config: config("[Service]\nExecStart=/usr/bin/notmetalprobe --a\n"), want: nil, err: "no enabled unit",
+		},
+		"a unit that is off": {
+			config: `{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"m","enabled":false,` +
+				`"contents":"[Service]\nExecStart=metalprobe -x"}]}}`,
+			want: nil, err: "no enabled unit",
+		},
+		"a unit that is masked": {
+			config: `{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":"m","mask":true,` +
+				`"contents":"[Service]\nExecStart=metalprobe -x"}]}}`,
+			want: nil, err: "no enabled unit",
+		},
+		"a configuration that lies beyond": {
+			config: `{"ignition":{"version":"3.4.0","config":{"merge":[{"source":"http://h/secret"}]}}}`, want: nil,
+			err: "merges are not fetched",
+		},
+		"an old version":       {config: `{"ignition":{"version":"2.2.0"}}`, want: nil, err: `version "2.2.0": want version 3`},
+		"no JSON":              {config: "#!ipxe secret", want: nil, err: "not valid JSON"},
+		"JSON of another kind": {config: `{"ignition":{"version":3},"systemd":"secret"}`, want: nil, err: "not valid JSON"},
+		"nothing":              {config: "", want: nil, err: "not valid JSON"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := probeFlags([]byte(tc.config))

@@ -18,8 +18,7 @@ const (
 	IndexFile = Folder + "/index"
 )
 
-// Index is what is known of a set of modules. Names have underscores, never
-// dashes.
+// Index describes a set of modules. Names have underscores, never dashes.
 type Index struct {
 	// Modules are the modules each module needs, in the order to load them.
 	Modules map[string][]string
@@ -52,8 +51,8 @@ func (x Index) For(wanted string) []string {
 	return slices.Compact(names)
 }
 
-// matches compares what stands before the first wildcard at first: nearly all
-// aliases are for other hardware.
+// matches compares the text before the first wildcard first, because nearly all aliases
+// are for other hardware.
 func (a Alias) matches(wanted string) bool {
 	plain := a.Pattern
 	if i := strings.IndexAny(plain, "*?["); i >= 0 {
@@ -69,7 +68,7 @@ func (a Alias) matches(wanted string) bool {
 // noSlash hides slashes, which path.Match does not match by a wildcard.
 func noSlash(s string) string { return strings.ReplaceAll(s, "/", "\x00") }
 
-// Encode returns the index as text: the same for the same index.
+// Encode returns the index as text. Equal indexes give equal text.
 func (x Index) Encode() []byte {
 	var b bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(x.Modules)) {

@@ -11,7 +11,8 @@ import (
 
 var sample = Index{
 	Modules: map[string][]string{
-		"virtio": {}, "virtio_net": {"virtio", "net_failover"}, "net_failover": {}, "ahci": {"libata"}, "libata": {}, "evdev": {}, "sd_mod": {},
+		"virtio": {}, "virtio_net": {"virtio", "net_failover"}, "net_failover": {},
+		"ahci": {"libata"}, "libata": {}, "evdev": {}, "sd_mod": {},
 	},
 	Aliases: []Alias{
 		{"virtio:d00000001v*", "virtio_net"},

@@ -43,7 +43,7 @@ type Command struct {
 	Timeout time.Duration
 }
 
-// Answer is what a disk said to a command that it got.
+// Answer is a disk's answer to a command.
 type Answer struct {
 	Status byte
 	Sense  []byte
@@ -74,8 +74,8 @@ type header struct {
 	duration, info uint32
 }
 
-// Do sends a command and waits for its end. An error means that the disk did not
-// get it, or did not answer in time: what it said itself is in the answer.
+// Do sends a command and waits for its end. An error means that the disk did not receive
+// the command, or did not answer in time; its own status is in the answer.
 func Do(disk *os.File, c Command) (Answer, error) {
 	sense := make([]byte, maxSense)
 	h := header{

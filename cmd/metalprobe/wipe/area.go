@@ -7,10 +7,10 @@ type area struct{ offset, length int64 }
 
 const (
 	mib = 1 << 20
-	// edge is cleared at both ends of a disk, where partition tables, boot loaders and
-	// what RAID controllers keep are, and of each partition: file systems, volume
-	// groups and arrays have their labels there, and a new partition in the same place
-	// would show them again. LUKS2 keeps its keys in as many bytes by default.
+	// edge is cleared at both ends of a disk, where partition tables, boot loaders and the
+	// metadata of RAID controllers are, and at both ends of each partition: file systems,
+	// volume groups and arrays have their labels there, and a new partition in the same
+	// place would show them again. LUKS2 keeps its keys in as many bytes by default.
 	edge = 16 * mib
 )
 
@@ -35,9 +35,9 @@ func ends(offset, length, width int64) []area {
 	return []area{{offset, width}, {offset + length - width, width}}
 }
 
-// samples are the areas that are read to see that a whole disk was cleared: its
-// edges, and places spread evenly between them.
-func samples(size int64) []area {
+// spotChecks are the areas that are read to verify that a whole disk was cleared: its
+// edges, and areas spread evenly between them.
+func spotChecks(size int64) []area {
 	const count, width = 1024, 64 << 10
 	areas := edges(size, nil)
 	step := size / count
@@ -49,9 +49,9 @@ func samples(size int64) []area {
 	return areas
 }
 
-// witnesses are the areas that are looked at before a disk is cleared: what begins
-// and ends it, and places spread evenly between.
-func witnesses(size int64) []area {
+// sampleAreas are the areas that are sampled before a disk is cleared: both of its ends,
+// and blocks spread evenly between them.
+func sampleAreas(size int64) []area {
 	const count = 1024
 	areas := ends(0, size, mib)
 	step := size / count / blockSize * blockSize

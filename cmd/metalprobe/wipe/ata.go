@@ -44,9 +44,9 @@ const (
 // ataSector is the size of what commands send and return, in bytes.
 const ataSector = 512
 
-// wipePassword is set for the time of a security erase. It is always the same, so
-// that a disk whose erase is cut off can be unlocked by the next wipe; it keeps no
-// secret, for nothing is on such a disk but what is being erased.
+// wipePassword is set for the time of a security erase. It is always the same, so that
+// the next wipe can unlock a disk whose erase was interrupted. It protects nothing:
+// everything on such a disk is being erased.
 const wipePassword = "ingot wipes this disk"
 
 // Protocols of ATA PASS-THROUGH (SAT-4 §12.2.2.2).
@@ -60,7 +60,7 @@ const (
 type ataCommand struct {
 	command  byte
 	protocol byte
-	extended bool // 48 bits of address; its answer is wanted, too
+	extended bool // 48 bits of address, and the answer is wanted
 	feature  uint16
 	count    uint16
 	address  uint64
@@ -84,7 +84,7 @@ func (c ataCommand) cdb() []byte {
 	if c.extended {
 		b[1] |= 1
 		b[2] |= wantAnswer
-		b[13] = 1 << 6 // the address is one of blocks
+		b[13] = 1 << 6 // LBA: the address is that of a block
 	}
 	b[3], b[4] = byte(c.feature>>8), byte(c.feature)
 	b[5], b[6] = byte(count>>8), byte(count)
@@ -100,8 +100,8 @@ type ataAnswer struct {
 	address         uint64
 }
 
-// parseATAAnswer finds the registers in sense data: in its ATA Status Return
-// descriptor (SAT-4 §12.2.7). What of them fits into fixed sense data is of no use.
+// parseATAAnswer finds the registers in the ATA Status Return descriptor of sense data
+// (SAT-4 §12.2.7). Fixed sense data has too few of them to be useful.
 func parseATAAnswer(sense []byte) (ataAnswer, bool) {
 	const descriptors, statusReturn = 8, 0x09
 	if len(sense) < descriptors || sense[0]&0x7e != 0x72 {
@@ -120,17 +120,17 @@ func parseATAAnswer(sense []byte) (ataAnswer, bool) {
 	return ataAnswer{}, false
 }
 
-// errAborted is a command that the disk does not know, or not now.
+// errAborted means that the disk does not support a command, or not at present.
 var errAborted = errors.New("the disk aborts the command")
 
-// judgeATA says how a command went.
-func judgeATA(answer sg.Answer) (ataAnswer, error) {
+// ataResult returns the registers after a command, and its error.
+func ataResult(answer sg.Answer) (ataAnswer, error) {
 	const failed = 0x01 | 0x20 // ERR and DEVICE FAULT of the status field
-	registers, told := parseATAAnswer(answer.Sense)
+	registers, returned := parseATAAnswer(answer.Sense)
 	switch {
-	case told && registers.status&failed != 0:
+	case returned && registers.status&failed != 0:
 		return registers, fmt.Errorf("%w (status %#x, error %#x)", errAborted, registers.status, registers.failure)
-	case told, answer.Status == sg.Good:
+	case returned, answer.Status == sg.Good:
 		return registers, nil
 	}
 	return registers, fmt.Errorf("%w (SCSI status %#x)", errAborted, answer.Status)
@@ -143,11 +143,12 @@ func sendATA(disk *os.File) func(ataCommand) (ataAnswer, error) {
 		if err != nil {
 			return ataAnswer{}, err
 		}
-		return judgeATA(answer)
+		return ataResult(answer)
 	}
 }
 
-// ataIdentity is what matters of the IDENTIFY DEVICE data (ACS-4, IDENTIFY DEVICE).
+// ataIdentity is the part of the IDENTIFY DEVICE data that matters (ACS-4, IDENTIFY
+// DEVICE).
 type ataIdentity struct {
 	// Word 128.
 	security, enabled, locked, frozen, expired, enhanced bool
@@ -157,14 +158,14 @@ type ataIdentity struct {
 	erase, enhancedErase time.Duration
 }
 
-// parseIdentify reads IDENTIFY DEVICE data; not ok for what is no ATA disk.
+// parseIdentify reads IDENTIFY DEVICE data. It is not ok if the device is no ATA disk.
 func parseIdentify(b []byte) (id ataIdentity, ok bool) {
 	const noATA = 1 << 15
 	if len(b) < ataSector {
 		return id, false
 	}
 	word := func(n int) uint16 { return binary.LittleEndian.Uint16(b[2*n:]) }
-	if word(0)&noATA != 0 || plain(b) {
+	if word(0)&noATA != 0 || isUniform(b) {
 		return id, false
 	}
 	security, features := word(128), word(59)
@@ -190,10 +191,9 @@ func eraseTime(w uint16) time.Duration {
 	return time.Duration(units) * 2 * time.Minute
 }
 
-// securityData is what security commands send: a control word and the password
-// (ACS-4, SECURITY SET PASSWORD, SECURITY ERASE UNIT). It is the user's password,
-// at security level high: one that a person has the master password for can be
-// brought back by them as well.
+// securityData is what security commands send: a control word and the password (ACS-4,
+// SECURITY SET PASSWORD, SECURITY ERASE UNIT). It is the user password, at security level
+// high, so that a person with the master password can unlock the disk as well.
 func securityData(enhanced bool) []byte {
 	const enhancedErase = 1 << 1
 	b := make([]byte, ataSector)
@@ -222,7 +222,7 @@ func sanitizeATA(m Method) ataCommand {
 // ataSanitizing is the answer to SANITIZE STATUS EXT.
 type ataSanitizing struct {
 	sanitizing
-	completed bool // the last one did, without error
+	completed bool // the last sanitize ended without error
 	frozen    bool
 }
 
@@ -234,8 +234,7 @@ func parseATASanitizing(r ataAnswer) ataSanitizing {
 	}
 }
 
-// ataAbilities says what a disk can do.
-// A sanitize is withheld for the given reason, if there is one.
+// ataAbilities returns what a disk can do. If noSanitize says why, sanitize is withheld.
 func ataAbilities(id ataIdentity, noSanitize string) Abilities {
 	var a Abilities
 	if id.sanitizeBlock {
@@ -266,13 +265,14 @@ func ataAbilities(id ataIdentity, noSanitize string) Abilities {
 	return a
 }
 
-// lock says why a disk is locked, "" for one that is not.
+// lock says why a disk is locked, "" if it is not.
 func (id ataIdentity) lock() string {
 	switch {
 	case !id.locked:
 		return ""
 	case id.frozen:
-		return "the disk is locked by an ATA password, and the firmware has frozen its security: switch off the machine's disk freeze lock, or power the disk off and on, then wipe again"
+		return "the disk is locked by an ATA password, and the firmware has frozen its security: " +
+			"switch off the machine's disk freeze lock, or power the disk off and on, then wipe again"
 	case id.expired:
 		return "the disk is locked by an ATA password and takes no more attempts: power it off and on, then wipe again"
 	}
@@ -285,18 +285,18 @@ type ata struct {
 	abilities Abilities // once Ready has asked
 }
 
-// errNoATA is a disk that is not a SATA disk.
+// errNoATA means that the disk is not a SATA disk.
 var errNoATA = errors.New("this is no ATA disk")
 
 // Ready implements Firmware.
-func (d *ata) Ready(ctx context.Context, told Told) (Abilities, error) {
+func (d *ata) Ready(ctx context.Context, progress OnProgress) (Abilities, error) {
 	id, err := d.identify()
 	if err != nil {
 		return Abilities{}, err
 	}
 	noSanitize := ""
 	if id.sanitizeBlock || id.sanitizeKey || id.sanitizeWrite {
-		if noSanitize, err = d.settle(ctx, told); err != nil {
+		if noSanitize, err = d.settle(ctx, progress); err != nil {
 			return Abilities{}, err
 		}
 	}
@@ -319,18 +319,18 @@ func (d *ata) identify() (ataIdentity, error) {
 	return id, nil
 }
 
-// liftPassword takes off the password that a security erase has left which was cut
-// off, by a loss of power say. A password that is not Ingot's stays.
+// liftPassword removes the password that an interrupted security erase has left, after a
+// power failure for example. A password that is not Ingot's stays.
 func (d *ata) liftPassword(id ataIdentity) (ataIdentity, error) {
 	if !id.enabled || id.frozen || id.expired {
 		return id, nil
 	}
 	if id.locked {
 		if err := d.security(ataUnlock, askLimit, false); err != nil {
-			return d.identify() // which tells whether attempts are left
+			return d.identify() // which says whether attempts are left
 		}
 	}
-	_ = d.security(ataDisablePassword, askLimit, false) // or it is another's, as identify tells
+	_ = d.security(ataDisablePassword, askLimit, false) // if it fails, identify shows the password
 	return d.identify()
 }
 
@@ -340,9 +340,9 @@ func (d *ata) security(command byte, timeout time.Duration, enhanced bool) error
 	return err
 }
 
-// settle waits for a sanitize that goes on since before, brings a disk back whose
-// sanitize has failed, and says why there can be no other, if so.
-func (d *ata) settle(ctx context.Context, told Told) (noSanitize string, err error) {
+// settle waits for a sanitize that was begun earlier, resets a disk whose sanitize has
+// failed, and says why the disk can do no other, if so.
+func (d *ata) settle(ctx context.Context, progress OnProgress) (noSanitize string, err error) {
 	s, err := d.sanitizing(0)
 	if err != nil {
 		s, err = d.sanitizing(clearFailed)
@@ -351,7 +351,7 @@ func (d *ata) settle(ctx context.Context, told Told) (noSanitize string, err err
 		return "the disk does not say how far a sanitize is", nil
 	}
 	if s.running {
-		err = d.follow(ctx, ATASanitizeBlock, told)
+		err = d.follow(ctx, ATASanitizeBlock, progress)
 		if err != nil && !errors.Is(err, errSanitize) {
 			return "", fmt.Errorf("wait for a sanitize that was under way: %w", err)
 		}
@@ -362,21 +362,21 @@ func (d *ata) settle(ctx context.Context, told Told) (noSanitize string, err err
 	return "", nil
 }
 
-// sanitizing asks how far a sanitize is. One that failed is an aborted command. A
-// controller may keep the registers to itself, which then say nothing, and not that
-// nothing is under way: the status is never zero.
+// sanitizing asks how far a sanitize is. A disk whose sanitize has failed aborts the
+// command. A status of zero, which no disk has, means that the controller does not return
+// the registers, and not that no sanitize is under way.
 func (d *ata) sanitizing(count uint16) (ataSanitizing, error) {
 	r, err := d.send(ataCommand{
 		command: ataSanitize, protocol: nonData, extended: true, feature: sanitizeStatusExt, count: count, timeout: askLimit,
 	})
 	if err == nil && r.status == 0 {
-		err = errors.New("the disk's controller does not hand on what the disk answers")
+		err = errors.New("the disk's controller does not pass on the disk's answer")
 	}
 	return parseATASanitizing(r), err
 }
 
-func (d *ata) follow(ctx context.Context, m Method, told Told) error {
-	err := await(ctx, m, unknownErasure, told, func() (sanitizing, error) {
+func (d *ata) follow(ctx context.Context, m Method, progress OnProgress) error {
+	err := await(ctx, m, unknownErasure, progress, func() (sanitizing, error) {
 		s, err := d.sanitizing(0)
 		switch {
 		case errors.Is(err, errAborted):
@@ -393,22 +393,22 @@ func (d *ata) follow(ctx context.Context, m Method, told Told) error {
 }
 
 // Clear implements Firmware.
-func (d *ata) Clear(ctx context.Context, m Method, told Told) error {
+func (d *ata) Clear(ctx context.Context, m Method, progress OnProgress) error {
 	if m == ATAErase || m == ATAEraseEnhanced {
 		return d.erase(ctx, m)
 	}
 	if _, err := d.send(sanitizeATA(m)); err != nil {
 		return err
 	}
-	return d.follow(ctx, m, told)
+	return d.follow(ctx, m, progress)
 }
 
-// errPassword is a disk that may have kept Ingot's password: it is of no use to
-// anybody, whatever is on it.
-var errPassword = errors.New("the disk keeps the password that Ingot set: the next wipe tries to take it off")
+// errPassword means that the disk may have kept Ingot's password, so that nobody can use
+// it, whatever it holds.
+var errPassword = errors.New("the disk keeps the password that Ingot set: the next wipe tries to remove it")
 
-// erase sets a password, for there is no erasing without, and erases the disk and
-// with it the password.
+// erase sets a password, which an erase requires, and erases the disk and with it the
+// password.
 func (d *ata) erase(ctx context.Context, m Method) error {
 	err := d.security(ataSetPassword, askLimit, false)
 	if err != nil {
@@ -419,8 +419,8 @@ func (d *ata) erase(ctx context.Context, m Method) error {
 	return errors.Join(err, d.withoutPassword())
 }
 
-// withoutPassword sees to it that the password is off. It was set even where the
-// disk did not say so in time.
+// withoutPassword ensures that the password is removed. The disk may have set it even if
+// it did not answer in time.
 func (d *ata) withoutPassword() error {
 	id, err := d.identify()
 	if err == nil && id.enabled {
@@ -439,6 +439,6 @@ func (d *ata) eraseUnit(ctx context.Context, m Method) error {
 	if _, err := d.send(ataCommand{command: ataErasePrepare, protocol: nonData, timeout: askLimit}); err != nil {
 		return fmt.Errorf("prepare: %w", err)
 	}
-	limit := within(ctx, patience(d.abilities.Estimate[m]))
+	limit := within(ctx, eraseTimeout(d.abilities.Estimate[m]))
 	return d.security(ataEraseUnit, limit, m == ATAEraseEnhanced)
 }

@@ -20,12 +20,21 @@ func TestATACommandsOnTheWire(t *testing.T) {
 		command ataCommand
 		want    string
 	}{
-		"IDENTIFY DEVICE":         {ataCommand{command: ataIdentify, protocol: pioDataIn, data: data}, "85 08 0e 0000 0001 0000 0000 0000 00 ec 00"},
-		"SECURITY ERASE PREPARE":  {ataCommand{command: ataErasePrepare, protocol: nonData}, "85 06 00 0000 0000 0000 0000 0000 00 f3 00"},
-		"SECURITY ERASE UNIT":     {ataCommand{command: ataEraseUnit, protocol: pioDataOut, data: data}, "85 0a 06 0000 0001 0000 0000 0000 00 f4 00"},
-		"CRYPTO SCRAMBLE EXT":     {sanitizeATA(ATASanitizeCrypto), "85 07 20 0011 0010 4370 0079 0072 40 b4 00"},
-		"BLOCK ERASE EXT":         {sanitizeATA(ATASanitizeBlock), "85 07 20 0012 0010 4272 0045 006b 40 b4 00"},
-		"OVERWRITE EXT with zero": {sanitizeATA(ATASanitizeOverwrite), "85 07 20 0014 0011 0000 5700 4f00 40 b4 00"},
+		"IDENTIFY DEVICE": {
+			command: ataCommand{command: ataIdentify, protocol: pioDataIn, data: data},
+			want:    "85 08 0e 0000 0001 0000 0000 0000 00 ec 00",
+		},
+		"SECURITY ERASE PREPARE": {
+			command: ataCommand{command: ataErasePrepare, protocol: nonData},
+			want:    "85 06 00 0000 0000 0000 0000 0000 00 f3 00",
+		},
+		"SECURITY ERASE UNIT": {
+			command: ataCommand{command: ataEraseUnit, protocol: pioDataOut, data: data},
+			want:    "85 0a 06 0000 0001 0000 0000 0000 00 f4 00",
+		},
+		"CRYPTO SCRAMBLE EXT":     {command: sanitizeATA(ATASanitizeCrypto), want: "85 07 20 0011 0010 4370 0079 0072 40 b4 00"},
+		"BLOCK ERASE EXT":         {command: sanitizeATA(ATASanitizeBlock), want: "85 07 20 0012 0010 4272 0045 006b 40 b4 00"},
+		"OVERWRITE EXT with zero": {command: sanitizeATA(ATASanitizeOverwrite), want: "85 07 20 0014 0011 0000 5700 4f00 40 b4 00"},
 	} {
 		golden(t, what, tc.command.cdb(), tc.want)
 	}
@@ -57,15 +66,28 @@ func TestWhatADiskAnswers(t *testing.T) {
 		want    ataAnswer
 		aborted bool
 	}{
-		"good, without a word":              {sg.Answer{}, ataAnswer{}, false},
-		"registers that were asked for":     {sg.Answer{Status: sg.CheckCondition, Sense: sense(done)}, done, false},
-		"after another descriptor":          {sg.Answer{Status: sg.CheckCondition, Sense: append(other, sense(done)[8:]...)}, done, false},
-		"aborted":                           {sg.Answer{Status: sg.CheckCondition, Sense: sense(aborted)}, aborted, true},
-		"refused by what translates":        {sg.Answer{Status: sg.CheckCondition, Sense: []byte{0x70, 0, 5, 0, 0, 0, 0, 10}}, ataAnswer{}, true},
-		"a descriptor that is cut off":      {sg.Answer{Status: sg.CheckCondition, Sense: sense(done)[:12]}, ataAnswer{}, true},
-		"a descriptor that says it is long": {sg.Answer{Status: sg.CheckCondition, Sense: []byte{0x72, 0, 0, 0, 0, 0, 0, 2, 9, 255}}, ataAnswer{}, true},
+		"good, without a word":          {answer: sg.Answer{}, want: ataAnswer{}, aborted: false},
+		"registers that were asked for": {answer: sg.Answer{Status: sg.CheckCondition, Sense: sense(done)}, want: done, aborted: false},
+		"after another descriptor": {
+			answer: sg.Answer{Status: sg.CheckCondition, Sense: append(other, sense(done)[8:]...)}, want: done,
+			aborted: false,
+		},
+		"aborted": {
+			answer: sg.Answer{Status: sg.CheckCondition, Sense: sense(aborted)}, want: aborted, aborted: true,
+		},
+		"refused by what translates": {
+			answer: sg.Answer{Status: sg.CheckCondition, Sense: []byte{0x70, 0, 5, 0, 0, 0, 0, 10}},
+			want:   ataAnswer{}, aborted: true,
+		},
+		"a descriptor that is cut off": {
+			answer: sg.Answer{Status: sg.CheckCondition, Sense: sense(done)[:12]}, want: ataAnswer{}, aborted: true,
+		},
+		"a descriptor that says it is long": {
+			answer: sg.Answer{Status: sg.CheckCondition, Sense: []byte{0x72, 0, 0, 0, 0, 0, 0, 2, 9, 255}},
+			want:   ataAnswer{}, aborted: true,
+		},
 	} {
-		got, err := judgeATA(tc.answer)
+		got, err := ataResult(tc.answer)
 		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(ataAnswer{})); diff != "" || errors.Is(err, errAborted) != tc.aborted {
 			t.Errorf("%s: error %v, registers (-want +got):\n%s", title, err, diff)
 		}

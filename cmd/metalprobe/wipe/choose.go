@@ -11,8 +11,8 @@ type Choice struct {
 	// Result is empty for a disk that is to be wiped, else model.WipeSkipped for
 	// one that needs no wipe or model.WipeFailed for one that must not have it.
 	Result string
-	// Reason says in one word why a disk is skipped, Why in a sentence why it has the
-	// Result.
+	// Reason says in one word why a disk is skipped; Why says in a sentence why it has
+	// the Result.
 	Reason, Why string
 }
 
@@ -36,8 +36,8 @@ func decide(d inventory.Disk, used, mode string) Choice {
 	return Choice{Disk: d}
 }
 
-// skip says why a disk needs no wipe; "" = it does. Removable media need one: a tenant
-// may have written to them.
+// skip says why a disk needs no wipe, "" if it does. Removable media need one, because a
+// tenant may have written to them.
 func skip(d inventory.Disk, mode string) (reason, why string) {
 	switch {
 	case mode == model.CleanupNone:
@@ -52,13 +52,14 @@ func skip(d inventory.Disk, mode string) (reason, why string) {
 	return "", ""
 }
 
-// refuse says why a disk must not be wiped, or cannot be; "" = it can.
+// refuse says why a disk must not or cannot be wiped, "" if it can.
 func refuse(d inventory.Disk, used string) string {
 	switch {
 	case d.SizeBytes == 0:
-		// Linux gives it no size when the disk is not ready, and when it cannot use how
-		// the disk is formatted: with metadata, or with blocks of 520 bytes.
-		return "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, or formatted in a way that Linux does not take; format it anew or replace it"
+		// Linux shows no size while a disk is not ready, and when it cannot use the disk's
+		// format, which may have metadata or blocks of 520 bytes.
+		return "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, " +
+			"or formatted in a way that Linux does not take; format it anew or replace it"
 	case used != "":
 		return used + ": boot the cleanup image from the network, or unmount it"
 	case d.ReadOnly:

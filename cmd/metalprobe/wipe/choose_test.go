@@ -33,13 +33,20 @@ func TestChoose(t *testing.T) {
 
 		reason, why string
 	}{
-		"a disk that nothing uses is wiped":          {disk: disk(nil)},
-		"secure wipes the same disks as quick":       {disk: disk(nil), mode: model.CleanupSecure},
-		"none wipes nothing":                         {disk: disk(nil), mode: model.CleanupNone, want: skipped, reason: model.SkipMode, why: "cleanup mode none leaves disks as they are"},
-		"a drive without a medium has nothing on it": {disk: disk(func(d *inventory.Disk) { d.SizeBytes, d.Removable = 0, true }), want: skipped, reason: model.SkipNoMedium, why: "there is no medium in the drive"},
+		"a disk that nothing uses is wiped":    {disk: disk(nil)},
+		"secure wipes the same disks as quick": {disk: disk(nil), mode: model.CleanupSecure},
+		"none wipes nothing": {
+			disk: disk(nil), mode: model.CleanupNone, want: skipped, reason: model.SkipMode,
+			why: "cleanup mode none leaves disks as they are",
+		},
+		"a drive without a medium has nothing on it": {
+			disk: disk(func(d *inventory.Disk) { d.SizeBytes, d.Removable = 0, true }), want: skipped,
+			reason: model.SkipNoMedium, why: "there is no medium in the drive",
+		},
 		"a disk whose size Linux does not see may be full of data": {
 			disk: disk(func(d *inventory.Disk) { d.SizeBytes = 0 }), want: failed,
-			why: "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, or formatted in a way that Linux does not take; format it anew or replace it",
+			why: "the disk shows no size, so that nothing on it can be cleared: it is broken, busy with itself, " +
+				"or formatted in a way that Linux does not take; format it anew or replace it",
 		},
 		"a removable medium may hold what a tenant wrote": {disk: disk(func(d *inventory.Disk) { d.Removable = true })},
 		"a medium that the BMC lends is not the machine's": {
@@ -66,7 +73,9 @@ func TestChoose(t *testing.T) {
 			disk: disk(nil), use: map[string]string{"253:0": "mounted on /"},
 			want: failed, why: "dm-0 is mounted on /: boot the cleanup image from the network, or unmount it",
 		},
-		"what is mounted elsewhere does not count": {disk: disk(nil), use: map[string]string{"8:17": "mounted on /", "0:21": "mounted on /run"}},
+		"what is mounted elsewhere does not count": {
+			disk: disk(nil), use: map[string]string{"8:17": "mounted on /", "0:21": "mounted on /run"},
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -20,13 +20,13 @@ type Device interface {
 	io.Closer
 	// Size is in bytes.
 	Size() int64
-	// Erase has the kernel clear a range, by Discard, SecureDiscard or ZeroOut;
-	// errors.ErrUnsupported when the disk cannot do it so.
+	// Erase has the kernel clear a range, by Discard, SecureDiscard or ZeroOut. It
+	// returns errors.ErrUnsupported if the disk does not support that.
 	Erase(how Method, offset, length int64) error
-	// Firmware is what the disk can do by itself; nil when that is not known.
+	// Firmware is the interface to the disk's own methods; nil when it is not known.
 	Firmware() Firmware
-	// Flush brings everything to the medium and forgets what is cached, so that
-	// what is read next comes from there.
+	// Flush writes all caches to the medium and drops the kernel's, so that the next
+	// reads come from the medium.
 	Flush() error
 }
 
@@ -35,11 +35,11 @@ type disk struct {
 	*os.File
 	size     int64
 	sector   int64    // bytes of a logical block
-	direct   *os.File // writes past the kernel's cache; nil when that cannot be
+	direct   *os.File // writes past the kernel's cache; nil when that is not possible
 	firmware Firmware
 }
 
-// Open opens a block device for wiping, for itself alone.
+// Open opens a block device for wiping, exclusively.
 func Open(path string) (Device, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL, 0)
 	if errors.Is(err, unix.EBUSY) {
@@ -65,7 +65,8 @@ func Open(path string) (Device, error) {
 	return d, nil
 }
 
-// firmwareOf tells what a disk understands by the name that its driver gives it.
+// firmwareOf returns the interface to a disk's firmware, by the name that its driver
+// gives the disk.
 func firmwareOf(path string, f *os.File) Firmware {
 	name := filepath.Base(path)
 	switch {
@@ -85,14 +86,14 @@ func (d *disk) Size() int64 { return d.size }
 // Firmware implements Device.
 func (d *disk) Firmware() Firmware { return d.firmware }
 
-// WriteAt implements io.WriterAt. What lies on blocks of the disk is written past
-// the cache: that spares copies and memory, and an error is that of the write.
+// WriteAt implements io.WriterAt. Whole blocks are written past the cache, which saves
+// copies and memory; and an error is then that of this write.
 func (d *disk) WriteAt(p []byte, offset int64) (int, error) {
 	if d.direct == nil || len(p) == 0 || offset%d.sector != 0 || int64(len(p))%d.sector != 0 || !aligned(p) {
 		return d.File.WriteAt(p, offset)
 	}
 	n, err := d.direct.WriteAt(p, offset)
-	if errors.Is(err, unix.EINVAL) { // a driver with wishes of its own
+	if errors.Is(err, unix.EINVAL) { // a driver with other demands on alignment
 		d.direct.Close()
 		d.direct = nil
 		return d.File.WriteAt(p, offset)
@@ -100,7 +101,7 @@ func (d *disk) WriteAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// alignment is that of memory, in bytes, that every driver can write from.
+// alignment is the alignment of memory, in bytes, that every driver can write from.
 const alignment = 4096
 
 func aligned(p []byte) bool { return uintptr(unsafe.Pointer(&p[0]))%alignment == 0 }
@@ -134,11 +135,11 @@ func (d *disk) Flush() error {
 	return ioctl(d.File, unix.BLKFLSBUF, nil)
 }
 
-// Close makes the kernel forget the partitions that are gone and closes the disk.
-// Some disks have no partitions to forget, which is no error.
+// Close makes the kernel read the partition table again, which is gone, and closes the
+// disk. Some disks have no partitions, which is no error.
 func (d *disk) Close() error {
 	if d.direct != nil {
-		d.direct.Close() // nothing waits in it
+		d.direct.Close() // it buffers nothing
 	}
 	_ = ioctl(d.File, unix.BLKRRPART, nil)
 	return d.File.Close()

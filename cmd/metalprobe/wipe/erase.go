@@ -11,8 +11,8 @@ import (
 	"ingot/model"
 )
 
-// Sizes of one step, in bytes. Between steps a wipe heeds its deadline, and no step
-// of a healthy disk takes longer than some seconds.
+// Sizes of one step, in bytes. A wipe checks its deadline between steps, and no step of a
+// healthy disk takes longer than a few seconds.
 const (
 	writeStep   = 4 * mib
 	readStep    = 1 * mib
@@ -20,21 +20,21 @@ const (
 	discardStep = 16 << 30
 )
 
-// zeros is what is written, and what is expected to be read.
+// zeros is written, and is expected to be read.
 var zeros = alignedBuffer(writeStep)
 
 // eraser clears one opened disk.
 type eraser struct {
 	device     Device
 	partitions []inventory.Partition
-	gauge      *gauge
+	tracker    *diskTracker
 	log        *slog.Logger
 
 	abilities Abilities
-	failed    []error // methods of the disk's own that failed
+	failed    []error // of the disk's own methods
 }
 
-// erase clears the disk in the given mode and returns how it was done.
+// erase clears the disk in the given mode and returns the method by which it did.
 func (e *eraser) erase(ctx context.Context, mode string) (method string, err error) {
 	if err := e.ready(ctx); err != nil {
 		return "", err
@@ -45,14 +45,14 @@ func (e *eraser) erase(ctx context.Context, mode string) (method string, err err
 	return e.quick(ctx)
 }
 
-// ready finds out what the disk can do. A disk that does not say so is cleared as
-// one that can do nothing by itself.
+// ready asks what the disk can do. A disk that does not say is treated as one without
+// methods of its own.
 func (e *eraser) ready(ctx context.Context) error {
 	firmware := e.device.Firmware()
 	if firmware == nil {
 		return nil
 	}
-	abilities, err := firmware.Ready(ctx, e.gauge.told)
+	abilities, err := firmware.Ready(ctx, e.tracker.report)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -71,9 +71,9 @@ func (e *eraser) ready(ctx context.Context) error {
 	return nil
 }
 
-// quick clears everything if the disk can do so in no time, and overwrites where a
-// system would look for data. What a disk returns for discarded data is its own
-// affair, so the overwriting is not left out.
+// quick clears everything if the disk can do so in no time, and overwrites the areas
+// where a system looks for data. It always does the latter, because what a disk returns
+// for discarded data is up to the disk.
 func (e *eraser) quick(ctx context.Context) (string, error) {
 	method := string(OverwriteEdges)
 	for _, m := range e.abilities.methods(model.CleanupQuick) {
@@ -88,20 +88,20 @@ func (e *eraser) quick(ctx context.Context) (string, error) {
 		e.note(m, err)
 	}
 	areas := edges(e.device.Size(), e.partitions)
-	e.gauge.turn(OverwriteEdges, 0)
-	if err := e.overwrite(ctx, areas, e.gauge.at); err != nil {
+	e.tracker.begin(OverwriteEdges, 0)
+	if err := e.overwrite(ctx, areas, e.tracker.advance); err != nil {
 		return method, err
 	}
 	return method, e.verify(ctx, areas)
 }
 
-// secure clears every byte, by the best method that is seen to have worked.
+// secure clears every byte, by the best method that is proved to have worked.
 func (e *eraser) secure(ctx context.Context) (method string, err error) {
 	methods := e.abilities.methods(model.CleanupSecure)
 	if err := e.flush(); err != nil && !methods[0].firmware() {
-		return "", err // but one whose sanitize has failed may take nothing else than another
+		return "", err // a disk whose sanitize has failed may accept nothing but another sanitize
 	}
-	before, err := e.look(ctx, witnesses(e.device.Size()))
+	before, err := e.sample(ctx, sampleAreas(e.device.Size()))
 	if err != nil {
 		return "", err
 	}
@@ -122,7 +122,7 @@ func (e *eraser) secure(ctx context.Context) (method string, err error) {
 			return method, context.Cause(ctx)
 		}
 		if errors.Is(err, errPassword) {
-			break // whatever else clears it, nobody could use the disk
+			break // another method might clear the disk, but nobody could use it
 		}
 		if m != Overwrite {
 			e.note(m, err)
@@ -131,8 +131,8 @@ func (e *eraser) secure(ctx context.Context) (method string, err error) {
 	return method, errors.Join(append(e.failed, err)...)
 }
 
-// note tells why the next method is taken. What the kernel cannot do on a disk is
-// as it should be; what the disk promised and did not do is worth a word in the end.
+// note logs why the next method is tried. That the kernel cannot use a method on a disk
+// is normal; that a disk offered a method and failed is part of the final error.
 func (e *eraser) note(m Method, err error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return
@@ -147,29 +147,29 @@ func (e *eraser) note(m Method, err error) {
 func (e *eraser) clear(ctx context.Context, m Method) error {
 	switch m {
 	case Overwrite:
-		e.gauge.turn(m, 0)
-		return e.overwrite(ctx, []area{{0, e.device.Size()}}, e.gauge.at)
+		e.tracker.begin(m, 0)
+		return e.overwrite(ctx, []area{{0, e.device.Size()}}, e.tracker.advance)
 	case Discard, SecureDiscard:
 		return e.all(ctx, m, discardStep)
 	case ZeroOut:
 		return e.all(ctx, m, zeroStep)
 	default:
-		e.gauge.turn(m, e.abilities.Estimate[m])
-		return e.device.Firmware().Clear(ctx, m, e.gauge.told)
+		e.tracker.begin(m, e.abilities.Estimate[m])
+		return e.device.Firmware().Clear(ctx, m, e.tracker.report)
 	}
 }
 
-// prove sees to it that a method has worked. After the firmware's own the disk
-// holds what it likes, but not what it held; its edges are zeroed then, so that
-// nobody takes them for something.
-func (e *eraser) prove(ctx context.Context, m Method, before witness) error {
+// prove verifies that a method has worked. After one of the firmware's own the disk may
+// hold anything, but not what it held before; its edges are zeroed then, so that nothing
+// there is mistaken for a label.
+func (e *eraser) prove(ctx context.Context, m Method, before samples) error {
 	if !m.firmware() {
-		return e.verify(ctx, samples(e.device.Size()))
+		return e.verify(ctx, spotChecks(e.device.Size()))
 	}
 	if err := e.flush(); err != nil {
 		return err
 	}
-	if err := e.gone(ctx, before); err != nil {
+	if err := e.verifyGone(ctx, before); err != nil {
 		return err
 	}
 	areas := edges(e.device.Size(), nil)
@@ -179,8 +179,8 @@ func (e *eraser) prove(ctx context.Context, m Method, before witness) error {
 	return e.verify(ctx, areas)
 }
 
-// all has the kernel clear the whole disk, step by step. That a disk cannot do it
-// is known at the first step, before anything is told of it.
+// all has the kernel clear the whole disk, step by step. A disk that does not support
+// the method fails at the first step, before progress is reported.
 func (e *eraser) all(ctx context.Context, m Method, step int64) error {
 	size := e.device.Size()
 	for offset := int64(0); offset < size; offset += step {
@@ -191,20 +191,20 @@ func (e *eraser) all(ctx context.Context, m Method, step int64) error {
 			return fmt.Errorf("%s at byte %d: %w", m, offset, err)
 		}
 		if offset == 0 {
-			e.gauge.turn(m, 0)
+			e.tracker.begin(m, 0)
 		}
-		e.gauge.at(share(min(offset+step, size), size))
+		e.tracker.advance(share(min(offset+step, size), size))
 	}
 	return nil
 }
 
-// share is a part of a whole in percent, rounded down.
+// share returns a part of a whole in percent, rounded down.
 func share(part, whole int64) int {
 	return int(float64(part) / float64(whole) * 100)
 }
 
-// overwrite writes zeros over areas, and tells how many percent of them are done.
-func (e *eraser) overwrite(ctx context.Context, areas []area, told func(percent int)) error {
+// overwrite writes zeros over areas, and reports how many percent of them are done.
+func (e *eraser) overwrite(ctx context.Context, areas []area, advance func(percent int)) error {
 	var total, written int64
 	for _, a := range areas {
 		total += a.length
@@ -220,13 +220,13 @@ func (e *eraser) overwrite(ctx context.Context, areas []area, told func(percent 
 			}
 			done += int64(n)
 			written += int64(n)
-			told(share(written, total))
+			advance(share(written, total))
 		}
 	}
 	return nil
 }
 
-// flush brings everything to the medium, so that it is what is read next.
+// flush writes everything to the medium, so that the next reads come from there.
 func (e *eraser) flush() error {
 	if err := e.device.Flush(); err != nil {
 		return fmt.Errorf("flush: %w", err)

@@ -286,7 +286,7 @@ func TestADiskThatLiesIsFoundOutThoughItIsAlmostEmpty(t *testing.T) {
 			mapped(t, path, func(content []byte) {
 				clear(content)
 				copy(content[30*mib+5000:], "secret!")
-				for _, a := range witnesses(diskSize) {
+				for _, a := range sampleAreas(diskSize) {
 					if bytes.Contains(content[a.offset:a.offset+a.length], []byte("secret!")) {
 						t.Fatalf("the secret is where it is looked for, at %d", a.offset)
 					}
@@ -309,11 +309,10 @@ func TestADiskThatLiesIsFoundOutThoughItIsAlmostEmpty(t *testing.T) {
 
 func TestProgressGoesForwards(t *testing.T) {
 	var told []int
-	g := &gauge{log: slog.New(slog.DiscardHandler), board: newBoard([]Choice{{}}, func(disks []model.DiskProgress, _ bool) {
-		told = append(told, disks[0].Percent)
-	})}
+	tracker := &diskTracker{log: slog.New(slog.DiscardHandler)}
+	tracker.wipe = newWipeTracker([]Choice{{}}, func(disks []model.DiskProgress, _ bool) { told = append(told, disks[0].Percent) })
 	for _, percent := range []int{-1, 0, 30, -1, 20, 30, 120} {
-		g.told(NVMeSanitizeBlock, percent)
+		tracker.report(NVMeSanitizeBlock, percent)
 	}
 	if diff := gocmp.Diff([]int{-1, 0, 30, 100}, told); diff != "" {
 		t.Errorf("percent (-want +got):\n%s", diff)

@@ -7,7 +7,7 @@ import (
 	"ingot/model"
 )
 
-// Method is a way to clear a disk. Its name is what reports show.
+// Method is a method of clearing a disk. Reports show its name.
 type Method string
 
 // The methods: those of a disk's own firmware, of the kernel, and of this program.
@@ -29,31 +29,31 @@ const (
 	SCSISanitizeOverwrite Method = "scsi-sanitize-overwrite"
 
 	Discard       Method = "blkdiscard"    // what is read afterwards is up to the disk
-	SecureDiscard Method = "blksecdiscard" // copies of the data are cleared, too
-	ZeroOut       Method = "blkzeroout"    // zeros are on the medium afterwards
+	SecureDiscard Method = "blksecdiscard" // copies of the data are cleared as well
+	ZeroOut       Method = "blkzeroout"    // the medium holds zeros afterwards
 
 	Overwrite      Method = "overwrite"
 	OverwriteEdges Method = "overwrite-edges"
 )
 
-// Abilities is what a disk says that its firmware can do. The zero value is a disk
-// of which nothing is known.
+// Abilities is what a disk says that its firmware can do. The zero value is that of a
+// disk that says nothing.
 type Abilities struct {
-	// Offers are the methods that the firmware knows. A method may be offered and
-	// yet be out of the question now: see Withheld.
+	// Offers are the methods that the firmware supports. An offered method may yet be
+	// withheld now.
 	Offers []Method
 	// Withheld says why offered methods must not be used.
 	Withheld map[Method]string
 	// Estimate is how long the disk says that a method takes, where it says so.
 	Estimate map[Method]time.Duration
-	// Locked says why nothing can clear the disk as it is; "" for a sound one.
+	// Locked says why nothing can clear the disk as it is, "" if something can.
 	Locked string
 }
 
 // preference is the order in which methods are tried for a wipe of the whole disk.
-// What reaches the cells that no address leads to comes first; among the rest what
-// cannot leave a disk unusable when the power fails: a sanitize goes on by itself,
-// a security erase leaves the disk locked until the next wipe.
+// Methods that reach cells without an address come first. Among these, methods that
+// cannot leave a disk unusable after a power failure come first: a sanitize continues
+// by itself, a security erase leaves the disk locked until the next wipe.
 var preference = []Method{
 	NVMeSanitizeBlock, NVMeSanitizeCrypto, NVMeSanitizeOverwrite, NVMeFormat, NVMeFormatCrypto,
 	ATASanitizeBlock, ATASanitizeCrypto, ATASanitizeOverwrite, ATAEraseEnhanced, ATAErase,
@@ -61,13 +61,12 @@ var preference = []Method{
 	SecureDiscard, ZeroOut, Overwrite,
 }
 
-// methods lists what is to be tried to clear a disk in the given mode, until one
-// works. For a quick wipe they are a courtesy: what counts there is the overwriting
-// of the edges, which comes after them in any case.
+// methods lists the methods to try in the given mode, until one works. For a quick wipe
+// they are only an addition: the edges are overwritten after them in any case.
 func (a Abilities) methods(mode string) []Method {
 	var list []Method
 	if mode != model.CleanupSecure {
-		// A format that does not just throw a key away may take hours.
+		// A format that does more than to erase a key may take hours.
 		if a.usable(NVMeFormatCrypto) {
 			list = append(list, NVMeFormatCrypto)
 		}
@@ -81,7 +80,7 @@ func (a Abilities) methods(mode string) []Method {
 	return list
 }
 
-// usable reports whether the firmware offers a method that nothing speaks against.
+// usable reports whether the firmware offers a method that is not withheld.
 func (a Abilities) usable(m Method) bool {
 	return slices.Contains(a.Offers, m) && a.Withheld[m] == ""
 }
@@ -106,7 +105,7 @@ func (a *Abilities) withhold(why string, methods ...Method) {
 	}
 }
 
-// offer notes a method, with the disk's estimate of its time; 0 = it has none.
+// offer notes a method with the disk's estimate of its time, 0 if there is none.
 func (a *Abilities) offer(m Method, estimate time.Duration) {
 	a.Offers = append(a.Offers, m)
 	if estimate > 0 {

@@ -72,14 +72,14 @@ const (
 	nvmeIoctlAdmin = 0xc0484e41
 )
 
-// nvmeStatus is a command's status field without its phase (§3.3.3.2.1): what the
-// controller has against the command.
+// nvmeStatus is a command's status field without its phase tag (§3.3.3.2.1): why the
+// controller refuses the command.
 type nvmeStatus uint16
 
 // Error implements error.
 func (s nvmeStatus) Error() string {
 	what := map[nvmeStatus]string{
-		0x01: "it does not know the command", 0x02: "a field of the command is not valid",
+		0x01: "it does not support the command", 0x02: "a field of the command is not valid",
 		0x1c: "its last sanitize has failed", 0x1d: "a sanitize is under way", 0x84: "a format is under way",
 	}[s&0x7ff]
 	if what == "" {
@@ -121,13 +121,13 @@ func nvmeNamespaceOf(disk *os.File) (uint32, error) {
 	return uint32(id), nil
 }
 
-// nvmeController is what matters of the Identify Controller data (§5.17.2.1).
+// nvmeController is the part of the Identify Controller data that matters (§5.17.2.1).
 type nvmeController struct {
 	shared        bool // CMIC: other controllers reach the same disk
 	format        bool // OACS: Format NVM
 	management    bool // OACS: Namespace Management
-	formatsAll    bool // FNA: a format, or the erasing by it, reaches all namespaces
-	cryptoErase   bool // FNA: a format can erase by the key
+	formatsAll    bool // FNA: a format, or its erase, affects all namespaces
+	cryptoErase   bool // FNA: a format can erase the key
 	sanitizeBlock bool // SANICAP
 	sanitizeKey   bool
 	sanitizeWrite bool
@@ -146,7 +146,7 @@ func parseController(b []byte) nvmeController {
 }
 
 // nvmeLayout is how a namespace is formatted (NVM Command Set Specification 1.0
-// §4.1.5.1): what it is to be formatted with again.
+// §4.1.5.1), so that it is formatted in the same manner again.
 type nvmeLayout struct{ flbas, dps byte }
 
 func parseLayout(b []byte) nvmeLayout {
@@ -162,7 +162,7 @@ const (
 	eraseKey      = 2
 )
 
-// format is the command that formats a namespace as it is (§5.14).
+// format is the command that formats a namespace, with the layout that it has (§5.14).
 func (l nvmeLayout) format(namespace uint32, erase uint32) nvmeCommand {
 	lower, upper := uint32(l.flbas&0xf), uint32(l.flbas>>5&0b11)
 	extended, protection, first := uint32(l.flbas>>4&1), uint32(l.dps&0b111), uint32(l.dps>>3&1)
@@ -180,8 +180,8 @@ const (
 	sanitizeByKey     = 4
 )
 
-// sanitize is the command that starts a sanitize. It is unrestricted, so that a
-// disk whose sanitize fails can be used by the methods that come after it.
+// sanitize is the command that starts a sanitize. Its exit is unrestricted, so that the
+// next methods can use a disk whose sanitize fails.
 func sanitize(action uint32) nvmeCommand {
 	const unrestrictedExit, onePass = 1 << 3, 1 << 4
 	c := nvmeCommand{opcode: nvmeSanitize, dword10: action, timeout: askLimit}
@@ -203,7 +203,7 @@ func sanitizeLog() nvmeCommand {
 	}
 }
 
-// nvmeSanitizing is what the Sanitize Status log page says.
+// nvmeSanitizing is the content of the Sanitize Status log page.
 type nvmeSanitizing struct {
 	sanitizing
 	completed, failed       bool
@@ -232,7 +232,7 @@ func parseSanitizeLog(b []byte) nvmeSanitizing {
 	}
 }
 
-// method is how the disk clears itself.
+// method is the method of the last sanitize.
 func (s nvmeSanitizing) method() Method {
 	switch s.action {
 	case sanitizeByKey:
@@ -252,8 +252,8 @@ func parseNamespaces(b []byte) []uint32 {
 	return list
 }
 
-// nvmeAbilities says what a disk can do. Alone means that its namespace is the only
-// one: a sanitize clears all of them, which may be other disks of this machine, or
+// nvmeAbilities returns what a disk can do. Alone means that its namespace is the only
+// one: a sanitize clears all namespaces, and the others may be disks of this machine, or
 // of another.
 func nvmeAbilities(c nvmeController, s nvmeSanitizing, alone bool) Abilities {
 	var a Abilities
@@ -273,10 +273,10 @@ func nvmeAbilities(c nvmeController, s nvmeSanitizing, alone bool) Abilities {
 		a.offer(NVMeFormatCrypto, 0)
 	}
 	if !alone {
-		a.withhold("it would clear other namespaces, too", NVMeSanitizeBlock, NVMeSanitizeCrypto, NVMeSanitizeOverwrite)
+		a.withhold("it would clear other namespaces as well", NVMeSanitizeBlock, NVMeSanitizeCrypto, NVMeSanitizeOverwrite)
 	}
 	if !alone && c.formatsAll {
-		a.withhold("it would clear other namespaces, too", NVMeFormat, NVMeFormatCrypto)
+		a.withhold("it would clear other namespaces as well", NVMeFormat, NVMeFormatCrypto)
 	}
 	return a
 }
@@ -291,7 +291,7 @@ type nvme struct {
 }
 
 // Ready implements Firmware.
-func (n *nvme) Ready(ctx context.Context, told Told) (Abilities, error) {
+func (n *nvme) Ready(ctx context.Context, progress OnProgress) (Abilities, error) {
 	data, err := n.identify(identifyController, 0)
 	if err != nil {
 		return Abilities{}, fmt.Errorf("identify controller: %w", err)
@@ -304,13 +304,14 @@ func (n *nvme) Ready(ctx context.Context, told Told) (Abilities, error) {
 	n.layout = parseLayout(data)
 	var s nvmeSanitizing
 	if c.sanitizeBlock || c.sanitizeKey || c.sanitizeWrite {
-		if s, err = n.settle(ctx, told); err != nil {
+		if s, err = n.settle(ctx, progress); err != nil {
 			return Abilities{}, err
 		}
 	}
 	n.abilities = nvmeAbilities(c, s, n.alone(c))
-	if id := n.forgotten(c); id != 0 {
-		n.abilities.Locked = fmt.Sprintf("namespace %d of the disk is attached to no controller, so that what is on it would stay for whoever attaches it: attach or delete it (nvme attach-ns, nvme delete-ns), then wipe again", id)
+	if id := n.unattached(c); id != 0 {
+		n.abilities.Locked = fmt.Sprintf("namespace %d of the disk is attached to no controller, so that its data would stay "+
+			"for whoever attaches it: attach or delete it (nvme attach-ns, nvme delete-ns), then wipe again", id)
 	}
 	return n.abilities, nil
 }
@@ -320,14 +321,14 @@ func (n *nvme) identify(what, namespace uint32) ([]byte, error) {
 	return data, n.send(nvmeCommand{opcode: nvmeIdentify, namespace: namespace, dword10: what, data: data, timeout: askLimit})
 }
 
-// alone reports whether the namespace is seen to be the disk's only one.
+// alone reports whether the namespace is certainly the disk's only one.
 func (n *nvme) alone(c nvmeController) bool {
 	lists := []uint32{activeNamespaces}
 	switch {
 	case c.management:
 		lists = append(lists, allocNamespaces)
 	case c.shared:
-		return false // another controller's namespaces are not to be seen
+		return false // another controller's namespaces are not visible
 	}
 	for _, list := range lists {
 		data, err := n.identify(list, 0)
@@ -338,10 +339,10 @@ func (n *nvme) alone(c nvmeController) bool {
 	return true
 }
 
-// forgotten returns a namespace of the disk that is there and that no controller
-// has, so that no machine sees it; 0 for none. One that only another controller has
-// is another machine's.
-func (n *nvme) forgotten(c nvmeController) uint32 {
+// unattached returns a namespace of the disk that is attached to no controller, so that
+// no machine sees it; 0 for none. A namespace that is attached to another controller
+// alone is another machine's.
+func (n *nvme) unattached(c nvmeController) uint32 {
 	if !c.management {
 		return 0
 	}
@@ -366,15 +367,15 @@ func (n *nvme) forgotten(c nvmeController) uint32 {
 	return 0
 }
 
-// settle waits for a sanitize that goes on since before, and brings a disk back
-// whose sanitize has failed.
-func (n *nvme) settle(ctx context.Context, told Told) (nvmeSanitizing, error) {
+// settle waits for a sanitize that was begun earlier, and resets a disk whose sanitize
+// has failed.
+func (n *nvme) settle(ctx context.Context, progress OnProgress) (nvmeSanitizing, error) {
 	s, err := n.sanitizing()
 	if err != nil {
 		return s, fmt.Errorf("ask for the sanitize status: %w", err)
 	}
 	if s.running {
-		if err := n.follow(ctx, s.method(), s.estimate(s.method()), told); err != nil && !errors.Is(err, errSanitize) {
+		if err := n.follow(ctx, s.method(), s.estimate(s.method()), progress); err != nil && !errors.Is(err, errSanitize) {
 			return s, fmt.Errorf("wait for a sanitize that was under way: %w", err)
 		}
 		if s, err = n.sanitizing(); err != nil {
@@ -407,8 +408,8 @@ func (n *nvme) sanitizing() (nvmeSanitizing, error) {
 }
 
 // follow waits for a sanitize to end.
-func (n *nvme) follow(ctx context.Context, m Method, estimate time.Duration, told Told) error {
-	return await(ctx, m, patience(estimate), told, func() (sanitizing, error) {
+func (n *nvme) follow(ctx context.Context, m Method, estimate time.Duration, progress OnProgress) error {
+	return await(ctx, m, eraseTimeout(estimate), progress, func() (sanitizing, error) {
 		s, err := n.sanitizing()
 		if err == nil && !s.running && !s.completed {
 			err = errSanitize
@@ -418,12 +419,12 @@ func (n *nvme) follow(ctx context.Context, m Method, estimate time.Duration, tol
 }
 
 // Clear implements Firmware.
-func (n *nvme) Clear(ctx context.Context, m Method, told Told) error {
+func (n *nvme) Clear(ctx context.Context, m Method, progress OnProgress) error {
 	actions := map[Method]uint32{
 		NVMeSanitizeBlock: sanitizeByBlock, NVMeSanitizeCrypto: sanitizeByKey, NVMeSanitizeOverwrite: sanitizeOverwrite,
 	}
 	if action, ok := actions[m]; ok {
-		return n.sanitize(ctx, m, action, told)
+		return n.sanitize(ctx, m, action, progress)
 	}
 	erase := uint32(eraseUserData)
 	if m == NVMeFormatCrypto {
@@ -434,11 +435,11 @@ func (n *nvme) Clear(ctx context.Context, m Method, told Told) error {
 	return n.send(c)
 }
 
-func (n *nvme) sanitize(ctx context.Context, m Method, action uint32, told Told) error {
+func (n *nvme) sanitize(ctx context.Context, m Method, action uint32, progress OnProgress) error {
 	if err := n.send(sanitize(action)); err != nil {
 		return err
 	}
-	err := n.follow(ctx, m, n.abilities.Estimate[m], told)
+	err := n.follow(ctx, m, n.abilities.Estimate[m], progress)
 	if errors.Is(err, errSanitize) {
 		_ = n.send(sanitize(exitFailureMode)) // for the methods that come next
 	}

@@ -57,13 +57,19 @@ func TestParseController(t *testing.T) {
 		page []byte
 		want nvmeController
 	}{
-		"one that can do nothing": {page(func([]byte) {}), nvmeController{}},
-		"format, as qemu has it":  {page(func(b []byte) { b[256] = 0x2a }), nvmeController{format: true, management: true}},
-		"format of all, by key":   {page(func(b []byte) { b[256], b[524] = 2, 0b101 }), nvmeController{format: true, formatsAll: true, cryptoErase: true}},
-		"erasing reaches all":     {page(func(b []byte) { b[524] = 0b10 }), nvmeController{formatsAll: true}},
-		"all kinds of sanitize":   {page(func(b []byte) { b[328] = 0b111 }), nvmeController{sanitizeBlock: true, sanitizeKey: true, sanitizeWrite: true}},
-		"one of two controllers":  {page(func(b []byte) { b[76] = 0b10 }), nvmeController{shared: true}},
-		"an answer that is short": {make([]byte, 100), nvmeController{}},
+		"one that can do nothing": {page: page(func([]byte) {}), want: nvmeController{}},
+		"format, as qemu has it":  {page: page(func(b []byte) { b[256] = 0x2a }), want: nvmeController{format: true, management: true}},
+		"format of all, by key": {
+			page: page(func(b []byte) { b[256], b[524] = 2, 0b101 }),
+			want: nvmeController{format: true, formatsAll: true, cryptoErase: true},
+		},
+		"erasing reaches all": {page: page(func(b []byte) { b[524] = 0b10 }), want: nvmeController{formatsAll: true}},
+		"all kinds of sanitize": {
+			page: page(func(b []byte) { b[328] = 0b111 }),
+			want: nvmeController{sanitizeBlock: true, sanitizeKey: true, sanitizeWrite: true},
+		},
+		"one of two controllers":  {page: page(func(b []byte) { b[76] = 0b10 }), want: nvmeController{shared: true}},
+		"an answer that is short": {page: make([]byte, 100), want: nvmeController{}},
 	} {
 		if diff := cmp.Diff(tc.want, parseController(tc.page), cmp.AllowUnexported(nvmeController{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", title, diff)
@@ -84,14 +90,23 @@ func TestParseSanitizeLog(t *testing.T) {
 		want nvmeSanitizing
 	}{
 		"half way through a block erase that takes two minutes": {
-			page("0080 0200 0a000000 ffffffff 78000000 02000000"),
-			nvmeSanitizing{sanitizing: sanitizing{running: true, percent: 50}, action: sanitizeByBlock, block: 2 * time.Minute, byKey: 2 * time.Second},
+			page: page("0080 0200 0a000000 ffffffff 78000000 02000000"),
+			want: nvmeSanitizing{
+				sanitizing: sanitizing{running: true, percent: 50}, action: sanitizeByBlock, block: 2 * time.Minute,
+				byKey: 2 * time.Second,
+			},
 		},
-		"done":                  {page("ffff 0101 0c000000 00000000 00000000 00000000"), nvmeSanitizing{sanitizing: sanitizing{percent: 99}, completed: true, action: sanitizeByKey}},
-		"done, and deallocated": {page("ffff 0400 0a000000 00000000 00000000 00000000"), nvmeSanitizing{sanitizing: sanitizing{percent: 99}, completed: true, action: sanitizeByBlock}},
-		"failed":                {page("0000 0300 0b000000"), nvmeSanitizing{failed: true, action: sanitizeOverwrite}},
-		"never sanitized":       {page(""), nvmeSanitizing{}},
-		"an answer of no bytes": {nil, nvmeSanitizing{}},
+		"done": {
+			page: page("ffff 0101 0c000000 00000000 00000000 00000000"),
+			want: nvmeSanitizing{sanitizing: sanitizing{percent: 99}, completed: true, action: sanitizeByKey},
+		},
+		"done, and deallocated": {
+			page: page("ffff 0400 0a000000 00000000 00000000 00000000"),
+			want: nvmeSanitizing{sanitizing: sanitizing{percent: 99}, completed: true, action: sanitizeByBlock},
+		},
+		"failed":                {page: page("0000 0300 0b000000"), want: nvmeSanitizing{failed: true, action: sanitizeOverwrite}},
+		"never sanitized":       {page: page(""), want: nvmeSanitizing{}},
+		"an answer of no bytes": {page: nil, want: nvmeSanitizing{}},
 	} {
 		got := parseSanitizeLog(tc.page)
 		if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(nvmeSanitizing{}, sanitizing{})); diff != "" {

@@ -53,7 +53,7 @@ func sanitizeSCSI(action byte) scsiCommand {
 	return c
 }
 
-// supports asks whether the disk knows a service action of SANITIZE.
+// supports asks whether the disk supports a service action of SANITIZE.
 func supports(action byte) scsiCommand {
 	const oneServiceAction = 2
 	c := scsiCommand{data: make([]byte, 64)}
@@ -61,24 +61,24 @@ func supports(action byte) scsiCommand {
 	return c
 }
 
-// parseSupport reads the answer: the command is known as the standard has it.
+// parseSupport reads the answer: whether the command is supported as of the standard.
 func parseSupport(b []byte) bool {
 	const standard = 3
 	return len(b) >= 2 && b[1]&0b111 == standard
 }
 
-// requestSense asks how the disk is.
+// requestSense asks for the disk's condition.
 func requestSense() scsiCommand {
 	c := scsiCommand{data: make([]byte, 64)}
 	c.cdb = []byte{scsiRequestSense, 0, 0, 0, byte(len(c.data)), 0}
 	return c
 }
 
-// parseSense reads fixed sense data (SPC-5 §4.4.3) for what it says of a sanitize.
+// parseSense reads what fixed sense data (SPC-5 §4.4.3) says about a sanitize.
 func parseSense(b []byte) (sanitizing, error) {
 	const notReady, mediumError, unitAttention = 2, 3, 6
 	if len(b) < 18 || b[0]&0x7e != 0x70 {
-		return sanitizing{}, errors.New("the disk does not say how it is")
+		return sanitizing{}, errors.New("the disk does not report its condition")
 	}
 	key, code := b[2]&0xf, binary.BigEndian.Uint16(b[12:])
 	switch {
@@ -90,8 +90,8 @@ func parseSense(b []byte) (sanitizing, error) {
 		return s, nil
 	case code == 0x3103, key == mediumError: // SANITIZE COMMAND FAILED
 		return sanitizing{}, fmt.Errorf("%w (sense %#x/%#04x)", errSanitize, key, code)
-	case key == notReady, key == unitAttention: // which are told before anything else
-		return sanitizing{}, fmt.Errorf("the disk is not ready to say how it is (sense %#x/%#04x)", key, code)
+	case key == notReady, key == unitAttention: // which are reported before anything else
+		return sanitizing{}, fmt.Errorf("the disk is not ready to report its condition (sense %#x/%#04x)", key, code)
 	}
 	return sanitizing{}, nil
 }
@@ -111,7 +111,7 @@ func sendSCSI(disk *os.File) func(scsiCommand) error {
 type scsi struct{ send func(scsiCommand) error }
 
 // Ready implements Firmware.
-func (d *scsi) Ready(ctx context.Context, told Told) (Abilities, error) {
+func (d *scsi) Ready(ctx context.Context, progress OnProgress) (Abilities, error) {
 	var a Abilities
 	for _, m := range preference {
 		action, known := scsiActions[m]
@@ -125,7 +125,7 @@ func (d *scsi) Ready(ctx context.Context, told Told) (Abilities, error) {
 	if len(a.Offers) == 0 {
 		return a, nil
 	}
-	err := d.follow(ctx, SCSISanitizeBlock, told)
+	err := d.follow(ctx, SCSISanitizeBlock, progress)
 	if errors.Is(err, errSanitize) {
 		_ = d.send(sanitizeSCSI(scsiExitFailure)) // another sanitize helps as well
 		err = nil
@@ -144,16 +144,16 @@ func (d *scsi) sanitizing() (sanitizing, error) {
 	return parseSense(c.data)
 }
 
-func (d *scsi) follow(ctx context.Context, m Method, told Told) error {
-	return await(ctx, m, unknownErasure, told, d.sanitizing)
+func (d *scsi) follow(ctx context.Context, m Method, progress OnProgress) error {
+	return await(ctx, m, unknownErasure, progress, d.sanitizing)
 }
 
 // Clear implements Firmware.
-func (d *scsi) Clear(ctx context.Context, m Method, told Told) error {
+func (d *scsi) Clear(ctx context.Context, m Method, progress OnProgress) error {
 	if err := d.send(sanitizeSCSI(scsiActions[m])); err != nil {
 		return err
 	}
-	err := d.follow(ctx, m, told)
+	err := d.follow(ctx, m, progress)
 	if errors.Is(err, errSanitize) {
 		_ = d.send(sanitizeSCSI(scsiExitFailure)) // for the methods that come next
 	}
@@ -172,17 +172,17 @@ func newDrive(disk *os.File) *drive {
 }
 
 // Ready implements Firmware.
-func (d *drive) Ready(ctx context.Context, told Told) (Abilities, error) {
+func (d *drive) Ready(ctx context.Context, progress OnProgress) (Abilities, error) {
 	d.found = d.ata
-	a, err := d.ata.Ready(ctx, told)
+	a, err := d.ata.Ready(ctx, progress)
 	if errors.Is(err, errNoATA) {
 		d.found = d.scsi
-		return d.scsi.Ready(ctx, told)
+		return d.scsi.Ready(ctx, progress)
 	}
 	return a, err
 }
 
 // Clear implements Firmware.
-func (d *drive) Clear(ctx context.Context, m Method, told Told) error {
-	return d.found.Clear(ctx, m, told)
+func (d *drive) Clear(ctx context.Context, m Method, progress OnProgress) error {
+	return d.found.Clear(ctx, m, progress)
 }

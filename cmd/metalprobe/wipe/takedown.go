@@ -12,9 +12,9 @@ import (
 	"ingot/cmd/metalprobe/inventory"
 )
 
-// takedowns lists the arrays and mappings over the chosen disks in the order in
-// which they can be taken down. Images assemble what they find on disks by
-// themselves, and what is assembled keeps its disks busy.
+// takedowns lists the arrays and mappings over the chosen disks in the order in which
+// they can be taken down. Operating systems assemble what they find on disks, and what
+// is assembled keeps its disks busy.
 func takedowns(choices []Choice) []inventory.Node {
 	var list []inventory.Node
 	seen := make(map[string]bool)
@@ -31,8 +31,8 @@ func takedowns(choices []Choice) []inventory.Node {
 
 func assembled(n inventory.Node) bool { return n.Array || n.Mapping != "" }
 
-// Takedown stops an array or removes a mapping of this machine. The kernel
-// refuses it while anything uses it.
+// Takedown stops an array or removes a mapping of this machine. The kernel refuses that
+// while the device is in use.
 func Takedown(n inventory.Node) error {
 	if n.Array {
 		return stopArray(filepath.Join("/sys/block", n.Name, "md/array_state"))

@@ -18,17 +18,18 @@ import (
 const (
 	QuickLimit  = 10 * time.Minute
 	SecureLimit = 24 * time.Hour
-	// grace is how long a disk that ran into its limit may take to finish its step.
+	// grace is how long a disk that reached its limit may take to finish its step.
 	grace = time.Minute
-	// takedownLimit bounds the taking down of what rests on disks, one by one.
+	// takedownLimit bounds the removal of each array or mapping over disks.
 	takedownLimit = time.Minute
 )
 
-// maxParallel bounds the disks that are wiped at a time. Their own speed is the
-// limit, not the machine's: a shelf of disks is done in the time of one.
+// maxParallel bounds the disks that are wiped at a time. Their own speed is the limit,
+// not the machine's: a shelf of disks takes as long as one disk.
 const maxParallel = 64
 
-// remindEvery is how often the log tells of a disk that does not say how far it is.
+// remindEvery is how often a wipe that goes on is logged, for disks that do not report
+// how far it is.
 const remindEvery = 10 * time.Minute
 
 var errLimit = errors.New("the time limit was reached")
@@ -41,7 +42,7 @@ type Wiper struct {
 	Takedown func(inventory.Node) error
 	// Limit bounds the wipe of one disk; 0 is QuickLimit or SecureLimit.
 	Limit time.Duration
-	// Watch is told how far the disks are; nil = nobody is.
+	// Watch receives how far the disks are; it may be nil.
 	Watch Watch
 	Log   *slog.Logger
 }
@@ -51,15 +52,15 @@ func Local(log *slog.Logger) Wiper {
 	return Wiper{Open: Open, Takedown: Takedown, Log: log}
 }
 
-// Wipe clears the chosen disks and returns the outcome for every disk, in their
-// order. It waits for all of them; one that fails keeps no other from being done.
+// Wipe clears the chosen disks and returns the outcome of every disk, in their order. It
+// waits for all of them; a failure of one does not stop the others.
 func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.DiskWipe {
 	for _, n := range takedowns(choices) {
 		if err := w.takeDown(n); err != nil {
 			w.Log.Warn("device over a disk cannot be taken down", "device", n.Name, "err", err)
 		}
 	}
-	board := newBoard(choices, w.Watch)
+	tracker := newWipeTracker(choices, w.Watch)
 	results := make([]model.DiskWipe, len(choices))
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
@@ -70,9 +71,9 @@ func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.
 			continue
 		}
 		group.Go(func() error {
-			g := &gauge{board: board, disk: i, log: w.Log.With("disk", c.Disk.Name, "serial", c.Disk.Serial)}
-			results[i] = w.wipe(ctx, mode, c, g)
-			g.done(results[i].Result)
+			t := &diskTracker{wipe: tracker, disk: i, log: w.Log.With("disk", c.Disk.Name, "serial", c.Disk.Serial)}
+			results[i] = w.wipe(ctx, mode, c, t)
+			t.done(results[i].Result)
 			return nil
 		})
 	}
@@ -80,7 +81,7 @@ func (w Wiper) Wipe(ctx context.Context, mode string, choices []Choice) []model.
 	return results
 }
 
-// takeDown takes one device down, and does not wait for ever for one that hangs.
+// takeDown takes one device down, but does not wait for ever for one that hangs.
 func (w Wiper) takeDown(n inventory.Node) error {
 	done := make(chan error, 1)
 	go func() { done <- w.Takedown(n) }()
@@ -92,7 +93,7 @@ func (w Wiper) takeDown(n inventory.Node) error {
 	}
 }
 
-// result is the outcome for a disk that is not wiped.
+// result is the outcome of a disk that is not wiped.
 func (c Choice) result() model.DiskWipe {
 	return model.DiskWipe{
 		Name: c.Disk.Name, Serial: c.Disk.Serial, Model: c.Disk.Model, SizeBytes: c.Disk.SizeBytes, WWID: c.Disk.WWID,
@@ -101,27 +102,27 @@ func (c Choice) result() model.DiskWipe {
 }
 
 // wipe clears one disk within its limit.
-func (w Wiper) wipe(ctx context.Context, mode string, c Choice, g *gauge) model.DiskWipe {
+func (w Wiper) wipe(ctx context.Context, mode string, c Choice, t *diskTracker) model.DiskWipe {
 	limit := w.limit(mode)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: %v", errLimit, limit))
 	defer cancel()
 
-	g.log.Info("wipe begins", "mode", mode, "bytes", c.Disk.SizeBytes)
+	t.log.Info("wipe begins", "mode", mode, "bytes", c.Disk.SizeBytes)
 	began := time.Now()
-	method, err := w.erase(ctx, mode, c, g)
+	method, err := w.erase(ctx, mode, c, t)
 	result := c.result()
 	result.Method, result.Result = method, model.WipeDone
 	took := time.Since(began).Round(time.Millisecond)
 	if err != nil {
 		result.Result, result.Error = model.WipeFailed, oneLine(err)
-		g.log.Error("wipe failed", "method", method, "took", took, "err", result.Error)
+		t.log.Error("wipe failed", "method", method, "took", took, "err", result.Error)
 		return result
 	}
-	g.log.Info("wipe is done", "method", method, "took", took)
+	t.log.Info("wipe is done", "method", method, "took", took)
 	return result
 }
 
-// oneLine is an error as a report has it: joined errors come in lines.
+// oneLine is an error as reports have it: joined errors are lines otherwise.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 func (w Wiper) limit(mode string) time.Duration {
@@ -134,10 +135,10 @@ func (w Wiper) limit(mode string) time.Duration {
 	return QuickLimit
 }
 
-// erase opens and clears a disk. A request that hangs in the kernel cannot be
-// taken back, so a disk that does not come to its senses some time after ctx has
-// ended is given up; its goroutine ends with the process.
-func (w Wiper) erase(ctx context.Context, mode string, c Choice, g *gauge) (method string, err error) {
+// erase opens and clears a disk. A request that hangs in the kernel cannot be cancelled,
+// so a disk that does not answer some time after ctx has ended is given up; its goroutine
+// ends with the process.
+func (w Wiper) erase(ctx context.Context, mode string, c Choice, t *diskTracker) (method string, err error) {
 	type outcome struct {
 		method string
 		err    error
@@ -150,7 +151,7 @@ func (w Wiper) erase(ctx context.Context, mode string, c Choice, g *gauge) (meth
 			ended <- outcome{"", fmt.Errorf("open: %w", err)}
 			return
 		}
-		e := &eraser{device: device, partitions: c.Disk.Partitions, gauge: g, log: g.log}
+		e := &eraser{device: device, partitions: c.Disk.Partitions, tracker: t, log: t.log}
 		method, err := e.erase(ctx, mode)
 		ended <- outcome{method, errors.Join(err, device.Close())}
 	}()
@@ -162,7 +163,7 @@ func (w Wiper) erase(ctx context.Context, mode string, c Choice, g *gauge) (meth
 		case o := <-ended:
 			return o.method, o.err
 		case <-remind.C:
-			g.log.Info("wipe is not done yet", "since", time.Since(began).Round(time.Second))
+			t.log.Info("wipe is not done yet", "took", time.Since(began).Round(time.Second))
 		case <-done:
 			done, hung = nil, time.After(grace)
 		case <-hung:

@@ -204,7 +204,8 @@ func TestWipe(t *testing.T) {
 			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: nil}}, zeroed: "0-80", method: "blkdiscard+overwrite-edges",
 		},
 		"quick does not rely on a discard": {
-			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: nil}, lies: true}, zeroed: edgesOnly, method: "blkdiscard+overwrite-edges",
+			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: nil}, lies: true}, zeroed: edgesOnly,
+			method: "blkdiscard+overwrite-edges",
 		},
 		"quick goes on when discarding fails": {
 			mode: model.CleanupQuick, disk: fake{can: map[Method]error{Discard: broken}}, zeroed: edgesOnly, method: "overwrite-edges",
@@ -216,10 +217,12 @@ func TestWipe(t *testing.T) {
 			mode: model.CleanupSecure, disk: fake{can: map[Method]error{ZeroOut: nil}}, zeroed: "0-80", method: "blkzeroout",
 		},
 		"secure prefers a secure discard": {
-			mode: model.CleanupSecure, disk: fake{can: map[Method]error{SecureDiscard: nil, ZeroOut: broken}}, zeroed: "0-80", method: "blksecdiscard",
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{SecureDiscard: nil, ZeroOut: broken}}, zeroed: "0-80",
+			method: "blksecdiscard",
 		},
 		"secure does not rely on erasures that lie": {
-			mode: model.CleanupSecure, disk: fake{can: map[Method]error{SecureDiscard: nil}, lies: true}, zeroed: "0-80", method: "overwrite",
+			mode: model.CleanupSecure, disk: fake{can: map[Method]error{SecureDiscard: nil}, lies: true}, zeroed: "0-80",
+			method: "overwrite",
 		},
 		"zeros that did not reach the medium are a failure": {
 			mode: model.CleanupSecure, disk: fake{can: map[Method]error{ZeroOut: nil}, lies: true, loses: true}, method: "overwrite",
@@ -409,13 +412,21 @@ func TestEdges(t *testing.T) {
 		partitions []inventory.Partition
 		want       []area
 	}{
-		"both ends":                          {size: gib, want: []area{{0, edge}, {gib - edge, edge}}},
-		"a small disk as a whole":            {size: edge, want: []area{{0, edge}}},
-		"both ends of a partition":           {gib, parts(100*mib, 500*mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, edge}, {584 * mib, edge}}},
-		"a small partition as a whole":       {gib, parts(100*mib, mib), []area{{0, edge}, {gib - edge, edge}, {100 * mib, mib}}},
-		"a partition that begins off limits": {gib, parts(2*gib, mib), []area{{0, edge}, {gib - edge, edge}}},
-		"a partition that ends off limits":   {gib, parts(gib-mib, 1<<63), []area{{0, edge}, {gib - edge, edge}, {gib - mib, mib}}},
-		"a partition of nothing":             {gib, parts(mib, 0), []area{{0, edge}, {gib - edge, edge}}},
+		"both ends":               {size: gib, want: []area{{0, edge}, {gib - edge, edge}}},
+		"a small disk as a whole": {size: edge, want: []area{{0, edge}}},
+		"both ends of a partition": {
+			size: gib, partitions: parts(100*mib, 500*mib),
+			want: []area{{0, edge}, {gib - edge, edge}, {100 * mib, edge}, {584 * mib, edge}},
+		},
+		"a small partition as a whole": {
+			size: gib, partitions: parts(100*mib, mib), want: []area{{0, edge}, {gib - edge, edge}, {100 * mib, mib}},
+		},
+		"a partition that begins off limits": {size: gib, partitions: parts(2*gib, mib), want: []area{{0, edge}, {gib - edge, edge}}},
+		"a partition that ends off limits": {
+			size: gib, partitions: parts(gib-mib, 1<<63),
+			want: []area{{0, edge}, {gib - edge, edge}, {gib - mib, mib}},
+		},
+		"a partition of nothing": {size: gib, partitions: parts(mib, 0), want: []area{{0, edge}, {gib - edge, edge}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -437,7 +448,7 @@ func FuzzAreasLieOnTheDisk(f *testing.F) {
 		if size <= 0 {
 			t.Skip("no such disk")
 		}
-		for _, a := range slices.Concat(edges(size, parts(start, length)), samples(size), witnesses(size)) {
+		for _, a := range slices.Concat(edges(size, parts(start, length)), spotChecks(size), sampleAreas(size)) {
 			if a.offset < 0 || a.length <= 0 || a.length > size || a.offset > size-a.length {
 				t.Errorf("area %+v is not within %d bytes", a, size)
 			}

@@ -23,32 +23,31 @@ const (
 // adds nothing to it, so where the Ignition is comes from DHCP.
 const DefaultArguments = "ip=any console=ttyS0,115200 console=tty0 panic=60"
 
-// Options are what an image is made from. All have defaults but Out.
+// Options are the parts of an image. All but Out have defaults.
 type Options struct {
 	Out     string // the folder to write into
 	Arch    string // amd64 or arm64; default amd64
 	Flavour string // default FlavourGeneric
 
-	// Kernel and Modules are a kernel and the folder of its modules, to be used in
-	// place of Debian's.
+	// Kernel and Modules are a kernel and the folder of its modules, instead of Debian's.
 	Kernel, Modules string
-	// Stub is the UEFI program that starts the kernel of a unified kernel image,
-	// in place of that of Debian's systemd-boot-efi. "none" makes no such image.
+	// Stub is the UEFI program that starts the kernel of a unified kernel image, instead
+	// of that of Debian's systemd-boot-efi; NoStub makes no such image.
 	Stub string
 	// Probe is a metalprobe for the architecture, linked statically. By default it
 	// is built, which needs the Go tools and Ingot's source as working directory.
 	Probe string
-	// Version is what metalprobe calls itself when it is built here.
+	// Version is the version of a metalprobe that is built here.
 	Version string
 	// Arguments is the kernel's command line in the unified kernel image.
 	Arguments string
 	// Firmware is a folder like /lib/firmware; what the drivers name is copied.
 	Firmware string
-	// CA is a PEM file of the authorities to trust when Ingot is asked by HTTPS.
+	// CA is a PEM file of the authorities to trust when Ingot is reached by HTTPS.
 	CA string
 	// Cache is the folder for packages; default ingot/probeimage in the user's.
 	Cache string
-	// Progress hears a line for each step; nil is silence.
+	// Progress receives a line for each step; nil discards them.
 	Progress io.Writer
 }
 
@@ -71,15 +70,14 @@ const Tag = "latest"
 // Sizes are in bytes.
 type Sizes struct{ Kernel, Initramfs, UKI int64 }
 
-// MaxBooted bounds what a server loads, in bytes: all of it goes through its
-// firmware, which is slow, and is held in memory twice for a while.
+// MaxBooted is how much a server should load at most, in bytes: all of it goes through
+// the firmware, which is slow, and is in memory twice for a while.
 const MaxBooted = 25_000_000
 
-// Booted is what a server loads: kernel and initramfs, or both as one program.
+// Booted is how much a server loads: kernel and initramfs, or both as one program.
 func (s Sizes) Booted() int64 { return max(s.Kernel+s.Initramfs, s.UKI) }
 
-// Build makes the image. Files of an earlier build are replaced one by one, each
-// at once.
+// Build makes the image. Each file of an earlier build is replaced atomically.
 func Build(ctx context.Context, o Options) (Result, error) {
 	if err := o.complete(); err != nil {
 		return Result{}, err
@@ -97,7 +95,7 @@ func Build(ctx context.Context, o Options) (Result, error) {
 	return b.save(ctx, parts)
 }
 
-// complete fills in defaults and finds what does not go together.
+// complete fills in defaults and refuses options that contradict each other.
 func (o *Options) complete() error {
 	o.Arch = cmp.Or(o.Arch, "amd64")
 	o.Flavour = cmp.Or(o.Flavour, FlavourGeneric)
@@ -224,7 +222,8 @@ func (b *builder) initramfs(k *kernel, probe []byte) ([]byte, error) {
 	}
 	for name, m := range picked {
 		if m.release != k.release {
-			return nil, fmt.Errorf("module %s is for Linux %s and others are for %s: give the folder of one kernel's modules", name, m.release, k.release)
+			return nil, fmt.Errorf("module %s is for Linux %s and others are for %s: give the folder of one kernel's modules",
+				name, m.release, k.release)
 		}
 	}
 	a := initramfs(probe, picked, index)
@@ -297,7 +296,7 @@ func (b *builder) save(ctx context.Context, p parts) (Result, error) {
 	return r, nil
 }
 
-// replace writes a file at once, or leaves the one that was there.
+// replace writes a file atomically, or leaves the previous one.
 func replace(path string, content []byte) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".probeimage-")
 	if err != nil {

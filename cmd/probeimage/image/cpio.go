@@ -23,7 +23,7 @@ const (
 	modeDevice = 0o020000 // a character device
 )
 
-// archive is an initramfs in the making: entries by path without a leading slash.
+// archive is an initramfs that is being built: entries by path without a leading slash.
 type archive map[string]entry
 
 func (a archive) file(name string, mode uint32, content []byte) {
@@ -36,7 +36,7 @@ func (a archive) link(name, target string) {
 
 func (a archive) folder(name string) { a.add(name, entry{mode: modeFolder | 0o755}) }
 
-// add notes an entry, and the folders that it is in.
+// add adds an entry, and the folders that contain it.
 func (a archive) add(name string, e entry) {
 	name = strings.TrimPrefix(name, "/")
 	a[name] = e
@@ -46,8 +46,8 @@ func (a archive) add(name string, e entry) {
 }
 
 // write writes a "newc" archive (Linux: Documentation/driver-api/early-userspace/
-// buffer-format.rst). Names are sorted, which puts a folder before what is in it;
-// all times and owners are 0.
+// buffer-format.rst). Names are sorted, so that a folder comes before its content; all
+// times and owners are 0.
 func (a archive) write(w io.Writer) error {
 	names := make([]string, 0, len(a))
 	for name := range a {

@@ -15,17 +15,18 @@ import (
 	"time"
 )
 
-// debian fetches packages by apt, which knows where they are and checks them.
+// debian fetches packages with apt, which knows where they are and verifies them.
 type debian struct {
 	arch  string
 	cache string // folder of packages fetched before
 }
 
-// keepPackages is for how long a package that is not used stays in the cache.
+// keepPackages is how long an unused package stays in the cache.
 const keepPackages = 30 * 24 * time.Hour
 
-// errNoApt is what to do on a machine that is no Debian.
-var errNoApt = errors.New("apt-get and dpkg-deb are needed to get Debian's kernel: give files of your own with --kernel, --modules and --stub")
+// errNoApt says what to do on a system that is not Debian.
+var errNoApt = errors.New("apt-get and dpkg-deb are needed to get Debian's kernel: " +
+	"give files of your own with --kernel, --modules and --stub")
 
 // kernelPackage returns the name of the package that holds the newest kernel of a
 // flavour, which changes with each release.
@@ -79,13 +80,14 @@ func parseOffer(printed string) (offer, error) {
 	return offer{}, errors.New("apt-get does not say which file it would fetch")
 }
 
-// fetch returns the path of a package's file, from the cache when it is there.
+// fetch returns the path of a package's file, from the cache if it is there.
 func (d debian) fetch(ctx context.Context, name string) (string, error) {
 	if err := os.MkdirAll(d.cache, 0o755); err != nil {
 		return "", err
 	}
-	// Fetched beside the cache and moved into it, so that what is in the cache is
-	// whole whoever else fetches now. apt says nothing of files that it finds.
+	// Files are fetched beside the cache and moved into it, so that the cache holds whole
+	// files only, even if others fetch at the same time. apt does not print files that
+	// exist.
 	temp, err := os.MkdirTemp(d.cache, "fetch-")
 	if err != nil {
 		return "", err
@@ -116,7 +118,7 @@ func (d debian) fetch(ctx context.Context, name string) (string, error) {
 	return file, os.Rename(fetched, file)
 }
 
-// prune removes packages from the cache that were not used for long.
+// prune removes packages from the cache that have not been used for a long time.
 func (d debian) prune(now time.Time) {
 	files, _ := filepath.Glob(filepath.Join(d.cache, "*.deb"))
 	for _, file := range files {
@@ -149,7 +151,7 @@ func (d debian) unpack(ctx context.Context, file, folder string) error {
 // run runs one of Debian's programs and returns what it printed.
 func (d debian) run(ctx context.Context, folder, program string, args ...string) ([]byte, error) {
 	if program != "dpkg-deb" {
-		// Root's folders are closed to the user that apt would fetch as.
+		// apt would fetch as another user, who has no access to root's folders.
 		args = append([]string{"-o", "APT::Sandbox::User=root"}, args...)
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
@@ -174,7 +176,8 @@ func (d debian) hint(program string) string {
 	if program == "dpkg-deb" {
 		return ""
 	}
-	return fmt.Sprintf("; if apt's lists are old or have no packages for %s, run: dpkg --add-architecture %[1]s && apt-get update; or give files of your own with --kernel, --modules and --stub", d.arch)
+	return fmt.Sprintf("; if apt's lists are old or have no packages for %s, run: dpkg --add-architecture %[1]s && "+
+		"apt-get update; or give files of your own with --kernel, --modules and --stub", d.arch)
 }
 
 func lastLine(s string) string {

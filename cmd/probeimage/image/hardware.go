@@ -1,13 +1,13 @@
 package image
 
-// wanted are the modules for what servers and virtual machines have: network
-// cards, disks and their controllers, the buses that those hang on, and the power
-// button. Modules that these need come along by themselves. There is nothing for
-// USB: neither disks nor network cards of a server are there.
+// wanted are the modules for the hardware of servers and virtual machines: network cards,
+// disks and their controllers, their buses, and the power button. The modules on which
+// these depend are added by themselves. There is nothing for USB, to which no disks or
+// network cards of a server are attached.
 var wanted = []string{
-	// Buses and what else a machine of its kind needs.
+	// Buses, and other hardware of a platform.
 	"virtio_pci", "virtio_mmio", "hv_vmbus", "vmd", "button", "evdev",
-	// What drivers ask the kernel's crypto for by another name.
+	// Algorithms that drivers request from the kernel's crypto by another name.
 	"crc32c_generic", "crc32c_intel", "crct10dif_generic", "crct10dif_pclmul", "crc64_rocksoft",
 
 	// Ethernet, by maker: Intel, Broadcom, NVIDIA, Emulex, Chelsio, Cisco, QLogic,
@@ -23,7 +23,8 @@ var wanted = []string{
 
 	// Disks and controllers.
 	"sd_mod", "nvme", "ahci", "ata_piix", "ata_generic", "sata_mv", "sata_sil24",
-	"megaraid_sas", "mpt3sas", "mpi3mr", "mptsas", "mptspi", "hpsa", "smartpqi", "aacraid", "arcmsr", "isci", "mvsas", "pm80xx", "hisi_sas_v3_hw", "3w_sas",
+	"megaraid_sas", "mpt3sas", "mpi3mr", "mptsas", "mptspi", "hpsa", "smartpqi", "aacraid", "arcmsr", "isci", "mvsas", "pm80xx",
+	"hisi_sas_v3_hw", "3w_sas",
 	"virtio_blk", "virtio_scsi", "vmw_pvscsi", "hv_storvsc", "xen_blkfront",
 	"mmc_block", "sdhci_pci", "sdhci_acpi",
 }

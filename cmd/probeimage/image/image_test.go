@@ -76,7 +76,10 @@ func TestTheSameFilesMakeTheSameInitramfs(t *testing.T) {
 // sampleLibrary holds modules that need each other.
 func sampleLibrary() *library {
 	known := map[string]module{
-		"virtio_net":   {needs: []string{"net-failover", "virtio"}, aliases: []string{"virtio:d00000001v*", "has a space"}, content: []byte("n")},
+		"virtio_net": {
+			needs: []string{"net-failover", "virtio"}, aliases: []string{"virtio:d00000001v*", "has a space"},
+			content: []byte("n"),
+		},
 		"net_failover": {needs: []string{"failover"}, content: []byte("f")},
 		"failover":     {content: []byte("o")},
 		"virtio":       {content: []byte("v")},
@@ -214,16 +217,21 @@ func TestAKernelOfTheUsersOwn(t *testing.T) {
 		o   Options
 		err string
 	}{
-		"a kernel and its modules":       {Options{Kernel: right, Modules: modules, Probe: probe, Stub: stub}, ""},
-		"no unified image":               {Options{Kernel: right, Modules: modules, Probe: probe, Stub: NoStub}, ""},
-		"modules of another kernel":      {Options{Kernel: wrong, Modules: modules, Probe: probe, Stub: stub}, "the modules are for Linux 6.1.0-9-amd64"},
-		"no modules":                     {Options{Kernel: right, Modules: empty, Probe: probe, Stub: stub}, "there are no modules in"},
-		"a kernel only":                  {Options{Kernel: right}, "belong together"},
-		"an architecture that is none":   {Options{Arch: "sparc"}, "use amd64 or arm64"},
-		"a flavour that is none":         {Options{Flavour: "rt"}, "use generic or cloud"},
-		"a command line of two lines":    {Options{Arguments: "a\nb"}, "one line"},
-		"a kernel that is not there":     {Options{Kernel: right + "x", Modules: modules}, "read kernel: open"},
-		"a stub that is no UEFI program": {Options{Kernel: right, Modules: modules, Probe: probe, Stub: probe}, "read UEFI stub"},
+		"a kernel and its modules": {o: Options{Kernel: right, Modules: modules, Probe: probe, Stub: stub}, err: ""},
+		"no unified image":         {o: Options{Kernel: right, Modules: modules, Probe: probe, Stub: NoStub}, err: ""},
+		"modules of another kernel": {
+			o:   Options{Kernel: wrong, Modules: modules, Probe: probe, Stub: stub},
+			err: "the modules are for Linux 6.1.0-9-amd64",
+		},
+		"no modules": {
+			o: Options{Kernel: right, Modules: empty, Probe: probe, Stub: stub}, err: "there are no modules in",
+		},
+		"a kernel only":                  {o: Options{Kernel: right}, err: "belong together"},
+		"an architecture that is none":   {o: Options{Arch: "sparc"}, err: "use amd64 or arm64"},
+		"a flavour that is none":         {o: Options{Flavour: "rt"}, err: "use generic or cloud"},
+		"a command line of two lines":    {o: Options{Arguments: "a\nb"}, err: "one line"},
+		"a kernel that is not there":     {o: Options{Kernel: right + "x", Modules: modules}, err: "read kernel: open"},
+		"a stub that is no UEFI program": {o: Options{Kernel: right, Modules: modules, Probe: probe, Stub: probe}, err: "read UEFI stub"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			tc.o.Out = filepath.Join(t.TempDir(), "out")

@@ -17,12 +17,11 @@ import (
 	"ingot/cmd/metalprobe/modules"
 )
 
-// certificates is where Go looks for the authorities that it trusts.
+// certificates is where Go looks for trusted certificate authorities.
 const certificates = "etc/ssl/certs/ca-certificates.crt"
 
-// initramfs returns the archive that a kernel unpacks into memory and starts.
-// Metalprobe is the only program in it, and answers to every name that the kernel
-// calls.
+// initramfs returns the archive that a kernel unpacks into memory. Metalprobe is its only
+// program, under all names that the kernel calls.
 func initramfs(probe []byte, picked map[string]module, index modules.Index) archive {
 	a := make(archive)
 	for _, folder := range []string{"dev", "proc", "sys", "run", "tmp", "etc"} {
@@ -42,8 +41,7 @@ func initramfs(probe []byte, picked map[string]module, index modules.Index) arch
 	return a
 }
 
-// addFirmware adds those files from a folder like /lib/firmware that a picked
-// module names.
+// addFirmware adds the files that picked modules name, from a folder like /lib/firmware.
 func addFirmware(a archive, folder string, picked map[string]module) (files int, err error) {
 	for _, name := range slices.Sorted(maps.Keys(picked)) {
 		for _, file := range picked[name].firmware {
@@ -52,7 +50,7 @@ func addFirmware(a archive, folder string, picked map[string]module) (files int,
 			}
 			content, err := os.ReadFile(filepath.Join(folder, file))
 			if os.IsNotExist(err) {
-				continue // modules name firmware of hardware that few have
+				continue // modules also name firmware of rare hardware
 			}
 			if err != nil {
 				return files, err
@@ -67,7 +65,7 @@ func addFirmware(a archive, folder string, picked map[string]module) (files int,
 // compressed returns the archive as zstd, which every kernel since 5.9 reads.
 func (a archive) compressed() ([]byte, error) {
 	var b bytes.Buffer
-	// One thread: several would cut the stream differently on other machines.
+	// One thread, because several would split the stream differently on other machines.
 	z, err := zstd.NewWriter(&b, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
@@ -81,8 +79,7 @@ func (a archive) compressed() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// readModuleFile returns a module's content, which Linux distributions keep in
-// several ways.
+// readModuleFile returns a module's content, decompressed.
 func readModuleFile(file string) ([]byte, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -36,13 +36,14 @@ func loadKernel(file, folder string) (*kernel, error) {
 		return nil, fmt.Errorf("find modules: %w", err)
 	}
 	if len(k.library.files) == 0 {
-		return nil, fmt.Errorf("there are no modules in %s: give the folder that the kernel's modules are in, for example /lib/modules/$(uname -r)", folder)
+		return nil, fmt.Errorf("there are no modules in %s: give the folder of the kernel's modules, "+
+			"for example /lib/modules/$(uname -r)", folder)
 	}
 	return k, k.identify(file)
 }
 
-// identify finds out the kernel's release, and whether the modules are for it: a
-// kernel refuses those of another.
+// identify finds the kernel's release, and checks that the modules are for it: a kernel
+// refuses those of another release.
 func (k *kernel) identify(file string) error {
 	for name := range k.library.files {
 		m, err := k.library.get(name)

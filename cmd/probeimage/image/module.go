@@ -16,14 +16,14 @@ import (
 // module is what a kernel module says of itself.
 type module struct {
 	content  []byte
-	needs    []string // modules that have to be there before it; aliases, too
+	needs    []string // modules that have to be loaded before it, or aliases of them
 	aliases  []string
-	firmware []string // files that its hardware may want
+	firmware []string // files that its hardware may need
 	release  string   // of the kernel that it was built for
 }
 
-// readModule reads a module's .modinfo section: words "key=value", each ended by
-// a zero byte.
+// readModule reads a module's .modinfo section: words "key=value", each terminated by a
+// zero byte.
 func readModule(content []byte) (module, error) {
 	file, err := elf.NewFile(bytes.NewReader(content))
 	if err != nil {
@@ -73,7 +73,7 @@ func before(softdep string) []string {
 	return names
 }
 
-// library reads modules as they are needed, from the package or a folder.
+// library reads modules on demand, from a package or a folder.
 type library struct {
 	files map[string]string // path of a module by its name
 	read  func(path string) ([]byte, error)
@@ -106,9 +106,9 @@ func (l *library) get(name string) (module, error) {
 	return m, nil
 }
 
-// pick returns the wanted modules and all that they need, with an index of them.
-// A wanted module that the kernel does not have is left out: it may be built in,
-// or older or newer than this kernel.
+// pick returns the wanted modules and all on which they depend, with an index of them. A
+// wanted module that the kernel does not have is left out: it may be built in, or belong
+// to older or newer kernels.
 func (l *library) pick(wanted []string) (map[string]module, modules.Index, error) {
 	order := make(map[string][]string)
 	for _, name := range wanted {
@@ -129,14 +129,14 @@ func (l *library) pick(wanted []string) (map[string]module, modules.Index, error
 	return picked, index, nil
 }
 
-// resolve notes in order what the module needs, first things first. above are the
-// modules that led here.
+// resolve notes in order the modules on which the module depends, in the order of
+// loading. above are the modules that depend on it.
 func (l *library) resolve(name string, order map[string][]string, above []string) error {
 	if _, done := order[name]; done || l.files[name] == "" {
 		return nil
 	}
 	if slices.Contains(above, name) {
-		return fmt.Errorf("modules need each other: %s", strings.Join(append(above, name), ", "))
+		return fmt.Errorf("modules depend on each other: %s", strings.Join(append(above, name), ", "))
 	}
 	m, err := l.get(name)
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 	mediaUKI       = "application/vnd.ironcore.image.uki"
 )
 
-// writeLayout replaces the OCI image layout in a folder by one of the image. What
-// Tag names is an index, with an entry for the architecture.
+// writeLayout replaces the OCI image layout in a folder by that of the image. Tag names
+// an index with an entry for the architecture.
 func writeLayout(ctx context.Context, folder, arch string, p parts) error {
 	temp, err := os.MkdirTemp(filepath.Dir(folder), ".oci-")
 	if err != nil {
@@ -108,9 +108,9 @@ func push(ctx context.Context, store oras.Target, mediaType string, content []by
 	return d, err
 }
 
-// Push copies the image to a registry under a reference registry/repository:tag,
-// with the credentials that docker login keeps. A registry on this machine is
-// asked by plain HTTP. It returns the digest by which the image can be pinned.
+// Push copies the image to an OCI registry under a reference registry/repository:tag,
+// with the credentials of docker login, and returns the digest by which the image can be
+// pinned. A registry on this machine is reached by plain HTTP.
 func (r Result) Push(ctx context.Context, reference string) (string, error) {
 	repository, err := remote.NewRepository(reference)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r Result) Push(ctx context.Context, reference string) (string, error) {
 	return pushed.Digest.String(), nil
 }
 
-// loopback reports whether a registry is on this machine.
+// loopback reports whether an OCI registry is on this machine.
 func loopback(registry string) bool {
 	host, _, err := net.SplitHostPort(registry)
 	if err != nil {

@@ -18,17 +18,17 @@ type section struct {
 // pageSize is what sections begin at a multiple of in memory.
 const pageSize = 4096
 
-// Places in the headers of a PE file (PE format, "Optional Header Windows-Specific
-// Fields"), from the start of the optional header.
+// Offsets in the optional header of a PE file (PE format, "Optional Header
+// Windows-Specific Fields").
 const (
 	sizeOfImageAt   = 56
 	sizeOfHeadersAt = 60
 	checkSumAt      = 64
 )
 
-// addSections returns the stub, an UEFI program, with sections after its own: a
-// unified kernel image (UAPI group specification 5). The kernel's has to be the
-// last: it needs room behind it.
+// addSections returns the stub, a UEFI program, with sections after its own: a unified
+// kernel image (UAPI Group specification 5). The kernel's has to be the last, because it
+// needs free memory after it.
 func addSections(stub []byte, sections []section) ([]byte, error) {
 	file, err := pe.NewFile(bytes.NewReader(stub))
 	if err != nil {
@@ -46,7 +46,7 @@ func addSections(stub []byte, sections []section) ([]byte, error) {
 
 	headers := align(uint32(table+count*size), optional.FileAlignment)
 	if headers > file.Sections[0].VirtualAddress {
-		return nil, fmt.Errorf("the UEFI stub has no room for the headers of %d sections more", len(sections))
+		return nil, fmt.Errorf("the UEFI stub has no room for the headers of %d more sections", len(sections))
 	}
 	out := slices.Clone(stub[:table])
 	var body bytes.Buffer
@@ -84,6 +84,6 @@ func addSections(stub []byte, sections []section) ([]byte, error) {
 	binary.LittleEndian.PutUint32(out[optionalAt-binary.Size(pe.FileHeader{})+12:], 0)
 	binary.LittleEndian.PutUint32(out[optionalAt+sizeOfImageAt:], align(end, optional.SectionAlignment))
 	binary.LittleEndian.PutUint32(out[optionalAt+sizeOfHeadersAt:], headers)
-	binary.LittleEndian.PutUint32(out[optionalAt+checkSumAt:], 0) // UEFI does not look at it
+	binary.LittleEndian.PutUint32(out[optionalAt+checkSumAt:], 0) // UEFI does not check it
 	return append(out, body.Bytes()...), nil
 }

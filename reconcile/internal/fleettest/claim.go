@@ -38,3 +38,11 @@ func Renamed(from, to string) func(d *model.Desired) {
 		d.Renamed = map[model.ClaimName]model.ClaimName{model.ClaimName("default/" + from): model.ClaimName("default/" + to)}
 	}
 }
+
+// IgnitionSecret is the Secret default/ign with Ignition in it.
+func IgnitionSecret(ignition string) *model.Secret {
+	return &model.Secret{
+		Meta:   model.Meta{Name: "ign", Namespace: "default"},
+		Values: map[string]model.Sensitive{"ignition": model.NewSensitive(ignition)},
+	}
+}

@@ -52,8 +52,8 @@ func (e *entry) shared(l model.Lease) []share {
 	return left[max(0, len(left)-maxShared):]
 }
 
-// heldBy reports whether a is among the associations that hold e.
-func (e *entry) heldBy(a association) bool {
+// isHeldBy reports whether a is among the associations that hold e.
+func (e *entry) isHeldBy(a association) bool {
 	if e.expires == 0 {
 		return e.asker.is(a)
 	}
@@ -61,16 +61,16 @@ func (e *entry) heldBy(a association) bool {
 	return last.is(a) || a.clientID == e.clientID && slices.ContainsFunc(e.shares, func(s share) bool { return s.iaid == a.iaid })
 }
 
-// leave takes a off those who hold e, and reports whether anybody is left: another
+// removeHolder takes a off those who hold e, and reports whether anybody is left: another
 // association, or one that is just asking for e, whose lease may be being stored.
-func (e *entry) leave(a association, now time.Time) bool {
+func (e *entry) removeHolder(a association, now time.Time) bool {
 	e.shares = slices.DeleteFunc(e.shares, func(s share) bool { return s.iaid == a.iaid || s.until <= now.Unix() })
 	last := association{e.clientID, e.iaid}
 	switch n := len(e.shares); {
 	case !last.is(a):
 	case n > 0:
 		e.iaid, e.shares = e.shares[n-1].iaid, e.shares[:n-1]
-	case e.held > now.Unix() && !e.asker.is(a):
+	case e.offeredUntil > now.Unix() && !e.asker.is(a):
 		e.clientID, e.iaid = e.asker.clientID, e.asker.iaid
 	default:
 		return false

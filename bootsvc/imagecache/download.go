@@ -10,11 +10,11 @@ import (
 // A client that lacks it knows that its copy is incomplete.
 const holdback = 64 << 10
 
-// flight is one blob on its way from its registry to the disk, however many want it.
-type flight struct {
-	key     Key
-	holders *holders
-	cancel  context.CancelCauseFunc
+// download is one blob on its way from its registry to the disk, however many want it.
+type download struct {
+	key    Key
+	refs   *refs
+	cancel context.CancelCauseFunc
 
 	started chan struct{} // closed when it waits for its turn no more
 	ready   chan struct{} // closed when its first bytes can come, or it has ended
@@ -28,60 +28,60 @@ type flight struct {
 	changed  chan struct{} // closed when any of these has changed; nil when nobody waits
 }
 
-func newFlight(key Key) *flight {
-	return &flight{
+func newDownload(key Key) *download {
+	return &download{
 		key:     key,
-		holders: &holders{n: 1}, // itself, until it ends
+		refs:    &refs{n: 1}, // itself, until it ends
 		started: make(chan struct{}),
 		ready:   make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
 }
 
-// holders are those who read one blob, guarded by Cache.mu. The file of the flight
+// refs counts the readers of one blob, guarded by Cache.mu. The file of the download
 // that fetched it stays open for as long as there is one.
-type holders struct {
+type refs struct {
 	n    int
 	part *os.File
 }
 
 // begin makes part what readers follow.
-func (f *flight) begin(part *os.File) {
+func (f *download) begin(part *os.File) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.part = part
 }
 
 // advance says that n more bytes have arrived.
-func (f *flight) advance(n int) {
+func (f *download) advance(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.arrived += int64(n)
-	f.tell()
+	f.notify()
 }
 
 // verify says that all bytes are right.
-func (f *flight) verify() {
+func (f *download) verify() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.verified = true
-	f.tell()
+	f.notify()
 }
 
-// end says how the flight ended. What the disk failed to keep is not vouched for.
-func (f *flight) end(err error) {
+// end says how the download ended. What the disk failed to keep is not vouched for.
+func (f *download) end(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
 	f.verified = f.verified && err == nil
-	f.tell()
+	f.notify()
 	close(f.ended) // first, so that whom open lets in knows that there is nothing to follow
-	f.open()
+	f.markReady()
 }
 
-// open lets those in who wait for the first bytes. It is called by the flight's own
+// markReady lets those in who wait for the first bytes. It is called by the download's own
 // goroutine alone.
-func (f *flight) open() {
+func (f *download) markReady() {
 	select {
 	case <-f.ready:
 	default:
@@ -89,8 +89,8 @@ func (f *flight) open() {
 	}
 }
 
-// opened reports whether the first bytes could come.
-func (f *flight) opened() bool {
+// isReady reports whether the first bytes could come.
+func (f *download) isReady() bool {
 	select {
 	case <-f.ready:
 		return true
@@ -99,17 +99,17 @@ func (f *flight) opened() bool {
 	}
 }
 
-// tell wakes those who wait for a change; mu is held.
-func (f *flight) tell() {
+// notify wakes those who wait for a change; mu is held.
+func (f *download) notify() {
 	if f.changed != nil {
 		close(f.changed)
 		f.changed = nil
 	}
 }
 
-// look returns up to where the blob may be read, what tells of a change, and why there
+// state returns up to where the blob may be read, what tells of a change, and why there
 // will be no more.
-func (f *flight) look() (upTo int64, changed <-chan struct{}, err error) {
+func (f *download) state() (upTo int64, changed <-chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	upTo = max(0, min(f.arrived, f.key.Size-holdback))
@@ -124,9 +124,9 @@ func (f *flight) look() (upTo int64, changed <-chan struct{}, err error) {
 
 // await returns how many bytes may be read from pos on, once there are any. It gives
 // up when left is closed.
-func (f *flight) await(pos int64, left <-chan struct{}) (int64, error) {
+func (f *download) await(pos int64, left <-chan struct{}) (int64, error) {
 	for {
-		upTo, changed, err := f.look()
+		upTo, changed, err := f.state()
 		switch {
 		case pos < upTo:
 			return upTo - pos, nil
@@ -142,7 +142,7 @@ func (f *flight) await(pos int64, left <-chan struct{}) (int64, error) {
 }
 
 // readAt reads from pos on as soon as there is something.
-func (f *flight) readAt(p []byte, pos int64, left <-chan struct{}) (int, error) {
+func (f *download) readAt(p []byte, pos int64, left <-chan struct{}) (int, error) {
 	n, err := f.await(pos, left)
 	if err != nil {
 		return 0, err
@@ -151,7 +151,7 @@ func (f *flight) readAt(p []byte, pos int64, left <-chan struct{}) (int, error) 
 }
 
 // fetching reports whether it came to fetch, rather than find the blob on disk.
-func (f *flight) fetching() bool {
+func (f *download) fetching() bool {
 	select {
 	case <-f.started:
 		return true
@@ -160,8 +160,8 @@ func (f *flight) fetching() bool {
 	}
 }
 
-// progress returns how far the flight is.
-func (f *flight) progress() int64 {
+// progress returns how far the download is.
+func (f *download) progress() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.arrived

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/report"
+)
+
+// printSummary prints tables and, if whole is set, what concerns the fleet as a whole.
+func printSummary(c *console, s report.Summary, whole bool, now time.Time) {
+	if whole {
+		printSource(c, s, now)
+	}
+	tables := []struct {
+		titles []string
+		rows   [][]cell
+	}{
+		{[]string{"SERVER", "STATE", "POWER", "CLAIM", "SINCE", "WHY"}, serverRows(s.Servers, now)},
+		{[]string{"CLAIM", "STATE", "SERVER", "SINCE", "WHY"}, claimRows(s.Claims, now)},
+		{[]string{"BMC", "STATE", "ADDRESS", "SINCE", "WHY"}, bmcRows(s.BMCs, now)},
+	}
+	for i, t := range tables {
+		if len(t.rows) > 0 && (whole || i > 0 && len(tables[i-1].rows) > 0) {
+			c.printf("\n")
+		}
+		c.printTable(t.titles, t.rows)
+	}
+	printProblems(c, s.Problems)
+	printGuard(c, s.Guard, now)
+	printAbsent(c, s.Absent, now)
+}
+
+func printSource(c *console, s report.Summary, now time.Time) {
+	revision := string(s.Revision)
+	if revision == "" {
+		revision = "none yet"
+	}
+	c.printf("Revision %s\n", printable(revision))
+	if s.Source != nil && s.Source.Reason != "" {
+		c.printf("%s\n", c.paint(printable(fmt.Sprintf("%s for %s: %s", s.Source.Reason, age(s.Source.Since, now), s.Source.Message)), red))
+	}
+	if len(s.Servers)+len(s.Claims)+len(s.BMCs) == 0 {
+		c.printf("No servers, claims or BMCs are known.\n")
+	}
+}
+
+// stateColours are the colours of states. A state without one is printed plain.
+var stateColours = map[string]colour{
+	string(model.StateAvailable): green, string(model.StateReserved): cyan, string(model.StateError): red,
+	string(model.StateDiscovery): yellow, string(model.StateCleanup): yellow, string(model.StateMaintenance): yellow,
+	string(report.ClaimBooted): green, string(report.ClaimBound): cyan, string(report.ClaimUnbound): yellow,
+	string(report.ClaimUnconfirmed): yellow,
+	"Enabled":                       green, "Pending": yellow,
+}
+
+func stateCell(state string) cell { return cell{printable(state), stateColours[state]} }
+
+func serverRows(servers []report.ServerSummary, now time.Time) [][]cell {
+	var rows [][]cell
+	for _, s := range servers {
+		rows = append(rows, []cell{
+			textCell(string(s.Name)), stateCell(string(s.State)), textCell(orDash(string(s.Power))),
+			textCell(orDash(string(s.Claim))), textCell(age(s.Since, now)), textCell(s.Why),
+		})
+	}
+	return rows
+}
+
+func claimRows(claims []report.ClaimSummary, now time.Time) [][]cell {
+	var rows [][]cell
+	for _, s := range claims {
+		rows = append(rows, []cell{
+			textCell(string(s.Name)), stateCell(string(s.State)), textCell(orDash(string(s.Server))), textCell(age(s.Since, now)), textCell(s.Why),
+		})
+	}
+	return rows
+}
+
+func bmcRows(bmcs []report.BMCSummary, now time.Time) [][]cell {
+	var rows [][]cell
+	for _, s := range bmcs {
+		rows = append(rows, []cell{
+			textCell(string(s.Name)), stateCell(s.State), textCell(orDash(s.Address)), textCell(age(s.Since, now)), textCell(s.Why),
+		})
+	}
+	return rows
+}
+
+func printProblems(c *console, problems []model.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	c.printf("\n%s\n", c.paint("PROBLEMS", bold))
+	for _, p := range problems {
+		c.printf("%s\n", printable(p.String()))
+	}
+}
+
+func printGuard(c *console, holds []model.GuardHold, now time.Time) {
+	for _, g := range holds {
+		c.printf("\n%s\n", c.paint(printable(fmt.Sprintf("%s wait for approval since %s, with them %s would go beyond the guard's limit of %d:",
+			text.Plural(len(g.Steps), "step"), age(g.Since, now), g.Revision, g.Limit)), yellow))
+		for _, step := range g.Steps {
+			c.printf("%s\n", printable(fmt.Sprintf("  %s %s of claim %s", step.Action, step.Server, step.Claim)))
+		}
+		if !g.Until.IsZero() {
+			c.printf("There is room for them at %s.\n", g.Until.Format(time.RFC3339))
+		}
+		c.printf("Approve them with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
+	}
+}
+
+// printAbsent lists what is in force though Git lacks it.
+func printAbsent(c *console, a *report.AbsentSummary, now time.Time) {
+	if a == nil {
+		return
+	}
+	c.printf("\n%s\n", c.paint(fmt.Sprintf("%s in force though Git lacks them or has them otherwise, "+
+		"and no commit that follows on the revision applied says so:", text.Plural(len(a.Objects)+a.More, "object")), yellow))
+	for _, o := range a.Objects {
+		c.printf("%s\n", printable(fmt.Sprintf("  %s, since %s, %s, Ingot-Approve: %s", o.Identity, age(o.Since, now), o.Cause, o.Token)))
+	}
+	c.printf("Put them back, or approve that all of them are removed with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"ingot/model"
+)
+
+// manifestCheck gathers the objects of many files and what is wrong with them.
+type manifestCheck struct {
+	strictSecrets bool
+	tenants       model.Tenants
+	objects       int
+	places        map[model.Identity][]string // where objects are defined
+	desired       *model.Desired
+	problems      []model.Problem
+}
+
+func newManifestCheck(strictSecrets bool) *manifestCheck {
+	return &manifestCheck{strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired()}
+}
+
+// file takes in one file.
+func (m *manifestCheck) file(name string, data []byte) {
+	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets})
+	m.problems = append(m.problems, problems...)
+	m.objects += len(objects)
+	m.tenants.Place(name, objects)
+	for _, o := range objects {
+		if o.Metadata().Refused != "" {
+			m.problems = append(m.problems, model.RefusedProblem(o))
+			continue
+		}
+		m.object(o)
+	}
+}
+
+// readTenants reads who may define what, as the status branch or the configuration has
+// it; without a file one operator may define all.
+func readTenants(file string) (model.Tenants, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Tenants model.Tenants
+		Git     struct{ Tenants model.Tenants }
+	}
+	if err := yaml.Unmarshal(data, &in); err != nil {
+		return nil, fmt.Errorf("read tenants from %s: %w", file, err)
+	}
+	return append(in.Tenants, in.Git.Tenants...), nil
+}
+
+func (m *manifestCheck) object(o model.Object) {
+	id := o.Identity()
+	m.places[id] = append(m.places[id], o.Metadata().Source)
+	m.desired.Add(o)
+	if holdsSecret(o) {
+		m.report(model.SeverityWarning, id, o.Metadata().Source, "holds a secret in plain text, which the daemon refuses unless git.allowPlaintextSecrets is true")
+	}
+}
+
+// refuse says why a file is not looked at.
+func (m *manifestCheck) refuse(name, why string) {
+	m.problems = append(m.problems, model.Problem{Severity: model.SeverityError, File: name, Message: why})
+}
+
+func (m *manifestCheck) report(severity model.Severity, id model.Identity, source, message string) {
+	file, line := splitSource(source)
+	m.problems = append(m.problems, model.Problem{
+		Severity: severity, File: file, Line: line, Object: id.String(), Message: message,
+	})
+}
+
+// twice reports every place of objects that are defined in more than one.
+func (m *manifestCheck) twice() {
+	for id, places := range m.places {
+		for i, here := range places {
+			if len(places) == 1 {
+				break
+			}
+			others := slices.Delete(slices.Clone(places), i, i+1)
+			m.report(model.SeverityError, id, here, "is also defined in "+strings.Join(others, " and ")+": keep one of them")
+		}
+	}
+}
+
+// finish checks the objects against one another and counts.
+func (m *manifestCheck) finish(files int) *validation {
+	m.twice()
+	m.problems = append(m.problems, model.CrossCheck(m.desired)...)
+	model.SortProblems(m.problems)
+	v := &validation{Files: files, Objects: m.objects, Problems: append([]model.Problem{}, m.problems...)}
+	for _, p := range m.problems {
+		if p.Severity == model.SeverityError {
+			v.Errors++
+		} else {
+			v.Warnings++
+		}
+	}
+	return v
+}
+
+func holdsSecret(o model.Object) bool {
+	switch o := o.(type) {
+	case *model.Secret:
+		return len(o.Values) > 0
+	case *model.BMCSecret:
+		return len(o.Values) > 0
+	}
+	return false
+}
+
+// splitSource splits "path:line".
+func splitSource(source string) (file string, line int) {
+	i := strings.LastIndexByte(source, ':')
+	if i < 0 {
+		return source, 0
+	}
+	if _, err := fmt.Sscanf(source[i+1:], "%d", &line); err != nil {
+		return source, 0
+	}
+	return source[:i], line
+}

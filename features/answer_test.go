@@ -1,0 +1,123 @@
+package features
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"ingot/features/internal/rig"
+)
+
+// ready reports whether Ingot says that all its parts are.
+func (w *site) ready(ctx context.Context) bool {
+	_, err := get(ctx, "http://"+w.ingot.where.Admin+"/readyz")
+	return err == nil
+}
+
+// notReadyFor waits until a check of /readyz fails.
+func notReadyFor(ctx context.Context, check string) error {
+	return notReadyAndSays(ctx, check, "")
+}
+
+func notReadyAndSays(ctx context.Context, check, says string) error {
+	return siteOf(ctx).ingot.notReady(ctx, check, says)
+}
+
+func standsByAndSays(ctx context.Context, check, says string) error {
+	return siteOf(ctx).second.notReady(ctx, check, says)
+}
+
+// notReady waits until a check of /readyz fails, with a text in its error.
+func (p *program) notReady(ctx context.Context, check, says string) error {
+	return rig.Within(patience, func() error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.where.Admin+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Accept", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		var ready struct {
+			Checks []struct{ Name, Error string }
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&ready); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(ready.Checks, func(c struct{ Name, Error string }) bool {
+			return c.Name == check && c.Error != "" && strings.Contains(c.Error, says)
+		}) {
+			return fmt.Errorf("/readyz does not fail for want of %s with %q: %+v", check, says, ready.Checks)
+		}
+		return nil
+	})
+}
+
+func logSays(ctx context.Context, want string) error {
+	return rig.Within(patience, func() error {
+		if !strings.Contains(siteOf(ctx).log.text(), want) {
+			return fmt.Errorf("the log does not say %q", want)
+		}
+		return nil
+	})
+}
+
+func ingotSays(ctx context.Context, server, want string) error {
+	w := siteOf(ctx)
+	return rig.Within(patience, func() error {
+		body, err := get(ctx, "http://"+w.ingot.where.Admin+"/api/v1/explain/server/"+w.called(server))
+		if err == nil && !strings.Contains(string(body), want) {
+			err = fmt.Errorf("Ingot does not say %q of server %s:\n%s", want, server, body)
+		}
+		return err
+	})
+}
+
+func metricsSayUnpublished(ctx context.Context) error {
+	w := siteOf(ctx)
+	return rig.Within(patience, func() error {
+		metrics, err := get(ctx, "http://"+w.ingot.where.Admin+"/metrics")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(metrics)) {
+			if value, is := strings.CutPrefix(line, "ingot_status_unpublished_seconds "); is && strings.TrimSpace(value) != "0" {
+				return nil
+			}
+		}
+		return errors.New("ingot_status_unpublished_seconds is 0, or not there")
+	})
+}
+
+// explain runs "ingot explain".
+func explain(ctx context.Context, kind, name string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", "http://"+siteOf(ctx).ingot.where.Admin, kind, name).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("ingot explain: %w\n%s", err, out)
+	}
+	return string(out), nil
+}
+
+func explainSays(ctx context.Context, name, want string) error {
+	return rig.Within(patience, func() error {
+		x, err := explain(ctx, "server", siteOf(ctx).called(name))
+		if err == nil && !strings.Contains(unfolded(x), want) {
+			err = fmt.Errorf("ingot explain does not say %q:\n%s", want, x)
+		}
+		return err
+	})
+}
+
+// metricsFull looks for a network's pools in the metrics.
+func metricsFull(ctx context.Context, name string) error {
+	return siteOf(ctx).metricIsSet(ctx, "ingot_dhcp_pool_refused_total", fmt.Sprintf("network=%q", name))
+}

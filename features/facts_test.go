@@ -1,0 +1,202 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"ingot/bmc/sim"
+	"ingot/features/internal/rig"
+	"ingot/model"
+)
+
+// facts is what is to be seen of a machine from outside.
+type facts struct {
+	PowerOns, Installs, Resets, Boots, Wipes int
+	Power                                    model.Power
+	Disk                                     string // what is on it, and when that was installed
+}
+
+func (m *machine) facts() facts {
+	f := facts{
+		PowerOns: m.PowerOns(), Installs: len(m.Installs()), Resets: len(m.Resets()), Boots: len(m.Boots()),
+		Wipes: m.wipes(), Power: m.Power(),
+	}
+	if d := m.Disk(); d != nil {
+		f.Disk = fmt.Sprintf("%s since %s", d.Image, d.InstalledAt.Format(time.RFC3339Nano))
+	}
+	return f
+}
+
+// wipes counts how often the machine's disks were all erased.
+func (m *machine) wipes() int {
+	n := 0
+	for _, e := range m.Events() {
+		if e.Kind == sim.EventWiped && len(e.Left) == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// noteBeforeAction remembers how all machines are before the first When.
+func noteBeforeAction(ctx context.Context, step *godog.Step) (context.Context, error) {
+	w := siteOf(ctx)
+	if step.Type == "Action" && w.noted == nil {
+		w.noted = make(map[string]facts)
+		for name, m := range w.machines {
+			w.noted[name] = m.facts()
+		}
+	}
+	return ctx, nil
+}
+
+// stranded counts the boots that came to nothing, as while Ingot is down: each is made
+// good by another power-on.
+func (m *machine) stranded() int {
+	n := 0
+	for _, e := range m.Events() {
+		if e.Kind == sim.EventNoDevice || strings.HasPrefix(e.What, "boot: failed") {
+			n++
+		}
+	}
+	return n
+}
+
+// nothingHappens waits until Ingot has acted upon another commit and has looked
+// at the servers' BMCs again, and then compares what is to be seen of them.
+func nothingHappens(ctx context.Context, list string) error {
+	w := siteOf(ctx)
+	if err := w.marker(ctx, list); err != nil {
+		return err
+	}
+	return forEach(list, func(name string) error {
+		m, err := w.machine(name)
+		if err != nil {
+			return err
+		}
+		if now, before := m.facts(), w.noted[name]; now != before {
+			return fmt.Errorf("something happened to %s: it was %+v and is %+v", name, before, now)
+		}
+		return nil
+	})
+}
+
+// marker makes sure that Ingot has had its chance to do something wrong. Where
+// it cannot act upon commits, or a BMC cannot be asked, that part says nothing.
+func (w *site) marker(ctx context.Context, list string) error {
+	s, err := w.ingot.summary(ctx)
+	if err != nil {
+		return err
+	}
+	if (s.Source == nil || s.Source.Reason == "") && w.ready(ctx) {
+		commit, err := w.repo.CommitTo(w.branch, map[string]string{"marker.txt": time.Now().String() + "\n"}, "mark the time")
+		if err != nil {
+			return err
+		}
+		if err := w.applied(ctx, commit); err != nil {
+			return err
+		}
+	}
+	var reachable []string
+	for _, name := range names(list) {
+		m, err := w.machine(name)
+		if err != nil {
+			return err
+		}
+		if len(m.BMC().Faults()) == 0 && w.inGit(bmcPath(m.bmc)) {
+			reachable = append(reachable, m.bmc)
+		}
+	}
+	return w.lookedAt(reachable...)
+}
+
+func (w *site) inGit(path string) bool {
+	files, err := w.repo.ReadBranch(w.branch)
+	return err == nil && files[path] != ""
+}
+
+func wasDone(ctx context.Context, name, powerOns, installs, wipes string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	if err := w.marker(ctx, name); err != nil {
+		return err
+	}
+	return w.expect(name, m, facts{PowerOns: count(powerOns), Installs: count(installs), Wipes: count(wipes)})
+}
+
+// wasInstalled is wasDone where it does not matter how often a machine was switched on:
+// one that asked while Ingot was down is switched on again.
+func wasInstalled(ctx context.Context, name, installs, wipes string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	if err := w.marker(ctx, name); err != nil {
+		return err
+	}
+	return w.expect(name, m, facts{
+		PowerOns: m.PowerOns() - w.noted[name].PowerOns, Installs: count(installs), Wipes: count(wipes),
+	})
+}
+
+// expect compares what was done to a machine since the scenario's first When.
+func (w *site) expect(name string, m *machine, want facts) error {
+	now, before := m.facts(), w.noted[name]
+	got := facts{PowerOns: now.PowerOns - before.PowerOns, Installs: now.Installs - before.Installs, Wipes: now.Wipes - before.Wipes}
+	if got != want {
+		return fmt.Errorf("%s was powered on %d times, installed %d times and wiped %d times; want %d, %d and %d",
+			name, got.PowerOns, got.Installs, got.Wipes, want.PowerOns, want.Installs, want.Wipes)
+	}
+	return nil
+}
+
+// watched is how long it is watched that something does not happen.
+const watched = 4 * time.Second
+
+// wasRestarted counts what the machine went through, and watches that it stays at that.
+func wasRestarted(ctx context.Context, name, times string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	restarts := func() error {
+		if n := m.restarts(); n != count(times) {
+			return fmt.Errorf("%s was restarted %d times, not %s", name, n, times)
+		}
+		return nil
+	}
+	if err := rig.Within(patience, restarts); err != nil {
+		return err
+	}
+	return watch(restarts)
+}
+
+// restarts counts how often the machine was restarted or power-cycled.
+func (m *machine) restarts() (n int) {
+	for _, e := range m.Events() {
+		if e.Kind == sim.EventRestart || e.Kind == sim.EventPowerOff && e.Reset == "PowerCycle" {
+			n++
+		}
+	}
+	return n
+}
+
+// watch looks for a while whether check finds something wrong: that nothing happens has
+// no event to wait for.
+func watch(check func() error) error {
+	for end := time.Now().Add(watched); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

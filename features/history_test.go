@@ -1,0 +1,110 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// anew replaces the branch by one commit without a parent, which has files changed.
+func (w *site) anew(change func(files map[string]string)) error {
+	files, err := w.repo.ReadBranch(w.branch)
+	if err != nil {
+		return err
+	}
+	change(files)
+	_, err = w.repo.ForcePush(files, "begin anew")
+	return err
+}
+
+func rewriteOff(ctx context.Context, claim string) error {
+	w := siteOf(ctx)
+	if err := w.claim(map[string]string{"CLAIM": claim, "POWER": "Off"}); err != nil {
+		return err
+	}
+	return w.anew(func(files map[string]string) { files[claimPath(claim)] = w.claimFile(claim) })
+}
+
+func setBranchBack(ctx context.Context, claim string) error {
+	w := siteOf(ctx)
+	log, err := w.repo.ReadLog(w.branch)
+	if err != nil {
+		return err
+	}
+	for _, c := range log {
+		if strings.HasPrefix(c.Message, "claim servers for "+claim) {
+			return w.repo.SetBranch(w.branch, c.Parents[0])
+		}
+	}
+	return fmt.Errorf("no commit claimed a server for %s", claim)
+}
+
+func commitReadme(ctx context.Context) error {
+	w := siteOf(ctx)
+	commit, err := w.repo.CommitTo(w.branch, map[string]string{"README.md": "the fleet, at " + time.Now().String() + "\n"}, "say more")
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+func commitHello(ctx context.Context) error {
+	_, err := siteOf(ctx).repo.Commit(map[string]string{"notes.yaml": "- hello\n"}, "take a note")
+	return err
+}
+
+func branchWithout(ctx context.Context, branch, claim string) error {
+	w := siteOf(ctx)
+	files, err := w.repo.ReadBranch(gitBranch)
+	if err != nil {
+		return err
+	}
+	delete(files, claimPath(claim))
+	_, err = w.repo.CommitTo(branch, files, "another branch")
+	return err
+}
+
+func branchWithAll(ctx context.Context, branch string) error {
+	w := siteOf(ctx)
+	return w.repo.SetBranch(branch, w.repo.Head(gitBranch))
+}
+
+func rewriteWhileDown(ctx context.Context, claim string) error {
+	return siteOf(ctx).whileDead(func() error { return rewriteHistory(ctx, claim) })
+}
+
+// renameClaim gives a claim another name, in the same file, with the same Secret.
+func renameClaim(ctx context.Context, old, new string) error {
+	w := siteOf(ctx)
+	o := maps.Clone(w.claims[old])
+	o["metadata"] = maps.Clone(o["metadata"].(map[string]any))
+	o["metadata"].(map[string]any)["name"] = new
+	w.claims[new] = o
+	_, err := w.repo.Commit(map[string]string{claimPath(old): text(o, w.ignitionOf(old))}, "rename "+old+" to "+new)
+	return err
+}
+
+func loseCopy(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error { return os.RemoveAll(filepath.Join(w.stateDir(), "git")) })
+}
+
+func emptyRepository(ctx context.Context) error {
+	_, err := siteOf(ctx).repo.Clear("remove everything")
+	return err
+}
+
+func rewriteHistory(ctx context.Context, claim string) error {
+	w := siteOf(ctx)
+	files, err := w.repo.ReadBranch(gitBranch)
+	if err != nil {
+		return err
+	}
+	delete(files, claimPath(claim))
+	_, err = w.repo.ForcePush(files, "begin anew")
+	return err
+}

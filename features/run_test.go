@@ -1,0 +1,123 @@
+package features
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ingot/features/ledger"
+)
+
+// configuration is Ingot's, for this site, with a state folder of its own.
+func (w *site) configuration(stateDir string) string {
+	redis := ""
+	if w.redis != nil {
+		redis = "redis://" + w.redis.address + "/0"
+	}
+	return fmt.Sprintf(`
+git: {url: %q, branch: %q, path: %q, interval: %s, allowPlaintextSecrets: true%s%s}
+status: {interval: %s%s}
+redis: {url: %q}
+state: {dir: %q}
+bmc: {%srequestsPerSecond: 1000, maxInFlight: 4, pollInterval: 1s, powerOffGrace: 5s}
+discovery: {image: %q, macPrefixesFile: %q}
+guard: {maxConcurrentPowerOns: 200%s}
+boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s, loaderDirs: [%q]%s}
+registry: {listen: "127.0.0.1:0", url: %q}
+metadata: {listen: "127.0.0.1:0"}
+admin: {listen: "127.0.0.1:0"}
+%s`, w.remote, w.branch, w.folder, w.intervals.git, w.auth, w.tenantSettings(), w.intervals.status, w.mirroring(), redis, stateDir, w.bmcNetworks, w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(), w.report.server.URL, w.networkSettings())
+}
+
+// bindingSettings are none as a rule, so that the default is what scenarios are about.
+func (w *site) bindingSettings() string {
+	if w.bindTickets == "" {
+		return ""
+	}
+	return fmt.Sprintf(", bindTickets: %q", w.bindTickets)
+}
+
+func (w *site) stateDir() string { return filepath.Join(w.dir, "state") }
+
+// start runs Ingot, and lets machines speak with it.
+func (w *site) start() (err error) {
+	if w.ingot, err = w.launch("ingot.yaml", w.stateDir()); err != nil {
+		return err
+	}
+	w.admit()
+	return nil
+}
+
+// launch runs an Ingot.
+func (w *site) launch(config, stateDir string) (*program, error) {
+	file := filepath.Join(w.dir, config)
+	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
+		return nil, err
+	}
+	w.followed = append(w.followed, ledger.Configuration{At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote, Folders: w.folders()})
+	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
+	if p != nil {
+		w.launched = append(w.launched, p)
+		w.tell(p)
+	}
+	return p, err
+}
+
+// admit lets machines speak with the Ingot that is in charge.
+func (w *site) admit() {
+	w.boot.open(w.ingot.where.Boot)
+	w.report.open(w.ingot.where.Registry)
+}
+
+// kill ends Ingot at once.
+func (w *site) kill() error {
+	w.boot.open("")
+	w.report.open("")
+	return w.ingot.kill()
+}
+
+// emptyStore loses all that the store holds.
+func (w *site) emptyStore() error {
+	if w.redis != nil {
+		return w.redis.do("FLUSHALL", "+OK")
+	}
+	return os.Remove(filepath.Join(w.stateDir(), "ingot.db"))
+}
+
+func startElsewhere(ctx context.Context, what, where string) error {
+	w := siteOf(ctx)
+	return w.whileStopped(func() error {
+		if what == "branch" {
+			w.branch = where
+			return nil
+		}
+		w.folder = where
+		return nil
+	})
+}
+
+// whileStopped does something while Ingot is down, having been asked to end.
+func (w *site) whileStopped(do func() error) error {
+	w.boot.open("")
+	w.report.open("")
+	if err := w.ingot.stop(); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return w.start()
+}
+
+// whileDead does something after Ingot was killed.
+func (w *site) whileDead(do func() error) error {
+	if err := w.kill(); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return w.start()
+}

@@ -1,0 +1,184 @@
+package features
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"ingot/features/internal/rig"
+	"ingot/model"
+	"ingot/reconcile/report"
+)
+
+// statusBranch is what the status branch shows, nothing before it is there.
+func (w *site) statusBranch() (map[string]string, error) {
+	shown := make(map[string]string)
+	files, err := w.repo.ReadBranch(statusBranch)
+	maps.Copy(shown, files)
+	return shown, err
+}
+
+// mirroring is the setting of status.mirrorFirst, nothing where it is the default.
+func (w *site) mirroring() string {
+	if w.mirrorLate {
+		return ", mirrorFirst: false"
+	}
+	return ""
+}
+
+// mirrorLate has Ingot started again with the documented way out.
+func mirrorLate(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.whileStopped(func() error {
+		w.mirrorLate = true
+		return nil
+	})
+}
+
+func statusShows(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.eventually(ctx, w.statusBranchAgrees)
+}
+
+func setStatusBack(ctx context.Context, commits int) error {
+	w := siteOf(ctx)
+	return w.repo.SetBranch(statusBranch, fmt.Sprintf("%s~%d", w.repo.Head(statusBranch), commits))
+}
+
+func garbleStatus(ctx context.Context, server string) error {
+	w := siteOf(ctx)
+	return w.whileDead(func() error {
+		path := "servers/" + server + ".yaml"
+		_, err := w.repo.CommitTo(statusBranch, map[string]string{path: "record: [\n"}, "garble it")
+		return errors.Join(err, w.emptyStore())
+	})
+}
+
+func foreignCommit(ctx context.Context) error {
+	_, err := siteOf(ctx).repo.CommitTo(statusBranch, map[string]string{foreignFile: "I was here\n", model.ReportReadme: "all is well\n"}, "look at me")
+	return err
+}
+
+// foreignFile is what somebody else puts onto the status branch.
+const foreignFile = "servers/foreign.yaml"
+
+func deleteStatus(ctx context.Context) error { return siteOf(ctx).repo.DeleteBranch(statusBranch) }
+
+func protectStatus(ctx context.Context) error {
+	siteOf(ctx).protected.Store(true)
+	return siteOf(ctx).repo.Hook("update", `case "$1" in refs/heads/status) echo "this branch is protected" >&2; exit 1;; esac`)
+}
+
+func unprotectStatus(ctx context.Context) error {
+	siteOf(ctx).protected.Store(false)
+	return siteOf(ctx).repo.Hook("update", "exit 0")
+}
+
+// statusHolds waits until a file of the status branch holds a text.
+func (w *site) statusHolds(path, want string) error {
+	return rig.Within(patience, func() error {
+		files, err := w.statusBranch()
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(unfolded(files[path]), want) {
+			return fmt.Errorf("%s of the status branch does not say %q:\n%s", path, want, files[path])
+		}
+		return nil
+	})
+}
+
+// unfolded is YAML with its folded lines put together.
+func unfolded(text string) string {
+	return strings.Join(strings.Fields(text), " ")
+}
+
+func statusSaysOf(ctx context.Context, kind, name, want string) error {
+	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/", "boot configuration": "serverbootconfigurations/default/"}[kind]
+	w := siteOf(ctx)
+	return w.statusHolds(folder+w.called(name)+".yaml", strings.ReplaceAll(want, `\"`, `"`))
+}
+
+func statusSays(ctx context.Context, what, want string) error {
+	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision, "front page": model.ReportReadme}[what]
+	return siteOf(ctx).statusHolds(path, want)
+}
+
+func statusOmits(ctx context.Context, claim string) error {
+	return rig.Within(patience, func() error {
+		files, err := siteOf(ctx).statusBranch()
+		if err != nil {
+			return err
+		}
+		for path, text := range files {
+			if path == model.ReportRevision {
+				continue // where the guard's list of the last hour names it
+			}
+			if strings.Contains(path, "/"+claim+".yaml") || strings.Contains(text, "default/"+claim) {
+				return fmt.Errorf("%s of the status branch mentions claim %s", path, claim)
+			}
+		}
+		return nil
+	})
+}
+
+func statusIsOurs(ctx context.Context) error {
+	w := siteOf(ctx)
+	return w.eventually(ctx, func(s report.Summary) error {
+		files, err := w.statusBranch()
+		if err != nil {
+			return err
+		}
+		if files[foreignFile] != "" {
+			return fmt.Errorf("the status branch still shows %s; it has %v", foreignFile, slices.Sorted(maps.Keys(files)))
+		}
+		return w.statusBranchAgrees(s)
+	})
+}
+
+func statusStays(ctx context.Context) error {
+	w := siteOf(ctx)
+	if now := w.repo.Head(statusBranch); now != w.statusHead {
+		return fmt.Errorf("the status branch moved from %s to %s", w.statusHead, now)
+	}
+	return nil
+}
+
+// statusBranchAgrees compares what the status branch shows with what Ingot says.
+func (w *site) statusBranchAgrees(now report.Summary) error {
+	files, err := w.statusBranch()
+	if err != nil {
+		return err
+	}
+	content := make(map[string][]byte, len(files))
+	for path, text := range files {
+		content[path] = []byte(text)
+	}
+	shown, err := report.ReadSummary(content)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(servedOnce("the status branch", shown), servedOnce("Ingot", now)); err != nil {
+		return err
+	}
+	if a, b := gist(shown), gist(now); a != b {
+		return fmt.Errorf("the status branch shows\n%s\nbut Ingot says\n%s", a, b)
+	}
+	return nil
+}
+
+// gist is what of a summary does not change from one moment to the next.
+func gist(s report.Summary) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, s.Revision)
+	for _, x := range s.Servers {
+		fmt.Fprintln(&b, x.Name, x.State, x.Power, x.Claim)
+	}
+	for _, x := range s.Claims {
+		fmt.Fprintln(&b, x.Name, x.State, x.Server)
+	}
+	return b.String()
+}

@@ -1,0 +1,75 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"ingot/model"
+)
+
+// acceptance is what a person asks anew to accept of a wipe; "" = nothing.
+func (s *server) acceptance() string {
+	value := s.annotation(model.AnnotationDisksAccepted)
+	if WasHandled(s.rec, AskedDisks, value) {
+		return ""
+	}
+	what, _, _ := strings.Cut(value, "#")
+	return strings.TrimSpace(what)
+}
+
+// accepts reports whether what a person accepts names a disk: by serial number, or by name
+// if it has none.
+func accepts(what string, d model.MissingDisk) bool {
+	return slices.ContainsFunc(strings.Split(what, ","), func(named string) bool {
+		named = serialKey(named)
+		return named != "" && (named == serialKey(d.Serial) || d.Serial == "" && named == strings.ToLower(d.Name))
+	})
+}
+
+// accept has a server wiped again once a person accepted what its wipe did not account
+// for: what he was told of, and nothing more.
+func (s *server) accept() (Step, bool) {
+	what := s.acceptance()
+	if what == "" || s.rec.Reason != model.ReasonCleanupFailed || s.rec.Back != model.StateCleanup {
+		return Step{}, false
+	}
+	missing := s.acceptedOf(what)
+	switch {
+	case len(NotAccepted(s.rec.Missing)) == 0 && !s.acceptsUnknown(what):
+		return Step{}, false // he was told of no disk
+	case len(NotAccepted(missing)) > 0:
+		return Step{}, false
+	}
+	rec := s.edit()
+	handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted))
+	if len(missing) == 0 {
+		s.noteWiped(rec.Wiped)
+	}
+	rec.Missing, rec.Back = missing, ""
+	return s.enter(model.StateCleanup), true
+}
+
+// acceptedOf are the disks that are missing, with those marked that a person accepts.
+func (s *server) acceptedOf(what string) []model.MissingDisk {
+	all := what == model.DisksAsReported || what == model.DisksNone && len(s.rec.Wiped) == 0
+	missing := slices.Clone(s.rec.Missing)
+	for i, m := range missing {
+		missing[i].Gone = m.Gone || all || accepts(what, m)
+	}
+	return missing
+}
+
+// acceptsUnknown reports whether a person says of a server of which nothing was known
+// that what its wipe saw is all.
+func (s *server) acceptsUnknown(what string) bool {
+	said := model.DisksAsReported
+	if len(s.rec.Wiped) == 0 {
+		said = model.DisksNone
+	}
+	return what == said && len(s.rec.Missing) == 0 && s.unknownDisks()
+}
+
+// acceptedBefore are the disks that a person accepted and that were not seen since.
+func (s *server) acceptedBefore() []model.MissingDisk {
+	return slices.DeleteFunc(slices.Clone(s.rec.Missing), func(m model.MissingDisk) bool { return !m.Gone })
+}

@@ -1,0 +1,145 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"ingot/model"
+)
+
+// admission is the records of all servers, while those of systems that BMCs show for the
+// first time are added.
+type admission struct {
+	f        *fleet
+	recs     map[model.ServerName]*model.ServerRecord
+	copied   bool // recs is no longer the input's
+	bySystem map[system]*model.ServerRecord
+	byUUID   map[string]*model.ServerRecord
+}
+
+// system is where a machine is.
+type system struct {
+	bmc model.BMCName
+	uri string
+}
+
+// admitted returns the records of all servers: those known, and new ones for
+// systems that BMCs show for the first time.
+func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
+	known := f.in.Observed.Servers
+	if len(f.bmcs) == 0 {
+		return known
+	}
+	a := admission{f: f, recs: known, bySystem: make(map[system]*model.ServerRecord, len(known)), byUUID: f.uuids(known)}
+	for _, r := range known {
+		a.bySystem[system{r.BMC, r.SystemURI}] = r
+	}
+	for _, b := range f.bmcs {
+		if b.facts == nil {
+			continue
+		}
+		for i, sys := range b.facts.Systems {
+			if problem := a.admit(b, i, sys); problem != "" {
+				b.problems = append(b.problems, problem)
+			}
+		}
+	}
+	return a.recs
+}
+
+// admit adds a record for a system if it is new, or a known server that has moved. It
+// says why it cannot be a server, "" if it can.
+func (a *admission) admit(b *bmcView, index int, sys model.SystemFact) (problem string) {
+	f := a.f
+	if sys.Unread {
+		return ""
+	}
+	if r := a.bySystem[system{b.name, sys.URI}]; r != nil && (isMachine(sys, r) || sys.UUID == "" && r.Board == nil) {
+		return ""
+	}
+	if sys.UUID == "" {
+		if sys, problem = f.given(b, sys); problem != "" {
+			return problem
+		}
+	}
+	old := a.byUUID[sys.UUID]
+	switch {
+	case old != nil && !f.moved(old, b):
+		f.noteDuplicate(old, b, sys)
+		return ""
+	case old == nil && len(f.in.Observed.Fleet.Unreadable) > 0:
+		return unreadableText(sys.URI, f.in.Observed.Fleet.Unreadable)
+	}
+	rec := f.newRecord(b, index, sys, old)
+	if other := a.recs[rec.Name]; other != nil && other != old {
+		return fmt.Sprintf("system %s would be server %s, a name that another machine has (UUID %s)", sys.URI, rec.Name, other.UUID)
+	}
+	if !a.copied {
+		a.recs, a.copied = maps.Clone(a.recs), true
+	}
+	a.recs[rec.Name], a.byUUID[sys.UUID] = rec, rec
+	return ""
+}
+
+// moved reports whether a known server is to be looked for behind BMC b from
+// now on: because its old BMC is gone from Git or shows it no more.
+func (f *fleet) moved(rec *model.ServerRecord, b *bmcView) bool {
+	if len(f.duplicates[rec.Name]) > 0 {
+		return false // which of them it is cannot be told
+	}
+	old := f.bmcBy[rec.BMC]
+	if old == nil {
+		return true
+	}
+	if old.facts == nil {
+		return false
+	}
+	return !slices.ContainsFunc(old.facts.Systems, func(s model.SystemFact) bool {
+		return isMachine(s, rec) && (old != b || s.URI == rec.SystemURI) || s.Unread && s.URI == rec.SystemURI
+	})
+}
+
+// newRecord is the record of a system that is seen for the first time, or of a
+// known server that has moved. Annotations that stand in Git already count as
+// handled, so that a lost record repeats no operation (law 1).
+func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *model.ServerRecord) *model.ServerRecord {
+	if moved != nil {
+		rec := *moved
+		rec.BMC, rec.SystemURI, rec.NoDiskBoot = b.name, sys.URI, nil
+		return &rec
+	}
+	rec := &model.ServerRecord{
+		Name: model.ServerName(fmt.Sprintf("%s-system-%d", b.name, index)),
+		BMC:  b.name, SystemURI: sys.URI, UUID: sys.UUID,
+		State: model.StateInitial, Since: f.in.Now, Identified: true,
+	}
+	if b.facts.Systems[index].UUID == "" {
+		rec.Board = &sys.Board
+	}
+	if name, ok := f.specNames()[sys.UUID]; ok {
+		rec.Name = name
+	}
+	if spec := f.in.Desired.Servers[rec.Name]; spec != nil {
+		_, rec.HandledOperation = spec.Operation()
+		rec.HandledDiscover = spec.Annotations[model.AnnotationDiscover]
+	}
+	return rec
+}
+
+// specNames are the names of the manifests that give a UUID, by that UUID in each
+// of its spellings.
+func (f *fleet) specNames() map[string]model.ServerName {
+	if f.specByUUID != nil {
+		return f.specByUUID
+	}
+	f.specByUUID = make(map[string]model.ServerName)
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Servers)) {
+		for _, id := range model.UUIDVariants(f.in.Desired.Servers[name].Spec.SystemUUID) {
+			if model.UsableUUID(id) {
+				f.specByUUID[id] = name
+			}
+		}
+	}
+	return f.specByUUID
+}

@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// adoptable reports whether Git says that this server serves a claim already.
+func (s *server) adoptable() bool {
+	c := s.adopter()
+	return c != nil && s.fleet.served[c.ClaimName()] == ""
+}
+
+// adopter is the claim that the server's manifest names in serverClaimRef.
+func (s *server) adopter() *model.ServerClaim {
+	if s.spec == nil || s.spec.Spec.ServerClaimRef == nil {
+		return nil
+	}
+	ref := s.spec.Spec.ServerClaimRef
+	return s.fleet.in.Desired.Claims[model.Named[model.ClaimName](ref.Namespace, ref.Name)]
+}
+
+// adopt takes over a server as it runs, without touching it (L01).
+func (s *server) adopt() Step {
+	s.claim = s.adopter()
+	s.fleet.served[s.claim.ClaimName()] = s.name
+	rec := s.edit()
+	rec.Claim, rec.ClaimedAt, rec.WantPower = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
+	rec.Tenant = s.claim.Tenant
+	s.announce(model.IntentAdopt, string(rec.Claim))
+	handleAnew(rec, AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
+	rec.FoundRunning = time.Time{}
+	boot, _ := s.claimBoot()
+	rec.Installed, rec.Unconfirmed = s.digest(&boot), time.Time{}
+	return s.enter(model.StateReserved)
+}

@@ -1,0 +1,33 @@
+package plan
+
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// onReadings is how often in a row a server that is to be off must be read On to be
+// switched off: some BMCs are wrong for seconds after a reset.
+const onReadings = 2
+
+func (s *server) available() Step {
+	switch {
+	case s.rec.Ticket.Open():
+		s.end(model.TicketSpent)
+		return s.stay()
+	case s.power() == model.PowerOn && s.reading.Ons < onReadings && !s.goingOff():
+		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "it is said to be on, though nobody switched it on: making sure"))
+	case s.power() == model.PowerOn || s.reading.Offs < s.fleet.in.Policy.OffReadings:
+		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
+		return st
+	case s.bind != nil:
+		rec := s.edit()
+		rec.Claim, rec.ClaimedAt, rec.WantPower = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
+		rec.Tenant = s.bind.Tenant
+		s.announce(model.IntentBind, string(rec.Claim))
+		handleAnew(rec, AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
+		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil
+		return s.enter(model.StateReserved)
+	}
+	return s.rest(s.duplicate())
+}

@@ -1,0 +1,96 @@
+package plan
+
+import (
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// The steps that take something away from a server's user.
+const (
+	stepRelease     = "release"
+	stepRetain      = "retain"
+	stepWipe        = "wipe" // of a Released server
+	stepReprovision = "reprovision"
+	stepMaintenance = "maintenance"
+	stepPowerOff    = "power-off"
+	stepOperation   = "operation"
+	stepDiscover    = "discover" // of a server that was found running
+)
+
+// disruptions lists what Git asks for that takes something from users of servers, and
+// that was not decided yet, in the order of servers.
+func (f *fleet) disruptions() []model.Disruption {
+	var steps []model.Disruption
+	for _, s := range f.servers {
+		if s.doubted() {
+			continue
+		}
+		for _, d := range s.disruptions() {
+			d.Server, d.Claim = s.name, s.rec.Claim
+			steps = append(steps, d)
+		}
+	}
+	return steps
+}
+
+// bound reports whether the server is in use: a claim has it, or had it and left its
+// disks.
+func (s *server) bound() bool {
+	switch s.rec.State {
+	case model.StateReserved, model.StateReleased:
+		return true
+	case model.StateMaintenance, model.StateError:
+		return s.rec.Back == model.StateReserved || s.rec.Back == model.StateReleased
+	case model.StateInitial, model.StateDiscovery, model.StateAvailable, model.StateCleanup:
+	}
+	return false
+}
+
+// disruptions is what Git asks for that takes something from the server's user, one
+// step after the other.
+func (s *server) disruptions() []model.Disruption {
+	switch {
+	case s.rec.State == model.StateInitial:
+		return s.discoverSteps()
+	case !s.bound() || s.rec.State == model.StateReserved && s.rec.Release != nil:
+		return nil
+	}
+	if action := s.endAsked(); action != "" {
+		return []model.Disruption{{Action: action, Value: text.Time(s.rec.ClaimedAt)}}
+	}
+	var steps []model.Disruption
+	if s.rec.State == model.StateReserved {
+		steps = s.reservedSteps()
+	}
+	name, value := s.requested()
+	if reset, known := resets[name]; known && reset != model.ResetOn && !WasHandled(s.rec, AskedOperation, value) && s.mayOperate() {
+		steps = append(steps, model.Disruption{Action: stepOperation, Value: value})
+	}
+	return steps
+}
+
+// discoverSteps is that Git asks for a server to be discovered that was found running.
+func (s *server) discoverSteps() []model.Disruption {
+	value := s.annotation(model.AnnotationDiscover)
+	if s.power() != model.PowerOn || !s.discoverAsked() || s.opened(model.PurposeDiscovery) || s.intends(model.IntentDiscover, value) {
+		return nil
+	}
+	return []model.Disruption{{Action: stepDiscover, Value: value}}
+}
+
+// reservedSteps are what Git asks for that a Reserved server's claim has to bear.
+func (s *server) reservedSteps() (steps []model.Disruption) {
+	if m := s.fleet.maintenance(s); m.by != "" && !s.intends(model.IntentMaintenance, m.by) {
+		steps = append(steps, model.Disruption{Action: stepMaintenance, Value: m.by})
+	}
+	if s.claim == nil {
+		return steps
+	}
+	if s.claim.Spec.Power == model.PowerOff && s.rec.WantPower == model.PowerOn {
+		steps = append(steps, model.Disruption{Action: stepPowerOff, Value: string(model.PowerOff)})
+	}
+	if s.reprovisionAsked() && (s.rec.Installed != "" || installUnknown(s.rec)) {
+		steps = append(steps, model.Disruption{Action: stepReprovision, Value: s.claim.Annotations[model.AnnotationReprovision]})
+	}
+	return steps
+}

@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"ingot/model"
+)
+
+// some is a why where there is one.
+func some(why Why) *Why {
+	if why.Reason == "" {
+		return nil
+	}
+	return new(why) // a copy, so that only this takes memory
+}
+
+// judge says of a server what it is like before its step.
+func (s *server) judge() Server {
+	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: some(s.duplicate())}
+	if p := s.rec.BootProblem; FailedBoot(p) {
+		j.Unbooted = some(s.problemWhy(p))
+	}
+	j.Unarmed = some(s.bootTrouble())
+	if s.unconfirmed() {
+		j.Unconfirmed = some(s.unconfirmedWhy())
+	}
+	if s.claim == nil {
+		return j
+	}
+	if s.outdated() {
+		j.Pending = some(s.pendingReprovision())
+	}
+	j.Exposed = some(s.exposed())
+	return j
+}
+
+// stepWhy is why a server whose next step is st is not where it should be.
+func (j *Server) stepWhy(st Step) Why {
+	if st.Why.Reason == "" && st.Move != nil && acts(st.Move) {
+		return Why{Reason: model.ReasonInProgress, Message: "next: " + moveText(st.Move), Since: j.Record.Since}
+	}
+	return st.Why
+}
+
+// acts reports whether a move does more than read.
+func acts(m *Move) bool {
+	for _, a := range m.Do {
+		if _, reads := a.(Inspect); !reads {
+			return true
+		}
+	}
+	return false
+}
+
+func moveText(m *Move) string {
+	var parts []string
+	for _, a := range m.Do {
+		parts = append(parts, a.String())
+	}
+	return strings.Join(parts, ", then ")
+}
+
+// judgeClaims says of each claim which server it has, or why none.
+func (f *fleet) judgeClaims() []Claim {
+	all := make([]Claim, 0, len(f.in.Desired.Claims))
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Claims)) {
+		c := Claim{Name: name, Manifest: f.in.Desired.Claims[name], Record: f.claimRecord(name)}
+		if s := f.byName[f.served[name]]; s != nil {
+			c.Server = s.name
+		} else {
+			c.Why = f.unbound(c.Manifest)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// judgeBMCs says of each BMC how it fares.
+func (f *fleet) judgeBMCs() []BMC {
+	behind := make(map[model.BMCName]Why, len(f.bmcs)) // what is wrong with the first server that cannot be read
+	for _, s := range f.servers {
+		if s.reading.Failures < 2 || s.reading.mistaken() || behind[s.rec.BMC].Reason != "" {
+			continue
+		}
+		why := s.unreachable()
+		if why.Reason == model.ReasonBMCUnreachable {
+			why.Reason = model.ReasonConnectionFailed
+		}
+		behind[s.rec.BMC] = why
+	}
+	all := make([]BMC, len(f.bmcs))
+	for i, b := range f.bmcs {
+		j := BMC{
+			Name: b.name, Manifest: b.spec, Found: b.found, Record: b.rec, Address: b.target.Address,
+			Problems: b.problems, Why: b.why, Duplicate: some(b.duplicate()),
+		}
+		if b.endpoint != nil {
+			j.Endpoint = b.endpoint.name
+		}
+		if j.Why.Reason == "" {
+			j.Why = behind[b.name]
+		}
+		all[i] = j
+	}
+	return all
+}
+
+// judgeEndpoints says of each device what it is, and where.
+func (f *fleet) judgeEndpoints() []Endpoint {
+	all := make([]Endpoint, len(f.endpoints))
+	for i, v := range f.endpoints {
+		j := Endpoint{
+			Name: v.name, MAC: v.mac, IP: v.ip, Record: v.rec, Manifest: v.spec, Prefix: v.entry,
+			IsBMC: v.bmc, DescribedBy: v.by, Why: v.why,
+		}
+		if v.ip == "" {
+			j.Lost = some(v.addressLost())
+		}
+		all[i] = j
+	}
+	return all
+}
+
+// judgeMaintenances says of each ServerMaintenance whether it may take its server out
+// of service.
+func (f *fleet) judgeMaintenances() []Maintenance {
+	all := make([]Maintenance, 0, len(f.in.Desired.Maintenances))
+	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
+		m := f.in.Desired.Maintenances[name]
+		server := f.resolve(m.Spec.ServerRef.Name)
+		all = append(all, Maintenance{
+			Name: name, Manifest: m, Server: server,
+			Refused: f.byName[server] != nil && !f.mayMaintain(m, server),
+		})
+	}
+	return all
+}

@@ -1,0 +1,128 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// operationAttempts is how often an operation is tried that the BMC refuses.
+const operationAttempts = 3
+
+// resets are the operations that ask for one power request.
+var resets = map[string]model.ResetKind{
+	model.OperationGracefulRestart: model.ResetGracefulRestart,
+	model.OperationHardRestart:     model.ResetForceRestart,
+	model.OperationPowerCycle:      model.ResetPowerCycle,
+	model.OperationForceOff:        model.ResetForceOff,
+	model.OperationForceOn:         model.ResetOn,
+}
+
+// operation does what the operation annotation asks for, at most once for each new
+// value, in the states in which it disturbs nothing of Ingot's own: it is recorded as
+// handled first, shown on the status branch, recorded as asked for, and only then asked
+// for. Of a request whose answer was lost nobody knows whether it was carried out, and
+// it is not repeated.
+func (s *server) operation() (Step, bool) {
+	if st, ok := s.operate(); ok {
+		return st, true
+	}
+	name, value := s.requested()
+	reset, known := resets[name]
+	if !known || WasHandled(s.rec, AskedOperation, value) || s.rec.Release != nil || !s.mayOperate() {
+		return Step{}, false
+	}
+	if s.bound() && reset != model.ResetOn && !s.may(stepOperation) {
+		return Step{}, false
+	}
+	rec := s.edit()
+	handle(rec, AskedOperation, value)
+	rec.Operation = &model.Operation{Value: value, Reset: reset, NotedAt: s.now()}
+	s.announce(model.IntentOperation, value)
+	return s.stay(), true
+}
+
+// mayOperate reports whether a power operation disturbs nothing of Ingot's own.
+func (s *server) mayOperate() bool {
+	switch s.rec.State {
+	case model.StateInitial, model.StateDiscovery, model.StateCleanup, model.StateMaintenance:
+		return false // deferred
+	case model.StateAvailable, model.StateReserved, model.StateReleased, model.StateError:
+	}
+	return true
+}
+
+// operate carries on with the operation that was recorded last.
+func (s *server) operate() (Step, bool) {
+	op := s.rec.Operation
+	if op == nil || op.Outcome != "" || s.rec.Release != nil || !s.mayOperate() {
+		return Step{}, false
+	}
+	next := *op
+	switch {
+	case !op.AskedAt.IsZero():
+		next.Outcome, next.Message = model.OutcomeUnknown, "Ingot was stopped while the BMC was asked"
+	case s.rec.Failures >= operationAttempts:
+		next.Outcome, next.Message = model.OutcomeRefused, s.rec.LastError
+	case s.over(op.NotedAt, s.fleet.in.Policy.OperationExpiry):
+		next.Outcome, next.Message = model.OutcomeExpired, "it could not be begun in time; give the annotation a new value to ask for it again"
+	default:
+		next.AskedAt = s.now()
+		s.edit().Operation = &next
+		if s.boots(op.Reset) && s.onDisk() {
+			return s.ask(op.Reset, s.diskOnce()...), true
+		}
+		return s.ask(op.Reset), true
+	}
+	rec := s.edit()
+	rec.Operation, rec.Failures, rec.LastError = &next, 0, "" // so that it holds nothing else up
+	return s.stay(), true
+}
+
+// requested is the operation that Git asks for, and the annotation's whole value.
+func (s *server) requested() (name, value string) {
+	if s.spec == nil {
+		return "", ""
+	}
+	return s.spec.Operation()
+}
+
+// retry leaves Error, or drops the pause after a failure, when Git asks anew.
+func (s *server) retry() (Step, bool) {
+	name, value := s.requested()
+	if name != model.OperationRetry || WasHandled(s.rec, AskedOperation, value) {
+		return Step{}, false
+	}
+	rec := s.edit()
+	handle(rec, AskedOperation, value)
+	if FailedBoot(rec.BootProblem) && rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
+		s.end(model.TicketSpent) // the next is one that the server is powered on for
+	}
+	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
+	s.forgetThefts()
+	if installUnknown(rec) {
+		rec.Doubt = nil // a person says that it is not installed
+		s.end(model.TicketSpent)
+	}
+	if a := rec.Asked; a != nil && a.Unsure {
+		rec.Asked = nil
+	}
+	rec.NotBefore = time.Time{}
+	if rec.State != model.StateError {
+		return s.stay(), true
+	}
+	back := rec.Back
+	rec.Back = ""
+	return s.enter(back), true
+}
+
+// newRetry is a value of the operation annotation that asks anew for a retry.
+func (s *server) newRetry() string {
+	for n := 1; ; n++ {
+		v := fmt.Sprintf("%s#%d", model.OperationRetry, n)
+		if !WasHandled(s.rec, AskedOperation, v) {
+			return v
+		}
+	}
+}

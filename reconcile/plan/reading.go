@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// Reading is what was read of one server's power since this process began. It
+// is not kept: after a restart everything is read anew before anything is done.
+type Reading struct {
+	At time.Time // of the last answer; zero = none yet
+	// Offs counts the newest answers in a row that said Off, OffSince is when the first
+	// of them came.
+	Offs     int
+	OffSince time.Time
+	// BMCReset is when the BMC had been restarted last, as far as was known then.
+	BMCReset time.Time
+	// InventoryAt is when all parts were read last; zero = not since the start.
+	InventoryAt time.Time
+	// Ons counts the newest answers in a row that said On.
+	Ons int
+	// POST: the machine's firmware was not through with its test, as far as the BMC says.
+	POST bool
+	// Reached is set once the power state that was last asked for has been read.
+	Reached bool
+
+	// Failures counts the newest attempts in a row that got no answer, Err is the
+	// last one's error, Since when they began, NotBefore when to try again.
+	Failures  int
+	Err       string
+	Reason    string // of Err, "" = it has none
+	Since     time.Time
+	NotBefore time.Time
+	// Unsaved counts the newest attempts in a row whose outcome, or what was to be
+	// asked for, could not be saved.
+	Unsaved int
+}
+
+// Saw is the reading after an answer.
+func (r Reading) Saw(p model.Power, asked *model.PowerAsked, now time.Time) Reading {
+	next := Reading{At: now, Unsaved: r.Unsaved, BMCReset: r.BMCReset, InventoryAt: r.InventoryAt, Reached: r.Reached || asked != nil && (asked.Reached || p == asked.Want)}
+	// Off says nothing while a power-on has yet to take effect.
+	starting := asked != nil && asked.Want == model.PowerOn && !next.Reached
+	if p == model.PowerOff && !starting {
+		next.Offs, next.OffSince = r.Offs+1, r.OffSince
+		if r.Offs == 0 {
+			next.OffSince = now
+		}
+	}
+	if p == model.PowerOn {
+		next.Ons = r.Ons + 1
+	}
+	return next
+}
+
+// Under is the reading as of a BMC that was restarted last at reset: what it said before
+// counts no more if it was restarted since.
+func (r Reading) Under(reset time.Time) Reading {
+	if restarted(r.BMCReset, reset) {
+		r.Offs, r.OffSince, r.Ons, r.BMCReset = 0, time.Time{}, 0, reset
+	}
+	return r
+}
+
+// Heard is the reading as of a machine whose lease was renewed last at a time: it runs,
+// and what was read Off until then counts no more.
+func (r Reading) Heard(at time.Time) Reading {
+	if at.After(r.OffSince) {
+		r.Offs, r.OffSince = 0, time.Time{}
+	}
+	return r
+}
+
+// resetJitter is by how much a BMC may differ on when it was restarted last: some reckon
+// that from their uptime, or set their clocks meanwhile.
+const resetJitter = 2 * time.Minute
+
+// restarted reports whether a BMC was restarted since it said when it was restarted last,
+// as far as it says.
+func restarted(before, now time.Time) bool {
+	return !now.IsZero() && (before.IsZero() || now.Sub(before).Abs() > resetJitter)
+}
+
+// Missed is the reading after an attempt that got no answer.
+func (r Reading) Missed(err string, notBefore, now time.Time) Reading {
+	if r.Failures == 0 {
+		r.Since = now
+	}
+	r.Failures++
+	r.Offs, r.OffSince, r.Ons = 0, time.Time{}, 0
+	r.Err, r.Reason, r.NotBefore = err, "", notBefore
+	return r
+}
+
+// Because is a reading that failed for a reason, "" if that is not known.
+func (r Reading) Because(reason model.Reason) Reading {
+	r.Reason = reason
+	return r
+}
+
+// mistaken reports whether the newest answer was not of the server's machine.
+func (r Reading) mistaken() bool {
+	return r.Failures > 0 && (r.Reason == model.ReasonIdentityMismatch || r.Reason == model.ReasonIdentityUnknown)
+}
+
+// Lost is the reading after an attempt that could not be saved: it is put off for longer
+// each time, whatever the BMC answers meanwhile.
+func (r Reading) Lost(err string, name model.ServerName, p Policy, now time.Time) Reading {
+	r.Unsaved++
+	return r.Missed(err, now.Add(Backoff(name, r.Unsaved, p)), now)
+}
+
+// Asked is the reading after a power request: the power state is to be read anew.
+func (r Reading) Asked() Reading {
+	r.Offs, r.OffSince, r.Ons, r.POST, r.Reached = 0, time.Time{}, 0, false, false
+	return r
+}
+
+// Shown is what of the reading decides about what the status branch says.
+func (r Reading) Shown(p Policy) Reading {
+	return Reading{Offs: min(r.Offs, p.OffReadings), Reached: r.Reached, Failures: min(r.Failures, 2), Err: r.Err, Reason: r.Reason}
+}

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+)
+
+// reprovisionAsked reports whether the claim asks anew to be installed again.
+func (s *server) reprovisionAsked() bool {
+	v := s.claim.Annotations[model.AnnotationReprovision]
+	return v != "" && !WasHandled(s.rec, AskedReprovision, v)
+}
+
+// decideReprovisions notes which servers are to be installed again.
+func (f *fleet) decideReprovisions() {
+	for _, s := range f.servers {
+		if !s.may(stepReprovision) {
+			continue
+		}
+		rec := s.edit()
+		rec.Reprovision = s.claim.Annotations[model.AnnotationReprovision]
+		handle(rec, AskedReprovision, rec.Reprovision)
+		s.announce(model.IntentReprovision, rec.Reprovision)
+	}
+}
+
+// startReprovision lets a decided reprovision begin when its turn has come: first
+// the new boot is armed, and only once that is there is the server taken from what it
+// runs.
+func (s *server) startReprovision() (Step, bool) {
+	if s.rec.Reprovision == "" || s.rec.Installed == "" && !installUnknown(s.rec) || s.fleet.reprovisions <= 0 {
+		return Step{}, false
+	}
+	boot, why := s.claimBoot()
+	switch {
+	case why.Reason != "" || s.reprovisionTrouble().Reason != "":
+		return Step{}, false // what it runs is kept running meanwhile
+	case s.fresh:
+		return s.stay(), true // the decision stands on record before anything is done
+	}
+	s.fleet.reprovisions--
+	s.forgetThefts() // it may run what it was served after them
+	if s.awaitsOff(model.PurposeClaim) && s.rec.Ticket.Claim == s.rec.Claim && s.rec.Ticket.Digest == s.digest(&boot) {
+		rec := s.edit()
+		rec.Installed, rec.Unconfirmed, rec.Doubt = "", time.Time{}, nil
+		return Step{}, false
+	}
+	boot.Ticket.AwaitingOff = true
+	return s.arm(model.PurposeClaim, boot), true
+}
+
+// reprovisionTrouble says why the server cannot be reprovisioned now.
+func (s *server) reprovisionTrouble() Why {
+	boot, why := s.claimBoot()
+	if s.rec.Reprovision == "" || why.Reason != "" {
+		return why
+	}
+	s.complete(model.PurposeClaim, &boot)
+	why, _ = s.trouble(boot)
+	return why
+}
+
+// pendingReprovision says that the claim asks for something else than what the
+// server runs, which is left alone.
+func (s *server) pendingReprovision() Why {
+	if why := s.reprovisionTrouble(); s.rec.Reprovision != "" && why.Reason != "" {
+		return why
+	}
+	if s.rec.Reprovision != "" {
+		return s.why(model.ReasonReprovisionQueued, "waiting for other servers to be reprovisioned (guard.maxConcurrentReprovisions)")
+	}
+	if s.outdated() {
+		return s.whySince(model.ReasonPendingReprovision, fmt.Sprintf("image, Secret or kernel arguments changed since it was installed; give ServerClaim %s a new value of annotation %s to have it reinstalled",
+			s.rec.Claim, model.AnnotationReprovision), Tenant)
+	}
+	return Why{}
+}
+
+// outdated reports whether the claim asks for something else than was installed.
+func (s *server) outdated() bool {
+	boot, why := s.claimBoot()
+	return s.rec.Installed != "" && why.Reason == "" && !s.runs(&boot)
+}

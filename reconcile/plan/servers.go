@@ -1,0 +1,140 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"ingot/model"
+)
+
+// loadServers puts together what is known of each server, known or new.
+func (f *fleet) loadServers() {
+	recs := f.admitted()
+	names := make([]model.ServerName, 0, len(recs))
+	for name := range recs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	f.specs = f.matchSpecs(recs)
+	f.servers = make([]*server, len(names))
+	all := make([]server, len(names)) // one allocation for the whole fleet
+	for i, name := range names {
+		s := &all[i]
+		*s = server{
+			fleet: f, name: name, rec: recs[name], spec: f.specs[name],
+			facts: f.in.Observed.ServerFacts[name], reading: f.in.Readings[name],
+		}
+		if s.facts == nil {
+			s.facts = &model.ServerFacts{Name: name}
+		}
+		f.loadClaim(s)
+		f.noteDisputed(s)
+		s.blocked = f.blocked(s)
+		if b := f.bmcBy[s.rec.BMC]; b != nil && s.bmcToConfirm() {
+			b.asked = true
+		}
+		f.servers[i] = s
+		f.byName[name] = s
+	}
+	f.followRenames()
+}
+
+// noteDisputed notes the claims that a Disputed server may have.
+func (f *fleet) noteDisputed(s *server) {
+	if !Disputed(s.rec) {
+		return
+	}
+	for _, a := range s.rec.Doubt.Alternatives {
+		if a.Claim != "" {
+			f.disputed[a.Claim] = s
+		}
+	}
+}
+
+// matchSpecs finds each server's manifest: by name, else by UUID.
+func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[model.ServerName]*model.Server {
+	specs := make(map[model.ServerName]*model.Server, len(f.in.Desired.Servers))
+	var byUUID map[string]model.ServerName
+	for name, spec := range f.in.Desired.Servers {
+		if r := recs[name]; r != nil && (spec.Spec.SystemUUID == "" || model.SameUUID(spec.Spec.SystemUUID, r.UUID)) {
+			specs[name] = spec
+			continue
+		}
+		if spec.Spec.SystemUUID == "" {
+			continue
+		}
+		if byUUID == nil {
+			byUUID = make(map[string]model.ServerName, len(recs))
+			for n, r := range recs {
+				byUUID[r.UUID] = n
+			}
+		}
+		for _, id := range model.UUIDVariants(spec.Spec.SystemUUID) {
+			if n, ok := byUUID[id]; ok && f.in.Desired.Servers[n] == nil {
+				specs[n] = spec
+				f.aliases[string(name)] = n
+				break
+			}
+		}
+	}
+	return specs
+}
+
+// resolve is the name by which Ingot knows the server that Git calls name.
+func (f *fleet) resolve(name string) model.ServerName {
+	if known, ok := f.aliases[name]; ok {
+		return known
+	}
+	return model.ServerName(name)
+}
+
+// blocked says why a server cannot be acted upon at all.
+func (f *fleet) blocked(s *server) Why {
+	since := s.rec.Since
+	b := f.bmcBy[s.rec.BMC]
+	if name, _ := s.requested(); name == model.OperationIgnore {
+		return Why{model.ReasonIgnored, "suspended by annotation " + model.AnnotationOperation + ": ignore", since, RackOperator}
+	}
+	switch {
+	case b == nil:
+		return f.orphaned(s)
+	case b.why.Reason != "":
+		return b.why
+	}
+	as := shownAs(b.facts, s.rec)
+	b.lacks = b.lacks || as != shownItself || s.reading.mistaken()
+	if s.reading.mistaken() && s.reading.Since.After(f.in.BMCRead[b.name]) {
+		b.swapped = true
+	}
+	switch as {
+	case shownNothing:
+		return Why{model.ReasonSystemMissing, fmt.Sprintf("its BMC no longer shows system %s", s.rec.SystemURI), since, RackOperator}
+	case shownUnread:
+		return Why{model.ReasonSystemUnreadable, fmt.Sprintf("its BMC lists system %s, and shows nothing of it that can be read", s.rec.SystemURI), since, RackOperator}
+	case shownUnnamed:
+		return Why{model.ReasonIdentityUnknown, fmt.Sprintf("its BMC now shows a machine without a UUID, which may be another one than %s", s.rec.UUID), since, RackOperator}
+	case shownOther:
+		return Why{model.ReasonIdentityMismatch, fmt.Sprintf("its BMC now shows another machine than that with UUID %s", s.rec.UUID), since, RackOperator}
+	case shownItself:
+	}
+	return Why{}
+}
+
+// orphaned says why a server is left as it is whose BMC is described no more.
+func (f *fleet) orphaned(s *server) Why {
+	why := Why{model.ReasonOrphaned, "its BMC " + string(s.rec.BMC) + " is not in Git, so it is left as it is", s.rec.Since, RackOperator}
+	if v := f.endpointBy[string(s.rec.BMC)]; v != nil && v.by != "" {
+		why.Message = fmt.Sprintf("BMC %s in Git describes the device that was BMC %s by itself: the server is taken over once that BMC shows it", v.by, s.rec.BMC)
+	}
+	return why
+}
+
+// count notes what a server takes of what the fleet shares.
+func (f *fleet) count(s *server) {
+	if a := s.rec.Asked; s.settling() || f.in.Busy[s.name] && a != nil && a.Want == model.PowerOn && a.At.After(s.reading.At) {
+		f.powerOns--
+	}
+	if s.rec.Reprovision != "" && (s.rec.Installed == "" || f.in.Busy[s.name]) && s.rec.State == model.StateReserved {
+		f.reprovisions--
+	}
+}

@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"time"
+
+	"ingot/model"
+)
+
+// Step is what becomes of a server now: a move, or the reason why none.
+type Step struct {
+	Move *Move
+	Why  Why
+	Wake time.Time // when to look again; zero = on a change
+}
+
+// edit returns the record of the move that is being made: a copy, made once.
+func (s *server) edit() *model.ServerRecord {
+	if !s.fresh {
+		c := *s.rec
+		s.rec, s.fresh = &c, true
+	}
+	return s.rec
+}
+
+// enter does actions and then is in state.
+func (s *server) enter(state model.ServerState, do ...Action) Step {
+	rec := s.edit()
+	s.noteDisks()
+	rec.State, rec.Since, rec.BootProblem, rec.Identified = state, s.now(), nil, true
+	if state != model.StateError {
+		rec.Reason, rec.Message = "", ""
+	}
+	return s.stay(do...)
+}
+
+// fail enters Error, to return to the present state once it is mended.
+func (s *server) fail(reason, message string) Step {
+	rec := s.edit()
+	rec.Back, rec.Reason, rec.Message = rec.State, reason, message
+	s.end(model.TicketSpent)
+	return s.enter(model.StateError)
+}
+
+// stay does actions without leaving the state.
+func (s *server) stay(do ...Action) Step {
+	return Step{Move: &Move{Do: do, Then: s.rec}}
+}
+
+// look reads the power state when it is due, and waits until then.
+func (s *server) look(due time.Time, why Why) Step {
+	if s.now().Before(due) {
+		return Step{Why: why, Wake: due}
+	}
+	st := s.stay(Inspect{})
+	st.Why = why
+	return st
+}
+
+// rest reads the power state of a server with which there is nothing to do now
+// and again, at an interval that is up to a tenth longer or shorter by its name.
+func (s *server) rest(why Why) Step {
+	st := s.look(s.nextPoll(s.reading.At), why)
+	if st.Move != nil {
+		st.Move.Routine = true
+		st.Wake = s.nextPoll(s.now())
+	}
+	return st
+}
+
+// restOrSave rests, unless the record was changed on the way and is to be saved.
+func (s *server) restOrSave(why Why) Step {
+	if s.fresh {
+		return s.stay()
+	}
+	return s.rest(why)
+}
+
+// nextPoll is when a server that was read at last is to be read again. Polls come
+// in slots, so that one plan begins those of many servers.
+func (s *server) nextPoll(last time.Time) time.Time {
+	every := s.fleet.in.Policy.PollInterval
+	spread := time.Duration((jitter(s.name) - 0.5) / 5 * float64(every))
+	slot := max(every/64, 1)
+	return last.Add(every + spread).Truncate(slot).Add(slot)
+}
+
+// wakeBy makes sure that the server is looked at again at t.
+func (st Step) wakeBy(t time.Time) Step {
+	if !t.IsZero() && (st.Wake.IsZero() || t.Before(st.Wake)) {
+		st.Wake = t
+	}
+	return st
+}
+
+// heals marks a step that does nothing but bring back the power of what is bound.
+func heals(st Step) Step {
+	if st.Move != nil {
+		st.Move.Heals = true
+	}
+	return st
+}

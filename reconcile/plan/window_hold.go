@@ -1,0 +1,156 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ingot/model"
+)
+
+// standing are the lists that were held before, with the steps that are still asked for.
+// Those that a commit approved are let go.
+func (w *window) standing(waiting []model.Disruption) []model.GuardHold {
+	left := make(map[stepKey]bool, len(waiting))
+	for _, d := range waiting {
+		left[keyOf(d)] = true
+	}
+	var holds []model.GuardHold
+	for _, h := range w.in.Record.Holds {
+		h.Steps = slices.DeleteFunc(slices.Clone(h.Steps), func(d model.Disruption) bool {
+			was := left[keyOf(d)]
+			delete(left, keyOf(d))
+			return !was
+		})
+		switch {
+		case len(h.Steps) == 0:
+		case h.Token != "" && slices.Contains(w.in.Approvals, h.Token):
+			for _, d := range h.Steps {
+				w.allowed[keyOf(d)] = true
+			}
+			w.approvedSteps = append(w.approvedSteps, h.Steps...)
+		default:
+			holds = append(holds, h)
+		}
+	}
+	return holds
+}
+
+// hold looks whether there is room now for a list that waits for room. One that waits
+// for approval goes on to do so, whatever is left of it: who approves is to see the
+// whole of what will happen.
+func (w *window) hold(h model.GuardHold) {
+	if !h.Until.IsZero() {
+		at, full := w.earliest(h.Steps)
+		if at.Equal(w.in.Now) && full == nil {
+			w.allow(h.Steps)
+			return
+		}
+		h.Until, h.Limit, h.Scope = at, full.limit, full.scope
+		w.book(h.Steps, at, len(w.holds)+1)
+	}
+	w.holds = append(w.holds, h)
+}
+
+// groups are the steps that are new, those of one revision and namespace together.
+func (w *window) groups(waiting []model.Disruption) [][]model.Disruption {
+	type group struct {
+		revision  model.Revision
+		namespace string
+	}
+	held := make(map[stepKey]bool)
+	for _, h := range w.holds {
+		for _, d := range h.Steps {
+			held[keyOf(d)] = true
+		}
+	}
+	var order []group
+	steps := make(map[group][]model.Disruption)
+	for _, d := range waiting {
+		if held[keyOf(d)] || w.allowed[keyOf(d)] {
+			continue
+		}
+		d.Revision = cmp.Or(d.Revision, w.in.Revision)
+		g := group{d.Revision, namespaceOf(d)}
+		if steps[g] == nil {
+			order = append(order, g)
+		}
+		steps[g] = append(steps[g], d)
+	}
+	all := make([][]model.Disruption, len(order))
+	for i, g := range order {
+		all[i] = steps[g]
+	}
+	return all
+}
+
+// judge decides upon steps that are new.
+func (w *window) judge(steps []model.Disruption) {
+	at, full := w.earliest(steps)
+	if full == nil {
+		w.allow(steps)
+		return
+	}
+	for i := range steps {
+		steps[i].At = time.Time{}
+	}
+	h := model.GuardHold{
+		Revision: steps[0].Revision, Since: w.in.Now, Limit: full.limit, Scope: full.scope, Steps: steps, Until: at,
+	}
+	if len(w.holds) == model.MaxHolds {
+		h = w.joined(h)
+		w.holds = w.holds[:model.MaxHolds-1]
+	}
+	w.book(h.Steps, h.Until, len(w.holds)+1)
+	w.serial++
+	h.Token = w.token(&h)
+	w.holds = append(w.holds, h)
+}
+
+// joined is the newest list with more steps. If either waits for approval then all do.
+func (w *window) joined(more model.GuardHold) model.GuardHold {
+	last := w.holds[model.MaxHolds-1]
+	w.booked = slices.DeleteFunc(w.booked, func(b booking) bool { return b.list == model.MaxHolds })
+	h := more
+	h.Steps = append(slices.Clone(last.Steps), more.Steps...)
+	if h.Scope != last.Scope {
+		h.Scope, h.Limit = "", w.limits[kindOf(h.Steps[0])]
+	}
+	if last.Until.IsZero() || more.Until.IsZero() {
+		h.Until = time.Time{}
+		return h
+	}
+	at, full := w.earliest(h.Steps)
+	if full != nil {
+		h.Until, h.Limit, h.Scope = at, full.limit, full.scope
+	}
+	return h
+}
+
+// allow lets steps be begun now, and counts them.
+func (w *window) allow(steps []model.Disruption) {
+	for _, d := range steps {
+		w.allowed[keyOf(d)] = true
+		d.At = w.in.Now
+		// One entry tells of a server that it was disrupted last, so that nobody's many
+		// steps push those of others out of what is remembered.
+		w.done = slices.DeleteFunc(w.done, func(e model.Disruption) bool {
+			_, asked := w.asked[keyOf(e)]
+			return !asked && countOf(e) == countOf(d)
+		})
+		w.done = append(w.done, d)
+	}
+	w.book(steps, w.in.Now, 0)
+}
+
+// token is what approves a list.
+func (w *window) token(h *model.GuardHold) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "guard %s %d", h.Revision, w.serial)
+	for _, d := range h.Steps {
+		fmt.Fprintf(&b, "\n%s %s %s %q", d.Action, d.Server, d.Claim, d.Value)
+	}
+	return Token(w.in.Seed, b.String(), 20)
+}

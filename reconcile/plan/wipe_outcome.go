@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"fmt"
+
+	"ingot/model"
+	"ingot/model/text"
+)
+
+// wiped sees to the outcome of a wipe: the server is Available again only if each of
+// its disks was seen to.
+func (s *server) wiped(disks []model.DiskWipe) Step {
+	missing := s.missing(disks)
+	wrong := s.wipeFailure(disks, NotAccepted(missing))
+	if wrong == "" {
+		return s.cleaned(disks, missing)
+	}
+	st, done := s.off(probeGrace)
+	if !done {
+		return st
+	}
+	rec := s.edit()
+	if what := s.acceptance(); what == model.DisksNone || what == model.DisksAsReported {
+		handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted)) // of before anybody was told
+		wrong = s.wipeFailure(disks, NotAccepted(missing))
+	}
+	rec.Wiped, rec.Missing = disks, missing
+	return s.fail(model.ReasonCleanupFailed, wrong)
+}
+
+// wipeFailure says what a wipe does not account for and what to do about it; "" = all
+// disks were seen to.
+func (s *server) wipeFailure(disks []model.DiskWipe, missed []model.MissingDisk) string {
+	failed, missing := FailedDisksText(disks), MissingDisksText(missed)
+	retry := fmt.Sprintf("annotation %s: %s on Server %s has it wiped again", model.AnnotationOperation, s.newRetry(), s.name)
+	switch {
+	case failed == "" && missing == "" && s.unknownDisks():
+		return s.unknownText(disks)
+	case failed == "" && missing == "":
+		return ""
+	case missing == "":
+		return fmt.Sprintf("wipe failed on %s: mend that; %s", failed, retry)
+	case failed == "":
+		return fmt.Sprintf("%s: look for it; %s; %s", missing, retry, s.acceptText(missed))
+	}
+	return fmt.Sprintf("wipe failed on %s: mend that; %s: look for it; %s; %s", failed, missing, retry, s.acceptText(missed))
+}
+
+// unknownText says what a wipe saw of disks of which nothing was known.
+func (s *server) unknownText(disks []model.DiskWipe) string {
+	saw, value, so := "no disk", model.DisksNone, "it has none"
+	if len(disks) > 0 {
+		saw, value, so = wipedText(disks), model.DisksAsReported, "these are all"
+	}
+	return fmt.Sprintf("the wipe saw %s, and nobody ever said what disks it has: look, and if %s, set annotation %s: %q on Server %s",
+		saw, so, model.AnnotationDisksAccepted, s.newAcceptance(value), s.name)
+}
+
+// wipedText names what was wiped.
+func wipedText(disks []model.DiskWipe) string {
+	var all []model.MissingDisk
+	for _, d := range disks {
+		all = append(all, model.MissingDisk{Name: d.Name, Serial: d.Serial, Model: d.Model})
+	}
+	return text.Plural(len(disks), "disk") + ", " + DisksText(all)
+}
+
+// unknownDisks reports whether there is nothing to compare the report of a wipe with.
+func (s *server) unknownDisks() bool {
+	return len(s.disks()) == 0 && s.rec.DisksAt.IsZero() && s.fleet.in.Observed.Probes[s.name] == nil
+}
+
+// cleaned powers off, and then the server is Available again.
+func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) Step {
+	st, done := s.off(probeGrace)
+	if !done {
+		return st
+	}
+	rec := s.edit()
+	if s.cleanupMode() != model.CleanupNone {
+		if s.acceptance() != "" {
+			handle(rec, AskedDisks, s.annotation(model.AnnotationDisksAccepted))
+		}
+		s.noteWiped(disks)
+		missing = remembered(missing)
+	}
+	rec.Wiped, rec.Missing, rec.Release, rec.Attempts, rec.Intent = disks, missing, nil, 0, nil
+	s.end(model.TicketBooted)
+	return s.enter(model.StateAvailable)
+}
+
+// noteWiped has the record know what was wiped.
+func (s *server) noteWiped(disks []model.DiskWipe) {
+	rec := s.edit()
+	var all []model.Disk
+	for _, w := range disks {
+		if w.Result == model.WipeDone {
+			d := w.Disk()
+			all = append(all, disk(d.Name, d.Serial, d.Model, d.Bytes, d.IDs...))
+		}
+	}
+	rec.Disks = JoinDisks(rec.Disks, all)
+	if rec.DisksAt.IsZero() {
+		rec.DisksAt = s.now()
+	}
+}
+
+// FailedDisksText names the disks that were not wiped, by serial number; "" = none.
+func FailedDisksText(disks []model.DiskWipe) string {
+	names := ""
+	for _, d := range disks {
+		if d.Result != model.WipeFailed {
+			continue
+		}
+		if names != "" {
+			names += ", "
+		}
+		names += fmt.Sprintf("%s (serial %s): %s", d.Name, d.Serial, d.Error)
+	}
+	return names
+}

@@ -1,0 +1,75 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// BMCSpec is a BMC as Git has it, or would.
+type BMCSpec struct {
+	EndpointRef  *model.LocalRef       `json:"endpointRef,omitempty"`
+	Access       *model.InlineEndpoint `json:"access,omitempty"`
+	BMCSecretRef model.LocalRef        `json:"bmcSecretRef"`
+	Protocol     model.Protocol        `json:"protocol"`
+}
+
+// BMCStatus is what is so of a BMC.
+type BMCStatus struct {
+	State           string             `json:"state"` // Enabled, Error, Pending
+	MACAddress      string             `json:"macAddress,omitempty"`
+	IP              string             `json:"ip,omitempty"`
+	Manufacturer    string             `json:"manufacturer,omitempty"`
+	Model           string             `json:"model,omitempty"`
+	SKU             string             `json:"sku,omitempty"`
+	SerialNumber    string             `json:"serialNumber,omitempty"`
+	FirmwareVersion string             `json:"firmwareVersion,omitempty"`
+	PowerState      model.Power        `json:"powerState,omitempty"`
+	Servers         []model.ServerName `json:"servers,omitempty"`
+	Conditions      []metav1.Condition `json:"conditions,omitempty"`
+}
+
+func (v *view) bmcDocument(b *plan.BMC) *Document {
+	d := newDocument(model.KindBMC, string(b.Name))
+	d.Metadata.Labels = b.Manifest.Labels
+	d.Spec = BMCSpec{b.Manifest.Spec.EndpointRef, b.Manifest.Spec.Access, b.Manifest.Spec.BMCSecretRef, b.Manifest.Spec.Protocol}
+	st := BMCStatus{State: "Pending"}
+	why, facts := b.Why, v.in.Observed.BMCFacts[b.Name]
+	switch {
+	case why.Reason == "":
+		st.State = "Enabled"
+		st.Conditions = append(st.Conditions, condition("Ready", true, "Connected", "", b.Record.Since))
+	default:
+		if why.Reason != model.ReasonPending {
+			st.State = "Error"
+		}
+		st.Conditions = append(st.Conditions, condition("Ready", false, why.Reason, why.Text(), why.Since))
+	}
+	if facts != nil {
+		st.MACAddress, st.Manufacturer, st.Model, st.SKU = facts.MACAddress, facts.Manufacturer, facts.Model, facts.SKU
+		st.SerialNumber, st.FirmwareVersion, st.PowerState = facts.SerialNumber, facts.FirmwareVersion, facts.Power
+		problems := slices.Concat(facts.Problems, b.Problems)
+		if len(problems) > 0 {
+			st.Conditions = append(st.Conditions, condition("Complete", false, "PartsUnreadable", strings.Join(problems, "; "), b.Record.Since))
+		}
+		if twin := b.Duplicate; twin != nil {
+			st.Conditions = append(st.Conditions, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, twin.Text(), twin.Since))
+		}
+	}
+	switch {
+	case b.Manifest.Spec.Access != nil:
+		st.IP = b.Manifest.Spec.Access.IP
+		st.MACAddress = cmp.Or(st.MACAddress, b.Manifest.Spec.Access.MACAddress)
+	case v.endpoints[b.Endpoint] != nil:
+		st.IP = v.endpoints[b.Endpoint].IP
+		st.MACAddress = cmp.Or(st.MACAddress, v.endpoints[b.Endpoint].MAC)
+	}
+	st.Servers = v.behind[b.Name]
+	d.Status, d.Record = st, mirroredBMC(b.Record)
+	return d
+}

@@ -1,0 +1,102 @@
+package report
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// ClaimStatus is what is so of a claim.
+type ClaimStatus struct {
+	Phase      string             `json:"phase"` // Bound, Unbound
+	Server     model.ServerName   `json:"server,omitempty"`
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+func (v *view) claimDocument(c *plan.Claim) *Document {
+	d := newDocument(model.KindServerClaim, c.Manifest.Name)
+	d.Metadata.Namespace, d.Metadata.Labels = c.Manifest.Namespace, c.Manifest.Labels
+	d.Spec = c.Manifest.Spec
+	rec := *c.Record
+	d.Record = &rec
+	var st ClaimStatus
+	if s := v.servers[c.Server]; s == nil {
+		st = ClaimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
+			condition("Bound", false, c.Why.Reason, c.Why.Text(), rec.FirstSeen),
+		}}
+	} else {
+		st = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: v.server(s).boundConditions(c.Manifest)}
+	}
+	if a, listed := v.in.Desired.Absence(c.Name.Identity()); listed {
+		why := plan.AbsentWhy("the claim", a)
+		st.Conditions = append(st.Conditions, condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))
+	}
+	d.Status = st
+	return d
+}
+
+// heldClaim reports whether the server is kept for a claim of which nothing but the name
+// is known, and how that is listed.
+func (v *view) heldClaim(s *plan.Server) (model.Absence, bool) {
+	if s.Record.Claim == "" || v.in.Desired.Claims[s.Record.Claim] != nil || s.Record.Release != nil {
+		return model.Absence{}, false
+	}
+	return v.in.Desired.Absence(s.Record.Claim.Identity())
+}
+
+// heldClaimDocument shows a claim that Git lacks though no commit took it away.
+func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
+	ns, name := model.SplitName(s.Record.Claim)
+	d := newDocument(model.KindServerClaim, name)
+	d.Metadata.Namespace = ns
+	why := plan.AbsentWhy("the claim", a)
+	d.Status = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
+		condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt),
+		condition("Ready", false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
+		condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
+	}}
+	if rec := v.in.Observed.Claims[s.Record.Claim]; rec != nil {
+		own := *rec
+		d.Record = &own
+	}
+	return d
+}
+
+// boundConditions says how far a bound claim's server is.
+func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
+	conds := []metav1.Condition{condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt)}
+	why := s.Why
+	booted := s.Record.Installed != "" && s.Unconfirmed == nil
+	switch {
+	case why.Reason == "" && c.Spec.Power == model.PowerOff:
+		conds = append(conds, condition("Ready", true, "PoweredOff", "", s.Record.ClaimedAt))
+	case booted && why.Reason == "":
+		conds = append(conds, condition("Ready", true, "Booted", "", s.bootedAt()))
+	case booted && s.RanWhenLastRead:
+		conds = append(conds, condition("Ready", true, "Booted", "", s.bootedAt()),
+			condition(plan.BMCReadable, false, why.Reason, why.Text(), why.Since))
+	default:
+		conds = append(conds, condition("Ready", false, why.Reason, why.Text(), why.Since))
+	}
+	if u := s.Unconfirmed; u != nil {
+		conds = append(conds, condition(model.ReasonUnconfirmed, true, u.Reason, u.Text(), u.Since))
+	}
+	if e := s.Exposed; e != nil {
+		conds = append(conds, condition("SecretExposed", true, e.Reason, e.Text(), e.Since))
+	}
+	if p := s.Pending; p != nil {
+		conds = append(conds, condition(model.ReasonPendingReprovision, true, p.Reason, p.Text(), s.Record.ClaimedAt))
+	}
+	return conds
+}
+
+// bootedAt is when the claim's server said that it had booted, or else was bound.
+func (s serverView) bootedAt() time.Time {
+	if b := s.in.Observed.BootStates[s.Name]; b != nil && s.Record.Ticket != nil && b.Ticket == s.Record.Ticket.ID {
+		return b.ReceivedAt
+	}
+	return s.Record.ClaimedAt
+}

@@ -1,0 +1,126 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan"
+)
+
+// condition makes one condition. Its time is that of the transition, to the second;
+// its message is bounded.
+func condition(kind string, holds bool, reason, message string, since time.Time) metav1.Condition {
+	status := metav1.ConditionFalse
+	if holds {
+		status = metav1.ConditionTrue
+	}
+	return metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: shownText(message),
+		LastTransitionTime: metav1.NewTime(since.UTC().Truncate(time.Second)),
+	}
+}
+
+// serverConditions says how the server fares, in a fixed order.
+func (v *view) serverConditions(s serverView) []metav1.Condition {
+	why := s.Why
+	ready := condition("Ready", true, string(s.Record.State), "", s.Record.Since)
+	if why.Reason != "" {
+		ready = condition("Ready", false, why.Reason, why.Text(), why.Since)
+	}
+	conds := []metav1.Condition{ready}
+	if p := v.in.Observed.Probes[s.Name]; p != nil {
+		conds = append(conds, condition("Discovered", true, "ReportReceived", "the probe reported", p.ReceivedAt))
+	}
+	if why.Reason == model.ReasonFoundRunning {
+		conds = append(conds, condition(model.ReasonFoundRunning, true, model.ReasonFoundRunning, why.Message, why.Since))
+	}
+	trace := s.trace()
+	if steps := trace.Steps(); len(steps) > 0 {
+		last := steps[len(steps)-1]
+		conds = append(conds, condition("BootProgress", last.Stage == trace.Outcome(), stageReasons[last.Stage], progressText(trace, steps), last.At))
+	}
+	if twin := s.Duplicate; twin != nil {
+		conds = append(conds, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, twin.Text(), twin.Since))
+	}
+	if no := s.Record.NoDiskBoot; no != nil {
+		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
+	}
+	if c, failed := s.operationCondition(); failed {
+		conds = append(conds, c)
+	}
+	if c, refused := s.refusedBoot(); refused {
+		conds = append(conds, c)
+	}
+	if c, misused := s.misuse(); misused {
+		conds = append(conds, c)
+	}
+	if c, telling := v.macsCondition(s); telling {
+		conds = append(conds, c)
+	}
+	if c, wiped := s.wipedCondition(); wiped {
+		conds = append(conds, c)
+	}
+	return conds
+}
+
+// operationCondition says that the power operation that was asked for last was not done,
+// or in another way than asked for, or that nobody knows.
+func (s serverView) operationCondition() (c metav1.Condition, telling bool) {
+	op := s.Record.Operation
+	if op == nil {
+		return metav1.Condition{}, false
+	}
+	text, since := op.Value+": "+op.Message, op.AskedAt
+	switch op.Outcome {
+	case model.OutcomeDone:
+		if op.Message == "" {
+			return metav1.Condition{}, false
+		}
+		return condition("Operation", true, "OutcomeDone", text, since), true
+	case "":
+		return metav1.Condition{}, false
+	case model.OutcomeUnknown:
+		text += "; it is not repeated: look at the machine, and give the annotation a new value if it is still wanted"
+	case model.OutcomeRefused, model.OutcomeExpired:
+	}
+	if since.IsZero() {
+		since = op.NotedAt
+	}
+	return condition("Operation", false, "Outcome"+string(op.Outcome), text, since), true
+}
+
+// noDiskText says what it means that the BMC sets no one-time boot from disk.
+func noDiskText(name model.ServerName, no *model.NoDiskBoot) string {
+	return fmt.Sprintf("its BMC sets no one-time boot from disk, so a server that lost power starts from what its boot order has first, and is sent on to its disk from the network: "+
+		"have its boot order begin with the disk; to have its BMC asked again, set annotation %s: %s#1 on Server %s (%s)",
+		model.AnnotationOperation, model.OperationRetry, name, no.Message)
+}
+
+// wipedCondition says how the last wipe went, if there was one.
+func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
+	failed, missing := plan.FailedDisksText(s.Record.Wiped), plan.MissingDisksText(plan.NotAccepted(s.Record.Missing))
+	switch {
+	case failed != "" && missing != "":
+		return condition("Wiped", false, "WipeFailed", failed+"; "+missing, s.Record.Since), true
+	case failed != "":
+		return condition("Wiped", false, "WipeFailed", failed, s.Record.Since), true
+	case missing != "":
+		return condition("Wiped", false, "DiskMissing", missing, s.Record.Since), true
+	case len(s.Record.Wiped) == 0:
+		return metav1.Condition{}, false
+	}
+	done := text.Plural(len(s.Record.Wiped), "disk") + " done"
+	replaced := func(m model.MissingDisk) bool { return m.ReplacedBy != "" }
+	if accepted := slices.DeleteFunc(slices.Clone(s.Record.Missing), replaced); len(accepted) > 0 {
+		done += "; accepted without a wipe: " + plan.DisksText(accepted)
+	}
+	if gone := slices.DeleteFunc(slices.Clone(s.Record.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
+		done += "; replaced under a ServerMaintenance and not wiped: " + plan.DisksText(gone)
+	}
+	return condition("Wiped", true, "WipeDone", done, s.Record.Since), true
+}

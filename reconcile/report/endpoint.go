@@ -1,0 +1,55 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// EndpointSpec is a device and where it is.
+type EndpointSpec struct {
+	MACAddress string `json:"macAddress"`
+	IP         string `json:"ip,omitempty"` // empty while nobody knows
+}
+
+// EndpointStatus is what is so of a device.
+type EndpointStatus struct {
+	Network      string             `json:"network,omitempty"`
+	Since        time.Time          `json:"since,omitzero"` // when it got its address
+	BMC          model.BMCName      `json:"bmc,omitempty"`
+	Prefix       string             `json:"macPrefix,omitempty"` // the entry that it was recognised by
+	Manufacturer string             `json:"manufacturer,omitempty"`
+	Conditions   []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// endpointDocument shows a device: where it is, and the BMC that it is or why none.
+func (v *view) endpointDocument(e *plan.Endpoint) *Document {
+	d := newDocument(model.KindEndpoint, e.Name)
+	if e.Manifest != nil {
+		d.Metadata.Labels = e.Manifest.Labels
+	}
+	d.Spec = EndpointSpec{e.MAC, e.IP}
+	st := EndpointStatus{Network: e.Record.Network, Since: e.Record.Since, BMC: e.DescribedBy, Prefix: e.Record.Prefix}
+	if e.Prefix != nil {
+		st.Manufacturer = e.Prefix.Manufacturer
+	}
+	if e.IsBMC {
+		st.BMC = model.BMCName(e.Name)
+	}
+	switch {
+	case e.Why.Reason != "":
+		st.Conditions = append(st.Conditions, condition("Recognised", false, e.Why.Reason, e.Why.Text(), e.Why.Since))
+	default:
+		st.Conditions = append(st.Conditions, condition("Recognised", true, "MACPrefix", fmt.Sprintf("BMC %s, by entry %s of the MAC prefix database", e.Name, e.Prefix.Prefix), e.Record.Since))
+	}
+	if why := e.Lost; why != nil {
+		st.Conditions = append(st.Conditions, condition("Reachable", false, why.Reason, why.Text(), why.Since))
+	}
+	own := *e.Record
+	d.Status, d.Record = st, &own
+	return d
+}

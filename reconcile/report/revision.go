@@ -1,0 +1,109 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"ingot/model"
+	"ingot/model/text"
+	"ingot/reconcile/plan"
+)
+
+// Revision is revision.yaml: what is applied, what waits, and who wrote the branch.
+type Revision struct {
+	Observed model.Revision `json:"observedRevision,omitempty"`
+	Applied  model.Revision `json:"lastAppliedRevision,omitempty"`
+	Source   *Source        `json:"source,omitempty"`
+	Guard    []Guard        `json:"guard,omitempty"`
+	Absent   *Absent        `json:"absentWithoutCommit,omitempty"`
+	Pools    []Pool         `json:"exhaustedPools,omitempty"`
+	// Tenants are git.tenants, for those who check manifests before they are merged.
+	Tenants model.Tenants `json:"tenants,omitempty"`
+	// Fence and Holder say who wrote the branch, beside the trailers of its commits:
+	// those a person's commit does not have. MirrorFirst says whether decisions
+	// are written before they are acted upon.
+	Fence       uint64            `json:"fence"`
+	Holder      model.Holder      `json:"holder,omitzero"`
+	MirrorFirst bool              `json:"mirrorFirst"`
+	Record      model.FleetRecord `json:"record"`
+}
+
+// version is that of the fleet's record.
+func (d *Revision) version() *model.Version { return &d.Record.Version }
+
+// Absent is what is in force though Git lacks it.
+type Absent struct {
+	Message string `json:"message"`
+	Approve string `json:"approve"` // the line of the commit message that lets all of it go
+	Count   int    `json:"count"`
+}
+
+// Source says what is wrong with the watched branch as a whole.
+type Source struct {
+	Reason  string    `json:"reason"`
+	Message string    `json:"message,omitempty"`
+	Since   time.Time `json:"since"`
+}
+
+// Guard is one list of steps that the guard holds back.
+type Guard struct {
+	Message string             `json:"message"`
+	Approve string             `json:"approve"` // the line of the commit message that lets it happen
+	Limit   int                `json:"limit"`
+	Since   time.Time          `json:"since"`
+	Until   time.Time          `json:"until,omitzero"` // when there is room for it without approval
+	Steps   []model.Disruption `json:"steps"`
+	LeftOut string             `json:"leftOut,omitempty"`
+}
+
+// Problems is problems.yaml: every manifest that was refused.
+type Problems struct {
+	Problems []model.Problem `json:"problems"`
+	LeftOut  string          `json:"leftOut,omitempty"`
+}
+
+func (v *view) revisionDocument(r *model.Report) *Revision {
+	d, fleet := v.in.Desired, v.in.Observed.Fleet
+	doc := &Revision{
+		Observed: d.Source.Observed, Applied: fleet.Applied.Revision(), Record: mirrorFleet(fleet), Pools: ExhaustedPools(v.in.Pools),
+		Fence: r.Fence, Holder: r.Holder, MirrorFirst: v.in.Policy.MirrorFirst,
+		Tenants: v.in.Policy.Tenants,
+	}
+	if doc.Observed == "" {
+		doc.Observed = d.Revision
+	}
+	if d.Source.Reason != "" {
+		doc.Source = &Source{d.Source.Reason, shownText(d.Source.Message), d.Source.Since}
+	}
+	for i, g := range fleet.Holds {
+		shown := doc.Record.Holds[i].Steps
+		gd := Guard{
+			Message: guardText(&g), Approve: plan.ApproveLine(g.Token), Limit: g.Limit, Since: g.Since, Until: g.Until, Steps: shown,
+		}
+		if more := len(g.Steps) - len(shown); more > 0 {
+			gd.LeftOut = text.Plural(more, "step")
+		}
+		doc.Guard = append(doc.Guard, gd)
+	}
+	if n := len(fleet.Absent) + fleet.AbsentMore; n > 0 {
+		doc.Absent = &Absent{Message: absentText(n), Approve: plan.ApproveLine(fleet.AbsentToken), Count: n}
+	}
+	return doc
+}
+
+// guardText says what a list waits for.
+func guardText(g *model.GuardHold) string {
+	what := "the fleet"
+	if g.Scope != "" {
+		what = "namespace " + g.Scope
+	}
+	says := fmt.Sprintf("%s of revision %s would be more than the limit of %d within the guard's window for %s", text.Plural(len(g.Steps), "step"), g.Revision, g.Limit, what)
+	if !g.Until.IsZero() {
+		says += "; there is room at " + text.Time(g.Until)
+	}
+	return says
+}
+
+func absentText(n int) string {
+	return fmt.Sprintf("%s in force though Git lacks them or has them otherwise, and no commit that follows on the revision applied says so", text.Plural(n, "object"))
+}

@@ -1,0 +1,169 @@
+package report
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+)
+
+// ServerSpec is a server as Git and its BMC have it.
+type ServerSpec struct {
+	SystemUUID           string              `json:"systemUUID,omitempty"`
+	SystemURI            string              `json:"systemURI,omitempty"`
+	BMCRef               *model.LocalRef     `json:"bmcRef,omitempty"`
+	ServerClaimRef       *model.ObjectRef    `json:"serverClaimRef,omitempty"`
+	BootConfigurationRef *model.ObjectRef    `json:"bootConfigurationRef,omitempty"`
+	ReclaimPolicy        model.ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	Taints               []model.Taint       `json:"taints,omitempty"`
+	Unclaimable          bool                `json:"unclaimable,omitempty"`
+}
+
+// ServerStatus is what is so of a server.
+type ServerStatus struct {
+	State             model.ServerState        `json:"state"`
+	PowerState        model.Power              `json:"powerState,omitempty"`
+	Manufacturer      string                   `json:"manufacturer,omitempty"`
+	Model             string                   `json:"model,omitempty"`
+	SKU               string                   `json:"sku,omitempty"`
+	SerialNumber      string                   `json:"serialNumber,omitempty"`
+	BIOSVersion       string                   `json:"biosVersion,omitempty"`
+	IndicatorLED      string                   `json:"indicatorLED,omitempty"`
+	TotalSystemMemory string                   `json:"totalSystemMemory,omitempty"`
+	Processors        []model.Processor        `json:"processors,omitempty"`
+	Storages          []StorageStatus          `json:"storages,omitempty"`
+	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
+	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
+	BootTimeline      []model.BootStep         `json:"bootTimeline,omitempty"`
+	Cleanup           *CleanupStatus           `json:"cleanup,omitempty"`
+	// LeftOut says what of these lists is too long to be shown.
+	LeftOut []string `json:"leftOut,omitempty"`
+}
+
+// StorageStatus is one controller with its disks.
+type StorageStatus struct {
+	Name    string         `json:"name"`
+	State   string         `json:"state,omitempty"`
+	Volumes []VolumeStatus `json:"volumes,omitempty"`
+	Drives  []DriveStatus  `json:"drives,omitempty"`
+}
+
+// VolumeStatus is one volume of a controller.
+type VolumeStatus struct {
+	Name        string `json:"name"`
+	Capacity    string `json:"capacity,omitempty"`
+	State       string `json:"state,omitempty"`
+	RAIDType    string `json:"raidType,omitempty"`
+	VolumeUsage string `json:"volumeUsage,omitempty"`
+}
+
+// DriveStatus is one disk of a controller.
+type DriveStatus struct {
+	Name      string `json:"name"`
+	MediaType string `json:"mediaType,omitempty"`
+	Type      string `json:"type,omitempty"`
+	Capacity  string `json:"capacity,omitempty"`
+	Vendor    string `json:"vendor,omitempty"`
+	Model     string `json:"model,omitempty"`
+	State     string `json:"state,omitempty"`
+}
+
+func (v *view) serverDocument(s serverView) *Document {
+	d := newDocument(model.KindServer, string(s.Name))
+	var b *model.BMC
+	if of := v.bmcs[s.Record.BMC]; of != nil {
+		b = of.Manifest
+	}
+	d.Metadata.Labels = model.ServerLabels(b, s.Manifest)
+	d.Spec = s.spec()
+	d.Status = v.serverStatus(s)
+	d.Record = Mirrored(s.Record)
+	return d
+}
+
+func (s serverView) spec() ServerSpec {
+	spec := ServerSpec{
+		SystemUUID: s.Record.UUID, SystemURI: s.Record.SystemURI,
+		BMCRef: &model.LocalRef{Name: string(s.Record.BMC)}, ReclaimPolicy: model.ReclaimRecycle,
+	}
+	if s.Manifest != nil {
+		spec.Taints, spec.Unclaimable = s.Manifest.Spec.Taints, s.Manifest.Spec.Unclaimable
+		if s.Manifest.Spec.ReclaimPolicy != "" {
+			spec.ReclaimPolicy = s.Manifest.Spec.ReclaimPolicy
+		}
+	}
+	if s.Record.Claim != "" {
+		ns, name := model.SplitName(s.Record.Claim)
+		spec.ServerClaimRef = &model.ObjectRef{Namespace: ns, Name: name}
+	}
+	if s.Record.Ticket.Open() {
+		ns, name := s.bootConfigurationName()
+		spec.BootConfigurationRef = &model.ObjectRef{Namespace: ns, Name: name}
+	}
+	return spec
+}
+
+func (v *view) serverStatus(s serverView) ServerStatus {
+	st := ServerStatus{
+		State: s.Record.State, PowerState: s.facts().Power, Conditions: v.serverConditions(s), BootTimeline: s.trace().Steps(),
+	}
+	var b bounds
+	var nics []model.NetworkInterface
+	if inv := s.facts().Inventory; inv != nil {
+		st.Manufacturer, st.Model, st.SKU = shownText(inv.Manufacturer), shownText(inv.Model), shownText(inv.SKU)
+		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = shownText(inv.SerialNumber), shownText(inv.BIOSVersion), shownText(inv.IndicatorLED)
+		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
+		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
+		nics = inv.NetworkInterfaces
+	}
+	if s.Record.State == model.StateCleanup {
+		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))
+	}
+	if p := v.in.Observed.Probes[s.Name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
+		nics = probedInterfaces(&p.Data)
+	}
+	st.NetworkInterfaces, st.LeftOut = b.interfaces(nics), b.leftOut
+	return st
+}
+
+func storageStatuses(all []model.Storage) []StorageStatus {
+	var out []StorageStatus
+	for _, s := range all {
+		st := StorageStatus{Name: s.Name, State: s.State}
+		for _, v := range s.Volumes {
+			st.Volumes = append(st.Volumes, VolumeStatus{v.Name, bytesText(v.Bytes), v.State, v.RAIDType, v.VolumeUsage})
+		}
+		for _, d := range s.Drives {
+			st.Drives = append(st.Drives, DriveStatus{d.Name, d.MediaType, d.Type, bytesText(d.Bytes), d.Vendor, d.Model, d.State})
+		}
+		out = append(out, st)
+	}
+	return out
+}
+
+// bytesText writes an amount of bytes as Kubernetes does, "512Gi".
+func bytesText(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return resource.NewQuantity(n, resource.BinarySI).String()
+}
+
+func probedInterfaces(d *model.ProbeData) []model.NetworkInterface {
+	neighbors := make(map[string][]model.Neighbor)
+	for _, l := range d.LLDP {
+		for _, n := range l.Neighbors {
+			neighbors[l.Name] = append(neighbors[l.Name], model.Neighbor{
+				MACAddress: n.ChassisID, PortID: n.PortID, PortDescription: n.PortDescription,
+				SystemName: n.SystemName, SystemDescription: n.SystemDescription,
+			})
+		}
+	}
+	var out []model.NetworkInterface
+	for _, n := range d.NetworkInterfaces {
+		out = append(out, model.NetworkInterface{
+			Name: n.Name, IPs: n.IPAddresses, MACAddress: n.MACAddress, CarrierStatus: n.CarrierStatus, Neighbors: neighbors[n.Name],
+		})
+	}
+	return out
+}

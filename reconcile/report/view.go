@@ -1,0 +1,60 @@
+package report
+
+import (
+	"ingot/model"
+	"ingot/reconcile/plan"
+)
+
+// view is a plan's result, looked up by name.
+type view struct {
+	*plan.Result
+	in        *plan.Input
+	servers   map[model.ServerName]*plan.Server
+	bmcs      map[model.BMCName]*plan.BMC
+	endpoints map[string]*plan.Endpoint
+	// behind are the servers of each BMC, in the order of names.
+	behind     map[model.BMCName][]model.ServerName
+	macHolders map[string]int // how many servers have a MAC address; made when first needed
+}
+
+func newView(in *plan.Input, r *plan.Result) *view {
+	v := &view{
+		Result: r, in: in,
+		servers:   make(map[model.ServerName]*plan.Server, len(r.Servers)),
+		bmcs:      make(map[model.BMCName]*plan.BMC, len(r.BMCs)),
+		endpoints: make(map[string]*plan.Endpoint, len(r.Endpoints)),
+		behind:    make(map[model.BMCName][]model.ServerName, len(r.BMCs)),
+	}
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		v.servers[s.Name] = s
+		v.behind[s.Record.BMC] = append(v.behind[s.Record.BMC], s.Name)
+	}
+	for i := range r.BMCs {
+		v.bmcs[r.BMCs[i].Name] = &r.BMCs[i]
+	}
+	for i := range r.Endpoints {
+		v.endpoints[r.Endpoints[i].Name] = &r.Endpoints[i]
+	}
+	return v
+}
+
+// serverView is one server with what was read of it.
+type serverView struct {
+	*plan.Server
+	in *plan.Input
+}
+
+func (v *view) server(s *plan.Server) serverView { return serverView{s, v.in} }
+
+// facts are what was read of the server, empty before anything was.
+func (s serverView) facts() *model.ServerFacts {
+	if f := s.in.Observed.ServerFacts[s.Name]; f != nil {
+		return f
+	}
+	return &model.ServerFacts{Name: s.Name}
+}
+
+func (s serverView) progress() *model.Progress { return s.in.Observed.ProgressOf(s.Record) }
+
+func (s serverView) trace() model.BootTrace { return s.in.Observed.BootOf(s.Record) }
