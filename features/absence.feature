@@ -49,7 +49,7 @@ Feature: A removal is a commit, never an absence
 
   Scenario: a rewritten history and a lost copy of it remove nothing
     When the history is rewritten without claim "web"
-    And Ingot is killed, its copy of the repository is lost, and it is started again
+    And Ingot is killed, its copy of the repository is lost, and Ingot is started again
     Then nothing happens to "s1, s2"
     And the status branch says of claim "web": "AbsentWithoutCommit"
 
@@ -79,7 +79,7 @@ Feature: A removal is a commit, never an absence
     And claim "web" is Booted on "s1"
 
   Scenario: a lost copy of the repository removes nothing, and what was removed stays so
-    When Ingot is killed, its copy of the repository is lost, and it is started again
+    When Ingot is killed, its copy of the repository is lost, and Ingot is started again
     Then nothing happens to "s1, s2"
     When claim "web" is removed
     Then "s1" is Available

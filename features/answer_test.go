@@ -19,17 +19,14 @@ func (w *site) ready(ctx context.Context) bool {
 	return err == nil
 }
 
-// notReadyFor waits until a check of /readyz fails.
-func notReadyFor(ctx context.Context, check string) error {
-	return notReadyAndSays(ctx, check, "")
-}
-
-func notReadyAndSays(ctx context.Context, check, says string) error {
-	return siteOf(ctx).ingot.notReady(ctx, check, says)
-}
-
-func standsByAndSays(ctx context.Context, check, says string) error {
-	return siteOf(ctx).second.notReady(ctx, check, says)
+// notReady waits until a check of /readyz fails, with a text in its error if one is named.
+func notReady(ctx context.Context, who, check, says string) error {
+	w := siteOf(ctx)
+	p := w.ingot
+	if who != "Ingot" {
+		p = w.second
+	}
+	return p.notReady(ctx, check, says)
 }
 
 // notReady waits until a check of /readyz fails, with a text in its error.

@@ -26,11 +26,17 @@ func (w *site) edit(ctx context.Context, claim, what string) error {
 	return w.commitClaims(claim)
 }
 
-// killOnce kills Ingot at a moment that follows from a commit.
-func killOnce(ctx context.Context, claim, what, moment string) error {
+// killOnce kills Ingot at a moment that follows from a commit. It is started again, with
+// its store or without.
+func killOnce(ctx context.Context, claim, what, moment, without string) error {
 	w := siteOf(ctx)
 	if err := w.killAt(ctx, claim, what, moment); err != nil {
 		return err
+	}
+	if without != "" {
+		if err := w.emptyStore(); err != nil {
+			return err
+		}
 	}
 	return w.start()
 }

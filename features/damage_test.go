@@ -253,19 +253,6 @@ func manyNeighbours(ctx context.Context) error {
 	return nil
 }
 
-// killOnceWithoutStore kills Ingot at a moment that follows from a commit, and loses
-// its store.
-func killOnceWithoutStore(ctx context.Context, claim, what, moment string) error {
-	w := siteOf(ctx)
-	if err := w.killAt(ctx, claim, what, moment); err != nil {
-		return err
-	}
-	if err := w.emptyStore(); err != nil {
-		return err
-	}
-	return w.start()
-}
-
 // protectOnce protects the status branch while a machine waits for its Ignition.
 func protectOnce(ctx context.Context, claim string) error {
 	w := siteOf(ctx)

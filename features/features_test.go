@@ -99,6 +99,7 @@ func run(t *testing.T, store storeKind) {
 			sc.StepContext().Before(noteBeforeAction)
 			sc.After(endScenario)
 			defineSteps(sc)
+			defineChoices(sc)
 			defineLaws(sc)
 			defineTenants(sc)
 			defineMACs(sc)

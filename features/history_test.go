@@ -57,8 +57,12 @@ func commitHello(ctx context.Context) error {
 	return err
 }
 
-func branchWithout(ctx context.Context, branch, claim string) error {
+// branchHas makes a branch of all that there is, but for a claim if one is named.
+func branchHas(ctx context.Context, branch, claim string) error {
 	w := siteOf(ctx)
+	if claim == "" {
+		return w.repo.SetBranch(branch, w.repo.Head(gitBranch))
+	}
 	files, err := w.repo.ReadBranch(gitBranch)
 	if err != nil {
 		return err
@@ -66,11 +70,6 @@ func branchWithout(ctx context.Context, branch, claim string) error {
 	delete(files, claimPath(claim))
 	_, err = w.repo.CommitTo(branch, files, "another branch")
 	return err
-}
-
-func branchWithAll(ctx context.Context, branch string) error {
-	w := siteOf(ctx)
-	return w.repo.SetBranch(branch, w.repo.Head(gitBranch))
 }
 
 func rewriteWhileDown(ctx context.Context, claim string) error {

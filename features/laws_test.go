@@ -11,13 +11,8 @@ func defineLaws(sc *godog.ScenarioContext) {
 		// history that is rewritten, and other sources
 		`^the history is rewritten with claim ` + name + ` switched Off$`:                                                      rewriteOff,
 		`^the branch is set back to where claim ` + name + ` was not yet$`:                                                     setBranchBack,
-		`^a file that is no manifest is committed$`:                                                                            commitReadme,
-		`^a file that cannot be a manifest is committed$`:                                                                      commitHello,
-		`^a commit approves what is absent$`:                                                                                   approveAbsent,
-		`^branch ` + name + ` has all but claim ` + name + `$`:                                                                 branchWithout,
-		`^branch ` + name + ` has everything$`:                                                                                 branchWithAll,
+		`^branch ` + name + ` has (?:all but claim ` + name + `|everything)$`:                                                  branchHas,
 		`^Ingot is started again for (branch|folder) ` + name + `$`:                                                            startElsewhere,
-		`^Ingot is killed, its copy of the repository is lost, and it is started again$`:                                       loseCopy,
 		`^Ingot is killed, the history is rewritten without claim ` + name + `, and it is started again$`:                      rewriteWhileDown,
 		`^claim ` + name + ` is renamed ` + name + `$`:                                                                         renameClaim,
 		`^30 files of 190 wrong claims are committed$`:                                                                         commitWrongClaims,
@@ -30,14 +25,8 @@ func defineLaws(sc *godog.ScenarioContext) {
 
 		// a store that is not what it was
 		`^the store is copied$`: copyStore,
-		`^Ingot is killed, the copy of the store is put back, and Ingot is started again$`:      putStoreBack,
-		`^Ingot is killed, store and status branch are lost, and Ingot is started again$`:       loseBoth,
 		`^Ingot is killed, the store (loses|garbles) ` + name + `, and Ingot is started again$`: damageRecord,
-		`^Ingot is killed, the store loses all servers, and Ingot is started again$`:            loseServers,
-		`^Ingot is killed, the store's file is damaged, and Ingot is started again$`:            damageFile,
 		`^the store loses ` + name + `$`:                                                    makeHole,
-		`^the store takes no more$`:                                                         storeTakesNoMore,
-		`^the store takes more again$`:                                                      storeTakesMore,
 		`^Redis keeps nothing on disk$`:                                                     keepNothing,
 		`^no BMC was asked to change anything since$`:                                       nothingAsked,
 		`^a key of the store is made something else$`:                                       replaceKey,
@@ -45,19 +34,13 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^the probe of a server reports 1500 neighbours$`:                                   manyNeighbours,
 
 		// a kill that costs the store, and pushes that are refused meanwhile
-		`^claim ` + name + ` is (committed|removed), and Ingot is killed once (.+) and started again without its store$`: killOnceWithoutStore,
-		`^claim ` + name + ` is committed, and the status branch is protected once Ignition is served$`:                  protectOnce,
-		`^the disk of one server holds claim ` + name + `$`:                                                              heldOnce,
-		`^the disk of one server holds claim ` + name + `, or Ingot says that nobody knows$`:                             heldOnceOrUnknown,
-		`^it is not installed anywhere else$`:                                                                            heldNowhereElse,
-		`^claim ` + name + ` is not Unbound$`:                                                                            claimNotUnbound,
-		`^` + name + ` was restarted (once|\d+ times)$`:                                                                  wasRestarted,
-		`^Ingot is not ready because of its ` + name + `$`:                                                               notReadyFor,
-		`^Ingot is not ready because of its ` + name + `, and says ` + name + `$`:                                        notReadyAndSays,
-		`^the Ingot that stands by is not ready because of its ` + name + `, and says ` + name + `$`:                     standsByAndSays,
-		`^the log says ` + name + `$`:                                                                                    logSays,
-		`^Ingot says of server ` + name + `: ` + name + `$`:                                                              ingotSays,
-		`^the metrics say since when the status branch is not written$`:                                                  metricsSayUnpublished,
+		`^claim ` + name + ` is committed, and the status branch is protected once Ignition is served$`: protectOnce,
+		`^it is not installed anywhere else$`:           heldNowhereElse,
+		`^` + name + ` was restarted (once|\d+ times)$`: wasRestarted,
+		`^(Ingot|the Ingot that stands by) is not ready because of its ` + name + `(?:, and says ` + name + `|)$`: notReady,
+		`^the log says ` + name + `$`:                                   logSays,
+		`^Ingot says of server ` + name + `: ` + name + `$`:             ingotSays,
+		`^the metrics say since when the status branch is not written$`: metricsSayUnpublished,
 
 		// what is larger than it should be
 		`^a file of (\d+) MB and a manifest of (\d+) MB are committed along with the claims$`: commitLarge,
@@ -66,7 +49,6 @@ func defineLaws(sc *godog.ScenarioContext) {
 		// what the status branch says of secrets
 		`^what claims? ` + name + ` boots? is shown by no digest that others could compute$`: shownKeyed,
 		`^claims? ` + name + ` asks? for nothing but what is installed$`:                     askForNothingElse,
-		`^Ingot is killed, the store and the seal key are lost, and Ingot is started again$`: killAndLoseKey,
 
 		// BMCs
 		`^the BMC of ` + name + ` carries out resets and (answers them with 500|drops its answers|never answers them)$`: liesOfResets,
@@ -74,13 +56,9 @@ func defineLaws(sc *godog.ScenarioContext) {
 		`^the BMC of ` + name + ` says (\d+) times that it is Off$`:                                                     saysOff,
 
 		// two that act
-		`^another Ingot with a store of its own is started$`:              startRival,
-		`^another Ingot with a store of its own is started to take over$`: takeOver,
-		`^it ends with exit code (\d+), and says ` + name + `$`:           rivalEnds,
-		`^the first Ingot ends with exit code (\d+)$`:                     firstEnds,
-		`^Ingot is suspended$`:                                            suspend,
-		`^Ingot is suspended, and the one that stands by takes over$`:     suspendLeader,
-		`^the first Ingot goes on$`:                                       resume,
+		`^it ends with exit code (\d+), and says ` + name + `$`: rivalEnds,
+		`^the first Ingot ends with exit code (\d+)$`:           firstEnds,
+		`^the first Ingot goes on$`:                             resume,
 	} {
 		sc.Step(expression, do)
 	}

@@ -53,16 +53,21 @@ func killAndEmpty(ctx context.Context) error {
 	return w.start()
 }
 
-// loseReports has nobody answer what machines report, or again.
-func loseReports(ctx context.Context, what string) error {
+// loseWhat has nobody answer what machines ask for when they boot, or what they report,
+// or has it answered again.
+func loseWhat(ctx context.Context, they, what string) error {
 	w, err := begun(ctx)
 	if err != nil {
 		return err
 	}
-	w.report.open("")
-	if what == "arrives again" {
-		w.report.open(w.ingot.where.Registry)
+	by, listener := w.boot, w.ingot.where.Boot
+	if they == "report" {
+		by, listener = w.report, w.ingot.where.Registry
 	}
+	if what == "is lost" {
+		listener = ""
+	}
+	by.open(listener)
 	return nil
 }
 

@@ -95,7 +95,7 @@ Feature: A server is told what its boot ticket allows, and nothing else
     And "s2" is plugged in
     Then device "camera" gets no address
     And the status branch says of the revision: "none of the 2 addresses of its range is left"
-    And the status branch says of the front page: "DHCP network rack1"
+    And the status branch says of the README: "DHCP network rack1"
     And the metrics say that network "rack1" is full
     When "s1" asks for an address again
     Then "s1" has the address that it had

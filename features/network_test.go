@@ -1,6 +1,7 @@
 package features
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,13 +159,9 @@ func noAddress(ctx context.Context, name string) error {
 	return nil
 }
 
-// moveBMC has a BMC give its address back and ask for another.
-func moveBMC(ctx context.Context, name string) error {
-	return moveBMCTo(ctx, name, name)
-}
-
-// moveBMCTo does so, and has a BMC answer there.
-func moveBMCTo(ctx context.Context, name, answers string) error {
+// moveBMC has a BMC give its address back and ask for another. There it answers, or
+// another BMC if one is named.
+func moveBMC(ctx context.Context, name, answers string) error {
 	w := siteOf(ctx)
 	d, err := w.device(name)
 	if err != nil {
@@ -179,7 +176,7 @@ func moveBMCTo(ctx context.Context, name, answers string) error {
 	if d.address == d.had {
 		return fmt.Errorf("%s has %s as before", name, d.address)
 	}
-	return w.connect(d, w.bmcs[answers])
+	return w.connect(d, w.bmcs[cmp.Or(answers, name)])
 }
 
 // commitEndpoint reserves an address in Git. The device is called as it is there

@@ -148,12 +148,12 @@ func (w *site) suffer(name string, fault sim.Fault) error {
 	return m.SetFault(fault, args)
 }
 
-func sufferFrom(ctx context.Context, name, fault string) error {
-	return siteOf(ctx).suffer(name, sim.Fault(fault))
-}
-
-func recoverFrom(ctx context.Context, name, fault string) error {
+// suffer has a BMC or a machine have a fault, or no longer.
+func suffer(ctx context.Context, name, whether, fault string) error {
 	w := siteOf(ctx)
+	if whether == "suffers" {
+		return w.suffer(name, sim.Fault(fault))
+	}
 	if b := w.bmcs[name]; b != nil {
 		return b.ClearFault(sim.Fault(fault))
 	}

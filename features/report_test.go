@@ -72,8 +72,13 @@ func (w *site) reportTokenOf(server string) (string, error) {
 	return all[len(all)-1].report, nil
 }
 
-func askIgnition(ctx context.Context, server, other string) error {
+// askIgnitionAs asks for a server's Ignition with the token that another one used, or
+// without one from the address of another one.
+func askIgnitionAs(ctx context.Context, server, how, other string) error {
 	w := siteOf(ctx)
+	if how == "from the address" {
+		return askIgnitionFrom(ctx, server, other)
+	}
 	m, err := w.machine(server)
 	if err != nil {
 		return err

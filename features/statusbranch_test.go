@@ -103,7 +103,7 @@ func statusSaysOf(ctx context.Context, kind, name, want string) error {
 }
 
 func statusSays(ctx context.Context, what, want string) error {
-	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision, "front page": model.ReportReadme}[what]
+	path := map[string]string{"problems": model.ReportProblems, "revision": model.ReportRevision, "README": model.ReportReadme}[what]
 	return siteOf(ctx).statusHolds(path, want)
 }
 

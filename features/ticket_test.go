@@ -274,19 +274,6 @@ func bindTickets(ctx context.Context, to string) error {
 	return nil
 }
 
-// loseRequests has nobody answer what machines ask for when they boot, or again.
-func loseRequests(ctx context.Context, what string) error {
-	w, err := begun(ctx)
-	if err != nil {
-		return err
-	}
-	w.boot.open("")
-	if what == "arrives again" {
-		w.boot.open(w.ingot.where.Boot)
-	}
-	return nil
-}
-
 // takeBoot has a device ask for script and Ignition of a server's next boot, as soon as
 // there are any.
 func takeBoot(ctx context.Context, device, of string) error {
