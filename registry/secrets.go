@@ -67,11 +67,6 @@ func (r *Registry) DropPayloads(ctx context.Context, keep func(ticketID string) 
 	return nil
 }
 
-// saveSealed seals and writes a value.
-func (r *Registry) saveSealed(ctx context.Context, k store.Key, plain []byte) error {
-	return r.write(ctx, func(d *draft) (store.Batch, error) { return r.sealed(d, k, plain), nil })
-}
-
 // sealed is the change that keeps a value sealed, none if it is kept already: no two seals
 // of it are alike.
 func (r *Registry) sealed(d *draft, k store.Key, plain []byte) store.Batch {
