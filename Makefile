@@ -23,7 +23,7 @@ UNITS = $(shell go list ./... | grep -v '^ingot/features')
 FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet race features machines test test-long test-e2e lint fmt bench fuzz image probe-image demo clean
+.PHONY: help setup build vet race features machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image demo clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,10 +65,11 @@ test-e2e: ## Take machines of qemu through the whole life of a server (as root)
 	@mkdir -p dist/e2e
 	INGOT_LAB=required go test -count=1 -timeout 10m -v -artifacts -outputdir $(CURDIR)/dist/e2e ./features/life
 
-lint: ## Check style, layers, formatting and go.mod
+lint: ## Check style, words, layers, formatting and go.mod
 	@test -x $(GOLANGCI_LINT) || go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 	$(GOLANGCI_LINT) run
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "make fmt would change:" $$unformatted; exit 1; }
+	@.ci/words
 	go mod tidy -diff
 
 fmt: ## Format the code
@@ -78,6 +79,9 @@ bench: ## Run the benchmarks of the packages, of a fleet, of boots, and of netwo
 	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)
 	go test -run '^$$' -bench 'Fleet|Boot' -benchtime 1x -timeout 15m ./features/bench
 	go test -run '^$$' -bench 'DHCP|TFTP' -benchtime 1x -timeout 15m ./features/bench
+
+bench-scale: ## Measure 2,000 and 5,000 servers, and 20,000 claims that nothing fits
+	go test -run '^$$' -bench Scale -benchtime 1x -timeout 90m ./features/bench
 
 fuzz: ## Run each fuzz test for FUZZTIME (60s)
 	@.ci/fuzz $(FUZZTIME)

@@ -147,7 +147,7 @@ func newService(s *gofish.Service, l rootLinks) *service {
 type keeper struct {
 	next   http.RoundTripper
 	answer *answer
-	url    *url.URL // of who answered
+	url    *url.URL // of the service that answered
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -139,7 +139,7 @@ func (c *client) openSession(ctx context.Context, svc *service) (*auth, error) {
 	return a, err
 }
 
-// refusedLogin reports whether a login failed because of who logs in.
+// refusedLogin reports whether a login failed because of the credentials.
 func refusedLogin(err error) bool {
 	e := asError(err)
 	if e == nil {

@@ -95,7 +95,7 @@ const maxVolumes = 64
 // maxNames is how many world-wide names of a drive or volume are kept.
 const maxNames = 4
 
-// worldWideNames are those among durable names: the others mean nothing to who sees the
+// worldWideNames are those among durable names: the others mean nothing to whoever sees the
 // disk from its system.
 func worldWideNames(all []schemas.Identifier) (names []string) {
 	for _, id := range all {

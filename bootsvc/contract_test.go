@@ -87,7 +87,7 @@ func contentsOf(body string) string {
 	return strings.TrimPrefix(body, "this is ")
 }
 
-// expected is what a client must get, said apart from who names it.
+// expected is what a client must get, apart from what names it.
 func expected(kind netboot.Kind, a netboot.Arch, t *model.Ticket) string {
 	x64 := a == 7 || a == 9 || a == 16 || a == 17
 	switch {

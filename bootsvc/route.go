@@ -75,7 +75,7 @@ func find(path string) (*route, []string) {
 
 // elementsOf returns the elements of a path. Empty ones are passed over, for firmware and
 // people join URLs with one slash too many, and firmware does not follow the redirect
-// that would mend it.
+// that would correct it.
 func elementsOf(path string) []string {
 	elements := make([]string, 0, 4)
 	for element := range strings.SplitSeq(path, "/") {

@@ -267,7 +267,7 @@ func (w *site) machineAt(from netip.Addr) string {
 	return from.String()
 }
 
-// bindTickets has Ingot bind tickets to who uses them first, or to nothing, once it is
+// bindTickets has Ingot bind tickets to the client that uses them first, or to nothing, once it is
 // started.
 func bindTickets(ctx context.Context, to string) error {
 	siteOf(ctx).bindTickets = map[string]string{"their first client": "first-client", "nothing": "nothing"}[to]

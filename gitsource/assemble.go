@@ -143,9 +143,9 @@ type assembler struct {
 	fresh  map[string][]string
 	// unread are the tenants of whose folders nothing is read, for they have too much.
 	unread map[string]bool
-	// twins are the faulty files, by their content: what may be in one of them may be
+	// copies are the faulty files, by their content: what may be in one of them may be
 	// in the others, wherever it was moved or copied from.
-	twins map[plumbing.Hash][]string
+	copies map[plumbing.Hash][]string
 	// gone is what a commit took away.
 	gone map[model.Identity]model.Removal
 }
@@ -168,7 +168,7 @@ func assemble(c change, r rules) outcome {
 		faulty:     make(map[string]bool),
 		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
-		twins:      make(map[plumbing.Hash][]string),
+		copies:     make(map[plumbing.Hash][]string),
 		gone:       make(map[model.Identity]model.Removal),
 	}
 	a.collect()
@@ -206,7 +206,7 @@ func (a *assembler) collect() {
 		}
 		if f.hides() {
 			a.faulty[f.path] = true
-			a.twins[f.blob] = append(a.twins[f.blob], f.path)
+			a.copies[f.blob] = append(a.copies[f.blob], f.path)
 		}
 		if f.opaque && !known[f.blob] {
 			owner := a.tenants.Owner(f.path)
@@ -216,8 +216,8 @@ func (a *assembler) collect() {
 	for owner, files := range a.fresh {
 		a.fresh[owner] = bounded(files)
 	}
-	for blob, files := range a.twins {
-		a.twins[blob] = bounded(files)
+	for blob, files := range a.copies {
+		a.copies[blob] = bounded(files)
 	}
 }
 
@@ -348,9 +348,9 @@ func (a *assembler) mayHold(p placed) []string {
 		hides := func(path string) bool { return a.faulty[path] && (path == file || !a.unread[path]) }
 		if top, found := above(hides, file); found {
 			behind = append(behind, file, top)
-			behind = append(behind, a.ownTwins(p, a.force.blobs[top])...)
+			behind = append(behind, a.ownCopies(p, a.force.blobs[top])...)
 		}
-		behind = append(behind, a.ownTwins(p, a.prev.blobs[file])...)
+		behind = append(behind, a.ownCopies(p, a.prev.blobs[file])...)
 	}
 	return behind
 }
@@ -377,10 +377,10 @@ func (a *assembler) anywhereOf(owner string) []string {
 	return nil
 }
 
-// ownTwins are the faulty files of a content that belong to the tenant whose p is:
+// ownCopies are the faulty files of a content that belong to the tenant whose p is:
 // what another one cannot define is not in his files.
-func (a *assembler) ownTwins(p placed, blob plumbing.Hash) []string {
-	return slices.DeleteFunc(slices.Clone(a.twins[blob]), func(file string) bool {
+func (a *assembler) ownCopies(p placed, blob plumbing.Hash) []string {
+	return slices.DeleteFunc(slices.Clone(a.copies[blob]), func(file string) bool {
 		return file != anywhere && a.tenants.Owner(file) != p.owner()
 	})
 }

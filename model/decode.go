@@ -19,7 +19,7 @@ type DecodeOptions struct {
 
 // Decode reads the manifests of a file: YAML of any number of documents, or
 // JSON. It is strict and reads on after a mistake: objects are those without an
-// error, in the order of the file, and problems all that a person should mend.
+// error, in the order of the file, and problems all that a person should correct.
 // Names are canonical and defaults filled in.
 //
 // An error's Problem.Object is set only when it is sure which object stands in
@@ -190,7 +190,7 @@ func anyTwice(n *yaml.Node, names ...string) bool {
 }
 
 // known reports whether a document is of a kind that Ingot reads, and complains
-// if not. A document that is clearly none of ours is named in the complaint; one
+// if not. A document that is clearly none of ours is named in the error; one
 // that may be a misspelt one of ours is not, for it may be any object.
 func (d *nodeDecoder) known(h header) bool {
 	kind := Kind(h.kind)

@@ -109,7 +109,7 @@ const (
 	SeverityWarning Severity = "warning"
 )
 
-// Problem is something wrong in a manifest, for a person to mend.
+// Problem is something wrong in a manifest, for a person to correct.
 type Problem struct {
 	Severity Severity `json:"severity"`
 	File     string   `json:"file"`

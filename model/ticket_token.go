@@ -10,7 +10,7 @@ import (
 )
 
 // TokenKey makes the tokens of boot tickets. Tokens are derived, never stored:
-// they survive restarts and a lost Redis, and are of no use to who reads either.
+// they survive restarts and a lost Redis, and are of no use to whoever reads either.
 type TokenKey struct{ key Sensitive }
 
 // NewTokenKey returns a key made from secret, which must be at least 32 bytes of

@@ -110,7 +110,7 @@ func TestDecodeStrictExplainsMistakes(t *testing.T) {
 			data: "count: 1_000\n",
 			want: "f:1:8: count: found the number 1_000, want a whole number in decimal digits, without leading zeros",
 		},
-		"a type's own complaint":  {"size: 1QiB\n", "f:1:7: size: found the unit QiB, want MiB or GiB"},
+		"a type's own error":      {"size: 1QiB\n", "f:1:7: size: found the unit QiB, want MiB or GiB"},
 		"an address that is none": {"addr: x\n", `f:1:7: addr: ParseAddr("x"): unable to parse IP`},
 		"a mapping for a scalar":  {"size: {a: b}\n", "f:1:7: size: found a mapping, want a string"},
 		"a password is not shown": {

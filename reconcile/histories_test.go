@@ -42,7 +42,7 @@ type installed struct {
 	bound        time.Time
 }
 
-// checkInstalls looks whether each install was asked for: by a new binding, or
+// checkInstalls checks whether each install was asked for: by a new binding, or
 // by a new value of the reprovision annotation.
 func (h *harder) checkInstalls() {
 	w := h.w

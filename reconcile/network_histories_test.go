@@ -153,7 +153,7 @@ func (h *roaming) at(d *device) string {
 	return ""
 }
 
-// checkDevices looks whether each device and each machine is known once.
+// checkDevices checks whether each device and each machine is known once.
 func (h *roaming) checkDevices() {
 	o := h.w.Observed()
 	byMAC, byUUID := make(map[string]string), make(map[string]model.ServerName)

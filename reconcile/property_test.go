@@ -85,7 +85,7 @@ func (h *history) live() {
 	h.end(3 * time.Hour)
 }
 
-// end looks whether everything has come to rest where Git wants it, after a while.
+// end checks whether everything has come to rest where Git wants it, after a while.
 func (h *history) end(after time.Duration) {
 	pass(after)
 	h.check()
@@ -193,7 +193,7 @@ func (h *history) check() {
 	}
 }
 
-// checkTicket looks whether a ticket is open for longer than it is of use.
+// checkTicket checks whether a ticket is open for longer than it is of use.
 func (h *history) checkTicket(rec *model.ServerRecord) {
 	if rec == nil || !rec.Ticket.Open() || rec.Doubt != nil || h.w.loop == nil || h.w.suspended(rec) {
 		return
@@ -232,7 +232,7 @@ func (h *history) allowed(name model.ServerName) bool {
 	return wasRemoved && removed >= o.since || wasAsked && again >= h.disks[name].since
 }
 
-// atRest looks whether all is where Git wants it.
+// atRest checks whether all is where Git wants it.
 func (h *history) atRest() {
 	w := h.w
 	in := w.loop.Input(time.Now())

@@ -119,7 +119,7 @@ func TestWhatLeasesSayOfDevices(t *testing.T) {
 			},
 			[]*model.EndpointFacts{fact(1, "10.1.0.1", "lab", 0)},
 		},
-		"an old lease takes no address from who has it": {
+		"an old lease takes no address from the device that has it": {
 			[][]model.Lease{{on("lab", given(1, "10.0.0.1", 0))}, {given(2, "10.0.0.1", -hour)}},
 			[]*model.EndpointFacts{fact(1, "10.0.0.1", "lab", 0)},
 		},

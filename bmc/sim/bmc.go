@@ -45,11 +45,11 @@ type BMC struct {
 	certificate atomic.Pointer[tls.Certificate]
 	mu          sync.Mutex
 	addr        string
-	door        *door // nil while the BMC refuses connections
+	listening   *listening // nil while the BMC refuses connections
 }
 
-// door is a listener and the HTTP server behind it.
-type door struct {
+// listening is a listener with the HTTP server behind it.
+type listening struct {
 	listener net.Listener
 	server   *http.Server
 	open     sync.WaitGroup // connections
@@ -96,22 +96,22 @@ func (b *BMC) listenFirst(before string) error {
 	return b.listen(net.JoinHostPort(b.rack.opts.Host, "0"))
 }
 
-// listen opens the BMC's door at addr.
+// listen has the BMC listen at addr.
 func (b *BMC) listen(addr string) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return fmt.Errorf("BMC %s: listen: %w", b.name, err)
 	}
-	d := b.newDoor(l)
+	d := b.newListening(l)
 	b.mu.Lock()
-	b.addr, b.door = l.Addr().String(), d
+	b.addr, b.listening = l.Addr().String(), d
 	b.mu.Unlock()
 	b.rack.start(func(ctx context.Context) { d.serve(ctx) })
 	return b.save()
 }
 
-func (b *BMC) newDoor(l net.Listener) *door {
-	d := &door{listener: l}
+func (b *BMC) newListening(l net.Listener) *listening {
+	d := &listening{listener: l}
 	d.server = &http.Server{
 		Handler:           b,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -140,36 +140,36 @@ func (b *BMC) newDoor(l net.Listener) *door {
 	return d
 }
 
-// serve answers until the door or ctx ends, and waits for the connections.
-func (d *door) serve(ctx context.Context) {
+// serve answers until it is closed or ctx ends, and waits for the connections.
+func (d *listening) serve(ctx context.Context) {
 	d.server.BaseContext = func(net.Listener) context.Context { return ctx }
 	stop := context.AfterFunc(ctx, d.close)
 	defer stop()
-	_ = d.server.ServeTLS(d.listener, "", "") // it ends because the door was closed
+	_ = d.server.ServeTLS(d.listener, "", "") // it ends because it was closed
 	d.open.Wait()
 }
 
-func (d *door) close() {
+func (d *listening) close() {
 	_ = d.listener.Close()
 	_ = d.server.Close()
 }
 
-// unlisten closes the door and drops the connections; the address stays known.
+// unlisten stops listening and drops the connections; the address stays known.
 func (b *BMC) unlisten() {
 	b.mu.Lock()
-	d := b.door
-	b.door = nil
+	d := b.listening
+	b.listening = nil
 	b.mu.Unlock()
 	if d != nil {
 		d.close()
 	}
 }
 
-// reopenWithin is how long a closed door waits for its port: the kernel may have lent
+// reopenWithin is how long it waits for the port that it had: the kernel may have lent
 // it to somebody's outgoing connection.
 const reopenWithin = 10 * time.Second
 
-// reopen opens the closed door again, where it was.
+// reopen listens again where it did before.
 func (b *BMC) reopen() error {
 	for end := time.Now().Add(reopenWithin); ; time.Sleep(20 * time.Millisecond) {
 		err := b.listen(b.Addr())
@@ -194,7 +194,7 @@ func (b *BMC) renewCertificate() error {
 // move makes the BMC listen on another port.
 func (b *BMC) move() error {
 	b.mu.Lock()
-	old := b.door
+	old := b.listening
 	b.mu.Unlock()
 	// The new port is taken while the old one is still held, so that they differ.
 	if err := b.listen(net.JoinHostPort(b.rack.opts.Host, "0")); err != nil {

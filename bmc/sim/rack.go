@@ -138,7 +138,7 @@ func (r *Rack) Run(ctx context.Context) error {
 	return nil
 }
 
-// makeDir sees to it that virtual machines have a place for their files.
+// makeDir makes the folder for the files of virtual machines.
 func (r *Rack) makeDir() (err error) {
 	r.dir = r.opts.StateDir
 	if r.dir == "" && r.opts.Machines != nil {

@@ -152,7 +152,7 @@ func TestDecide4(t *testing.T) {
 				"54": "c0 00 02 02", "58": "00 00 07 08", "59": "00 00 0c 4e",
 			}},
 		},
-		"time servers are told to who asks": {
+		"time servers are told to clients that ask": {
 			kind: dhcpv4.MessageTypeDiscover, options: map[byte]any{55: []byte{1, 42}}, show: []byte{42},
 			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{"42": "c0 00 02 03"}},
 		},
@@ -278,7 +278,7 @@ func TestDecide4(t *testing.T) {
 			kind: dhcpv4.MessageTypeRequest, options: map[byte]any{50: addr("198.51.100.7")},
 			network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil }, want: said{Outcome: "ignored"},
 		},
-		"a proxy offers nothing to who does not boot": {
+		"a proxy offers nothing to a client that does not boot": {
 			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil }, want: said{Outcome: "nothing to boot"},
 		},
 	} {

@@ -644,9 +644,9 @@ func TestExchange6(t *testing.T) {
 				{relayed7, relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 fd66::1 fe80::2"), ""},                     // from a link that is not configured
 				{relayed7, relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 :: fe80::2"), ""},                          // from no link at all
 				{relayed7, "SOLICIT 000001\n 1 $client" + na6, ""},                                                              // from elsewhere, without relay
-				{onLink6, "SOLICIT 000001\n 1 0003 0001 525400660001" + na6, ""},                                                // from who is denied
+				{onLink6, "SOLICIT 000001\n 1 0003 0001 525400660001" + na6, ""},                                                // from one that is denied
 				{onLink6, "REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff" + na6, ""},                     // to another server
-				{onLink6, "SOLICIT 000001\n 1 0004 00112233445566778899aabbccddeeff" + na6, ""},                                 // from who knows
+				{onLink6, "SOLICIT 000001\n 1 0004 00112233445566778899aabbccddeeff" + na6, ""},                                 // from nobody that is known
 				{onLink6, "INFORMATION-REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff\n 6 0017 0018", ""}, // to another server
 			},
 		},

@@ -63,7 +63,7 @@ func TestATokenIsGivenToABoundServer(t *testing.T) {
 		"not to somebody else": {
 			http.MethodPut, "10.0.0.99:1", map[string]string{headerTokenTTL: "60"}, 404, "no bound server has the address that this request came from\n",
 		},
-		"not to who would only read": {
+		"not to a client that would only read": {
 			http.MethodGet, "10.0.0.7:1", map[string]string{headerTokenTTL: "60"}, 405, "tokens are asked for by PUT\n",
 		},
 	} {

@@ -145,7 +145,7 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 	}
 }
 
-// What registries do wrong with layers before their first byte; imagecache sees to the rest.
+// What registries do wrong with layers before their first byte; imagecache handles the rest.
 func TestLayersOfBrokenRegistries(t *testing.T) {
 	reg := newRegistry(t)
 	blob := []byte("0123456789")

@@ -95,7 +95,7 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 				want = tc.late
 			}
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "boot.credentialsFile: ") || strings.Contains(err.Error(), "s3cret") {
-				t.Errorf("got %v, want %s and what to mend", err, want)
+				t.Errorf("got %v, want %s and what to correct", err, want)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func bearerGate(realm string) func(http.Handler) http.Handler {
 	}
 }
 
-// tokenServer gives the token t0ken, by either name, to who logs in as ann or shows the
+// tokenServer gives the token t0ken, by either name, to a client that logs in as ann or shows the
 // identity token id.
 func tokenServer(t *testing.T, field string) (realm string, asked *atomic.Int32) {
 	t.Helper()

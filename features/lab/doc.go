@@ -1,6 +1,6 @@
 // Package lab holds Ingot to its word with real parts: the ingot program, built
 // from this tree, gives leases to the DHCP clients of Debian, through its relays,
-// and boots machines of qemu, all of it in network namespaces.
+// and boots QEMU virtual machines, all of it in network namespaces.
 //
 // A test builds its world from namespaces, which stand for machines: one for the
 // server, one for each client, one for a relay between two links. Interfaces are

@@ -185,7 +185,7 @@ func TestAHostileNeighbour(t *testing.T) {
 		wantCode(t, victim, rig.BootURL6+"/ignition/"+r.victim.UUID+"/"+strings.Repeat("a", 26), http.StatusForbidden)
 		r.wantRefused(t, "BootProgress")
 		if status, err := r.ingot.Status("servers/" + r.victim.Name + ".yaml"); err != nil || strings.Contains(status, "TicketRefused") {
-			t.Errorf("the server itself is said to misuse its ticket: %v\n%s", err, status)
+			t.Errorf("the server itself is said to be refused: %v\n%s", err, status)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			t.Errorf("was given %s, want 10.77.2.20", got.Address)
 		}
 	})
-	t.Run("a reservation that is committed later is given to who asks later", func(t *testing.T) {
+	t.Run("a reservation that is committed later is given to a client that asks later", func(t *testing.T) {
 		t.Parallel()
 		mac := rig.MAC(0xa2)
 		i.Commit(t, "later.yaml", rig.Endpoint("later", mac, reserved6))

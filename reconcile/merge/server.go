@@ -163,7 +163,7 @@ func joinHandled(to *model.ServerRecord, from *model.ServerRecord) bool {
 var allAsked = []string{plan.AskedOperation, plan.AskedReprovision, plan.AskedDiscover, plan.AskedDisks}
 
 // joinMissing adds the disks that another copy knows to be missing, unless a person said
-// there that they are gone for good.
+// there that they are permanently removed.
 func joinMissing(to *model.ServerRecord, from *model.ServerRecord) bool {
 	all := to.Missing
 	for _, d := range plan.NotAccepted(from.Missing) {

@@ -12,13 +12,13 @@ import (
 var stageHints = map[model.BootStage]string{
 	model.StageArmed: "nothing was seen of it: look at its boot order and its cabling, whether it is on the network where Ingot " +
 		"answers, and whether DHCP answers there",
-	model.StageDHCP: "it was told its boot file and did not fetch it: look whether a firewall is in the way, whether TFTP (UDP port " +
+	model.StageDHCP: "it was told its boot file and did not fetch it: check whether a firewall is in the way, whether TFTP (UDP port " +
 		"69) or the boot service is listening where it was sent, " +
 		"and whether another DHCP server answers too",
 	model.StageTFTP: "its boot loader did not ask for the iPXE script: look at its console, whether iPXE finds its network card " +
 		"and whether the boot service can be reached over HTTP",
 	model.StageHTTPBoot: "what it loaded by HTTP did not go on: look at its console, and whether Secure Boot refuses the image",
-	model.StageScript:   "it did not fetch its kernel: look whether it can reach the boot service at boot.url, and at its console",
+	model.StageScript:   "it did not fetch its kernel: check whether it can reach the boot service at boot.url, and look at its console",
 	model.StageKernel:   "it did not fetch its initrd: look at its memory and at its console",
 	model.StageInitrd: "what it booted did not ask for its Ignition: look at its console, and whether the image has a driver for its " +
 		"network card",

@@ -9,7 +9,7 @@ import (
 	"ingot/model"
 )
 
-// operatorsReasons are the reasons of images that whoever wrote the claim cannot mend.
+// operatorsReasons are the reasons of images that whoever wrote the claim cannot correct.
 var operatorsReasons = []model.Reason{model.ReasonArmFailed, model.ReasonRegistryUnreachable, model.ReasonUnauthorized}
 
 // armProblem is the problem of a boot that could not be armed.

@@ -57,7 +57,7 @@ func (f *fleet) trial(b *bmcView, t *model.BMCTarget) Why {
 		b.resume = time.Time{}
 		return Why{model.ReasonAuthenticationFailed, b.refusals() + ", and there are no more; correct the entry, or write the right ones: " + remedy, b.rec.Since, RackOperator}
 	case !b.resume.IsZero():
-		return Why{model.ReasonAuthenticationFailed, fmt.Sprintf("%s; lest the account be locked the next is tried at %s; %s",
+		return Why{model.ReasonAuthenticationFailed, fmt.Sprintf("%s; so that the account is not locked the next is tried at %s; %s",
 			b.refusals(), b.resume.UTC().Format(time.RFC3339), remedy), b.rec.Since, RackOperator}
 	}
 	c := &entry.Credentials[next]

@@ -2,7 +2,7 @@ package plan
 
 import "ingot/model"
 
-// Digests remembers by what boots are known, for to hash every Secret anew for each
+// Digests remembers by what boots are known, because hashing every Secret anew for each
 // plan costs more than all the rest of it. It is not for concurrent use, and nil
 // remembers nothing. It is for one key.
 type Digests struct {

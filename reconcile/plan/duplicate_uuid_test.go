@@ -10,7 +10,7 @@ import (
 func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	const name = "bmc00000-system-0"
 	withTwin := func(in *Input, _ *model.ServerRecord) {
-		fleettest.AddTwin(in.Desired, in.Observed, 0)
+		fleettest.AddDuplicate(in.Desired, in.Observed, 0)
 		in.BMCRead["twin"] = in.Now
 	}
 	off := func(in *Input, rec *model.ServerRecord) {

@@ -72,7 +72,7 @@ type Policy struct {
 	// devices were found on. Elsewhere the address in an Endpoint's manifest counts.
 	LeaseNetworks []string
 	// Credentials of MACPrefixes that a BMC refuses: at most MaxRefused of them within
-	// RefusedWithin, lest its account be locked.
+	// RefusedWithin, so that its account is not locked.
 	MaxRefused    int
 	RefusedWithin time.Duration
 

@@ -59,7 +59,7 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 		"another machine asks": {
 			uses: []model.TicketUse{thief(ignition, 2), {What: script, MAC: "02:00:00:00:00:77", Refusal: replay, Last: at(3)}},
 		},
-		"it was given to who may be its server, at another address": {
+		"it was given to a machine that may be its server, at another address": {
 			uses: []model.TicketUse{unknown(ignition, served, 2), own(script, replay, 3)},
 		},
 		"its server was given it, too": {

@@ -38,7 +38,7 @@ func (w *window) standing(waiting []model.Disruption) []model.GuardHold {
 	return holds
 }
 
-// hold looks whether there is room now for a list that waits for room. One that waits
+// hold checks whether there is room now for a list that waits for room. One that waits
 // for approval goes on to do so, whatever is left of it: the person who approves it
 // has to see the whole of what will happen.
 func (w *window) hold(h model.GuardHold) {

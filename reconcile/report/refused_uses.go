@@ -56,7 +56,7 @@ func (s serverView) addresses() map[string]bool {
 // first. A server that comes too late, or again, is refused as well, and abuses
 // nothing: it is known by its MAC address, else by its addresses, and by having been
 // served before. Images are served to firmware that nobody knows as well, so they tell
-// nothing of who asked, and boot files are noted of the server itself alone. Who is not
+// nothing of the client, and boot files are noted of the server itself alone. A client that is not
 // known at all may be the server, see bootRefused, unless it shows a token that only the
 // server was given.
 func refusedUses(p *model.Progress, own map[string]bool) []model.TicketUse {

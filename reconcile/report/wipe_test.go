@@ -29,7 +29,7 @@ func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 			missing: []model.MissingDisk{{Name: "sdb", Serial: "S2", Gone: true, ReplacedBy: "S9"}},
 			want:    "True WipeDone: 1 disk done; replaced under a ServerMaintenance and not wiped: sdb (serial S2)",
 		},
-		"one is gone for good": {
+		"one is accepted as permanently removed": {
 			wiped: fleettest.WipedDisks("S1"), missing: []model.MissingDisk{fleettest.SDBGone},
 			want: "True WipeDone: 1 disk done; accepted without a wipe: sdb (serial S2, model M)",
 		},

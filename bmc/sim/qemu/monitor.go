@@ -105,7 +105,7 @@ func (m *monitor) read() {
 	}
 }
 
-// answer hands an answer to who waits for it, if anybody still does.
+// answer hands an answer to its caller, if that still waits.
 func (m *monitor) answer(msg monitorMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -232,7 +232,7 @@ func (r *running) launch(ctx context.Context) error {
 		return err
 	}
 	r.p = p
-	if err := r.letGo(ctx); err != nil {
+	if err := r.resume(ctx); err != nil {
 		p.stop()
 		return fmt.Errorf("%w (%s)", err, p.death())
 	}
@@ -307,8 +307,8 @@ func markConsole(path string, now time.Time) error {
 	return nil
 }
 
-// letGo lets the machine run and sees that it does.
-func (r *running) letGo(ctx context.Context) error {
+// resume lets the machine run and checks that it does.
+func (r *running) resume(ctx context.Context) error {
 	if err := r.p.monitor.negotiate(ctx); err != nil {
 		return err
 	}
@@ -382,11 +382,11 @@ func (r *running) obey(ctx context.Context, o order) {
 	case orderPress:
 		err = r.p.monitor.do(ctx, "system_powerdown", nil)
 	}
-	r.complain(ctx, err)
+	r.warn(ctx, err)
 }
 
-// complain notes an error of QEMU's, unless the end of the process causes it.
-func (r *running) complain(ctx context.Context, err error) {
+// warn logs an error of QEMU's, unless the end of the process causes it.
+func (r *running) warn(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil || errors.Is(err, errMonitorGone) {
 		return
 	}
@@ -399,7 +399,7 @@ func (r *running) reorder(ctx context.Context) {
 	if !r.During(r.life, func() { order = r.BootOrder() }) {
 		return
 	}
-	r.complain(ctx, r.p.monitor.setBootIndexes(ctx, bootIndexes(order, len(r.spec.Taps), len(r.spec.Disks))))
+	r.warn(ctx, r.p.monitor.setBootIndexes(ctx, bootIndexes(order, len(r.spec.Taps), len(r.spec.Disks))))
 }
 
 // setBootIndexes puts the devices in order for the next start of the firmware. No

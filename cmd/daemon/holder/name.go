@@ -68,7 +68,7 @@ func addressOf(id string) (string, error) {
 	return namePrefix + id, nil
 }
 
-// heldName hangs up on everybody who looks whether it is there.
+// heldName hangs up on everybody who checks whether it is there.
 type heldName struct {
 	listener net.Listener
 	done     chan struct{}

@@ -12,7 +12,7 @@ import (
 // LoaderFolder is where Debian's package ipxe has what is served by TFTP.
 const LoaderFolder = "/usr/lib/ipxe"
 
-// NeedMachines is Need for tests that boot machines of qemu from the network.
+// NeedMachines is Need for tests that boot QEMU virtual machines from the network.
 func NeedMachines(t testing.TB, tools ...Tool) {
 	t.Helper()
 	Need(t, append(tools, ToolQEMU, ToolRadvd)...)

@@ -65,7 +65,7 @@ type SimulatedBMC struct{ Name, Address, MAC string }
 // SimulatedServer is a server of a simulated rack.
 type SimulatedServer struct {
 	Name, UUID, MAC string
-	// These are of machines of qemu: the log of its console, and its disks.
+	// These are of QEMU virtual machines: the log of its console, and its disks.
 	Console string
 	Disks   []string
 }

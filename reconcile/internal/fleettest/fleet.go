@@ -71,8 +71,8 @@ func NewFleet(n int) (*model.Desired, *model.Observed) {
 	return d, o
 }
 
-// AddTwin adds a BMC that shows a machine with the UUID of a big fleet's server.
-func AddTwin(d *model.Desired, o *model.Observed, i int) {
+// AddDuplicate adds a BMC that shows a machine with the UUID of a big fleet's server.
+func AddDuplicate(d *model.Desired, o *model.Observed, i int) {
 	addBMC(d, o, "twin", "192.0.2.2", model.SystemFact{URI: "/9", UUID: o.Servers[ServerName(i)].UUID})
 }
 

@@ -13,7 +13,7 @@ import (
 
 func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	in := plantest.Waiting(plantest.BigFleet(2, 0), 1, nil)
-	fleettest.AddTwin(in.Desired, in.Observed, 0)
+	fleettest.AddDuplicate(in.Desired, in.Observed, 0)
 	in.BMCRead["twin"] = in.Now
 	fleettest.AddManifest(in.Desired, 1, model.ServerSpec{Unclaimable: true})
 	p := NewProjector()
