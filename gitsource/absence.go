@@ -28,7 +28,7 @@ func (a *assembler) approved(e model.Absence) bool {
 
 // listed reports whether what Git has of an object is not to be taken over, and
 // lists it then: no commit that descends from the revision in force made it so.
-func (a *assembler) listed(id model.Identity, now placed) bool {
+func (a *assembler) listed(id model.Identity, now located) bool {
 	e, was := a.prev.absent[id]
 	before, known := a.prev.offered[id]
 	blob := now.blob.String()
@@ -40,7 +40,7 @@ func (a *assembler) listed(id model.Identity, now placed) bool {
 		if !a.differs(id, now) {
 			return false
 		}
-	case !was || e.Blob == "" || a.lineage == descends && !a.unchanged(id, e, now):
+	case !was || e.Blob == "" || a.lineage == lineageDescends && !a.unchanged(id, e, now):
 		return false
 	}
 	switch {
@@ -51,13 +51,13 @@ func (a *assembler) listed(id model.Identity, now placed) bool {
 	}
 	e.Blob = blob
 	a.keepAbsent(id, e)
-	a.force.offered[id] = now
+	a.effective.offered[id] = now
 	return true
 }
 
 // differs reports whether a revision that does not descend says of an object what
 // cannot be taken over unasked.
-func (a *assembler) differs(id model.Identity, now placed) bool {
+func (a *assembler) differs(id model.Identity, now located) bool {
 	before, inForce := a.prev.objects[id]
 	e, was := a.prev.absent[id]
 	switch {
@@ -73,7 +73,7 @@ func (a *assembler) differs(id model.Identity, now placed) bool {
 
 // unchanged reports whether a descendant left alone what is listed: a change to
 // another object of the same file says nothing about this one.
-func (a *assembler) unchanged(id model.Identity, e model.Absence, now placed) bool {
+func (a *assembler) unchanged(id model.Identity, e model.Absence, now located) bool {
 	if now.blob.String() == e.Blob {
 		return true
 	}
@@ -84,7 +84,7 @@ func (a *assembler) unchanged(id model.Identity, e model.Absence, now placed) bo
 // absence is a new entry of the list.
 func (a *assembler) absence(id model.Identity) model.Absence {
 	cause := a.cause
-	if a.lineage == same {
+	if a.lineage == lineageSame {
 		cause = model.AbsentAppliedUnknown
 	}
 	return model.Absence{Identity: id, Since: a.at, Cause: cause, Token: a.token()}
@@ -94,7 +94,7 @@ func (a *assembler) absence(id model.Identity) model.Absence {
 // that may hold what Git has in its place.
 func (a *assembler) keepAbsent(id model.Identity, e model.Absence, behind ...string) {
 	if _, inForce := a.prev.objects[id]; inForce {
-		a.hold(id)
+		a.keepLastGood(id)
 	}
 	a.list(id, e, behind...)
 }
@@ -102,16 +102,16 @@ func (a *assembler) keepAbsent(id model.Identity, e model.Absence, behind ...str
 // list keeps an entry of the list, with what Git has in the place of the object as it
 // was last read.
 func (a *assembler) list(id model.Identity, e model.Absence, behind ...string) {
-	a.force.absent[id] = e
+	a.effective.absent[id] = e
 	offered, known := a.prev.offered[id]
 	if e.Blob == "" || !known && len(behind) == 0 {
-		delete(a.force.offered, id)
+		delete(a.effective.offered, id)
 		return
 	}
 	if len(behind) > 0 {
 		offered.behind = behind
 	}
-	a.force.offered[id] = offered
+	a.effective.offered[id] = offered
 }
 
 // settleVanished decides what becomes of the objects that the revision lacks.
@@ -125,12 +125,12 @@ func (a *assembler) settleVanished() {
 		_, absent := a.prev.absent[id]
 		switch {
 		case absent || a.candidates[id] != nil || a.settled(id):
-		case a.lineage == same && p.object == nil && id.Kind == model.KindServer:
+		case a.lineage == lineageSame && p.object == nil && id.Kind == model.KindServer:
 			// Records know it from discovery: Git had none of its name.
-		case a.lineage != descends:
+		case a.lineage != lineageDescends:
 			a.keepAbsent(id, a.absence(id))
 		case len(a.freshOf(p)) > 0:
-			a.hold(id, a.freshOf(p)...)
+			a.keepLastGood(id, a.freshOf(p)...)
 		default:
 			a.remove(id, false)
 		}
@@ -140,7 +140,7 @@ func (a *assembler) settleVanished() {
 // freshOf are the files that cannot be read and may have what an object's file had. One
 // that is known by name alone may be anybody's by now: the records name a tenant of before
 // the restart.
-func (a *assembler) freshOf(p placed) []string {
+func (a *assembler) freshOf(p located) []string {
 	if p.object != nil {
 		return a.fresh[p.owner()]
 	}
@@ -156,16 +156,16 @@ func (a *assembler) freshOf(p placed) []string {
 func (a *assembler) settleAbsent(id model.Identity, e model.Absence) {
 	before, inForce := a.prev.objects[id]
 	offered := a.prev.offered[id]
-	behind, fresh := a.mayHold(offered), a.fresh[cmp.Or(offered.owner(), before.owner())]
+	behind, fresh := a.suspectsOf(offered), a.fresh[cmp.Or(offered.owner(), before.owner())]
 	switch {
 	case e.Blob == "" && a.approved(e):
 		a.remove(id, true)
 	case e.Blob == "":
 		a.keepAbsent(id, e)
-	case a.lineage != descends && inForce:
+	case a.lineage != lineageDescends && inForce:
 		e.Blob, e.Token = "", a.token()
 		a.keepAbsent(id, e)
-	case a.lineage != descends:
+	case a.lineage != lineageDescends:
 		// Neither in force nor in Git any more.
 	case len(behind)+len(fresh) > 0:
 		a.keepAbsent(id, e, bounded(slices.Concat(behind, fresh))...)
@@ -187,7 +187,7 @@ func (a *assembler) remove(id model.Identity, approved bool) {
 func (a *assembler) follow() {
 	pairs := a.renames()
 	a.succeed(pairs)
-	removed, renamed := a.force.removed, a.force.renamed
+	removed, renamed := a.effective.removed, a.effective.renamed
 	maps.Copy(removed, a.prev.removed)
 	for id, r := range a.gone {
 		for _, tenant := range append(slices.Clip(a.prev.objects[id].formerly), r.Tenant) {
@@ -195,7 +195,7 @@ func (a *assembler) follow() {
 			removed[id] = append(without(removed[id], r.Tenant), r)
 		}
 	}
-	for id, p := range a.force.objects {
+	for id, p := range a.effective.objects {
 		a.forget(id, p.owner())
 	}
 	for old := range pairs {
@@ -212,12 +212,12 @@ func (a *assembler) follow() {
 		for _, r := range gone {
 			removed[old.Identity()] = append(without(removed[old.Identity()], r.Tenant), r)
 		}
-		if _, another := a.force.objects[now.Identity()]; len(gone) == 0 || another {
+		if _, another := a.effective.objects[now.Identity()]; len(gone) == 0 || another {
 			renamed[old] = now
 		}
 	}
 	maps.Copy(renamed, pairs)
-	for id := range a.force.objects {
+	for id := range a.effective.objects {
 		if id.Kind == model.KindServerClaim {
 			delete(renamed, claimName(id))
 		}
@@ -227,10 +227,10 @@ func (a *assembler) follow() {
 // forget takes out the removal of a tenant's object, which is back or goes on by another
 // name. Those of another's of the same name stay.
 func (a *assembler) forget(id model.Identity, tenant string) {
-	if left := without(a.force.removed[id], tenant); len(left) > 0 {
-		a.force.removed[id] = left
+	if left := without(a.effective.removed[id], tenant); len(left) > 0 {
+		a.effective.removed[id] = left
 	} else {
-		delete(a.force.removed, id)
+		delete(a.effective.removed, id)
 	}
 }
 
@@ -242,21 +242,21 @@ func without(all []model.Removal, tenant string) []model.Removal {
 // settleTokens keeps the token of the whole list as long as nothing came to it:
 // nobody may approve what was not listed when the token was read.
 func (a *assembler) settleTokens() {
-	if len(a.force.absent) == 0 {
+	if len(a.effective.absent) == 0 {
 		return
 	}
-	a.force.token = a.prev.token
-	for id, e := range a.force.absent {
+	a.effective.token = a.prev.token
+	for id, e := range a.effective.absent {
 		if e.Token == "" {
 			e.Token = a.token()
-			a.force.absent[id] = e
+			a.effective.absent[id] = e
 		}
 		if e.Token != a.prev.absent[id].Token {
-			a.force.token = ""
+			a.effective.token = ""
 		}
 	}
-	if a.force.token == "" {
-		a.force.token = a.token()
+	if a.effective.token == "" {
+		a.effective.token = a.token()
 	}
 }
 
@@ -279,7 +279,7 @@ func claimName(id model.Identity) model.ClaimName {
 }
 
 // rewriteText says what the list of absences means and how it ends.
-func (f force) rewriteText() string {
+func (f effective) rewriteText() string {
 	ids := make([]string, 0, len(f.absent))
 	for id := range f.absent {
 		ids = append(ids, id.String())

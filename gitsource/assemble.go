@@ -14,17 +14,17 @@ import (
 	"ingot/model"
 )
 
-// placed is an object that is in force, and the blob it was decoded from.
-type placed struct {
+// located is an object that is in force, and the blob it was decoded from.
+type located struct {
 	// object is nil when only its name is known: something depends on it, and its
 	// content cannot be had.
 	object model.Object
 	path   string
 	blob   plumbing.Hash
-	// held is set when the object is not what the revision in force says: its file
+	// lastGood is set when the object is not what the revision in force says: its file
 	// is wrong, or Git lacks it or has it otherwise though no commit says so.
-	held bool
-	// since is the revision with which it began to be held.
+	lastGood bool
+	// since is the revision with which it began to be kept so.
 	since model.Revision
 	// behind are the faulty files that may hold it, or anywhere; empty is path alone.
 	behind []string
@@ -32,21 +32,21 @@ type placed struct {
 	shared bool
 	// tenant is whose the object is while its content cannot be had.
 	tenant string
-	// was is where such an object stood in the revision applied, if that is known.
-	was *former
+	// previous is where such an object stood in the revision applied, if that is known.
+	previous *previousLocation
 	// formerly are the tenants whose the object was, as records may name them still.
 	formerly []string
 }
 
-// former is an object as it stood below a path that is no tenant's any more.
-type former struct {
+// previousLocation is an object as it stood below a path that is no tenant's any more.
+type previousLocation struct {
 	object model.Object
 	path   string
 	gone   bool // a commit took it from there
 }
 
 // owner is the tenant whose the object is.
-func (p placed) owner() string {
+func (p located) owner() string {
 	if p.object != nil {
 		return p.object.Metadata().Tenant
 	}
@@ -54,19 +54,19 @@ func (p placed) owner() string {
 }
 
 // sameAs reports whether both come from the same content.
-func (p placed) sameAs(q placed) bool { return p.path == q.path && p.blob == q.blob }
+func (p located) sameAs(q located) bool { return p.path == q.path && p.blob == q.blob }
 
-// hiders are the files that may hold the object when they are faulty.
-func (p placed) hiders() []string {
+// suspects are the files that may hold the object when they are faulty.
+func (p located) suspects() []string {
 	if len(p.behind) > 0 || p.path == "" {
 		return p.behind
 	}
 	return []string{p.path}
 }
 
-// force is what is in force. It is not changed once made.
-type force struct {
-	objects map[model.Identity]placed
+// effective is what is in force. It is not changed once made.
+type effective struct {
+	objects map[model.Identity]located
 	// blobs are the files of the revision in force, by path.
 	blobs map[string]plumbing.Hash
 
@@ -74,30 +74,30 @@ type force struct {
 	// approves it all. offered is what Git has in its place.
 	absent  map[model.Identity]model.Absence
 	token   string
-	offered map[model.Identity]placed
+	offered map[model.Identity]located
 	// removed and renamed are what commits did since the revision applied.
 	// Of several removals of one name, each another tenant's, the newest is the last.
 	removed map[model.Identity][]model.Removal
 	renamed map[model.ClaimName]model.ClaimName
 }
 
-func newForce() force {
-	return force{
-		objects: make(map[model.Identity]placed),
+func newEffective() effective {
+	return effective{
+		objects: make(map[model.Identity]located),
 		blobs:   make(map[string]plumbing.Hash),
 		absent:  make(map[model.Identity]model.Absence),
-		offered: make(map[model.Identity]placed),
+		offered: make(map[model.Identity]located),
 		removed: make(map[model.Identity][]model.Removal),
 		renamed: make(map[model.ClaimName]model.ClaimName),
 	}
 }
 
 // isEmpty reports whether there is nothing that a revision could take away.
-func (f force) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
+func (f effective) isEmpty() bool { return len(f.objects)+len(f.absent) == 0 }
 
 // outcome is what a revision comes to.
 type outcome struct {
-	force force
+	effective effective
 	// quarantined are those who define what cannot be used, by what that is.
 	quarantined map[model.Identity][]string
 	problems    []model.Problem
@@ -113,7 +113,7 @@ type rules struct {
 
 // change is one step from what was in force to a revision.
 type change struct {
-	prev     force
+	prev     effective
 	files    []manifest
 	lineage  lineage
 	cause    model.AbsenceCause // of what is absent when the lineage is rewritten
@@ -129,13 +129,13 @@ type assembler struct {
 	rules
 	outcome
 	// candidates are the objects of the revision, by identity.
-	candidates map[model.Identity][]placed
+	candidates map[model.Identity][]located
 	// heirs are those that come into force once the tenant who had the object first has
 	// removed his; contested are the objects that have some.
-	heirs     map[model.Identity][]placed
+	heirs     map[model.Identity][]located
 	contested map[model.Identity]bool
 	// refused are those that do not count where they stand.
-	refused map[model.Identity][]placed
+	refused map[model.Identity][]located
 	// faulty are the files that may hide objects; fresh are those of them that
 	// may hold objects nobody knows of and whose content came with this revision, by the
 	// tenant whose those are.
@@ -158,13 +158,13 @@ func assemble(c change, r rules) outcome {
 	a := &assembler{
 		change: c, rules: r,
 		outcome: outcome{
-			force:       newForce(),
+			effective:   newEffective(),
 			quarantined: make(map[model.Identity][]string),
 		},
-		candidates: make(map[model.Identity][]placed, len(c.prev.objects)),
-		heirs:      make(map[model.Identity][]placed),
+		candidates: make(map[model.Identity][]located, len(c.prev.objects)),
+		heirs:      make(map[model.Identity][]located),
 		contested:  make(map[model.Identity]bool),
-		refused:    make(map[model.Identity][]placed),
+		refused:    make(map[model.Identity][]located),
 		faulty:     make(map[string]bool),
 		unread:     make(map[string]bool),
 		fresh:      make(map[string][]string),
@@ -191,10 +191,10 @@ func (a *assembler) collect() {
 		known[blob] = true
 	}
 	for _, f := range a.files {
-		a.force.blobs[f.path] = f.blob
+		a.effective.blobs[f.path] = f.blob
 		a.problems = append(a.problems, a.problemsOf(f)...)
 		for _, o := range f.objects {
-			id, p := o.Identity(), placed{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
+			id, p := o.Identity(), located{object: o, path: f.path, blob: f.blob, shared: len(f.objects) > 1}
 			if o.Metadata().Refused != "" {
 				a.refused[id] = append(a.refused[id], p)
 				continue
@@ -244,13 +244,13 @@ func (a *assembler) choose() {
 		before := a.prev.objects[id]
 		switch {
 		case len(c) > 1:
-			a.problems = append(a.problems, twice(id, c)...)
+			a.problems = append(a.problems, duplicateProblems(id, c)...)
 			for _, p := range c {
-				a.holdOrQuarantine(id, p.owner())
+				a.keepOrQuarantine(id, p.owner())
 			}
 		case a.listed(id, c[0]):
 		case before.object != nil && !before.sameAs(c[0]) && !a.mayFollow(before.object, c[0]):
-			a.hold(id)
+			a.keepLastGood(id)
 		default:
 			now := c[0]
 			now.formerly = before.formerly
@@ -258,15 +258,15 @@ func (a *assembler) choose() {
 				now.formerly = append(slices.Clip(now.formerly), by)
 			}
 			if a.contested[id] { // or a restart could not tell whose it is
-				now.held, now.since = true, cmp.Or(before.since, a.revision)
+				now.lastGood, now.since = true, cmp.Or(before.since, a.revision)
 			}
-			a.force.objects[id] = now
+			a.effective.objects[id] = now
 		}
 	}
 }
 
 // mayFollow reports whether after may take the place of before.
-func (a *assembler) mayFollow(before model.Object, after placed) bool {
+func (a *assembler) mayFollow(before model.Object, after located) bool {
 	problems := a.validate(before, after.object)
 	for i := range problems {
 		if problems[i].File == "" {
@@ -277,9 +277,9 @@ func (a *assembler) mayFollow(before model.Object, after placed) bool {
 	return !model.HasErrors(problems)
 }
 
-// hold keeps the object in force as it is, with the files that may hold it if they
+// keepLastGood keeps the object in force as it is, with the files that may hold it if they
 // are others than before.
-func (a *assembler) hold(id model.Identity, behind ...string) {
+func (a *assembler) keepLastGood(id model.Identity, behind ...string) {
 	p, ok := a.prev.objects[id]
 	behind = bounded(behind)
 	if e, absent := a.prev.absent[id]; absent {
@@ -288,22 +288,22 @@ func (a *assembler) hold(id model.Identity, behind ...string) {
 	if !ok {
 		return
 	}
-	if !p.held {
-		p.held, p.since = true, a.revision
+	if !p.lastGood {
+		p.lastGood, p.since = true, a.revision
 	}
-	if p.was != nil && !a.standsAt(id, p.was.path) {
-		p.was = &former{p.was.object, p.was.path, true}
+	if p.previous != nil && !a.standsAt(id, p.previous.path) {
+		p.previous = &previousLocation{p.previous.object, p.previous.path, true}
 	}
 	if len(behind) > 0 {
 		p.behind = behind
 	}
-	a.force.objects[id] = p
+	a.effective.objects[id] = p
 }
 
-// holdOrQuarantine holds an object; without one in force what its owner defines is
+// keepOrQuarantine keeps an object; without one in force what its owner defines is
 // quarantined.
-func (a *assembler) holdOrQuarantine(id model.Identity, owner string, behind ...string) {
-	a.hold(id, behind...)
+func (a *assembler) keepOrQuarantine(id model.Identity, owner string, behind ...string) {
+	a.keepLastGood(id, behind...)
 	if _, inForce := a.prev.objects[id]; !inForce {
 		a.quarantined[id] = append(a.quarantined[id], owner)
 	}
@@ -311,8 +311,8 @@ func (a *assembler) holdOrQuarantine(id model.Identity, owner string, behind ...
 
 // settled reports whether it is decided what becomes of an identity.
 func (a *assembler) settled(id model.Identity) bool {
-	_, inForce := a.force.objects[id]
-	_, absent := a.force.absent[id]
+	_, inForce := a.effective.objects[id]
+	_, absent := a.effective.absent[id]
 	return inForce || absent || len(a.quarantined[id]) > 0
 }
 
@@ -323,21 +323,21 @@ func (a *assembler) keepFromFaultyFiles() {
 		if _, absent := a.prev.absent[id]; absent || a.candidates[id] != nil {
 			continue
 		}
-		if behind := a.mayHold(p); len(behind) > 0 {
-			a.hold(id, behind...)
+		if behind := a.suspectsOf(p); len(behind) > 0 {
+			a.keepLastGood(id, behind...)
 		}
 	}
 }
 
-// mayHold returns the faulty files of this revision that may hold an object: those
+// suspectsOf returns the faulty files of this revision that may hold an object: those
 // that held it before, or that took the place of its folder, and all with the same
 // content as one of them has now or had before.
-func (a *assembler) mayHold(p placed) []string {
+func (a *assembler) suspectsOf(p located) []string {
 	if len(a.faulty) == 0 {
 		return nil
 	}
 	behind := a.unreadOf(p)
-	for _, file := range p.hiders() {
+	for _, file := range p.suspects() {
 		if file == anywhere {
 			return a.anywhereOf(p.owner())
 		}
@@ -348,7 +348,7 @@ func (a *assembler) mayHold(p placed) []string {
 		hides := func(path string) bool { return a.faulty[path] && (path == file || !a.unread[path]) }
 		if top, found := above(hides, file); found {
 			behind = append(behind, file, top)
-			behind = append(behind, a.ownCopies(p, a.force.blobs[top])...)
+			behind = append(behind, a.ownCopies(p, a.effective.blobs[top])...)
 		}
 		behind = append(behind, a.ownCopies(p, a.prev.blobs[file])...)
 	}
@@ -357,7 +357,7 @@ func (a *assembler) mayHold(p placed) []string {
 
 // unreadOf are the tenants of whom nothing is read that may have an object known by name
 // alone: whose it is, or whoever has its owner's folder now.
-func (a *assembler) unreadOf(p placed) []string {
+func (a *assembler) unreadOf(p located) []string {
 	var owners []string
 	for owner := range a.unread {
 		if p.object == nil && (a.tenants.At(p.owner()) == nil || within(owner, p.owner())) {
@@ -379,7 +379,7 @@ func (a *assembler) anywhereOf(owner string) []string {
 
 // ownCopies are the faulty files of a content that belong to the tenant whose p is:
 // what another one cannot define is not in his files.
-func (a *assembler) ownCopies(p placed, blob plumbing.Hash) []string {
+func (a *assembler) ownCopies(p located, blob plumbing.Hash) []string {
 	return slices.DeleteFunc(slices.Clone(a.copies[blob]), func(file string) bool {
 		return file != anywhere && a.tenants.Owner(file) != p.owner()
 	})
@@ -405,7 +405,7 @@ func (a *assembler) quarantine() {
 	for _, p := range a.problems {
 		owner := a.tenants.Owner(p.File)
 		if id, ok := named(p); ok && isError(p) && !a.settled(id) && a.concerns(p, id) && !a.succeeds(id, owner) {
-			a.holdOrQuarantine(id, owner, p.File)
+			a.keepOrQuarantine(id, owner, p.File)
 		}
 	}
 }
@@ -417,7 +417,7 @@ func (a *assembler) settleClashes() {
 	a.problems = append(a.problems, problems...)
 	for _, p := range problems {
 		id, ok := named(p)
-		now, inForce := a.force.objects[id]
+		now, inForce := a.effective.objects[id]
 		if !ok || !inForce || !isError(p) {
 			continue
 		}
@@ -425,24 +425,24 @@ func (a *assembler) settleClashes() {
 			a.keep(id, now)
 			continue
 		}
-		delete(a.force.objects, id)
+		delete(a.effective.objects, id)
 		if !a.succeeds(id, now.owner()) {
-			a.holdOrQuarantine(id, now.owner())
+			a.keepOrQuarantine(id, now.owner())
 		}
 	}
 }
 
 // keep has the state remember an object in force whose name or part another one claims: a
 // restart could not tell which of them was first.
-func (a *assembler) keep(id model.Identity, now placed) {
-	if !now.held {
-		now.held, now.since = true, cmp.Or(a.prev.objects[id].since, a.revision)
+func (a *assembler) keep(id model.Identity, now located) {
+	if !now.lastGood {
+		now.lastGood, now.since = true, cmp.Or(a.prev.objects[id].since, a.revision)
 	}
-	a.force.objects[id] = now
+	a.effective.objects[id] = now
 }
 
-// twice has a problem for each place that defines the same object.
-func twice(id model.Identity, places []placed) []model.Problem {
+// duplicateProblems has a problem for each place that defines the same object.
+func duplicateProblems(id model.Identity, places []located) []model.Problem {
 	var problems []model.Problem
 	for i, p := range places {
 		var others []string
@@ -461,7 +461,7 @@ func twice(id model.Identity, places []placed) []model.Problem {
 }
 
 // position returns where an object stands, from its source "path:line".
-func position(p placed) (file string, line int) {
+func position(p located) (file string, line int) {
 	source := p.object.Metadata().Source
 	if i := strings.LastIndexByte(source, ':'); i >= 0 {
 		if n, err := strconv.Atoi(source[i+1:]); err == nil {
@@ -481,7 +481,7 @@ func named(p model.Problem) (model.Identity, bool) {
 func (o outcome) desired() *model.Desired {
 	d := model.NewDesired()
 	hidden := maps.Clone(o.quarantined)
-	for id, p := range o.force.objects {
+	for id, p := range o.effective.objects {
 		if p.object == nil {
 			hidden[id] = append(slices.Clip(hidden[id]), p.owner())
 			continue
@@ -492,18 +492,18 @@ func (o outcome) desired() *model.Desired {
 		d.Quarantined[id] = true
 	}
 	d.Problems = o.problems
-	d.Removed = make(map[model.Identity][]model.Removal, len(o.force.removed))
-	for id, all := range o.force.removed {
+	d.Removed = make(map[model.Identity][]model.Removal, len(o.effective.removed))
+	for id, all := range o.effective.removed {
 		// What stands there again in a way that cannot be used was not removed.
 		counts := slices.DeleteFunc(slices.Clone(all), func(r model.Removal) bool { return slices.ContainsFunc(hidden[id], r.IsOf) })
 		if len(counts) > 0 {
 			d.Removed[id] = counts
 		}
 	}
-	d.Renamed = maps.Clone(o.force.renamed)
-	d.Absent = slices.SortedFunc(maps.Values(o.force.absent), func(a, b model.Absence) int {
+	d.Renamed = maps.Clone(o.effective.renamed)
+	d.Absent = slices.SortedFunc(maps.Values(o.effective.absent), func(a, b model.Absence) int {
 		return cmp.Compare(a.Identity.String(), b.Identity.String())
 	})
-	d.AbsentToken = o.force.token
+	d.AbsentToken = o.effective.token
 	return d
 }

@@ -164,10 +164,10 @@ func (s *Source) beginAt(b *Beginning) error {
 		s.approvals = newest(s.state.Approvals, s.approvals)
 	}
 	out := assemble(change{
-		prev: baseForce(*b, s.state.held(b.Applied, s.reader.parse), files), files: files, lineage: same,
+		prev: baseEffective(*b, s.state.held(b.Applied, s.reader.parse), files), files: files, lineage: lineageSame,
 		revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
 	}, s.rules())
-	s.head, s.at, s.force = head, b.Applied, out.force
+	s.head, s.at, s.effective = head, b.Applied, out.effective
 	s.verdict = model.SourceState{Observed: b.Applied.Revision()}
 	s.takeOver(out, len(files), true)
 	s.log.Info("revision restored", "revision", b.Applied.Revision())
@@ -177,22 +177,22 @@ func (s *Source) beginAt(b *Beginning) error {
 // beginUnknown begins where nothing was applied, or nobody knows what.
 func (s *Source) beginUnknown(b *Beginning) {
 	s.begun = true
-	s.force = baseForce(*b, s.state.held(b.Applied, s.reader.parse), nil)
-	if !b.Applied.IsZero() || !s.force.isEmpty() {
+	s.effective = baseEffective(*b, s.state.held(b.Applied, s.reader.parse), nil)
+	if !b.Applied.IsZero() || !s.effective.isEmpty() {
 		s.cause = model.AbsentAppliedUnknown
 	}
 }
 
-// baseForce is what the records and the cache know to be in force beside the files
+// baseEffective is what the records and the cache know to be in force beside the files
 // of the revision applied.
-func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) force {
-	f := newForce()
+func baseEffective(b Beginning, lastGood map[model.Identity]located, files []manifest) effective {
+	f := newEffective()
 	f.token = b.AbsentToken
 	was := formers(b.Owners, files)
 	seed := func(id model.Identity) {
-		p, ok := held[id]
+		p, ok := lastGood[id]
 		if !ok {
-			p = placed{held: true, since: b.Applied.Revision(), tenant: b.Owners[id], was: was[id]}
+			p = located{lastGood: true, since: b.Applied.Revision(), tenant: b.Owners[id], previous: was[id]}
 		}
 		f.objects[id] = p
 	}
@@ -201,7 +201,7 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 	}
 	for _, e := range b.Absent {
 		f.absent[e.Identity] = e
-		_, cached := held[e.Identity]
+		_, cached := lastGood[e.Identity]
 		if cached || e.Blob == "" || e.Identity.Kind == model.KindServerClaim {
 			seed(e.Identity)
 		}
@@ -215,8 +215,8 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 			defined[o.Identity()] = true
 		}
 	}
-	for id, p := range held {
-		behind := slices.ContainsFunc(p.hiders(), func(file string) bool {
+	for id, p := range lastGood {
+		behind := slices.ContainsFunc(p.suspects(), func(file string) bool {
 			_, found := above(func(path string) bool { return faulty[path] }, file)
 			return found || file == anywhere && len(faulty) > 0
 		})
@@ -229,8 +229,8 @@ func baseForce(b Beginning, held map[model.Identity]placed, files []manifest) fo
 
 // formers are the objects that stand below the paths of those whose they are by the
 // records, each if it stands there once.
-func formers(owners map[model.Identity]string, files []manifest) map[model.Identity]*former {
-	found, often := make(map[model.Identity]*former), make(map[model.Identity]bool)
+func formers(owners map[model.Identity]string, files []manifest) map[model.Identity]*previousLocation {
+	found, often := make(map[model.Identity]*previousLocation), make(map[model.Identity]bool)
 	for _, file := range files {
 		for _, o := range file.objects {
 			id := o.Identity()
@@ -238,10 +238,10 @@ func formers(owners map[model.Identity]string, files []manifest) map[model.Ident
 				continue
 			}
 			often[id] = found[id] != nil
-			found[id] = &former{object: o, path: file.path}
+			found[id] = &previousLocation{object: o, path: file.path}
 		}
 	}
-	maps.DeleteFunc(found, func(id model.Identity, _ *former) bool { return often[id] })
+	maps.DeleteFunc(found, func(id model.Identity, _ *previousLocation) bool { return often[id] })
 	return found
 }
 
@@ -271,7 +271,7 @@ func (s *Source) obtain(ctx context.Context, b *Beginning, way ancestry) error {
 	case byName:
 	case exists && b.Applied.Branch != s.opts.Branch:
 		w = wanted{commits: []plumbing.Hash{old}, depth: searchDepth}
-	case way.lineage == descends:
+	case way.lineage == lineageDescends:
 		closeSession(session)
 		_, err := s.bring(parent, adv.References[s.remote.ref().String()], wholeDepth)
 		return err

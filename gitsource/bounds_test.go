@@ -38,19 +38,19 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 				bad[file] = content
 			}
 			r := rules{validate, crossCheck, newToken, nil}
-			out := assemble(change{prev: newForce(), files: manifestsOf(good), lineage: first}, r)
+			out := assemble(change{prev: newEffective(), files: manifestsOf(good), lineage: lineageFirst}, r)
 			fixed := map[string]string{"other.yaml": claimYAML("other", "a")}
 			for i, files := range []map[string]string{bad, bad, fixed} {
-				out = assemble(change{prev: out.force, files: manifestsOf(files), lineage: descends}, r)
+				out = assemble(change{prev: out.effective, files: manifestsOf(files), lineage: lineageDescends}, r)
 				objects, removed := n, 0
 				if i == 2 {
 					objects, removed = 1, n
 				}
-				if len(out.force.objects) != objects || len(out.force.removed) != removed {
-					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d", i, len(out.force.objects), len(out.force.removed), objects,
+				if len(out.effective.objects) != objects || len(out.effective.removed) != removed {
+					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d", i, len(out.effective.objects), len(out.effective.removed), objects,
 						removed)
 				}
-				for id, p := range out.force.objects {
+				for id, p := range out.effective.objects {
 					if len(p.behind) > maxBehind {
 						t.Fatalf("%s is held behind %d files, want at most %d", id, len(p.behind), maxBehind)
 					}

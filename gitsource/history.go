@@ -13,10 +13,10 @@ type lineage int
 
 // The lineages.
 const (
-	first     lineage = iota // nothing was in force before
-	same                     // it is the revision in force
-	descends                 // the revision in force is among its ancestors
-	rewritten                // it is not
+	lineageFirst    lineage = iota // nothing was in force before
+	lineageSame                    // it is the revision in force
+	lineageDescends                // the revision in force is among its ancestors
+	rewritten                      // it is not
 )
 
 // ancestry is what the store knows of the way from one commit to another.
@@ -33,9 +33,9 @@ type ancestry struct {
 func (s *store) relate(old, head plumbing.Hash) ancestry {
 	switch {
 	case old.IsZero():
-		return ancestry{lineage: first}
+		return ancestry{lineage: lineageFirst}
 	case old == head:
-		return ancestry{lineage: same}
+		return ancestry{lineage: lineageSame}
 	}
 	behind := make(map[plumbing.Hash]bool)
 	s.visit(old, func(c *object.Commit) bool {
@@ -46,7 +46,7 @@ func (s *store) relate(old, head plumbing.Hash) ancestry {
 	whole := s.visitUnless(head, behind, func(c *object.Commit) {
 		a.between = append(a.between, c)
 		if slices.Contains(c.ParentHashes, old) {
-			a.lineage = descends
+			a.lineage = lineageDescends
 		}
 	})
 	a.truncated = a.lineage == rewritten && !whole

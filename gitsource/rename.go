@@ -19,7 +19,7 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 	if len(vanished) == 0 {
 		return nil
 	}
-	for id, p := range a.force.objects {
+	for id, p := range a.effective.objects {
 		_, was := a.prev.objects[id]
 		if id.Kind == model.KindServerClaim && !was && p.object != nil {
 			arrived = append(arrived, id)
@@ -36,11 +36,11 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 	}
 	pairs := make(map[model.ClaimName]model.ClaimName)
 	for old := range forth {
-		now, ok := a.only(forth[old], a.prev.objects[old].path, a.force.objects)
+		now, ok := a.only(forth[old], a.prev.objects[old].path, a.effective.objects)
 		if !ok {
 			continue
 		}
-		if again, ok := a.only(back[now], a.force.objects[now].path, a.prev.objects); ok && again == old {
+		if again, ok := a.only(back[now], a.effective.objects[now].path, a.prev.objects); ok && again == old {
 			pairs[claimName(old)] = claimName(now)
 		}
 	}
@@ -48,7 +48,7 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 }
 
 // only returns the one of several identities, or the only one in a file.
-func (a *assembler) only(ids []model.Identity, file string, in map[model.Identity]placed) (model.Identity, bool) {
+func (a *assembler) only(ids []model.Identity, file string, in map[model.Identity]located) (model.Identity, bool) {
 	if len(ids) == 1 {
 		return ids[0], true
 	}
@@ -71,7 +71,7 @@ func (a *assembler) sameClaim(old, now model.Identity) bool {
 		return false
 	}
 	before, ok := a.prev.objects[old].object.(*model.ServerClaim)
-	after, ok2 := a.force.objects[now].object.(*model.ServerClaim)
+	after, ok2 := a.effective.objects[now].object.(*model.ServerClaim)
 	return ok && ok2 &&
 		reflect.DeepEqual(nameless(before), nameless(after)) &&
 		a.sameSecret(old.Namespace, before.Spec.IgnitionSecretRef, after.Spec.IgnitionSecretRef) &&
@@ -93,14 +93,14 @@ func (a *assembler) sameSecret(namespace string, old, now *model.LocalRef) bool 
 		return old == now
 	}
 	before, ok := secretOf(a.prev.objects, namespace, old.Name)
-	after, ok2 := secretOf(a.force.objects, namespace, now.Name)
+	after, ok2 := secretOf(a.effective.objects, namespace, now.Name)
 	if !ok && !ok2 {
 		return old.Name == now.Name
 	}
 	return ok && ok2 && before.Type == after.Type && reflect.DeepEqual(before.Values, after.Values)
 }
 
-func secretOf(objects map[model.Identity]placed, namespace, name string) (*model.Secret, bool) {
+func secretOf(objects map[model.Identity]located, namespace, name string) (*model.Secret, bool) {
 	s, ok := objects[model.Identity{Kind: model.KindSecret, Namespace: namespace, Name: name}].object.(*model.Secret)
 	return s, ok
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Expect tells of the commit that this Ingot, or the one before it with the same
+// Expect names the commit that this Ingot, or the one before it with the same
 // store, is known to have published last: a branch that lacks it was set back. It is
 // to be called before the first Publish; "" is none.
 func (b *StatusBranch) Expect(commit string) {
@@ -36,7 +36,7 @@ func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) 
 	switch {
 	case errors.Is(err, errMoved):
 		return false, err
-	case err == nil && a.lineage == descends:
+	case err == nil && a.lineage == lineageDescends:
 		return false, nil
 	case err == nil && !a.truncated:
 		return true, nil

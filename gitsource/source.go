@@ -82,7 +82,7 @@ type Source struct {
 	reader    reader
 	state     *state // what the folder remembers, nil if nothing
 	begun     bool   // whether it is known what was applied, or that nobody knows
-	force     force
+	effective effective
 	head      plumbing.Hash      // the revision in force
 	at        model.Applied      // the same, with where it comes from
 	cause     model.AbsenceCause // why the next revision does not descend, whatever Git says
@@ -110,7 +110,7 @@ func New(opts Options) (*Source, error) {
 		return nil, fmt.Errorf("git: %w", err)
 	}
 	s := &Source{
-		opts: opts, log: opts.Log, remote: r, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, force: newForce(),
+		opts: opts, log: opts.Log, remote: r, metrics: newSourceMetrics(opts.Registerer), keep: refetchAfter, effective: newEffective(),
 		changed: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 	}
 	s.reader = reader{decode: opts.Decode, count: s.metrics.decoded.Inc, tenants: opts.Tenants}
@@ -202,7 +202,7 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return true
 }
 
-// pause is how long to wait before look n, after so many failures in a row: the
+// pause is how long to wait before look n, after some failures in a row: the
 // interval give or take a fifth, up to eight times as long.
 func pause(interval time.Duration, failures int, name string, n int) time.Duration {
 	d := interval << min(max(failures-1, 0), 3)
@@ -365,7 +365,7 @@ func (s *Source) save() {
 		st.Heads = before.Heads
 	}
 	st.Heads = append(slices.Clip(st.Heads[max(0, len(st.Heads)-maxHeads+1):]), s.at)
-	st.setForce(s.force, func(h plumbing.Hash) ([]byte, error) {
+	st.setEffective(s.effective, func(h plumbing.Hash) ([]byte, error) {
 		if before != nil && before.Blobs[h.String()] != nil {
 			return before.Blobs[h.String()], nil
 		}

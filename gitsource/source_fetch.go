@@ -25,7 +25,7 @@ func (s *Source) fetch(ctx context.Context, b *Beginning) (plumbing.Hash, ancest
 		known = b.appliedHash()
 	}
 	if head == s.evaluated {
-		return head, ancestry{lineage: same}, nil
+		return head, ancestry{lineage: lineageSame}, nil
 	}
 	way := s.store.relate(known, head)
 	if way.truncated {

@@ -31,7 +31,7 @@ func (s *Source) judge(head plumbing.Hash, way ancestry) error {
 		return nil
 	case err != nil:
 		return err
-	case len(files) == 0 && !s.force.isEmpty():
+	case len(files) == 0 && !s.effective.isEmpty():
 		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.revision(head), s.stays()))
 		return nil
 	}
@@ -43,7 +43,7 @@ func (s *Source) judge(head plumbing.Hash, way ancestry) error {
 		return nil
 	}
 	s.cause, s.approvals = "", step.approvals
-	s.head, s.force, s.at = head, out.force, s.source()
+	s.head, s.effective, s.at = head, out.effective, s.source()
 	s.at.Commit = head.String()
 	s.evaluated, s.verdict = head, model.SourceState{Observed: s.revision(head)}
 	// Written down before anybody acts upon it: what is held has to survive a restart.
@@ -62,7 +62,7 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 		}
 	}
 	step := change{
-		prev: s.force, lineage: way.lineage, revision: s.revision(c.Hash), at: s.opts.Clock(),
+		prev: s.effective, lineage: way.lineage, revision: s.revision(c.Hash), at: s.opts.Clock(),
 		approvals: newest(s.approvals, s.store.approvals(c, way.between)),
 	}
 	if s.cause != "" {
@@ -111,8 +111,8 @@ func (s *Source) reject(head plumbing.Hash, problems []model.Problem) {
 // at since.
 func (s *Source) takeOver(out outcome, files int, restored bool) {
 	now := s.opts.Clock()
-	if len(out.force.absent) > 0 {
-		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, out.force.rewriteText()
+	if len(out.effective.absent) > 0 {
+		s.verdict.Reason, s.verdict.Message = model.SourceHistoryRewritten, out.effective.rewriteText()
 	}
 	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
 	d := out.desired()
@@ -124,7 +124,7 @@ func (s *Source) takeOver(out outcome, files int, restored bool) {
 	s.status.Store(&d.Source)
 	s.desired.Store(d)
 	signal(s.changed)
-	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.force.objects), "problems", len(out.problems), "absent", len(out.force.absent))
+	s.log.Info("revision in force", "revision", d.Revision, "manifests", files, "objects", len(out.effective.objects), "problems", len(out.problems), "absent", len(out.effective.absent))
 }
 
 func (s *Source) showProblems(problems []model.Problem) {

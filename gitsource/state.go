@@ -111,12 +111,12 @@ func (s *state) head() model.Applied {
 	return s.Heads[len(s.Heads)-1]
 }
 
-// setForce notes what is held, with the content of each blob as contentOf gives
+// setEffective notes what is held, with the content of each blob as contentOf gives
 // it; of a blob that cannot be had a restart knows the names at most.
-func (s *state) setForce(f force, contentOf func(plumbing.Hash) ([]byte, error)) {
+func (s *state) setEffective(f effective, contentOf func(plumbing.Hash) ([]byte, error)) {
 	s.Held, s.Blobs = nil, make(map[string][]byte)
 	for id, p := range f.objects {
-		if !p.held || p.object == nil {
+		if !p.lastGood || p.object == nil {
 			continue
 		}
 		hash := p.blob.String()
@@ -134,8 +134,8 @@ func (s *state) setForce(f force, contentOf func(plumbing.Hash) ([]byte, error))
 // held returns what was held already when a revision was in force: nothing of one
 // that the state does not remember, for that may have had newer versions. parse
 // decodes a blob.
-func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) map[model.Identity]placed {
-	out := make(map[model.Identity]placed)
+func (s *state) held(at model.Applied, parse func(file string, content []byte) *decoded) map[model.Identity]located {
+	out := make(map[model.Identity]located)
 	if s == nil {
 		return out
 	}
@@ -163,8 +163,8 @@ func (s *state) held(at model.Applied, parse func(file string, content []byte) *
 		}
 		i := slices.IndexFunc(files[file].objects, func(o model.Object) bool { return o.Identity() == h.Identity })
 		if i >= 0 {
-			out[h.Identity] = placed{
-				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), held: true, since: h.Since, behind: h.Behind,
+			out[h.Identity] = located{
+				object: files[file].objects[i], path: h.Path, blob: plumbing.NewHash(h.Blob), lastGood: true, since: h.Since, behind: h.Behind,
 			}
 		}
 	}

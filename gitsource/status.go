@@ -75,7 +75,7 @@ type StatusBranch struct {
 	head    plumbing.Hash // of the branch; zero if there is no branch
 	shown   writer        // who wrote head
 	highest writer        // of all who are known to have written the branch
-	checked time.Time     // when the server was last heard of
+	checked time.Time     // when the server last answered
 	asked   int           // how often it was asked
 	foreign *Foreign      // met and not yet reported
 

@@ -34,7 +34,7 @@ func (a *assembler) keepRefused() {
 		}
 		for _, p := range places {
 			if a.wasThere(before, p) {
-				a.hold(id, p.path)
+				a.keepLastGood(id, p.path)
 				break
 			}
 		}
@@ -43,18 +43,18 @@ func (a *assembler) keepRefused() {
 
 // wasThere reports whether what is refused is an object in force, as far as can be told.
 // Of one that is known by name alone any place may be the one that it has.
-func (a *assembler) wasThere(before, refused placed) bool {
-	return before.object == nil || a.movedTo(before, refused) || slices.Contains(before.hiders(), refused.path)
+func (a *assembler) wasThere(before, refused located) bool {
+	return before.object == nil || a.movedTo(before, refused) || slices.Contains(before.suspects(), refused.path)
 }
 
 // movedTo reports whether an object's file came to where it does not count. Written
 // otherwise along the way it counts only where the object's owner can take it away, or
 // anybody could hold up the removal of what is another's.
-func (a *assembler) movedTo(before, refused placed) bool {
+func (a *assembler) movedTo(before, refused located) bool {
 	if a.prev.blobs[refused.path] == refused.blob {
 		return false
 	}
-	_, stands := a.force.blobs[before.path]
+	_, stands := a.effective.blobs[before.path]
 	of := a.tenants.Owner(refused.path)
 	return sameContent(before.object, refused.object) || !stands && (of == "" || of == before.owner())
 }
@@ -77,7 +77,7 @@ func (a *assembler) tellApart() {
 	for id, places := range a.candidates {
 		before := a.prev.objects[id]
 		owner := before.owner()
-		foreign := func(p placed) bool { return p.owner() != owner }
+		foreign := func(p located) bool { return p.owner() != owner }
 		switch {
 		case owner == "" || !slices.ContainsFunc(places, foreign):
 		case a.orphaned(before):
@@ -97,7 +97,7 @@ func (a *assembler) tellApart() {
 }
 
 // leave has some of the places count that define an object.
-func (a *assembler) leave(id model.Identity, places []placed) {
+func (a *assembler) leave(id model.Identity, places []located) {
 	if a.candidates[id] = places; len(places) == 0 {
 		delete(a.candidates, id)
 	}
@@ -105,14 +105,14 @@ func (a *assembler) leave(id model.Identity, places []placed) {
 
 // orphaned reports whether an object known by name alone is of a path that is no tenant's
 // any more.
-func (a *assembler) orphaned(before placed) bool {
+func (a *assembler) orphaned(before located) bool {
 	return before.object == nil && len(a.tenants) > 0 && a.tenants.At(before.owner()) == nil
 }
 
 // findHeir has the place count of whoever has now what a path had that is no tenant's any
 // more. If that cannot be told the object stays as it is.
-func (a *assembler) findHeir(id model.Identity, before placed, places []placed) {
-	heir := slices.DeleteFunc(slices.Clone(places), func(p placed) bool { return !a.inherits(id, before, p) })
+func (a *assembler) findHeir(id model.Identity, before located, places []located) {
+	heir := slices.DeleteFunc(slices.Clone(places), func(p located) bool { return !a.inherits(id, before, p) })
 	for _, p := range places {
 		if len(heir) != 1 || p.path != heir[0].path {
 			a.problems = append(a.problems, contested(id, p, before.owner()+
@@ -125,7 +125,7 @@ func (a *assembler) findHeir(id model.Identity, before placed, places []placed) 
 		return
 	}
 	a.leave(id, nil)
-	a.holdOrQuarantine(id, before.owner())
+	a.keepOrQuarantine(id, before.owner())
 }
 
 // succeed puts in force what another tenant has of the name of an object that was
@@ -136,7 +136,7 @@ func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
 		_, gone := a.gone[id]
 		_, goesOn := renamed[claimName(id)]
 		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
-			a.force.objects[id], came[id] = heirs[0], true
+			a.effective.objects[id], came[id] = heirs[0], true
 		}
 	}
 	if len(came) > 0 {
@@ -156,10 +156,10 @@ func (a *assembler) settleHeirs(came map[model.Identity]bool) {
 			a.problems = append(a.problems, p)
 		}
 		id, ok := named(p)
-		switch now, inForce := a.force.objects[id]; {
+		switch now, inForce := a.effective.objects[id]; {
 		case !ok || !inForce || !isError(p):
 		case came[id]:
-			delete(a.force.objects, id)
+			delete(a.effective.objects, id)
 		default:
 			a.keep(id, now)
 		}
@@ -177,9 +177,9 @@ func (a *assembler) succeeds(id model.Identity, owner string) bool {
 
 // handedOver reports whether a commit that descends took an object from its place and
 // wrote the same to that of another tenant. What cannot be read of a place took nothing away.
-func (a *assembler) handedOver(before, now placed) bool {
-	return a.lineage == descends && a.prev.blobs[now.path] != now.blob &&
-		before.object != nil && sameContent(before.object, now.object) && len(a.mayHold(before)) == 0
+func (a *assembler) handedOver(before, now located) bool {
+	return a.lineage == lineageDescends && a.prev.blobs[now.path] != now.blob &&
+		before.object != nil && sameContent(before.object, now.object) && len(a.suspectsOf(before)) == 0
 }
 
 // inherits reports whether a place that defines an object known by name alone is that of
@@ -187,7 +187,7 @@ func (a *assembler) handedOver(before, now placed) bool {
 // it was split, is another, or there are no tenants any more. What another path has is the
 // same object if it came as it was from where the old path had it, or nobody else may
 // define it.
-func (a *assembler) inherits(id model.Identity, before, now placed) bool {
+func (a *assembler) inherits(id model.Identity, before, now located) bool {
 	below := model.Tenants{{Path: before.owner()}}
 	switch {
 	case before.object != nil:
@@ -197,9 +197,9 @@ func (a *assembler) inherits(id model.Identity, before, now placed) bool {
 	case a.tenants.At(before.owner()) != nil:
 		return false
 	}
-	return a.onlyOneMay(id) || before.was != nil && sameContent(before.was.object, now.object) &&
+	return a.onlyOneMay(id) || before.previous != nil && sameContent(before.previous.object, now.object) &&
 		(slices.Contains(before.behind, now.path) ||
-			a.lineage == descends && !before.was.gone && !a.standsAt(id, before.was.path) && a.prev.blobs[now.path] != now.blob)
+			a.lineage == lineageDescends && !before.previous.gone && !a.standsAt(id, before.previous.path) && a.prev.blobs[now.path] != now.blob)
 }
 
 // onlyOneMay reports whether one tenant alone may define an object.
@@ -215,12 +215,12 @@ func (a *assembler) onlyOneMay(id model.Identity) bool {
 
 // standsAt reports whether a file defines an object, whether it counts there or not.
 func (a *assembler) standsAt(id model.Identity, file string) bool {
-	there := func(p placed) bool { return p.path == file }
+	there := func(p located) bool { return p.path == file }
 	return slices.ContainsFunc(a.refused[id], there) || slices.ContainsFunc(a.candidates[id], there)
 }
 
 // contested is the problem of an object that somebody else has.
-func contested(id model.Identity, p placed, whose string) model.Problem {
+func contested(id model.Identity, p located, whose string) model.Problem {
 	file, line := position(p)
 	return model.Problem{Severity: model.SeverityError, File: file, Line: line, Object: id.String(), Message: "belongs to " + whose}
 }
