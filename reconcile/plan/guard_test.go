@@ -5,6 +5,7 @@ import (
 	"ingot/model/text"
 	"ingot/reconcile/internal/fleettest"
 	"testing"
+	"time"
 )
 
 // asking is a fleet of one bound server that Git asks for all that the guard looks at.
@@ -98,6 +99,29 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 			f.guard()
 			if got := f.byName["s1"].may(stepRelease); got != tc.want || (len(f.blockedByGuard["s1"]) > 0) == tc.want {
 				t.Errorf("allowed are %v, held %v", f.allowed["s1"], f.blockedByGuard["s1"])
+			}
+		})
+	}
+}
+
+// No plan follows on a look that finds nothing new, so what this one says is shown until
+// the next.
+func TestTheGuardIsNamedWhileAServerIsToBeReadAsWell(t *testing.T) {
+	for name, readAgo := range map[string]time.Duration{"read a moment ago": 0, "to be read": 24 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(2, 2)
+			in.Policy.MaxPowerDisruptions = 1
+			for _, c := range in.Desired.Claims {
+				c.Spec.Power = model.PowerOff
+			}
+			for server, r := range in.Readings {
+				r.At = in.Now.Add(-readAgo)
+				in.Readings[server] = r
+			}
+			r := Plan(in)
+			s, looks := r.Servers[0], r.Moves[r.Servers[0].Name] != nil
+			if s.Why.Reason != model.ReasonGuardHeld || looks != (readAgo > 0) {
+				t.Errorf("it is %q, and is read now: %t", s.Why.Reason, looks)
 			}
 		})
 	}

@@ -34,8 +34,9 @@ func (s *server) step() Step {
 			st = s.rest(why)
 		}
 	}
-	if blocked := s.fleet.blockedByGuard[s.name]; len(blocked) > 0 && st.Why.Reason == "" && st.Move == nil {
-		st.Why = s.guardWhy(blocked[0])
+	rests := st.Move == nil || st.Move.Routine
+	if blocked := s.fleet.blockedByGuard[s.name]; len(blocked) > 0 && st.Why.Reason == "" && rests {
+		st.Why = s.guardWhy(blocked[0]) // no plan follows on a look that finds nothing new
 	}
 	if end := s.strandedEnd(); end.After(s.now()) {
 		st = st.wakeBy(end)
