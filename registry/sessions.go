@@ -2,7 +2,6 @@ package registry
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,7 +21,6 @@ const (
 // Session is a Redfish session that Ingot has with a BMC. A process that was killed
 // leaves its sessions behind, and BMCs have few: the next one uses or deletes them.
 type Session struct {
-	BMC   model.BMCName
 	URI   string
 	Token model.Sensitive
 }
@@ -62,17 +60,14 @@ func (r *Registry) DropSession(ctx context.Context, bmc model.BMCName, uri strin
 	return nil
 }
 
-// Sessions returns all sessions that are kept, by BMC, the oldest first. Those that
+// Sessions returns the sessions that are kept of a BMC, the oldest first. Those that
 // were sealed with another key are left out.
-func (r *Registry) Sessions() []Session {
+func (r *Registry) Sessions(bmc model.BMCName) []Session {
+	k := store.Key{Bucket: store.BucketSession, Name: string(bmc)}
 	var all []Session
-	for _, name := range r.memory.sealedNames(store.BucketSession) {
-		k := store.Key{Bucket: store.BucketSession, Name: name}
-		for _, s := range r.openSessions(k, r.memory.kept(k)) {
-			all = append(all, Session{model.BMCName(name), s.URI, model.NewSensitive(s.Token)})
-		}
+	for _, s := range r.openSessions(k, r.memory.kept(k)) {
+		all = append(all, Session{s.URI, model.NewSensitive(s.Token)})
 	}
-	slices.SortStableFunc(all, func(a, b Session) int { return cmp.Compare(a.BMC, b.BMC) })
 	return all
 }
 

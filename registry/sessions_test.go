@@ -23,13 +23,13 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i >= 4 { // three are too many, and one is dropped
-				want = append(want, Session{"bmc-0", uri, token})
+				want = append(want, Session{uri, token})
 			}
 		}
 		if err := r.SaveSession(ctx, "bmc-1", "/s/1", token); err != nil {
 			t.Fatal(err)
 		}
-		want = append(want, Session{"bmc-1", "/s/1", token})
+		other := []Session{{"/s/1", token}}
 		seals := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session"))
 		for range 2 {
 			if err := errors.Join(r.SaveSession(ctx, "bmc-1", "/s/1", token), r.DropSession(ctx, "bmc-1", "/s/none"), r.DropSession(ctx, "bmc-2", "/s/1")); err != nil {
@@ -47,25 +47,33 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		}
 		_ = r.Close()
 		again := lead(t, b.options)
-		if diff := cmp.Diff(want, again.Sessions(), cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
-			t.Errorf("sessions (-want +got):\n%s", diff)
+		for bmc, want := range map[model.BMCName][]Session{"bmc-0": want, "bmc-1": other, "bmc-2": nil} {
+			if diff := cmp.Diff(want, again.Sessions(bmc), cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
+				t.Errorf("sessions with %s (-want +got):\n%s", bmc, diff)
+			}
 		}
 		remove(t, again, "bmc-0", store.BucketBMC, store.BucketBMCFacts, store.BucketSession)
-		if err := again.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Sessions()) != 0 {
-			t.Errorf("%v, left %v", err, again.Sessions())
+		if left := again.Sessions("bmc-0"); len(left) != 0 {
+			t.Errorf("left of a BMC that was removed: %v", left)
+		}
+		if err := again.DropSession(ctx, "bmc-1", "/s/1"); err != nil || len(again.Sessions("bmc-1")) != 0 {
+			t.Errorf("%v, left %v", err, again.Sessions("bmc-1"))
 		}
 	})
 }
 
 func TestSessionsAreBounded(t *testing.T) {
 	r := lead(t, Options{Dir: t.TempDir()})
-	for name, s := range map[string]Session{
-		"no BMC":       {"", "/s/1", model.NewSensitive("t")},
-		"no URI":       {"bmc-0", "", model.NewSensitive("t")},
-		"a long URI":   {"bmc-0", large, model.NewSensitive("t")},
-		"a long token": {"bmc-0", "/s/1", model.NewSensitive(large)},
+	for name, tc := range map[string]struct {
+		bmc model.BMCName
+		Session
+	}{
+		"no BMC":       {"", Session{"/s/1", model.NewSensitive("t")}},
+		"no URI":       {"bmc-0", Session{"", model.NewSensitive("t")}},
+		"a long URI":   {"bmc-0", Session{large, model.NewSensitive("t")}},
+		"a long token": {"bmc-0", Session{"/s/1", model.NewSensitive(large)}},
 	} {
-		if err := r.SaveSession(t.Context(), s.BMC, s.URI, s.Token); err == nil {
+		if err := r.SaveSession(t.Context(), tc.bmc, tc.URI, tc.Token); err == nil {
 			t.Errorf("%s: saved", name)
 		}
 	}
