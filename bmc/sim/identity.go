@@ -38,7 +38,7 @@ func (id identity) uuid() string {
 const bmcPort = 15
 
 // mac returns the MAC address of a port (0 to 15) of a system (0 to 63) of the
-// number-th BMC (1 to 4096), behind a vendor's prefix. No two are the same.
+// number-th BMC (1 to 8192), behind a vendor's prefix. No two are the same.
 func (r *Rack) mac(number, system, port int) string {
 	n := uint32(number-1)<<10 | uint32(system)<<4 | uint32(port)
 	// An odd factor and an exclusive or are reversible in 24 bits: they scatter

@@ -87,7 +87,7 @@ func FastDelays() Delays {
 
 // The largest rack that the simulated MAC addresses and IP addresses suffice for.
 const (
-	maxBMCs          = 4096
+	maxBMCs          = 8192
 	maxSystemsPerBMC = 64
 )
 

@@ -218,7 +218,7 @@ func (s *Server) ip(i int) string {
 	if own := s.HostAddress(); own.IsValid() && i == 0 {
 		return own.String()
 	}
-	return fmt.Sprintf("10.%d.%d.%d", 16*(i+1)+n>>14, n>>7&0x7f, n&0x7f+1)
+	return fmt.Sprintf("10.%d.%d.%d", 16*(i+1)+n>>15, n>>7&0xff, n&0x7f+1)
 }
 
 // inventory is what the probe finds.

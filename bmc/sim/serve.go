@@ -108,8 +108,8 @@ func unauthorized() reply {
 	return rep
 }
 
-// may reports whether the user's role allows the method: who may only read may
-// still close sessions.
+// may reports whether the user's role allows the method: a user that may only
+// read may still close sessions.
 func (b *BMC) may(user, method string, v view) bool {
 	if method == http.MethodGet || method == http.MethodHead {
 		return true

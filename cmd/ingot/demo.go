@@ -43,8 +43,8 @@ Examples:
 // Validate implements kong's validation of flags.
 func (d *demoCommand) Validate() error {
 	switch {
-	case d.Servers < 1 || d.Servers > 4096:
-		return fmt.Errorf("--servers %d is not allowed: must be 1 to 4096", d.Servers)
+	case d.Servers < 1 || d.Servers > 8192:
+		return fmt.Errorf("--servers %d is not allowed: must be 1 to 8192", d.Servers)
 	case d.BMCs < 0 || d.BMCs > 0 && d.Servers%d.BMCs != 0:
 		return fmt.Errorf("--bmcs %d is not allowed: %d servers cannot be shared out evenly", d.BMCs, d.Servers)
 	case d.Timeout <= 0:

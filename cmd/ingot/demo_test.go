@@ -197,7 +197,7 @@ func TestARackThatCannotBeIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ args, want string }{
-		"no BMCs":           {"--bmcs=-1", "-1 BMCs: 1 to 4096 are possible"},
+		"no BMCs":           {"--bmcs=-1", "-1 BMCs: 1 to 8192 are possible"},
 		"a vendor unheard":  {"--personality=acme", `personality "acme": known are`},
 		"an empty password": {"--password-file=" + empty, "is empty"},
 		"no such control":   {"--control=nowhere", "--control: "},

@@ -222,7 +222,10 @@ func (f *fleet) onboardWithin(limit time.Duration) time.Duration {
 	f.commit(f.rack.Manifests(), "add the rack")
 	all := len(f.rack.Servers())
 	// The daemon is asked only when there is hope: what it answers costs it CPU time.
-	f.await("all servers are discovered and off", limit, func() bool { return f.count(wasProbed) == all })
+	f.await("all servers are discovered and off", limit, func() bool {
+		time.Sleep(time.Duration(all) * 50 * time.Microsecond) // to count them takes CPU time, too
+		return f.count(wasProbed) == all
+	})
 	f.await("all servers are Available", time.Minute, func() bool {
 		return f.metric("ingot_servers", `state="Available"`) == float64(all)
 	})
