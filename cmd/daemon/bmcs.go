@@ -1,15 +1,13 @@
 package daemon
 
 import (
-	"context"
 	"crypto/x509"
 	"fmt"
 	"os"
 	"time"
 
 	"ingot/bmc"
-	"ingot/model"
-	"ingot/registry"
+	"ingot/cmd/daemon/adapter"
 )
 
 // openBMCs makes the pool of BMC clients.
@@ -25,34 +23,9 @@ func (d *daemon) openBMCs() error {
 	d.pool = bmc.NewPool(bmc.Options{
 		Timeout:           timeout,
 		RequestsPerSecond: d.opts.BMC.RequestsPerSecond, MaxInFlight: d.opts.BMC.MaxInFlight, CA: ca, Networks: d.opts.BMC.Networks,
-		Permit: d.permit, Sessions: sessions{d.registry}, Log: d.log, Registerer: d.metrics,
+		Permit: d.permit, Sessions: adapter.Sessions{Registry: d.registry}, Log: d.log, Registerer: d.metrics,
 	})
 	return nil
-}
-
-// sessions are the sessions on BMCs that outlive this process, as the BMC clients know
-// them.
-type sessions struct{ registry *registry.Registry }
-
-// Kept implements bmc.Sessions.
-func (s sessions) Kept(name model.BMCName) []bmc.Session {
-	var kept []bmc.Session
-	for _, k := range s.registry.Sessions() {
-		if k.BMC == name {
-			kept = append(kept, bmc.Session{URI: k.URI, Token: k.Token})
-		}
-	}
-	return kept
-}
-
-// Keep implements bmc.Sessions.
-func (s sessions) Keep(ctx context.Context, name model.BMCName, session bmc.Session) error {
-	return s.registry.SaveSession(ctx, name, session.URI, session.Token)
-}
-
-// Drop implements bmc.Sessions.
-func (s sessions) Drop(ctx context.Context, name model.BMCName, uri string) error {
-	return s.registry.DropSession(ctx, name, uri)
 }
 
 // certificates reads a file of certificate authorities. It returns nil without one.

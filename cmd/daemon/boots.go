@@ -10,6 +10,7 @@ import (
 	"ingot/bootsvc/ignition"
 	"ingot/bootsvc/imagecache"
 	"ingot/bootsvc/oci"
+	"ingot/cmd/daemon/adapter"
 )
 
 // makeBoots makes what prepares boots, and the boot service.
@@ -17,7 +18,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	o := &d.opts
 	d.images, err = oci.New(oci.Options{
 		AllowedRegistries: o.Boot.AllowedRegistries, Own: []string{o.Discovery.Image, o.Cleanup.Image},
-		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, CredentialsFile: o.Boot.CredentialsFile, Pinned: lastPinned(d.registry.Observed),
+		Inside: d.isBMC, PlainHTTP: o.Boot.InsecureRegistries, CredentialsFile: o.Boot.CredentialsFile, Pinned: adapter.LastPinned(d.registry.Observed),
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
@@ -36,13 +37,13 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	if err = d.openCache(); err != nil {
 		return err
 	}
-	d.boots = &boots{
-		registry: d.registry, images: d.images, cache: d.cache, log: d.log, ignition: compiler,
-		registryURL: registryURL, desired: d.source.Desired,
+	d.boots = &adapter.Boots{
+		Registry: d.registry, Images: d.images, Cache: d.cache, Log: d.log, Ignition: compiler,
+		RegistryURL: registryURL, Desired: d.source.Desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,
-		Cache: d.cache, Loaders: d.loaders, AddressRules: d.addressRules(), DiskBoot: d.boots.diskBoot,
+		Cache: d.cache, Loaders: d.loaders, AddressRules: d.addressRules(), DiskBoot: d.boots.DiskBoot,
 		Settle: func(ctx context.Context) { d.stages.Settle(ctx) }, Log: d.log, Registerer: d.metrics,
 	})
 	return err
@@ -54,9 +55,9 @@ func (d *daemon) openCache() (err error) {
 	if dir == "" {
 		dir = filepath.Join(d.opts.State.Dir, "images")
 	}
-	inUse := &pins{observed: d.registry.Observed}
+	inUse := &adapter.Pins{Observed: d.registry.Observed}
 	d.cache, err = imagecache.Open(imagecache.Options{
-		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: inUse.spare,
+		Dir: dir, MaxBytes: int64(d.opts.Boot.CacheSize), MaxFetches: d.opts.Boot.MaxConcurrentDownloads, Spare: inUse.Spare,
 		Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {

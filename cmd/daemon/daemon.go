@@ -24,6 +24,7 @@ import (
 	"ingot/bootsvc/netboot"
 	"ingot/bootsvc/oci"
 	"ingot/bootsvc/tftp"
+	"ingot/cmd/daemon/adapter"
 	"ingot/cmd/daemon/addresses"
 	"ingot/cmd/daemon/config"
 	"ingot/cmd/daemon/holder"
@@ -72,7 +73,7 @@ type daemon struct {
 	pool       *bmc.Pool
 	images     *oci.Images
 	cache      *imagecache.Cache
-	boots      *boots
+	boots      *adapter.Boots
 	bootsvc    *bootsvc.Server
 	loaders    *netboot.Loaders
 	dhcp       *dhcp.Server // nil = off
@@ -167,8 +168,8 @@ func assemble(ctx context.Context, opts config.Options, env Environment) (_ *dae
 	}
 	counts := reconcile.NewMetrics(d.metrics)
 	d.loop = reconcile.NewLoop(reconcile.Options{
-		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: store{d.registry},
-		BMCs: bmcs{d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
+		Desired: d.source.Desired, DesiredChanged: d.source.Changed(), Store: adapter.Store{Registry: d.registry},
+		BMCs: adapter.BMCs{Pool: d.pool}, Boots: d.boots, Leading: d.registry.Leading, State: d.present, Pools: d.pools, Leased: d.leasedAt,
 		Policy: rules, DigestKey: d.registry.DigestKey(), Clock: d.clock, Log: d.log, Metrics: counts,
 	})
 	d.reporter = &reconcile.Reporter{Loop: d.loop, Fence: d.registry.Fence, Holder: d.holder}
@@ -216,7 +217,7 @@ func (d *daemon) lead(ctx context.Context, parts *errgroup.Group) error {
 	parts.Go(func() error { return d.loop.Run(ctx, d.opts.Resync) })
 	parts.Go(func() error { return d.publisher.Run(ctx) })
 	parts.Go(func() error { return d.watch(ctx) })
-	parts.Go(func() error { return d.boots.janitor(ctx, time.Minute, d.log) })
+	parts.Go(func() error { return d.boots.ForgetEnded(ctx, time.Minute) })
 	parts.Go(func() error { return d.stages.Run(ctx) })
 	parts.Go(func() error { return d.warnIndistinct(ctx) })
 	if d.tftp != nil {

@@ -1,4 +1,4 @@
-package daemon
+package adapter
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 )
 
 // process is what one run of the daemon has of boots, with its state in dir.
-func process(t *testing.T, dir string) *boots {
+func process(t *testing.T, dir string) *Boots {
 	t.Helper()
 	r, err := registry.Open(t.Context(), registry.Options{Dir: dir, SealKey: []byte(strings.Repeat("k", 32))})
 	if err != nil {
@@ -23,7 +23,7 @@ func process(t *testing.T, dir string) *boots {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &boots{registry: r, ignition: compiler, registryURL: "http://10.0.0.1:10000", desired: func() *model.Desired { return nil }}
+	return &Boots{Registry: r, Ignition: compiler, RegistryURL: "http://10.0.0.1:10000", Desired: func() *model.Desired { return nil }}
 }
 
 func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
@@ -47,10 +47,10 @@ func TestATicketHandsOutTheSameBytesOverRestarts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := first.registry.SavePayload(t.Context(), ticket.ID, made); err != nil {
+			if err := first.Registry.SavePayload(t.Context(), ticket.ID, made); err != nil {
 				t.Fatal(err)
 			}
-			if err := first.registry.Close(); err != nil {
+			if err := first.Registry.Close(); err != nil {
 				t.Fatal(err)
 			}
 			second := process(t, dir)
@@ -69,9 +69,9 @@ func TestHowAServerBootsFromDisk(t *testing.T) {
 		"s1": {Meta: model.Meta{Name: "s1", Annotations: map[string]string{model.AnnotationBootFromDisk: "sanboot"}}},
 		"s2": {Meta: model.Meta{Name: "s2"}},
 	}}
-	b := &boots{desired: func() *model.Desired { return d }}
+	b := &Boots{Desired: func() *model.Desired { return d }}
 	for name, want := range map[model.ServerName]bootsvc.DiskBoot{"s1": bootsvc.DiskSANBoot, "s2": "", "s3": bootsvc.DiskExit} {
-		if got := b.diskBoot(name); got != want {
+		if got := b.DiskBoot(name); got != want {
 			t.Errorf("%s boots from disk by %q, want %q", name, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package daemon
+package adapter
 
 import (
 	"sync"
@@ -7,9 +7,9 @@ import (
 	"ingot/model"
 )
 
-// lastPinned returns a function that finds the image that the newest boot ticket for a
+// LastPinned returns a function that finds the image that the newest boot ticket for a
 // reference pinned.
-func lastPinned(observed func() *model.Observed) func(ref, architecture string) (model.PinnedImage, bool) {
+func LastPinned(observed func() *model.Observed) func(ref, architecture string) (model.PinnedImage, bool) {
 	return func(ref, architecture string) (model.PinnedImage, bool) {
 		var newest *model.Ticket
 		for _, rec := range observed().Servers {
@@ -25,18 +25,18 @@ func lastPinned(observed func() *model.Observed) func(ref, architecture string) 
 	}
 }
 
-// pins are the digests of the layers that tickets in use pin, which the cache must keep.
-type pins struct {
-	observed func() *model.Observed
+// Pins are the digests of the layers that tickets in use pin, which the cache must keep.
+type Pins struct {
+	Observed func() *model.Observed
 
 	mu      sync.Mutex // guards what is below
 	of      *model.Observed
 	digests map[string]bool
 }
 
-// spare reports whether a ticket in use pins a digest.
-func (p *pins) spare(digest string) bool {
-	o := p.observed()
+// Spare reports whether a ticket in use pins a digest.
+func (p *Pins) Spare(digest string) bool {
+	o := p.Observed()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.of != o {

@@ -1,0 +1,147 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"ingot/bootsvc"
+	"ingot/bootsvc/ignition"
+	"ingot/bootsvc/imagecache"
+	"ingot/bootsvc/oci"
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/registry"
+)
+
+// Boots prepares what servers boot, and hands it out.
+type Boots struct {
+	Registry    *registry.Registry
+	Images      *oci.Images
+	Cache       *imagecache.Cache
+	Log         *slog.Logger
+	Ignition    *ignition.Compiler
+	RegistryURL string
+	Desired     func() *model.Desired
+}
+
+// Arm implements reconcile.Boots.
+func (b *Boots) Arm(ctx context.Context, boot plan.Boot) (t model.Ticket, payload model.Sensitive, err error) {
+	t = boot.Ticket
+	if t.Image, err = b.Images.Resolve(ctx, boot.Image, boot.Architecture); err != nil {
+		return t, payload, bootReasoned(err)
+	}
+	if payload, err = b.render(&t, boot); err != nil {
+		return t, payload, bootReasoned(err)
+	}
+	if err := registry.CheckPayload(t.ID, payload); err != nil {
+		return t, payload, err
+	}
+	return t, payload, bootReasoned(b.prefetch(ctx, &t))
+}
+
+// prefetchLimit is how long a server's power-on waits for its image. One that takes
+// longer is fetched on, and handed out as it arrives.
+const prefetchLimit = 45 * time.Second
+
+// prefetch brings the image of a ticket into the cache, so that the server which
+// boots it does not wait for the registry.
+func (b *Boots) prefetch(ctx context.Context, t *model.Ticket) error {
+	limited, cancel := context.WithTimeout(ctx, prefetchLimit)
+	defer cancel()
+	err := b.Images.Prefetch(limited, b.Cache, t.Image)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, imagecache.ErrNoRoom), errors.Is(err, imagecache.ErrBusy), ctx.Err() == nil && limited.Err() != nil:
+		b.Log.Warn("image is not in the cache when its server is powered on: it is handed out as it arrives", "server", string(t.Server), "image", t.Image.Ref, "err", err)
+		return nil
+	}
+	return fmt.Errorf("fetch image %s: %w", t.Image.Ref, err)
+}
+
+// render makes the Ignition that a ticket hands out.
+func (b *Boots) render(t *model.Ticket, boot plan.Boot) (model.Sensitive, error) {
+	token := b.Registry.TokenKey().Report(t)
+	if t.Purpose == model.PurposeClaim {
+		_, name := model.SplitName(t.Claim)
+		return b.Ignition.ForClaim(ignition.ClaimBoot{
+			UUID: t.UUID, Secret: boot.Secret, KernelArguments: boot.KernelArguments,
+			BootStateURL: b.RegistryURL + "/r/" + token.Reveal() + "/bootstate",
+			InstanceID:   t.ID, Hostname: name,
+		})
+	}
+	return b.Ignition.ForProbe(ignition.ProbeBoot{
+		UUID: t.UUID, RegistryURL: b.RegistryURL, Token: token, Purpose: t.Purpose, CleanupMode: t.CleanupMode,
+	})
+}
+
+// Find implements bootsvc.Tickets.
+func (b *Boots) Find(id string) (model.TicketHolder, bool) { return b.Registry.Find(id) }
+
+// Payload implements bootsvc.Tickets. What was kept for the ticket may be lost
+// with the store; then it is made again from Git, if Git still holds the same.
+func (b *Boots) Payload(ctx context.Context, t *model.Ticket) (model.Sensitive, error) {
+	ign, err := b.Registry.Payload(ctx, t.ID)
+	if !errors.Is(err, registry.ErrNotFound) {
+		return ign, err
+	}
+	d := b.Desired()
+	if d == nil {
+		return ign, err
+	}
+	boot, same := plan.BootOf(d, t, b.Registry.DigestKey())
+	if !same {
+		return ign, fmt.Errorf("%w, and Git no longer holds what the ticket was armed for", err)
+	}
+	return b.render(t, boot)
+}
+
+// DiskBoot is how a server's firmware is sent on to its disk.
+func (b *Boots) DiskBoot(name model.ServerName) bootsvc.DiskBoot {
+	if d := b.Desired(); d != nil && d.Servers[name] != nil {
+		return bootsvc.DiskBoot(d.Servers[name].Annotations[model.AnnotationBootFromDisk])
+	}
+	return bootsvc.DiskExit
+}
+
+// Note implements bootsvc.Tickets.
+func (b *Boots) Note(ctx context.Context, t *model.Ticket, stage model.BootStage, client netip.Addr) error {
+	return b.Registry.Note(ctx, t, stage, client)
+}
+
+// Use implements bootsvc.Tickets.
+func (b *Boots) Use(t *model.Ticket, what model.TicketThing, by model.Asker, refusal model.TicketRefusal) {
+	b.Registry.Use(t, what, by, refusal)
+}
+
+// Pinned implements bootsvc.Tickets.
+func (b *Boots) Pinned(repository, digest string) (*model.Ticket, bool) {
+	return b.Registry.Pinned(repository, digest)
+}
+
+// ForgetEnded forgets the Ignition of tickets that ended, now and then until ctx ends.
+func (b *Boots) ForgetEnded(ctx context.Context, every time.Duration) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		wanted := make(map[string]bool)
+		for _, rec := range b.Registry.Observed().Servers {
+			if t := rec.Ticket; t.Open() || t != nil && t.Always {
+				wanted[t.ID] = true
+			}
+		}
+		err := b.Registry.DropPayloads(ctx, func(id string) bool { return wanted[id] })
+		if err != nil && ctx.Err() == nil {
+			b.Log.Warn("Ignition of ended tickets not forgotten, it is tried again", "err", err)
+		}
+	}
+}

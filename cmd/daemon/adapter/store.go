@@ -1,0 +1,20 @@
+package adapter
+
+import (
+	"context"
+
+	"ingot/reconcile/plan"
+	"ingot/registry"
+)
+
+// Store is the registry as reconcile knows it.
+type Store struct{ *registry.Registry }
+
+// Save implements reconcile.Store.
+func (s Store) Save(ctx context.Context, c plan.Changes) error {
+	return s.Registry.Save(ctx, registry.Changes{
+		Fleet: c.Fleet, Servers: c.Servers, BMCs: c.BMCs, Claims: c.Claims,
+		BMCFacts: c.BMCFacts, ServerFacts: c.ServerFacts, DeleteClaims: c.DropClaims,
+		Endpoints: c.Endpoints, DeleteEndpoints: c.DropEndpoints, Payloads: c.Payloads,
+	})
+}
