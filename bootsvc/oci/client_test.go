@@ -58,76 +58,76 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 		want   string
 	}{
 		"a web page": {
-			wrap: send("text/html; charset=utf-8", "<html>Please log in"), reason: ReasonValidationFailed,
+			wrap: send("text/html; charset=utf-8", "<html>Please log in"), reason: model.ReasonValidationFailed,
 			want: "a web page instead of a manifest",
 		},
 		"another JSON": {
-			wrap: send("application/json", `{"ok":true}`), reason: ReasonValidationFailed, want: `media type "application/json"`,
+			wrap: send("application/json", `{"ok":true}`), reason: model.ReasonValidationFailed, want: `media type "application/json"`,
 		},
-		"no type at all": {send("", `{"layers":[]}`), "", ReasonValidationFailed, `media type ""`},
+		"no type at all": {send("", `{"layers":[]}`), "", model.ReasonValidationFailed, `media type ""`},
 		"an answer packed unasked": {
-			wrap: send(mediaOCIManifest, packed, "Content-Encoding", "gzip"), reason: ReasonValidationFailed, want: "Content-Encoding gzip",
+			wrap: send(mediaOCIManifest, packed, "Content-Encoding", "gzip"), reason: model.ReasonValidationFailed, want: "Content-Encoding gzip",
 		},
 		"I09: not what its digest says": {
-			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), at: "@" + sum, reason: ReasonValidationFailed,
+			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), at: "@" + sum, reason: model.ReasonValidationFailed,
 			want: "does not have its digest " + sum,
 		},
 		"I09: another, and it says so": {
 			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`, "Docker-Content-Digest", other.Digest), at: "@" + sum,
-			reason: ReasonValidationFailed, want: "does not have its digest " + sum,
+			reason: model.ReasonValidationFailed, want: "does not have its digest " + sum,
 		},
 		"I09: a tag's digest that is wrong": {
-			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", sum), reason: ReasonValidationFailed,
+			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", sum), reason: model.ReasonValidationFailed,
 			want: "does not have its digest " + sum,
 		},
 		"a digest of no known algorithm": {
-			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", "md5:abc"), reason: ReasonValidationFailed,
+			wrap: send(mediaOCIManifest, `{}`, "Docker-Content-Digest", "md5:abc"), reason: model.ReasonValidationFailed,
 			want: "does not have its digest md5:abc",
 		},
 		"a type that lies": {
-			wrap: send(mediaOCIIndex, `{"mediaType":"`+mediaOCIManifest+`","layers":[]}`), reason: ReasonValidationFailed,
+			wrap: send(mediaOCIIndex, `{"mediaType":"`+mediaOCIManifest+`","layers":[]}`), reason: model.ReasonValidationFailed,
 			want: "no kernel layer",
 		},
 		"its own word for an error": {
-			wrap: status(404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"s3cret"}]}`), reason: ReasonNotFound,
+			wrap: status(404, `{"errors":[{"code":"MANIFEST_UNKNOWN","message":"s3cret"}]}`), reason: model.ReasonNotFound,
 			want: "no such repository, tag or digest",
 		},
 		"its own word for a refusal": {
-			wrap: status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), reason: ReasonUnauthorized,
+			wrap: status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), reason: model.ReasonUnauthorized,
 			want: "403 Forbidden (DENIED)",
 		},
-		"a word that is none":              {status(403, `{"errors":[{"code":"<script>"}]}`), "", ReasonUnauthorized, "403 Forbidden: "},
-		"an error that never ends":         {status(418, strings.Repeat("[", 1<<20)), "", ReasonUnreachable, "418"},
-		"an answer to a range never asked": {status(206, "{}"), "", ReasonUnreachable, "206"},
+		"a word that is none":              {status(403, `{"errors":[{"code":"<script>"}]}`), "", model.ReasonUnauthorized, "403 Forbidden: "},
+		"an error that never ends":         {status(418, strings.Repeat("[", 1<<20)), "", model.ReasonRegistryUnreachable, "418"},
+		"an answer to a range never asked": {status(206, "{}"), "", model.ReasonRegistryUnreachable, "206"},
 		"one that leads in circles": {handle(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"?s3cret", http.StatusFound)
-		}), "", ReasonUnreachable, "it leads elsewhere more than 10 times"},
+		}), "", model.ReasonRegistryUnreachable, "it leads elsewhere more than 10 times"},
 		"one that leads nowhere": {handle(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", "http://x/%zz?s3cret")
 			w.WriteHeader(http.StatusFound)
-		}), "", ReasonUnreachable, "cannot be reached"},
+		}), "", model.ReasonRegistryUnreachable, "cannot be reached"},
 		"a connection that is cut": {handle(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, "{")
-		}), "", ReasonUnreachable, "unexpected EOF"},
+		}), "", model.ReasonRegistryUnreachable, "unexpected EOF"},
 		"one that hangs up at once": {handle(func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
 			if err == nil {
 				conn.Close()
 			}
-		}), "", ReasonUnreachable, "cannot be reached"},
+		}), "", model.ReasonRegistryUnreachable, "cannot be reached"},
 		"one that trickles": {handle(func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				_, _ = io.WriteString(w, " ")
 				_ = http.NewResponseController(w).Flush()
 				time.Sleep(time.Millisecond)
 			}
-		}), "", ReasonUnreachable, "did not answer within 1s"},
+		}), "", model.ReasonRegistryUnreachable, "did not answer within 1s"},
 		"a header that never ends": {handle(func(w http.ResponseWriter, _ *http.Request) {
 			for n := range 1000 {
 				w.Header().Set(fmt.Sprint("X-", n), strings.Repeat("x", 1000))
 			}
-		}), "", ReasonUnreachable, "cannot be reached"},
+		}), "", model.ReasonRegistryUnreachable, "cannot be reached"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			images := newImages(t, Options{Timeout: time.Second})
@@ -404,13 +404,13 @@ func TestAReferenceMeansWhatItMeantLast(t *testing.T) {
 		want      string // digest, or the reason why not
 	}{
 		"a registry that is down":                         {503, ":1", "amd64", sum},
-		"by its other name":                               {503, "", "amd64", ReasonUnreachable},
+		"by its other name":                               {503, "", "amd64", model.ReasonRegistryUnreachable},
 		"what a ticket pinned before a restart":           {503, ":before", "amd64", sumA},
-		"for another architecture nothing is known":       {503, ":1", "arm64", ReasonUnreachable},
-		"what was never seen":                             {503, ":2", "amd64", ReasonUnreachable},
-		"a registry that says no is not down":             {403, ":1", "amd64", ReasonUnauthorized},
-		"a registry that has it no more is not down":      {404, ":1", "amd64", ReasonNotFound},
-		"a registry that lost what was before, is not so": {404, ":before", "amd64", ReasonNotFound},
+		"for another architecture nothing is known":       {503, ":1", "arm64", model.ReasonRegistryUnreachable},
+		"what was never seen":                             {503, ":2", "amd64", model.ReasonRegistryUnreachable},
+		"a registry that says no is not down":             {403, ":1", "amd64", model.ReasonUnauthorized},
+		"a registry that has it no more is not down":      {404, ":1", "amd64", model.ReasonNotFound},
+		"a registry that lost what was before, is not so": {404, ":before", "amd64", model.ReasonNotFound},
 	} {
 		t.Run(title, func(t *testing.T) {
 			code.Store(tc.code)

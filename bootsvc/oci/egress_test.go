@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 func TestOnlyNamedRegistriesAreInside(t *testing.T) {
@@ -56,7 +58,7 @@ func TestWhatIsInsideIsNotAsked(t *testing.T) {
 	for _, ref := range []string{at + "/os:1", "localhost:" + port + "/os:1"} {
 		_, err := images.Resolve(t.Context(), ref, "amd64")
 		var e *Error
-		if !errors.As(err, &e) || e.Reason != ReasonForbidden || !strings.Contains(e.Message, "boot.allowedRegistries") {
+		if !errors.As(err, &e) || e.Reason != model.ReasonRegistryNotAllowed || !strings.Contains(e.Message, "boot.allowedRegistries") {
 			t.Errorf("%s: got %v", ref, err)
 		}
 	}

@@ -11,23 +11,13 @@ import (
 	"strings"
 
 	"ingot/bootsvc/internal/syntax"
-)
-
-// Reasons for which an image cannot be used.
-const (
-	ReasonInvalidReference = "InvalidReference"   // the text is no image reference
-	ReasonForbidden        = "RegistryNotAllowed" // allow list, or an address that is never a registry
-	ReasonUnauthorized     = "Unauthorized"       // the registry wants other credentials
-	ReasonNotFound         = "NotFound"           // no such repository, tag or digest
-	ReasonUnreachable      = "RegistryUnreachable"
-	ReasonNoArchitecture   = "NoArchitecture"
-	ReasonValidationFailed = "ValidationFailed" // the image is there but cannot be booted
+	"ingot/model"
 )
 
 // Error says why an image cannot be used.
 type Error struct {
 	Ref     string // as the person wrote it
-	Reason  string // one of the Reason… constants
+	Reason  model.Reason
 	Message string // for a person
 	Err     error  // what lies beneath, or nil
 }
@@ -45,7 +35,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // invalid returns an Error for an image that is there but cannot be booted.
 func invalid(format string, args ...any) *Error {
-	return &Error{Reason: ReasonValidationFailed, Message: fmt.Sprintf(format, args...)}
+	return &Error{Reason: model.ReasonValidationFailed, Message: fmt.Sprintf(format, args...)}
 }
 
 // statusError is an answer of a registry that is not what was asked for.
@@ -79,7 +69,7 @@ func (i *Images) explain(ref string, err error) *Error {
 	case errors.As(err, &answer):
 		e.Reason, e.Message = answer.explain()
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Reason, e.Message = ReasonUnreachable, fmt.Sprintf("the registry did not answer within %s", i.timeout)
+		e.Reason, e.Message = model.ReasonRegistryUnreachable, fmt.Sprintf("the registry did not answer within %s", i.timeout)
 	default:
 		e = unreachable("the registry", err)
 	}
@@ -91,26 +81,26 @@ func (i *Images) explain(ref string, err error) *Error {
 func (e *statusError) explain() (reason, message string) {
 	switch e.code {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return ReasonUnauthorized, fmt.Sprintf("%v: the image does not exist, or the credentials are missing or wrong", e)
+		return model.ReasonUnauthorized, fmt.Sprintf("%v: the image does not exist, or the credentials are missing or wrong", e)
 	case http.StatusNotFound:
-		return ReasonNotFound, "the registry has no such repository, tag or digest"
+		return model.ReasonNotFound, "the registry has no such repository, tag or digest"
 	case http.StatusBadRequest:
 		if e.plain {
-			return ReasonUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, take it out of boot.insecureRegistries", e)
+			return model.ReasonRegistryUnreachable, fmt.Sprintf("%v: it was asked without TLS; if it wants TLS, take it out of boot.insecureRegistries", e)
 		}
 	}
-	return ReasonUnreachable, e.Error()
+	return model.ReasonRegistryUnreachable, e.Error()
 }
 
 // unreachable says for people why who could not be asked.
 func unreachable(who string, err error) *Error {
 	var link *url.Error
-	e := &Error{Reason: ReasonUnreachable, Err: err}
+	e := &Error{Reason: model.ReasonRegistryUnreachable, Err: err}
 	switch {
 	case errors.Is(err, errForbiddenAddress):
-		e.Reason, e.Message = ReasonForbidden, who+": "+errForbiddenAddress.Error()
+		e.Reason, e.Message = model.ReasonRegistryNotAllowed, who+": "+errForbiddenAddress.Error()
 	case errors.Is(err, errInside):
-		e.Reason, e.Message = ReasonForbidden, who+": "+errInside.Error()
+		e.Reason, e.Message = model.ReasonRegistryNotAllowed, who+": "+errInside.Error()
 	case errors.Is(err, http.ErrSchemeMismatch):
 		e.Message = who + " answers without TLS: list it in boot.insecureRegistries, if the network on the way to it can be trusted"
 	case errors.As(err, &link):
@@ -179,7 +169,7 @@ func quiet(e *Error) *Error {
 	var login *loginError
 	q := &Error{Ref: e.Ref, Err: e.Err}
 	switch {
-	case e.Reason == ReasonForbidden || !errors.As(e.Err, &asked):
+	case e.Reason == model.ReasonRegistryNotAllowed || !errors.As(e.Err, &asked):
 		return e
 	case errors.As(e.Err, &answer) && answer.kind != "":
 		bare := *answer
@@ -187,10 +177,10 @@ func quiet(e *Error) *Error {
 		q.Reason, _ = answer.explain()
 		q.Message = bare.Error()
 	case errors.As(e.Err, &login) && login.registry:
-		q.Reason = ReasonUnauthorized
+		q.Reason = model.ReasonUnauthorized
 		q.Message = "the registry asks for credentials, and there are none that it takes"
 	default:
-		q.Reason = ReasonUnreachable
+		q.Reason = model.ReasonRegistryUnreachable
 		q.Message = "no registry answered"
 	}
 	q.Message += "; Ingot's log says more"

@@ -95,7 +95,7 @@ func (l *login) do(req *http.Request, r Reference) (*http.Response, error) {
 
 // unauthorized returns an Error for credentials that do not do.
 func unauthorized(format string, args ...any) *Error {
-	return &Error{Reason: ReasonUnauthorized, Message: fmt.Sprintf(format, args...)}
+	return &Error{Reason: model.ReasonUnauthorized, Message: fmt.Sprintf(format, args...)}
 }
 
 // credential returns the credential of what an attempt is about. It is an
@@ -104,7 +104,7 @@ func (l *login) credential(ctx context.Context, _ string) (auth.Credential, erro
 	a := attemptOf(ctx)
 	c, err := l.credentials.lookup(a.ref)
 	if err != nil {
-		return auth.EmptyCredential, &Error{Reason: ReasonUnauthorized, Message: err.Error(), Err: err}
+		return auth.EmptyCredential, &Error{Reason: model.ReasonUnauthorized, Message: err.Error(), Err: err}
 	}
 	a.anonymous = c == auth.EmptyCredential
 	return c, nil
@@ -185,7 +185,7 @@ func (l *login) refused(a *attempt, code int) *Error {
 	switch {
 	case code >= 500 || code == http.StatusTooManyRequests:
 		message := fmt.Sprintf("token server %s answered %d %s", host, code, http.StatusText(code))
-		return &Error{Reason: ReasonUnreachable, Message: message}
+		return &Error{Reason: model.ReasonRegistryUnreachable, Message: message}
 	case a.anonymous:
 		return unauthorized("token server %s gives no token without credentials (%d): %s", host, code, l.credentials.lacks(a.ref))
 	}

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 // writeFile writes a file of the test's own.
@@ -118,13 +120,13 @@ func TestRegistryCredentials(t *testing.T) {
 		"I06: Basic":                        {basic, ann, "", ""},
 		"I06: Basic with an empty password": {basicGate(always("ann:")), login(`{"auth":"` + encode("ann:") + `"}`), "", ""},
 		"I06: Basic with a wrong password": {
-			wrap: basic, file: wrong, reason: ReasonUnauthorized, want: "refuses the credentials that boot.credentialsFile has",
+			wrap: basic, file: wrong, reason: model.ReasonUnauthorized, want: "refuses the credentials that boot.credentialsFile has",
 		},
 		"I06: Basic without a file": {
-			wrap: basic, reason: ReasonUnauthorized, want: "asks for credentials: boot.credentialsFile is not set",
+			wrap: basic, reason: model.ReasonUnauthorized, want: "asks for credentials: boot.credentialsFile is not set",
 		},
 		"I06: Basic without credentials for it": {
-			wrap: basic, file: dockerLogin("ghcr.io", "ann:s3cret"), reason: ReasonUnauthorized,
+			wrap: basic, file: dockerLogin("ghcr.io", "ann:s3cret"), reason: model.ReasonUnauthorized,
 			want: "boot.credentialsFile has none for 127.0.0.1:",
 		},
 		"I06: a token from another port":     {bearer("token"), ann, "", ""},
@@ -132,26 +134,26 @@ func TestRegistryCredentials(t *testing.T) {
 		"I06: a token for an identity token": {bearer("access_token"), login(`{"identitytoken":"id"}`), "", ""},
 		"I06: a token that is in the file":   {bearer("token"), login(`{"registrytoken":"t0ken"}`), "", ""},
 		"I06: a token that is not given for credentials": {
-			wrap: bearer("token"), file: wrong, reason: ReasonUnauthorized,
+			wrap: bearer("token"), file: wrong, reason: model.ReasonUnauthorized,
 			want: "refuses the credentials that boot.credentialsFile has for",
 		},
 		"I06: a token that is not given without": {
-			wrap: bearer("token"), reason: ReasonUnauthorized,
+			wrap: bearer("token"), reason: model.ReasonUnauthorized,
 			want: "gives no token without credentials (401): boot.credentialsFile is not set",
 		},
 		"a token that the registry does not take": {
-			wrap: answer(200, `{"token":"other"}`), reason: ReasonUnauthorized, want: "credentials are needed to see it",
+			wrap: answer(200, `{"token":"other"}`), reason: model.ReasonUnauthorized, want: "credentials are needed to see it",
 		},
-		"a token server that is down":    {answer(503, ""), ann, ReasonUnreachable, "answered 503"},
-		"a token server that has a page": {answer(200, "<html>"), ann, ReasonUnauthorized, "sent no token"},
-		"a token that is none":           {answer(200, `{"token":"a\nb: c"}`), ann, ReasonUnauthorized, "sent no token"},
+		"a token server that is down":    {answer(503, ""), ann, model.ReasonRegistryUnreachable, "answered 503"},
+		"a token server that has a page": {answer(200, "<html>"), ann, model.ReasonUnauthorized, "sent no token"},
+		"a token that is none":           {answer(200, `{"token":"a\nb: c"}`), ann, model.ReasonUnauthorized, "sent no token"},
 		"a token server that never ends": {
-			wrap: answer(200, `{"token":"`+strings.Repeat("a", 1<<20)+`"}`), file: ann, reason: ReasonUnauthorized, want: "sent no token",
+			wrap: answer(200, `{"token":"`+strings.Repeat("a", 1<<20)+`"}`), file: ann, reason: model.ReasonUnauthorized, want: "sent no token",
 		},
 		"Y05: a token server at a metadata address": {
-			wrap: bearerGate("http://169.254.169.254/token"), file: ann, reason: ReasonForbidden, want: "token server 169.254.169.254",
+			wrap: bearerGate("http://169.254.169.254/token"), file: ann, reason: model.ReasonRegistryNotAllowed, want: "token server 169.254.169.254",
 		},
-		"Y05: a token server of another scheme": {bearerGate("ftp://x/token"), ann, ReasonUnauthorized, "not spoken to by TLS"},
+		"Y05: a token server of another scheme": {bearerGate("ftp://x/token"), ann, model.ReasonUnauthorized, "not spoken to by TLS"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			host := front(t, reg, tc.wrap)

@@ -114,7 +114,7 @@ func (m manifest) choose(architecture string) (descriptor, error) {
 		}
 	}
 	return descriptor{}, &Error{
-		Reason:  ReasonNoArchitecture,
+		Reason:  model.ReasonNoArchitecture,
 		Message: fmt.Sprintf("there is no image for architecture %s; the index has %s", architecture, m.architectures()),
 	}
 }

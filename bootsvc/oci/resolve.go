@@ -144,7 +144,7 @@ func (i *Images) Resolve(ctx context.Context, ref, architecture string) (model.P
 func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.PinnedImage, error) {
 	r, err := ParseReference(ref)
 	if err != nil {
-		return model.PinnedImage{}, &Error{Reason: ReasonInvalidReference, Message: err.Error(), Err: err}
+		return model.PinnedImage{}, &Error{Reason: model.ReasonInvalidReference, Message: err.Error(), Err: err}
 	}
 	if err := i.allow(r); err != nil {
 		return model.PinnedImage{}, err
@@ -181,7 +181,7 @@ func (i *Images) resolve(ctx context.Context, ref, architecture string) (model.P
 // reached: a rack boots on while its registry is down.
 func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage, *Error) {
 	r, err := ParseReference(ref)
-	if err != nil || why.Reason != ReasonUnreachable {
+	if err != nil || why.Reason != model.ReasonRegistryUnreachable {
 		return model.PinnedImage{}, why
 	}
 	img, ok := i.known.Get(imageKey{r.String(), architecture})
@@ -199,7 +199,7 @@ func (i *Images) recall(ref, architecture string, why *Error) (model.PinnedImage
 // are never registries.
 func (i *Images) allow(r Reference) error {
 	if len(i.allowed) > 0 && !slices.Contains(i.allowed, r.Registry) {
-		return &Error{Reason: ReasonForbidden, Message: fmt.Sprintf(
+		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf(
 			"registry %s is not allowed; boot.allowedRegistries has %s", r.Registry, strings.Join(i.allowed, ", "))}
 	}
 	host := hostname(r.Registry)
@@ -208,7 +208,7 @@ func (i *Images) allow(r Reference) error {
 		err = i.egress.check(addr, i.base(r).Host)
 	}
 	if err != nil {
-		return &Error{Reason: ReasonForbidden, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
+		return &Error{Reason: model.ReasonRegistryNotAllowed, Message: fmt.Sprintf("registry %s: %v", r.Registry, err), Err: err}
 	}
 	return nil
 }

@@ -324,19 +324,19 @@ func TestAllowedRegistries(t *testing.T) {
 		ref     string
 		want    string // reason, "" = asked
 	}{
-		"what is on the list is asked":              {[]string{"127.0.0.1:1"}, "127.0.0.1:1/a", ReasonUnreachable},
-		"case does not matter":                      {[]string{"LocalHost:1"}, "localhost:1/a", ReasonUnreachable},
-		"what is not on the list is not":            {[]string{"ghcr.io"}, "127.0.0.1:1/a", ReasonForbidden},
-		"I08: a look-alike at the end is not":       {[]string{"ghcr.io"}, "ghcr.io.evil.example/a", ReasonForbidden},
-		"I08: a look-alike at the front is not":     {[]string{"ghcr.io"}, "evilghcr.io/a", ReasonForbidden},
-		"I08: another port is another registry":     {[]string{"ghcr.io"}, "ghcr.io:8443/a", ReasonForbidden},
-		"Y05: metadata is never a registry":         {nil, "169.254.169.254/a", ReasonForbidden},
-		"Y05: metadata is never a registry, listed": {[]string{"169.254.169.254"}, "169.254.169.254/a", ReasonForbidden},
-		"Y05: nor by IPv6":                          {nil, "[fe80::1]/a", ReasonForbidden},
-		"Y05: nor by IPv4 within IPv6":              {nil, "[::ffff:169.254.169.254]/a", ReasonForbidden},
-		"Y05: nor the metadata of other clouds":     {nil, "[fd00:ec2::254]/a", ReasonForbidden},
-		"Y05: nor no address at all":                {nil, "0.0.0.0:80/a", ReasonForbidden},
-		"no reference is told":                      {nil, "::", ReasonInvalidReference},
+		"what is on the list is asked":              {[]string{"127.0.0.1:1"}, "127.0.0.1:1/a", model.ReasonRegistryUnreachable},
+		"case does not matter":                      {[]string{"LocalHost:1"}, "localhost:1/a", model.ReasonRegistryUnreachable},
+		"what is not on the list is not":            {[]string{"ghcr.io"}, "127.0.0.1:1/a", model.ReasonRegistryNotAllowed},
+		"I08: a look-alike at the end is not":       {[]string{"ghcr.io"}, "ghcr.io.evil.example/a", model.ReasonRegistryNotAllowed},
+		"I08: a look-alike at the front is not":     {[]string{"ghcr.io"}, "evilghcr.io/a", model.ReasonRegistryNotAllowed},
+		"I08: another port is another registry":     {[]string{"ghcr.io"}, "ghcr.io:8443/a", model.ReasonRegistryNotAllowed},
+		"Y05: metadata is never a registry":         {nil, "169.254.169.254/a", model.ReasonRegistryNotAllowed},
+		"Y05: metadata is never a registry, listed": {[]string{"169.254.169.254"}, "169.254.169.254/a", model.ReasonRegistryNotAllowed},
+		"Y05: nor by IPv6":                          {nil, "[fe80::1]/a", model.ReasonRegistryNotAllowed},
+		"Y05: nor by IPv4 within IPv6":              {nil, "[::ffff:169.254.169.254]/a", model.ReasonRegistryNotAllowed},
+		"Y05: nor the metadata of other clouds":     {nil, "[fd00:ec2::254]/a", model.ReasonRegistryNotAllowed},
+		"Y05: nor no address at all":                {nil, "0.0.0.0:80/a", model.ReasonRegistryNotAllowed},
+		"no reference is told":                      {nil, "::", model.ReasonInvalidReference},
 	} {
 		t.Run(title, func(t *testing.T) {
 			images := newImages(t, Options{AllowedRegistries: tc.allowed, Timeout: 5 * time.Second})
@@ -469,12 +469,12 @@ func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"a tag that is missing":              {same, "2", ReasonNotFound, "no such repository, tag or digest"},
-		"credentials that are missing":       {answer(401), "1", ReasonUnauthorized, "credentials"},
-		"access that is denied":              {answer(403), "1", ReasonUnauthorized, "credentials"},
-		"a registry that is down":            {answer(500), "1", ReasonUnreachable, "500 Internal Server Error"},
-		"a registry that leads to metadata":  {redirect("http://169.254.169.254/latest"), "1", ReasonForbidden, "refused"},
-		"a registry that leads to no scheme": {redirect("file:///etc/passwd"), "1", ReasonUnreachable, "cannot be reached"},
+		"a tag that is missing":              {same, "2", model.ReasonNotFound, "no such repository, tag or digest"},
+		"credentials that are missing":       {answer(401), "1", model.ReasonUnauthorized, "credentials"},
+		"access that is denied":              {answer(403), "1", model.ReasonUnauthorized, "credentials"},
+		"a registry that is down":            {answer(500), "1", model.ReasonRegistryUnreachable, "500 Internal Server Error"},
+		"a registry that leads to metadata":  {redirect("http://169.254.169.254/latest"), "1", model.ReasonRegistryNotAllowed, "refused"},
+		"a registry that leads to no scheme": {redirect("file:///etc/passwd"), "1", model.ReasonRegistryUnreachable, "cannot be reached"},
 		"a manifest that never ends": {func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", mediaOCIManifest)
@@ -484,17 +484,17 @@ func TestResolveSaysWhatTheRegistryDid(t *testing.T) {
 					_, _ = w.Write([]byte(" "))
 				}
 			})
-		}, "1", ReasonValidationFailed, "larger than"},
+		}, "1", model.ReasonValidationFailed, "larger than"},
 		"a manifest that is another": {func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", mediaOCIManifest)
 				w.Header().Set("Docker-Content-Digest", sumA)
 				_, _ = w.Write([]byte("{}"))
 			})
-		}, "1", ReasonValidationFailed, "does not have its digest"},
+		}, "1", model.ReasonValidationFailed, "does not have its digest"},
 		"a registry that hangs": {func(http.Handler) http.Handler {
 			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-		}, "1", ReasonUnreachable, ""},
+		}, "1", model.ReasonRegistryUnreachable, ""},
 	} {
 		t.Run(title, func(t *testing.T) {
 			timeout := 20 * time.Second
