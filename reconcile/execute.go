@@ -19,23 +19,67 @@ type job struct {
 	*plan.Move
 }
 
-// start begins a move unless one is under way.
+// start begins a move.
 func (l *Loop) start(ctx context.Context, in *plan.Input, name model.ServerName, m *plan.Move) {
 	j := &job{name: name, old: in.Observed.Servers[name], Move: m}
 	l.mu.Lock()
 	l.busy[name], j.round = m.Then, l.round
 	l.mu.Unlock()
+	l.run(ctx, j)
+}
+
+// queue is what may be begun between two plans.
+type queue struct {
+	moves []plan.QueuedMove
+	in    *plan.Input // that they were planned for
+}
+
+// startQueued begins a move that waited for a place, unless the next plan is under way or
+// something else is desired by now.
+func (l *Loop) startQueued(ctx context.Context) {
+	l.mu.Lock()
+	q := &l.queue
+	if len(q.moves) == 0 || ctx.Err() != nil || q.in.Desired != l.Desired() {
+		l.mu.Unlock()
+		return
+	}
+	m := q.moves[0]
+	q.moves = q.moves[1:]
+	j := &job{name: m.Name, old: q.in.Observed.Servers[m.Name], Move: m.Move, round: l.round}
+	l.busy[m.Name] = m.Then
+	l.mu.Unlock()
+	l.run(ctx, j)
+}
+
+// run carries a job out.
+func (l *Loop) run(ctx context.Context, j *job) {
 	l.moves.Go(func() {
-		release := l.acquireWorker(ctx)
-		defer release()
-		ctx, cancel := context.WithTimeout(ctx, moveLimit)
-		defer cancel()
-		s := m.Settle(l.carryOut(ctx, j), l.Clock())
-		l.tell(j, &s)
-		if passedOver := l.finish(ctx, j, &s); s.News || passedOver {
+		s := l.work(ctx, j)
+		saved := l.keep(ctx, j, &s)
+		if look, after, ok := j.Look(&s); ok && saved && sleep(ctx, after) {
+			j.Move = look
+			s = l.work(ctx, j)
+			l.keep(ctx, j, &s)
+		}
+		passedOver := l.release(j)
+		if s.PoweredOn {
+			l.startQueued(ctx)
+		}
+		if s.News || passedOver {
 			l.Wake()
 		}
 	})
+}
+
+// work carries a move out once there is a worker for it, and returns what became of it.
+func (l *Loop) work(ctx context.Context, j *job) plan.Settled {
+	release := l.acquireWorker(ctx)
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, moveLimit)
+	defer cancel()
+	s := j.Settle(l.carryOut(ctx, j), l.Clock())
+	l.tell(j, &s)
+	return s
 }
 
 // acquireWorker waits for a worker, which is released by the caller or after workerLimit,
@@ -167,11 +211,12 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 	}
 }
 
-// finish saves what became of a move, and reports whether a plan may have passed the
-// server over meanwhile, because it was busy.
-func (l *Loop) finish(ctx context.Context, j *job, s *plan.Settled) (passedOver bool) {
+// keep saves what became of a move and notes what was read, and reports whether it is on
+// record.
+func (l *Loop) keep(ctx context.Context, j *job, s *plan.Settled) (saved bool) {
 	reading := s.Reading
-	if err := l.save(ctx, s.Changes, "server", string(j.name)); err != nil {
+	err := l.save(ctx, s.Changes, "server", string(j.name))
+	if err != nil {
 		// What is not on record would be asked for again at once.
 		reading = reading.Lost("what was done could not be saved: "+err.Error(), j.name, l.Policy, l.Clock())
 	} else if len(s.Servers) > 0 {
@@ -183,6 +228,15 @@ func (l *Loop) finish(ctx context.Context, j *job, s *plan.Settled) (passedOver 
 		l.changed()
 	}
 	l.readings[j.name], l.snapshot = reading, nil
+	l.busy[j.name] = nil // what it decided is on record, or is not to be
+	return err == nil
+}
+
+// release ends a job, and reports whether a plan may have passed the server over
+// meanwhile, because it was busy.
+func (l *Loop) release(j *job) (passedOver bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	delete(l.busy, j.name)
 	return l.round != j.round
 }

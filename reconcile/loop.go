@@ -31,7 +31,7 @@ type BMCs interface {
 // Boots prepares what servers boot.
 type Boots interface {
 	// Arm pins b's image and renders its Ignition. It returns b's ticket with the image
-	// filled in, and what is to be served under it: both are saved by who asks. It may be
+	// filled in, and what is to be served under it: both are saved by the caller. It may be
 	// called again for the same ticket.
 	Arm(ctx context.Context, b plan.Boot) (model.Ticket, model.Sensitive, error)
 }
@@ -106,6 +106,7 @@ type Loop struct {
 	round    uint64 // counts plans
 	busy     map[model.ServerName]*model.ServerRecord
 	busyBMCs map[model.BMCName]bool
+	queue    queue // of the last plan
 	readings map[model.ServerName]plan.Reading
 	snapshot map[model.ServerName]plan.Reading // copy of readings; nil when they changed
 	bmcRead  map[model.BMCName]time.Time
@@ -154,6 +155,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	due := l.Clock()
+	var pace pace
 	for {
 		select {
 		case <-ctx.Done():
@@ -183,8 +185,7 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		}
 		due = l.Clock().Add(wait)
 		timer.Reset(wait)
-		// Planning takes a third of a core at most, however much happens.
-		if !sleep(ctx, min(2*took, 250*time.Millisecond)) {
+		if !sleep(ctx, pace.pause(l.Clock(), took)) {
 			return nil
 		}
 	}
@@ -216,7 +217,8 @@ func signal(c chan struct{}) {
 // It is not to be called concurrently with itself.
 func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.mu.Lock()
-	l.round++ // before it is seen who is busy, see finish
+	l.round++ // before it is seen which servers are busy, see release
+	l.queue = queue{}
 	l.mu.Unlock()
 	was := l.snapshots.take()
 	stored, in := l.inputs(now)
@@ -253,6 +255,9 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 			l.start(ctx, in, name, m)
 		}
 	}
+	l.mu.Lock()
+	l.queue = queue{r.Queued, in}
+	l.mu.Unlock()
 	l.Metrics.part("start", begun, l.Clock())
 	return r.Next, nil
 }
@@ -320,7 +325,7 @@ func (l *Loop) inputs(now time.Time) (stored, in *plan.Input) {
 		return nil, nil
 	}
 	maps.DeleteFunc(ahead, func(name model.ServerName, then *model.ServerRecord) bool {
-		return stored.Observed.Servers[name] == then
+		return then == nil || stored.Observed.Servers[name] == then
 	})
 	if len(ahead) == 0 {
 		return stored, stored

@@ -1,10 +1,11 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 func TestAClaimThatCannotBeReadIsNotReleased(t *testing.T) {
@@ -31,6 +32,59 @@ func TestNoMoreServersThanTheLimitPowerOnAtOnce(t *testing.T) {
 			t.Errorf("%d servers were powered on at the same time, want 2", w.most)
 		}
 	})
+}
+
+func TestAServerTakesThePlaceOfOneThatIsOnBeforeTheNextPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		delay    time.Duration // until a machine is On
+		revision bool          // another is in force by then
+		line     bool          // those that stand in line are powered on, too
+	}{
+		"as soon as that one is seen On":     {delay: 100 * time.Millisecond, line: true},
+		"not while that one is not seen On":  {delay: time.Second},
+		"not once something else is desired": {delay: 100 * time.Millisecond, revision: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live(t, 6, func(t *testing.T, w *loopWorld) {
+				w.serve("a", "b", "c", "d", "e", "f")
+				w.stop()
+				w.delay, w.mostStarting = tc.delay, 0
+				for i := range w.machines {
+					w.machines[i].power = model.PowerOff
+				}
+				w.loop.Policy.MaxConcurrentPowerOns = 1
+				before, want := w.poweredOn(), 1
+				for w.poweredOn() == before {
+					time.Sleep(w.loop.Policy.PollInterval)
+					waiting := len(w.plan().Queued)
+					if _, err := w.loop.Step(t.Context(), time.Now()); err != nil {
+						t.Fatal(err)
+					}
+					if tc.line {
+						want = 1 + waiting
+					}
+					if tc.revision {
+						w.desired = w.desired.Clone()
+					}
+					w.loop.moves.Wait()
+					if w.poweredOn() > before && waiting == 0 {
+						t.Fatal("no server stands in line")
+					}
+				}
+				if got := w.poweredOn() - before; got != want || w.mostStarting != 1 {
+					t.Errorf("%d servers were powered on, want %d; %d at the same time, want 1", got, want, w.mostStarting)
+				}
+			})
+		})
+	}
+}
+
+// poweredOn counts the power-ons of all machines.
+func (w *loopWorld) poweredOn() (n int) {
+	for i := range w.machines {
+		n += w.machines[i].ons
+	}
+	return n
 }
 
 func TestAServerThatNeverBootsIsTriedAgainAndThenSaid(t *testing.T) {

@@ -2,12 +2,13 @@ package reconcile
 
 import (
 	"context"
-	"ingot/model"
-	"ingot/reconcile/plan"
 	"net"
 	"slices"
 	"strings"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // bmcs are how all BMCs behave, and what was asked of them.
@@ -19,6 +20,8 @@ type bmcs struct {
 	slow    time.Duration        // of setting the boot override
 	setting int                  // overrides being set now
 	most    int                  // that were set at the same time
+	// mostStarting is how many machines were powering on at the same time.
+	mostStarting int
 }
 
 // device is a BMC on the network.
@@ -229,6 +232,8 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 	case model.ResetOn:
 		if m.power == model.PowerOff {
 			m.ons++
+			m.starting = true
+			w.noteStarting()
 			time.AfterFunc(delay, func() { w.boot(m) })
 		}
 	case model.ResetGracefulOff, model.ResetForceOff:
@@ -240,6 +245,17 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 		time.AfterFunc(delay, func() { w.boot(m) })
 	}
 	return done, nil
+}
+
+// noteStarting counts the machines that are powering on.
+func (w *loopWorld) noteStarting() {
+	n := 0
+	for _, m := range w.machines {
+		if m.starting {
+			n++
+		}
+	}
+	w.mostStarting = max(w.mostStarting, n)
 }
 
 // authError is what a BMC answers to a wrong password.

@@ -3,11 +3,12 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/plan"
-	"slices"
-	"time"
 )
 
 type machine struct {
@@ -52,6 +53,7 @@ type machine struct {
 	offs      int    // requests to go off, of either kind
 	disk      string // digest of what is installed, "" = empty
 	ons       int
+	starting  bool // it was asked to power on and has not yet
 	installs  int
 	boots     []string
 }
@@ -102,7 +104,7 @@ func (w *loopWorld) set(m *machine, p model.Power) {
 func (w *loopWorld) boot(m *machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m.power = model.PowerOn
+	m.power, m.starting = model.PowerOn, false
 	rec := w.observed.Servers[m.name]
 	network := m.override || m.netFirst && !m.diskOnce
 	m.override, m.diskOnce = m.override && m.stubborn, false

@@ -33,6 +33,7 @@ type fleet struct {
 	record                  *model.FleetRecord                      // with this plan's changes
 	observeOnly             Why
 	powerOns                int // that may still be begun
+	queued                  int // power-ons that take the place of others
 	reprovisions            int
 	maintained              map[model.ServerName]maintained
 	labels                  map[model.ServerName]map[string]string // cache
@@ -74,11 +75,25 @@ func (f *fleet) planServers(r *Result) {
 		j.Why = j.stepWhy(st)
 		j.RanWhenLastRead = s.ranWhenLastRead(j.Why)
 		r.Servers[i] = j
-		if st.Move != nil && !f.in.Busy[s.name] {
-			st.Move.Target, st.Move.was = f.target(st.Move.Then), f.knownOf(s, st.Move.Then)
-			r.Moves[s.name] = st.Move
+		if !f.in.Busy[s.name] {
+			f.planMoves(r, s, st)
 		}
 		r.wake(st.Wake)
+	}
+}
+
+// planMoves has the moves of a step carried out.
+func (f *fleet) planMoves(r *Result, s *server, st Step) {
+	for _, m := range []*Move{st.Move, st.Queued} {
+		if m != nil {
+			m.Target, m.was = f.target(m.Then), f.knownOf(s, m.Then)
+		}
+	}
+	if st.Move != nil {
+		r.Moves[s.name] = st.Move
+	}
+	if st.Queued != nil {
+		r.Queued = append(r.Queued, QueuedMove{s.name, st.Queued})
 	}
 }
 

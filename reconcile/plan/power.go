@@ -61,23 +61,52 @@ func (s *server) powerOn(then func(*model.ServerRecord), before ...Action) Step 
 	if s.starting() && s.reading.At.Before(s.rec.Asked.At) && !s.rec.Asked.At.After(s.now()) {
 		return s.look(s.reading.At, s.why(model.ReasonWaitingForPower, "looking whether the server powered on")) // before it is asked again
 	}
-	if s.fleet.powerOns <= 0 {
-		return s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
-	}
-	tries := 0
-	if a := s.rec.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {
-		if a.Tries >= s.fleet.in.Policy.UnsureTries {
-			return s.powerUnknown()
-		}
-		tries = a.Tries
+	switch {
+	case s.fleet.powerOns <= 0:
+		return s.queueUp(then, before)
+	case s.unsureTries() >= s.fleet.in.Policy.UnsureTries:
+		return s.powerUnknown()
 	}
 	s.fleet.powerOns--
+	s.askOn(then)
+	return s.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
+}
+
+// queuedPerPowerOn is how many servers stand in line for each that may be powering on.
+const queuedPerPowerOn = 4
+
+// queueUp has the server wait for another to be on, whose place it takes even before the
+// next plan: in a large fleet that would come long after.
+func (s *server) queueUp(then func(*model.ServerRecord), before []Action) Step {
+	st := s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
+	f := s.fleet
+	if st.Move != nil || s.unsureTries() >= f.in.Policy.UnsureTries || f.queued >= queuedPerPowerOn*f.in.Policy.MaxConcurrentPowerOns {
+		return st
+	}
+	f.queued++
+	next := *s
+	next.fresh = false
+	next.askOn(then)
+	st.Queued = next.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...).Move
+	return st
+}
+
+// unsureTries is how often the server was asked to power on without an answer.
+func (s *server) unsureTries() int {
+	if a := s.rec.Asked; a != nil && a.Unsure && a.Reset == model.ResetOn && !s.reached() {
+		return a.Tries
+	}
+	return 0
+}
+
+// askOn notes that the server is asked to power on, and what follows from it.
+func (s *server) askOn(then func(*model.ServerRecord)) {
+	tries := s.unsureTries()
 	rec := s.edit()
 	if then != nil {
 		then(rec)
 	}
 	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1}
-	return s.stay(append(before, SetPower{Reset: model.ResetOn, From: model.PowerOff})...)
 }
 
 // ask makes one power request.

@@ -14,6 +14,10 @@ type Result struct {
 	// busy.
 	Moves    map[model.ServerName]*Move
 	Readings map[model.BMCName]*BMCMove
+	// Queued are power-ons that guard.maxConcurrentPowerOns leaves no room for now. Each may
+	// be begun, in their order and until the next plan, in place of one that is under way and
+	// has Settled with PoweredOn.
+	Queued []QueuedMove
 	// Next is when to plan again if nothing happens before; zero = not by time.
 	Next time.Time
 
@@ -25,6 +29,12 @@ type Result struct {
 	BMCs         []BMC
 	Endpoints    []Endpoint
 	Maintenances []Maintenance
+}
+
+// QueuedMove is a move that waits for another to end.
+type QueuedMove struct {
+	Name model.ServerName
+	*Move
 }
 
 // Changes is what is saved at once, durably.

@@ -28,8 +28,11 @@ type server struct {
 func (s *server) step() Step {
 	before, powerOns, reprovisions := *s, s.fleet.powerOns, s.fleet.reprovisions
 	st := s.next()
-	if st.Move != nil && st.Move.touches() {
-		if why := before.mustWait(st.Move); why.Reason != "" {
+	for _, m := range []*Move{st.Move, st.Queued} {
+		if m == nil || !m.touches() {
+			continue
+		}
+		if why := before.mustWait(m); why.Reason != "" {
 			*s, s.fleet.powerOns, s.fleet.reprovisions = before, powerOns, reprovisions
 			st = s.rest(why)
 		}

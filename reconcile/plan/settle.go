@@ -17,6 +17,8 @@ type Settled struct {
 	Reading Reading
 	// News is set when there may be something to plan.
 	News bool
+	// PoweredOn is set when the machine was asked to power on and is first seen to have.
+	PoweredOn bool
 }
 
 // MoveOutcome is how a move ended.
@@ -111,7 +113,26 @@ func (m *Move) Settle(answers []Answer, now time.Time) Settled {
 		s.ServerFacts = append(s.ServerFacts, o.facts)
 	}
 	s.Reading, s.News = o.reading, !m.Routine || o.learned || failed != nil
+	asked := o.rec.Asked
+	s.PoweredOn = asked != nil && asked.Want == model.PowerOn && o.reading.Reached && !m.was.reading.Reached
 	return s
+}
+
+// Look is the reading of power that follows on a power request, after a while, and false
+// if the move made none that was answered. It is a part of the same move, because a plan
+// would have nothing to decide before it.
+func (m *Move) Look(s *Settled) (look *Move, after time.Duration, ok bool) {
+	if s.Outcome != MoveDone || len(s.Servers) != 1 || len(m.Do) == 0 {
+		return nil, 0, false
+	}
+	if _, asked := m.Do[len(m.Do)-1].(SetPower); !asked {
+		return nil, 0, false
+	}
+	was := known{old: s.Servers[0], facts: m.was.facts, reading: s.Reading, bmcReset: m.was.bmcReset, policy: m.was.policy}
+	if n := len(s.ServerFacts); n > 0 {
+		was.facts = s.ServerFacts[n-1]
+	}
+	return &Move{Target: m.Target, Do: []Action{Inspect{}}, Then: s.Servers[0], was: was}, was.policy.Settle, true
 }
 
 // outcome is a move whose answers are gone through, one after the other.

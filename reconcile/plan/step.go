@@ -11,6 +11,9 @@ type Step struct {
 	Move *Move
 	Why  Why
 	Wake time.Time // when to look again; zero = on a change
+	// Queued is what may be begun in place of another server's power-on, once that one is
+	// on; nil = nothing.
+	Queued *Move
 }
 
 // edit returns the record of the move that is being made: a copy, made once.
@@ -94,8 +97,10 @@ func (st Step) wakeBy(t time.Time) Step {
 
 // heals marks a step that does nothing but bring back the power of what is bound.
 func heals(st Step) Step {
-	if st.Move != nil {
-		st.Move.Heals = true
+	for _, m := range []*Move{st.Move, st.Queued} {
+		if m != nil {
+			m.Heals = true
+		}
 	}
 	return st
 }

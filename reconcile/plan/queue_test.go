@@ -1,0 +1,109 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+)
+
+// lostPower is a fleet of servers that serve claims and are all found Off.
+func lostPower(servers int) *Input {
+	in := bigFleet(servers, servers)
+	for _, f := range in.Observed.ServerFacts {
+		f.Power = model.PowerOff
+	}
+	return in
+}
+
+func TestServersStandInLineForAPowerOn(t *testing.T) {
+	in := lostPower(60)
+	in.Policy.MaxConcurrentPowerOns = 10
+	r := Plan(in)
+	if len(r.Moves) != 10 {
+		t.Errorf("%d servers are powered on, want 10", len(r.Moves))
+	}
+	var want, got []model.ServerName
+	for i := 10; i < 50; i++ {
+		want = append(want, fleettest.ServerName(i))
+	}
+	for _, q := range r.Queued {
+		got = append(got, q.Name)
+		last, ok := q.Do[len(q.Do)-1].(SetPower)
+		if !ok || last.Reset != model.ResetOn || q.Then.Asked == nil || q.Target.UUID == "" || !q.Heals {
+			t.Fatalf("%s waits for its turn with %+v", q.Name, q.Move)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the line (-want +got):\n%s", diff)
+	}
+	for _, s := range r.Servers[10:] {
+		if s.Why.Reason != model.ReasonPowerOnsLimited || s.Record.Asked != nil {
+			t.Errorf("%s: %+v, asked %+v", s.Name, s.Why, s.Record.Asked)
+		}
+	}
+}
+
+func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
+	for name, change := range map[string]func(in *Input, rec *model.ServerRecord){
+		"a server whose decision the status branch does not show": func(in *Input, rec *model.ServerRecord) {
+			in.Policy.MirrorFirst, rec.Installed, rec.WantPower = true, "", model.PowerOn
+		},
+		"a busy server":                     func(in *Input, rec *model.ServerRecord) { in.Busy = map[model.ServerName]bool{rec.Name: true} },
+		"a server that is to be read first": func(in *Input, rec *model.ServerRecord) { in.Readings[rec.Name] = Reading{} },
+		"a server whose BMC did not answer a number of requests": func(in *Input, rec *model.ServerRecord) {
+			rec.Asked = &model.PowerAsked{
+				Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Hour), Unsure: true, Tries: in.Policy.UnsureTries,
+			}
+			in.Readings[rec.Name] = Reading{At: in.Now.Add(-time.Second), Offs: 3}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := lostPower(2)
+			in.Policy.MaxConcurrentPowerOns = 1
+			if r := Plan(in); len(r.Queued) != 1 {
+				t.Fatalf("%d are in line to begin with", len(r.Queued))
+			}
+			change(in, in.Observed.Servers[fleettest.ServerName(1)])
+			if r := Plan(in); len(r.Queued) != 0 {
+				t.Errorf("in line: %+v", r.Queued[0].Move)
+			}
+		})
+	}
+}
+
+func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
+	p := DefaultPolicy()
+	off := &model.ServerFacts{Name: "s1", Power: model.PowerOff}
+	on := &Move{
+		Do: []Action{DiskOnce{}, SetPower{Reset: model.ResetOn, From: model.PowerOff}}, Then: powering(),
+		was: known{old: recordOf(), facts: off, reading: Reading{At: plannedAt, Offs: 3}, policy: &p},
+	}
+	answered := []Answer{{At: settleNow}, {At: settleNow, Reset: model.ResetResult{Before: model.PowerOff, Did: model.ResetOn}}}
+	lost := []Answer{{At: settleNow}, failed(FailureUnsure, "", "EOF")}
+	s := on.Settle(lost, settleNow)
+	if look, _, ok := on.Look(&s); ok {
+		t.Errorf("after a lost answer: %+v", look)
+	}
+	s = on.Settle(answered, settleNow)
+	look, after, ok := on.Look(&s)
+	if !ok || after != p.Settle || s.PoweredOn {
+		t.Fatalf("look %v after %s, powered on %t", ok, after, s.PoweredOn)
+	}
+	later := settleNow.Add(after)
+	saw := func(power model.Power) Settled {
+		return look.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: power}}}, later)
+	}
+	if s := saw(model.PowerOff); s.PoweredOn || len(s.Servers) != 0 || s.Reading.Offs != 0 {
+		t.Errorf("while it is Off still: %+v", s)
+	}
+	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Asked.Reached || s.ServerFacts[0].Power != model.PowerOn {
+		t.Errorf("once it is On: %+v", s)
+	}
+	if _, _, ok := look.Look(&s); ok {
+		t.Error("a look is followed by another")
+	}
+}
