@@ -35,6 +35,8 @@ type Publication struct {
 	Skipped []model.ServerName
 	// Incomplete is set when free text was left out, which is to be published later.
 	Incomplete bool
+	// Hurried is set when what could wait was left out, to be published in its turn.
+	Hurried bool
 }
 
 // completeAfter is after how long a report is published again of which something was
@@ -107,7 +109,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		drain(p.Reporter.Loop.dirty)
 		drain(p.Reporter.Loop.urgent)
-		done, err := p.unhurried(ctx, &story)
+		done, err := p.unhurried(ctx, &story, urgent)
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
@@ -119,7 +121,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			p.Reporter.Loop.Metrics.published("error", 0)
 			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
 		default:
-			failures, dirty, urgent, again = 0, false, false, time.Time{}
+			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
 				again = p.Reporter.Loop.Clock().Add(completeAfter)
@@ -218,7 +220,7 @@ func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool
 			return nil
 		}
 	}
-	if _, err := p.unhurried(ctx, story); err != nil {
+	if _, err := p.unhurried(ctx, story, false); err != nil {
 		p.Log.Warn("last status not published", "err", err)
 	}
 	return nil
@@ -229,16 +231,17 @@ const lastPush = 10 * time.Second
 
 // unhurried is once, but goes on for a while when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
-func (p *Publisher) unhurried(ctx context.Context, story *report.Story) (Publication, error) {
+func (p *Publisher) unhurried(ctx context.Context, story *report.Story, urgent bool) (Publication, error) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
 	defer stop()
-	return p.once(longer, story)
+	return p.once(longer, story, urgent)
 }
 
-// once publishes what is so now and returns what became of it.
-func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication, error) {
+// once publishes what is so now and returns what became of it. What is urgent does not
+// wait for what is not.
+func (p *Publisher) once(ctx context.Context, story *report.Story, urgent bool) (Publication, error) {
 	loop := p.Reporter.Loop
 	r := p.Reporter.Report()
 	if r == nil {
@@ -251,6 +254,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
 	own := *r.Report // for its subject
+	hurried := urgent && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
 	done, err := p.Sink.Publish(ctx, &own)
 	if err != nil {
@@ -260,7 +264,8 @@ func (p *Publisher) once(ctx context.Context, story *report.Story) (Publication,
 		}
 		return Publication{}, err
 	}
-	story.Published(r.Result, r.Report)
+	done.Hurried = hurried
+	story.Published(r.Result, &own)
 	if done.Committed {
 		p.limiter.Pushed(loop.Clock())
 		p.Log.Info("status published", "commit", done.Head, "revision", r.Revision)

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
+	"fmt"
 	"log/slog"
 	"maps"
 	"strings"
@@ -17,6 +14,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // branch is a status branch in memory.
@@ -241,6 +244,39 @@ func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
 		w.expect(5*time.Minute, 0, "Reserved Off default/web")
 		b.fail(false)
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
+	}, func(w *loopWorld) { w.mirror = true })
+}
+
+func TestADecisionDoesNotWaitForWhatManyWaitingClaimsAreTold(t *testing.T) {
+	published(t, 2, func(w *loopWorld, b *branch) {
+		w.expect(2*time.Minute, 1, "Available Off")
+		w.commit(func(d *model.Desired) {
+			for i := range 120 {
+				d.Add(claim(fmt.Sprintf("none-%03d", i), func(c *model.ServerClaim) {
+					c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "none"}}
+				}))
+			}
+		})
+		pass(time.Minute)
+		says := func(claim, text string) bool {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			return bytes.Contains(b.files["serverclaims/default/"+claim+".yaml"], []byte(text))
+		}
+		if !says("none-007", "2 lack label rack=none") {
+			t.Fatal("a claim that nothing fits is not told why")
+		}
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		for !says("web", "phase: Bound") {
+			pass(10 * time.Millisecond)
+		}
+		if !says("none-007", "2 lack label rack=none") {
+			t.Error("the commit that shows the binding has news of claims that wait as before")
+		}
+		pass(time.Minute)
+		if !says("none-007", "1 Reserved, 1 lack label rack=none") {
+			t.Error("a claim is not told the news in its turn")
+		}
 	}, func(w *loopWorld) { w.mirror = true })
 }
 

@@ -3,6 +3,8 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -41,6 +43,43 @@ func (t *Story) Tell(result *plan.Result, r *model.Report) {
 	if len(r.Body) == 1 && r.Subject == r.Body[0] {
 		r.Body = nil
 	}
+}
+
+// manyWaiting is from how many claims without a server on a report that is waited for
+// leaves out what has become of them.
+const manyWaiting = 100
+
+// Hurry has a report that is waited for leave many claims as the last published one
+// shows them, and returns how many: those without a server, of which nothing is news but
+// how many servers are in which state. That changes with each server, and for all of them.
+func (t *Story) Hurry(r *model.Report) int {
+	var same []string
+	for path, now := range r.Documents {
+		if old := t.files[path]; old != now && strings.HasPrefix(path, "serverclaims/") && waitsAsBefore(old, now) {
+			same = append(same, path)
+		}
+	}
+	if len(same) < manyWaiting {
+		return 0
+	}
+	r.Documents = maps.Clone(r.Documents)
+	for _, path := range same {
+		r.Documents[path] = t.files[path]
+	}
+	return len(same)
+}
+
+// waitsAsBefore reports whether two documents show a claim without a server, for the same
+// reason.
+func waitsAsBefore(old, now *model.Document) bool {
+	if old == nil {
+		return false
+	}
+	was, is := old.Object.(*Document), now.Object.(*Document)
+	before, _ := was.Status.(ClaimStatus)
+	after, _ := is.Status.(ClaimStatus)
+	return before.Server == "" && after.Server == "" && transition(before.Conditions, after.Conditions) == "" &&
+		reflect.DeepEqual(was.Spec, is.Spec) && reflect.DeepEqual(was.Metadata, is.Metadata) && reflect.DeepEqual(was.Record, is.Record)
 }
 
 // Published notes that a report is on the status branch.
