@@ -184,6 +184,9 @@ func (d *Desired) Clone() *Desired {
 
 // Absence is how an object is listed that Git lacks without a commit, if it is.
 func (d *Desired) Absence(id Identity) (Absence, bool) {
+	if len(d.Absent) == 0 {
+		return Absence{}, false // as good as always
+	}
 	i, found := slices.BinarySearchFunc(d.Absent, id.String(), func(a Absence, id string) int {
 		return cmp.Compare(a.Identity.String(), id)
 	})

@@ -80,8 +80,10 @@ var spellings = map[string]string{
 	"loongarch64": "loong64", "loong64": "loong64", "powerisa": "ppc64le", "power": "ppc64le", "mips64": "mips64",
 }
 
+var separators = strings.NewReplacer("-", "", "_", "", " ", "")
+
 func spelled(name string) string {
-	return spellings[strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(name))]
+	return spellings[separators.Replace(strings.ToLower(name))]
 }
 
 // probedArchitecture tells an architecture by the names that its kernel has for what

@@ -20,11 +20,12 @@ import (
 // fewest waiting claims could use, then the first by name. Claims that ask for
 // the same are looked at together, which keeps it O(n log n) for n of them.
 func (f *fleet) bindClaims() {
-	queue := f.waiting()
-	if len(queue) == 0 {
+	unserved := f.unserved()
+	if len(unserved) == 0 {
 		return
 	}
 	free := f.freeServers()
+	queue := f.waiting(unserved, free)
 	groups := f.group(queue, free)
 	taken := make([]bool, len(free))
 	for _, w := range queue {
@@ -50,15 +51,31 @@ type waitingClaim struct {
 	asks     string // equal for claims that ask for the same servers
 }
 
-// waiting returns the claims that a server could be given to, in their order.
-func (f *fleet) waiting() []waitingClaim {
-	var queue []waitingClaim
+// unserved are the claims without a server.
+func (f *fleet) unserved() []*model.ServerClaim {
+	var all []*model.ServerClaim
 	if f.observeOnly.Reason != "" {
 		return nil
 	}
-	adopted := f.adopted()
 	for name, c := range f.in.Desired.Claims {
-		if f.served[name] != "" || adopted[name] || f.unready(c).Reason != "" || f.unbindable(name).Reason != "" {
+		if f.served[name] == "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// waiting returns those claims that one of the free servers could be given to, in their
+// order.
+func (f *fleet) waiting(claims []*model.ServerClaim, free []*server) []waitingClaim {
+	var queue []waitingClaim
+	adopted, offered := f.adopted(), f.labelsOf(free)
+	for _, c := range claims {
+		if !offered.have(c) {
+			continue
+		}
+		name := c.ClaimName()
+		if adopted[name] || f.unready(c).Reason != "" || f.unbindable(name).Reason != "" {
 			continue
 		}
 		priority, _ := strconv.Atoi(c.Annotations[model.AnnotationPriority])
@@ -68,6 +85,35 @@ func (f *fleet) waiting() []waitingClaim {
 		return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
 	})
 	return queue
+}
+
+// labels are those of some servers.
+type labels map[label]bool
+
+type label struct{ key, value string }
+
+func (f *fleet) labelsOf(servers []*server) labels {
+	all := make(labels)
+	for _, s := range servers {
+		for k, v := range f.serverLabels(s) {
+			all[label{k, v}] = true
+		}
+	}
+	return all
+}
+
+// have reports whether each label that a claim requires is among these. Most claims that
+// nothing fits are sorted out by that.
+func (l labels) have(c *model.ServerClaim) bool {
+	if c.Spec.ServerSelector == nil {
+		return true
+	}
+	for k, v := range c.Spec.ServerSelector.MatchLabels {
+		if !l[label{k, v}] {
+			return false
+		}
+	}
+	return true
 }
 
 // adopted are the claims that manifests of servers say are served already.

@@ -25,7 +25,7 @@ var bootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-
 // own namespace (C14), or why that cannot be had.
 func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	boot := Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
-	boot.namespace, _ = model.SplitName(c.ClaimName())
+	boot.namespace = c.Namespace
 	ref := c.Spec.IgnitionSecretRef
 	if ref == nil {
 		return boot, Why{}

@@ -70,7 +70,7 @@ func (f *fleet) judgeClaims() []Claim {
 		if s := f.byName[f.served[name]]; s != nil {
 			c.Server = s.name
 		} else {
-			c.Why = f.unbound(c.Manifest)
+			c.Why = f.unbound(name, c.Manifest)
 		}
 		all = append(all, c)
 	}

@@ -2,16 +2,17 @@ package plan
 
 import (
 	"fmt"
-	"ingot/model"
 	"maps"
 	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
 )
 
-func label(k, v string) *metav1.LabelSelector {
+func requires(k, v string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{k: v}}
 }
 
@@ -34,14 +35,14 @@ func BenchmarkPlan(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("allocate %d claims by distinct labels", n), func(b *testing.B) {
 			benchPlan(b, waiting(bigFleet(n, 0), n, func(i int, c *model.ServerClaim) {
-				c.Spec.ServerSelector = label("slot", fmt.Sprint(i))
+				c.Spec.ServerSelector = requires("slot", fmt.Sprint(i))
 			}), n)
 		})
 	}
 	for _, n := range []int{1000, 20000} {
 		b.Run(fmt.Sprintf("say why none of 5000 servers is free for %d claims of distinct labels", n), func(b *testing.B) {
 			benchPlan(b, waiting(bigFleet(5000, 0), n, func(i int, c *model.ServerClaim) {
-				c.Spec.ServerSelector = label("none", fmt.Sprint(i))
+				c.Spec.ServerSelector = requires("none", fmt.Sprint(i))
 			}), 0)
 		})
 	}

@@ -13,28 +13,47 @@ import (
 
 // unbound says why a claim has no server (law 6): what is wrong with the claim,
 // or for each server the first thing that speaks against it, counted.
-func (f *fleet) unbound(c *model.ServerClaim) Why {
+func (f *fleet) unbound(name model.ClaimName, c *model.ServerClaim) Why {
 	if f.observeOnly.Reason != "" {
 		return f.observeOnly
 	}
 	if why := f.unready(c); why.Reason != "" {
 		return why
 	}
-	if why := f.unbindable(c.ClaimName()); why.Reason != "" {
+	if why := f.unbindable(name); why.Reason != "" {
 		return why
 	}
 	if ref := c.Spec.ServerRef; ref != nil {
 		return f.unboundRef(c, f.resolve(ref.Name))
 	}
+	u := f.unboundServers()
+	if text, ok := u.noneHas(f, c); ok {
+		return Why{Reason: model.ReasonNoServerFree, Message: text, Actor: RackOperator}
+	}
 	asks := f.asks(c)
 	if why, ok := f.noneFree[asks]; ok {
 		return why
 	}
-	counts := f.countAgainst(c)
-	why := Why{Reason: model.ReasonNoServerFree, Actor: RackOperator}
-	if len(f.servers) == 0 {
-		why.Message = "no server is known yet"
-		return why
+	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(c)), Actor: RackOperator}
+	f.noneFree[asks] = why
+	return why
+}
+
+// unboundServers are the servers as unbound counts them for claims that name none.
+type unboundServers struct {
+	all       int
+	states    map[string]int // how many are in each state in which no claim gets one
+	available []*server
+	labelled  map[label][]*server // the available ones
+	// lacking is the text for a claim that requires a label which no available server has,
+	// around that label; made when first needed.
+	lacking *[2]string
+}
+
+// text says what speaks against how many servers.
+func (u *unboundServers) text(counts map[string]int) string {
+	if u.all == 0 {
+		return "no server is known yet"
 	}
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(-cmp.Compare(counts[a], counts[b]), cmp.Compare(a, b))
@@ -42,24 +61,50 @@ func (f *fleet) unbound(c *model.ServerClaim) Why {
 	for i, r := range reasons {
 		reasons[i] = fmt.Sprintf("%d %s", counts[r], r)
 	}
-	why.Message = fmt.Sprintf("%s: %s", text.Plural(len(f.servers), "server"), strings.Join(reasons, ", "))
-	f.noneFree[asks] = why
-	return why
+	return fmt.Sprintf("%s: %s", text.Plural(u.all, "server"), strings.Join(reasons, ", "))
 }
 
-// unboundServers are the servers as unbound counts them for claims that name none.
-type unboundServers struct {
-	states    map[string]int // how many are in each state in which no claim gets one
-	available []*server
-	labelled  map[string][]*server // the available ones, by "key=value"
+// noneHas is the text for a claim that requires first a label which no available server
+// has. There may be very many such claims, and but for the label the text is the same.
+func (u *unboundServers) noneHas(f *fleet, c *model.ServerClaim) (string, bool) {
+	first, requires := f.firstLabel(c)
+	if !requires || len(u.available) == 0 || len(u.labelled[first]) > 0 {
+		return "", false
+	}
+	if u.lacking == nil {
+		const mark = "lack label \x00" // which none is
+		counts := maps.Clone(u.states)
+		counts[mark] = len(u.available)
+		before, after, _ := strings.Cut(u.text(counts), mark)
+		u.lacking = &[2]string{before, after}
+	}
+	return u.lacking[0] + first.lacking() + u.lacking[1], true
 }
+
+// firstLabel is the first label that a claim requires, if servers are to be counted by it.
+func (f *fleet) firstLabel(c *model.ServerClaim) (label, bool) {
+	sel := c.Spec.ServerSelector
+	if sel == nil || len(sel.MatchLabels) == 0 || f.in.Policy.Tenants.At(c.Tenant) != nil {
+		return label{}, false
+	}
+	var first string
+	for k := range sel.MatchLabels {
+		if first == "" || k < first {
+			first = k
+		}
+	}
+	return label{first, sel.MatchLabels[first]}, true
+}
+
+// lacking says that servers have not a label, as ServerClaim.Unmet writes it.
+func (l label) lacking() string { return "lack label " + l.key + "=" + l.value }
 
 // unboundServers sorts the servers once for all claims of a plan.
 func (f *fleet) unboundServers() *unboundServers {
 	if f.unboundOf != nil {
 		return f.unboundOf
 	}
-	u := &unboundServers{states: make(map[string]int), labelled: make(map[string][]*server)}
+	u := &unboundServers{all: len(f.servers), states: make(map[string]int), labelled: make(map[label][]*server)}
 	for _, s := range f.servers {
 		if s.rec.State != model.StateAvailable {
 			u.states[string(s.rec.State)]++
@@ -67,7 +112,7 @@ func (f *fleet) unboundServers() *unboundServers {
 		}
 		u.available = append(u.available, s)
 		for k, v := range f.serverLabels(s) {
-			u.labelled[k+"="+v] = append(u.labelled[k+"="+v], s)
+			u.labelled[label{k, v}] = append(u.labelled[label{k, v}], s)
 		}
 	}
 	f.unboundOf = u
@@ -80,11 +125,10 @@ func (f *fleet) unboundServers() *unboundServers {
 func (f *fleet) countAgainst(c *model.ServerClaim) map[string]int {
 	u := f.unboundServers()
 	counts, among := maps.Clone(u.states), u.available
-	if sel := c.Spec.ServerSelector; sel != nil && len(sel.MatchLabels) > 0 && f.in.Policy.Tenants.At(c.Tenant) == nil {
-		first := slices.Min(slices.Collect(maps.Keys(sel.MatchLabels)))
-		among = u.labelled[first+"="+sel.MatchLabels[first]]
+	if first, requires := f.firstLabel(c); requires {
+		among = u.labelled[first]
 		if lack := len(u.available) - len(among); lack > 0 {
-			counts["lack label "+c.Unmet(nil)] = lack
+			counts[first.lacking()] = lack
 		}
 	}
 	for _, s := range among {

@@ -2,17 +2,18 @@ package plan
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 func TestAnUnboundClaimSaysWhy(t *testing.T) {
-	rack := func(c *model.ServerClaim) { c.Spec.ServerSelector = label("rack", "1") }
+	rack := func(c *model.ServerClaim) { c.Spec.ServerSelector = requires("rack", "1") }
 	cases := map[string]struct {
 		fleet func(in *Input)
 		claim func(c *model.ServerClaim)
@@ -116,7 +117,7 @@ func TestClaimsAreServedByPriorityThenAgeThenName(t *testing.T) {
 
 func TestAScarceServerIsLeftToTheClaimThatNeedsIt(t *testing.T) {
 	in := bigFleet(2, 0)
-	any, picky := claim("a-any"), claim("b-picky", func(c *model.ServerClaim) { c.Spec.ServerSelector = label("slot", "0") })
+	any, picky := claim("a-any"), claim("b-picky", func(c *model.ServerClaim) { c.Spec.ServerSelector = requires("slot", "0") })
 	in.Desired.Add(any)
 	in.Desired.Add(picky)
 	r := Plan(in)
@@ -166,7 +167,7 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 			}
 		}
 		if r.IntN(4) == 0 {
-			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: label("rack", "1")}}
+			in.Policy.Tenants = model.Tenants{{Path: "alpha", Servers: requires("rack", "1")}}
 		}
 		waiting(in, 8, func(i int, c *model.ServerClaim) {
 			sel := &metav1.LabelSelector{MatchLabels: map[string]string{}}
