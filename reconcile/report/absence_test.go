@@ -1,10 +1,11 @@
 package report
 
 import (
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
 	"strings"
 	"testing"
+
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 )
 
 func TestARenamedClaimIsShownBeforeItsServerSaysSo(t *testing.T) {

@@ -2,10 +2,6 @@ package report
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
 )
 
 // readBack is the largest file of the status branch that is read back, in bytes.

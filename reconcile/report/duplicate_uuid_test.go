@@ -1,14 +1,15 @@
 package report
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
 )
 
 func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {

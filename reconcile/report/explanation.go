@@ -151,6 +151,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	spec, _ := o.Spec.(ServerSpec)
 	e.State, e.Conditions = string(status.State), status.Conditions
 	e.wait("Ready")
+	e.fact("install stage", string(status.InstallStage))
 	e.fact("power", string(status.PowerState))
 	if ref := spec.ServerClaimRef; ref != nil {
 		e.fact("claim", ref.Namespace+"/"+ref.Name)

@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"ingot/model"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"ingot/model"
 )
 
 // explainable are the files of a small fleet's status branch.

@@ -2,10 +2,11 @@ package report
 
 import (
 	"fmt"
+	"testing"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"testing"
 )
 
 func TestWhatIsSaidOfMACAddresses(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 
 	"ingot/model"
 	"ingot/model/text"
+	"ingot/reconcile/plan"
 )
 
 // news is what became of one object.
@@ -183,6 +184,8 @@ func serverOutcome(old, now *Document) string {
 		return what
 	}
 	switch {
+	case before.InstallStage != after.InstallStage && after.InstallStage != plan.InstallNone:
+		return "install stage " + string(after.InstallStage)
 	case before.PowerState != after.PowerState:
 		return "power " + string(after.PowerState)
 	case !reflect.DeepEqual(before.Cleanup, after.Cleanup):
@@ -195,7 +198,7 @@ func serverOutcome(old, now *Document) string {
 
 // inventoryOf is what of a server's status its BMC and its probe tell.
 func inventoryOf(s ServerStatus) ServerStatus {
-	s.State, s.PowerState, s.Conditions, s.BootTimeline, s.Cleanup, s.LeftOut = "", "", nil, nil, nil, nil
+	s.State, s.InstallStage, s.PowerState, s.Conditions, s.BootTimeline, s.Cleanup, s.LeftOut = "", "", "", nil, nil, nil, nil
 	return s
 }
 

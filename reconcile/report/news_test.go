@@ -79,6 +79,11 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			now:  files{"servers/rack1-07.yaml": server("rack1-07", booting(model.StageKernel))},
 			want: "rack1-07: kernel served",
 		},
+		"a server whose install waits for it to be off": {
+			old:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: plan.InstallToArm})},
+			now:  files{"servers/rack1-07.yaml": server("rack1-07", ServerStatus{InstallStage: plan.InstallAwaitingOff})},
+			want: "rack1-07: install stage AwaitingOff",
+		},
 		"servers to which the same happened are counted": {
 			old: files{"servers/a.yaml": server("a", ServerStatus{}), "servers/b.yaml": server("b", ServerStatus{})},
 			now: files{

@@ -2,12 +2,13 @@ package report
 
 import (
 	"fmt"
+	"testing"
+	"time"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
-	"testing"
-	"time"
 )
 
 // BenchmarkReport makes the second report of a fleet in which nothing changed;

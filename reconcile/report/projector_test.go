@@ -1,11 +1,12 @@
 package report
 
 import (
+	"testing"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
-	"testing"
 )
 
 func TestUnchangedDocumentsAreTheSame(t *testing.T) {

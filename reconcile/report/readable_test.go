@@ -1,13 +1,14 @@
 package report
 
 import (
+	"strings"
+	"testing"
+	"time"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
 	"ingot/reconcile/plan"
-	"strings"
-	"testing"
-	"time"
 )
 
 // What runs on a server goes on while its BMC cannot be read: its claim stays Booted.

@@ -1,11 +1,12 @@
 package report
 
 import (
+	"testing"
+	"time"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
 	"ingot/reconcile/internal/plantest"
-	"testing"
-	"time"
 )
 
 func TestWhoWasRefusedABoot(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // ServerSpec is a server as Git and its BMC have it.
@@ -21,7 +22,9 @@ type ServerSpec struct {
 
 // ServerStatus is what is so of a server.
 type ServerStatus struct {
-	State             model.ServerState        `json:"state"`
+	State model.ServerState `json:"state"`
+	// InstallStage is how far what the claim asks for is; empty = nothing is to be installed.
+	InstallStage      plan.InstallStage        `json:"installStage,omitempty"`
 	PowerState        model.Power              `json:"powerState,omitempty"`
 	Manufacturer      string                   `json:"manufacturer,omitempty"`
 	Model             string                   `json:"model,omitempty"`
@@ -105,7 +108,8 @@ func (s serverView) spec() ServerSpec {
 
 func (v *view) serverStatus(s serverView) ServerStatus {
 	st := ServerStatus{
-		State: s.Record.State, PowerState: s.facts().Power, Conditions: v.serverConditions(s), BootTimeline: s.trace().Steps(),
+		State: s.Record.State, InstallStage: s.Stage, PowerState: s.facts().Power,
+		Conditions: v.serverConditions(s), BootTimeline: s.trace().Steps(),
 	}
 	var b bounds
 	var nics []model.NetworkInterface

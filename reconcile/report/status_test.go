@@ -1,10 +1,10 @@
 package report
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"ingot/model"
 	"ingot/reconcile/plan"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // reportOf is the first report of an input.

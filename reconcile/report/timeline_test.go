@@ -1,11 +1,12 @@
 package report
 
 import (
-	"ingot/model"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
 )
 
 func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {

@@ -1,12 +1,13 @@
 package report
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 )
 
 func TestAClaimThatIsUnconfirmedIsNotReady(t *testing.T) {

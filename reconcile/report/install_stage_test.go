@@ -1,0 +1,36 @@
+package report
+
+import (
+	"testing"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
+)
+
+func TestAServerShowsTheStageOfItsInstall(t *testing.T) {
+	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
+	p := NewProjector()
+	shown := func() plan.InstallStage {
+		r := p.Report(in, plan.Plan(in), 1, model.Holder{})
+		return r.Documents["servers/"+string(rec.Name)+".yaml"].Object.(*Document).Status.(ServerStatus).InstallStage
+	}
+	if got := shown(); got != plan.InstallBooting {
+		t.Errorf("while it boots: %q", got)
+	}
+	in.Now = rec.Ticket.ArmedAt.Add(in.Policy.BootGrace)
+	in.Observed.Progress[rec.Name] = &model.Progress{Ticket: rec.Ticket.ID, IgnitionAt: fleettest.Now}
+	rec.Ticket.IgnitionAt = fleettest.Now
+	if got := shown(); got != plan.InstallInstalling {
+		t.Errorf("while its report is waited for: %q", got)
+	}
+	in.Now = fleettest.Now.Add(in.Policy.BootGrace) // nothing but the time is another
+	if got := shown(); got != plan.InstallUnreported {
+		t.Errorf("once its report is late: %q", got)
+	}
+	rec.Installed = rec.Ticket.Digest
+	if got := shown(); got != plan.InstallNone {
+		t.Errorf("once it is installed: %q", got)
+	}
+}
