@@ -74,6 +74,7 @@ lint: ## Check style, words, layers, formatting and go.mod
 
 fmt: ## Format the code
 	gofmt -w .
+	$(GOLANGCI_LINT) fmt
 
 bench: ## Run the benchmarks of the packages, of a fleet, of boots, and of networks (as root)
 	go test -run '^$$' -bench . -benchtime 200ms -benchmem -timeout 6m $(UNITS)

@@ -49,7 +49,7 @@ type client struct {
 	mu      sync.Mutex
 	denied  map[string]time.Time     // paths that answer 401 to a fresh session, until when that is believed
 	systems map[string]*systemState  // by URI
-	turns   map[string]chan struct{} // by URI; held by who changes the system
+	turns   map[string]chan struct{} // by URI; held by the request that changes the system
 
 	requests, connections, sessions atomic.Uint64
 }

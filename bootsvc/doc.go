@@ -7,8 +7,8 @@
 // the answer goes out, so that a crash never serves a boot that nobody remembers.
 //
 // A ticket is used from the addresses that netboot.AddressRules allow, by whoever shows its
-// token, from when it is armed until it ends. Each request is told to Tickets.Use,
-// served or refused; who is refused at another server's address learns neither
+// token, from when it is armed until it ends. Tickets.Use learns of each request,
+// served or refused; a client that is refused at another server's address learns neither
 // whether there is a ticket nor whether a token is right.
 //
 // Firmware that boots by HTTP is served boot loaders and UKIs. A machine that

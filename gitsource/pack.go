@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"bytes"
+	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // what Git names objects by
 	"encoding/binary"
 	"fmt"
@@ -10,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"compress/zlib"
 
 	"github.com/go-git/go-git/v5/plumbing"
 )

@@ -1,14 +1,15 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
 	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
 )
 
 // rewrite makes a new revision that does not descend from the one before: what it lacks

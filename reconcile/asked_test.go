@@ -2,12 +2,13 @@ package reconcile
 
 import (
 	"context"
-	"ingot/model"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
 )
 
 // TestAPowerOffThatTookEffectIsNotAwaitedAfterACrash is about a crash between a

@@ -1,9 +1,10 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 func TestAServerIsNotPoweredOnForAnImageThatItsFirmwareCannotStart(t *testing.T) {

@@ -1,13 +1,14 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/report"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // TestWhatATicketPinsOutlivesTheStore has the tag of a claim's image move while the

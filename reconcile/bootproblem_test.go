@@ -1,15 +1,16 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/report"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/report"
 )
 
 func image(ref string) func(*model.ServerClaim) {

@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/plan"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
 )
 
 // serving is a world with a server that serves a claim.

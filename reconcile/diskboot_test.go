@@ -2,12 +2,13 @@ package reconcile
 
 import (
 	"errors"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // resetError is why a BMC sets no boot override, as the pool of BMC clients has it.

@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // A machine of the same UUID is plugged in at some time of a server's life, and taken

@@ -2,9 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +9,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // database makes a MAC prefix database whose entry for a0369f has these passwords.

@@ -1,10 +1,11 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // running is a world with a machine that runs somebody's work.

@@ -2,9 +2,10 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 func TestTooManyServersAreNotSwitchedOffUnapproved(t *testing.T) {

@@ -1,10 +1,11 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // newBlades is a world of two servers behind one BMC, each of which serves a claim.

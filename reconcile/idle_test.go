@@ -2,11 +2,12 @@ package reconcile
 
 import (
 	"context"
-	"ingot/model"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // counted counts how often a world is looked at: each plan once, each poll once.

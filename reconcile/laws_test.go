@@ -3,13 +3,14 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan"
 	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 )
 
 func retain(s *model.Server) { s.Spec.ReclaimPolicy = model.ReclaimRetain }

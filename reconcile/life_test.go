@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 func TestALifeFromDiscoveryToReleaseAndBack(t *testing.T) {

@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // known are the MAC addresses of a server's record.

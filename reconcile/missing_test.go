@@ -2,13 +2,14 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // releasedWithout is a server with two disks that has served a claim, of which the

@@ -2,12 +2,13 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // TestHistoriesOfFoundBMCsBreakNoLaw is TestRandomHistories for BMCs that nobody

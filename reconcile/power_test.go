@@ -1,10 +1,11 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // A restart of a server that is off switches it on where its BMC cannot restart what is

@@ -2,13 +2,14 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/plan"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/plan"
 )
 
 // TestRandomHistoriesBreakNoLaw lets fleets live through commits, power cuts,

@@ -1,15 +1,16 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
 	"maps"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
 )
 
 // owned is a world whose BMCs are the operator's.

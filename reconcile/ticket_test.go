@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 // saved are the tickets that were saved so far, each as it was last.

@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 func TestAServerThatHangsInDiscoverySaysWhere(t *testing.T) {

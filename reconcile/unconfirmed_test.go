@@ -1,11 +1,12 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // A server that says nothing runs on: it is not switched off, installed anew or handed on

@@ -1,12 +1,13 @@
 package reconcile
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/plantest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/plantest"
 )
 
 // While a server is known by its name alone, any system that is seen for the first time

@@ -2,11 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/merge"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -16,6 +11,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/merge"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // TestTheWalkBreaksNoLaw takes the pure decisions, the plan and the merge, through random

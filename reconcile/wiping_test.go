@@ -2,13 +2,14 @@ package reconcile
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/report"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // wipes has the wipe of the first server's disk say how far it is, and nothing more.

@@ -1,9 +1,10 @@
 package reconcile
 
 import (
-	"ingot/model"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
 )
 
 // expect lets virtual time pass and compares.

@@ -3,12 +3,13 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"maps"
+	"time"
+
 	"ingot/model"
 	"ingot/reconcile/merge"
 	"ingot/reconcile/plan"
 	"ingot/reconcile/report"
-	"maps"
-	"time"
 )
 
 // source is where revisions come from.

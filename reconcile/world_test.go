@@ -3,14 +3,15 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 // loopWorld is a rack in memory: machines whose power changes some time after it was

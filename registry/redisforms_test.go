@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"ingot/registry/internal/redistest"
-
 	"github.com/redis/go-redis/v9"
+
+	"ingot/registry/internal/redistest"
 )
 
 // freePort returns a TCP port that nobody uses just now, low enough for a cluster

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// commitTimeout bounds one commit: who saves learns soon that Redis is down.
+	// commitTimeout bounds one commit: whoever saves learns soon that Redis is down.
 	commitTimeout = 2 * time.Second
 	// loadTimeout bounds reading or writing everything.
 	loadTimeout = 30 * time.Second

@@ -165,7 +165,7 @@ func (c *conn) send(data []byte, to netip.AddrPort) error { return c.sendTo(data
 // interrupt makes the reader return; the socket can still send.
 func (c *conn) interrupt() {
 	c.ended.Store(true)
-	// It wakes who reads, though it is an error for a socket that is not connected.
+	// It wakes the reader, though it is an error for a socket that is not connected.
 	_ = c.set(func(fd int) error { return unix.Shutdown(fd, unix.SHUT_RD) })
 }
 

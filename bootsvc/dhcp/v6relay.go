@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"ingot/model"
-
 	"github.com/insomniacslk/dhcp/dhcpv6"
+
+	"ingot/model"
 )
 
 // maxRelays6 is how many relays may stand between a client and us. RFC 8415

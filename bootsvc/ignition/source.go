@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"ingot/bootsvc/internal/syntax"
-
 	"github.com/coreos/butane/config"
 	"github.com/coreos/butane/config/common"
 	"github.com/coreos/ignition/v2/config/v3_0"
@@ -22,6 +20,8 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_6"
 	"github.com/coreos/vcontext/report"
 	"go.yaml.in/yaml/v3"
+
+	"ingot/bootsvc/internal/syntax"
 )
 
 // formatButane is the value of a Secret's key format that means Butane.

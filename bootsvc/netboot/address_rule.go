@@ -15,7 +15,7 @@ type AddressRule string
 // The rules. None of them lets a known server use another's ticket.
 const (
 	// BindMachine: the server itself, at any of its network interfaces. Who asks is taken
-	// from what a client cannot make up, and who cannot be told apart is refused.
+	// from what a client cannot make up, and a client that it cannot tell apart is refused.
 	BindMachine AddressRule = "machine"
 	// BindFirst: besides, of those that cannot be told apart, the address, one of each IP
 	// version, that used the ticket first. Whoever is quicker wins.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"ingot/model"
 	"ingot/reconcile/report"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 type explainCommand struct {

@@ -4,11 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
-	"ingot/reconcile/internal/plantest"
-	"ingot/reconcile/plan"
-	"ingot/reconcile/report"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -18,6 +13,12 @@ import (
 	"time"
 
 	"sigs.k8s.io/yaml"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
+	"ingot/reconcile/internal/plantest"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 var mergeNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

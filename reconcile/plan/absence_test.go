@@ -2,9 +2,10 @@ package plan
 
 import (
 	"fmt"
+	"testing"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"testing"
 )
 
 func TestARenameIsPartOfTheServersRecord(t *testing.T) {

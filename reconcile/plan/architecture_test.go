@@ -1,8 +1,9 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
+
+	"ingot/model"
 )
 
 func TestTheArchitectureOfAServer(t *testing.T) {

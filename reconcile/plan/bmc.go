@@ -114,7 +114,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 }
 
 // mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
-// looked at once they are resolved, by who speaks with the BMC.
+// looked at once they are resolved, by the client that speaks with the BMC.
 func (f *fleet) mayBe(b *bmcView, ip, scheme string, since time.Time) Why {
 	addr, err := netip.ParseAddr(ip)
 	if err != nil {

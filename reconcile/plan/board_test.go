@@ -1,11 +1,12 @@
 package plan
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 func TestWhoGivesAUUID(t *testing.T) {

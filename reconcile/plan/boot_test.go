@@ -1,8 +1,9 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
+
+	"ingot/model"
 )
 
 // desiredBoot is a claim whose Secret has these keys and values.

@@ -1,8 +1,9 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
+
+	"ingot/model"
 )
 
 // What is not served has not failed.

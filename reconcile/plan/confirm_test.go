@@ -1,8 +1,9 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
+
+	"ingot/model"
 )
 
 // The UUID of a system that its BMC lists and shows nothing of is not taken for that of

@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"ingot/model"
 	"strings"
 	"testing"
+
+	"ingot/model"
 )
 
 var (

@@ -1,10 +1,11 @@
 package plan
 
 import (
-	"ingot/model"
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 func TestWhatBootsFromDiskAsksForThat(t *testing.T) {

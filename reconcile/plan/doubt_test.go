@@ -1,9 +1,10 @@
 package plan
 
 import (
+	"testing"
+
 	"ingot/model"
 	"ingot/reconcile/internal/fleettest"
-	"testing"
 )
 
 func TestABoundServerOfTheStatusBranchMayBeInstalledAlready(t *testing.T) {

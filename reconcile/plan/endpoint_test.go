@@ -1,11 +1,12 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
 )
 
 func TestOfTwoDevicesAtOneAddressTheLastToGetItIsThere(t *testing.T) {

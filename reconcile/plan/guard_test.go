@@ -1,11 +1,12 @@
 package plan
 
 import (
+	"testing"
+	"time"
+
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/internal/fleettest"
-	"testing"
-	"time"
 )
 
 // asking is a fleet of one bound server that Git asks for all that the guard looks at.

@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 // Why a BMC's servers cannot be read is told as it is: a refused password asks for

@@ -1,10 +1,11 @@
 package plan
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 func TestTheStagesOfAnInstall(t *testing.T) {

@@ -1,12 +1,13 @@
 package plan
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 func TestWhichMACAddressesAreAServers(t *testing.T) {

@@ -2,12 +2,13 @@ package plan
 
 import (
 	"fmt"
-	"ingot/model"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/model"
 )
 
 func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {

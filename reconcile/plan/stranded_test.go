@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 // A machine that asked while nobody listened stands there. It is powered on again soon, and

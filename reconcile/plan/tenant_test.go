@@ -1,11 +1,12 @@
 package plan
 
 import (
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"slices"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // Two servers may have claims of one name: one is being released, one is the heir's.

@@ -1,9 +1,10 @@
 package plan
 
 import (
-	"ingot/model"
 	"testing"
 	"time"
+
+	"ingot/model"
 )
 
 func TestWhatMakesAClaimBooted(t *testing.T) {

@@ -2,13 +2,14 @@ package plan
 
 import (
 	"fmt"
-	"ingot/model"
-	"ingot/reconcile/internal/fleettest"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"ingot/model"
+	"ingot/reconcile/internal/fleettest"
 )
 
 // guarded is a fleet whose disruptions are judged by the guard.

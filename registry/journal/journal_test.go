@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"testing"
 
-	"ingot/registry/internal/disk"
-
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/registry/internal/disk"
 )
 
 // newJournal opens the journal in dir for the time of a test.

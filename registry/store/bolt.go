@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"time"
 
-	"ingot/registry/internal/disk"
-	"ingot/registry/journal"
-
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"ingot/registry/internal/disk"
+	"ingot/registry/journal"
 )
 
 // FileName is the name of the embedded store's file in the state folder.

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"ingot/registry/internal/disk"
-
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"ingot/registry/internal/disk"
 )
 
 const (

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"ingot/registry/internal/redistest"
-
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
 	bolt "go.etcd.io/bbolt"
+
+	"ingot/registry/internal/redistest"
 )
 
 // storeCase is one store under the conformance suite. open opens it another time,

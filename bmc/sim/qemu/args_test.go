@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"ingot/bmc/sim"
-
 	"github.com/google/go-cmp/cmp"
+
+	"ingot/bmc/sim"
 )
 
 func TestTheCommandLineOfQEMU(t *testing.T) {
