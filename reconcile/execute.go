@@ -57,7 +57,7 @@ func (l *Loop) run(ctx context.Context, j *job) {
 		s := l.work(ctx, j)
 		saved := l.keep(ctx, j, &s)
 		if look, after, ok := j.Look(&s); ok && saved && sleep(ctx, after) {
-			j.Move = look
+			j.old, j.Move = look.Then, look
 			s = l.work(ctx, j)
 			l.keep(ctx, j, &s)
 		}
@@ -191,9 +191,6 @@ func (l *Loop) tell(j *job, s *plan.Settled) {
 	case plan.MoveDone:
 		for _, rec := range s.Servers {
 			l.logTransition(j.old, rec)
-			if tellsMore(j.old, rec) {
-				l.hurry()
-			}
 		}
 	case plan.MoveStopped:
 	case plan.MoveOvertaken:
@@ -221,6 +218,9 @@ func (l *Loop) keep(ctx context.Context, j *job, s *plan.Settled) (saved bool) {
 		reading = reading.Lost("what was done could not be saved: "+err.Error(), j.name, l.Policy, l.Clock())
 	} else if len(s.Servers) > 0 {
 		reading.Unsaved = 0
+		if s.Outcome == plan.MoveDone && tellsMore(j.old, s.Servers[0]) {
+			l.hurry()
+		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

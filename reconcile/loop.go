@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -405,6 +406,17 @@ func (l *Loop) Announced(v model.Version, skipped []model.ServerName) {
 	if news {
 		l.Wake()
 	}
+}
+
+// decided reports whether a result has a decision that waits for the status branch to show
+// it.
+func (l *Loop) decided(r *plan.Result) bool {
+	l.mu.Lock()
+	announced := l.announced
+	l.mu.Unlock()
+	return l.Policy.MirrorFirst && slices.ContainsFunc(r.Servers, func(s plan.Server) bool {
+		return s.Record.Intent != nil && s.Record.Intent.At.After(announced)
+	})
 }
 
 // Unannounced notes that the status branch cannot be pushed, and returns since when.

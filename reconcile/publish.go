@@ -108,7 +108,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		case isDue:
 		}
 		drain(p.Reporter.Loop.dirty)
-		drain(p.Reporter.Loop.urgent)
+		urgent = drain(p.Reporter.Loop.urgent) || urgent
 		done, err := p.unhurried(ctx, &story, urgent)
 		switch {
 		case errors.Is(err, ErrFenced):
@@ -254,7 +254,7 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, urgent bool) 
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
 	own := *r.Report // for its subject
-	hurried := urgent && story.Hurry(&own) > 0
+	hurried := (urgent || loop.decided(r.Result)) && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
 	done, err := p.Sink.Publish(ctx, &own)
 	if err != nil {
@@ -288,9 +288,12 @@ func (p *Publisher) noted(ctx context.Context, now model.Published) error {
 	return nil
 }
 
-func drain(c chan struct{}) {
+// drain takes the signal that is in a channel, and reports whether there was one.
+func drain(c chan struct{}) bool {
 	select {
 	case <-c:
+		return true
 	default:
+		return false
 	}
 }

@@ -114,10 +114,10 @@ func (l *Loop) show(s *Snapshot, due time.Time, was saved) {
 	if was.since.IsZero() {
 		return
 	}
-	signal(l.dirty)
 	if was.urgent {
-		signal(l.urgent)
+		signal(l.urgent) // first, or what it is about would be published as if it could wait
 	}
+	signal(l.dirty)
 }
 
 // changed has the loop plan for what was saved, and the publisher look once it did.
