@@ -64,7 +64,7 @@ func TestAServerTakesThePlaceOfOneThatIsOnBeforeTheNextPlan(t *testing.T) {
 						want = 1 + waiting
 					}
 					if tc.revision {
-						w.desired = w.desired.Clone()
+						w.commit(func(*model.Desired) {})
 					}
 					w.loop.moves.Wait()
 					if w.poweredOn() > before && waiting == 0 {
