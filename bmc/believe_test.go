@@ -94,8 +94,10 @@ func TestCountIsOfAllPages(t *testing.T) {
 func TestDiscoverKeepsWhatCannotBeRead(t *testing.T) {
 	answers := map[string]func(w http.ResponseWriter){
 		"an error that is served with 200": func(w http.ResponseWriter) { w.Write([]byte(okError)) },
-		"500":                              func(w http.ResponseWriter) { fail(w, http.StatusInternalServerError, "Base.1.0.InternalError") },
-		"a list":                           func(w http.ResponseWriter) { w.Write([]byte("[]")) },
+		"500": func(w http.ResponseWriter) {
+			fail(w, http.StatusInternalServerError, "Base.1.0.InternalError")
+		},
+		"a list": func(w http.ResponseWriter) { w.Write([]byte("[]")) },
 	}
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {

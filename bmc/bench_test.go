@@ -40,7 +40,8 @@ func BenchmarkPowerPoll(b *testing.B) {
 	b.Run("ingot", func(b *testing.B) {
 		p := newPool(b, Options{})
 		s := model.SystemTarget{URI: sysURI, BMC: model.BMCTarget{
-			Name: "b", Scheme: "https", Address: strings.TrimPrefix(srv.URL, "https://"), Username: user, Password: model.NewSensitive(password),
+			Name: "b", Scheme: "https", Address: strings.TrimPrefix(srv.URL, "https://"),
+			Username: user, Password: model.NewSensitive(password),
 		}}
 		if _, err := p.Power(context.Background(), s); err != nil {
 			b.Fatal(err)

@@ -72,11 +72,13 @@ func TestLadder(t *testing.T) {
 		},
 		"a DGX H100 begins with its settings object (B04)": {
 			state: systemState{quirk: quirk{first: variantSettings, settings: []string{"SD"}}},
-			want:  chain(variant{variantSettings, uri + "/SD", pxe}, variant{variantDefault, uri, pxe}, variant{VariantContinuous, uri, stays(pxe)}),
+			want: chain(variant{variantSettings, uri + "/SD", pxe}, variant{variantDefault, uri, pxe},
+				variant{VariantContinuous, uri, stays(pxe)}),
 		},
 		"the variant that worked last is the first": {
 			state: systemState{settings: "/s/1/SD", variant: variant{name: VariantContinuous, uri: uri}},
-			want:  chain(variant{VariantContinuous, uri, stays(pxe)}, variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/SD", pxe}),
+			want: chain(variant{VariantContinuous, uri, stays(pxe)}, variant{variantDefault, uri, pxe},
+				variant{variantSettings, "/s/1/SD", pxe}),
 		},
 		"to disk there is none that stays": {
 			state:  systemState{boot: boot{Mode: new("UEFI")}, settings: "/s/1/SD", variant: variant{name: VariantContinuous, uri: uri}},
@@ -90,13 +92,16 @@ func TestLadder(t *testing.T) {
 		},
 		"but rather with the one that worked for the disk": {
 			state: systemState{
-				settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"}, diskVariant: variant{name: variantDefault, uri: uri},
-			}, target: "Hdd",
-			want: chain(variant{variantDefault, uri, disk(pxe)}, variant{variantSettings, "/s/1/SD", disk(pxe)}),
+				settings: "/s/1/SD", variant: variant{name: variantSettings, uri: "/s/1/SD"},
+				diskVariant: variant{name: variantDefault, uri: uri},
+			},
+			target: "Hdd",
+			want:   chain(variant{variantDefault, uri, disk(pxe)}, variant{variantSettings, "/s/1/SD", disk(pxe)}),
 		},
 		"what worked for the disk does not matter to the network": {
 			state: systemState{settings: "/s/1/SD", diskVariant: variant{name: variantSettings, uri: "/s/1/SD"}},
-			want:  chain(variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/SD", pxe}, variant{VariantContinuous, uri, stays(pxe)}),
+			want: chain(variant{variantDefault, uri, pxe}, variant{variantSettings, "/s/1/SD", pxe},
+				variant{VariantContinuous, uri, stays(pxe)}),
 		},
 	}
 	for name, tt := range tests {

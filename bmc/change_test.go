@@ -331,7 +331,10 @@ func TestAChangeThatWasGivenUp(t *testing.T) {
 func TestChangeOnAFreshConnection(t *testing.T) {
 	f := newFake(t, secure)
 	asked := 0
-	p := newPool(t, Options{freshFor: time.Nanosecond, Permit: func(context.Context, model.BMCTarget, string) error { asked++; return nil }})
+	p := newPool(t, Options{
+		freshFor: time.Nanosecond,
+		Permit:   func(context.Context, model.BMCTarget, string) error { asked++; return nil },
+	})
 	if _, err := p.Inventory(t.Context(), f.system1()); err != nil {
 		t.Fatal(err)
 	}

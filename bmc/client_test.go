@@ -148,7 +148,8 @@ func TestNoAnswer(t *testing.T) {
 			Name: "bmc-1", Scheme: "https", Address: l.Addr().String(), Username: user, Password: model.NewSensitive(password),
 		}
 		_, err = newPool(t, Options{}).Discover(context.Background(), target)
-		if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "bmc bmc-1: GET /redfish/v1/: the BMC does not answer: dial tcp") {
+		const want = "bmc bmc-1: GET /redfish/v1/: the BMC does not answer: dial tcp"
+		if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -121,7 +121,8 @@ func TestDiscoverChoosesTheManager(t *testing.T) {
 			mgr("bmc", object{"ManagerType": "BMC", "GraphicalConsole": console}),
 		}},
 		"that is a BMC before an enclosure's with a console (B22)": {want: "bmc", members: []any{
-			mgr("enclosure", object{"ManagerType": "EnclosureManager", "GraphicalConsole": console}), mgr("bmc", object{"ManagerType": "BMC"}),
+			mgr("enclosure", object{"ManagerType": "EnclosureManager", "GraphicalConsole": console}),
+			mgr("bmc", object{"ManagerType": "BMC"}),
 		}},
 		"that has the service's UUID": {want: "bmc", members: []any{
 			mgr("other", object{"ManagerType": "BMC", "GraphicalConsole": console}),

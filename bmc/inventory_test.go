@@ -161,12 +161,18 @@ func TestInventoryOfOddShapes(t *testing.T) {
 		"one that leads to the BMC and only its name says so": {
 			prepare: func(f *fake) {
 				f.resources[sysURI+"/EthernetInterfaces"] = listed(sysURI+"/EthernetInterfaces/ToManager", nic)
-				f.resources[sysURI+"/EthernetInterfaces/ToManager"] = object{"Id": "ToManager", "Name": "Host", "MACAddress": "0a:8f:c3:a5:8a:71"}
+				f.resources[sysURI+"/EthernetInterfaces/ToManager"] = object{
+					"Id": "ToManager", "Name": "Host", "MACAddress": "0a:8f:c3:a5:8a:71",
+				}
 			},
 		},
 		"network cards that are no interfaces, as of a UCS X210c": {
 			prepare: func(f *fake) {
-				f.cards(object{"Id": "1", "Name": "1", "Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"}},
+				f.cards(
+					object{
+						"Id": "1", "Name": "1",
+						"Ethernet": object{"MACAddress": "2C:5A:0F:6F:6C:01", "PermanentMACAddress": "2C:5A:0F:6F:6C:02"},
+					},
 					object{
 						"Id": "2", "Name": "2",
 						"Ethernet": object{"MACAddress": "00:00:00:00:00:00", "PermanentMACAddress": "2C:5A:0F:6F:6C:00"},
@@ -208,7 +214,10 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			prepare: func(f *fake) {
 				var all []object
 				for n := range model.MaxServerMACs + 5 {
-					all = append(all, object{"Id": strconv.Itoa(n), "Name": "f", "Ethernet": object{"MACAddress": fmt.Sprintf("02:00:00:00:00:%02x", n)}})
+					all = append(all, object{
+						"Id": strconv.Itoa(n), "Name": "f",
+						"Ethernet": object{"MACAddress": fmt.Sprintf("02:00:00:00:00:%02x", n)},
+					})
 				}
 				f.cards(all...)
 			},

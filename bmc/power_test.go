@@ -136,7 +136,8 @@ func TestReset(t *testing.T) {
 			kind: model.ResetForceRestart, want: []string{"GracefulRestart"},
 		},
 		"a graceful shutdown by the button (B10)": {
-			power: "On", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff, want: []string{"PushPowerButton"},
+			power: "On", prepare: allow("On", "ForceOff", "PushPowerButton"),
+			kind: model.ResetGracefulOff, want: []string{"PushPowerButton"},
 		},
 		"the button is not pressed on a machine that is off (B10)": {
 			power: "Off", prepare: allow("On", "ForceOff", "PushPowerButton"), kind: model.ResetGracefulOff,
@@ -189,7 +190,8 @@ func TestReset(t *testing.T) {
 			power: "Off", kind: model.ResetForceOff, want: []string{"ForceOff"}, prepare: refuse(http.StatusConflict, "IDRAC.2.8.PSU502"),
 		},
 		"a machine in the middle of another reset is busy (B12)": {
-			power: "Off", kind: model.ResetOn, want: []string{"On"}, prepare: refuse(http.StatusConflict, "Base.1.0.ResourceInUse"), err: ErrBusy,
+			power: "Off", kind: model.ResetOn, want: []string{"On"},
+			prepare: refuse(http.StatusConflict, "Base.1.0.ResourceInUse"), err: ErrBusy,
 		},
 		"a restart of a machine that is off switches it on (B11)": {power: "Off", kind: model.ResetForceRestart,
 			want: []string{"ForceRestart", "On"}, prepare: func(f *fake) {
@@ -201,8 +203,8 @@ func TestReset(t *testing.T) {
 				}
 			}},
 		"what the account may not do": {
-			power: "Off", kind: model.ResetOn, want: []string{"On"}, prepare: refuse(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"),
-			err: ErrUnauthorized,
+			power: "Off", kind: model.ResetOn, want: []string{"On"},
+			prepare: refuse(http.StatusForbidden, "Base.1.0.InsufficientPrivilege"), err: ErrUnauthorized,
 		},
 	}
 	for name, tt := range tests {

@@ -141,7 +141,8 @@ func TestAClaimsOwnScriptIsServed(t *testing.T) {
 			t.Errorf("got %q", w.Body)
 		}
 	}
-	if w := ask(s.Handler(), http.MethodGet, "/ignition/"+uuid1+"/"+token); w.Code != http.StatusOK || ignitionVersion(w.Body.String()) != "3.3.0" {
+	w = ask(s.Handler(), http.MethodGet, "/ignition/"+uuid1+"/"+token)
+	if w.Code != http.StatusOK || ignitionVersion(w.Body.String()) != "3.3.0" {
 		t.Errorf("its Ignition: %d", w.Code)
 	}
 }

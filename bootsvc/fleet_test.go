@@ -93,8 +93,10 @@ func newFleet(size int, what string, payload func(*model.Ticket) string) (*fleet
 		return nil, err
 	}
 	f := &fleet{
-		byUUID: make(map[string][]model.ServerName), byMAC: make(map[string]model.ServerName), macs: make(map[model.ServerName][]string),
-		tickets: make(map[model.ServerName]*model.Ticket), progress: make(map[model.ServerName]*model.Progress), sealed: make(map[string][]byte), opened: make(map[string]model.Sensitive),
+		byUUID: make(map[string][]model.ServerName), byMAC: make(map[string]model.ServerName),
+		macs: make(map[model.ServerName][]string), tickets: make(map[model.ServerName]*model.Ticket),
+		progress: make(map[model.ServerName]*model.Progress),
+		sealed:   make(map[string][]byte), opened: make(map[string]model.Sensitive),
 		held: make(map[netip.Addr]fleetLease), uses: make(map[fleetUse]*model.TicketUse),
 	}
 	if f.aead, err = cipher.NewGCMWithRandomNonce(block); err != nil {
@@ -274,8 +276,9 @@ func childServer(name, what string, size int) (*http.Server, error) {
 		return nil, err
 	}
 	s, err := NewServer(Options{
-		URL: fleetBase, Tickets: f, Token: key.Config, AddressRules: netboot.AddressRules{Evidence: netboot.Evidence{Leases: f}, Servers: f},
-		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		URL: fleetBase, Tickets: f, Token: key.Config,
+		AddressRules: netboot.AddressRules{Evidence: netboot.Evidence{Leases: f}, Servers: f},
+		Registerer:   prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 	})
 	if err != nil {
 		return nil, err

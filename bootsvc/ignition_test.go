@@ -9,9 +9,12 @@ func TestWhatAClientReads(t *testing.T) {
 		accept []string
 		want   string // what is said to be read, "" for served
 	}{
-		"T13: a client that reads just this version": {[]string{media + ";version=3.3.0, */*;q=0.1"}, ""},
-		"T13: a client that reads a newer version":   {[]string{media + "; version=3.6.0"}, ""},
-		"T13: a client that reads only older ones":   {[]string{media + ";version=3.2.0, */*;q=0.1"}, "at most 3.2.0"},
+		"T13: a client that reads just this version": {accept: []string{media + ";version=3.3.0, */*;q=0.1"}},
+		"T13: a client that reads a newer version":   {accept: []string{media + "; version=3.6.0"}},
+		"T13: a client that reads only older ones": {
+			accept: []string{media + ";version=3.2.0, */*;q=0.1"},
+			want:   "at most 3.2.0",
+		},
 		"T13: the newest of several ranges counts": {
 			accept: []string{media + ";version=3.1.0;q=0.9, " + media + ";version=3.2.0;q=0.5"}, want: "at most 3.2.0",
 		},
@@ -21,19 +24,22 @@ func TestWhatAClientReads(t *testing.T) {
 		"T13: a range of quality 0 is none": {
 			accept: []string{media + ";version=3.4.0;q=0, " + media + ";version=3.2.0"}, want: "at most 3.2.0",
 		},
-		"T13: a client that refuses all Ignition":                {[]string{media + ";q=0"}, "none"},
-		"versions are numbers, not text":                         {[]string{media + ";version=3.10.0"}, ""},
-		"an experimental version reads what was released before": {[]string{media + ";version=3.7.0-experimental"}, ""},
-		"a version before the release is older":                  {[]string{media + ";version=3.3.0-experimental"}, "at most 3.3.0-experimental"},
+		"T13: a client that refuses all Ignition":                {accept: []string{media + ";q=0"}, want: "none"},
+		"versions are numbers, not text":                         {accept: []string{media + ";version=3.10.0"}},
+		"an experimental version reads what was released before": {accept: []string{media + ";version=3.7.0-experimental"}},
+		"a version before the release is older": {
+			accept: []string{media + ";version=3.3.0-experimental"},
+			want:   "at most 3.3.0-experimental",
+		},
 		"media types have no case": {
 			accept: []string{"Application/VND.CoreOS.Ignition+JSON;Version=3.2.0"}, want: "at most 3.2.0",
 		},
-		"a client that names no version reads it all": {[]string{media}, ""},
-		"a client that accepts anything":              {[]string{"*/*"}, ""},
-		"a client that says nothing":                  {nil, ""},
-		"a header that is no media type":              {[]string{media + ";version="}, ""},
-		"a version that is none":                      {[]string{media + ";version=new"}, ""},
-		"a quality that is none":                      {[]string{media + ";version=3.3.0;q=much"}, ""},
+		"a client that names no version reads it all": {accept: []string{media}},
+		"a client that accepts anything":              {accept: []string{"*/*"}},
+		"a client that says nothing":                  {},
+		"a header that is no media type":              {accept: []string{media + ";version="}},
+		"a version that is none":                      {accept: []string{media + ";version=new"}},
+		"a quality that is none":                      {accept: []string{media + ";version=3.3.0;q=much"}},
 	} {
 		reads, have, ok := acceptable(tc.accept, payload)
 		if reads != tc.want || ok != (tc.want == "") || !ok && have != "3.3.0" {

@@ -57,7 +57,8 @@ func TestARackThatBootsCostsTheRegistryOneCopy(t *testing.T) {
 			clients.Go(func() {
 				for name, layer := range map[string]*model.Layer{"kernel": img.Kernel, "initrd": img.Initrd, "squashfs": img.Squashfs} {
 					resp, body, err := get(t, r.layerURL(layer))
-					if err != nil || resp.StatusCode != http.StatusOK || !bytes.Equal(body, r.parts[name]) || resp.Header.Get("ETag") != etag(layer) {
+					if err != nil || resp.StatusCode != http.StatusOK ||
+						!bytes.Equal(body, r.parts[name]) || resp.Header.Get("ETag") != etag(layer) {
 						t.Errorf("%s: got %s, %d bytes, %v", name, resp.Status, len(body), err)
 					}
 				}
@@ -163,7 +164,8 @@ func push(t *testing.T, r *rack, raw []byte) *model.Layer {
 	layer := &model.Layer{Digest: digest.FromBytes(raw).String(), Size: int64(len(raw))}
 	key := imagecache.Key{Digest: layer.Digest, Size: layer.Size}
 	fetch := func(context.Context, int64) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(raw)), nil }
-	if err := r.service.cache.Prefetch(t.Context(), []imagecache.Key{key}, func(imagecache.Key) imagecache.Fetch { return fetch }); err != nil {
+	fetchOf := func(imagecache.Key) imagecache.Fetch { return fetch }
+	if err := r.service.cache.Prefetch(t.Context(), []imagecache.Key{key}, fetchOf); err != nil {
 		t.Fatal(err)
 	}
 	return layer

@@ -145,7 +145,8 @@ func TestAUKIShowsHowItWasFetched(t *testing.T) {
 	step := func(method, target string, want ...string) {
 		t.Helper()
 		r.desk.unnote()
-		if w := ask(h, method, target); w.Code != 200 || w.Header().Get("Content-Length") != "1000" || w.Header().Get("Content-Type") != "application/efi" {
+		w := ask(h, method, target)
+		if w.Code != 200 || w.Header().Get("Content-Length") != "1000" || w.Header().Get("Content-Type") != "application/efi" {
 			t.Errorf("%s %s: %d %v", method, target, w.Code, w.Header())
 		}
 		if diff := cmp.Diff(want, r.desk.notes()); diff != "" {
@@ -174,7 +175,7 @@ func TestHTTPBootDocument(t *testing.T) {
 		code   int
 		body   string
 	}{
-		"a machine is known by its lease": {uki, asking, nil, 200, found(asking, ukiURL)},
+		"a machine is known by its lease": {ticket: uki, from: asking, code: 200, body: found(asking, ukiURL)},
 		"without a UKI it goes by way of iPXE": {
 			ticket: scriptTicket(), from: asking, code: 200, body: found(asking, "http://boot.example:8082/loader/ipxe.efi"),
 		},
@@ -189,7 +190,8 @@ func TestHTTPBootDocument(t *testing.T) {
 			body: `{"error":"no server with an open boot ticket is known to be at 10.1.2.4"}`,
 		},
 		"a DHCP server on this machine does": {
-			ticket: uki, from: "127.0.0.1", header: []string{"X-Forwarded-For", asking}, code: 200, body: found("127.0.0.1,"+asking, ukiURL),
+			ticket: uki, from: "127.0.0.1", header: []string{"X-Forwarded-For", asking},
+			code: 200, body: found("127.0.0.1,"+asking, ukiURL),
 		},
 		"it does by MAC address": {
 			ticket: uki, from: "::1", header: []string{"X-Forwarded-For", "10.9.9.9, 52-54-00-AA-BB-CC"}, code: 200,

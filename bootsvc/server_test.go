@@ -167,11 +167,20 @@ func TestWhoIsGivenWhat(t *testing.T) {
 		body   string
 		noted  []string
 	}{
-		"a machine is sent to its script":       {nil, "/ipxe", nil, 200, "chain --replace --autofree ${base-url}/${uuid}", nil},
-		"so it is with a slash":                 {nil, "/ipxe/", nil, 200, "goto mac", nil},
-		"so it is with two, without a redirect": {nil, "//ipxe//", nil, 200, "goto mac", nil},
-		"a ticket makes a server boot":          {nil, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", []string{scriptNote}},
-		"a server may ask for its script again": {script, "/ipxe/" + uuid1, nil, 200, "kernel ${kernel-url}", nil},
+		"a machine is sent to its script": {
+			target: "/ipxe",
+			code:   200, body: "chain --replace --autofree ${base-url}/${uuid}",
+		},
+		"so it is with a slash":                 {target: "/ipxe/", code: 200, body: "goto mac"},
+		"so it is with two, without a redirect": {target: "//ipxe//", code: 200, body: "goto mac"},
+		"a ticket makes a server boot": {
+			target: "/ipxe/" + uuid1,
+			code:   200, body: "kernel ${kernel-url}", noted: []string{scriptNote},
+		},
+		"a server may ask for its script again": {
+			world: script, target: "/ipxe/" + uuid1,
+			code: 200, body: "kernel ${kernel-url}",
+		},
 		"T07: the case of the UUID does not matter": {
 			target: "/ipxe/" + strings.ToUpper(uuid1), code: 200, body: "kernel ${kernel-url}", noted: []string{scriptNote},
 		},
@@ -180,7 +189,8 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			body: "echo Ingot: no boot ticket for " + uuid1 + ", booting from disk\nexit\n",
 		},
 		"law 1: a ticket that did its work boots disk": {
-			world: func(d *desk) { with(d, model.TicketBooted, false, nil) }, target: "/ipxe/" + uuid1, code: 200, body: "booting from disk",
+			world: func(d *desk) { with(d, model.TicketBooted, false, nil) }, target: "/ipxe/" + uuid1,
+			code: 200, body: "booting from disk",
 		},
 		"law 1: a ticket that is spent boots disk": {
 			world: func(d *desk) { with(d, model.TicketSpent, true, nil) }, target: "/ipxe/" + uuid1, code: 200, body: "booting from disk",
@@ -193,7 +203,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			world: func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, target: "/ipxe/" + uuid1, code: 200,
 			body: "booting from disk",
 		},
-		"a server that is not known is told so": {nil, "/ipxe/" + uuid2, nil, 404, "no server with this UUID", nil},
+		"a server that is not known is told so": {target: "/ipxe/" + uuid2, code: 404, body: "no server with this UUID"},
 		"T06: firmware without UUID is known by its MAC": {
 			world: func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, target: "/ipxe/52:54:00:AA:bb:cc", code: 200,
 			body: "/ignition/" + uuid1 + "/", noted: []string{scriptNote},
@@ -202,8 +212,8 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			world: func(d *desk) { d.holders["52:54:00:aa:bb:cc"] = d.holders[uuid1] }, target: "/ipxe/52-54-00-aa-bb-cc", code: 200,
 			body: "kernel", noted: []string{scriptNote},
 		},
-		"what is no UUID is told so": {nil, "/ipxe/autoexec.ipxe", nil, 404, "neither a system UUID nor a MAC", nil},
-		"a UUID that climbs is none": {nil, "/ipxe/../ignition/" + uuid1, nil, 404, "", nil},
+		"what is no UUID is told so": {target: "/ipxe/autoexec.ipxe", code: 404, body: "neither a system UUID nor a MAC"},
+		"a UUID that climbs is none": {target: "/ipxe/../ignition/" + uuid1, code: 404},
 		"a boot that cannot be remembered is not served": {
 			world: func(d *desk) { d.fail(errors.New("store is gone")) }, target: "/ipxe/" + uuid1, code: 503, body: "cannot be recorded",
 		},
@@ -214,7 +224,7 @@ func TestWhoIsGivenWhat(t *testing.T) {
 		"the token opens the Ignition": {
 			target: "/ignition/" + uuid1 + "/" + token, code: 200, body: "PAYLOAD", noted: []string{ignitionNote},
 		},
-		"T14: it does so again": {ignition, "/ignition/" + uuid1 + "/" + token, nil, 200, "PAYLOAD", nil},
+		"T14: it does so again": {world: ignition, target: "/ignition/" + uuid1 + "/" + token, code: 200, body: "PAYLOAD"},
 		"T07: the case of the UUID is the machine's": {
 			target: "/ignition/" + strings.ToUpper(uuid1) + "/" + token, code: 200, body: "PAYLOAD", noted: []string{ignitionNote},
 		},
@@ -228,11 +238,14 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			header: []string{"Accept", "application/vnd.coreos.ignition+json;version=3.6.0, */*;q=0.1"}, code: 200, body: "PAYLOAD",
 			noted: []string{ignitionNote},
 		},
-		"Y01: without a token there is none": {nil, "/ignition/" + uuid1, nil, 403, "the token is missing", nil},
+		"Y01: without a token there is none": {target: "/ignition/" + uuid1, code: 403, body: "the token is missing"},
 		"Y01: nor with another ticket's": {
 			target: "/ignition/" + uuid1 + "/" + foreign, code: 403, body: "not that of this server's boot ticket",
 		},
-		"Y01: nor with a token's beginning": {nil, "/ignition/" + uuid1 + "/" + token[:10], nil, 403, "not that of", nil},
+		"Y01: nor with a token's beginning": {
+			target: "/ignition/" + uuid1 + "/" + token[:10],
+			code:   403, body: "not that of",
+		},
 		"Y01: nor for another server": {
 			world:  func(d *desk) { other := *scriptTicket(); other.UUID = uuid2; d.arm(&other, "x") },
 			target: "/ignition/" + uuid2 + "/" + token, code: 403, body: "not that of",
@@ -253,8 +266,11 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			world: func(d *desk) { d.holders[uuid1] = &model.TicketHolder{Server: "s1"} }, target: "/ignition/" + uuid1 + "/" + token,
 			code: 403, body: "not that of",
 		},
-		"a server that is not known has no Ignition": {nil, "/ignition/" + uuid2 + "/" + token, nil, 404, "no server", nil},
-		"what is no UUID has no Ignition":            {nil, "/ignition/x/" + token, nil, 404, "not a system UUID", nil},
+		"a server that is not known has no Ignition": {
+			target: "/ignition/" + uuid2 + "/" + token,
+			code:   404, body: "no server",
+		},
+		"what is no UUID has no Ignition": {target: "/ignition/x/" + token, code: 404, body: "not a system UUID"},
 		"an Ignition that is gone is not a 404": {
 			world: func(d *desk) { clear(d.payloads) }, target: "/ignition/" + uuid1 + "/" + token, code: 503,
 			body: "not available at present",
@@ -263,16 +279,19 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			world: func(d *desk) { d.fail(errors.New("store is gone")) }, target: "/ignition/" + uuid1 + "/" + token, code: 503,
 			body: "cannot be recorded",
 		},
-		"a layer that no ticket pins is not served": {nil, "/image", nil, 404, "no open boot ticket pins this layer", nil},
+		"a layer that no ticket pins is not served": {
+			target: "/image",
+			code:   404, body: "no open boot ticket pins this layer",
+		},
 		"nor one of another repository": {
 			target: "/image?imageName=evil.example/x&version=1&layerDigest=" + scriptTicket().Image.Kernel.Digest, code: 404,
 			body: "no open boot ticket",
 		},
-		"the root is nothing":                        {nil, "/", nil, 404, "/ipxe is where", nil},
-		"T04: what firmware asks besides is nothing": {nil, "/grubx64.efi", nil, 404, "nothing here", nil},
-		"a huge path is nothing":                     {nil, "/ipxe/" + strings.Repeat("a", 5000), nil, 404, "nothing here", nil},
-		"a path of many slashes is nothing":          {nil, strings.Repeat("/", 3000), nil, 404, "nothing here", nil},
-		"a path with a zero byte is nothing":         {nil, "/ipxe/\x00", nil, 404, "neither a system UUID", nil},
+		"the root is nothing":                        {target: "/", code: 404, body: "/ipxe is where"},
+		"T04: what firmware asks besides is nothing": {target: "/grubx64.efi", code: 404, body: "nothing here"},
+		"a huge path is nothing":                     {target: "/ipxe/" + strings.Repeat("a", 5000), code: 404, body: "nothing here"},
+		"a path of many slashes is nothing":          {target: strings.Repeat("/", 3000), code: 404, body: "nothing here"},
+		"a path with a zero byte is nothing":         {target: "/ipxe/\x00", code: 404, body: "neither a system UUID"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			d := newDesk()
@@ -301,11 +320,12 @@ func TestWhoIsGivenWhat(t *testing.T) {
 			if (w.Code == http.StatusServiceUnavailable) != (w.Header().Get("Retry-After") != "") {
 				t.Errorf("Retry-After is %q for %d", w.Header().Get("Retry-After"), w.Code)
 			}
-			if strings.Contains(logs.String(), token) || strings.Contains(logs.String(), foreign) || strings.Contains(logs.String(), "PAYLOAD") {
-				t.Errorf("Y06: the log shows a secret:\n%s", logs.String())
+			text := logs.String()
+			if strings.Contains(text, token) || strings.Contains(text, foreign) || strings.Contains(text, "PAYLOAD") {
+				t.Errorf("Y06: the log shows a secret:\n%s", text)
 			}
-			if !strings.Contains(logs.String(), "route=") || !strings.Contains(logs.String(), "client=10.1.2.3") {
-				t.Errorf("Y03: the log lacks the request:\n%s", logs.String())
+			if !strings.Contains(text, "route=") || !strings.Contains(text, "client=10.1.2.3") {
+				t.Errorf("Y03: the log lacks the request:\n%s", text)
 			}
 
 			d.unnote()
@@ -482,7 +502,8 @@ func TestABootFromEndToEnd(t *testing.T) {
 	metrics := fmt.Sprintf(`# HELP ingot_boot_image_bytes_total Bytes of image layers sent to booting machines.
 # TYPE ingot_boot_image_bytes_total counter
 ingot_boot_image_bytes_total %d
-# HELP ingot_boot_requests_total Requests that booting machines made, by route and status code; code aborted is an answer cut off before its end.
+# HELP ingot_boot_requests_total Requests that booting machines made, by route and status code; `+
+		`code aborted is an answer cut off before its end.
 # TYPE ingot_boot_requests_total counter
 ingot_boot_requests_total{code="200",route="/ignition/{uuid}/{token}"} 1
 ingot_boot_requests_total{code="200",route="/image"} 3
@@ -502,7 +523,8 @@ func TestAKernelIsNotedForWhoAsks(t *testing.T) {
 	r := newRack(t, nil, nil)
 	for n := range 9 {
 		other := *r.ticket
-		other.ID, other.Server, other.UUID = fmt.Sprint("o", n), model.ServerName(fmt.Sprint("o", n)), fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", n)
+		other.ID, other.Server = fmt.Sprint("o", n), model.ServerName(fmt.Sprint("o", n))
+		other.UUID = fmt.Sprintf("00000000-0000-4000-8000-00000000010%d", n)
 		r.desk.arm(&other, "{}")
 	}
 	_, script, _ := get(t, r.URL+"/ipxe/"+uuid1)
@@ -544,7 +566,8 @@ func TestUKIOverHTTPBoot(t *testing.T) {
 			t.Errorf("T08: %s: %s, %s, %d bytes, %v", u, resp.Status, resp.Header.Get("Content-Type"), len(body), err)
 		}
 	}
-	if w := ask(r.service.Handler(), http.MethodHead, strings.TrimPrefix(path, r.URL)); w.Code != 200 || w.Header().Get("Content-Length") != "200000" {
+	w := ask(r.service.Handler(), http.MethodHead, strings.TrimPrefix(path, r.URL))
+	if w.Code != 200 || w.Header().Get("Content-Length") != "200000" {
 		t.Errorf("T08: HEAD: %d, length %s", w.Code, w.Header().Get("Content-Length"))
 	}
 }

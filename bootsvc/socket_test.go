@@ -65,14 +65,15 @@ func everyRoute(t *testing.T) (*rack, []string) {
 	if r.ticket.Image, err = r.service.images.Resolve(t.Context(), ref, "amd64"); err != nil {
 		t.Fatal(err)
 	}
-	r.desk.arm(
-		r.ticket,
-		ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"}}.Seal().Reveal(),
-	)
+	payload := ignition.Payload{
+		Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config"},
+	}
+	r.desk.arm(r.ticket, payload.Seal().Reveal())
 	r.desk.holders[mac1] = r.desk.holders[uuid1]
 	token := tokenOf(r.ticket).Reveal()
 	return r, []string{
-		"/httpboot", "/loader/ipxe.efi", "/ipxe", "/ipxe/" + uuid1, "/ipxe/" + mac1, layerPath(r.ticket, r.ticket.Image.Kernel), netboot.UKIPath(r.ticket),
+		"/httpboot", "/loader/ipxe.efi", "/ipxe", "/ipxe/" + uuid1, "/ipxe/" + mac1,
+		layerPath(r.ticket, r.ticket.Image.Kernel), netboot.UKIPath(r.ticket),
 		"/ignition/" + uuid1, "/ignition/" + uuid1 + "/" + token, "/nocloud/" + uuid1 + "/" + token + "/user-data", "/nothing",
 	}
 }
@@ -88,7 +89,8 @@ func TestEveryRouteIsAskedByHEAD(t *testing.T) {
 				t.Errorf("HEAD %s uses %v, and has the body %q", path, uses, none)
 			}
 			got, body := speak(t, addr, "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nConnection: close\r\n\r\n")
-			if head.StatusCode != got.StatusCode || head.ContentLength != int64(len(body)) || len(got.TransferEncoding) > 0 || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
+			if head.StatusCode != got.StatusCode || head.ContentLength != int64(len(body)) || len(got.TransferEncoding) > 0 ||
+				head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
 				t.Errorf(
 					"T08: HEAD %s: %s, %d bytes of %s; GET: %s, %d of %s, %v", path, head.Status, head.ContentLength,
 					head.Header.Get("Content-Type"), got.Status, len(body), got.Header.Get("Content-Type"), got.TransferEncoding,
@@ -116,7 +118,10 @@ func TestOddRequestsOverSockets(t *testing.T) {
 		code         int
 		body         string
 	}{
-		"T07: a UUID in capitals": {"/ipxe/" + strings.ToUpper(uuid1), "Host: x", 200, "kernel ${kernel-url}"},
+		"T07: a UUID in capitals": {
+			path: "/ipxe/" + strings.ToUpper(uuid1), header: "Host: x",
+			code: 200, body: "kernel ${kernel-url}",
+		},
 		"T06: a machine whose UUID is all F": {
 			path: "/ipxe/FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", header: "Host: x", code: 200,
 			body: "chain --replace --autofree ${base-url}/${net0/mac}",
@@ -125,13 +130,19 @@ func TestOddRequestsOverSockets(t *testing.T) {
 			path: "/ipxe/00000000-0000-0000-0000-000000000000", header: "Host: x", code: 200,
 			body: "chain --replace --autofree ${base-url}/${net0/mac}",
 		},
-		"T06: there is no Ignition of all F": {"/ignition/ffffffff-ffff-ffff-ffff-ffffffffffff/x", "Host: x", 404, "no server"},
+		"T06: there is no Ignition of all F": {
+			path: "/ignition/ffffffff-ffff-ffff-ffff-ffffffffffff/x", header: "Host: x",
+			code: 404, body: "no server",
+		},
 		"T10: links lead to the IPv6 address of Host": {
 			path: "/ipxe/" + uuid1, header: "Host: [fd00::1]:8082", code: 200, body: " ds=nocloud;s=http://[fd00::1]:8082/nocloud/",
 		},
-		"T10: a Host that is none is passed over": {"/ipxe", "Host: [fd00::1", 200, "set ipxe-svc http://127.0.0.1:"},
-		"T10: a Host that breaks out is refused":  {"/ipxe", "Host: 10.0.0.1\rexit", 400, ""},
-		"a request without Host":                  {"/ipxe", "X: y", 400, ""},
+		"T10: a Host that is none is passed over": {
+			path: "/ipxe", header: "Host: [fd00::1",
+			code: 200, body: "set ipxe-svc http://127.0.0.1:",
+		},
+		"T10: a Host that breaks out is refused": {path: "/ipxe", header: "Host: 10.0.0.1\rexit", code: 400},
+		"a request without Host":                 {path: "/ipxe", header: "X: y", code: 400},
 		"T13: an Ignition that it reads": {
 			path: ignition, header: "Host: x\r\nAccept: application/vnd.coreos.ignition+json;version=3.4.0, */*;q=0.1", code: 200,
 			body: `"3.3.0"`,
@@ -140,11 +151,23 @@ func TestOddRequestsOverSockets(t *testing.T) {
 			path: ignition, header: "Host: x\r\nAccept: application/vnd.coreos.ignition+json;version=3.2.0", code: 406,
 			body: "at most 3.2.0",
 		},
-		"T09: the rest of a layer":                      {kernel, "Host: x\r\nRange: bytes=199999-", 206, string(pattern(200_000, 4)[199_999:])},
-		"T09: nothing behind a layer's end":             {kernel, "Host: x\r\nRange: bytes=200000-", 416, "behind the layer's end"},
-		"a header that is too long is refused":          {"/ipxe", "Host: x\r\nX: " + strings.Repeat("y", 32<<10), 431, ""},
-		"an encoded slash is no way round":              {"/ipxe/..%2f..%2fignition", "Host: x", 404, ""},
-		"a request that is smuggled in is not believed": {"/ipxe", "Host: x\r\nContent-Length: 4\r\nTransfer-Encoding: gzip", 501, ""},
+		"T09: the rest of a layer": {
+			path: kernel, header: "Host: x\r\nRange: bytes=199999-",
+			code: 206, body: string(pattern(200_000, 4)[199_999:]),
+		},
+		"T09: nothing behind a layer's end": {
+			path: kernel, header: "Host: x\r\nRange: bytes=200000-",
+			code: 416, body: "behind the layer's end",
+		},
+		"a header that is too long is refused": {
+			path: "/ipxe", header: "Host: x\r\nX: " + strings.Repeat("y", 32<<10),
+			code: 431,
+		},
+		"an encoded slash is no way round": {path: "/ipxe/..%2f..%2fignition", header: "Host: x", code: 404},
+		"a request that is smuggled in is not believed": {
+			path: "/ipxe", header: "Host: x\r\nContent-Length: 4\r\nTransfer-Encoding: gzip",
+			code: 501,
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			resp, body := speak(t, addr, "GET "+tc.path+" HTTP/1.1\r\n"+tc.header+"\r\nConnection: close\r\n\r\n")
@@ -168,7 +191,8 @@ func hurried(t *testing.T, r *rack) (addr string) {
 	t.Helper()
 	srv := httptest.NewUnstartedServer(nil)
 	srv.Config = NewHTTPServer(r.service.Handler())
-	if c := srv.Config; c.ReadHeaderTimeout > 10*time.Second || c.ReadTimeout > 30*time.Second || c.IdleTimeout > time.Minute || c.MaxHeaderBytes > 64<<10 || c.WriteTimeout != 0 {
+	if c := srv.Config; c.ReadHeaderTimeout > 10*time.Second || c.ReadTimeout > 30*time.Second ||
+		c.IdleTimeout > time.Minute || c.MaxHeaderBytes > 64<<10 || c.WriteTimeout != 0 {
 		t.Errorf(
 			"a client may take its time: %v for the header, %v for the request, %v idle, %d bytes", c.ReadHeaderTimeout, c.ReadTimeout,
 			c.IdleTimeout, c.MaxHeaderBytes,
@@ -206,7 +230,8 @@ func TestSlowClientsAreCutOffAndKeepNobodyWaiting(t *testing.T) {
 			}
 			start := time.Now()
 			for range 20 {
-				if resp, body := speak(t, addr, "GET /ipxe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); resp.StatusCode != http.StatusOK || body == "" {
+				resp, body := speak(t, addr, "GET /ipxe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				if resp.StatusCode != http.StatusOK || body == "" {
 					t.Errorf("another client got %s", resp.Status)
 				}
 			}

@@ -40,7 +40,9 @@ func newSegment(t *testing.T) *segment {
 		o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
 		o.Clock = func() time.Time { return s.now }
 	})
-	ref, _, err := s.registry.Push("os/uki", "1", ociserver.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)})
+	ref, _, err := s.registry.Push(
+		"os/uki", "1", ociserver.Image{Kernel: pattern(2000, 4), Initrd: pattern(1000, 5), UKI: pattern(3000, 6)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +77,11 @@ func newSegment(t *testing.T) *segment {
 
 // arm gives s1 a ticket that hands out everything that tickets can.
 func (s *segment) arm(t *model.Ticket) {
-	s.desk.arm(
-		t,
-		ignition.Payload{Ignition: `{"ignition":{"version":"3.3.0"}}`, NoCloud: map[string]string{"user-data": "#cloud-config", "meta-data": "{}"}}.Seal().Reveal(),
-	)
+	payload := ignition.Payload{
+		Ignition: `{"ignition":{"version":"3.3.0"}}`,
+		NoCloud:  map[string]string{"user-data": "#cloud-config", "meta-data": "{}"},
+	}
+	s.desk.arm(t, payload.Seal().Reveal())
 	s.desk.holders["02:00:00:00:00:01"] = s.desk.holders[uuid1]
 }
 
@@ -105,22 +108,29 @@ func TestAServerIsServedItsOwnOnly(t *testing.T) {
 		what    []string
 		refusal model.TicketRefusal
 	}{
-		"at its own addresses":                      {nil, []string{own, own6}, every, ""},
-		"Y01: not at the address of another server": {nil, []string{other}, all, model.RefusedOther},
-		"nor what other tickets pin":                {nil, []string{other}, unnamed, model.RefusedAddress},
-		"at no interface that is not known":         {nil, []string{guest}, all, model.RefusedUnknown},
-		"nor for its discovery":                     {discovery, []string{guest}, all, model.RefusedUnknown},
+		"at its own addresses":                      {from: []string{own, own6}, what: every},
+		"Y01: not at the address of another server": {from: []string{other}, what: all, refusal: model.RefusedOther},
+		"nor what other tickets pin":                {from: []string{other}, what: unnamed, refusal: model.RefusedAddress},
+		"at no interface that is not known":         {from: []string{guest}, what: all, refusal: model.RefusedUnknown},
+		"nor for its discovery":                     {world: discovery, from: []string{guest}, what: all, refusal: model.RefusedUnknown},
 		"not where nobody can be told apart": {
 			from: []string{stranger, "fd00::9", "127.0.0.1", "fe80::ff:fe00:1"}, what: all, refusal: model.RefusedCannotTell,
 		},
-		"nor for its discovery there":                 {discovery, []string{stranger}, all, model.RefusedCannotTell},
-		"firmware that is not known is served images": {nil, []string{guest, stranger, "127.0.0.1"}, unnamed, ""},
-		"not at another server's whatever is bound":   {binding(netboot.BindNothing), []string{other}, all, model.RefusedOther},
+		"nor for its discovery there": {
+			world: discovery, from: []string{stranger}, what: all,
+			refusal: model.RefusedCannotTell,
+		},
+		"firmware that is not known is served images": {from: []string{guest, stranger, "127.0.0.1"}, what: unnamed},
+		"not at another server's whatever is bound": {
+			world: binding(netboot.BindNothing), from: []string{other}, what: all,
+			refusal: model.RefusedOther,
+		},
 		"anywhere where nothing is bound": {
 			world: binding(netboot.BindNothing), from: []string{guest, stranger}, what: []string{"script", "Ignition", "kernel"},
 		},
 		"not without a token there, where it is unknown": {
-			world: binding(netboot.BindNothing), from: []string{guest}, what: []string{"Ignition, tokenless"}, refusal: model.RefusedUnknown,
+			world: binding(netboot.BindNothing), from: []string{guest}, what: []string{"Ignition, tokenless"},
+			refusal: model.RefusedUnknown,
 		},
 		"nor where it cannot be told": {
 			world: binding(netboot.BindFirst), from: []string{stranger}, what: []string{"Ignition, tokenless"},
@@ -228,17 +238,25 @@ func TestTheLifeOfATicket(t *testing.T) {
 		progress *model.Progress
 		want     map[string]string // refusals, of what is not served
 	}{
-		"armed":                        {"", false, nil, nil},
-		"its script was served":        {"", false, &model.Progress{ScriptAt: armed}, nil},
-		"T14: its Ignition was served": {"", false, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, map[string]string{"script": "Replay"}},
-		"its Ignition was, for always": {"", true, &model.Progress{ScriptAt: armed, IgnitionAt: armed}, nil},
+		"armed":                 {},
+		"its script was served": {progress: &model.Progress{ScriptAt: armed}},
+		"T14: its Ignition was served": {
+			progress: &model.Progress{ScriptAt: armed, IgnitionAt: armed},
+			want:     map[string]string{"script": "Replay"},
+		},
+		"its Ignition was, for always": {always: true, progress: &model.Progress{ScriptAt: armed, IgnitionAt: armed}},
 		"it did its work": {
 			ended: model.TicketBooted, progress: &model.Progress{IgnitionAt: armed},
 			want: map[string]string{"script": "Replay", "": "Spent"},
 		},
-		"it did its work, for always":   {model.TicketBooted, true, &model.Progress{IgnitionAt: armed}, nil},
-		"it ran out":                    {model.TicketSpent, false, nil, map[string]string{"": "Spent"}},
-		"it was revoked, though always": {model.TicketSpent, true, &model.Progress{IgnitionAt: armed}, map[string]string{"": "Spent"}},
+		"it did its work, for always": {
+			ended: model.TicketBooted, always: true, progress: &model.Progress{IgnitionAt: armed},
+		},
+		"it ran out": {ended: model.TicketSpent, want: map[string]string{"": "Spent"}},
+		"it was revoked, though always": {
+			ended: model.TicketSpent, always: true, progress: &model.Progress{IgnitionAt: armed},
+			want: map[string]string{"": "Spent"},
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			for _, what := range everything {

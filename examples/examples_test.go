@@ -161,7 +161,8 @@ func TestTheMACPrefixDatabaseKnowsTheLargeMakers(t *testing.T) {
 		if len(e.Credentials) > 0 {
 			user = e.Credentials[0].Username
 		}
-		if e.Manufacturer != want.maker || user != want.user || e.Type != model.TypeBMC || e.Protocol != (model.Protocol{Name: "Redfish", Port: 443, Scheme: "https"}) {
+		redfish := model.Protocol{Name: "Redfish", Port: 443, Scheme: "https"}
+		if e.Manufacturer != want.maker || user != want.user || e.Type != model.TypeBMC || e.Protocol != redfish {
 			t.Errorf("%s: got %+v", mac, e)
 		}
 	}

@@ -97,7 +97,8 @@ func metricsSayUnpublished(ctx context.Context) error {
 func explain(ctx context.Context, kind, name string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", "http://"+siteOf(ctx).ingot.where.Admin, kind, name).CombinedOutput()
+	address := "http://" + siteOf(ctx).ingot.where.Admin
+	out, err := exec.CommandContext(ctx, ingotProgram, "explain", "--address", address, kind, name).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("ingot explain: %w\n%s", err, out)
 	}

@@ -234,7 +234,8 @@ func manyNeighbours(ctx context.Context) error {
 		var neighbors []any
 		for i := range 1500 {
 			neighbors = append(neighbors, map[string]any{
-				"chassisId": fmt.Sprintf("chassis-%04d", i), "portId": "port", "systemName": "switch", "systemDescription": strings.Repeat("x", 600),
+				"chassisId": fmt.Sprintf("chassis-%04d", i), "portId": "port",
+				"systemName": "switch", "systemDescription": strings.Repeat("x", 600),
 			})
 		}
 		var seen []any // by each of its cards

@@ -30,7 +30,8 @@ func theDatabase(ctx context.Context, table *godog.Table) error {
 	_, w.bmcPort, _ = net.SplitHostPort(freeAddress())
 	text := "macPrefixes:\n"
 	for _, row := range rows(table) {
-		text += fmt.Sprintf("- {macPrefix: %q, manufacturer: Ingot, protocol: Redfish, protocolScheme: https, port: %s, type: bmc, defaultCredentials: [", row["PREFIX"], w.bmcPort)
+		text += fmt.Sprintf("- {macPrefix: %q, manufacturer: Ingot, protocol: Redfish, protocolScheme: https, port: %s, "+
+			"type: bmc, defaultCredentials: [", row["PREFIX"], w.bmcPort)
 		for i, p := range names(row["PASSWORDS"]) {
 			password, ok := map[string]string{"right": bmcPassword, "wrong": fmt.Sprintf("%s-%s-%d", wrongPassword, row["PREFIX"], i)}[p]
 			if !ok {

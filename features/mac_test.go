@@ -37,8 +37,10 @@ func reportAs(ctx context.Context, device, server string) error {
 	if err != nil {
 		return err
 	}
-	body := fmt.Sprintf(`{"systemUUID": %q, "data": {"networkInterfaces": [{"name": "eth0", "macAddress": %q}], "nics": [{"name": "eth0", "mac": %q}]}}`, m.UUID(), d.mac, d.mac)
-	_, err = ask(ctx, d.address, http.MethodPost, "http://"+w.ingot.where.Registry+"/r/"+token+"/register", body, http.Header{"Content-Type": {"application/json"}})
+	body := fmt.Sprintf(`{"systemUUID": %q, "data": {"networkInterfaces": [{"name": "eth0", "macAddress": %q}], `+
+		`"nics": [{"name": "eth0", "mac": %q}]}}`, m.UUID(), d.mac, d.mac)
+	url := "http://" + w.ingot.where.Registry + "/r/" + token + "/register"
+	_, err = ask(ctx, d.address, http.MethodPost, url, body, http.Header{"Content-Type": {"application/json"}})
 	return err
 }
 

@@ -193,7 +193,8 @@ func (w *site) ignitionOf(claim string) map[string]any {
 	o["metadata"].(map[string]any)["namespace"] = namespace
 	delete(o, "spec")
 	o["stringData"] = map[string]any{"ignition": cmp.Or(w.ignition[claim], fmt.Sprintf(
-		`{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret))}
+		`{"ignition":{"version":"3.4.0"},"storage":{"files":[`+
+			`{"path":"/etc/motd","contents":{"source":"data:,%s-%s"}}]}}`, claim, claimSecret))}
 	return o
 }
 

@@ -34,8 +34,9 @@ type program struct {
 
 // startProgram runs ingot and waits until it listens. Its log goes to log.
 func startProgram(path, config string, log *logTail, arguments, environment []string) (*program, error) {
+	run := []string{"--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", config}
 	p := &program{
-		command: exec.Command(path, append([]string{"--log-format", "json", "--log-level", "debug", "run", "--fast", "--config", config}, arguments...)...),
+		command: exec.Command(path, append(run, arguments...)...),
 		ended:   make(chan struct{}),
 	}
 	p.command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(config)}

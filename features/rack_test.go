@@ -80,8 +80,8 @@ func (w *site) machine(name string) (*machine, error) {
 
 // bmcFaults are the faults that are a BMC's own, not one of its servers'.
 var bmcFaults = []sim.Fault{
-	sim.FaultRefuse, sim.FaultHang, sim.FaultUnauthorized, sim.FaultDropSessions, sim.FaultSessionLimit, sim.FaultSlow, sim.FaultServerError,
-	sim.FaultOKError, sim.FaultNoSystems, sim.FaultCollectionEmpty, sim.FaultBladesSwapped,
+	sim.FaultRefuse, sim.FaultHang, sim.FaultUnauthorized, sim.FaultDropSessions, sim.FaultSessionLimit, sim.FaultSlow,
+	sim.FaultServerError, sim.FaultOKError, sim.FaultNoSystems, sim.FaultCollectionEmpty, sim.FaultBladesSwapped,
 }
 
 // wire makes a rack of the BMCs and machines that rows name. A machine without a

@@ -28,7 +28,10 @@ boot: {listen: "127.0.0.1:0", url: %q, cacheSize: 1GiB%s, loaderDirs: [%q]%s}
 registry: {listen: "127.0.0.1:0", url: %q}
 metadata: {listen: "127.0.0.1:0"}
 admin: {listen: "127.0.0.1:0"}
-%s`, w.remote, w.branch, w.folder, w.intervals.git, w.auth, w.tenantSettings(), w.intervals.status, w.mirroring(), redis, stateDir, w.bmcNetworks, w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(), w.report.server.URL, w.networkSettings())
+%s`, w.remote, w.branch, w.folder, w.intervals.git, w.auth, w.tenantSettings(),
+		w.intervals.status, w.mirroring(), redis, stateDir, w.bmcNetworks,
+		w.probe, w.prefixes(), w.guard, w.boot.server.URL, w.registrySettings(), w.loaderDir(), w.bindingSettings(),
+		w.report.server.URL, w.networkSettings())
 }
 
 // bindingSettings are none as a rule, so that the default is what scenarios are about.
@@ -56,7 +59,9 @@ func (w *site) launch(config, stateDir string) (*program, error) {
 	if err := os.WriteFile(file, []byte(w.configuration(stateDir)), 0o600); err != nil {
 		return nil, err
 	}
-	w.followed = append(w.followed, ledger.Configuration{At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote, Folders: w.folders()})
+	w.followed = append(w.followed, ledger.Configuration{
+		At: time.Now(), Branch: w.branch, Path: w.folder, URL: w.remote, Folders: w.folders(),
+	})
 	p, err := startProgram(w.program, file, w.log, w.arguments, w.environment)
 	if p != nil {
 		w.launched = append(w.launched, p)

@@ -124,7 +124,9 @@ func siteOf(ctx context.Context) *site { return ctx.Value(siteKey{}).(*site) }
 
 func newSite(name string, store storeKind) (*site, error) {
 	w := &site{
-		name: name, store: store, log: &logTail{}, program: ingotProgram, intervals: hurried, branch: gitBranch, folder: ".", bmcNetworks: loopback, boot: newGate(), report: newGate(), imagesSeen: newGate(),
+		name: name, store: store, log: &logTail{}, program: ingotProgram, intervals: hurried,
+		branch: gitBranch, folder: ".", bmcNetworks: loopback,
+		boot: newGate(), report: newGate(), imagesSeen: newGate(),
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),

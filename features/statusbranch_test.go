@@ -58,7 +58,8 @@ func garbleStatus(ctx context.Context, server string) error {
 }
 
 func foreignCommit(ctx context.Context) error {
-	_, err := siteOf(ctx).repo.CommitTo(statusBranch, map[string]string{foreignFile: "I was here\n", model.ReportReadme: "all is well\n"}, "look at me")
+	files := map[string]string{foreignFile: "I was here\n", model.ReportReadme: "all is well\n"}
+	_, err := siteOf(ctx).repo.CommitTo(statusBranch, files, "look at me")
 	return err
 }
 
@@ -97,7 +98,10 @@ func unfolded(text string) string {
 }
 
 func statusSaysOf(ctx context.Context, kind, name, want string) error {
-	folder := map[string]string{"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/", "boot configuration": "serverbootconfigurations/default/"}[kind]
+	folder := map[string]string{
+		"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/",
+		"boot configuration": "serverbootconfigurations/default/",
+	}[kind]
 	w := siteOf(ctx)
 	return w.statusHolds(folder+w.called(name)+".yaml", strings.ReplaceAll(want, `\"`, `"`))
 }

@@ -68,9 +68,11 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the Ingot that leads is killed$`:                                                      killLeader,
 		`^(\d+) claims that name no server are committed, and Ingot is killed (\d+) times at random$`: killAmongMany,
 		`^Ingot has nothing to do$`: idle,
-		`^claim ` + name + ` is (committed|removed), and Ingot is killed once (.+) and started again( without its store|)$`:        killOnce,
-		`^claim ` + name + ` is (committed|removed), and Ingot is killed (\d+) times at random$`:                                   killAtRandom,
-		`^claim ` + name + ` is (committed|removed), Ingot is killed once (.+), and started again once ` + name + ` stands there$`: killUntilStranded,
+		`^claim ` + name +
+			` is (committed|removed), and Ingot is killed once (.+) and started again( without its store|)$`: killOnce,
+		`^claim ` + name + ` is (committed|removed), and Ingot is killed (\d+) times at random$`: killAtRandom,
+		`^claim ` + name +
+			` is (committed|removed), Ingot is killed once (.+), and started again once ` + name + ` stands there$`: killUntilStranded,
 
 		// requests of machines
 		`^a report for ` + name + ` that (.+) is sent$`:                                             sendReport,

@@ -21,15 +21,16 @@ func defineTenants(sc *godog.ScenarioContext) {
 	for expression, do := range map[string]any{
 		`^BMCs are in network ` + name + ` alone$`: bmcsAreIn,
 		`^the tenants$`: theTenants,
-		`^Ingot is started again with the tenants$`:                                                                         restartWithTenants,
-		`^claim ` + name + ` is committed below the folder of ` + name + `$`:                                                commitClaimBelow,
-		`^a BMC at the stranger's port is committed below the folder of ` + name + `, with the secret of BMC ` + name + `$`: commitBMCBelow,
-		`^a manifest that cannot be read is committed below the folder of ` + name + `$`:                                    commitUnreadableBelow,
-		`^BMCs may have any address$`:                                                                                       bmcsAnywhere,
-		`^a stranger listens at ` + name + `$`:                                                                              strangerListens,
-		`^BMC ` + name + ` by (https?) at ` + name + ` is committed, with the secret of BMC ` + name + `$`:                  commitLeadingAway,
-		`^image ` + name + ` is at the stranger's port$`:                                                                    imageAtStranger,
-		`^the stranger was told nothing$`:                                                                                   toldStrangerNothing,
+		`^Ingot is started again with the tenants$`:                          restartWithTenants,
+		`^claim ` + name + ` is committed below the folder of ` + name + `$`: commitClaimBelow,
+		`^a BMC at the stranger's port is committed below the folder of ` + name +
+			`, with the secret of BMC ` + name + `$`: commitBMCBelow,
+		`^a manifest that cannot be read is committed below the folder of ` + name + `$`: commitUnreadableBelow,
+		`^BMCs may have any address$`:          bmcsAnywhere,
+		`^a stranger listens at ` + name + `$`: strangerListens,
+		`^BMC ` + name + ` by (https?) at ` + name + ` is committed, with the secret of BMC ` + name + `$`: commitLeadingAway,
+		`^image ` + name + ` is at the stranger's port$`:                                                   imageAtStranger,
+		`^the stranger was told nothing$`:                                                                  toldStrangerNothing,
 	} {
 		sc.Step(expression, do)
 	}
@@ -105,12 +106,15 @@ func commitClaimBelow(ctx context.Context, claim, tenant string) error {
 func commitBMCBelow(ctx context.Context, tenant, secret string) error {
 	w := siteOf(ctx)
 	at := w.stranger.Addr().(*net.TCPAddr)
-	_, err := w.repo.Commit(map[string]string{"claims/" + tenant + "/own.yaml": text(strangersBMC("own", "https", at.IP.String(), at.Port, secret))}, "add a BMC")
+	file := "claims/" + tenant + "/own.yaml"
+	bmc := strangersBMC("own", "https", at.IP.String(), at.Port, secret)
+	_, err := w.repo.Commit(map[string]string{file: text(bmc)}, "add a BMC")
 	return err
 }
 
 func commitUnreadableBelow(ctx context.Context, tenant string) error {
-	_, err := siteOf(ctx).repo.Commit(map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}, "break a file")
+	files := map[string]string{"claims/" + tenant + "/broken.yaml": "kind: ServerClaim\nmetadata: [\n"}
+	_, err := siteOf(ctx).repo.Commit(files, "break a file")
 	return err
 }
 

@@ -18,7 +18,8 @@ import (
 
 // things are what servers ask for, as the scenarios call it, and as metrics do.
 var things = map[string]model.TicketThing{
-	"iPXE script": model.ThingScript, "Ignition": model.ThingIgnition, "image": model.ThingImage, "boot state": model.ThingBootState, "wipe result": model.ThingWipe,
+	"iPXE script": model.ThingScript, "Ignition": model.ThingIgnition, "image": model.ThingImage,
+	"boot state": model.ThingBootState, "wipe result": model.ThingWipe,
 }
 
 // answer is what a request of a scenario's was answered with.
@@ -252,7 +253,9 @@ func (w *site) askAt(ctx context.Context, from netip.Addr, thing, of string, h h
 	a, err := ask(ctx, from, method, url, body, nil)
 	w.refused = a.code
 	if things[thing] == model.ThingIgnition && a.code == http.StatusOK {
-		w.given = append(w.given, ledger.Event{At: time.Now(), Machine: w.machineAt(from), Kind: ledger.Ignition, Claim: ignitionOwner([]byte(a.body))})
+		w.given = append(w.given, ledger.Event{
+			At: time.Now(), Machine: w.machineAt(from), Kind: ledger.Ignition, Claim: ignitionOwner([]byte(a.body)),
+		})
 	}
 	return err
 }

@@ -51,7 +51,8 @@ func olderFleet(ctx context.Context) error {
 		return err
 	}
 	if err := w.withoutRedis(func() error {
-		return errors.Join(os.RemoveAll(filepath.Join(w.dir, "appendonlydir")), tarball("-x", "-z", "-C", w.dir, "-f", olderFleets[w.store]))
+		return errors.Join(os.RemoveAll(filepath.Join(w.dir, "appendonlydir")),
+			tarball("-x", "-z", "-C", w.dir, "-f", olderFleets[w.store]))
 	}); err != nil {
 		return err
 	}
@@ -146,7 +147,8 @@ func (w *site) liveAsOlder(ctx context.Context) error {
 		if err := w.describe(row); err != nil {
 			return err
 		}
-		if _, err := w.repo.Commit(map[string]string{serverPath(row["SERVER"]): text(w.servers[row["SERVER"]])}, "change "+row["SERVER"]); err != nil {
+		files := map[string]string{serverPath(row["SERVER"]): text(w.servers[row["SERVER"]])}
+		if _, err := w.repo.Commit(files, "change "+row["SERVER"]); err != nil {
 			return err
 		}
 	}
@@ -162,7 +164,11 @@ func (w *site) liveAsOlder(ctx context.Context) error {
 	if err := removeClaims(ctx, "past"); err != nil {
 		return err
 	}
-	if err := errors.Join(serversAre(ctx, "s3", string(model.StateReleased)), claimIsOn(ctx, "db", "Booted", "s2"), w.lookedAt(sortedKeys(w.bmcs)...)); err != nil {
+	if err := errors.Join(
+		serversAre(ctx, "s3", string(model.StateReleased)),
+		claimIsOn(ctx, "db", "Booted", "s2"),
+		w.lookedAt(sortedKeys(w.bmcs)...),
+	); err != nil {
 		return err
 	}
 	head := w.repo.Head(gitBranch)

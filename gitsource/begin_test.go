@@ -173,62 +173,98 @@ func TestAnotherSource(t *testing.T) {
 		change func(w *watch)
 		want   seen
 	}{
-		"another branch with the same content asks nothing": {func(w *watch) {
-			ok[string](w.T)(w.repo.CommitTo("master", files, "master"))
-			w.opts.Branch = "master"
-		}, seen{Claims: all}},
-		"the same commit under another branch asks nothing": {func(w *watch) {
-			if err := w.repo.SetBranch("master", w.repo.Head("main")); err != nil {
-				w.Fatal(err)
-			}
-			w.opts.Branch = "master"
-		}, seen{Claims: all}},
-		"another branch that lacks a claim takes nothing away": {func(w *watch) {
-			ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
-			w.opts.Branch = "master"
-		}, seen{Claims: all, Absent: changed}},
-		"another branch takes nothing away though it descends": {func(w *watch) {
-			main := w.repo.Head("main")
-			take("fleet/web.yaml")(w)
-			if err := w.repo.SetBranch("master", w.repo.Head("main")); err != nil {
-				w.Fatal(err)
-			}
-			if err := w.repo.SetBranch("main", main); err != nil {
-				w.Fatal(err)
-			}
-			w.opts.Branch = "master"
-		}, seen{Claims: all, Absent: changed}},
-		"another path takes nothing away": {func(w *watch) {
-			put(map[string]string{"other/db.yaml": db})(w)
-			w.opts.Path = "other"
-		}, seen{Claims: all, Absent: changed}},
-		"another path in the same commit takes nothing away": {func(w *watch) { w.opts.Path = "sub" }, seen{
-			Claims: map[string]string{"web": "a", "db": "b", "sub": "a"},
-			Absent: []string{"ServerClaim default/db: SourceChanged", changed[0]},
-		}},
-		"another URL takes nothing away": {func(w *watch) {
-			other := newRepo(w.T)
-			ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
-			w.opts.URL = other.URL()
-		}, seen{Claims: all, Absent: changed}},
-		"another URL takes nothing away on another machine": {func(w *watch) {
-			other := newRepo(w.T)
-			ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
-			w.opts.URL, w.opts.Dir = other.URL(), filepath.Join(w.TempDir(), "git")
-		}, seen{Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"}}},
-		"another way to the same repository is no other source": {func(w *watch) {
-			w.opts.URL = strings.TrimPrefix(w.opts.URL, "file://")
-			take("fleet/web.yaml")(w)
-		}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
-		"a revision recorded without URL and path is of the configured ones": {func(w *watch) {
-			w.d.URL, w.d.Path = "", ""
-			take("fleet/web.yaml")(w)
-		}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
-		"a revision recorded without URL and path is of another source if the branch differs": {func(w *watch) {
-			w.d.URL, w.d.Path = "", ""
-			ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
-			w.opts.Branch = "master"
-		}, seen{Claims: all, Absent: changed}},
+		"another branch with the same content asks nothing": {
+			change: func(w *watch) {
+				ok[string](w.T)(w.repo.CommitTo("master", files, "master"))
+				w.opts.Branch = "master"
+			},
+			want: seen{Claims: all},
+		},
+		"the same commit under another branch asks nothing": {
+			change: func(w *watch) {
+				if err := w.repo.SetBranch("master", w.repo.Head("main")); err != nil {
+					w.Fatal(err)
+				}
+				w.opts.Branch = "master"
+			},
+			want: seen{Claims: all},
+		},
+		"another branch that lacks a claim takes nothing away": {
+			change: func(w *watch) {
+				ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
+				w.opts.Branch = "master"
+			},
+			want: seen{Claims: all, Absent: changed},
+		},
+		"another branch takes nothing away though it descends": {
+			change: func(w *watch) {
+				main := w.repo.Head("main")
+				take("fleet/web.yaml")(w)
+				if err := w.repo.SetBranch("master", w.repo.Head("main")); err != nil {
+					w.Fatal(err)
+				}
+				if err := w.repo.SetBranch("main", main); err != nil {
+					w.Fatal(err)
+				}
+				w.opts.Branch = "master"
+			},
+			want: seen{Claims: all, Absent: changed},
+		},
+		"another path takes nothing away": {
+			change: func(w *watch) {
+				put(map[string]string{"other/db.yaml": db})(w)
+				w.opts.Path = "other"
+			},
+			want: seen{Claims: all, Absent: changed},
+		},
+		"another path in the same commit takes nothing away": {
+			change: func(w *watch) { w.opts.Path = "sub" },
+			want: seen{
+				Claims: map[string]string{"web": "a", "db": "b", "sub": "a"},
+				Absent: []string{"ServerClaim default/db: SourceChanged", changed[0]},
+			},
+		},
+		"another URL takes nothing away": {
+			change: func(w *watch) {
+				other := newRepo(w.T)
+				ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
+				w.opts.URL = other.URL()
+			},
+			want: seen{Claims: all, Absent: changed},
+		},
+		"another URL takes nothing away on another machine": {
+			change: func(w *watch) {
+				other := newRepo(w.T)
+				ok[string](w.T)(other.Commit(map[string]string{"fleet/db.yaml": db}, "other"))
+				w.opts.URL, w.opts.Dir = other.URL(), filepath.Join(w.TempDir(), "git")
+			},
+			want: seen{
+				Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"},
+				Quarantined: []string{"ServerClaim default/web"},
+			},
+		},
+		"another way to the same repository is no other source": {
+			change: func(w *watch) {
+				w.opts.URL = strings.TrimPrefix(w.opts.URL, "file://")
+				take("fleet/web.yaml")(w)
+			},
+			want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
+		},
+		"a revision recorded without URL and path is of the configured ones": {
+			change: func(w *watch) {
+				w.d.URL, w.d.Path = "", ""
+				take("fleet/web.yaml")(w)
+			},
+			want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
+		},
+		"a revision recorded without URL and path is of another source if the branch differs": {
+			change: func(w *watch) {
+				w.d.URL, w.d.Path = "", ""
+				ok[string](w.T)(w.repo.CommitTo("master", map[string]string{"fleet/db.yaml": db}, "master"))
+				w.opts.Branch = "master"
+			},
+			want: seen{Claims: all, Absent: changed},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -336,8 +372,8 @@ func grow(t *testing.T, repo *gitserver.Repo, n int) {
 	from := "from " + repo.Head("main") + "\n"
 	for i := range n {
 		fmt.Fprintf(&in,
-			"commit refs/heads/main\ncommitter A <a@example.com> %d +0000\ndata 5\ngrow\n\n%sM 644 inline n.txt\ndata <<E\n%d\nE\n\n", 1800000000+i,
-			from, i)
+			"commit refs/heads/main\ncommitter A <a@example.com> %d +0000\ndata 5\ngrow\n\n"+
+				"%sM 644 inline n.txt\ndata <<E\n%d\nE\n\n", 1800000000+i, from, i)
 		from = ""
 	}
 	cmd := exec.CommandContext(t.Context(), "git", "-C", repo.Dir, "fast-import", "--quiet")
@@ -420,7 +456,8 @@ func realSecret(name, value string) string {
 
 func realClaim(name, secret string) string {
 	return realHead + "ServerClaim\nmetadata: {name: " + name +
-		", namespace: default}\nspec: {power: \"On\", image: ghcr.io/x/y:1, serverRef: {name: s1}, ignitionSecretRef: {name: " + secret + "}}\n"
+		", namespace: default}\nspec: {power: \"On\", image: ghcr.io/x/y:1, serverRef: {name: s1}, " +
+		"ignitionSecretRef: {name: " + secret + "}}\n"
 }
 
 func realWatch(t *testing.T) *watch {
@@ -450,12 +487,15 @@ func TestARewrittenHistoryLeavesServersAndMaintenancesAlone(t *testing.T) {
 			names = append(names, name)
 		}
 		slices.Sort(names)
-		if got := see(w.d).Absent; !slices.Equal(names, maintenances) || !slices.Equal(got, absent) || w.d.Endpoints["e1"].Spec.IP != "10.0.0.2" {
+		got := see(w.d).Absent
+		if !slices.Equal(names, maintenances) || !slices.Equal(got, absent) || w.d.Endpoints["e1"].Spec.IP != "10.0.0.2" {
 			t.Errorf("%s: maintenances %v, absent %q, problems %s", what, names, got, messages(w.d))
 		}
 	}
 	absent := []string{
-		"Server s1: HistoryRewritten, otherwise", "ServerMaintenance m1: HistoryRewritten", "ServerMaintenance m2: HistoryRewritten, otherwise",
+		"Server s1: HistoryRewritten, otherwise",
+		"ServerMaintenance m1: HistoryRewritten",
+		"ServerMaintenance m2: HistoryRewritten, otherwise",
 	}
 	look("rewritten", []string{"m1"}, absent)
 	if got := w.d.Servers["s1"].Spec.Taints[0].Key; got != "a" {

@@ -25,7 +25,9 @@ func manifestsOf(files map[string]string) []manifest {
 func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 	const n = 2000
 	tests := map[string]func(i int) (file, content string){
-		"all files move and break":    func(i int) (string, string) { return fmt.Sprintf("x/%d.yaml", i), fmt.Sprintf("%s# %d\n", broken, i) },
+		"all files move and break": func(i int) (string, string) {
+			return fmt.Sprintf("x/%d.yaml", i), fmt.Sprintf("%s# %d\n", broken, i)
+		},
 		"all files break alike":       func(i int) (string, string) { return fmt.Sprintf("%d.yaml", i), broken },
 		"all files move into another": func(i int) (string, string) { return fmt.Sprintf("x/%d.yaml", i), broken },
 	}
@@ -47,8 +49,8 @@ func TestWhatHidesAllIsNamedOnce(t *testing.T) {
 					objects, removed = 1, n
 				}
 				if len(out.effective.objects) != objects || len(out.effective.removed) != removed {
-					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d", i, len(out.effective.objects), len(out.effective.removed), objects,
-						removed)
+					t.Fatalf("revision %d: %d objects in force and %d removed, want %d and %d",
+						i, len(out.effective.objects), len(out.effective.removed), objects, removed)
 				}
 				for id, p := range out.effective.objects {
 					if len(p.behind) > maxBehind {
@@ -91,7 +93,8 @@ func TestTheNewestApprovalsAreKept(t *testing.T) {
 	}
 	want := append(slices.Clone(many[51:]), "0") // one that is given again is new
 	if got := newest(many, []string{"0"}); !slices.Equal(got, want) {
-		t.Errorf("%d approvals from %s to %s, want %d from %s to %s", len(got), got[0], got[len(got)-1], len(want), want[0], want[len(want)-1])
+		t.Errorf("%d approvals from %s to %s, want %d from %s to %s",
+			len(got), got[0], got[len(got)-1], len(want), want[0], want[len(want)-1])
 	}
 }
 

@@ -154,7 +154,8 @@ func answeredBy(t *testing.T, b *StatusBranch, want model.Holder) {
 // refuseRefs has the server take only branches from now on.
 func refuseRefs(t *testing.T, r *gitserver.Repo) {
 	t.Helper()
-	err := r.Hook("pre-receive", `while read -r old new ref; do case $ref in refs/ingot/*) echo "no such namespace" >&2; exit 1;; esac; done`)
+	err := r.Hook("pre-receive", `while read -r old new ref; do case $ref in refs/ingot/*) `+
+		`echo "no such namespace" >&2; exit 1;; esac; done`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,8 +287,8 @@ func TestAChallengeEndsInTime(t *testing.T) {
 
 func TestARefusedReportIsPublishedWithoutTexts(t *testing.T) {
 	repo := newRepo(t)
-	scanner := `while read -r old new ref; do if git show "$new:README.md" | grep -q hunter2; then echo "secret scanner: no" >&2; exit 1; ` +
-		`fi; done`
+	scanner := `while read -r old new ref; do if git show "$new:README.md" | grep -q hunter2; then ` +
+		`echo "secret scanner: no" >&2; exit 1; fi; done`
 	if err := repo.Hook("pre-receive", scanner); err != nil {
 		t.Fatal(err)
 	}

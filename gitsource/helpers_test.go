@@ -87,7 +87,9 @@ func decodeOne(file string, line int, doc string) (model.Object, []model.Problem
 // validate lets no claim change its image to one called "immutable".
 func validate(_, after model.Object) []model.Problem {
 	if c, ok := after.(*model.ServerClaim); ok && c.Spec.Image == "immutable" {
-		return []model.Problem{{Severity: model.SeverityError, Object: c.Identity().String(), Field: "spec.image", Message: "may not change"}}
+		return []model.Problem{{
+			Severity: model.SeverityError, Object: c.Identity().String(), Field: "spec.image", Message: "may not change",
+		}}
 	}
 	return nil
 }

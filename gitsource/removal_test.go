@@ -148,311 +148,404 @@ func TestRemovals(t *testing.T) {
 	readme := put(map[string]string{"README.md": "hello"})
 	tests := map[string][]chapter{
 		"a removal is named, also to one who missed the revision": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
-			{[]act{readme}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
-			{[]act{late}, seen{Claims: justDB, Removed: nil}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{readme}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{late}, want: seen{Claims: justDB, Removed: nil}},
 		},
 		"a removal that was not applied is found again, whatever the folder says": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
-			{[]act{late}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{late}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a removal is found with another machine's folder": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{lose, take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{lose, take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"what comes back was not removed": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 		},
 		"a file that moves takes nothing away": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"sub/web.yaml": web}), take("web.yaml")}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"sub/web.yaml": web}), take("web.yaml")}, want: seen{Claims: all}},
 		},
 		"a rewritten history takes nothing away, nor does the commit after it, nor a restart, nor another machine": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{readme}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{restart}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{put(map[string]string{"README.md": "more"})}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{lose}, seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{rewrite(onlyDB)}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{restart}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{put(map[string]string{"README.md": "more"})}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{lose}, want: seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}}},
 			{
-				[]act{put(map[string]string{"README.md": "and more"})},
-				seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}},
+				acts: []act{put(map[string]string{"README.md": "and more"})},
+				want: seen{Claims: justDB, Absent: []string{webGone}, Quarantined: []string{"ServerClaim default/web"}},
 			},
-			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all}},
-			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(map[string]string{"web.yaml": web})}, want: seen{Claims: all}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a folder that was lost after a rewritten history takes nothing away": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(onlyDB), lose}, seen{
-				Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"},
-			}},
-			{[]act{restart}, seen{
-				Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"}, Quarantined: []string{"ServerClaim default/web"},
-			}},
-			{[]act{approve("ServerClaim default/web")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(onlyDB), lose},
+				want: seen{
+					Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"},
+					Quarantined: []string{"ServerClaim default/web"},
+				},
+			},
+			{
+				acts: []act{restart},
+				want: seen{
+					Claims: justDB, Absent: []string{"ServerClaim default/web: AppliedUnknown"},
+					Quarantined: []string{"ServerClaim default/web"},
+				},
+			},
+			{
+				acts: []act{approve("ServerClaim default/web")},
+				want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}},
+			},
 		},
 		"an absence ends by approval of its token": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{restart, approve("ServerClaim default/web")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
-			{[]act{readme}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{rewrite(onlyDB)}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{
+				acts: []act{restart, approve("ServerClaim default/web")},
+				want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}},
+			},
+			{acts: []act{readme}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web (approved)"}}},
 		},
 		"an absence ends by approval of the list": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})},
-				seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}},
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})},
+				want: seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}},
 			},
-			{[]act{approve("list")}, seen{Claims: map[string]string{"web": "c"}, Removed: []string{"ServerClaim default/db (approved)"}}},
+			{
+				acts: []act{approve("list")},
+				want: seen{Claims: map[string]string{"web": "c"}, Removed: []string{"ServerClaim default/db (approved)"}},
+			},
 		},
 		"an approval of one entry leaves the others": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})},
-				seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}},
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c")})},
+				want: seen{Claims: all, Absent: []string{"ServerClaim default/db: HistoryRewritten", webOtherwise}},
 			},
 			{
-				[]act{approve("ServerClaim default/web")},
-				seen{Claims: map[string]string{"web": "c", "db": "b"}, Absent: []string{"ServerClaim default/db: HistoryRewritten"}},
+				acts: []act{approve("ServerClaim default/web")},
+				want: seen{Claims: map[string]string{"web": "c", "db": "b"}, Absent: []string{"ServerClaim default/db: HistoryRewritten"}},
 			},
 		},
 		"an approval does not cover what Git says by then": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{
-				func(w *watch) {
-					ok[string](w.T)(w.repo.ForcePush(map[string]string{"web.yaml": claimYAML("web", "d"), "db.yaml": db}, "again"))
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{
+					func(w *watch) {
+						ok[string](w.T)(w.repo.ForcePush(map[string]string{"web.yaml": claimYAML("web", "d"), "db.yaml": db}, "again"))
+					},
 				},
-			}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{func(w *watch) {
-				ok[string](w.T)(w.repo.Commit(nil, "approve\n\nIngot-Approve: "+w.before.Absent[0].Token+"\nIngot-Approve: "+w.before.AbsentToken))
-			}}, seen{Claims: all, Absent: []string{webOtherwise}}},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{func(w *watch) {
+					ok[string](w.T)(w.repo.Commit(nil,
+						"approve\n\nIngot-Approve: "+w.before.Absent[0].Token+"\nIngot-Approve: "+w.before.AbsentToken))
+				}},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
 		},
 		"what a rewritten history has otherwise stays until a commit changes it": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{restart}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"web.yaml": claimYAML("web", "d")})}, seen{Claims: map[string]string{"web": "d", "db": "b"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{restart}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web", "d")})},
+				want: seen{Claims: map[string]string{"web": "d", "db": "b"}},
+			},
 		},
 		"what a rewritten history has otherwise is removed by a commit": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{restart, take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{restart, take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a change to another object of the file says nothing about the one that is listed": {
-			{[]act{put(map[string]string{"all.yaml": web + "---\n" + db})}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + claimYAML("db", "e")})}, seen{
-				Claims: map[string]string{"web": "a", "db": "e"}, Absent: []string{webOtherwise},
-			}},
+			{acts: []act{put(map[string]string{"all.yaml": web + "---\n" + db})}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"all.yaml": claimYAML("web", "f") + "---\n" + claimYAML("db", "e")})},
-				seen{Claims: map[string]string{"web": "f", "db": "e"}},
+				acts: []act{rewrite(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{put(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + claimYAML("db", "e")})},
+				want: seen{Claims: map[string]string{"web": "a", "db": "e"}, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{put(map[string]string{"all.yaml": claimYAML("web", "f") + "---\n" + claimYAML("db", "e")})},
+				want: seen{Claims: map[string]string{"web": "f", "db": "e"}},
 			},
 		},
 		"a rewritten history with the same content passes in silence": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"all.yaml": web + "---\n" + db})}, seen{Claims: all}},
-			{[]act{take("all.yaml"), put(onlyDB)}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{rewrite(map[string]string{"all.yaml": web + "---\n" + db})}, want: seen{Claims: all}},
+			{acts: []act{take("all.yaml"), put(onlyDB)}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a rewritten history that has it again ends the list": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{rewrite(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{rewrite(onlyDB)}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{rewrite(both)}, want: seen{Claims: all}},
 		},
 		"a new claim of a rewritten history is taken": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{rewrite(map[string]string{"web.yaml": web, "db.yaml": db, "new.yaml": claimYAML("new", "c")})},
-				seen{Claims: map[string]string{"web": "a", "db": "b", "new": "c"}},
+				acts: []act{rewrite(map[string]string{"web.yaml": web, "db.yaml": db, "new.yaml": claimYAML("new", "c")})},
+				want: seen{Claims: map[string]string{"web": "a", "db": "b", "new": "c"}},
 			},
 		},
 		"a file that is no manifest holds up no removal": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"notes.yaml": "[hello\n"}), take("web.yaml")},
-				seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
+				acts: []act{put(map[string]string{"notes.yaml": "[hello\n"}), take("web.yaml")},
+				want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}},
 			},
 		},
 		"a broken file that hides nothing holds up no later removal": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": broken})}, seen{Claims: all}},
-			{[]act{restart, take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"x.yaml": broken})}, want: seen{Claims: all}},
+			{acts: []act{restart, take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a new broken file holds what vanished along with its coming": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
-			{[]act{restart}, seen{Claims: all}},
-			{[]act{readme}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{restart}, want: seen{Claims: all}},
+			{acts: []act{readme}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"x.yaml": claimYAML("x", "c")})},
-				seen{Claims: map[string]string{"db": "b", "x": "c"}, Removed: []string{"ServerClaim default/web"}},
+				acts: []act{put(map[string]string{"x.yaml": claimYAML("x", "c")})},
+				want: seen{Claims: map[string]string{"db": "b", "x": "c"}, Removed: []string{"ServerClaim default/web"}},
 			},
 		},
 		"a broken file that moves takes along what it held": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all}},
-			{[]act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
-			{[]act{restart, readme}, seen{Claims: all}},
-			{[]act{take("sub")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": broken})}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{restart, readme}, want: seen{Claims: all}},
+			{acts: []act{take("sub")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a broken file in a rewritten history holds nothing that another file had": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"db.yaml": db, "x.yaml": broken})}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{take("x.yaml")}, seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{rewrite(map[string]string{"db.yaml": db, "x.yaml": broken})}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{acts: []act{take("x.yaml")}, want: seen{Claims: all, Absent: []string{webGone}}},
 		},
 		"a file that names an object holds it, whatever becomes of the file": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": brokenClaim("web")}), take("web.yaml")}, seen{Claims: all}},
-			{[]act{restart, put(map[string]string{"x.yaml": "[hello\n"})}, seen{Claims: all}},
-			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"x.yaml": brokenClaim("web")}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{restart, put(map[string]string{"x.yaml": "[hello\n"})}, want: seen{Claims: all}},
+			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a last good version that cannot be had any more is no removal": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": brokenClaim("web")})}, seen{Claims: all}},
-			{[]act{lose}, seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}}},
-			{[]act{readme}, seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}}},
-			{[]act{take("web.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": brokenClaim("web")})}, want: seen{Claims: all}},
+			{acts: []act{lose}, want: seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}}},
+			{acts: []act{readme}, want: seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}}},
+			{acts: []act{take("web.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a file that nobody can read and whose last good version is lost is no removal": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": broken})}, want: seen{Claims: all}},
 			{
-				[]act{lose},
-				seen{Claims: justDB, Quarantined: []string{"ServerClaim default/web"}, Absent: []string{"ServerClaim default/web: AppliedUnknown"}},
+				acts: []act{lose},
+				want: seen{
+					Claims: justDB, Quarantined: []string{"ServerClaim default/web"},
+					Absent: []string{"ServerClaim default/web: AppliedUnknown"},
+				},
 			},
-			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": web})}, want: seen{Claims: all}},
 		},
 		"a claim with another name and the same content is renamed": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
-				seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
+				want: seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
 			},
-			{[]act{readme}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
-			{[]act{put(map[string]string{"web.yaml": claimYAML("web3", "a")})}, seen{
-				Claims: map[string]string{"web3": "a", "db": "b"}, Renamed: []string{"default/web > default/web3", "default/web2 > default/web3"},
-			}},
 			{
-				[]act{take("web.yaml")},
-				seen{Claims: justDB, Removed: []string{"ServerClaim default/web", "ServerClaim default/web2", "ServerClaim default/web3"}},
+				acts: []act{readme},
+				want: seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+			},
+			{
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web3", "a")})},
+				want: seen{
+					Claims:  map[string]string{"web3": "a", "db": "b"},
+					Renamed: []string{"default/web > default/web3", "default/web2 > default/web3"},
+				},
+			},
+			{
+				acts: []act{take("web.yaml")},
+				want: seen{
+					Claims:  justDB,
+					Removed: []string{"ServerClaim default/web", "ServerClaim default/web2", "ServerClaim default/web3"},
+				},
 			},
 		},
 		"a renaming that was not applied is found again": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
-				seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
+				want: seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
 			},
-			{[]act{late}, seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}}},
+			{
+				acts: []act{late},
+				want: seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+			},
 		},
 		"a renaming that is taken back": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
-				seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web2", "a")})},
+				want: seen{Claims: map[string]string{"web2": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
 			},
-			{[]act{put(map[string]string{"web.yaml": web})}, seen{Claims: all, Renamed: []string{"default/web2 > default/web"}}},
+			{
+				acts: []act{put(map[string]string{"web.yaml": web})},
+				want: seen{Claims: all, Renamed: []string{"default/web2 > default/web"}},
+			},
 		},
 		"another name and another content is another claim": {
-			{[]act{put(both)}, seen{Claims: all}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
 			{
-				[]act{put(map[string]string{"web.yaml": claimYAML("web2", "c")})},
-				seen{Claims: map[string]string{"web2": "c", "db": "b"}, Removed: []string{"ServerClaim default/web"}},
+				acts: []act{put(map[string]string{"web.yaml": claimYAML("web2", "c")})},
+				want: seen{Claims: map[string]string{"web2": "c", "db": "b"}, Removed: []string{"ServerClaim default/web"}},
 			},
 		},
 		"of several with the same content the one in the same file is the renamed one": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": claimYAML("x", "a"), "web.yaml": claimYAML("web2", "a")})}, seen{
-				Claims: map[string]string{"web2": "a", "x": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"},
-			}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{put(map[string]string{"x.yaml": claimYAML("x", "a"), "web.yaml": claimYAML("web2", "a")})},
+				want: seen{Claims: map[string]string{"web2": "a", "x": "a", "db": "b"}, Renamed: []string{"default/web > default/web2"}},
+			},
 		},
 		"several with the same content in other files are no renaming": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{take("web.yaml"), put(map[string]string{"x.yaml": claimYAML("x", "a"), "y.yaml": claimYAML("y", "a")})}, seen{
-				Claims: map[string]string{"x": "a", "y": "a", "db": "b"}, Removed: []string{"ServerClaim default/web"},
-			}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{take("web.yaml"), put(map[string]string{"x.yaml": claimYAML("x", "a"), "y.yaml": claimYAML("y", "a")})},
+				want: seen{Claims: map[string]string{"x": "a", "y": "a", "db": "b"}, Removed: []string{"ServerClaim default/web"}},
+			},
 		},
 		"a file that breaks keeps what a rewritten history has otherwise, also in the commits after it": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{take("sub")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{put(map[string]string{"web.yaml": broken})}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{
+				acts: []act{put(map[string]string{"sub/web.yaml": broken}), take("web.yaml")},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{take("sub")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"what a rewritten history has otherwise and a commit breaks by name is kept when its file breaks as a whole": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"web.yaml": brokenClaim("web")})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"web.yaml": broken})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{put(map[string]string{"web.yaml": brokenClaim("web")})}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{acts: []act{put(map[string]string{"web.yaml": broken})}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
 		},
 		"what a rewritten history has otherwise and moves into a broken file is kept": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{take("web.yaml"), put(map[string]string{"x.yaml": broken})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{readme}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{take("web.yaml"), put(map[string]string{"x.yaml": broken})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{readme}, want: seen{Claims: all, Absent: []string{webOtherwise}}},
+			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"the end of another object of the file says nothing about the one that is listed": {
-			{[]act{put(map[string]string{"all.yaml": web + "---\n" + db})}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{put(map[string]string{"all.yaml": claimYAML("web", "c")})}, seen{
-				Claims: map[string]string{"web": "a"}, Absent: []string{webOtherwise}, Removed: []string{"ServerClaim default/db"},
-			}},
+			{acts: []act{put(map[string]string{"all.yaml": web + "---\n" + db})}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"all.yaml": claimYAML("web", "c") + "---\n" + db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{put(map[string]string{"all.yaml": claimYAML("web", "c")})},
+				want: seen{
+					Claims: map[string]string{"web": "a"}, Absent: []string{webOtherwise}, Removed: []string{"ServerClaim default/db"},
+				},
+			},
 		},
 		"an approval in a history written anew does not cover what nobody has read": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})}, seen{Claims: all, Absent: []string{webOtherwise}}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "d"), "db.yaml": db}), approve("ServerClaim default/web")}, seen{
-				Claims: all, Absent: []string{webOtherwise},
-			}},
-			{[]act{rewrite(onlyDB), approve("list")}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web", "e"), "db.yaml": db}), approve("list")}, seen{
-				Claims: all, Absent: []string{webOtherwise},
-			}},
-			{[]act{rewrite(map[string]string{"all.yaml": claimYAML("web", "e") + "---\n" + db}), approve("list")}, seen{
-				Claims: map[string]string{"web": "e", "db": "b"},
-			}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "c"), "db.yaml": db})},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{
+					rewrite(map[string]string{"web.yaml": claimYAML("web", "d"), "db.yaml": db}),
+					approve("ServerClaim default/web"),
+				},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{acts: []act{rewrite(onlyDB), approve("list")}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web", "e"), "db.yaml": db}), approve("list")},
+				want: seen{Claims: all, Absent: []string{webOtherwise}},
+			},
+			{
+				acts: []act{rewrite(map[string]string{"all.yaml": claimYAML("web", "e") + "---\n" + db}), approve("list")},
+				want: seen{Claims: map[string]string{"web": "e", "db": "b"}},
+			},
 		},
 		"a broken file that moves over another takes along what it held": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, seen{Claims: all}},
-			{[]act{readme}, seen{Claims: all}},
-			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"x.yaml": broken}), take("web.yaml")}, want: seen{Claims: all}},
+			{acts: []act{readme}, want: seen{Claims: all}},
+			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a broken file that changes places with another takes along what it held": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, seen{Claims: all}},
-			{[]act{put(map[string]string{"x.yaml": broken, "web.yaml": "# nothing\n"})}, seen{Claims: all}},
-			{[]act{take("x.yaml")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"web.yaml": broken, "x.yaml": "# nothing\n"})}, want: seen{Claims: all}},
+			{acts: []act{put(map[string]string{"x.yaml": broken, "web.yaml": "# nothing\n"})}, want: seen{Claims: all}},
+			{acts: []act{take("x.yaml")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"a submodule that moves takes along what its folder held": {
-			{[]act{put(map[string]string{"d/web.yaml": web, "db.yaml": db})}, seen{Claims: all}},
-			{[]act{take("d"), submodule("d")}, seen{Claims: all}},
-			{[]act{restart, take("d"), submodule("e")}, seen{Claims: all}},
-			{[]act{readme}, seen{Claims: all}},
-			{[]act{take("e")}, seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
+			{acts: []act{put(map[string]string{"d/web.yaml": web, "db.yaml": db})}, want: seen{Claims: all}},
+			{acts: []act{take("d"), submodule("d")}, want: seen{Claims: all}},
+			{acts: []act{restart, take("d"), submodule("e")}, want: seen{Claims: all}},
+			{acts: []act{readme}, want: seen{Claims: all}},
+			{acts: []act{take("e")}, want: seen{Claims: justDB, Removed: []string{"ServerClaim default/web"}}},
 		},
 		"who approves that a claim is gone does not rename it": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(onlyDB)}, seen{Claims: all, Absent: []string{webGone}}},
-			{[]act{put(map[string]string{"web2.yaml": claimYAML("web2", "a")}), approve("ServerClaim default/web")}, seen{
-				Claims: map[string]string{"web2": "a", "db": "b"}, Removed: []string{"ServerClaim default/web (approved)"},
-			}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{acts: []act{rewrite(onlyDB)}, want: seen{Claims: all, Absent: []string{webGone}}},
+			{
+				acts: []act{put(map[string]string{"web2.yaml": claimYAML("web2", "a")}), approve("ServerClaim default/web")},
+				want: seen{Claims: map[string]string{"web2": "a", "db": "b"}, Removed: []string{"ServerClaim default/web (approved)"}},
+			},
 		},
 		"a renaming in a rewritten history is an absence": {
-			{[]act{put(both)}, seen{Claims: all}},
-			{[]act{rewrite(map[string]string{"web.yaml": claimYAML("web2", "a"), "db.yaml": db})}, seen{
-				Claims: map[string]string{"web": "a", "web2": "a", "db": "b"}, Absent: []string{webGone},
-			}},
+			{acts: []act{put(both)}, want: seen{Claims: all}},
+			{
+				acts: []act{rewrite(map[string]string{"web.yaml": claimYAML("web2", "a"), "db.yaml": db})},
+				want: seen{Claims: map[string]string{"web": "a", "web2": "a", "db": "b"}, Absent: []string{webGone}},
+			},
 		},
 	}
 	for name, chapters := range tests {

@@ -76,11 +76,17 @@ func TestSource(t *testing.T) {
 			{do: nothing, reopen: true, stays: true, claims: map[string]string{"web": "a", "db": "a"}},
 		}},
 		"only manifests below the path count, and no hidden ones": {path: "fleet/", steps: []step{
-			{do: commit(map[string]string{
-				"fleet/a/web.yml": claimYAML("web", "a"), "fleet/db.json": `{"kind":"ServerClaim","metadata":{"name":"db"},"spec":{"image":"j"}}`,
-				"other.yaml": claimYAML("other", "a"), "fleet/.github/x.yaml": claimYAML("hidden", "a"), "fleet/.y.yaml": claimYAML("hidden2", "a"),
-				"fleet/README.md": "hello",
-			}), claims: map[string]string{"web": "a", "db": "j"}},
+			{
+				do: commit(map[string]string{
+					"fleet/a/web.yml":      claimYAML("web", "a"),
+					"fleet/db.json":        `{"kind":"ServerClaim","metadata":{"name":"db"},"spec":{"image":"j"}}`,
+					"other.yaml":           claimYAML("other", "a"),
+					"fleet/.github/x.yaml": claimYAML("hidden", "a"),
+					"fleet/.y.yaml":        claimYAML("hidden2", "a"),
+					"fleet/README.md":      "hello",
+				}),
+				claims: map[string]string{"web": "a", "db": "j"},
+			},
 		}},
 		"M18 a broken file keeps its last good version in force": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
@@ -124,17 +130,26 @@ func TestSource(t *testing.T) {
 				do:      commit(map[string]string{"copy.yaml": claimYAML("web", "b")}),
 				problem: "copy.yaml: is also defined in web.yaml:1", claims: map[string]string{"web": "a"},
 			},
-			{do: nothing, reopen: true, stays: true, problem: "web.yaml: is also defined in copy.yaml:1", claims: map[string]string{"web": "a"}},
+			{
+				do: nothing, reopen: true, stays: true, problem: "web.yaml: is also defined in copy.yaml:1",
+				claims: map[string]string{"web": "a"},
+			},
 			{do: remove("web.yaml"), claims: map[string]string{"web": "b"}},
 		}},
 		"M01 an object defined twice from the start is quarantined": {steps: []step{
-			{do: commit(map[string]string{"web.yaml": claimYAML("web", "a"), "copy.yaml": claimYAML("web", "b"), "db.yaml": claimYAML("db", "a")}),
-				problem: "is also defined in", quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"}},
+			{
+				do: commit(map[string]string{
+					"web.yaml": claimYAML("web", "a"), "copy.yaml": claimYAML("web", "b"), "db.yaml": claimYAML("db", "a"),
+				}),
+				problem: "is also defined in", quarantined: "ServerClaim default/web", claims: map[string]string{"db": "a"},
+			},
 		}},
 		"M07 an immutable field keeps the old object": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: commit(map[string]string{"web.yaml": claimYAML("web", "immutable"), "db.yaml": claimYAML("db", "b")}), problem: "may not change",
-				claims: map[string]string{"web": "a", "db": "b"}},
+			{
+				do:      commit(map[string]string{"web.yaml": claimYAML("web", "immutable"), "db.yaml": claimYAML("db", "b")}),
+				problem: "may not change", claims: map[string]string{"web": "a", "db": "b"},
+			},
 			{do: nothing, reopen: true, stays: true, problem: "may not change", claims: map[string]string{"web": "a", "db": "b"}},
 		}},
 		"M02 of two objects that clash the one in force stays": {steps: []step{
@@ -162,8 +177,11 @@ func TestSource(t *testing.T) {
 		}},
 		"a strict source rejects a revision with an error": {strict: true, steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
-			{do: commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}), problem: "web.yaml: syntax error", stays: true,
-				reason: model.SourceRejected, claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do:      commit(map[string]string{"web.yaml": broken, "db.yaml": claimYAML("db", "b")}),
+				problem: "web.yaml: syntax error", stays: true, reason: model.SourceRejected,
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{
 				do: nothing, reopen: true, stays: true, reason: model.SourceRejected, problem: "web.yaml: syntax error",
 				claims: map[string]string{"web": "a", "db": "a"},
@@ -212,7 +230,10 @@ func TestSource(t *testing.T) {
 				claims: map[string]string{"web": "a", "db": "a"},
 			},
 			{do: nothing, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
-			{do: nothing, reopen: true, stays: true, reason: model.SourceHistoryRewritten, claims: map[string]string{"web": "a", "db": "a"}},
+			{
+				do: nothing, reopen: true, stays: true, reason: model.SourceHistoryRewritten,
+				claims: map[string]string{"web": "a", "db": "a"},
+			},
 			{
 				do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten,
 				claims: map[string]string{"web": "a", "db": "a", "new": "a"},
@@ -779,11 +800,11 @@ func silent(t *testing.T) string {
 // TestWithTheRealDecoder joins Source and package model.
 func TestWithTheRealDecoder(t *testing.T) {
 	claim := func(power string) string {
-		return "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: default}\nspec: {power: \"" + power +
-			"\", image: ghcr.io/x/y:1, serverRef: {name: s1}}\n"
+		return "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerClaim\nmetadata: {name: web, namespace: default}\n" +
+			"spec: {power: \"" + power + "\", image: ghcr.io/x/y:1, serverRef: {name: s1}}\n"
 	}
-	endpoint := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\nspec: {macAddress: \"aa:bb:cc:00:00:01\", " +
-		"ip: 10.0.0.1}\n"
+	endpoint := "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: %s}\n" +
+		"spec: {macAddress: \"aa:bb:cc:00:00:01\", ip: 10.0.0.1}\n"
 	repo := newRepo(t)
 	opts := testOptions(t, repo.URL())
 	opts.Decode, opts.Validate, opts.CrossCheck = nil, nil, nil
@@ -794,7 +815,8 @@ func TestWithTheRealDecoder(t *testing.T) {
 		t.Fatalf("in force: %+v", d)
 	}
 	ok[string](t)(repo.Commit(map[string]string{
-		"web.yaml": claim("Onn"), "e2.yaml": fmt.Sprintf(endpoint, "e2"), "cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+		"web.yaml": claim("Onn"), "e2.yaml": fmt.Sprintf(endpoint, "e2"),
+		"cm.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
 	}, "second"))
 	d = mustSync(t, s)
 	if d.Claims["default/web"].Spec.Power != model.PowerOn {

@@ -284,7 +284,8 @@ func TestRefusedPush(t *testing.T) { // S03, S07
 		t.Run(name, func(t *testing.T) {
 			b := newStatus(t, url, Auth{})
 			_, err := b.Publish(t.Context(), report(1, fleet))
-			if !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "secret scanner") || !strings.Contains(err.Error(), "hook declined") {
+			if !errors.Is(err, ErrRejected) || !strings.Contains(err.Error(), "secret scanner") ||
+				!strings.Contains(err.Error(), "hook declined") {
 				t.Errorf("error %v, want ErrRejected with the text of the hook", err)
 			}
 		})
@@ -405,7 +406,8 @@ func TestADocumentThatCannotBeWrittenIsSkipped(t *testing.T) {
 	r.Documents["servers/s1.yaml"] = &model.Document{Object: math.NaN()}
 	r.Documents["servers/s2.yaml"] = text("a: 3\n")
 	ok[Published](t)(b.Publish(t.Context(), r))
-	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" || got["servers/s2.yaml"] != "a: 3\n" {
+	if got := ok[map[string]string](t)(repo.ReadBranch("status")); got["servers/s1.yaml"] != "a: 1\n" ||
+		got["servers/s2.yaml"] != "a: 3\n" {
 		t.Errorf("branch holds %v", got)
 	}
 }

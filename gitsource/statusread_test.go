@@ -28,7 +28,9 @@ func TestReadSkipsWhatCannotBeRead(t *testing.T) {
 			ok[Published](t)(b.Publish(t.Context(), r))
 			deep := strings.Repeat("d/", maxFolders+1) + "x"
 			putCommit(map[string]string{
-				"servers/large.yaml": strings.Repeat("x", maxStatusFile+1), "servers/full.yaml": strings.Repeat("x", maxStatusFile), deep: "x",
+				"servers/large.yaml": strings.Repeat("x", maxStatusFile+1),
+				"servers/full.yaml":  strings.Repeat("x", maxStatusFile),
+				deep:                 "x",
 			}, "mine")(t, repo)
 			head := symlink(t, repo, "servers/link.yaml")
 

@@ -45,7 +45,8 @@ func packOf(t *testing.T, repo *gitserver.Repo, arguments ...string) []byte {
 	names := strings.Fields(ok[string](t)(repo.Git("rev-list", "--objects", "--all", "--no-object-names")))
 	file := writeFile(t, []byte(strings.Join(names, "\n")+"\n"))
 	out := writeFile(t, nil)
-	ok[string](t)(repo.Git("-c", "alias.pack=!f() { git pack-objects --stdout --delta-base-offset <\""+file+"\" >\""+out+"\"; }; f", "pack"))
+	ok[string](t)(repo.Git("-c",
+		"alias.pack=!f() { git pack-objects --stdout --delta-base-offset <\""+file+"\" >\""+out+"\"; }; f", "pack"))
 	return ok[[]byte](t)(os.ReadFile(out))
 }
 

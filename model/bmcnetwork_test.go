@@ -32,18 +32,18 @@ func TestAPasswordGoesOnlyWhereBMCsAreSaidToBe(t *testing.T) {
 		"without networks IPv6 is as good":   {at: "2001:db8::7", scheme: "https"},
 		"without networks http is refused": {
 			at: "192.0.2.7", scheme: "http",
-			want: `http shows the password to everybody on the way to 192.0.2.7: set scheme https, or write bmc.networks: [0.0.0.0/0, 0::/0, ` +
-				`{prefix: 192.0.2.7/32, plain: true}] in Ingot's configuration`,
+			want: `http shows the password to everybody on the way to 192.0.2.7: set scheme https, ` +
+				`or write bmc.networks: [0.0.0.0/0, 0::/0, {prefix: 192.0.2.7/32, plain: true}] in Ingot's configuration`,
 		},
 		"this machine is to be named": {
 			at: "127.0.0.1", scheme: "https",
-			want: `127.0.0.1 is this machine itself, so nothing is sent there unless it is named: correct the address, or write bmc.networks: ` +
-				`[0.0.0.0/0, 0::/0, 127.0.0.1/32] in Ingot's configuration`,
+			want: `127.0.0.1 is this machine itself, so nothing is sent there unless it is named: ` +
+				`correct the address, or write bmc.networks: [0.0.0.0/0, 0::/0, 127.0.0.1/32] in Ingot's configuration`,
 		},
 		"this machine in IPv6's spelling": {
 			at: "::ffff:127.0.0.1", scheme: "https",
-			want: `127.0.0.1 is this machine itself, so nothing is sent there unless it is named: correct the address, or write bmc.networks: ` +
-				`[0.0.0.0/0, 0::/0, 127.0.0.1/32] in Ingot's configuration`,
+			want: `127.0.0.1 is this machine itself, so nothing is sent there unless it is named: ` +
+				`correct the address, or write bmc.networks: [0.0.0.0/0, 0::/0, 127.0.0.1/32] in Ingot's configuration`,
 		},
 		"169.254.169.254 is to be named": {
 			at: "169.254.169.254", scheme: "https",
@@ -52,8 +52,8 @@ func TestAPasswordGoesOnlyWhereBMCsAreSaidToBe(t *testing.T) {
 		},
 		"a metadata address is to be named": {
 			at: "fd00:ec2::254", scheme: "https",
-			want: `fd00:ec2::254 is a metadata address of clouds, so nothing is sent there unless it is named: correct the address, or write ` +
-				`bmc.networks: [0.0.0.0/0, 0::/0, fd00:ec2::254/128] in Ingot's configuration`,
+			want: `fd00:ec2::254 is a metadata address of clouds, so nothing is sent there unless it is named: ` +
+				`correct the address, or write bmc.networks: [0.0.0.0/0, 0::/0, fd00:ec2::254/128] in Ingot's configuration`,
 		},
 		"nobody has the unspecified address": {
 			networks: networks(t, "0.0.0.0/0"), at: "0.0.0.0", scheme: "https",
@@ -62,20 +62,20 @@ func TestAPasswordGoesOnlyWhereBMCsAreSaidToBe(t *testing.T) {
 		"a network lets its addresses in": {networks: networks(t, "10.0.0.0/16"), at: "10.0.255.1", scheme: "https"},
 		"a network lets no others in": {
 			networks: networks(t, "10.0.0.0/16"), at: "10.1.0.1", scheme: "https",
-			want: `10.1.0.1 is in none of bmc.networks, so nothing is sent there: correct the address, or add 10.1.0.1/32 to bmc.networks in ` +
-				`Ingot's configuration`,
+			want: `10.1.0.1 is in none of bmc.networks, so nothing is sent there: ` +
+				`correct the address, or add 10.1.0.1/32 to bmc.networks in Ingot's configuration`,
 		},
 		"a large network does not name us": {
 			networks: networks(t, "0.0.0.0/0"), at: "127.0.0.1", scheme: "https",
-			want: `127.0.0.1 is in none of bmc.networks, so nothing is sent there: correct the address, or add 127.0.0.1/32 to bmc.networks in ` +
-				`Ingot's configuration`,
+			want: `127.0.0.1 is in none of bmc.networks, so nothing is sent there: ` +
+				`correct the address, or add 127.0.0.1/32 to bmc.networks in Ingot's configuration`,
 		},
 		"loopback that is named": {networks: networks(t, "127.0.0.0/8"), at: "127.0.0.1", scheme: "https"},
 		"plain lets http in":     {networks: plain, at: "192.0.2.7", scheme: "http"},
 		"the smaller network says what holds": {
 			networks: plain, at: "10.0.0.1", scheme: "http",
-			want: `http shows the password to everybody on the way to 10.0.0.1: set scheme https, or add {prefix: 10.0.0.1/32, plain: true} to ` +
-				`bmc.networks in Ingot's configuration`,
+			want: `http shows the password to everybody on the way to 10.0.0.1: set scheme https, ` +
+				`or add {prefix: 10.0.0.1/32, plain: true} to bmc.networks in Ingot's configuration`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

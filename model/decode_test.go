@@ -97,8 +97,8 @@ func TestDeprecatedSeedsAreWarnedAbout(t *testing.T) {
 		"000-server-my-server.yaml": `000-server-my-server.yaml:6:3: warning: Server my-server: spec.uuid: is deprecated: write "systemUUID"
 000-server-my-server.yaml:7:10: warning: Server my-server: spec.power: is deprecated and ignored: power belongs to the ServerClaim
 `,
-		"003-serverclaim-my-server-claim.yaml": "003-serverclaim-my-server-claim.yaml:1:13: warning: ServerClaim default/my-server-claim: " +
-			"apiVersion: is another name for metal.ironcore.dev/v1alpha1: write that\n",
+		"003-serverclaim-my-server-claim.yaml": "003-serverclaim-my-server-claim.yaml:1:13: warning: " +
+			"ServerClaim default/my-server-claim: apiVersion: is another name for metal.ironcore.dev/v1alpha1: write that\n",
 	}
 	got := make(map[string]string)
 	files, _ := filepath.Glob("../examples/seeds/*.yaml")
@@ -124,17 +124,17 @@ func TestDecodeReadsEveryField(t *testing.T) {
 		want     Object
 	}{
 		"an Endpoint, its addresses made canonical": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\nspec: {macAddress: 00-1A-2B-3C-4D-5E, ip: " +
-				"'FD00:0::1'}\n",
-			&Endpoint{Meta{Name: "e1", Source: "a.yaml:1"}, EndpointSpec{"00:1a:2b:3c:4d:5e", "fd00::1"}},
+			manifest: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\n" +
+				"spec: {macAddress: 00-1A-2B-3C-4D-5E, ip: 'FD00:0::1'}\n",
+			want: &Endpoint{Meta{Name: "e1", Source: "a.yaml:1"}, EndpointSpec{"00:1a:2b:3c:4d:5e", "fd00::1"}},
 		},
 		"an Endpoint, its IPv4 address written as IPv6": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\nspec: {macAddress: 001A2B3C4D5E, ip: " +
-				"'::ffff:192.0.2.1'}\n",
-			&Endpoint{Meta{Name: "e1", Source: "a.yaml:1"}, EndpointSpec{"00:1a:2b:3c:4d:5e", "192.0.2.1"}},
+			manifest: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: Endpoint\nmetadata: {name: e1}\n" +
+				"spec: {macAddress: 001A2B3C4D5E, ip: '::ffff:192.0.2.1'}\n",
+			want: &Endpoint{Meta{Name: "e1", Source: "a.yaml:1"}, EndpointSpec{"00:1a:2b:3c:4d:5e", "192.0.2.1"}},
 		},
 		"a BMC, with https for want of a scheme": {
-			`apiVersion: metal.ironcore.dev/v1alpha1
+			manifest: `apiVersion: metal.ironcore.dev/v1alpha1
 kind: BMC
 metadata:
   name: b1
@@ -147,7 +147,7 @@ spec:
   consoleProtocol: {name: SSHLenovo, port: 22}
   hostname: BMC-1.example.com
 `,
-			&BMC{Meta{Name: "b1", Labels: map[string]string{"rack": "b"}, Source: "a.yaml:1"}, BMCSpec{
+			want: &BMC{Meta{Name: "b1", Labels: map[string]string{"rack": "b"}, Source: "a.yaml:1"}, BMCSpec{
 				BMCUUID:      "123e4567-e89b-12d3-a456-426614174000",
 				Access:       &InlineEndpoint{"00:1a:2b:3c:4d:5e", "192.0.2.1"},
 				BMCSecretRef: LocalRef{"s"}, Protocol: Protocol{"Redfish", 443, "https"},
@@ -155,7 +155,7 @@ spec:
 			}},
 		},
 		"a Server, with NoBind for want of an effect": {
-			`apiVersion: metal.ironcore.dev/v1alpha1
+			manifest: `apiVersion: metal.ironcore.dev/v1alpha1
 kind: Server
 metadata: {name: s1}
 spec:
@@ -173,7 +173,7 @@ spec:
   taints: [{key: gpu, value: "1"}]
   unclaimable: true
 `,
-			&Server{Meta{Name: "s1", Source: "a.yaml:1"}, ServerSpec{
+			want: &Server{Meta{Name: "s1", Source: "a.yaml:1"}, ServerSpec{
 				SystemUUID: "123e4567-e89b-12d3-a456-426614174000", SystemURI: "/redfish/v1/Systems/1",
 				IndicatorLED: "Lit", ReclaimPolicy: ReclaimRetain, ServerClaimRef: &ObjectRef{"default", "web"},
 				BMC:                  &BMCAccess{Protocol{"Redfish", 443, "http"}, "192.0.2.1", LocalRef{"s"}},
@@ -183,7 +183,7 @@ spec:
 			}},
 		},
 		"a ServerClaim, with On as YAML 1.2 reads it and nulls as absent": {
-			`apiVersion: metal.ironcore.dev/v1alpha1
+			manifest: `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerClaim
 metadata: {name: web, annotations: {ingot/priority: "-5", ingot/boot: always, note: 2026-11-21}}
 spec:
@@ -197,7 +197,7 @@ spec:
   image: registry.example.com:5000/os/flatcar:1.0
   tolerations: [{key: gpu, value: "1"}, {operator: Exists, effect: NoBind}]
 `,
-			&ServerClaim{Meta{
+			want: &ServerClaim{Meta{
 				Name: "web", Namespace: "default", Source: "a.yaml:1",
 				Annotations: map[string]string{"ingot/priority": "-5", "ingot/boot": "always", "note": "2026-11-21"},
 			}, ServerClaimSpec{
@@ -212,38 +212,41 @@ spec:
 			}},
 		},
 		"a ServerMaintenance as upstream had it": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerMaintenance\nmetadata: {name: m}\nspec: {serverRef: {name: s1}, policy: " +
-				"Enforced, serverPower: Off, reason: new fan}\n",
-			&ServerMaintenance{Meta{Name: "m", Source: "a.yaml:1"}, ServerMaintenanceSpec{LocalRef{"s1"}, "Enforced", PowerOff, "new fan"}},
+			manifest: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: ServerMaintenance\nmetadata: {name: m}\n" +
+				"spec: {serverRef: {name: s1}, policy: Enforced, serverPower: Off, reason: new fan}\n",
+			want: &ServerMaintenance{
+				Meta{Name: "m", Source: "a.yaml:1"},
+				ServerMaintenanceSpec{LocalRef{"s1"}, "Enforced", PowerOff, "new fan"},
+			},
 		},
 		"a ServerReadinessRule": {
-			`apiVersion: metal.ironcore.dev/v1alpha1
+			manifest: `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerReadinessRule
 metadata: {name: r}
 spec: {conditions: [{type: Ready, requiredStatus: "True"}], enforcementMode: Continuous, taint: {key: not-ready}, serverSelector: {}}
 `,
-			&ServerReadinessRule{Meta{Name: "r", Source: "a.yaml:1"}, ServerReadinessRuleSpec{
+			want: &ServerReadinessRule{Meta{Name: "r", Source: "a.yaml:1"}, ServerReadinessRuleSpec{
 				[]RequiredCondition{{"Ready", "True"}}, "Continuous", Taint{"not-ready", "", TaintNoBind}, &metav1.LabelSelector{},
 			}},
 		},
 		"a ServerBootConfiguration in JSON": {
-			`{"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "ServerBootConfiguration",
+			manifest: `{"apiVersion": "metal.ironcore.dev/v1alpha1", "kind": "ServerBootConfiguration",
 	"metadata": {"name": "b", "namespace": "a"},
 	"spec": {"serverRef": {"name": "s1"}, "image": "os@sha256:` + strings.Repeat("ab", 32) + `"}}`,
-			&ServerBootConfiguration{Meta{Name: "b", Namespace: "a", Source: "a.yaml:1"}, ServerBootConfigurationSpec{
+			want: &ServerBootConfiguration{Meta{Name: "b", Namespace: "a", Source: "a.yaml:1"}, ServerBootConfigurationSpec{
 				ServerRef: LocalRef{"s1"}, Image: "os@sha256:" + strings.Repeat("ab", 32),
 			}},
 		},
 		"a Secret, of which stringData wins over data": {
-			"apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata:\n  a: b25l\n  b: dHdv\nstringData:\n  a: uno\n  c:\n",
-			&Secret{Meta{Name: "s", Namespace: "default", Source: "a.yaml:1"}, nil, "", map[string]Sensitive{
+			manifest: "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata:\n  a: b25l\n  b: dHdv\nstringData:\n  a: uno\n  c:\n",
+			want: &Secret{Meta{Name: "s", Namespace: "default", Source: "a.yaml:1"}, nil, "", map[string]Sensitive{
 				"a": NewSensitive("uno"), "b": NewSensitive("two"), "c": {},
 			}},
 		},
 		"a BMCSecret": {
-			"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata: {name: s}\nimmutable: true\ntype: Opaque\ndata:\n  username: |\n " +
-				"   YWRt\n    aW4=\nstringData: {password: 'geheim'}\n",
-			&BMCSecret{Meta{Name: "s", Source: "a.yaml:1"}, &yes, "Opaque", map[string]Sensitive{
+			manifest: "apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata: {name: s}\nimmutable: true\ntype: Opaque\n" +
+				"data:\n  username: |\n    YWRt\n    aW4=\nstringData: {password: 'geheim'}\n",
+			want: &BMCSecret{Meta{Name: "s", Source: "a.yaml:1"}, &yes, "Opaque", map[string]Sensitive{
 				"username": NewSensitive("admin"), "password": NewSensitive("geheim"),
 			}},
 		},
@@ -353,8 +356,10 @@ func TestPlaintextSecretsNeedLeave(t *testing.T) {
 		},
 		"a secret of nothing is fine": {data: secret + "data: {}\n", objects: 1},
 		"data is taken with leave":    {data: secret + "data: {a: b25l}\n", allow: true, objects: 1},
-		"one that is still encrypted is of no use": {data: secret + "data: {a: 'ENC[AES256_GCM,data:x]'}\nsops: {version: 3}\n", allow: true,
-			want: "f:5:1: Secret default/s: sops: the object is encrypted with SOPS and was not decrypted: is git.ageKeyFile set?\n"},
+		"one that is still encrypted is of no use": {
+			data: secret + "data: {a: 'ENC[AES256_GCM,data:x]'}\nsops: {version: 3}\n", allow: true,
+			want: "f:5:1: Secret default/s: sops: the object is encrypted with SOPS and was not decrypted: is git.ageKeyFile set?\n",
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -371,7 +376,8 @@ func TestPlaintextSecretsNeedLeave(t *testing.T) {
 func TestNoProblemShowsASecret(t *testing.T) {
 	manifests := []string{
 		"apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  a: hunter2\n  b: 'hunter2'\n  c: |\n    hunter2: x\n",
-		"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata:\n  name: s\ndata:\n  username: hunter2\n  password: \"hunter2\"\n",
+		"apiVersion: metal.ironcore.dev/v1alpha1\nkind: BMCSecret\nmetadata:\n  name: s\n" +
+			"data:\n  username: hunter2\n  password: \"hunter2\"\n",
 	}
 	junk := []string{
 		"", "\n", "  ", "\t", ":", ": ", "*", "&x ", "!!int ", "!", "{", "[", "'", "\"", "- ", "@", "%", "|", "---\n", "#", "0x", "`", "? ",
@@ -525,7 +531,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		for _, p := range problems {
 			if p.Message == "" || p.Line < 0 ||
-				p.Line > lines+strings.Count(string(data), "\u0085")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
+				p.Line > lines+strings.Count(string(data), "\u0085")+
+					strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029") {
 				t.Errorf("a problem in line %d of %d: %s", p.Line, lines, p)
 			}
 		}

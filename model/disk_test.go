@@ -7,10 +7,10 @@ func TestWhatIsOneDisk(t *testing.T) {
 		a, b Disk
 		want bool
 	}{
-		"the serial number is the same":              {Disk{Serial: "S1"}, Disk{Serial: "S1"}, true},
-		"blanks, dashes and case make no difference": {Disk{Serial: " wd-ab 12"}, Disk{Serial: "WDAB12"}, true},
-		"another serial number":                      {Disk{Serial: "S1"}, Disk{Serial: "S2"}, false},
-		"no serial number is none to compare":        {Disk{}, Disk{}, false},
+		"the serial number is the same":              {a: Disk{Serial: "S1"}, b: Disk{Serial: "S1"}, want: true},
+		"blanks, dashes and case make no difference": {a: Disk{Serial: " wd-ab 12"}, b: Disk{Serial: "WDAB12"}, want: true},
+		"another serial number":                      {a: Disk{Serial: "S1"}, b: Disk{Serial: "S2"}},
+		"no serial number is none to compare":        {a: Disk{}, b: Disk{}},
 		"the serial number of the board is added": {
 			a: Disk{Serial: "ZC1A2B3C", Model: "ST4000"}, b: Disk{Serial: "ZC1A2B3C0000C9", Model: "SEAGATE ST4000"},
 			want: true,
@@ -18,7 +18,7 @@ func TestWhatIsOneDisk(t *testing.T) {
 		"not to that of another model": {
 			a: Disk{Serial: "ZC1A2B3C", Model: "ST4000"}, b: Disk{Serial: "ZC1A2B3C0000C9", Model: "MG08"},
 		},
-		"a short serial number begins many": {Disk{Serial: "ZC1"}, Disk{Serial: "ZC1A2B3C"}, false},
+		"a short serial number begins many": {a: Disk{Serial: "ZC1"}, b: Disk{Serial: "ZC1A2B3C"}},
 		"the world-wide name is the same": {
 			a: Disk{Serial: "a", IDs: []string{"0025385b71b00001"}}, b: Disk{Serial: "b", IDs: []string{"0025385b71b00001"}},
 			want: true,
@@ -42,8 +42,8 @@ func TestWhatIsOneDisk(t *testing.T) {
 			b:    Disk{Serial: "S1", IDs: []string{"36344830571000010025384700000001"}},
 			want: true,
 		},
-		"a placeholder is no serial number": {Disk{Serial: "N/A"}, Disk{Serial: "N/A"}, false},
-		"nor are zeros":                     {Disk{Serial: "0000 0000"}, Disk{Serial: "0000 0000"}, false},
+		"a placeholder is no serial number": {a: Disk{Serial: "N/A"}, b: Disk{Serial: "N/A"}},
+		"nor are zeros":                     {a: Disk{Serial: "0000 0000"}, b: Disk{Serial: "0000 0000"}},
 		"the last digit of another kind of name does": {
 			a: Disk{IDs: []string{"0025385b71b00001"}}, b: Disk{IDs: []string{"0025385b71b00002"}},
 		},
@@ -51,7 +51,10 @@ func TestWhatIsOneDisk(t *testing.T) {
 			a: Disk{IDs: []string{"5000c500a1b2c3d4", "0025385b71b00001"}}, b: Disk{IDs: []string{"0025385b71b00001"}},
 			want: true,
 		},
-		"a world-wide name is not compared to serial number": {Disk{IDs: []string{"0025385b71b00001"}}, Disk{Serial: "0025385b71b00001"}, false},
+		"a world-wide name is not compared to serial number": {
+			a: Disk{IDs: []string{"0025385b71b00001"}},
+			b: Disk{Serial: "0025385b71b00001"},
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -83,29 +83,29 @@ func TestMistakesInTheMACPrefixDatabaseAreExplained(t *testing.T) {
 		return "macPrefixes:\n- macPrefix: a0369f\n  protocol: Redfish\n  port: 443\n  type: bmc\n" + lines
 	}
 	tests := map[string]struct{ data, want string }{
-		"nothing is no mistake": {"# none yet\n", ""},
-		"no list":               {"{}\n", "f:1:1: macPrefixes: is required: the list of prefixes"},
-		"a misspelt list":       {"macPrefixs: []\n", `f:1:1: macPrefixs: unknown field, did you mean "macPrefixes"?`},
+		"nothing is no mistake": {data: "# none yet\n"},
+		"no list":               {data: "{}\n", want: "f:1:1: macPrefixes: is required: the list of prefixes"},
+		"a misspelt list":       {data: "macPrefixs: []\n", want: `f:1:1: macPrefixs: unknown field, did you mean "macPrefixes"?`},
 		"a misspelt field": {
 			data: entry("  manufacterer: Intel\n"),
 			want: `f:6:3: macPrefixes[0].manufacterer: unknown field, did you mean "manufacturer"?`,
 		},
 		"a prefix of letters": {
 			data: "macPrefixes: [{macPrefix: dell, type: x}]\n",
-			want: `f:1:27: macPrefixes[0].macPrefix: found "dell", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or ` +
-				`a0:36:9f`,
+			want: `f:1:27: macPrefixes[0].macPrefix: found "dell", ` +
+				`want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or a0:36:9f`,
 		},
 		"a group too short": {
 			data: "macPrefixes: [{macPrefix: \"a:b:c\", type: x}]\n",
-			want: `f:1:27: macPrefixes[0].macPrefix: found "a:b:c", want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or ` +
-				`a0:36:9f`,
+			want: `f:1:27: macPrefixes[0].macPrefix: found "a:b:c", ` +
+				`want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or a0:36:9f`,
 		},
 		"a prefix too long": {
 			data: "macPrefixes: [{macPrefix: 00112233445566, type: x}]\n",
-			want: `f:1:27: macPrefixes[0].macPrefix: found "00112233445566", want the first 1 to 12 hexadecimal digits of MAC addresses, such as ` +
-				`a0369f or a0:36:9f`,
+			want: `f:1:27: macPrefixes[0].macPrefix: found "00112233445566", ` +
+				`want the first 1 to 12 hexadecimal digits of MAC addresses, such as a0369f or a0:36:9f`,
 		},
-		"no prefix": {"macPrefixes:\n- {type: x}\n", "f:2:3: macPrefixes[0].macPrefix: is required"},
+		"no prefix": {data: "macPrefixes:\n- {type: x}\n", want: "f:2:3: macPrefixes[0].macPrefix: is required"},
 		"a prefix twice": {
 			data: entry("") + "- {macPrefix: \"A0-36-9F\", type: x}\n",
 			want: `f:6:15: macPrefixes[1].macPrefix: found "a0369f" again, first in line 2: keep one of them`,
@@ -118,7 +118,10 @@ func TestMistakesInTheMACPrefixDatabaseAreExplained(t *testing.T) {
 			data: "macPrefixes:\n- {macPrefix: aa, type: bmc, port: 22}\n",
 			want: "f:2:3: macPrefixes[0].protocol: is required: Redfish, RedfishLocal or RedfishWithRegistryPatch",
 		},
-		"a scheme that is none": {entry("  protocolScheme: ftp\n"), `f:6:19: macPrefixes[0].protocolScheme: found "ftp", want https or http`},
+		"a scheme that is none": {
+			data: entry("  protocolScheme: ftp\n"),
+			want: `f:6:19: macPrefixes[0].protocolScheme: found "ftp", want https or http`,
+		},
 		"a port out of range": {
 			data: "macPrefixes:\n- {macPrefix: aa, type: bmc, port: 70000, protocol: Redfish}\n",
 			want: "f:2:36: macPrefixes[0].port: found 70000, want a port from 1 to 65535",
@@ -135,7 +138,10 @@ func TestMistakesInTheMACPrefixDatabaseAreExplained(t *testing.T) {
 			data: entry("  console: {type: Telnet, port: 23}\n"),
 			want: `f:6:19: macPrefixes[0].console.type: found "Telnet", want IPMI, SSH or SSHLenovo`,
 		},
-		"two documents": {"macPrefixes: []\n---\nmacPrefixes: []\n", "f:2:1: the file has a second document, want one"},
+		"two documents": {
+			data: "macPrefixes: []\n---\nmacPrefixes: []\n",
+			want: "f:2:1: the file has a second document, want one",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,8 +169,8 @@ func TestAPasswordOfTheMACPrefixDatabaseIsNeverShown(t *testing.T) {
 func TestACredentialsIDChangesWithItsPasswordAndRevealsNothing(t *testing.T) {
 	id := func(password string, key TokenKey) string {
 		p, problems := DecodeMACPrefixes("f",
-			[]byte("macPrefixes:\n- macPrefix: aa\n  protocol: Redfish\n  port: 443\n  type: bmc\n  defaultCredentials:\n  - {username: root, "+
-				"password: \""+password+"\"}\n"), key)
+			[]byte("macPrefixes:\n- macPrefix: aa\n  protocol: Redfish\n  port: 443\n  type: bmc\n"+
+				"  defaultCredentials:\n  - {username: root, password: \""+password+"\"}\n"), key)
 		if len(problems) > 0 {
 			t.Fatal(problemLines(problems))
 		}

@@ -8,12 +8,21 @@ func TestProblemIsOneLine(t *testing.T) {
 		want string
 	}{
 		"with everything": {
-			Problem{SeverityError, "servers/a.yaml", 6, 5, "Server s1", "spec.protocl", `unknown field, did you mean "protocol"?`},
-			`servers/a.yaml:6:5: Server s1: spec.protocl: unknown field, did you mean "protocol"?`,
+			p:    Problem{SeverityError, "servers/a.yaml", 6, 5, "Server s1", "spec.protocl", `unknown field, did you mean "protocol"?`},
+			want: `servers/a.yaml:6:5: Server s1: spec.protocl: unknown field, did you mean "protocol"?`,
 		},
-		"a warning says so":         {Problem{Severity: SeverityWarning, File: "a.yaml", Line: 1, Message: "odd"}, "a.yaml:1: warning: odd"},
-		"of a file as a whole":      {Problem{Severity: SeverityError, File: "a.yaml", Message: "too large"}, "a.yaml: too large"},
-		"of an object without file": {Problem{Severity: SeverityError, Object: "BMC b", Message: "odd"}, "BMC b: odd"},
+		"a warning says so": {
+			p:    Problem{Severity: SeverityWarning, File: "a.yaml", Line: 1, Message: "odd"},
+			want: "a.yaml:1: warning: odd",
+		},
+		"of a file as a whole": {
+			p:    Problem{Severity: SeverityError, File: "a.yaml", Message: "too large"},
+			want: "a.yaml: too large",
+		},
+		"of an object without file": {
+			p:    Problem{Severity: SeverityError, Object: "BMC b", Message: "odd"},
+			want: "BMC b: odd",
+		},
 	}
 	for name, tt := range tests {
 		if got := tt.p.String(); got != tt.want {

@@ -67,8 +67,8 @@ func TestAFileSaysWhatItsFolderMay(t *testing.T) {
 func TestEachItemOfAListIsLookedAt(t *testing.T) {
 	const list = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerMaintenance\n  metadata: " +
 		"{name: m}\n  spec: {serverRef: {name: s1}}\n" +
-		"- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerClaim\n  metadata: {name: web, namespace: alpha}\n  spec: {power: \"On\", " +
-		"image: linux}\n"
+		"- apiVersion: metal.ironcore.dev/v1alpha1\n  kind: ServerClaim\n  metadata: {name: web, namespace: alpha}\n" +
+		"  spec: {power: \"On\", image: linux}\n"
 	objects, problems := Decode("tenants/alpha/x.yaml", []byte(list), DecodeOptions{})
 	if len(objects) != 2 || len(problems) > 0 {
 		t.Fatalf("got %v, %v", objects, problems)

@@ -35,7 +35,9 @@ func TestUsed(t *testing.T) {
 		},
 		"another client is a use by itself": {
 			before: once, what: ThingScript, client: "10.0.0.2",
-			want: append(once.Uses[:1:1], TicketUse{What: ThingScript, Client: "10.0.0.2", Refusal: "", First: at(5), Last: at(5), Count: 1}),
+			want: append(once.Uses[:1:1], TicketUse{
+				What: ThingScript, Client: "10.0.0.2", Refusal: "", First: at(5), Last: at(5), Count: 1,
+			}),
 		},
 		"a refusal is a use by itself": {
 			before: once, what: ThingScript, client: "10.0.0.1", refusal: RefusedSpent,

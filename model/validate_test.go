@@ -168,48 +168,66 @@ func TestCrossCheck(t *testing.T) {
 		objects []Object
 		want    string
 	}{
-		"nothing in common": {[]Object{
-			&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
-			&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:02", "192.0.2.1"}},
-			&BMC{at("a", "a:2"), access("192.0.2.1", 443)},
-			&BMC{at("b", "b:2"), access("192.0.2.1", 444)},
-			&Server{at("a", "a:3"), ServerSpec{}},
-			&Server{at("b", "b:3"), ServerSpec{}},
-		}, ""},
-		"one MAC address of three Endpoints": {[]Object{
-			&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
-			&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.2"}},
-			&Endpoint{at("c", "c:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.3"}},
-		}, `a:1: Endpoint a: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint b (b:1): only one of them can have it
+		"nothing in common": {
+			objects: []Object{
+				&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:02", "192.0.2.1"}},
+				&BMC{at("a", "a:2"), access("192.0.2.1", 443)},
+				&BMC{at("b", "b:2"), access("192.0.2.1", 444)},
+				&Server{at("a", "a:3"), ServerSpec{}},
+				&Server{at("b", "b:3"), ServerSpec{}},
+			},
+		},
+		"one MAC address of three Endpoints": {
+			objects: []Object{
+				&Endpoint{at("a", "a:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+				&Endpoint{at("b", "b:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.2"}},
+				&Endpoint{at("c", "c:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.3"}},
+			},
+			want: `a:1: Endpoint a: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint b (b:1): only one of them can have it
 b:1: Endpoint b: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint a (a:1): only one of them can have it
 c:1: Endpoint c: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpoint a (a:1): only one of them can have it
-`},
-		"one address of two BMCs, one by its Endpoint": {[]Object{
-			&Endpoint{at("e", "e:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
-			&BMC{at("a", "a:1"), access("192.0.2.1", 443)},
-			&BMC{at("b", "b:1"), BMCSpec{EndpointRef: &LocalRef{"e"}, Protocol: Protocol{Port: 443}}},
-			&BMC{at("c", "c:1"), BMCSpec{EndpointRef: &LocalRef{"gone"}, Protocol: Protocol{Port: 443}}},
-		}, `a:1: BMC a: spec: has the address 192.0.2.1:443 of BMC b (b:1): only one of them can have it
+`,
+		},
+		"one address of two BMCs, one by its Endpoint": {
+			objects: []Object{
+				&Endpoint{at("e", "e:1"), EndpointSpec{"00:00:00:00:00:01", "192.0.2.1"}},
+				&BMC{at("a", "a:1"), access("192.0.2.1", 443)},
+				&BMC{at("b", "b:1"), BMCSpec{EndpointRef: &LocalRef{"e"}, Protocol: Protocol{Port: 443}}},
+				&BMC{at("c", "c:1"), BMCSpec{EndpointRef: &LocalRef{"gone"}, Protocol: Protocol{Port: 443}}},
+			},
+			want: `a:1: BMC a: spec: has the address 192.0.2.1:443 of BMC b (b:1): only one of them can have it
 b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them can have it
-`},
-		"one UUID of two Servers, one with its bytes swapped": {[]Object{
-			&Server{at("a", "a:1"), ServerSpec{SystemUUID: "4c4c4544-0042-3010-8057-b5c04f4e3532"}},
-			&Server{at("b", "b:1"), ServerSpec{SystemUUID: "44454c4c-4200-1030-8057-b5c04f4e3532"}},
-		}, "a:1: Server a: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server b (b:1): " + onlyOne +
-			"b:1: Server b: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server a (a:1): " + onlyOne},
-		"one MAC address of two Servers, in two spellings": {[]Object{
-			&Server{macs("a", "a:1", "02:00:00:00:00:01, 02:00:00:00:00:02"), ServerSpec{}},
-			&Server{macs("b", "b:1", "020000000003,02-00-00-00-00-02"), ServerSpec{}},
-			&Server{macs("c", "c:1", "02:00:00:00:00:04"), ServerSpec{}},
-		}, "a:1: Server a: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server b (b:1): " + onlyOne +
-			"b:1: Server b: metadata.annotations[ingot/mac-addresses]: has the MAC address 02:00:00:00:00:02 of Server a (a:1): " + onlyOne},
-		"names that differ by case": {[]Object{
-			&ServerClaim{Meta{Name: "web", Namespace: "x", Source: "a:1"}, ServerClaimSpec{}},
-			&ServerClaim{Meta{Name: "Web", Namespace: "x", Source: "b:1"}, ServerClaimSpec{}},
-			&ServerClaim{Meta{Name: "Web", Namespace: "y", Source: "c:1"}, ServerClaimSpec{}},
-		}, `a:1: ServerClaim x/web: metadata.name: differs only by upper and lower case from ServerClaim x/Web (b:1): only one of them can have it
-b:1: ServerClaim x/Web: metadata.name: differs only by upper and lower case from ServerClaim x/web (a:1): only one of them can have it
-`},
+`,
+		},
+		"one UUID of two Servers, one with its bytes swapped": {
+			objects: []Object{
+				&Server{at("a", "a:1"), ServerSpec{SystemUUID: "4c4c4544-0042-3010-8057-b5c04f4e3532"}},
+				&Server{at("b", "b:1"), ServerSpec{SystemUUID: "44454c4c-4200-1030-8057-b5c04f4e3532"}},
+			},
+			want: "a:1: Server a: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server b (b:1): " + onlyOne +
+				"b:1: Server b: spec.systemUUID: has the system UUID 44454c4c-4200-1030-8057-b5c04f4e3532 of Server a (a:1): " + onlyOne,
+		},
+		"one MAC address of two Servers, in two spellings": {
+			objects: []Object{
+				&Server{macs("a", "a:1", "02:00:00:00:00:01, 02:00:00:00:00:02"), ServerSpec{}},
+				&Server{macs("b", "b:1", "020000000003,02-00-00-00-00-02"), ServerSpec{}},
+				&Server{macs("c", "c:1", "02:00:00:00:00:04"), ServerSpec{}},
+			},
+			want: "a:1: Server a: metadata.annotations[ingot/mac-addresses]: " +
+				"has the MAC address 02:00:00:00:00:02 of Server b (b:1): " + onlyOne +
+				"b:1: Server b: metadata.annotations[ingot/mac-addresses]: " +
+				"has the MAC address 02:00:00:00:00:02 of Server a (a:1): " + onlyOne,
+		},
+		"names that differ by case": {
+			objects: []Object{
+				&ServerClaim{Meta{Name: "web", Namespace: "x", Source: "a:1"}, ServerClaimSpec{}},
+				&ServerClaim{Meta{Name: "Web", Namespace: "x", Source: "b:1"}, ServerClaimSpec{}},
+				&ServerClaim{Meta{Name: "Web", Namespace: "y", Source: "c:1"}, ServerClaimSpec{}},
+			},
+			want: "a:1: ServerClaim x/web: metadata.name: differs only by upper and lower case from ServerClaim x/Web (b:1): " + onlyOne +
+				"b:1: ServerClaim x/Web: metadata.name: differs only by upper and lower case from ServerClaim x/web (a:1): " + onlyOne,
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

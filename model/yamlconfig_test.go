@@ -81,11 +81,11 @@ password: geheim
 
 func TestDecodeStrictExplainsMistakes(t *testing.T) {
 	tests := map[string]struct{ data, want string }{
-		"nothing is no mistake":   {"# nothing\n", ""},
-		"an unknown key":          {"git: {urll: x}\n", `f:1:7: git.urll: unknown field, did you mean "url"?`},
-		"a key in the wrong case": {"Git: {url: x}\n", `f:1:1: Git: unknown field, did you mean "git"?`},
-		"a key that is like none": {"git: {xyzzy: x}\n", "f:1:7: git.xyzzy: unknown field, known here: url"},
-		"a key given twice":       {"rate: 1\nrate: 2\n", "f:2:1: rate: is given twice, first in line 1"},
+		"nothing is no mistake":   {data: "# nothing\n"},
+		"an unknown key":          {data: "git: {urll: x}\n", want: `f:1:7: git.urll: unknown field, did you mean "url"?`},
+		"a key in the wrong case": {data: "Git: {url: x}\n", want: `f:1:1: Git: unknown field, did you mean "git"?`},
+		"a key that is like none": {data: "git: {xyzzy: x}\n", want: "f:1:7: git.xyzzy: unknown field, known here: url"},
+		"a key given twice":       {data: "rate: 1\nrate: 2\n", want: "f:2:1: rate: is given twice, first in line 1"},
 		"a duration without unit": {
 			data: "interval: 60\n",
 			want: "f:1:11: interval: found the number 60, want a duration with a unit, such as 60s, 5m or 1h30m",
@@ -94,14 +94,20 @@ func TestDecodeStrictExplainsMistakes(t *testing.T) {
 			data: "interval: often\n",
 			want: `f:1:11: interval: found the string "often", want a duration with a unit, such as 60s, 5m or 1h30m`,
 		},
-		"a bool of YAML 1.1":    {"strict: yes\n", `f:1:9: strict: found the string "yes", want true or false`},
-		"a number for a string": {"git: {url: 1e3}\n", "f:1:12: git.url: found the number 1e3, want a string: write it in quotes"},
+		"a bool of YAML 1.1": {data: "strict: yes\n", want: `f:1:9: strict: found the string "yes", want true or false`},
+		"a number for a string": {
+			data: "git: {url: 1e3}\n",
+			want: "f:1:12: git.url: found the number 1e3, want a string: write it in quotes",
+		},
 		"a string for a number": {
 			data: "nested: [{port: \"80\"}]\n",
 			want: `f:1:17: nested[0].port: found the string "80", want a whole number: write it without quotes`,
 		},
-		"a number out of range": {"count: 65536\n", "f:1:8: count: found the number 65536, which is out of range"},
-		"a negative number":     {"count: -1\n", "f:1:8: count: found the number -1, which is out of range"},
+		"a number out of range": {
+			data: "count: 65536\n",
+			want: "f:1:8: count: found the number 65536, which is out of range",
+		},
+		"a negative number": {data: "count: -1\n", want: "f:1:8: count: found the number -1, which is out of range"},
 		"an octal number": {
 			data: "count: 0o17\n",
 			want: "f:1:8: count: found the number 0o17, want a whole number in decimal digits, without leading zeros",
@@ -110,24 +116,27 @@ func TestDecodeStrictExplainsMistakes(t *testing.T) {
 			data: "count: 1_000\n",
 			want: "f:1:8: count: found the number 1_000, want a whole number in decimal digits, without leading zeros",
 		},
-		"a type's own error":      {"size: 1QiB\n", "f:1:7: size: found the unit QiB, want MiB or GiB"},
-		"an address that is none": {"addr: x\n", `f:1:7: addr: ParseAddr("x"): unable to parse IP`},
-		"a mapping for a scalar":  {"size: {a: b}\n", "f:1:7: size: found a mapping, want a string"},
+		"a type's own error":      {data: "size: 1QiB\n", want: "f:1:7: size: found the unit QiB, want MiB or GiB"},
+		"an address that is none": {data: "addr: x\n", want: `f:1:7: addr: ParseAddr("x"): unable to parse IP`},
+		"a mapping for a scalar":  {data: "size: {a: b}\n", want: "f:1:7: size: found a mapping, want a string"},
 		"a password is not shown": {
 			data: "password: 12345\n",
 			want: "f:1:11: password: found a number (not shown: it may be secret), want a string: write it in quotes",
 		},
-		"an empty entry of a list":     {"archs: [amd64, null]\n", "f:1:16: archs[1]: the entry is empty"},
-		"a name with dots in brackets": {"labels: {a.b/c: 1}\n", "f:1:17: labels[a.b/c]: found the number 1, want a string: write it in quotes"},
-		"a second document":            {"rate: 1\n---\nrate: 2\n", "f:2:1: the file has a second document, want one"},
+		"an empty entry of a list": {data: "archs: [amd64, null]\n", want: "f:1:16: archs[1]: the entry is empty"},
+		"a name with dots in brackets": {
+			data: "labels: {a.b/c: 1}\n",
+			want: "f:1:17: labels[a.b/c]: found the number 1, want a string: write it in quotes",
+		},
+		"a second document": {data: "rate: 1\n---\nrate: 2\n", want: "f:2:1: the file has a second document, want one"},
 		"no YAML": {
 			data: "rate: 1\n  count: 2\n",
 			want: `f:2:3: no valid YAML: a value is not allowed here: check the indentation, and put text that holds ": " in quotes`,
 		},
 		"a field that is none in files": {
 			data: "Ignored: x\n",
-			want: "f:1:1: Ignored: unknown field, known here: addr, archs, count, git, interval, labels, limits, nested, password, proxy, rate, " +
-				"size, strict",
+			want: "f:1:1: Ignored: unknown field, known here: addr, archs, count, git, interval, " +
+				"labels, limits, nested, password, proxy, rate, size, strict",
 		},
 		"several mistakes, all of them": {
 			data: "rate: x\ncount: x\n",

@@ -53,7 +53,9 @@ func TestAServerInErrorIsRetriedAtOnce(t *testing.T) {
 		w.expect(time.Minute, 0, "Error Off")
 		w.machine(0).wipeFail = false
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"}}})
+			d.Add(&model.Server{Meta: model.Meta{
+				Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"},
+			}})
 		})
 		w.expect(time.Minute, 0, "Available Off") // not only after PowerOnLimit
 	})

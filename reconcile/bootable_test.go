@@ -23,9 +23,10 @@ func TestAServerIsNotPoweredOnForAnImageThatItsFirmwareCannotStart(t *testing.T)
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(time.Hour, 0, "Reserved Off default/web")
 		boot := w.shown(webBoot).Status
-		const want = "False BootMethodMismatch: image os:1 has no UKI layer, and the server boots from the network by UEFI HTTP boot alone, " +
-			"for which boot.loaderDirs has no iPXE of amd64 that could start a kernel; it is not powered on for that, and it is tried again (to " +
-			"act: tenant)"
+		const want = "False BootMethodMismatch: image os:1 has no UKI layer, " +
+			"and the server boots from the network by UEFI HTTP boot alone, " +
+			"for which boot.loaderDirs has no iPXE of amd64 that could start a kernel; it is not powered on for that, " +
+			"and it is tried again (to act: tenant)"
 		if got := conditionOf(boot.Conditions, "ImageValidation"); got != want || boot.State != "Error" || w.seen(0).ons != ons {
 			t.Errorf("powered on %d times, and the boot configuration is %s with ImageValidation\n%s", w.seen(0).ons-ons, boot.State, got)
 		}

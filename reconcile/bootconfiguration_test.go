@@ -72,7 +72,8 @@ func TestAServerThatWasBootingWhenTheStoreWasLostIsNotPoweredOff(t *testing.T) {
 		defer w.stop()
 		w.expect(24*time.Hour, 0, "Reserved On default/web")
 		if m := w.seen(0); len(m.boots) != len(before.boots) || m.forced > 0 || before.installs != 1 {
-			t.Errorf("installed %d times before, then forced off %d times and booted %v", before.installs, m.forced, m.boots[len(before.boots):])
+			t.Errorf("installed %d times before, then forced off %d times and booted %v",
+				before.installs, m.forced, m.boots[len(before.boots):])
 		}
 		if why := w.plan().Servers[0].Why; why.Reason != string(model.DoubtInstallUnknown) {
 			t.Errorf("it says %+v", why)

@@ -66,9 +66,9 @@ func TestPowerIsLeftAloneForAnImageThatCannotBeBooted(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		w.expect(20*time.Second, 0, "Reserved On default/web")
 		boot = w.shown(webBoot).Status
-		if got := conditionOf(boot.Conditions, "ImageValidation"); boot.State != "Ready" ||
-			got != "True ValidationSucceeded: found kernel of 1.0 MiB, initramfs of 1.5 MiB for amd64 (assumed: neither its BMC nor DHCP nor a "+
-				"probe says what it is)" {
+		const mended = "True ValidationSucceeded: found kernel of 1.0 MiB, initramfs of 1.5 MiB for amd64 " +
+			"(assumed: neither its BMC nor DHCP nor a probe says what it is)"
+		if got := conditionOf(boot.Conditions, "ImageValidation"); boot.State != "Ready" || got != mended {
 			t.Errorf("once mended the boot configuration is %s with ImageValidation %s", boot.State, got)
 		}
 	})
@@ -85,8 +85,8 @@ func TestAServerKeepsRunningWhileItsNewImageCannotBeBooted(t *testing.T) {
 		if m := w.seen(0); len(m.boots) != boots || m.forced > 0 {
 			t.Fatalf("it was forced off %d times and booted %v, for an image that cannot be booted", m.forced, m.boots[boots:])
 		}
-		const says = "False ValidationFailed: image broken has no kernel layer; it keeps running what it has, and it is tried again (to act: " +
-			"tenant)"
+		const says = "False ValidationFailed: image broken has no kernel layer; " +
+			"it keeps running what it has, and it is tried again (to act: tenant)"
 		if got := conditionOf(w.shown("serverclaims/default/web.yaml").Status.Conditions, "Ready"); got != says {
 			t.Errorf("the claim says %s", got)
 		}

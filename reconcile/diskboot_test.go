@@ -25,7 +25,8 @@ func TestAServerWhoseFirmwareAsksTheNetworkFirstIsHealedFromItsDisk(t *testing.T
 		w.set(w.machine(0), model.PowerOff)
 		w.expect(3*time.Minute, 0, "Reserved On default/web")
 		if m := w.seen(0); m.asked != 0 || m.sets != 1 || m.installs != 1 {
-			t.Errorf("it asked the network %d times with %d overrides, and was installed %d times; want 0, 1 and 1", m.asked, m.sets, m.installs)
+			t.Errorf("it asked the network %d times with %d overrides, and was installed %d times; want 0, 1 and 1",
+				m.asked, m.sets, m.installs)
 		}
 		cycle := func(v string) { w.commit(func(d *model.Desired) { d.Add(serverFile(0, operation1(v))) }) }
 		cycle(model.OperationPowerCycle)
@@ -37,18 +38,18 @@ func TestAServerWhoseFirmwareAsksTheNetworkFirstIsHealedFromItsDisk(t *testing.T
 		w.commit(func(d *model.Desired) { delete(d.Maintenances, "m") })
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
 		if m := w.seen(0); m.asked != 0 || m.sets != 3 || m.installs != 1 {
-			t.Errorf("after a power cycle and maintenance it asked the network %d times with %d overrides, and was installed %d times; want 0, 3 "+
-				"and 1", m.asked, m.sets, m.installs)
+			t.Errorf("after a power cycle and maintenance it asked the network %d times with %d overrides, "+
+				"and was installed %d times; want 0, 3 and 1", m.asked, m.sets, m.installs)
 		}
 	})
 }
 
 func TestAServerWhoseBMCSetsNoDiskBootIsHealedAllTheSame(t *testing.T) {
 	refused := &resetError{"BootOverrideNotKept", "the BMC does not keep the boot override"}
-	const text = "False BootOverrideNotKept: its BMC sets no one-time boot from disk, so a server that lost power starts from what its boot " +
-		"order has first, and is sent on to its disk from the network: " +
-		"have its boot order begin with the disk; to have its BMC asked again, set annotation metal.ironcore.dev/operation: retry#1 on Server " +
-		"bmc00-system-0 (the BMC does not keep the boot override)"
+	const text = "False BootOverrideNotKept: its BMC sets no one-time boot from disk, " +
+		"so a server that lost power starts from what its boot order has first, and is sent on to its disk from the network: " +
+		"have its boot order begin with the disk; to have its BMC asked again, " +
+		"set annotation metal.ironcore.dev/operation: retry#1 on Server bmc00-system-0 (the BMC does not keep the boot override)"
 	tests := map[string]struct {
 		err  error
 		sets int // that two heals ask for
@@ -68,9 +69,11 @@ func TestAServerWhoseBMCSetsNoDiskBootIsHealedAllTheSame(t *testing.T) {
 					w.expect(3*time.Minute, 0, "Reserved On default/web")
 				}
 				if m := w.seen(0); m.sets != tc.sets || m.asked != 2 || m.installs != 1 {
-					t.Errorf("%d overrides, %d boots by way of the network, %d installs; want %d, 2 and 1", m.sets, m.asked, m.installs, tc.sets)
+					t.Errorf("%d overrides, %d boots by way of the network, %d installs; want %d, 2 and 1",
+						m.sets, m.asked, m.installs, tc.sets)
 				}
-				if diff := cmp.Diff(tc.want, conditionOf(w.shown("servers/bmc00-system-0.yaml").Status.Conditions, "DiskBoot")); diff != "" {
+				got := conditionOf(w.shown("servers/bmc00-system-0.yaml").Status.Conditions, "DiskBoot")
+				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("DiskBoot (-want +got):\n%s", diff)
 				}
 				w.change(0, func(m *machine) { m.noDisk, m.asked = nil, 0 })
@@ -78,7 +81,8 @@ func TestAServerWhoseBMCSetsNoDiskBootIsHealedAllTheSame(t *testing.T) {
 				w.set(w.machine(0), model.PowerOff)
 				w.expect(3*time.Minute, 0, "Reserved On default/web")
 				if m := w.seen(0); m.sets != tc.sets+1 || m.asked != 0 {
-					t.Errorf("after a retry %d overrides in all and %d boots by way of the network, want %d and 0", m.sets, m.asked, tc.sets+1)
+					t.Errorf("after a retry %d overrides in all and %d boots by way of the network, want %d and 0",
+						m.sets, m.asked, tc.sets+1)
 				}
 				if got := conditionOf(w.shown("servers/bmc00-system-0.yaml").Status.Conditions, "DiskBoot"); got != "" {
 					t.Errorf("DiskBoot is still shown: %s", got)

@@ -51,7 +51,8 @@ func newNetwork(t *testing.T, servers int) *loopWorld {
 // device is the BMC of a machine, plugged in at an address.
 func (w *loopWorld) plugIn(i int, password string) *device {
 	d := &device{
-		mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1), password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i),
+		mac: macOf(i), uuid: fmt.Sprintf("b0000000-0000-4000-8000-%012d", i+1),
+		password: password, uri: fmt.Sprintf("/redfish/v1/Systems/%d", i),
 	}
 	w.lease(d, ipOf(i))
 	return d
@@ -142,7 +143,9 @@ func TestABMCThatIsPluggedInBecomesAServerWithoutAnyoneTyping(t *testing.T) {
 			"endpoints/" + foundAs(0) + ".yaml": {
 				"macAddress: " + macOf(0), "ip: " + ipOf(0), "network: oob", "bmc: " + foundAs(0), "manufacturer: Sim", "reason: MACPrefix",
 			},
-			"bmcs/" + foundAs(0) + ".yaml": {"state: Enabled", "ip: " + ipOf(0), "macAddress: " + macOf(0), "name: " + foundAs(0), "port: 443"},
+			"bmcs/" + foundAs(0) + ".yaml": {
+				"state: Enabled", "ip: " + ipOf(0), "macAddress: " + macOf(0), "name: " + foundAs(0), "port: 443",
+			},
 		} {
 			for _, text := range texts {
 				if got := w.document(path); !strings.Contains(got, text) {
@@ -261,7 +264,9 @@ func TestADatabasesPasswordIsNotTriedWhereGitMayNameAnother(t *testing.T) {
 		"its BMCSecret is quarantined": func(d *model.Desired) {
 			d.Quarantined[model.Identity{Kind: model.KindBMCSecret, Name: foundAs(0)}] = true
 		},
-		"a BMC is quarantined":               func(d *model.Desired) { d.Quarantined[model.Identity{Kind: model.KindBMC, Name: "x"}] = true },
+		"a BMC is quarantined": func(d *model.Desired) {
+			d.Quarantined[model.Identity{Kind: model.KindBMC, Name: "x"}] = true
+		},
 		"Git was not read since the restart": func(d *model.Desired) { d.KeptOverRestart = true },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -151,7 +151,8 @@ func TestAMachineThatComesOnMeanwhile(t *testing.T) {
 		w.expect(3*time.Hour, 0, "Initial On")
 		rec := w.Observed().Servers["bmc00-system-0"]
 		if m := w.seen(0); m.offs+m.ons > 0 || rec.Attempts != 0 || rec.FoundRunning.IsZero() {
-			t.Errorf("switched off %d times and on %d times, after %d attempts, found running %v", m.offs, m.ons, rec.Attempts, rec.FoundRunning)
+			t.Errorf("switched off %d times and on %d times, after %d attempts, found running %v",
+				m.offs, m.ons, rec.Attempts, rec.FoundRunning)
 		}
 	})
 }

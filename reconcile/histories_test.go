@@ -154,7 +154,8 @@ func (h *harder) hard() {
 				return
 			}
 			d.Add(&model.ServerMaintenance{
-				Meta: model.Meta{Name: n}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}},
+				Meta: model.Meta{Name: n},
+				Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}},
 			})
 		})
 	case 1:

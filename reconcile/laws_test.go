@@ -590,7 +590,9 @@ func TestAnIgnoredClaimIsLeftAlone(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", annotated(model.AnnotationOperation, "ignore"), func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+			d.Add(claim("web", annotated(model.AnnotationOperation, "ignore"), func(c *model.ServerClaim) {
+				c.Spec.Power = model.PowerOff
+			}))
 		})
 		w.expect(time.Hour, 0, "Reserved On default/web")
 	})
@@ -743,7 +745,9 @@ func TestARevertToAFormerValueAsksForNothing(t *testing.T) {
 				d.Add(claim("web", func(c *model.ServerClaim) {
 					c.Annotations = map[string]string{model.AnnotationReprovision: reprovision}
 				}))
-				d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: operation}}})
+				d.Add(&model.Server{Meta: model.Meta{
+					Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: operation},
+				}})
 			})
 			w.expect(5*time.Minute, 0, "Reserved On default/web")
 		}

@@ -69,7 +69,9 @@ func TestAChangedImageWaitsForReprovision(t *testing.T) {
 			t.Fatalf("installed %d times before it was asked for, want 1", n)
 		}
 		w.commit(func(d *model.Desired) {
-			d.Add(claim("web", newImage, func(c *model.ServerClaim) { c.Annotations = map[string]string{model.AnnotationReprovision: "1"} }))
+			d.Add(claim("web", newImage, func(c *model.ServerClaim) {
+				c.Annotations = map[string]string{model.AnnotationReprovision: "1"}
+			}))
 		})
 		w.expect(2*time.Minute, 0, "Reserved On default/web")
 		if n := w.machine(0).installs; n != 2 {
@@ -88,7 +90,9 @@ func TestAWipeThatFailsIsAnErrorUntilRetried(t *testing.T) {
 		w.expect(2*time.Minute, 0, "Error Off")
 		w.machine(0).wipeFail = false
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"}}})
+			d.Add(&model.Server{Meta: model.Meta{
+				Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"},
+			}})
 		})
 		w.expect(2*time.Minute, 0, "Available Off")
 	})

@@ -69,7 +69,8 @@ func TestABoardWhoseBMCShowsNoMACAddress(t *testing.T) {
 		"a stranger asked as well": {
 			machine: machine{cards: []string{cardOf(1)}, sights: []string{cardOf(9), cardOf(1)}},
 			ambiguous: cardOf(9) + " asked to boot under its UUID, and the machine that reported has " + cardOf(1) +
-				"; its BMC shows no MAC address: write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
+				"; its BMC shows no MAC address: " +
+				"write those of its network cards in annotation ingot/mac-addresses of Server bmc00-system-0",
 		},
 		"a stranger reported": {
 			machine:   machine{cards: []string{cardOf(9)}, sights: []string{cardOf(1)}},

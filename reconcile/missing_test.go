@@ -63,7 +63,8 @@ func TestADiskThatIsMissingFromAWipeIsAnErrorUntilAPersonHasLooked(t *testing.T)
 		w.expect(2*time.Minute, 0, "Available Off")
 		w.lacks(sdbGone)
 		doc = w.shown("servers/bmc00-system-0.yaml").Status
-		if got := conditionOf(doc.Conditions, "Wiped"); got != "True WipeDone: 1 disk done; accepted without a wipe: sdb (serial S2, model M)" {
+		const wiped = "True WipeDone: 1 disk done; accepted without a wipe: sdb (serial S2, model M)"
+		if got := conditionOf(doc.Conditions, "Wiped"); got != wiped {
 			t.Errorf("Wiped is %s", got)
 		}
 		if n := w.seen(0).ons; n != 5 {

@@ -98,7 +98,8 @@ func TestThePublisherIsToldOnlyOnceASnapshotShowsTheChange(t *testing.T) {
 			}
 		}
 		save := func(m string) {
-			if err := l.save(t.Context(), plan.Changes{BMCFacts: []*model.BMCFacts{{Name: "other", Model: m}}}, "bmc", "other"); err != nil {
+			changes := plan.Changes{BMCFacts: []*model.BMCFacts{{Name: "other", Model: m}}}
+			if err := l.save(t.Context(), changes, "bmc", "other"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -209,7 +210,8 @@ func TestTheLastCommitShowsTheLastMoves(t *testing.T) {
 		l := NewLoop(Options{Desired: w.Desired, DesiredChanged: w.changed, Store: w, BMCs: s, Boots: w, Policy: w.policy()})
 		ctx, cancel := context.WithCancel(t.Context())
 		p := &Publisher{
-			Reporter: &Reporter{Loop: l, Fence: func() uint64 { return 1 }}, Sink: b, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
+			Reporter: &Reporter{Loop: l, Fence: func() uint64 { return 1 }},
+			Sink:     b, Interval: time.Hour, Log: slog.New(slog.DiscardHandler),
 		}
 		ran, done := make(chan error, 1), make(chan error, 1)
 		go func() { ran <- l.Run(ctx, 2*time.Minute) }()
@@ -222,7 +224,8 @@ func TestTheLastCommitShowsTheLastMoves(t *testing.T) {
 			}
 		}
 		want := string(w.Observed().Servers["bmc00-system-0"].State)
-		if file := string(b.files["servers/bmc00-system-0.yaml"]); want != "Discovery" || !strings.Contains(file, "\n  state: Discovery\n") {
+		file := string(b.files["servers/bmc00-system-0.yaml"])
+		if want != "Discovery" || !strings.Contains(file, "\n  state: Discovery\n") {
 			t.Errorf("the server is %s, and the last commit shows\n%s", want, file)
 		}
 	})

@@ -55,7 +55,8 @@ func TestAClaimThatAnotherTenantHasTheNameOfIsReleased(t *testing.T) {
 		w.heir(claim("web", of("gamma")), "beta")
 		w.expect(5*time.Minute, 0, "Reserved On default/web")
 		if m := w.seen(0); m.installs != 2 || disk == "" || w.Observed().Servers[m.name].Tenant != "gamma" {
-			t.Errorf("installed %d times for %q; it was released, wiped and given to the other", m.installs, w.Observed().Servers[m.name].Tenant)
+			t.Errorf("installed %d times for %q; it was released, wiped and given to the other",
+				m.installs, w.Observed().Servers[m.name].Tenant)
 		}
 	})
 }
@@ -141,7 +142,8 @@ func TestATenantMaintainsTheServersOfItsClaimsAlone(t *testing.T) {
 		maintenance := func(tenant string) func(d *model.Desired) {
 			return func(d *model.Desired) {
 				d.Add(&model.ServerMaintenance{
-					Meta: model.Meta{Name: "m", Tenant: tenant}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}},
+					Meta: model.Meta{Name: "m", Tenant: tenant},
+					Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: "bmc00-system-0"}},
 				})
 			}
 		}
@@ -249,10 +251,13 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 		change func(d *model.Desired)
 		want   string
 	}{
-		"another's BMC":           {func(d *model.Desired) { d.BMCs["bmc00"].Tenant = "beta" }, model.ReasonSecretMissing},
-		"another's secret":        {func(d *model.Desired) { d.BMCSecrets["s"].Tenant = "gamma" }, model.ReasonSecretMissing},
-		"a BMC in other networks": {func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" }, model.ReasonAddressNotAllowed},
-		"its own":                 {func(*model.Desired) {}, model.ReasonPending},
+		"another's BMC":    {change: func(d *model.Desired) { d.BMCs["bmc00"].Tenant = "beta" }, want: model.ReasonSecretMissing},
+		"another's secret": {change: func(d *model.Desired) { d.BMCSecrets["s"].Tenant = "gamma" }, want: model.ReasonSecretMissing},
+		"a BMC in other networks": {
+			change: func(d *model.Desired) { d.BMCs["bmc00"].Spec.Access.IP = "198.51.100.1" },
+			want:   model.ReasonAddressNotAllowed,
+		},
+		"its own": {change: func(*model.Desired) {}, want: model.ReasonPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newLoopWorld(t, 1)
@@ -260,7 +265,8 @@ func TestABMCSecretIsUsedByItsOwnTenantsBMCsAlone(t *testing.T) {
 			w.desired.BMCs["bmc00"].Tenant, w.desired.BMCSecrets["s"].Tenant = "ops", "ops"
 			c.change(w.desired)
 			r := plan.Plan(&plan.Input{Now: time.Now(), Desired: w.desired, Observed: w.observed, Policy: w.policy()})
-			if got := r.BMCs[0].Why; got.Reason != c.want || c.want != model.ReasonPending && !strings.Contains(got.Message, "git.tenants") {
+			got := r.BMCs[0].Why
+			if got.Reason != c.want || c.want != model.ReasonPending && !strings.Contains(got.Message, "git.tenants") {
 				t.Errorf("got %+v", got)
 			}
 			m := r.Readings["bmc00"]

@@ -43,7 +43,8 @@ func TestAClaimsTicketThatIsNotUsedIsSpentAndArmedAgain(t *testing.T) {
 			t.Errorf("%d tickets are counted, want %d", got, first+len(tickets))
 		}
 		why = w.plan().Servers[0].Why
-		const givenUp = "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; nothing was seen of it"
+		const givenUp = "given up on booting os:1: it did not boot within 15m0s, it has not asked for its boot script; " +
+			"nothing was seen of it"
 		if why.Reason != model.ReasonBootFailed || !strings.HasPrefix(why.Message, givenUp) {
 			t.Errorf("it says %+v", why)
 		}

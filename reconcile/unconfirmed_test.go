@@ -33,8 +33,8 @@ func TestTheLifeOfAServerThatSaysNothing(t *testing.T) {
 		w.start()
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		if now := w.seen(0); now.ons != before.ons || now.offs != before.offs || now.installs != 1 {
-			t.Errorf("it was switched on %d times, off %d times and installed %d times; before %d, %d and 1", now.ons, now.offs, now.installs,
-				before.ons, before.offs)
+			t.Errorf("it was switched on %d times, off %d times and installed %d times; before %d, %d and 1",
+				now.ons, now.offs, now.installs, before.ons, before.offs)
 		}
 		w.change(0, func(m *machine) { m.power = model.PowerOff })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")

@@ -185,7 +185,9 @@ func (w *walk) event() {
 		w.commit("power cycle", func(d *model.Desired) {
 			m := w.machines[w.rnd.IntN(len(w.machines))]
 			d.Add(&model.Server{
-				Meta: model.Meta{Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value}},
+				Meta: model.Meta{
+					Name: string(m.name), Annotations: map[string]string{model.AnnotationOperation: "power-cycle-server#" + value},
+				},
 			})
 			m.asks["restart"]++
 		})

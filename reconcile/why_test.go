@@ -119,7 +119,9 @@ func TestDiscoveryThatNeverReportsEndsInErrorUntilRetried(t *testing.T) {
 		}
 		w.machine(0).silent = false
 		w.commit(func(d *model.Desired) {
-			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"}}})
+			d.Add(&model.Server{Meta: model.Meta{
+				Name: "bmc00-system-0", Annotations: map[string]string{model.AnnotationOperation: "retry#1"},
+			}})
 		})
 		w.expect(5*time.Minute, 0, "Available Off")
 	})

@@ -114,7 +114,8 @@ func (w *loopWorld) snapshot() *model.Observed {
 	o.Servers, o.BMCs, o.Claims = maps.Clone(o.Servers), maps.Clone(o.BMCs), maps.Clone(o.Claims)
 	o.BMCFacts, o.ServerFacts = maps.Clone(o.BMCFacts), maps.Clone(o.ServerFacts)
 	o.Endpoints, o.EndpointFacts = maps.Clone(o.Endpoints), maps.Clone(o.EndpointFacts)
-	o.Probes, o.BootStates, o.Wipes, o.Progress = maps.Clone(o.Probes), maps.Clone(o.BootStates), maps.Clone(o.Wipes), maps.Clone(o.Progress)
+	o.Probes, o.BootStates = maps.Clone(o.Probes), maps.Clone(o.BootStates)
+	o.Wipes, o.Progress = maps.Clone(o.Wipes), maps.Clone(o.Progress)
 	o.WipeProgress = maps.Clone(o.WipeProgress)
 	return &o
 }

@@ -19,11 +19,20 @@ import (
 
 // facts are a server's facts of about the usual size.
 func facts(i int) *model.ServerFacts {
-	inv := &model.Inventory{UUID: uuidOf(i), Manufacturer: "Dell Inc.", Model: "PowerEdge R650", SerialNumber: fmt.Sprint(i), MemoryBytes: 1 << 39}
+	inv := &model.Inventory{
+		UUID: uuidOf(i), Manufacturer: "Dell Inc.", Model: "PowerEdge R650", SerialNumber: fmt.Sprint(i), MemoryBytes: 1 << 39,
+	}
 	for n := range 4 {
-		inv.Memory = append(inv.Memory, model.MemoryModule{ID: fmt.Sprint("DIMM", n), Bytes: 64 << 30, Type: "DDR4", Manufacturer: "Samsung", SerialNumber: fmt.Sprint(i, n)})
-		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{Name: fmt.Sprint("eth", n), MACAddress: "00:00:5e:00:53:01", IPs: []string{"192.0.2.1"}})
-		inv.Storages = append(inv.Storages, model.Storage{Name: fmt.Sprint("nvme", n), Drives: []model.Drive{{Name: "0", MediaType: "SSD", Bytes: 1 << 40, SerialNumber: fmt.Sprint(n)}}})
+		inv.Memory = append(inv.Memory, model.MemoryModule{
+			ID: fmt.Sprint("DIMM", n), Bytes: 64 << 30, Type: "DDR4", Manufacturer: "Samsung", SerialNumber: fmt.Sprint(i, n),
+		})
+		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{
+			Name: fmt.Sprint("eth", n), MACAddress: "00:00:5e:00:53:01", IPs: []string{"192.0.2.1"},
+		})
+		inv.Storages = append(inv.Storages, model.Storage{
+			Name:   fmt.Sprint("nvme", n),
+			Drives: []model.Drive{{Name: "0", MediaType: "SSD", Bytes: 1 << 40, SerialNumber: fmt.Sprint(n)}},
+		})
 	}
 	return &model.ServerFacts{Name: model.ServerName(fmt.Sprintf("server-%d", i)), Power: model.PowerOn, Inventory: inv}
 }

@@ -34,14 +34,38 @@ func TestBootIsNotedStageByStage(t *testing.T) {
 		notes []int // stages, one a minute
 		want  []int // minute of each stage
 	}{
-		"from DHCP to Ignition":                            {[]int{0, 1, 2, 3, 4, 5, 6}, []int{1, 2, 3, 4, 5, 6, 7}},
-		"iPXE asks DHCP again":                             {[]int{dhcp, tftp, dhcp, script}, []int{1, 2, 0, 4}},
-		"a server that boots again asks DHCP again":        {[]int{dhcp, tftp, script, kernel, dhcp, tftp, script}, []int{1, 2, 0, 3, 4}},
-		"DHCP told late stands not after what came of it":  {[]int{script, dhcp}, []int{0, 0, 0, 1}},
-		"DHCP told after Ignition was served":              {[]int{script, kernel, ignition, dhcp, tftp, httpBoot}, []int{0, 0, 0, 1, 2, 0, 3}},
-		"TFTP told late stands not after what came of it":  {[]int{dhcp, script, tftp}, []int{1, 0, 0, 2}},
-		"firmware that boots by HTTP":                      {[]int{dhcp, httpBoot, ignition}, []int{1, 0, 2, 0, 0, 0, 3}},
-		"a kernel that is fetched after Ignition is noted": {[]int{script, ignition, kernel}, []int{0, 0, 0, 1, 3, 0, 2}},
+		"from DHCP to Ignition": {
+			notes: []int{0, 1, 2, 3, 4, 5, 6},
+			want:  []int{1, 2, 3, 4, 5, 6, 7},
+		},
+		"iPXE asks DHCP again": {
+			notes: []int{dhcp, tftp, dhcp, script},
+			want:  []int{1, 2, 0, 4},
+		},
+		"a server that boots again asks DHCP again": {
+			notes: []int{dhcp, tftp, script, kernel, dhcp, tftp, script},
+			want:  []int{1, 2, 0, 3, 4},
+		},
+		"DHCP told late stands not after what came of it": {
+			notes: []int{script, dhcp},
+			want:  []int{0, 0, 0, 1},
+		},
+		"DHCP told after Ignition was served": {
+			notes: []int{script, kernel, ignition, dhcp, tftp, httpBoot},
+			want:  []int{0, 0, 0, 1, 2, 0, 3},
+		},
+		"TFTP told late stands not after what came of it": {
+			notes: []int{dhcp, script, tftp},
+			want:  []int{1, 0, 0, 2},
+		},
+		"firmware that boots by HTTP": {
+			notes: []int{dhcp, httpBoot, ignition},
+			want:  []int{1, 0, 2, 0, 0, 0, 3},
+		},
+		"a kernel that is fetched after Ignition is noted": {
+			notes: []int{script, ignition, kernel},
+			want:  []int{0, 0, 0, 1, 3, 0, 2},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

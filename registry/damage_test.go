@@ -105,11 +105,26 @@ func TestHolesAreFoundUntilTheyAreFilled(t *testing.T) {
 		punched store.Batch
 		want    store.Damage
 	}{
-		"records are gone":          {store.Batch{del(store.BucketServer, "server-1"), del(store.BucketServer, "server-2")}, store.Damage{Bucket: "server", Err: store.ErrMissing}},
-		"all of a kind are gone":    {store.Batch{del(store.BucketClaim, "default/web")}, store.Damage{Bucket: "claim", Err: store.ErrMissing}},
-		"the fleet's is gone":       {store.Batch{del(store.BucketFleet, fleetKey)}, store.Damage{Bucket: "fleet", Err: store.ErrMissing}},
-		"a record cannot be read":   {store.Batch{set(store.BucketEndpoint, "bmc-0", `{"name":`)}, store.Damage{Bucket: "endpoint", Name: "bmc-0"}},
-		"a record means other than": {store.Batch{set(store.BucketBMC, "bmc-0", `[]`)}, store.Damage{Bucket: "bmc", Name: "bmc-0"}},
+		"records are gone": {
+			punched: store.Batch{del(store.BucketServer, "server-1"), del(store.BucketServer, "server-2")},
+			want:    store.Damage{Bucket: "server", Err: store.ErrMissing},
+		},
+		"all of a kind are gone": {
+			punched: store.Batch{del(store.BucketClaim, "default/web")},
+			want:    store.Damage{Bucket: "claim", Err: store.ErrMissing},
+		},
+		"the fleet's is gone": {
+			punched: store.Batch{del(store.BucketFleet, fleetKey)},
+			want:    store.Damage{Bucket: "fleet", Err: store.ErrMissing},
+		},
+		"a record cannot be read": {
+			punched: store.Batch{set(store.BucketEndpoint, "bmc-0", `{"name":`)},
+			want:    store.Damage{Bucket: "endpoint", Name: "bmc-0"},
+		},
+		"a record means other than": {
+			punched: store.Batch{set(store.BucketBMC, "bmc-0", `[]`)},
+			want:    store.Damage{Bucket: "bmc", Name: "bmc-0"},
+		},
 	}
 	for name, hole := range holes {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +224,10 @@ func TestARunningLeaderFillsHoles(t *testing.T) {
 
 // Something else under a name of ours must not keep us from writing for ever.
 func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
-	for _, key := range []string{"fence", "lease", "revision", "feed", "counts", "schema", "data:server", "data:fleet", "data:lease", "data:payload"} {
+	for _, key := range []string{
+		"fence", "lease", "revision", "feed", "counts", "schema",
+		"data:server", "data:fleet", "data:lease", "data:payload",
+	} {
 		t.Run(key, func(t *testing.T) {
 			s := redistest.New(t)
 			wrong := func() {
@@ -229,7 +247,10 @@ func TestKeysOfAnotherTypeAreWrittenOver(t *testing.T) {
 			all := everything()
 			all.Fleet.Sequence++
 			save(t, r, all)
-			if err := errors.Join(r.SaveLeases(t.Context(), []model.Lease{leaseOf(1)}), r.SavePayload(t.Context(), "t", model.NewSensitive("x"))); err != nil {
+			if err := errors.Join(
+				r.SaveLeases(t.Context(), []model.Lease{leaseOf(1)}),
+				r.SavePayload(t.Context(), "t", model.NewSensitive("x")),
+			); err != nil {
 				t.Error(err)
 			}
 			want := r.Observed()
@@ -386,10 +407,12 @@ func TestMergeOfMemoryAndStore(t *testing.T) {
 		ahead         bool
 	}{
 		"an older record is not taken over a newer": {
-			memory: with(set(store.BucketBMC, "a", now)), store: with(set(store.BucketBMC, "a", old)), want: with(set(store.BucketBMC, "a", now)), ahead: true,
+			memory: with(set(store.BucketBMC, "a", now)), store: with(set(store.BucketBMC, "a", old)),
+			want: with(set(store.BucketBMC, "a", now)), ahead: true,
 		},
 		"a newer record is": {
-			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", now)), want: with(set(store.BucketBMC, "a", now)),
+			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", now)),
+			want: with(set(store.BucketBMC, "a", now)),
 		},
 		"a newer record of a store that was rolled back, and then written by another leader": {
 			memory: with(set(store.BucketBMC, "a", old)), store: with(set(store.BucketBMC, "a", `{"version":"2.1"}`)), behind: true,
@@ -399,17 +422,21 @@ func TestMergeOfMemoryAndStore(t *testing.T) {
 			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), want: store.NewContents(),
 		},
 		"but not in one that was rolled back": {
-			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), behind: true, want: with(set(store.BucketBMC, "a", now)), ahead: true,
+			memory: with(set(store.BucketBMC, "a", now)), store: store.NewContents(), behind: true,
+			want: with(set(store.BucketBMC, "a", now)), ahead: true,
 		},
 		"nor in a bucket with holes": {
-			memory: with(set(store.BucketBMC, "a", now), set(store.BucketClaim, "c", `{}`)), store: store.NewContents(), holed: store.BucketBMC,
+			memory: with(set(store.BucketBMC, "a", now), set(store.BucketClaim, "c", `{}`)),
+			store:  store.NewContents(), holed: store.BucketBMC,
 			want: with(set(store.BucketBMC, "a", now)), ahead: true,
 		},
 		"a record that only the store has is kept": {
-			memory: store.NewContents(), store: with(set(store.BucketBMC, "a", old)), behind: true, want: with(set(store.BucketBMC, "a", old)), ahead: true,
+			memory: store.NewContents(), store: with(set(store.BucketBMC, "a", old)), behind: true,
+			want: with(set(store.BucketBMC, "a", old)), ahead: true,
 		},
 		"observations are the store's": {
-			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")), want: with(set(store.BucketBMCFacts, "a", "2")),
+			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")),
+			want: with(set(store.BucketBMCFacts, "a", "2")),
 		},
 		"or memory's, if the store was rolled back": {
 			memory: with(set(store.BucketBMCFacts, "a", "1")), store: with(set(store.BucketBMCFacts, "a", "2")), behind: true,
@@ -440,11 +467,17 @@ func TestDurabilityOfRedis(t *testing.T) {
 		args []string
 		want store.Durability
 	}{
-		"no append-only file":        {nil, store.DurableNo},
-		"written when it suits":      {[]string{"--appendonly", "yes", "--appendfsync", "no"}, store.DurableNo},
-		"written each second":        {redistest.Durable, store.DurableEverySecond},
-		"written before it answers":  {[]string{"--appendonly", "yes", "--appendfsync", "always"}, store.DurableAlways},
-		"it keeps its configuration": {[]string{"--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""}, store.DurableNo},
+		"no append-only file":   {want: store.DurableNo},
+		"written when it suits": {args: []string{"--appendonly", "yes", "--appendfsync", "no"}, want: store.DurableNo},
+		"written each second":   {args: redistest.Durable, want: store.DurableEverySecond},
+		"written before it answers": {
+			args: []string{"--appendonly", "yes", "--appendfsync", "always"},
+			want: store.DurableAlways,
+		},
+		"it keeps its configuration": {
+			args: []string{"--appendonly", "yes", "--appendfsync", "always", "--rename-command", "CONFIG", ""},
+			want: store.DurableNo,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lead(t, Options{RedisURL: redistest.New(t, c.args...).URL()})

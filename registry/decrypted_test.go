@@ -16,13 +16,32 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 		change func(t *testing.T, r *Registry)
 		want   string // "" when there is none
 	}{
-		"nothing changes":     {func(*testing.T, *Registry) {}, "before"},
-		"it is saved anew":    {func(t *testing.T, r *Registry) { savePayload(t, r, "t1", "after") }, "after"},
-		"its ticket ended":    {func(t *testing.T, r *Registry) { dropPayloads(t, r, none) }, ""},
-		"another's is saved":  {func(t *testing.T, r *Registry) { savePayload(t, r, "t2", "other") }, "before"},
-		"all is read again":   {func(_ *testing.T, r *Registry) { r.memory.reset(store.NewContents()) }, ""},
-		"its ticket goes on":  {func(t *testing.T, r *Registry) { dropPayloads(t, r, func(id string) bool { return id == "t1" }) }, "before"},
-		"a large one is kept": {func(t *testing.T, r *Registry) { savePayload(t, r, "t1", large) }, large},
+		"nothing changes": {
+			change: func(*testing.T, *Registry) {},
+			want:   "before",
+		},
+		"it is saved anew": {
+			change: func(t *testing.T, r *Registry) { savePayload(t, r, "t1", "after") },
+			want:   "after",
+		},
+		"its ticket ended": {
+			change: func(t *testing.T, r *Registry) { dropPayloads(t, r, none) },
+		},
+		"another's is saved": {
+			change: func(t *testing.T, r *Registry) { savePayload(t, r, "t2", "other") },
+			want:   "before",
+		},
+		"all is read again": {
+			change: func(_ *testing.T, r *Registry) { r.memory.reset(store.NewContents()) },
+		},
+		"its ticket goes on": {
+			change: func(t *testing.T, r *Registry) { dropPayloads(t, r, func(id string) bool { return id == "t1" }) },
+			want:   "before",
+		},
+		"a large one is kept": {
+			change: func(t *testing.T, r *Registry) { savePayload(t, r, "t1", large) },
+			want:   large,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +57,8 @@ func TestWhatIsOpenedIsForgottenWithItsSeal(t *testing.T) {
 				t.Errorf("%q is still there in clear", kept.Reveal())
 			}
 			got, err := r.Payload(t.Context(), "t1")
-			if _, ok := r.memory.decryptedValue(store.Key{Bucket: store.BucketPayload, Name: "t1"}); ok != (c.want != "" && c.want != large) {
+			_, ok := r.memory.decryptedValue(store.Key{Bucket: store.BucketPayload, Name: "t1"})
+			if ok != (c.want != "" && c.want != large) {
 				t.Errorf("it is remembered: %v", ok)
 			}
 			if got.Reveal() != c.want || errors.Is(err, ErrNotFound) != (c.want == "") {

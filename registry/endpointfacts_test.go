@@ -277,7 +277,8 @@ func TestThereIsAnEndToDevices(t *testing.T) {
 	taken := leaseWith(7, func(l *model.Lease) { l.MAC = macOf(8) })
 	saveLeases(t, r, taken, leaseOf(maxEndpointFacts+1))
 	got := r.Observed().EndpointFacts
-	if len(got) != maxEndpointFacts || got[macOf(7)] != nil || got[macOf(maxEndpointFacts+1)] == nil || got[macOf(8)].IP != addressOf(7).String() {
+	if len(got) != maxEndpointFacts || got[macOf(7)] != nil ||
+		got[macOf(maxEndpointFacts+1)] == nil || got[macOf(8)].IP != addressOf(7).String() {
 		t.Errorf("%d devices", len(got))
 	}
 }

@@ -120,14 +120,34 @@ func TestPinned(t *testing.T) {
 		digest     string
 		want       bool
 	}{
-		"a layer of an open ticket":              {nil, "registry.example.com/os", "sha256:k", true},
-		"the manifest of an open ticket":         {nil, "registry.example.com/os", "sha256:m", true},
-		"a layer of another repository":          {nil, "registry.example.com/other", "sha256:k", false},
-		"a layer that nobody boots":              {nil, "registry.example.com/os", "sha256:z", false},
-		"a layer of a booted ticket":             {func(t *model.Ticket) { t.Ended = model.TicketBooted }, "registry.example.com/os", "sha256:k", false},
-		"a layer that is booted always":          {func(t *model.Ticket) { t.Ended, t.Always = model.TicketBooted, true }, "registry.example.com/os", "sha256:k", true},
-		"a revoked ticket that was for always":   {func(t *model.Ticket) { t.Ended, t.Always = model.TicketSpent, true }, "registry.example.com/os", "sha256:k", false},
-		"a ticket that is replaced by a new one": {func(t *model.Ticket) { t.Image.Kernel.Digest = "sha256:new" }, "registry.example.com/os", "sha256:k", false},
+		"a layer of an open ticket": {
+			repository: "registry.example.com/os", digest: "sha256:k", want: true,
+		},
+		"the manifest of an open ticket": {
+			repository: "registry.example.com/os", digest: "sha256:m", want: true,
+		},
+		"a layer of another repository": {
+			repository: "registry.example.com/other", digest: "sha256:k",
+		},
+		"a layer that nobody boots": {
+			repository: "registry.example.com/os", digest: "sha256:z",
+		},
+		"a layer of a booted ticket": {
+			change:     func(t *model.Ticket) { t.Ended = model.TicketBooted },
+			repository: "registry.example.com/os", digest: "sha256:k",
+		},
+		"a layer that is booted always": {
+			change:     func(t *model.Ticket) { t.Ended, t.Always = model.TicketBooted, true },
+			repository: "registry.example.com/os", digest: "sha256:k", want: true,
+		},
+		"a revoked ticket that was for always": {
+			change:     func(t *model.Ticket) { t.Ended, t.Always = model.TicketSpent, true },
+			repository: "registry.example.com/os", digest: "sha256:k",
+		},
+		"a ticket that is replaced by a new one": {
+			change:     func(t *model.Ticket) { t.Image.Kernel.Digest = "sha256:new" },
+			repository: "registry.example.com/os", digest: "sha256:k",
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

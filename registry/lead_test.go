@@ -56,11 +56,26 @@ func TestLeadStates(t *testing.T) {
 		want    LeadState
 		detail  error
 	}{
-		"the leader":                  {func(*Registry) {}, Leads, nil},
-		"whose lease has run out":     {func(r *Registry) { r.leaderUntil.Store(&past) }, StoreSilent, errLeaseUnsure},
-		"whom the store fenced":       {func(r *Registry) { r.recordHealth(store.ErrFenced) }, LeadEnded, ErrLeadershipLost},
-		"whose store does not answer": {func(r *Registry) { r.recordHealth(context.DeadlineExceeded) }, StoreSilent, context.DeadlineExceeded},
-		"whose lead was ended":        {(*Registry).EndLead, LeadEnded, ErrLeadershipLost},
+		"the leader": {
+			befalls: func(*Registry) {},
+			want:    Leads,
+		},
+		"whose lease has run out": {
+			befalls: func(r *Registry) { r.leaderUntil.Store(&past) },
+			want:    StoreSilent, detail: errLeaseUnsure,
+		},
+		"whom the store fenced": {
+			befalls: func(r *Registry) { r.recordHealth(store.ErrFenced) },
+			want:    LeadEnded, detail: ErrLeadershipLost,
+		},
+		"whose store does not answer": {
+			befalls: func(r *Registry) { r.recordHealth(context.DeadlineExceeded) },
+			want:    StoreSilent, detail: context.DeadlineExceeded,
+		},
+		"whose lead was ended": {
+			befalls: (*Registry).EndLead,
+			want:    LeadEnded, detail: ErrLeadershipLost,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := lead(t, Options{Dir: t.TempDir()})

@@ -146,7 +146,8 @@ func TestLeasesAreSavedByTheLeaderAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	saveLeases(t, standby, leaseOf(3))
-	if err := first.SaveLeases(t.Context(), []model.Lease{leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })}); !errors.Is(err, store.ErrFenced) {
+	taken := leaseWith(1, func(l *model.Lease) { l.MAC = macOf(9) })
+	if err := first.SaveLeases(t.Context(), []model.Lease{taken}); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the fenced one saved: %v", err)
 	}
 	wantLeases(t, standby, leaseOf(1), leaseOf(3))

@@ -267,16 +267,54 @@ func TestFactsThatACrashLeftBehindAreBroughtUp(t *testing.T) {
 		also  []model.Lease // what is stored later, and facts tell of too
 		want  map[string]string
 	}{
-		"a new device":                        {nil, []model.Lease{given(1, "10.0.0.1", 0)}, nil, map[string]string{macOf(1): "10.0.0.1"}},
-		"a device with a new address":         {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{given(1, "10.0.0.2", 0)}, nil, map[string]string{macOf(1): "10.0.0.2"}},
-		"an address that another one got":     {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{given(2, "10.0.0.1", 0)}, nil, map[string]string{macOf(1): "", macOf(2): "10.0.0.1"}},
-		"an address that a host got":          {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{host(given(2, "10.0.0.1", 0))}, nil, map[string]string{macOf(1): ""}},
-		"on another network":                  {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{host(on("lab", given(2, "10.0.0.1", 0)))}, nil, map[string]string{macOf(1): ""}},
-		"though that lease has ended since":   {[]model.Lease{given(1, "10.0.0.1", -3*hour)}, []model.Lease{ended(given(2, "10.0.0.1", -2*hour))}, nil, map[string]string{macOf(1): "", macOf(2): "10.0.0.1"}},
-		"devices that changed places":         {[]model.Lease{given(1, "10.0.0.1", -hour), given(2, "10.0.0.2", -hour)}, []model.Lease{given(1, "10.0.0.2", 0), given(2, "10.0.0.1", 0)}, nil, map[string]string{macOf(1): "10.0.0.2", macOf(2): "10.0.0.1"}},
-		"but not what is older than is known": {nil, []model.Lease{given(1, "10.0.0.9", -hour)}, []model.Lease{given(1, "10.0.0.1", 0)}, map[string]string{macOf(1): "10.0.0.1"}},
-		"nor what is just as old":             {[]model.Lease{given(1, "10.0.0.1", 0), on("lab", given(2, "10.0.0.1", 0))}, nil, nil, map[string]string{macOf(1): "", macOf(2): "10.0.0.1"}},
-		"nor what a wrong clock wrote":        {[]model.Lease{given(1, "10.0.0.1", -hour)}, []model.Lease{given(1, "10.0.0.2", hour)}, nil, map[string]string{macOf(1): "10.0.0.1"}},
+		"a new device": {
+			lost: []model.Lease{given(1, "10.0.0.1", 0)},
+			want: map[string]string{macOf(1): "10.0.0.1"},
+		},
+		"a device with a new address": {
+			known: []model.Lease{given(1, "10.0.0.1", -hour)},
+			lost:  []model.Lease{given(1, "10.0.0.2", 0)},
+			want:  map[string]string{macOf(1): "10.0.0.2"},
+		},
+		"an address that another one got": {
+			known: []model.Lease{given(1, "10.0.0.1", -hour)},
+			lost:  []model.Lease{given(2, "10.0.0.1", 0)},
+			want:  map[string]string{macOf(1): "", macOf(2): "10.0.0.1"},
+		},
+		"an address that a host got": {
+			known: []model.Lease{given(1, "10.0.0.1", -hour)},
+			lost:  []model.Lease{host(given(2, "10.0.0.1", 0))},
+			want:  map[string]string{macOf(1): ""},
+		},
+		"on another network": {
+			known: []model.Lease{given(1, "10.0.0.1", -hour)},
+			lost:  []model.Lease{host(on("lab", given(2, "10.0.0.1", 0)))},
+			want:  map[string]string{macOf(1): ""},
+		},
+		"though that lease has ended since": {
+			known: []model.Lease{given(1, "10.0.0.1", -3*hour)},
+			lost:  []model.Lease{ended(given(2, "10.0.0.1", -2*hour))},
+			want:  map[string]string{macOf(1): "", macOf(2): "10.0.0.1"},
+		},
+		"devices that changed places": {
+			known: []model.Lease{given(1, "10.0.0.1", -hour), given(2, "10.0.0.2", -hour)},
+			lost:  []model.Lease{given(1, "10.0.0.2", 0), given(2, "10.0.0.1", 0)},
+			want:  map[string]string{macOf(1): "10.0.0.2", macOf(2): "10.0.0.1"},
+		},
+		"but not what is older than is known": {
+			lost: []model.Lease{given(1, "10.0.0.9", -hour)},
+			also: []model.Lease{given(1, "10.0.0.1", 0)},
+			want: map[string]string{macOf(1): "10.0.0.1"},
+		},
+		"nor what is just as old": {
+			known: []model.Lease{given(1, "10.0.0.1", 0), on("lab", given(2, "10.0.0.1", 0))},
+			want:  map[string]string{macOf(1): "", macOf(2): "10.0.0.1"},
+		},
+		"nor what a wrong clock wrote": {
+			known: []model.Lease{given(1, "10.0.0.1", -hour)},
+			lost:  []model.Lease{given(1, "10.0.0.2", hour)},
+			want:  map[string]string{macOf(1): "10.0.0.1"},
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

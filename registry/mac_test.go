@@ -54,7 +54,10 @@ func TestOfferByMAC(t *testing.T) {
 	discovered := func(n int) *model.ServerRecord { return serverRecord(n, model.PurposeDiscovery) }
 	save(t, r, Changes{
 		Servers: []*model.ServerRecord{
-			withMACs(withMACs(discovered(1), model.MACByBMC, macOf(1), macOf(24), macOf(25)), model.MACByGit, macOf(10), "00:00:00:00:00:00", "01:00:5e:00:00:01", "no MAC"),
+			withMACs(
+				withMACs(discovered(1), model.MACByBMC, macOf(1), macOf(24), macOf(25)),
+				model.MACByGit, macOf(10), "00:00:00:00:00:00", "01:00:5e:00:00:01", "no MAC",
+			),
 			withMACs(discovered(2), model.MACByBMC, macOf(2), macOf(23), macOf(10)),
 			withMACs(discovered(3), model.MACByBMC, macOf(23), macOf(3)),
 			withMACs(bare, model.MACByBMC, macOf(4)),

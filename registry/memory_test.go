@@ -84,19 +84,66 @@ func TestWhetherAChangeWouldChangeAnything(t *testing.T) {
 		stored, next store.Change
 		want         bool
 	}{
-		"the same":                        {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "a", `{"name":"a"}`), false},
-		"another value":                   {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "a", `{"name":"a","fingerprint":"f"}`), true},
-		"the same of a newer Ingot":       {set(store.BucketBMC, "a", `{"name":"a","of":1}`), set(store.BucketBMC, "a", `{"name":"a","of":1}`), false},
-		"a newer Ingot's value by an old": {set(store.BucketBMC, "a", `{"name":"a","of":1}`), set(store.BucketBMC, "a", `{"name":"a"}`), true},
-		"an old Ingot's value by a newer": {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "a", `{"name":"a","of":1}`), true},
-		"the same, sealed":                {set(store.BucketPayload, "a", "x"), set(store.BucketPayload, "a", "x"), false},
-		"another value, sealed":           {set(store.BucketPayload, "a", "x"), set(store.BucketPayload, "a", "y"), true},
-		"a deletion":                      {set(store.BucketBMC, "a", `{"name":"a"}`), del(store.BucketBMC, "a"), true},
-		"a deletion of a sealed value":    {set(store.BucketPayload, "a", "x"), del(store.BucketPayload, "a"), true},
-		"a deletion of nothing":           {set(store.BucketBMC, "a", `{"name":"a"}`), del(store.BucketBMC, "b"), false},
-		"a new value":                     {set(store.BucketBMC, "a", `{"name":"a"}`), set(store.BucketBMC, "b", `{"name":"a"}`), true},
-		"a value after a deletion":        {del(store.BucketBMC, "a"), set(store.BucketBMC, "a", `{"name":"a"}`), true},
-		"a deletion after a deletion":     {del(store.BucketBMC, "a"), del(store.BucketBMC, "a"), false},
+		"the same": {
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a"}`),
+		},
+		"another value": {
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a","fingerprint":"f"}`),
+			want:   true,
+		},
+		"the same of a newer Ingot": {
+			stored: set(store.BucketBMC, "a", `{"name":"a","of":1}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a","of":1}`),
+		},
+		"a newer Ingot's value by an old": {
+			stored: set(store.BucketBMC, "a", `{"name":"a","of":1}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a"}`),
+			want:   true,
+		},
+		"an old Ingot's value by a newer": {
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "a", `{"name":"a","of":1}`),
+			want:   true,
+		},
+		"the same, sealed": {
+			stored: set(store.BucketPayload, "a", "x"),
+			next:   set(store.BucketPayload, "a", "x"),
+		},
+		"another value, sealed": {
+			stored: set(store.BucketPayload, "a", "x"),
+			next:   set(store.BucketPayload, "a", "y"),
+			want:   true,
+		},
+		"a deletion": {
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   del(store.BucketBMC, "a"),
+			want:   true,
+		},
+		"a deletion of a sealed value": {
+			stored: set(store.BucketPayload, "a", "x"),
+			next:   del(store.BucketPayload, "a"),
+			want:   true,
+		},
+		"a deletion of nothing": {
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   del(store.BucketBMC, "b"),
+		},
+		"a new value": {
+			stored: set(store.BucketBMC, "a", `{"name":"a"}`),
+			next:   set(store.BucketBMC, "b", `{"name":"a"}`),
+			want:   true,
+		},
+		"a value after a deletion": {
+			stored: del(store.BucketBMC, "a"),
+			next:   set(store.BucketBMC, "a", `{"name":"a"}`),
+			want:   true,
+		},
+		"a deletion after a deletion": {
+			stored: del(store.BucketBMC, "a"),
+			next:   del(store.BucketBMC, "a"),
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

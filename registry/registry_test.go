@@ -34,7 +34,9 @@ func everything() Changes {
 		Claims:      []*model.ClaimRecord{{Name: "default/web", Sequence: 2, FirstSeen: now}},
 		BMCFacts:    []*model.BMCFacts{{Name: "bmc-0", Manufacturer: "Dell"}},
 		ServerFacts: []*model.ServerFacts{{Name: "server-0", Power: model.PowerOff}},
-		Endpoints:   []*model.EndpointRecord{{Name: "bmc-0", MACAddress: "02:00:00:00:00:01", IP: "192.0.2.1", Since: now, Tried: []string{"d"}}},
+		Endpoints: []*model.EndpointRecord{{
+			Name: "bmc-0", MACAddress: "02:00:00:00:00:01", IP: "192.0.2.1", Since: now, Tried: []string{"d"},
+		}},
 	}
 }
 
@@ -293,7 +295,11 @@ func TestCorruptValueIsIgnored(t *testing.T) {
 	onEachBackend(t, func(t *testing.T, b backend) {
 		r := lead(t, b.options)
 		save(t, r, everything())
-		bad := store.Batch{set(store.BucketServer, "server-1", "{"), set(store.BucketProbe, "server-2", `[]`), set(store.BucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`)}
+		bad := store.Batch{
+			set(store.BucketServer, "server-1", "{"),
+			set(store.BucketProbe, "server-2", `[]`),
+			set(store.BucketBMC, "bmc-3", `{"name":"bmc-3","of":"tomorrow"}`),
+		}
 		if err := r.store.Commit(t.Context(), bad); err != nil {
 			t.Fatal(err)
 		}

@@ -95,7 +95,10 @@ func TestSealsAreBoundToKeyAndName(t *testing.T) {
 	if err := r.SavePayload(ctx, "t1", model.NewSensitive("a")); err != nil {
 		t.Fatal(err)
 	}
-	moved := store.Change{Key: store.Key{Bucket: store.BucketPayload, Name: "t2"}, Value: r.memory.kept(store.Key{Bucket: store.BucketPayload, Name: "t1"})}
+	moved := store.Change{
+		Key:   store.Key{Bucket: store.BucketPayload, Name: "t2"},
+		Value: r.memory.kept(store.Key{Bucket: store.BucketPayload, Name: "t1"}),
+	}
 	if err := r.write(ctx, always(store.Batch{moved})); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,11 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		other := []Session{{"/s/1", token}}
 		seals := testutil.ToFloat64(r.metrics.writes.WithLabelValues("session"))
 		for range 2 {
-			if err := errors.Join(r.SaveSession(ctx, "bmc-1", "/s/1", token), r.DropSession(ctx, "bmc-1", "/s/none"), r.DropSession(ctx, "bmc-2", "/s/1")); err != nil {
+			if err := errors.Join(
+				r.SaveSession(ctx, "bmc-1", "/s/1", token),
+				r.DropSession(ctx, "bmc-1", "/s/none"),
+				r.DropSession(ctx, "bmc-2", "/s/1"),
+			); err != nil {
 				t.Error(err)
 			}
 		}
@@ -48,7 +52,8 @@ func TestSessionsAreKeptSealed(t *testing.T) {
 		_ = r.Close()
 		again := lead(t, b.options)
 		for bmc, want := range map[model.BMCName][]Session{"bmc-0": want, "bmc-1": other, "bmc-2": nil} {
-			if diff := cmp.Diff(want, again.Sessions(bmc), cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })); diff != "" {
+			sameText := cmp.Comparer(func(a, b model.Sensitive) bool { return a.Reveal() == b.Reveal() })
+			if diff := cmp.Diff(want, again.Sessions(bmc), sameText); diff != "" {
 				t.Errorf("sessions with %s (-want +got):\n%s", bmc, diff)
 			}
 		}

@@ -168,15 +168,42 @@ func TestWhenUsesAreWritten(t *testing.T) {
 		waited time.Duration
 		want   bool
 	}{
-		"a first use is written at once":                 {nil, "t", served, 0, true},
-		"a use of the next ticket is, too":               {[]model.TicketUse{shown(served)}, "before", served, 0, true},
-		"another client's is, too":                       {[]model.TicketUse{shown(served)}, "t", script(clientB, ""), 0, true},
-		"a refusal after it was served is, too":          {[]model.TicketUse{shown(served)}, "t", script(clientA, model.RefusedReplay), 0, true},
-		"another count waits":                            {[]model.TicketUse{shown(served)}, "t", served, useCountEvery - 1, false},
-		"another count is written after some seconds":    {[]model.TicketUse{shown(served)}, "t", served, useCountEvery, true},
-		"a clock that went back does not hold it up":     {[]model.TicketUse{shown(served)}, "t", served, -time.Hour, true},
-		"what there is no room for is no reason":         {full, "t", served, 0, false},
-		"what there is no room for does not wait either": {full, "t", served, useCountEvery, true},
+		"a first use is written at once": {
+			ticket: "t",
+			use:    served, want: true,
+		},
+		"a use of the next ticket is, too": {
+			known: []model.TicketUse{shown(served)}, ticket: "before",
+			use: served, want: true,
+		},
+		"another client's is, too": {
+			known: []model.TicketUse{shown(served)}, ticket: "t",
+			use: script(clientB, ""), want: true,
+		},
+		"a refusal after it was served is, too": {
+			known: []model.TicketUse{shown(served)}, ticket: "t",
+			use: script(clientA, model.RefusedReplay), want: true,
+		},
+		"another count waits": {
+			known: []model.TicketUse{shown(served)}, ticket: "t",
+			use: served, waited: useCountEvery - 1,
+		},
+		"another count is written after some seconds": {
+			known: []model.TicketUse{shown(served)}, ticket: "t",
+			use: served, waited: useCountEvery, want: true,
+		},
+		"a clock that went back does not hold it up": {
+			known: []model.TicketUse{shown(served)}, ticket: "t",
+			use: served, waited: -time.Hour, want: true,
+		},
+		"what there is no room for is no reason": {
+			known: full, ticket: "t",
+			use: served,
+		},
+		"what there is no room for does not wait either": {
+			known: full, ticket: "t",
+			use: served, waited: useCountEvery, want: true,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -318,7 +318,8 @@ func TestALeaderHasAHigherFenceThanAnyRecord(t *testing.T) {
 		r := lead(t, b.options)
 		for _, more := range []uint64{1, 50} { // 1: that which the next leader would have
 			rec := &model.ClaimRecord{Name: "default/web", Version: model.Version{Fence: r.Fence() + more, Seq: 3}}
-			if err := r.Restore(t.Context(), model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}, model.Published{}); err != nil {
+			records := model.Records{Claims: map[model.ClaimName]*model.ClaimRecord{rec.Name: rec}}
+			if err := r.Restore(t.Context(), records, model.Published{}); err != nil {
 				t.Fatal(err)
 			}
 			_ = r.Close()

@@ -221,23 +221,38 @@ func TestFirmwareGoesOnToTheDiskWhenTheNetworkHasNothing(t *testing.T) {
 	}{
 		{
 			name: "no ticket, empty disk", script: "", disk: false,
-			want: sim.BootRecord{From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"},
+			want: sim.BootRecord{
+				From: sim.BootFromNothing, Outcome: sim.OutcomeNoDevice,
+				Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found",
+			},
 		},
 		{
 			name: "no ticket", script: "", disk: true,
-			want: sim.BootRecord{From: sim.BootFromDisk, Outcome: sim.OutcomeDisk, Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found"},
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Outcome: sim.OutcomeDisk,
+				Error: "GET " + svc.URL + "/ipxe/" + s.UUID() + ": 404 Not Found",
+			},
 		},
 		{
 			name: "exit", script: "#!ipxe\nexit\n", disk: true,
-			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"},
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript},
+				Outcome: sim.OutcomeDisk, Error: "the script exited",
+			},
 		},
 		{
 			name: "sanboot", script: "#!ipxe\nsanboot --drive 0x80\n", disk: true,
-			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "the script exited"},
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript},
+				Outcome: sim.OutcomeDisk, Error: "the script exited",
+			},
 		},
 		{
 			name: "no script at all", script: "<html>", disk: true,
-			want: sim.BootRecord{From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk, Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe"},
+			want: sim.BootRecord{
+				From: sim.BootFromDisk, Stages: []model.BootStage{model.StageScript}, Outcome: sim.OutcomeDisk,
+				Error: "chain " + svc.URL + "/ipxe/" + s.UUID() + ": it does not begin with #!ipxe",
+			},
 		},
 	}
 	for i, tt := range tests {
@@ -343,7 +358,8 @@ func TestHTTPBootBeginsWhereTheOverrideSays(t *testing.T) {
 	rack := start(t, sim.Options{BootURL: "http://127.0.0.1:1"})
 	s := rack.Servers()[0]
 	svc.offer(s.UUID(), svc.imageIgnition(s.UUID()))
-	a := simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"UefiHttp","HttpBootUri":"`+svc.URL+"/ipxe/"+s.UUID()+`"}}`)
+	a := simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once",`+
+		`"BootSourceOverrideTarget":"UefiHttp","HttpBootUri":"`+svc.URL+"/ipxe/"+s.UUID()+`"}}`)
 	if a.Status != 200 {
 		t.Fatalf("override: %d %v", a.Status, a.MessageIDs())
 	}

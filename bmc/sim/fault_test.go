@@ -248,12 +248,14 @@ func TestFaultsOfTheOverride(t *testing.T) {
 		s := start(t, sim.Options{}).Servers()[0]
 		c := simtest.Dial(t, s.BMC())
 		set(t, s, sim.FaultOverrideNeedsMode)
-		if a := c.Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`); a.Status != 200 {
+		a := c.Do("PATCH", s.URI(),
+			`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`)
+		if a.Status != 200 {
 			t.Errorf("with a mode: %d", a.Status)
 		}
 		unset(t, s, sim.FaultOverrideNeedsMode)
 		set(t, s, sim.FaultOverrideInSettings)
-		a := c.Do("PATCH", s.URI()+"/Settings", networkOnce)
+		a = c.Do("PATCH", s.URI()+"/Settings", networkOnce)
 		if _, target, _ := s.Override(); a.Status != 200 || target != "UefiHttp" {
 			t.Errorf("in the settings object: %d, target %s", a.Status, target)
 		}

@@ -54,8 +54,9 @@ func TestIgnitionSaysWhatAMachineRuns(t *testing.T) {
 			want:   probe,
 		},
 		"a drop-in": {
-			config: head(`,"systemd":{"units":[{"name":"a","dropins":[{"name":"x","contents":"metalprobe --registry-url=http://r --server-uuid=u"}]}]}`),
-			want:   probe,
+			config: head(`,"systemd":{"units":[{"name":"a","dropins":[` +
+				`{"name":"x","contents":"metalprobe --registry-url=http://r --server-uuid=u"}]}]}`),
+			want: probe,
 		},
 		"flags of another program": {config: unitOf("ExecStart=/usr/bin/other --registry-url=http://r --server-uuid=u")},
 		"the boot state": {

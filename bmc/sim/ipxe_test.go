@@ -43,7 +43,10 @@ func TestShellRunsWhatBootScriptsAreMadeOf(t *testing.T) {
 	}{
 		"kernel, initrd and boot": {
 			script: "kernel http://boot/k a=b quiet\ninitrd --name x http://boot/i\nboot",
-			want:   image{kernel: "digest of kernel", kernelURL: "http://boot/k", initrds: []string{"digest of initrd"}, commandLine: []string{"a=b", "quiet"}},
+			want: image{
+				kernel: "digest of kernel", kernelURL: "http://boot/k",
+				initrds: []string{"digest of initrd"}, commandLine: []string{"a=b", "quiet"},
+			},
 		},
 		"a URL is seen from the script's own": {script: "kernel ../k\nboot", want: with()},
 		"variables, also of variables": {
@@ -94,7 +97,8 @@ func TestShellRunsWhatBootScriptsAreMadeOf(t *testing.T) {
 			case tt.err != "":
 				return
 			}
-			if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(image{})); diff != "" && len(got.commandLine)+len(tt.want.commandLine) > 0 {
+			diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(image{}))
+			if diff != "" && len(got.commandLine)+len(tt.want.commandLine) > 0 {
 				t.Errorf("image (-want +got):\n%s", diff)
 			}
 			if got.kernel != tt.want.kernel {

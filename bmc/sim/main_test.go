@@ -31,7 +31,8 @@ func start(t *testing.T, o sim.Options) *sim.Rack {
 func bootOnce(t *testing.T, s *sim.Server) {
 	t.Helper()
 	c := simtest.Dial(t, s.BMC())
-	if a := c.Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`); a.Status != http.StatusOK {
+	a := c.Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`)
+	if a.Status != http.StatusOK {
 		t.Fatalf("override: %d %v", a.Status, a.Body)
 	}
 	simtest.Reset(t, s, "On")

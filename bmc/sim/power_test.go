@@ -19,7 +19,10 @@ func TestWhatAResetDoes(t *testing.T) {
 		{name: "On when on", reset: "On", power: model.PowerOn, runs: systemOS, want: verdict{}},
 		{name: "ForceOff when off", reset: "ForceOff", power: model.PowerOff, runs: systemNone, want: verdict{}},
 		{name: "ForceOff when on", reset: "ForceOff", power: model.PowerOn, runs: systemOS, want: verdict{do: TransitionOff}},
-		{name: "ForceOff on the way up", reset: "ForceOff", power: model.PowerPoweringOn, runs: systemNone, want: verdict{do: TransitionOff}},
+		{
+			name: "ForceOff on the way up", reset: "ForceOff", power: model.PowerPoweringOn, runs: systemNone,
+			want: verdict{do: TransitionOff},
+		},
 		{name: "On on the way up", reset: "On", power: model.PowerPoweringOn, runs: systemNone, want: verdict{refused: refusedBusy}},
 		{name: "On on the way down", reset: "On", power: model.PowerPoweringOff, runs: systemOS, want: verdict{refused: refusedBusy}},
 		{
@@ -41,7 +44,10 @@ func TestWhatAResetDoes(t *testing.T) {
 			want: verdict{refused: refusedState},
 		},
 		{name: "ForceRestart", reset: "ForceRestart", power: model.PowerOn, runs: systemNone, want: verdict{do: TransitionRestart}},
-		{name: "ForceRestart when off", reset: "ForceRestart", power: model.PowerOff, runs: systemNone, want: verdict{refused: refusedState}},
+		{
+			name: "ForceRestart when off", reset: "ForceRestart", power: model.PowerOff, runs: systemNone,
+			want: verdict{refused: refusedState},
+		},
 		{name: "PowerCycle", reset: "PowerCycle", power: model.PowerOn, runs: systemOS, want: verdict{do: TransitionCycle}},
 		{name: "PowerCycle when off", reset: "PowerCycle", power: model.PowerOff, runs: systemNone, want: verdict{do: TransitionOn}},
 		{name: "the button when off", reset: "PushPowerButton", power: model.PowerOff, runs: systemNone, want: verdict{do: TransitionOn}},

@@ -305,7 +305,8 @@ func TestCollectionsArePagedAndSorted(t *testing.T) {
 		t.Errorf("members: %v", all)
 	}
 	page := c.Get("/redfish/v1/Systems?$skip=2&$top=3")
-	if got := ids(page); !slices.Equal(got, all[2:5]) || page["Members@odata.nextLink"] != "/redfish/v1/Systems?$skip=5&$top=3" || page["Members@odata.count"] != 12.0 {
+	const next = "/redfish/v1/Systems?$skip=5&$top=3"
+	if got := ids(page); !slices.Equal(got, all[2:5]) || page["Members@odata.nextLink"] != next || page["Members@odata.count"] != 12.0 {
 		t.Errorf("page: %v, next %v", got, page["Members@odata.nextLink"])
 	}
 	if got := ids(c.Get("/redfish/v1/Systems?$skip=40")); len(got) != 0 {
@@ -327,7 +328,8 @@ func TestSessionsAreLimitedAndEnd(t *testing.T) {
 	if first.Status != 201 || second.Status != 201 || first.Body["UserName"] != "admin" {
 		t.Fatalf("logins: %d %d %v", first.Status, second.Status, first.Body)
 	}
-	if third.Status != 503 || third.Header.Get("Retry-After") == "" || !cmp.Equal(third.MessageIDs(), []string{"Base.1.8.SessionLimitExceeded"}) {
+	if third.Status != 503 || third.Header.Get("Retry-After") == "" ||
+		!cmp.Equal(third.MessageIDs(), []string{"Base.1.8.SessionLimitExceeded"}) {
 		t.Errorf("beyond the limit: %d %v", third.Status, third.MessageIDs())
 	}
 	token := first.Header.Get("X-Auth-Token")
@@ -405,14 +407,16 @@ func TestVendorsHaveTheirRulesForTheOverride(t *testing.T) {
 		if got := state(s); got != "Once Pxe Legacy" {
 			t.Error(got)
 		}
-		c.Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`)
+		c.Do("PATCH", s.URI(),
+			`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe","BootSourceOverrideMode":"UEFI"}}`)
 		if got := state(s); got != "Once Pxe UEFI" {
 			t.Error(got)
 		}
 	})
 	t.Run("hpe refuses Disabled with None", func(t *testing.T) {
 		s := start(t, sim.Options{Personality: "hpe"}).Servers()[0]
-		a := simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(), `{"Boot":{"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None"}}`)
+		a := simtest.Dial(t, s.BMC()).Do("PATCH", s.URI(),
+			`{"Boot":{"BootSourceOverrideEnabled":"Disabled","BootSourceOverrideTarget":"None"}}`)
 		if a.Status != 400 || !cmp.Equal(a.MessageIDs(), []string{"Base.1.8.PropertyValueConflict"}) {
 			t.Errorf("%d %v", a.Status, a.MessageIDs())
 		}
@@ -420,7 +424,8 @@ func TestVendorsHaveTheirRulesForTheOverride(t *testing.T) {
 	t.Run("ami takes it in the settings object with If-Match only", func(t *testing.T) {
 		s := start(t, sim.Options{Personality: "ami"}).Servers()[0]
 		c := simtest.Dial(t, s.BMC())
-		if a := c.Do("PATCH", s.URI(), once); a.Status != 400 || !cmp.Equal(a.MessageIDs(), []string{"Base.1.8.OperationSupportedInFutureStateURI"}) {
+		a := c.Do("PATCH", s.URI(), once)
+		if a.Status != 400 || !cmp.Equal(a.MessageIDs(), []string{"Base.1.8.OperationSupportedInFutureStateURI"}) {
 			t.Errorf("on the system: %d %v", a.Status, a.MessageIDs())
 		}
 		settings := c.Get(s.URI())["@Redfish.Settings"].(map[string]any)["SettingsObject"].(map[string]any)["@odata.id"].(string)
@@ -430,7 +435,8 @@ func TestVendorsHaveTheirRulesForTheOverride(t *testing.T) {
 		if a := c.Do("PATCH", settings, once); a.Status != http.StatusPreconditionRequired {
 			t.Errorf("without If-Match: %d", a.Status)
 		}
-		if a := c.Do("PATCH", settings, once, "If-Match", c.Do("GET", settings, "").Header.Get("ETag")); a.Status != 200 || state(s) != "Once Pxe UEFI" {
+		a = c.Do("PATCH", settings, once, "If-Match", c.Do("GET", settings, "").Header.Get("ETag"))
+		if a.Status != 200 || state(s) != "Once Pxe UEFI" {
 			t.Errorf("with If-Match: %d %s", a.Status, state(s))
 		}
 	})

@@ -185,7 +185,8 @@ func TestBladesSwapped(t *testing.T) {
 		t.Errorf("UUID %v, want %s", got, first.UUID())
 	}
 	set(t, first.BMC(), sim.FaultBladesSwapped)
-	if got := c.Get(place); got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) || second.URI() != place {
+	got := c.Get(place)
+	if got["UUID"] != second.UUID() || got["@odata.id"] != place || got["Id"] != path.Base(place) || second.URI() != place {
 		t.Errorf("%v at %s, and the second machine at %s; want %s", got["UUID"], got["@odata.id"], second.URI(), second.UUID())
 	}
 	c.Do("POST", place+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`)

@@ -90,7 +90,9 @@ func BenchmarkDORA(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				r, err := dhcpv4.NewReplyFromRequest(p, dhcpv4.WithYourIP(net.IP{10, 0, 0, 9}), dhcpv4.WithNetmask(net.IPMask{255, 255, 0, 0}))
+				r, err := dhcpv4.NewReplyFromRequest(
+					p, dhcpv4.WithYourIP(net.IP{10, 0, 0, 9}), dhcpv4.WithNetmask(net.IPMask{255, 255, 0, 0}),
+				)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -99,10 +99,13 @@ func (t tickets) Find(id string) (model.TicketHolder, bool) {
 
 // discovery is a ticket for what boots by a loader and a script.
 func discovery() model.TicketHolder {
-	return model.TicketHolder{Ticket: &model.Ticket{ID: "t1", Server: "s1", UUID: uuid, Purpose: model.PurposeDiscovery, Image: model.PinnedImage{
-		Repository: "registry.example/probe", Architecture: "amd64",
-		Kernel: &model.Layer{Digest: "sha256:11"}, Initrd: &model.Layer{Digest: "sha256:22"},
-	}}}
+	return model.TicketHolder{Ticket: &model.Ticket{
+		ID: "t1", Server: "s1", UUID: uuid, Purpose: model.PurposeDiscovery,
+		Image: model.PinnedImage{
+			Repository: "registry.example/probe", Architecture: "amd64",
+			Kernel: &model.Layer{Digest: "sha256:11"}, Initrd: &model.Layer{Digest: "sha256:22"},
+		},
+	}}
 }
 
 // testServer returns a server of networks whose interfaces have 192.0.2.2/24.

@@ -178,7 +178,8 @@ func TestListenErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			err = s.Listen(t.Context())
-			if err == nil || !strings.Contains(err.Error(), tc.says) || !errors.Is(err, tc.is) || !strings.Contains(err.Error(), "network relays") {
+			if err == nil || !strings.Contains(err.Error(), tc.says) ||
+				!errors.Is(err, tc.is) || !strings.Contains(err.Error(), "network relays") {
 				t.Errorf("got %v, want one that says %q", err, tc.says)
 			}
 		})
@@ -227,7 +228,8 @@ const inNamespace = "INGOT_DHCP_TEST_NAMESPACE"
 // run runs a command, and stops the test when it fails.
 func run(t *testing.T, args ...string) {
 	t.Helper()
-	if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil { //nolint:gosec // the test's own words
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...) //nolint:gosec // the test's own words
+	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
@@ -247,8 +249,9 @@ func insideNamespace(t *testing.T) bool {
 	}
 	name := fmt.Sprintf("ingot-dhcp-%d", os.Getpid())
 	run(t, "ip", "netns", "add", name)
-	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }()                                                           //nolint:gosec // the test's own words
-	cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", name, os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=100s") //nolint:gosec // the test itself
+	defer func() { _ = exec.Command("ip", "netns", "delete", name).Run() }() //nolint:gosec // the test's own words
+	args := []string{"netns", "exec", name, os.Args[0], "-test.run=^" + t.Name() + "$", "-test.timeout=100s"}
+	cmd := exec.CommandContext(t.Context(), "ip", args...) //nolint:gosec // the test itself
 	cmd.Env = append(os.Environ(), inNamespace+"="+name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in the namespace: %v\n%s", err, out)

@@ -158,8 +158,11 @@ func TestDecide4(t *testing.T) {
 		},
 		"client and machine identifiers and the relay's option are echoed": {
 			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
-			options: map[byte]any{61: []byte{1, 2, 0, 0, 0, 0, 1}, 97: append([]byte{0}, make([]byte, 16)...), 82: []byte{1, 4, 'e', 't', 'h', '7'}},
-			show:    []byte{61, 82, 97},
+			options: map[byte]any{
+				61: []byte{1, 2, 0, 0, 0, 0, 1}, 82: []byte{1, 4, 'e', 't', 'h', '7'},
+				97: append([]byte{0}, make([]byte, 16)...),
+			},
+			show: []byte{61, 82, 97},
 			want: said{Outcome: "offer", Type: "OFFER", You: "192.0.2.10", Options: map[string]string{
 				"61": "01 02 00 00 00 00 01", "82": "01 04 65 74 68 37", "97": strings.TrimSpace(strings.Repeat("00 ", 17)),
 			}},
@@ -195,8 +198,9 @@ func TestDecide4(t *testing.T) {
 			leases: []string{mac2, mac3, "02:00:00:00:00:04"}, kind: dhcpv4.MessageTypeDiscover, want: said{Outcome: "exhausted"},
 		},
 		"an address that is given back is forgotten": {
-			leases: []string{mac1}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"), from: "192.0.2.10:68", options: map[byte]any{54: sid},
-			want: said{Outcome: "released", Lease: "-192.0.2.10"},
+			leases: []string{mac1}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"), from: "192.0.2.10:68",
+			options: map[byte]any{54: sid},
+			want:    said{Outcome: "released", Lease: "-192.0.2.10"},
 		},
 		"what iPXE gives back late is not its own when the system has asked": {
 			leases: []string{mac1}, kind: dhcpv4.MessageTypeRelease, change: renewing("192.0.2.10"),
@@ -221,7 +225,9 @@ func TestDecide4(t *testing.T) {
 		"a relay's link selection counts before its address": {
 			kind: dhcpv4.MessageTypeDiscover, change: relayed("192.0.2.1"), from: "192.0.2.1:67",
 			network: func(n *Network) {
-				n.Subnets = append(n.Subnets, Subnet{CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9")})
+				n.Subnets = append(n.Subnets, Subnet{
+					CIDR: netip.MustParsePrefix("198.51.100.0/24"), Range: rangeOf("198.51.100.9-198.51.100.9"),
+				})
 			},
 			options: map[byte]any{82: []byte{5, 4, 198, 51, 100, 0}},
 			want:    said{Outcome: "offer", Type: "OFFER", You: "198.51.100.9"},
@@ -229,7 +235,10 @@ func TestDecide4(t *testing.T) {
 		"a relay's override is what clients take for the server": {
 			kind: dhcpv4.MessageTypeRequest, change: relayed("192.0.2.1"), from: "192.0.2.1:67", show: []byte{54},
 			options: map[byte]any{50: addr("192.0.2.10"), 54: addr("192.0.2.1"), 82: []byte{11, 4, 192, 0, 2, 1}},
-			want:    said{Outcome: "ack", Type: "ACK", You: "192.0.2.10", Lease: "192.0.2.10", Options: map[string]string{"54": "c0 00 02 01"}},
+			want: said{
+				Outcome: "ack", Type: "ACK", You: "192.0.2.10", Lease: "192.0.2.10",
+				Options: map[string]string{"54": "c0 00 02 01"},
+			},
 		},
 		"a relay of a subnet that is not ours is dropped": {
 			kind: dhcpv4.MessageTypeDiscover, change: relayed("203.0.113.1"), from: "203.0.113.1:67", want: said{Drop: "relay"},
@@ -279,7 +288,8 @@ func TestDecide4(t *testing.T) {
 			network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil }, want: said{Outcome: "ignored"},
 		},
 		"a proxy offers nothing to a client that does not boot": {
-			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil }, want: said{Outcome: "nothing to boot"},
+			kind: dhcpv4.MessageTypeDiscover, network: func(n *Network) { n.Mode, n.Subnets = ModeProxy, nil },
+			want: said{Outcome: "nothing to boot"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -374,8 +384,11 @@ var firmwares = map[string]struct {
 		kind:     netboot.KindPXE, class: "PXEClient", file: "ipxe.efi", arch: "x64 UEFI", tftp: true,
 	},
 	"iPXE, bare user class": {
-		options: map[byte]any{55: []byte{1, 3, 6, 7, 12, 15, 17, 26, 43, 60, 66, 67, 119, 128, 175, 203}, 57: uint16(1472), 60: "PXEClient:Arch:00007:UNDI:003010",
-			61: []byte{1, 2, 0, 0, 0, 0, 1}, 77: "iPXE", 93: uint16(7), 94: []byte{1, 3, 10}, 97: swapped, 175: []byte{177, 5, 1, 0x80, 0x86, 0x10, 0x0e, 19, 1, 1}},
+		options: map[byte]any{
+			55: []byte{1, 3, 6, 7, 12, 15, 17, 26, 43, 60, 66, 67, 119, 128, 175, 203}, 57: uint16(1472),
+			60: "PXEClient:Arch:00007:UNDI:003010", 61: []byte{1, 2, 0, 0, 0, 0, 1}, 77: "iPXE", 93: uint16(7), 94: []byte{1, 3, 10},
+			97: swapped, 175: []byte{177, 5, 1, 0x80, 0x86, 0x10, 0x0e, 19, 1, 1},
+		},
 		kind: netboot.KindIPXE, class: "PXEClient", file: "http://192.0.2.2:8082/ipxe/" + uuid, arch: "x64 UEFI",
 	},
 	"U-Boot, arm64": {
@@ -554,11 +567,13 @@ func TestWay4(t *testing.T) {
 			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, reply: reply4{nak: true}, want: "255.255.255.255:68",
 		},
 		"a refusal to its client where no client is on our link": {
-			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, listen: "192.0.2.2", reply: reply4{nak: true}, want: "192.0.2.9:68",
+			change: func(p *dhcpv4.DHCPv4) { p.ClientIPAddr = net.IP{192, 0, 2, 9} }, listen: "192.0.2.2",
+			reply: reply4{nak: true}, want: "192.0.2.9:68",
 		},
 		"to the relay": {change: func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, reply: offered, want: "192.0.2.1:67"},
 		"to the relay's port": {
-			change: func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, option: []byte{19, 0}, from: "192.0.2.1:6767", reply: offered, want: "192.0.2.1:6767",
+			change: func(p *dhcpv4.DHCPv4) { p.GatewayIPAddr = net.IP{192, 0, 2, 1} }, option: []byte{19, 0}, from: "192.0.2.1:6767",
+			reply: offered, want: "192.0.2.1:6767",
 		},
 		"to the port that firmware asks from": {from: "192.0.2.9:4011", port: portPXE, want: "192.0.2.9:4011"},
 	} {
@@ -573,7 +588,8 @@ func TestWay4(t *testing.T) {
 				options[82] = tc.option
 			}
 			from := netip.MustParseAddrPort(stdcmp.Or(tc.from, anyone))
-			p, drop := n.accept4(packetOf(t, dhcpv4.MessageTypeRequest, mac1, tc.change, options), from, stdcmp.Or(tc.port, port4Server), t0)
+			data := packetOf(t, dhcpv4.MessageTypeRequest, mac1, tc.change, options)
+			p, drop := n.accept4(data, from, stdcmp.Or(tc.port, port4Server), t0)
 			if drop != drop4None {
 				t.Fatalf("dropped: %s", drop)
 			}

@@ -380,9 +380,15 @@ func TestExchange6(t *testing.T) {
 			},
 		)},
 		"confirming": {steps: append(sarr[:2:2],
-			step6{onLink6, "CONFIRM 000003\n 1 $client" + naHas6, "REPLY 000003" + ids + "\n " + success},
-			step6{onLink6, "CONFIRM 000004\n 1 $client" + na6 + "\n  5 fd77::10 00000000 00000000", "REPLY 000004" + ids + "\n " + notOnLink},
-			step6{onLink6, "CONFIRM 000005\n 1 $client" + na6, ""},
+			step6{
+				from: onLink6, packet: "CONFIRM 000003\n 1 $client" + naHas6,
+				want: "REPLY 000003" + ids + "\n " + success,
+			},
+			step6{
+				from: onLink6, packet: "CONFIRM 000004\n 1 $client" + na6 + "\n  5 fd77::10 00000000 00000000",
+				want: "REPLY 000004" + ids + "\n " + notOnLink,
+			},
+			step6{from: onLink6, packet: "CONFIRM 000005\n 1 $client" + na6, want: ""},
 			step6{
 				from: onLink6, packet: "CONFIRM 000006\n 1 0003 0001 525400120099" + naHas6,
 				want: "REPLY 000006\n 1 0003 0001 525400120099\n 2 $server\n " + notOnLink,
@@ -425,13 +431,22 @@ func TestExchange6(t *testing.T) {
 					"  5 fd00::10 00000e10 00000e10",
 				want: "REPLY 76a884" + idsOVMF + "\n " + success,
 			},
-			step6{onLink6, "SOLICIT 000008\n 1 0003 0001 525400120099" + naHas6, "ADVERTISE 000008\n 1 0003 0001 525400120099\n 2 $server" + given},
+			step6{
+				from: onLink6, packet: "SOLICIT 000008\n 1 0003 0001 525400120099" + naHas6,
+				want: "ADVERTISE 000008\n 1 0003 0001 525400120099\n 2 $server" + given,
+			},
 		)},
 		"releasing an address of somebody else": {
 			setUp: func(l *lab6) { l.lease("52:54:00:12:00:99") },
 			steps: []step6{
-				{onLink6, "RELEASE 000003" + ids + naHas6, "REPLY 000003" + ids + "\n " + success + na6 + "\n  " + noBinding},
-				{onLink6, "CONFIRM 000004\n 1 0003 0001 525400120099" + naHas6, "REPLY 000004\n 1 0003 0001 525400120099\n 2 $server\n " + success},
+				{
+					from: onLink6, packet: "RELEASE 000003" + ids + naHas6,
+					want: "REPLY 000003" + ids + "\n " + success + na6 + "\n  " + noBinding,
+				},
+				{
+					from: onLink6, packet: "CONFIRM 000004\n 1 0003 0001 525400120099" + naHas6,
+					want: "REPLY 000004\n 1 0003 0001 525400120099\n 2 $server\n " + success,
+				},
 			},
 		},
 		"declining": {steps: append(sarr[:2:2],
@@ -459,8 +474,9 @@ func TestExchange6(t *testing.T) {
 				want: "ADVERTISE 000001" + ids + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
 			},
 			{
-				from: onLink6, packet: "REQUEST 000002" + ids + na6 + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
-				want: "REPLY 000002" + ids + given + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+				from:   onLink6,
+				packet: "REQUEST 000002" + ids + na6 + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
+				want:   "REPLY 000002" + ids + given + "\n 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
 			},
 			{
 				from: onLink6, packet: "RENEW 000003" + ids + "\n 25 00000009 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
@@ -481,9 +497,11 @@ func TestExchange6(t *testing.T) {
 				want: "REPLY 000006" + ids + "\n " + success,
 			},
 			{
-				from:   onLink6,
-				packet: "RENEW 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000\n  26 00000000 00000000 3e fd00:1::",
-				want:   "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000708 00000b40\n  26 00000e10 00000e10 3e fd00:1::",
+				from: onLink6,
+				packet: "RENEW 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000000 00000000\n" +
+					"  26 00000000 00000000 3e fd00:1::",
+				want: "REPLY 000007\n 1 0003 0001 525400120099\n 2 $server\n 25 00000001 00000708 00000b40\n" +
+					"  26 00000e10 00000e10 3e fd00:1::",
 			},
 		}},
 		"no prefix is left": {
@@ -511,11 +529,14 @@ func TestExchange6(t *testing.T) {
 		}},
 		"an address is derived from link and MAC address": {
 			change: func(n *Network) {
-				n.Subnets = []Subnet{{CIDR: netip.MustParsePrefix("2001:db8:1111:2222::/64"), Derive: DeriveStateless, LeaseTime: time.Hour}}
+				n.Subnets = []Subnet{
+					{CIDR: netip.MustParsePrefix("2001:db8:1111:2222::/64"), Derive: DeriveStateless, LeaseTime: time.Hour},
+				}
 			},
 			steps: []step6{
 				{
-					from: relayed7, packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"),
+					from:   relayed7,
+					packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2"),
 					want: relayed6(
 						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:5254:12:1 00000e10 00000e10",
 						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
@@ -563,10 +584,12 @@ func TestExchange6(t *testing.T) {
 				{
 					from: relayed7,
 					packet: relayed6(
-						"REQUEST 000001"+ids+na6+"\n 25 00000009 00000000 00000000", "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+						"REQUEST 000001"+ids+na6+"\n 25 00000009 00000000 00000000",
+						"RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
 					),
 					want: relayed6(
-						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 2001:db8:1111:2222:3333:4444:5555:6667 00000e10 00000e10\n"+
+						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n"+
+							"  5 2001:db8:1111:2222:3333:4444:5555:6667 00000e10 00000e10\n"+
 							" 25 00000009 00000708 00000b40\n  26 00000e10 00000e10 50 2001:db8:1111:2222:3333::",
 						"RELAY-REPL 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
 					),
@@ -585,7 +608,8 @@ func TestExchange6(t *testing.T) {
 				{
 					from: relayed7,
 					packet: relayed6(
-						"REQUEST 000003\n 1 0003 0001 525400120099\n 2 $server"+na6, "RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
+						"REQUEST 000003\n 1 0003 0001 525400120099\n 2 $server"+na6,
+						"RELAY-FORW 00 2001:db8:1111:2222:3333:4444:5555:6666 fe80::2",
 					),
 					want: relayed6(
 						"REPLY 000003\n 1 0003 0001 525400120099\n 2 $server"+na6+"\n  "+noAddrs,
@@ -613,7 +637,8 @@ func TestExchange6(t *testing.T) {
 				{
 					from: relayed7, packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2"),
 					want: relayed6(
-						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::77 00000e10 00000e10", "RELAY-REPL 00 fd07::1 fe80::2",
+						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::77 00000e10 00000e10",
+						"RELAY-REPL 00 fd07::1 fe80::2",
 					),
 				},
 			},
@@ -625,8 +650,11 @@ func TestExchange6(t *testing.T) {
 			change: func(n *Network) { n.Subnets = append(n.Subnets, subnet6("fd07::/64", "fd07::10", "fd07::1f")) },
 			steps: []step6{
 				{
-					from:   relayed7,
-					packet: relayed6("REQUEST 000001"+ids+na6, "RELAY-FORW 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-FORW 01 :: fe80::3"),
+					from: relayed7,
+					packet: relayed6(
+						"REQUEST 000001"+ids+na6,
+						"RELAY-FORW 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-FORW 01 :: fe80::3",
+					),
 					want: relayed6(
 						"REPLY 000001"+ids+"\n 3 00000007 00000708 00000b40\n  5 fd07::10 00000e10 00000e10",
 						"RELAY-REPL 00 fd07::1 fe80::2\n    18 \"port-1\"", "RELAY-REPL 01 :: fe80::3",
@@ -641,13 +669,20 @@ func TestExchange6(t *testing.T) {
 		"what is not answered": {
 			change: func(n *Network) { n.MACDeny = []string{"52:54:00:66"} },
 			steps: []step6{
-				{relayed7, relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 fd66::1 fe80::2"), ""},                     // from a link that is not configured
-				{relayed7, relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 :: fe80::2"), ""},                          // from no link at all
-				{relayed7, "SOLICIT 000001\n 1 $client" + na6, ""},                                                              // from elsewhere, without relay
-				{onLink6, "SOLICIT 000001\n 1 0003 0001 525400660001" + na6, ""},                                                // from one that is denied
-				{onLink6, "REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff" + na6, ""},                     // to another server
-				{onLink6, "SOLICIT 000001\n 1 0004 00112233445566778899aabbccddeeff" + na6, ""},                                 // from nobody that is known
-				{onLink6, "INFORMATION-REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff\n 6 0017 0018", ""}, // to another server
+				// from a link that is not configured
+				{from: relayed7, packet: relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 fd66::1 fe80::2")},
+				// from no link at all
+				{from: relayed7, packet: relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 :: fe80::2")},
+				// from elsewhere, without relay
+				{from: relayed7, packet: "SOLICIT 000001\n 1 $client" + na6},
+				// from one that is denied
+				{from: onLink6, packet: "SOLICIT 000001\n 1 0003 0001 525400660001" + na6},
+				// to another server
+				{from: onLink6, packet: "REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff" + na6},
+				// from nobody that is known
+				{from: onLink6, packet: "SOLICIT 000001\n 1 0004 00112233445566778899aabbccddeeff" + na6},
+				// to another server
+				{from: onLink6, packet: "INFORMATION-REQUEST 000001\n 1 $client\n 2 0004 00112233445566778899aabbccddeeff\n 6 0017 0018"},
 			},
 		},
 	} {
@@ -752,7 +787,8 @@ func TestRelaysThatAreTrusted6(t *testing.T) {
 	cfg.Relays = []string{"fd07::1", "fe80::/10"}
 	for from, want := range map[string]error{"[fd07::1]:547": nil, "[fe80::7%eth0]:547": nil, "[fd07::2]:547": drop6Untrusted} {
 		l := newLab6(t, cfg)
-		if _, err := l.ask(l.table(relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 fd00::1 fe80::2")), from); err != want { //nolint:errorlint // a bare value
+		solicit := l.table(relayed6("SOLICIT 000001\n 1 $client"+na6, "RELAY-FORW 00 fd00::1 fe80::2"))
+		if _, err := l.ask(solicit, from); err != want { //nolint:errorlint // a bare value
 			t.Errorf("from %s: %v, want %v", from, err, want)
 		}
 	}
@@ -790,8 +826,8 @@ func TestBoot6(t *testing.T) {
 		ipxe = "\n 61 0007\n 15 +\"iPXE\""
 		pxe  = "\n 61 0007\n 16 00000157 +\"PXEClient:Arch:00007:UNDI:003016\""
 		http = "\n 61 0010\n 16 00000157 +\"HTTPClient:Arch:00016:UNDI:003001\""
-		uki  = "http://[fd00::1]:8082/httpboot/registry.example.com/os/sha256-abababababababababababababababababababababababababababababababab.efi?uuid=" +
-			uuid6
+		uki  = "http://[fd00::1]:8082/httpboot/registry.example.com/os/" +
+			"sha256-abababababababababababababababababababababababababababababababab.efi?uuid=" + uuid6
 	)
 	for name, c := range map[string]struct {
 		packet      string
@@ -841,7 +877,9 @@ func TestBoot6(t *testing.T) {
 			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b" + pxe,
 			change: func(n *Network) { n.Role = model.RoleBMC },
 		},
-		"an interface type of the wrong length": {packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 62 01" + pxe},
+		"an interface type of the wrong length": {
+			packet: "REQUEST 000001\n 1 " + ovmfDUID6 + "\n 2 $server" + na6 + "\n 6 003b\n 62 01" + pxe,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := plain6()
@@ -859,7 +897,10 @@ func TestBoot6(t *testing.T) {
 				class += fmt.Sprintf("%.*d%s", min(1, int(v.EnterpriseNumber)), v.EnterpriseNumber, v.Data[0])
 			}
 			if noted := strings.Join(l.noted, ", "); m.Options.BootFileURL() != c.boot || class != c.class || noted != c.noted {
-				t.Errorf("told %q with class %q, noted %q; want %q, %q, %q", m.Options.BootFileURL(), class, noted, c.boot, c.class, c.noted)
+				t.Errorf(
+					"told %q with class %q, noted %q; want %q, %q, %q",
+					m.Options.BootFileURL(), class, noted, c.boot, c.class, c.noted,
+				)
 			}
 		})
 	}
@@ -1100,9 +1141,12 @@ func BenchmarkCodec6(b *testing.B) {
 			reply := &dhcpv6.Message{MessageType: dhcpv6.MessageTypeReply, TransactionID: m.TransactionID}
 			reply.AddOption(dhcpv6.OptClientID(m.Options.ClientID()))
 			reply.AddOption(dhcpv6.OptServerID(server))
-			reply.AddOption(&dhcpv6.OptIANA{IaId: m.Options.OneIANA().IaId, T1: time.Hour, T2: time.Hour, Options: dhcpv6.IdentityOptions{Options: dhcpv6.Options{
-				&dhcpv6.OptIAAddress{IPv6Addr: net.ParseIP("fd00::10"), PreferredLifetime: time.Hour, ValidLifetime: time.Hour},
-			}}})
+			reply.AddOption(&dhcpv6.OptIANA{
+				IaId: m.Options.OneIANA().IaId, T1: time.Hour, T2: time.Hour,
+				Options: dhcpv6.IdentityOptions{Options: dhcpv6.Options{
+					&dhcpv6.OptIAAddress{IPv6Addr: net.ParseIP("fd00::10"), PreferredLifetime: time.Hour, ValidLifetime: time.Hour},
+				}},
+			})
 			reply.AddOption(dhcpv6.OptDNS(net.ParseIP("fd00::53")))
 			if len(reply.ToBytes()) < 60 {
 				b.Fatal("answer")

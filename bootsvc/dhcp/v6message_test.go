@@ -362,14 +362,17 @@ func TestMAC6(t *testing.T) {
 func TestReplyTo6(t *testing.T) {
 	const solicit = "SOLICIT 0a0b0c\n    1 0003 0001 525400120001"
 	for name, c := range map[string]struct{ table, from, want string }{
-		"a client on the link": {solicit, "[fe80::1%eth0]:40000", "[fe80::1%eth0]:546"},
-		"a relay":              {relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1"), "[fd00:9::2]:40000", "[fd00:9::2]:547"},
+		"a client on the link": {table: solicit, from: "[fe80::1%eth0]:40000", want: "[fe80::1%eth0]:546"},
+		"a relay": {
+			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1"), from: "[fd00:9::2]:40000",
+			want: "[fd00:9::2]:547",
+		},
 		"a relay with a port of its own": {
 			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000"), from: "[fd00:9::2]:40000", want: "[fd00:9::2]:40000",
 		},
 		"a relay whose own relay has a port of its own": {
-			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000", "RELAY-FORW 01 :: fe80::2"), from: "[fd00:9::2]:40000",
-			want: "[fd00:9::2]:547",
+			table: relayed6(solicit, "RELAY-FORW 00 fd00:7::1 fe80::1\n    135 0000", "RELAY-FORW 01 :: fe80::2"),
+			from:  "[fd00:9::2]:40000", want: "[fd00:9::2]:547",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,11 +66,13 @@ func TestTheSameBytesFromEveryProcess(t *testing.T) {
 
 func TestEveryVariantOfButane(t *testing.T) {
 	openshift := func(version string) string {
-		return "variant: openshift\nversion: " + version + "\nmetadata: {name: a, labels: {machineconfiguration.openshift.io/role: worker}}\n"
+		return "variant: openshift\nversion: " + version +
+			"\nmetadata: {name: a, labels: {machineconfiguration.openshift.io/role: worker}}\n"
 	}
 	sources := map[string]string{
-		"fcos 1.0.0": "3.0.0", "fcos 1.1.0": "3.1.0", "fcos 1.2.0": "3.2.0", "fcos 1.3.0": "3.2.0", "fcos 1.4.0": "3.3.0", "fcos 1.5.0": "3.4.0",
-		"fcos 1.6.0": "3.5.0", "fcos 1.7.0": "3.6.0", "flatcar 1.0.0": "3.3.0", "flatcar 1.1.0": "3.4.0", "r4e 1.0.0": "3.3.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
+		"fcos 1.0.0": "3.0.0", "fcos 1.1.0": "3.1.0", "fcos 1.2.0": "3.2.0", "fcos 1.3.0": "3.2.0",
+		"fcos 1.4.0": "3.3.0", "fcos 1.5.0": "3.4.0", "fcos 1.6.0": "3.5.0", "fcos 1.7.0": "3.6.0",
+		"flatcar 1.0.0": "3.3.0", "flatcar 1.1.0": "3.4.0", "r4e 1.0.0": "3.3.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
 	}
 	for minor := 8; minor <= 22; minor++ {
 		want := map[int]string{8: "3.2.0", 9: "3.2.0", 10: "3.2.0", 11: "3.2.0", 12: "3.2.0", 13: "3.2.0"}[minor]
@@ -98,7 +100,8 @@ func TestEveryVariantOfButane(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"fcos 1.8.0-experimental", "flatcar 1.2.0-experimental", "openshift 4.23.0-experimental", "r4e 1.2.0-experimental", "fiot 1.1.0-experimental",
+		"fcos 1.8.0-experimental", "flatcar 1.2.0-experimental", "openshift 4.23.0-experimental",
+		"r4e 1.2.0-experimental", "fiot 1.1.0-experimental",
 		"fcos 1.9.0", "fcos 1.4", "rhcos 0.1.0", "gardenlinux 1.0.0",
 	} {
 		variant, version, _ := strings.Cut(name, " ")
@@ -125,8 +128,11 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 		"Ignition of 100 MB": {
 			pairs: []string{"ignition", strings.Repeat("[", 100<<20)}, want: "ignition: the source has 104857600 bytes; at most 2097152",
 		},
-		"a format of 100 MB": {[]string{"ignition", "{}", "format", strings.Repeat("f", 100<<20)}, "format: the source has"},
-		"user-data of 3 MB":  {[]string{"user-data", strings.Repeat("#", 3<<20)}, "user-data: the source has"},
+		"a format of 100 MB": {
+			pairs: []string{"ignition", "{}", "format", strings.Repeat("f", 100<<20)},
+			want:  "format: the source has",
+		},
+		"user-data of 3 MB": {pairs: []string{"user-data", strings.Repeat("#", 3<<20)}, want: "user-data: the source has"},
 		"Ignition that is no UTF-8": {
 			pairs: []string{"ignition", "variant: fcos\nversion: \"\xff" + secret + "\"\n"},
 			want:  "ignition: line 2, column 11: here is a byte that is no text in UTF-8",
@@ -135,10 +141,12 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 			pairs: []string{"user-data", "#!/bin/sh\n\x00" + secret}, want: "user-data: line 2, column 1: here is a byte",
 		},
 		"user-data that cloud-init passes over": {
-			pairs: []string{"user-data", "hostname: " + secret + "\n"}, want: "user-data: line 1, column 1: cloud-init would pass this over",
+			pairs: []string{"user-data", "hostname: " + secret + "\n"},
+			want:  "user-data: line 1, column 1: cloud-init would pass this over",
 		},
 		"a cloud-config that is no YAML": {
-			pairs: []string{"user-data", "#cloud-config\na: [" + secret + "\n"}, want: "user-data: line 1: did not find expected ',' or ']'",
+			pairs: []string{"user-data", "#cloud-config\na: [" + secret + "\n"},
+			want:  "user-data: line 1: did not find expected ',' or ']'",
 		},
 		"a cloud-config with a key twice": {
 			pairs: []string{"user-data", "#cloud-config\na: " + secret + "\na: b\n"},
@@ -156,7 +164,10 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 			},
 			want: "user-data: ",
 		},
-		"a cloud-config-archive that is no YAML": {[]string{"user-data", "#cloud-config-archive\n- {\n"}, "user-data: "},
+		"a cloud-config-archive that is no YAML": {
+			pairs: []string{"user-data", "#cloud-config-archive\n- {\n"},
+			want:  "user-data: ",
+		},
 		"meta-data that is a list": {
 			pairs: []string{"user-data", "#!/bin/sh\n", "meta-data", "- " + secret},
 			want:  "meta-data: line 1, column 1: this is not a mapping",
@@ -165,16 +176,23 @@ func TestTheSecretOfAClaimSaysWhatIsWrong(t *testing.T) {
 			pairs: []string{"user-data", "#!/bin/sh\n", "network-config", secret},
 			want:  "network-config: line 1, column 1: this is not a mapping",
 		},
-		"vendor-data that cloud-init passes over": {[]string{"user-data", "#!/bin/sh\n", "vendor-data", secret}, "vendor-data: line 1"},
-		"meta-data without user-data":             {[]string{"meta-data", "{}"}, "meta-data: the Secret has no key user-data"},
+		"vendor-data that cloud-init passes over": {
+			pairs: []string{"user-data", "#!/bin/sh\n", "vendor-data", secret},
+			want:  "vendor-data: line 1",
+		},
+		"meta-data without user-data": {
+			pairs: []string{"meta-data", "{}"},
+			want:  "meta-data: the Secret has no key user-data",
+		},
 		"a script that is none": {
-			pairs: []string{"ipxe-script", "#!/bin/sh\n" + secret}, want: "ipxe-script: line 1, column 1: an iPXE script begins with #!ipxe",
+			pairs: []string{"ipxe-script", "#!/bin/sh\n" + secret},
+			want:  "ipxe-script: line 1, column 1: an iPXE script begins with #!ipxe",
 		},
 		"a script of 65 KiB": {
 			pairs: []string{"ipxe-script", "#!ipxe\n" + strings.Repeat("#", 65<<10)},
 			want:  "ipxe-script: the script has 66567 bytes; at most 65536",
 		},
-		"a script that is no UTF-8": {[]string{"ipxe-script", "#!ipxe\n\xc3"}, "ipxe-script: line 2, column 1"},
+		"a script that is no UTF-8": {pairs: []string{"ipxe-script", "#!ipxe\n\xc3"}, want: "ipxe-script: line 2, column 1"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := g.ForClaim(cloudBoot(tc.pairs...))

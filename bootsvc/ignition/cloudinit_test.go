@@ -32,22 +32,35 @@ func TestNoCloudFiles(t *testing.T) {
 		meta, host string
 		want       map[string]any
 	}{
-		"none":                       {"", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
-		"a host name that is number": {"", "123", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "123"}},
-		"a host name with a line":    {"", "a\nb: \"c", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "a\nb: \"c"}},
+		"none": {
+			host: "web",
+			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"},
+		},
+		"a host name that is number": {
+			host: "123",
+			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "123"},
+		},
+		"a host name with a line": {
+			host: "a\nb: \"c",
+			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "a\nb: \"c"},
+		},
 		"a host name that is long": {
 			host: strings.Repeat("a", 62) + ".b",
 			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": strings.Repeat("a", 62)},
 		},
-		"no host name": {"", "", map[string]any{"instance-id": "s1-1-20261121T120000Z"}},
+		"no host name": {want: map[string]any{"instance-id": "s1-1-20261121T120000Z"}},
 		"one of the claim's own": {
 			meta: "# mine\nlocal-hostname: db\ntags: [a, b]\n", host: "web",
 			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "db", "tags": []any{"a", "b"}},
 		},
 		"one that names it all": {
-			meta: "{instance-id: i-1, local-hostname: null}", host: "web", want: map[string]any{"instance-id": "i-1", "local-hostname": nil},
+			meta: "{instance-id: i-1, local-hostname: null}", host: "web",
+			want: map[string]any{"instance-id": "i-1", "local-hostname": nil},
 		},
-		"a comment": {"# nothing\n", "web", map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"}},
+		"a comment": {
+			meta: "# nothing\n", host: "web",
+			want: map[string]any{"instance-id": "s1-1-20261121T120000Z", "local-hostname": "web"},
+		},
 	} {
 		b := cloudBoot("user-data", user, "meta-data", tc.meta)
 		b.Hostname = tc.host
@@ -66,8 +79,9 @@ func TestNoCloudFiles(t *testing.T) {
 
 func TestUserDataOfEveryKind(t *testing.T) {
 	for _, text := range []string{
-		"#cloud-config\n", "\n  #cloud-config \r\na: 1\n", "#!/bin/bash\n", "#include\nhttp://a/b\n", "#include-once\n", "#cloud-boothook\n",
-		"#part-handler\n", "## template: jinja\n#cloud-config\n{% if x %}\n", "#cloud-config-archive\n- a\n", "#Cloud-Config\na: 1\n",
+		"#cloud-config\n", "\n  #cloud-config \r\na: 1\n", "#!/bin/bash\n", "#include\nhttp://a/b\n", "#include-once\n",
+		"#cloud-boothook\n", "#part-handler\n", "## template: jinja\n#cloud-config\n{% if x %}\n",
+		"#cloud-config-archive\n- a\n", "#Cloud-Config\na: 1\n",
 		"Content-Type: multipart/mixed; boundary=b\nMIME-Version: 1.0\n\n--b--\n", "#cloud-config-jsonp\n[]\n",
 	} {
 		if got := opened(t, cloudBoot("user-data", text)).NoCloud[UserData]; got != text {

@@ -143,7 +143,8 @@ storage:
 			t.Errorf("%s lacks the flags: %q, %v", f.Path, text, err)
 		}
 	}
-	if u := cfg.Passwd.Users[0]; *u.PasswordHash != "$2a$10$abcdefghijklmnopqrstuv" || u.SSHAuthorizedKeys[0] != "ssh-ed25519 AAAAC3Nz ann@host" {
+	if u := cfg.Passwd.Users[0]; *u.PasswordHash != "$2a$10$abcdefghijklmnopqrstuv" ||
+		u.SSHAuthorizedKeys[0] != "ssh-ed25519 AAAAC3Nz ann@host" {
 		t.Errorf("the user is %v", u)
 	}
 	login := newIgnition(t, Options{SSHPublicKey: "ssh-ed25519 AAAAC3Nz"})
@@ -159,27 +160,30 @@ func TestProbeTemplateRefuses(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"a template that is not one":  {Options{ProbeTemplate: []byte("{{")}, "unclosed action"},
-		"a field that is not offered": {Options{ProbeTemplate: []byte(head + "# {{.Token}}")}, "Token"},
-		"a template without flags":    {Options{ProbeTemplate: []byte(head)}, "no {{.Flags}}"},
-		"flags in a comment only":     {Options{ProbeTemplate: []byte(head + "# {{.Flags}}")}, "no {{.Flags}}"},
-		"a key that is not known":     {Options{ProbeTemplate: []byte(head + "sytemd: {}\n# {{.Flags}}")}, "line 3"},
+		"a template that is not one":  {o: Options{ProbeTemplate: []byte("{{")}, want: "unclosed action"},
+		"a field that is not offered": {o: Options{ProbeTemplate: []byte(head + "# {{.Token}}")}, want: "Token"},
+		"a template without flags":    {o: Options{ProbeTemplate: []byte(head)}, want: "no {{.Flags}}"},
+		"flags in a comment only":     {o: Options{ProbeTemplate: []byte(head + "# {{.Flags}}")}, want: "no {{.Flags}}"},
+		"a key that is not known":     {o: Options{ProbeTemplate: []byte(head + "sytemd: {}\n# {{.Flags}}")}, want: "line 3"},
 		"a file of this machine": {
 			o: Options{ProbeTemplate: []byte(head + "storage: {files: [{path: /a, contents: {local: /etc/shadow}}]}")}, want: "local",
 		},
-		"an image that is a line":         {Options{ProbeImage: "a\nb"}, "probe image"},
-		"an SSH key that is a line":       {Options{SSHPublicKey: "ssh-rsa AAAA\nx: y"}, "SSH public key"},
-		"a password hash that breaks out": {Options{PasswordHash: model.NewSensitive(`a" b`)}, "password hash"},
+		"an image that is a line":         {o: Options{ProbeImage: "a\nb"}, want: "probe image"},
+		"an SSH key that is a line":       {o: Options{SSHPublicKey: "ssh-rsa AAAA\nx: y"}, want: "SSH public key"},
+		"a password hash that breaks out": {o: Options{PasswordHash: model.NewSensitive(`a" b`)}, want: "password hash"},
 		"a hash over what is not the same": {
 			o: Options{
 				ProbeTemplate: []byte(
-					head + "storage: {files: [{path: /a, contents: {inline: '{{.Flags}}', verification: {hash: sha256-" + strings.Repeat("0", 64) +
-						"}}}]}",
+					head + "storage: {files: [{path: /a, contents: {inline: '{{.Flags}}', " +
+						"verification: {hash: sha256-" + strings.Repeat("0", 64) + "}}}]}",
 				),
 			},
 			want: "verification hash",
 		},
-		"an experimental version of Butane": {Options{ProbeTemplate: []byte("variant: fcos\nversion: 1.8.0-experimental\n")}, "experimental"},
+		"an experimental version of Butane": {
+			o:    Options{ProbeTemplate: []byte("variant: fcos\nversion: 1.8.0-experimental\n")},
+			want: "experimental",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			_, err := New(tc.o)
@@ -194,7 +198,8 @@ func TestNothingBreaksOutOfIgnition(t *testing.T) {
 	g := newIgnition(t, Options{})
 	for _, evil := range []string{
 		"", "x", "http://a b", "http://a\nExecStart=/bin/sh", `http://a"`, "http://a'", "http://a/$(id)", "http://a/`id`", "http://a/%n",
-		"http://a/\\", "http://a;b", "http://a/?q=1", "http://u:p@a", "ftp://a", "http://", "http:///x", "http://a/" + strings.Repeat("b", 3000),
+		"http://a/\\", "http://a;b", "http://a/?q=1", "http://u:p@a", "ftp://a", "http://", "http:///x",
+		"http://a/" + strings.Repeat("b", 3000),
 	} {
 		b := probeBoot()
 		b.RegistryURL = evil
@@ -254,11 +259,14 @@ func TestClaim(t *testing.T) {
 		),
 		"claim-flatcar.ign": claimBoot("variant: flatcar\nversion: 1.0.0\nsystemd: {units: [{name: a.service, mask: true}]}\n", ""),
 		"claim-json.ign": claimBoot(
-			`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA"]}]}}`,
+			`{"ignition":{"version":"3.4.0"},"kernelArguments":{"shouldExist":["quiet"]},`+
+				`"passwd":{"users":[{"name":"core","sshAuthorizedKeys":["ssh-ed25519 AAAA"]}]}}`,
 			"",
 		),
 		"claim-replace.ign": claimBoot(
-			`{"ignition":{"version":"3.3.0","timeouts":{"httpTotal":30},"config":{"replace":{"source":"https://example.com/a.ign"}}},"systemd":{"units":[{"name":"gone.service","mask":true}]}}`,
+			`{"ignition":{"version":"3.3.0","timeouts":{"httpTotal":30},`+
+				`"config":{"replace":{"source":"https://example.com/a.ign"}}},`+
+				`"systemd":{"units":[{"name":"gone.service","mask":true}]}}`,
 			"ignition",
 		),
 	} {
@@ -284,7 +292,8 @@ func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
 		}
 	}
 	for butane, want := range map[string]string{
-		"fcos 1.0.0": "3.0.0", "fcos 1.3.0": "3.2.0", "fcos 1.7.0": "3.6.0", "flatcar 1.1.0": "3.4.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
+		"fcos 1.0.0": "3.0.0", "fcos 1.3.0": "3.2.0", "fcos 1.7.0": "3.6.0",
+		"flatcar 1.1.0": "3.4.0", "r4e 1.1.0": "3.4.0", "fiot 1.0.0": "3.4.0",
 	} {
 		variant, version, _ := strings.Cut(butane, " ")
 		got, err := g.ForClaim(claimBoot("variant: "+variant+"\nversion: "+version+"\n", ""))
@@ -302,7 +311,8 @@ func TestClaimKeepsTheVersionOfItsSource(t *testing.T) {
 
 func TestClaimHoldsItsTicket(t *testing.T) {
 	g := newIgnition(t, Options{})
-	source := `{"ignition":{"version":"3.3.0"},"storage":{"files":[{"path":"/etc/ingot/bootstate","mode":420,"contents":{"source":"data:,forged","compression":"gzip"}}]}}`
+	source := `{"ignition":{"version":"3.3.0"},"storage":{"files":[` +
+		`{"path":"/etc/ingot/bootstate","mode":420,"contents":{"source":"data:,forged","compression":"gzip"}}]}}`
 	for n, b := range []ClaimBoot{
 		claimBoot(source, ""), claimBoot(source, ""),
 		{UUID: uuid2, Secret: secretOf("ignition", source), BootStateURL: "http://x/r/other/bootstate"},
@@ -343,16 +353,19 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 		"a URL that cannot be parsed": {
 			source: butane + "storage:\n  files:\n    - path: /a\n      contents: {source: 'http://" + secret + " :x'}\n", want: "line 6",
 		},
-		"YAML that is none":                {butane + "a: [" + secret, "", "line 2"},
-		"YAML with an anchor that is none": {butane + "a: *" + secret, "", "unknown anchor"},
+		"YAML that is none":                {source: butane + "a: [" + secret, want: "line 2"},
+		"YAML with an anchor that is none": {source: butane + "a: *" + secret, want: "unknown anchor"},
 		"a local file": {
 			source: butane + "storage: {files: [{path: /a, contents: {local: " + secret + "}}]}", want: "local",
 		},
-		"Butane without a variant":          {"version: 1.4.0\na: " + secret, "fcos", "variant"},
-		"a variant that is not known":       {"variant: " + secret + "\nversion: 1.4.0\n", "", "No translator exists"},
-		"an experimental version of Butane": {"variant: fcos\nversion: 1.8.0-experimental\na: " + secret, "", "experimental"},
-		"JSON that is none":                 {"{\n  \"ignition\": " + secret + "}", "", "line 2, column 15: this is not JSON"},
-		"JSON that ends early":              {`{"ignition":{"version":"3.3.0"}, "a": "` + secret, "", "line 1"},
+		"Butane without a variant":    {source: "version: 1.4.0\na: " + secret, format: "fcos", want: "variant"},
+		"a variant that is not known": {source: "variant: " + secret + "\nversion: 1.4.0\n", want: "No translator exists"},
+		"an experimental version of Butane": {
+			source: "variant: fcos\nversion: 1.8.0-experimental\na: " + secret,
+			want:   "experimental",
+		},
+		"JSON that is none":    {source: "{\n  \"ignition\": " + secret + "}", want: "line 2, column 15: this is not JSON"},
+		"JSON that ends early": {source: `{"ignition":{"version":"3.3.0"}, "a": "` + secret, want: "line 1"},
 		"a wrong type in JSON has a line": {
 			source: "{\"ignition\":{\"version\":\"3.3.0\"},\n\"storage\":{\"files\":[{\"path\":\"/a\",\"mode\":\"" + secret + "\"}]}}",
 			want:   "line 2",
@@ -361,22 +374,32 @@ func TestClaimSaysWhatIsWrong(t *testing.T) {
 			source: "{\"ignition\":{\"version\":\"3.3.0\"},\n\"sytemd\":{\"a\":\"" + secret + "\"}}",
 			want:   "line 2, column 1: unused key sytemd",
 		},
-		"a version that is no string":          {`{"ignition":{"version":3}}`, "", "ignition.version must be of type string"},
-		"JSON without a version":               {`{"a":"` + secret + `"}`, "", "no ignition.version"},
-		"specification 2":                      {`{"ignition":{"version":"2.3.0"}}`, "", "specification 1 and 2 are not supported"},
-		"the experimental version of Ignition": {`{"ignition":{"version":"3.7.0-experimental"}}`, "", "3.0.0 to 3.6.0"},
-		"a version that is to come":            {`{"ignition":{"version":"` + secret + `"}}`, "", "3.0.0 to 3.6.0"},
-		"a link where Ingot's folder is": {
-			source: `{"ignition":{"version":"3.3.0"},"storage":{"links":[{"path":"/etc/ingot","target":"/tmp"}]}}`, want: "cannot be joined",
+		"a version that is no string": {
+			source: `{"ignition":{"version":3}}`,
+			want:   "ignition.version must be of type string",
 		},
-		"a script":             {"#!/bin/sh\necho " + secret, "", "not JSON"},
-		"a source without end": {strings.Repeat("x", maxSource+1), "", "at most 2097152"},
+		"JSON without a version": {source: `{"a":"` + secret + `"}`, want: "no ignition.version"},
+		"specification 2":        {source: `{"ignition":{"version":"2.3.0"}}`, want: "specification 1 and 2 are not supported"},
+		"the experimental version of Ignition": {
+			source: `{"ignition":{"version":"3.7.0-experimental"}}`,
+			want:   "3.0.0 to 3.6.0",
+		},
+		"a version that is to come": {source: `{"ignition":{"version":"` + secret + `"}}`, want: "3.0.0 to 3.6.0"},
+		"a link where Ingot's folder is": {
+			source: `{"ignition":{"version":"3.3.0"},"storage":{"links":[{"path":"/etc/ingot","target":"/tmp"}]}}`,
+			want:   "cannot be joined",
+		},
+		"a script":             {source: "#!/bin/sh\necho " + secret, want: "not JSON"},
+		"a source without end": {source: strings.Repeat("x", maxSource+1), want: "at most 2097152"},
 		"YAML that would unfold to a billion": {
 			source: butane + "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n" +
 				"d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\n" +
 				"g: [*f,*f,*f,*f,*f,*f,*f,*f,*f]\n",
 		},
-		"a JSON document so deep that no parser follows it": {`{"ignition":` + strings.Repeat("[", 100_000), "", "not JSON"},
+		"a JSON document so deep that no parser follows it": {
+			source: `{"ignition":` + strings.Repeat("[", 100_000),
+			want:   "not JSON",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got, err := g.ForClaim(claimBoot(tc.source, tc.format))

@@ -134,7 +134,10 @@ func TestFaultsOfARegistry(t *testing.T) {
 			t.Run(name+", "+mode, func(t *testing.T) {
 				dir := t.TempDir()
 				c := newCache(t, dir, change)
-				up := &upstreamFake{blob: tt.up.blob, down: tt.up.down, dropAt: append([]int(nil), tt.up.dropAt...), noOffset: tt.up.noOffset}
+				up := &upstreamFake{
+					blob: tt.up.blob, down: tt.up.down,
+					dropAt: append([]int(nil), tt.up.dropAt...), noOffset: tt.up.noOffset,
+				}
 				got, err := read(t, c, keyOf(blob), up.fetch)
 				landed(t, c)
 				if diff := cmp.Diff(tt.opens, up.opened()); diff != "" {

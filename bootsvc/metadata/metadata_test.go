@@ -41,7 +41,8 @@ func TestAServerIsToldAboutItself(t *testing.T) {
 	}{
 		"all of it": {
 			from: "10.0.0.7:1", path: "/v1/", code: 200,
-			body: `{"location":"Berlin","rack":"7","server-name":"s7","user-data":{"proxy":"http://p","user-data":"#cloud-config\n"}}` + "\n",
+			body: `{"location":"Berlin","rack":"7","server-name":"s7",` +
+				`"user-data":{"proxy":"http://p","user-data":"#cloud-config\n"}}` + "\n",
 		},
 		"all of one without user data":    {from: "10.0.0.8:1", path: "/v1", code: 200, body: `{"server-name":"s8"}` + "\n"},
 		"by IPv6":                         {from: "[fd00::a]:1", path: "/v1/server-name", code: 200, body: "s10"},

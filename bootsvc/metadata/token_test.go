@@ -49,22 +49,28 @@ func TestATokenIsGivenToABoundServer(t *testing.T) {
 		body         string
 	}{
 		"not without saying how long it is to live": {
-			http.MethodPut, "10.0.0.7:1", nil, 400, "header X-Aws-Ec2-Metadata-Token-Ttl-Seconds must be a number of seconds from 1 to 21600\n",
+			method: http.MethodPut, from: "10.0.0.7:1",
+			code: 400, body: "header X-Aws-Ec2-Metadata-Token-Ttl-Seconds must be a number of seconds from 1 to 21600\n",
 		},
 		"not for no time": {
-			http.MethodPut, "10.0.0.7:1", map[string]string{headerTokenTTL: "0"}, 400, "header X-Aws-Ec2-Metadata-Token-Ttl-Seconds must be a number of seconds from 1 to 21600\n",
+			method: http.MethodPut, from: "10.0.0.7:1", header: map[string]string{headerTokenTTL: "0"},
+			code: 400, body: "header X-Aws-Ec2-Metadata-Token-Ttl-Seconds must be a number of seconds from 1 to 21600\n",
 		},
 		"not for more than six hours": {
-			http.MethodPut, "10.0.0.7:1", map[string]string{headerTokenTTL: "21601"}, 400, "header X-Aws-Ec2-Metadata-Token-Ttl-Seconds must be a number of seconds from 1 to 21600\n",
+			method: http.MethodPut, from: "10.0.0.7:1", header: map[string]string{headerTokenTTL: "21601"},
+			code: 400, body: "header X-Aws-Ec2-Metadata-Token-Ttl-Seconds must be a number of seconds from 1 to 21600\n",
 		},
 		"not through a proxy": {
-			http.MethodPut, "10.0.0.7:1", map[string]string{headerTokenTTL: "60", "X-Forwarded-For": ""}, 403, "tokens are not given through a proxy\n",
+			method: http.MethodPut, from: "10.0.0.7:1", header: map[string]string{headerTokenTTL: "60", "X-Forwarded-For": ""},
+			code: 403, body: "tokens are not given through a proxy\n",
 		},
 		"not to somebody else": {
-			http.MethodPut, "10.0.0.99:1", map[string]string{headerTokenTTL: "60"}, 404, "no bound server has the address that this request came from\n",
+			method: http.MethodPut, from: "10.0.0.99:1", header: map[string]string{headerTokenTTL: "60"},
+			code: 404, body: "no bound server has the address that this request came from\n",
 		},
 		"not to a client that would only read": {
-			http.MethodGet, "10.0.0.7:1", map[string]string{headerTokenTTL: "60"}, 405, "tokens are asked for by PUT\n",
+			method: http.MethodGet, from: "10.0.0.7:1", header: map[string]string{headerTokenTTL: "60"},
+			code: 405, body: "tokens are asked for by PUT\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +108,8 @@ func TestATokenIsOfOneAddressAndEnds(t *testing.T) {
 		})
 	}
 	other := newDesk()
-	if w := other.asks(http.MethodGet, "/latest/meta-data/", "10.0.0.7:2", map[string]string{headerToken: token}); w.Code != http.StatusUnauthorized {
+	w := other.asks(http.MethodGet, "/latest/meta-data/", "10.0.0.7:2", map[string]string{headerToken: token})
+	if w.Code != http.StatusUnauthorized {
 		t.Errorf("another process answered %d, want 401, so that the client asks for another token", w.Code)
 	}
 }

@@ -24,7 +24,7 @@ func TestWhatIsRememberedOfAPlace(t *testing.T) {
 		now  time.Duration
 		want Neighbour
 	}{
-		"who is there": {[]saw{{0, "a"}}, 0, Neighbour{OnLink: true, MAC: "a"}},
+		"who is there": {seen: []saw{{0, "a"}}, want: Neighbour{OnLink: true, MAC: "a"}},
 		"who was there before": {
 			seen: []saw{{0, "a"}, {time.Second, "b"}}, now: time.Minute, want: Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
 		},
@@ -32,10 +32,17 @@ func TestWhatIsRememberedOfAPlace(t *testing.T) {
 			seen: []saw{{0, "a"}, {time.Hour, "b"}}, now: time.Hour + time.Minute,
 			want: Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
 		},
-		"not who was there long ago": {[]saw{{0, "a"}, {time.Second, "b"}}, Memory + 2*time.Second, Neighbour{OnLink: true, MAC: "b"}},
-		"who came back is no other":  {[]saw{{0, "a"}, {1, "b"}, {2, "a"}}, 3, Neighbour{OnLink: true, MAC: "a", Previous: []string{"b"}}},
+		"not who was there long ago": {
+			seen: []saw{{0, "a"}, {time.Second, "b"}}, now: Memory + 2*time.Second,
+			want: Neighbour{OnLink: true, MAC: "b"},
+		},
+		"who came back is no other": {
+			seen: []saw{{0, "a"}, {1, "b"}, {2, "a"}}, now: 3,
+			want: Neighbour{OnLink: true, MAC: "a", Previous: []string{"b"}},
+		},
 		"also after the kernel forgot the address": {
-			[]saw{{0, "a"}, {time.Second, ""}, {2 * time.Second, "b"}}, 3 * time.Second, Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
+			seen: []saw{{0, "a"}, {time.Second, ""}, {2 * time.Second, "b"}}, now: 3 * time.Second,
+			want: Neighbour{OnLink: true, MAC: "b", Previous: []string{"a"}},
 		},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -64,8 +64,8 @@ func newRackRoom() rackRoom {
 		},
 		endpoints: map[string]string{"127.0.1.1": "m1", "10.0.0.21": "m1", "10.0.0.22": "m2", "10.0.0.31": "m2", "10.0.0.62": "m1"},
 		neighbours: map[string]neighbour.Neighbour{
-			"10.0.0.11": onLink("m1"), "10.0.0.12": onLink("m1b"), "10.0.0.13": onLink("m3"), "10.0.0.14": onLink(""), "10.0.0.71": onLink("m2"),
-			"10.0.0.22": onLink("m1"),
+			"10.0.0.11": onLink("m1"), "10.0.0.12": onLink("m1b"), "10.0.0.13": onLink("m3"), "10.0.0.14": onLink(""),
+			"10.0.0.71": onLink("m2"), "10.0.0.22": onLink("m1"),
 			"10.0.0.41": onLink("m1"), "fe80::1%eth0": onLink("m1"), "10.0.0.42": onLink("m2"), "10.0.0.43": onLink("m3"),
 			"10.0.0.44": onLink("m1", "m3"), "10.0.0.45": onLink("m1", "m1b"), "10.0.0.46": onLink("m3", "m1"),
 			"10.0.0.47": {OnLink: true, MAC: "m1", Lost: true},
@@ -92,31 +92,106 @@ func TestWhoIsServed(t *testing.T) {
 		first   model.TicketRefusal
 		nothing model.TicketRefusal
 	}{
-		"at the address that Ingot leased to it":               {"10.0.0.1 ::ffff:10.0.0.1 fd00::1", served, served, served},
-		"another server at its own":                            {"10.0.0.2", "OtherServer", "OtherServer", "OtherServer"},
-		"an interface that is no server's":                     {"10.0.0.3", "UnknownInterface", "UnknownInterface", served},
-		"leased and on our link":                               {"10.0.0.11", served, served, served},
-		"by one card, leased to the other":                     {"10.0.0.12", served, served, served},
-		"somebody at the address that is leased to it":         {"10.0.0.13", "Contested", "Contested", served},
-		"another server there":                                 {"10.0.0.71", "OtherServer", "OtherServer", "OtherServer"},
-		"nobody answers there":                                 {"10.0.0.14", "CannotTell", served, served},
-		"nobody may look who is there":                         {"10.0.0.66", "CannotTell", served, served},
-		"at the address that Git gives it":                     {"10.0.0.21 127.0.1.1", served, served, served},
-		"at the one that Git gives another":                    {"10.0.0.22", "Contested", "Contested", served},
-		"where lease and Git differ":                           {"10.0.0.31", "Contested", "Contested", served},
-		"at its own, on our link":                              {"10.0.0.41 fe80::1%eth0", served, served, served},
-		"another on our link":                                  {"10.0.0.42", "OtherServer", "OtherServer", "OtherServer"},
-		"one on our link that is no server's":                  {"10.0.0.43", "UnknownInterface", "UnknownInterface", served},
-		"somebody who was another a moment ago":                {"10.0.0.44", "Contested", "Contested", served},
-		"by one card, and the other a moment ago":              {"10.0.0.45", served, served, served},
-		"the other way round":                                  {"10.0.0.46", "Contested", "Contested", served},
-		"when changes were lost":                               {"10.0.0.47", "Contested", "Contested", served},
-		"at the address that it asked another DHCP server for": {"10.0.0.51", served, served, served},
-		"there, and another asked for it":                      {"10.0.0.61", "Contested", "Contested", served},
-		"where Git knows better than who asked":                {"10.0.0.62", served, served, served},
-		"at an address that nothing is known of":               {"10.9.9.9 fe80::9%eth0 fd00::9", "CannotTell", served, served},
-		"at one that is made of its MAC address":               {"fe80::5054:ff:fe77:1%eth0 fd00::5054:ff:fe77:1", "CannotTell", served, served},
-		"on this machine":                                      {"127.0.0.1 ::1", "CannotTell", served, served},
+		"at the address that Ingot leased to it": {
+			clients: "10.0.0.1 ::ffff:10.0.0.1 fd00::1",
+			machine: served, first: served, nothing: served,
+		},
+		"another server at its own": {
+			clients: "10.0.0.2",
+			machine: "OtherServer", first: "OtherServer", nothing: "OtherServer",
+		},
+		"an interface that is no server's": {
+			clients: "10.0.0.3",
+			machine: "UnknownInterface", first: "UnknownInterface", nothing: served,
+		},
+		"leased and on our link": {
+			clients: "10.0.0.11",
+			machine: served, first: served, nothing: served,
+		},
+		"by one card, leased to the other": {
+			clients: "10.0.0.12",
+			machine: served, first: served, nothing: served,
+		},
+		"somebody at the address that is leased to it": {
+			clients: "10.0.0.13",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"another server there": {
+			clients: "10.0.0.71",
+			machine: "OtherServer", first: "OtherServer", nothing: "OtherServer",
+		},
+		"nobody answers there": {
+			clients: "10.0.0.14",
+			machine: "CannotTell", first: served, nothing: served,
+		},
+		"nobody may look who is there": {
+			clients: "10.0.0.66",
+			machine: "CannotTell", first: served, nothing: served,
+		},
+		"at the address that Git gives it": {
+			clients: "10.0.0.21 127.0.1.1",
+			machine: served, first: served, nothing: served,
+		},
+		"at the one that Git gives another": {
+			clients: "10.0.0.22",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"where lease and Git differ": {
+			clients: "10.0.0.31",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"at its own, on our link": {
+			clients: "10.0.0.41 fe80::1%eth0",
+			machine: served, first: served, nothing: served,
+		},
+		"another on our link": {
+			clients: "10.0.0.42",
+			machine: "OtherServer", first: "OtherServer", nothing: "OtherServer",
+		},
+		"one on our link that is no server's": {
+			clients: "10.0.0.43",
+			machine: "UnknownInterface", first: "UnknownInterface", nothing: served,
+		},
+		"somebody who was another a moment ago": {
+			clients: "10.0.0.44",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"by one card, and the other a moment ago": {
+			clients: "10.0.0.45",
+			machine: served, first: served, nothing: served,
+		},
+		"the other way round": {
+			clients: "10.0.0.46",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"when changes were lost": {
+			clients: "10.0.0.47",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"at the address that it asked another DHCP server for": {
+			clients: "10.0.0.51",
+			machine: served, first: served, nothing: served,
+		},
+		"there, and another asked for it": {
+			clients: "10.0.0.61",
+			machine: "Contested", first: "Contested", nothing: served,
+		},
+		"where Git knows better than who asked": {
+			clients: "10.0.0.62",
+			machine: served, first: served, nothing: served,
+		},
+		"at an address that nothing is known of": {
+			clients: "10.9.9.9 fe80::9%eth0 fd00::9",
+			machine: "CannotTell", first: served, nothing: served,
+		},
+		"at one that is made of its MAC address": {
+			clients: "fe80::5054:ff:fe77:1%eth0 fd00::5054:ff:fe77:1",
+			machine: "CannotTell", first: served, nothing: served,
+		},
+		"on this machine": {
+			clients: "127.0.0.1 ::1",
+			machine: "CannotTell", first: served, nothing: served,
+		},
 	} {
 		for client := range strings.FieldsSeq(tc.clients) {
 			for binding, want := range map[AddressRule]model.TicketRefusal{
@@ -137,7 +212,8 @@ func TestWhoIsServed(t *testing.T) {
 					t.Errorf("%s, for its discovery: %q, client %s: %q, want %q", title, binding, client, fresh, early)
 				}
 				b.Rule, b.Of = BindNothing, func(netip.Addr) AddressRule { return binding }
-				if of := b.Judge(model.TicketHolder{Server: "s1", Ticket: claim}, netip.MustParseAddr(client)).Refusal; binding != "" && of != want {
+				of := b.Judge(model.TicketHolder{Server: "s1", Ticket: claim}, netip.MustParseAddr(client)).Refusal
+				if binding != "" && of != want {
 					t.Errorf("%s, by its network: %q, client %s: %q, want %q", title, binding, client, of, want)
 				}
 			}

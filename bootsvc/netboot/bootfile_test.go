@@ -23,7 +23,9 @@ var (
 func ticket(change func(*model.Ticket)) *model.Ticket {
 	t := &model.Ticket{
 		ID: "s1-1", Server: "s1", UUID: uuidText, Purpose: model.PurposeDiscovery, ArmedAt: armed,
-		Image: model.PinnedImage{Repository: "registry.example/os/probe", Digest: "sha256:" + strings.Repeat("a", 64), Architecture: "amd64"},
+		Image: model.PinnedImage{
+			Repository: "registry.example/os/probe", Digest: "sha256:" + strings.Repeat("a", 64), Architecture: "amd64",
+		},
 	}
 	if change != nil {
 		change(t)
@@ -148,7 +150,8 @@ func TestBootFile(t *testing.T) {
 			client: pxe(7), ticket: func(t *model.Ticket) { t.Ended, t.Always = model.TicketBooted, true }, want: told("ipxe.efi"),
 		},
 		"metalprobe is told where its Ignition is": {
-			client: Client{Kind: KindProbe, Arch: ArchUnknown}, want: Answer{File: "http://192.0.2.1:8082/ignition/" + uuidText, HTTP: true},
+			client: Client{Kind: KindProbe, Arch: ArchUnknown},
+			want:   Answer{File: "http://192.0.2.1:8082/ignition/" + uuidText, HTTP: true},
 		},
 		"T14: metalprobe is told so again": {
 			client: Client{Kind: KindProbe}, far: &model.Progress{IgnitionAt: armed},

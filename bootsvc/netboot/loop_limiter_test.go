@@ -16,18 +16,30 @@ func TestGuards(t *testing.T) {
 		far   *model.Progress
 		want  string // y or n for each
 	}{
-		"T05: a fourth loader within 5 minutes is refused":  {loader, []int{0, 60, 120, 180, 299}, nil, "yyynn"},
-		"T05: once they have passed it goes on":             {loader, []int{0, 60, 120, 180, 300, 360, 420, 480}, nil, "yyynyyyn"},
-		"offer, request and their repetitions are one turn": {loader, []int{0, 1, 2, 4, 8, 9}, nil, "yyyyyy"},
-		"so they are in the last turn that is allowed":      {loader, []int{0, 20, 40, 41, 42, 50, 51}, nil, "yyyyynn"},
-		"slow machines do not go round in circles":          {loader, []int{0, 150, 300, 450, 600, 750}, nil, "yyyyyy"},
-		"iPXE that asked for its script ends the circle":    {loader, []int{0, 60, 120, 180, 240}, &model.Progress{ScriptAt: armed}, "yyyyy"},
+		"T05: a fourth loader within 5 minutes is refused": {guard: loader, at: []int{0, 60, 120, 180, 299}, want: "yyynn"},
+		"T05: once they have passed it goes on": {
+			guard: loader, at: []int{0, 60, 120, 180, 300, 360, 420, 480},
+			want: "yyynyyyn",
+		},
+		"offer, request and their repetitions are one turn": {guard: loader, at: []int{0, 1, 2, 4, 8, 9}, want: "yyyyyy"},
+		"so they are in the last turn that is allowed":      {guard: loader, at: []int{0, 20, 40, 41, 42, 50, 51}, want: "yyyyynn"},
+		"slow machines do not go round in circles":          {guard: loader, at: []int{0, 150, 300, 450, 600, 750}, want: "yyyyyy"},
+		"iPXE that asked for its script ends the circle": {
+			guard: loader, at: []int{0, 60, 120, 180, 240}, far: &model.Progress{ScriptAt: armed},
+			want: "yyyyy",
+		},
 		"another ticket's progress does not": {
 			guard: loader, at: []int{0, 60, 120, 180}, far: &model.Progress{Ticket: "other", ScriptAt: armed}, want: "yyyn",
 		},
-		"T05: a fourth script within 3 minutes is refused":  {script, []int{0, 1, 2, 3, 179, 180}, nil, "yyynny"},
-		"a script alone does not end the circle of scripts": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed}, "yyyn"},
-		"a kernel does": {script, []int{0, 1, 2, 3}, &model.Progress{ScriptAt: armed, KernelAt: armed}, "yyyy"},
+		"T05: a fourth script within 3 minutes is refused": {guard: script, at: []int{0, 1, 2, 3, 179, 180}, want: "yyynny"},
+		"a script alone does not end the circle of scripts": {
+			guard: script, at: []int{0, 1, 2, 3}, far: &model.Progress{ScriptAt: armed},
+			want: "yyyn",
+		},
+		"a kernel does": {
+			guard: script, at: []int{0, 1, 2, 3}, far: &model.Progress{ScriptAt: armed, KernelAt: armed},
+			want: "yyyy",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			g := NewLoaderLimiter()

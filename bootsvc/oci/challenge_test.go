@@ -54,17 +54,34 @@ func TestTokenServers(t *testing.T) {
 		realm, registry string
 		want            string // part of the error, "" = it is asked
 	}{
-		"I06: another host":                      {"https://auth.example/token", "https://registry.example", ""},
-		"I06: another private host":              {"https://10.0.0.7:8443/token", "https://10.0.0.6:5000", ""},
-		"a registry without TLS, one with it":    {"https://auth.example/token", "http://registry.example", ""},
-		"a registry without TLS, one without":    {"http://10.0.0.7/token", "http://10.0.0.6:5000", ""},
-		"Y05: a registry with TLS, one without":  {"http://auth.example/token", "https://registry.example", "not spoken to by TLS"},
-		"Y05: a file":                            {"file:///etc/passwd", "https://registry.example", "no token server that can be understood"},
-		"Y05: another scheme":                    {"gopher://x/", "http://registry.example", "not spoken to by TLS"},
-		"Y05: a name and password":               {"https://a:b@auth.example/", "https://registry.example", "no token server"},
-		"none":                                   {"", "https://registry.example", "no token server"},
-		"what is no URL":                         {"https://%zz/", "https://registry.example", "no token server"},
-		"a path alone, which means another host": {"/token", "https://registry.example", "no token server"},
+		"I06: another host":         {realm: "https://auth.example/token", registry: "https://registry.example"},
+		"I06: another private host": {realm: "https://10.0.0.7:8443/token", registry: "https://10.0.0.6:5000"},
+		"a registry without TLS, one with it": {
+			realm: "https://auth.example/token", registry: "http://registry.example",
+		},
+		"a registry without TLS, one without": {realm: "http://10.0.0.7/token", registry: "http://10.0.0.6:5000"},
+		"Y05: a registry with TLS, one without": {
+			realm: "http://auth.example/token", registry: "https://registry.example",
+			want: "not spoken to by TLS",
+		},
+		"Y05: a file": {
+			realm: "file:///etc/passwd", registry: "https://registry.example",
+			want: "no token server that can be understood",
+		},
+		"Y05: another scheme": {
+			realm: "gopher://x/", registry: "http://registry.example",
+			want: "not spoken to by TLS",
+		},
+		"Y05: a name and password": {
+			realm: "https://a:b@auth.example/", registry: "https://registry.example",
+			want: "no token server",
+		},
+		"none":           {registry: "https://registry.example", want: "no token server"},
+		"what is no URL": {realm: "https://%zz/", registry: "https://registry.example", want: "no token server"},
+		"a path alone, which means another host": {
+			realm: "/token", registry: "https://registry.example",
+			want: "no token server",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			registry, err := url.Parse(tc.registry)

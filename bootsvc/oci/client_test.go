@@ -64,9 +64,13 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 		"another JSON": {
 			wrap: send("application/json", `{"ok":true}`), reason: model.ReasonValidationFailed, want: `media type "application/json"`,
 		},
-		"no type at all": {send("", `{"layers":[]}`), "", model.ReasonValidationFailed, `media type ""`},
+		"no type at all": {
+			wrap:   send("", `{"layers":[]}`),
+			reason: model.ReasonValidationFailed, want: `media type ""`,
+		},
 		"an answer packed unasked": {
-			wrap: send(mediaOCIManifest, packed, "Content-Encoding", "gzip"), reason: model.ReasonValidationFailed, want: "Content-Encoding gzip",
+			wrap:   send(mediaOCIManifest, packed, "Content-Encoding", "gzip"),
+			reason: model.ReasonValidationFailed, want: "Content-Encoding gzip",
 		},
 		"I09: not what its digest says": {
 			wrap: send(mediaOCIManifest, `{"mediaType":"`+mediaOCIManifest+`"}`), at: "@" + sum, reason: model.ReasonValidationFailed,
@@ -96,38 +100,65 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 			wrap: status(403, `{"errors":[{"code":"DENIED","message":"s3cret"}]}`), reason: model.ReasonUnauthorized,
 			want: "403 Forbidden (DENIED)",
 		},
-		"a word that is none":              {status(403, `{"errors":[{"code":"<script>"}]}`), "", model.ReasonUnauthorized, "403 Forbidden: "},
-		"an error that never ends":         {status(418, strings.Repeat("[", 1<<20)), "", model.ReasonRegistryUnreachable, "418"},
-		"an answer to a range never asked": {status(206, "{}"), "", model.ReasonRegistryUnreachable, "206"},
-		"one that leads in circles": {handle(func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, r.URL.Path+"?s3cret", http.StatusFound)
-		}), "", model.ReasonRegistryUnreachable, "it leads elsewhere more than 10 times"},
-		"one that leads nowhere": {handle(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location", "http://x/%zz?s3cret")
-			w.WriteHeader(http.StatusFound)
-		}), "", model.ReasonRegistryUnreachable, "cannot be reached"},
-		"a connection that is cut": {handle(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "1000")
-			_, _ = io.WriteString(w, "{")
-		}), "", model.ReasonRegistryUnreachable, "unexpected EOF"},
-		"one that hangs up at once": {handle(func(w http.ResponseWriter, _ *http.Request) {
-			conn, _, err := http.NewResponseController(w).Hijack()
-			if err == nil {
-				conn.Close()
-			}
-		}), "", model.ReasonRegistryUnreachable, "cannot be reached"},
-		"one that trickles": {handle(func(w http.ResponseWriter, r *http.Request) {
-			for r.Context().Err() == nil {
-				_, _ = io.WriteString(w, " ")
-				_ = http.NewResponseController(w).Flush()
-				time.Sleep(time.Millisecond)
-			}
-		}), "", model.ReasonRegistryUnreachable, "did not answer within 1s"},
-		"a header that never ends": {handle(func(w http.ResponseWriter, _ *http.Request) {
-			for n := range 1000 {
-				w.Header().Set(fmt.Sprint("X-", n), strings.Repeat("x", 1000))
-			}
-		}), "", model.ReasonRegistryUnreachable, "cannot be reached"},
+		"a word that is none": {
+			wrap:   status(403, `{"errors":[{"code":"<script>"}]}`),
+			reason: model.ReasonUnauthorized, want: "403 Forbidden: ",
+		},
+		"an error that never ends": {
+			wrap:   status(418, strings.Repeat("[", 1<<20)),
+			reason: model.ReasonRegistryUnreachable, want: "418",
+		},
+		"an answer to a range never asked": {
+			wrap:   status(206, "{}"),
+			reason: model.ReasonRegistryUnreachable, want: "206",
+		},
+		"one that leads in circles": {
+			wrap: handle(func(w http.ResponseWriter, r *http.Request) {
+				http.Redirect(w, r, r.URL.Path+"?s3cret", http.StatusFound)
+			}),
+			reason: model.ReasonRegistryUnreachable, want: "it leads elsewhere more than 10 times",
+		},
+		"one that leads nowhere": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Location", "http://x/%zz?s3cret")
+				w.WriteHeader(http.StatusFound)
+			}),
+			reason: model.ReasonRegistryUnreachable, want: "cannot be reached",
+		},
+		"a connection that is cut": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "1000")
+				_, _ = io.WriteString(w, "{")
+			}),
+			reason: model.ReasonRegistryUnreachable, want: "unexpected EOF",
+		},
+		"one that hangs up at once": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					conn.Close()
+				}
+			}),
+			reason: model.ReasonRegistryUnreachable, want: "cannot be reached",
+		},
+		"one that trickles": {
+			wrap: handle(func(w http.ResponseWriter, r *http.Request) {
+				for r.Context().Err() == nil {
+					_, _ = io.WriteString(w, " ")
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(time.Millisecond)
+				}
+			}),
+			reason: model.ReasonRegistryUnreachable, want: "did not answer within 1s",
+		},
+		"a header that never ends": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) {
+				for n := range 1000 {
+					w.Header().Set(fmt.Sprint("X-", n), strings.Repeat("x", 1000))
+				}
+			}),
+			reason: model.ReasonRegistryUnreachable, want: "cannot be reached",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			images := newImages(t, Options{Timeout: time.Second})
@@ -138,7 +169,8 @@ func TestManifestsOfBrokenRegistries(t *testing.T) {
 			}
 			_, err := images.Resolve(t.Context(), front(t, reg, tc.wrap)+"/os"+at, "amd64")
 			var e *Error
-			if !errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
+			if !errors.As(err, &e) || e.Reason != tc.reason ||
+				!strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("got %v, want %s: %s", err, tc.reason, tc.want)
 			}
 		})
@@ -162,9 +194,9 @@ func TestLayersOfBrokenRegistries(t *testing.T) {
 		offset int64
 		want   string // the bytes, or a part of the error
 	}{
-		"all of it":                   {func(next http.Handler) http.Handler { return next }, 0, "0123456789"},
-		"the rest of it":              {func(next http.Handler) http.Handler { return next }, 4, "456789"},
-		"the rest, its size left out": {partly("bytes 4-9/*", "456789"), 4, "456789"},
+		"all of it":                   {wrap: func(next http.Handler) http.Handler { return next }, want: "0123456789"},
+		"the rest of it":              {wrap: func(next http.Handler) http.Handler { return next }, offset: 4, want: "456789"},
+		"the rest, its size left out": {wrap: partly("bytes 4-9/*", "456789"), offset: 4, want: "456789"},
 		"I09: fewer bytes than it should": {
 			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0") }),
 			want: "has 1 bytes of layer sha256:",
@@ -177,13 +209,22 @@ func TestLayersOfBrokenRegistries(t *testing.T) {
 			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(blob) }), offset: 4,
 			want: imagecache.ErrNoOffset.Error(),
 		},
-		"one that serves another part": {partly("bytes 0-9/10", "0123456789"), 4, imagecache.ErrNoOffset.Error()},
-		"one that does not say which":  {partly("", "456789"), 4, imagecache.ErrNoOffset.Error()},
-		"one that packs it": {handle(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write(blob)
-		}), 0, "Content-Encoding gzip"},
-		"one that lost it": {handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }), 0, "no such repository, tag or digest"},
+		"one that serves another part": {
+			wrap: partly("bytes 0-9/10", "0123456789"), offset: 4,
+			want: imagecache.ErrNoOffset.Error(),
+		},
+		"one that does not say which": {wrap: partly("", "456789"), offset: 4, want: imagecache.ErrNoOffset.Error()},
+		"one that packs it": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				_, _ = w.Write(blob)
+			}),
+			want: "Content-Encoding gzip",
+		},
+		"one that lost it": {
+			wrap: handle(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }),
+			want: "no such repository, tag or digest",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			images := newImages(t, Options{})
@@ -350,11 +391,19 @@ func TestPlainHTTP(t *testing.T) {
 		ref  string
 		want string
 	}{
-		"one on the list":                     {[]string{"registry.example:5000"}, "registry.example:5000/os:1", ""},
-		"one on the list in capital letters":  {[]string{"Registry.Example:5000"}, "registry.example:5000/os:1", ""},
-		"one that has a private token server": {[]string{"10.0.0.6:5000"}, "10.0.0.6:5000/os:1", ""},
-		"one that is not on the list":         {nil, "registry.example:5000/os:1", "answers without TLS: list it in boot.insecureRegistries"},
-		"another port of one on the list":     {[]string{"registry.example"}, "registry.example:5000/os:1", "answers without TLS"},
+		"one on the list": {list: []string{"registry.example:5000"}, ref: "registry.example:5000/os:1"},
+		"one on the list in capital letters": {
+			list: []string{"Registry.Example:5000"}, ref: "registry.example:5000/os:1",
+		},
+		"one that has a private token server": {list: []string{"10.0.0.6:5000"}, ref: "10.0.0.6:5000/os:1"},
+		"one that is not on the list": {
+			ref:  "registry.example:5000/os:1",
+			want: "answers without TLS: list it in boot.insecureRegistries",
+		},
+		"another port of one on the list": {
+			list: []string{"registry.example"}, ref: "registry.example:5000/os:1",
+			want: "answers without TLS",
+		},
 		"one on the list that wants TLS": {
 			list: []string{"registry.example:5001"}, ref: "registry.example:5001/os:1", want: "take it out of boot.insecureRegistries",
 		},
@@ -371,7 +420,8 @@ func TestPlainHTTP(t *testing.T) {
 			}
 		})
 	}
-	if _, err := New(Options{PlainHTTP: []string{"http://registry.example"}}); err == nil || !strings.HasPrefix(err.Error(), "boot.insecureRegistries: ") {
+	_, err := New(Options{PlainHTTP: []string{"http://registry.example"}})
+	if err == nil || !strings.HasPrefix(err.Error(), "boot.insecureRegistries: ") {
 		t.Errorf("a list with a URL: %v", err)
 	}
 }

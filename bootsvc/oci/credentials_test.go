@@ -12,36 +12,68 @@ func TestCredentialsOfARepository(t *testing.T) {
 		ref  string
 		want string // username:password, identity, bearer; "" when there are none
 	}{
-		"base64 of username and password": {`{"auths":{"ghcr.io":{"auth":"` + encode("ann:pw") + `"}}}`, "ghcr.io/a/b", "ann:pw,,"},
+		"base64 of username and password": {
+			file: `{"auths":{"ghcr.io":{"auth":"` + encode("ann:pw") + `"}}}`, ref: "ghcr.io/a/b",
+			want: "ann:pw,,",
+		},
 		"base64 without its padding": {
 			file: `{"auths":{"ghcr.io":{"auth":"` + strings.TrimRight(encode("ann:p"), "=") + `"}}}`, ref: "ghcr.io/a/b", want: "ann:p,,",
 		},
-		"a password with colons":         {`{"auths":{"ghcr.io":{"auth":"` + encode("ann:p:w") + `"}}}`, "ghcr.io/a/b", "ann:p:w,,"},
-		"username and password in clear": {`{"auths":{"ghcr.io":{"username":"ann","password":"pw"}}}`, "ghcr.io/a/b", "ann:pw,,"},
+		"a password with colons": {
+			file: `{"auths":{"ghcr.io":{"auth":"` + encode("ann:p:w") + `"}}}`, ref: "ghcr.io/a/b",
+			want: "ann:p:w,,",
+		},
+		"username and password in clear": {
+			file: `{"auths":{"ghcr.io":{"username":"ann","password":"pw"}}}`, ref: "ghcr.io/a/b",
+			want: "ann:pw,,",
+		},
 		"base64 goes before both": {
 			file: `{"auths":{"ghcr.io":{"username":"x","password":"y","auth":"` + encode("ann:pw") + `"}}}`, ref: "ghcr.io/a/b",
 			want: "ann:pw,,",
 		},
-		"an identity token": {`{"auths":{"ghcr.io":{"identitytoken":"id"}}}`, "ghcr.io/a/b", ":,id,"},
-		"a registry token":  {`{"auths":{"ghcr.io":{"registrytoken":"bt"}}}`, "ghcr.io/a/b", ":,,bt"},
+		"an identity token": {file: `{"auths":{"ghcr.io":{"identitytoken":"id"}}}`, ref: "ghcr.io/a/b", want: ":,id,"},
+		"a registry token":  {file: `{"auths":{"ghcr.io":{"registrytoken":"bt"}}}`, ref: "ghcr.io/a/b", want: ":,,bt"},
 		"those of the repository go before its registry's": {
-			`{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"},"ghcr.io/a/b":{"username":"ab"}}}`, "ghcr.io/a/b:1", "ab:,,"},
+			file: `{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"},"ghcr.io/a/b":{"username":"ab"}}}`,
+			ref:  "ghcr.io/a/b:1",
+			want: "ab:,,",
+		},
 		"those of the nearest path above it are next": {
-			`{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"},"ghcr.io/a/b":{"username":"ab"}}}`, "ghcr.io/a/c:1", "a:,,"},
+			file: `{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"},"ghcr.io/a/b":{"username":"ab"}}}`,
+			ref:  "ghcr.io/a/c:1",
+			want: "a:,,",
+		},
 		"a path is one of whole names": {
-			`{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"}}}`, "ghcr.io/ab", "all:,,"},
-		"Docker Hub's odd key":                    {`{"auths":{"https://index.docker.io/v1/":{"username":"hub"}}}`, "debian", "hub:,,"},
-		"Docker Hub's odd key without the scheme": {`{"auths":{"index.docker.io/v1/":{"username":"hub"}}}`, "docker.io/a/b", "hub:,,"},
-		"a key that is a URL":                     {`{"auths":{"https://ghcr.io/v2/":{"username":"ann"}}}`, "ghcr.io/a", "ann:,,"},
-		"a key in capital letters":                {`{"auths":{"GHCR.IO":{"username":"ann"}}}`, "ghcr.io/a", "ann:,,"},
+			file: `{"auths":{"ghcr.io":{"username":"all"},"ghcr.io/a":{"username":"a"}}}`, ref: "ghcr.io/ab",
+			want: "all:,,",
+		},
+		"Docker Hub's odd key": {
+			file: `{"auths":{"https://index.docker.io/v1/":{"username":"hub"}}}`, ref: "debian",
+			want: "hub:,,",
+		},
+		"Docker Hub's odd key without the scheme": {
+			file: `{"auths":{"index.docker.io/v1/":{"username":"hub"}}}`, ref: "docker.io/a/b",
+			want: "hub:,,",
+		},
+		"a key that is a URL": {
+			file: `{"auths":{"https://ghcr.io/v2/":{"username":"ann"}}}`, ref: "ghcr.io/a",
+			want: "ann:,,",
+		},
+		"a key in capital letters": {file: `{"auths":{"GHCR.IO":{"username":"ann"}}}`, ref: "ghcr.io/a", want: "ann:,,"},
 		"of two keys the one in normal form": {
 			file: `{"auths":{"GHCR.IO":{"username":"old"},"ghcr.io":{"username":"new"},"https://ghcr.io":{"username":"old"}}}`,
 			ref:  "ghcr.io/a", want: "new:,,",
 		},
-		"I08: a look-alike has none":           {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "ghcr.io.evil.example/a", ":,,"},
-		"I08: another port has none":           {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "ghcr.io:8443/a", ":,,"},
-		"I08: a repository called so has none": {`{"auths":{"ghcr.io":{"username":"ann"}}}`, "evil.example/ghcr.io", ":,,"},
-		"a file without any":                   {`{}`, "ghcr.io/a", ":,,"},
+		"I08: a look-alike has none": {
+			file: `{"auths":{"ghcr.io":{"username":"ann"}}}`, ref: "ghcr.io.evil.example/a",
+			want: ":,,",
+		},
+		"I08: another port has none": {file: `{"auths":{"ghcr.io":{"username":"ann"}}}`, ref: "ghcr.io:8443/a", want: ":,,"},
+		"I08: a repository called so has none": {
+			file: `{"auths":{"ghcr.io":{"username":"ann"}}}`, ref: "evil.example/ghcr.io",
+			want: ":,,",
+		},
+		"a file without any": {file: `{}`, ref: "ghcr.io/a", want: ":,,"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			r, err := ParseReference(tc.ref)
@@ -94,7 +126,8 @@ func TestCredentialsThatCannotBeRead(t *testing.T) {
 				_, err = images.login.credentials.lookup(Reference{Registry: "ghcr.io", Repository: "a"})
 				want = tc.late
 			}
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "boot.credentialsFile: ") || strings.Contains(err.Error(), "s3cret") {
+			if err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.HasPrefix(err.Error(), "boot.credentialsFile: ") || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("got %v, want %s and what to correct", err, want)
 			}
 		})

@@ -80,7 +80,8 @@ func tokenServer(t *testing.T, field string) (realm string, asked *atomic.Int32)
 		u, p, _ := r.BasicAuth()
 		known := u == "ann" && p == "s3cret"
 		if r.Method == http.MethodPost {
-			known = r.FormValue("grant_type") == "refresh_token" && r.FormValue("refresh_token") == "id" && r.FormValue("client_id") == "ingot"
+			known = r.FormValue("grant_type") == "refresh_token" &&
+				r.FormValue("refresh_token") == "id" && r.FormValue("client_id") == "ingot"
 		}
 		if !known || r.FormValue("scope") != "repository:os:pull" || r.FormValue("service") != "x y" || r.FormValue("kept") != "1" {
 			w.WriteHeader(http.StatusUnauthorized)
@@ -117,8 +118,10 @@ func TestRegistryCredentials(t *testing.T) {
 		reason string
 		want   string
 	}{
-		"I06: Basic":                        {basic, ann, "", ""},
-		"I06: Basic with an empty password": {basicGate(always("ann:")), login(`{"auth":"` + encode("ann:") + `"}`), "", ""},
+		"I06: Basic": {wrap: basic, file: ann},
+		"I06: Basic with an empty password": {
+			wrap: basicGate(always("ann:")), file: login(`{"auth":"` + encode("ann:") + `"}`),
+		},
 		"I06: Basic with a wrong password": {
 			wrap: basic, file: wrong, reason: model.ReasonUnauthorized, want: "refuses the credentials that boot.credentialsFile has",
 		},
@@ -129,10 +132,10 @@ func TestRegistryCredentials(t *testing.T) {
 			wrap: basic, file: dockerLogin("ghcr.io", "ann:s3cret"), reason: model.ReasonUnauthorized,
 			want: "boot.credentialsFile has none for 127.0.0.1:",
 		},
-		"I06: a token from another port":     {bearer("token"), ann, "", ""},
-		"I06: a token by its other name":     {bearer("access_token"), ann, "", ""},
-		"I06: a token for an identity token": {bearer("access_token"), login(`{"identitytoken":"id"}`), "", ""},
-		"I06: a token that is in the file":   {bearer("token"), login(`{"registrytoken":"t0ken"}`), "", ""},
+		"I06: a token from another port":     {wrap: bearer("token"), file: ann},
+		"I06: a token by its other name":     {wrap: bearer("access_token"), file: ann},
+		"I06: a token for an identity token": {wrap: bearer("access_token"), file: login(`{"identitytoken":"id"}`)},
+		"I06: a token that is in the file":   {wrap: bearer("token"), file: login(`{"registrytoken":"t0ken"}`)},
 		"I06: a token that is not given for credentials": {
 			wrap: bearer("token"), file: wrong, reason: model.ReasonUnauthorized,
 			want: "refuses the credentials that boot.credentialsFile has for",
@@ -144,16 +147,30 @@ func TestRegistryCredentials(t *testing.T) {
 		"a token that the registry does not take": {
 			wrap: answer(200, `{"token":"other"}`), reason: model.ReasonUnauthorized, want: "credentials are needed to see it",
 		},
-		"a token server that is down":    {answer(503, ""), ann, model.ReasonRegistryUnreachable, "answered 503"},
-		"a token server that has a page": {answer(200, "<html>"), ann, model.ReasonUnauthorized, "sent no token"},
-		"a token that is none":           {answer(200, `{"token":"a\nb: c"}`), ann, model.ReasonUnauthorized, "sent no token"},
+		"a token server that is down": {
+			wrap: answer(503, ""), file: ann,
+			reason: model.ReasonRegistryUnreachable, want: "answered 503",
+		},
+		"a token server that has a page": {
+			wrap: answer(200, "<html>"), file: ann,
+			reason: model.ReasonUnauthorized, want: "sent no token",
+		},
+		"a token that is none": {
+			wrap: answer(200, `{"token":"a\nb: c"}`), file: ann,
+			reason: model.ReasonUnauthorized, want: "sent no token",
+		},
 		"a token server that never ends": {
-			wrap: answer(200, `{"token":"`+strings.Repeat("a", 1<<20)+`"}`), file: ann, reason: model.ReasonUnauthorized, want: "sent no token",
+			wrap: answer(200, `{"token":"`+strings.Repeat("a", 1<<20)+`"}`), file: ann,
+			reason: model.ReasonUnauthorized, want: "sent no token",
 		},
 		"Y05: a token server at a metadata address": {
-			wrap: bearerGate("http://169.254.169.254/token"), file: ann, reason: model.ReasonRegistryNotAllowed, want: "token server 169.254.169.254",
+			wrap: bearerGate("http://169.254.169.254/token"), file: ann,
+			reason: model.ReasonRegistryNotAllowed, want: "token server 169.254.169.254",
 		},
-		"Y05: a token server of another scheme": {bearerGate("ftp://x/token"), ann, model.ReasonUnauthorized, "not spoken to by TLS"},
+		"Y05: a token server of another scheme": {
+			wrap: bearerGate("ftp://x/token"), file: ann,
+			reason: model.ReasonUnauthorized, want: "not spoken to by TLS",
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			host := front(t, reg, tc.wrap)
@@ -165,7 +182,8 @@ func TestRegistryCredentials(t *testing.T) {
 			images.hasten()
 			_, err := images.Resolve(t.Context(), host+"/os:1", "amd64")
 			var e *Error
-			if tc.reason == "" && err != nil || tc.reason != "" && (!errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want)) {
+			if tc.reason == "" && err != nil ||
+				tc.reason != "" && (!errors.As(err, &e) || e.Reason != tc.reason || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q: %s", err, tc.reason, tc.want)
 			}
 			for _, secret := range []string{"s3cret", "wr0ng", "ann", "t0ken", encode("ann:")} {
@@ -256,7 +274,8 @@ func TestCredentialsOfAPathStayThere(t *testing.T) {
 		if _, err := images.Resolve(t.Context(), host+"/a/os:1", "amd64"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := images.Resolve(t.Context(), host+"/b/os:1", "amd64"); err == nil || !strings.Contains(err.Error(), "has none for "+host) {
+		_, err := images.Resolve(t.Context(), host+"/b/os:1", "amd64")
+		if err == nil || !strings.Contains(err.Error(), "has none for "+host) {
 			t.Errorf("another path: %v", err)
 		}
 	}

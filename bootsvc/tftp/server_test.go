@@ -261,7 +261,10 @@ func TestATransfer(t *testing.T) {
 		options          []string
 		want             fetched
 	}{
-		"T01: a client without options gets 512": {"127.0.0.1", "undionly.kpxe", "octet", nil, fetched{Block: 512, Body: file}},
+		"T01: a client without options gets 512": {
+			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet",
+			want: fetched{Block: 512, Body: file},
+		},
 		"T01: one that asks for 512 gets 512": {
 			host: "127.0.0.1", name: "undionly.kpxe", mode: "octet", options: []string{"blksize", "512"},
 			want: fetched{Options: map[string]string{"blksize": "512"}, Block: 512, Body: file},
@@ -303,7 +306,8 @@ func TestATransfer(t *testing.T) {
 			want: fetched{Options: map[string]string{"windowsize": "1"}, Block: 512, Body: file},
 		},
 		"a block size that is no number is passed over": {
-			host: "127.0.0.1", name: "tiny.efi", mode: "octet", options: []string{"blksize", "x"}, want: fetched{Block: 512, Body: file[:9]},
+			host: "127.0.0.1", name: "tiny.efi", mode: "octet", options: []string{"blksize", "x"},
+			want: fetched{Block: 512, Body: file[:9]},
 		},
 		"a file of whole blocks ends with an empty one": {
 			host: "127.0.0.1", name: "even.efi", mode: "octet", options: []string{"blksize", "1468"},
@@ -313,10 +317,22 @@ func TestATransfer(t *testing.T) {
 			host: "127.0.0.1", name: "text", mode: "netascii", options: []string{"tsize", "0"},
 			want: fetched{Block: 512, Body: []byte("a\r\nb\r\x00\r\n")},
 		},
-		"the answer is from the address that was asked": {"127.0.0.5", "tiny.efi", "octet", nil, fetched{Block: 512, Body: file[:9]}},
-		"T03: a slash at the beginning":                 {"127.0.0.1", "/tiny.efi", "octet", nil, fetched{Block: 512, Body: file[:9]}},
-		"T03: backslashes at the beginning":             {"127.0.0.1", `\\tiny.efi`, "octet", nil, fetched{Block: 512, Body: file[:9]}},
-		"T03: the end of the DHCP options":              {"127.0.0.1", "tiny.efi\xff", "octet", nil, fetched{Block: 512, Body: file[:9]}},
+		"the answer is from the address that was asked": {
+			host: "127.0.0.5", name: "tiny.efi", mode: "octet",
+			want: fetched{Block: 512, Body: file[:9]},
+		},
+		"T03: a slash at the beginning": {
+			host: "127.0.0.1", name: "/tiny.efi", mode: "octet",
+			want: fetched{Block: 512, Body: file[:9]},
+		},
+		"T03: backslashes at the beginning": {
+			host: "127.0.0.1", name: `\\tiny.efi`, mode: "octet",
+			want: fetched{Block: 512, Body: file[:9]},
+		},
+		"T03: the end of the DHCP options": {
+			host: "127.0.0.1", name: "tiny.efi\xff", mode: "octet",
+			want: fetched{Block: 512, Body: file[:9]},
+		},
 		"T03: a path that climbs": {
 			host: "127.0.0.1", name: "../tiny.efi", mode: "octet", want: fetched{Block: 512, Error: "1 file not found"},
 		},
@@ -326,7 +342,10 @@ func TestATransfer(t *testing.T) {
 		"T03: a path of Windows": {
 			host: "127.0.0.1", name: `C:\tiny.efi`, mode: "octet", want: fetched{Block: 512, Error: "1 file not found"},
 		},
-		"T03: nothing but a slash": {"127.0.0.1", "/", "octet", nil, fetched{Block: 512, Error: "1 file not found"}},
+		"T03: nothing but a slash": {
+			host: "127.0.0.1", name: "/", mode: "octet",
+			want: fetched{Block: 512, Error: "1 file not found"},
+		},
 		"T04: what shim asks for": {
 			host: "127.0.0.1", name: "grubx64.efi", mode: "octet", options: []string{"tsize", "0"},
 			want: fetched{Block: 512, Error: "1 file not found"},
@@ -338,7 +357,10 @@ func TestATransfer(t *testing.T) {
 		"a file that cannot be read": {
 			host: "127.0.0.1", name: "broken", mode: "octet", want: fetched{Block: 512, Error: "1 the file cannot be read"},
 		},
-		"a file whose opening panics": {"127.0.0.1", "panic", "octet", nil, fetched{Block: 512, Error: "1 internal error"}},
+		"a file whose opening panics": {
+			host: "127.0.0.1", name: "panic", mode: "octet",
+			want: fetched{Block: 512, Error: "1 internal error"},
+		},
 	} {
 		t.Run(title, func(t *testing.T) {
 			got := newClient(t, l, tc.host).fetch(tc.name, tc.mode, tc.options...)

@@ -136,7 +136,9 @@ func TestWhenAClaimIsServedAndReleased(t *testing.T) {
 	}{
 		"before the commit is seen": {now: report.Summary{Servers: server(model.StateAvailable, "")}, released: true},
 		"unbound":                   {now: report.Summary{Servers: server(model.StateAvailable, ""), Claims: claim(report.ClaimUnbound)}},
-		"bound":                     {now: report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBound)}},
+		"bound": {
+			now: report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBound)},
+		},
 		"booted": {
 			now:    report.Summary{Servers: server(model.StateReserved, claimName), Claims: claim(report.ClaimBooted)},
 			booted: true,

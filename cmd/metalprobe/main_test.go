@@ -468,7 +468,9 @@ func TestAnInterruptedWipeIsNotReported(t *testing.T) {
 }
 
 func TestWhatCountsAsAccepted(t *testing.T) {
-	for status, want := range map[int]bool{200: true, 201: true, 202: false, 204: false, 301: false, 307: false, 400: false, 404: false, 500: false} {
+	for status, want := range map[int]bool{
+		200: true, 201: true, 202: false, 204: false, 301: false, 307: false, 400: false, 404: false, 500: false,
+	} {
 		registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/elsewhere" {
 				return // accepts anything
@@ -497,7 +499,8 @@ func TestErrorsDoNotShowTheToken(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	for name, address := range map[string]string{
-		"silence": "http://" + silent.Addr().String(), "connection refused": gone.URL, "no such scheme": "gopher://h", "no address": "http://[",
+		"silence": "http://" + silent.Addr().String(), "connection refused": gone.URL,
+		"no such scheme": "gopher://h", "no address": "http://[",
 	} {
 		err := newClient(50*time.Millisecond).post(t.Context(), address+"/r/"+token+"/register", 1)
 		if err == nil || strings.Contains(err.Error(), token) {
@@ -562,7 +565,8 @@ func TestPrinting(t *testing.T) {
 		t.Errorf("--json: %v, %s", err, out.String())
 	}
 	out.Reset()
-	if err := run(t.Context(), []string{"--wipe=quick", "--dry-run"}, &out, io.Discard); err != nil || !strings.HasPrefix(out.String(), "DISK ") {
+	err := run(t.Context(), []string{"--wipe=quick", "--dry-run"}, &out, io.Discard)
+	if err != nil || !strings.HasPrefix(out.String(), "DISK ") {
 		t.Errorf("--dry-run: %q, %v", out.String(), err)
 	}
 }

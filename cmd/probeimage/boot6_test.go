@@ -50,7 +50,8 @@ func TestBootWithIPv6Only(t *testing.T) {
 			n.cable("deaf", deafRouter)
 			n.cable("good", goodRouter)
 			n.run("ip", "address", "add", ingotHost+"/128", "dev", "lo")
-			n.run("nft", "add table ip6 f; add chain ip6 f in { type filter hook input priority 0; }; add rule ip6 f in iifname deaf ip6 daddr "+ingotHost+" drop")
+			n.run("nft", "add table ip6 f; add chain ip6 f in { type filter hook input priority 0; }; "+
+				"add rule ip6 f in iifname deaf ip6 daddr "+ingotHost+" drop")
 			ingot := newIngot(t, "", n.listen(ingotHost))
 			n.start("dnsmasq", "--keep-in-foreground", "--conf-file=/dev/null", "--port=0", "--enable-ra", "--log-facility=-",
 				"--pid-file=", "--user=root", "--dhcp-leasefile="+filepath.Join(folder, "leases"),

@@ -77,7 +77,8 @@ func TestBoot(t *testing.T) {
 
 			report := next[model.ProbeRegistration](t, m, ingot.reports)
 			m.reportedInTime(t)
-			t.Logf("Ignition after %s s of the kernel's time, with %d bytes booted", m.told(t, "Ignition is fetched"), booted.Sizes.Booted())
+			t.Logf("Ignition after %s s of the kernel's time, with %d bytes booted",
+				m.told(t, "Ignition is fetched"), booted.Sizes.Booted())
 			if report.SystemUUID != uuid || report.Data.SystemInfo.SystemInformation.UUID != uuid {
 				t.Errorf("report of %s, want %s", report.SystemUUID, uuid)
 			}

@@ -135,11 +135,16 @@ func seedBoot(b *testing.B, size int) *bootFleet {
 		tickets = append(tickets, t)
 		f.servers = append(f.servers, bootMachine{t.UUID, records.TokenKey().Config(t, 0).Reveal()})
 		changes.Servers = append(changes.Servers, &model.ServerRecord{
-			Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID, State: model.StateReserved, Since: t.ArmedAt, Claim: t.Claim, Ticket: t,
+			Name: t.Server, BMC: model.BMCName(t.Server), UUID: t.UUID, State: model.StateReserved,
+			Since: t.ArmedAt, Claim: t.Claim, Ticket: t,
 		})
-		changes.ServerFacts = append(changes.ServerFacts, &model.ServerFacts{Name: t.Server, Power: model.PowerOn, Inventory: &model.Inventory{
-			UUID: t.UUID, NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255)}},
-		}})
+		mac := fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8, n&255)
+		changes.ServerFacts = append(changes.ServerFacts, &model.ServerFacts{
+			Name: t.Server, Power: model.PowerOn,
+			Inventory: &model.Inventory{
+				UUID: t.UUID, NetworkInterfaces: []model.NetworkInterface{{Name: "eth0", MACAddress: mac}},
+			},
+		})
 	}
 	if err := records.Save(b.Context(), changes); err != nil {
 		b.Fatal(err)
@@ -175,10 +180,13 @@ func bootTicket(n int) *model.Ticket {
 		return &model.Layer{Digest: "sha256:" + strings.Repeat(digit, 64), Size: 1 << 20}
 	}
 	return &model.Ticket{
-		ID: fmt.Sprintf("%s/1/%d", name, armed.Unix()), Server: name, UUID: fmt.Sprintf("4c4c4544-0042-3510-8054-%012x", n), Purpose: model.PurposeClaim,
-		Claim: model.ClaimName("default/" + string(name)), ArmedAt: armed, Image: model.PinnedImage{
-			Ref: "registry.example:5000/os/linux:1", Repository: "registry.example:5000/os/linux", Digest: "sha256:" + strings.Repeat("a", 64),
-			Architecture: "amd64", Kernel: layer("1"), Initrd: layer("2"), Squashfs: layer("3"),
+		ID: fmt.Sprintf("%s/1/%d", name, armed.Unix()), Server: name,
+		UUID: fmt.Sprintf("4c4c4544-0042-3510-8054-%012x", n), Purpose: model.PurposeClaim,
+		Claim: model.ClaimName("default/" + string(name)), ArmedAt: armed,
+		Image: model.PinnedImage{
+			Ref: "registry.example:5000/os/linux:1", Repository: "registry.example:5000/os/linux",
+			Digest: "sha256:" + strings.Repeat("a", 64), Architecture: "amd64",
+			Kernel: layer("1"), Initrd: layer("2"), Squashfs: layer("3"),
 		},
 	}
 }

@@ -92,7 +92,8 @@ func keaDHCP(b *testing.B, family string) *dhcpServer {
 	l := newLink(b)
 	identity := ""
 	subnet := fmt.Sprintf(`{"id": 1, "subnet": "10.9.0.0/16", "pools": [{"pool": "%s - %s"}],
-		"option-data": [{"name": "routers", "data": %q}, {"name": "domain-name-servers", "data": %[3]q}]}`, dhcpFirst, dhcpLast, serverAddress)
+		"option-data": [{"name": "routers", "data": %q}, {"name": "domain-name-servers", "data": %[3]q}]}`,
+		dhcpFirst, dhcpLast, serverAddress)
 	if family == "6" {
 		identity = `"server-id": {"type": "EN", "enterprise-id": 32473, "identifier": "0877e0afec", "persist": false},`
 		subnet = fmt.Sprintf(`{"id": 1, "subnet": "fd09::/64", "interface": %q, "pools": [{"pool": "%s - %s"}],
@@ -107,7 +108,8 @@ func keaDHCP(b *testing.B, family string) *dhcpServer {
 			{"name": "kea-dhcp%[1]s", "severity": "INFO", "output_options": [{"output": "stdout"}]},
 			{"name": "kea-dhcp%[1]s.leases", "severity": "WARN", "output_options": [{"output": "stdout"}]}
 		]}}`, family, serverDevice, filepath.Join(l.dir, "leases"), dhcpValidity, subnet, identity))
-	kea := l.serve("DHCP"+family+"_STARTED", []string{"KEA_LOCKFILE_DIR=" + l.dir, "KEA_PIDFILE_DIR=" + l.dir}, "kea-dhcp"+family, "-c", config)
+	environment := []string{"KEA_LOCKFILE_DIR=" + l.dir, "KEA_PIDFILE_DIR=" + l.dir}
+	kea := l.serve("DHCP"+family+"_STARTED", environment, "kea-dhcp"+family, "-c", config)
 	return &dhcpServer{name: "Kea", link: l, process: kea.Process.Pid}
 }
 

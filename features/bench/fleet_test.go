@@ -65,7 +65,8 @@ func lifecycle(b *testing.B, program string, servers int, t *table, settings ...
 	n := float64(servers)
 	t.duration("BMCs committed until all Available", onboard, onlyAt(servers, 100, goalOnboard100), y.Onboard.Wall+bootTime)
 	t.duration("claims committed until all bound and on", claim, claimGoal(servers), y.Claim.Wall)
-	t.number("Redfish requests per server", float64(f.rack.Requests().Total)/n, goalRequests, float64(y.Onboard.Requests+y.Claim.Requests)/n)
+	t.number("Redfish requests per server", float64(f.rack.Requests().Total)/n,
+		goalRequests, float64(y.Onboard.Requests+y.Claim.Requests)/n)
 	t.number("connections per server", float64(f.rack.Connections().Total)/n, goalConnections, 1)
 	t.number("sessions per server", float64(f.rack.Sessions().Total)/n, goalSessions, 1)
 	t.duration("CPU for onboarding and claiming", cpu, onlyAt(servers, 100, goalCPU100), y.Onboard.CPU+y.Claim.CPU)

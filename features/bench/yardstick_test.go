@@ -224,7 +224,8 @@ func (f *floor) onboard(o yardstickOrder) error {
 	f.token = h.Get("X-Auth-Token")
 	for _, path := range []string{
 		"/redfish/v1/Systems", f.system, f.system + "/Processors?$expand=.($levels=1)", f.system + "/Memory?$expand=.($levels=1)",
-		f.system + "/EthernetInterfaces?$expand=.($levels=1)", f.system + "/Storage?$expand=.($levels=2)", "/redfish/v1/Managers?$expand=.($levels=1)",
+		f.system + "/EthernetInterfaces?$expand=.($levels=1)", f.system + "/Storage?$expand=.($levels=2)",
+		"/redfish/v1/Managers?$expand=.($levels=1)",
 	} {
 		if _, err := f.request(http.MethodGet, path, nil, &map[string]any{}); err != nil {
 			return err

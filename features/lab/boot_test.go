@@ -61,7 +61,8 @@ var bootCases = []bootCase{
 		stages: []string{"DHCP", "HTTP boot", "Ignition"},
 	},
 	{
-		rule: "UEFI that boots by PXE where there is IPv6 alone is discovered", firmware: qemu.FirmwareUEFI, settings: without4, network: network6,
+		rule:     "UEFI that boots by PXE where there is IPv6 alone is discovered",
+		firmware: qemu.FirmwareUEFI, settings: without4, network: network6,
 		stages: []string{"DHCP", "TFTP", "iPXE script", "kernel", "initrd", "Ignition"},
 	},
 }
@@ -104,7 +105,8 @@ func (c bootCase) boot(t *testing.T) {
 	})
 	server := facts.Servers[0]
 	rig.KeepConsole(t, server)
-	i := rig.NewIngot(t, r.server, cmp.Or(c.network, rackNetwork)+fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", reference))
+	settings := fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", reference)
+	i := rig.NewIngot(t, r.server, cmp.Or(c.network, rackNetwork)+settings)
 	i.CommitRack(t, facts)
 	began := time.Now()
 	i.Start(t)

@@ -299,15 +299,17 @@ var (
 		first: []string{"BOUND", "REBOOT"}, again: []string{"RENEW", "REBIND"},
 		read: func(v map[string]string) lease {
 			return lease{
-				Address: addressOf(v["new_ip_address"]), Router: v["new_routers"], DNS: v["new_domain_name_servers"], NTP: v["new_ntp_servers"],
-				Domain: v["new_domain_name"], Seconds: v["new_dhcp_lease_time"], BootFile: firstOf(v, "new_bootfile_name", "new_filename"),
+				Address: addressOf(v["new_ip_address"]), Router: v["new_routers"], DNS: v["new_domain_name_servers"],
+				NTP: v["new_ntp_servers"], Domain: v["new_domain_name"], Seconds: v["new_dhcp_lease_time"],
+				BootFile:   firstOf(v, "new_bootfile_name", "new_filename"),
 				TFTPServer: v["new_tftp_server_name"], Next: v["new_next_server"], VendorClass: v["new_vendor_class_identifier"],
 			}
 		},
 	}
 	dhclient6 = clientKind{
-		name: "dhclient -6", family: 6, needs: rig.ToolDhclient, command: dhclient("-6"), due: dueDhclient6, releaseCommand: dhclient("-6", "-r"),
-		first: []string{"BOUND6"}, again: []string{"RENEW6", "REBIND6"},
+		name: "dhclient -6", family: 6, needs: rig.ToolDhclient, command: dhclient("-6"), due: dueDhclient6,
+		releaseCommand: dhclient("-6", "-r"),
+		first:          []string{"BOUND6"}, again: []string{"RENEW6", "REBIND6"},
 		read: func(v map[string]string) lease {
 			return lease{
 				Address: addressOf(v["new_ip6_address"]), DNS: v["new_dhcp6_name_servers"], Domain: v["new_dhcp6_domain_search"],
@@ -321,8 +323,9 @@ var (
 		first: []string{"BOUND", "REBOOT"}, again: []string{"RENEW", "REBIND"},
 		read: func(v map[string]string) lease {
 			return lease{
-				Address: addressOf(v["new_ip_address"]), Router: v["new_routers"], DNS: v["new_domain_name_servers"], NTP: v["new_ntp_servers"],
-				Domain: v["new_domain_name"], Seconds: v["new_dhcp_lease_time"], BootFile: firstOf(v, "new_bootfile_name", "new_filename"),
+				Address: addressOf(v["new_ip_address"]), Router: v["new_routers"], DNS: v["new_domain_name_servers"],
+				NTP: v["new_ntp_servers"], Domain: v["new_domain_name"], Seconds: v["new_dhcp_lease_time"],
+				BootFile:   firstOf(v, "new_bootfile_name", "new_filename"),
 				TFTPServer: v["new_tftp_server_name"],
 			}
 		},
@@ -350,7 +353,8 @@ var dhclientOptions = []string{
 	"option dhcp6.ntp code 56 = string;",
 	"option dhcp6.user code 15 = string;",
 	"option dhcp6.vendor code 16 = string;",
-	"request subnet-mask, routers, domain-name, domain-name-servers, ntp-servers, tftp-server-name, bootfile-name, vendor-class-identifier;",
+	"request subnet-mask, routers, domain-name, domain-name-servers, ntp-servers, " +
+		"tftp-server-name, bootfile-name, vendor-class-identifier;",
 	"also request dhcp6.name-servers, dhcp6.domain-search, dhcp6.ntp, dhcp6.bootfile-url;",
 }
 

@@ -33,7 +33,8 @@ func (k *kea) Start(t testing.TB) {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p := k.on.StartWith(t, "kea-dhcp"+family, []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}, "kea-dhcp"+family, "-c", file)
+		environment := []string{"KEA_LOCKFILE_DIR=" + k.dir, "KEA_PIDFILE_DIR=" + k.dir}
+		p := k.on.StartWith(t, "kea-dhcp"+family, environment, "kea-dhcp"+family, "-c", file)
 		k.programs = append(k.programs, p)
 		rig.Eventually(t, rig.Patience, func() error {
 			if !strings.Contains(p.Output.String(), "STARTED") {
@@ -72,7 +73,8 @@ func (k *kea) config4() string {
 	subnet := func(net, gateway string) string {
 		return fmt.Sprintf(`{"subnet": "%[1]s0/24", "pools": [{"pool": "%[1]s100 - %[3]s"}], "option-data": [
 			{"name": "routers", "data": "%[2]s"}, {"name": "domain-name-servers", "data": "10.77.1.53, 10.77.1.54"},
-			{"name": "ntp-servers", "data": "10.77.1.123"}, {"name": "domain-name", "data": "rack.example.com"}]}`, net, gateway, k.last(net+"100"))
+			{"name": "ntp-servers", "data": "10.77.1.123"}, {"name": "domain-name", "data": "rack.example.com"}]}`,
+			net, gateway, k.last(net+"100"))
 	}
 	return fmt.Sprintf(`{"Dhcp4": {"interfaces-config": {"interfaces": ["br0"]}, "match-client-id": false, "authoritative": true,
 		"lease-database": {"type": "memfile", "name": "%s/leases4"}, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
@@ -86,7 +88,9 @@ func (k *kea) config6() string {
 			{"name": "dns-servers", "data": "fd77:1::53"}, {"name": "domain-search", "data": "rack.example.com"},
 			{"code": 56, "csv-format": false, "data": "00010010fd770001000000000000000000000123"}]}`, net, device, k.last(net+"100"))
 	}
-	return fmt.Sprintf(`{"Dhcp6": {"server-id": {"type": "EN", "enterprise-id": 32473, "identifier": "0877e0afec", "persist": false}, "interfaces-config": {"interfaces": ["br0", "br0/fd77:1::1"]},
-		"lease-database": {"type": "memfile", "name": "%s/leases6"}, "preferred-lifetime": 60, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
+	return fmt.Sprintf(`{"Dhcp6": {"server-id": {"type": "EN", "enterprise-id": 32473, "identifier": "0877e0afec", "persist": false}, `+
+		`"interfaces-config": {"interfaces": ["br0", "br0/fd77:1::1"]},
+		"lease-database": {"type": "memfile", "name": "%s/leases6"}, `+
+		`"preferred-lifetime": 60, "valid-lifetime": 60, "renew-timer": 30, "rebind-timer": 45,
 		"subnet6": [%s, %s], `+keaLog+`}}`, k.dir, subnet("fd77:1::", `, "interface": "br0"`), subnet("fd77:2::", ""), "6")
 }

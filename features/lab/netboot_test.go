@@ -126,7 +126,8 @@ func TestWhatFirmwareIsTold(t *testing.T) {
 	r.addRelay(t)
 	// the machines find no boot service, so their tickets stay open
 	facts := r.server.StartRack(t, rig.RackOrder{BMCs: 2 * len(bootClients), BootURL: "http://127.0.0.1:1", Delays: sim.FastDelays()})
-	i := rig.NewIngot(t, r.server, rackNetwork+fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", pretendedProbe(t, r.server)))
+	settings := fmt.Sprintf("tftp: {listen: \":69\"}\ndiscovery: {image: %q}\n", pretendedProbe(t, r.server))
+	i := rig.NewIngot(t, r.server, rackNetwork+settings)
 	i.CommitRack(t, facts)
 	i.Start(t)
 	for _, s := range facts.Servers {
@@ -227,6 +228,7 @@ func fetchEFI(t *testing.T, on *rig.Namespace, got lease) {
 		t.Fatal(err)
 	}
 	if resp.StatusCode != http.StatusOK || resp.ContentLength != int64(len(body)) || resp.Header.Get("Content-Type") != "application/efi" {
-		t.Errorf("HEAD %s: %s, %d bytes of %q; the program has %d", got.BootFile, resp.Status, resp.ContentLength, resp.Header.Get("Content-Type"), len(body))
+		t.Errorf("HEAD %s: %s, %d bytes of %q; the program has %d",
+			got.BootFile, resp.Status, resp.ContentLength, resp.Header.Get("Content-Type"), len(body))
 	}
 }

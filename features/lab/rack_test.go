@@ -44,7 +44,8 @@ func (r *rack) addRelay(t *testing.T, others ...string) {
 	r.relay.Setting("net/ipv6/conf/all/forwarding", "1")
 	r.server.IP("route", "add", "10.77.2.0/24", "via", "10.77.1.2")
 	r.server.IP("route", "add", "fd77:2::/64", "via", "fd77:1::2")
-	r.relay.Start(t, "dhcrelay -4", append([]string{"dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress}, others...)...)
+	relay4 := []string{"dhcrelay", "-4", "-d", "-a", "-id", rig.BridgeName, "-iu", "up0", rig.ServerAddress}
+	r.relay.Start(t, "dhcrelay -4", append(relay4, others...)...)
 	r.relay.Start(t, "dhcrelay -6", "dhcrelay", "-6", "-d", "-I", "-l", relayAddress6+"%"+rig.BridgeName, "-u", rig.ServerAddress6+"%up0")
 }
 
@@ -100,8 +101,12 @@ dhcp:
   interface: br0
   role: host
   subnets:
-  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1, dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com, leaseTime: 1m}
-  - {cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1, dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com, leaseTime: 1m}
-  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com, leaseTime: 1m}
-  - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150", dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com, leaseTime: 1m}
+  - {cidr: 10.77.1.0/24, range: 10.77.1.100-10.77.1.150, gateway: 10.77.1.1, ` +
+	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com, leaseTime: 1m}
+  - {cidr: 10.77.2.0/24, range: 10.77.2.100-10.77.2.150, gateway: 10.77.2.1, ` +
+	`dns: [10.77.1.53, 10.77.1.54], ntp: [10.77.1.123], domain: rack.example.com, leaseTime: 1m}
+  - {cidr: "fd77:1::/64", range: "fd77:1::100-fd77:1::150", ` +
+	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com, leaseTime: 1m}
+  - {cidr: "fd77:2::/64", range: "fd77:2::100-fd77:2::150", ` +
+	`dns: ["fd77:1::53"], ntp: ["fd77:1::123"], domain: rack.example.com, leaseTime: 1m}
 `

@@ -98,10 +98,12 @@ func manifest(kind, name string, more []string) string {
 			annotations = append(annotations, "ingot/"+key+": \""+value+"\"")
 		}
 	}
-	head := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: %%s\nmetadata: {name: %s%%s, annotations: {%s}}\n", name, strings.Join(annotations, ", "))
+	head := fmt.Sprintf("apiVersion: metal.ironcore.dev/v1alpha1\nkind: %%s\nmetadata: {name: %s%%s, annotations: {%s}}\n",
+		name, strings.Join(annotations, ", "))
 	switch kind {
 	case "claim":
-		return fmt.Sprintf(head, "ServerClaim", ", namespace: default") + "spec: {power: " + power + ", image: \"example.com/linux:1\"" + spec + "}\n"
+		return fmt.Sprintf(head, "ServerClaim", ", namespace: default") +
+			"spec: {power: " + power + ", image: \"example.com/linux:1\"" + spec + "}\n"
 	case "server":
 		uuid := map[string]string{"s1": m1, "s2": m2}[name]
 		return fmt.Sprintf(head, "Server", "") + "spec: {systemUUID: " + uuid + spec + "}\n"
@@ -122,163 +124,240 @@ func TestBookReportsWhatNoCommitNamed(t *testing.T) {
 		want    []string // a part of each violation, in order; none for a history within the law
 	}{
 		// what may be
-		"a claim is installed": {runs, nil},
-		"a removed claim's machine is wiped": {func(t *testing.T) *history {
+		"a claim is installed": {history: runs},
+		"a removed claim's machine is wiped": {history: func(t *testing.T) *history {
 			return runs(t).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff)
-		}, nil},
-		"after the wipe another claim has it": {func(t *testing.T) *history {
-			return runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff).installs(m1, "db")
-		}, nil},
-		"power that failed comes back, from disk": {func(t *testing.T) *history { return runs(t).happens(m1, PowerLost, PowerOn, DiskBoot) }, nil},
-		"a claim asks to be installed again": {func(t *testing.T) *history {
+		}},
+		"after the wipe another claim has it": {history: func(t *testing.T) *history {
+			return runs(t).push(git(t, "claim db motd=db", "server s1")).
+				happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff).installs(m1, "db")
+		}},
+		"power that failed comes back, from disk": {
+			history: func(t *testing.T) *history { return runs(t).happens(m1, PowerLost, PowerOn, DiskBoot) },
+		},
+		"a claim asks to be installed again": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web reprovision=1", "server s1")).happens(m1, PowerOff).installs(m1, "web")
-		}, nil},
-		"an operation is carried out": {func(t *testing.T) *history {
+		}},
+		"an operation is carried out": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web", "server s1 operation=hard-restart-server#1")).happens(m1, Restart, DiskBoot)
-		}, nil},
-		"maintenance switches it off": {func(t *testing.T) *history {
+		}},
+		"maintenance switches it off": {history: func(t *testing.T) *history {
 			return runs(t).push(web(t, "maintenance s1")).happens(m1, PowerOff).push(web(t)).happens(m1, PowerOn, DiskBoot)
-		}, nil},
-		"a claim is switched off": {func(t *testing.T) *history {
+		}},
+		"a claim is switched off": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff)
-		}, nil},
-		"what was found running is taken over once a commit asks": {func(t *testing.T) *history {
-			return begin().push(git(t, "server s1")).happens(m1, Found).push(git(t, "server s1 discover=1")).happens(m1, PowerOff, PowerOn, NetBoot, PowerOff)
-		}, nil},
-		"an approval lets go what a rewritten history dropped": {func(t *testing.T) *history {
+		}},
+		"what was found running is taken over once a commit asks": {history: func(t *testing.T) *history {
+			return begin().push(git(t, "server s1")).happens(m1, Found).
+				push(git(t, "server s1 discover=1")).happens(m1, PowerOff, PowerOn, NetBoot, PowerOff)
+		}},
+		"an approval lets go what a rewritten history dropped": {history: func(t *testing.T) *history {
 			return runs(t).force(gone(t)).approve().happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, nil},
-		"an approval lets a change be made that came with a rewritten history": {func(t *testing.T) *history {
+		}},
+		"an approval lets a change be made that came with a rewritten history": {history: func(t *testing.T) *history {
 			return runs(t).force(git(t, "claim web Off", "server s1")).approve().happens(m1, PowerOff)
-		}, nil},
-		"and nothing more than that change": {func(t *testing.T) *history {
-			return runs(t).force(git(t, "claim web Off", "server s1")).approve().happens(m1, PowerOff, Wipe)
-		}, []string{"wiped: it belongs to claim default/web"}},
-		"a renamed claim keeps its machine": {func(t *testing.T) *history {
+		}},
+		"and nothing more than that change": {
+			history: func(t *testing.T) *history {
+				return runs(t).force(git(t, "claim web Off", "server s1")).approve().happens(m1, PowerOff, Wipe)
+			},
+			want: []string{"wiped: it belongs to claim default/web"},
+		},
+		"a renamed claim keeps its machine": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web2", "server s1")).happens(m1, PowerLost, PowerOn, DiskBoot)
-		}, nil},
-		"a claim is renamed between its wish to be installed again and that": {func(t *testing.T) *history {
+		}},
+		"a claim is renamed between its wish to be installed again and that": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web reprovision=1", "server s1")).push(git(t, "claim web2 reprovision=1", "server s1")).
 				happens(m1, PowerOff, PowerOn, NetBoot).installs(m1, "web2")
-		}, nil},
-		"a renamed claim's machine goes when the new name is removed": {func(t *testing.T) *history {
+		}},
+		"a renamed claim's machine goes when the new name is removed": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web2", "server s1")).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, nil},
-		"a broken manifest that is removed releases": {func(t *testing.T) *history {
+		}},
+		"a broken manifest that is removed releases": {history: func(t *testing.T) *history {
 			files := gone(t)
 			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
 			return runs(t).push(files).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, nil},
-		"also one that a rewritten history broke": {func(t *testing.T) *history {
+		}},
+		"also one that a rewritten history broke": {history: func(t *testing.T) *history {
 			files := gone(t)
 			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
 			return runs(t).force(files).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, nil},
-		"a live image boots from the network each time": {func(t *testing.T) *history {
+		}},
+		"a live image boots from the network each time": {history: func(t *testing.T) *history {
 			return begin().push(git(t, "claim web boot=always", "server s1")).installs(m1, "web").happens(m1, PowerLost).installs(m1, "web")
-		}, nil},
-		"a rename that a rewritten history undid may not have been seen": {func(t *testing.T) *history {
+		}},
+		"a rename that a rewritten history undid may not have been seen": {history: func(t *testing.T) *history {
 			return runs(t).push(git(t, "claim web2", "server s1")).force(web(t)).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, nil},
-		"and may have been seen": {func(t *testing.T) *history {
-			return begin().push(web(t)).push(git(t, "claim web2", "server s1")).force(web(t)).installs(m1, "web").approve().happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, nil},
-		"and what neither name asks for is not to be": {func(t *testing.T) *history {
-			return runs(t).push(git(t, "claim web2", "server s1")).force(web(t)).happens(m1, PowerOff)
-		}, []string{"belongs to claim default/web2"}},
+		}},
+		"and may have been seen": {history: func(t *testing.T) *history {
+			return begin().push(web(t)).push(git(t, "claim web2", "server s1")).force(web(t)).installs(m1, "web").
+				approve().happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+		}},
+		"and what neither name asks for is not to be": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web2", "server s1")).force(web(t)).happens(m1, PowerOff)
+			},
+			want: []string{"belongs to claim default/web2"},
+		},
 
 		// rule 1
-		"a rewritten history asks for nothing": {func(t *testing.T) *history { return runs(t).force(gone(t)).happens(m1, PowerOff) },
-			[]string{"belongs to claim default/web"}},
-		"nor does the commit after it": {func(t *testing.T) *history {
-			return runs(t).force(gone(t)).push(gone(t)).happens(m1, PowerOff)
-		}, []string{"belongs to claim default/web"}},
-		"nor a rewritten history that switches off": {func(t *testing.T) *history {
-			return runs(t).force(git(t, "claim web Off", "server s1")).happens(m1, PowerOff)
-		}, []string{"belongs to claim default/web"}},
-		"a manifest that breaks asks for nothing": {func(t *testing.T) *history {
-			files := gone(t)
-			files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
-			return runs(t).push(files).happens(m1, PowerOff)
-		}, []string{"belongs to claim default/web"}},
-		"nor does an emptied tree": {func(t *testing.T) *history { return runs(t).push(map[string]File{}).happens(m1, PowerOff) },
-			[]string{"belongs to claim default/web"}},
+		"a rewritten history asks for nothing": {
+			history: func(t *testing.T) *history { return runs(t).force(gone(t)).happens(m1, PowerOff) },
+			want:    []string{"belongs to claim default/web"},
+		},
+		"nor does the commit after it": {
+			history: func(t *testing.T) *history {
+				return runs(t).force(gone(t)).push(gone(t)).happens(m1, PowerOff)
+			},
+			want: []string{"belongs to claim default/web"},
+		},
+		"nor a rewritten history that switches off": {
+			history: func(t *testing.T) *history {
+				return runs(t).force(git(t, "claim web Off", "server s1")).happens(m1, PowerOff)
+			},
+			want: []string{"belongs to claim default/web"},
+		},
+		"a manifest that breaks asks for nothing": {
+			history: func(t *testing.T) *history {
+				files := gone(t)
+				files["claims/web.yaml"] = git(t, "broken web")["brokens/web.yaml"]
+				return runs(t).push(files).happens(m1, PowerOff)
+			},
+			want: []string{"belongs to claim default/web"},
+		},
+		"nor does an emptied tree": {
+			history: func(t *testing.T) *history { return runs(t).push(map[string]File{}).happens(m1, PowerOff) },
+			want:    []string{"belongs to claim default/web"},
+		},
 
 		// rule 2
-		"a machine is switched off for no reason": {func(t *testing.T) *history { return runs(t).happens(m1, PowerOff) },
-			[]string{"switched off: it belongs to claim default/web"}},
-		"a restart is asked for once and made twice": {func(t *testing.T) *history {
-			return runs(t).push(git(t, "claim web", "server s1 operation=hard-restart-server#1")).happens(m1, Restart, DiskBoot, Restart)
-		}, []string{"restarted: it belongs to claim default/web"}},
-		"a machine is wiped before its claim is removed": {func(t *testing.T) *history {
-			return runs(t).happens(m1, Wipe).push(gone(t))
-		}, []string{"wiped: it belongs to claim default/web"}},
-		"a machine found running is switched off": {func(t *testing.T) *history {
-			return begin().push(git(t, "server s1")).happens(m1, Found, PowerOff)
-		}, []string{"a person has it running"}},
-		"a machine that a person switched on is switched off": {func(t *testing.T) *history {
-			h := runs(t).happens(m1, PowerLost)
-			h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: PowerOn, ByHand: true})
-			return h.happens(m1, PowerOff)
-		}, []string{"belongs to claim default/web"}},
-		"a machine whose claim wants it Off is switched on": {func(t *testing.T) *history {
-			return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff, PowerOn)
-		}, []string{"wants it Off"}},
-		"power is healed from the network": {func(t *testing.T) *history { return runs(t).happens(m1, PowerLost, PowerOn, NetBoot) },
-			[]string{"booted a kernel from the network"}},
-		"the other machine is switched off": {func(t *testing.T) *history {
-			return begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web").installs(m2, "db").
-				push(git(t, "claim db", "server s1", "server s2")).happens(m2, PowerOff)
-		}, []string{"belongs to claim default/db"}},
-		"what is to be retained is wiped": {func(t *testing.T) *history {
-			return begin().push(git(t, "claim web", "server s1 policy=Retain")).installs(m1, "web").
-				push(git(t, "server s1 policy=Retain")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, []string{"nobody asked for a wipe"}},
-		"a renamed claim's machine is wiped": {func(t *testing.T) *history {
-			return runs(t).push(git(t, "claim web2", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-		}, []string{"belongs to claim default/web2", "belongs to claim default/web2", "belongs to claim default/web2"}},
-		"a release that was withdrawn long ago is carried out": {func(t *testing.T) *history {
-			return runs(t).push(gone(t)).push(web(t)).happens(m1, DiskBoot, PowerOff)
-		}, []string{"belongs to claim default/web"}},
+		"a machine is switched off for no reason": {
+			history: func(t *testing.T) *history { return runs(t).happens(m1, PowerOff) },
+			want:    []string{"switched off: it belongs to claim default/web"},
+		},
+		"a restart is asked for once and made twice": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web", "server s1 operation=hard-restart-server#1")).
+					happens(m1, Restart, DiskBoot, Restart)
+			},
+			want: []string{"restarted: it belongs to claim default/web"},
+		},
+		"a machine is wiped before its claim is removed": {
+			history: func(t *testing.T) *history {
+				return runs(t).happens(m1, Wipe).push(gone(t))
+			},
+			want: []string{"wiped: it belongs to claim default/web"},
+		},
+		"a machine found running is switched off": {
+			history: func(t *testing.T) *history {
+				return begin().push(git(t, "server s1")).happens(m1, Found, PowerOff)
+			},
+			want: []string{"a person has it running"},
+		},
+		"a machine that a person switched on is switched off": {
+			history: func(t *testing.T) *history {
+				h := runs(t).happens(m1, PowerLost)
+				h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: PowerOn, ByHand: true})
+				return h.happens(m1, PowerOff)
+			},
+			want: []string{"belongs to claim default/web"},
+		},
+		"a machine whose claim wants it Off is switched on": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web Off", "server s1")).happens(m1, PowerOff, PowerOn)
+			},
+			want: []string{"wants it Off"},
+		},
+		"power is healed from the network": {
+			history: func(t *testing.T) *history { return runs(t).happens(m1, PowerLost, PowerOn, NetBoot) },
+			want:    []string{"booted a kernel from the network"},
+		},
+		"the other machine is switched off": {
+			history: func(t *testing.T) *history {
+				return begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web").installs(m2, "db").
+					push(git(t, "claim db", "server s1", "server s2")).happens(m2, PowerOff)
+			},
+			want: []string{"belongs to claim default/db"},
+		},
+		"what is to be retained is wiped": {
+			history: func(t *testing.T) *history {
+				return begin().push(git(t, "claim web", "server s1 policy=Retain")).installs(m1, "web").
+					push(git(t, "server s1 policy=Retain")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+			},
+			want: []string{"nobody asked for a wipe"},
+		},
+		"a renamed claim's machine is wiped": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim web2", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+			},
+			want: []string{"belongs to claim default/web2", "belongs to claim default/web2", "belongs to claim default/web2"},
+		},
+		"a release that was withdrawn long ago is carried out": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(gone(t)).push(web(t)).happens(m1, DiskBoot, PowerOff)
+			},
+			want: []string{"belongs to claim default/web"},
+		},
 
 		// rule 3
-		"a claim is installed a second time": {func(t *testing.T) *history { return runs(t).happens(m1, PowerLost).installs(m1, "web") },
-			[]string{"booted a kernel", "installed there before"}},
-		"a claim is installed on two machines": {func(t *testing.T) *history { return runs(t).installs(m2, "web") },
-			[]string{"served Ignition", "whose disk is in machine " + m1}},
-		"a claim that was never in Git is installed": {func(t *testing.T) *history { return begin().push(gone(t)).installs(m1, "web") },
-			[]string{"not in Git"}},
-		"a disk is written over before it was wiped": {func(t *testing.T) *history {
-			return runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff).installs(m1, "db")
-		}, []string{"not all wiped since its last owner"}},
-		"a wipe leaves a disk, and another claim has the machine": {func(t *testing.T) *history {
-			h := runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
-			h.Events[len(h.Events)-1].Left = []string{"S2"}
-			return h.happens(m1, PowerOff).installs(m1, "db")
-		}, []string{"not all wiped since its last owner"}},
+		"a claim is installed a second time": {
+			history: func(t *testing.T) *history { return runs(t).happens(m1, PowerLost).installs(m1, "web") },
+			want:    []string{"booted a kernel", "installed there before"},
+		},
+		"a claim is installed on two machines": {
+			history: func(t *testing.T) *history { return runs(t).installs(m2, "web") },
+			want:    []string{"served Ignition", "whose disk is in machine " + m1},
+		},
+		"a claim that was never in Git is installed": {
+			history: func(t *testing.T) *history { return begin().push(gone(t)).installs(m1, "web") },
+			want:    []string{"not in Git"},
+		},
+		"a disk is written over before it was wiped": {
+			history: func(t *testing.T) *history {
+				return runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff).installs(m1, "db")
+			},
+			want: []string{"not all wiped since its last owner"},
+		},
+		"a wipe leaves a disk, and another claim has the machine": {
+			history: func(t *testing.T) *history {
+				h := runs(t).push(git(t, "claim db motd=db", "server s1")).happens(m1, PowerOff, PowerOn, NetBoot, Wipe)
+				h.Events[len(h.Events)-1].Left = []string{"S2"}
+				return h.happens(m1, PowerOff).installs(m1, "db")
+			},
+			want: []string{"not all wiped since its last owner"},
+		},
 
 		// rule 4
-		"another's machine is given a claim's Ignition": {func(t *testing.T) *history {
-			h := begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web")
-			h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: Ignition, Claim: "default/db"})
-			return h
-		}, []string{"of claim default/db, and it belongs to claim default/web"}},
-		"a machine that is empty is given another's": {func(t *testing.T) *history {
-			h := begin().push(git(t, "claim web", "server s1", "server s2"))
-			h.Events = append(h.Events, Event{At: h.tick(), Machine: m2, Kind: Ignition, Claim: "default/web"})
-			return h.installs(m1, "web")
-		}, []string{"for claim default/web, whose Ignition machine " + m2 + " was given"}},
-		"a machine that the claim does not name is given it": {func(t *testing.T) *history {
-			h := begin().push(git(t, "claim web ref=s1", "server s1", "server s2"))
-			h.Events = append(h.Events, Event{At: h.tick(), Machine: m2, Kind: Ignition, Claim: "default/web"})
-			return h
-		}, []string{"of claim default/web, which is for machine " + m1}},
-		"but the one that it names may be": {func(t *testing.T) *history {
+		"another's machine is given a claim's Ignition": {
+			history: func(t *testing.T) *history {
+				h := begin().push(git(t, "claim web", "claim db", "server s1", "server s2")).installs(m1, "web")
+				h.Events = append(h.Events, Event{At: h.tick(), Machine: m1, Kind: Ignition, Claim: "default/db"})
+				return h
+			},
+			want: []string{"of claim default/db, and it belongs to claim default/web"},
+		},
+		"a machine that is empty is given another's": {
+			history: func(t *testing.T) *history {
+				h := begin().push(git(t, "claim web", "server s1", "server s2"))
+				h.Events = append(h.Events, Event{At: h.tick(), Machine: m2, Kind: Ignition, Claim: "default/web"})
+				return h.installs(m1, "web")
+			},
+			want: []string{"for claim default/web, whose Ignition machine " + m2 + " was given"},
+		},
+		"a machine that the claim does not name is given it": {
+			history: func(t *testing.T) *history {
+				h := begin().push(git(t, "claim web ref=s1", "server s1", "server s2"))
+				h.Events = append(h.Events, Event{At: h.tick(), Machine: m2, Kind: Ignition, Claim: "default/web"})
+				return h
+			},
+			want: []string{"of claim default/web, which is for machine " + m1},
+		},
+		"but the one that it names may be": {history: func(t *testing.T) *history {
 			return begin().push(git(t, "claim web ref=s1", "server s1", "server s2")).installs(m1, "web")
-		}, nil},
-		"and another one after a release": {func(t *testing.T) *history {
+		}},
+		"and another one after a release": {history: func(t *testing.T) *history {
 			return runs(t).push(gone(t)).happens(m1, PowerOff, PowerOn, NetBoot, Wipe, PowerOff).push(web(t)).installs(m2, "web")
-		}, nil},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Replay(tt.history(t).History).Violations

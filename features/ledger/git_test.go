@@ -49,7 +49,10 @@ func TestRevisionsOfARepository(t *testing.T) {
 		Files              int
 		Descends, Approves bool
 	}
-	want := []seen{{2, false, false}, {2, true, false}, {1, true, false}, {1, false, false}, {1, true, true}, {1, false, false}, {1, false, false}}
+	want := []seen{
+		{Files: 2}, {Files: 2, Descends: true}, {Files: 1, Descends: true}, {Files: 1},
+		{Files: 1, Descends: true, Approves: true}, {Files: 1}, {Files: 1},
+	}
 	if len(got) != len(want) {
 		t.Fatalf("got %d revisions, want %d: %+v", len(got), len(want), got)
 	}
@@ -129,7 +132,8 @@ func TestAReaderReadsEachObjectOnce(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("once the repository is gone: %v\n%s", err, diff)
 	}
-	if _, err := read(Push{At: time.Now(), Branch: "main", New: unknown}); err == nil || !strings.Contains(err.Error(), "cannot change to") {
+	_, err = read(Push{At: time.Now(), Branch: "main", New: unknown})
+	if err == nil || !strings.Contains(err.Error(), "cannot change to") {
 		t.Errorf("a repository that is gone: %v, want what git says", err)
 	}
 }

@@ -65,7 +65,9 @@ func makeDiskImage(t *testing.T, built image.Result) []byte {
 	boot := fmt.Sprintf("%s@@%d", path, bootFirst*sectorSize)
 	rig.MustRun(t, "mformat", "-i", boot, "-T", fmt.Sprint(bootLength), "-H", fmt.Sprint(bootFirst), "-v", "GUEST", "::")
 	rig.MustRun(t, "mmd", "-i", boot, "::/EFI", "::/EFI/BOOT")
-	for file, name := range map[string]string{built.UKI: "EFI/BOOT/BOOTX64.EFI", built.Kernel: "vmlinuz", built.Initramfs: "initramfs", menu: "syslinux.cfg"} {
+	for file, name := range map[string]string{
+		built.UKI: "EFI/BOOT/BOOTX64.EFI", built.Kernel: "vmlinuz", built.Initramfs: "initramfs", menu: "syslinux.cfg",
+	} {
 		rig.MustRun(t, "mcopy", "-i", boot, file, "::/"+name)
 	}
 	rig.MustRun(t, "syslinux", "--install", "--offset", fmt.Sprint(bootFirst*sectorSize), path)

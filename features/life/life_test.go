@@ -119,7 +119,9 @@ func newWorld(t *testing.T) *world {
 	}
 	facts := on.StartRack(t, order)
 	probe := rig.PushProbe(t, on)
-	w.ingot = rig.NewIngot(t, on, network+fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n", probe, registryOf(probe), registryOf(w.image)))
+	settings := fmt.Sprintf("discovery: {image: %q}\nboot: {allowedRegistries: [%q, %q]}\n",
+		probe, registryOf(probe), registryOf(w.image))
+	w.ingot = rig.NewIngot(t, on, network+settings)
 	w.ingot.CommitRack(t, facts)
 	for n, m := range w.machines {
 		m.server = facts.Servers[n]

@@ -393,7 +393,8 @@ func TestAMergeSaysWhyItTakesTheBranchsCopy(t *testing.T) {
 		store := recordsOf()
 		store.Fleet.Version = at(5, 1)
 		r := Records(Input{
-			Store: &store, Published: store5, StoreUnreadable: lost, Branch: branchOf(5, copyOf(at(5, 90), model.StateAvailable, "")), Now: mergeNow,
+			Store: &store, Published: store5, StoreUnreadable: lost,
+			Branch: branchOf(5, copyOf(at(5, 90), model.StateAvailable, "")), Now: mergeNow,
 		})
 		if len(r.Events) != 1 || !strings.HasPrefix(r.Events[0].Message, want+", so it is taken") {
 			t.Errorf("told %+v, want %q", r.Events, want)
@@ -922,7 +923,8 @@ func TestMergeOfTwoLinesDisputesWhatBothChanged(t *testing.T) {
 			continue
 		}
 		in := Input{
-			Store: &here.records[len(here.records)-1], Published: note, Branch: other.branches[len(other.branches)-1], Now: mergeNow, Seed: "seed",
+			Store: &here.records[len(here.records)-1], Published: note, Branch: other.branches[len(other.branches)-1],
+			Now: mergeNow, Seed: "seed",
 		}
 		got := checkMerge(t, in)
 		for name, rec := range got.Servers {
@@ -931,8 +933,8 @@ func TestMergeOfTwoLinesDisputesWhatBothChanged(t *testing.T) {
 				continue
 			}
 			if differ := s.State != o.State || s.Claim != o.Claim; differ && !plan.Disputed(rec) {
-				t.Errorf("seed %d: %s is %s for %q here (%s) and %s for %q there (%s), and is not Disputed", seed, name, s.State, s.Claim, s.Version,
-					o.State, o.Claim, o.Version)
+				t.Errorf("seed %d: %s is %s for %q here (%s) and %s for %q there (%s), and is not Disputed",
+					seed, name, s.State, s.Claim, s.Version, o.State, o.Claim, o.Version)
 			} else if differ {
 				disputes++
 			}
@@ -999,7 +1001,9 @@ func TestReadingTheBranchSkipsWhatIsBad(t *testing.T) {
 		t.Errorf("written by fence %d, holder %+v, version %s, mirrorFirst %t", b.Fence, b.Holder, b.Version, b.MirrorFirst)
 	}
 
-	for name, broken := range map[string][]byte{"is garbled": []byte("record: {"), "has no record": []byte("fence: 9\n"), "is missing": nil} {
+	for name, broken := range map[string][]byte{
+		"is garbled": []byte("record: {"), "has no record": []byte("fence: 9\n"), "is missing": nil,
+	} {
 		t.Run("a revision.yaml that "+name, func(t *testing.T) {
 			some := maps.Clone(files)
 			some["revision.yaml"] = broken

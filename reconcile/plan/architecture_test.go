@@ -101,19 +101,21 @@ func TestAnImageThatTheServersFirmwareCannotStart(t *testing.T) {
 		"a kernel by HTTP alone, and what loaders there are is not known": {image: kernel, targets: httpOnly},
 		"a kernel by HTTP alone without iPXE": {
 			image: kernel, targets: httpOnly, loaders: []string{"arm64"},
-			want: "image os:1 has no UKI layer, and the server boots from the network by UEFI HTTP boot alone, for which boot.loaderDirs has no " +
-				"iPXE of amd64 that could start a kernel",
+			want: "image os:1 has no UKI layer, and the server boots from the network by UEFI HTTP boot alone, " +
+				"for which boot.loaderDirs has no iPXE of amd64 that could start a kernel",
 		},
 		"a UKI on UEFI":    {image: uki, firmware: &model.BootFirmware{Architecture: "amd64", UEFI: true}},
 		"a kernel on BIOS": {image: kernel, firmware: &model.BootFirmware{Architecture: "amd64"}},
 		"a script on BIOS": {image: uki, firmware: &model.BootFirmware{Architecture: "amd64"}, script: true},
 		"a UKI and a kernel on BIOS": {
-			image: model.PinnedImage{Ref: "os:1", Kernel: layer, Initrd: layer, UKI: layer}, firmware: &model.BootFirmware{Architecture: "amd64"},
+			image:    model.PinnedImage{Ref: "os:1", Kernel: layer, Initrd: layer, UKI: layer},
+			firmware: &model.BootFirmware{Architecture: "amd64"},
 		},
 		"a UKI on BIOS": {
 			image: uki, firmware: &model.BootFirmware{Architecture: "amd64"},
-			want: "image os:1 has no kernel and initramfs layers but a UKI, and the server's firmware is BIOS, as it told DHCP, and starts no " +
-				"UKI; switch it to UEFI, or add kernel and initramfs",
+			want: "image os:1 has no kernel and initramfs layers but a UKI, " +
+				"and the server's firmware is BIOS, as it told DHCP, and starts no UKI; " +
+				"switch it to UEFI, or add kernel and initramfs",
 		},
 	}
 	for name, tc := range tests {

@@ -31,9 +31,11 @@ func TestWhoGivesAUUID(t *testing.T) {
 			want: "write a Server",
 		},
 		"of two systems the one with its URI": {
-			board:   board,
-			servers: []*model.Server{uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, fleettest.GivenUUID)},
-			want:    "s",
+			board: board,
+			servers: []*model.Server{
+				uuidOf("r", "b", two, "00000000-0000-4000-8000-00000000000b"), uuidOf("s", "b", one, fleettest.GivenUUID),
+			},
+			want: "s",
 		},
 		"of two systems none that does not say it": {
 			board: board, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
@@ -43,7 +45,10 @@ func TestWhoGivesAUUID(t *testing.T) {
 			board: model.Board{Model: "M"}, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
 			want: "no serial number",
 		},
-		"nobody who does not say it": {board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", "")}, want: "write a Server"},
+		"nobody who does not say it": {
+			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", "")},
+			want: "write a Server",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := &Input{

@@ -51,8 +51,9 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 				in.Policy.Architectures = []string{"amd64", "riscv64"}
 				in.Observed.ServerFacts[rec.Name].Inventory = &model.Inventory{Processors: []model.Processor{{InstructionSet: "ARM-A64"}}}
 			},
-			want: Why{model.ReasonArchitectureNotServed, "it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
-				"add arm64 there and restart Ingot, or take the server's BMC out of Git", now.Add(-time.Hour), RackOperator},
+			want: Why{model.ReasonArchitectureNotServed,
+				"it is arm64 (by its processors), and boot.architectures has only amd64, riscv64: " +
+					"add arm64 there and restart Ingot, or take the server's BMC out of Git", now.Add(-time.Hour), RackOperator},
 		},
 		"a running server whose new image cannot be had": {
 			change: func(in *Input, rec *model.ServerRecord) {
@@ -76,7 +77,8 @@ func TestWhatStandsAgainstABoot(t *testing.T) {
 			rec := in.Observed.Servers["bmc00000-system-0"]
 			rec.Installed = ""
 			rec.BootProblem = &model.BootProblem{
-				Digest: bootDigest(Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1", Reason: "NotFound", Message: "no such tag", Since: now,
+				Digest: bootDigest(Boot{Image: "os:1"}), Architecture: "amd64", Image: "os:1",
+				Reason: "NotFound", Message: "no such tag", Since: now,
 			}
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
 			if tc.change == nil {

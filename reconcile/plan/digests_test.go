@@ -49,7 +49,8 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	booted := func(rec *model.ServerRecord, digest, image string) {
 		rec.Installed = digest
 		rec.Ticket = &model.Ticket{
-			ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest, Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted,
+			ID: "t", Purpose: model.PurposeClaim, Claim: rec.Claim, Digest: digest,
+			Image: model.PinnedImage{Ref: image}, Ended: model.TicketBooted,
 		}
 	}
 	tests := map[string]struct {
@@ -60,7 +61,8 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 	}{
 		"a plain one of what it boots": {before: func(rec *model.ServerRecord) { booted(rec, plain, "os:1") }, want: ours, ticket: ours},
 		"a plain one of something else": {
-			before: func(rec *model.ServerRecord) { booted(rec, other, "os:0") }, want: key.Sum(other), ticket: key.Sum(other), outdated: true,
+			before: func(rec *model.ServerRecord) { booted(rec, other, "os:0") },
+			want:   key.Sum(other), ticket: key.Sum(other), outdated: true,
 		},
 		"a plain one of a server without a ticket": {before: func(rec *model.ServerRecord) { rec.Installed = plain }, want: ours},
 		"a plain one of a server that is kept": {
@@ -72,10 +74,12 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 		"one under a lost key": {
 			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(plain), "os:1") }, want: ours, ticket: ours,
 		},
-		"one under a lost key, without a ticket": {before: func(rec *model.ServerRecord) { rec.Installed = lostKey.Sum(plain) }, want: ours},
+		"one under a lost key, without a ticket": {
+			before: func(rec *model.ServerRecord) { rec.Installed = lostKey.Sum(plain) }, want: ours,
+		},
 		"one under a lost key, of another image": {
-			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") }, want: lostKey.Sum(other), ticket: lostKey.Sum(other),
-			outdated: true,
+			before: func(rec *model.ServerRecord) { booted(rec, lostKey.Sum(other), "os:0") },
+			want:   lostKey.Sum(other), ticket: lostKey.Sum(other), outdated: true,
 		},
 		"one under our key": {
 			before: func(rec *model.ServerRecord) { booted(rec, ours, "os:1") }, want: ours, ticket: ours,
@@ -119,7 +123,8 @@ func TestDigestsOnRecordAreRekeyed(t *testing.T) {
 				ticket = got.Ticket.Digest
 			}
 			if got.Installed != tc.want || ticket != tc.ticket || isOutdated() != tc.outdated {
-				t.Errorf("installed %s, ticket %s, outdated %t; want %s, %s, %t", got.Installed, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
+				t.Errorf("installed %s, ticket %s, outdated %t; want %s, %s, %t",
+					got.Installed, ticket, isOutdated(), tc.want, tc.ticket, tc.outdated)
 			}
 			for _, m := range Plan(in).Moves {
 				t.Errorf("it goes on: %+v", m)
@@ -168,7 +173,9 @@ func TestBootOfATicketIsFoundByAnyFormOfItsDigest(t *testing.T) {
 		{digestsKey.Sum(plain + "0"), boot.Image, false},
 		{plain + "0", boot.Image, false},
 	} {
-		ticket := &model.Ticket{Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image}}
+		ticket := &model.Ticket{
+			Purpose: model.PurposeClaim, Claim: "team-a/web", Digest: tc.digest, Image: model.PinnedImage{Ref: tc.image},
+		}
 		if _, same := BootOf(d, ticket, digestsKey); same != tc.want {
 			t.Errorf("%s of %s: found = %t", tc.digest, tc.image, same)
 		}

@@ -52,35 +52,49 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 		change func(*Input, *model.ServerRecord)
 		want   string
 	}{
-		"an installed server that lost power":                    {off, disk + ", ask for power On"},
-		"one whose BMC refused it with the same firmware is not": {all(off, none(firmware)), "ask for power On"},
-		"one whose BMC refused it with another firmware":         {all(off, none("0.9")), disk + ", ask for power On"},
+		"an installed server that lost power":                    {change: off, want: disk + ", ask for power On"},
+		"one whose BMC refused it with the same firmware is not": {change: all(off, none(firmware)), want: "ask for power On"},
+		"one whose BMC refused it with another firmware":         {change: all(off, none("0.9")), want: disk + ", ask for power On"},
 		"one whose network override is still set loses it before": {
 			change: all(off, func(_ *Input, rec *model.ServerRecord) { rec.BootOverrideVariant = VariantContinuous }),
 			want:   "clear boot override, " + disk + ", ask for power On",
 		},
-		"one that always boots from the network does not": {all(off, always), "set one-time network boot, ask for power On"},
+		"one that always boots from the network does not": {change: all(off, always), want: "set one-time network boot, ask for power On"},
 		"one that was powered off by what installs it": {
-			all(off, ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })), disk + ", ask for power On",
+			change: all(off, ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })),
+			want:   disk + ", ask for power On",
 		},
-		"a power cycle":                            {asks(model.OperationPowerCycle), disk + ", ask for power PowerCycle"},
-		"a hard restart":                           {asks(model.OperationHardRestart), disk + ", ask for power ForceRestart"},
-		"a graceful restart":                       {asks(model.OperationGracefulRestart), disk + ", ask for power GracefulRestart"},
-		"a restart that is refused an override":    {all(asks(model.OperationPowerCycle), none(firmware)), "ask for power PowerCycle"},
-		"a restart of what boots from the network": {all(asks(model.OperationPowerCycle), always), "ask for power PowerCycle"},
+		"a power cycle":  {change: asks(model.OperationPowerCycle), want: disk + ", ask for power PowerCycle"},
+		"a hard restart": {change: asks(model.OperationHardRestart), want: disk + ", ask for power ForceRestart"},
+		"a graceful restart": {
+			change: asks(model.OperationGracefulRestart),
+			want:   disk + ", ask for power GracefulRestart",
+		},
+		"a restart that is refused an override": {
+			change: all(asks(model.OperationPowerCycle), none(firmware)),
+			want:   "ask for power PowerCycle",
+		},
+		"a restart of what boots from the network": {
+			change: all(asks(model.OperationPowerCycle), always),
+			want:   "ask for power PowerCycle",
+		},
 		"a restart while it is being installed": {
-			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC) })),
-			disk + ", ask for power PowerCycle",
+			change: all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) {
+				t.IgnitionAt = time.Date(2026, 11, 21, 11, 59, 0, 0, time.UTC)
+			})),
+			want: disk + ", ask for power PowerCycle",
 		},
 		"a restart while its install waits for it to be off": {
-			all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.AwaitingOff = true })), disk + ", ask for power PowerCycle",
+			change: all(asks(model.OperationPowerCycle), ticket(func(t *model.Ticket) { t.AwaitingOff = true })),
+			want:   disk + ", ask for power PowerCycle",
 		},
 		"a restart of what has yet to be installed asks for none": {
-			all(asks(model.OperationPowerCycle), ticket(func(*model.Ticket) {})), "ask for power PowerCycle",
+			change: all(asks(model.OperationPowerCycle), ticket(func(*model.Ticket) {})),
+			want:   "ask for power PowerCycle",
 		},
-		"a power-on":                             {all(off, asks(model.OperationForceOn)), disk + ", ask for power On"},
-		"a power-on of what is on asks for none": {asks(model.OperationForceOn), "ask for power On"},
-		"a forced power-off asks for none":       {asks(model.OperationForceOff), "ask for power ForceOff"},
+		"a power-on":                             {change: all(off, asks(model.OperationForceOn)), want: disk + ", ask for power On"},
+		"a power-on of what is on asks for none": {change: asks(model.OperationForceOn), want: "ask for power On"},
+		"a forced power-off asks for none":       {change: asks(model.OperationForceOff), want: "ask for power ForceOff"},
 		"a power-on of what was released and retained": {
 			change: all(off, asks(model.OperationForceOn), state(model.StateReleased)),
 			want:   disk + ", ask for power On",
@@ -90,9 +104,10 @@ func TestWhatBootsFromDiskAsksForThat(t *testing.T) {
 			want:   "ask for power On",
 		},
 		"a power-on of what was wiped in vain asks for none": {
-			all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *Input, rec *model.ServerRecord) {
+			change: all(off, asks(model.OperationForceOn), state(model.StateError), func(_ *Input, rec *model.ServerRecord) {
 				rec.Back = model.StateCleanup
-			}), "ask for power On",
+			}),
+			want: "ask for power On",
 		},
 	}
 	for name, tc := range tests {

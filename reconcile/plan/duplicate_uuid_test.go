@@ -27,7 +27,9 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 	ticket := func(purpose model.TicketPurpose, change ...func(*model.Ticket)) func(*Input, *model.ServerRecord) {
 		return func(in *Input, rec *model.ServerRecord) {
 			rec.Installed = ""
-			rec.Ticket = &model.Ticket{ID: "t", Claim: rec.Claim, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now}
+			rec.Ticket = &model.Ticket{
+				ID: "t", Claim: rec.Claim, Purpose: purpose, Digest: bootDigest(Boot{Image: "os:1"}), ArmedAt: in.Now,
+			}
 			for _, f := range change {
 				f(rec.Ticket)
 			}
@@ -80,9 +82,12 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		"keeps one whose Ignition was served, for nothing more is": {change: changes{
 			ticket(model.PurposeClaim, func(t *model.Ticket) { t.IgnitionAt = t.ArmedAt }), served(model.StageIgnition), withTwin,
 		}, why: model.ReasonWaitingForBoot},
-		"keeps all while nothing is acted upon": {change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
-		}}, why: model.ReasonRevisionOutdated},
+		"keeps all while nothing is acted upon": {
+			change: changes{ticket(model.PurposeClaim), withTwin, func(in *Input, _ *model.ServerRecord) {
+				in.Desired.KeptOverRestart, in.Observed.Fleet.Applied = true, model.Applied{Branch: "main", Commit: "2"}
+			}},
+			why: model.ReasonRevisionOutdated,
+		},
 		"is healed from its disk all the same": {change: changes{off, withTwin}, do: "set one-time boot from disk, then ask for power On"},
 		"is not reprovisioned": {change: changes{withTwin, func(in *Input, rec *model.ServerRecord) {
 			rec.Reprovision, rec.HandledReprovision = "1", "1"
@@ -90,11 +95,15 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 			c.Spec.Image, c.Annotations = "os:2", map[string]string{model.AnnotationReprovision: "1"}
 			in.Desired.Add(&c)
 		}}, why: model.ReasonDuplicateUUID},
-		"is not taken over with a claim": {change: changes{state(model.StateInitial), waits, withTwin, func(in *Input, _ *model.ServerRecord) {
-			in.Desired.Add(&model.Server{
-				Meta: model.Meta{Name: name}, Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
-			})
-		}}, why: model.ReasonDuplicateUUID},
+		"is not taken over with a claim": {
+			change: changes{state(model.StateInitial), waits, withTwin, func(in *Input, _ *model.ServerRecord) {
+				in.Desired.Add(&model.Server{
+					Meta: model.Meta{Name: name},
+					Spec: model.ServerSpec{ServerClaimRef: &model.ObjectRef{Namespace: "default", Name: "w00000"}},
+				})
+			}},
+			why: model.ReasonDuplicateUUID,
+		},
 		"is none while its own BMC was never heard": {change: changes{ticket(model.PurposeClaim), withTwin,
 			func(in *Input, rec *model.ServerRecord) {
 				in.Observed.BMCFacts[rec.BMC] = nil
@@ -102,11 +111,14 @@ func TestAServerWhoseUUIDAnotherMachineHasToo(t *testing.T) {
 		"is none once its own BMC shows it no more": {change: changes{off, withTwin, func(in *Input, rec *model.ServerRecord) {
 			in.Observed.BMCFacts[rec.BMC] = &model.BMCFacts{Name: rec.BMC}
 		}}, do: "set one-time boot from disk, then ask for power On"}, // behind the other
-		"is one of two servers on record": {change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
-			other := *rec
-			other.Name, other.BMC = "other", "gone"
-			in.Observed.Servers["other"] = &other
-		}}, why: model.ReasonDuplicateUUID},
+		"is one of two servers on record": {
+			change: changes{state(model.StateAvailable), off, waits, func(in *Input, rec *model.ServerRecord) {
+				other := *rec
+				other.Name, other.BMC = "other", "gone"
+				in.Observed.Servers["other"] = &other
+			}},
+			why: model.ReasonDuplicateUUID,
+		},
 		"is one of two machines behind a BMC": {change: changes{state(model.StateAvailable), off, waits,
 			func(in *Input, rec *model.ServerRecord) {
 				f := *in.Observed.BMCFacts[rec.BMC]

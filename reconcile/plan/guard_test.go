@@ -93,7 +93,10 @@ func TestTheGuardLetsAnApprovedRemovalPass(t *testing.T) {
 				r.State, r.Back = tc.state, model.StateReserved
 				in.Policy.MaxDisruptions, in.Policy.MaxPowerDisruptions = 0, 0
 				in.Observed.Fleet.Holds = []model.GuardHold{{
-					Token: "t", Steps: []model.Disruption{{Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now)}},
+					Token: "t",
+					Steps: []model.Disruption{{
+						Action: stepRelease, Server: "s1", Claim: c.ClaimName(), Value: text.Time(fleettest.Now),
+					}},
 				}}
 			})
 			f := newFleet(in)

@@ -61,7 +61,10 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 			facts: shows(), known: macs(model.MACBySighting, 1, 2),
 			want: macs(model.MACBySighting, 1, 2),
 		},
-		"that is forgotten once its BMC shows any": {facts: shows(3), known: macs(model.MACBySighting, 1, 2), want: macs(model.MACByBMC, 3)},
+		"that is forgotten once its BMC shows any": {
+			facts: shows(3), known: macs(model.MACBySighting, 1, 2),
+			want: macs(model.MACByBMC, 3),
+		},
 		"it is its BMC's word then": {
 			facts: shows(1, 2), known: macs(model.MACBySighting, 1, 2),
 			want: macs(model.MACByBMC, 1, 2),
@@ -72,7 +75,10 @@ func TestWhichMACAddressesAreAServers(t *testing.T) {
 			git: cardOf(3), facts: shows(), known: macs(model.MACByRecord, 1, 2),
 			want: macs(model.MACByGit, 3),
 		},
-		"a report of before, where its BMC shows none": {old: true, facts: shows(), probe: report(2, 1), want: macs(model.MACByRecord, 1, 2)},
+		"a report of before, where its BMC shows none": {
+			old: true, facts: shows(), probe: report(2, 1),
+			want: macs(model.MACByRecord, 1, 2),
+		},
 		"it is kept": {
 			facts: shows(), probe: report(2, 1), known: macs(model.MACByRecord, 1, 2),
 			want: macs(model.MACByRecord, 1, 2),

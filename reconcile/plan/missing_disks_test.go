@@ -63,9 +63,12 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		handled   string
 		want      []model.MissingDisk
 	}{
-		"none, when all were wiped": {inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")}, reported: wipedDisks("S2", "S1")},
+		"none, when all were wiped": {
+			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")}, reported: wipedDisks("S2", "S1"),
+		},
 		"one that was not seen": {
-			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")}, reported: wipedDisks("S1"), want: []model.MissingDisk{sdb},
+			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")}, reported: wipedDisks("S1"),
+			want: []model.MissingDisk{sdb},
 		},
 		"all, when the report has none": {
 			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "")},
@@ -139,8 +142,9 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			want: []model.MissingDisk{replacedBy(gone(sda))},
 		},
 		"not one that is back all the same": {
-			recorded: []model.Disk{replaced(disk("sda", "S1", "M", 1<<40))}, reported: reportedAs(model.WipeSkipped, "", wipedDisks("S1")[0]),
-			want: []model.MissingDisk{{Name: "disk0", Serial: "S1", NotWiped: true}},
+			recorded: []model.Disk{replaced(disk("sda", "S1", "M", 1<<40))},
+			reported: reportedAs(model.WipeSkipped, "", wipedDisks("S1")[0]),
+			want:     []model.MissingDisk{{Name: "disk0", Serial: "S1", NotWiped: true}},
 		},
 		"nor one that the BMC shows again": {
 			recorded: []model.Disk{{Name: "bay 1", Serial: "D1", Model: "M", FromBMC: true, ReplacedBy: "S9"}},
@@ -151,10 +155,12 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			drives: []model.Drive{shown("bay 1", "D1", in(volume("", 1<<40)))}, reported: wipedDisks("volume"),
 		},
 		"a drive whose volume has another size": {
-			drives: []model.Drive{shown("bay 1", "D1", in(volume("", 1<<42)))}, reported: wipedDisks("volume"), want: []model.MissingDisk{bay},
+			drives: []model.Drive{shown("bay 1", "D1", in(volume("", 1<<42)))}, reported: wipedDisks("volume"),
+			want: []model.MissingDisk{bay},
 		},
 		"a larger disk is not the volume": {
-			drives: []model.Drive{shown("bay 1", "D1", in(volume("", 1<<39)))}, reported: wipedDisks("other"), want: []model.MissingDisk{bay},
+			drives: []model.Drive{shown("bay 1", "D1", in(volume("", 1<<39)))}, reported: wipedDisks("other"),
+			want: []model.MissingDisk{bay},
 		},
 		"another drive of that size is no volume": {
 			drives: []model.Drive{shown("bay 0", "S1"), shown("bay 1", "D1", in(volume("", 1<<40)))}, reported: wipedDisks("S1"),
@@ -188,9 +194,11 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		"a drive without a medium does not": {
 			inventory: []model.ProbeDisk{drive("sda", "S1", removable, empty), drive("sdb", "", removable, empty)},
 		},
-		"nor does a medium that the BMC lent":           {inventory: []model.ProbeDisk{drive("sda", "S1", lent)}},
-		"nor a drive of which the BMC knows nothing":    {drives: []model.Drive{{Name: "bay 7"}}},
-		"a disk that was not there before is no matter": {inventory: []model.ProbeDisk{drive("sda", "S1")}, reported: wipedDisks("S1", "S9")},
+		"nor does a medium that the BMC lent":        {inventory: []model.ProbeDisk{drive("sda", "S1", lent)}},
+		"nor a drive of which the BMC knows nothing": {drives: []model.Drive{{Name: "bay 7"}}},
+		"a disk that was not there before is no matter": {
+			inventory: []model.ProbeDisk{drive("sda", "S1")}, reported: wipedDisks("S1", "S9"),
+		},
 		"a disk with two paths is one": {
 			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "s1 ")}, want: []model.MissingDisk{sda},
 		},
@@ -207,7 +215,8 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 			known: []model.MissingDisk{{Name: "sdb", Serial: "S2", Gone: true}},
 		},
 		"accepted by serial number": {
-			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")}, accepts: "S9, s2", want: []model.MissingDisk{sda, gone(sdb)},
+			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "S2")}, accepts: "S9, s2",
+			want: []model.MissingDisk{sda, gone(sdb)},
 		},
 		"accepted by name where there is no serial number": {
 			inventory: []model.ProbeDisk{drive("sda", "S1"), drive("sdb", "")}, accepts: "sda,sdb",
@@ -264,7 +273,9 @@ func TestWhichDisksAWipeDoesNotAccountFor(t *testing.T) {
 		},
 		"what a probe says is bounded": {
 			inventory: []model.ProbeDisk{drive("sda"+strings.Repeat("x", 200), "S"+longSerial)}, reported: wipedDisks("S1"),
-			want: []model.MissingDisk{{Name: "sda" + strings.Repeat("x", maxText-3), Serial: "S" + strings.Repeat("é", maxText/2-1), Model: "M"}},
+			want: []model.MissingDisk{{
+				Name: "sda" + strings.Repeat("x", maxText-3), Serial: "S" + strings.Repeat("é", maxText/2-1), Model: "M",
+			}},
 		},
 		"so is how many": {inventory: many, want: func() (list []model.MissingDisk) {
 			for i := range maxDisks {
@@ -322,17 +333,18 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		},
 		"disks of which little is known": {
 			missing: []model.MissingDisk{{Name: "sda"}, {Name: "sdb", Model: "M"}, {Name: "sdc", Serial: "S3"}},
-			want: "disks sda (no serial number), sdb (no serial number, model M), sdc (serial S3) were there before and are not in the wipe's " +
-				"report: look for it; " +
+			want: "disks sda (no serial number), sdb (no serial number, model M), sdc (serial S3) were there before " +
+				"and are not in the wipe's report: look for it; " +
 				retry + "; " + fmt.Sprintf(accept, "sda, sdb, S3"),
 		},
 		"one of each kind": {
 			missing: []model.MissingDisk{
 				{Name: "sda", Serial: "S1"}, {Name: "bay 2", Serial: "D2", FromBMC: true}, {Name: "sdc", Serial: "S3", NotWiped: true},
 			},
-			want: "disk sdc (serial S3) was seen by the wipe and not wiped, or not wholly; disk bay 2 (serial D2) is shown by the BMC and is not " +
-				"in the wipe's report, " +
-				"nor are all volumes that it is part of; disk sda (serial S1) was there before and is not in the wipe's report: look for it; " +
+			want: "disk sdc (serial S3) was seen by the wipe and not wiped, or not wholly; " +
+				"disk bay 2 (serial D2) is shown by the BMC and is not in the wipe's report, " +
+				"nor are all volumes that it is part of; " +
+				"disk sda (serial S1) was there before and is not in the wipe's report: look for it; " +
 				retry + "; " + fmt.Sprintf(accept, "S1, D2, S3"),
 		},
 		"more than anybody reads":            {missing: missing(maxNamed + 2), want: ", and 2 more were there before"},
@@ -356,12 +368,12 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 		},
 		"nobody ever said what disks it has": {
 			disks: wipedDisks("S1"),
-			want: "the wipe saw 1 disk, disk0 (serial S1), and nobody ever said what disks it has: look, and if these are all, set annotation " +
-				"ingot/disks-accepted: \"as-reported\" on Server s1",
+			want: "the wipe saw 1 disk, disk0 (serial S1), and nobody ever said what disks it has: look, and if these are all, " +
+				"set annotation ingot/disks-accepted: \"as-reported\" on Server s1",
 		},
 		"and the wipe saw none": {
-			want: "the wipe saw no disk, and nobody ever said what disks it has: look, and if it has none, set annotation ingot/disks-accepted: " +
-				"\"none\" on Server s1",
+			want: "the wipe saw no disk, and nobody ever said what disks it has: look, and if it has none, " +
+				"set annotation ingot/disks-accepted: \"none\" on Server s1",
 		},
 		"which nobody was told of yet":          {accepts: "none", want: "nobody ever said"},
 		"which a person accepted":               {disks: wipedDisks("S1"), rec: model.ServerRecord{DisksAt: time.Unix(1, 0)}},
@@ -370,7 +382,8 @@ func TestAWipeThatFailsSaysWhatToDo(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := &server{
-				fleet: &fleet{in: &Input{Observed: model.NewObserved()}}, name: "s1", rec: &tc.rec, facts: &model.ServerFacts{}, spec: &model.Server{},
+				fleet: &fleet{in: &Input{Observed: model.NewObserved()}},
+				name:  "s1", rec: &tc.rec, facts: &model.ServerFacts{}, spec: &model.Server{},
 			}
 			s.spec.Annotations = map[string]string{model.AnnotationDisksAccepted: tc.accepts}
 			got := s.wipeFailure(tc.disks, tc.missing)

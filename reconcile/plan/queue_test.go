@@ -52,7 +52,9 @@ func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
 		"a server whose decision the status branch does not show": func(in *Input, rec *model.ServerRecord) {
 			in.Policy.MirrorFirst, rec.Installed, rec.WantPower = true, "", model.PowerOn
 		},
-		"a busy server":                     func(in *Input, rec *model.ServerRecord) { in.Busy = map[model.ServerName]bool{rec.Name: true} },
+		"a busy server": func(in *Input, rec *model.ServerRecord) {
+			in.Busy = map[model.ServerName]bool{rec.Name: true}
+		},
 		"a server that is to be read first": func(in *Input, rec *model.ServerRecord) { in.Readings[rec.Name] = Reading{} },
 		"a server whose BMC did not answer a number of requests": func(in *Input, rec *model.ServerRecord) {
 			rec.Asked = &model.PowerAsked{
@@ -100,7 +102,8 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 	if s := saw(model.PowerOff); s.PoweredOn || len(s.Servers) != 0 || s.Reading.Offs != 0 {
 		t.Errorf("while it is Off still: %+v", s)
 	}
-	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Asked.Reached || s.ServerFacts[0].Power != model.PowerOn {
+	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Asked.Reached ||
+		s.ServerFacts[0].Power != model.PowerOn {
 		t.Errorf("once it is On: %+v", s)
 	}
 	if _, _, ok := look.Look(&s); ok {

@@ -54,7 +54,9 @@ func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 		},
 		"one that answers as before keeps its certificate and its time": {
 			old: bmcOf(), answer: answered,
-			want: Settled{Outcome: MoveDone, News: true, Changes: Changes{BMCs: []*model.BMCRecord{bmcOf()}, BMCFacts: []*model.BMCFacts{read}}},
+			want: Settled{Outcome: MoveDone, News: true, Changes: Changes{
+				BMCs: []*model.BMCRecord{bmcOf()}, BMCFacts: []*model.BMCFacts{read},
+			}},
 		},
 		"one that answers again is usable since then": {
 			old: bmcOf(silent(1)), answer: answered,
@@ -106,8 +108,10 @@ func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 		"a credential that the BMC refuses is not tried again": {
 			old: bmcOf(), trial: true, answer: denied,
 			want: Settled{Outcome: MoveFailed, Err: "wrong password", News: true, Changes: Changes{
-				BMCs:      []*model.BMCRecord{bmcOf(refusing(1, model.ReasonAuthenticationFailed, "wrong password", settleNow))},
-				Endpoints: []*model.EndpointRecord{{Name: "b1", Tried: []string{"c0", trial}, RefusedAt: []time.Time{plannedAt, settleNow}}},
+				BMCs: []*model.BMCRecord{bmcOf(refusing(1, model.ReasonAuthenticationFailed, "wrong password", settleNow))},
+				Endpoints: []*model.EndpointRecord{{
+					Name: "b1", Tried: []string{"c0", trial}, RefusedAt: []time.Time{plannedAt, settleNow},
+				}},
 			}},
 		},
 		"a credential that a BMC said nothing of stays to be tried": {
@@ -130,7 +134,10 @@ func TestWhatBecomesOfTheReadingOfABMC(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := DefaultPolicy()
-			m := &BMCMove{Target: model.BMCTarget{Address: "192.0.2.1:443"}, Then: tc.then, Known: tc.known, was: knownBMC{old: tc.old, policy: &p}}
+			m := &BMCMove{
+				Target: model.BMCTarget{Address: "192.0.2.1:443"}, Then: tc.then, Known: tc.known,
+				was: knownBMC{old: tc.old, policy: &p},
+			}
 			if m.Then == nil {
 				m.Then = tc.old
 			}

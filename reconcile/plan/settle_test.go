@@ -93,7 +93,10 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		lookedAt = Reading{At: settleNow, Offs: 4, OffSince: plannedAt}
 		saw      = func(power model.Power) Answer { return Answer{At: settleNow, Facts: &model.ServerFacts{Power: power}} }
 		missed   = func(err string, reason model.Reason) Reading {
-			return Reading{At: plannedAt, Failures: 1, Err: err, Reason: reason, Since: settleNow, NotBefore: settleNow.Add(Backoff("s1", 1, p))}
+			return Reading{
+				At: plannedAt, Failures: 1, Err: err, Reason: reason,
+				Since: settleNow, NotBefore: settleNow.Add(Backoff("s1", 1, p)),
+			}
 		}
 		problem = func(reason model.Reason, message string) *model.BootProblem {
 			return &model.BootProblem{
@@ -133,7 +136,8 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			old: recordOf(askedFor(model.ResetForceOff, model.PowerOff)), do: []Action{Inspect{}}, answers: []Answer{saw(model.PowerOff)},
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: Reading{At: settleNow, Offs: 4, OffSince: plannedAt, Reached: true},
-				Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff), askedNow(func(a *model.PowerAsked) { a.Reached = true }))),
+				Changes: saved(recordOf(askedFor(model.ResetForceOff, model.PowerOff),
+					askedNow(func(a *model.PowerAsked) { a.Reached = true }))),
 			},
 		},
 		"an inventory keeps the parts that a server that is off does not show": {
@@ -144,7 +148,8 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: Reading{At: settleNow, InventoryAt: settleNow, Offs: 4, OffSince: plannedAt},
 				Changes: Changes{ServerFacts: []*model.ServerFacts{{
-					Name: "s1", Power: model.PowerOff, Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M", MemoryBytes: 1 << 30},
+					Name: "s1", Power: model.PowerOff,
+					Inventory: &model.Inventory{UUID: "u", Model: "X", Manufacturer: "M", MemoryBytes: 1 << 30},
 				}}},
 			},
 		},
@@ -178,11 +183,14 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"an image that the server cannot start is a problem of the boot, and no ticket is on record": {
-			old:     recordOf(),
-			do:      []Action{Arm{Boot{Ticket: armed.Boot.Ticket, Image: "os:1", Architecture: "amd64", Needs: Needs{UKI: "it needs one"}}}},
+			old: recordOf(),
+			do: []Action{Arm{Boot{
+				Ticket: armed.Boot.Ticket, Image: "os:1", Architecture: "amd64", Needs: Needs{UKI: "it needs one"},
+			}}},
 			answers: []Answer{{At: settleNow, Ticket: model.Ticket{ID: "s1.1", Digest: "d", Image: image}}},
 			want: Settled{
-				Outcome: MoveFailed, Err: "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one", News: true, Reading: off,
+				Outcome: MoveFailed, Err: "arm boot ticket for os:1: image os:1 has no UKI layer, and it needs one",
+				News: true, Reading: off,
 				Changes: saved(recordOf(func(rec *model.ServerRecord) {
 					rec.BootProblem = problem(model.ReasonBootMethodMismatch, "image os:1 has no UKI layer, and it needs one")
 				})),
@@ -223,7 +231,9 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			want: Settled{
 				Outcome: MoveDone, News: true, Reading: asked,
 				Changes: saved(recordOf(poweredOn, func(rec *model.ServerRecord) {
-					rec.NoDiskBoot = &model.NoDiskBoot{Reason: model.ReasonBootOverrideNotKept, Message: "not kept", Since: settleNow, Firmware: "1.0"}
+					rec.NoDiskBoot = &model.NoDiskBoot{
+						Reason: model.ReasonBootOverrideNotKept, Message: "not kept", Since: settleNow, Firmware: "1.0",
+					}
 				})),
 			},
 		},
@@ -240,7 +250,8 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"a restart whose answer was lost is Unknown, and not asked for again": {
-			old: recordOf(operating), then: recordOf(operating, askedFor(model.ResetPowerCycle, model.PowerOn)), do: cycle, answers: []Answer{lost},
+			old:  recordOf(operating),
+			then: recordOf(operating, askedFor(model.ResetPowerCycle, model.PowerOn)), do: cycle, answers: []Answer{lost},
 			want: Settled{
 				Outcome: MoveFailed, Err: "ask for power PowerCycle: EOF", News: true, Reading: asked,
 				Changes: saved(recordOf(operating, askedFor(model.ResetPowerCycle, model.PowerOn), unsureOf,
@@ -264,8 +275,9 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"a machine that knows no graceful shutdown is marked for it, and no failure is counted": {
-			old:  recordOf(powered),
-			then: recordOf(powered, askedFor(model.ResetGracefulOff, model.PowerOff)), do: []Action{SetPower{Reset: model.ResetGracefulOff}},
+			old:     recordOf(powered),
+			then:    recordOf(powered, askedFor(model.ResetGracefulOff, model.PowerOff)),
+			do:      []Action{SetPower{Reset: model.ResetGracefulOff}},
 			answers: []Answer{failed(FailureUndone, model.ReasonUnsupported, "none")},
 			want: Settled{
 				Outcome: MoveNoShutdown, Err: "ask for power GracefulShutdown: none", News: true, Reading: off,
@@ -283,11 +295,14 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 			},
 		},
 		"of one that may have been shut down nobody knows": {
-			old: recordOf(), then: recordOf(askedFor(model.ResetGracefulOff, model.PowerOff)), do: []Action{SetPower{Reset: model.ResetGracefulOff}},
+			old:     recordOf(),
+			then:    recordOf(askedFor(model.ResetGracefulOff, model.PowerOff)),
+			do:      []Action{SetPower{Reset: model.ResetGracefulOff}},
 			answers: []Answer{failed(FailureUnsure, model.ReasonUnsupported, "none")},
 			want: Settled{
 				Outcome: MoveFailed, Err: "ask for power GracefulShutdown: none", News: true, Reading: asked,
-				Changes: saved(recordOf(askedFor(model.ResetGracefulOff, model.PowerOff), unsureOf, lastError("ask for power GracefulShutdown: none"))),
+				Changes: saved(recordOf(askedFor(model.ResetGracefulOff, model.PowerOff), unsureOf,
+					lastError("ask for power GracefulShutdown: none"))),
 			},
 		},
 		"the forced power-off that follows takes the mark away": {
@@ -308,7 +323,9 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		},
 		"a machine whose power has changed meanwhile is asked for nothing, and thought over again": {
 			old: recordOf(), then: powering(), do: on,
-			answers: []Answer{{At: settleNow, Reset: model.ResetResult{Before: model.PowerOn}, Failed: &Failure{FailureUndone, "", "it is On"}}},
+			answers: []Answer{{
+				At: settleNow, Reset: model.ResetResult{Before: model.PowerOn}, Failed: &Failure{FailureUndone, "", "it is On"},
+			}},
 			want: Settled{
 				Outcome: MoveOvertaken, Err: "ask for power On: it is On", News: true, Reading: Reading{At: settleNow, Ons: 1},
 				Changes: Changes{
@@ -341,7 +358,8 @@ func TestWhatBecomesOfAMove(t *testing.T) {
 		"what was read before a stop is kept": {
 			old: recordOf(), do: []Action{Inspect{}, ClearBoot{}}, answers: []Answer{saw(model.PowerOn)},
 			want: Settled{
-				Outcome: MoveStopped, Err: "clear boot override: stopped before it was begun", News: true, Reading: Reading{At: settleNow, Ons: 1},
+				Outcome: MoveStopped, Err: "clear boot override: stopped before it was begun", News: true,
+				Reading: Reading{At: settleNow, Ons: 1},
 				Changes: Changes{ServerFacts: []*model.ServerFacts{{Name: "s1", Power: model.PowerOn, Inventory: facts.Inventory}}},
 			},
 		},

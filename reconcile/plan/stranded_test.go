@@ -30,32 +30,40 @@ func TestAServerThatMetAClosedPort(t *testing.T) {
 		changes []change
 		want    bool
 	}{
-		"is powered on again":           {[]change{since(4 * time.Minute)}, true},
-		"not before 3 minutes are over": {[]change{since(3 * time.Minute)}, false},
+		"is powered on again":           {changes: []change{since(4 * time.Minute)}, want: true},
+		"not before 3 minutes are over": {changes: []change{since(3 * time.Minute)}},
 		"not where the port was open": {changes: []change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) {
 			in.Serving = rec.Asked.At.Add(-time.Second)
 		}}},
 		"not while nobody can reach Ingot": {changes: []change{since(4 * time.Minute), func(in *Input, _ *model.ServerRecord) {
 			in.Serving = time.Time{}
 		}}},
-		"not while its firmware tests itself": {[]change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) {
+		"not while its firmware tests itself": {changes: []change{since(4 * time.Minute), func(in *Input, rec *model.ServerRecord) {
 			r := in.Readings[rec.Name]
 			r.POST = true
 			in.Readings[rec.Name] = r
-		}}, false},
+		}}},
 		"not before it usually asks": {changes: []change{since(4 * time.Minute), func(_ *Input, rec *model.ServerRecord) {
 			rec.BootsAfter = 11 * time.Minute
 		}}},
 		"but a minute after that": {
-			changes: []change{since(12*time.Minute + time.Second), func(_ *Input, rec *model.ServerRecord) { rec.BootsAfter = 11 * time.Minute }},
-			want:    true,
+			changes: []change{since(12*time.Minute + time.Second), func(_ *Input, rec *model.ServerRecord) {
+				rec.BootsAfter = 11 * time.Minute
+			}},
+			want: true,
 		},
-		"not once it is served": {[]change{since(4 * time.Minute), progress(model.Progress{DHCPAt: seconds(60)})}, false},
+		"not once it is served": {changes: []change{since(4 * time.Minute), progress(model.Progress{DHCPAt: seconds(60)})}},
 		"though it was to be served its initramfs": {
-			changes: []change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)})},
+			changes: []change{
+				since(4 * time.Minute),
+				progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2), InitrdAt: seconds(3)}),
+			},
+			want: true,
+		},
+		"though it was served its script": {
+			changes: []change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1)})},
 			want:    true,
 		},
-		"though it was served its script": {[]change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1)})}, true},
 		"though it was served its kernel": {
 			changes: []change{since(4 * time.Minute), progress(model.Progress{ScriptAt: seconds(1), KernelAt: seconds(2)})},
 			want:    true,

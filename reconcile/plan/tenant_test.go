@@ -41,12 +41,23 @@ func TestAServerThatIsGivenUpIsNoOtherTenants(t *testing.T) {
 		claim string // whose the claim is
 		want  bool
 	}{
-		"in use":                            {model.ServerRecord{State: model.StateReserved, Tenant: "beta"}, "gamma", false},
-		"being released":                    {model.ServerRecord{State: model.StateReserved, Tenant: "beta", Release: release}, "gamma", true},
-		"Released":                          {model.ServerRecord{State: model.StateReleased, Tenant: "beta"}, "gamma", true},
-		"Released, and the claim is back":   {model.ServerRecord{State: model.StateReleased, Tenant: "beta", Release: release}, "beta", false},
-		"Released by a record of before":    {model.ServerRecord{State: model.StateReleased}, "gamma", false},
-		"Released, and no tenants any more": {model.ServerRecord{State: model.StateReleased, Tenant: "beta"}, "", false},
+		"in use": {rec: model.ServerRecord{State: model.StateReserved, Tenant: "beta"}, claim: "gamma"},
+		"being released": {
+			rec:   model.ServerRecord{State: model.StateReserved, Tenant: "beta", Release: release},
+			claim: "gamma",
+			want:  true,
+		},
+		"Released": {
+			rec:   model.ServerRecord{State: model.StateReleased, Tenant: "beta"},
+			claim: "gamma",
+			want:  true,
+		},
+		"Released, and the claim is back": {
+			rec:   model.ServerRecord{State: model.StateReleased, Tenant: "beta", Release: release},
+			claim: "beta",
+		},
+		"Released by a record of before":    {rec: model.ServerRecord{State: model.StateReleased}, claim: "gamma"},
+		"Released, and no tenants any more": {rec: model.ServerRecord{State: model.StateReleased, Tenant: "beta"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.rec.Claim = "default/web"

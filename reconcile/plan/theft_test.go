@@ -22,7 +22,8 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 	unknown := func(what model.TicketThing, r model.TicketRefusal, minute int) model.TicketUse {
 		return model.TicketUse{What: what, Client: "192.0.2.9", Refusal: r, First: at(minute), Last: at(minute)}
 	}
-	script, ignition, cloud, image, file := model.ThingScript, model.ThingIgnition, model.ThingCloudInit, model.ThingImage, model.ThingBootFile
+	script, ignition, cloud := model.ThingScript, model.ThingIgnition, model.ThingCloudInit
+	image, file := model.ThingImage, model.ThingBootFile
 	full := make([]model.TicketUse, model.MaxTicketUses-2)
 	for i := range full {
 		full[i] = own(model.ThingReport, model.RefusedToken, i)
@@ -79,7 +80,10 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 			uses: []model.TicketUse{thief(ignition, 2), own(script, model.RefusedAddress, 3)},
 		},
 		"the other machine was refused": {
-			uses: []model.TicketUse{{What: ignition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)}, own(script, replay, 3)},
+			uses: []model.TicketUse{
+				{What: ignition, MAC: "02:00:00:00:00:66", Refusal: model.RefusedAddress, First: at(2)},
+				own(script, replay, 3),
+			},
 		},
 		"not all uses are known": {uses: append(full, thief(ignition, 2), own(script, replay, 3))},
 	} {
@@ -98,8 +102,14 @@ func TestWhichTicketsAreStolen(t *testing.T) {
 func TestAStolenTicketIsArmedAnew(t *testing.T) {
 	taken := func(in *Input, rec *model.ServerRecord) {
 		in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", ScriptAt: in.Now, IgnitionAt: in.Now, Uses: []model.TicketUse{
-			{What: model.ThingIgnition, Client: "192.0.2.66", MAC: "02:00:00:00:00:66", First: in.Now.Add(-time.Minute), Last: in.Now, Count: 1},
-			{What: model.ThingScript, MAC: "02:00:00:00:00:01", Own: true, Refusal: model.RefusedReplay, First: in.Now, Last: in.Now, Count: 1},
+			{
+				What: model.ThingIgnition, Client: "192.0.2.66", MAC: "02:00:00:00:00:66",
+				First: in.Now.Add(-time.Minute), Last: in.Now, Count: 1,
+			},
+			{
+				What: model.ThingScript, MAC: "02:00:00:00:00:01", Own: true, Refusal: model.RefusedReplay,
+				First: in.Now, Last: in.Now, Count: 1,
+			},
 		}}
 	}
 	secret := func(in *Input, rec *model.ServerRecord) {

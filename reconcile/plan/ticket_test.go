@@ -22,9 +22,11 @@ func TestTheWindowOfATicket(t *testing.T) {
 		change  func(in *Input, rec *model.ServerRecord)
 		want    time.Duration // from now; 0 = it has no end
 	}{
-		"of discovery runs from the power-on": {state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: discovery - 30*time.Second},
-		"of a claim does too":                 {state: model.StateReserved, purpose: model.PurposeClaim, want: boot - 30*time.Second},
-		"of a wipe does too":                  {state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe - 30*time.Second},
+		"of discovery runs from the power-on": {
+			state: model.StateDiscovery, purpose: model.PurposeDiscovery, want: discovery - 30*time.Second,
+		},
+		"of a claim does too": {state: model.StateReserved, purpose: model.PurposeClaim, want: boot - 30*time.Second},
+		"of a wipe does too":  {state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe - 30*time.Second},
 		"runs from arming before a power-on": {
 			state: model.StateReserved, purpose: model.PurposeClaim, want: boot - time.Minute,
 			change: func(_ *Input, rec *model.ServerRecord) { rec.Asked = nil },
@@ -45,7 +47,10 @@ func TestTheWindowOfATicket(t *testing.T) {
 				in.Observed.Progress[rec.Name] = &model.Progress{Ticket: "t", IgnitionAt: in.Now}
 			},
 		},
-		"of a wipe runs anew from each word of it": {state: model.StateCleanup, purpose: model.PurposeCleanup, change: heard(0), want: wipe},
+		"of a wipe runs anew from each word of it": {
+			state: model.StateCleanup, purpose: model.PurposeCleanup, want: wipe,
+			change: heard(0),
+		},
 		"of a wipe is not for ever": {
 			state: model.StateCleanup, purpose: model.PurposeCleanup, want: 5 * time.Minute,
 			change: func(in *Input, rec *model.ServerRecord) {
@@ -169,7 +174,8 @@ func TestATicketIsSpentWhenItsTimeIsOver(t *testing.T) {
 			st := s.step()
 			got := outcome{s.rec.Ticket.Ended, s.rec.Attempts, s.rec.BootProblem, done(st)}
 			if got.Problem != nil {
-				if got.Problem.Digest != rec.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout || !got.Problem.NotBefore.After(in.Now) {
+				if got.Problem.Digest != rec.Ticket.Digest || got.Problem.Reason != model.ReasonBootTimeout ||
+					!got.Problem.NotBefore.After(in.Now) {
 					t.Errorf("the problem is %+v", got.Problem)
 				}
 				got.Problem = &model.BootProblem{Message: got.Problem.Message}

@@ -49,14 +49,14 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		changes []change
 		want    string
 	}{
-		"its report":                            {[]change{served(time.Minute), reported}, booted},
-		"no time alone":                         {[]change{served(grace)}, model.ReasonUnconfirmed},
-		"it is waited for before":               {[]change{served(grace - time.Minute)}, waits},
-		"a late report":                         {[]change{served(2 * grace), unconfirmed, reported}, booted},
-		"nothing more once it is Unconfirmed":   {[]change{served(24 * time.Hour), unconfirmed}, model.ReasonUnconfirmed},
-		"being served, where the claim says so": {[]change{annotated("served"), served(grace)}, booted},
-		"and not before":                        {[]change{annotated("served"), served(grace - time.Minute)}, waits},
-		"the annotation may come late":          {[]change{annotated("served"), served(2 * grace), unconfirmed}, booted},
+		"its report":                            {changes: []change{served(time.Minute), reported}, want: booted},
+		"no time alone":                         {changes: []change{served(grace)}, want: model.ReasonUnconfirmed},
+		"it is waited for before":               {changes: []change{served(grace - time.Minute)}, want: waits},
+		"a late report":                         {changes: []change{served(2 * grace), unconfirmed, reported}, want: booted},
+		"nothing more once it is Unconfirmed":   {changes: []change{served(24 * time.Hour), unconfirmed}, want: model.ReasonUnconfirmed},
+		"being served, where the claim says so": {changes: []change{annotated("served"), served(grace)}, want: booted},
+		"and not before":                        {changes: []change{annotated("served"), served(grace - time.Minute)}, want: waits},
+		"the annotation may come late":          {changes: []change{annotated("served"), served(2 * grace), unconfirmed}, want: booted},
 		"not while it is off": {
 			changes: []change{annotated("served"), served(2 * grace), unconfirmed, off},
 			want:    model.ReasonUnconfirmed,
@@ -67,26 +67,33 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 		},
 		"nor while its firmware asks DHCP": {
 			changes: []change{
-				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute),
+				annotated("served"), served(2 * grace),
+				asked(model.TicketUse{What: model.ThingBootFile, Refusal: model.RefusedReplay}, time.Minute),
 			},
 			want: model.ReasonUnconfirmed,
 		},
-		"but 30 minutes after it asked last": {[]change{annotated("served"), served(2 * grace), asked(replay, grace)}, booted},
+		"but 30 minutes after it asked last": {
+			changes: []change{annotated("served"), served(2 * grace), asked(replay, grace)},
+			want:    booted,
+		},
 		"who has another's address does not ask for it": {
 			changes: []change{
-				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute),
+				annotated("served"), served(2 * grace),
+				asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedAddress}, time.Minute),
 			},
 			want: booted,
 		},
 		"who is another server does not ask for it": {
 			changes: []change{
-				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute),
+				annotated("served"), served(2 * grace),
+				asked(model.TicketUse{What: model.ThingScript, Refusal: model.RefusedOther}, time.Minute),
 			},
 			want: booted,
 		},
 		"nor does who reports": {
 			changes: []change{
-				annotated("served"), served(2 * grace), asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute),
+				annotated("served"), served(2 * grace),
+				asked(model.TicketUse{What: model.ThingBootState, Refusal: model.RefusedToken}, time.Minute),
 			},
 			want: booted,
 		},
@@ -96,22 +103,28 @@ func TestWhatMakesAClaimBooted(t *testing.T) {
 			}},
 			want: model.ReasonUnconfirmed,
 		},
-		"not soon after what it asked for was lost": {[]change{annotated("served"), served(2 * grace), unconfirmed,
-			func(in *Input, rec *model.ServerRecord) {
-				delete(in.Observed.Progress, rec.Name)
-				in.Started = in.Now.Add(-time.Minute)
-			}}, model.ReasonUnconfirmed},
-		"its kernel, where the claim says so":            {[]change{annotated("kernel"), kernel(grace)}, booted},
-		"not its kernel where it says that it is served": {[]change{annotated("served"), kernel(10 * time.Minute)}, waits},
+		"not soon after what it asked for was lost": {
+			changes: []change{annotated("served"), served(2 * grace), unconfirmed,
+				func(in *Input, rec *model.ServerRecord) {
+					delete(in.Observed.Progress, rec.Name)
+					in.Started = in.Now.Add(-time.Minute)
+				}},
+			want: model.ReasonUnconfirmed,
+		},
+		"its kernel, where the claim says so":            {changes: []change{annotated("kernel"), kernel(grace)}, want: booted},
+		"not its kernel where it says that it is served": {changes: []change{annotated("served"), kernel(10 * time.Minute)}, want: waits},
 		"a kernel that was fetched needs no longer be in time": {
 			changes: []change{annotated("kernel"), kernel(20 * time.Minute), func(in *Input, rec *model.ServerRecord) {
 				rec.Asked.At = in.Now.Add(-21 * time.Minute)
 			}},
 			want: waits,
 		},
-		"what yesterday's store has as Booted": {[]change{func(_ *Input, rec *model.ServerRecord) {
-			rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
-		}}, booted},
+		"what yesterday's store has as Booted": {
+			changes: []change{func(_ *Input, rec *model.ServerRecord) {
+				rec.Installed, rec.Ticket.Ended = rec.Ticket.Digest, model.TicketBooted
+			}},
+			want: booted,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := ticketed(model.StateReserved, model.PurposeClaim)

@@ -54,7 +54,9 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		},
 		"the server it names serves another": {
 			fleet: func(in *Input) {
-				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) { r.State, r.Claim = model.StateReserved, "default/other" })
+				fleettest.ChangeRecord(in.Observed, 3, func(r *model.ServerRecord) {
+					r.State, r.Claim = model.StateReserved, "default/other"
+				})
 			},
 			claim: func(c *model.ServerClaim) { c.Spec.ServerRef = &model.LocalRef{Name: "bmc00003-system-0"} },
 			want:  Why{Reason: "ServerNotFree", Message: "server bmc00003-system-0 is Reserved for default/other", Actor: RackOperator},
@@ -65,7 +67,8 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 				rack(c)
 			},
 			want: Why{
-				Reason: "SelectorMismatch", Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1", Actor: Tenant,
+				Reason: "SelectorMismatch", Actor: Tenant,
+				Message: "server bmc00003-system-0 does not match the claim's serverSelector rack=1",
 			},
 		},
 		"its Ignition is not in Git": {

@@ -37,7 +37,9 @@ func steps(text string) (all []model.Disruption) {
 	words := strings.Fields(text)
 	for _, w := range words[1:] {
 		claim, value, _ := strings.Cut(w, "=")
-		all = append(all, model.Disruption{Action: words[0], Server: model.ServerName("s-" + claim), Claim: model.ClaimName(claim), Value: value})
+		all = append(all, model.Disruption{
+			Action: words[0], Server: model.ServerName("s-" + claim), Claim: model.ClaimName(claim), Value: value,
+		})
 	}
 	return all
 }
@@ -161,7 +163,8 @@ func TestGuardHasAWindow(t *testing.T) {
 		},
 		"one namespace leaves room for the others": func(g *guarded) {
 			g.bound = map[string]int{"a": 5, "b": 5}
-			g.ask("release a/1 a/2 a/3", "release b/1").wants("release b/1").holds("release a/1 release a/2 release a/3: limit 2 of a, approval")
+			g.ask("release a/1 a/2 a/3", "release b/1").wants("release b/1").
+				holds("release a/1 release a/2 release a/3: limit 2 of a, approval")
 		},
 		"one that used what is its own waits, and the others do not": func(g *guarded) {
 			g.bound = map[string]int{"a": 5, "b": 5}
@@ -374,7 +377,9 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 			g.now = next
 			for range rnd.IntN(4) {
 				serial++
-				action := []string{"release", "retain", "wipe", "reprovision", "maintenance", "power-off", "operation", "discover"}[rnd.IntN(8)]
+				action := []string{
+					"release", "retain", "wipe", "reprovision", "maintenance", "power-off", "operation", "discover",
+				}[rnd.IntN(8)]
 				g.ask(fmt.Sprintf("%s %c/%d=%d", action, 'a'+rune(rnd.IntN(3)), rnd.IntN(6), serial))
 			}
 			if len(g.asked) > 0 && rnd.IntN(4) == 0 {
@@ -386,9 +391,8 @@ func TestGuardNeverLetsMoreGoThanItsLimit(t *testing.T) {
 			before := slices.Clone(g.record.Holds)
 			unforeseen := false
 			for _, h := range before {
-				unforeseen = unforeseen || slices.Contains(g.approvals, h.Token) || slices.ContainsFunc(h.Steps, func(d model.Disruption) bool {
-					return !slices.ContainsFunc(g.asked, d.Same)
-				})
+				unforeseen = unforeseen || slices.Contains(g.approvals, h.Token) ||
+					slices.ContainsFunc(h.Steps, func(d model.Disruption) bool { return !slices.ContainsFunc(g.asked, d.Same) })
 			}
 			g.judge()
 			for _, d := range g.last.Allowed {

@@ -14,8 +14,11 @@ func TestHowFarAWipeIs(t *testing.T) {
 		disks []model.DiskProgress
 		want  string
 	}{
-		"one disk":            {[]model.DiskProgress{disk("sda", 47, "overwrite", "")}, "0 of 1 disk done, sda at 40 % (overwrite)"},
-		"nothing is done yet": {[]model.DiskProgress{disk("sda", 9, "", "")}, "0 of 1 disk done, sda at 0 %"},
+		"one disk": {
+			disks: []model.DiskProgress{disk("sda", 47, "overwrite", "")},
+			want:  "0 of 1 disk done, sda at 40 % (overwrite)",
+		},
+		"nothing is done yet": {disks: []model.DiskProgress{disk("sda", 9, "", "")}, want: "0 of 1 disk done, sda at 0 %"},
 		"a disk that does not say": {
 			disks: []model.DiskProgress{disk("nvme0n1", -1, "nvme-sanitize", "")},
 			want:  "0 of 1 disk done, nvme0n1 (nvme-sanitize): the disk does not say how far it is",
@@ -32,12 +35,15 @@ func TestHowFarAWipeIs(t *testing.T) {
 			disks: []model.DiskProgress{disk("sda", 90, "", ""), disk("sdb", 20, "", ""), disk("sdc", 100, "", model.WipeDone)},
 			want:  "1 of 3 disks done, sdb at 20 %",
 		},
-		"one that says goes before": {[]model.DiskProgress{disk("sda", -1, "", ""), disk("sdb", 90, "", "")}, "0 of 2 disks done, sdb at 90 %"},
+		"one that says goes before": {
+			disks: []model.DiskProgress{disk("sda", -1, "", ""), disk("sdb", 90, "", "")},
+			want:  "0 of 2 disks done, sdb at 90 %",
+		},
 		"all are done": {
 			disks: []model.DiskProgress{disk("sda", 100, "", model.WipeDone), disk("sdb", 3, "", model.WipeFailed)},
 			want:  "2 of 2 disks done",
 		},
-		"more than a probe may say": {[]model.DiskProgress{disk("sda", 1000, "", "")}, "0 of 1 disk done, sda at 100 %"},
+		"more than a probe may say": {disks: []model.DiskProgress{disk("sda", 1000, "", "")}, want: "0 of 1 disk done, sda at 100 %"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

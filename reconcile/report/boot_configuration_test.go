@@ -73,7 +73,9 @@ func TestWhatTheBootConfigurationSaysWasFetched(t *testing.T) {
 func TestABootThatFailedIsAnErrorOfItsConfiguration(t *testing.T) {
 	in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)
 	rec.Ticket.Ended, rec.Attempts = model.TicketSpent, 1
-	rec.BootProblem = &model.BootProblem{Digest: rec.Ticket.Digest, Reason: model.ReasonBootTimeout, Message: "it did not boot", Image: "os:1"}
+	rec.BootProblem = &model.BootProblem{
+		Digest: rec.Ticket.Digest, Reason: model.ReasonBootTimeout, Message: "it did not boot", Image: "os:1",
+	}
 	st := bootConfigurationOf(in, rec.Claim)
 	if got := fleettest.ConditionOf(st.Conditions, "Booted"); st.State != "Error" ||
 		got != "False BootTimeout: it did not boot; it is tried again (to act: rack operator)" {

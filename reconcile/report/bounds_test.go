@@ -39,107 +39,148 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 		path   string
 		says   string // of what is left out
 	}{
-		"1500 neighbours": {func(in *plan.Input, _ *model.ServerRecord) {
-			probe := &model.ProbeReport{Data: model.ProbeData{
-				NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}}, LLDP: []model.ProbeLLDP{{Name: "eth0"}},
-			}}
-			for i := range 1500 {
-				probe.Data.LLDP[0].Neighbors = append(probe.Data.LLDP[0].Neighbors, model.ProbeNeighbor{
-					ChassisID: fmt.Sprint(i), SystemName: strings.Repeat("n", 400), SystemDescription: strings.Repeat("d", 400),
-				})
-			}
-			in.Observed.Probes[name] = probe
-		}, "servers/" + string(name) + ".yaml", "of 1500 neighbours of eth0"},
-		"many interfaces with many addresses": {func(in *plan.Input, _ *model.ServerRecord) {
-			probe := &model.ProbeReport{}
-			for range 4096 {
-				n := model.ProbeNetworkInterface{Name: long, MACAddress: long, CarrierStatus: long}
-				for range 100 {
-					n.IPAddresses = append(n.IPAddresses, long)
+		"1500 neighbours": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				probe := &model.ProbeReport{Data: model.ProbeData{
+					NetworkInterfaces: []model.ProbeNetworkInterface{{Name: "eth0"}}, LLDP: []model.ProbeLLDP{{Name: "eth0"}},
+				}}
+				for i := range 1500 {
+					probe.Data.LLDP[0].Neighbors = append(probe.Data.LLDP[0].Neighbors, model.ProbeNeighbor{
+						ChassisID: fmt.Sprint(i), SystemName: strings.Repeat("n", 400), SystemDescription: strings.Repeat("d", 400),
+					})
 				}
-				probe.Data.NetworkInterfaces = append(probe.Data.NetworkInterfaces, n)
-			}
-			in.Observed.Probes[name] = probe
-		}, "servers/" + string(name) + ".yaml", "of 4096 network interfaces"},
-		"a BMC that shows all too much": {func(in *plan.Input, _ *model.ServerRecord) {
-			inv := &model.Inventory{Manufacturer: long, Model: long, SKU: long, SerialNumber: long, BIOSVersion: long, IndicatorLED: long}
-			for range 100 {
-				inv.Processors = append(inv.Processors, model.Processor{ID: long, Type: long, Model: long})
-				s := model.Storage{Name: long, State: long}
-				for range 100 {
-					s.Drives = append(s.Drives, model.Drive{Name: long, Model: long})
-					s.Volumes = append(s.Volumes, model.Volume{Name: long})
+				in.Observed.Probes[name] = probe
+			},
+			path: "servers/" + string(name) + ".yaml",
+			says: "of 1500 neighbours of eth0",
+		},
+		"many interfaces with many addresses": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				probe := &model.ProbeReport{}
+				for range 4096 {
+					n := model.ProbeNetworkInterface{Name: long, MACAddress: long, CarrierStatus: long}
+					for range 100 {
+						n.IPAddresses = append(n.IPAddresses, long)
+					}
+					probe.Data.NetworkInterfaces = append(probe.Data.NetworkInterfaces, n)
 				}
-				inv.Storages = append(inv.Storages, s)
-			}
-			in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Inventory: inv}
-		}, "servers/" + string(name) + ".yaml", "of 10000 drives"},
-		"a wipe of many disks": {func(in *plan.Input, rec *model.ServerRecord) {
-			rec.State, rec.Ticket = model.StateCleanup, &model.Ticket{ID: "t", Purpose: model.PurposeCleanup}
-			w := &model.WipeProgress{Ticket: "t"}
-			for range 4096 {
-				w.Disks = append(w.Disks, model.DiskProgress{Name: long, Serial: long, Method: long})
-			}
-			in.Observed.WipeProgress[name] = w
-			rec.Wiped = manyDisks(1024, model.WipeDone)
-		}, "servers/" + string(name) + ".yaml", "of 4096 disks"},
-		"texts without end": {func(_ *plan.Input, rec *model.ServerRecord) {
-			endless := strings.Repeat(long, 400)
-			rec.State, rec.Reason, rec.Message = model.StateError, "CleanupFailed", endless
-			rec.BootProblem = &model.BootProblem{Message: endless}
-			rec.NoDiskBoot = &model.NoDiskBoot{Message: endless}
-			rec.Operation = &model.Operation{Message: endless}
-			rec.Doubt = &model.Doubt{Reason: model.DoubtDisputed, Message: endless}
-		}, "servers/" + string(name) + ".yaml", ""},
-		"problems of 30 files of 190 wrong claims": {func(in *plan.Input, _ *model.ServerRecord) {
-			for i := range 30 * 190 {
-				in.Desired.Problems = append(in.Desired.Problems, model.Problem{
-					Severity: model.SeverityError, File: fmt.Sprintf("claims/%d.yaml", i/190), Line: i % 190, Message: strings.Repeat("x", 300),
-				})
-			}
-		}, model.ReportProblems, "of 5700 problems"},
-		"a few problems without end": {func(in *plan.Input, _ *model.ServerRecord) {
-			for range 900 {
-				in.Desired.Problems = append(in.Desired.Problems, model.Problem{File: long, Object: long, Field: long, Message: long})
-			}
-		}, model.ReportProblems, "of 900 problems"},
-		"a guard that holds a whole fleet": {func(in *plan.Input, _ *model.ServerRecord) {
-			var steps []model.Disruption
-			for i := range 10_000 {
-				steps = append(steps, model.Disruption{
-					Action: "release", Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)),
-					Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
-					At:    time.Now(), Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)),
-				})
-			}
-			f := &in.Observed.Fleet
-			f.ApprovedSteps, f.Done = steps, steps
-			for range model.MaxHolds {
-				f.Holds = append(f.Holds, model.GuardHold{Token: "t", Steps: steps})
-			}
-			for i := range model.MaxAbsent {
-				f.Absent = append(f.Absent, model.Absence{
-					Identity: model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprintf("claim-%05d", i)},
-					Blob:     strings.Repeat("b", 40), Cause: model.AbsentHistoryRewritten, Token: strings.Repeat("t", 26),
-				})
-			}
-		}, model.ReportRevision, "steps"},
-		"removals of a whole fleet": {func(in *plan.Input, _ *model.ServerRecord) {
-			for i := range 10_000 {
-				in.Observed.Fleet.Removed = append(in.Observed.Fleet.Removed, model.RemovedObject{
-					Identity: model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprintf("claim-%05d", i)},
-					Removal:  model.Removal{Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)), At: time.Now()},
-				})
-			}
-		}, model.ReportRevision, ""},
-		"a fleet whose records cannot be read": {func(in *plan.Input, _ *model.ServerRecord) {
-			for i := range 10_000 {
-				in.Observed.Fleet.Unreadable = append(in.Observed.Fleet.Unreadable, model.UnreadableRecord{
-					Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)), Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
-					Since: time.Now(), Token: strings.Repeat("t", 20),
-				})
-			}
-		}, model.ReportRevision, ""},
+				in.Observed.Probes[name] = probe
+			},
+			path: "servers/" + string(name) + ".yaml",
+			says: "of 4096 network interfaces",
+		},
+		"a BMC that shows all too much": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				inv := &model.Inventory{
+					Manufacturer: long, Model: long, SKU: long, SerialNumber: long, BIOSVersion: long, IndicatorLED: long,
+				}
+				for range 100 {
+					inv.Processors = append(inv.Processors, model.Processor{ID: long, Type: long, Model: long})
+					s := model.Storage{Name: long, State: long}
+					for range 100 {
+						s.Drives = append(s.Drives, model.Drive{Name: long, Model: long})
+						s.Volumes = append(s.Volumes, model.Volume{Name: long})
+					}
+					inv.Storages = append(inv.Storages, s)
+				}
+				in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Inventory: inv}
+			},
+			path: "servers/" + string(name) + ".yaml",
+			says: "of 10000 drives",
+		},
+		"a wipe of many disks": {
+			change: func(in *plan.Input, rec *model.ServerRecord) {
+				rec.State, rec.Ticket = model.StateCleanup, &model.Ticket{ID: "t", Purpose: model.PurposeCleanup}
+				w := &model.WipeProgress{Ticket: "t"}
+				for range 4096 {
+					w.Disks = append(w.Disks, model.DiskProgress{Name: long, Serial: long, Method: long})
+				}
+				in.Observed.WipeProgress[name] = w
+				rec.Wiped = manyDisks(1024, model.WipeDone)
+			},
+			path: "servers/" + string(name) + ".yaml",
+			says: "of 4096 disks",
+		},
+		"texts without end": {
+			change: func(_ *plan.Input, rec *model.ServerRecord) {
+				endless := strings.Repeat(long, 400)
+				rec.State, rec.Reason, rec.Message = model.StateError, "CleanupFailed", endless
+				rec.BootProblem = &model.BootProblem{Message: endless}
+				rec.NoDiskBoot = &model.NoDiskBoot{Message: endless}
+				rec.Operation = &model.Operation{Message: endless}
+				rec.Doubt = &model.Doubt{Reason: model.DoubtDisputed, Message: endless}
+			},
+			path: "servers/" + string(name) + ".yaml",
+		},
+		"problems of 30 files of 190 wrong claims": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				for i := range 30 * 190 {
+					in.Desired.Problems = append(in.Desired.Problems, model.Problem{
+						Severity: model.SeverityError, File: fmt.Sprintf("claims/%d.yaml", i/190), Line: i % 190,
+						Message: strings.Repeat("x", 300),
+					})
+				}
+			},
+			path: model.ReportProblems,
+			says: "of 5700 problems",
+		},
+		"a few problems without end": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				for range 900 {
+					in.Desired.Problems = append(in.Desired.Problems, model.Problem{File: long, Object: long, Field: long, Message: long})
+				}
+			},
+			path: model.ReportProblems,
+			says: "of 900 problems",
+		},
+		"a guard that holds a whole fleet": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				var steps []model.Disruption
+				for i := range 10_000 {
+					steps = append(steps, model.Disruption{
+						Action: "release", Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)),
+						Claim: model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
+						At:    time.Now(), Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)),
+					})
+				}
+				f := &in.Observed.Fleet
+				f.ApprovedSteps, f.Done = steps, steps
+				for range model.MaxHolds {
+					f.Holds = append(f.Holds, model.GuardHold{Token: "t", Steps: steps})
+				}
+				for i := range model.MaxAbsent {
+					f.Absent = append(f.Absent, model.Absence{
+						Identity: model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprintf("claim-%05d", i)},
+						Blob:     strings.Repeat("b", 40), Cause: model.AbsentHistoryRewritten, Token: strings.Repeat("t", 26),
+					})
+				}
+			},
+			path: model.ReportRevision,
+			says: "steps",
+		},
+		"removals of a whole fleet": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				for i := range 10_000 {
+					in.Observed.Fleet.Removed = append(in.Observed.Fleet.Removed, model.RemovedObject{
+						Identity: model.Identity{Kind: model.KindServerClaim, Namespace: "default", Name: fmt.Sprintf("claim-%05d", i)},
+						Removal:  model.Removal{Revision: model.Revision("main@sha1:" + strings.Repeat("a", 40)), At: time.Now()},
+					})
+				}
+			},
+			path: model.ReportRevision,
+		},
+		"a fleet whose records cannot be read": {
+			change: func(in *plan.Input, _ *model.ServerRecord) {
+				for i := range 10_000 {
+					in.Observed.Fleet.Unreadable = append(in.Observed.Fleet.Unreadable, model.UnreadableRecord{
+						Server: model.ServerName(fmt.Sprintf("rack-%05d-system-0", i)),
+						Claim:  model.ClaimName(fmt.Sprintf("default/claim-%05d", i)),
+						Since:  time.Now(), Token: strings.Repeat("t", 20),
+					})
+				}
+			},
+			path: model.ReportRevision,
+		},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -147,7 +188,9 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			fleettest.ChangeRecord(in.Observed, 0, func(rec *model.ServerRecord) {
 				rec.HandledReprovision, rec.HandledBefore = "3", []string{"operation=power-cycle-server#1"}
 				for i := range 1024 {
-					rec.Missing = append(rec.Missing, model.MissingDisk{Name: fmt.Sprint(i), Serial: strings.Repeat("s", 100), Gone: i%2 == 0})
+					rec.Missing = append(rec.Missing, model.MissingDisk{
+						Name: fmt.Sprint(i), Serial: strings.Repeat("s", 100), Gone: i%2 == 0,
+					})
 				}
 				test.change(in, rec)
 			})
@@ -166,7 +209,8 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			}
 			got, want := *records.Servers[name], *in.Observed.Servers[name]
 			for _, rec := range []*model.ServerRecord{&got, &want} { // what is only told
-				rec.Message, rec.Wiped, rec.Restored, rec.BootProblem, rec.NoDiskBoot, rec.Operation, rec.Doubt = "", nil, false, nil, nil, nil, nil
+				rec.Message, rec.Wiped, rec.Restored = "", nil, false
+				rec.BootProblem, rec.NoDiskBoot, rec.Operation, rec.Doubt = nil, nil, nil, nil
 				rec.Since, rec.ClaimedAt, rec.Asked = time.Time{}, time.Time{}, nil
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -177,7 +221,10 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 }
 
 func TestWhatIsShortIsShownAsItIs(t *testing.T) {
-	wipes := []model.DiskWipe{{Name: "sda", Result: model.WipeDone}, {Name: "sdb", Result: model.WipeFailed, Error: "I/O error\non sector 7"}}
+	wipes := []model.DiskWipe{
+		{Name: "sda", Result: model.WipeDone},
+		{Name: "sdb", Result: model.WipeFailed, Error: "I/O error\non sector 7"},
+	}
 	if diff := cmp.Diff(wipes, shownWipes(wipes)); diff != "" {
 		t.Errorf("wipes (-want +got):\n%s", diff)
 	}

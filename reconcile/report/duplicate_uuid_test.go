@@ -23,7 +23,9 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 		"if there are two, give the one that is newer here a UUID of its own with its vendor's tool (to act: rack operator)"
 	const uuid = "00000000-0000-4000-8000-000000000001"
 	got := map[string]string{}
-	for _, path := range []string{"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml"} {
+	for _, path := range []string{
+		"servers/bmc00000-system-0.yaml", "servers/bmc00001-system-0.yaml", "bmcs/twin.yaml", "bmcs/bmc00000.yaml",
+	} {
 		switch st := r.Documents[path].Object.(*Document).Status.(type) {
 		case ServerStatus:
 			got[path] = fleettest.ConditionOf(st.Conditions, model.ReasonDuplicateUUID)
@@ -33,11 +35,12 @@ func TestBothMachinesOfOneUUIDSaySo(t *testing.T) {
 	}
 	want := map[string]string{
 		"servers/bmc00000-system-0.yaml": "True DuplicateUUID: its UUID " + uuid +
-			" is that of system /9 behind BMC twin too, so nothing is armed for it and no claim is bound to it until that is gone: " + advice,
+			" is that of system /9 behind BMC twin too, " +
+			"so nothing is armed for it and no claim is bound to it until that is gone: " + advice,
 		"servers/bmc00001-system-0.yaml": "",
 		"bmcs/twin.yaml": "True DuplicateUUID: system /9 has the UUID " + uuid +
-			" of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, and nothing is armed for either until that is gone: " +
-			advice,
+			" of server bmc00000-system-0 behind BMC bmc00000, so it is no server of its own, " +
+			"and nothing is armed for either until that is gone: " + advice,
 		"bmcs/bmc00000.yaml": "",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -76,7 +76,8 @@ func TestAnExplanationGoesDownToTheEndpoint(t *testing.T) {
 	server := Explanation{
 		Kind: "server", Name: "s1", State: "Reserved", Since: on("07:59:00"),
 		Facts: []Fact{
-			{"power", "On"}, {"claim", "default/web"}, {"uuid", "u1"}, {"cordoned", "yes: unclaimable is set"}, {"taint", "a"}, {"taint", "b=c"},
+			{"power", "On"}, {"claim", "default/web"}, {"uuid", "u1"}, {"cordoned", "yes: unclaimable is set"},
+			{"taint", "a"}, {"taint", "b=c"},
 		},
 		Boot:    []model.BootStep{{Stage: "DHCP", At: on("08:00:01")}, {Stage: "TFTP", At: on("08:00:03")}},
 		Related: []Explanation{bmc},

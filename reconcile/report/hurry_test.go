@@ -23,11 +23,24 @@ func TestWhatAHurriedReportLeavesOut(t *testing.T) {
 		now    *model.Document
 		left   bool
 	}{
-		"how many servers are in which state":      {manyWaiting, waits("NoServerFree", "2 servers: 1 Available, 1 Initial"), true},
-		"another reason is news":                   {manyWaiting, waits("SecretMissing", "Secret a/b is not in Git"), false},
-		"a server is news":                         {manyWaiting, file(model.KindServerClaim, "default", "web", ClaimStatus{Phase: "Bound", Server: "s1"}), false},
-		"another manifest is news":                 {manyWaiting, &model.Document{Object: &Document{Spec: 1, Status: before.Object.(*Document).Status}}, false},
-		"few claims are told at once, as the rest": {manyWaiting - 1, waits("NoServerFree", "2 servers: 1 Available, 1 Initial"), false},
+		"how many servers are in which state": {
+			claims: manyWaiting,
+			now:    waits("NoServerFree", "2 servers: 1 Available, 1 Initial"),
+			left:   true,
+		},
+		"another reason is news": {claims: manyWaiting, now: waits("SecretMissing", "Secret a/b is not in Git")},
+		"a server is news": {
+			claims: manyWaiting,
+			now:    file(model.KindServerClaim, "default", "web", ClaimStatus{Phase: "Bound", Server: "s1"}),
+		},
+		"another manifest is news": {
+			claims: manyWaiting,
+			now:    &model.Document{Object: &Document{Spec: 1, Status: before.Object.(*Document).Status}},
+		},
+		"few claims are told at once, as the rest": {
+			claims: manyWaiting - 1,
+			now:    waits("NoServerFree", "2 servers: 1 Available, 1 Initial"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, now := make(map[string]*model.Document), make(map[string]*model.Document)

@@ -13,8 +13,8 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 	const (
 		shared = "False MACAddressShared: 02:00:00:00:00:01: several systems show it, so it identifies none of them: write it in " +
 			"annotation ingot/mac-addresses of the Server that has it"
-		none = "False NoMACAddress: neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: write those of " +
-			"its network cards in annotation ingot/mac-addresses of Server bmc00000-system-0"
+		none = "False NoMACAddress: neither Git nor its BMC gives a MAC address of it, so it may be refused what it asks for: " +
+			"write those of its network cards in annotation ingot/mac-addresses of Server bmc00000-system-0"
 	)
 	tests := map[string]struct {
 		own, other []model.ServerMAC
@@ -32,13 +32,15 @@ func TestWhatIsSaidOfMACAddresses(t *testing.T) {
 		"there is none yet":                         {state: model.StateDiscovery},
 		"its probe told them when that counted": {
 			own: fleettest.MACs(model.MACByRecord, 1, 2),
-			want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, and its probe reported these once: to be " +
-				"certain, write them in annotation ingot/mac-addresses of Server bmc00000-system-0",
+			want: "True Record: 02:00:00:00:00:01, 02:00:00:00:00:02 (record): its BMC shows none, " +
+				"and its probe reported these once: to be certain, " +
+				"write them in annotation ingot/mac-addresses of Server bmc00000-system-0",
 		},
 		"its firmware asked when it was discovered": {
 			own: fleettest.MACs(model.MACBySighting, 1),
-			want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, and these were seen to boot when it was discovered: to be " +
-				"certain, write them in annotation ingot/mac-addresses of Server bmc00000-system-0",
+			want: "True Sighting: 02:00:00:00:00:01 (sighting): its BMC shows none, " +
+				"and these were seen to boot when it was discovered: to be certain, " +
+				"write them in annotation ingot/mac-addresses of Server bmc00000-system-0",
 		},
 		"another one's firmware asked with one of its": {
 			own: fleettest.MACs(model.MACBySighting, 1), other: fleettest.MACs(model.MACByRecord, 1),

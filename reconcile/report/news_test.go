@@ -63,10 +63,12 @@ func TestASubjectNamesObjectAndOutcome(t *testing.T) {
 			want: "default/web-1: Unbound",
 		},
 		"a BMC that is lost": {
-			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected")})},
-			now: files{
-				"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed")}),
-			},
+			old: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
+				State: "Enabled", Conditions: reading("Ready", metav1.ConditionTrue, "Connected"),
+			})},
+			now: files{"bmcs/rack1-bmc-1.yaml": bmc(BMCStatus{
+				State: "Error", Conditions: reading("Ready", metav1.ConditionFalse, "ConnectionFailed"),
+			})},
 			want: "rack1-bmc-1: ConnectionFailed",
 		},
 		"a condition that changed and kept its reason": {

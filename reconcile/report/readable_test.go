@@ -16,7 +16,9 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 	type change = func(in *plan.Input, rec *model.ServerRecord)
 	failing := func(reason string) change {
 		return func(in *plan.Input, rec *model.ServerRecord) {
-			in.Readings[rec.Name] = plan.Reading{At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute)}
+			in.Readings[rec.Name] = plan.Reading{
+				At: in.Now, Failures: 3, Err: "no answer", Reason: reason, NotBefore: in.Now.Add(time.Minute),
+			}
 		}
 	}
 	bmcSays := func(reason string) change {
@@ -30,23 +32,25 @@ func TestAClaimIsBootedWhileItsBMCCannotBeRead(t *testing.T) {
 		changes []change
 		booted  bool
 	}{
-		"no answer":                       {[]change{failing("")}, true},
-		"a password that is refused":      {[]change{failing(model.ReasonAuthenticationFailed)}, true},
-		"another certificate":             {[]change{failing(model.ReasonCertificateChanged)}, true},
-		"half an answer":                  {[]change{failing(model.ReasonHalfAnswer)}, true},
-		"a BMC that was not read":         {[]change{bmcSays("ConnectionFailed")}, true},
-		"not another machine":             {[]change{failing(model.ReasonIdentityMismatch)}, false},
-		"not one that nothing says it is": {[]change{failing(model.ReasonIdentityUnknown)}, false},
-		"not one that was off": {[]change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
+		"no answer":                       {changes: []change{failing("")}, booted: true},
+		"a password that is refused":      {changes: []change{failing(model.ReasonAuthenticationFailed)}, booted: true},
+		"another certificate":             {changes: []change{failing(model.ReasonCertificateChanged)}, booted: true},
+		"half an answer":                  {changes: []change{failing(model.ReasonHalfAnswer)}, booted: true},
+		"a BMC that was not read":         {changes: []change{bmcSays("ConnectionFailed")}, booted: true},
+		"not another machine":             {changes: []change{failing(model.ReasonIdentityMismatch)}},
+		"not one that nothing says it is": {changes: []change{failing(model.ReasonIdentityUnknown)}},
+		"not one that was off": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
 			in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
-		}}, false},
+		}}},
 		"not one that is Unconfirmed": {changes: []change{failing(""), func(in *plan.Input, rec *model.ServerRecord) {
 			rec.Unconfirmed = in.Now
 		}}},
-		"not one that is not installed": {[]change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Installed = "" }}, false},
-		"not one that Git has left alone": {[]change{func(in *plan.Input, rec *model.ServerRecord) {
+		"not one that is not installed": {
+			changes: []change{failing(""), func(_ *plan.Input, rec *model.ServerRecord) { rec.Installed = "" }},
+		},
+		"not one that Git has left alone": {changes: []change{func(in *plan.Input, rec *model.ServerRecord) {
 			in.Desired.BMCs[rec.BMC].Annotations = map[string]string{model.AnnotationOperation: model.OperationIgnore}
-		}}, false},
+		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in, rec := plantest.Ticketed(model.StateReserved, model.PurposeClaim)

@@ -41,7 +41,9 @@ func TestMisuseOfATicket(t *testing.T) {
 			want: "True WrongToken: 10.0.0.9 asked for its Ignition and was refused: it did not show the ticket's token",
 		},
 		"another guessed a token, and had fetched the image": {
-			uses: []model.TicketUse{script, use(model.ThingImage, "10.0.0.9", "", 2), use(model.ThingIgnition, "10.0.0.9", model.RefusedToken, 3)},
+			uses: []model.TicketUse{
+				script, use(model.ThingImage, "10.0.0.9", "", 2), use(model.ThingIgnition, "10.0.0.9", model.RefusedToken, 3),
+			},
 			want: "True WrongToken: 10.0.0.9 asked for its Ignition and was refused: it did not show the ticket's token",
 		},
 		"another reported in its name": {
@@ -82,7 +84,10 @@ func TestMisuseOfATicket(t *testing.T) {
 			by("m1", true, false, use(model.ThingReport, "fe80::1%eth0", model.RefusedToken, 2)),
 			by("m1", true, true, use(model.ThingReport, "fe80::1%eth0", model.RefusedSpent, 3)),
 		}},
-		"a former ticket does not count": {uses: []model.TicketUse{use(model.ThingIgnition, "10.0.0.9", model.RefusedAddress, 2)}, ticket: "old"},
+		"a former ticket does not count": {
+			uses:   []model.TicketUse{use(model.ThingIgnition, "10.0.0.9", model.RefusedAddress, 2)},
+			ticket: "old",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

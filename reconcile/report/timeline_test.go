@@ -31,7 +31,9 @@ func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {
 			text: "last seen: DHCP 12:03:01Z; before it armed 12:03:00Z; not seen yet: boot loader by TFTP or HTTP",
 		},
 		"one whose boot loader is lost": {
-			boot: model.BootTrace{Ticket: ticket(model.PurposeDiscovery), Progress: &model.Progress{Ticket: "t", DHCPAt: at(1), TFTPAt: at(2)}},
+			boot: model.BootTrace{
+				Ticket: ticket(model.PurposeDiscovery), Progress: &model.Progress{Ticket: "t", DHCPAt: at(1), TFTPAt: at(2)},
+			},
 			want: []model.BootStage{model.StageArmed, model.StageDHCP, model.StageTFTP},
 			text: "last seen: TFTP 12:03:02Z; before it DHCP 12:03:01Z; not seen yet: iPXE script",
 		},
@@ -51,7 +53,9 @@ func TestTheTimelineOfABootIsItsStagesInOrder(t *testing.T) {
 					Ticket: "t", DHCPAt: at(1), HTTPBootAt: at(2), ScriptAt: at(3), KernelAt: at(4), InitrdAt: at(5), IgnitionAt: at(6),
 				},
 			},
-			want: []model.BootStage{model.StageArmed, "DHCP", "HTTP boot", "iPXE script", "kernel", "initrd", "Ignition", model.StageBootState},
+			want: []model.BootStage{
+				model.StageArmed, "DHCP", "HTTP boot", "iPXE script", "kernel", "initrd", "Ignition", model.StageBootState,
+			},
 			text: "last seen: boot state 12:03:09Z; before it Ignition 12:03:06Z",
 		},
 		"a wipe that is awaited": {

@@ -18,12 +18,20 @@ func TestTheConditionWipedSaysWhatBecameOfEachDisk(t *testing.T) {
 		missing []model.MissingDisk
 		want    string
 	}{
-		"no wipe yet":             {want: ""},
-		"all done":                {fleettest.WipedDisks("S1", "S2"), nil, "True WipeDone: 2 disks done"},
-		"one failed":              {failed, nil, "False WipeFailed: sda (serial S1): I/O error"},
-		"one is missing":          {fleettest.WipedDisks("S1"), []model.MissingDisk{fleettest.SDBMissing}, "False DiskMissing: " + lacks},
-		"none was seen":           {nil, []model.MissingDisk{fleettest.SDBMissing}, "False DiskMissing: " + lacks},
-		"one failed, one missing": {failed, []model.MissingDisk{fleettest.SDBMissing}, "False WipeFailed: sda (serial S1): I/O error; " + lacks},
+		"no wipe yet": {want: ""},
+		"all done":    {wiped: fleettest.WipedDisks("S1", "S2"), want: "True WipeDone: 2 disks done"},
+		"one failed":  {wiped: failed, want: "False WipeFailed: sda (serial S1): I/O error"},
+		"one is missing": {
+			wiped:   fleettest.WipedDisks("S1"),
+			missing: []model.MissingDisk{fleettest.SDBMissing},
+			want:    "False DiskMissing: " + lacks,
+		},
+		"none was seen": {missing: []model.MissingDisk{fleettest.SDBMissing}, want: "False DiskMissing: " + lacks},
+		"one failed, one missing": {
+			wiped:   failed,
+			missing: []model.MissingDisk{fleettest.SDBMissing},
+			want:    "False WipeFailed: sda (serial S1): I/O error; " + lacks,
+		},
 		"one was replaced": {
 			wiped:   fleettest.WipedDisks("S1"),
 			missing: []model.MissingDisk{{Name: "sdb", Serial: "S2", Gone: true, ReplacedBy: "S9"}},

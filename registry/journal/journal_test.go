@@ -74,7 +74,9 @@ func threeFrames(t testing.TB) (raw []byte, ends []int64) {
 	dir := t.TempDir()
 	j := newJournal(t, dir, realCalls)
 	ends = append(ends, j.file.end)
-	for _, b := range []iter.Seq2[string, []byte]{leasesOf("a", "1", "b", "1"), leasesOf("b", "2", "c", "2"), leasesOf("d", "3", "a", gone)} {
+	for _, b := range []iter.Seq2[string, []byte]{
+		leasesOf("a", "1", "b", "1"), leasesOf("b", "2", "c", "2"), leasesOf("d", "3", "a", gone),
+	} {
 		mustAppend(t, j, b)
 		ends = append(ends, j.file.end)
 	}

@@ -72,50 +72,132 @@ func TestReportsAreTakenFromTheServersAddressAlone(t *testing.T) {
 		stored             string
 	}{
 		"a report from the server's address": {
-			withToken(discovered), right, "POST", "/register", discovered, probed, 201, "", "", use(model.ThingReport, "192.0.2.7", ""), "probe"},
+			prefix: withToken(discovered), from: right,
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 201, stored: "probe",
+			uses: use(model.ThingReport, "192.0.2.7", ""),
+		},
 		"an IPv4 address in IPv6 is that address": {
-			withToken(discovered), "[::ffff:192.0.2.7]:1234", "POST", "/register", discovered, probed, 201, "", "", use(model.ThingReport, "192.0.2.7", ""), "probe"},
+			prefix: withToken(discovered), from: "[::ffff:192.0.2.7]:1234",
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 201, stored: "probe",
+			uses: use(model.ThingReport, "192.0.2.7", ""),
+		},
 		"a report from another's": {
-			withToken(discovered), wrong, "POST", "/register", discovered, probed, 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: withToken(discovered), from: wrong,
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedAddress),
+		},
 		"a boot state from another's": {
-			withToken(claimed), wrong, "POST", "/bootstate", claimed, `,"booted":true`, 403, wrongPlace, "boot state WrongAddress", use(model.ThingBootState, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: withToken(claimed), from: wrong,
+			method: "POST", path: "/bootstate", server: claimed, body: `,"booted":true`,
+			code: 403, says: wrongPlace, refused: "boot state WrongAddress",
+			uses: use(model.ThingBootState, "192.0.2.99", model.RefusedAddress),
+		},
 		"a wipe from another's": {
-			withToken(cleaned), wrong, "POST", "/wipe", cleaned, `,"mode":"quick"`, 403, wrongPlace, "wipe result WrongAddress", use(model.ThingWipe, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: withToken(cleaned), from: wrong,
+			method: "POST", path: "/wipe", server: cleaned, body: `,"mode":"quick"`,
+			code: 403, says: wrongPlace, refused: "wipe result WrongAddress",
+			uses: use(model.ThingWipe, "192.0.2.99", model.RefusedAddress),
+		},
 		"progress of a wipe from another's": {
-			withToken(cleaned), wrong, "POST", "/wipe-progress", cleaned, `,"mode":"quick"`, 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: withToken(cleaned), from: wrong,
+			method: "POST", path: "/wipe-progress", server: cleaned, body: `,"mode":"quick"`,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedAddress),
+		},
 		"progress of a wipe is a report, and no result yet": {
-			withToken(cleaned), right, "POST", "/wipe-progress", cleaned, `,"mode":"quick"`, 201, "", "", use(model.ThingReport, "192.0.2.7", ""), "wiping"},
+			prefix: withToken(cleaned), from: right,
+			method: "POST", path: "/wipe-progress", server: cleaned, body: `,"mode":"quick"`,
+			code: 201, stored: "wiping",
+			uses: use(model.ThingReport, "192.0.2.7", ""),
+		},
 		"asking for a report from another's": {
-			withToken(discovered), wrong, "GET", "/systems/" + uuidOf(discovered), discovered, "", 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: withToken(discovered), from: wrong,
+			method: "GET", path: "/systems/" + uuidOf(discovered), server: discovered,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedAddress),
+		},
 		"from nobody knows where": {
-			withToken(discovered), "@", "POST", "/register", discovered, probed, 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "", model.RefusedAddress), ""},
+			prefix: withToken(discovered), from: "@",
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "", model.RefusedAddress),
+		},
 		"what the token is not of is not told, wherever it comes from": {
-			withToken(claimed), wrong, "POST", "/register", discovered, probed, 403, "this token is not of", "report WrongToken", use(model.ThingReport, "192.0.2.99", model.RefusedToken), ""},
+			prefix: withToken(claimed), from: wrong,
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 403, says: "this token is not of", refused: "report WrongToken",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedToken),
+		},
 		"a spent token": {
-			withToken(revoked), wrong, "POST", "/register", revoked, probed, 403, "this token is not of", "report Spent", use(model.ThingReport, "192.0.2.99", model.RefusedSpent), ""},
+			prefix: withToken(revoked), from: wrong,
+			method: "POST", path: "/register", server: revoked, body: probed,
+			code: 403, says: "this token is not of", refused: "report Spent",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedSpent),
+		},
 		"an unknown server has no ticket to note it with": {
-			withToken(claimed), wrong, "POST", "/register", 99, probed, 403, "this token is not of", "report WrongToken", nil, ""},
+			prefix: withToken(claimed), from: wrong,
+			method: "POST", path: "/register", server: 99, body: probed,
+			code: 403, says: "this token is not of", refused: "report WrongToken",
+		},
 		"a server without a ticket has none either": {
-			withToken(noTicket), right, "POST", "/register", noTicket, probed, 403, "this token is not of", "report WrongToken", nil, ""},
+			prefix: withToken(noTicket), from: right,
+			method: "POST", path: "/register", server: noTicket, body: probed,
+			code: 403, says: "this token is not of", refused: "report WrongToken",
+		},
 		"what comes after the ticket has ended is no use of it (R04)": {
-			withToken(finished), right, "POST", "/register", finished, probed, 201, "", "", nil, ""},
+			prefix: withToken(finished), from: right,
+			method: "POST", path: "/register", server: finished, body: probed,
+			code: 201,
+		},
 		"what cannot be read is no use": {
-			withToken(discovered), right, "POST", "/register", discovered, `,"data":3`, 400, "", "", nil, ""},
+			prefix: withToken(discovered), from: right,
+			method: "POST", path: "/register", server: discovered, body: `,"data":3`,
+			code: 400,
+		},
 
 		"without a token, from the server's address": {
-			bare, right, "POST", "/register", discovered, probed, 201, "", "", use(model.ThingReport, "192.0.2.7", ""), "probe"},
+			prefix: bare, from: right,
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 201, stored: "probe",
+			uses: use(model.ThingReport, "192.0.2.7", ""),
+		},
 		"without a token, from another's": {
-			bare, wrong, "POST", "/register", discovered, probed, 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: bare, from: wrong,
+			method: "POST", path: "/register", server: discovered, body: probed,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedAddress),
+		},
 		"a boot state without a token, from another's": {
-			bare, wrong, "POST", "/bootstate", claimed, `,"booted":true`, 403, wrongPlace, "boot state WrongAddress", use(model.ThingBootState, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: bare, from: wrong,
+			method: "POST", path: "/bootstate", server: claimed, body: `,"booted":true`,
+			code: 403, says: wrongPlace, refused: "boot state WrongAddress",
+			uses: use(model.ThingBootState, "192.0.2.99", model.RefusedAddress),
+		},
 		"asking without a token, from another's": {
-			bare, wrong, "GET", "/systems/" + uuidOf(discovered), discovered, "", 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: bare, from: wrong,
+			method: "GET", path: "/systems/" + uuidOf(discovered), server: discovered,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedAddress),
+		},
 		"deleting from another's": {
-			bare, wrong, "DELETE", "/delete/" + uuidOf(discovered), discovered, "", 403, wrongPlace, "report WrongAddress", use(model.ThingReport, "192.0.2.99", model.RefusedAddress), ""},
+			prefix: bare, from: wrong,
+			method: "DELETE", path: "/delete/" + uuidOf(discovered), server: discovered,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+			uses: use(model.ThingReport, "192.0.2.99", model.RefusedAddress),
+		},
 		"a server without a ticket, from another's": {
-			bare, wrong, "POST", "/register", noTicket, probed, 403, wrongPlace, "report WrongAddress", nil, ""},
+			prefix: bare, from: wrong,
+			method: "POST", path: "/register", server: noTicket, body: probed,
+			code: 403, says: wrongPlace, refused: "report WrongAddress",
+		},
 		"an unknown server is bound to no address (R01)": {
-			bare, wrong, "POST", "/register", 99, probed, 201, "", "", nil, ""},
+			prefix: bare, from: wrong,
+			method: "POST", path: "/register", server: 99, body: probed,
+			code: 201,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +256,11 @@ func TestStrangersLearnNothing(t *testing.T) {
 	stranger := "/r/" + r.token(rebooted)
 	first := make(map[string]string)
 	for _, server := range []int{discovered, claimed, cleaned, finished, revoked, noTicket, twinA, 99} {
-		for path, body := range map[string]string{"register": probed, "bootstate": `,"booted":true`, "wipe": `,"mode":"quick"`, "wipe-progress": `,"mode":"quick"`, "systems": ""} {
+		for path, body := range map[string]string{
+			"register": probed, "bootstate": `,"booted":true`,
+			"wipe": `,"mode":"quick"`, "wipe-progress": `,"mode":"quick"`,
+			"systems": "",
+		} {
 			method, target := "POST", stranger+"/"+path
 			if path == "systems" {
 				method, target = "GET", target+"/"+uuidOf(server)
@@ -206,31 +292,56 @@ func TestWipeProgressLastsAsLongAsTheWipe(t *testing.T) {
 		then func(t *testing.T, r rig)
 		want *model.WipeProgress
 	}{
-		"nothing happens": {func(*testing.T, rig) {}, progressAt(40)},
-		"it goes on":      {func(_ *testing.T, r rig) { r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", sda(50)) }, progressAt(50)},
-		"its outcome is reported": {func(_ *testing.T, r rig) {
-			r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, `,"mode":"quick"`))
-		}, nil},
-		"what comes late does not bring it back": {func(t *testing.T, r rig) {
-			r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, `,"mode":"quick"`))
-			if w := r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", sda(50)); w.Code != 201 {
-				t.Errorf("got %d", w.Code)
-			}
-		}, nil},
-		"the ticket is another": {func(t *testing.T, r rig) { save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{next}}) }, nil},
-		"the ticket has ended": {func(t *testing.T, r rig) {
-			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{ended}})
-		}, nil},
-		"there is no ticket": {func(t *testing.T, r rig) {
-			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{{Name: "server-2", UUID: uuidOf(cleaned)}}})
-		}, nil},
-		"something else is decided of it": {func(t *testing.T, r rig) {
-			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{other}})
-		}, progressAt(40)},
-		"something is decided of another": {func(t *testing.T, r rig) {
-			save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{fleet()[claimed]}})
-		}, progressAt(40)},
-		"its records are restored as were": {func(t *testing.T, r rig) { save(t, r.Registry, registry.Changes{Servers: fleet()}) }, progressAt(40)},
+		"nothing happens": {
+			then: func(*testing.T, rig) {},
+			want: progressAt(40),
+		},
+		"it goes on": {
+			then: func(_ *testing.T, r rig) { r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", sda(50)) },
+			want: progressAt(50),
+		},
+		"its outcome is reported": {
+			then: func(_ *testing.T, r rig) {
+				r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, `,"mode":"quick"`))
+			},
+		},
+		"what comes late does not bring it back": {
+			then: func(t *testing.T, r rig) {
+				r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, `,"mode":"quick"`))
+				if w := r.do("POST", "/r/"+r.token(cleaned)+"/wipe-progress", sda(50)); w.Code != 201 {
+					t.Errorf("got %d", w.Code)
+				}
+			},
+		},
+		"the ticket is another": {
+			then: func(t *testing.T, r rig) { save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{next}}) },
+		},
+		"the ticket has ended": {
+			then: func(t *testing.T, r rig) {
+				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{ended}})
+			},
+		},
+		"there is no ticket": {
+			then: func(t *testing.T, r rig) {
+				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{{Name: "server-2", UUID: uuidOf(cleaned)}}})
+			},
+		},
+		"something else is decided of it": {
+			then: func(t *testing.T, r rig) {
+				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{other}})
+			},
+			want: progressAt(40),
+		},
+		"something is decided of another": {
+			then: func(t *testing.T, r rig) {
+				save(t, r.Registry, registry.Changes{Servers: []*model.ServerRecord{fleet()[claimed]}})
+			},
+			want: progressAt(40),
+		},
+		"its records are restored as were": {
+			then: func(t *testing.T, r rig) { save(t, r.Registry, registry.Changes{Servers: fleet()}) },
+			want: progressAt(40),
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -76,18 +76,23 @@ func TestEndpointWithToken(t *testing.T) {
 		"GET /register is refused (R02)":      {method: "GET", path: at(discovered, "/register"), code: 405},
 		"GET bare /register is refused (R02)": {method: "GET", path: plain("/register"), code: 405},
 		"PUT /wipe is refused":                {method: "PUT", path: at(cleaned, "/wipe"), code: 405},
-		"broken JSON is refused (R02)":        {path: at(discovered, "/register"), body: `{"systemUUID":`, code: 400, says: "unexpected end of JSON"},
+		"broken JSON is refused (R02)": {
+			path: at(discovered, "/register"), body: `{"systemUUID":`, code: 400, says: "unexpected end of JSON"},
 		"a wrong type is refused with its name": {
 			path: at(discovered, "/register"), body: uuidBody(discovered, `,"data":{"cpu":[{"id":"x"}]}`), code: 400, says: "data.cpu.id"},
-		"two documents are refused":   {path: at(discovered, "/register"), body: uuidBody(discovered, "") + "{}", code: 400},
-		"no UUID is refused":          {path: at(discovered, "/register"), body: `{}`, code: 400, says: "systemUUID"},
-		"an all-zero UUID is refused": {path: at(discovered, "/register"), body: `{"systemUUID":"00000000-0000-0000-0000-000000000000"}`, code: 400},
+		"two documents are refused": {path: at(discovered, "/register"), body: uuidBody(discovered, "") + "{}", code: 400},
+		"no UUID is refused":        {path: at(discovered, "/register"), body: `{}`, code: 400, says: "systemUUID"},
+		"an all-zero UUID is refused": {
+			path: at(discovered, "/register"), body: `{"systemUUID":"00000000-0000-0000-0000-000000000000"}`, code: 400},
 		"more than 4 MiB is refused (R02, Y10)": {
 			path: at(discovered, "/register"), body: uuidBody(discovered, `,"x":"`+strings.Repeat("x", 4<<20)+`"`), code: 413},
 		"a list of too many is refused": {
-			path: at(discovered, "/register"), body: uuidBody(discovered, `,"data":{"nics":[{}`+strings.Repeat(",{}", 4096)+`]}`), code: 400, says: "data.nics has 4097 entries"},
+			path: at(discovered, "/register"), body: uuidBody(discovered, `,"data":{"nics":[{}`+strings.Repeat(",{}", 4096)+`]}`),
+			code: 400, says: "data.nics has 4097 entries"},
 		"a string that is too long is refused": {
-			path: at(discovered, "/register"), body: uuidBody(discovered, `,"data":{"storage":[{"serial":"`+strings.Repeat("x", 4097)+`"}]}`), code: 400, says: "data.storage.serial has 4097 bytes"},
+			path: at(discovered, "/register"),
+			body: uuidBody(discovered, `,"data":{"storage":[{"serial":"`+strings.Repeat("x", 4097)+`"}]}`),
+			code: 400, says: "data.storage.serial has 4097 bytes"},
 
 		"a booted server says so": {
 			path: at(claimed, "/bootstate"), body: uuidBody(claimed, `,"booted":true`), code: 200, stored: "boot"},
@@ -109,7 +114,8 @@ func TestEndpointWithToken(t *testing.T) {
 			path: at(discovered, "/bootstate"), body: uuidBody(claimed, `,"booted":true`), code: 403},
 
 		"a wipe is reported": {
-			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{"name":"sda","result":"wiped"}]`), code: 201, stored: "wipe"},
+			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{"name":"sda","result":"wiped"}]`),
+			code: 201, stored: "wipe"},
 		"a machine without disks is wiped": {
 			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick"`), code: 201, stored: "wipe"},
 		"a stronger wipe than was asked for counts": {
@@ -119,9 +125,11 @@ func TestEndpointWithToken(t *testing.T) {
 		"an unknown mode is refused": {
 			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"fast"`), code: 400, says: "none, quick and secure"},
 		"an unknown result is refused": {
-			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{"name":"sda","result":"maybe"}]`), code: 400, says: "disks[0]"},
+			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{"name":"sda","result":"maybe"}]`),
+			code: 400, says: "disks[0]"},
 		"too many disks are refused": {
-			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{}`+strings.Repeat(",{}", 1024)+`]`), code: 400, says: "1025 disks"},
+			path: at(cleaned, "/wipe"), body: uuidBody(cleaned, `,"mode":"quick","disks":[{}`+strings.Repeat(",{}", 1024)+`]`),
+			code: 400, says: "1025 disks"},
 		"a wipe with a discovery token is refused": {
 			path: at(discovered, "/wipe"), body: uuidBody(discovered, `,"mode":"quick"`), code: 403},
 		"a wipe of another server is refused (Y02)": {
@@ -129,13 +137,17 @@ func TestEndpointWithToken(t *testing.T) {
 		"there is no wipe without a token": {path: plain("/wipe"), body: "{}", code: 404},
 
 		"how far a wipe is is reported": {
-			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","method":"overwrite","percent":40}`), code: 201, stored: "wiping"},
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","method":"overwrite","percent":40}`),
+			code: 201, stored: "wiping"},
 		"a disk that does not say how far its wipe is": {
-			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","percent":-1},{"name":"sdb","percent":100,"result":"failed"}`), code: 201, stored: "wiping"},
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","percent":-1},{"name":"sdb","percent":100,"result":"failed"}`),
+			code: 201, stored: "wiping"},
 		"progress of as many disks as are allowed": {
-			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"}` + strings.Repeat(`,{"name":"sdb"}`, 255)), code: 201, stored: "wiping"},
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"}` + strings.Repeat(`,{"name":"sdb"}`, 255)),
+			code: 201, stored: "wiping"},
 		"progress of one more is refused": {
-			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"}` + strings.Repeat(`,{"name":"sdb"}`, 256)), code: 400, says: "257 disks"},
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda"}` + strings.Repeat(`,{"name":"sdb"}`, 256)),
+			code: 400, says: "257 disks"},
 		"progress of an unknown mode is refused": {
 			path: at(cleaned, "/wipe-progress"), body: uuidBody(cleaned, `,"mode":""`), code: 400, says: "none, quick and secure"},
 		"progress of a weaker wipe is refused": {
@@ -147,7 +159,8 @@ func TestEndpointWithToken(t *testing.T) {
 		"less than nothing of a disk is refused": {
 			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","percent":-2}`), code: 400, says: "percent -2"},
 		"a name that is too long is refused": {
-			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"` + strings.Repeat("x", 257) + `"}`), code: 400, says: "name has 257 bytes"},
+			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"` + strings.Repeat("x", 257) + `"}`),
+			code: 400, says: "name has 257 bytes"},
 		"a serial number that a terminal would obey is refused": {
 			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","serial":"\u001b[2J"}`), code: 400, says: "cannot be shown"},
 		"a method of two lines is refused": {
@@ -155,7 +168,8 @@ func TestEndpointWithToken(t *testing.T) {
 		"an unknown result of a disk is refused": {
 			path: at(cleaned, "/wipe-progress"), body: wiping(`{"name":"sda","result":"soon"}`), code: 400, says: "result"},
 		"progress with a discovery token is refused": {
-			path: at(discovered, "/wipe-progress"), body: uuidBody(discovered, `,"mode":"quick"`), code: 403, says: "not of a boot ticket for cleanup"},
+			path: at(discovered, "/wipe-progress"), body: uuidBody(discovered, `,"mode":"quick"`),
+			code: 403, says: "not of a boot ticket for cleanup"},
 		"progress of another server is refused (Y02)": {
 			path: at(claimed, "/wipe-progress"), body: wiping(`{"name":"sda"}`), code: 403},
 		"there is no progress without a token": {path: plain("/wipe-progress"), body: "{}", code: 404},
@@ -197,7 +211,9 @@ func TestEndpointWithToken(t *testing.T) {
 func wantStored(t *testing.T, o *model.Observed, want string) {
 	t.Helper()
 	got := ""
-	for name, n := range map[string]int{"probe": len(o.Probes), "boot": len(o.BootStates), "wipe": len(o.Wipes), "wiping": len(o.WipeProgress)} {
+	for name, n := range map[string]int{
+		"probe": len(o.Probes), "boot": len(o.BootStates), "wipe": len(o.Wipes), "wiping": len(o.WipeProgress),
+	} {
 		if n > 0 {
 			got += name
 		}
@@ -285,7 +301,8 @@ func TestEndpointWithoutToken(t *testing.T) {
 
 func TestReportIsStoredAsReceived(t *testing.T) {
 	r := newRig(t, Options{})
-	r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, `,"mode":"secure","disks":[{"name":"sda","serial":"S\ufffd","result":"failed","error":"locked"}]`))
+	wiped := `,"mode":"secure","disks":[{"name":"sda","serial":"S\ufffd","result":"failed","error":"locked"}]`
+	r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, wiped))
 	want := map[model.ServerName]*model.WipeReport{"server-2": {
 		Ticket: "server-2-1", ReceivedAt: now, Mode: "secure",
 		Disks: []model.DiskWipe{{Name: "sda", Serial: "S\ufffd", Result: "failed", Error: "locked"}},
@@ -300,7 +317,8 @@ func TestReportIsStoredAsReceived(t *testing.T) {
 	}
 	w := r.do("GET", "/r/"+r.token(discovered)+"/systems/"+uuidOf(discovered), "")
 	var data model.ProbeData
-	if err := json.Unmarshal(w.Body.Bytes(), &data); err != nil || !cmp.Equal(data, probe.Data) || w.Header().Get("Content-Type") != "application/json" {
+	err := json.Unmarshal(w.Body.Bytes(), &data)
+	if err != nil || !cmp.Equal(data, probe.Data) || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("shown: %v %s", err, w.Body)
 	}
 }
@@ -309,9 +327,13 @@ func TestReportIsStoredAsReceived(t *testing.T) {
 func TestInterfacesOfAllKindsAreStored(t *testing.T) {
 	interfaces := []model.ProbeNetworkInterface{
 		{Name: "eth0", MACAddress: "02:00:00:00:00:01", CarrierStatus: "down"},
-		{Name: "eth1", MACAddress: "02:00:00:00:00:02", IPAddress: "192.0.2.1", IPAddresses: []string{"192.0.2.1", "2001:db8::1", "192.0.2.2"}},
+		{
+			Name: "eth1", MACAddress: "02:00:00:00:00:02",
+			IPAddress: "192.0.2.1", IPAddresses: []string{"192.0.2.1", "2001:db8::1", "192.0.2.2"},
+		},
 		{Name: "eth2", MACAddress: "02:00:00:00:00:03", IPAddresses: []string{"fe80::1"}},
-		{Name: "bond0", MACAddress: "02:00:00:00:00:01"}, {Name: "bond0.100", MACAddress: "02:00:00:00:00:01"}, {Name: "tun0"}, {Name: "docker0"},
+		{Name: "bond0", MACAddress: "02:00:00:00:00:01"}, {Name: "bond0.100", MACAddress: "02:00:00:00:00:01"},
+		{Name: "tun0"}, {Name: "docker0"},
 	}
 	body, err := json.Marshal(model.ProbeRegistration{SystemUUID: uuidOf(discovered), Data: model.ProbeData{NetworkInterfaces: interfaces}})
 	if err != nil {
@@ -431,7 +453,8 @@ func TestTokenIsNeverLogged(t *testing.T) {
 	r.do("POST", "/r/"+r.token(discovered)+"/register", "{")
 	_ = r.Close()
 	r.do("POST", "/r/"+r.token(cleaned)+"/wipe", uuidBody(cleaned, `,"mode":"quick"`))
-	if text := log.String(); strings.Contains(text, r.token(discovered)) || strings.Contains(text, r.token(cleaned)) || !strings.Contains(text, "path=wipe") {
+	text := log.String()
+	if strings.Contains(text, r.token(discovered)) || strings.Contains(text, r.token(cleaned)) || !strings.Contains(text, "path=wipe") {
 		t.Error(text)
 	}
 }
@@ -521,12 +544,13 @@ func TestWhoSendsNothingKeepsNobodyOut(t *testing.T) {
 					t.Fatal("not within 10 s: its share is taken")
 				}
 			}
-			if w := post(tc.other, uuidBody(discovered, probed), int64(len(uuidBody(discovered, probed))), nil); w.Code != http.StatusCreated {
+			report := uuidBody(discovered, probed)
+			if w := post(tc.other, report, int64(len(report)), nil); w.Code != http.StatusCreated {
 				t.Errorf("another client is answered %d %s", w.Code, w.Body)
 			}
 			_ = idle.Close()
 			waiting.Wait()
-			if w := post(fmt.Sprintf(tc.idle, 1), uuidBody(discovered, probed), int64(len(uuidBody(discovered, probed))), nil); w.Code != http.StatusCreated {
+			if w := post(fmt.Sprintf(tc.idle, 1), report, int64(len(report)), nil); w.Code != http.StatusCreated {
 				t.Errorf("once it has ended, the client is answered %d %s", w.Code, w.Body)
 			}
 		})

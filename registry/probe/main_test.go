@@ -168,7 +168,8 @@ func uuidBody(i int, rest string) string {
 }
 
 const probed = `,"data":{"timestamp":"1970-01-01T00:00:00Z","systemInfo":{"systemInformation":{"serialNumber":"S1"}},` +
-	`"cpu":[{"id":0,"capabilities":null}],"memory":[{"size":null}],"networkInterfaces":[{"name":"tun0","ipAddresses":null},{"name":"eth0","ipAddresses":["fe80::1"]}]}`
+	`"cpu":[{"id":0,"capabilities":null}],"memory":[{"size":null}],` +
+	`"networkInterfaces":[{"name":"tun0","ipAddresses":null},{"name":"eth0","ipAddresses":["fe80::1"]}]}`
 
 // wiping is a report of how far the wipe of disks is.
 func wiping(disks string) string {

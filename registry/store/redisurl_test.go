@@ -17,15 +17,21 @@ func TestParseRedisURL(t *testing.T) {
 		ServerName     string
 	}
 	cases := map[string]parsed{
-		"redis://localhost":                              {Addrs: []string{"localhost:6379"}},
-		"redis://":                                       {Addrs: []string{"localhost:6379"}},
-		"redis://:s%40cret@10.0.0.1:7000/3":              {Addrs: []string{"10.0.0.1:7000"}, Password: "s@cret", DB: 3},
-		"redis://me:p@ss:word@[::1]":                     {Addrs: []string{"[::1]:6379"}, User: "me", Password: "p@ss:word"},
-		"rediss://u:p@redis.example.com?db=2":            {Addrs: []string{"redis.example.com:6379"}, User: "u", Password: "p", DB: 2, TLS: true, ServerName: "redis.example.com"},
-		"unix:///run/redis/redis.sock?db=1":              {Addrs: []string{"/run/redis/redis.sock"}, DB: 1},
-		"redis+sentinel://a,b:1234/main/5":               {Addrs: []string{"a:26379", "b:1234"}, Master: "main", DB: 5},
-		"redis-sentinel://u:p@a/main":                    {Addrs: []string{"a:26379"}, User: "u", Password: "p", Master: "main"},
-		"rediss-cluster://u:p@a,b:7001,[2001:db8::1]:70": {Addrs: []string{"a:6379", "b:7001", "[2001:db8::1]:70"}, User: "u", Password: "p", Cluster: true, TLS: true},
+		"redis://localhost":                 {Addrs: []string{"localhost:6379"}},
+		"redis://":                          {Addrs: []string{"localhost:6379"}},
+		"redis://:s%40cret@10.0.0.1:7000/3": {Addrs: []string{"10.0.0.1:7000"}, Password: "s@cret", DB: 3},
+		"redis://me:p@ss:word@[::1]":        {Addrs: []string{"[::1]:6379"}, User: "me", Password: "p@ss:word"},
+		"rediss://u:p@redis.example.com?db=2": {
+			Addrs: []string{"redis.example.com:6379"}, User: "u", Password: "p", DB: 2,
+			TLS: true, ServerName: "redis.example.com",
+		},
+		"unix:///run/redis/redis.sock?db=1": {Addrs: []string{"/run/redis/redis.sock"}, DB: 1},
+		"redis+sentinel://a,b:1234/main/5":  {Addrs: []string{"a:26379", "b:1234"}, Master: "main", DB: 5},
+		"redis-sentinel://u:p@a/main":       {Addrs: []string{"a:26379"}, User: "u", Password: "p", Master: "main"},
+		"rediss-cluster://u:p@a,b:7001,[2001:db8::1]:70": {
+			Addrs: []string{"a:6379", "b:7001", "[2001:db8::1]:70"}, User: "u", Password: "p",
+			Cluster: true, TLS: true,
+		},
 	}
 	for url, want := range cases {
 		t.Run(url, func(t *testing.T) {

@@ -163,7 +163,10 @@ func TestStoreConformance(t *testing.T) {
 			s, _ := c.leader(t)
 			wantStoredLeases(t, s, map[string]string{})
 			want := with(set(BucketServer, "s1", "1"))
-			wantErr(t, s.Commit(t.Context(), Batch{set(BucketLease, "a\x00", "1"), set(BucketServer, "s1", "1"), set(BucketLease, "b", "\xff"), set(BucketLease, "c", "")}), nil)
+			wantErr(t, s.Commit(t.Context(), Batch{
+				set(BucketLease, "a\x00", "1"), set(BucketServer, "s1", "1"),
+				set(BucketLease, "b", "\xff"), set(BucketLease, "c", ""),
+			}), nil)
 			wantErr(t, s.Commit(t.Context(), Batch{set(BucketLease, "a\x00", "2"), del(BucketLease, "c"), del(BucketLease, "none")}), nil)
 			wantContents(t, s, want)
 			wantErr(t, s.Replace(t.Context(), want), nil)

@@ -49,7 +49,8 @@ func TestTheCommandLineOfQEMU(t *testing.T) {
 			machine: Machine{Taps: []string{"tap0"}}, order: network, httpOnly: false,
 			want: append(common("512"),
 				"-machine pc -boot strict=on",
-				"-netdev tap,id=net0,ifname=tap0,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,bootindex=1",
+				"-netdev tap,id=net0,ifname=tap0,script=no,downscript=no "+
+					"-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,bootindex=1",
 				file0, "-device virtio-blk-pci,drive=file0,id=disk0,serial=D0,bootindex=2"),
 		},
 		{
@@ -61,10 +62,13 @@ func TestTheCommandLineOfQEMU(t *testing.T) {
 		},
 		{
 			name:    "UEFI boots by a client of its own",
-			machine: Machine{Firmware: FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a", "b"}, Disks: []Disk{}}, order: network, httpOnly: false,
+			machine: Machine{Firmware: FirmwareUEFI, MemoryMiB: 1024, Taps: []string{"a", "b"}, Disks: []Disk{}},
+			order:   network, httpOnly: false,
 			want: append(append(common("1024"), ovmf...),
-				"-netdev tap,id=net0,ifname=a,script=no,downscript=no -device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,romfile=,bootindex=1",
-				"-netdev tap,id=net1,ifname=b,script=no,downscript=no -device virtio-net-pci,id=nic1,mac=02:00:00:00:00:02,netdev=net1,romfile=,bootindex=2"),
+				"-netdev tap,id=net0,ifname=a,script=no,downscript=no "+
+					"-device virtio-net-pci,id=nic0,mac=02:00:00:00:00:01,netdev=net0,romfile=,bootindex=1",
+				"-netdev tap,id=net1,ifname=b,script=no,downscript=no "+
+					"-device virtio-net-pci,id=nic1,mac=02:00:00:00:00:02,netdev=net1,romfile=,bootindex=2"),
 		},
 		{
 			name:    "UEFI without PXE",
@@ -143,7 +147,10 @@ func TestWhatABMCShowsOfAMachineOfQEMU(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.firmware), func(t *testing.T) {
-			m := Machine{Firmware: tt.firmware, Taps: []string{"", ""}, Disks: []Disk{{DiskSATA, 10}, {DiskNVMe, 20}, {DiskSATA, 30}, {DiskVirtio, 40}}}
+			m := Machine{
+				Firmware: tt.firmware, Taps: []string{"", ""},
+				Disks: []Disk{{DiskSATA, 10}, {DiskNVMe, 20}, {DiskSATA, 30}, {DiskVirtio, 40}},
+			}
 			b := m.withDefaults().build([]string{"None", "Pxe", "UefiHttp", "Hdd", "Cd", "Usb", "BiosSetup"})
 			if diff := cmp.Diff([][]string{tt.targets, tt.modes}, [][]string{b.Targets, b.Modes}); diff != "" {
 				t.Errorf("targets and modes (-want +got):\n%s", diff)

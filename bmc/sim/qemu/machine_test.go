@@ -98,7 +98,9 @@ func TestAnOverrideThatContinuesIsKept(t *testing.T) {
 	s, told := faked(t, guestDeaf, oneNIC)
 	override(t, s, "Continuous", "Pxe")
 	simtest.Reset(t, s, "On")
-	simtest.Eventually(t, "the next boot is from the network, too", func() bool { return s.Power() == model.PowerOn && places(told()) == "nic0:1 disk0:2" })
+	simtest.Eventually(t, "the next boot is from the network, too", func() bool {
+		return s.Power() == model.PowerOn && places(told()) == "nic0:1 disk0:2"
+	})
 	simtest.Reset(t, s, "ForceRestart")
 	simtest.Eventually(t, "it boots again", func() bool { return len(s.Boots()) == 2 })
 	if enabled, target, _ := s.Override(); enabled != "Continuous" || target != "Pxe" || sources(s)[1] != "network" {
@@ -117,7 +119,8 @@ func TestAnIgnoredOverrideIsUsedUp(t *testing.T) {
 	override(t, s, "Once", "Pxe")
 	simtest.Reset(t, s, "On")
 	simtest.Powered(t, s, model.PowerOn)
-	if enabled, _, _ := s.Override(); enabled != "Disabled" || sources(s)[0] != "disk" || strings.Contains(starts(told())[0], "nic0,mac="+s.MAC(0)+",bootindex") {
+	enabled, _, _ := s.Override()
+	if enabled != "Disabled" || sources(s)[0] != "disk" || strings.Contains(starts(told())[0], "nic0,mac="+s.MAC(0)+",bootindex") {
 		t.Errorf("override %s, boots %v", enabled, sources(s))
 	}
 }
@@ -261,7 +264,8 @@ func TestFaultsOfPretendedMachinesAreRefused(t *testing.T) {
 	for _, f := range sim.Faults() {
 		err := s.SetFault(f)
 		pretended := slices.Contains([]sim.Fault{
-			sim.FaultWipeFails, sim.FaultWipeHangs, sim.FaultProbeSilent, sim.FaultProbeOtherUUID, sim.FaultHangAfterScript, sim.FaultHangAfterKernel, sim.FaultBootStateSilent,
+			sim.FaultWipeFails, sim.FaultWipeHangs, sim.FaultProbeSilent, sim.FaultProbeOtherUUID,
+			sim.FaultHangAfterScript, sim.FaultHangAfterKernel, sim.FaultBootStateSilent,
 		}, f)
 		if pretended && (err == nil || !strings.Contains(err.Error(), "is one of pretended machines") || s.BMC().SetFault(f) == nil) {
 			t.Errorf("%s: %v", f, err)
@@ -408,11 +412,13 @@ func TestAMachineOfQEMUThatCannotBeIsRefused(t *testing.T) {
 	}
 	t.Run("without qemu", func(t *testing.T) {
 		t.Setenv("PATH", "")
-		if _, err := sim.New(sim.Options{Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "apt-get install qemu-system-x86") {
+		_, err := sim.New(sim.Options{Machines: qemu.Machines{{}}})
+		if err == nil || !strings.Contains(err.Error(), "apt-get install qemu-system-x86") {
 			t.Errorf("error %v", err)
 		}
 	})
-	if _, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}}); err == nil || !strings.Contains(err.Error(), "1 QEMU virtual machines for 2 servers") {
+	_, err := sim.New(sim.Options{BMCs: 2, Machines: qemu.Machines{{}}})
+	if err == nil || !strings.Contains(err.Error(), "1 QEMU virtual machines for 2 servers") {
 		t.Errorf("too few machines: %v", err)
 	}
 }

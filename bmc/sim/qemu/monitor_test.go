@@ -80,7 +80,8 @@ func TestAnAnswerIsThatOfItsCommand(t *testing.T) {
 	if err != nil || string(got) != `{"status": "running"}` {
 		t.Errorf("got %s, %v", got, err)
 	}
-	if diff := cmp.Diff(monitorEvent{name: "RESET", guest: true, reason: "guest-reset"}, <-m.events, cmp.AllowUnexported(monitorEvent{})); diff != "" {
+	want := monitorEvent{name: "RESET", guest: true, reason: "guest-reset"}
+	if diff := cmp.Diff(want, <-m.events, cmp.AllowUnexported(monitorEvent{})); diff != "" {
 		t.Errorf("event (-want +got):\n%s", diff)
 	}
 }

@@ -155,7 +155,8 @@ func TestNoTwoDevicesAreToldTheSameAddress(t *testing.T) {
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &promises{
-				t: t, r: rand.New(rand.NewPCG(seed, 2)), store: newMemory(), believed: map[netip.Addr]model.Lease{}, given: map[string]int{},
+				t: t, r: rand.New(rand.NewPCG(seed, 2)), store: newMemory(),
+				believed: map[netip.Addr]model.Lease{}, given: map[string]int{},
 			}
 			p.start()
 			defer func() { p.stop() }()
@@ -260,7 +261,8 @@ func TestLeasesOutliveTheNameOfTheirNetwork(t *testing.T) {
 
 func TestReservationsOfWhatIsNobodysToHave(t *testing.T) {
 	for title, a := range map[string]string{
-		"the gateway": "192.0.2.1", "an address of this machine": "192.0.2.2", "the network": "192.0.2.0", "the broadcast address": "192.0.2.255",
+		"the gateway": "192.0.2.1", "an address of this machine": "192.0.2.2",
+		"the network": "192.0.2.0", "the broadcast address": "192.0.2.255",
 	} {
 		t.Run(title, func(t *testing.T) {
 			w := newWorld(setup{})

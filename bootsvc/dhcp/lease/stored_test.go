@@ -196,7 +196,8 @@ func TestWhenThereAreTooManyLeasesThoseThatEndedAreLeftOut(t *testing.T) {
 	var all []model.Lease
 	for i, left := range []time.Duration{-2 * time.Hour, -time.Hour, time.Hour, 2 * time.Hour} {
 		all = append(all, model.Lease{
-			Network: w.network.Name, MAC: fmt.Sprintf("02:00:00:00:00:%02x", i), Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}),
+			Network: w.network.Name, MAC: fmt.Sprintf("02:00:00:00:00:%02x", i),
+			Address: netip.AddrFrom4([4]byte{192, 0, 2, byte(100 + i)}),
 			Renewed: t0.Add(left - 3*time.Hour), Expires: t0.Add(left),
 		})
 	}
@@ -222,7 +223,10 @@ func TestPrefixesOutliveTheirLength(t *testing.T) {
 		"once it has ended it is free for others": {63, "fd01:0:0:1::/64", true, []string{"fd01::", "fd01:0:0:2::"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			subnet := Subnet{CIDR: netip.MustParsePrefix("fd00::/64"), Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: tc.bits}}
+			subnet := Subnet{
+				CIDR:     netip.MustParsePrefix("fd00::/64"),
+				Delegate: Delegation{From: netip.MustParsePrefix("fd01::/62"), Bits: tc.bits},
+			}
 			expires := t0.Add(time.Hour)
 			if tc.ended {
 				expires = t0.Add(-time.Hour)

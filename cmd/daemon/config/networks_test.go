@@ -16,7 +16,8 @@ func TestTheAddressRuleOfANetwork(t *testing.T) {
 		{Interface: "eth2", Subnets: []dhcp.Subnet{{CIDR: netip.MustParsePrefix("10.2.0.0/24")}}, BindTickets: "leases"},
 	}}
 	for client, want := range map[string]netboot.AddressRule{
-		"10.0.0.9": netboot.BindFirst, "::ffff:10.0.0.9": netboot.BindFirst, "fd00::9": netboot.BindFirst, "fe80::9%eth0": netboot.BindFirst,
+		"10.0.0.9": netboot.BindFirst, "::ffff:10.0.0.9": netboot.BindFirst,
+		"fd00::9": netboot.BindFirst, "fe80::9%eth0": netboot.BindFirst,
 		"10.1.0.9": "", "fe80::9%eth1": "", "10.9.9.9": "", "fe80::9": "",
 		"10.2.0.9": netboot.BindMachine,
 	} {

@@ -155,7 +155,8 @@ func TestEveryProblemIsToldAtOnce(t *testing.T) {
 func TestAddressesOfRepositories(t *testing.T) {
 	for _, address := range []string{
 		"https://git.example.com/metal.git", "http://git:3000/metal.git", "ssh://git@git.example.com:2222/metal.git",
-		"git@git.example.com:infra/metal.git", "/srv/metal.git", "./metal.git", "file:///srv/metal.git", "https://git@git.example.com/metal.git",
+		"git@git.example.com:infra/metal.git", "/srv/metal.git", "./metal.git", "file:///srv/metal.git",
+		"https://git@git.example.com/metal.git",
 	} {
 		if problem := wrongGitURL(address); problem != "" {
 			t.Errorf("%s: %s", address, problem)
@@ -267,8 +268,14 @@ func TestTenantsAreReadFromTheFile(t *testing.T) {
 boot: {allowedRegistries: [registry.example]}
 `)
 	want := model.Tenants{
-		{Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"}, BMCNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")}},
-		{Path: "tenants/alpha", Namespaces: []string{"alpha"}, Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "alpha"}}},
+		{
+			Path: "ops", Kinds: []model.Kind{"*"}, Namespaces: []string{"*"},
+			BMCNetworks: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")},
+		},
+		{
+			Path: "tenants/alpha", Namespaces: []string{"alpha"},
+			Servers: &metav1.LabelSelector{MatchLabels: map[string]string{"tenant": "alpha"}},
+		},
 	}
 	if diff := cmp.Diff(want, got.Git.Tenants, cmpopts.EquateComparable(netip.Prefix{})); diff != "" || problem != "" {
 		t.Errorf("%s\n%s", problem, diff)

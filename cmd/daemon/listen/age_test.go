@@ -35,6 +35,7 @@ func TestAnOldConnectionEndsWithItsAnswer(t *testing.T) {
 	srv := bootsvc.NewHTTPServer(nil)
 	longest := 63*time.Second + maxAge + srv.IdleTimeout + srv.ReadHeaderTimeout + 30*time.Second + readyTimeout
 	if longest > neighbour.Memory {
-		t.Errorf("a client may wait %v until it is told apart, and which machine had its address is remembered for %v", longest, neighbour.Memory)
+		t.Errorf("a client may wait %v until it is told apart, and which machine had its address is remembered for %v",
+			longest, neighbour.Memory)
 	}
 }

@@ -14,7 +14,8 @@ func TestCPUs(t *testing.T) {
 	for n := range 8 { // two packages of two cores of two threads
 		pkg, core := n%2, n/2%2
 		twoSockets["proc/cpuinfo"] += fmt.Sprintf(
-			"processor\t: %d\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon Gold\nphysical id\t: %d\ncore id\t\t: %d\nflags\t\t: fpu\n\n", n, pkg, core)
+			"processor\t: %d\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon Gold\n"+
+				"physical id\t: %d\ncore id\t\t: %d\nflags\t\t: fpu\n\n", n, pkg, core)
 	}
 	sysfs := with(twoSockets)
 	for n := range 8 { // the same threads, but sysfs knows of one package and four cores

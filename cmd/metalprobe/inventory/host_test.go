@@ -14,13 +14,22 @@ import (
 
 func TestReadAWholeMachine(t *testing.T) {
 	h := with(sata("sda", "8"), tree{
-		"sys/class/dmi/id/bios_vendor": "Dell Inc.\n", "sys/class/dmi/id/bios_version": "2.19.1\n", "sys/class/dmi/id/bios_date": "06/04/2023\n",
-		"sys/class/dmi/id/sys_vendor": "Dell Inc.\n", "sys/class/dmi/id/product_name": "PowerEdge R740\n",
-		"sys/class/dmi/id/product_serial": "ABC1234\n", "sys/class/dmi/id/product_uuid": "4c4c4544-0042-4310-8031-b3c04f313233\n",
-		"sys/class/dmi/id/product_sku": "SKU=0715\n", "sys/class/dmi/id/product_family": "PowerEdge\n", "sys/class/dmi/id/product_version": "  \n",
-		"sys/class/dmi/id/board_vendor": "Dell Inc.\n", "sys/class/dmi/id/board_name": "0923K0\n", "sys/class/dmi/id/board_version": "A08\n",
-		"sys/class/dmi/id/board_serial": ".ABC.\n", "sys/class/dmi/id/board_asset_tag": "\n",
-		"sys/firmware/dmi/tables/DMI": string(dimm(nil)),
+		"sys/class/dmi/id/bios_vendor":     "Dell Inc.\n",
+		"sys/class/dmi/id/bios_version":    "2.19.1\n",
+		"sys/class/dmi/id/bios_date":       "06/04/2023\n",
+		"sys/class/dmi/id/sys_vendor":      "Dell Inc.\n",
+		"sys/class/dmi/id/product_name":    "PowerEdge R740\n",
+		"sys/class/dmi/id/product_serial":  "ABC1234\n",
+		"sys/class/dmi/id/product_uuid":    "4c4c4544-0042-4310-8031-b3c04f313233\n",
+		"sys/class/dmi/id/product_sku":     "SKU=0715\n",
+		"sys/class/dmi/id/product_family":  "PowerEdge\n",
+		"sys/class/dmi/id/product_version": "  \n",
+		"sys/class/dmi/id/board_vendor":    "Dell Inc.\n",
+		"sys/class/dmi/id/board_name":      "0923K0\n",
+		"sys/class/dmi/id/board_version":   "A08\n",
+		"sys/class/dmi/id/board_serial":    ".ABC.\n",
+		"sys/class/dmi/id/board_asset_tag": "\n",
+		"sys/firmware/dmi/tables/DMI":      string(dimm(nil)),
 
 		"proc/cpuinfo": "processor\t: 0\nvendor_id\t: GenuineIntel\nmodel name\t: Xeon\nflags\t\t: fpu vmx\n\n",
 
@@ -33,7 +42,8 @@ func TestReadAWholeMachine(t *testing.T) {
 		"sys/class/net/eth0/carrier":                    "1\n",
 		"sys/class/net/eth0/speed":                      "25000\n",
 		"sys/class/net/bond0/address":                   "0c:42:a1:00:00:01\n",
-		"usr/share/hwdata/pci.ids":                      "# names\n15b3  Mellanox Technologies\n\t1015  MT27710 Family [ConnectX-4 Lx]\n\t\t15b3 0003  Stand-up\nffff  Other\n\t1015  Not this\n",
+		"usr/share/hwdata/pci.ids": "# names\n15b3  Mellanox Technologies\n\t1015  MT27710 Family [ConnectX-4 Lx]\n" +
+			"\t\t15b3 0003  Stand-up\nffff  Other\n\t1015  Not this\n",
 	}).host(t)
 	h.Interfaces = func() ([]Interface, error) {
 		return []Interface{

@@ -39,7 +39,8 @@ func TestBothSidesKnowTheUserClass(t *testing.T) {
 	if got := six.Options.UserClasses(); len(got) != 1 || string(got[0]) != netboot.ProbeUserClass {
 		t.Errorf("DHCPv6 user class %q", got)
 	}
-	if got := six.Options.ClientID().String(); !cmp.Equal(six.Options.ClientID(), dhcpv6.DUID(&dhcpv6.DUIDUUID{UUID: parseUUID(productUUID)})) {
+	duid := dhcpv6.DUID(&dhcpv6.DUIDUUID{UUID: parseUUID(productUUID)})
+	if got := six.Options.ClientID().String(); !cmp.Equal(six.Options.ClientID(), duid) {
 		t.Errorf("DUID %s", got)
 	}
 }

@@ -103,12 +103,13 @@ func TestSeek(t *testing.T) {
 				for _, u := range tc.uplinks {
 					reach.add(u, nil, nil)
 				}
-				s := &seeker{url: tc.url, uplinks: reach, log: newLog(record), get: func(_ context.Context, u uplink, address string) ([]byte, error) {
+				get := func(_ context.Context, u uplink, address string) ([]byte, error) {
 					if from, ok := tc.reach[u.nic]; ok && time.Since(began) >= from {
 						return []byte(address), nil
 					}
 					return nil, errors.New("connection refused")
-				}}
+				}
+				s := &seeker{url: tc.url, uplinks: reach, log: newLog(record), get: get}
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				time.AfterFunc(time.Minute, func() {
@@ -137,7 +138,8 @@ func TestRoutesAndNameserversOfTheChosenWayComeFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "resolv.conf")
 	s := newUplinks(file)
 	s.add(uplink{nic: "eth0", index: 2, family: 4}, nil, []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("192.0.2.54")})
-	s.add(uplink{nic: "eth1", index: 3, family: 4}, nil, []netip.Addr{netip.MustParseAddr("198.51.100.53"), netip.MustParseAddr("192.0.2.53")})
+	s.add(uplink{nic: "eth1", index: 3, family: 4}, nil,
+		[]netip.Addr{netip.MustParseAddr("198.51.100.53"), netip.MustParseAddr("192.0.2.53")})
 	s.add(uplink{nic: "eth1", index: 3, family: 6}, nil, []netip.Addr{netip.MustParseAddr("2001:db8::53")})
 	check := func(want string) {
 		t.Helper()

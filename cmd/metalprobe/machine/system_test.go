@@ -180,9 +180,12 @@ func TestWhatAProbesEndMeans(t *testing.T) {
 				m := &worker{
 					hardware: ready{}, uplinks: reach, log: slog.New(slog.DiscardHandler),
 					probe: func(context.Context, []string, *slog.Logger) error { runs++; return tc.err },
-					seeker: &seeker{uplinks: reach, log: slog.New(slog.DiscardHandler), get: func(context.Context, uplink, string) ([]byte, error) {
-						return []byte(config("[Service]\nExecStart=/usr/bin/metalprobe --a\n")), nil
-					}},
+					seeker: &seeker{
+						uplinks: reach, log: slog.New(slog.DiscardHandler),
+						get: func(context.Context, uplink, string) ([]byte, error) {
+							return []byte(config("[Service]\nExecStart=/usr/bin/metalprobe --a\n")), nil
+						},
+					},
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()

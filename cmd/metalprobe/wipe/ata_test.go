@@ -38,7 +38,8 @@ func TestATACommandsOnTheWire(t *testing.T) {
 	} {
 		golden(t, what, tc.command.cdb(), tc.want)
 	}
-	golden(t, "the user's password", securityData(false)[:40], "0000"+hex.EncodeToString([]byte(wipePassword))+strings.Repeat("00", 38-len(wipePassword)))
+	golden(t, "the user's password", securityData(false)[:40],
+		"0000"+hex.EncodeToString([]byte(wipePassword))+strings.Repeat("00", 38-len(wipePassword)))
 	if enhanced := securityData(true); len(enhanced) != ataSector || enhanced[0] != 2 {
 		t.Errorf("enhanced erase: %d bytes that begin with %x", len(enhanced), enhanced[:2])
 	}

@@ -132,7 +132,8 @@ func (d *nvmeDisk) send(c nvmeCommand) error {
 			return nil
 		}
 		how := map[uint32]func([]byte){sanitizeByBlock: zero, sanitizeByKey: noise, sanitizeOverwrite: zero}[d.action]
-		d.asked = append(d.asked, "sanitize "+map[uint32]string{sanitizeByBlock: "block", sanitizeByKey: "key", sanitizeOverwrite: "overwrite"}[d.action])
+		names := map[uint32]string{sanitizeByBlock: "block", sanitizeByKey: "key", sanitizeOverwrite: "overwrite"}
+		d.asked = append(d.asked, "sanitize "+names[d.action])
 		if d.sanitizes == nil && !d.ignores {
 			d.start(how)
 		}
@@ -322,7 +323,10 @@ func TestProgressGoesForwards(t *testing.T) {
 func TestASanitizeThatIsUnderWayIsWaitedFor(t *testing.T) {
 	path := diskFile(t)
 	synctest.Test(t, func(t *testing.T) {
-		d := nvmeDisk{controller: capable(2, 0, 3), namespaces: 1, action: sanitizeByKey, medium: medium{t: t, path: path, takes: 10 * time.Minute}}
+		d := nvmeDisk{
+			controller: capable(2, 0, 3), namespaces: 1, action: sanitizeByKey,
+			medium: medium{t: t, path: path, takes: 10 * time.Minute},
+		}
 		d.start(noise)
 		time.Sleep(4 * time.Minute)
 		began := time.Now()
@@ -363,7 +367,10 @@ func TestProgressIsTold(t *testing.T) {
 				t.Errorf("%d %% after %d %%", told[i].Percent, told[i-1].Percent)
 			}
 		}
-		want := model.DiskProgress{Name: "sda", Serial: "S1", SizeBytes: diskSize, Method: "nvme-sanitize-block", Percent: 100, Result: model.WipeDone}
+		want := model.DiskProgress{
+			Name: "sda", Serial: "S1", SizeBytes: diskSize,
+			Method: "nvme-sanitize-block", Percent: 100, Result: model.WipeDone,
+		}
 		if diff := gocmp.Diff(want, told[len(told)-1]); diff != "" {
 			t.Errorf("last (-want +got):\n%s", diff)
 		}
@@ -383,7 +390,10 @@ func TestProgressIsTold(t *testing.T) {
 func TestADiskThatTakesNothingButAnotherSanitizeIsSanitized(t *testing.T) {
 	path := diskFile(t)
 	synctest.Test(t, func(t *testing.T) {
-		d := nvmeDisk{controller: capable(2, 0, 2), namespaces: 1, restricted: true, medium: medium{t: t, path: path, failing: true, takes: time.Minute}}
+		d := nvmeDisk{
+			controller: capable(2, 0, 2), namespaces: 1, restricted: true,
+			medium: medium{t: t, path: path, failing: true, takes: time.Minute},
+		}
 		d.began = time.Now()
 		time.Sleep(time.Hour)
 		f := fake{own: &nvme{namespace: 1, send: d.send}, locked: func() bool {
@@ -584,7 +594,10 @@ func (d *sataDisk) sanitize(c ataCommand) (ataAnswer, error) {
 	case d.locked || c.address != keys[c.feature]:
 		return ataAnswer{status: 0x51, failure: 4}, errAborted
 	}
-	d.asked = append(d.asked, map[uint16]string{cryptoScrambleExt: "crypto scramble", blockEraseExt: "block erase", overwriteExt: "overwrite"}[c.feature])
+	names := map[uint16]string{
+		cryptoScrambleExt: "crypto scramble", blockEraseExt: "block erase", overwriteExt: "overwrite",
+	}
+	d.asked = append(d.asked, names[c.feature])
 	if d.ignores {
 		return ataAnswer{status: 0x50}, nil
 	}

@@ -34,9 +34,11 @@ func TestNVMeCommandsOnTheWire(t *testing.T) {
 	format := nvmeLayout{flbas: 0b0111_0010, dps: 0b1010}.format(7, eraseUserData)
 	format.timeout = time.Minute
 	golden(t, "Format NVM of layout 50 with extended metadata and protection 2, first in it", encode(format),
-		"80 00 0000 07000000 00000000 00000000 0000000000000000 8877665544332211 00000000 00000000 52330000 00000000 00000000 00000000 00000000 00000000 60ea0000 00000000")
+		"80 00 0000 07000000 00000000 00000000 0000000000000000 8877665544332211 00000000 00000000 "+
+			"52330000 00000000 00000000 00000000 00000000 00000000 60ea0000 00000000")
 	golden(t, "the Sanitize Status log page", encode(sanitizeLog()),
-		"02 00 0000 ffffffff 00000000 00000000 0000000000000000 8877665544332211 00000000 00020000 81007f00 00000000 00000000 00000000 00000000 00000000 30750000 00000000")
+		"02 00 0000 ffffffff 00000000 00000000 0000000000000000 8877665544332211 00000000 00020000 "+
+			"81007f00 00000000 00000000 00000000 00000000 00000000 30750000 00000000")
 	for action, want := range map[uint32]uint32{exitFailureMode: 0x1, sanitizeByBlock: 0xa, sanitizeOverwrite: 0x1b, sanitizeByKey: 0xc} {
 		if got := sanitize(action); got.opcode != 0x84 || got.dword10 != want {
 			t.Errorf("sanitize action %d: opcode %#x, dword 10 %#x, want %#x", action, got.opcode, got.dword10, want)

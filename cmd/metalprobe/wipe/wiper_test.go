@@ -327,7 +327,8 @@ func TestADiskThatHangsIsGivenUpAfterItsLimit(t *testing.T) {
 		began := time.Now()
 		got := w.Wipe(t.Context(), model.CleanupQuick, []Choice{choice(path)})
 		close(hang)
-		if want := "the disk does not answer: the time limit was reached: 10m0s"; got[0].Error != want || got[0].Result != model.WipeFailed {
+		const want = "the disk does not answer: the time limit was reached: 10m0s"
+		if got[0].Error != want || got[0].Result != model.WipeFailed {
 			t.Errorf("got %s %q, want failed %q", got[0].Result, got[0].Error, want)
 		}
 		if took := time.Since(began); took != QuickLimit+grace {

@@ -150,7 +150,8 @@ func elfModule(info string) []byte {
 	return b.Bytes()
 }
 
-const modinfo = "alias=pci:v1\x00alias=pci:v2\x00softdep=pre: crc32c x-y post: other\x00depends=virtio,virtio_ring\x00firmware=a.fw\x00vermagic=6.1.0-9-amd64 SMP mod_unload\x00"
+const modinfo = "alias=pci:v1\x00alias=pci:v2\x00softdep=pre: crc32c x-y post: other\x00" +
+	"depends=virtio,virtio_ring\x00firmware=a.fw\x00vermagic=6.1.0-9-amd64 SMP mod_unload\x00"
 
 func TestReadModule(t *testing.T) {
 	content := elfModule(modinfo)
@@ -266,9 +267,18 @@ func uefiStub() []byte {
 	}
 	put(uint32(0x40))
 	b.WriteString("PE\x00\x00")
-	put(pe.FileHeader{Machine: pe.IMAGE_FILE_MACHINE_AMD64, NumberOfSections: 1, SizeOfOptionalHeader: uint16(binary.Size(pe.OptionalHeader64{})), Characteristics: 0x206})
-	put(pe.OptionalHeader64{Magic: 0x20b, SectionAlignment: 0x200, FileAlignment: 0x200, SizeOfHeaders: 0x200, SizeOfImage: 0x1200, CheckSum: 7, NumberOfRvaAndSizes: 16})
-	put(pe.SectionHeader32{Name: [8]uint8{'.', 't', 'e', 'x', 't'}, VirtualSize: 5, VirtualAddress: 0x1000, SizeOfRawData: 0x200, PointerToRawData: 0x200, Characteristics: 0x60000020})
+	put(pe.FileHeader{
+		Machine: pe.IMAGE_FILE_MACHINE_AMD64, NumberOfSections: 1,
+		SizeOfOptionalHeader: uint16(binary.Size(pe.OptionalHeader64{})), Characteristics: 0x206,
+	})
+	put(pe.OptionalHeader64{
+		Magic: 0x20b, SectionAlignment: 0x200, FileAlignment: 0x200, SizeOfHeaders: 0x200, SizeOfImage: 0x1200,
+		CheckSum: 7, NumberOfRvaAndSizes: 16,
+	})
+	put(pe.SectionHeader32{
+		Name: [8]uint8{'.', 't', 'e', 'x', 't'}, VirtualSize: 5, VirtualAddress: 0x1000,
+		SizeOfRawData: 0x200, PointerToRawData: 0x200, Characteristics: 0x60000020,
+	})
 	b.Write(make([]byte, 0x200-b.Len()))
 	b.WriteString("start" + strings.Repeat("\x00", 0x200-5))
 	return b.Bytes()
@@ -301,7 +311,8 @@ func TestUnifiedKernelImage(t *testing.T) {
 		if s.Name != want[i].name || !bytes.Equal(data[:s.VirtualSize], want[i].content) {
 			t.Errorf("section %d is %s with %d bytes, want %s with %d", i, s.Name, s.VirtualSize, want[i].name, len(want[i].content))
 		}
-		if s.VirtualAddress < end || s.VirtualAddress%pageSize != 0 || s.Offset%optional.FileAlignment != 0 || s.Offset < optional.SizeOfHeaders {
+		aligned := s.VirtualAddress%pageSize == 0 && s.Offset%optional.FileAlignment == 0
+		if s.VirtualAddress < end || !aligned || s.Offset < optional.SizeOfHeaders {
 			t.Errorf("section %s lies at %#x in memory and %#x in the file, after %#x", s.Name, s.VirtualAddress, s.Offset, end)
 		}
 		end = s.VirtualAddress + s.VirtualSize
@@ -415,7 +426,8 @@ func TestPush(t *testing.T) {
 	if !strings.Contains(index, `"architecture":"arm64"`) || !strings.HasPrefix(digest, "sha256:") {
 		t.Errorf("pushed %s: %s; kept %v", digest, index, u.kept)
 	}
-	if _, err := (Result{Layout: folder}).Push(t.Context(), "no reference"); err == nil || !strings.Contains(err.Error(), "registry/repository:tag") {
+	_, err = Result{Layout: folder}.Push(t.Context(), "no reference")
+	if err == nil || !strings.Contains(err.Error(), "registry/repository:tag") {
 		t.Errorf("a reference that is none: %v", err)
 	}
 }
