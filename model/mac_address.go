@@ -12,12 +12,44 @@ type MAC [6]byte
 // ParseMAC reads the spellings 00:1A:2B:3C:4D:5E, 00-1A-2B-3C-4D-5E, 001A.2B3C.4D5E
 // and 001A2B3C4D5E.
 func ParseMAC(s string) (m MAC, ok bool) {
+	if len(s) == 17 { // nearly all are spelt so, and DHCP asks for each packet
+		return pairedMAC(s)
+	}
 	digits, ok := bareMAC(s)
 	if !ok {
 		return m, false
 	}
 	_, err := hex.Decode(m[:], digits[:])
 	return m, err == nil
+}
+
+// pairedMAC reads 17 bytes: pairs of digits with a colon or a dash between them.
+func pairedMAC(s string) (m MAC, ok bool) {
+	separator := s[2]
+	if separator != ':' && separator != '-' {
+		return MAC{}, false
+	}
+	for i := range m {
+		high, low := hexDigit(s[3*i]), hexDigit(s[3*i+1])
+		if high|low > 0xf || i < 5 && s[3*i+2] != separator {
+			return MAC{}, false
+		}
+		m[i] = high<<4 | low
+	}
+	return m, true
+}
+
+// hexDigit is the value of a hexadecimal digit, more than 15 if it is none.
+func hexDigit(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	}
+	return 0xff
 }
 
 // String returns the canonical spelling: in lower case, with colons.

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net"
 	"testing"
 )
 
@@ -47,5 +48,21 @@ func TestAMACAddressOfOneDevice(t *testing.T) {
 				t.Errorf("got %q, %v, want %q", got, ok, tc.want)
 			}
 		})
+	}
+}
+
+// TestParseMACTakesWhatTheStandardLibraryTakes changes each byte of good addresses.
+func TestParseMACTakesWhatTheStandardLibraryTakes(t *testing.T) {
+	for _, good := range []string{"00:1a:2B:3c:4d:5e", "00-1A-2b-3C-4D-5E", "001a.2b3c.4d5e"} {
+		for i := range len(good) {
+			for _, c := range []byte("09afAFgG:-. /@`\x00\xff") {
+				changed := good[:i] + string([]byte{c}) + good[i+1:]
+				want, err := net.ParseMAC(changed)
+				m, ok := ParseMAC(changed)
+				if ok != (err == nil) || ok && m != MAC(want) {
+					t.Errorf("%q: %v %t, want %v %v", changed, m, ok, want, err)
+				}
+			}
+		}
 	}
 }
