@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -141,6 +144,27 @@ func TestARunningServerIsAdoptedWithoutBeingTouched(t *testing.T) {
 		w.expect(time.Hour, 0, "Reserved On default/web")
 		if m := w.machine(0); m.ons != 0 || m.installs != 0 {
 			t.Errorf("powered on %d times and installed %d times, want neither", m.ons, m.installs)
+		}
+	})
+}
+
+func TestAStateIsLoggedOnceAlthoughALookFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newLoopWorld(t, 1)
+		w.delay = 100 * time.Millisecond // it is On when it is first looked at
+		w.start()
+		w.stop()
+		var log bytes.Buffer
+		w.loop.Log = slog.New(slog.NewTextHandler(&log, nil))
+		for range 40 {
+			if _, err := w.loop.Step(t.Context(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			w.loop.moves.Wait()
+			time.Sleep(time.Second)
+		}
+		if n := strings.Count(log.String(), "to=Discovery"); n != 1 {
+			t.Errorf("that it is in Discovery was logged %d times", n)
 		}
 	})
 }

@@ -47,11 +47,27 @@ func TestServersStandInLineForAPowerOn(t *testing.T) {
 	}
 }
 
+func TestWhatTheStatusBranchDoesNotShowIsNotInLine(t *testing.T) {
+	in := bigFleet(2, 2)
+	rec := fleettest.Ticketed(in.Observed, model.StateReserved, model.PurposeClaim)
+	rec.Asked = nil
+	in.Observed.ServerFacts[rec.Name].Power = model.PowerOff
+	starting := fleettest.ServerName(1) // has the only place
+	in.Observed.ServerFacts[starting].Power = model.PowerOff
+	in.Observed.Servers[starting].Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: in.Now.Add(-time.Second)}
+	in.Readings[starting] = Reading{At: in.Now}
+	in.Policy.MaxConcurrentPowerOns, in.Policy.MirrorFirst = 1, false
+	if r := Plan(in); len(r.Queued) != 1 || r.Queued[0].Heals {
+		t.Fatalf("in line where the branch need not be written first: %+v", r.Queued)
+	}
+	in.Policy.MirrorFirst = true // nothing was announced yet
+	if r := Plan(in); len(r.Queued) != 0 {
+		t.Errorf("in line: %+v", r.Queued[0].Move)
+	}
+}
+
 func TestWhoMustWaitOtherwiseIsNotInLine(t *testing.T) {
 	for name, change := range map[string]func(in *Input, rec *model.ServerRecord){
-		"a server whose decision the status branch does not show": func(in *Input, rec *model.ServerRecord) {
-			in.Policy.MirrorFirst, rec.Installed, rec.WantPower = true, "", model.PowerOn
-		},
 		"a busy server": func(in *Input, rec *model.ServerRecord) {
 			in.Busy = map[model.ServerName]bool{rec.Name: true}
 		},
@@ -105,6 +121,11 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 	if s := saw(model.PowerOn); !s.PoweredOn || len(s.Servers) != 1 || !s.Servers[0].Asked.Reached ||
 		s.ServerFacts[0].Power != model.PowerOn {
 		t.Errorf("once it is On: %+v", s)
+	}
+	again := *look
+	again.was.reading = saw(model.PowerOn).Reading
+	if s := again.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
+		t.Error("it is said to have powered on a second time")
 	}
 	if _, _, ok := look.Look(&s); ok {
 		t.Error("a look is followed by another")

@@ -18,6 +18,8 @@ func TestWhatAHurriedReportLeavesOut(t *testing.T) {
 		})
 	}
 	before := waits("NoServerFree", "2 servers: 2 Initial")
+	changed := *before.Object.(*Document)
+	changed.Spec = "another"
 	for name, tc := range map[string]struct {
 		claims int
 		now    *model.Document
@@ -33,10 +35,7 @@ func TestWhatAHurriedReportLeavesOut(t *testing.T) {
 			claims: manyWaiting,
 			now:    file(model.KindServerClaim, "default", "web", ClaimStatus{Phase: "Bound", Server: "s1"}),
 		},
-		"another manifest is news": {
-			claims: manyWaiting,
-			now:    &model.Document{Object: &Document{Spec: 1, Status: before.Object.(*Document).Status}},
-		},
+		"another manifest is news": {claims: manyWaiting, now: &model.Document{Object: &changed}},
 		"few claims are told at once, as the rest": {
 			claims: manyWaiting - 1,
 			now:    waits("NoServerFree", "2 servers: 1 Available, 1 Initial"),
