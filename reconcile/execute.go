@@ -35,11 +35,11 @@ type queue struct {
 }
 
 // startQueued begins a move that waited for a place, unless the next plan is under way or
-// something else is desired by now.
+// would begin with something else.
 func (l *Loop) startQueued(ctx context.Context) {
 	l.mu.Lock()
 	q := &l.queue
-	if len(q.moves) == 0 || ctx.Err() != nil || q.in.Desired != l.Desired() {
+	if len(q.moves) == 0 || ctx.Err() != nil || !l.isCurrent(q.in) {
 		l.mu.Unlock()
 		return
 	}

@@ -104,8 +104,8 @@ type Loop struct {
 	digests   plan.Digests
 
 	mu       sync.Mutex
-	round    uint64 // counts plans
-	busy     map[model.ServerName]*model.ServerRecord
+	round    uint64                                   // counts plans
+	busy     map[model.ServerName]*model.ServerRecord // what each will be; nil = what is on record
 	busyBMCs map[model.BMCName]bool
 	queue    queue // of the last plan
 	readings map[model.ServerName]plan.Reading

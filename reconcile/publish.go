@@ -89,6 +89,7 @@ func (p *Publisher) note(since time.Time, err error) {
 func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is published
+	var leftOut time.Time     // since when what can wait is; zero = it is not
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
@@ -109,7 +110,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		drain(p.Reporter.Loop.dirty)
 		urgent = drain(p.Reporter.Loop.urgent) || urgent
-		done, err := p.unhurried(ctx, &story, urgent)
+		done, err := p.unhurried(ctx, &story, p.haste(now, leftOut, urgent))
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
@@ -122,6 +123,12 @@ func (p *Publisher) Run(ctx context.Context) error {
 			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
 		default:
 			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
+			switch {
+			case !done.Hurried:
+				leftOut = time.Time{}
+			case leftOut.IsZero():
+				leftOut = now
+			}
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
 				again = p.Reporter.Loop.Clock().Add(completeAfter)
@@ -220,7 +227,7 @@ func (p *Publisher) farewell(ctx context.Context, story *report.Story, news bool
 			return nil
 		}
 	}
-	if _, err := p.unhurried(ctx, story, false); err != nil {
+	if _, err := p.unhurried(ctx, story, hurryNever); err != nil {
 		p.Log.Warn("last status not published", "err", err)
 	}
 	return nil
@@ -231,17 +238,37 @@ const lastPush = 10 * time.Second
 
 // unhurried is once, but goes on for a while when ctx ends: a push that is cut off may leave
 // the branch locked in a repository on this machine.
-func (p *Publisher) unhurried(ctx context.Context, story *report.Story, urgent bool) (Publication, error) {
+func (p *Publisher) unhurried(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(lastPush, cancel) })
 	defer stop()
-	return p.once(longer, story, urgent)
+	return p.once(longer, story, hurry)
 }
 
-// once publishes what is so now and returns what became of it. What is urgent does not
-// wait for what is not.
-func (p *Publisher) once(ctx context.Context, story *report.Story, urgent bool) (Publication, error) {
+// haste says when what can wait is left out.
+type haste int
+
+const (
+	hurryNever        haste = iota
+	hurryForDecisions       // where the report has a decision that waits for it
+	hurryAlways
+)
+
+// haste is that of a report at now, where what can wait was left out since a time: for an
+// interval at most, however many decisions follow one another.
+func (p *Publisher) haste(now, leftOut time.Time, urgent bool) haste {
+	switch {
+	case !leftOut.IsZero() && now.Sub(leftOut) >= p.Interval:
+		return hurryNever
+	case urgent:
+		return hurryAlways
+	}
+	return hurryForDecisions
+}
+
+// once publishes what is so now and returns what became of it.
+func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
 	loop := p.Reporter.Loop
 	r := p.Reporter.Report()
 	if r == nil {
@@ -254,7 +281,8 @@ func (p *Publisher) once(ctx context.Context, story *report.Story, urgent bool) 
 		return Publication{}, errors.New("the store does not say whether this Ingot still leads")
 	}
 	own := *r.Report // for its subject
-	hurried := (urgent || loop.decided(r.Result)) && story.Hurry(&own) > 0
+	hurries := hurry == hurryAlways || hurry == hurryForDecisions && loop.decided(r.Result)
+	hurried := hurries && story.Hurry(&own) > 0
 	story.Tell(r.Result, &own)
 	done, err := p.Sink.Publish(ctx, &own)
 	if err != nil {

@@ -280,6 +280,32 @@ func TestADecisionDoesNotWaitForWhatManyWaitingClaimsAreTold(t *testing.T) {
 	}, func(w *loopWorld) { w.mirror = true })
 }
 
+func TestWaitingClaimsAreToldTheNewsAlthoughDecisionsFollowOneAnother(t *testing.T) {
+	published(t, 8, func(w *loopWorld, b *branch) {
+		w.expect(2*time.Minute, 7, "Available Off")
+		w.commit(func(d *model.Desired) {
+			for i := range 120 {
+				d.Add(claim(fmt.Sprintf("none-%03d", i), func(c *model.ServerClaim) {
+					c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "none"}}
+				}))
+			}
+		})
+		pass(time.Minute)
+		w.mu.Lock()
+		w.delay = time.Hour // nothing but decisions is to be told
+		w.mu.Unlock()
+		for i := range 6 { // one each 3 s, and an interval is 10 s
+			w.commit(func(d *model.Desired) { d.Add(claim(fmt.Sprintf("web-%d", i))) })
+			pass(3 * time.Second)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if told := b.files["serverclaims/default/none-007.yaml"]; bytes.Contains(told, []byte("8 lack label rack=none")) {
+			t.Errorf("after 18 s it is told what was so before:\n%s", told)
+		}
+	}, func(w *loopWorld) { w.mirror = true })
+}
+
 func TestRecordsComeBackFromTheStatusBranchAsTheyWere(t *testing.T) {
 	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")

@@ -98,13 +98,16 @@ func (s *snapshots) ended() <-chan struct{} {
 // plan is late. Whoever asks has to plan then, and to carry nothing out.
 func (l *Loop) Snapshot() *Snapshot {
 	s := l.snapshots.current(l.Clock())
-	if s == nil || s.In.Desired != l.Desired() {
-		return nil
-	}
-	if st := l.state(); (State{s.In.ObserveOnly, s.In.HealOnly, s.In.Serving}) != st {
+	if s == nil || !l.isCurrent(s.In) {
 		return nil
 	}
 	return s
+}
+
+// isCurrent reports whether what is desired, and what this process may do, is still what
+// was planned with.
+func (l *Loop) isCurrent(in *plan.Input) bool {
+	return in.Desired == l.Desired() && State{in.ObserveOnly, in.HealOnly, in.Serving} == l.state()
 }
 
 // show keeps a snapshot that shows what was saved, or none, and only then has the

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -25,7 +26,7 @@ var bootKeys = []string{"ignition", "format", "user-data", "meta-data", "vendor-
 // own namespace (C14), or why that cannot be had.
 func bootOfClaim(d *model.Desired, c *model.ServerClaim) (Boot, Why) {
 	boot := Boot{Image: c.Spec.Image, KernelArguments: c.Annotations[model.AnnotationKernelArguments]}
-	boot.namespace = c.Namespace
+	boot.namespace = cmp.Or(c.Namespace, model.DefaultNamespace)
 	ref := c.Spec.IgnitionSecretRef
 	if ref == nil {
 		return boot, Why{}

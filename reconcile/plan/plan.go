@@ -32,8 +32,8 @@ type fleet struct {
 	disputed                map[model.ClaimName]*server             // claims that a Disputed server may have
 	record                  *model.FleetRecord                      // with this plan's changes
 	observeOnly             Why
-	powerOns                int // that may still be begun
-	queued                  int // power-ons that take the place of others
+	powerOns                int          // that may still be begun
+	queued                  []QueuedMove // power-ons that may take the place of others
 	reprovisions            int
 	maintained              map[model.ServerName]maintained
 	labels                  map[model.ServerName]map[string]string // cache
@@ -80,6 +80,7 @@ func (f *fleet) planServers(r *Result) {
 		}
 		r.wake(st.Wake)
 	}
+	r.Queued = f.queued
 }
 
 // planMoves has the moves of a step carried out.
@@ -93,7 +94,7 @@ func (f *fleet) planMoves(r *Result, s *server, st Step) {
 		r.Moves[s.name] = st.Move
 	}
 	if st.Queued != nil {
-		r.Queued = append(r.Queued, QueuedMove{s.name, st.Queued})
+		f.queued = append(f.queued, QueuedMove{s.name, st.Queued})
 	}
 }
 

@@ -80,10 +80,9 @@ const queuedPerPowerOn = 4
 func (s *server) queueUp(then func(*model.ServerRecord), before []Action) Step {
 	st := s.rest(s.why(model.ReasonPowerOnsLimited, "waiting for other servers to power on (guard.maxConcurrentPowerOns)"))
 	f := s.fleet
-	if st.Move != nil || s.unsureTries() >= f.in.Policy.UnsureTries || f.queued >= queuedPerPowerOn*f.in.Policy.MaxConcurrentPowerOns {
+	if st.Move != nil || s.unsureTries() >= f.in.Policy.UnsureTries || len(f.queued) >= queuedPerPowerOn*f.in.Policy.MaxConcurrentPowerOns {
 		return st
 	}
-	f.queued++
 	next := *s
 	next.fresh = false
 	next.askOn(then)
@@ -174,15 +173,20 @@ func (s *server) reached() bool {
 
 // settling reports whether a power-on was asked for and may still take effect.
 func (s *server) settling() bool {
-	p := s.fleet.in.Policy
-	if !s.starting() || s.rec.Asked.At.After(s.now()) {
+	return awaitsOn(s.rec.Asked, s.reading, &s.fleet.in.Policy, s.now())
+}
+
+// awaitsOn reports whether a power-on was asked for that was not seen to take effect and
+// still may: it takes one of the places of guard.maxConcurrentPowerOns.
+func awaitsOn(asked *model.PowerAsked, r Reading, p *Policy, now time.Time) bool {
+	if asked == nil || asked.Want != model.PowerOn || asked.Reached || r.Reached || asked.At.After(now) {
 		return false
 	}
 	limit := p.PowerOnLimit
-	if s.rec.Asked.Unsure {
+	if asked.Unsure {
 		limit = p.UnsureAfter
 	}
-	return s.now().Before(s.rec.Asked.At.Add(limit))
+	return now.Before(asked.At.Add(limit))
 }
 
 // nextLook is when to read a power state that is about to change: soon after it

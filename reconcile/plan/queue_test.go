@@ -122,6 +122,17 @@ func TestALookFollowsOnAPowerRequestThatWasAnswered(t *testing.T) {
 		s.ServerFacts[0].Power != model.PowerOn {
 		t.Errorf("once it is On: %+v", s)
 	}
+	for name, asked := range map[string]model.PowerAsked{
+		"long before this process began": {Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-time.Hour), Reached: true},
+		"longer ago than it may take":    {Reset: model.ResetOn, Want: model.PowerOn, At: plannedAt.Add(-p.PowerOnLimit)},
+	} {
+		first := *look
+		first.Then, first.was.reading = recordOf(func(rec *model.ServerRecord) { rec.Asked = &asked }), Reading{}
+		first.was.old = first.Then
+		if s := first.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {
+			t.Errorf("asked to power on %s, it leaves a place that it does not have", name)
+		}
+	}
 	again := *look
 	again.was.reading = saw(model.PowerOn).Reading
 	if s := again.Settle([]Answer{{At: later, Facts: &model.ServerFacts{Power: model.PowerOn}}}, later); s.PoweredOn {

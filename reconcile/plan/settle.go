@@ -17,7 +17,8 @@ type Settled struct {
 	Reading Reading
 	// News is set when there may be something to plan.
 	News bool
-	// PoweredOn is set when the machine was asked to power on and is first seen to have.
+	// PoweredOn is set when the machine is first seen On after it was asked to power on, and
+	// so leaves its place among guard.maxConcurrentPowerOns.
 	PoweredOn bool
 }
 
@@ -113,8 +114,7 @@ func (m *Move) Settle(answers []Answer, now time.Time) Settled {
 		s.ServerFacts = append(s.ServerFacts, o.facts)
 	}
 	s.Reading, s.News = o.reading, !m.Routine || o.learned || failed != nil
-	asked := o.rec.Asked
-	s.PoweredOn = asked != nil && asked.Want == model.PowerOn && o.reading.Reached && !m.was.reading.Reached
+	s.PoweredOn = o.reading.Reached && awaitsOn(m.Then.Asked, m.was.reading, m.was.policy, now)
 	return s
 }
 

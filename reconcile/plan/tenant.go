@@ -71,9 +71,9 @@ func (f *fleet) mayReach(b *bmcView, addr netip.Addr) error {
 	return nil
 }
 
-// mayMaintain reports whether a maintenance may take a server out of service: a
-// tenant who may define no Servers does so with servers of his own claims alone. What has begun is kept
-// up whoever might begin it now: it ends by a commit.
+// mayMaintain reports whether a maintenance may take a server out of service: a tenant who
+// may define no Servers does so with servers of his own claims alone. What has begun is
+// kept up whoever might begin it now: it ends by a commit.
 func (f *fleet) mayMaintain(m *model.ServerMaintenance, name model.ServerName) bool {
 	of := f.in.Policy.Tenants.At(m.Tenant)
 	if of == nil || of.Refuse(name.Identity()) == "" {

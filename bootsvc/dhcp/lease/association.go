@@ -28,8 +28,8 @@ type association struct {
 // association returns who asks.
 func (q Query) association() association { return association{q.ClientID, q.IAID} }
 
-// is reports whether the client that asked is the one that asks now. A DHCPv4 client that shows no identifier
-// this time is known by its MAC address alone (RFC 2131 §4.2).
+// is reports whether the client that asked is the one that asks now. A DHCPv4 client that
+// shows no identifier this time is known by its MAC address alone (RFC 2131 §4.2).
 func (a association) is(now association) bool {
 	return a == now || now == association{}
 }
