@@ -11,15 +11,17 @@ import (
 // that claim what only one can have. Both are reported, each naming the other.
 func CrossCheck(d *Desired) []Problem {
 	c := crossCheck{desired: d}
-	endpoints, bmcs, servers := sorted(d.Endpoints), sorted(d.BMCs), sorted(d.Servers)
+	endpoints, bmcs, servers := all(d.Endpoints), all(d.BMCs), all(d.Servers)
 	clashes(&c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
 	clashes(&c, bmcs, "spec", "has the address %s of", one(c.address))
 	clashes(&c, servers, "spec.systemUUID", "has the system UUID %s of", one(func(s *Server) string { return anyOrder(s.Spec.SystemUUID) }))
 	clashes(&c, servers, "metadata.annotations["+AnnotationMACAddresses+"]", "has the MAC address %s of", (*Server).MACAddresses)
 
-	clashes(&c, d.objects(), "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
-		return strings.ToLower(o.Identity().String())
-	}))
+	if objects := d.objects(); slices.ContainsFunc(objects, hasCapital) {
+		clashes(&c, objects, "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
+			return strings.ToLower(o.Identity().String())
+		}))
+	}
 	SortProblems(c.problems)
 	return c.problems
 }
@@ -42,18 +44,24 @@ func one[O Object](key func(O) string) func(O) []string {
 // clashes reports the objects that share a key, of which no object has one twice. What
 // says how one stands to the other, with %s for the key.
 func clashes[O Object](c *crossCheck, objects []O, field, what string, keys func(O) []string) {
-	byKey := make(map[string][]O)
+	first, shared := make(map[string]O, len(objects)), make(map[string][]O)
 	for _, o := range objects {
 		for _, k := range keys(o) {
-			byKey[k] = append(byKey[k], o)
+			before, has := first[k]
+			switch {
+			case !has:
+				first[k] = o
+			case shared[k] == nil:
+				shared[k] = []O{before, o}
+			default:
+				shared[k] = append(shared[k], o)
+			}
 		}
 	}
-	for _, k := range slices.Sorted(maps.Keys(byKey)) {
-		same := byKey[k]
+	for _, k := range slices.Sorted(maps.Keys(shared)) {
+		same := shared[k]
+		slices.SortFunc(same, func(a, b O) int { return cmp.Compare(a.Identity().String(), b.Identity().String()) })
 		for i, o := range same {
-			if len(same) == 1 {
-				break
-			}
 			other := same[0]
 			if i == 0 {
 				other = same[1]
@@ -88,31 +96,32 @@ func anyOrder(uuid string) string {
 	return slices.Min(variants)
 }
 
-// objects returns all objects, those of a kind together and in order of name.
+// hasCapital reports whether an object's name has a letter that is not in lower case. Of
+// two that differ by that alone one has.
+func hasCapital(o Object) bool {
+	id := o.Identity()
+	return id.Namespace != strings.ToLower(id.Namespace) || id.Name != strings.ToLower(id.Name)
+}
+
+// objects are all objects, in no order.
 func (d *Desired) objects() []Object {
-	var all []Object
-	all = appendSorted(all, d.Endpoints)
-	all = appendSorted(all, d.BMCs)
-	all = appendSorted(all, d.BMCSecrets)
-	all = appendSorted(all, d.Servers)
-	all = appendSorted(all, d.Claims)
-	all = appendSorted(all, d.BootConfigurations)
-	all = appendSorted(all, d.Maintenances)
-	all = appendSorted(all, d.ReadinessRules)
-	return appendSorted(all, d.Secrets)
+	objects := make([]Object, 0, len(d.Endpoints)+len(d.BMCs)+len(d.BMCSecrets)+len(d.Servers)+len(d.Claims)+len(d.Secrets))
+	objects = appendAll(objects, d.Endpoints)
+	objects = appendAll(objects, d.BMCs)
+	objects = appendAll(objects, d.BMCSecrets)
+	objects = appendAll(objects, d.Servers)
+	objects = appendAll(objects, d.Claims)
+	objects = appendAll(objects, d.BootConfigurations)
+	objects = appendAll(objects, d.Maintenances)
+	objects = appendAll(objects, d.ReadinessRules)
+	return appendAll(objects, d.Secrets)
 }
 
-func appendSorted[K cmp.Ordered, O Object](all []Object, m map[K]O) []Object {
-	for _, o := range sorted(m) {
-		all = append(all, o)
-	}
-	return all
-}
-
-func sorted[K cmp.Ordered, O any](m map[K]O) []O {
-	objects := make([]O, 0, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		objects = append(objects, m[k])
+func appendAll[K comparable, O Object](objects []Object, m map[K]O) []Object {
+	for _, o := range m {
+		objects = append(objects, o)
 	}
 	return objects
 }
+
+func all[K comparable, O any](m map[K]O) []O { return slices.Collect(maps.Values(m)) }

@@ -91,6 +91,7 @@ const (
 type Loop struct {
 	Options
 	wake    chan struct{}
+	soon    chan struct{} // something waits for the next plan
 	dirty   chan struct{} // something the status branch shows may have changed
 	workers chan struct{} // as many as are at work
 	moves   sync.WaitGroup
@@ -101,7 +102,7 @@ type Loop struct {
 	snapshots snapshots
 
 	exhausted string // which pools are, as of the last plan
-	digests   plan.Digests
+	memory    plan.Memory
 
 	mu       sync.Mutex
 	round    uint64                                   // counts plans
@@ -132,6 +133,7 @@ func NewLoop(o Options) *Loop {
 	return &Loop{
 		Options:  o,
 		wake:     make(chan struct{}, 1),
+		soon:     make(chan struct{}, 1),
 		dirty:    make(chan struct{}, 1),
 		urgent:   make(chan struct{}, 1),
 		workers:  make(chan struct{}, maxWorkers),
@@ -162,13 +164,15 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		case <-ctx.Done():
 			return nil
 		case <-l.wake:
-		case <-l.Store.Changed(): // boot progress and reports are shown too
+		case <-l.soon:
+		case <-l.Store.Changed():
 			l.snapshots.note(l.Clock(), false)
 		case <-l.DesiredChanged:
 			l.snapshots.note(l.Clock(), false)
 		case <-timer.C:
 			l.Metrics.late(l.Clock().Sub(due))
 		}
+		l.gather()
 		woken := l.Clock()
 		next, err := l.Step(ctx, woken)
 		if ctx.Err() != nil {
@@ -186,10 +190,41 @@ func (l *Loop) Run(ctx context.Context, resync time.Duration) error {
 		}
 		due = l.Clock().Add(wait)
 		timer.Reset(wait)
-		if !sleep(ctx, pace.pause(l.Clock(), took)) {
+		if !l.rest(ctx, pace.pause(l.Clock(), took)) {
 			return nil
 		}
 	}
+}
+
+// gather takes the signals that are there: the next plan sees what they are about, of which
+// boot progress and reports are to be shown, too.
+func (l *Loop) gather() {
+	drain(l.wake)
+	drain(l.soon)
+	stored, desired := drain(l.Store.Changed()), drain(l.DesiredChanged)
+	if stored || desired {
+		l.snapshots.note(l.Clock(), false)
+	}
+}
+
+// rest pauses between two plans and reports whether ctx still goes on.
+func (l *Loop) rest(ctx context.Context, p pause) bool {
+	if !sleep(ctx, p.least) {
+		return false
+	}
+	most := time.NewTimer(p.most - p.least)
+	defer most.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-most.C:
+	case <-l.soon:
+		l.Wake()
+	case <-l.DesiredChanged:
+		l.snapshots.note(l.Clock(), false)
+		l.Wake()
+	}
+	return true
 }
 
 // sleep pauses for d and reports whether ctx still goes on.
@@ -234,7 +269,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	if l.poolsChanged(in.Pools) && was.since.IsZero() {
 		was.since = now
 	}
-	in.Digests = &l.digests
+	in.Memory = &l.memory
 	begun := l.Clock()
 	r := plan.Plan(in)
 	begun = l.Metrics.part("plan", begun, l.Clock())
@@ -404,7 +439,7 @@ func (l *Loop) Announced(v model.Version, skipped []model.ServerName) {
 	l.unannounced = time.Time{}
 	l.mu.Unlock()
 	if news {
-		l.Wake()
+		signal(l.soon) // what waited for the branch goes on
 	}
 }
 

@@ -5,12 +5,18 @@ import (
 	"time"
 )
 
-// paced has a pace made of plans that each take a time, with the pauses that it asks
-// for, and returns these and the time of all.
-func paced(p *pace, now time.Time, plans int, took time.Duration) (pauses, all time.Duration) {
+var paceBegins = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+// paced has plans made that each take a time, and that something waits for or nothing,
+// and returns the pauses between them and the time of all.
+func paced(p *pace, now time.Time, plans int, took time.Duration, awaited bool) (pauses, all time.Duration) {
 	for range plans {
 		now = now.Add(took)
-		pause := p.pause(now, took)
+		next := p.pause(now, took)
+		pause := next.most
+		if awaited {
+			pause = next.least
+		}
 		now = now.Add(pause)
 		pauses, all = pauses+pause, all+took+pause
 	}
@@ -18,37 +24,52 @@ func paced(p *pace, now time.Time, plans int, took time.Duration) (pauses, all t
 }
 
 func TestPlansInARowNeedNoPauseAfterAQuietTime(t *testing.T) {
-	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	for name, tc := range map[string]struct {
+		plans   int
+		awaited bool
+	}{
+		"that something waits for": {plans: 7, awaited: true},
+		"that nothing waits for":   {plans: 3, awaited: false},
+	} {
+		p := &pace{}
+		p.pause(paceBegins, time.Millisecond)
+		if pauses, _ := paced(p, paceBegins.Add(time.Minute), tc.plans, 140*time.Millisecond, tc.awaited); pauses != 0 {
+			t.Errorf("%d plans %s: paused for %s", tc.plans, name, pauses)
+		}
+	}
+}
+
+func TestAFewPlansThatSomethingWaitsForNeedNoPauseInABusyFleet(t *testing.T) {
 	p := &pace{}
-	p.pause(now, time.Millisecond)
-	if pauses, _ := paced(p, now.Add(time.Minute), 7, 140*time.Millisecond); pauses != 0 {
+	paced(p, paceBegins, 200, 100*time.Millisecond, false)
+	if pauses, _ := paced(p, p.at, 5, 100*time.Millisecond, true); pauses != 0 {
 		t.Errorf("paused for %s", pauses)
 	}
 }
 
 func TestPlanningWithoutAnEndTakesAThirdOfACore(t *testing.T) {
-	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-	for _, took := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 120 * time.Millisecond} {
-		p := &pace{}
-		paced(p, now, 100, took)
-		now := p.at
-		if pauses, all := paced(p, now, 100, took); pauses < all*60/100 || pauses > all*70/100 {
-			t.Errorf("of %s, of plans of %s each, %s were pauses", all, took, pauses)
+	for _, awaited := range []bool{true, false} {
+		for _, took := range []time.Duration{time.Millisecond, 20 * time.Millisecond, 120 * time.Millisecond} {
+			p := &pace{}
+			paced(p, paceBegins, int(4*time.Second/took), took, awaited)
+			if pauses, all := paced(p, p.at, 100, took, awaited); pauses < all*60/100 || pauses > all*70/100 {
+				t.Errorf("of %s, of plans of %s each, awaited %t, %s were pauses", all, took, awaited, pauses)
+			}
 		}
 	}
 }
 
 func TestNoPauseIsLongerThanAQuarterOfASecond(t *testing.T) {
 	p := &pace{}
-	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+	now := paceBegins
 	for range 20 {
 		now = now.Add(2 * time.Second)
-		if pause := p.pause(now, 2*time.Second); pause > maxPause {
-			t.Fatalf("paused for %s", pause)
+		if next := p.pause(now, 2*time.Second); next.most > maxPause || next.least > next.most {
+			t.Fatalf("paused for %s to %s", next.least, next.most)
 		}
 		now = now.Add(maxPause)
 	}
-	if pause := p.pause(now.Add(5*time.Second), time.Millisecond); pause != 0 {
-		t.Errorf("paused for %s after a quiet time", pause)
+	if next := p.pause(now.Add(5*time.Second), time.Millisecond); next != (pause{}) {
+		t.Errorf("paused for %s to %s after a quiet time", next.least, next.most)
 	}
 }

@@ -89,13 +89,13 @@ func (p *Publisher) note(since time.Time, err error) {
 func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is published
-	var leftOut time.Time     // since when what can wait is; zero = it is not
+	var out leftOut
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
 		due := again // nothing to publish, or only that
 		if dirty || urgent {
-			due = p.due(now, last, failures, urgent)
+			due = p.due(now, last, failures, urgent || out.late)
 		}
 		switch p.wait(ctx, due, dirty, urgent) {
 		case ended:
@@ -110,7 +110,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		}
 		drain(p.Reporter.Loop.dirty)
 		urgent = drain(p.Reporter.Loop.urgent) || urgent
-		done, err := p.unhurried(ctx, &story, p.haste(now, leftOut, urgent))
+		done, err := p.unhurried(ctx, &story, out.haste(now, p.Interval, urgent))
 		switch {
 		case errors.Is(err, ErrFenced):
 			return err
@@ -123,12 +123,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
 		default:
 			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
-			switch {
-			case !done.Hurried:
-				leftOut = time.Time{}
-			case leftOut.IsZero():
-				leftOut = now
-			}
+			out = out.after(now, p.Interval, done.Hurried)
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
 				again = p.Reporter.Loop.Clock().Add(completeAfter)
@@ -246,27 +241,6 @@ func (p *Publisher) unhurried(ctx context.Context, story *report.Story, hurry ha
 	return p.once(longer, story, hurry)
 }
 
-// haste says when what can wait is left out.
-type haste int
-
-const (
-	hurryNever        haste = iota
-	hurryForDecisions       // where the report has a decision that waits for it
-	hurryAlways
-)
-
-// haste is that of a report at now, where what can wait was left out since a time: for an
-// interval at most, however many decisions follow one another.
-func (p *Publisher) haste(now, leftOut time.Time, urgent bool) haste {
-	switch {
-	case !leftOut.IsZero() && now.Sub(leftOut) >= p.Interval:
-		return hurryNever
-	case urgent:
-		return hurryAlways
-	}
-	return hurryForDecisions
-}
-
 // once publishes what is so now and returns what became of it.
 func (p *Publisher) once(ctx context.Context, story *report.Story, hurry haste) (Publication, error) {
 	loop := p.Reporter.Loop
@@ -317,7 +291,7 @@ func (p *Publisher) noted(ctx context.Context, now model.Published) error {
 }
 
 // drain takes the signal that is in a channel, and reports whether there was one.
-func drain(c chan struct{}) bool {
+func drain(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true

@@ -21,7 +21,7 @@ type Reporter struct {
 	last      *Reported
 	of        *Snapshot // that last was made of
 	projector *report.Projector
-	digests   plan.Digests
+	memory    plan.Memory
 }
 
 // Reported is a report with what it was made of. It is shared: nobody changes it.
@@ -65,7 +65,7 @@ func (r *Reporter) planned(s *Snapshot) (*plan.Input, *plan.Result) {
 		own := *s.In
 		in = &own
 	}
-	in.Digests = &r.digests // the loop's are its own
+	in.Memory = &r.memory // the loop's are its own
 	return in, plan.Plan(in)
 }
 

@@ -133,6 +133,6 @@ func (l *Loop) changed() {
 func (l *Loop) hurry() {
 	if l.Policy.MirrorFirst {
 		l.snapshots.note(l.Clock(), true)
-		l.Wake()
+		signal(l.soon)
 	}
 }

@@ -52,13 +52,13 @@ type waitingClaim struct {
 }
 
 // unserved are the claims without a server.
-func (f *fleet) unserved() []*model.ServerClaim {
-	var all []*model.ServerClaim
+func (f *fleet) unserved() []*desiredClaim {
+	var all []*desiredClaim
 	if f.observeOnly.Reason != "" {
 		return nil
 	}
-	for name, c := range f.in.Desired.Claims {
-		if f.served[name] == "" {
+	for i := range f.memory.claims {
+		if c := &f.memory.claims[i]; f.served[c.name] == "" {
 			all = append(all, c)
 		}
 	}
@@ -67,14 +67,14 @@ func (f *fleet) unserved() []*model.ServerClaim {
 
 // waiting returns those claims that one of the free servers could be given to, in their
 // order.
-func (f *fleet) waiting(claims []*model.ServerClaim, free []*server) []waitingClaim {
+func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 	var queue []waitingClaim
 	adopted, offered := f.adopted(), f.labelsOf(free)
-	for _, c := range claims {
-		if !offered.have(c) {
+	for _, d := range claims {
+		if d.requires && !offered[d.first] || !offered.have(d.claim) {
 			continue
 		}
-		name := c.ClaimName()
+		name, c := d.name, d.claim
 		if adopted[name] || f.unready(c).Reason != "" || f.unbindable(name).Reason != "" {
 			continue
 		}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
 	"ingot/model"
@@ -33,12 +32,11 @@ func (f *fleet) planClaims(r *Result) {
 		return
 	}
 	known := f.in.Observed.Claims
-	for name := range f.in.Desired.Claims {
-		if known[name] == nil {
+	for i := range f.memory.claims {
+		if name := f.memory.claims[i].name; known[name] == nil {
 			r.Decided.Claims = append(r.Decided.Claims, f.claimRecord(name))
 		}
 	}
-	slices.SortFunc(r.Decided.Claims, func(a, b *model.ClaimRecord) int { return cmp.Compare(a.Name, b.Name) })
 	for name := range known {
 		if f.in.Desired.Claims[name] == nil && f.served[name] == "" && !f.deletionUntrusted(name) {
 			r.Decided.DropClaims = append(r.Decided.DropClaims, name)

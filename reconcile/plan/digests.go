@@ -2,14 +2,6 @@ package plan
 
 import "ingot/model"
 
-// Digests remembers by what boots are known, because hashing every Secret anew for each
-// plan costs more than all the rest of it. It is not for concurrent use, and nil
-// remembers nothing. It is for one key.
-type Digests struct {
-	of            *model.Desired // of which now is
-	now, previous map[digestKey]string
-}
-
 // digestKey is what a digest is made from. An object of the desired state is never
 // changed, so that its address stands for what it holds while it is remembered.
 type digestKey struct {
@@ -19,20 +11,14 @@ type digestKey struct {
 
 // digest is bootDigest under a key, remembered for as long as the desired state has the
 // same.
-func (d *Digests) digest(desired *model.Desired, b *Boot, key model.DigestKey) string {
-	if d == nil {
-		return keyedDigest(key, b)
-	}
-	if d.of != desired {
-		d.of, d.now, d.previous = desired, make(map[digestKey]string), d.now
-	}
+func (m *Memory) digest(b *Boot, key model.DigestKey) string {
 	made := digestKey{b.namespace, b.Image, b.KernelArguments, b.secret}
-	sum, known := d.now[made]
+	sum, known := m.now[made]
 	if !known {
-		if sum, known = d.previous[made]; !known {
+		if sum, known = m.previous[made]; !known {
 			sum = keyedDigest(key, b)
 		}
-		d.now[made] = sum
+		m.now[made] = sum
 	}
 	return sum
 }
@@ -44,7 +30,7 @@ func keyedDigest(key model.DigestKey, b *Boot) string {
 
 // digest is by what a boot is known.
 func (s *server) digest(b *Boot) string {
-	return s.fleet.in.Digests.digest(s.fleet.in.Desired, b, s.fleet.in.DigestKey)
+	return s.fleet.memory.digest(b, s.fleet.in.DigestKey)
 }
 
 // sameBoot reports whether a digest on record is of a boot. One under a key that is lost

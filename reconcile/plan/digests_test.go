@@ -13,28 +13,30 @@ var (
 )
 
 func TestDigestsAreThoseOfTheBoots(t *testing.T) {
-	d, key := &Digests{}, digestsKey
+	m, key := &Memory{}, digestsKey
 	for range 3 { // revisions
 		desired, c := desiredBoot("", "ignition", "{}")
+		m.see(desired)
 		for range 2 {
 			for _, change := range []string{"", "x"} {
 				boot, _ := bootOfClaim(desired, c)
 				boot.Image += change
-				if got, want := d.digest(desired, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+				if got, want := m.digest(&boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
 					t.Errorf("%s is known as %s, want %s", boot.Image, got, want)
 				}
 				boot.KernelArguments += change
-				if got, want := d.digest(desired, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+				if got, want := m.digest(&boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
 					t.Errorf("%s with %q is known as %s, want %s", boot.Image, boot.KernelArguments, got, want)
 				}
 			}
 		}
 		other, c := desiredBoot("", "ignition", `{"other": true}`)
+		m.see(other)
 		boot, _ := bootOfClaim(other, c)
-		if got, want := d.digest(other, &boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
+		if got, want := m.digest(&boot, key), key.For("team-a").Sum(bootDigest(boot)); got != want {
 			t.Errorf("another Secret is known as %s, want %s", got, want)
 		}
-		if n := len(d.now) + len(d.previous); n > 8 {
+		if n := len(m.now) + len(m.previous); n > 8 {
 			t.Errorf("%d digests are remembered, of two revisions", n)
 		}
 	}
@@ -196,9 +198,9 @@ func TestNoClaimConfirmsAGuessOfAnothersSecret(t *testing.T) {
 	if why.Reason != "" || bootDigest(guessed) != bootDigest(boot) {
 		t.Fatalf("the guess is not what the other claim boots: %+v", why)
 	}
-	for name, digests := range map[string]*Digests{"remembered": {}, "made anew": nil} {
-		if digests.digest(d, &boot, digestsKey) == digests.digest(d, &guessed, digestsKey) {
-			t.Errorf("%s: a guess in another namespace has the digest of what is right", name)
-		}
+	var m Memory
+	m.see(d)
+	if m.digest(&boot, digestsKey) == m.digest(&guessed, digestsKey) {
+		t.Error("a guess in another namespace has the digest of what is right")
 	}
 }

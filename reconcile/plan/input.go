@@ -39,8 +39,8 @@ type Input struct {
 	Nonce string
 	// Pools are those that DHCP gives addresses from.
 	Pools []model.PoolFacts
-	// Digests are kept from one plan to the next; nil = none are.
-	Digests *Digests
+	// Memory is kept from one plan to the next; nil = nothing is.
+	Memory *Memory
 	// DigestKey makes the digests that records hold, zero = they are plain.
 	DigestKey model.DigestKey
 	Policy    Policy

@@ -64,15 +64,15 @@ func moveText(m *Move) string {
 
 // judgeClaims says of each claim which server it has, or why none.
 func (f *fleet) judgeClaims() []Claim {
-	all := make([]Claim, 0, len(f.in.Desired.Claims))
-	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Claims)) {
-		c := Claim{Name: name, Manifest: f.in.Desired.Claims[name], Record: f.claimRecord(name)}
-		if s := f.byName[f.served[name]]; s != nil {
+	all := make([]Claim, len(f.memory.claims))
+	for i := range f.memory.claims {
+		d, c := &f.memory.claims[i], &all[i]
+		*c = Claim{Name: d.name, Manifest: d.claim, Record: f.claimRecord(d.name)}
+		if s := f.byName[f.served[d.name]]; s != nil {
 			c.Server = s.name
 		} else {
-			c.Why = f.unbound(name, c.Manifest)
+			c.Why = f.unbound(d)
 		}
-		all = append(all, c)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 // fleet is one plan under way: the input, and what all servers share.
 type fleet struct {
 	in      *Input
+	memory  *Memory
 	servers []*server // in the order of names
 	byName  map[model.ServerName]*server
 	bmcs    []*bmcView
@@ -119,6 +121,7 @@ func (r *Result) wake(at time.Time) {
 func newFleet(in *Input) *fleet {
 	f := &fleet{
 		in:             in,
+		memory:         cmp.Or(in.Memory, new(Memory)),
 		byName:         make(map[model.ServerName]*server, len(in.Observed.Servers)),
 		served:         make(map[model.ClaimName]model.ServerName),
 		allowed:        make(map[model.ServerName][]model.Disruption),
@@ -132,6 +135,7 @@ func newFleet(in *Input) *fleet {
 		aliases:        make(map[string]model.ServerName),
 		powerOns:       in.Policy.MaxConcurrentPowerOns,
 	}
+	f.memory.see(in.Desired)
 	record := in.Observed.Fleet
 	f.record = &record
 	f.loadEndpoints()

@@ -53,6 +53,7 @@ func benchPlan(b *testing.B, in *Input, moves int) {
 	if got := len(Plan(in).Moves); got != moves {
 		b.Fatalf("%d moves, want %d", got, moves)
 	}
+	in.Memory = &Memory{} // as the loop has one
 	b.ReportAllocs()
 	for b.Loop() {
 		Plan(in)

@@ -13,28 +13,29 @@ import (
 
 // unbound says why a claim has no server (law 6): what is wrong with the claim,
 // or for each server the first thing that speaks against it, counted.
-func (f *fleet) unbound(name model.ClaimName, c *model.ServerClaim) Why {
+func (f *fleet) unbound(d *desiredClaim) Why {
+	c := d.claim
 	if f.observeOnly.Reason != "" {
 		return f.observeOnly
 	}
 	if why := f.unready(c); why.Reason != "" {
 		return why
 	}
-	if why := f.unbindable(name); why.Reason != "" {
+	if why := f.unbindable(d.name); why.Reason != "" {
 		return why
 	}
 	if ref := c.Spec.ServerRef; ref != nil {
 		return f.unboundRef(c, f.resolve(ref.Name))
 	}
 	u := f.unboundServers()
-	if text, ok := u.noneHas(f, c); ok {
-		return Why{Reason: model.ReasonNoServerFree, Message: text, Actor: RackOperator}
+	if f.countsByLabel(d) && u.noneHas(d.first) {
+		return Why{Reason: model.ReasonNoServerFree, Message: f.memory.lacks(d, u.lackText()), Actor: RackOperator}
 	}
 	asks := f.asks(c)
 	if why, ok := f.noneFree[asks]; ok {
 		return why
 	}
-	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(c)), Actor: RackOperator}
+	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(d)), Actor: RackOperator}
 	f.noneFree[asks] = why
 	return why
 }
@@ -45,9 +46,7 @@ type unboundServers struct {
 	states    map[string]int // how many are in each state in which no claim gets one
 	available []*server
 	labelled  map[label][]*server // the available ones
-	// lacking is the text for a claim that requires a label which no available server has,
-	// around that label; made when first needed.
-	lacking *[2]string
+	lacking   lackText            // made when first needed
 }
 
 // text says what speaks against how many servers.
@@ -64,36 +63,27 @@ func (u *unboundServers) text(counts map[string]int) string {
 	return fmt.Sprintf("%s: %s", text.Plural(u.all, "server"), strings.Join(reasons, ", "))
 }
 
-// noneHas is the text for a claim that requires first a label which no available server
-// has. There may be very many such claims, and but for the label the text is the same.
-func (u *unboundServers) noneHas(f *fleet, c *model.ServerClaim) (string, bool) {
-	first, requires := f.firstLabel(c)
-	if !requires || len(u.available) == 0 || len(u.labelled[first]) > 0 {
-		return "", false
-	}
-	if u.lacking == nil {
+// noneHas reports whether there are available servers and none of them has a label.
+func (u *unboundServers) noneHas(l label) bool {
+	return len(u.available) > 0 && len(u.labelled[l]) == 0
+}
+
+// lackText is why a claim has no server that requires first a label which no available
+// server has. There may be very many such claims.
+func (u *unboundServers) lackText() lackText {
+	if u.lacking == (lackText{}) {
 		const mark = "lack label \x00" // which none is
 		counts := maps.Clone(u.states)
 		counts[mark] = len(u.available)
-		before, after, _ := strings.Cut(u.text(counts), mark)
-		u.lacking = &[2]string{before, after}
+		u.lacking.before, u.lacking.after, _ = strings.Cut(u.text(counts), mark)
 	}
-	return u.lacking[0] + first.lacking() + u.lacking[1], true
+	return u.lacking
 }
 
-// firstLabel is the first label that a claim requires, if servers are to be counted by it.
-func (f *fleet) firstLabel(c *model.ServerClaim) (label, bool) {
-	sel := c.Spec.ServerSelector
-	if sel == nil || len(sel.MatchLabels) == 0 || f.in.Policy.Tenants.At(c.Tenant) != nil {
-		return label{}, false
-	}
-	var first string
-	for k := range sel.MatchLabels {
-		if first == "" || k < first {
-			first = k
-		}
-	}
-	return label{first, sel.MatchLabels[first]}, true
+// countsByLabel reports whether for a claim servers are counted by the first label that it
+// requires.
+func (f *fleet) countsByLabel(d *desiredClaim) bool {
+	return d.requires && f.in.Policy.Tenants.At(d.claim.Tenant) == nil
 }
 
 // lacking says that servers have not a label, as ServerClaim.Unmet writes it.
@@ -122,17 +112,17 @@ func (f *fleet) unboundServers() *unboundServers {
 // countAgainst counts the servers by the first thing that speaks against each. Those
 // that lack the first label which a claim requires are counted by the label, not one by one:
 // many claims may ask for as many labels.
-func (f *fleet) countAgainst(c *model.ServerClaim) map[string]int {
+func (f *fleet) countAgainst(d *desiredClaim) map[string]int {
 	u := f.unboundServers()
 	counts, among := maps.Clone(u.states), u.available
-	if first, requires := f.firstLabel(c); requires {
-		among = u.labelled[first]
+	if f.countsByLabel(d) {
+		among = u.labelled[d.first]
 		if lack := len(u.available) - len(among); lack > 0 {
-			counts[first.lacking()] = lack
+			counts[d.first.lacking()] = lack
 		}
 	}
 	for _, s := range among {
-		counts[f.against(c, s)]++
+		counts[f.against(d.claim, s)]++
 	}
 	return counts
 }

@@ -192,13 +192,14 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 		f := newFleet(in)
 		f.guard()
 		f.bindClaims()
-		for name, c := range in.Desired.Claims {
+		for i := range f.memory.claims {
+			c := &f.memory.claims[i]
 			want := make(map[string]int)
 			for _, s := range f.servers {
-				want[f.against(c, s)]++
+				want[f.against(c.claim, s)]++
 			}
 			if diff := cmp.Diff(want, f.countAgainst(c)); diff != "" {
-				t.Fatalf("seed %d, claim %s, %s (-want +got):\n%s", seed, name, c.Describe(), diff)
+				t.Fatalf("seed %d, claim %s, %s (-want +got):\n%s", seed, c.name, c.claim.Describe(), diff)
 			}
 		}
 	}

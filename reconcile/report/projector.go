@@ -148,13 +148,18 @@ func (p *Projector) projectBMCs(v *view, r *model.Report) {
 	}
 }
 
-// claimInputs is all that a claim's document is made from.
+// claimInputs is all that a claim's document is made from. There may be very many claims
+// without a server, of which the rest is empty.
 type claimInputs struct {
 	manifest *model.ServerClaim
 	rec      *model.ClaimRecord
 	why      plan.Why // of the claim, or of its server
 	absent   model.Absence
+}
 
+// servedInputs is all that the document of a claim with a server is made from.
+type servedInputs struct {
+	claimInputs
 	server *model.ServerRecord
 	booted *model.BootState
 	// What else its server says of it.
@@ -165,18 +170,22 @@ type claimInputs struct {
 func (p *Projector) projectClaims(v *view, r *model.Report) {
 	for i := range v.Claims {
 		c := &v.Claims[i]
-		from := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why}
-		from.absent, _ = v.in.Desired.Absence(c.Name.Identity())
+		own := claimInputs{manifest: c.Manifest, rec: v.in.Observed.Claims[c.Name], why: c.Why}
+		own.absent, _ = v.in.Desired.Absence(c.Name.Identity())
+		from := any(own)
 		if s := v.servers[c.Server]; s != nil {
-			from.why, from.server, from.booted = s.Why, s.Record, v.in.Observed.BootStates[s.Name]
-			from.pending, from.unconfirmed, from.exposed, from.ran = madeOf(s.Pending), madeOf(s.Unconfirmed), madeOf(s.Exposed), s.RanWhenLastRead
+			own.why = s.Why
+			from = servedInputs{
+				claimInputs: own, server: s.Record, booted: v.in.Observed.BootStates[s.Name], pending: madeOf(s.Pending),
+				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), ran: s.RanWhenLastRead,
+			}
 		}
 		p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) })
 	}
 	for i := range v.Servers {
 		s := &v.Servers[i]
 		if a, held := v.heldClaim(s); held {
-			from := claimInputs{server: s.Record, rec: v.in.Observed.Claims[s.Record.Claim], absent: a}
+			from := servedInputs{claimInputs: claimInputs{rec: v.in.Observed.Claims[s.Record.Claim], absent: a}, server: s.Record}
 			p.keep(r, ClaimPath(s.Record.Claim), from, func() any { return v.heldClaimDocument(s, a) })
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"ingot/model"
 	"ingot/model/text"
 	"ingot/reconcile/plan"
@@ -78,7 +80,10 @@ func waitsAsBefore(old, now *model.Document) bool {
 	was, is := old.Object.(*Document), now.Object.(*Document)
 	before, _ := was.Status.(ClaimStatus)
 	after, _ := is.Status.(ClaimStatus)
-	return before.Server == "" && after.Server == "" && transition(before.Conditions, after.Conditions) == "" &&
+	sameState := func(a, b metav1.Condition) bool {
+		return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason
+	}
+	return before.Server == "" && after.Server == "" && slices.EqualFunc(before.Conditions, after.Conditions, sameState) &&
 		reflect.DeepEqual(was.Spec, is.Spec) && reflect.DeepEqual(was.Metadata, is.Metadata) && reflect.DeepEqual(was.Record, is.Record)
 }
 
