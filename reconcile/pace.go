@@ -2,15 +2,15 @@ package reconcile
 
 import "time"
 
-// Planning takes a third of a core at most in the long run, however much happens. What was
+// Planning takes a quarter of a core at most in the long run, however much happens. What was
 // not planned for a while is saved up, and half of that is kept for plans that something
 // waits for: a new revision, a decision that the status branch is to show, or a step that
 // the branch shows by now. So the few plans of one claim need no pause between them.
 const (
-	planShare  = 3
+	planShare  = 4
 	maxSavedUp = time.Second
 	keptBack   = maxSavedUp / 2
-	maxPause   = 250 * time.Millisecond
+	maxPause   = 400 * time.Millisecond
 )
 
 // pace says how long to pause after each plan.
