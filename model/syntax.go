@@ -170,9 +170,7 @@ func canonicalIP(s string) (canonical, fault string) {
 	return a.Unmap().String(), ""
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
+func isHex(c byte) bool { return hexDigit(c) < 16 }
 
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,11 +42,13 @@ func TestAServerTakesThePlaceOfOneThatIsOnBeforeTheNextPlan(t *testing.T) {
 	for name, tc := range map[string]struct {
 		delay    time.Duration // until a machine is On
 		revision bool          // another is in force by then
+		observe  bool          // nothing may be done any more by then
 		line     bool          // those that stand in line are powered on, too
 	}{
 		"as soon as that one is seen On":     {delay: 100 * time.Millisecond, line: true},
 		"not while that one is not seen On":  {delay: time.Second},
 		"not once something else is desired": {delay: 100 * time.Millisecond, revision: true},
+		"not once nothing may be done":       {delay: 100 * time.Millisecond, observe: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			live(t, 6, func(t *testing.T, w *loopWorld) {
@@ -56,9 +59,20 @@ func TestAServerTakesThePlaceOfOneThatIsOnBeforeTheNextPlan(t *testing.T) {
 					w.machines[i].power = model.PowerOff
 				}
 				w.loop.Policy.MaxConcurrentPowerOns = 1
+				var observe atomic.Bool
+				w.loop.State = func() State {
+					if observe.Load() {
+						return State{ObserveOnly: "a test", Serving: time.Unix(1, 0)}
+					}
+					return State{Serving: time.Unix(1, 0)}
+				}
 				before, want := w.poweredOn(), 1
-				for w.poweredOn() == before {
+				for plans := 0; w.poweredOn() == before; plans++ {
+					if plans == 1000 {
+						t.Fatal("no server is powered on")
+					}
 					time.Sleep(w.loop.Policy.PollInterval)
+					observe.Store(false)
 					waiting := len(w.plan().Queued)
 					if _, err := w.loop.Step(t.Context(), time.Now()); err != nil {
 						t.Fatal(err)
@@ -69,6 +83,7 @@ func TestAServerTakesThePlaceOfOneThatIsOnBeforeTheNextPlan(t *testing.T) {
 					if tc.revision {
 						w.commit(func(*model.Desired) {})
 					}
+					observe.Store(tc.observe)
 					w.loop.moves.Wait()
 					if w.poweredOn() > before && waiting == 0 {
 						t.Fatal("no server stands in line")

@@ -85,11 +85,10 @@ func FastDelays() Delays {
 	return Delays{Boot: 500 * time.Millisecond, ProbeRestart: 250 * time.Millisecond, NetworkRetry: 250 * time.Millisecond}
 }
 
-// The largest rack that the simulated MAC addresses and IP addresses suffice for.
-const (
-	maxBMCs          = 8192
-	maxSystemsPerBMC = 64
-)
+// MaxBMCs is the largest rack that the simulated MAC addresses and IP addresses suffice for.
+const MaxBMCs = 8192
+
+const maxSystemsPerBMC = 64
 
 // withDefaults returns o with what was left out filled in.
 func (o Options) withDefaults() Options {
@@ -118,8 +117,8 @@ func orDefault[T comparable](v, otherwise T) T {
 // validate says what is wrong with o, whose defaults are filled in.
 func (o Options) validate() error {
 	var errs []error
-	if o.BMCs < 1 || o.BMCs > maxBMCs {
-		errs = append(errs, fmt.Errorf("%d BMCs: 1 to %d are possible", o.BMCs, maxBMCs))
+	if o.BMCs < 1 || o.BMCs > MaxBMCs {
+		errs = append(errs, fmt.Errorf("%d BMCs: 1 to %d are possible", o.BMCs, MaxBMCs))
 	}
 	if o.SystemsPerBMC < 1 || o.SystemsPerBMC > maxSystemsPerBMC {
 		errs = append(errs, fmt.Errorf("%d systems per BMC: 1 to %d are possible", o.SystemsPerBMC, maxSystemsPerBMC))

@@ -119,7 +119,7 @@ func TestNoTwoPortsShareAMACAddress(t *testing.T) {
 	for _, seed := range []int64{0, 7, -1} {
 		clear(seen)
 		r := &Rack{opts: Options{Seed: seed}, kind: personalities["generic"]}
-		for number := 1; number <= maxBMCs; number++ {
+		for number := 1; number <= MaxBMCs; number++ {
 			for _, system := range []int{0, 1, maxSystemsPerBMC - 1} {
 				for _, port := range []int{0, 1, bmcPort} {
 					mac := r.mac(number, system, port)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ingot/bmc/sim"
 	"ingot/cmd/daemon"
 	"ingot/model"
 	"ingot/model/text"
@@ -43,8 +44,8 @@ Examples:
 // Validate implements kong's validation of flags.
 func (d *demoCommand) Validate() error {
 	switch {
-	case d.Servers < 1 || d.Servers > 8192:
-		return fmt.Errorf("--servers %d is not allowed: must be 1 to 8192", d.Servers)
+	case d.Servers < 1 || d.Servers > sim.MaxBMCs:
+		return fmt.Errorf("--servers %d is not allowed: must be 1 to %d", d.Servers, sim.MaxBMCs)
 	case d.BMCs < 0 || d.BMCs > 0 && d.Servers%d.BMCs != 0:
 		return fmt.Errorf("--bmcs %d is not allowed: %d servers cannot be shared out evenly", d.BMCs, d.Servers)
 	case d.Timeout <= 0:

@@ -211,12 +211,12 @@ func (f *fleet) group(queue []waitingClaim, free []*server) map[string]*claimGro
 }
 
 // labelIndex lists the free servers by each label that some group requires.
-func (f *fleet) labelIndex(groups map[string]*claimGroup, free []*server) map[string][]int {
-	index := make(map[string][]int)
+func (f *fleet) labelIndex(groups map[string]*claimGroup, free []*server) map[label][]int {
+	index := make(map[label][]int)
 	for _, g := range groups {
 		if sel := g.claim.Spec.ServerSelector; sel != nil {
 			for k, v := range sel.MatchLabels {
-				index[k+"="+v] = nil
+				index[label{k, v}] = nil
 			}
 		}
 	}
@@ -225,8 +225,8 @@ func (f *fleet) labelIndex(groups map[string]*claimGroup, free []*server) map[st
 	}
 	for i, s := range free {
 		for k, v := range f.serverLabels(s) {
-			if _, asked := index[k+"="+v]; asked {
-				index[k+"="+v] = append(index[k+"="+v], i)
+			if is, asked := index[label{k, v}]; asked {
+				index[label{k, v}] = append(is, i)
 			}
 		}
 	}
@@ -234,7 +234,7 @@ func (f *fleet) labelIndex(groups map[string]*claimGroup, free []*server) map[st
 }
 
 // among narrows down the free servers that a claim could match.
-func (f *fleet) among(c *model.ServerClaim, free []*server, index map[string][]int) []int {
+func (f *fleet) among(c *model.ServerClaim, free []*server, index map[label][]int) []int {
 	if ref := c.Spec.ServerRef; ref != nil {
 		name := f.resolve(ref.Name)
 		if i, ok := slices.BinarySearchFunc(free, name, func(s *server, n model.ServerName) int { return cmp.Compare(s.name, n) }); ok {
@@ -245,7 +245,7 @@ func (f *fleet) among(c *model.ServerClaim, free []*server, index map[string][]i
 	best, narrowed := []int(nil), false
 	if sel := c.Spec.ServerSelector; sel != nil {
 		for k, v := range sel.MatchLabels {
-			if l := index[k+"="+v]; !narrowed || len(l) < len(best) {
+			if l := index[label{k, v}]; !narrowed || len(l) < len(best) {
 				best, narrowed = l, true
 			}
 		}
