@@ -92,8 +92,15 @@ func TestSeedsDecode(t *testing.T) {
 	}
 }
 
-func TestDeprecatedSeedsAreWarnedAbout(t *testing.T) {
+func TestSeedsAreWarnedAbout(t *testing.T) {
 	want := map[string]string{
+		"000-bmc-my-bmc-inline.yaml": "000-bmc-my-bmc-inline.yaml:14:3: warning: BMC my-bmc-inline: " +
+			"spec.consoleProtocol: has no effect yet: Ingot opens no consoles\n",
+		"000-bmc-my-bmc.yaml": "000-bmc-my-bmc.yaml:14:3: warning: BMC my-bmc: " +
+			"spec.consoleProtocol: has no effect yet: Ingot opens no consoles\n",
+		"000-serverbootconfiguration-my-server-boot-config.yaml": "000-serverbootconfiguration-my-server-boot-config.yaml:2:7: warning: " +
+			"ServerBootConfiguration defauilt/my-server-boot-config: kind: a ServerBootConfiguration has no effect yet: a server boots " +
+			"what its claim says\n",
 		"000-server-my-server.yaml": `000-server-my-server.yaml:6:3: warning: Server my-server: spec.uuid: is deprecated: write "systemUUID"
 000-server-my-server.yaml:7:10: warning: Server my-server: spec.power: is deprecated and ignored: power belongs to the ServerClaim
 `,

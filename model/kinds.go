@@ -234,7 +234,7 @@ type Server struct {
 type ServerSpec struct {
 	SystemUUID           string        `json:"systemUUID,omitempty"` // canonical, see CanonicalUUID
 	SystemURI            string        `json:"systemURI,omitempty"`
-	Power                Power         `json:"power,omitempty"` // deprecated: accepted, ignored
+	Power                Power         `json:"power,omitempty"`
 	IndicatorLED         string        `json:"indicatorLED,omitempty"`
 	ReclaimPolicy        ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	ServerClaimRef       *ObjectRef    `json:"serverClaimRef,omitempty"`
@@ -301,8 +301,8 @@ type ServerClaimSpec struct {
 	Tolerations       []Toleration          `json:"tolerations,omitempty"`
 }
 
-// ServerBootConfiguration says what a server boots. Ingot makes them itself; one
-// in Git is accepted and shown.
+// ServerBootConfiguration says what a server boots. Ingot makes them itself, and shows them;
+// one in Git has no effect yet.
 type ServerBootConfiguration struct {
 	Meta `json:"metadata"`
 	Spec ServerBootConfigurationSpec `json:"spec"`
@@ -321,12 +321,12 @@ type ServerMaintenance struct {
 	Spec ServerMaintenanceSpec `json:"spec"`
 }
 
-// ServerMaintenanceSpec names the server. Policy is accepted as upstream had it
-// (OwnerApproval, Enforced).
+// ServerMaintenanceSpec names the server. Policy is OwnerApproval or Enforced; what has no
+// effect of it is in inert.
 type ServerMaintenanceSpec struct {
 	ServerRef   LocalRef `json:"serverRef"`
 	Policy      string   `json:"policy,omitempty"`
-	ServerPower Power    `json:"serverPower,omitempty"` // accepted, ignored
+	ServerPower Power    `json:"serverPower,omitempty"`
 	Reason      string   `json:"reason,omitempty"`
 }
 

@@ -129,7 +129,7 @@ var annotations = map[string]annotation{
 	AnnotationBoot:        {kinds: []Kind{KindServerClaim}, values: []string{"once", "always"}},
 	AnnotationBooted:      {kinds: []Kind{KindServerClaim}, values: []string{BootedServed, BootedKernel}},
 	AnnotationCleanup: {
-		kinds:  []Kind{KindServerClaim, KindServer},
+		kinds:  []Kind{KindServer},
 		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
 	},
 	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim}},

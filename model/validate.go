@@ -9,7 +9,7 @@ import (
 
 // Values of fields that are enumerations without a type of their own.
 var (
-	protocolNames    = []string{"Redfish", "RedfishLocal", "RedfishWithRegistryPatch", "IPMI", "SSH"}
+	protocolNames    = []string{"Redfish", "RedfishLocal", "RedfishWithRegistryPatch"}
 	protocolSchemes  = []string{"https", "http"}
 	consoleNames     = []string{"IPMI", "SSH", "SSHLenovo"}
 	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
@@ -28,6 +28,7 @@ const maxAnnotationBytes = 256 << 10
 // them are found.
 func (d *nodeDecoder) check(o Object) {
 	d.in("metadata", func() { d.checkMeta(o.Identity().Kind, o.Metadata()) })
+	d.checkInert(o.Identity().Kind)
 	switch o := o.(type) {
 	case *BMCSecret:
 		d.checkBMCSecret(o)
@@ -236,17 +237,11 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 	if s.SystemURI != "" && !strings.HasPrefix(s.SystemURI, "/") {
 		d.bad("systemURI", "found "+show(s.SystemURI)+", want a path such as /redfish/v1/Systems/1")
 	}
-	if s.Power != "" {
-		d.odd("power", "is deprecated and ignored: power belongs to the ServerClaim")
-	}
 	d.oneOf("indicatorLED", s.IndicatorLED, indicatorLEDs)
 	d.oneOf("reclaimPolicy", string(s.ReclaimPolicy), allowed[ReclaimPolicy]())
 	d.objectRef("serverClaimRef", s.ServerClaimRef)
 	d.optionalRef("bmcRef", s.BMCRef)
 	if b := s.BMC; b != nil {
-		if s.BMCRef != nil {
-			d.odd("bmc", "is ignored, for bmcRef is given too")
-		}
 		d.in("bmc", func() {
 			d.protocol(&b.Protocol)
 			d.required("address", b.Address)
