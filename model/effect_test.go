@@ -1,7 +1,6 @@
 package model
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
 	"go/importer"
@@ -45,7 +44,7 @@ func TestNothingIsAcceptedInSilence(t *testing.T) {
 				continue
 			}
 			for _, unread := range unreadFields(spec.Type, f, fields, read) {
-				t.Errorf("nothing is done about spec.%s of %s (%s): act upon it, or have inert say that it is not acted upon", name, kind, unread)
+				t.Errorf("nothing is done about spec.%s of %s (%s): act upon it, or have inert say so", name, kind, unread)
 			}
 		}
 	}
@@ -95,18 +94,17 @@ func fieldsRead(t *testing.T) (fields map[string]*types.Var, read map[*types.Var
 		}
 	}
 	files := token.NewFileSet()
-	from := importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
-		data, err := os.ReadFile(exports[path])
-		return io.NopCloser(bytes.NewReader(data)), err
-	})
-	model, err := from.Import("ingot/model")
+	p := program{files, importer.ForCompiler(files, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})}
+	model, err := p.imports.Import("ingot/model")
 	if err != nil {
 		t.Fatal(err)
 	}
 	read = make(map[*types.Var]bool)
 	for path := range sources {
 		if path != "ingot/model" && path != "ingot/reconcile/report" && !strings.HasPrefix(path, "ingot/bmc/sim") {
-			uses(t, files, path, sources[path], from, func(v *types.Var) { read[v] = true })
+			p.reads(t, path, sources[path], func(_ string, v *types.Var) { read[v] = true })
 		}
 	}
 	fields, byPosition := make(map[string]*types.Var), make(map[string]*types.Var)
@@ -118,19 +116,13 @@ func fieldsRead(t *testing.T) (fields map[string]*types.Var, read map[*types.Var
 			}
 		}
 	}
-	var acting []string
-	for _, file := range sources["ingot/model"] {
-		if !slices.Contains(onlyChecks, filepath.Base(file)) {
-			acting = append(acting, file)
-		}
-	}
 	// Checked from its source, this package has fields of its own, which stand where those
 	// do that the others see.
-	uses(t, files, "ingot/model", sources["ingot/model"], from, func(v *types.Var) {
-		if f := byPosition[at(files, v)]; f != nil {
+	p.reads(t, "ingot/model", sources["ingot/model"], func(file string, v *types.Var) {
+		if f := byPosition[at(files, v)]; f != nil && !slices.Contains(onlyChecks, file) {
 			read[f] = true
 		}
-	}, acting...)
+	})
 	return fields, read
 }
 
@@ -140,25 +132,30 @@ func at(files *token.FileSet, v *types.Var) string {
 	return fmt.Sprintf("%s:%d: %s", filepath.Base(p.Filename), p.Line, v.Name())
 }
 
-// uses calls found for each field that a package reads, in some of its files or in all.
-func uses(t *testing.T, files *token.FileSet, path string, sources []string, from types.Importer, found func(*types.Var), within ...string) {
+// program checks the types of packages from their sources, with what they import compiled.
+type program struct {
+	files   *token.FileSet
+	imports types.Importer
+}
+
+// reads calls found for each field that a package reads, with the name of the file.
+func (p program) reads(t *testing.T, path string, sources []string, found func(file string, field *types.Var)) {
 	t.Helper()
 	var parsed []*ast.File
 	for _, name := range sources {
-		f, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(p.files, name, nil, parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		parsed = append(parsed, f)
 	}
 	info := &types.Info{Selections: make(map[*ast.SelectorExpr]*types.Selection)}
-	if _, err := (&types.Config{Importer: from}).Check(path, files, parsed, info); err != nil {
+	if _, err := (&types.Config{Importer: p.imports}).Check(path, p.files, parsed, info); err != nil {
 		t.Fatal(err)
 	}
 	for e, s := range info.Selections {
-		v, is := s.Obj().(*types.Var)
-		if is && v.IsField() && (len(within) == 0 || slices.Contains(within, files.Position(e.Pos()).Filename)) {
-			found(v)
+		if v, is := s.Obj().(*types.Var); is && v.IsField() {
+			found(filepath.Base(p.files.Position(e.Pos()).Filename), v)
 		}
 	}
 }
