@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"ingot/bmc/sim"
 	"ingot/features/internal/rig"
 	"ingot/reconcile/report"
 )
@@ -70,14 +69,11 @@ func (w *site) killAt(ctx context.Context, claim, what, moment string) error {
 	if await == nil {
 		return fmt.Errorf("nobody knows when %s", moment)
 	}
-	m, err := w.machine("s1")
-	if err != nil {
-		return err
-	}
-	killed := await(w, m)
+	killed := await(w)
 	if err := w.edit(ctx, claim, what); err != nil {
 		return err
 	}
+	var err error
 	select {
 	case err = <-killed:
 	case <-time.After(2 * patience):
@@ -91,7 +87,7 @@ func (w *site) killAt(ctx context.Context, claim, what, moment string) error {
 
 // moments are the moments at which Ingot can be killed. Each prepares for that,
 // and returns what says when it was done.
-var moments = map[string]func(*site, *machine) <-chan error{
+var moments = map[string]func(*site) <-chan error{
 	"its binding is stored": shown(func(s report.Summary) bool {
 		return len(s.Claims) == 1 && s.Claims[0].State != report.ClaimUnbound
 	}),
@@ -110,8 +106,8 @@ func (w *site) reportGate() *gate { return w.report }
 
 // served is the moment when Ingot, or a registry, has answered a request for a
 // path, and who made it does not have the answer yet.
-func served(by func(*site) *gate, path string) func(*site, *machine) <-chan error {
-	return func(w *site, _ *machine) <-chan error {
+func served(by func(*site) *gate, path string) func(*site) <-chan error {
+	return func(w *site) <-chan error {
 		killed := make(chan error, 1)
 		var once sync.Once
 		by(w).onPass(func(e exchange) {
@@ -123,20 +119,28 @@ func served(by func(*site) *gate, path string) func(*site, *machine) <-chan erro
 	}
 }
 
-// asked is the moment when the BMC was asked for one of some resets.
-func asked(types ...string) func(*site, *machine) <-chan error {
-	return func(w *site, m *machine) <-chan error {
-		before := len(m.Resets())
-		return w.killWhen(func() bool {
-			all := m.Resets()
-			return slices.ContainsFunc(all[min(before, len(all)):], func(r sim.ResetRecord) bool { return slices.Contains(types, r.Type) })
-		})
+// asked is the moment when a BMC was asked for one of some resets: of whichever machine, for
+// a claim may be given any that is free.
+func asked(types ...string) func(*site) <-chan error {
+	return func(w *site) <-chan error {
+		resets := func() (n int) {
+			for _, m := range w.machines {
+				for _, r := range m.Resets() {
+					if slices.Contains(types, r.Type) {
+						n++
+					}
+				}
+			}
+			return n
+		}
+		before := resets()
+		return w.killWhen(func() bool { return resets() > before })
 	}
 }
 
 // shown is the moment when Ingot shows something of the fleet.
-func shown(is func(report.Summary) bool) func(*site, *machine) <-chan error {
-	return func(w *site, _ *machine) <-chan error {
+func shown(is func(report.Summary) bool) func(*site) <-chan error {
+	return func(w *site) <-chan error {
 		ingot := w.ingot
 		return w.killWhen(func() bool {
 			s, err := ingot.summary(context.Background())
