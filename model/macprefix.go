@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -173,8 +174,9 @@ func DecodeMACPrefixes(file string, data []byte, key TokenKey) (*MACPrefixes, []
 	return newMACPrefixes(read.MACPrefixes, key), d.problems
 }
 
-// bmcProtocols are the protocols that a BMC of the database may speak.
-var bmcProtocols = protocolNames[:3]
+// otherProtocols are those that an entry may have which is not of a BMC, as upstream has
+// them: nothing is done with it.
+var otherProtocols = append(slices.Clip(protocolNames), "IPMI", "SSH")
 
 func (d *nodeDecoder) checkMACPrefix(e *macPrefixEntry) {
 	d.required("macPrefix", string(e.MACPrefix))
@@ -183,10 +185,10 @@ func (d *nodeDecoder) checkMACPrefix(e *macPrefixEntry) {
 	}
 	d.oneOf("protocolScheme", e.ProtocolScheme, protocolSchemes)
 	if e.Type == TypeBMC {
-		d.requiredOneOf("protocol", e.Protocol, bmcProtocols)
+		d.requiredOneOf("protocol", e.Protocol, protocolNames)
 		d.port("port", e.Port)
 	} else {
-		d.oneOf("protocol", e.Protocol, protocolNames)
+		d.oneOf("protocol", e.Protocol, otherProtocols)
 		if e.Port != 0 {
 			d.port("port", e.Port)
 		}

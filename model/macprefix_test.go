@@ -207,3 +207,14 @@ func FuzzDecodeMACPrefixes(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatIsNoBMCMayHaveAnyProtocolOfUpstreams: nothing is done with it, and one entry that is
+// refused costs the whole database.
+func TestWhatIsNoBMCMayHaveAnyProtocolOfUpstreams(t *testing.T) {
+	for _, protocol := range []string{"Redfish", "IPMI", "SSH"} {
+		data := "macPrefixes:\n- {macPrefix: aa, type: switch, port: 22, protocol: " + protocol + "}\n"
+		if _, problems := DecodeMACPrefixes("f", []byte(data), TokenKey{}); len(problems) > 0 {
+			t.Errorf("%s: %s", protocol, problemLines(problems))
+		}
+	}
+}

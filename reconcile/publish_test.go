@@ -247,34 +247,35 @@ func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {
 	}, func(w *loopWorld) { w.mirror = true })
 }
 
+// nothingFitsMany adds so many claims that no server fits that what they are told may wait.
+func nothingFitsMany(d *model.Desired) {
+	fleettest.AddWaiting(d, 120, func(_ int, c *model.ServerClaim) {
+		c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "none"}}
+	})
+}
+
 func TestADecisionDoesNotWaitForWhatManyWaitingClaimsAreTold(t *testing.T) {
 	published(t, 2, func(w *loopWorld, b *branch) {
 		w.expect(2*time.Minute, 1, "Available Off")
-		w.commit(func(d *model.Desired) {
-			for i := range 120 {
-				d.Add(claim(fmt.Sprintf("none-%03d", i), func(c *model.ServerClaim) {
-					c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "none"}}
-				}))
-			}
-		})
+		w.commit(nothingFitsMany)
 		pass(time.Minute)
 		says := func(claim, text string) bool {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			return bytes.Contains(b.files["serverclaims/default/"+claim+".yaml"], []byte(text))
 		}
-		if !says("none-007", "2 lack label rack=none") {
+		if !says("w00007", "2 lack label rack=none") {
 			t.Fatal("a claim that nothing fits is not told why")
 		}
 		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
 		for !says("web", "phase: Bound") {
 			pass(10 * time.Millisecond)
 		}
-		if !says("none-007", "2 lack label rack=none") {
+		if !says("w00007", "2 lack label rack=none") {
 			t.Error("the commit that shows the binding has news of claims that wait as before")
 		}
 		pass(time.Minute)
-		if !says("none-007", "1 Reserved, 1 lack label rack=none") {
+		if !says("w00007", "1 Reserved, 1 lack label rack=none") {
 			t.Error("a claim is not told the news in its turn")
 		}
 	}, func(w *loopWorld) { w.mirror = true })
@@ -283,13 +284,7 @@ func TestADecisionDoesNotWaitForWhatManyWaitingClaimsAreTold(t *testing.T) {
 func TestWaitingClaimsAreToldTheNewsAlthoughDecisionsFollowOneAnother(t *testing.T) {
 	published(t, 8, func(w *loopWorld, b *branch) {
 		w.expect(2*time.Minute, 7, "Available Off")
-		w.commit(func(d *model.Desired) {
-			for i := range 120 {
-				d.Add(claim(fmt.Sprintf("none-%03d", i), func(c *model.ServerClaim) {
-					c.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "none"}}
-				}))
-			}
-		})
+		w.commit(nothingFitsMany)
 		pass(time.Minute)
 		w.mu.Lock()
 		w.delay = time.Hour // nothing but decisions is to be told
@@ -300,7 +295,7 @@ func TestWaitingClaimsAreToldTheNewsAlthoughDecisionsFollowOneAnother(t *testing
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if told := b.files["serverclaims/default/none-007.yaml"]; bytes.Contains(told, []byte("8 lack label rack=none")) {
+		if told := b.files["serverclaims/default/w00007.yaml"]; bytes.Contains(told, []byte("8 lack label rack=none")) {
 			t.Errorf("after 18 s it is told what was so before:\n%s", told)
 		}
 	}, func(w *loopWorld) { w.mirror = true })

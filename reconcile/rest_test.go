@@ -14,12 +14,17 @@ func TestAPauseEndsForWhatWaits(t *testing.T) {
 	tests := map[string]struct {
 		signal func(w *loopWorld)
 		want   time.Duration
+		woken  bool // it plans next
 	}{
-		"a new revision":              {signal: func(w *loopWorld) { w.commit(func(*model.Desired) {}) }, want: time.Second},
-		"a decision was saved":        {signal: func(w *loopWorld) { w.loop.Policy.MirrorFirst = true; w.loop.hurry() }, want: time.Second},
-		"the branch shows a decision": {signal: func(w *loopWorld) { w.loop.Announced(model.Version{Seq: 1}, nil) }, want: time.Second},
-		"a BMC was read":              {signal: func(w *loopWorld) { w.loop.changed() }, want: most},
-		"nothing":                     {signal: func(*loopWorld) {}, want: most},
+		"a new revision": {signal: func(w *loopWorld) { w.commit(func(*model.Desired) {}) }, want: time.Second, woken: true},
+		"a decision was saved": {
+			signal: func(w *loopWorld) { w.loop.Policy.MirrorFirst = true; w.loop.hurry() }, want: time.Second, woken: true,
+		},
+		"the branch shows a decision": {
+			signal: func(w *loopWorld) { w.loop.Announced(model.Version{Seq: 1}, nil) }, want: time.Second, woken: true,
+		},
+		"a BMC was read": {signal: func(w *loopWorld) { w.loop.changed() }, want: most, woken: true},
+		"nothing":        {signal: func(*loopWorld) {}, want: most},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +40,7 @@ func TestAPauseEndsForWhatWaits(t *testing.T) {
 				if got := time.Since(began); got != tc.want {
 					t.Errorf("paused for %s, want %s", got, tc.want)
 				}
-				if woken := drain(w.loop.wake); woken != (name != "nothing") {
+				if woken := drain(w.loop.wake); woken != tc.woken {
 					t.Errorf("it plans next: %t", woken)
 				}
 			})

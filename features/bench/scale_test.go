@@ -45,7 +45,7 @@ func BenchmarkScale(b *testing.B) {
 		})
 		t.duration("20,000 claims that nothing fits committed until all wait", time.Since(began), none, none)
 		among := f.claimedAfter(claimsEach)
-		t.duration("a claim committed until its server is asked to power on, median of 5", alone, none, none)
+		t.duration(fmt.Sprintf("a claim committed until its server is asked to power on, median of %d", claimsEach), alone, none, none)
 		t.duration("  the same beside those claims", among, alone+goalDelayed, alone)
 		b.ReportMetric((among - alone).Seconds(), "s-delayed")
 	})
