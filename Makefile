@@ -23,7 +23,7 @@ UNITS = $(shell go list ./... | grep -v '^ingot/features')
 FEATURES_FAST = $(shell go list ./features/... | grep -v -e '/features/life$$' -e '/features/lab$$')
 
 .NOTPARALLEL:
-.PHONY: help setup build vet race features machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image demo clean
+.PHONY: help setup build vet units race features features-redis machines test test-long test-e2e lint fmt bench bench-scale fuzz image probe-image demo clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,9 @@ build: ## Build ingot and metalprobe into bin/
 vet: ## Run go vet
 	go vet ./...
 
+units: setup ## Run the unit tests, but those that boot machines
+	go test -short -vet=off -p 4 -timeout 30m $(UNITS)
+
 race: setup ## Run the unit tests with the race detector, but those that boot machines
 	CGO_ENABLED=1 go test -race -short -vet=off -ldflags=-w -p 4 -timeout 30m $(UNITS)
 
@@ -44,17 +47,20 @@ race: setup ## Run the unit tests with the race detector, but those that boot ma
 # thousands of small files on disk is most of what they wait for.
 FEATURES_TMP := $(shell [ -w /dev/shm ] && [ "$$(df --output=avail /dev/shm | tail -1)" -gt 4000000 ] && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 
-features: setup ## Run the features against the real program, with samples of the long proofs
-	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 $(FEATURES_FAST)
+features: setup ## Run the features against the real program on the embedded store, with samples of the long proofs
+	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -skip OnRedis $(FEATURES_FAST)
 
-test: setup vet race features ## What must pass before a push, in minutes: vet, unit tests, features
+features-redis: setup ## Run the features against the real program on Redis
+	TMPDIR=$(FEATURES_TMP) go test -count=1 -timeout 60m -parallel 12 -run FeaturesOnRedis ./features
+
+test: setup vet units features ## What must pass before a push, in minutes: vet, unit tests, features
 
 machines: setup ## Boot the discovery image, firmware and whole lives on machines of qemu (lab and lives as root)
 	go test -count=1 -timeout 30m ./cmd/probeimage # one after the other: they keep the processors busy
 	go test -count=1 -timeout 30m -v ./features/lab
 	go test -count=1 -timeout 20m -v ./features/life
 
-test-long: setup machines ## The long proofs: machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and WALK (200) of the program; less after PROOFS_UNTIL
+test-long: setup race features-redis machines ## The long proofs: data races, features on Redis, machines of qemu, all kill points, all random histories of the loop, HISTORIES (10000) of the plan and WALK (200) of the program; less after PROOFS_UNTIL
 	HISTORIES=$(HISTORIES) go test -count=1 -timeout 30m -v -run 'NoLaw$$|^TestGuardNeverLetsMoreGoThanItsLimit$$' ./reconcile
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) KILLPOINTS=$(KILLPOINTS) go test -count=1 -timeout 30m -parallel 8 -v -run 'KillPoints' ./features
 	TMPDIR=$(FEATURES_TMP) PROOFS_UNTIL=$(PROOFS_UNTIL) WALK=$(WALK) go test -count=1 -timeout 40m -parallel 16 -v -run 'Walk' ./features
