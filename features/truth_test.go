@@ -182,9 +182,15 @@ func shownBy(text string) ledger.Shown {
 // markerOf is the name of the claim in whose Ignition a text is.
 var markerOf = regexp.MustCompile(`((?:[a-z0-9-]+/)?[a-z0-9-]+)-` + regexp.QuoteMeta(claimSecret))
 
+// bootConfigurationMark is before the name of a ServerBootConfiguration, in its Ignition.
+const bootConfigurationMark = "boot-configuration/"
+
 // ignitionOwner is the claim whose Ignition a document is, or draws in; "" if it is none's.
 func ignitionOwner(document []byte) model.ClaimName {
 	if m := markerOf.FindSubmatch(document); m != nil {
+		if name, is := strings.CutPrefix(string(m[1]), bootConfigurationMark); is {
+			return model.BootConfigurationName("", name)
+		}
 		return claimName(string(m[1]))
 	}
 	var v any

@@ -133,6 +133,23 @@ func commitMaintenance(ctx context.Context, server, what string) error {
 	return err
 }
 
+func commitBootConfiguration(ctx context.Context, name, server, what string) error {
+	w := siteOf(ctx)
+	path := "boot/" + name + ".yaml"
+	if what == "removed" {
+		_, err := w.repo.Remove("remove boot configuration "+name, path)
+		return err
+	}
+	o := object(model.KindServerBootConfiguration, name, nil)
+	spec(o)["serverRef"] = map[string]any{"name": server}
+	spec(o)["image"] = w.image["linux"]
+	spec(o)["ignitionSecretRef"] = map[string]any{"name": name}
+	secret := w.ignitionOf(bootConfigurationMark + name)
+	secret["metadata"].(map[string]any)["namespace"] = model.DefaultNamespace
+	_, err := w.repo.Commit(map[string]string{path: text(o, secret)}, "boot "+name+" on "+server)
+	return err
+}
+
 // gitBranch is the branch that Ingot follows, statusBranch the one it writes.
 const (
 	gitBranch    = "main"

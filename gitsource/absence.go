@@ -17,7 +17,12 @@ func newToken() string { return rand.Text() }
 // protected reports whether a revision that does not descend leaves objects of this
 // kind as they were: a server's user would feel the difference.
 func protected(kind model.Kind) bool {
-	return kind == model.KindServerClaim || kind == model.KindServer || kind == model.KindServerMaintenance
+	return claiming(kind) || kind == model.KindServer || kind == model.KindServerMaintenance
+}
+
+// claiming reports whether objects of this kind have servers.
+func claiming(kind model.Kind) bool {
+	return kind == model.KindServerClaim || kind == model.KindServerBootConfiguration
 }
 
 // approved reports whether a commit approves that Git's word is taken for what was
@@ -68,7 +73,7 @@ func (a *assembler) differs(id model.Identity, now located) bool {
 	case inForce: // by name alone: what it was cannot be had
 		return false
 	}
-	return protected(id.Kind) && id.Kind != model.KindServerClaim && a.cause != model.AbsentAppliedUnknown
+	return protected(id.Kind) && !claiming(id.Kind) && a.cause != model.AbsentAppliedUnknown
 }
 
 // unchanged reports whether a descendant left alone what is listed: a change to
@@ -219,7 +224,7 @@ func (a *assembler) follow() {
 	maps.Copy(renamed, pairs)
 	for id := range a.effective.objects {
 		if id.Kind == model.KindServerClaim {
-			delete(renamed, claimName(id))
+			delete(renamed, id.ClaimName())
 		}
 	}
 }
@@ -271,11 +276,6 @@ func content(o model.Object) model.Object {
 	m := bare.Metadata()
 	m.Source, m.Tenant, m.Refused = "", "", ""
 	return bare
-}
-
-// claimName is the name of a claim's identity.
-func claimName(id model.Identity) model.ClaimName {
-	return model.Named[model.ClaimName](id.Namespace, id.Name)
 }
 
 // rewriteText says what the list of absences means and how it ends.

@@ -202,7 +202,7 @@ func baseEffective(b Beginning, lastGood map[model.Identity]located, files []man
 	for _, e := range b.Absent {
 		f.absent[e.Identity] = e
 		_, cached := lastGood[e.Identity]
-		if cached || e.Blob == "" || e.Identity.Kind == model.KindServerClaim {
+		if cached || e.Blob == "" || claiming(e.Identity.Kind) {
 			seed(e.Identity)
 		}
 	}

@@ -41,7 +41,7 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 			continue
 		}
 		if again, ok := a.only(back[now], a.effective.objects[now].path, a.prev.objects); ok && again == old {
-			pairs[claimName(old)] = claimName(now)
+			pairs[old.ClaimName()] = now.ClaimName()
 		}
 	}
 	return pairs

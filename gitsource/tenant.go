@@ -134,7 +134,7 @@ func (a *assembler) succeed(renamed map[model.ClaimName]model.ClaimName) {
 	came := make(map[model.Identity]bool)
 	for id, heirs := range a.heirs {
 		_, gone := a.gone[id]
-		_, goesOn := renamed[claimName(id)]
+		_, goesOn := renamed[id.ClaimName()]
 		if gone && len(heirs) == 1 && !(goesOn && id.Kind == model.KindServerClaim) {
 			a.effective.objects[id], came[id] = heirs[0], true
 		}

@@ -17,6 +17,9 @@ func CrossCheck(d *Desired) []Problem {
 	clashes(&c, servers, "spec.systemUUID", "has the system UUID %s of", one(func(s *Server) string { return anyOrder(s.Spec.SystemUUID) }))
 	clashes(&c, servers, "metadata.annotations["+AnnotationMACAddresses+"]", "has the MAC address %s of", (*Server).MACAddresses)
 
+	for _, s := range servers {
+		c.bootConfiguration(s)
+	}
 	if objects := d.objects(); slices.ContainsFunc(objects, hasCapital) {
 		clashes(&c, objects, "metadata.name", "differs only by upper and lower case from", one(func(o Object) string {
 			return strings.ToLower(o.Identity().String())
@@ -72,6 +75,18 @@ func clashes[O Object](c *crossCheck, objects []O, field, what string, keys func
 	}
 }
 
+// bootConfiguration checks that what a Server names as what it boots is for that server.
+func (c *crossCheck) bootConfiguration(s *Server) {
+	ref := s.Spec.BootConfigurationRef
+	if ref == nil {
+		return
+	}
+	if b := c.desired.Claims[BootConfigurationName(ref.Namespace, ref.Name)]; b != nil && b.Spec.ServerRef.Name != s.Name {
+		c.problems = append(c.problems, problemOf(s, "spec.bootConfigurationRef", "names "+b.Identity().String()+" ("+b.Source+
+			"), which is for server "+b.Spec.ServerRef.Name+": correct its serverRef, or take it out here"))
+	}
+}
+
 // address returns host and port of a BMC, or "" while they are not known.
 func (c *crossCheck) address(b *BMC) string {
 	ip := ""
@@ -111,7 +126,6 @@ func (d *Desired) objects() []Object {
 	objects = appendAll(objects, d.BMCSecrets)
 	objects = appendAll(objects, d.Servers)
 	objects = appendAll(objects, d.Claims)
-	objects = appendAll(objects, d.BootConfigurations)
 	objects = appendAll(objects, d.Maintenances)
 	objects = appendAll(objects, d.ReadinessRules)
 	return appendAll(objects, d.Secrets)

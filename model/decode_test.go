@@ -98,9 +98,6 @@ func TestSeedsAreWarnedAbout(t *testing.T) {
 			"spec.consoleProtocol: has no effect yet: Ingot opens no consoles\n",
 		"000-bmc-my-bmc.yaml": "000-bmc-my-bmc.yaml:14:3: warning: BMC my-bmc: " +
 			"spec.consoleProtocol: has no effect yet: Ingot opens no consoles\n",
-		"000-serverbootconfiguration-my-server-boot-config.yaml": "000-serverbootconfiguration-my-server-boot-config.yaml:2:7: warning: " +
-			"ServerBootConfiguration defauilt/my-server-boot-config: kind: a ServerBootConfiguration has no effect yet: a server boots " +
-			"what its claim says\n",
 		"000-server-my-server.yaml": `000-server-my-server.yaml:6:3: warning: Server my-server: spec.uuid: is deprecated: write "systemUUID"
 000-server-my-server.yaml:7:10: warning: Server my-server: spec.power: is deprecated and ignored: power belongs to the ServerClaim
 `,
@@ -204,10 +201,10 @@ spec:
   image: registry.example.com:5000/os/flatcar:1.0
   tolerations: [{key: gpu, value: "1"}, {operator: Exists, effect: NoBind}]
 `,
-			want: &ServerClaim{Meta{
+			want: &ServerClaim{Meta: Meta{
 				Name: "web", Namespace: "default", Source: "a.yaml:1",
 				Annotations: map[string]string{"ingot/priority": "-5", "ingot/boot": "always", "note": "2026-11-21"},
-			}, ServerClaimSpec{
+			}, Spec: ServerClaimSpec{
 				Power: PowerOn,
 				ServerSelector: &metav1.LabelSelector{
 					MatchLabels:      map[string]string{"rack": "b"},

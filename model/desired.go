@@ -22,7 +22,7 @@ func (r Revision) Short() string {
 
 // Desired is what Git asks for: the objects decoded from one revision. It is
 // never changed once made; an object that did not change from one revision to
-// the next is the same pointer in both.
+// the next is the same pointer in both, but for what stands for another in Claims.
 type Desired struct {
 	Revision Revision
 	// URL and Path are where Revision comes from: the repository as CanonicalURL has
@@ -31,15 +31,14 @@ type Desired struct {
 	// Time is when this revision was taken over, from Ingot's own clock.
 	Time time.Time
 
-	Endpoints          map[string]*Endpoint
-	BMCs               map[BMCName]*BMC
-	BMCSecrets         map[string]*BMCSecret
-	Servers            map[ServerName]*Server
-	Claims             map[ClaimName]*ServerClaim
-	BootConfigurations map[ObjectName]*ServerBootConfiguration
-	Maintenances       map[string]*ServerMaintenance
-	ReadinessRules     map[string]*ServerReadinessRule
-	Secrets            map[ObjectName]*Secret
+	Endpoints      map[string]*Endpoint
+	BMCs           map[BMCName]*BMC
+	BMCSecrets     map[string]*BMCSecret
+	Servers        map[ServerName]*Server
+	Claims         map[ClaimName]*ServerClaim // with what ServerBootConfigurations ask for
+	Maintenances   map[string]*ServerMaintenance
+	ReadinessRules map[string]*ServerReadinessRule
+	Secrets        map[ObjectName]*Secret
 
 	// Problems are the files and objects that could not be used, in the order of
 	// path and line.
@@ -123,16 +122,15 @@ type Problem struct {
 // NewDesired returns a Desired without objects, its maps made.
 func NewDesired() *Desired {
 	return &Desired{
-		Endpoints:          make(map[string]*Endpoint),
-		BMCs:               make(map[BMCName]*BMC),
-		BMCSecrets:         make(map[string]*BMCSecret),
-		Servers:            make(map[ServerName]*Server),
-		Claims:             make(map[ClaimName]*ServerClaim),
-		BootConfigurations: make(map[ObjectName]*ServerBootConfiguration),
-		Maintenances:       make(map[string]*ServerMaintenance),
-		ReadinessRules:     make(map[string]*ServerReadinessRule),
-		Secrets:            make(map[ObjectName]*Secret),
-		Quarantined:        make(map[Identity]bool),
+		Endpoints:      make(map[string]*Endpoint),
+		BMCs:           make(map[BMCName]*BMC),
+		BMCSecrets:     make(map[string]*BMCSecret),
+		Servers:        make(map[ServerName]*Server),
+		Claims:         make(map[ClaimName]*ServerClaim),
+		Maintenances:   make(map[string]*ServerMaintenance),
+		ReadinessRules: make(map[string]*ServerReadinessRule),
+		Secrets:        make(map[ObjectName]*Secret),
+		Quarantined:    make(map[Identity]bool),
 	}
 }
 
@@ -156,7 +154,9 @@ func (d *Desired) Add(o Object) {
 	case *ServerClaim:
 		d.Claims[o.ClaimName()] = o
 	case *ServerBootConfiguration:
-		d.BootConfigurations[Named[ObjectName](o.Namespace, o.Name)] = o
+		if c := o.Claim(); !o.ofDiscovery() {
+			d.Claims[c.ClaimName()] = c
+		}
 	case *ServerMaintenance:
 		d.Maintenances[o.Name] = o
 	case *ServerReadinessRule:
@@ -174,7 +174,6 @@ func (d *Desired) Clone() *Desired {
 	c.BMCSecrets = maps.Clone(d.BMCSecrets)
 	c.Servers = maps.Clone(d.Servers)
 	c.Claims = maps.Clone(d.Claims)
-	c.BootConfigurations = maps.Clone(d.BootConfigurations)
 	c.Maintenances = maps.Clone(d.Maintenances)
 	c.ReadinessRules = maps.Clone(d.ReadinessRules)
 	c.Secrets = maps.Clone(d.Secrets)

@@ -20,6 +20,10 @@ func ValidateUpdate(old, new Object) []Problem {
 		u.bmc(&old.(*BMC).Spec, &new.Spec)
 	case *ServerClaim:
 		u.claim(&old.(*ServerClaim).Spec, &new.Spec)
+	case *ServerBootConfiguration:
+		if old.(*ServerBootConfiguration).Spec.ServerRef != new.Spec.ServerRef {
+			u.deny("spec.serverRef", "must not change: make a ServerBootConfiguration of another name, and remove this one to release its server")
+		}
 	case *BMCSecret:
 		was := old.(*BMCSecret)
 		u.secret(was.Immutable, new.Immutable, was.Values, new.Values)

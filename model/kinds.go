@@ -37,6 +37,9 @@ const (
 	// AnnotationOperation asks for an operation. Each new value is done once; a
 	// suffix after "#" makes a value new.
 	AnnotationOperation = Group + "/operation"
+	// AnnotationType, on a ServerBootConfiguration, is "Internal" for those that metal-operator
+	// made for its discovery.
+	AnnotationType = Group + "/type"
 	// AnnotationReprovision lets a changed image or Ignition of a bound claim be
 	// installed, once for each new value.
 	AnnotationReprovision = "ingot/reprovision"
@@ -68,6 +71,9 @@ const (
 	// sanboot or http-404.
 	AnnotationBootFromDisk = "ingot/boot-from-disk"
 )
+
+// typeInternal is the value of AnnotationType for what is no person's.
+const typeInternal = "Internal"
 
 // Values of AnnotationBooted: a server counts as booted once it is On and has asked for no
 // network boot for a while since it was served.
@@ -288,6 +294,8 @@ type Toleration struct {
 type ServerClaim struct {
 	Meta `json:"metadata"`
 	Spec ServerClaimSpec `json:"spec"`
+	// BootConfiguration is set for what a ServerBootConfiguration asks for.
+	BootConfiguration bool `json:"-"`
 }
 
 // ServerClaimSpec is what a tenant asks for.
@@ -301,8 +309,8 @@ type ServerClaimSpec struct {
 	Tolerations       []Toleration          `json:"tolerations,omitempty"`
 }
 
-// ServerBootConfiguration says what a server boots. Ingot makes them itself, and shows them;
-// one in Git has no effect yet.
+// ServerBootConfiguration says what a server boots that no claim has: it boots that once.
+// Those of claims, Ingot makes itself and shows them.
 type ServerBootConfiguration struct {
 	Meta `json:"metadata"`
 	Spec ServerBootConfigurationSpec `json:"spec"`
@@ -311,8 +319,25 @@ type ServerBootConfiguration struct {
 // ServerBootConfigurationSpec is what a server boots.
 type ServerBootConfigurationSpec struct {
 	ServerRef         LocalRef  `json:"serverRef"`
-	Image             string    `json:"image,omitempty"`
+	Image             string    `json:"image"`
 	IgnitionSecretRef *LocalRef `json:"ignitionSecretRef,omitempty"`
+}
+
+// Claim is what the configuration asks for, as a claim. Taints keep it off no server, for it
+// names one, unless it is a tenant's.
+func (o *ServerBootConfiguration) Claim() *ServerClaim {
+	c := &ServerClaim{Meta: o.Meta, BootConfiguration: true, Spec: ServerClaimSpec{
+		Power: PowerOn, ServerRef: &o.Spec.ServerRef, Image: o.Spec.Image, IgnitionSecretRef: o.Spec.IgnitionSecretRef,
+	}}
+	if o.Tenant == "" {
+		c.Spec.Tolerations = []Toleration{{Operator: tolerationExists}}
+	}
+	return c
+}
+
+// ofDiscovery reports whether metal-operator made the configuration, for its discovery.
+func (o *ServerBootConfiguration) ofDiscovery() bool {
+	return o.Annotations[AnnotationType] == typeInternal
 }
 
 // ServerMaintenance takes a server out of service for as long as it exists.
@@ -364,7 +389,11 @@ func (o *Server) Identity() Identity { return Identity{Kind: KindServer, Name: o
 
 // Identity implements Object.
 func (o *ServerClaim) Identity() Identity {
-	return Identity{Kind: KindServerClaim, Namespace: o.Namespace, Name: o.Name}
+	kind := KindServerClaim
+	if o.BootConfiguration {
+		kind = KindServerBootConfiguration
+	}
+	return Identity{Kind: kind, Namespace: o.Namespace, Name: o.Name}
 }
 
 // Identity implements Object.
@@ -388,7 +417,7 @@ func (o *Secret) Identity() Identity {
 }
 
 // ClaimName returns the claim's namespaced name.
-func (o *ServerClaim) ClaimName() ClaimName { return Named[ClaimName](o.Namespace, o.Name) }
+func (o *ServerClaim) ClaimName() ClaimName { return o.Identity().ClaimName() }
 
 // Quantity is an amount with a unit, "512Gi", as Kubernetes writes it.
 type Quantity = resource.Quantity

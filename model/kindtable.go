@@ -123,16 +123,16 @@ type annotation struct {
 const ownPrefix = "ingot/"
 
 var annotations = map[string]annotation{
-	AnnotationReprovision: {kinds: []Kind{KindServerClaim}},
+	AnnotationReprovision: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationPriority:    {kinds: []Kind{KindServerClaim}},
 	AnnotationDiscover:    {kinds: []Kind{KindServer}},
-	AnnotationBoot:        {kinds: []Kind{KindServerClaim}, values: []string{"once", "always"}},
-	AnnotationBooted:      {kinds: []Kind{KindServerClaim}, values: []string{BootedServed, BootedKernel}},
+	AnnotationBoot:        {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}, values: []string{"once", "always"}},
+	AnnotationBooted:      {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}, values: []string{BootedServed, BootedKernel}},
 	AnnotationCleanup: {
 		kinds:  []Kind{KindServer},
 		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
 	},
-	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim}},
+	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
 	AnnotationDisksAccepted:   {kinds: []Kind{KindServer}},
 	AnnotationMACAddresses:    {kinds: []Kind{KindServer}},
 	AnnotationBootFromDisk:    {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},

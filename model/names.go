@@ -8,7 +8,8 @@ type (
 	ServerName string
 	// BMCName names a BMC; BMCs have no namespace.
 	BMCName string
-	// ClaimName names a ServerClaim as "namespace/name".
+	// ClaimName names a ServerClaim as "namespace/name", or a ServerBootConfiguration, which
+	// has a server as a claim has one, as "ServerBootConfiguration namespace/name".
 	ClaimName string
 	// ObjectName names an object of any other namespaced kind as "namespace/name".
 	ObjectName string
@@ -25,19 +26,45 @@ func Named[N ~string](namespace, name string) N {
 	return N(namespace + "/" + name)
 }
 
-// SplitName is the inverse of Named.
+// SplitName is the inverse of Named. Of a ClaimName that is not of a ServerClaim it leaves
+// out the kind.
 func SplitName[N ~string](n N) (namespace, name string) {
-	namespace, name, _ = strings.Cut(string(n), "/")
+	namespace, name, _ = strings.Cut(strings.TrimPrefix(string(n), bootConfigurationPrefix), "/")
 	return namespace, name
+}
+
+// bootConfigurationPrefix begins the ClaimNames of ServerBootConfigurations: no namespace
+// holds a space.
+const bootConfigurationPrefix = string(KindServerBootConfiguration) + " "
+
+// BootConfigurationName is the ClaimName of a ServerBootConfiguration.
+func BootConfigurationName(namespace, name string) ClaimName {
+	return ClaimName(bootConfigurationPrefix + Named[string](namespace, name))
+}
+
+// IsBootConfiguration reports whether the name is of a ServerBootConfiguration.
+func (n ClaimName) IsBootConfiguration() bool {
+	return strings.HasPrefix(string(n), bootConfigurationPrefix)
 }
 
 // Identity is the identity of a Server's manifest.
 func (n ServerName) Identity() Identity { return Identity{Kind: KindServer, Name: string(n)} }
 
-// Identity is the identity of a ServerClaim's manifest.
+// Identity is the identity of the manifest of a ServerClaim or ServerBootConfiguration.
 func (n ClaimName) Identity() Identity {
 	namespace, name := SplitName(n)
+	if n.IsBootConfiguration() {
+		return Identity{Kind: KindServerBootConfiguration, Namespace: namespace, Name: name}
+	}
 	return Identity{Kind: KindServerClaim, Namespace: namespace, Name: name}
+}
+
+// ClaimName is the inverse of ClaimName.Identity.
+func (i Identity) ClaimName() ClaimName {
+	if i.Kind == KindServerBootConfiguration {
+		return BootConfigurationName(i.Namespace, i.Name)
+	}
+	return Named[ClaimName](i.Namespace, i.Name)
 }
 
 // MaintenanceIdentity is the identity of a ServerMaintenance's manifest.

@@ -68,6 +68,7 @@ const (
 	ReasonServerUnknown       Reason = "ServerUnknown"       // the server that it names is not known
 	ReasonServerNotFree       Reason = "ServerNotFree"       // the server that it names is not free
 	ReasonSelectorMismatch    Reason = "SelectorMismatch"    // the server that it names does not match its selector
+	ReasonSuperseded          Reason = "Superseded"          // a claim, or another boot configuration, says what the server boots
 	ReasonPendingReprovision  Reason = "PendingReprovision"  // it asks for something else than was installed
 	ReasonClaimQuarantined    Reason = "ClaimQuarantined"    // its manifest cannot be used
 	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // Git lacks it, and no commit took it away
@@ -114,7 +115,7 @@ var Reasons = []Reason{
 	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
-	ReasonSelectorMismatch, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
+	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
 	ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,

@@ -45,6 +45,13 @@ func (d *nodeDecoder) check(o Object) {
 	case *ServerClaim:
 		d.in("spec", func() { d.checkClaim(&o.Spec) })
 	case *ServerBootConfiguration:
+		if o.ofDiscovery() {
+			d.in("metadata", func() {
+				d.in("annotations", func() {
+					d.odd(AnnotationType, "metal-operator made it for its discovery: ignored, Ingot makes its own")
+				})
+			})
+		}
 		d.in("spec", func() { d.checkBootConfiguration(&o.Spec) })
 	case *ServerMaintenance:
 		d.in("spec", func() { d.checkMaintenance(&o.Spec) })
@@ -317,7 +324,7 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 
 func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
 	d.ref("serverRef", s.ServerRef)
-	if s.Image != "" {
+	if d.required("image", s.Image) {
 		d.fault("image", s.Image, imageFault(s.Image))
 	}
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef)

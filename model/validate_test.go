@@ -81,7 +81,7 @@ func TestWhatMayNotChange(t *testing.T) {
 	yes, no := true, false
 	meta := Meta{Name: "a", Source: "d/a.yaml:7"}
 	bmc := func(s BMCSpec) Object { return &BMC{meta, s} }
-	claim := func(s ServerClaimSpec) Object { return &ServerClaim{meta, s} }
+	claim := func(s ServerClaimSpec) Object { return &ServerClaim{Meta: meta, Spec: s} }
 	secret := func(immutable *bool, value string) Object {
 		return &BMCSecret{Meta: meta, Immutable: immutable, Values: map[string]Sensitive{"password": NewSensitive(value)}}
 	}
@@ -117,6 +117,10 @@ func TestWhatMayNotChange(t *testing.T) {
 		},
 		"serverSelector may stay": {
 			old: claim(ServerClaimSpec{ServerSelector: rackA}), new: claim(ServerClaimSpec{ServerSelector: rackA, Image: "x"}),
+		},
+		"the server of a boot configuration must not change": {
+			&ServerBootConfiguration{meta, ServerBootConfigurationSpec{ServerRef: LocalRef{"s"}}},
+			&ServerBootConfiguration{meta, ServerBootConfigurationSpec{ServerRef: LocalRef{"t"}}}, "spec.serverRef",
 		},
 		"a secret may change":             {secret(nil, "a"), secret(&no, "b"), ""},
 		"a secret may become immutable":   {secret(&no, "a"), secret(&yes, "b"), ""},
@@ -219,11 +223,26 @@ b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them
 				"b:1: Server b: metadata.annotations[ingot/mac-addresses]: " +
 				"has the MAC address 02:00:00:00:00:02 of Server a (a:1): " + onlyOne,
 		},
+		"bootConfigurationRef names what is for another server": {
+			objects: []Object{
+				&Server{at("a", "a:1"), ServerSpec{BootConfigurationRef: &ObjectRef{"ops", "burn"}}},
+				&Server{at("b", "a:9"), ServerSpec{BootConfigurationRef: &ObjectRef{"ops", "gone"}}},
+				&Server{at("c", "a:12"), ServerSpec{BootConfigurationRef: &ObjectRef{"ops", "own"}}},
+				&ServerBootConfiguration{
+					Meta: Meta{Name: "burn", Namespace: "ops", Source: "b:1"}, Spec: ServerBootConfigurationSpec{ServerRef: LocalRef{"b"}},
+				},
+				&ServerBootConfiguration{
+					Meta: Meta{Name: "own", Namespace: "ops", Source: "b:9"}, Spec: ServerBootConfigurationSpec{ServerRef: LocalRef{"c"}},
+				},
+			},
+			want: "a:1: Server a: spec.bootConfigurationRef: names ServerBootConfiguration ops/burn (b:1), which is for server b: " +
+				"correct its serverRef, or take it out here\n",
+		},
 		"names that differ by case": {
 			objects: []Object{
-				&ServerClaim{Meta{Name: "web", Namespace: "x", Source: "a:1"}, ServerClaimSpec{}},
-				&ServerClaim{Meta{Name: "Web", Namespace: "x", Source: "b:1"}, ServerClaimSpec{}},
-				&ServerClaim{Meta{Name: "Web", Namespace: "y", Source: "c:1"}, ServerClaimSpec{}},
+				&ServerClaim{Meta: Meta{Name: "web", Namespace: "x", Source: "a:1"}},
+				&ServerClaim{Meta: Meta{Name: "Web", Namespace: "x", Source: "b:1"}},
+				&ServerClaim{Meta: Meta{Name: "Web", Namespace: "y", Source: "c:1"}},
 			},
 			want: "a:1: ServerClaim x/web: metadata.name: differs only by upper and lower case from ServerClaim x/Web (b:1): " + onlyOne +
 				"b:1: ServerClaim x/Web: metadata.name: differs only by upper and lower case from ServerClaim x/web (a:1): " + onlyOne,

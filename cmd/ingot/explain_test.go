@@ -100,7 +100,7 @@ func TestExplainAsksTheDaemon(t *testing.T) {
 		},
 		"a wrong kind": {
 			args: []string{"explain", "secret", "s2"}, code: exitFailed,
-			errs: `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`,
+			errs: `"secret" is no kind that can be explained: it is bmc, boot-configuration, claim, endpoint, server`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

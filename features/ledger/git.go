@@ -253,6 +253,11 @@ func (r *Reader) manifest(file, hash string) (File, error) {
 // decode reads one manifest.
 func decode(file string, data []byte) (f File) {
 	objects, problems := model.Decode(file, data, model.DecodeOptions{AllowPlaintextSecrets: true})
+	for i, o := range objects {
+		if b, is := o.(*model.ServerBootConfiguration); is {
+			objects[i] = b.Claim() // what it asks for is judged like a claim
+		}
+	}
 	f.Objects = objects
 	if !model.HasErrors(problems) {
 		return f

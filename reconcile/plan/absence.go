@@ -22,7 +22,7 @@ func (f *fleet) removalOf(id model.Identity, tenant string) (model.Removal, bool
 	if r, ok := f.in.Desired.RemovalOf(id, tenant); ok {
 		return r, true
 	}
-	if name := model.Named[model.ClaimName](id.Namespace, id.Name); id.Kind == model.KindServerClaim && f.outrun[name] {
+	if id.Kind == model.KindServerClaim && f.outrun[id.ClaimName()] {
 		return model.Removal{Revision: f.in.Desired.Revision, At: f.in.Now}, true
 	}
 	for _, r := range f.in.Observed.Fleet.Removed {

@@ -82,7 +82,7 @@ func (f *fleet) waiting(claims []*desiredClaim, free []*server) []waitingClaim {
 		queue = append(queue, waitingClaim{name, c, priority, f.claimRecord(name).Sequence, f.asks(c)})
 	}
 	slices.SortFunc(queue, func(a, b waitingClaim) int {
-		return cmp.Or(-cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
+		return cmp.Or(lastOf(a.claim, b.claim), -cmp.Compare(a.priority, b.priority), cmp.Compare(a.sequence, b.sequence), cmp.Compare(a.name, b.name))
 	})
 	return queue
 }
@@ -133,6 +133,9 @@ func (f *fleet) adopted() map[model.ClaimName]bool {
 // unready says why a claim cannot be served whatever servers are free.
 func (f *fleet) unready(c *model.ServerClaim) Why {
 	_, why := bootOfClaim(f.in.Desired, c)
+	if c.BootConfiguration {
+		why = cmp.Or(f.superseded(c), why)
+	}
 	if c.Annotations[model.AnnotationOperation] == model.OperationIgnore {
 		why = Why{Reason: model.ReasonIgnored, Message: "suspended by annotation " + model.AnnotationOperation + ": ignore", Actor: Tenant}
 	}

@@ -14,6 +14,9 @@ type Memory struct {
 	of            *model.Desired // of which now and claims are
 	now, previous map[digestKey]string
 	claims        []desiredClaim
+	// naming are the claims that name a server, by what they call it: there are
+	// ServerBootConfigurations that may be for the same one.
+	naming map[string]model.ClaimName
 
 	lacking lackText // that claims have
 }
@@ -38,11 +41,14 @@ func (m *Memory) see(d *model.Desired) {
 		return
 	}
 	m.of, m.now, m.previous = d, make(map[digestKey]string), m.now
-	m.claims = make([]desiredClaim, 0, len(d.Claims))
+	m.claims, m.naming = make([]desiredClaim, 0, len(d.Claims)), make(map[string]model.ClaimName)
 	for _, name := range slices.Sorted(maps.Keys(d.Claims)) {
 		c := desiredClaim{name: name, claim: d.Claims[name]}
 		c.first, c.requires = firstLabel(c.claim)
 		m.claims = append(m.claims, c)
+		if ref := c.claim.Spec.ServerRef; ref != nil && !c.claim.BootConfiguration {
+			m.naming[ref.Name] = name
+		}
 	}
 }
 

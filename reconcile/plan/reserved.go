@@ -64,7 +64,7 @@ func (s *server) keepRunning() Step {
 	if s.unconfirmed() && s.confirmed() {
 		return s.installed()
 	}
-	if s.power() == model.PowerOff {
+	if s.power() == model.PowerOff && !s.claim.BootConfiguration { // which is booted once
 		if t := s.rec.Ticket; t != nil && t.Always && t.MayBoot(s.progress()) {
 			return heals(s.netBoot(nil))
 		}

@@ -70,6 +70,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonNoServerFree:           {plan.RackOperator, "free or add a server that matches, or ask for less in the claim; `ingot status server` lists them all"},
 	model.ReasonServerUnknown:          {plan.Tenant, "name a server that is known in serverRef; `ingot status server` lists them"},
 	model.ReasonServerNotFree:          {plan.RackOperator, "wait until the server is free, or name another in serverRef"},
+	model.ReasonSuperseded:             {plan.RackOperator, "remove the ServerBootConfiguration, or what the message says is in its place"},
 	model.ReasonSelectorMismatch:       {plan.Tenant, "correct serverRef or serverSelector of the claim, for both must match"},
 	model.ReasonPendingReprovision:     {plan.Tenant, "give the ServerClaim a new value of annotation " + model.AnnotationReprovision + " when it may be reinstalled"},
 	model.ReasonClaimQuarantined:       {plan.Tenant, "correct the manifest that " + model.ReportProblems + " names"},

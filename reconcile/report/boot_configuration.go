@@ -27,7 +27,8 @@ type BootConfigurationSpec struct {
 
 // BootConfigurationStatus is how far that is.
 type BootConfigurationStatus struct {
-	State       string             `json:"state"` // Pending, Ready, Error
+	State       string             `json:"state"`            // Pending, Ready, Error
+	Server      model.ServerName   `json:"server,omitempty"` // of one in Git, as of a claim
 	ImageDigest string             `json:"imageDigest,omitempty"`
 	Image       *ImageStatus       `json:"image,omitempty"`
 	Conditions  []metav1.Condition `json:"conditions,omitempty"`
@@ -79,15 +80,16 @@ func (s serverView) ticketShows() bool {
 	return t != nil && (t.Open() || s.Record.State == model.StateReserved && t.Claim == s.Record.Claim)
 }
 
-// bootConfigurationName is where the server's boot configuration stands.
-func (s serverView) bootConfigurationName() (namespace, name string) {
+// bootConfigurationName is where the server's boot configuration stands: it is called like
+// its claim, or is in Git.
+func (s serverView) bootConfigurationName() model.ClaimName {
 	switch t := s.Record.Ticket; {
 	case s.ticketShows() && t.Purpose == model.PurposeClaim:
-		return model.SplitName(t.Claim)
+		return t.Claim
 	case s.Record.State == model.StateReserved:
-		return model.SplitName(s.Record.Claim)
+		return s.Record.Claim
 	}
-	return bootNamespace, string(s.Name)
+	return model.Named[model.ClaimName](bootNamespace, string(s.Name))
 }
 
 // bootConfiguration shows the server's boot ticket in upstream's words.
@@ -159,8 +161,39 @@ func validation(why plan.Why) metav1.Condition {
 	return c
 }
 
+// requestedStatus is what has become of a ServerBootConfiguration in Git: that of a claim,
+// and what its server boots.
+func (v *view) requestedStatus(c *plan.Claim, claimed ClaimStatus) BootConfigurationStatus {
+	st := BootConfigurationStatus{State: "Pending"}
+	s := v.servers[c.Server]
+	switch {
+	case s != nil && (v.server(s).armed() || v.server(s).arming()):
+		st = v.server(s).bootDocument().Status.(BootConfigurationStatus)
+	case s == nil && c.Why.Actor == plan.Tenant:
+		st.State = "Error"
+	}
+	st.Server, st.Conditions = claimed.Server, append(claimed.Conditions, st.Conditions...)
+	return st
+}
+
+// armed reports whether what the server boots has a ticket that shows it, arming whether
+// that has none yet.
+func (s serverView) armed() bool { return s.Unarmed == nil && s.ticketShows() }
+
+func (s serverView) arming() bool {
+	return s.Unarmed != nil || s.Record.State == model.StateReserved && s.Claim != nil && !s.ticketShows()
+}
+
+// bootDocument shows what the server boots, or is about to.
+func (s serverView) bootDocument() *Document {
+	if s.armed() {
+		return s.bootConfiguration()
+	}
+	return s.pendingBoot()
+}
+
 func (s serverView) newBootConfiguration(image string) *Document {
-	ns, name := s.bootConfigurationName()
+	ns, name := model.SplitName(s.bootConfigurationName())
 	d := newDocument(model.KindServerBootConfiguration, name)
 	d.Metadata.Namespace = ns
 	d.Spec = BootConfigurationSpec{model.LocalRef{Name: string(s.Name)}, image}

@@ -17,15 +17,24 @@ type ClaimStatus struct {
 }
 
 func (v *view) claimDocument(c *plan.Claim) *Document {
-	d := newDocument(model.KindServerClaim, c.Manifest.Name)
+	d := newDocument(c.Manifest.Identity().Kind, c.Manifest.Name)
 	d.Metadata.Namespace, d.Metadata.Labels = c.Manifest.Namespace, c.Manifest.Labels
-	d.Spec = c.Manifest.Spec
 	rec := *c.Record
 	d.Record = &rec
+	if st := v.claimStatus(c); c.Manifest.BootConfiguration {
+		d.Spec, d.Status = BootConfigurationSpec{*c.Manifest.Spec.ServerRef, c.Manifest.Spec.Image}, v.requestedStatus(c, st)
+	} else {
+		d.Spec, d.Status = c.Manifest.Spec, st
+	}
+	return d
+}
+
+// claimStatus is what has become of a claim.
+func (v *view) claimStatus(c *plan.Claim) ClaimStatus {
 	var st ClaimStatus
 	if s := v.servers[c.Server]; s == nil {
 		st = ClaimStatus{Phase: "Unbound", Conditions: []metav1.Condition{
-			condition("Bound", false, c.Why.Reason, c.Why.Text(), rec.FirstSeen),
+			condition("Bound", false, c.Why.Reason, c.Why.Text(), c.Record.FirstSeen),
 		}}
 	} else {
 		st = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: v.server(s).boundConditions(c.Manifest)}
@@ -34,8 +43,7 @@ func (v *view) claimDocument(c *plan.Claim) *Document {
 		why := plan.AbsentWhy("the claim", a)
 		st.Conditions = append(st.Conditions, condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since))
 	}
-	d.Status = st
-	return d
+	return st
 }
 
 // heldClaim reports whether the server is kept for a claim of which nothing but the name
@@ -50,14 +58,17 @@ func (v *view) heldClaim(s *plan.Server) (model.Absence, bool) {
 // heldClaimDocument shows a claim that Git lacks though no commit took it away.
 func (v *view) heldClaimDocument(s *plan.Server, a model.Absence) *Document {
 	ns, name := model.SplitName(s.Record.Claim)
-	d := newDocument(model.KindServerClaim, name)
+	d := newDocument(s.Record.Claim.Identity().Kind, name)
 	d.Metadata.Namespace = ns
 	why := plan.AbsentWhy("the claim", a)
-	d.Status = ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
+	st := ClaimStatus{Phase: "Bound", Server: s.Name, Conditions: []metav1.Condition{
 		condition("Bound", true, "Bound", "bound to server "+string(s.Name), s.Record.ClaimedAt),
 		condition("Ready", false, model.ReasonAbsentWithoutCommit, why.Text(), a.Since),
 		condition(model.ReasonAbsentWithoutCommit, true, string(a.Cause), why.Text(), a.Since),
 	}}
+	if d.Status = st; s.Record.Claim.IsBootConfiguration() {
+		d.Status = BootConfigurationStatus{State: "Error", Server: s.Name, Conditions: st.Conditions}
+	}
 	if rec := v.in.Observed.Claims[s.Record.Claim]; rec != nil {
 		own := *rec
 		d.Record = &own

@@ -48,7 +48,8 @@ var ErrUnknownObject = errors.New("not known")
 
 // explainFolders are where the status branch has the objects of each kind.
 var explainFolders = map[string]string{
-	"server": "servers/", "claim": "serverclaims/", "bmc": "bmcs/", "endpoint": "endpoints/",
+	"server": "servers/", "claim": claimFolder, "boot-configuration": bootConfigurationFolder, "bmc": "bmcs/",
+	"endpoint": "endpoints/",
 }
 
 // ExplainKinds are the kinds of objects that can be explained, sorted.
@@ -88,6 +89,8 @@ func (d documents) explain(kind, name string) (Explanation, error) {
 		d.server(&e, o, status)
 	case ClaimStatus:
 		d.claim(&e, o, status)
+	case BootConfigurationStatus:
+		d.bootConfiguration(&e, o, status)
 	case BMCStatus:
 		d.bmc(&e, o, status)
 	case EndpointStatus:
@@ -156,6 +159,9 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	if ref := spec.ServerClaimRef; ref != nil {
 		e.fact("claim", ref.Namespace+"/"+ref.Name)
 	}
+	if ref := spec.BootConfigurationRef; ref != nil {
+		e.fact("boot configuration", ref.Namespace+"/"+ref.Name)
+	}
 	e.fact("uuid", spec.SystemUUID)
 	e.fact("hardware", strings.TrimSpace(status.Manufacturer+" "+status.Model))
 	e.fact("serial number", status.SerialNumber)
@@ -189,6 +195,15 @@ func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 		e.fact("image", spec.Image)
 	}
 	d.relate(e, "server", string(status.Server))
+}
+
+func (d documents) bootConfiguration(e *Explanation, o *Document, status BootConfigurationStatus) {
+	conds := conditions(status.Conditions)
+	e.State, e.Since, e.Conditions = status.State, conds.of("Bound").LastTransitionTime.Time, status.Conditions
+	e.wait("Bound", imageValidation, ignitionValidation, "Booted", "Ready")
+	spec, _ := o.Spec.(BootConfigurationSpec)
+	e.fact("image", spec.Image)
+	d.relate(e, "server", spec.ServerRef.Name)
 }
 
 func (d documents) bmc(e *Explanation, o *Document, status BMCStatus) {

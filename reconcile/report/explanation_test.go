@@ -126,7 +126,7 @@ func TestWhatCannotBeExplainedIsSaid(t *testing.T) {
 		"a server that is misspelt": {kind: "server", name: "s2", want: "server s2 is not known, did you mean s1?", unknown: true},
 		"a kind that has no status": {
 			kind: "secret", name: "x",
-			want: `"secret" is no kind that can be explained: it is bmc, claim, endpoint, server`,
+			want: `"secret" is no kind that can be explained: it is bmc, boot-configuration, claim, endpoint, server`,
 		},
 		"a claim's name in two namespaces": {
 			kind: "claim", name: "web",

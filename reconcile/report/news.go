@@ -34,11 +34,11 @@ var newsKinds = []struct {
 	folder, noun string
 	outcome      func(old, now *Document) string
 }{
-	{"serverclaims/", "claim", claimOutcome},
+	{claimFolder, "claim", claimOutcome},
 	{"bmcs/", "BMC", bmcOutcome},
 	{"servers/", "server", serverOutcome},
 	{"servermaintenances/", "maintenance", maintenanceOutcome},
-	{"serverbootconfigurations/", "boot configuration", configurationOutcome},
+	{bootConfigurationFolder, "boot configuration", configurationOutcome},
 	{"endpoints/", "endpoint", endpointOutcome},
 }
 
@@ -152,7 +152,10 @@ func objectOf(d *model.Document) *Document {
 // claimOutcome says what a claim came to.
 func claimOutcome(old, now *Document) string {
 	before, _ := old.Status.(ClaimStatus)
-	after := now.Status.(ClaimStatus)
+	return claimOutcomeOf(old, now, before, now.Status.(ClaimStatus))
+}
+
+func claimOutcomeOf(old, now *Document, before, after ClaimStatus) string {
 	was, is := claimSummary(old, before), claimSummary(now, after)
 	switch {
 	case old.Status != nil && was.State == is.State && was.Server == is.Server:
@@ -221,6 +224,10 @@ func maintenanceOutcome(_, now *Document) string { return now.Status.(Maintenanc
 func configurationOutcome(old, now *Document) string {
 	before, _ := old.Status.(BootConfigurationStatus)
 	after := now.Status.(BootConfigurationStatus)
+	if st, inGit := requested(now, after); inGit {
+		was, _ := requested(old, before)
+		return claimOutcomeOf(old, now, was, st)
+	}
 	if before.State != after.State && after.State != "Error" {
 		return after.State
 	}

@@ -105,18 +105,21 @@ type bootInputs struct {
 
 // projectBoot shows what a server boots, or is about to.
 func (p *Projector) projectBoot(s serverView, r *model.Report) {
-	ns, name := s.bootConfigurationName()
-	path := "serverbootconfigurations/" + ns + "/" + name + ".yaml"
-	switch {
-	case s.Unarmed != nil || s.Record.State == model.StateReserved && s.Claim != nil && !s.ticketShows():
-		from := bootInputs{claim: s.Claim, problem: s.Record.BootProblem, unarmed: madeOf(s.Unarmed)}
-		p.keep(r, path, from, func() any { return s.pendingBoot() })
-	case s.ticketShows():
-		from := bootInputs{
-			ticket: s.Record.Ticket, problem: s.Record.BootProblem, unbooted: madeOf(s.Unbooted),
-			progress: s.progress(), booted: s.in.Observed.BootStates[s.Name],
-		}
-		p.keep(r, path, from, func() any { return s.bootConfiguration() })
+	name := s.bootConfigurationName()
+	if name.IsBootConfiguration() || !s.armed() && !s.arming() {
+		return // it is in Git, see projectClaims, or there is none
+	}
+	ns, n := model.SplitName(name)
+	p.keep(r, ClaimPath(model.BootConfigurationName(ns, n)), s.bootInputs(), func() any { return s.bootDocument() })
+}
+
+func (s serverView) bootInputs() bootInputs {
+	if !s.armed() {
+		return bootInputs{claim: s.Claim, problem: s.Record.BootProblem, unarmed: madeOf(s.Unarmed)}
+	}
+	return bootInputs{
+		ticket: s.Record.Ticket, problem: s.Record.BootProblem, unbooted: madeOf(s.Unbooted),
+		progress: s.progress(), booted: s.in.Observed.BootStates[s.Name],
 	}
 }
 
@@ -165,6 +168,7 @@ type servedInputs struct {
 	// What else its server says of it.
 	pending, unconfirmed, exposed plan.Why
 	ran                           bool
+	boot                          bootInputs // of a ServerBootConfiguration
 }
 
 func (p *Projector) projectClaims(v *view, r *model.Report) {
@@ -175,10 +179,14 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 		from := any(own)
 		if s := v.servers[c.Server]; s != nil {
 			own.why = s.Why
-			from = servedInputs{
+			served := servedInputs{
 				claimInputs: own, server: s.Record, booted: v.in.Observed.BootStates[s.Name], pending: madeOf(s.Pending),
 				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), ran: s.RanWhenLastRead,
 			}
+			if c.Name.IsBootConfiguration() {
+				served.boot = v.server(s).bootInputs()
+			}
+			from = served
 		}
 		p.keep(r, ClaimPath(c.Name), from, func() any { return v.claimDocument(c) })
 	}
@@ -191,11 +199,20 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 	}
 }
 
-// ClaimPath is where a claim stands on the status branch.
+// ClaimPath is where a claim, or a ServerBootConfiguration, stands on the status branch.
 func ClaimPath(name model.ClaimName) string {
 	ns, n := model.SplitName(name)
-	return "serverclaims/" + ns + "/" + n + ".yaml"
+	if name.IsBootConfiguration() {
+		return bootConfigurationFolder + ns + "/" + n + ".yaml"
+	}
+	return claimFolder + ns + "/" + n + ".yaml"
 }
+
+// The folders of what has servers.
+const (
+	claimFolder             = "serverclaims/"
+	bootConfigurationFolder = "serverbootconfigurations/"
+)
 
 // endpointInputs is all that a device's document is made from.
 type endpointInputs struct {

@@ -39,6 +39,8 @@ func read(path string, data []byte) (any, error) {
 		return readObject[ServerSpec, ServerStatus, model.ServerRecord](data)
 	case "serverclaims":
 		return readObject[model.ServerClaimSpec, ClaimStatus, model.ClaimRecord](data)
+	case "serverbootconfigurations":
+		return readObject[BootConfigurationSpec, BootConfigurationStatus, model.ClaimRecord](data)
 	case "bmcs":
 		return readObject[BMCSpec, BMCStatus, model.BMCRecord](data)
 	case "endpoints":

@@ -98,6 +98,10 @@ func RecordAt(path string) (RecordName, bool) {
 	folder, file, _ := strings.Cut(path, "/")
 	name, yamlFile := strings.CutSuffix(file, ".yaml")
 	kind, ok := recordFolders[folder]
+	if folder+"/" == bootConfigurationFolder {
+		ns, n := model.SplitName(model.ClaimName(name))
+		name = string(model.BootConfigurationName(ns, n))
+	}
 	if !ok || !yamlFile || name == "" {
 		return RecordName{}, false
 	}
@@ -105,7 +109,8 @@ func RecordAt(path string) (RecordName, bool) {
 }
 
 var recordFolders = map[string]RecordKind{
-	"servers": RecordServer, "bmcs": RecordBMC, "serverclaims": RecordClaim, "endpoints": RecordEndpoint,
+	"servers": RecordServer, "bmcs": RecordBMC, "serverclaims": RecordClaim, "serverbootconfigurations": RecordClaim,
+	"endpoints": RecordEndpoint,
 }
 
 var errWithoutRecord = errors.New("it has no record")

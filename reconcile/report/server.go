@@ -95,12 +95,15 @@ func (s serverView) spec() ServerSpec {
 			spec.ReclaimPolicy = s.Manifest.Spec.ReclaimPolicy
 		}
 	}
-	if s.Record.Claim != "" {
-		ns, name := model.SplitName(s.Record.Claim)
-		spec.ServerClaimRef = &model.ObjectRef{Namespace: ns, Name: name}
+	ns, name := model.SplitName(s.Record.Claim)
+	switch of := (model.ObjectRef{Namespace: ns, Name: name}); {
+	case s.Record.Claim.IsBootConfiguration():
+		spec.BootConfigurationRef = &of
+	case s.Record.Claim != "":
+		spec.ServerClaimRef = &of
 	}
 	if s.Record.Ticket.Open() {
-		ns, name := s.bootConfigurationName()
+		ns, name := model.SplitName(s.bootConfigurationName())
 		spec.BootConfigurationRef = &model.ObjectRef{Namespace: ns, Name: name}
 	}
 	return spec

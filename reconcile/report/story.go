@@ -57,7 +57,7 @@ const manyWaiting = 100
 func (t *Story) Hurry(r *model.Report) int {
 	var same []string
 	for path, now := range r.Documents {
-		if old := t.files[path]; old != now && strings.HasPrefix(path, "serverclaims/") && waitsAsBefore(old, now) {
+		if old := t.files[path]; old != now && strings.HasPrefix(path, claimFolder) && waitsAsBefore(old, now) {
 			same = append(same, path)
 		}
 	}

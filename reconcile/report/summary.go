@@ -121,6 +121,10 @@ func (s *Summary) add(doc any) {
 			s.Servers = append(s.Servers, serverSummary(d, status))
 		case ClaimStatus:
 			s.Claims = append(s.Claims, claimSummary(d, status))
+		case BootConfigurationStatus:
+			if of, inGit := requested(d, status); inGit {
+				s.Claims = append(s.Claims, claimSummary(d, of))
+			}
 		case BMCStatus:
 			s.BMCs = append(s.BMCs, bmcSummary(d, status))
 		}
@@ -132,23 +136,27 @@ func serverSummary(d *Document, status ServerStatus) ServerSummary {
 		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState,
 		Why: conditions(status.Conditions).why("Ready"),
 	}
-	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
-		s.Since = rec.Since
-	}
 	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
 		s.BMC = model.BMCName(spec.BMCRef.Name)
 	}
-	if spec, _ := d.Spec.(ServerSpec); spec.ServerClaimRef != nil {
-		s.Claim = model.Named[model.ClaimName](spec.ServerClaimRef.Namespace, spec.ServerClaimRef.Name)
+	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
+		s.Since, s.Claim = rec.Since, rec.Claim
 	}
 	return s
+}
+
+// requested is a boot configuration's status as a claim's, if it is one in Git and none that
+// Ingot made.
+func requested(d *Document, status BootConfigurationStatus) (st ClaimStatus, inGit bool) {
+	rec, _ := d.Record.(*model.ClaimRecord)
+	return ClaimStatus{Server: status.Server, Conditions: status.Conditions}, rec != nil
 }
 
 func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	conds := conditions(status.Conditions)
 	bound, ready := conds.of("Bound"), conds.of("Ready")
 	c := ClaimSummary{
-		Name: model.Named[model.ClaimName](d.Metadata.Namespace, d.Metadata.Name), State: ClaimUnbound,
+		Name: model.Identity{Kind: model.Kind(d.Kind), Namespace: d.Metadata.Namespace, Name: d.Metadata.Name}.ClaimName(), State: ClaimUnbound,
 		Server: status.Server, Since: bound.LastTransitionTime.Time, Why: conds.why("Bound"),
 	}
 	if bound.Status != metav1.ConditionTrue {

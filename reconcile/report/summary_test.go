@@ -38,7 +38,7 @@ status:
   powerState: "On"
   networkInterfaces: [{name: eth0, ips: [10.0.0.2]}]
   conditions: [{type: Ready, status: "True", reason: Reserved, lastTransitionTime: "2026-11-21T06:00:00Z"}]
-record: {since: "2026-11-21T06:00:00Z"}
+record: {since: "2026-11-21T06:00:00Z", claim: default/web}
 `),
 	"servers/s2.yaml": []byte(`
 kind: Server
