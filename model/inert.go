@@ -19,7 +19,6 @@ var inert = []struct {
 	{kind: KindServerMaintenance, field: "policy", as: "Enforced", says: "has no effect yet: maintenance begins without asking the claim's owner"},
 	{kind: KindServerMaintenance, field: "serverPower", as: string(PowerOff), says: "has no effect yet: a server under maintenance is powered off"},
 	{kind: KindServerBootConfiguration, says: "a ServerBootConfiguration has no effect yet: a server boots what its claim says"},
-	{kind: KindServerReadinessRule, says: "a ServerReadinessRule has no effect yet: no taint is kept on servers for it"},
 }
 
 // checkInert warns of what nothing is done about.
