@@ -34,7 +34,7 @@ type RuleTaint struct {
 	Unmet string // the conditions that do not hold, with their statuses
 }
 
-// judgeReadiness sees which taints each server has by ServerReadinessRules.
+// judgeReadiness finds the taints that ServerReadinessRules keep on each server.
 func (f *fleet) judgeReadiness() {
 	all := f.in.Desired.ReadinessRules
 	f.readiness = make([]ReadinessRule, 0, len(all))
