@@ -48,6 +48,9 @@ func object(kind model.Kind, name string, labels map[string]any) map[string]any 
 	}
 }
 
+// burnInLabel is the label that ServerReadinessRules wait for.
+const burnInLabel = "burn-in.example.com/passed"
+
 func spec(o map[string]any) map[string]any { return o["spec"].(map[string]any) }
 
 func annotations(o map[string]any) map[string]any {
@@ -100,6 +103,12 @@ func (w *site) describe(row map[string]string) error {
 		switch column {
 		case "RACK":
 			o["metadata"].(map[string]any)["labels"].(map[string]any)["rack"] = value
+		case "BURN-IN":
+			labels := o["metadata"].(map[string]any)["labels"].(map[string]any)
+			delete(labels, burnInLabel)
+			if value != "" {
+				labels[burnInLabel] = value
+			}
 		case "CORDONED":
 			spec(o)["unclaimable"] = value == "yes"
 		case "RECLAIM":

@@ -61,6 +61,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the history is rewritten without claim ` + name + `$`:                     rewriteHistory,
 		`^a commit approves ` + name + `$`:                                          approve,
 
+		`^ServerReadinessRule ` + name + ` is committed, (Continuous|BootstrapOnly)$`: commitRule,
+		`^ServerReadinessRule ` + name + ` is removed$`:                               removeRule,
+
 		// Ingot's life and its store
 		`^Ingot keeps its default intervals$`:                                                   usualIntervals,
 		`^Ingot is killed and started again (\d+) times, each time once it has asked each BMC$`: killOften,

@@ -25,7 +25,7 @@ func commitBMC(ctx context.Context, name, what string) error {
 
 func commitServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table,
-		"SERVER", "RACK", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND"); err != nil {
+		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)
@@ -177,6 +177,25 @@ func commitWrongClaims(ctx context.Context) error {
 		files[fmt.Sprintf("wrong/%02d.yaml", i)] = text(all...)
 	}
 	_, err := siteOf(ctx).repo.Commit(files, "add what is wrong")
+	return err
+}
+
+// commitRule commits a rule that keeps its taint on servers without a label.
+func commitRule(ctx context.Context, name, mode string) error {
+	w := siteOf(ctx)
+	o := object(model.KindServerReadinessRule, name, nil)
+	spec(o)["conditions"] = []any{map[string]any{"type": burnInLabel, "requiredStatus": "True"}}
+	spec(o)["enforcementMode"] = mode
+	spec(o)["taint"] = map[string]any{"key": name}
+	commit, err := w.repo.Commit(map[string]string{"rules/" + name + ".yaml": text(o)}, "add rule "+name)
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+func removeRule(ctx context.Context, name string) error {
+	_, err := siteOf(ctx).repo.Remove("remove rule "+name, "rules/"+name+".yaml")
 	return err
 }
 

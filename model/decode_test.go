@@ -227,10 +227,15 @@ spec:
 			manifest: `apiVersion: metal.ironcore.dev/v1alpha1
 kind: ServerReadinessRule
 metadata: {name: r}
-spec: {conditions: [{type: Ready, requiredStatus: "True"}], enforcementMode: Continuous, taint: {key: not-ready}, serverSelector: {}}
+spec:
+  conditions: [{type: Discovered, requiredStatus: "True"}, {type: a/b, requiredStatus: Unknown}]
+  enforcementMode: Continuous
+  taint: {key: not-ready}
+  serverSelector: {}
 `,
 			want: &ServerReadinessRule{Meta{Name: "r", Source: "a.yaml:1"}, ServerReadinessRuleSpec{
-				[]RequiredCondition{{"Ready", "True"}}, "Continuous", Taint{"not-ready", "", TaintNoBind}, &metav1.LabelSelector{},
+				[]RequiredCondition{{"Discovered", "True"}, {"a/b", "Unknown"}}, "Continuous",
+				Taint{"not-ready", "", TaintNoBind}, &metav1.LabelSelector{},
 			}},
 		},
 		"a ServerBootConfiguration in JSON": {

@@ -17,7 +17,6 @@ var inert = []struct {
 	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
 	{kind: KindServerMaintenance, field: "policy", as: "Enforced", says: "has no effect yet: maintenance begins without asking the claim's owner"},
 	{kind: KindServerMaintenance, field: "serverPower", as: string(PowerOff), says: "has no effect yet: a server under maintenance is powered off"},
-	{kind: KindServerReadinessRule, says: "a ServerReadinessRule has no effect yet: no taint is kept on servers for it"},
 }
 
 // checkInert warns of what nothing is done about.

@@ -355,7 +355,7 @@ type ServerMaintenanceSpec struct {
 	Reason      string   `json:"reason,omitempty"`
 }
 
-// ServerReadinessRule keeps a taint on servers whose conditions are not met.
+// ServerReadinessRule keeps a taint on servers until its conditions hold.
 type ServerReadinessRule struct {
 	Meta `json:"metadata"`
 	Spec ServerReadinessRuleSpec `json:"spec"`
@@ -369,7 +369,8 @@ type ServerReadinessRuleSpec struct {
 	ServerSelector  *metav1.LabelSelector `json:"serverSelector,omitempty"`
 }
 
-// RequiredCondition is a condition type and the status that it must have.
+// RequiredCondition is a condition type, or the key of a label, and the status that it must
+// have.
 type RequiredCondition struct {
 	Type           string `json:"type"`
 	RequiredStatus string `json:"requiredStatus"`

@@ -72,6 +72,11 @@ func MaintenanceIdentity(name string) Identity {
 	return Identity{Kind: KindServerMaintenance, Name: name}
 }
 
+// ReadinessRuleIdentity is the identity of a ServerReadinessRule's manifest.
+func ReadinessRuleIdentity(name string) Identity {
+	return Identity{Kind: KindServerReadinessRule, Name: name}
+}
+
 // Identity is what makes an object in Git that object and no other. Namespace
 // is empty for kinds that have none.
 type Identity struct {

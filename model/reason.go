@@ -46,6 +46,7 @@ const (
 	ReasonBootFailed            Reason = "BootFailed"            // it did not boot, however often it was tried
 	ReasonTicketStolen          Reason = "TicketStolen"          // others use its boot tickets up
 	ReasonUnconfirmed           Reason = "Unconfirmed"           // it was served what installs it, and nothing said that it booted
+	ReasonConditionsUnmet       Reason = "ConditionsUnmet"       // conditions of a ServerReadinessRule do not hold
 )
 
 // What speaks against what is to be booted.
@@ -112,7 +113,7 @@ var Reasons = []Reason{
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,
 	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonArchitectureNotServed, ReasonBootMethodMismatch, ReasonBootTimeout,
-	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
+	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonConditionsUnmet, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,

@@ -117,6 +117,10 @@ type ServerRecord struct {
 	// Missing are those of them that the report of the last wipe does not account for.
 	Missing []MissingDisk `json:"missing,omitempty"`
 
+	// BootstrapCompleted are the ServerReadinessRules with enforcementMode BootstrapOnly whose
+	// conditions have held once, sorted: they taint the server no more.
+	BootstrapCompleted []string `json:"bootstrapCompleted,omitempty"`
+
 	// Handled values of annotations that ask for something once.
 	HandledOperation   string `json:"handledOperation,omitempty"`
 	HandledReprovision string `json:"handledReprovision,omitempty"`

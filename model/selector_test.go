@@ -94,12 +94,11 @@ func TestDescribeSaysWhatAClaimAsks(t *testing.T) {
 
 func TestARuleWithoutSelectorIsForAllServers(t *testing.T) {
 	rule := &ServerReadinessRule{}
-	if !selectorMatches(rule.Spec.ServerSelector, nil) {
+	if !rule.Matches(nil) {
 		t.Error("no selector: got false")
 	}
 	rule.Spec.ServerSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "b"}}
-	if selectorMatches(rule.Spec.ServerSelector, map[string]string{"rack": "a"}) ||
-		!selectorMatches(rule.Spec.ServerSelector, map[string]string{"rack": "b"}) {
+	if rule.Matches(map[string]string{"rack": "a"}) || !rule.Matches(map[string]string{"rack": "b"}) {
 		t.Error("the selector is not heeded")
 	}
 }

@@ -13,8 +13,8 @@ var (
 	protocolSchemes  = []string{"https", "http"}
 	consoleNames     = []string{"IPMI", "SSH", "SSHLenovo"}
 	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
-	conditionStatus  = []string{"True", "False", "Unknown"}
-	enforcementModes = []string{"BootstrapOnly", "Continuous"}
+	conditionStatus  = []string{StatusTrue, StatusFalse, StatusUnknown}
+	enforcementModes = []string{BootstrapOnly, Continuous}
 	maintenances     = []string{"OwnerApproval", "Enforced"}
 	selectorOps      = []string{"In", "NotIn", "Exists", "DoesNotExist"}
 	tolerationOps    = []string{tolerationEqual, tolerationExists}
@@ -337,12 +337,20 @@ func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
 }
 
 func (d *nodeDecoder) checkReadinessRule(s *ServerReadinessRuleSpec) {
-	if len(s.Conditions) == 0 {
+	switch n := len(s.Conditions); {
+	case n == 0:
 		d.bad("conditions", "is required: name at least one condition")
+	case n > MaxRequiredConditions:
+		d.bad("conditions", "it has "+strconv.Itoa(n)+" conditions, at most "+strconv.Itoa(MaxRequiredConditions)+" are allowed")
 	}
+	seen := make(map[string]bool, len(s.Conditions))
 	each(d, "conditions", s.Conditions, func(c *RequiredCondition) {
 		if d.required("type", c.Type) {
-			d.fault("type", c.Type, keyFault(c.Type))
+			d.conditionType(c.Type)
+			if seen[c.Type] {
+				d.bad("type", "the condition "+show(c.Type)+" is given twice")
+			}
+			seen[c.Type] = true
 		}
 		d.requiredOneOf("requiredStatus", c.RequiredStatus, conditionStatus)
 	})

@@ -3,6 +3,7 @@ package model
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -149,5 +150,21 @@ func (d *nodeDecoder) uuid(name string, uuid *string) {
 		d.bad(name, "found "+show(*uuid)+", which firmware shows when it has no UUID of its own")
 	default:
 		*uuid = canonical
+	}
+}
+
+// conditionType checks what a rule calls a condition, and warns where it may be misspelt: of a
+// label that nobody sets no server is ever ready.
+func (d *nodeDecoder) conditionType(name string) {
+	fault := keyFault(name)
+	switch {
+	case fault != "":
+		d.fault("type", name, fault)
+	case name == "Ready":
+		d.bad("type", "Ready depends on the rules themselves: name what it is to depend on, a label or one of "+
+			strings.Join(readinessConditions, ", "))
+	case !slices.Contains(readinessConditions, name) && !strings.Contains(name, "/"):
+		d.odd("type", "no condition is called "+show(name)+", so a label of that name is awaited; "+guess(name, readinessConditions)+
+			" (to have no warning, give the label a prefix: example.com/"+shorten(name)+")")
 	}
 }

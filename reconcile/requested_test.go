@@ -19,7 +19,7 @@ func requested(name, image string) *model.ServerBootConfiguration {
 	}
 }
 
-const burnIn = model.ClaimName("ServerBootConfiguration ops/burn-in")
+const burnInBoot = model.ClaimName("ServerBootConfiguration ops/burn-in")
 
 // TestAServerBootConfigurationIsBootedOnce has a server that no claim has boot what a person
 // wrote for it: once, whatever its power does after that, and after it its disks are wiped.
@@ -30,7 +30,7 @@ func TestAServerBootConfigurationIsBootedOnce(t *testing.T) {
 		defer w.stop()
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(requested("burn-in", "burn:1")) })
-		w.expect(5*time.Minute, 0, "Reserved On "+string(burnIn))
+		w.expect(5*time.Minute, 0, "Reserved On "+string(burnInBoot))
 		path := "serverbootconfigurations/ops/burn-in.yaml"
 		if st := w.shown(path).Status; st.State != "Ready" || st.Image == nil || st.Image.Ref != "burn:1" {
 			t.Errorf("the status branch shows %+v", st)
@@ -40,14 +40,14 @@ func TestAServerBootConfigurationIsBootedOnce(t *testing.T) {
 			t.Errorf("its server is shown as\n%s", server)
 		}
 		w.change(0, func(m *machine) { m.power = model.PowerOff }) // as what was booted had it
-		w.expect(time.Hour, 0, "Reserved Off "+string(burnIn))
+		w.expect(time.Hour, 0, "Reserved Off "+string(burnInBoot))
 
 		w.commit(func(d *model.Desired) { d.Add(claim("web", on("bmc00-system-0"))) })
-		w.expect(time.Hour, 0, "Reserved Off "+string(burnIn))
-		if why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web"); !strings.Contains(why.Message, "Reserved for "+string(burnIn)) {
+		w.expect(time.Hour, 0, "Reserved Off "+string(burnInBoot))
+		if why := plantest.ClaimWhy(w.loop.Input(time.Now()), "default/web"); !strings.Contains(why.Message, "Reserved for "+string(burnInBoot)) {
 			t.Errorf("the claim says %+v", why)
 		}
-		w.commit(func(d *model.Desired) { delete(d.Claims, burnIn) })
+		w.commit(func(d *model.Desired) { delete(d.Claims, burnInBoot) })
 		w.expect(10*time.Minute, 0, "Reserved On default/web")
 		m := w.seen(0)
 		var network []string
@@ -70,7 +70,7 @@ func TestWhatAClaimSaysComesBeforeAServerBootConfiguration(t *testing.T) {
 		gets   string // what has the server
 		why    string // of the configuration, if that is not what has it
 	}{
-		"alone": {func(*model.Desired) {}, string(burnIn), ""},
+		"alone": {func(*model.Desired) {}, string(burnInBoot), ""},
 		"a claim names its server": {
 			func(d *model.Desired) { d.Add(claim("web", on("bmc00-system-0"))) },
 			"default/web", "server bmc00-system-0 boots what ServerClaim default/web says",
@@ -90,7 +90,7 @@ func TestWhatAClaimSaysComesBeforeAServerBootConfiguration(t *testing.T) {
 				s := fleettest.ServerFile(0)
 				s.Spec.Taints = []model.Taint{{Key: "new"}}
 				d.Add(s)
-			}, string(burnIn), "",
+			}, string(burnInBoot), "",
 		},
 		"its server names another": {
 			func(d *model.Desired) {
@@ -113,7 +113,7 @@ func TestWhatAClaimSaysComesBeforeAServerBootConfiguration(t *testing.T) {
 					c.commit(d)
 				})
 				w.expect(10*time.Minute, 0, "Reserved On "+c.gets)
-				if why := plantest.ClaimWhy(w.loop.Input(time.Now()), burnIn); why.Message != c.why {
+				if why := plantest.ClaimWhy(w.loop.Input(time.Now()), burnInBoot); why.Message != c.why {
 					t.Errorf("it says %q, and not %q", why.Message, c.why)
 				}
 			})
@@ -129,11 +129,11 @@ func TestAServerBootConfigurationOutlivesTheStore(t *testing.T) {
 		w.start()
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(requested("burn-in", "burn:1")) })
-		w.expect(5*time.Minute, 0, "Reserved On "+string(burnIn))
+		w.expect(5*time.Minute, 0, "Reserved On "+string(burnInBoot))
 		files, before := w.files(), w.seen(0)
 		w.stop()
 		recs, problems := restored(files)
-		if len(problems) > 0 || recs.Claims[burnIn] == nil {
+		if len(problems) > 0 || recs.Claims[burnInBoot] == nil {
 			t.Fatalf("read back with %v: %v", problems, recs.Claims)
 		}
 		w.mu.Lock()
@@ -142,7 +142,7 @@ func TestAServerBootConfigurationOutlivesTheStore(t *testing.T) {
 		w.mu.Unlock()
 		w.start()
 		defer w.stop()
-		w.expect(time.Hour, 0, "Reserved On "+string(burnIn))
+		w.expect(time.Hour, 0, "Reserved On "+string(burnInBoot))
 		if m := w.seen(0); len(m.boots) != len(before.boots) {
 			t.Errorf("it booted %v", m.boots[len(before.boots):])
 		}

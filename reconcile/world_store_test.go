@@ -89,6 +89,12 @@ func (w *loopWorld) removals(d *model.Desired) {
 	for name := range d.Maintenances {
 		gone(model.MaintenanceIdentity(name), false, true)
 	}
+	for name := range w.desired.ReadinessRules {
+		gone(model.ReadinessRuleIdentity(name), true, d.ReadinessRules[name] != nil)
+	}
+	for name := range d.ReadinessRules {
+		gone(model.ReadinessRuleIdentity(name), false, true)
+	}
 	for id := range d.Renamed {
 		delete(d.Removed, id.Identity())
 	}

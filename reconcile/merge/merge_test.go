@@ -523,12 +523,14 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 		r.Serial, r.Missing = 7, []model.MissingDisk{{Name: "sdb", Serial: "B"}, {Name: "sdc", Serial: "C", Gone: true}}
 		r.Disks, r.DisksAt = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}, mergeNow
 		r.Operation = &model.Operation{Value: "power-cycle#2", AskedAt: mergeNow, Outcome: model.OutcomeDone}
+		r.BootstrapCompleted = []string{"burn-in", "firmware"}
 	}))
 	branch := branchOf(6, copyOf(at(6, 3), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.HandledOperation, r.HandledDiscover = "force-off", "x"
 		r.Serial, r.Missing = 4, []model.MissingDisk{{Name: "sda", Serial: "A"}}
 		r.Disks = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdd", Serial: "D"}}
 		r.HandledDisks = "D"
+		r.BootstrapCompleted = []string{"cabling", "firmware"}
 		r.Operation = &model.Operation{Value: "power-cycle#2"}
 	}))
 	in := Input{Store: &store, Published: store5, Branch: branch, Now: mergeNow, Seed: "seed"}
@@ -547,6 +549,9 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	}
 	if want := []model.MissingDisk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}; !slices.Equal(got.Missing, want) {
 		t.Errorf("missing are %+v, want %+v", got.Missing, want)
+	}
+	if want := []string{"burn-in", "cabling", "firmware"}; !slices.Equal(got.BootstrapCompleted, want) {
+		t.Errorf("it was ready for %v, want %v", got.BootstrapCompleted, want)
 	}
 	var serials []string
 	for _, d := range got.Disks {

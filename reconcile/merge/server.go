@@ -115,6 +115,9 @@ func (m *merger) joinServers(store, branch *model.ServerRecord) *model.ServerRec
 	added = joinMissing(&rec, older) || added
 	added = joinDisks(&rec, older) || added
 	added = joinOperation(&rec, older) || added
+	if all := plan.JoinBootstrapped(rec.BootstrapCompleted, older.BootstrapCompleted); len(all) > len(rec.BootstrapCompleted) {
+		rec.BootstrapCompleted, added = all, true
+	}
 	if older.Serial > rec.Serial {
 		rec.Serial, added = older.Serial, true
 	}

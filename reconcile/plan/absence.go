@@ -54,22 +54,34 @@ func (f *fleet) noteRemovals() {
 		}
 	}
 	for _, s := range f.servers {
-		if s.rec.Claim != "" && s.claim == nil {
-			note(s.rec.Claim.Identity(), s.rec.Tenant)
-		}
-		by := s.rec.MaintainedBy
-		m := f.in.Desired.Maintenances[by]
-		if by != "" && by != model.OperationPark && (m == nil || f.namesake(m)) {
-			note(model.MaintenanceIdentity(by), "")
-		}
-		if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {
-			note(s.name.Identity(), "")
-		}
+		s.eachMissing(note)
 	}
 	slices.SortFunc(noted, func(a, b model.RemovedObject) int {
 		return cmp.Or(cmp.Compare(a.Identity.String(), b.Identity.String()), cmp.Compare(a.Tenant, b.Tenant))
 	})
 	f.record.Removed = noted
+}
+
+// eachMissing calls do for each object that the server depends on and that Desired lacks,
+// with its tenant if that is known.
+func (s *server) eachMissing(do func(id model.Identity, tenant string)) {
+	f := s.fleet
+	if s.rec.Claim != "" && s.claim == nil {
+		do(s.rec.Claim.Identity(), s.rec.Tenant)
+	}
+	by := s.rec.MaintainedBy
+	m := f.in.Desired.Maintenances[by]
+	if by != "" && by != model.OperationPark && (m == nil || f.namesake(m)) {
+		do(model.MaintenanceIdentity(by), "")
+	}
+	for _, rule := range s.rec.BootstrapCompleted {
+		if f.in.Desired.ReadinessRules[rule] == nil {
+			do(model.ReadinessRuleIdentity(rule), "")
+		}
+	}
+	if s.spec == nil && (s.rec.Claim != "" || s.rec.MaintainedBy == model.OperationPark) {
+		do(s.name.Identity(), "")
+	}
 }
 
 // noteAbsences records what the source keeps in force though Git lacks it, with the

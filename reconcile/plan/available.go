@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"time"
 
 	"ingot/model"
@@ -30,5 +31,5 @@ func (s *server) available() Step {
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil
 		return s.enter(model.StateReserved)
 	}
-	return s.rest(s.duplicate())
+	return s.rest(cmp.Or(s.duplicate(), s.awaitsConditions()))
 }

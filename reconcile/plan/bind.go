@@ -326,6 +326,9 @@ func (f *fleet) mismatch(c *model.ServerClaim, s *server) string {
 			return "tainted"
 		}
 	}
+	if rule := s.taintedBy(c); rule != "" {
+		return "tainted by ServerReadinessRule " + rule
+	}
 	return ""
 }
 

@@ -18,7 +18,7 @@ func some(why Why) *Why {
 
 // judge says of a server what it is like before its step.
 func (s *server) judge() Server {
-	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: some(s.duplicate())}
+	j := Server{Name: s.name, Record: s.rec, Manifest: s.spec, Claim: s.claim, Stage: s.installStage(), Duplicate: some(s.duplicate()), Taints: s.taints}
 	if p := s.rec.BootProblem; FailedBoot(p) {
 		j.Unbooted = some(s.problemWhy(p))
 	}

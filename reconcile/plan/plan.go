@@ -38,6 +38,7 @@ type fleet struct {
 	queued                  []QueuedMove // power-ons that may take the place of others
 	reprovisions            int
 	maintained              map[model.ServerName]maintained
+	readiness               []ReadinessRule
 	labels                  map[model.ServerName]map[string]string // cache
 	specByUUID              map[string]model.ServerName            // made when first needed
 	unboundOf               *unboundServers                        // made when first needed
@@ -61,6 +62,7 @@ func Plan(in *Input) *Result {
 	f.bindClaims()
 	r.ObserveOnly = f.observeOnly
 	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.judgeClaims(), f.judgeBMCs(), f.judgeEndpoints(), f.judgeMaintenances()
+	r.ReadinessRules = f.readiness
 	f.planServers(r)
 	if !sameFleet(f.record, &in.Observed.Fleet) {
 		r.Decided.Fleet = f.record
@@ -147,6 +149,7 @@ func newFleet(in *Input) *fleet {
 	for _, s := range f.servers {
 		f.count(s)
 	}
+	f.judgeReadiness()
 	f.noteUnknown()
 	f.noteUnreadable()
 	f.noteRevision()

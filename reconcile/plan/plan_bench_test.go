@@ -18,6 +18,21 @@ func requires(k, v string) *metav1.LabelSelector {
 
 func BenchmarkPlan(b *testing.B) {
 	b.Run("10000 servers and 2000 claims unchanged", func(b *testing.B) { benchPlan(b, bigFleet(10000, 2000), 0) })
+	b.Run("10000 servers that 4 rules are for, half of them met", func(b *testing.B) {
+		in := bigFleet(10000, 2000)
+		for i, r := range []*model.ServerReadinessRule{
+			readinessRule("a"), readinessRule("b", requiring("Discovered", "False")),
+			readinessRule("c", ofRack("7")), readinessRule("d", requiring("BMCReadable", "True"), bootstrap),
+		} {
+			for s := range in.Observed.Servers {
+				if i == 3 {
+					in.Observed.Servers[s].BootstrapCompleted = []string{"d"}
+				}
+			}
+			in.Desired.Add(r)
+		}
+		benchPlan(b, in, 0)
+	})
 	b.Run("1000 of 10000 servers changed", func(b *testing.B) {
 		in := bigFleet(10000, 2000)
 		n := 0

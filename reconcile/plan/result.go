@@ -24,11 +24,12 @@ type Result struct {
 	// ObserveOnly says why nothing is done to any server, "" when something may be.
 	ObserveOnly Why
 	// What follows is all that is known of, in the order of names.
-	Servers      []Server
-	Claims       []Claim
-	BMCs         []BMC
-	Endpoints    []Endpoint
-	Maintenances []Maintenance
+	Servers        []Server
+	Claims         []Claim
+	BMCs           []BMC
+	Endpoints      []Endpoint
+	Maintenances   []Maintenance
+	ReadinessRules []ReadinessRule
 }
 
 // QueuedMove is a move that waits for another to end.
@@ -63,12 +64,13 @@ type Server struct {
 	Why      Why                // the zero one = it is where it should be
 
 	// What else there is to say of it, nil where there is nothing.
-	Duplicate   *Why // another machine has its UUID
-	Unarmed     *Why // it cannot be armed for what it is to boot
-	Unbooted    *Why // it did not boot what it is armed for
-	Pending     *Why // its claim asks for something else than was installed
-	Unconfirmed *Why // nothing has said that it booted what was installed
-	Exposed     *Why // its claim's Secret was served to another machine
+	Duplicate   *Why        // another machine has its UUID
+	Unarmed     *Why        // it cannot be armed for what it is to boot
+	Unbooted    *Why        // it did not boot what it is armed for
+	Pending     *Why        // its claim asks for something else than was installed
+	Unconfirmed *Why        // nothing has said that it booted what was installed
+	Exposed     *Why        // its claim's Secret was served to another machine
+	Taints      []RuleTaint // by ServerReadinessRules, beside those of its manifest
 
 	// RanWhenLastRead is set when Why is nothing but that the server cannot be read now,
 	// and it was On before: what runs on it goes on without its BMC.

@@ -18,6 +18,9 @@ type server struct {
 	bind    *model.ServerClaim // the claim it is to be bound to now
 	// blocked says why the server cannot be reached or must not be; "" = it can.
 	blocked Why
+	taints  []RuleTaint // by ServerReadinessRules
+	// bootstrapped are the rules that it is ready for, and that are to be remembered.
+	bootstrapped []string
 	// fresh is set for a server whose record is only being made.
 	fresh bool
 }
@@ -59,6 +62,7 @@ var rules = []func(*server) (Step, bool){
 	(*server).rekey,
 	(*server).rename,
 	(*server).noteMACs,
+	(*server).noteBootstrapped,
 	(*server).inherit,
 	(*server).decideRelease,
 	(*server).forOnce,

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"ingot/model"
 )
@@ -89,6 +90,13 @@ func (f *fleet) mayMaintain(m *model.ServerMaintenance, name model.ServerName) b
 		return s.claim.Tenant == m.Tenant
 	}
 	return s.rec.Claim != "" && s.rec.Tenant == m.Tenant
+}
+
+// mayTaint reports whether a rule may keep servers from claims: those of others, too, so its
+// tenant has to be one who may define Servers.
+func (f *fleet) mayTaint(r *model.ServerReadinessRule) bool {
+	of := f.in.Policy.Tenants.At(r.Tenant)
+	return of == nil || slices.Contains(of.AllowedKinds(), model.KindServer)
 }
 
 // namesake reports whether a maintenance is not the one that was called so before: that

@@ -67,7 +67,7 @@ var tellingReasons = []model.Reason{
 
 // BMCReadable is the condition of a claim whose server runs as far as is known, while its
 // BMC cannot be read.
-const BMCReadable = "BMCReadable"
+const BMCReadable = model.ConditionBMCReadable
 
 // ranWhenLastRead reports whether the server was On when it was last read, and why is
 // nothing but that it cannot be read now: what runs on it goes on without its BMC.

@@ -112,6 +112,25 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 			},
 			path: "servers/" + string(name) + ".yaml",
 		},
+		"a thousand rules that it is not ready for": {
+			change: func(in *plan.Input, rec *model.ServerRecord) {
+				for i := range 1000 {
+					rule := &model.ServerReadinessRule{Meta: model.Meta{Name: fmt.Sprint("rule", i)}}
+					rule.Spec.Taint = model.Taint{Key: "t"}
+					for j := range model.MaxRequiredConditions {
+						rule.Spec.Conditions = append(rule.Spec.Conditions, model.RequiredCondition{
+							Type: fmt.Sprint(strings.Repeat("d", 200), "/", strings.Repeat("k", 60), j), RequiredStatus: model.StatusTrue,
+						})
+					}
+					in.Desired.Add(rule)
+				}
+				for i := range model.MaxBootstrapCompleted {
+					rec.BootstrapCompleted = append(rec.BootstrapCompleted, fmt.Sprint(strings.Repeat("r", 250), i))
+				}
+			},
+			path: "servers/" + string(name) + ".yaml",
+			says: "of 1000 taints",
+		},
 		"problems of 30 files of 190 wrong claims": {
 			change: func(in *plan.Input, _ *model.ServerRecord) {
 				for i := range 30 * 190 {

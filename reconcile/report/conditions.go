@@ -34,7 +34,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	}
 	conds := []metav1.Condition{ready}
 	if p := v.in.Observed.Probes[s.Name]; p != nil {
-		conds = append(conds, condition("Discovered", true, "ReportReceived", "the probe reported", p.ReceivedAt))
+		conds = append(conds, condition(model.ConditionDiscovered, true, "ReportReceived", "the probe reported", p.ReceivedAt))
 	}
 	if why.Reason == model.ReasonFoundRunning {
 		conds = append(conds, condition(model.ReasonFoundRunning, true, model.ReasonFoundRunning, why.Message, why.Since))
@@ -63,6 +63,9 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 		conds = append(conds, c)
 	}
 	if c, wiped := s.wipedCondition(); wiped {
+		conds = append(conds, c)
+	}
+	if c, telling := s.inventoryCondition(); telling {
 		conds = append(conds, c)
 	}
 	return conds
@@ -106,11 +109,11 @@ func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
 	failed, missing := plan.FailedDisksText(s.Record.Wiped), plan.MissingDisksText(plan.NotAccepted(s.Record.Missing))
 	switch {
 	case failed != "" && missing != "":
-		return condition("Wiped", false, "WipeFailed", failed+"; "+missing, s.Record.Since), true
+		return condition(model.ConditionWiped, false, "WipeFailed", failed+"; "+missing, s.Record.Since), true
 	case failed != "":
-		return condition("Wiped", false, "WipeFailed", failed, s.Record.Since), true
+		return condition(model.ConditionWiped, false, "WipeFailed", failed, s.Record.Since), true
 	case missing != "":
-		return condition("Wiped", false, "DiskMissing", missing, s.Record.Since), true
+		return condition(model.ConditionWiped, false, "DiskMissing", missing, s.Record.Since), true
 	case len(s.Record.Wiped) == 0:
 		return metav1.Condition{}, false
 	}
@@ -122,5 +125,5 @@ func (s serverView) wipedCondition() (c metav1.Condition, wiped bool) {
 	if gone := slices.DeleteFunc(slices.Clone(s.Record.Missing), func(m model.MissingDisk) bool { return !replaced(m) }); len(gone) > 0 {
 		done += "; replaced under a ServerMaintenance and not wiped: " + plan.DisksText(gone)
 	}
-	return condition("Wiped", true, "WipeDone", done, s.Record.Since), true
+	return condition(model.ConditionWiped, true, "WipeDone", done, s.Record.Since), true
 }

@@ -20,6 +20,8 @@ type Metadata struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace,omitempty"`
 	Labels    map[string]string `json:"labels,omitempty"`
+	// Annotations of a server are the ServerReadinessRules that it need be ready for no more.
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 func newDocument(kind model.Kind, name string) *Document {

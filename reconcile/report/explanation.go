@@ -175,6 +175,9 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	for _, t := range spec.Taints {
 		e.fact("taint", strings.TrimSuffix(t.Key+"="+t.Value, "="))
 	}
+	for _, t := range status.Taints {
+		e.fact("taint", fmt.Sprintf("%s, by ServerReadinessRule %s: %s", strings.TrimSuffix(t.Key+"="+t.Value, "="), t.Rule, t.Message))
+	}
 	e.Boot = status.BootTimeline
 	if c := conditions(e.Conditions).of("BootProgress"); c.Status == metav1.ConditionFalse && len(e.Boot) > 0 {
 		e.BootHint = plan.BootHint(e.Boot[len(e.Boot)-1].Stage)

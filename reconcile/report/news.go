@@ -38,6 +38,7 @@ var newsKinds = []struct {
 	{"bmcs/", "BMC", bmcOutcome},
 	{"servers/", "server", serverOutcome},
 	{"servermaintenances/", "maintenance", maintenanceOutcome},
+	{"serverreadinessrules/", "readiness rule", readinessOutcome},
 	{bootConfigurationFolder, "boot configuration", configurationOutcome},
 	{"endpoints/", "endpoint", endpointOutcome},
 }
@@ -193,6 +194,8 @@ func serverOutcome(old, now *Document) string {
 		return "power " + string(after.PowerState)
 	case !reflect.DeepEqual(before.Cleanup, after.Cleanup):
 		return "wipe goes on"
+	case !slices.Equal(before.Taints, after.Taints):
+		return text.Plural(len(after.Taints), "taint")
 	case !reflect.DeepEqual(inventoryOf(before), inventoryOf(after)):
 		return "inventory read"
 	}

@@ -70,6 +70,7 @@ type serverInputs struct {
 	why       plan.Why
 	duplicate plan.Why
 	shared    string // its MAC addresses that others show, too
+	taints    string // by ServerReadinessRules
 }
 
 func (p *Projector) projectServers(v *view, r *model.Report) {
@@ -78,6 +79,7 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		from := serverInputs{
 			rec: s.Record, facts: v.in.Observed.ServerFacts[s.Name], manifest: s.Manifest, boot: s.trace(),
 			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
+			taints: madeOfTaints(s.Taints),
 		}
 		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
 			from.bmc = b.Manifest
@@ -231,6 +233,14 @@ type maintenanceInputs struct {
 	status   any
 }
 
+// readinessInputs is all that a ServerReadinessRule's document is made from.
+type readinessInputs struct {
+	manifest       *model.ServerReadinessRule
+	refused        bool
+	servers, ready int
+	unready        string
+}
+
 // revisionInputs is all that revision.yaml is made from.
 type revisionInputs struct {
 	source model.SourceState
@@ -250,6 +260,11 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 		m := &v.Maintenances[i]
 		d := v.maintenanceDocument(m)
 		p.keep(r, "servermaintenances/"+m.Name+".yaml", maintenanceInputs{m.Manifest, d.Status}, func() any { return d })
+	}
+	for i := range v.ReadinessRules {
+		rule := &v.ReadinessRules[i]
+		from := readinessInputs{rule.Manifest, rule.Refused, rule.Servers, rule.Ready, fmt.Sprint(rule.Unready)}
+		p.keep(r, "serverreadinessrules/"+rule.Name+".yaml", from, func() any { return readinessRuleDocument(rule) })
 	}
 	d := v.in.Desired
 	from := revisionInputs{d.Source, v.in.Observed.Fleet.Version, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}

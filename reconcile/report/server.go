@@ -39,6 +39,8 @@ type ServerStatus struct {
 	Conditions        []metav1.Condition       `json:"conditions,omitempty"`
 	BootTimeline      []model.BootStep         `json:"bootTimeline,omitempty"`
 	Cleanup           *CleanupStatus           `json:"cleanup,omitempty"`
+	// Taints are those that ServerReadinessRules keep on it, beside those of its spec.
+	Taints []TaintStatus `json:"taints,omitempty"`
 	// LeftOut says what of these lists is too long to be shown.
 	LeftOut []string `json:"leftOut,omitempty"`
 }
@@ -78,6 +80,7 @@ func (v *view) serverDocument(s serverView) *Document {
 		b = of.Manifest
 	}
 	d.Metadata.Labels = model.ServerLabels(b, s.Manifest)
+	d.Metadata.Annotations = bootstrapMarks(s.Record)
 	d.Spec = s.spec()
 	d.Status = v.serverStatus(s)
 	d.Record = Mirrored(s.Record)
@@ -129,6 +132,7 @@ func (v *view) serverStatus(s serverView) ServerStatus {
 	if p := v.in.Observed.Probes[s.Name]; p != nil && len(p.Data.NetworkInterfaces) > 0 {
 		nics = probedInterfaces(&p.Data)
 	}
+	st.Taints = b.taints(s.Taints)
 	st.NetworkInterfaces, st.LeftOut = b.interfaces(nics), b.leftOut
 	return st
 }
