@@ -22,6 +22,9 @@ func Nearest(name string, known []string) string {
 		if len(name) >= 4 && strings.HasPrefix(k, name) {
 			best, bestDistance = k, 0
 		}
+		if max(len(k)-len(name), len(name)-len(k)) >= bestDistance {
+			continue // so many letters at least are to be added or dropped
+		}
 		if d := editDistance(name, k); d < bestDistance {
 			best, bestDistance = k, d
 		}
