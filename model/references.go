@@ -35,12 +35,19 @@ const MaxGuesses = 20_000
 
 // Near is what to add to a message about a name that is not among the known: ", did you
 // mean …?", or "".
-func (g *Guesses) Near(name string, known []string) string {
-	if len(known) > g.Left {
+func (g *Guesses) Near(name string, known []string) string { return didYouMean(g.nearest(name, known)) }
+
+func (g *Guesses) nearest(name string, known []string) string {
+	const least = 100 // that a search costs, so that there are not too many
+	cost := max(len(known), least)
+	if cost > g.Left {
 		return ""
 	}
-	g.Left -= len(known)
-	near := Nearest(name, known)
+	g.Left -= cost
+	return Nearest(name, known)
+}
+
+func didYouMean(near string) string {
 	if near == "" {
 		return ""
 	}

@@ -29,6 +29,8 @@ type Result struct {
 	BMCs         []BMC
 	Endpoints    []Endpoint
 	Maintenances []Maintenance
+	// Unmatched are warnings of what Git says of servers that are not known.
+	Unmatched []model.Problem
 }
 
 // QueuedMove is a move that waits for another to end.
@@ -116,5 +118,6 @@ type Maintenance struct {
 	Name     string
 	Manifest *model.ServerMaintenance
 	Server   model.ServerName // as Ingot knows the one that it names
+	Unknown  string           // that there is no such server, "" if there is
 	Refused  bool             // its tenant may not take that server out of service
 }
