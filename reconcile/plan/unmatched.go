@@ -154,12 +154,15 @@ func (f *fleet) unmatchedServers(unread string) []model.Problem {
 			return
 		}
 		uuid, field, says := spec.Spec.SystemUUID, "spec.systemUUID", ""
-		has := slices.IndexFunc(model.UUIDVariants(uuid), func(id string) bool { return byUUID[id] != "" })
+		var has model.ServerName
+		for _, id := range model.UUIDVariants(uuid) {
+			has = cmp.Or(has, byUUID[id])
+		}
 		switch s := f.byName[model.ServerName(spec.Name)]; {
 		case uuid == "":
 			field, says = "metadata.name", "no server is called so"+guesses.Near(spec.Name, names)
-		case has >= 0:
-			says = fmt.Sprintf("the machine with UUID %s is server %s, of which there is another manifest", uuid, byUUID[model.UUIDVariants(uuid)[has]])
+		case has != "":
+			says = fmt.Sprintf("the machine with UUID %s is server %s, of which there is another manifest", uuid, has)
 		case s != nil:
 			says = fmt.Sprintf("no machine has UUID %s, server %s has %s", uuid, s.name, s.rec.UUID)
 		default:
