@@ -33,13 +33,18 @@ type Guesses struct {
 // MaxGuesses is a bound that takes some hundredths of a second at worst.
 const MaxGuesses = 20_000
 
+// leastCost is what a search costs at least, so that there are not too many.
+const leastCost = 100
+
+// Spent reports whether nothing is looked for any longer.
+func (g *Guesses) Spent() bool { return g.Left < leastCost }
+
 // Near is what to add to a message about a name that is not among the known: ", did you
 // mean …?", or "".
 func (g *Guesses) Near(name string, known []string) string { return didYouMean(g.nearest(name, known)) }
 
 func (g *Guesses) nearest(name string, known []string) string {
-	const least = 100 // that a search costs, so that there are not too many
-	cost := max(len(known), least)
+	cost := max(len(known), leastCost)
 	if cost > g.Left {
 		return ""
 	}

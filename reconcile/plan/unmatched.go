@@ -65,7 +65,7 @@ func (f *fleet) likelyLabel(c *model.ServerClaim) string {
 		return ""
 	}
 	labels := f.serverLabelValues()
-	if f.likely.labelGuesses.Left <= 0 {
+	if f.likely.labelGuesses.Spent() {
 		return "" // of very many claims the first ones are helped
 	}
 	stray, near := labels.Stray(c.Spec.ServerSelector, &f.likely.labelGuesses)
@@ -136,12 +136,12 @@ func (f *fleet) unread() string {
 
 // unmatchedServers warns of each Server that no machine matches.
 func (f *fleet) unmatchedServers(unread string) []model.Problem {
+	if len(f.specs) == len(f.in.Desired.Servers) {
+		return nil // as good as always: each is of one machine
+	}
 	matched := make(map[*model.Server]bool, len(f.specs))
 	for _, spec := range f.specs {
 		matched[spec] = true
-	}
-	if len(matched) == len(f.in.Desired.Servers) {
-		return nil
 	}
 	byUUID, names := make(map[string]model.ServerName, len(f.servers)), make([]string, len(f.servers))
 	for i, s := range f.servers {
