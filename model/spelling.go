@@ -70,12 +70,14 @@ func guess(name string, known []string) string {
 }
 
 // oneOf writes alternatives as a sentence does: a, b or c.
-func oneOf(names []string) string {
+func oneOf(names []string) string { return listed(names, "or") }
+
+func listed(names []string, before string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return strings.Join(names[:last], ", ") + " " + before + " " + names[last]
 }
 
 // show quotes text from a manifest for a message, shortened.

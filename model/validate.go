@@ -292,7 +292,7 @@ func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
 	d.selector("serverSelector", s.ServerSelector)
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
 	d.optionalRef("userDataRef", s.UserDataRef, KindSecret)
-	if d.required("image", s.Image) {
+	if d.requiredAs("image", s.Image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
 		d.fault("image", s.Image, imageFault(s.Image))
 	}
 	each(d, "tolerations", s.Tolerations, d.toleration)

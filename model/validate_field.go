@@ -48,8 +48,12 @@ func (d *nodeDecoder) fault(name, text, fault string) {
 
 // required reports whether a text is given, and complains if not.
 func (d *nodeDecoder) required(name, text string) bool {
+	return d.requiredAs(name, text, "is required")
+}
+
+func (d *nodeDecoder) requiredAs(name, text, message string) bool {
 	if text == "" {
-		d.bad(name, "is required")
+		d.bad(name, message)
 	}
 	return text != ""
 }
@@ -125,7 +129,7 @@ func (d *nodeDecoder) port(name string, port int32) {
 func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 	if *mac == "" {
 		if required {
-			d.required(name, "")
+			d.bad(name, "is required: "+wantMAC)
 		}
 		return
 	}
@@ -141,7 +145,7 @@ func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 }
 
 func (d *nodeDecoder) ip(name string, ip *string) {
-	if !d.required(name, *ip) {
+	if !d.requiredAs(name, *ip, "is required: "+wantIP) {
 		return
 	}
 	canonical, fault := canonicalIP(*ip)
