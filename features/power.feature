@@ -64,6 +64,11 @@ Feature: An installed server is never installed again without a commit that name
     And claim "web" is Booted on "s1"
     And "s1" was powered on once, installed 0 times and wiped 0 times
 
+  Scenario: maintenance of a server that is not known is told, with the name that may be meant
+    When maintenance of "s11" is committed
+    Then the status branch says of the problems: "server s11 is not known, did you mean"
+    And nothing happens to "s1"
+
   Scenario: a restarted Ingot changes nothing
     When Ingot is stopped and started again
     Then nothing happens to "s1"

@@ -81,7 +81,7 @@ func (a *assembler) sameClaim(old, now model.Identity) bool {
 // nameless is a claim without its name, its place and the names of its Secrets.
 func nameless(c *model.ServerClaim) model.ServerClaim {
 	bare := *c
-	bare.Name, bare.Source = "", ""
+	bare.Name, bare.Source, bare.References = "", "", nil
 	bare.Spec.IgnitionSecretRef, bare.Spec.UserDataRef = nil, nil
 	return bare
 }

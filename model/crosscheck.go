@@ -8,7 +8,8 @@ import (
 )
 
 // CrossCheck finds objects that are right each by itself and wrong together: two
-// that claim what only one can have. Both are reported, each naming the other.
+// that claim what only one can have, which are reported both, each naming the other; and, as
+// warnings, those that name an object which is not there.
 func CrossCheck(d *Desired) []Problem {
 	c := crossCheck{desired: d}
 	endpoints, bmcs, servers := all(d.Endpoints), all(d.BMCs), all(d.Servers)
@@ -25,6 +26,7 @@ func CrossCheck(d *Desired) []Problem {
 			return strings.ToLower(o.Identity().String())
 		}))
 	}
+	c.dangling()
 	SortProblems(c.problems)
 	return c.problems
 }

@@ -123,6 +123,8 @@ type Meta struct {
 	// why it does not count, "" if it does. See Tenants.
 	Tenant  string `json:"-"`
 	Refused string `json:"-"`
+	// References are the other objects that it names, in the order of the kind's fields.
+	References []Reference `json:"-"`
 }
 
 // Position is Source taken apart; line is 0 if it is not known.

@@ -79,9 +79,9 @@ func CanonicalMAC(s string) (string, error) {
 }
 
 // notMAC says that s is no MAC address.
-func notMAC(s string) string {
-	return "found " + show(s) + ", want a MAC address such as 00:1a:2b:3c:4d:5e"
-}
+func notMAC(s string) string { return "found " + show(s) + ", want " + wantMAC }
+
+const wantMAC = "a MAC address such as 00:1a:2b:3c:4d:5e"
 
 // StationMAC returns the canonical spelling of a MAC address that can be one device's.
 func StationMAC(text string) (mac string, ok bool) {

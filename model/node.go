@@ -32,7 +32,8 @@ type nodeDecoder struct {
 	offset int    // lines of the file before the document
 	object string // Problem.Object
 	root   *yaml.Node
-	quiet  bool // the document holds secrets: problems must not show its values
+	quiet  bool  // the document holds secrets: problems must not show its values
+	meta   *Meta // of the object that is checked
 
 	path     []step          // from root to where we are
 	steps    [8]step         // room for path

@@ -12,6 +12,7 @@ import (
 type structPlan struct {
 	fields []fieldPlan
 	names  []string // of the fields, for guesses
+	want   string   // what it is written as, for messages
 	extras map[string]extraField
 }
 
@@ -35,6 +36,15 @@ func newStructPlan(t reflect.Type) *structPlan {
 	}
 	for _, f := range p.fields {
 		p.names = append(p.names, f.name)
+	}
+	const few = 6 // that are worth naming
+	switch n := len(p.names); {
+	case n == 1:
+		p.want = "a mapping with the field " + p.names[0]
+	case n > 1 && n <= few:
+		p.want = "a mapping with the fields " + listed(p.names, "and")
+	default:
+		p.want = "a mapping"
 	}
 	return p
 }
@@ -67,7 +77,11 @@ func (p *structPlan) field(name string) int {
 }
 
 func (p *structPlan) decode(d *nodeDecoder, n *yaml.Node, v reflect.Value) {
-	if isNull(n) || !d.mapping(n) {
+	if isNull(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.mismatch(n, p.want)
 		return
 	}
 	var seen uint64 // a bit for each field

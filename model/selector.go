@@ -135,3 +135,53 @@ func ServerLabels(b *BMC, s *Server) map[string]string {
 	maps.Copy(l, s.Labels)
 	return l
 }
+
+// LabelValues are the values that servers have of each label.
+type LabelValues map[string]map[string]bool
+
+// Add takes in the labels of a server.
+func (l LabelValues) Add(labels map[string]string) {
+	for key, value := range labels {
+		if l[key] == nil {
+			l[key] = make(map[string]bool)
+		}
+		l[key][value] = true
+	}
+}
+
+// Stray says which label that a selector requires no server at all has, or "". Near is what
+// may have been meant, as Guesses.Near says it.
+func (l LabelValues) Stray(s *metav1.LabelSelector, g *Guesses) (stray, near string) {
+	if s == nil {
+		return "", ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		if value := s.MatchLabels[key]; !l[key][value] {
+			return equality(key, value), l.near(key, []string{value}, g)
+		}
+	}
+	for i := range s.MatchExpressions {
+		r := &s.MatchExpressions[i]
+		in := r.Operator == metav1.LabelSelectorOpIn
+		has := func(value string) bool { return l[r.Key][value] }
+		if in && !slices.ContainsFunc(r.Values, has) || r.Operator == metav1.LabelSelectorOpExists && l[r.Key] == nil {
+			return requirementText(r), l.near(r.Key, r.Values, g)
+		}
+	}
+	return "", ""
+}
+
+// near guesses which label was meant by one that no server has: another value of its key, or
+// a key that is spelt alike.
+func (l LabelValues) near(key string, values []string, g *Guesses) string {
+	if l[key] == nil {
+		return g.Near(key, slices.Sorted(maps.Keys(l)))
+	}
+	known := slices.Sorted(maps.Keys(l[key]))
+	for _, value := range values {
+		if near := g.nearest(value, known); near != "" {
+			return didYouMean(equality(key, near))
+		}
+	}
+	return ""
+}

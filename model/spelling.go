@@ -22,6 +22,9 @@ func Nearest(name string, known []string) string {
 		if len(name) >= 4 && strings.HasPrefix(k, name) {
 			best, bestDistance = k, 0
 		}
+		if max(len(k)-len(name), len(name)-len(k)) >= bestDistance {
+			continue // so many letters at least are to be added or dropped
+		}
 		if d := editDistance(name, k); d < bestDistance {
 			best, bestDistance = k, d
 		}
@@ -67,12 +70,14 @@ func guess(name string, known []string) string {
 }
 
 // oneOf writes alternatives as a sentence does: a, b or c.
-func oneOf(names []string) string {
+func oneOf(names []string) string { return listed(names, "or") }
+
+func listed(names []string, before string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " or " + names[last]
+	return strings.Join(names[:last], ", ") + " " + before + " " + names[last]
 }
 
 // show quotes text from a manifest for a message, shortened.

@@ -157,13 +157,15 @@ func isHost(s string) bool {
 	return true
 }
 
+const wantIP = "an IP address such as 192.168.100.10 or fd00::10"
+
 // canonicalIP returns an address in its shortest spelling, or what is wrong with
 // it. A device cannot have an address that means none, or many.
 func canonicalIP(s string) (canonical, fault string) {
 	a, err := netip.ParseAddr(s)
 	switch {
 	case err != nil:
-		return s, "found " + show(s) + ", want an IP address such as 192.168.100.10 or fd00::10"
+		return s, "found " + show(s) + ", want " + wantIP
 	case a.IsUnspecified() || a.IsMulticast():
 		return s, "found " + show(s) + ", want the address of one device"
 	}

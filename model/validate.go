@@ -27,6 +27,7 @@ const maxAnnotationBytes = 256 << 10
 // its addresses canonical. It runs on objects with errors too, so that all of
 // them are found.
 func (d *nodeDecoder) check(o Object) {
+	d.meta = o.Metadata()
 	d.in("metadata", func() { d.checkMeta(o.Identity().Kind, o.Metadata()) })
 	d.checkInert(o.Identity().Kind)
 	switch o := o.(type) {
@@ -182,14 +183,14 @@ func (d *nodeDecoder) checkBMC(s *BMCSpec) {
 	case s.EndpointRef == nil && s.Access == nil && !d.reported("spec.endpointRef") && !d.reported("spec.access"):
 		d.bad("", "one of endpointRef and access is required")
 	}
-	d.optionalRef("endpointRef", s.EndpointRef)
+	d.optionalRef("endpointRef", s.EndpointRef, KindEndpoint)
 	if a := s.Access; a != nil {
 		d.in("access", func() {
 			d.mac("macAddress", &a.MACAddress, false)
 			d.ip("ip", &a.IP)
 		})
 	}
-	d.ref("bmcSecretRef", s.BMCSecretRef)
+	d.ref("bmcSecretRef", s.BMCSecretRef, KindBMCSecret)
 	d.protocol(&s.Protocol)
 	if c := s.ConsoleProtocol; c != nil {
 		d.in("consoleProtocol", func() {
@@ -246,16 +247,16 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 	}
 	d.oneOf("indicatorLED", s.IndicatorLED, indicatorLEDs)
 	d.oneOf("reclaimPolicy", string(s.ReclaimPolicy), allowed[ReclaimPolicy]())
-	d.objectRef("serverClaimRef", s.ServerClaimRef)
-	d.optionalRef("bmcRef", s.BMCRef)
+	d.objectRef("serverClaimRef", s.ServerClaimRef, KindServerClaim)
+	d.optionalRef("bmcRef", s.BMCRef, KindBMC)
 	if b := s.BMC; b != nil {
 		d.in("bmc", func() {
 			d.protocol(&b.Protocol)
 			d.required("address", b.Address)
-			d.ref("bmcSecretRef", b.BMCSecretRef)
+			d.ref("bmcSecretRef", b.BMCSecretRef, KindBMCSecret)
 		})
 	}
-	d.objectRef("bootConfigurationRef", s.BootConfigurationRef)
+	d.objectRef("bootConfigurationRef", s.BootConfigurationRef, KindServerBootConfiguration)
 	each(d, "bootOrder", s.BootOrder, func(b *BootOrder) {
 		d.required("name", b.Name)
 		d.required("device", b.Device)
@@ -294,11 +295,11 @@ func (d *nodeDecoder) uniqueTaints(taints []Taint) {
 
 func (d *nodeDecoder) checkClaim(s *ServerClaimSpec) {
 	d.requiredOneOf("power", string(s.Power), allowed[Power]())
-	d.optionalRef("serverRef", s.ServerRef)
+	d.optionalRef("serverRef", s.ServerRef, KindServer)
 	d.selector("serverSelector", s.ServerSelector)
-	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef)
-	d.optionalRef("userDataRef", s.UserDataRef)
-	if d.required("image", s.Image) {
+	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
+	d.optionalRef("userDataRef", s.UserDataRef, KindSecret)
+	if d.requiredAs("image", s.Image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
 		d.fault("image", s.Image, imageFault(s.Image))
 	}
 	each(d, "tolerations", s.Tolerations, d.toleration)
@@ -323,15 +324,15 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 }
 
 func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
-	d.ref("serverRef", s.ServerRef)
+	d.ref("serverRef", s.ServerRef, KindServer)
 	if d.required("image", s.Image) {
 		d.fault("image", s.Image, imageFault(s.Image))
 	}
-	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef)
+	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)
 }
 
 func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
-	d.ref("serverRef", s.ServerRef)
+	d.ref("serverRef", s.ServerRef, KindServer)
 	d.oneOf("policy", s.Policy, maintenances)
 	d.oneOf("serverPower", string(s.ServerPower), allowed[Power]())
 }

@@ -49,8 +49,12 @@ func (d *nodeDecoder) fault(name, text, fault string) {
 
 // required reports whether a text is given, and complains if not.
 func (d *nodeDecoder) required(name, text string) bool {
+	return d.requiredAs(name, text, "is required")
+}
+
+func (d *nodeDecoder) requiredAs(name, text, message string) bool {
 	if text == "" {
-		d.bad(name, "is required")
+		d.bad(name, message)
 	}
 	return text != ""
 }
@@ -77,17 +81,24 @@ func (d *nodeDecoder) name(field, name string) {
 	}
 }
 
-func (d *nodeDecoder) ref(field string, r LocalRef) {
-	d.in(field, func() { d.name("name", r.Name) })
+func (d *nodeDecoder) ref(field string, r LocalRef, to Kind) {
+	d.in(field, func() {
+		d.name("name", r.Name)
+		id := Identity{Kind: to, Name: r.Name}
+		if to.Namespaced() {
+			id.Namespace = d.meta.Namespace
+		}
+		d.refers(id)
+	})
 }
 
-func (d *nodeDecoder) optionalRef(field string, r *LocalRef) {
+func (d *nodeDecoder) optionalRef(field string, r *LocalRef, to Kind) {
 	if r != nil {
-		d.ref(field, *r)
+		d.ref(field, *r, to)
 	}
 }
 
-func (d *nodeDecoder) objectRef(field string, r *ObjectRef) {
+func (d *nodeDecoder) objectRef(field string, r *ObjectRef, to Kind) {
 	if r == nil {
 		return
 	}
@@ -97,7 +108,14 @@ func (d *nodeDecoder) objectRef(field string, r *ObjectRef) {
 	d.in(field, func() {
 		d.name("name", r.Name)
 		d.fault("namespace", r.Namespace, labelFault(r.Namespace))
+		d.refers(Identity{Kind: to, Namespace: r.Namespace, Name: r.Name})
 	})
+}
+
+// refers notes that the object names another one here.
+func (d *nodeDecoder) refers(to Identity) {
+	n := locate(d.root, d.path, "name")
+	d.meta.References = append(d.meta.References, Reference{to, pathText(d.path, "name"), n.Line + d.offset, n.Column})
 }
 
 func (d *nodeDecoder) port(name string, port int32) {
@@ -112,7 +130,7 @@ func (d *nodeDecoder) port(name string, port int32) {
 func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 	if *mac == "" {
 		if required {
-			d.required(name, "")
+			d.bad(name, "is required: "+wantMAC)
 		}
 		return
 	}
@@ -128,7 +146,7 @@ func (d *nodeDecoder) mac(name string, mac *string, required bool) {
 }
 
 func (d *nodeDecoder) ip(name string, ip *string) {
-	if !d.required(name, *ip) {
+	if !d.requiredAs(name, *ip, "is required: "+wantIP) {
 		return
 	}
 	canonical, fault := canonicalIP(*ip)

@@ -279,6 +279,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	}
 	l.show(snapshot, r.Next, was)
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
+	l.Metrics.warned(len(r.Unmatched))
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}

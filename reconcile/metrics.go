@@ -11,15 +11,16 @@ import (
 // Metrics are the loop's metrics, and those of the fleet that it plans for. The
 // zero of *Metrics counts nothing.
 type Metrics struct {
-	plans    prometheus.Histogram
-	parts    *prometheus.HistogramVec
-	results  *prometheus.CounterVec
-	actions  *prometheus.HistogramVec
-	failures *prometheus.CounterVec
-	moves    prometheus.Gauge
-	loopLag  prometheus.Histogram
-	lag      prometheus.Histogram
-	publish  *prometheus.CounterVec
+	plans     prometheus.Histogram
+	parts     *prometheus.HistogramVec
+	results   *prometheus.CounterVec
+	actions   *prometheus.HistogramVec
+	failures  *prometheus.CounterVec
+	moves     prometheus.Gauge
+	unmatched prometheus.Gauge
+	loopLag   prometheus.Histogram
+	lag       prometheus.Histogram
+	publish   *prometheus.CounterVec
 }
 
 // NewMetrics registers the loop's metrics with reg.
@@ -46,6 +47,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		moves: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "ingot_moves_under_way", Help: "Moves of servers and readings of BMCs that are under way.",
 		}),
+		unmatched: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "ingot_git_unmatched", Help: "Warnings of manifests that name a server, or a label of servers, which is not known.",
+		}),
 		loopLag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "ingot_loop_lag_seconds", Help: "Time by which a plan that was due came late.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
@@ -61,7 +65,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	for _, r := range []string{"success", "error_fetch", "error_reconcile"} {
 		m.results.WithLabelValues(r)
 	}
-	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.loopLag, m.lag, m.publish)
+	reg.MustRegister(m.plans, m.parts, m.results, m.actions, m.failures, m.moves, m.unmatched, m.loopLag, m.lag, m.publish)
 	return m
 }
 
@@ -92,6 +96,12 @@ func (m *Metrics) late(by time.Duration) {
 func (m *Metrics) underWay(n int) {
 	if m != nil {
 		m.moves.Set(float64(n))
+	}
+}
+
+func (m *Metrics) warned(unmatched int) {
+	if m != nil {
+		m.unmatched.Set(float64(unmatched))
 	}
 }
 

@@ -34,6 +34,7 @@ func (m *manifestCheck) file(name string, data []byte) {
 	for _, o := range objects {
 		if o.Metadata().Refused != "" {
 			m.problems = append(m.problems, model.RefusedProblem(o))
+			m.desired.Quarantined[o.Identity()] = true
 			continue
 		}
 		m.object(o)
@@ -97,6 +98,11 @@ func (m *manifestCheck) twice() {
 // finish checks the objects against one another and counts.
 func (m *manifestCheck) finish(files int) *validation {
 	m.twice()
+	for _, p := range m.problems {
+		if id, ok := model.ParseIdentity(p.Object); ok && p.Severity == model.SeverityError {
+			m.desired.Quarantined[id] = true // it stands there: what names it is not wrong for that
+		}
+	}
 	m.problems = append(m.problems, model.CrossCheck(m.desired)...)
 	model.SortProblems(m.problems)
 	v := &validation{Files: files, Objects: m.objects, Problems: append([]model.Problem{}, m.problems...)}

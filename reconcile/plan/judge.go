@@ -130,10 +130,13 @@ func (f *fleet) judgeMaintenances() []Maintenance {
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
 		m := f.in.Desired.Maintenances[name]
 		server := f.resolve(m.Spec.ServerRef.Name)
-		all = append(all, Maintenance{
-			Name: name, Manifest: m, Server: server,
-			Refused: f.byName[server] != nil && !f.mayMaintain(m, server),
-		})
+		j := Maintenance{Name: name, Manifest: m, Server: server}
+		if f.byName[server] == nil {
+			j.Unknown = f.unknownServer(m.Spec.ServerRef.Name)
+		} else {
+			j.Refused = !f.mayMaintain(m, server)
+		}
+		all = append(all, j)
 	}
 	return all
 }

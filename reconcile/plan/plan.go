@@ -42,6 +42,7 @@ type fleet struct {
 	labels                  map[model.ServerName]map[string]string // cache
 	specByUUID              map[string]model.ServerName            // made when first needed
 	unboundOf               *unboundServers                        // made when first needed
+	likely                  likely                                 // made when first needed
 	unknown                 *Why                                   // of the very first claims; made when first needed
 	noneFree                map[string]Why                         // by what claims ask for
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
@@ -62,7 +63,7 @@ func Plan(in *Input) *Result {
 	f.bindClaims()
 	r.ObserveOnly = f.observeOnly
 	r.Claims, r.BMCs, r.Endpoints, r.Maintenances = f.judgeClaims(), f.judgeBMCs(), f.judgeEndpoints(), f.judgeMaintenances()
-	r.ReadinessRules = f.readiness
+	r.ReadinessRules, r.Unmatched = f.readiness, f.unmatched()
 	f.planServers(r)
 	if !sameFleet(f.record, &in.Observed.Fleet) {
 		r.Decided.Fleet = f.record

@@ -30,6 +30,8 @@ type Result struct {
 	Endpoints      []Endpoint
 	Maintenances   []Maintenance
 	ReadinessRules []ReadinessRule
+	// Unmatched are warnings of what Git says of servers that are not known.
+	Unmatched []model.Problem
 }
 
 // QueuedMove is a move that waits for another to end.
@@ -118,5 +120,6 @@ type Maintenance struct {
 	Name     string
 	Manifest *model.ServerMaintenance
 	Server   model.ServerName // as Ingot knows the one that it names
+	Unknown  string           // that there is no such server, "" if there is
 	Refused  bool             // its tenant may not take that server out of service
 }

@@ -25,17 +25,17 @@ func (f *fleet) unbound(d *desiredClaim) Why {
 		return why
 	}
 	if ref := c.Spec.ServerRef; ref != nil {
-		return f.unboundRef(c, f.resolve(ref.Name))
+		return f.unboundRef(c, ref.Name)
 	}
 	u := f.unboundServers()
 	if f.countsByLabel(d) && u.noneHas(d.first) {
-		return Why{Reason: model.ReasonNoServerFree, Message: f.memory.lacks(d, u.lackText()), Actor: RackOperator}
+		return Why{Reason: model.ReasonNoServerFree, Message: f.memory.lacks(d, u.lackText()) + f.likelyLabel(c), Actor: RackOperator}
 	}
 	asks := f.asks(c)
 	if why, ok := f.noneFree[asks]; ok {
 		return why
 	}
-	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(d)), Actor: RackOperator}
+	why := Why{Reason: model.ReasonNoServerFree, Message: u.text(f.countAgainst(d)) + f.likelyLabel(c), Actor: RackOperator}
 	f.noneFree[asks] = why
 	return why
 }
@@ -128,10 +128,11 @@ func (f *fleet) countAgainst(d *desiredClaim) map[string]int {
 }
 
 // unboundRef says why the one server that a claim names is not given to it.
-func (f *fleet) unboundRef(c *model.ServerClaim, name model.ServerName) Why {
+func (f *fleet) unboundRef(c *model.ServerClaim, ref string) Why {
+	name := f.resolve(ref)
 	s := f.byName[name]
 	if s == nil {
-		return Why{Reason: model.ReasonServerUnknown, Message: fmt.Sprintf("server %s is not known", name), Actor: Tenant}
+		return Why{Reason: model.ReasonServerUnknown, Message: f.unknownServer(ref), Actor: Tenant}
 	}
 	why := Why{Reason: model.ReasonServerNotFree, Message: fmt.Sprintf("server %s is %s", name, f.against(c, s)), Actor: RackOperator}
 	if s.rec.Claim != "" {

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +75,24 @@ func TestAnUnboundClaimSaysWhy(t *testing.T) {
 		"its Ignition is not in Git": {
 			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
 			want:  Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: Tenant},
+		},
+		"its Ignition is in another namespace (C14)": {
+			fleet: func(in *Input) { in.Desired.Add(&model.Secret{Meta: model.Meta{Name: "ign", Namespace: "other"}}) },
+			claim: func(c *model.ServerClaim) { c.Spec.IgnitionSecretRef = &model.LocalRef{Name: "ign"} },
+			want:  Why{Reason: "SecretMissing", Message: "Secret default/ign is not in Git", Actor: Tenant},
+		},
+		"the only server that is Available is not off yet (C12)": {
+			fleet: func(in *Input) {
+				for name := range in.Observed.Servers {
+					if name == "bmc00003-system-0" {
+						in.Observed.ServerFacts[name] = &model.ServerFacts{Name: name, Power: model.PowerOn}
+					} else {
+						delete(in.Observed.Servers, name)
+						delete(in.Desired.BMCs, model.BMCName(strings.TrimSuffix(string(name), "-system-0")))
+					}
+				}
+			},
+			want: Why{Reason: "NoServerFree", Message: "1 server: 1 not yet powered off", Actor: RackOperator},
 		},
 	}
 	for name, tc := range cases {
@@ -202,5 +221,27 @@ func TestWhySoManyServersAreNotFreeIsCountedByLabel(t *testing.T) {
 				t.Fatalf("seed %d, claim %s, %s (-want +got):\n%s", seed, c.name, c.claim.Describe(), diff)
 			}
 		}
+	}
+}
+
+// TestMoreClaimsThanServers: a hundred claims for fifty servers get them all, in the order of
+// their names, and the others wait; another plan says the same (C13).
+func TestMoreClaimsThanServers(t *testing.T) {
+	given := func() map[model.ClaimName]model.ServerName {
+		all := make(map[model.ClaimName]model.ServerName)
+		for name, m := range Plan(waiting(bigFleet(50, 0), 100, nil)).Moves {
+			if before, twice := all[m.Then.Claim]; twice {
+				t.Errorf("%s has %s and %s", m.Then.Claim, before, name)
+			}
+			all[m.Then.Claim] = name
+		}
+		return all
+	}
+	first := given()
+	if len(first) != 50 || first["default/w00000"] == "" || first["default/w00049"] == "" {
+		t.Errorf("%d claims have a server: %v", len(first), first)
+	}
+	if diff := cmp.Diff(first, given()); diff != "" {
+		t.Errorf("another plan gives others:\n%s", diff)
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -206,20 +207,31 @@ func lastKept[T any](list []T, fits func(*T) bool) []T {
 	return list
 }
 
-// shownProblems is the list of problems, the first of them.
+// shownProblems is the list of problems; of too many the first, errors before warnings.
 func shownProblems(all []model.Problem) *Problems {
-	r := room{maxShownProblemBytes}
-	doc := &Problems{Problems: []model.Problem{}}
+	shown := firstProblems(all)
+	if len(shown) < len(all) {
+		all = slices.Clone(all)
+		slices.SortStableFunc(all, func(a, b model.Problem) int { return cmp.Compare(a.Severity, b.Severity) })
+		shown = firstProblems(all)
+	}
+	doc := &Problems{Problems: shown}
+	if more := len(all) - len(shown); more > 0 {
+		doc.LeftOut = fmt.Sprintf("%d more of %d problems: correct those above, then the others are shown", more, len(all))
+	}
+	return doc
+}
+
+// firstProblems are as many as there is room for.
+func firstProblems(all []model.Problem) []model.Problem {
+	r, shown := room{maxShownProblemBytes}, []model.Problem{}
 	for _, p := range all[:min(len(all), maxShownProblems)] {
 		if !r.fits(&p.File, &p.Object, &p.Field, &p.Message) {
 			break
 		}
-		doc.Problems = append(doc.Problems, p)
+		shown = append(shown, p)
 	}
-	if more := len(all) - len(doc.Problems); more > 0 {
-		doc.LeftOut = fmt.Sprintf("%d more of %d problems: correct those above, then the others are shown", more, len(all))
-	}
-	return doc
+	return shown
 }
 
 // shownReadme cuts the page after a line.

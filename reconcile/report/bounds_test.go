@@ -275,6 +275,24 @@ func TestFailedWipesAreShownFirst(t *testing.T) {
 	}
 }
 
+func TestErrorsAreShownBeforeWarnings(t *testing.T) {
+	in, r := plantest.BigFleet(1, 0), new(plan.Result)
+	in.Desired.Problems = []model.Problem{{Severity: model.SeverityError, File: "z", Message: "wrong"}}
+	shown := func() *Problems {
+		return NewProjector().Report(in, r, 1, model.Holder{}).Documents[model.ReportProblems].Object.(*Problems)
+	}
+	r.Unmatched = []model.Problem{{Severity: model.SeverityWarning, File: "a", Message: "not known"}}
+	if diff := cmp.Diff([]model.Problem{r.Unmatched[0], in.Desired.Problems[0]}, shown().Problems); diff != "" {
+		t.Errorf("two problems are not in the order of files:\n%s", diff)
+	}
+	for range 2 * maxShownProblems {
+		r.Unmatched = append(r.Unmatched, r.Unmatched[0])
+	}
+	if doc := shown(); doc.Problems[0] != in.Desired.Problems[0] || len(doc.Problems) != maxShownProblems || doc.LeftOut == "" {
+		t.Errorf("%d are shown, the first is %q", len(doc.Problems), doc.Problems[0])
+	}
+}
+
 func TestTheNewestOfWhatTheGuardLetPassIsKept(t *testing.T) {
 	var rec model.FleetRecord
 	for i := range 5000 {

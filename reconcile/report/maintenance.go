@@ -21,7 +21,7 @@ func (v *view) maintenanceDocument(m *plan.Maintenance) *Document {
 	}
 	switch s := v.servers[m.Server]; {
 	case s == nil:
-		pending("there is no server %s", m.Manifest.Spec.ServerRef.Name)
+		pending("%s", m.Unknown)
 	case s.Record.State == model.StateMaintenance && s.Record.MaintainedBy == m.Name:
 		d.Status = MaintenanceStatus{State: "InMaintenance"}
 	case m.Refused:

@@ -269,8 +269,9 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 	d := v.in.Desired
 	from := revisionInputs{d.Source, v.in.Observed.Fleet.Version, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
 	p.keep(r, model.ReportRevision, from, func() any { return v.revisionDocument(r) })
-	p.keep(r, model.ReportProblems, fmt.Sprint(d.Problems), func() any {
-		return shownProblems(d.Problems)
+	problems := v.problems()
+	p.keep(r, model.ReportProblems, fmt.Sprint(problems), func() any {
+		return shownProblems(problems)
 	})
 }
 

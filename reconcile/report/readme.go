@@ -51,7 +51,7 @@ func (v *view) readmeCounts(b *strings.Builder) {
 		}
 	}
 	fmt.Fprintf(b, "%s. **%s**, %d bound.", strings.Join(parts, ", "), text.Plural(len(v.in.Desired.Claims), "claim"), bound)
-	if n := len(v.in.Desired.Problems); n > 0 {
+	if n := len(v.problems()); n > 0 {
 		fmt.Fprintf(b, " [%s](%s) in the manifests.", text.Plural(n, "problem"), model.ReportProblems)
 	}
 	if v.ObserveOnly.Reason != "" {

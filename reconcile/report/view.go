@@ -1,6 +1,8 @@
 package report
 
 import (
+	"slices"
+
 	"ingot/model"
 	"ingot/reconcile/plan"
 )
@@ -37,6 +39,16 @@ func newView(in *plan.Input, r *plan.Result) *view {
 		v.endpoints[r.Endpoints[i].Name] = &r.Endpoints[i]
 	}
 	return v
+}
+
+// problems are what is wrong in the manifests, by themselves and beside what is known.
+func (v *view) problems() []model.Problem {
+	if len(v.Unmatched) == 0 {
+		return v.in.Desired.Problems
+	}
+	all := slices.Concat(v.in.Desired.Problems, v.Unmatched)
+	model.SortProblems(all)
+	return all
 }
 
 // serverView is one server with what was read of it.
