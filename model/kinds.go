@@ -51,8 +51,8 @@ const (
 	// AnnotationBooted, on a ServerClaim, is what it counts as Booted by where nothing on
 	// its server reports: BootedServed or BootedKernel.
 	AnnotationBooted = "ingot/booted"
-	// AnnotationCleanup, on a Server, overrides cleanup.mode: none,
-	// quick or secure.
+	// AnnotationCleanup, on a Server, overrides cleanup.mode: none, quick or secure. On a
+	// ServerClaim it asks for its disks to be wiped: of both the stricter counts.
 	AnnotationCleanup = "ingot/cleanup"
 	// AnnotationDisksAccepted, on a Server, names disks, by serial number or else by name,
 	// that the next wipe need not account for: "S1, S2"; or DisksNone, or DisksAsReported.

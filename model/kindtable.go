@@ -129,8 +129,8 @@ var annotations = map[string]annotation{
 	AnnotationBoot:        {kinds: []Kind{KindServerClaim}, values: []string{"once", "always"}},
 	AnnotationBooted:      {kinds: []Kind{KindServerClaim}, values: []string{BootedServed, BootedKernel}},
 	AnnotationCleanup: {
-		kinds:  []Kind{KindServer},
-		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
+		kinds:  []Kind{KindServer, KindServerClaim},
+		values: cleanupModes,
 	},
 	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim}},
 	AnnotationDisksAccepted:   {kinds: []Kind{KindServer}},

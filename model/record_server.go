@@ -60,6 +60,9 @@ type ServerRecord struct {
 	Intent *Intent `json:"intent,omitempty"`
 	// WantPower is the power state that the claim was last seen to ask for.
 	WantPower Power `json:"wantPower,omitempty"`
+	// ClaimCleanup is how the claim was last seen to ask for its disks to be wiped
+	// (AnnotationCleanup), until they are: the claim is gone by then.
+	ClaimCleanup string `json:"claimCleanup,omitempty"`
 	// Operation is the power operation that was asked for last, and what became of it.
 	Operation *Operation `json:"operation,omitempty"`
 	// Release is the decision, taken once the guard let it pass, to release.

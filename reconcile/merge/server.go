@@ -115,6 +115,9 @@ func (m *merger) joinServers(store, branch *model.ServerRecord) *model.ServerRec
 	added = joinMissing(&rec, older) || added
 	added = joinDisks(&rec, older) || added
 	added = joinOperation(&rec, older) || added
+	if strict := model.StricterCleanup(rec.ClaimCleanup, older.ClaimCleanup); strict != rec.ClaimCleanup {
+		rec.ClaimCleanup, added = strict, true
+	}
 	if older.Serial > rec.Serial {
 		rec.Serial, added = older.Serial, true
 	}

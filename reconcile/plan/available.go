@@ -24,7 +24,7 @@ func (s *server) available() Step {
 	case s.bind != nil:
 		rec := s.edit()
 		rec.Claim, rec.ClaimedAt, rec.WantPower = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
-		rec.Tenant = s.bind.Tenant
+		rec.Tenant, rec.ClaimCleanup = s.bind.Tenant, s.bind.Annotations[model.AnnotationCleanup]
 		s.announce(model.IntentBind, string(rec.Claim))
 		handleAnew(rec, AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil

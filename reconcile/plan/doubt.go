@@ -186,6 +186,9 @@ func (s *server) choose(a model.Alternative) Step {
 	if rec.Claim != a.Claim {
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
 	}
+	if a.Claim != "" && rec.Claim != a.Claim {
+		rec.ClaimCleanup = "" // as its claim says; without one, as was last asked for
+	}
 	rec.Tenant = "" // as its claim says
 	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}
 	s.end(model.TicketSpent)

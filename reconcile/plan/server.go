@@ -60,6 +60,7 @@ var rules = []func(*server) (Step, bool){
 	(*server).rename,
 	(*server).noteMACs,
 	(*server).inherit,
+	(*server).noteCleanup,
 	(*server).decideRelease,
 	(*server).forOnce,
 	(*server).followBootedBy,
