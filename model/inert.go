@@ -16,7 +16,6 @@ var inert = []struct {
 	{kind: KindServer, field: "indicatorLED", says: "has no effect yet: Ingot switches no indicators"},
 	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
 	{kind: KindServer, field: "bootConfigurationRef", says: "has no effect yet: a server boots what its claim says"},
-	{kind: KindServerMaintenance, field: "policy", as: "Enforced", says: "has no effect yet: maintenance begins without asking the claim's owner"},
 	{kind: KindServerMaintenance, field: "serverPower", as: string(PowerOff), says: "has no effect yet: a server under maintenance is powered off"},
 	{kind: KindServerBootConfiguration, says: "a ServerBootConfiguration has no effect yet: a server boots what its claim says"},
 	{kind: KindServerReadinessRule, says: "a ServerReadinessRule has no effect yet: no taint is kept on servers for it"},

@@ -70,9 +70,10 @@ const aliasGroup = "metal.OpenKCM.dev"
 
 // allowedValues are the values of types that are enumerations.
 var allowedValues = map[reflect.Type][]string{
-	reflect.TypeFor[Power]():         {string(PowerOn), string(PowerOff)},
-	reflect.TypeFor[ReclaimPolicy](): {string(ReclaimRecycle), string(ReclaimRetain)},
-	reflect.TypeFor[TaintEffect]():   {string(TaintNoBind), string(TaintEvict)},
+	reflect.TypeFor[Power]():             {string(PowerOn), string(PowerOff)},
+	reflect.TypeFor[ReclaimPolicy]():     {string(ReclaimRecycle), string(ReclaimRetain)},
+	reflect.TypeFor[TaintEffect]():       {string(TaintNoBind), string(TaintEvict)},
+	reflect.TypeFor[MaintenancePolicy](): {string(MaintenanceOwnerApproval), string(MaintenanceEnforced)},
 }
 
 // allowed returns the values of an enumeration.
@@ -132,10 +133,11 @@ var annotations = map[string]annotation{
 		kinds:  []Kind{KindServer, KindServerClaim},
 		values: cleanupModes,
 	},
-	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim}},
-	AnnotationDisksAccepted:   {kinds: []Kind{KindServer}},
-	AnnotationMACAddresses:    {kinds: []Kind{KindServer}},
-	AnnotationBootFromDisk:    {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
+	AnnotationMaintenanceApproved: {kinds: []Kind{KindServerClaim}},
+	AnnotationKernelArguments:     {kinds: []Kind{KindServerClaim}},
+	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},
+	AnnotationMACAddresses:        {kinds: []Kind{KindServer}},
+	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 }
 
 // operations are the known values of AnnotationOperation; those that upstream

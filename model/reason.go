@@ -72,6 +72,7 @@ const (
 	ReasonClaimQuarantined    Reason = "ClaimQuarantined"    // its manifest cannot be used
 	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // Git lacks it, and no commit took it away
 	ReasonGuardHeld           Reason = "GuardHeld"           // the guard holds a step back
+	ReasonApprovalAwaited     Reason = "ApprovalAwaited"     // a ServerMaintenance waits for the claim's owner
 )
 
 // What is in doubt after a start, or waits for the store or the repository.
@@ -115,7 +116,7 @@ var Reasons = []Reason{
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
-	ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
+	ReasonApprovalAwaited, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,

@@ -46,6 +46,8 @@ type ServerRecord struct {
 	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
 	// OperationPark.
 	MaintainedBy string `json:"maintainedBy,omitempty"`
+	// AwaitedApproval is the ServerMaintenance that waits for the claim's owner; nil = none does.
+	AwaitedApproval *AwaitedApproval `json:"awaitedApproval,omitempty"`
 	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
 	ServicedAt time.Time `json:"servicedAt,omitzero"`
 
@@ -212,6 +214,12 @@ type Theft struct {
 	At     time.Time `json:"at"`
 	// Count is how often in a row it came to that.
 	Count int `json:"count"`
+}
+
+// AwaitedApproval is a ServerMaintenance that waits for the owner of a claim.
+type AwaitedApproval struct {
+	Maintenance string    `json:"maintenance"`
+	Since       time.Time `json:"since"`
 }
 
 // MissingDisk is a disk that no wipe accounts for. Name, Serial and Model are as it was

@@ -15,7 +15,6 @@ var (
 	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
 	conditionStatus  = []string{"True", "False", "Unknown"}
 	enforcementModes = []string{"BootstrapOnly", "Continuous"}
-	maintenances     = []string{"OwnerApproval", "Enforced"}
 	selectorOps      = []string{"In", "NotIn", "Exists", "DoesNotExist"}
 	tolerationOps    = []string{tolerationEqual, tolerationExists}
 )
@@ -85,7 +84,7 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		switch {
 		case key == AnnotationOperation:
 			d.checkOperation(value)
-		case strings.HasPrefix(key, ownPrefix):
+		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
 			d.checkOwnAnnotation(kind, key, value)
 		}
 	}
@@ -325,7 +324,7 @@ func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
 
 func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
 	d.ref("serverRef", s.ServerRef)
-	d.oneOf("policy", s.Policy, maintenances)
+	d.oneOf("policy", string(s.Policy), allowed[MaintenancePolicy]())
 	d.oneOf("serverPower", string(s.ServerPower), allowed[Power]())
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -14,17 +15,88 @@ type maintained struct {
 	why string
 }
 
+// loadMaintenances finds what takes each server out of service: of several ServerMaintenances
+// the one that has begun, else the last by name; and what waits for the owner of its claim.
 func (f *fleet) loadMaintenances() {
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
 		m := f.in.Desired.Maintenances[name]
+		server := f.resolve(m.Spec.ServerRef.Name)
+		s := f.byName[server]
+		if s == nil || !f.mayMaintain(m, server) {
+			continue
+		}
 		why := "under ServerMaintenance " + name
 		if m.Spec.Reason != "" {
 			why += ": " + m.Spec.Reason
 		}
-		if server := f.resolve(m.Spec.ServerRef.Name); f.mayMaintain(m, server) {
+		switch {
+		case s.begunBy(f.maintained[server].by):
+		case s.needsApproval(m):
+			f.awaiting[server] = name
+		default:
 			f.maintained[server] = maintained{name, why}
 		}
 	}
+}
+
+// begunBy reports whether a ServerMaintenance that is in force has taken the server out of
+// service, or that is decided.
+func (s *server) begunBy(name string) bool {
+	m := s.fleet.in.Desired.Maintenances[name]
+	if m == nil || s.fleet.namesake(m) {
+		return false
+	}
+	return s.rec.State == model.StateMaintenance && s.rec.MaintainedBy == name ||
+		s.rec.State == model.StateReserved && s.intends(model.IntentMaintenance, name)
+}
+
+// needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
+// One that has begun ends with its manifest, not with the approval.
+func (s *server) needsApproval(m *model.ServerMaintenance) bool {
+	if m.Spec.Policy != model.MaintenanceOwnerApproval || SettledState(s.rec) != model.StateReserved || s.begunBy(m.Name) {
+		return false
+	}
+	return s.claim == nil || !s.claim.Approves(m.Name)
+}
+
+// noteApproval has the record say which ServerMaintenance waits for the claim's owner, and
+// since when. It touches nothing.
+func (s *server) noteApproval() (Step, bool) {
+	name, noted := s.fleet.awaiting[s.name], ""
+	if a := s.rec.AwaitedApproval; a != nil {
+		noted = a.Maintenance
+	}
+	switch {
+	case name == noted || s.fleet.observeOnly.Reason != "":
+		return Step{}, false
+	case name == "":
+		s.edit().AwaitedApproval = nil
+	default:
+		s.edit().AwaitedApproval = &model.AwaitedApproval{Maintenance: name, Since: s.now()}
+	}
+	return s.stay(), true
+}
+
+// approvalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
+// what it will do.
+func (s *server) approvalWhy() Why {
+	a := s.rec.AwaitedApproval
+	if a == nil || s.fleet.awaiting[s.name] != a.Maintenance {
+		return Why{}
+	}
+	m := s.fleet.in.Desired.Maintenances[a.Maintenance]
+	what := "ServerMaintenance " + m.Name
+	if m.Spec.Reason != "" {
+		what += " (" + m.Spec.Reason + ")"
+	}
+	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation %s: %s on "+
+		"the ServerClaim, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
+		maintenanceEffect(m)), a.Since, Tenant}
+}
+
+// maintenanceEffect says what a ServerMaintenance does to a server that runs.
+func maintenanceEffect(m *model.ServerMaintenance) string {
+	return "will power off the server until it ends"
 }
 
 // maintenance is what Git takes a server out of service by; by is "" when nothing does.
@@ -41,7 +113,10 @@ func (f *fleet) maintenance(s *server) maintained {
 // maintenance takes a server out of service when Git asks for it.
 func (s *server) maintenance() (Step, bool) {
 	asked, bound := s.fleet.maintenance(s), s.rec.State == model.StateReserved
-	switch {
+	switch i := s.rec.Intent; {
+	case bound && i != nil && i.Kind == model.IntentMaintenance && i.Value != asked.by:
+		s.edit().Intent = nil // should it be asked for again, that is decided anew
+		return s.stay(), true
 	case asked.by == "" || s.rec.Release != nil || !bound && s.rec.State != model.StateAvailable:
 		return Step{}, false
 	case bound && !s.intends(model.IntentMaintenance, asked.by):

@@ -61,6 +61,7 @@ var rules = []func(*server) (Step, bool){
 	(*server).noteMACs,
 	(*server).inherit,
 	(*server).noteCleanup,
+	(*server).noteApproval,
 	(*server).decideRelease,
 	(*server).forOnce,
 	(*server).followBootedBy,

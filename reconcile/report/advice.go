@@ -75,6 +75,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonClaimQuarantined:       {plan.Tenant, "correct the manifest that " + model.ReportProblems + " names"},
 	model.ReasonAbsentWithoutCommit:    {plan.RackOperator, "put the manifest back, or approve its removal by a commit with the line in the message"},
 	model.ReasonGuardHeld:              {plan.RackOperator, "read the list in " + model.ReportRevision + ", and approve it by the line there if it is what you want"},
+	model.ReasonApprovalAwaited:        {plan.Tenant, "set the annotation in the message on the ServerClaim when the maintenance may begin"},
 	model.ReasonObserveOnly:            {plan.RackOperator, "see /readyz: bring back what it names, the store or the repository"},
 	model.ReasonRevisionOutdated:       {plan.RackOperator, "see the check git of /readyz: the repository has to be read"},
 	model.ReasonFleetUnknown:           {plan.RackOperator, "adopt the servers that run by spec.serverClaimRef, or approve by the line in the message"},

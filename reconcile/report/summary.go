@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -130,7 +131,7 @@ func (s *Summary) add(doc any) {
 func serverSummary(d *Document, status ServerStatus) ServerSummary {
 	s := ServerSummary{
 		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState,
-		Why: conditions(status.Conditions).why("Ready"),
+		Why: cmp.Or(conditions(status.Conditions).why("Ready"), conditions(status.Conditions).why(plan.MaintenanceApproved)),
 	}
 	if rec, _ := d.Record.(*model.ServerRecord); rec != nil {
 		s.Since = rec.Since
@@ -158,9 +159,7 @@ func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
 		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
 	}
-	if unread := conds.why(plan.BMCReadable); c.Why == "" {
-		c.Why = unread
-	}
+	c.Why = cmp.Or(c.Why, conds.why(plan.BMCReadable), conds.why(plan.MaintenanceApproved))
 	if u := conds.of(model.ReasonUnconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
