@@ -5,7 +5,6 @@ package model
 var inert = []struct {
 	kind  Kind
 	field string // of the spec; "" = the whole kind
-	as    string // the one value that says what is done anyway
 	says  string
 }{
 	{kind: KindBMC, field: "bmcUUID", says: "has no effect yet: it is not compared with what the BMC says of itself"},
@@ -16,7 +15,6 @@ var inert = []struct {
 	{kind: KindServer, field: "indicatorLED", says: "has no effect yet: Ingot switches no indicators"},
 	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
 	{kind: KindServer, field: "bootConfigurationRef", says: "has no effect yet: a server boots what its claim says"},
-	{kind: KindServerMaintenance, field: "serverPower", as: string(PowerOff), says: "has no effect yet: a server under maintenance is powered off"},
 	{kind: KindServerBootConfiguration, says: "a ServerBootConfiguration has no effect yet: a server boots what its claim says"},
 	{kind: KindServerReadinessRule, says: "a ServerReadinessRule has no effect yet: no taint is kept on servers for it"},
 }
@@ -29,8 +27,7 @@ func (d *nodeDecoder) checkInert(kind Kind) {
 		case i.field == "":
 			d.odd("kind", i.says)
 		default:
-			value := child(child(d.root, "spec"), i.field)
-			if value != nil && (i.as == "" || value.Value != i.as) {
+			if child(child(d.root, "spec"), i.field) != nil {
 				d.in("spec", func() { d.odd(i.field, i.says) })
 			}
 		}

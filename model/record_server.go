@@ -46,6 +46,9 @@ type ServerRecord struct {
 	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
 	// OperationPark.
 	MaintainedBy string `json:"maintainedBy,omitempty"`
+	// MaintenancePower is the power state that the maintenance asks for; nil = Off, and the
+	// server was off when it began.
+	MaintenancePower *MaintenancePower `json:"maintenancePower,omitempty"`
 	// AwaitedApproval is the ServerMaintenance that waits for the claim's owner; nil = none does.
 	AwaitedApproval *AwaitedApproval `json:"awaitedApproval,omitempty"`
 	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
@@ -220,6 +223,14 @@ type Theft struct {
 type AwaitedApproval struct {
 	Maintenance string    `json:"maintenance"`
 	Since       time.Time `json:"since"`
+}
+
+// MaintenancePower is a power state that a server is to be brought to once while it is in
+// Maintenance.
+type MaintenancePower struct {
+	Want Power `json:"want"`
+	// Due is set until that was done: then hands off.
+	Due bool `json:"due,omitempty"`
 }
 
 // MissingDisk is a disk that no wipe accounts for. Name, Serial and Model are as it was

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,8 +12,9 @@ import (
 
 // maintained is what takes a server out of service.
 type maintained struct {
-	by  string // the ServerMaintenance, or OperationPark
-	why string
+	by    string // the ServerMaintenance, or OperationPark
+	why   string
+	power model.Power // that it begins with
 }
 
 // loadMaintenances finds what takes each server out of service: of several ServerMaintenances
@@ -34,7 +36,7 @@ func (f *fleet) loadMaintenances() {
 		case s.needsApproval(m):
 			f.awaiting[server] = name
 		default:
-			f.maintained[server] = maintained{name, why}
+			f.maintained[server] = maintained{name, why, cmp.Or(m.Spec.ServerPower, model.PowerOff)}
 		}
 	}
 }
@@ -96,6 +98,9 @@ func (s *server) approvalWhy() Why {
 
 // maintenanceEffect says what a ServerMaintenance does to a server that runs.
 func maintenanceEffect(m *model.ServerMaintenance) string {
+	if m.Spec.ServerPower == model.PowerOn {
+		return "will leave the server on, or switch it on once, and its power is not healed until it ends"
+	}
 	return "will power off the server until it ends"
 }
 
@@ -105,7 +110,7 @@ func (f *fleet) maintenance(s *server) maintained {
 		return m
 	}
 	if name, _ := s.requested(); name == model.OperationPark {
-		return maintained{model.OperationPark, "parked by annotation " + model.AnnotationOperation + ": park"}
+		return maintained{model.OperationPark, "parked by annotation " + model.AnnotationOperation + ": park", model.PowerOff}
 	}
 	return maintained{}
 }
@@ -126,12 +131,16 @@ func (s *server) maintenance() (Step, bool) {
 		s.announce(model.IntentMaintenance, asked.by)
 		return s.stay(), true
 	}
-	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
-	if !done {
-		return st, true
+	if asked.power != model.PowerOn {
+		if st, done := s.off(s.fleet.in.Policy.PowerOffGrace); !done {
+			return st, true
+		}
 	}
 	rec := s.edit()
 	rec.Back, rec.MaintainedBy = rec.State, asked.by
+	if asked.power == model.PowerOn {
+		rec.MaintenancePower = &model.MaintenancePower{Want: model.PowerOn, Due: true}
+	}
 	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
@@ -145,6 +154,14 @@ func (s *server) maintained() Step {
 	case asked.by != "" && asked.by != s.rec.MaintainedBy:
 		s.edit().MaintainedBy = asked.by
 		return s.stay()
+	case asked.by != "" && asked.power != s.maintenancePower().Want:
+		if s.rec.Back == model.StateReserved {
+			s.announce(model.IntentMaintenance, asked.by)
+		}
+		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true}
+		return s.stay()
+	case asked.by != "" && s.maintenancePower().Due:
+		return s.bringPower(s.maintenancePower().Want)
 	case asked.by != "":
 		return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
 	case !s.maintenanceOver():
@@ -156,8 +173,36 @@ func (s *server) maintained() Step {
 	if by := rec.MaintainedBy; by != "" && by != model.OperationPark {
 		rec.ServicedAt = s.now()
 	}
-	rec.Back, rec.MaintainedBy, rec.Intent = "", "", nil
+	rec.Back, rec.MaintainedBy, rec.MaintenancePower, rec.Intent = "", "", nil, nil
 	return s.enter(back, Inspect{Inventory: true})
+}
+
+// maintenancePower is the power state that the maintenance was last seen to ask for.
+func (s *server) maintenancePower() model.MaintenancePower {
+	if p := s.rec.MaintenancePower; p != nil {
+		return *p
+	}
+	return model.MaintenancePower{Want: model.PowerOff}
+}
+
+// bringPower brings a server under maintenance to a power state once, On from its disk, and
+// gives up where its BMC does not say what it did: then hands off, however it is.
+func (s *server) bringPower(want model.Power) Step {
+	done := func(rec *model.ServerRecord) { rec.MaintenancePower = &model.MaintenancePower{Want: want} }
+	asked, goingOff := s.rec.Asked, s.goingOff()
+	switch {
+	case asked != nil && asked.Want == want && asked.Unsure && !s.reached() && asked.Tries >= s.fleet.in.Policy.UnsureTries:
+	case want == model.PowerOff:
+		if st, isOff := s.off(s.fleet.in.Policy.PowerOffGrace); !isOff {
+			return st
+		}
+	case s.power() == model.PowerOff:
+		return s.powerOn(done, s.fromDisk()...)
+	case goingOff && !s.over(asked.At, s.fleet.in.Policy.PowerOffGrace):
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPowerOff, "it was asked to power off before: waiting for that, to switch it on"))
+	}
+	done(s.edit())
+	return s.stay()
 }
 
 // maintenanceOver reports whether a commit took away what the server is in Maintenance
