@@ -111,7 +111,9 @@ func TestAMaintenanceSwitchesOnWhatIsGoingOff(t *testing.T) {
 	live(t, 1, func(_ *testing.T, w *loopWorld) {
 		w.serve("web")
 		w.delay = time.Minute
-		w.commit(func(d *model.Desired) { d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff })) })
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
 		pass(10 * time.Second)
 		w.commit(maintainedWith(model.PowerOn))
 		w.expect(20*time.Second, 0, "Maintenance On default/web")

@@ -130,12 +130,18 @@ func (s *server) maintenance() (Step, bool) {
 		}
 		s.announce(model.IntentMaintenance, asked.by)
 		return s.stay(), true
+	case asked.power == model.PowerOn:
+		return s.beginMaintenance(asked), true
 	}
-	if asked.power != model.PowerOn {
-		if st, done := s.off(s.fleet.in.Policy.PowerOffGrace); !done {
-			return st, true
-		}
+	if st, done := s.off(s.fleet.in.Policy.PowerOffGrace); !done {
+		return st, true
 	}
+	return s.beginMaintenance(asked), true
+}
+
+// beginMaintenance takes the server out of service. What was to be installed is of no use
+// meanwhile.
+func (s *server) beginMaintenance(asked maintained) Step {
 	rec := s.edit()
 	rec.Back, rec.MaintainedBy = rec.State, asked.by
 	if asked.power == model.PowerOn {
@@ -144,7 +150,7 @@ func (s *server) maintenance() (Step, bool) {
 	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
-	return s.enter(model.StateMaintenance), true
+	return s.enter(model.StateMaintenance)
 }
 
 // maintained leaves the server alone until Git no longer asks for maintenance.
