@@ -39,6 +39,7 @@ const (
 	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine does not say who it is, though it did before
 	ReasonDuplicateUUID         Reason = "DuplicateUUID"         // another machine has its UUID
 	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // it is not known what became of a power request
+	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power does not stay as it was brought back to
 	ReasonUnknownState          Reason = "UnknownState"          // its record has a state of another version
 	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
 	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started in the way in which it boots
@@ -116,7 +117,7 @@ var Reasons = []Reason{
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
-	ReasonApprovalAwaited, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
+	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,

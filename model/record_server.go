@@ -270,6 +270,9 @@ type PowerAsked struct {
 	// it was carried out is not known. Tries counts such requests in a row.
 	Unsure bool `json:"unsure,omitempty"`
 	Tries  int  `json:"tries,omitempty"`
+	// Again counts how often in a row the server was asked to go back to that state, which it
+	// had left, or did not reach.
+	Again int `json:"again,omitempty"`
 }
 
 // IntentKind is what kind of decision an Intent is.

@@ -146,7 +146,7 @@ func (s *server) awaitInstall() Step {
 		s.edit().Ticket = &t
 		return s.stay()
 	case s.power() == model.PowerOff:
-		return heals(s.diskBoot())
+		return s.heals(s.diskBoot)
 	}
 	return s.rest(s.installUnknownWhy())
 }

@@ -18,6 +18,8 @@ type server struct {
 	bind    *model.ServerClaim // the claim it is to be bound to now
 	// blocked says why the server cannot be reached or must not be; "" = it can.
 	blocked Why
+	// bringsBack is set for a step that only brings back the server's power.
+	bringsBack bool
 	// fresh is set for a server whose record is only being made.
 	fresh bool
 }

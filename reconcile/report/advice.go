@@ -50,6 +50,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonIdentityUnknown:        {plan.RackOperator, "look at the UUID of the system on its BMC: it showed one before"},
 	model.ReasonDuplicateUUID:          {plan.RackOperator, "take one of its BMCs out of Git, or give one of the machines a UUID of its own"},
 	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "look at the machine and its BMC, then " + newRetry},
+	model.ReasonPowerUnstable:          {plan.RackOperator, "find out why its power does not stay as it is: supply, cooling, its event log, somebody's hand"},
 	model.ReasonUnknownState:           {plan.RackOperator, "run the version of Ingot that wrote the record, or a newer one"},
 	model.ReasonArchitectureNotServed:  {plan.RackOperator, "add it to boot.architectures in Ingot's configuration and restart it"},
 	model.ReasonBootMethodMismatch:     {plan.RackOperator, "name an image that its firmware can start, or have it boot in another way"},
