@@ -54,7 +54,8 @@ func (w *site) applied(ctx context.Context, commit string) error {
 }
 
 func commitClaims(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES"); err != nil {
+	err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES")
+	if err != nil {
 		return err
 	}
 	w := siteOf(ctx)

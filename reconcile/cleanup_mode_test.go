@@ -53,7 +53,7 @@ func TestTheClaimIsWipedAsStrictlyAsItAskedFor(t *testing.T) {
 			})
 		}},
 		{name: "the store is lost", claim: "secure", want: "secure", then: func(w *loopWorld) { w.loseStore(w.files()) }},
-		{name: "the claim is back with less before its server could be switched off", claim: "secure", want: "quick", then: func(w *loopWorld) {
+		{name: "the claim is back with less before its server is off", claim: "secure", want: "quick", then: func(w *loopWorld) {
 			w.change(0, func(m *machine) { m.dead = true })
 			pass(5 * time.Minute)
 			w.commit(gone)

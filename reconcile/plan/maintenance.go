@@ -91,8 +91,8 @@ func (s *server) approvalWhy() Why {
 	if m.Spec.Reason != "" {
 		what += " (" + m.Spec.Reason + ")"
 	}
-	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation %s: %s on "+
-		"the ServerClaim, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
+	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
+		"%s: %s on the ServerClaim, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
 		maintenanceEffect(m)), a.Since, Tenant}
 }
 
@@ -205,7 +205,7 @@ func (s *server) bringPower(want model.Power) Step {
 	case s.power() == model.PowerOff:
 		return s.powerOn(done, s.fromDisk()...)
 	case goingOff && !s.over(asked.At, s.fleet.in.Policy.PowerOffGrace):
-		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPowerOff, "it was asked to power off before: waiting for that, to switch it on"))
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPowerOff, "it was asked to power off before: that is awaited first"))
 	}
 	done(s.edit())
 	return s.stay()
