@@ -312,6 +312,9 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 	}
 	d.fault("value", t.Value, valueFault(t.Value))
 	d.oneOf("effect", string(t.Effect), allowed[TaintEffect]())
+	if t.Effect == TaintEvict {
+		d.odd("effect", "Evict is reserved and has no effect yet")
+	}
 }
 
 func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {

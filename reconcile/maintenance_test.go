@@ -82,7 +82,8 @@ func TestAnAwaitedApprovalIsShown(t *testing.T) {
 		w.commit(func(d *model.Desired) { d.Add(asking("m")) })
 		pass(time.Hour)
 		const want = "ServerMaintenance m (new fans) of server bmc00-system-0 waits for the approval of the owner of claim default/web: " +
-			"set annotation " + approved + `: m on the ServerClaim, or "true" for any maintenance; it will power off the server until it ends (to act: tenant)`
+			"set annotation " + approved + `: m on the ServerClaim, ` +
+			`or "true" for any maintenance; it will power off the server until it ends (to act: tenant)`
 		for _, path := range []string{"servers/bmc00-system-0.yaml", "serverclaims/default/web.yaml"} {
 			conds := w.shown(path).Status.Conditions
 			if got := conditionOf(conds, "MaintenanceApproved"); got != "False ApprovalAwaited: "+want {
