@@ -182,6 +182,8 @@ func (w *site) claim(row map[string]string) error {
 			annotate(o, model.AnnotationPriority, value)
 		case "REPROVISION":
 			annotate(o, model.AnnotationReprovision, value)
+		case "APPROVES": // maintenance of a server
+			annotate(o, model.AnnotationMaintenanceApproved, "of-"+value)
 		case "BOOTED":
 			annotate(o, model.AnnotationBooted, value)
 		case "IMAGE":

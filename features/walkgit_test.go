@@ -140,7 +140,7 @@ func (k *walk) reprovision() error {
 	return k.change(c)
 }
 
-func (k *walk) maintenance() error { return commitMaintenance(k.ctx, k.anyServer(), "committed") }
+func (k *walk) maintenance() error { return commitMaintenance(k.ctx, k.anyServer(), "", "committed") }
 
 func (k *walk) endMaintenance() error {
 	files, err := k.repo.ReadBranch(gitBranch)

@@ -54,7 +54,8 @@ func (w *site) applied(ctx context.Context, commit string) error {
 }
 
 func commitClaims(ctx context.Context, table *godog.Table) error {
-	if err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE"); err != nil {
+	err := known(table, "CLAIM", "SERVER", "RACK", "TOLERATES", "POWER", "PRIORITY", "REPROVISION", "BOOTED", "IMAGE", "APPROVES")
+	if err != nil {
 		return err
 	}
 	w := siteOf(ctx)
@@ -119,7 +120,7 @@ func commitTwice(ctx context.Context, name, server string) error {
 	return err
 }
 
-func commitMaintenance(ctx context.Context, server, what string) error {
+func commitMaintenance(ctx context.Context, server, how, what string) error {
 	w := siteOf(ctx)
 	path := "maintenance/" + server + ".yaml"
 	if what == "removed" {
@@ -128,7 +129,12 @@ func commitMaintenance(ctx context.Context, server, what string) error {
 	}
 	o := object(model.KindServerMaintenance, "of-"+server, nil)
 	spec(o)["serverRef"] = map[string]any{"name": server}
-	spec(o)["policy"] = "Enforced"
+	spec(o)["policy"] = model.MaintenanceEnforced
+	if how == " that asks its owner" {
+		spec(o)["policy"] = model.MaintenanceOwnerApproval
+	} else if how != "" {
+		spec(o)["serverPower"] = strings.TrimPrefix(how, " that leaves it ")
+	}
 	_, err := w.repo.Commit(map[string]string{path: text(o)}, "begin maintenance of "+server)
 	return err
 }

@@ -553,6 +553,82 @@ func TestARenamedClaimHasTheSameSecret(t *testing.T) {
 	}
 }
 
+func TestAClaimMayChangeAlongWithItsName(t *testing.T) {
+	const onS1, onRack = "serverRef: {name: s1}, ", "serverSelector: {matchLabels: {rack: a}}, "
+	// claim is a claim of file web.yaml with more in its spec, and with annotations.
+	claim := func(name, image, more, annotations string) string {
+		return realHead + "ServerClaim\nmetadata: {name: " + name + ", namespace: default, annotations: {" + annotations + "}}\n" +
+			"spec: {power: \"On\", " + more + "image: \"ghcr.io/x/y:" + image + "\", ignitionSecretRef: {name: web}}\n"
+	}
+	off := func(s string) string { return strings.Replace(s, `power: "On"`, `power: "Off"`, 1) }
+	const other = "is another claim than ServerClaim default/web, which left this file with the same push: "
+	tests := map[string]struct {
+		before, after string
+		more          map[string]string // files of the same push
+		says          string            // why it is another; "" = it is renamed
+		unclear       bool              // there are two that it may have become
+	}{
+		"nothing else":  {before: claim("web", "1", "", ""), after: claim("web2", "1", "", "")},
+		"its power":     {before: claim("web", "1", "", ""), after: off(claim("web2", "1", "", ""))},
+		"an annotation": {before: claim("web", "1", onRack, ""), after: claim("web2", "1", onRack, "note: x")},
+		"what it tolerates": {
+			before: claim("web", "1", "", ""),
+			after:  claim("web2", "1", "tolerations: [{operator: Exists}], ", ""),
+		},
+		"its image, on the server it names": {before: claim("web", "1", onS1, ""), after: claim("web2", "2", onS1, "")},
+		"its image, on whatever server": {
+			before: claim("web", "1", "", ""), after: claim("web2", "2", "", ""),
+			says: "its spec.image is another",
+		},
+		"its image, on a server of the rack": {
+			before: claim("web", "1", onRack, ""), after: claim("web2", "2", onRack, ""),
+			says: "its spec.image is another",
+		},
+		"the server that it names": {
+			before: claim("web", "1", onS1, ""), after: claim("web2", "1", "serverRef: {name: s2}, ", ""),
+			says: "its spec.serverRef is another",
+		},
+		"its selector": {
+			before: claim("web", "1", onRack, ""), after: claim("web2", "1", "", ""),
+			says: "its spec.serverSelector is another",
+		},
+		"its Secret": {
+			before: claim("web", "1", onS1, ""), after: off(claim("web2", "1", onS1, "")),
+			more: map[string]string{"secret.yaml": realSecret("web", "y")}, says: "what its Secrets hold is another",
+		},
+		"and another comes along": {
+			before: claim("web", "1", "", ""), unclear: true,
+			after: off(claim("web2", "1", "", "")) + "---\n" + claim("web3", "2", "", ""),
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := realWatch(t)
+			put(map[string]string{"web.yaml": tt.before, "secret.yaml": realSecret("web", "x")})(w)
+			w.look()
+			if len(w.d.Claims) != 1 || len(w.d.Secrets) != 1 {
+				t.Fatalf("problems: %s", messages(w.d))
+			}
+			put(map[string]string{"web.yaml": tt.after})(w)
+			if tt.more != nil {
+				put(tt.more)(w)
+			}
+			w.look()
+			renamed := w.d.Renamed["default/web"] == "default/web2"
+			if want := tt.says == "" && !tt.unclear; renamed != want {
+				t.Errorf("renamed: %v, want %v", w.d.Renamed, want)
+			}
+			if _, removed := w.d.Removed[model.ClaimName("default/web").Identity()]; removed == renamed {
+				t.Errorf("removed: %v", w.d.Removed)
+			}
+			said := messages(w.d)
+			if (tt.says == "") != (said == "") || !strings.HasPrefix(said, "web.yaml: "+other+tt.says) && tt.says != "" {
+				t.Errorf("it says %q, want %q", said, tt.says)
+			}
+		})
+	}
+}
+
 func TestStoreIsBoundedWhileEachLookFindsACommit(t *testing.T) {
 	w := newWatch(t, nil)
 	put(map[string]string{"web.yaml": claimYAML("web", "a")})(w)

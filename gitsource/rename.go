@@ -8,7 +8,8 @@ import (
 
 // renames pairs claims that vanished with new ones of the same content, in the same
 // namespace: they keep their server. A claim that could be paired with several is
-// paired with the one in the same file, or not at all.
+// paired with the one in the same file, or not at all. See changedAlong for those of another
+// content.
 func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 	var vanished, arrived []model.Identity
 	for id, r := range a.gone {
@@ -44,7 +45,69 @@ func (a *assembler) renames() map[model.ClaimName]model.ClaimName {
 			pairs[old.ClaimName()] = now.ClaimName()
 		}
 	}
+	a.changedAlong(pairs, vanished, arrived)
 	return pairs
+}
+
+// changedAlong pairs the one claim that vanished from a file with the one that is new in it,
+// if what changed with the name leaves no doubt that it goes on, and else says why it does not.
+func (a *assembler) changedAlong(pairs map[model.ClaimName]model.ClaimName, vanished, arrived []model.Identity) {
+	paired := make(map[model.ClaimName]bool, 2*len(pairs))
+	for old, now := range pairs {
+		paired[old], paired[now] = true, true
+	}
+	left := func(ids []model.Identity, in map[model.Identity]located) map[string][]model.Identity {
+		byFile := make(map[string][]model.Identity)
+		for _, id := range ids {
+			if !paired[id.ClaimName()] {
+				byFile[in[id].path] = append(byFile[in[id].path], id)
+			}
+		}
+		return byFile
+	}
+	came := left(arrived, a.effective.objects)
+	for file, olds := range left(vanished, a.prev.objects) {
+		if len(olds) != 1 || len(came[file]) != 1 {
+			continue
+		}
+		old, now := olds[0], came[file][0]
+		why := a.otherClaim(old, now)
+		if why == "" {
+			pairs[old.ClaimName()] = now.ClaimName()
+			continue
+		}
+		o := a.effective.objects[now].object
+		_, line := o.Metadata().Position()
+		a.problems = append(a.problems, model.Problem{
+			Severity: model.SeverityWarning, File: file, Line: line, Object: now.String(), Field: "metadata.name",
+			Message: "is another claim than " + old.String() + ", which left this file with the same push: " + why +
+				". The server that the old one had is released. To keep a server, change the name alone, and the rest with the next push",
+		})
+	}
+}
+
+// otherClaim says why a claim with another name and another content does not go on as an old
+// one of its file, "" if it does: it may differ in what may change in place, if it asks for the
+// same secrets, and for the same image or the same server by name.
+func (a *assembler) otherClaim(old, now model.Identity) string {
+	before, ok := a.prev.objects[old].object.(*model.ServerClaim)
+	after, ok2 := a.effective.objects[now].object.(*model.ServerClaim)
+	switch {
+	case !ok || !ok2 || old.Namespace != now.Namespace:
+		return "its namespace is another"
+	case before.Tenant != after.Tenant:
+		return "it belongs to another tenant"
+	case !reflect.DeepEqual(before.Spec.ServerRef, after.Spec.ServerRef):
+		return "its spec.serverRef is another"
+	case !reflect.DeepEqual(before.Spec.ServerSelector, after.Spec.ServerSelector):
+		return "its spec.serverSelector is another"
+	case !a.sameSecret(old.Namespace, before.Spec.IgnitionSecretRef, after.Spec.IgnitionSecretRef),
+		!a.sameSecret(old.Namespace, before.Spec.UserDataRef, after.Spec.UserDataRef):
+		return "what its Secrets hold is another"
+	case before.Spec.Image != after.Spec.Image && after.Spec.ServerRef == nil:
+		return "its spec.image is another, and no spec.serverRef says that it is for the same server"
+	}
+	return ""
 }
 
 // only returns the one of several identities, or the only one in a file.

@@ -1,6 +1,9 @@
 package model
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // BMCTarget is all that is needed to speak with one BMC.
 type BMCTarget struct {
@@ -300,3 +303,14 @@ const (
 	CleanupQuick  = "quick"
 	CleanupSecure = "secure"
 )
+
+// cleanupModes are those, the laxest first.
+var cleanupModes = []string{CleanupNone, CleanupQuick, CleanupSecure}
+
+// StricterCleanup is the stricter of two cleanup modes; "" is laxer than any.
+func StricterCleanup(a, b string) string {
+	if slices.Index(cleanupModes, b) > slices.Index(cleanupModes, a) {
+		return b
+	}
+	return a
+}

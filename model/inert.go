@@ -5,7 +5,6 @@ package model
 var inert = []struct {
 	kind  Kind
 	field string // of the spec; "" = the whole kind
-	as    string // the one value that says what is done anyway
 	says  string
 }{
 	{kind: KindBMC, field: "bmcUUID", says: "has no effect yet: it is not compared with what the BMC says of itself"},
@@ -15,8 +14,6 @@ var inert = []struct {
 	{kind: KindServer, field: "bmc", says: "has no effect yet: write a BMC, and what it shows becomes servers"},
 	{kind: KindServer, field: "indicatorLED", says: "has no effect yet: Ingot switches no indicators"},
 	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
-	{kind: KindServerMaintenance, field: "policy", as: "Enforced", says: "has no effect yet: maintenance begins without asking the claim's owner"},
-	{kind: KindServerMaintenance, field: "serverPower", as: string(PowerOff), says: "has no effect yet: a server under maintenance is powered off"},
 }
 
 // checkInert warns of what nothing is done about.
@@ -27,8 +24,7 @@ func (d *nodeDecoder) checkInert(kind Kind) {
 		case i.field == "":
 			d.odd("kind", i.says)
 		default:
-			value := child(child(d.root, "spec"), i.field)
-			if value != nil && (i.as == "" || value.Value != i.as) {
+			if child(child(d.root, "spec"), i.field) != nil {
 				d.in("spec", func() { d.odd(i.field, i.says) })
 			}
 		}

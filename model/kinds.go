@@ -54,9 +54,12 @@ const (
 	// AnnotationBooted, on a ServerClaim, is what it counts as Booted by where nothing on
 	// its server reports: BootedServed or BootedKernel.
 	AnnotationBooted = "ingot/booted"
-	// AnnotationCleanup, on a Server, overrides cleanup.mode: none,
-	// quick or secure.
+	// AnnotationCleanup, on a Server, overrides cleanup.mode: none, quick or secure. On a
+	// ServerClaim it asks for its disks to be wiped: of both the stricter counts.
 	AnnotationCleanup = "ingot/cleanup"
+	// AnnotationMaintenanceApproved, an annotation or a label of a ServerClaim, lets the
+	// ServerMaintenance of this name begin that asks for approval, or any if it is "true".
+	AnnotationMaintenanceApproved = Group + "/maintenance-approved"
 	// AnnotationDisksAccepted, on a Server, names disks, by serial number or else by name,
 	// that the next wipe need not account for: "S1, S2"; or DisksNone, or DisksAsReported.
 	// Each new value counts once; a suffix after "#" makes a value new.
@@ -348,13 +351,23 @@ type ServerMaintenance struct {
 	Spec ServerMaintenanceSpec `json:"spec"`
 }
 
-// ServerMaintenanceSpec names the server. Policy is OwnerApproval or Enforced; what has no
-// effect of it is in inert.
+// MaintenancePolicy is whether a ServerMaintenance waits for the owner of the claim that has
+// the server.
+type MaintenancePolicy string
+
+// The maintenance policies.
+const (
+	MaintenanceOwnerApproval MaintenancePolicy = "OwnerApproval" // see ServerClaim.Approves
+	MaintenanceEnforced      MaintenancePolicy = "Enforced"      // it does not; the default
+)
+
+// ServerMaintenanceSpec names the server, and how it is treated. ServerPower is its power
+// state when the maintenance begins; empty = Off.
 type ServerMaintenanceSpec struct {
-	ServerRef   LocalRef `json:"serverRef"`
-	Policy      string   `json:"policy,omitempty"`
-	ServerPower Power    `json:"serverPower,omitempty"`
-	Reason      string   `json:"reason,omitempty"`
+	ServerRef   LocalRef          `json:"serverRef"`
+	Policy      MaintenancePolicy `json:"policy,omitempty"`
+	ServerPower Power             `json:"serverPower,omitempty"`
+	Reason      string            `json:"reason,omitempty"`
 }
 
 // ServerReadinessRule keeps a taint on servers until its conditions hold.
@@ -424,3 +437,13 @@ func (o *ServerClaim) ClaimName() ClaimName { return o.Identity().ClaimName() }
 
 // Quantity is an amount with a unit, "512Gi", as Kubernetes writes it.
 type Quantity = resource.Quantity
+
+// Approves reports whether the claim's owner lets a ServerMaintenance of its server begin.
+func (o *ServerClaim) Approves(maintenance string) bool {
+	for _, v := range []string{o.Annotations[AnnotationMaintenanceApproved], o.Labels[AnnotationMaintenanceApproved]} {
+		if v == "true" || v != "" && v == maintenance {
+			return true
+		}
+	}
+	return false
+}

@@ -70,9 +70,10 @@ const aliasGroup = "metal.OpenKCM.dev"
 
 // allowedValues are the values of types that are enumerations.
 var allowedValues = map[reflect.Type][]string{
-	reflect.TypeFor[Power]():         {string(PowerOn), string(PowerOff)},
-	reflect.TypeFor[ReclaimPolicy](): {string(ReclaimRecycle), string(ReclaimRetain)},
-	reflect.TypeFor[TaintEffect]():   {string(TaintNoBind), string(TaintEvict)},
+	reflect.TypeFor[Power]():             {string(PowerOn), string(PowerOff)},
+	reflect.TypeFor[ReclaimPolicy]():     {string(ReclaimRecycle), string(ReclaimRetain)},
+	reflect.TypeFor[TaintEffect]():       {string(TaintNoBind), string(TaintEvict)},
+	reflect.TypeFor[MaintenancePolicy](): {string(MaintenanceOwnerApproval), string(MaintenanceEnforced)},
 }
 
 // allowed returns the values of an enumeration.
@@ -129,13 +130,14 @@ var annotations = map[string]annotation{
 	AnnotationBoot:        {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}, values: []string{"once", "always"}},
 	AnnotationBooted:      {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}, values: []string{BootedServed, BootedKernel}},
 	AnnotationCleanup: {
-		kinds:  []Kind{KindServer},
-		values: []string{CleanupNone, CleanupQuick, CleanupSecure},
+		kinds:  []Kind{KindServer, KindServerClaim, KindServerBootConfiguration},
+		values: cleanupModes,
 	},
-	AnnotationKernelArguments: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
-	AnnotationDisksAccepted:   {kinds: []Kind{KindServer}},
-	AnnotationMACAddresses:    {kinds: []Kind{KindServer}},
-	AnnotationBootFromDisk:    {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
+	AnnotationMaintenanceApproved: {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
+	AnnotationKernelArguments:     {kinds: []Kind{KindServerClaim, KindServerBootConfiguration}},
+	AnnotationDisksAccepted:       {kinds: []Kind{KindServer}},
+	AnnotationMACAddresses:        {kinds: []Kind{KindServer}},
+	AnnotationBootFromDisk:        {kinds: []Kind{KindServer}, values: []string{"exit", "sanboot", "http-404"}},
 }
 
 // operations are the known values of AnnotationOperation; those that upstream

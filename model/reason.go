@@ -39,6 +39,7 @@ const (
 	ReasonIdentityUnknown       Reason = "IdentityUnknown"       // the machine does not say who it is, though it did before
 	ReasonDuplicateUUID         Reason = "DuplicateUUID"         // another machine has its UUID
 	ReasonPowerOutcomeUnknown   Reason = "PowerOutcomeUnknown"   // it is not known what became of a power request
+	ReasonPowerUnstable         Reason = "PowerUnstable"         // its power does not stay as it was brought back to
 	ReasonUnknownState          Reason = "UnknownState"          // its record has a state of another version
 	ReasonArchitectureNotServed Reason = "ArchitectureNotServed" // boot.architectures does not have its architecture
 	ReasonBootMethodMismatch    Reason = "BootMethodMismatch"    // its image cannot be started in the way in which it boots
@@ -74,6 +75,7 @@ const (
 	ReasonClaimQuarantined    Reason = "ClaimQuarantined"    // its manifest cannot be used
 	ReasonAbsentWithoutCommit Reason = "AbsentWithoutCommit" // Git lacks it, and no commit took it away
 	ReasonGuardHeld           Reason = "GuardHeld"           // the guard holds a step back
+	ReasonApprovalAwaited     Reason = "ApprovalAwaited"     // a ServerMaintenance waits for the claim's owner
 )
 
 // What is in doubt after a start, or waits for the store or the repository.
@@ -117,7 +119,8 @@ var Reasons = []Reason{
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,
-	ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown, ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
+	ReasonApprovalAwaited, ReasonPowerUnstable, ReasonObserveOnly, ReasonRevisionOutdated, ReasonFleetUnknown,
+	ReasonFromStatusBranch, ReasonDisputed, ReasonInstallUnknown,
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,

@@ -46,6 +46,11 @@ type ServerRecord struct {
 	// MaintainedBy is the ServerMaintenance that the server is in Maintenance for, or
 	// OperationPark.
 	MaintainedBy string `json:"maintainedBy,omitempty"`
+	// MaintenancePower is the power state that the maintenance asks for; nil = Off, and the
+	// server was off when it began.
+	MaintenancePower *MaintenancePower `json:"maintenancePower,omitempty"`
+	// AwaitedApproval is the ServerMaintenance that waits for the claim's owner; nil = none does.
+	AwaitedApproval *AwaitedApproval `json:"awaitedApproval,omitempty"`
 	// ServicedAt is when a ServerMaintenance ended, until it was looked what it changed.
 	ServicedAt time.Time `json:"servicedAt,omitzero"`
 
@@ -60,6 +65,9 @@ type ServerRecord struct {
 	Intent *Intent `json:"intent,omitempty"`
 	// WantPower is the power state that the claim was last seen to ask for.
 	WantPower Power `json:"wantPower,omitempty"`
+	// ClaimCleanup is how the claim was last seen to ask for its disks to be wiped
+	// (AnnotationCleanup), until they are: the claim is gone by then.
+	ClaimCleanup string `json:"claimCleanup,omitempty"`
 	// Operation is the power operation that was asked for last, and what became of it.
 	Operation *Operation `json:"operation,omitempty"`
 	// Release is the decision, taken once the guard let it pass, to release.
@@ -215,6 +223,20 @@ type Theft struct {
 	Count int `json:"count"`
 }
 
+// AwaitedApproval is a ServerMaintenance that waits for the owner of a claim.
+type AwaitedApproval struct {
+	Maintenance string    `json:"maintenance"`
+	Since       time.Time `json:"since"`
+}
+
+// MaintenancePower is a power state that a server is to be brought to once while it is in
+// Maintenance.
+type MaintenancePower struct {
+	Want Power `json:"want"`
+	// Due is set until that was done: then hands off.
+	Due bool `json:"due,omitempty"`
+}
+
 // MissingDisk is a disk that no wipe accounts for. Name, Serial and Model are as it was
 // once told of, and bounded.
 type MissingDisk struct {
@@ -252,6 +274,9 @@ type PowerAsked struct {
 	// it was carried out is not known. Tries counts such requests in a row.
 	Unsure bool `json:"unsure,omitempty"`
 	Tries  int  `json:"tries,omitempty"`
+	// Again counts how often in a row the server was asked to go back to that state, which it
+	// had left, or did not reach.
+	Again int `json:"again,omitempty"`
 }
 
 // IntentKind is what kind of decision an Intent is.

@@ -133,6 +133,47 @@ func TestToleration(t *testing.T) {
 	}
 }
 
+// TestTolerationsAreThoseOfKubernetes compares all tolerations with all taints by the rules
+// that its documentation gives: keys and effects are the same, and values too unless the
+// operator is Exists; an empty effect is for all, and so is an empty key with Exists. Of
+// effects NoBind counts, which is also what a taint without one has.
+func TestTolerationsAreThoseOfKubernetes(t *testing.T) {
+	effects, values := []TaintEffect{"", TaintNoBind, TaintEvict}, []string{"", "x", "y"}
+	var tolerations []Toleration
+	for _, l := range product([]string{"", "a", "b"}, values, effects) {
+		for _, operator := range []string{"", "Equal", "Exists"} {
+			if l.Key == "" && operator != "Exists" || operator == "Exists" && l.Value != "" {
+				continue // refused, there too
+			}
+			tolerations = append(tolerations, Toleration{l.Key, operator, l.Value, l.Effect})
+		}
+	}
+	for _, taint := range product([]string{"a", "b"}, values, effects) {
+		for _, l := range tolerations {
+			sameKey := l.Key == taint.Key || l.Key == "" && l.Operator == "Exists"
+			sameValue := l.Operator == "Exists" || l.Value == taint.Value
+			sameEffect := l.Effect == "" || l.Effect == TaintNoBind
+			want := taint.Effect == TaintEvict || sameKey && sameValue && sameEffect
+			c := &ServerClaim{Spec: ServerClaimSpec{Tolerations: []Toleration{l}}}
+			if got, _ := c.Tolerates([]Taint{taint}); got != want {
+				t.Errorf("%+v with %+v: %v, want %v", taint, l, got, want)
+			}
+		}
+	}
+}
+
+// product are all taints of these keys, values and effects.
+func product(keys, values []string, effects []TaintEffect) (all []Taint) {
+	for _, k := range keys {
+		for _, v := range values {
+			for _, e := range effects {
+				all = append(all, Taint{k, v, e})
+			}
+		}
+	}
+	return all
+}
+
 func TestOperationIsNamedBeforeTheHash(t *testing.T) {
 	for value, want := range map[string]string{
 		"":                     "",

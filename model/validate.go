@@ -15,7 +15,6 @@ var (
 	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
 	conditionStatus  = []string{StatusTrue, StatusFalse, StatusUnknown}
 	enforcementModes = []string{BootstrapOnly, Continuous}
-	maintenances     = []string{"OwnerApproval", "Enforced"}
 	selectorOps      = []string{"In", "NotIn", "Exists", "DoesNotExist"}
 	tolerationOps    = []string{tolerationEqual, tolerationExists}
 )
@@ -93,7 +92,7 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 		switch {
 		case key == AnnotationOperation:
 			d.checkOperation(value)
-		case strings.HasPrefix(key, ownPrefix):
+		case strings.HasPrefix(key, ownPrefix), key == AnnotationMaintenanceApproved:
 			d.checkOwnAnnotation(kind, key, value)
 		}
 	}
@@ -321,6 +320,9 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 	}
 	d.fault("value", t.Value, valueFault(t.Value))
 	d.oneOf("effect", string(t.Effect), allowed[TaintEffect]())
+	if t.Effect == TaintEvict {
+		d.odd("effect", "Evict is reserved and has no effect yet")
+	}
 }
 
 func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
@@ -333,7 +335,7 @@ func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
 
 func (d *nodeDecoder) checkMaintenance(s *ServerMaintenanceSpec) {
 	d.ref("serverRef", s.ServerRef, KindServer)
-	d.oneOf("policy", s.Policy, maintenances)
+	d.oneOf("policy", string(s.Policy), allowed[MaintenancePolicy]())
 	d.oneOf("serverPower", string(s.ServerPower), allowed[Power]())
 }
 

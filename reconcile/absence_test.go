@@ -159,6 +159,40 @@ func TestAClaimThatIsRenamedKeepsItsServer(t *testing.T) {
 	})
 }
 
+func TestAClaimThatIsChangedAlongWithItsNameKeepsItsServer(t *testing.T) {
+	live(t, 2, func(t *testing.T, w *loopWorld) {
+		w.serve("web")
+		before := w.seen(0)
+		w.commit(func(d *model.Desired) {
+			fleettest.Renamed("web", "shop")(d)
+			d.Add(claim("shop", image("os:2"), func(c *model.ServerClaim) {
+				c.Spec.Tolerations = []model.Toleration{{Operator: "Exists"}}
+				c.Annotations = map[string]string{model.AnnotationCleanup: model.CleanupSecure}
+			}))
+		})
+		w.expect(time.Hour, 0, "Reserved On default/shop")
+		w.expect(0, 1, "Available Off")
+		if why := w.why(0); why != model.ReasonPendingReprovision {
+			t.Errorf("the server is said to be %s", why)
+		}
+		if m := w.seen(0); m.installs != before.installs || len(m.boots) != len(before.boots) || m.offs != before.offs {
+			t.Errorf("it was touched: %+v, and was %+v", m, before)
+		}
+		w.commit(func(d *model.Desired) {
+			fleettest.Renamed("shop", "mall")(d)
+			d.Add(claim("mall", image("os:2"), func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
+		w.expect(10*time.Minute, 0, "Reserved Off default/mall") // the commit says so, and no more
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("mall", image("os:2"), annotated(model.AnnotationReprovision, "1")))
+		})
+		w.expect(10*time.Minute, 0, "Reserved On default/mall")
+		if m := w.seen(0); m.installs != before.installs+1 {
+			t.Errorf("installed %d times, want once more", m.installs)
+		}
+	})
+}
+
 func TestClaimsOfTheFirstRevisionWaitWhileAnUnknownServerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newLoopWorld(t, 2)

@@ -155,7 +155,10 @@ func (h *harder) hard() {
 			}
 			d.Add(&model.ServerMaintenance{
 				Meta: model.Meta{Name: n},
-				Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)}},
+				Spec: model.ServerMaintenanceSpec{
+					ServerRef:   model.LocalRef{Name: fmt.Sprintf("bmc%02d-system-0", i)},
+					ServerPower: []model.Power{"", model.PowerOff, model.PowerOn}[h.rnd.IntN(3)],
+				},
 			})
 		})
 	case 1:

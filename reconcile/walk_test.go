@@ -200,10 +200,13 @@ func (w *walk) event() {
 				return
 			}
 			delete(d.Removed, model.MaintenanceIdentity("m"))
-			d.Add(&model.ServerMaintenance{
-				Meta: model.Meta{Name: "m"}, Spec: model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}},
-			})
-			m.asks["shutdown"] += 3
+			spec := model.ServerMaintenanceSpec{ServerRef: model.LocalRef{Name: string(m.name)}}
+			if w.rnd.IntN(2) == 0 {
+				spec.ServerPower = model.PowerOn
+			} else {
+				m.asks["shutdown"] += 3
+			}
+			d.Add(&model.ServerMaintenance{Meta: model.Meta{Name: "m"}, Spec: spec})
 		})
 	case 7:
 		w.commit("power of "+name+" changes", func(d *model.Desired) {
@@ -460,7 +463,7 @@ func (w *walk) reset(m *walked, reset model.ResetKind, rec *model.ServerRecord) 
 		c := w.desired.Claims[m.disk]
 		wantsOff := c != nil && c.Spec.Power == model.PowerOff // and was powered on by an operation
 		for _, out := range w.desired.Maintenances {
-			wantsOff = wantsOff || out.Spec.ServerRef.Name == string(m.name)
+			wantsOff = wantsOff || out.Spec.ServerRef.Name == string(m.name) && out.Spec.ServerPower != model.PowerOn
 		}
 		if ran && m.asks["install"] == 0 && !wantsOff && !w.spend(m, "end", "shutdown") {
 			w.fail("%s of claim %s was shut down, and no commit asked for that", m.name, m.disk)

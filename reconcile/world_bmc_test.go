@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strings"
@@ -232,6 +233,9 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 	case model.ResetOn:
 		if m.power == model.PowerOff {
 			m.ons++
+			if m.mute || m.dark {
+				break
+			}
 			m.starting = true
 			w.noteStarting()
 			time.AfterFunc(delay, func() { w.boot(m) })
@@ -243,6 +247,9 @@ func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.Reset
 		time.AfterFunc(delay, func() { w.set(m, model.PowerOff) })
 	case model.ResetForceRestart, model.ResetGracefulRestart, model.ResetPowerCycle:
 		time.AfterFunc(delay, func() { w.boot(m) })
+	}
+	if m.mute {
+		return done, errors.New("no answer in 30 s")
 	}
 	return done, nil
 }

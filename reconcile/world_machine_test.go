@@ -47,6 +47,8 @@ type machine struct {
 	refuses   map[model.ResetKind]bool
 	rude      bool // it knows no graceful shutdown
 	deaf      bool // what it runs does not hear that it is to shut down
+	dark      bool // it does not come on
+	mute      bool // its BMC says nothing to power requests, and does nothing about them
 	bmcReset  time.Time
 	storages  []model.Storage
 	forced    int

@@ -524,6 +524,7 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 		r.Disks, r.DisksAt = []model.Disk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}, mergeNow
 		r.Operation = &model.Operation{Value: "power-cycle#2", AskedAt: mergeNow, Outcome: model.OutcomeDone}
 		r.BootstrapCompleted = []string{"burn-in", "firmware"}
+		r.ClaimCleanup = model.CleanupSecure
 	}))
 	branch := branchOf(6, copyOf(at(6, 3), model.StateReserved, "default/web", func(r *model.ServerRecord) {
 		r.HandledOperation, r.HandledDiscover = "force-off", "x"
@@ -532,6 +533,7 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 		r.HandledDisks = "D"
 		r.BootstrapCompleted = []string{"cabling", "firmware"}
 		r.Operation = &model.Operation{Value: "power-cycle#2"}
+		r.ClaimCleanup = model.CleanupQuick
 	}))
 	in := Input{Store: &store, Published: store5, Branch: branch, Now: mergeNow, Seed: "seed"}
 	r := Records(in)
@@ -546,6 +548,9 @@ func TestWhatWasHandledInEitherCopyIsHandled(t *testing.T) {
 	}
 	if got.HandledOperation != "force-off" || got.Serial != 7 || got.Operation.Outcome != model.OutcomeDone {
 		t.Errorf("got operation %q %+v and serial %d", got.HandledOperation, got.Operation, got.Serial)
+	}
+	if got.ClaimCleanup != model.CleanupSecure {
+		t.Errorf("its claim asks for cleanup %q, want the stricter of both", got.ClaimCleanup)
 	}
 	if want := []model.MissingDisk{{Name: "sda", Serial: "A"}, {Name: "sdb", Serial: "B"}}; !slices.Equal(got.Missing, want) {
 		t.Errorf("missing are %+v, want %+v", got.Missing, want)

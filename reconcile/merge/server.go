@@ -118,6 +118,9 @@ func (m *merger) joinServers(store, branch *model.ServerRecord) *model.ServerRec
 	if all := plan.JoinBootstrapped(rec.BootstrapCompleted, older.BootstrapCompleted); len(all) > len(rec.BootstrapCompleted) {
 		rec.BootstrapCompleted, added = all, true
 	}
+	if strict := model.StricterCleanup(rec.ClaimCleanup, older.ClaimCleanup); strict != rec.ClaimCleanup {
+		rec.ClaimCleanup, added = strict, true
+	}
 	if older.Serial > rec.Serial {
 		rec.Serial, added = older.Serial, true
 	}

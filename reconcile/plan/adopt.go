@@ -27,7 +27,7 @@ func (s *server) adopt() Step {
 	s.fleet.served[s.claim.ClaimName()] = s.name
 	rec := s.edit()
 	rec.Claim, rec.ClaimedAt, rec.WantPower = s.claim.ClaimName(), s.now(), s.claim.Spec.Power
-	rec.Tenant = s.claim.Tenant
+	rec.Tenant, rec.ClaimCleanup = s.claim.Tenant, s.claim.Annotations[model.AnnotationCleanup]
 	s.announce(model.IntentAdopt, string(rec.Claim))
 	handleAnew(rec, AskedReprovision, s.claim.Annotations[model.AnnotationReprovision])
 	rec.FoundRunning = time.Time{}

@@ -19,13 +19,14 @@ func (s *server) available() Step {
 	case s.power() == model.PowerOn && s.reading.Ons < onReadings && !s.goingOff():
 		return s.look(s.reading.At.Add(s.fleet.in.Policy.ConfirmEvery), s.why(model.ReasonWaitingForPowerOff, "its BMC says that it is "+
 			"on, though Ingot did not switch it on: reading it again to make sure"))
-	case s.power() == model.PowerOn || s.reading.Offs < s.fleet.in.Policy.OffReadings:
-		st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
-		return st
+	case s.power() == model.PowerOn:
+		return s.again(model.PowerOff, s.switchOff)
+	case s.reading.Offs < s.fleet.in.Policy.OffReadings:
+		return s.switchOff()
 	case s.bind != nil:
 		rec := s.edit()
 		rec.Claim, rec.ClaimedAt, rec.WantPower = s.bind.ClaimName(), s.now(), s.bind.Spec.Power
-		rec.Tenant = s.bind.Tenant
+		rec.Tenant, rec.ClaimCleanup = s.bind.Tenant, s.bind.Annotations[model.AnnotationCleanup]
 		s.announce(model.IntentBind, string(rec.Claim))
 		handleAnew(rec, AskedReprovision, s.bind.Annotations[model.AnnotationReprovision])
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.Attempts, rec.Release = "", time.Time{}, "", 0, nil

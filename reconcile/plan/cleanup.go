@@ -172,10 +172,22 @@ func (s *server) lastProgress() string {
 	return fmt.Sprintf("last wipe progress at %s: %s", text.Time(w.ReceivedAt), WipeText(w))
 }
 
-// cleanupMode is how the server's disks are wiped.
+// cleanupMode is how the server's disks are wiped: as the server's manifest or the
+// configuration says, or as its claim asked for if that is stricter.
 func (s *server) cleanupMode() string {
-	if m := s.annotation(model.AnnotationCleanup); m != "" {
-		return m
+	return model.StricterCleanup(cmp.Or(s.annotation(model.AnnotationCleanup), s.fleet.in.Policy.CleanupMode), s.rec.ClaimCleanup)
+}
+
+// noteCleanup has the record say how the claim asks for its disks to be wiped: once that is
+// done, the claim is gone. It touches nothing.
+func (s *server) noteCleanup() (Step, bool) {
+	if s.claim == nil || s.rec.Claim != s.claim.ClaimName() || s.rec.Release != nil || s.doubted() || s.fleet.observeOnly.Reason != "" {
+		return Step{}, false
 	}
-	return s.fleet.in.Policy.CleanupMode
+	asked := s.claim.Annotations[model.AnnotationCleanup]
+	if s.rec.ClaimCleanup == asked {
+		return Step{}, false
+	}
+	s.edit().ClaimCleanup = asked
+	return s.stay(), true
 }

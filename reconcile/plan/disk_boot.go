@@ -8,12 +8,15 @@ import (
 
 // diskBoot powers the server on from its disk, and takes back an override that would
 // have it ask the network for ever.
-func (s *server) diskBoot() Step {
+func (s *server) diskBoot() Step { return s.powerOn(nil, s.fromDisk()...) }
+
+// fromDisk has the server start from its disk when it is powered on next.
+func (s *server) fromDisk() []Action {
 	var before []Action
 	if s.rec.BootOverrideVariant == VariantContinuous {
 		before = append(before, ClearBoot{})
 	}
-	return s.powerOn(nil, append(before, s.diskOnce()...)...)
+	return append(before, s.diskOnce()...)
 }
 
 // diskOnce has the next boot be one from disk, unless the BMC is known to have no

@@ -146,7 +146,7 @@ func (s *server) awaitInstall() Step {
 		s.edit().Ticket = &t
 		return s.stay()
 	case s.power() == model.PowerOff:
-		return heals(s.diskBoot())
+		return s.heals(s.diskBoot)
 	}
 	return s.rest(s.installUnknownWhy())
 }
@@ -185,6 +185,9 @@ func (s *server) choose(a model.Alternative) Step {
 	rec := s.edit()
 	if rec.Claim != a.Claim {
 		rec.Installed, rec.Unconfirmed, rec.Reprovision, rec.WantPower, rec.Release = "", time.Time{}, "", "", nil
+	}
+	if a.Claim != "" && rec.Claim != a.Claim {
+		rec.ClaimCleanup = "" // as its claim says; without one, as was last asked for
 	}
 	rec.Tenant = "" // as its claim says
 	rec.Claim, rec.Doubt = a.Claim, &model.Doubt{Reason: model.DoubtFromStatusBranch, Since: s.now()}

@@ -43,3 +43,30 @@ func TestABoundServerOfTheStatusBranchMayBeInstalledAlready(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatIsChosenIsWipedAsItWasAskedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		choose model.Alternative
+		want   string
+	}{
+		"a wipe of the claim's server": {model.Alternative{Token: "t", State: model.StateCleanup}, model.CleanupSecure},
+		"the same claim":               {model.Alternative{Token: "t", State: model.StateReserved, Claim: "its own"}, model.CleanupSecure},
+		"another claim":                {model.Alternative{Token: "t", State: model.StateReserved, Claim: "default/other"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(1, 1)
+			in.Desired.Approvals = []string{"t"}
+			fleettest.ChangeRecord(in.Observed, 0, func(r *model.ServerRecord) {
+				if tt.choose.Claim == "its own" {
+					tt.choose.Claim = r.Claim
+				}
+				r.ClaimCleanup = model.CleanupSecure
+				r.Doubt = &model.Doubt{Reason: model.DoubtDisputed, Since: in.Now, Alternatives: []model.Alternative{tt.choose}}
+			})
+			m := Plan(in).Moves["bmc00000-system-0"]
+			if m == nil || m.Then.State != tt.choose.State || m.Then.ClaimCleanup != tt.want {
+				t.Errorf("the move is %+v, want one to %s with cleanup %q", m, tt.choose.State, tt.want)
+			}
+		})
+	}
+}

@@ -75,12 +75,21 @@ func (s *server) guardWhy(d model.Disruption) Why {
 		if !slices.ContainsFunc(h.Steps, d.Same) {
 			continue
 		}
-		why := Why{model.ReasonGuardHeld, fmt.Sprintf("the guard holds its %s back: approve it by a commit whose message ends with "+
-			"Ingot-Approve: %s", d.Action, h.Token), h.Since, RackOperator}
+		why := Why{model.ReasonGuardHeld, fmt.Sprintf("%s: approve it by a commit whose message ends with "+
+			"Ingot-Approve: %s", s.heldText(d), h.Token), h.Since, RackOperator}
 		if !h.Until.IsZero() {
 			why.Message += ", or wait until " + text.Time(h.Until)
 		}
 		return why
 	}
-	return s.whySince(model.ReasonGuardHeld, "the guard holds its "+d.Action+" back; see "+model.ReportRevision, RackOperator)
+	return s.whySince(model.ReasonGuardHeld, s.heldText(d)+"; see "+model.ReportRevision, RackOperator)
+}
+
+// heldText says which step the guard holds back, and what it would do.
+func (s *server) heldText(d model.Disruption) string {
+	text := "the guard holds its " + d.Action + " back"
+	if m := s.fleet.in.Desired.Maintenances[d.Value]; m != nil && d.Action == stepMaintenance {
+		text += ", which " + maintenanceEffect(m)
+	}
+	return text
 }

@@ -61,7 +61,7 @@ func (s *server) meanwhile() (Step, bool) {
 	}
 	ran := s.rec.WantPower == model.PowerOn || i.Kind == model.IntentPower
 	if ran && s.rec.Installed != "" && s.power() == model.PowerOff {
-		return heals(s.diskBoot()), true
+		return s.heals(s.diskBoot), true
 	}
 	return s.rest(s.waitsToBeShown()), true
 }

@@ -22,7 +22,7 @@ func (s *server) judge() Server {
 	if p := s.rec.BootProblem; FailedBoot(p) {
 		j.Unbooted = some(s.problemWhy(p))
 	}
-	j.Unarmed = some(s.bootTrouble())
+	j.Unarmed, j.Approval = some(s.bootTrouble()), some(s.approvalWhy())
 	if s.unconfirmed() {
 		j.Unconfirmed = some(s.unconfirmedWhy())
 	}

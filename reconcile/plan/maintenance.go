@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -10,21 +12,96 @@ import (
 
 // maintained is what takes a server out of service.
 type maintained struct {
-	by  string // the ServerMaintenance, or OperationPark
-	why string
+	by    string // the ServerMaintenance, or OperationPark
+	why   string
+	power model.Power // that it begins with
 }
 
+// loadMaintenances finds what takes each server out of service: of several ServerMaintenances
+// the one that has begun, else the last by name; and what waits for the owner of its claim.
 func (f *fleet) loadMaintenances() {
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Maintenances)) {
 		m := f.in.Desired.Maintenances[name]
+		server := f.resolve(m.Spec.ServerRef.Name)
+		s := f.byName[server]
+		if s == nil || !f.mayMaintain(m, server) {
+			continue
+		}
 		why := "under ServerMaintenance " + name
 		if m.Spec.Reason != "" {
 			why += ": " + m.Spec.Reason
 		}
-		if server := f.resolve(m.Spec.ServerRef.Name); f.mayMaintain(m, server) {
-			f.maintained[server] = maintained{name, why}
+		switch {
+		case s.begunBy(f.maintained[server].by):
+		case s.needsApproval(m):
+			f.awaiting[server] = name
+		default:
+			f.maintained[server] = maintained{name, why, cmp.Or(m.Spec.ServerPower, model.PowerOff)}
 		}
 	}
+}
+
+// begunBy reports whether a ServerMaintenance that is in force has taken the server out of
+// service, or that is decided.
+func (s *server) begunBy(name string) bool {
+	m := s.fleet.in.Desired.Maintenances[name]
+	if m == nil || s.fleet.namesake(m) {
+		return false
+	}
+	return s.rec.State == model.StateMaintenance && s.rec.MaintainedBy == name ||
+		s.rec.State == model.StateReserved && s.intends(model.IntentMaintenance, name)
+}
+
+// needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
+// One that has begun ends with its manifest, not with the approval.
+func (s *server) needsApproval(m *model.ServerMaintenance) bool {
+	if m.Spec.Policy != model.MaintenanceOwnerApproval || SettledState(s.rec) != model.StateReserved || s.begunBy(m.Name) {
+		return false
+	}
+	return s.claim == nil || !s.claim.Approves(m.Name)
+}
+
+// noteApproval has the record say which ServerMaintenance waits for the claim's owner, and
+// since when. It touches nothing.
+func (s *server) noteApproval() (Step, bool) {
+	name, noted := s.fleet.awaiting[s.name], ""
+	if a := s.rec.AwaitedApproval; a != nil {
+		noted = a.Maintenance
+	}
+	switch {
+	case name == noted || s.fleet.observeOnly.Reason != "":
+		return Step{}, false
+	case name == "":
+		s.edit().AwaitedApproval = nil
+	default:
+		s.edit().AwaitedApproval = &model.AwaitedApproval{Maintenance: name, Since: s.now()}
+	}
+	return s.stay(), true
+}
+
+// approvalWhy says that a ServerMaintenance waits for the owner of the server's claim, and
+// what it will do.
+func (s *server) approvalWhy() Why {
+	a := s.rec.AwaitedApproval
+	if a == nil || s.fleet.awaiting[s.name] != a.Maintenance {
+		return Why{}
+	}
+	m := s.fleet.in.Desired.Maintenances[a.Maintenance]
+	what := "ServerMaintenance " + m.Name
+	if m.Spec.Reason != "" {
+		what += " (" + m.Spec.Reason + ")"
+	}
+	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
+		"%s: %s on the ServerClaim, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
+		maintenanceEffect(m)), a.Since, Tenant}
+}
+
+// maintenanceEffect says what a ServerMaintenance does to a server that runs.
+func maintenanceEffect(m *model.ServerMaintenance) string {
+	if m.Spec.ServerPower == model.PowerOn {
+		return "will leave the server on, or switch it on once, and its power is not healed until it ends"
+	}
+	return "will power off the server until it ends"
 }
 
 // maintenance is what Git takes a server out of service by; by is "" when nothing does.
@@ -33,7 +110,7 @@ func (f *fleet) maintenance(s *server) maintained {
 		return m
 	}
 	if name, _ := s.requested(); name == model.OperationPark {
-		return maintained{model.OperationPark, "parked by annotation " + model.AnnotationOperation + ": park"}
+		return maintained{model.OperationPark, "parked by annotation " + model.AnnotationOperation + ": park", model.PowerOff}
 	}
 	return maintained{}
 }
@@ -41,7 +118,10 @@ func (f *fleet) maintenance(s *server) maintained {
 // maintenance takes a server out of service when Git asks for it.
 func (s *server) maintenance() (Step, bool) {
 	asked, bound := s.fleet.maintenance(s), s.rec.State == model.StateReserved
-	switch {
+	switch i := s.rec.Intent; {
+	case bound && i != nil && i.Kind == model.IntentMaintenance && i.Value != asked.by:
+		s.edit().Intent = nil // should it be asked for again, that is decided anew
+		return s.stay(), true
 	case asked.by == "" || s.rec.Release != nil || !bound && s.rec.State != model.StateAvailable:
 		return Step{}, false
 	case bound && !s.intends(model.IntentMaintenance, asked.by):
@@ -50,17 +130,27 @@ func (s *server) maintenance() (Step, bool) {
 		}
 		s.announce(model.IntentMaintenance, asked.by)
 		return s.stay(), true
+	case asked.power == model.PowerOn:
+		return s.beginMaintenance(asked), true
 	}
-	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
-	if !done {
+	if st, done := s.off(s.fleet.in.Policy.PowerOffGrace); !done {
 		return st, true
 	}
+	return s.beginMaintenance(asked), true
+}
+
+// beginMaintenance takes the server out of service. What was to be installed is of no use
+// meanwhile.
+func (s *server) beginMaintenance(asked maintained) Step {
 	rec := s.edit()
 	rec.Back, rec.MaintainedBy = rec.State, asked.by
+	if asked.power == model.PowerOn {
+		rec.MaintenancePower = &model.MaintenancePower{Want: model.PowerOn, Due: true}
+	}
 	if s.opened(model.PurposeClaim) && s.rec.Ticket.State(s.progress()) != model.TicketIgnitionServed {
 		s.end(model.TicketSpent)
 	}
-	return s.enter(model.StateMaintenance), true
+	return s.enter(model.StateMaintenance)
 }
 
 // maintained leaves the server alone until Git no longer asks for maintenance.
@@ -70,6 +160,14 @@ func (s *server) maintained() Step {
 	case asked.by != "" && asked.by != s.rec.MaintainedBy:
 		s.edit().MaintainedBy = asked.by
 		return s.stay()
+	case asked.by != "" && asked.power != s.maintenancePower().Want:
+		if s.rec.Back == model.StateReserved {
+			s.announce(model.IntentMaintenance, asked.by)
+		}
+		s.edit().MaintenancePower = &model.MaintenancePower{Want: asked.power, Due: true}
+		return s.stay()
+	case asked.by != "" && s.maintenancePower().Due:
+		return s.bringPower(s.maintenancePower().Want)
 	case asked.by != "":
 		return s.rest(s.whySince(model.ReasonMaintenance, asked.why, RackOperator))
 	case !s.maintenanceOver():
@@ -81,8 +179,36 @@ func (s *server) maintained() Step {
 	if by := rec.MaintainedBy; by != "" && by != model.OperationPark {
 		rec.ServicedAt = s.now()
 	}
-	rec.Back, rec.MaintainedBy, rec.Intent = "", "", nil
+	rec.Back, rec.MaintainedBy, rec.MaintenancePower, rec.Intent = "", "", nil, nil
 	return s.enter(back, Inspect{Inventory: true})
+}
+
+// maintenancePower is the power state that the maintenance was last seen to ask for.
+func (s *server) maintenancePower() model.MaintenancePower {
+	if p := s.rec.MaintenancePower; p != nil {
+		return *p
+	}
+	return model.MaintenancePower{Want: model.PowerOff}
+}
+
+// bringPower brings a server under maintenance to a power state once, On from its disk, and
+// gives up where its BMC does not say what it did: then hands off, however it is.
+func (s *server) bringPower(want model.Power) Step {
+	done := func(rec *model.ServerRecord) { rec.MaintenancePower = &model.MaintenancePower{Want: want} }
+	asked, goingOff := s.rec.Asked, s.goingOff()
+	switch {
+	case asked != nil && asked.Want == want && asked.Unsure && !s.reached() && asked.Tries >= s.fleet.in.Policy.UnsureTries:
+	case want == model.PowerOff:
+		if st, isOff := s.off(s.fleet.in.Policy.PowerOffGrace); !isOff {
+			return st
+		}
+	case s.power() == model.PowerOff:
+		return s.powerOn(done, s.fromDisk()...)
+	case goingOff && !s.over(asked.At, s.fleet.in.Policy.PowerOffGrace):
+		return s.look(s.nextLook(), s.why(model.ReasonWaitingForPowerOff, "it was asked to power off before: that is awaited first"))
+	}
+	done(s.edit())
+	return s.stay()
 }
 
 // maintenanceOver reports whether a commit took away what the server is in Maintenance

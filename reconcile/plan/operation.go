@@ -101,6 +101,7 @@ func (s *server) retry() (Step, bool) {
 	}
 	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
 	s.forgetThefts()
+	s.forgetAgain()
 	if installUnknown(rec) {
 		rec.Doubt = nil // a person says that it is not installed
 		s.end(model.TicketSpent)

@@ -39,6 +39,7 @@ type fleet struct {
 	reprovisions            int
 	maintained              map[model.ServerName]maintained
 	readiness               []ReadinessRule
+	awaiting                map[model.ServerName]string            // ServerMaintenances that wait for the owners of claims
 	labels                  map[model.ServerName]map[string]string // cache
 	specByUUID              map[string]model.ServerName            // made when first needed
 	unboundOf               *unboundServers                        // made when first needed
@@ -133,6 +134,7 @@ func newFleet(in *Input) *fleet {
 		outrun:         make(map[model.ClaimName]bool),
 		disputed:       make(map[model.ClaimName]*server),
 		maintained:     make(map[model.ServerName]maintained),
+		awaiting:       make(map[model.ServerName]string),
 		labels:         make(map[model.ServerName]map[string]string),
 		noneFree:       make(map[string]Why),
 		aliases:        make(map[string]model.ServerName),

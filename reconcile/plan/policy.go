@@ -27,6 +27,9 @@ type Policy struct {
 	PowerOffGrace time.Duration
 	// PowerOnLimit is how long a power-on may take before it is asked for again.
 	PowerOnLimit time.Duration
+	// PowerPause is how long a server is left alone whose power was brought back and that is
+	// off again, or on; twice as long each time in a row, at most PowerPauseMax.
+	PowerPause, PowerPauseMax time.Duration
 
 	// DiscoveryImage is the OCI image of the probe; without one nothing is discovered.
 	DiscoveryImage    string
@@ -112,6 +115,7 @@ func DefaultPolicy() Policy {
 		ConfirmEvery: time.Second, OffReadings: 3,
 		FoundOffTime: 5 * time.Minute, FoundOffReadings: 5,
 		PowerOffGrace: 5 * time.Minute, PowerOnLimit: 2 * time.Minute,
+		PowerPause: time.Minute, PowerPauseMax: 10 * time.Minute,
 		DiscoveryTimeout: 30 * time.Minute, DiscoveryAttempts: 3,
 		BootTimeout: 15 * time.Minute, BootAttempts: 3, BootGrace: 30 * time.Minute,
 		CleanupMode: "quick",

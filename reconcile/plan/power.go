@@ -32,6 +32,12 @@ func (s *server) off(grace time.Duration) (st Step, done bool) {
 	return s.look(s.nextLook(), why), false
 }
 
+// switchOff is the step that brings a server which is not yet Off to it.
+func (s *server) switchOff() Step {
+	st, _ := s.off(s.fleet.in.Policy.PowerOffGrace)
+	return st
+}
+
 // nextReset is what to ask of a server that is on and has to be off; "" = what was asked
 // for may yet take effect. A machine that refuses to shut down is forced.
 func (s *server) nextReset(grace time.Duration) model.ResetKind {
@@ -105,7 +111,9 @@ func (s *server) askOn(then func(*model.ServerRecord)) {
 	if then != nil {
 		then(rec)
 	}
-	rec.Asked = &model.PowerAsked{Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1}
+	rec.Asked = &model.PowerAsked{
+		Reset: model.ResetOn, Want: model.PowerOn, At: s.now(), Tries: tries + 1, Again: s.timesAgain(model.PowerOn),
+	}
 }
 
 // ask makes one power request.
@@ -119,7 +127,7 @@ func (s *server) askFrom(from model.Power, reset model.ResetKind, before ...Acti
 	if reset == model.ResetGracefulOff || reset == model.ResetForceOff {
 		want = model.PowerOff
 	}
-	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: 1}
+	s.edit().Asked = &model.PowerAsked{Reset: reset, Want: want, At: s.now(), Tries: 1, Again: s.timesAgain(want)}
 	return s.stay(append(before, SetPower{Reset: reset, From: from, Gently: !s.rec.FoundRunning.IsZero()})...)
 }
 

@@ -44,11 +44,15 @@ func (s *server) wantPower() (Step, bool) {
 		s.announce(model.IntentPower, string(want))
 	}
 	s.edit().WantPower = want
+	s.forgetAgain()
 	return s.stay(), true
 }
 
 // keepOff keeps the server off. What was armed is of no use meanwhile.
 func (s *server) keepOff() Step {
+	if s.power() == model.PowerOn {
+		return s.again(model.PowerOff, s.switchOff)
+	}
 	st, done := s.off(s.fleet.in.Policy.PowerOffGrace)
 	if !done {
 		return st
@@ -66,9 +70,9 @@ func (s *server) keepRunning() Step {
 	}
 	if s.power() == model.PowerOff && !s.claim.BootConfiguration { // which is booted once
 		if t := s.rec.Ticket; t != nil && t.Always && t.MayBoot(s.progress()) {
-			return heals(s.netBoot(nil))
+			return s.heals(func() Step { return s.netBoot(nil) })
 		}
-		return heals(s.diskBoot())
+		return s.heals(s.diskBoot)
 	}
 	why := s.pendingReprovision()
 	if s.unconfirmed() && why.Reason == "" {
@@ -81,7 +85,7 @@ func (s *server) keepRunning() Step {
 // away.
 func (s *server) keepAbsent() Step {
 	if s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && (s.rec.Installed != "" || installUnknown(s.rec)) {
-		return heals(s.diskBoot())
+		return s.heals(s.diskBoot)
 	}
 	return s.rest(s.notReleased())
 }

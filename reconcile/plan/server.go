@@ -21,6 +21,8 @@ type server struct {
 	taints  []RuleTaint // by ServerReadinessRules
 	// bootstrapped are the rules that it is ready for, and that are to be remembered.
 	bootstrapped []string
+	// bringsBack is set for a step that only brings back the server's power.
+	bringsBack bool
 	// fresh is set for a server whose record is only being made.
 	fresh bool
 }
@@ -64,6 +66,8 @@ var rules = []func(*server) (Step, bool){
 	(*server).noteMACs,
 	(*server).noteBootstrapped,
 	(*server).inherit,
+	(*server).noteCleanup,
+	(*server).noteApproval,
 	(*server).decideRelease,
 	(*server).forOnce,
 	(*server).followBootedBy,

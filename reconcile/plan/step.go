@@ -94,13 +94,3 @@ func (st Step) wakeBy(t time.Time) Step {
 	}
 	return st
 }
-
-// heals marks a step that does nothing but bring back the power of what is bound.
-func heals(st Step) Step {
-	for _, m := range []*Move{st.Move, st.Queued} {
-		if m != nil {
-			m.Heals = true
-		}
-	}
-	return st
-}

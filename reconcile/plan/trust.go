@@ -39,7 +39,7 @@ func (s *server) observe() (Step, bool) {
 	lost := s.rec.State == model.StateReserved && s.rec.Installed != "" && s.rec.Release == nil &&
 		s.rec.WantPower == model.PowerOn && s.power() == model.PowerOff && f.maintenance(s).by == ""
 	if f.in.HealOnly != "" && f.in.ObserveOnly == "" && lost {
-		return heals(s.diskBoot()), true
+		return s.heals(s.diskBoot), true
 	}
 	return s.rest(f.observeOnly), true
 }

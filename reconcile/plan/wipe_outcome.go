@@ -84,7 +84,7 @@ func (s *server) cleaned(disks []model.DiskWipe, missing []model.MissingDisk) St
 		s.noteWiped(disks)
 		missing = remembered(missing)
 	}
-	rec.Wiped, rec.Missing, rec.Release, rec.Attempts, rec.Intent = disks, missing, nil, 0, nil
+	rec.Wiped, rec.Missing, rec.Release, rec.Attempts, rec.Intent, rec.ClaimCleanup = disks, missing, nil, 0, nil, ""
 	s.end(model.TicketBooted)
 	return s.enter(model.StateAvailable)
 }

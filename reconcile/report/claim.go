@@ -101,6 +101,9 @@ func (s serverView) boundConditions(c *model.ServerClaim) []metav1.Condition {
 	if p := s.Pending; p != nil {
 		conds = append(conds, condition(model.ReasonPendingReprovision, true, p.Reason, p.Text(), s.Record.ClaimedAt))
 	}
+	if why := s.Approval; why != nil {
+		conds = append(conds, condition(plan.MaintenanceApproved, false, why.Reason, why.Text(), why.Since))
+	}
 	return conds
 }
 

@@ -153,7 +153,7 @@ func meant(name string, known []string) string {
 func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 	spec, _ := o.Spec.(ServerSpec)
 	e.State, e.Conditions = string(status.State), status.Conditions
-	e.wait("Ready")
+	e.wait("Ready", plan.MaintenanceApproved)
 	e.fact("install stage", string(status.InstallStage))
 	e.fact("power", string(status.PowerState))
 	if ref := spec.ServerClaimRef; ref != nil {
@@ -190,7 +190,7 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
 	conds := conditions(status.Conditions)
 	e.State, e.Since, e.Conditions = status.Phase, conds.of("Bound").LastTransitionTime.Time, status.Conditions
-	e.wait("Bound", "Ready", plan.BMCReadable)
+	e.wait("Bound", "Ready", plan.BMCReadable, plan.MaintenanceApproved)
 	if p := conds.of(model.ReasonPendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"time"
 
 	"ingot/model"
 	"ingot/reconcile/plan"
@@ -9,8 +10,10 @@ import (
 
 // MaintenanceStatus is what is so of a ServerMaintenance.
 type MaintenanceStatus struct {
-	State   string `json:"state"`             // Pending, InMaintenance
-	Message string `json:"message,omitempty"` // what it is pending for
+	State   string    `json:"state"` // Pending, InMaintenance
+	Reason  string    `json:"reason,omitempty"`
+	Message string    `json:"message,omitempty"` // what it is pending for
+	Since   time.Time `json:"since,omitzero"`
 }
 
 func (v *view) maintenanceDocument(m *plan.Maintenance) *Document {
@@ -26,6 +29,11 @@ func (v *view) maintenanceDocument(m *plan.Maintenance) *Document {
 		d.Status = MaintenanceStatus{State: "InMaintenance"}
 	case m.Refused:
 		pending("refused: server %s serves no claim of those below %s, who may define no Server (git.tenants)", m.Server, m.Manifest.Tenant)
+	case s.Approval != nil && s.Record.AwaitedApproval.Maintenance == m.Name:
+		pending("%s", shownText(s.Approval.Text()))
+		status := d.Status.(MaintenanceStatus)
+		status.Reason, status.Since = s.Approval.Reason, s.Approval.Since.UTC().Truncate(time.Second)
+		d.Status = status
 	case s.Record.State == model.StateMaintenance:
 		pending("server %s is in Maintenance already, for %s", m.Server, s.Record.MaintainedBy)
 	default:

@@ -69,6 +69,7 @@ type serverInputs struct {
 	stage     plan.InstallStage
 	why       plan.Why
 	duplicate plan.Why
+	approval  plan.Why
 	shared    string // its MAC addresses that others show, too
 	taints    string // by ServerReadinessRules
 }
@@ -78,7 +79,8 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		s := v.server(&v.Servers[i])
 		from := serverInputs{
 			rec: s.Record, facts: v.in.Observed.ServerFacts[s.Name], manifest: s.Manifest, boot: s.trace(),
-			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
+			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), approval: madeOf(s.Approval),
+			shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
 			taints: madeOfTaints(s.Taints),
 		}
 		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
@@ -168,9 +170,9 @@ type servedInputs struct {
 	server *model.ServerRecord
 	booted *model.BootState
 	// What else its server says of it.
-	pending, unconfirmed, exposed plan.Why
-	ran                           bool
-	boot                          bootInputs // of a ServerBootConfiguration
+	pending, unconfirmed, exposed, approval plan.Why
+	ran                                     bool
+	boot                                    bootInputs // of a ServerBootConfiguration
 }
 
 func (p *Projector) projectClaims(v *view, r *model.Report) {
@@ -183,7 +185,7 @@ func (p *Projector) projectClaims(v *view, r *model.Report) {
 			own.why = s.Why
 			served := servedInputs{
 				claimInputs: own, server: s.Record, booted: v.in.Observed.BootStates[s.Name], pending: madeOf(s.Pending),
-				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), ran: s.RanWhenLastRead,
+				unconfirmed: madeOf(s.Unconfirmed), exposed: madeOf(s.Exposed), approval: madeOf(s.Approval), ran: s.RanWhenLastRead,
 			}
 			if c.Name.IsBootConfiguration() {
 				served.boot = v.server(s).bootInputs()

@@ -109,7 +109,7 @@ func (v *view) readmeClaims(b *strings.Builder) {
 		}
 		phase, why := "Unbound", c.Why
 		if s := v.servers[c.Server]; s != nil {
-			phase, why = "Bound", s.Why
+			phase, why = "Bound", v.server(s).waitsFor()
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", c.Name, phase, c.Server, plain(why.Text()))
 	}
@@ -126,9 +126,17 @@ func (v *view) readmeServers(b *strings.Builder) {
 			fmt.Fprintf(b, "\nand %d more.\n", len(v.Servers)-maxRows)
 			break
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.Name, s.Record.State, cmp.Or(string(v.server(&s).facts().Power), "?"), s.Record.Claim, plain(s.Why.Text()))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.Name, s.Record.State, cmp.Or(string(v.server(&s).facts().Power), "?"), s.Record.Claim, plain(v.server(&s).waitsFor().Text()))
 	}
 	b.WriteString("\n")
+}
+
+// waitsFor is why the server is not where it should be, or else what is awaited while it is.
+func (s serverView) waitsFor() plan.Why {
+	if s.Why.Reason == "" && s.Approval != nil {
+		return *s.Approval
+	}
+	return s.Why
 }
 
 // readmeBMCs lists the BMCs that cannot be used.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -134,7 +135,7 @@ func (s *Summary) add(doc any) {
 func serverSummary(d *Document, status ServerStatus) ServerSummary {
 	s := ServerSummary{
 		Name: model.ServerName(d.Metadata.Name), State: status.State, Power: status.PowerState,
-		Why: conditions(status.Conditions).why("Ready"),
+		Why: cmp.Or(conditions(status.Conditions).why("Ready"), conditions(status.Conditions).why(plan.MaintenanceApproved)),
 	}
 	if spec, _ := d.Spec.(ServerSpec); spec.BMCRef != nil {
 		s.BMC = model.BMCName(spec.BMCRef.Name)
@@ -166,9 +167,7 @@ func claimSummary(d *Document, status ClaimStatus) ClaimSummary {
 	if ready.Status == metav1.ConditionTrue && ready.Reason == "Booted" {
 		c.State, c.Since = ClaimBooted, ready.LastTransitionTime.Time
 	}
-	if unread := conds.why(plan.BMCReadable); c.Why == "" {
-		c.Why = unread
-	}
+	c.Why = cmp.Or(c.Why, conds.why(plan.BMCReadable), conds.why(plan.MaintenanceApproved))
 	if u := conds.of(model.ReasonUnconfirmed); c.State == ClaimBound && u.Status == metav1.ConditionTrue {
 		c.State, c.Since = ClaimUnconfirmed, u.LastTransitionTime.Time
 	}
