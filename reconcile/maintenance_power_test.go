@@ -106,6 +106,21 @@ func TestServerPowerMayChangeDuringAMaintenance(t *testing.T) {
 	}, func(w *loopWorld) { w.mirror = true })
 }
 
+// What a BMC did not answer during a maintenance is asked for anew after it.
+func TestAMaintenanceThatCouldNotSwitchOnLeavesNothingBehind(t *testing.T) {
+	live(t, 1, func(_ *testing.T, w *loopWorld) {
+		w.serve("web")
+		w.commit(maintainedWith(model.PowerOff))
+		w.expect(10*time.Minute, 0, "Maintenance Off default/web")
+		w.change(0, func(m *machine) { m.mute = true })
+		w.commit(maintainedWith(model.PowerOn))
+		w.expect(time.Hour, 0, "Maintenance Off default/web")
+		w.change(0, func(m *machine) { m.mute = false })
+		w.commit(endMaintenance)
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+	})
+}
+
 // A shutdown that was asked for before is awaited, or the server would be off in the end.
 func TestAMaintenanceSwitchesOnWhatIsGoingOff(t *testing.T) {
 	live(t, 1, func(_ *testing.T, w *loopWorld) {

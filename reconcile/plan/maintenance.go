@@ -55,7 +55,8 @@ func (s *server) begunBy(name string) bool {
 // needsApproval reports whether a ServerMaintenance waits for the owner of the server's claim.
 // One that has begun ends with its manifest, not with the approval.
 func (s *server) needsApproval(m *model.ServerMaintenance) bool {
-	if m.Spec.Policy != model.MaintenanceOwnerApproval || SettledState(s.rec) != model.StateReserved || s.begunBy(m.Name) {
+	bound := SettledState(s.rec) == model.StateReserved && s.rec.Release == nil
+	if m.Spec.Policy != model.MaintenanceOwnerApproval || !bound || s.begunBy(m.Name) {
 		return false
 	}
 	return s.claim == nil || !s.claim.Approves(m.Name)
@@ -180,6 +181,9 @@ func (s *server) maintained() Step {
 		rec.ServicedAt = s.now()
 	}
 	rec.Back, rec.MaintainedBy, rec.MaintenancePower, rec.Intent = "", "", nil, nil
+	if a := rec.Asked; a != nil && a.Unsure {
+		rec.Asked = nil // whoever worked at it has seen to that
+	}
 	return s.enter(back, Inspect{Inventory: true})
 }
 
