@@ -108,22 +108,12 @@ func (r *reading) system(uri string, s *system) {
 	r.inv.SKU = clip(s.SKU)
 	r.inv.SerialNumber = clip(s.SerialNumber)
 	r.inv.BIOSVersion = clip(s.BiosVersion)
-	r.inv.IndicatorLED = indicator(s)
+	indicator := s.locator().shown()
+	r.inv.IndicatorLED, r.inv.IndicatorOnOff = indicator.LED, indicator.OnOff
 	r.inv.MemoryBytes = bytesOf(s.MemorySummary.TotalSystemMemoryGiB, 1<<30)
 	for _, target := range s.Boot.Targets[:min(len(s.Boot.Targets), 64)] {
 		r.inv.BootTargets = append(r.inv.BootTargets, clip(target))
 	}
-}
-
-// indicator returns the locator light's state by either of its two properties.
-func indicator(s *system) string {
-	if s.IndicatorLED != "" || s.LocationIndicatorActive == nil {
-		return clip(s.IndicatorLED)
-	}
-	if *s.LocationIndicatorActive {
-		return "Lit"
-	}
-	return "Off"
 }
 
 // bytesOf returns n units in bytes, or 0 for what cannot be.

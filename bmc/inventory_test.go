@@ -260,7 +260,7 @@ func TestInventoryOfOddShapes(t *testing.T) {
 				delete(f.resources[sysURI], "IndicatorLED")
 				f.resources[sysURI]["LocationIndicatorActive"] = true
 			},
-			change: func(i *model.Inventory) { i.IndicatorLED = "Lit" },
+			change: func(i *model.Inventory) { i.IndicatorLED, i.IndicatorOnOff = "Lit", true },
 		},
 	}
 	want := func(t *testing.T) *model.Inventory {

@@ -102,6 +102,8 @@ func (w *site) describe(row map[string]string) error {
 			o["metadata"].(map[string]any)["labels"].(map[string]any)["rack"] = value
 		case "CORDONED":
 			spec(o)["unclaimable"] = value == "yes"
+		case "INDICATOR":
+			spec(o)["indicatorLED"] = value
 		case "RECLAIM":
 			spec(o)["reclaimPolicy"] = cmp.Or(value, string(model.ReclaimRecycle))
 		case "TAINT":

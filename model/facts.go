@@ -98,6 +98,7 @@ type Inventory struct {
 	SerialNumber      string             `json:"serialNumber,omitempty"`
 	BIOSVersion       string             `json:"biosVersion,omitempty"`
 	IndicatorLED      string             `json:"indicatorLED,omitempty"`
+	IndicatorOnOff    bool               `json:"indicatorOnOff,omitempty"` // see Indicator
 	MemoryBytes       int64              `json:"memoryBytes,omitempty"`
 	Processors        []Processor        `json:"processors,omitempty"`
 	Memory            []MemoryModule     `json:"memory,omitempty"`

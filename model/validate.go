@@ -12,7 +12,7 @@ var (
 	protocolNames    = []string{"Redfish", "RedfishLocal", "RedfishWithRegistryPatch"}
 	protocolSchemes  = []string{"https", "http"}
 	consoleNames     = []string{"IPMI", "SSH", "SSHLenovo"}
-	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
+	indicatorLEDs    = []string{IndicatorUnknown, IndicatorLit, IndicatorBlinking, IndicatorOff}
 	conditionStatus  = []string{"True", "False", "Unknown"}
 	enforcementModes = []string{"BootstrapOnly", "Continuous"}
 	maintenances     = []string{"OwnerApproval", "Enforced"}

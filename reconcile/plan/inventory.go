@@ -36,6 +36,9 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if m.Manufacturer == "" {
 		m.Manufacturer, m.Model = known.Manufacturer, known.Model
 	}
+	if m.IndicatorLED == "" {
+		m.IndicatorLED, m.IndicatorOnOff = known.IndicatorLED, known.IndicatorOnOff
+	}
 	if m.BIOSVersion == "" {
 		m.BIOSVersion = known.BIOSVersion
 	}

@@ -15,6 +15,7 @@ type ServerSpec struct {
 	BMCRef               *model.LocalRef     `json:"bmcRef,omitempty"`
 	ServerClaimRef       *model.ObjectRef    `json:"serverClaimRef,omitempty"`
 	BootConfigurationRef *model.ObjectRef    `json:"bootConfigurationRef,omitempty"`
+	IndicatorLED         string              `json:"indicatorLED,omitempty"`
 	ReclaimPolicy        model.ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	Taints               []model.Taint       `json:"taints,omitempty"`
 	Unclaimable          bool                `json:"unclaimable,omitempty"`
@@ -90,6 +91,7 @@ func (s serverView) spec() ServerSpec {
 		BMCRef: &model.LocalRef{Name: string(s.Record.BMC)}, ReclaimPolicy: model.ReclaimRecycle,
 	}
 	if s.Manifest != nil {
+		spec.IndicatorLED = s.Manifest.Spec.IndicatorLED
 		spec.Taints, spec.Unclaimable = s.Manifest.Spec.Taints, s.Manifest.Spec.Unclaimable
 		if s.Manifest.Spec.ReclaimPolicy != "" {
 			spec.ReclaimPolicy = s.Manifest.Spec.ReclaimPolicy
