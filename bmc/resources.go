@@ -47,6 +47,7 @@ type boot struct {
 	Mode    *string  `json:"BootSourceOverrideMode"`
 	Targets []string `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 	Modes   []string `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
+	Order   []string `json:"BootOrder"`
 }
 
 // resetAction is the action #ComputerSystem.Reset.

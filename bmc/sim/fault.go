@@ -137,7 +137,8 @@ var faultScopes = map[Fault]scope{
 	FaultOKError: scopeBMC, FaultCollectionEmpty: scopeBMC, FaultBladesSwapped: scopeBMC,
 
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
-	FaultOverrideInSettings: scopeServer, FaultIndicatorNotKept: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
+	FaultIndicatorNotKept:   scopeServer,
+	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
 	FaultUUIDZero: scopeServer, FaultMACsHidden: scopeServer, FaultDiskHidden: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,
 	FaultProbeOtherUUID: scopeServer, FaultHangAfterScript: scopeServer, FaultHangAfterKernel: scopeServer,

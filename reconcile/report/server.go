@@ -34,6 +34,7 @@ type ServerStatus struct {
 	BIOSVersion       string                   `json:"biosVersion,omitempty"`
 	IndicatorLED      string                   `json:"indicatorLED,omitempty"`
 	TotalSystemMemory string                   `json:"totalSystemMemory,omitempty"`
+	BootOrder         []string                 `json:"bootOrder,omitempty"`
 	Processors        []model.Processor        `json:"processors,omitempty"`
 	Storages          []StorageStatus          `json:"storages,omitempty"`
 	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
@@ -120,7 +121,7 @@ func (v *view) serverStatus(s serverView) ServerStatus {
 		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = shownText(inv.SerialNumber), shownText(inv.BIOSVersion), shownText(inv.IndicatorLED)
 		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
 		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
-		nics = inv.NetworkInterfaces
+		st.BootOrder, nics = b.bootOrder(inv.BootOrder), inv.NetworkInterfaces
 	}
 	if s.Record.State == model.StateCleanup {
 		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))
