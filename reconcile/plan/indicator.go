@@ -7,6 +7,9 @@ import "ingot/model"
 // it is the machine that is meant does.
 func (s *server) indicate(st Step) Step {
 	inv, rec := s.facts.Inventory, s.fleet.in.Observed.Servers[s.name]
+	if st.Queued != nil {
+		return st // it may be begun at any time, and one server has one move
+	}
 	if s.spec == nil || inv == nil || rec == nil || !s.reachable() || s.duplicate().Reason != "" {
 		return st
 	}

@@ -124,6 +124,23 @@ func foundRunning(_ *Input, rec *model.ServerRecord) {
 	rec.Claim, rec.Installed, rec.Ticket, rec.FoundRunning = "", "", nil, time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
 }
 
+// What waits for a place among guard.maxConcurrentPowerOns may be begun before the next
+// plan: nothing else is begun with the server meanwhile.
+func TestAServerInTheQueueHasNoOtherMove(t *testing.T) {
+	in := bigFleet(2, 2)
+	in.Policy.MaxConcurrentPowerOns = 1
+	for name := range in.Observed.Servers {
+		in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
+		in.Observed.ServerFacts[name] = &model.ServerFacts{
+			Name: name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"},
+		}
+	}
+	r := Plan(in)
+	if len(r.Queued) != 1 || len(r.Moves) != 1 || r.Moves[r.Queued[0].Name] != nil {
+		t.Errorf("%d moves and %d in the queue, want one of each, of two servers: %+v", len(r.Moves), len(r.Queued), r.Moves)
+	}
+}
+
 func TestAPowerRequestComesBeforeAnIndicator(t *testing.T) {
 	in := bigFleet(1, 1)
 	rec := in.Observed.Servers["bmc00000-system-0"]
