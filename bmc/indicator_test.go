@@ -99,3 +99,18 @@ func TestSetIndicator(t *testing.T) {
 		})
 	}
 }
+
+// What is read back of another machine says nothing of the one that is meant.
+func TestAnIndicatorOfAMachineThatIsSwappedMeanwhile(t *testing.T) {
+	f := newFake(t, plain)
+	set := f.set
+	f.set = func(path, name string, value any) int {
+		f.resources[sysURI]["UUID"] = "4c4c4544-0059-3110-8035-b4c04f4d4232"
+		return set(path, name, value)
+	}
+	target := f.system1()
+	target.UUID = "38947555-7742-3448-3784-823347823834"
+	if shown, err := newPool(t, Options{}).SetIndicator(t.Context(), target, "Lit"); !errors.Is(err, ErrOtherMachine) {
+		t.Errorf("got %+v, %v; want %v", shown, err, ErrOtherMachine)
+	}
+}
