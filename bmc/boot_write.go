@@ -50,33 +50,39 @@ func (c *client) readBoot(ctx context.Context, uri string) (boot, error) {
 	return sys.Boot, nil
 }
 
-// patchBoot writes the override. If the BMC gave a strong ETag, the write has the condition
-// that nobody else wrote meanwhile (RFC 9110 §13.1.1). A BMC that does not recognize its
-// own ETag is written to without (B17, B18); one that demands a condition gets it.
+// patchBoot writes the override.
 func (c *client) patchBoot(ctx context.Context, system string, r variant) error {
+	return c.write(ctx, system, r.uri, map[string]any{"Boot": r.want})
+}
+
+// write sets properties of a system or its settings object. If the BMC gave a strong ETag,
+// the write has the condition that nobody else wrote meanwhile (RFC 9110 §13.1.1). A BMC that
+// does not recognize its own ETag is written to without (B17, B18); one that demands a
+// condition gets it.
+func (c *client) write(ctx context.Context, system, uri string, body map[string]any) error {
 	s := c.state(system)
 	var condition []header
-	if r.uri == system && isStrong(s.etag) && !s.noIfMatch {
+	if uri == system && isStrong(s.etag) && !s.noIfMatch {
 		condition = []header{{"If-Match", s.etag}}
 	}
-	err := c.patch(ctx, r, condition...)
+	err := c.patch(ctx, uri, body, condition...)
 	switch {
 	case statusOf(err) == http.StatusPreconditionFailed && condition != nil:
-		if err = c.patch(ctx, r); err == nil {
+		if err = c.patch(ctx, uri, body); err == nil {
 			c.learn(system, func(s *systemState) { s.noIfMatch = true })
 		}
 	case statusOf(err) == http.StatusPreconditionRequired, statusOf(err) == http.StatusPreconditionFailed:
 		etag := "*"
-		if a, err := c.get(ctx, r.uri); err == nil && a.etag("") != "" {
+		if a, err := c.get(ctx, uri); err == nil && a.etag("") != "" {
 			etag = a.etag("")
 		}
-		err = c.patch(ctx, r, header{"If-Match", etag})
+		err = c.patch(ctx, uri, body, header{"If-Match", etag})
 	}
 	return err
 }
 
-func (c *client) patch(ctx context.Context, r variant, headers ...header) error {
-	a, err := c.do(ctx, http.MethodPatch, r.uri, map[string]any{"Boot": r.want}, headers...)
+func (c *client) patch(ctx context.Context, uri string, body map[string]any, headers ...header) error {
+	a, err := c.do(ctx, http.MethodPatch, uri, body, headers...)
 	if err == nil {
 		c.followTask(ctx, a)
 	}

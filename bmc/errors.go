@@ -33,6 +33,9 @@ var (
 	// ErrOverrideNotKept: the BMC took the boot override, every way of writing it
 	// that is known, and then showed something else.
 	ErrOverrideNotKept = errors.New("the BMC does not keep the boot override")
+	// ErrSettingNotKept: the BMC refuses a setting of the machine, or took it and then
+	// showed something else.
+	ErrSettingNotKept = errors.New("the BMC does not keep the setting")
 	// ErrCertificateChanged: the BMC shows another certificate than the pinned one.
 	ErrCertificateChanged = errors.New("the BMC's certificate has changed")
 	// ErrNotAllowed: BMCs do not have such an address, says Options.Networks; nothing was

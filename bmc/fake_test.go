@@ -55,6 +55,8 @@ type fake struct {
 	etag func(object) string
 	// store keeps a boot override patched at path; it returns an HTTP status.
 	store func(path string, b object) int
+	// set keeps any other property; it returns an HTTP status.
+	set func(path, name string, value any) int
 	// reset carries out a reset type; it returns an HTTP status and a message identifier.
 	reset func(resetType string) (int, string)
 }
@@ -68,6 +70,10 @@ func newFake(t *testing.T, start func(*httptest.Server)) *fake {
 		expand:    true,
 	}
 	f.store = f.keep
+	f.set = func(path, name string, value any) int {
+		f.resources[path][name] = value
+		return http.StatusNoContent
+	}
 	f.reset = func(resetType string) (int, string) {
 		f.setPower(resetType)
 		return http.StatusNoContent, ""
@@ -261,9 +267,17 @@ func (f *fake) patch(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusPreconditionFailed, "Base.1.0.PreconditionFailed")
 		return
 	}
-	var body struct{ Boot object }
+	var body object
 	json.NewDecoder(r.Body).Decode(&body)
-	if status := f.store(r.URL.Path, body.Boot); status/100 == 2 {
+	status := http.StatusNoContent
+	for name, value := range body {
+		if boot, ok := value.(object); ok && name == "Boot" {
+			status = f.store(r.URL.Path, boot)
+		} else {
+			status = f.set(r.URL.Path, name, value)
+		}
+	}
+	if status/100 == 2 {
 		w.WriteHeader(status)
 	} else {
 		fail(w, status, "Base.1.0.PropertyValueError")

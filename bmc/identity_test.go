@@ -27,8 +27,12 @@ func TestNothingIsDoneToAnotherMachine(t *testing.T) {
 			return err
 		},
 		"clear override": func(p *Pool, t model.SystemTarget) error { return p.ClearBootOverride(context.Background(), t) },
-		"power state":    func(p *Pool, t model.SystemTarget) error { _, err := p.Power(context.Background(), t); return err },
-		"inventory":      func(p *Pool, t model.SystemTarget) error { _, err := p.Inventory(context.Background(), t); return err },
+		"indicator": func(p *Pool, t model.SystemTarget) error {
+			_, err := p.SetIndicator(context.Background(), t, model.IndicatorLit)
+			return err
+		},
+		"power state": func(p *Pool, t model.SystemTarget) error { _, err := p.Power(context.Background(), t); return err },
+		"inventory":   func(p *Pool, t model.SystemTarget) error { _, err := p.Inventory(context.Background(), t); return err },
 	}
 	tests := map[string]struct {
 		meant model.SystemTarget

@@ -108,22 +108,18 @@ func (r *reading) system(uri string, s *system) {
 	r.inv.SKU = clip(s.SKU)
 	r.inv.SerialNumber = clip(s.SerialNumber)
 	r.inv.BIOSVersion = clip(s.BiosVersion)
-	r.inv.IndicatorLED = indicator(s)
+	indicator := s.locator().shown()
+	r.inv.IndicatorLED, r.inv.IndicatorOnOff = indicator.LED, indicator.OnOff
 	r.inv.MemoryBytes = bytesOf(s.MemorySummary.TotalSystemMemoryGiB, 1<<30)
-	for _, target := range s.Boot.Targets[:min(len(s.Boot.Targets), 64)] {
-		r.inv.BootTargets = append(r.inv.BootTargets, clip(target))
-	}
+	r.inv.BootTargets, r.inv.BootOrder = clipped(s.Boot.Targets), clipped(s.Boot.Order)
 }
 
-// indicator returns the locator light's state by either of its two properties.
-func indicator(s *system) string {
-	if s.IndicatorLED != "" || s.LocationIndicatorActive == nil {
-		return clip(s.IndicatorLED)
+// clipped returns the first texts of a list as they may be kept.
+func clipped(all []string) (kept []string) {
+	for _, s := range all[:min(len(all), 64)] {
+		kept = append(kept, clip(s))
 	}
-	if *s.LocationIndicatorActive {
-		return "Lit"
-	}
-	return "Off"
+	return kept
 }
 
 // bytesOf returns n units in bytes, or 0 for what cannot be.

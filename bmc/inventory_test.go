@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -255,12 +256,22 @@ func TestInventoryOfOddShapes(t *testing.T) {
 			},
 			change: func(i *model.Inventory) { i.SerialNumber = "S 1 " + strings.Repeat("x", 252) + "…" },
 		},
+		"a boot order": {
+			prepare: func(f *fake) { f.resources[sysURI]["Boot"].(object)["BootOrder"] = []any{"Boot0002", "Boot0000"} },
+			change:  func(i *model.Inventory) { i.BootOrder = []string{"Boot0002", "Boot0000"} },
+		},
+		"a boot order without end": {
+			prepare: func(f *fake) {
+				f.resources[sysURI]["Boot"].(object)["BootOrder"] = strings.Split(strings.Repeat("Boot0002 ", 9999), " ")
+			},
+			change: func(i *model.Inventory) { i.BootOrder = slices.Repeat([]string{"Boot0002"}, 64) },
+		},
 		"a light that is a truth": {
 			prepare: func(f *fake) {
 				delete(f.resources[sysURI], "IndicatorLED")
 				f.resources[sysURI]["LocationIndicatorActive"] = true
 			},
-			change: func(i *model.Inventory) { i.IndicatorLED = "Lit" },
+			change: func(i *model.Inventory) { i.IndicatorLED, i.IndicatorOnOff = "Lit", true },
 		},
 	}
 	want := func(t *testing.T) *model.Inventory {

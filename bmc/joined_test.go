@@ -161,3 +161,29 @@ func await(ctx context.Context, t *testing.T, p *bmc.Pool, s model.SystemTarget,
 
 // errOf is what came of a reset, where it does not matter what was read before it.
 func errOf(_ model.ResetResult, err error) error { return err }
+
+// The indicators of all personalities are switched, by whichever property they have.
+func TestIndicatorOfTheSimulatedRack(t *testing.T) {
+	for _, kind := range sim.Personalities() {
+		t.Run(kind, func(t *testing.T) {
+			ctx, rack, p := join(t, sim.Options{Personality: kind})
+			s := rack.Servers()[0]
+			for _, led := range []string{model.IndicatorLit, model.IndicatorOff, model.IndicatorBlinking} {
+				shown, err := p.SetIndicator(ctx, s.Target(), led)
+				if err != nil || !shown.Shows(led) {
+					t.Fatalf("%s: %+v, %v", led, shown, err)
+				}
+				facts, err := p.Inventory(ctx, s.Target())
+				if err != nil || facts.Inventory.IndicatorLED != s.Indicator() || shown.LED != s.Indicator() {
+					t.Errorf("asked for %s: it is %s, the inventory says %+v; %v", led, s.Indicator(), facts, err)
+				}
+			}
+			if err := s.SetFault(sim.FaultIndicatorNotKept); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := p.SetIndicator(ctx, s.Target(), model.IndicatorOff); !errors.Is(err, bmc.ErrSettingNotKept) {
+				t.Errorf("what is not kept: %v", err)
+			}
+		})
+	}
+}

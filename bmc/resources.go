@@ -37,6 +37,9 @@ func (s *system) shown() SystemState {
 	return changeable{PowerState: s.PowerState, UUID: s.UUID, SerialNumber: s.SerialNumber, Model: s.Model, LastResetTime: s.LastResetTime, BootProgress: s.BootProgress}.shown()
 }
 
+// locator is what the system shows of its indicator.
+func (s *system) locator() locator { return locator{s.IndicatorLED, s.LocationIndicatorActive} }
+
 // boot is ComputerSystem.Boot. Pointers are nil for what the BMC does not have.
 type boot struct {
 	Enabled *string  `json:"BootSourceOverrideEnabled"`
@@ -44,6 +47,7 @@ type boot struct {
 	Mode    *string  `json:"BootSourceOverrideMode"`
 	Targets []string `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 	Modes   []string `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
+	Order   []string `json:"BootOrder"`
 }
 
 // resetAction is the action #ComputerSystem.Reset.

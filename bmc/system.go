@@ -27,6 +27,7 @@ type systemState struct {
 	resetURI  string   // "" = cannot be reset
 	resetInfo string   // URI of what describes the reset types, or ""
 
+	locator     locator
 	boot        boot
 	settings    string // URI of the settings object, as the system names it
 	quirk       quirk
@@ -68,7 +69,7 @@ func (c *client) learnSystem(uri, etag string, sys *system) {
 		}
 		s.known, s.etag = true, etag
 		s.shown, s.polled = sys.shown(), c.opts.Clock()
-		s.boot = sys.Boot
+		s.boot, s.locator = sys.Boot, sys.locator()
 		s.settings = path(sys.Settings.SettingsObject.ID)
 		s.resetURI = ""
 		if r := sys.Actions.Reset; r != nil {

@@ -111,6 +111,8 @@ func (w *site) describe(row map[string]string) error {
 			}
 		case "CORDONED":
 			spec(o)["unclaimable"] = value == "yes"
+		case "INDICATOR":
+			spec(o)["indicatorLED"] = value
 		case "RECLAIM":
 			spec(o)["reclaimPolicy"] = cmp.Or(value, string(model.ReclaimRecycle))
 		case "TAINT":

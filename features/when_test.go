@@ -25,7 +25,7 @@ func commitBMC(ctx context.Context, name, what string) error {
 
 func commitServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table,
-		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND"); err != nil {
+		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND", "INDICATOR"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)

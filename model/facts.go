@@ -101,6 +101,7 @@ type Inventory struct {
 	SerialNumber      string             `json:"serialNumber,omitempty"`
 	BIOSVersion       string             `json:"biosVersion,omitempty"`
 	IndicatorLED      string             `json:"indicatorLED,omitempty"`
+	IndicatorOnOff    bool               `json:"indicatorOnOff,omitempty"` // see Indicator
 	MemoryBytes       int64              `json:"memoryBytes,omitempty"`
 	Processors        []Processor        `json:"processors,omitempty"`
 	Memory            []MemoryModule     `json:"memory,omitempty"`
@@ -111,6 +112,9 @@ type Inventory struct {
 	MACAddresses []string   `json:"macAddresses,omitempty"`
 	Firmware     []Firmware `json:"firmware,omitempty"`
 	BootTargets  []string   `json:"bootTargets,omitempty"` // allowed one-time boot targets
+	// BootOrder is what the firmware boots from, the first first, by the references of the
+	// boot options (DSP2046, ComputerSystem).
+	BootOrder []string `json:"bootOrder,omitempty"`
 	// Problems are the parts that could not be read, for a person.
 	Problems []string `json:"problems,omitempty"`
 }

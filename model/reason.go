@@ -105,6 +105,7 @@ const (
 	ReasonUnknownError         Reason = "UnknownError"         // the BMC's answer makes no sense
 	ReasonUnsupported          Reason = "Unsupported"          // the BMC cannot do what was asked for
 	ReasonBootOverrideNotKept  Reason = "BootOverrideNotKept"  // the BMC does not keep the boot override
+	ReasonSettingNotKept       Reason = "SettingNotKept"       // the BMC does not keep a setting of the server
 )
 
 // Reasons are all of them.
@@ -124,4 +125,5 @@ var Reasons = []Reason{
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
+	ReasonSettingNotKept,
 }

@@ -93,6 +93,9 @@ type ServerRecord struct {
 	// NoDiskBoot says why the BMC is no longer asked to have the server boot from its
 	// disk once; nil = it is.
 	NoDiskBoot *NoDiskBoot `json:"noDiskBoot,omitempty"`
+	// IndicatorProblem says why its indicator is not as its manifest says; nil = nothing is
+	// known that speaks against it.
+	IndicatorProblem *SettingProblem `json:"indicatorProblem,omitempty"`
 	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
 	// forced off next; zero = it was not, or was asked for something else since.
 	NoShutdown time.Time `json:"noShutdown,omitzero"`

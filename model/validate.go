@@ -12,7 +12,7 @@ var (
 	protocolNames    = []string{"Redfish", "RedfishLocal", "RedfishWithRegistryPatch"}
 	protocolSchemes  = []string{"https", "http"}
 	consoleNames     = []string{"IPMI", "SSH", "SSHLenovo"}
-	indicatorLEDs    = []string{"Unknown", "Lit", "Blinking", "Off"}
+	indicatorLEDs    = []string{IndicatorUnknown, IndicatorLit, IndicatorBlinking, IndicatorOff}
 	conditionStatus  = []string{StatusTrue, StatusFalse, StatusUnknown}
 	enforcementModes = []string{BootstrapOnly, Continuous}
 	selectorOps      = []string{"In", "NotIn", "Exists", "DoesNotExist"}
@@ -256,12 +256,29 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 		})
 	}
 	d.objectRef("bootConfigurationRef", s.BootConfigurationRef, KindServerBootConfiguration)
-	each(d, "bootOrder", s.BootOrder, func(b *BootOrder) {
-		d.required("name", b.Name)
-		d.required("device", b.Device)
-	})
+	d.checkBootOrder(s.BootOrder)
 	each(d, "taints", s.Taints, d.taint)
 	d.uniqueTaints(s.Taints)
+}
+
+// maxBootOrder is how many entries a boot order may have.
+const maxBootOrder = 64
+
+// checkBootOrder checks that the entries have an order, and say what they mean.
+func (d *nodeDecoder) checkBootOrder(all []BootOrder) {
+	if len(all) > maxBootOrder {
+		d.bad("bootOrder", "found "+strconv.Itoa(len(all))+" entries, at most "+strconv.Itoa(maxBootOrder)+" are allowed")
+		return
+	}
+	taken := make(map[int]string, len(all)) // by priority
+	each(d, "bootOrder", all, func(b *BootOrder) {
+		d.required("name", b.Name)
+		d.required("device", b.Device)
+		if other, twice := taken[b.Priority]; twice {
+			d.bad("priority", "found "+strconv.Itoa(b.Priority)+", which "+show(other)+" has, too: give each entry one of its own")
+		}
+		taken[b.Priority] = b.Name
+	})
 }
 
 func (d *nodeDecoder) taint(t *Taint) {

@@ -133,6 +133,9 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action, before []plan.Answ
 		l.tellNoDisk(j, failure(err, stopped(ctx, err)))
 	case plan.ClearBoot:
 		err = l.BMCs.ClearBootOverride(ctx, j.Target)
+	case plan.SetIndicator:
+		answer.Indicator, err = l.BMCs.SetIndicator(ctx, j.Target, a.To)
+		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
 	case plan.SetPower:
 		answer.Reset, err = l.setPower(ctx, j, a, before)
 	default:
@@ -181,6 +184,16 @@ func (l *Loop) tellNoDisk(j *job, f *plan.Failure) {
 		log.Warn("BMC sets no one-time boot from disk, it is left to the boot order from now on", "err", f.Text)
 	default:
 		log.Warn("one-time boot from disk not set, it is left to the boot order", "err", f.Text)
+	}
+}
+
+// tellSetting logs what became of a setting of the firmware.
+func (l *Loop) tellSetting(j *job, a plan.Action, f *plan.Failure) {
+	switch log := l.Log.With("server", j.name, "bmc", j.Then.BMC, "setting", a.String()); {
+	case f == nil:
+		log.Info("setting is as Git says")
+	case f.Kind != plan.FailureStopped:
+		log.Warn("setting is not as Git says", "err", f.Text)
 	}
 }
 

@@ -27,6 +27,8 @@ type BMCs interface {
 	// plan.VariantContinuous is one that does not end by itself.
 	BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMethod) (variant string, err error)
 	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
+	// SetIndicator returns what the indicator shows once it is as it was asked for.
+	SetIndicator(ctx context.Context, t model.SystemTarget, led string) (model.Indicator, error)
 }
 
 // Boots prepares what servers boot.

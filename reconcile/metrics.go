@@ -150,6 +150,8 @@ func actionName(a plan.Action) string {
 		return "disk_once"
 	case plan.ClearBoot:
 		return "clear_boot"
+	case plan.SetIndicator:
+		return "set_indicator"
 	case plan.SetPower:
 		return "power_request"
 	}

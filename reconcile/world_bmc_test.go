@@ -133,7 +133,7 @@ func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.S
 		return nil, errDead
 	}
 	m.readings++
-	inv := &model.Inventory{UUID: m.uuid, Manufacturer: "Sim", Storages: m.storages}
+	inv := &model.Inventory{UUID: m.uuid, Manufacturer: "Sim", Storages: m.storages, IndicatorLED: m.led.LED, IndicatorOnOff: m.led.OnOff}
 	for _, mac := range m.nics {
 		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{MACAddress: mac})
 	}
@@ -197,6 +197,24 @@ func (w *loopWorld) ClearBootOverride(_ context.Context, t model.SystemTarget) e
 		m.override = false
 	}
 	return err
+}
+
+func (w *loopWorld) SetIndicator(_ context.Context, t model.SystemTarget, led string) (model.Indicator, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.at(t)
+	if err != nil {
+		return model.Indicator{}, err
+	}
+	m.ledAsks++
+	if m.noLED != nil {
+		return model.Indicator{}, m.noLED
+	}
+	m.led.LED = led
+	if m.led.OnOff && led == model.IndicatorBlinking {
+		m.led.LED = model.IndicatorLit
+	}
+	return m.led, nil
 }
 
 func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {

@@ -21,6 +21,9 @@ type machine struct {
 	// diskOnce is an override to boot from disk, noDisk why its BMC has none.
 	diskOnce bool
 	noDisk   error
+	led      model.Indicator
+	noLED    error // why its BMC does not switch it
+	ledAsks  int
 	// netFirst is set for firmware that asks the network first without an override;
 	// asked counts how often it did, for whatever reason.
 	netFirst bool

@@ -15,16 +15,17 @@ const maxControlBody = 64 << 10
 
 // serverView is a server as GET /servers shows it.
 type serverView struct {
-	Name     model.ServerName `json:"name"`
-	UUID     string           `json:"uuid"`
-	BMC      model.BMCName    `json:"bmc"`
-	Power    model.Power      `json:"power"`
-	Running  string           `json:"running,omitempty"` // probe or os
-	Override bootOverride     `json:"override"`
-	Disk     *Disk            `json:"disk,omitempty"`
-	PowerOns int              `json:"powerOns"`
-	Faults   []Fault          `json:"faults,omitempty"`
-	LastBoot *BootRecord      `json:"lastBoot,omitempty"`
+	Name      model.ServerName `json:"name"`
+	UUID      string           `json:"uuid"`
+	BMC       model.BMCName    `json:"bmc"`
+	Power     model.Power      `json:"power"`
+	Running   string           `json:"running,omitempty"` // probe or os
+	Override  bootOverride     `json:"override"`
+	Indicator string           `json:"indicator"`
+	Disk      *Disk            `json:"disk,omitempty"`
+	PowerOns  int              `json:"powerOns"`
+	Faults    []Fault          `json:"faults,omitempty"`
+	LastBoot  *BootRecord      `json:"lastBoot,omitempty"`
 }
 
 // serverDetail is a server as GET /servers/{name} shows it.
@@ -179,7 +180,7 @@ func (s *Server) view() serverView {
 	defer s.mu.Unlock()
 	v := serverView{
 		Name: s.name, UUID: s.uuid, BMC: s.bmc.name, Power: s.power, Running: string(s.system),
-		Override: s.override, PowerOns: s.powerOns, Faults: faults,
+		Override: s.override, Indicator: s.indicator, PowerOns: s.powerOns, Faults: faults,
 	}
 	if s.disk != nil {
 		d := *s.disk

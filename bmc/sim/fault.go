@@ -57,6 +57,8 @@ const (
 	FaultOverrideNeedsMode Fault = "override-needs-mode"
 	// FaultOverrideInSettings refuses an override but in the settings object.
 	FaultOverrideInSettings Fault = "override-in-settings"
+	// FaultIndicatorNotKept makes the BMC accept what its indicator is to show and not keep it.
+	FaultIndicatorNotKept Fault = "indicator-not-kept"
 	// FaultGracefulIgnored makes the operating system ignore graceful requests.
 	FaultGracefulIgnored Fault = "graceful-ignored"
 	// FaultPowerOffIgnored makes the BMC accept requests to power off, forced ones
@@ -135,6 +137,7 @@ var faultScopes = map[Fault]scope{
 	FaultOKError: scopeBMC, FaultCollectionEmpty: scopeBMC, FaultBladesSwapped: scopeBMC,
 
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
+	FaultIndicatorNotKept:   scopeServer,
 	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
 	FaultUUIDZero: scopeServer, FaultMACsHidden: scopeServer, FaultDiskHidden: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,

@@ -47,6 +47,8 @@ type personality struct {
 	upperUUID     bool
 	macUUID       bool // system UUIDs are zeros and the MAC address
 	weakETags     bool
+	// noIndicatorLED: LocationIndicatorActive is the only property of its indicator.
+	noIndicatorLED bool
 
 	hardware *Hardware
 }
@@ -163,7 +165,7 @@ var personalities = map[string]*personality{
 		resetTypes:  []string{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle"},
 		resetByInfo: true, managerResets: []string{"ForceRestart"},
 		bootTargets: []string{"None", "Pxe", "Floppy", "Cd", "Usb", "Hdd", "BiosSetup", "UefiShell", "UefiHttp"},
-		rule:        overrideInSettings, settings: "SD", weakETags: true, hardware: epyc,
+		rule:        overrideInSettings, settings: "SD", weakETags: true, noIndicatorLED: true, hardware: epyc,
 	},
 }
 

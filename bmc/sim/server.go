@@ -303,6 +303,14 @@ func (s *Server) Disk() *Disk {
 	return &d
 }
 
+// Indicator is what the light that tells the machine from its neighbours shows: Lit,
+// Blinking or Off.
+func (s *Server) Indicator() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.indicator
+}
+
 // Override is the boot override as the firmware would find it: Enabled, Target
 // and Mode.
 func (s *Server) Override() (enabled, target, mode string) {

@@ -18,7 +18,7 @@ func systemsNode(k *personality) *node {
 	reset := "Actions/ComputerSystem.Reset"
 	system := &node{
 		schema: "ComputerSystem.v1_20_0", get: getSystem,
-		set: map[string]setter{"Boot": setBoot, "AssetTag": setAssetTag, "IndicatorLED": setIndicator},
+		set: map[string]setter{"Boot": setBoot, "AssetTag": setAssetTag, "IndicatorLED": setIndicator, "LocationIndicatorActive": setLocator},
 		child: map[string]*node{
 			"Processors": collection("Processor", "Processors", processorIDs, &node{schema: "Processor.v1_18_0", get: getProcessor}),
 			"Memory":     collection("Memory", "Memory", dimmIDs, &node{schema: "Memory.v1_17_0", get: getMemory}),
@@ -134,7 +134,10 @@ func (s *Server) describe(o object) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o["AssetTag"], o["IndicatorLED"] = s.assetTag, s.indicator
+	o["AssetTag"], o["LocationIndicatorActive"] = s.assetTag, s.indicator != "Off"
+	if !s.rack().kind.noIndicatorLED {
+		o["IndicatorLED"] = s.indicator
+	}
 	o["BootProgress"] = object{"LastState": s.progress}
 	if !s.lastReset.IsZero() {
 		o["LastResetTime"] = redfishTime(s.lastReset)
@@ -374,16 +377,42 @@ func setAssetTag(v view, value any) *message {
 	return nil
 }
 
+// setIndicator sets the light that tells the machine from its neighbours, by the older of
+// its two properties.
 func setIndicator(v view, value any) *message {
-	led, problem := oneOf("IndicatorLED", value, []string{"Lit", "Blinking", "Off"})
-	if problem != nil {
-		return problem
+	if v.bmc.rack.kind.noIndicatorLED {
+		return newMessage(msgPropertyUnknown, "IndicatorLED").about("#/IndicatorLED")
 	}
+	led, problem := oneOf("IndicatorLED", value, []string{"Lit", "Blinking", "Off"})
+	if problem == nil {
+		v.server().indicate(led)
+	}
+	return problem
+}
+
+// setLocator sets it by the newer one.
+func setLocator(v view, value any) *message {
+	active, ok := value.(bool)
 	s := v.server()
+	switch {
+	case !ok:
+		return newMessage(msgPropertyType, string(mustJSON(value)), "LocationIndicatorActive").about("#/LocationIndicatorActive")
+	case !active:
+		s.indicate("Off")
+	case s.Indicator() == "Off":
+		s.indicate("Lit")
+	}
+	return nil
+}
+
+func (s *Server) indicate(led string) {
+	if s.faults.has(FaultIndicatorNotKept) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.indicator = led
-	return nil
+	s.note("indicator " + led)
 }
 
 func getProcessor(v view) object {

@@ -27,6 +27,11 @@ type (
 	DiskOnce struct{ Firmware string } // the BMC's, kept with what it refuses
 	// ClearBoot takes back a boot override that does not end by itself.
 	ClearBoot struct{}
+	// SetIndicator has the indicator that tells the machine from others show To.
+	SetIndicator struct {
+		To       string
+		Firmware string // the BMC's, kept with what it refuses
+	}
 	// SetPower asks for a power change and does not wait for it.
 	SetPower struct {
 		Reset model.ResetKind
@@ -38,12 +43,13 @@ type (
 	}
 )
 
-func (Inspect) action()   {}
-func (Arm) action()       {}
-func (BootOnce) action()  {}
-func (DiskOnce) action()  {}
-func (ClearBoot) action() {}
-func (SetPower) action()  {}
+func (Inspect) action()      {}
+func (Arm) action()          {}
+func (BootOnce) action()     {}
+func (DiskOnce) action()     {}
+func (ClearBoot) action()    {}
+func (SetIndicator) action() {}
+func (SetPower) action()     {}
 
 // String says what is done, for logs and errors.
 func (a Inspect) String() string {
@@ -64,6 +70,9 @@ func (a DiskOnce) String() string { return "set one-time boot from disk" }
 
 // String says what is done, for logs and errors.
 func (a ClearBoot) String() string { return "clear boot override" }
+
+// String says what is done, for logs and errors.
+func (a SetIndicator) String() string { return "set indicator " + a.To }
 
 // String says what is done, for logs and errors.
 func (a SetPower) String() string { return "ask for power " + string(a.Reset) }

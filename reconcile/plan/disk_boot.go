@@ -30,7 +30,9 @@ func (s *server) diskOnce() []Action {
 }
 
 // lastingReasons are the reasons of failures that will be no other the next time.
-var lastingReasons = []model.Reason{model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonNotFound}
+var lastingReasons = []model.Reason{
+	model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonSettingNotKept, model.ReasonNotFound,
+}
 
 // Lasting reports whether what failed is not to be asked for again.
 func (f *Failure) Lasting() bool { return slices.Contains(lastingReasons, f.Reason) }

@@ -36,6 +36,12 @@ func merged(old *model.ServerFacts, inv *model.Inventory) *model.Inventory {
 	if m.Manufacturer == "" {
 		m.Manufacturer, m.Model = known.Manufacturer, known.Model
 	}
+	if m.IndicatorLED == "" {
+		m.IndicatorLED, m.IndicatorOnOff = known.IndicatorLED, known.IndicatorOnOff
+	}
+	if len(m.BootOrder) == 0 {
+		m.BootOrder = known.BootOrder
+	}
 	if m.BIOSVersion == "" {
 		m.BIOSVersion = known.BIOSVersion
 	}

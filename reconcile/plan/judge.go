@@ -44,10 +44,12 @@ func (j *Server) stepWhy(st Step) Why {
 	return st.Why
 }
 
-// acts reports whether a move does more than read.
+// acts reports whether a move does more than read, or what nobody waits for.
 func acts(m *Move) bool {
 	for _, a := range m.Do {
-		if _, reads := a.(Inspect); !reads {
+		switch a.(type) {
+		case Inspect, SetIndicator:
+		default:
 			return true
 		}
 	}

@@ -46,6 +46,9 @@ func (s *server) step() Step {
 	if blocked := s.fleet.blockedByGuard[s.name]; len(blocked) > 0 && st.Why.Reason == "" && rests {
 		st.Why = s.guardWhy(blocked[0]) // no plan follows on a look that finds nothing new
 	}
+	if rests {
+		st = s.indicate(st)
+	}
 	if end := s.strandedEnd(); end.After(s.now()) {
 		st = st.wakeBy(end)
 	}

@@ -172,6 +172,9 @@ func (o *outcome) take(do Action, a *Answer) {
 	case DiskOnce:
 		o.diskOnce(do, a)
 		return
+	case SetIndicator:
+		o.setIndicator(do, a)
+		return
 	case SetPower:
 		o.setPower(do, a)
 		return
@@ -292,7 +295,9 @@ func (o *outcome) done(s *Settled) {
 	if !o.decided {
 		return
 	}
-	o.rec.Failures, o.rec.LastError, o.rec.NotBefore = 0, "", time.Time{}
+	if _, aside := o.action.(SetIndicator); !aside { // what failed of the server's life is still to be done
+		o.rec.Failures, o.rec.LastError, o.rec.NotBefore = 0, "", time.Time{}
+	}
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads
 }
 

@@ -99,5 +99,6 @@ var advices = map[model.Reason]advice{
 	model.ReasonShadowedBy:             {plan.RackOperator, "nothing, if it is the device that is meant; else give one of them another name"},
 	model.ReasonUnknownError:           {plan.RackOperator, "look at the BMC; restart it if it stays so"},
 	model.ReasonUnsupported:            {plan.RackOperator, "check whether its firmware can be updated"},
+	model.ReasonSettingNotKept:         {plan.RackOperator, "update the BMC's firmware, or set it by hand"},
 	model.ReasonBootOverrideNotKept:    {plan.RackOperator, "update the BMC's firmware, or have the boot order begin with the network"},
 }

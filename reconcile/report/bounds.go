@@ -95,6 +95,13 @@ func (b *bounds) processors(all []model.Processor) []model.Processor {
 	return out
 }
 
+func (b *bounds) bootOrder(all []string) []string {
+	r := room{maxShownList}
+	out := kept(all, func(option *string) bool { return r.fits(option) })
+	b.note(len(out), len(all), "boot options")
+	return out
+}
+
 func (b *bounds) storages(all []StorageStatus) []StorageStatus {
 	r := room{maxShownList}
 	var out []StorageStatus

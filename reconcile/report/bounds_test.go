@@ -74,6 +74,9 @@ func TestNoFileOutgrowsWhatIsReadBack(t *testing.T) {
 				inv := &model.Inventory{
 					Manufacturer: long, Model: long, SKU: long, SerialNumber: long, BIOSVersion: long, IndicatorLED: long,
 				}
+				for range 4096 {
+					inv.BootOrder = append(inv.BootOrder, long)
+				}
 				for range 100 {
 					inv.Processors = append(inv.Processors, model.Processor{ID: long, Type: long, Model: long})
 					s := model.Storage{Name: long, State: long}

@@ -24,6 +24,7 @@ func Mirrored(rec *model.ServerRecord) *model.ServerRecord {
 		n.Message = shownText(n.Message)
 		m.NoDiskBoot = &n
 	}
+	m.IndicatorProblem = mirroredSetting(rec.IndicatorProblem)
 	if rec.Operation != nil {
 		o := *rec.Operation
 		o.Message = shownText(o.Message)
@@ -75,4 +76,14 @@ func mirrorFleet(rec model.FleetRecord) model.FleetRecord {
 		return r.takes(entryOverhead + len(o.Identity.String()) + len(o.Revision))
 	})
 	return rec
+}
+
+// mirroredSetting is the same of a setting's problem.
+func mirroredSetting(p *model.SettingProblem) *model.SettingProblem {
+	if p == nil {
+		return nil
+	}
+	m := *p
+	m.Failures, m.NotBefore, m.Message = 0, time.Time{}, shownText(m.Message)
+	return &m
 }

@@ -15,6 +15,7 @@ type ServerSpec struct {
 	BMCRef               *model.LocalRef     `json:"bmcRef,omitempty"`
 	ServerClaimRef       *model.ObjectRef    `json:"serverClaimRef,omitempty"`
 	BootConfigurationRef *model.ObjectRef    `json:"bootConfigurationRef,omitempty"`
+	IndicatorLED         string              `json:"indicatorLED,omitempty"`
 	ReclaimPolicy        model.ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	Taints               []model.Taint       `json:"taints,omitempty"`
 	Unclaimable          bool                `json:"unclaimable,omitempty"`
@@ -33,6 +34,7 @@ type ServerStatus struct {
 	BIOSVersion       string                   `json:"biosVersion,omitempty"`
 	IndicatorLED      string                   `json:"indicatorLED,omitempty"`
 	TotalSystemMemory string                   `json:"totalSystemMemory,omitempty"`
+	BootOrder         []string                 `json:"bootOrder,omitempty"`
 	Processors        []model.Processor        `json:"processors,omitempty"`
 	Storages          []StorageStatus          `json:"storages,omitempty"`
 	NetworkInterfaces []model.NetworkInterface `json:"networkInterfaces,omitempty"`
@@ -93,6 +95,7 @@ func (s serverView) spec() ServerSpec {
 		BMCRef: &model.LocalRef{Name: string(s.Record.BMC)}, ReclaimPolicy: model.ReclaimRecycle,
 	}
 	if s.Manifest != nil {
+		spec.IndicatorLED = s.Manifest.Spec.IndicatorLED
 		spec.Taints, spec.Unclaimable = s.Manifest.Spec.Taints, s.Manifest.Spec.Unclaimable
 		if s.Manifest.Spec.ReclaimPolicy != "" {
 			spec.ReclaimPolicy = s.Manifest.Spec.ReclaimPolicy
@@ -124,7 +127,7 @@ func (v *view) serverStatus(s serverView) ServerStatus {
 		st.SerialNumber, st.BIOSVersion, st.IndicatorLED = shownText(inv.SerialNumber), shownText(inv.BIOSVersion), shownText(inv.IndicatorLED)
 		st.TotalSystemMemory = bytesText(inv.MemoryBytes)
 		st.Processors, st.Storages = b.processors(inv.Processors), b.storages(storageStatuses(inv.Storages))
-		nics = inv.NetworkInterfaces
+		st.BootOrder, nics = b.bootOrder(inv.BootOrder), inv.NetworkInterfaces
 	}
 	if s.Record.State == model.StateCleanup {
 		st.Cleanup = b.cleanup(cleanupOf(s.trace().Wiping()))

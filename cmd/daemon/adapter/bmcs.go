@@ -46,6 +46,12 @@ func (b BMCs) BootOnce(ctx context.Context, t model.SystemTarget, m model.BootMe
 	return variant, reasoned(err)
 }
 
+// SetIndicator implements reconcile.BMCs.
+func (b BMCs) SetIndicator(ctx context.Context, t model.SystemTarget, led string) (model.Indicator, error) {
+	shown, err := b.Pool.SetIndicator(ctx, t, led)
+	return shown, reasoned(err)
+}
+
 // Sessions are the sessions on BMCs that outlive this process, as the BMC clients know
 // them.
 type Sessions struct{ Registry *registry.Registry }

@@ -35,6 +35,7 @@ var bmcReasons = []struct {
 	{bmc.ErrNotFound, model.ReasonNotFound},
 	{bmc.ErrUnsupported, model.ReasonUnsupported},
 	{bmc.ErrOverrideNotKept, model.ReasonBootOverrideNotKept},
+	{bmc.ErrSettingNotKept, model.ReasonSettingNotKept},
 }
 
 func reasoned(err error) error {

@@ -1,0 +1,44 @@
+Feature: What Git says of a server's hardware is so, or the server says why it is not
+
+  Background:
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+
+  Scenario: an indicator that Git has lit is lit, of a server that runs and without disturbing it
+    (law 1)
+    Given claim "web" runs on "s1"
+    When the servers are committed
+      | SERVER | INDICATOR |
+      | s1     | Blinking  |
+    Then the indicator of "s1" is Blinking
+    And the status branch says of server "s1": "indicatorLED: Blinking"
+    And "s1" was powered on 0 times, installed 0 times and wiped 0 times
+    And the indicator of "s2" is Off
+
+  Scenario: an indicator of which Git says nothing any more stays as it is
+    Given the servers are committed
+      | SERVER | INDICATOR |
+      | s1     | Lit       |
+    And the indicator of "s1" is Lit
+    When the servers are committed
+      | SERVER | INDICATOR |
+      | s1     | Unknown   |
+      | s2     | Lit       |
+    Then the indicator of "s2" is Lit
+    And the indicator of "s1" is Lit
+
+  Scenario: a BMC that does not switch its indicator holds nothing else up
+    (law 4)
+    Given "s1" suffers from "indicator-not-kept"
+    When the servers are committed
+      | SERVER | INDICATOR |
+      | s1     | Lit       |
+    Then the status branch says of server "s1": "SettingNotKept"
+    And claim "web" runs on "s1"
+    Given "s1" no longer suffers from "indicator-not-kept"
+    When the servers are committed
+      | SERVER | OPERATION |
+      | s1     | retry#1   |
+    Then the indicator of "s1" is Lit

@@ -1,0 +1,46 @@
+package plan
+
+import "ingot/model"
+
+// indicate has the indicator of a server be as Git says, while there is nothing else to do
+// with the server: it disturbs nothing that runs, so its state does not matter, but whether
+// it is the machine that is meant does.
+func (s *server) indicate(st Step) Step {
+	inv, rec := s.facts.Inventory, s.fleet.in.Observed.Servers[s.name]
+	if st.Queued != nil {
+		return st // it may be begun at any time, and one server has one move
+	}
+	if s.spec == nil || inv == nil || rec == nil || !s.reachable() || s.duplicate().Reason != "" {
+		return st
+	}
+	want, shown := s.spec.Spec.IndicatorLED, model.Indicator{LED: inv.IndicatorLED, OnOff: inv.IndicatorOnOff}
+	if want == "" || want == model.IndicatorUnknown || shown.Shows(want) {
+		return st
+	}
+	if until, off := s.postponed(rec.IndicatorProblem, want); off {
+		return st.wakeBy(until)
+	}
+	st.Move = &Move{Do: []Action{SetIndicator{To: want, Firmware: s.bmcFirmware()}}, Then: rec}
+	return st
+}
+
+// setIndicator notes what the indicator shows, or why it is not as it should be: nothing
+// else waits for that.
+func (o *outcome) setIndicator(do SetIndicator, a *Answer) {
+	if a.Failed != nil {
+		o.rec.IndicatorProblem = o.settingProblem(o.rec.IndicatorProblem, do.To, do.Firmware, a)
+		return
+	}
+	facts := &model.ServerFacts{Name: o.rec.Name, Inventory: new(model.Inventory)}
+	if o.facts != nil {
+		facts.Power = o.facts.Power
+		if o.facts.Inventory != nil {
+			*facts.Inventory = *o.facts.Inventory
+		}
+	}
+	facts.Inventory.IndicatorLED, facts.Inventory.IndicatorOnOff = a.Indicator.LED, a.Indicator.OnOff
+	o.facts, o.learned = facts, true
+	if o.rec.IndicatorProblem != nil {
+		o.rec.IndicatorProblem, o.decided = nil, true
+	}
+}

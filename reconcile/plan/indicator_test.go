@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	"ingot/model"
+)
+
+func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
+	type change = func(in *Input, rec *model.ServerRecord)
+	const firmware = "1.0"
+	git := func(led string, annotations ...string) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			s := &model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: led}}
+			if len(annotations) > 0 {
+				s.Annotations = map[string]string{annotations[0]: annotations[1]}
+			}
+			in.Desired.Add(s)
+		}
+	}
+	shows := func(led string, onOff bool) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
+				Name: rec.Name, Power: model.PowerOn, Inventory: &model.Inventory{IndicatorLED: led, IndicatorOnOff: onOff},
+			}
+		}
+	}
+	failed := func(p model.SettingProblem) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			p.NotBefore = in.Now.Add(p.NotBefore.Sub(time.Time{}))
+			rec.IndicatorProblem = &p
+		}
+	}
+	ago, ahead := time.Time{}.Add(-time.Second), time.Time{}.Add(time.Minute)
+	problem := func(change func(p *model.SettingProblem)) change {
+		p := model.SettingProblem{Want: "Lit", Reason: model.ReasonSettingNotKept, Firmware: firmware, Failures: 1, NotBefore: ago}
+		change(&p)
+		return failed(p)
+	}
+	reading := func(change func(r *Reading)) change {
+		return func(in *Input, rec *model.ServerRecord) {
+			r := in.Readings[rec.Name]
+			change(&r)
+			in.Readings[rec.Name] = r
+		}
+	}
+	state := func(s model.ServerState) change { return func(_ *Input, rec *model.ServerRecord) { rec.State = s } }
+	tests := map[string]struct {
+		changes []change
+		want    string // what it is set to, "" = it is left alone
+	}{
+		"one that Git wants in another way":   {changes: []change{git("Lit")}, want: "Lit"},
+		"one that is to be Off":               {changes: []change{git("Off"), shows("Lit", false)}, want: "Off"},
+		"one that blinks and is to be lit":    {changes: []change{git("Lit"), shows("Blinking", false)}, want: "Lit"},
+		"one that says nothing of itself":     {changes: []change{git("Off"), shows("", false)}, want: "Off"},
+		"one that is as Git wants it":         {changes: []change{git("Lit"), shows("Lit", false)}},
+		"one that can do no more than be lit": {changes: []change{git("Blinking"), shows("Lit", true)}},
+		"one of which Git says nothing":       {changes: []change{git("")}},
+		"one of which Git does not know":      {changes: []change{git("Unknown"), shows("Lit", false)}},
+		"of a server that is not in Git":      {},
+		"of one that was found running":       {changes: []change{git("Lit"), state(model.StateInitial), foundRunning}, want: "Lit"},
+		"of one that is Released": {
+			changes: []change{git("Lit"), state(model.StateReleased), func(in *Input, rec *model.ServerRecord) {
+				clear(in.Desired.Claims)
+				in.Desired.Servers[rec.Name].Spec.ReclaimPolicy = model.ReclaimRetain
+			}},
+			want: "Lit",
+		},
+		"of one in Maintenance": {
+			changes: []change{git("Lit", model.AnnotationOperation, model.OperationPark), state(model.StateMaintenance),
+				func(_ *Input, rec *model.ServerRecord) { rec.MaintainedBy = model.OperationPark }},
+			want: "Lit",
+		},
+		"of one in Error":                  {changes: []change{git("Lit"), state(model.StateError)}, want: "Lit"},
+		"of one that is ignored":           {changes: []change{git("Lit", model.AnnotationOperation, model.OperationIgnore)}},
+		"of one whose BMC is not in Git":   {changes: []change{git("Lit"), func(in *Input, _ *model.ServerRecord) { clear(in.Desired.BMCs) }}},
+		"of one whose BMC does not answer": {changes: []change{git("Lit"), reading(func(r *Reading) { r.Failures = 1 })}},
+		"of one that was not read yet":     {changes: []change{git("Lit"), reading(func(r *Reading) { *r = Reading{} })}},
+		"while nothing may be done": {
+			changes: []change{git("Lit"), func(in *Input, _ *model.ServerRecord) { in.ObserveOnly = "no store" }},
+		},
+		"one that failed, and it is time": {changes: []change{git("Lit"), problem(func(*model.SettingProblem) {})}, want: "Lit"},
+		"one that failed a moment ago":    {changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}},
+		"one that failed in another way": {
+			changes: []change{git("Blinking"), problem(func(p *model.SettingProblem) { p.NotBefore = ahead })}, want: "Blinking",
+		},
+		"one that was refused three times": {changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.Failures = 3 })}},
+		"one that other firmware refused": {
+			changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.Failures, p.Firmware = 3, "0.9" })}, want: "Lit",
+		},
+		"one whose BMC was busy often, in time": {
+			changes: []change{git("Lit"), problem(func(p *model.SettingProblem) { p.Failures, p.Reason = 9, model.ReasonConnectionFailed })},
+			want:    "Lit",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := bigFleet(1, 1)
+			rec := in.Observed.Servers["bmc00000-system-0"]
+			in.Observed.BMCFacts[rec.BMC].FirmwareVersion = firmware
+			shows("Off", false)(in, rec)
+			for _, change := range tc.changes {
+				change(in, rec)
+			}
+			r, got := Plan(in), ""
+			if m := r.Moves[rec.Name]; m != nil && len(m.Do) > 0 {
+				if a, is := m.Do[0].(SetIndicator); is {
+					got = a.To
+				}
+			}
+			if got != tc.want {
+				t.Errorf("the indicator is set to %q, want %q", got, tc.want)
+			}
+			if why := r.Servers[0].Why; why.Reason == model.ReasonInProgress {
+				t.Errorf("it counts as a step: %+v", why)
+			}
+		})
+	}
+}
+
+// foundRunning has a server run what Ingot did not start.
+func foundRunning(_ *Input, rec *model.ServerRecord) {
+	rec.Claim, rec.Installed, rec.Ticket, rec.FoundRunning = "", "", nil, time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
+}
+
+// What waits for a place among guard.maxConcurrentPowerOns may be begun before the next
+// plan: nothing else is begun with the server meanwhile.
+func TestAServerInTheQueueHasNoOtherMove(t *testing.T) {
+	in := bigFleet(2, 2)
+	in.Policy.MaxConcurrentPowerOns = 1
+	for name := range in.Observed.Servers {
+		in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
+		in.Observed.ServerFacts[name] = &model.ServerFacts{
+			Name: name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"},
+		}
+	}
+	r := Plan(in)
+	if len(r.Queued) != 1 || len(r.Moves) != 1 || r.Moves[r.Queued[0].Name] != nil {
+		t.Errorf("%d moves and %d in the queue, want one of each, of two servers: %+v", len(r.Moves), len(r.Queued), r.Moves)
+	}
+}
+
+func TestAPowerRequestComesBeforeAnIndicator(t *testing.T) {
+	in := bigFleet(1, 1)
+	rec := in.Observed.Servers["bmc00000-system-0"]
+	in.Desired.Add(&model.Server{Meta: model.Meta{Name: string(rec.Name)}, Spec: model.ServerSpec{IndicatorLED: "Lit"}})
+	in.Observed.ServerFacts[rec.Name] = &model.ServerFacts{
+		Name: rec.Name, Power: model.PowerOff, Inventory: &model.Inventory{IndicatorLED: "Off"},
+	}
+	if got := moveText(Plan(in).Moves[rec.Name]); got != "set one-time boot from disk, then ask for power On" {
+		t.Errorf("it is healed by %q", got)
+	}
+}
