@@ -106,6 +106,7 @@ func (w *wrongFields) add(path string, t reflect.Type) {
 		}
 	case reflect.Slice:
 		w.add(path+"[]", t.Elem())
+	default:
 	}
 }
 
@@ -132,6 +133,7 @@ func (w *wrongFields) walk(n *yaml.Node, path string) {
 			w.replace(n, i, below, `"§"`, !slices.Contains(anyText, string(w.kind)+" "+below))
 		case reflect.Int32:
 			w.replace(n, i, below, "-1", true)
+		default:
 		}
 		if n.Kind == yaml.MappingNode {
 			all := n.Content
@@ -274,5 +276,6 @@ func changeValue(v reflect.Value) {
 		v.Set(reflect.Append(v, reflect.New(v.Type().Elem()).Elem()))
 	case reflect.Map:
 		v.SetMapIndex(reflect.ValueOf("x"), reflect.New(v.Type().Elem()).Elem())
+	default:
 	}
 }

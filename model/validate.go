@@ -344,7 +344,7 @@ func (d *nodeDecoder) toleration(t *Toleration) {
 
 func (d *nodeDecoder) checkBootConfiguration(s *ServerBootConfigurationSpec) {
 	d.ref("serverRef", s.ServerRef, KindServer)
-	if d.required("image", s.Image) {
+	if d.requiredAs("image", s.Image, "is required: "+strings.TrimPrefix(imageWant, "want ")) {
 		d.fault("image", s.Image, imageFault(s.Image))
 	}
 	d.optionalRef("ignitionSecretRef", s.IgnitionSecretRef, KindSecret)

@@ -66,6 +66,10 @@ func TestManifestsOfServersThatAreNotKnown(t *testing.T) {
 			want:     "f:4:50: warning: ServerClaim default/web: spec.serverRef.name: server bmc00000-system-00 is not known" + near,
 			claim:    "server bmc00000-system-00 is not known" + near,
 		},
+		"a boot configuration of a misspelt server": {
+			manifest: head + "kind: ServerBootConfiguration\nmetadata: {name: c}\nspec: {image: os, serverRef: {name: bmc00000-system-o}}\n",
+			want:     "f:4:37: warning: ServerBootConfiguration default/c: spec.serverRef.name: server bmc00000-system-o is not known" + near,
+		},
 		"a claim of a label whose value is misspelt": {
 			manifest: fmt.Sprintf(server, "bmc00001-system-0", "") + "---\n" + fmt.Sprintf(claim, "serverSelector: {matchLabels: {rack: bb}}"),
 			claim:    `2 servers: 2 lack label rack=bb; no server has label rack=bb, did you mean "rack=b"?`,
