@@ -119,7 +119,12 @@ func (w *site) describe(row map[string]string) error {
 			}
 			annotate(o, model.AnnotationMACAddresses, value)
 		case "BEHIND":
-			spec(o)["bmcRef"] = map[string]any{"name": value}
+			delete(spec(o), "bmcRef")
+			if value != "" {
+				spec(o)["bmcRef"] = map[string]any{"name": value}
+			}
+		case "UUID":
+			spec(o)["systemUUID"] = cmp.Or(value, m.UUID())
 		case "DISCOVER":
 			annotate(o, model.AnnotationDiscover, value)
 		}

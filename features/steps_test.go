@@ -49,6 +49,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^an Endpoint that reserves an address for BMC ` + name + ` is committed$`: commitEndpoint,
 		`^a BMCSecret for BMC ` + name + ` is committed$`:                          commitSecret,
 		`^BMC ` + name + ` is (committed|removed)$`:                                commitBMC,
+		`^BMC ` + name + ` is committed with (its own|another) UUID$`:              commitNamedBMC,
 		`^the servers are committed$`:                                              commitServers,
 		`^the claims are committed$`:                                               commitClaims,
 		`^(\d+) claims that name no server are committed$`:                         commitManyClaims,

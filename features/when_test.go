@@ -23,9 +23,24 @@ func commitBMC(ctx context.Context, name, what string) error {
 	return err
 }
 
+// commitNamedBMC gives a BMC in Git its own UUID, or another.
+func commitNamedBMC(ctx context.Context, name, whose string) error {
+	w := siteOf(ctx)
+	uuid := w.bmcs[name].UUID()
+	if whose == "another" {
+		uuid = "0b5e55ed-0000-4000-8000-000000000000"
+	}
+	file := strings.Replace(w.bmcFile(name, nil), "spec:\n", "spec:\n  bmcUUID: "+uuid+"\n", 1)
+	commit, err := w.repo.Commit(map[string]string{bmcPath(name): file}, "give BMC "+name+" a UUID")
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
 func commitServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table,
-		"SERVER", "RACK", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND"); err != nil {
+		"SERVER", "RACK", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND", "UUID"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)

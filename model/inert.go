@@ -8,8 +8,6 @@ var inert = []struct {
 	as    string // the one value that says what is done anyway
 	says  string
 }{
-	{kind: KindBMC, field: "bmcUUID", says: "has no effect yet: it is not compared with what the BMC says of itself"},
-	{kind: KindBMC, field: "hostname", says: "has no effect yet: a BMC is reached by its address"},
 	{kind: KindBMC, field: "consoleProtocol", says: "has no effect yet: Ingot opens no consoles"},
 	{kind: KindServer, field: "power", says: "is deprecated and ignored: power belongs to the ServerClaim"},
 	{kind: KindServer, field: "bmc", says: "has no effect yet: write a BMC, and what it shows becomes servers"},

@@ -97,6 +97,9 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 // maxAsked is how long a value may be that asks for something once: it is remembered.
 const maxAsked = 256
 
+// maxURI is how long the place of a system on its BMC may be: messages name it.
+const maxURI = 256
+
 // checkAsked keeps what is remembered of an annotation short.
 func (d *nodeDecoder) checkAsked(key, value string) {
 	if len(value) > maxAsked {
@@ -190,9 +193,7 @@ func (d *nodeDecoder) checkBMC(s *BMCSpec) {
 			d.port("port", c.Port)
 		})
 	}
-	if s.Hostname != "" {
-		d.fault("hostname", s.Hostname, subdomainFault(strings.ToLower(s.Hostname)))
-	}
+	d.hostname("hostname", s.Hostname)
 }
 
 func (d *nodeDecoder) protocol(p *Protocol) {
@@ -234,8 +235,8 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 		name = "uuid"
 	}
 	d.uuid(name, &s.SystemUUID)
-	if s.SystemURI != "" && !strings.HasPrefix(s.SystemURI, "/") {
-		d.bad("systemURI", "found "+show(s.SystemURI)+", want a path such as /redfish/v1/Systems/1")
+	if s.SystemURI != "" && !strings.HasPrefix(s.SystemURI, "/") || len(s.SystemURI) > maxURI {
+		d.bad("systemURI", "found "+show(s.SystemURI)+", want a path such as /redfish/v1/Systems/1, of at most "+strconv.Itoa(maxURI)+" bytes")
 	}
 	d.oneOf("indicatorLED", s.IndicatorLED, indicatorLEDs)
 	d.oneOf("reclaimPolicy", string(s.ReclaimPolicy), allowed[ReclaimPolicy]())

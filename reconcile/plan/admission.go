@@ -36,7 +36,7 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 		a.bySystem[system{r.BMC, r.SystemURI}] = r
 	}
 	for _, b := range f.bmcs {
-		if b.facts == nil {
+		if b.facts == nil || b.isAnother() {
 			continue
 		}
 		for i, sys := range b.facts.Systems {

@@ -297,6 +297,8 @@ func (f *fleet) unfree(s *server) string {
 		return "about to enter Maintenance"
 	case s.blocked.Reason != "" || s.reading.Failures > 0 || s.putOff():
 		return "out of reach"
+	case f.isContradicted(s):
+		return "not what Git says of it"
 	case s.duplicate().Reason != "":
 		return "of a UUID that another machine has"
 	case s.unsupportedArchitecture().Reason != "":

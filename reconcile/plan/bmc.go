@@ -60,6 +60,9 @@ func (f *fleet) loadBMCs() {
 			b.rec = &model.BMCRecord{Name: b.name}
 		}
 		b.target, b.why = f.bmcTarget(b)
+		if uuid := b.spec.Spec.BMCUUID; uuid != "" && b.facts != nil && b.facts.UUID == "" {
+			b.problems = append(b.problems, fmt.Sprintf("it shows no UUID, so spec.bmcUUID %s (%s) cannot be compared", uuid, b.spec.Source))
+		}
 		f.bmcs = append(f.bmcs, b)
 		f.bmcBy[b.name] = b
 	}
@@ -81,7 +84,9 @@ func (v *endpointView) manifest() *model.BMC {
 // because it cannot be reached, or was not looked at since its address changed,
 // for another machine may have taken that address (B34).
 func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
-	t := model.BMCTarget{Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint}
+	t := model.BMCTarget{
+		Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint, Hostname: b.spec.Spec.Hostname,
+	}
 	if t.Scheme == "" {
 		t.Scheme = "https"
 	}
@@ -110,7 +115,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	case b.rec.Address != t.Address:
 		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, ActorNone}
 	}
-	return t, Why{}
+	return t, b.namedOtherwise()
 }
 
 // mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
@@ -179,7 +184,7 @@ func (f *fleet) planBMCs(r *Result) {
 		target.Fingerprint, target.Retry = rec.Fingerprint, b.retryAsked()
 		rec.Address = target.Address
 		m := &BMCMove{Target: target, Then: rec, Credential: b.trial}
-		m.was = knownBMC{old: f.in.Observed.BMCs[b.name], all: f.in.Observed.BMCFacts, policy: &f.in.Policy}
+		m.was = knownBMC{old: f.in.Observed.BMCs[b.name], all: f.in.Observed.BMCFacts, policy: &f.in.Policy, uuid: b.spec.Spec.BMCUUID}
 		if b.trial != "" {
 			m.Endpoint = b.endpoint.name
 			m.was.endpoint = f.in.Observed.Endpoints[m.Endpoint]
@@ -204,13 +209,19 @@ func (f *fleet) bmcDue(b *bmcView) time.Time {
 		return b.rec.NotBefore
 	case unconfirmed:
 		return again
-	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address:
+	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address || b.unpinned():
 		return f.in.Now
-	case b.lacks:
+	case b.lacks || b.isAnother():
 		return f.in.BMCRead[b.name].Add(f.in.Policy.PollInterval)
 	}
 	every := f.in.Policy.RefreshInterval
 	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))
+}
+
+// unpinned reports whether the certificate of a BMC is still to be pinned: another one than
+// Git named then was read there, and Git names that one now.
+func (b *bmcView) unpinned() bool {
+	return b.rec.Fingerprint == "" && b.facts.Fingerprint != "" && !b.isAnother()
 }
 
 // remedied reports whether, since the BMC was last asked in vain, its device was

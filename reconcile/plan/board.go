@@ -48,7 +48,7 @@ func (f *fleet) specAt(bmc model.BMCName, uri string, alone bool) *model.Server 
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Servers)) {
 		s := f.in.Desired.Servers[name]
 		at := cmp.Or(s.Spec.SystemURI, uri)
-		if ref := s.Spec.BMCRef; ref != nil && ref.Name == string(bmc) && at == uri && (alone || s.Spec.SystemURI != "") && model.UsableUUID(s.Spec.SystemUUID) {
+		if ref := s.Spec.BMCRef; ref != nil && ref.Name == string(bmc) && sameURI(at, uri) && (alone || s.Spec.SystemURI != "") && model.UsableUUID(s.Spec.SystemUUID) {
 			return s
 		}
 	}

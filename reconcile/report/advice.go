@@ -46,7 +46,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonManifestUnreadable:     {plan.RackOperator, "correct the manifest that " + model.ReportProblems + " names"},
 	model.ReasonSystemMissing:          {plan.RackOperator, "look at the BMC's list of systems: the machine may have been taken out"},
 	model.ReasonSystemUnreadable:       {plan.RackOperator, "look at the system on its BMC; restart the BMC if it stays so"},
-	model.ReasonIdentityMismatch:       {plan.RackOperator, "find out which machine is in its place: if it was swapped, put it back, or connect it to a BMC that is in Git"},
+	model.ReasonIdentityMismatch:       {plan.RackOperator, "find out which machine is there: correct what the message names in Git, put it back, or connect it to a BMC that is in Git"},
 	model.ReasonIdentityUnknown:        {plan.RackOperator, "look at the UUID of the system on its BMC: it showed one before"},
 	model.ReasonDuplicateUUID:          {plan.RackOperator, "take one of its BMCs out of Git, or give one of the machines a UUID of its own"},
 	model.ReasonPowerOutcomeUnknown:    {plan.RackOperator, "look at the machine and its BMC, then " + newRetry},
