@@ -203,3 +203,21 @@ func TestAServerThatIsNotWhatGitSays(t *testing.T) {
 		})
 	}
 }
+
+// No claim is given a server that is not what Git says of it.
+func TestAContradictedServerIsNotBound(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.expect(time.Minute, 0, "Available Off")
+		w.commit(func(d *model.Desired) {
+			s := &model.Server{Meta: model.Meta{Name: "bmc00-system-0"}, Spec: model.ServerSpec{SystemURI: "/redfish/v1/Systems/1"}}
+			d.Add(s)
+			d.Add(claim("web"))
+		})
+		w.expect(10*time.Minute, 0, "Available Off")
+		if doc := w.document("serverclaims/default/web.yaml"); !strings.Contains(doc, "1 not what Git says of it") {
+			t.Errorf("the claim says:\n%s", doc)
+		}
+		w.commit(func(d *model.Desired) { delete(d.Servers, "bmc00-system-0") })
+		w.expect(time.Minute, 0, "Reserved On default/web")
+	})
+}
