@@ -46,6 +46,7 @@ const (
 	ReasonBootFailed            Reason = "BootFailed"            // it did not boot, however often it was tried
 	ReasonTicketStolen          Reason = "TicketStolen"          // others use its boot tickets up
 	ReasonUnconfirmed           Reason = "Unconfirmed"           // it was served what installs it, and nothing said that it booted
+	ReasonPowerIgnored          Reason = "PowerIgnored"          // its Server says a power state, which is its claim's to say
 )
 
 // What speaks against what is to be booted.
@@ -111,7 +112,7 @@ var Reasons = []Reason{
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,
 	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonArchitectureNotServed, ReasonBootMethodMismatch, ReasonBootTimeout,
-	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
+	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonPowerIgnored, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,

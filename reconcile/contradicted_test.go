@@ -221,3 +221,22 @@ func TestAContradictedServerIsNotBound(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 	})
 }
+
+// The power of a server that has a claim is the claim's to say, which is said of the one
+// that names another.
+func TestThePowerOfAManifestIsTheClaimsToSay(t *testing.T) {
+	live(t, 1, func(t *testing.T, w *loopWorld) {
+		w.commit(func(d *model.Desired) {
+			d.Add(&model.Server{Meta: model.Meta{Name: "bmc00-system-0", Source: "servers/s.yaml:1"}, Spec: model.ServerSpec{Power: model.PowerOff}})
+		})
+		w.expect(time.Minute, 0, "Available Off")
+		if doc := w.document("servers/bmc00-system-0.yaml"); strings.Contains(doc, "PowerIgnored") {
+			t.Errorf("without a claim the server says:\n%s", doc)
+		}
+		w.serve("web")
+		const want = "spec.power Off of Server bmc00-system-0 (servers/s.yaml:1) is ignored: ServerClaim default/web decides, and says On"
+		if doc := w.document("servers/bmc00-system-0.yaml"); !strings.Contains(strings.Join(strings.Fields(doc), " "), want) {
+			t.Errorf("the server says:\n%s", doc)
+		}
+	})
+}

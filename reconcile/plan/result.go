@@ -69,6 +69,7 @@ type Server struct {
 	Pending     *Why // its claim asks for something else than was installed
 	Unconfirmed *Why // nothing has said that it booted what was installed
 	Exposed     *Why // its claim's Secret was served to another machine
+	Power       *Why // its manifest says a power state, and its claim decides
 
 	// RanWhenLastRead is set when Why is nothing but that the server cannot be read now,
 	// and it was On before: what runs on it goes on without its BMC.

@@ -57,6 +57,7 @@ var advices = map[model.Reason]advice{
 	model.ReasonBootFailed:             {plan.RackOperator, retry},
 	model.ReasonTicketStolen:           {plan.RackOperator, "find the machine in the message, and rotate what the claim's Secret holds; then " + newRetry},
 	model.ReasonUnconfirmed:            {plan.Tenant, "have what it boots report, or say by annotation " + model.AnnotationBooted + " what counts"},
+	model.ReasonPowerIgnored:           {plan.RackOperator, "remove spec.power from the Server: the claim says it"},
 	model.ReasonSourceInvalid:          {plan.Tenant, "correct the Secret or the annotation where the message says"},
 	model.ReasonArmFailed:              {plan.RackOperator, "see the log of Ingot at that time; it is tried again"},
 	model.ReasonSecretMissing:          {plan.Tenant, "commit the secret that is missing"},

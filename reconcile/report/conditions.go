@@ -47,6 +47,9 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if why := s.Duplicate; why != nil {
 		conds = append(conds, condition(model.ReasonDuplicateUUID, true, model.ReasonDuplicateUUID, why.Text(), why.Since))
 	}
+	if why := s.Power; why != nil {
+		conds = append(conds, condition(model.ReasonPowerIgnored, true, model.ReasonPowerIgnored, why.Text(), why.Since))
+	}
 	if no := s.Record.NoDiskBoot; no != nil {
 		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
 	}
