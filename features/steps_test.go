@@ -50,6 +50,8 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^a BMCSecret for BMC ` + name + ` is committed$`:                          commitSecret,
 		`^BMC ` + name + ` is (committed|removed)$`:                                commitBMC,
 		`^BMC ` + name + ` is committed with (its own|another) UUID$`:              commitNamedBMC,
+		`^server ` + name + ` is committed with its BMC in it$`:                    commitWithin,
+		`^server ` + name + ` is taken out of Git$`:                                removeServer,
 		`^the servers are committed$`:                                              commitServers,
 		`^the claims are committed$`:                                               commitClaims,
 		`^(\d+) claims that name no server are committed$`:                         commitManyClaims,

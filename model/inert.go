@@ -10,7 +10,6 @@ var inert = []struct {
 }{
 	{kind: KindBMC, field: "consoleProtocol", says: "has no effect yet: Ingot opens no consoles"},
 	{kind: KindServer, field: "power", says: "is deprecated and ignored: power belongs to the ServerClaim"},
-	{kind: KindServer, field: "bmc", says: "has no effect yet: write a BMC, and what it shows becomes servers"},
 	{kind: KindServer, field: "indicatorLED", says: "has no effect yet: Ingot switches no indicators"},
 	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
 	{kind: KindServer, field: "bootConfigurationRef", says: "has no effect yet: a server boots what its claim says"},

@@ -117,6 +117,9 @@ type Meta struct {
 	// why it does not count, "" if it does. See Tenants.
 	Tenant  string `json:"-"`
 	Refused string `json:"-"`
+	// Within is the Server that describes a BMC within itself, "" for what stands in Git by
+	// itself.
+	Within ServerName `json:"-"`
 }
 
 // Position is Source taken apart; line is 0 if it is not known.
@@ -246,7 +249,7 @@ type ServerSpec struct {
 	Unclaimable          bool          `json:"unclaimable,omitempty"` // cordoned
 }
 
-// BMCAccess is a BMC described within a Server.
+// BMCAccess is a BMC described within a Server, which has its name, too.
 type BMCAccess struct {
 	Protocol     Protocol `json:"protocol"`
 	Address      string   `json:"address"`

@@ -245,9 +245,12 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 	if b := s.BMC; b != nil {
 		d.in("bmc", func() {
 			d.protocol(&b.Protocol)
-			d.required("address", b.Address)
+			d.ip("address", &b.Address)
 			d.ref("bmcSecretRef", b.BMCSecretRef)
 		})
+		if s.BMCRef != nil {
+			d.bad("bmc", "bmcRef and bmc are both given: keep one of them")
+		}
 	}
 	d.objectRef("bootConfigurationRef", s.BootConfigurationRef)
 	each(d, "bootOrder", s.BootOrder, func(b *BootOrder) {

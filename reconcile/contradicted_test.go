@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"ingot/model"
+	"ingot/reconcile/plan"
+	"ingot/reconcile/report"
 )
 
 const (
@@ -235,8 +237,20 @@ func TestThePowerOfAManifestIsTheClaimsToSay(t *testing.T) {
 		}
 		w.serve("web")
 		const want = "spec.power Off of Server bmc00-system-0 (servers/s.yaml:1) is ignored: ServerClaim default/web decides, and says On"
-		if doc := w.document("servers/bmc00-system-0.yaml"); !strings.Contains(strings.Join(strings.Fields(doc), " "), want) {
+		p := report.NewProjector()
+		says := func() string {
+			in := w.loop.Input(time.Now())
+			files := rendered(t, p.Report(in, plan.Plan(in), 1, model.Holder{}))
+			return strings.Join(strings.Fields(string(files["servers/bmc00-system-0.yaml"])), " ")
+		}
+		if doc := says(); !strings.Contains(doc, want) {
 			t.Errorf("the server says:\n%s", doc)
+		}
+		w.commit(func(d *model.Desired) {
+			d.Add(claim("web", func(c *model.ServerClaim) { c.Spec.Power = model.PowerOff }))
+		})
+		if doc := says(); !strings.Contains(doc, "default/web decides, and says Off") {
+			t.Errorf("once the claim says something else, the server says:\n%s", doc)
 		}
 	})
 }

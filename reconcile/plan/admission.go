@@ -119,6 +119,8 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 	}
 	if name, ok := f.specNames()[sys.UUID]; ok {
 		rec.Name = name
+	} else if own := f.ownSystem(b); own != nil && own.URI == sys.URI {
+		rec.Name = b.spec.Within
 	}
 	if spec := f.in.Desired.Servers[rec.Name]; spec != nil {
 		_, rec.HandledOperation = spec.Operation()

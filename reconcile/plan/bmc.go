@@ -23,6 +23,7 @@ type bmcView struct {
 	duplicates []string // systems that have the UUID of a server that is elsewhere
 	lacks      bool     // it does not show a server where that is recorded to be
 	asked      bool     // a server's Off counts only once it was read
+	taken      bool     // it is within a Server, and another BMC has its address
 	swapped    bool     // it shows another machine in the place of a server since it was read
 
 	endpoint *endpointView // the device that it is, if it is known
@@ -60,6 +61,9 @@ func (f *fleet) loadBMCs() {
 			b.rec = &model.BMCRecord{Name: b.name}
 		}
 		b.target, b.why = f.bmcTarget(b)
+		if problem := f.withinProblem(b); problem != "" {
+			b.problems = append(b.problems, problem)
+		}
 		if uuid := b.spec.Spec.BMCUUID; uuid != "" && b.facts != nil && b.facts.UUID == "" {
 			b.problems = append(b.problems, fmt.Sprintf("it shows no UUID, so spec.bmcUUID %s (%s) cannot be compared", uuid, b.spec.Source))
 		}
@@ -67,6 +71,7 @@ func (f *fleet) loadBMCs() {
 		f.bmcBy[b.name] = b
 	}
 	slices.SortFunc(f.bmcs, func(a, b *bmcView) int { return strings.Compare(string(a.name), string(b.name)) })
+	f.noteTaken()
 }
 
 // manifest is the BMC that a person would have written for a device.
@@ -169,7 +174,7 @@ func (v *endpointView) addressLost() Why {
 func (f *fleet) planBMCs(r *Result) {
 	for _, b := range f.bmcs {
 		r.wake(b.resume)
-		if f.in.BusyBMCs[b.name] || b.target.Address == "" || b.found && b.endpoint.rec != b.endpoint.old || b.target.Username == "" && b.target.Password.IsZero() {
+		if f.in.BusyBMCs[b.name] || b.taken || b.target.Address == "" || b.found && b.endpoint.rec != b.endpoint.old || b.target.Username == "" && b.target.Password.IsZero() {
 			continue
 		}
 		if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {

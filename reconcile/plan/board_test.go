@@ -22,6 +22,12 @@ func TestWhoGivesAUUID(t *testing.T) {
 			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
 			want: "s",
 		},
+		"the Server that describes its BMC": {
+			board: board, alone: true, servers: []*model.Server{{
+				Meta: model.Meta{Name: "b"}, Spec: model.ServerSpec{SystemUUID: fleettest.GivenUUID, BMC: &model.BMCAccess{}},
+			}},
+			want: "b",
+		},
 		"not that of another BMC": {
 			board: board, alone: true, servers: []*model.Server{uuidOf("s", "c", "", fleettest.GivenUUID)},
 			want: "write a Server with spec.bmcRef and",

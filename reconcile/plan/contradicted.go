@@ -39,8 +39,8 @@ func (f *fleet) contradiction(s *server) (says, is string) {
 	if s.spec == nil {
 		return "", ""
 	}
-	if ref := s.spec.Spec.BMCRef; ref != nil && f.areTwo(model.BMCName(ref.Name), s.rec.BMC) {
-		return "that it is behind BMC " + ref.Name, fmt.Sprintf("BMC %s shows it", s.rec.BMC)
+	if said := s.spec.Behind(); said != "" && f.areTwo(said, s.rec.BMC) {
+		return "that it is behind BMC " + string(said), fmt.Sprintf("BMC %s shows it", s.rec.BMC)
 	}
 	if uri := s.spec.Spec.SystemURI; uri != "" && !sameURI(uri, s.rec.SystemURI) {
 		return "that it is system " + uri, fmt.Sprintf("BMC %s shows it as %s", s.rec.BMC, s.rec.SystemURI)

@@ -61,7 +61,11 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 			specs[name] = spec
 			continue
 		}
-		if spec.Spec.SystemUUID == "" {
+		uuid := spec.Spec.SystemUUID
+		if own := f.ownSystem(f.bmcBy[model.BMCName(name)]); own != nil && recs[name] == nil {
+			uuid = own.UUID
+		}
+		if uuid == "" {
 			continue
 		}
 		if byUUID == nil {
@@ -71,7 +75,7 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 			}
 		}
 		known := false
-		for _, id := range model.UUIDVariants(spec.Spec.SystemUUID) {
+		for _, id := range model.UUIDVariants(uuid) {
 			if n, ok := byUUID[id]; ok && f.in.Desired.Servers[n] == nil {
 				specs[n] = spec
 				f.aliases[string(name)], known = n, true
