@@ -2,13 +2,13 @@ package model
 
 // inlineBMC is the BMC that a Server describes within itself, nil if it describes none: as if
 // it stood in Git by itself, with the name of the Server.
-func (s *Server) inlineBMC() *BMC {
-	within := s.Spec.BMC
+func (o *Server) inlineBMC() *BMC {
+	within := o.Spec.BMC
 	if within == nil {
 		return nil
 	}
 	return &BMC{
-		Meta: Meta{Name: s.Name, Annotations: s.Annotations, Source: s.Source, Tenant: s.Tenant, Within: ServerName(s.Name)},
+		Meta: Meta{Name: o.Name, Annotations: o.Annotations, Source: o.Source, Tenant: o.Tenant, Within: ServerName(o.Name)},
 		Spec: BMCSpec{
 			Access: &InlineEndpoint{IP: within.Address}, BMCSecretRef: within.BMCSecretRef, Protocol: within.Protocol,
 		},
@@ -16,12 +16,12 @@ func (s *Server) inlineBMC() *BMC {
 }
 
 // Behind is the BMC that a server is behind, as its manifest says; "" = it says none.
-func (s *Server) Behind() BMCName {
+func (o *Server) Behind() BMCName {
 	switch {
-	case s.Spec.BMCRef != nil:
-		return BMCName(s.Spec.BMCRef.Name)
-	case s.Spec.BMC != nil:
-		return BMCName(s.Name)
+	case o.Spec.BMCRef != nil:
+		return BMCName(o.Spec.BMCRef.Name)
+	case o.Spec.BMC != nil:
+		return BMCName(o.Name)
 	}
 	return ""
 }

@@ -152,6 +152,7 @@ func TestABMCWithoutAUUID(t *testing.T) {
 // which machine is meant.
 func TestAServerThatIsNotWhatGitSays(t *testing.T) {
 	const own, other = "00000000-0000-4000-8000-000000000001", "00000000-0000-4000-8000-0000000000ff"
+	const elsewhere = "/redfish/v1/Systems/1"
 	says := func(uuid, bmc, uri string) func(d *model.Desired) {
 		return func(d *model.Desired) {
 			s := &model.Server{Meta: model.Meta{Name: "bmc00-system-0", Source: "servers/s.yaml:1"}}
@@ -168,7 +169,7 @@ func TestAServerThatIsNotWhatGitSays(t *testing.T) {
 	}{
 		"another BMC":                   {says(own, "bmc01", ""), "says that it is behind BMC bmc01, and BMC bmc00 shows it"},
 		"another BMC and no UUID":       {says("", "bmc01", ""), "says that it is behind BMC bmc01, and BMC bmc00 shows it"},
-		"another system":                {says(own, "bmc00", "/redfish/v1/Systems/1"), "says that it is system /redfish/v1/Systems/1, and BMC bmc00 shows it as /redfish/v1/Systems/0"},
+		"another system":                {says(own, "bmc00", elsewhere), "says that it is system " + elsewhere + ", and BMC bmc00 shows it as /redfish/v1/Systems/0"},
 		"another UUID":                  {says(other, "", ""), "no server has that, while the server of this name has UUID " + own},
 		"the UUID of another server":    {says("00000000-0000-4000-8000-000000000002", "", ""), "server bmc01-system-0 has that"},
 		"all as it is":                  {says(strings.ToUpper(own), "bmc00", "/redfish/v1/Systems/0"), ""},

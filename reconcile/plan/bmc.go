@@ -174,10 +174,7 @@ func (v *endpointView) addressLost() Why {
 func (f *fleet) planBMCs(r *Result) {
 	for _, b := range f.bmcs {
 		r.wake(b.resume)
-		if f.in.BusyBMCs[b.name] || b.taken || b.target.Address == "" || b.found && b.endpoint.rec != b.endpoint.old || b.target.Username == "" && b.target.Password.IsZero() {
-			continue
-		}
-		if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
+		if f.in.BusyBMCs[b.name] || !b.readable() {
 			continue
 		}
 		if due := f.bmcDue(b); !b.retryAsked() && f.in.Now.Before(due) {
@@ -199,6 +196,17 @@ func (f *fleet) planBMCs(r *Result) {
 		}
 		r.Readings[b.name] = m
 	}
+}
+
+// readable reports whether the BMC may be read, as far as its manifest and address go.
+func (b *bmcView) readable() bool {
+	switch {
+	case b.taken, b.target.Address == "", b.found && b.endpoint.rec != b.endpoint.old:
+		return false
+	case b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore:
+		return false
+	}
+	return b.target.Username != "" || !b.target.Password.IsZero()
 }
 
 // bmcDue is when the BMC's own facts are to be read next. What contradicts what is

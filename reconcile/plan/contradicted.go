@@ -21,8 +21,8 @@ func (s *server) contradicted() (Step, bool) {
 	if m == nil {
 		m = s.fleet.otherUUID[s.name]
 	}
-	return s.rest(s.whySince(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s, and %s: nothing is done to it until these "+
-		"agree; correct the manifest, or where the machine is", m.Name, m.Source, says, is), RackOperator)), true
+	return s.rest(s.whySince(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s, and %s: nothing is done to it "+
+		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says, is), RackOperator)), true
 }
 
 func (f *fleet) isContradicted(s *server) bool {

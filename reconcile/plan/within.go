@@ -38,7 +38,8 @@ func (f *fleet) withinProblem(b *bmcView) string {
 	case s == nil || s.Spec.SystemUUID != "" && slices.ContainsFunc(b.facts.Systems, is):
 		return ""
 	case s.Spec.SystemUUID != "":
-		return fmt.Sprintf("none of its systems has spec.systemUUID %s of Server %s (%s), which describes it", s.Spec.SystemUUID, s.Name, s.Source)
+		return fmt.Sprintf("none of its systems has spec.systemUUID %s of Server %s (%s), which describes it",
+			s.Spec.SystemUUID, s.Name, s.Source)
 	case s.Spec.SystemURI != "":
 		return fmt.Sprintf("it shows no system %s, which Server %s (%s) says that it is", s.Spec.SystemURI, s.Name, s.Source)
 	}

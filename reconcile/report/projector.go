@@ -78,7 +78,8 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 		s := v.server(&v.Servers[i])
 		from := serverInputs{
 			rec: s.Record, facts: v.in.Observed.ServerFacts[s.Name], manifest: s.Manifest, boot: s.trace(),
-			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), power: madeOf(s.Power), shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
+			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), power: madeOf(s.Power),
+			shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
 		}
 		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
 			from.bmc = b.Manifest
