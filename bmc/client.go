@@ -79,9 +79,10 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 		systems: make(map[string]*systemState),
 		turns:   make(map[string]chan struct{}),
 	}
+	secure := c.pin.tlsConfig(p.opts.CA, t.Address, t.Hostname)
 	c.wire = &http.Transport{
 		DialContext:         dialPlain(c.dial(c.dialer("http"))),
-		DialTLSContext:      dialTLS(c.dial(c.dialer("https")), c.pin.tlsConfig(p.opts.CA, t.Address), min(p.opts.Timeout, 30*time.Second)),
+		DialTLSContext:      dialTLS(c.dial(c.dialer("https")), secure, min(p.opts.Timeout, 30*time.Second)),
 		MaxConnsPerHost:     min(p.opts.MaxInFlight, 2),
 		MaxIdleConnsPerHost: min(p.opts.MaxInFlight, 2),
 		IdleConnTimeout:     idleConnsKept,
@@ -97,7 +98,7 @@ func newClient(p *Pool, t model.BMCTarget) *client {
 
 // serves reports whether the client still speaks with the BMC as t says.
 func (c *client) serves(t model.BMCTarget) bool {
-	return c.target.Scheme == t.Scheme && c.target.Address == t.Address &&
+	return c.target.Scheme == t.Scheme && c.target.Address == t.Address && c.target.Hostname == t.Hostname &&
 		c.target.Default == t.Default && c.creds == digestOf(t)
 }
 

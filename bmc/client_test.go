@@ -2,10 +2,15 @@ package bmc
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
+	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -86,10 +91,62 @@ func TestCertificate(t *testing.T) {
 			t.Errorf("an empty CA pool: got %v", err)
 		}
 	})
+	t.Run("that a CA signed is for the hostname in Git, or else for the address", func(t *testing.T) {
+		cert, ca := certificateFor(t, "bmc.example.com")
+		f := newFake(t, func(s *httptest.Server) {
+			s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+			s.StartTLS()
+		})
+		p, s := newPool(t, Options{CA: ca}), f.system1()
+		for _, step := range []struct{ hostname, want string }{
+			{"", "write the name that it is for as spec.hostname of the BMC"},
+			{"other.example.com", "valid for bmc.example.com, not other.example.com"},
+			{"BMC.example.com", ""},
+			{"other.example.com", "valid for bmc.example.com, not other.example.com"}, // no connection of before is used
+		} {
+			s.BMC.Hostname = step.hostname
+			_, err := p.Power(ctx, s)
+			if step.want == "" && err != nil || step.want != "" && (!errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), step.want)) {
+				t.Errorf("hostname %q: got %v, want %q", step.hostname, err, step.want)
+			}
+		}
+	})
+	t.Run("that is pinned is for whatever it says", func(t *testing.T) {
+		f := newFake(t, secure)
+		s := f.system1()
+		s.BMC.Hostname = "other.example.com"
+		if _, err := newPool(t, Options{}).Power(ctx, s); err != nil {
+			t.Error(err)
+		}
+	})
 	if http.DefaultTransport.(*http.Transport).TLSClientConfig != nil &&
 		http.DefaultTransport.(*http.Transport).TLSClientConfig.InsecureSkipVerify {
 		t.Error("certificate checks are off for the whole process")
 	}
+}
+
+// certificateFor makes a certificate that is for a name alone, and the CA to verify it by.
+func certificateFor(t *testing.T, name string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{name}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca := x509.NewCertPool()
+	ca.AddCert(cert)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, ca
 }
 
 func TestNoAnswer(t *testing.T) {

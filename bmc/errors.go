@@ -3,6 +3,7 @@ package bmc
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -158,6 +159,9 @@ func (c *client) noAnswer(ctx context.Context, method, uri string, err error) er
 		e.Kind, e.Detail = ErrUnreachable, fmt.Sprintf("no answer within %s", c.opts.Timeout)
 	default:
 		e.Kind = ErrUnreachable
+		if _, named := errors.AsType[x509.HostnameError](err); named {
+			e.Detail += "; write the name that it is for as spec.hostname of the BMC"
+		}
 	}
 	return e
 }

@@ -70,8 +70,9 @@ func (p *pin) verify(cs tls.ConnectionState) error {
 }
 
 // tlsConfig verifies by the CA, if there is one, else by the pin: BMCs ship with
-// certificates that they signed themselves.
-func (p *pin) tlsConfig(ca *x509.CertPool, address string) *tls.Config {
+// certificates that they signed themselves. A certificate that a CA signed is for the
+// hostname, if that is given, or else for the host of the address.
+func (p *pin) tlsConfig(ca *x509.CertPool, address, hostname string) *tls.Config {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12, VerifyConnection: p.verify, RootCAs: ca}
 	p.policy = ca == nil
 	if ca == nil {
@@ -79,6 +80,9 @@ func (p *pin) tlsConfig(ca *x509.CertPool, address string) *tls.Config {
 	}
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		cfg.ServerName = host
+	}
+	if ca != nil && hostname != "" {
+		cfg.ServerName = hostname
 	}
 	return cfg
 }

@@ -105,6 +105,44 @@ Feature: A BMC that misbehaves delays nobody but its own servers
       | uuid-swapped | IdentityMismatch |
       | uuid-missing | IdentityUnknown  |
 
+  Scenario: nothing is done to the servers of a BMC that is not the one that Git names
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+    And claim "web" runs on "s1"
+    And BMC "bmc-s1" is committed with another UUID
+    And the status branch says of BMC "bmc-s1": "IdentityMismatch"
+    And the power of "s1" is cut
+    When claim "web" is removed
+    Then the status branch says of server "s1": "spec.bmcUUID of BMC bmc-s1 (bmcs/bmc-s1.yaml:1) is 0b5e55ed-0000-4000-8000-000000000000"
+    And nothing happens to "s1"
+    When BMC "bmc-s1" is committed with its own UUID
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
+  Scenario Outline: a server that is not <WHAT> that Git says is left alone until Git is corrected
+    Given the servers
+      | SERVER | STATE     |
+      | s1     | Available |
+      | s2     | Available |
+    And claim "web" runs on "s1"
+    And the servers are committed
+      | SERVER | BEHIND   | UUID   |
+      | s1     | <BEHIND> | <UUID> |
+    When claim "web" is removed
+    Then the status branch says of server "s1": "<WHY>"
+    And nothing happens to "s1"
+    When the servers are committed
+      | SERVER | BEHIND | UUID |
+      | s1     | bmc-s1 |      |
+    Then "s1" is Available
+    And the disk of "s1" is empty
+
+    Examples:
+      | WHAT            | BEHIND | UUID                                 | WHY                                                    |
+      | behind the BMC  | bmc-s2 |                                      | says that it is behind BMC bmc-s2, and BMC bmc-s1 shows it |
+      | the machine     |        | 0b5e55ed-0000-4000-8000-000000000000 | no server has that, while the server of this name has  |
+
   Scenario: a BMC that refuses its password is not asked again and again
     (or its account would be locked)
     Given the machines

@@ -37,6 +37,22 @@ Feature: Machines become known without anybody typing
     Then "s1" is Available
     And the disk of "s1" is empty
 
+  Scenario: a server that describes its BMC is what that BMC shows
+    (and without it the machine is left as it is)
+    Given the machines
+      | SERVER | BMC  |
+      | s1     | bmc1 |
+    When server "s1" is committed with its BMC in it
+    Then "s1" is Available
+    When the claims are committed
+      | CLAIM |
+      | web   |
+    Then claim "web" is Booted on "s1"
+    When server "s1" is taken out of Git
+    Then the status branch says of server "s1": "its BMC s1 is not in Git"
+    And "s1" is powered On
+    And "s1" was powered on 2 times, installed once and wiped 0 times
+
   Scenario: a server found running is left alone
     (law 1: it runs somebody's work, and no commit names it)
     Given the machines

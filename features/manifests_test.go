@@ -80,10 +80,15 @@ func (w *site) bmcFile(name string, labels map[string]any) string {
 	s["access"] = map[string]any{"ip": host, "macAddress": b.MAC()}
 	s["bmcSecretRef"] = map[string]any{"name": name}
 	s["protocol"] = map[string]any{"name": "Redfish", "scheme": "https", "port": number}
-	secret := object(model.KindBMCSecret, name, nil)
+	return text(o, secretOf(name))
+}
+
+// secretOf is the credentials of a BMC.
+func secretOf(bmc string) map[string]any {
+	secret := object(model.KindBMCSecret, bmc, nil)
 	delete(secret, "spec")
 	secret["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
-	return text(o, secret)
+	return secret
 }
 
 // describe changes what Git says of a server by the row of a table.
@@ -130,7 +135,12 @@ func (w *site) describe(row map[string]string) error {
 			}
 			annotate(o, model.AnnotationMACAddresses, value)
 		case "BEHIND":
-			spec(o)["bmcRef"] = map[string]any{"name": value}
+			delete(spec(o), "bmcRef")
+			if value != "" {
+				spec(o)["bmcRef"] = map[string]any{"name": value}
+			}
+		case "UUID":
+			spec(o)["systemUUID"] = cmp.Or(value, m.UUID())
 		case "DISCOVER":
 			annotate(o, model.AnnotationDiscover, value)
 		}

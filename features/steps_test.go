@@ -63,6 +63,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 
 		`^ServerReadinessRule ` + name + ` is committed, (Continuous|BootstrapOnly)$`: commitRule,
 		`^ServerReadinessRule ` + name + ` is removed$`:                               removeRule,
+		`^BMC ` + name + ` is committed with (its own|another) UUID$`:                 commitNamedBMC,
+		`^server ` + name + ` is committed with its BMC in it$`:                       commitWithin,
+		`^server ` + name + ` is taken out of Git$`:                                   removeServer,
 
 		// Ingot's life and its store
 		`^Ingot keeps its default intervals$`:                                                   usualIntervals,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"strconv"
 	"strings"
 
@@ -23,9 +24,62 @@ func commitBMC(ctx context.Context, name, what string) error {
 	return err
 }
 
+// commitNamedBMC gives a BMC in Git its own UUID, or another.
+func commitNamedBMC(ctx context.Context, name, whose string) error {
+	w := siteOf(ctx)
+	uuid := w.bmcs[name].UUID()
+	if whose == "another" {
+		uuid = "0b5e55ed-0000-4000-8000-000000000000"
+	}
+	file := strings.Replace(w.bmcFile(name, nil), "spec:\n", "spec:\n  bmcUUID: "+uuid+"\n", 1)
+	commit, err := w.repo.Commit(map[string]string{bmcPath(name): file}, "give BMC "+name+" a UUID")
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+// commitWithin commits a Server that describes its BMC, of which Git says nothing else.
+func commitWithin(ctx context.Context, name string) error {
+	w := siteOf(ctx)
+	m, err := w.machine(name)
+	if err != nil {
+		return err
+	}
+	host, port, err := net.SplitHostPort(w.bmcs[m.bmc].Addr())
+	if err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		return err
+	}
+	o := object(model.KindServer, name, nil)
+	spec(o)["bmc"] = map[string]any{
+		"address": host, "bmcSecretRef": map[string]any{"name": m.bmc},
+		"protocol": map[string]any{"name": "Redfish", "scheme": "https", "port": number},
+	}
+	commit, err := w.repo.Commit(map[string]string{
+		serverPath(name): text(o), "secrets/" + m.bmc + ".yaml": text(secretOf(m.bmc)),
+	}, "add server "+name)
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
+func removeServer(ctx context.Context, name string) error {
+	w := siteOf(ctx)
+	commit, err := w.repo.Remove("remove server "+name, serverPath(name))
+	if err != nil {
+		return err
+	}
+	return w.applied(ctx, commit)
+}
+
 func commitServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table,
-		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND", "INDICATOR"); err != nil {
+		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND", "INDICATOR", "UUID"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)

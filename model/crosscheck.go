@@ -12,9 +12,11 @@ import (
 // warnings, those that name an object which is not there.
 func CrossCheck(d *Desired) []Problem {
 	c := crossCheck{desired: d}
-	endpoints, bmcs, servers := all(d.Endpoints), all(d.BMCs), all(d.Servers)
+	endpoints, servers := all(d.Endpoints), all(d.Servers)
 	clashes(&c, endpoints, "spec.macAddress", "has the MAC address %s of", one(func(e *Endpoint) string { return e.Spec.MACAddress }))
-	clashes(&c, bmcs, "spec", "has the address %s of", one(c.address))
+	describers := c.describers()
+	clashes(&c, describers, "spec", "describes a BMC %s, as does", one(func(o Object) string { return o.Metadata().Name }))
+	clashes(&c, describers, "spec", "has the address %s of", one(c.address))
 	clashes(&c, servers, "spec.systemUUID", "has the system UUID %s of", one(func(s *Server) string { return anyOrder(s.Spec.SystemUUID) }))
 	clashes(&c, servers, "metadata.annotations["+AnnotationMACAddresses+"]", "has the MAC address %s of", (*Server).MACAddresses)
 
@@ -89,8 +91,32 @@ func (c *crossCheck) bootConfiguration(s *Server) {
 	}
 }
 
-// address returns host and port of a BMC, or "" while they are not known.
-func (c *crossCheck) address(b *BMC) string {
+// describers are the objects that describe a BMC: itself, or a Server.
+func (c *crossCheck) describers() []Object {
+	all := make([]Object, 0, len(c.desired.BMCs))
+	for _, b := range c.desired.BMCs {
+		if b.Within == "" {
+			all = append(all, b)
+		}
+	}
+	for _, s := range c.desired.Servers {
+		if s.Spec.BMC != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// address returns host and port of the BMC that an object describes, or "" while they are
+// not known.
+func (c *crossCheck) address(o Object) string {
+	b, is := o.(*BMC)
+	if s, within := o.(*Server); within {
+		b, is = s.inlineBMC(), true
+	}
+	if !is {
+		return ""
+	}
 	ip := ""
 	switch {
 	case b.Spec.Access != nil:

@@ -150,7 +150,7 @@ func (d *Desired) Add(o Object) {
 	case *BMCSecret:
 		d.BMCSecrets[o.Name] = o
 	case *Server:
-		d.Servers[ServerName(o.Name)] = o
+		d.addServer(o)
 	case *ServerClaim:
 		d.Claims[o.ClaimName()] = o
 	case *ServerBootConfiguration:

@@ -7,9 +7,12 @@ import (
 
 // BMCTarget is all that is needed to speak with one BMC.
 type BMCTarget struct {
-	Name     BMCName
-	Scheme   string // http or https
-	Address  string // host:port
+	Name    BMCName
+	Scheme  string // http or https
+	Address string // host:port
+	// Hostname is the name that a certificate is verified against, where a CA is
+	// configured; "" = the host of Address.
+	Hostname string
 	Username string
 	Password Sensitive
 	// Fingerprint is the SHA-256 of the certificate that was pinned on first

@@ -7,11 +7,8 @@ var inert = []struct {
 	field string // of the spec; "" = the whole kind
 	says  string
 }{
-	{kind: KindBMC, field: "bmcUUID", says: "has no effect yet: it is not compared with what the BMC says of itself"},
-	{kind: KindBMC, field: "hostname", says: "has no effect yet: a BMC is reached by its address"},
 	{kind: KindBMC, field: "consoleProtocol", says: "has no effect yet: Ingot opens no consoles"},
 	{kind: KindServer, field: "power", says: "is deprecated and ignored: power belongs to the ServerClaim"},
-	{kind: KindServer, field: "bmc", says: "has no effect yet: write a BMC, and what it shows becomes servers"},
 	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
 }
 

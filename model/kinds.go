@@ -128,6 +128,9 @@ type Meta struct {
 	Refused string `json:"-"`
 	// References are the other objects that it names, in the order of the kind's fields.
 	References []Reference `json:"-"`
+	// Within is the Server that describes a BMC within itself, "" for what stands in Git by
+	// itself.
+	Within ServerName `json:"-"`
 }
 
 // Position is Source taken apart; line is 0 if it is not known.
@@ -257,7 +260,7 @@ type ServerSpec struct {
 	Unclaimable          bool          `json:"unclaimable,omitempty"` // cordoned
 }
 
-// BMCAccess is a BMC described within a Server.
+// BMCAccess is a BMC described within a Server, which has its name, too.
 type BMCAccess struct {
 	Protocol     Protocol `json:"protocol"`
 	Address      string   `json:"address"`

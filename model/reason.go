@@ -48,6 +48,7 @@ const (
 	ReasonTicketStolen          Reason = "TicketStolen"          // others use its boot tickets up
 	ReasonUnconfirmed           Reason = "Unconfirmed"           // it was served what installs it, and nothing said that it booted
 	ReasonConditionsUnmet       Reason = "ConditionsUnmet"       // conditions of a ServerReadinessRule do not hold
+	ReasonPowerIgnored          Reason = "PowerIgnored"          // its Server says a power state, which is its claim's to say
 )
 
 // What speaks against what is to be booted.
@@ -116,7 +117,8 @@ var Reasons = []Reason{
 	ReasonCleanupFailed, ReasonRetained, ReasonMaintenance, ReasonIgnored, ReasonOrphaned, ReasonManifestUnreadable,
 	ReasonSystemMissing, ReasonSystemUnreadable, ReasonIdentityMismatch, ReasonIdentityUnknown, ReasonDuplicateUUID,
 	ReasonPowerOutcomeUnknown, ReasonUnknownState, ReasonArchitectureNotServed, ReasonBootMethodMismatch, ReasonBootTimeout,
-	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonConditionsUnmet, ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
+	ReasonBootFailed, ReasonTicketStolen, ReasonUnconfirmed, ReasonConditionsUnmet, ReasonPowerIgnored,
+	ReasonSourceInvalid, ReasonArmFailed, ReasonSecretMissing,
 	ReasonInvalidReference, ReasonRegistryNotAllowed, ReasonUnauthorized, ReasonNotFound, ReasonRegistryUnreachable,
 	ReasonNoArchitecture, ReasonValidationFailed, ReasonNoServerFree, ReasonServerUnknown, ReasonServerNotFree,
 	ReasonSelectorMismatch, ReasonSuperseded, ReasonPendingReprovision, ReasonClaimQuarantined, ReasonAbsentWithoutCommit, ReasonGuardHeld,

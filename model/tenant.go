@@ -124,6 +124,13 @@ func (t Tenants) Place(file string, objects []Object) {
 	for _, o := range objects {
 		m := o.Metadata()
 		m.Tenant, m.Refused = t.Owner(file), t.Refuse(file, o.Identity())
+		s, is := o.(*Server)
+		if !is || s.Spec.BMC == nil || m.Refused != "" {
+			continue
+		}
+		if why := t.Refuse(file, Identity{Kind: KindBMC, Name: s.Name}); why != "" {
+			m.Refused = "spec.bmc describes a BMC: " + why
+		}
 	}
 }
 

@@ -83,6 +83,24 @@ func TestEachItemOfAListIsLookedAt(t *testing.T) {
 	}
 }
 
+// Who may define Servers and no BMCs does not get one by writing it into a Server.
+func TestABMCWithinAServerIsRefused(t *testing.T) {
+	mayDefine := func(kinds ...Kind) string {
+		s := &Server{Meta: Meta{Name: "s"}, Spec: ServerSpec{BMC: &BMCAccess{Address: "192.0.2.1"}}}
+		Tenants{{Path: "t", Kinds: kinds}}.Place("t/s.yaml", []Object{s})
+		return s.Refused
+	}
+	for want, kinds := range map[string][]Kind{
+		"": {KindServer, KindBMC},
+		"spec.bmc describes a BMC: below t only Server (git.tenants)": {KindServer},
+		"below t only BMC (git.tenants)":                              {KindBMC},
+	} {
+		if got := mayDefine(kinds...); got != want {
+			t.Errorf("who may define %v is told %q, want %q", kinds, got, want)
+		}
+	}
+}
+
 func TestTenantsServersAndNetworks(t *testing.T) {
 	ops, alpha := tenants.At("ops"), tenants.At("tenants/alpha")
 	if !alpha.MayBind(map[string]string{"tenant": "alpha"}) || alpha.MayBind(map[string]string{"tenant": "beta"}) || !ops.MayBind(nil) {

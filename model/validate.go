@@ -104,6 +104,9 @@ func (d *nodeDecoder) checkAnnotations(kind Kind, all map[string]string) {
 // maxAsked is how long a value may be that asks for something once: it is remembered.
 const maxAsked = 256
 
+// maxURI is how long the place of a system on its BMC may be: messages name it.
+const maxURI = 256
+
 // checkAsked keeps what is remembered of an annotation short.
 func (d *nodeDecoder) checkAsked(key, value string) {
 	if len(value) > maxAsked {
@@ -197,9 +200,7 @@ func (d *nodeDecoder) checkBMC(s *BMCSpec) {
 			d.port("port", c.Port)
 		})
 	}
-	if s.Hostname != "" {
-		d.fault("hostname", s.Hostname, subdomainFault(strings.ToLower(s.Hostname)))
-	}
+	d.hostname("hostname", s.Hostname)
 }
 
 func (d *nodeDecoder) protocol(p *Protocol) {
@@ -241,8 +242,8 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 		name = "uuid"
 	}
 	d.uuid(name, &s.SystemUUID)
-	if s.SystemURI != "" && !strings.HasPrefix(s.SystemURI, "/") {
-		d.bad("systemURI", "found "+show(s.SystemURI)+", want a path such as /redfish/v1/Systems/1")
+	if s.SystemURI != "" && !strings.HasPrefix(s.SystemURI, "/") || len(s.SystemURI) > maxURI {
+		d.bad("systemURI", "found "+show(s.SystemURI)+", want a path such as /redfish/v1/Systems/1, of at most "+strconv.Itoa(maxURI)+" bytes")
 	}
 	d.oneOf("indicatorLED", s.IndicatorLED, indicatorLEDs)
 	d.oneOf("reclaimPolicy", string(s.ReclaimPolicy), allowed[ReclaimPolicy]())
@@ -251,9 +252,12 @@ func (d *nodeDecoder) checkServer(s *ServerSpec) {
 	if b := s.BMC; b != nil {
 		d.in("bmc", func() {
 			d.protocol(&b.Protocol)
-			d.required("address", b.Address)
+			d.ip("address", &b.Address)
 			d.ref("bmcSecretRef", b.BMCSecretRef, KindBMCSecret)
 		})
+		if s.BMCRef != nil {
+			d.bad("bmc", "bmcRef and bmc are both given: keep one of them")
+		}
 	}
 	d.objectRef("bootConfigurationRef", s.BootConfigurationRef, KindServerBootConfiguration)
 	d.checkBootOrder(s.BootOrder)

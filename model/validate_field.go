@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,6 +155,19 @@ func (d *nodeDecoder) ip(name string, ip *string) {
 		d.bad(name, fault)
 	}
 	*ip = canonical
+}
+
+// hostname checks the name that a certificate is for. An address is not one: a certificate
+// is verified against that anyway.
+func (d *nodeDecoder) hostname(field, name string) {
+	_, err := netip.ParseAddr(name)
+	switch {
+	case name == "":
+	case err == nil:
+		d.bad(field, "found "+show(name)+", want a DNS name; leave it out where the certificate is for the address")
+	default:
+		d.fault(field, name, subdomainFault(strings.ToLower(name)))
+	}
 }
 
 func (d *nodeDecoder) uuid(name string, uuid *string) {

@@ -167,6 +167,9 @@ func TestCrossCheck(t *testing.T) {
 	access := func(ip string, port int32) BMCSpec {
 		return BMCSpec{Access: &InlineEndpoint{IP: ip}, Protocol: Protocol{Port: port}}
 	}
+	within := func(address string) ServerSpec {
+		return ServerSpec{BMC: &BMCAccess{Address: address, Protocol: Protocol{Port: 443}}}
+	}
 	const onlyOne = "only one of them can have it\n"
 	tests := map[string]struct {
 		objects []Object
@@ -203,6 +206,25 @@ c:1: Endpoint c: spec.macAddress: has the MAC address 00:00:00:00:00:01 of Endpo
 			want: `a:1: BMC a: spec: has the address 192.0.2.1:443 of BMC b (b:1): only one of them can have it
 b:1: BMC b: spec: has the address 192.0.2.1:443 of BMC a (a:1): only one of them can have it
 `,
+		},
+		"one address of two BMCs within Servers, and of one that stands by itself": {
+			objects: []Object{
+				&Server{at("a", "a:1"), within("192.0.2.1")},
+				&Server{at("b", "b:1"), within("192.0.2.1")},
+				&BMC{at("c", "c:1"), access("192.0.2.1", 443)},
+				&Server{at("d", "d:1"), within("192.0.2.2")},
+			},
+			want: "a:1: Server a: spec: has the address 192.0.2.1:443 of BMC c (c:1): " + onlyOne +
+				"b:1: Server b: spec: has the address 192.0.2.1:443 of BMC c (c:1): " + onlyOne +
+				"c:1: BMC c: spec: has the address 192.0.2.1:443 of Server a (a:1): " + onlyOne,
+		},
+		"a BMC, and one within the Server of its name": {
+			objects: []Object{
+				&Server{at("a", "a:1"), within("192.0.2.1")},
+				&BMC{at("a", "a:2"), access("192.0.2.2", 443)},
+			},
+			want: "a:1: Server a: spec: describes a BMC a, as does BMC a (a:2): " + onlyOne +
+				"a:2: BMC a: spec: describes a BMC a, as does Server a (a:1): " + onlyOne,
 		},
 		"one UUID of two Servers, one with its bytes swapped": {
 			objects: []Object{

@@ -14,13 +14,14 @@ import (
 
 // bmcs are how all BMCs behave, and what was asked of them.
 type bmcs struct {
-	devices map[string]*device   // that are found by DHCP, by their IP address
-	leases  map[string]time.Time // when each was renewed last, by MAC address
-	hangs   bool                 // they do not answer Discover until it is given up
-	asks    int                  // Discovers begun
-	slow    time.Duration        // of setting the boot override
-	setting int                  // overrides being set now
-	most    int                  // that were set at the same time
+	uuids   map[model.BMCName]string // that they show
+	devices map[string]*device       // that are found by DHCP, by their IP address
+	leases  map[string]time.Time     // when each was renewed last, by MAC address
+	hangs   bool                     // they do not answer Discover until it is given up
+	asks    int                      // Discovers begun
+	slow    time.Duration            // of setting the boot override
+	setting int                      // overrides being set now
+	most    int                      // that were set at the same time
 	// mostStarting is how many machines were powering on at the same time.
 	mostStarting int
 }
@@ -56,7 +57,7 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 	w.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f"}
+	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f", UUID: w.uuids[t.Name]}
 	dev, err := w.logIn(t)
 	if err != nil {
 		return nil, err

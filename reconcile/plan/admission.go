@@ -36,7 +36,7 @@ func (f *fleet) admitted() map[model.ServerName]*model.ServerRecord {
 		a.bySystem[system{r.BMC, r.SystemURI}] = r
 	}
 	for _, b := range f.bmcs {
-		if b.facts == nil {
+		if b.facts == nil || b.isAnother() {
 			continue
 		}
 		for i, sys := range b.facts.Systems {
@@ -120,6 +120,8 @@ func (f *fleet) newRecord(b *bmcView, index int, sys model.SystemFact, moved *mo
 	}
 	if name, ok := f.specNames()[sys.UUID]; ok {
 		rec.Name = name
+	} else if own := f.ownSystem(b); own != nil && own.URI == sys.URI {
+		rec.Name = b.spec.Within
 	}
 	if spec := f.in.Desired.Servers[rec.Name]; spec != nil {
 		_, rec.HandledOperation = spec.Operation()

@@ -298,8 +298,10 @@ func (f *fleet) unfree(s *server) string {
 		return "without a manifest that can be read"
 	case maintained:
 		return "about to enter Maintenance"
-	case s.blocked.Reason != "" || s.reading.Failures > 0 || s.putOff():
+	case s.outOfReach():
 		return "out of reach"
+	case f.isContradicted(s):
+		return "not what Git says of it"
 	case s.duplicate().Reason != "":
 		return "of a UUID that another machine has"
 	case s.unsupportedArchitecture().Reason != "":
@@ -308,6 +310,10 @@ func (f *fleet) unfree(s *server) string {
 		return "not yet powered off"
 	}
 	return ""
+}
+
+func (s *server) outOfReach() bool {
+	return s.blocked.Reason != "" || s.reading.Failures > 0 || s.putOff()
 }
 
 // putOff reports whether the server's last move failed and waits to be tried again.

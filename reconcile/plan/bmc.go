@@ -23,6 +23,7 @@ type bmcView struct {
 	duplicates []string // systems that have the UUID of a server that is elsewhere
 	lacks      bool     // it does not show a server where that is recorded to be
 	asked      bool     // a server's Off counts only once it was read
+	taken      bool     // it is within a Server, and another BMC has its address
 	swapped    bool     // it shows another machine in the place of a server since it was read
 
 	endpoint *endpointView // the device that it is, if it is known
@@ -60,10 +61,17 @@ func (f *fleet) loadBMCs() {
 			b.rec = &model.BMCRecord{Name: b.name}
 		}
 		b.target, b.why = f.bmcTarget(b)
+		if problem := f.withinProblem(b); problem != "" {
+			b.problems = append(b.problems, problem)
+		}
+		if uuid := b.spec.Spec.BMCUUID; uuid != "" && b.facts != nil && b.facts.UUID == "" {
+			b.problems = append(b.problems, fmt.Sprintf("it shows no UUID, so spec.bmcUUID %s (%s) cannot be compared", uuid, b.spec.Source))
+		}
 		f.bmcs = append(f.bmcs, b)
 		f.bmcBy[b.name] = b
 	}
 	slices.SortFunc(f.bmcs, func(a, b *bmcView) int { return strings.Compare(string(a.name), string(b.name)) })
+	f.noteTaken()
 }
 
 // manifest is the BMC that a person would have written for a device.
@@ -81,7 +89,9 @@ func (v *endpointView) manifest() *model.BMC {
 // because it cannot be reached, or was not looked at since its address changed,
 // for another machine may have taken that address (B34).
 func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
-	t := model.BMCTarget{Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint}
+	t := model.BMCTarget{
+		Name: b.name, Scheme: b.spec.Spec.Protocol.Scheme, Fingerprint: b.rec.Fingerprint, Hostname: b.spec.Spec.Hostname,
+	}
 	if t.Scheme == "" {
 		t.Scheme = "https"
 	}
@@ -110,7 +120,7 @@ func (f *fleet) bmcTarget(b *bmcView) (model.BMCTarget, Why) {
 	case b.rec.Address != t.Address:
 		return t, Why{model.ReasonPending, fmt.Sprintf("its address is %s now, no longer %s: who answers there is looked at first", t.Address, b.rec.Address), since, ActorNone}
 	}
-	return t, Why{}
+	return t, b.namedOtherwise()
 }
 
 // mayBe says why a BMC is not spoken to by scheme at an address, if so. Names are
@@ -164,10 +174,7 @@ func (v *endpointView) addressLost() Why {
 func (f *fleet) planBMCs(r *Result) {
 	for _, b := range f.bmcs {
 		r.wake(b.resume)
-		if f.in.BusyBMCs[b.name] || b.target.Address == "" || b.found && b.endpoint.rec != b.endpoint.old || b.target.Username == "" && b.target.Password.IsZero() {
-			continue
-		}
-		if b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore {
+		if f.in.BusyBMCs[b.name] || !b.readable() {
 			continue
 		}
 		if due := f.bmcDue(b); !b.retryAsked() && f.in.Now.Before(due) {
@@ -179,7 +186,7 @@ func (f *fleet) planBMCs(r *Result) {
 		target.Fingerprint, target.Retry = rec.Fingerprint, b.retryAsked()
 		rec.Address = target.Address
 		m := &BMCMove{Target: target, Then: rec, Credential: b.trial}
-		m.was = knownBMC{old: f.in.Observed.BMCs[b.name], all: f.in.Observed.BMCFacts, policy: &f.in.Policy}
+		m.was = knownBMC{old: f.in.Observed.BMCs[b.name], all: f.in.Observed.BMCFacts, policy: &f.in.Policy, uuid: b.spec.Spec.BMCUUID}
 		if b.trial != "" {
 			m.Endpoint = b.endpoint.name
 			m.was.endpoint = f.in.Observed.Endpoints[m.Endpoint]
@@ -189,6 +196,17 @@ func (f *fleet) planBMCs(r *Result) {
 		}
 		r.Readings[b.name] = m
 	}
+}
+
+// readable reports whether the BMC may be read, as far as its manifest and address go.
+func (b *bmcView) readable() bool {
+	switch {
+	case b.taken, b.target.Address == "", b.found && b.endpoint.rec != b.endpoint.old:
+		return false
+	case b.spec.Annotations[model.AnnotationOperation] == model.OperationIgnore:
+		return false
+	}
+	return b.target.Username != "" || !b.target.Password.IsZero()
 }
 
 // bmcDue is when the BMC's own facts are to be read next. What contradicts what is
@@ -204,13 +222,19 @@ func (f *fleet) bmcDue(b *bmcView) time.Time {
 		return b.rec.NotBefore
 	case unconfirmed:
 		return again
-	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address:
+	case b.swapped || b.asked || b.rec.Reason != "" || b.facts == nil || b.rec.Address != b.target.Address || b.unpinned():
 		return f.in.Now
-	case b.lacks:
+	case b.lacks || b.isAnother():
 		return f.in.BMCRead[b.name].Add(f.in.Policy.PollInterval)
 	}
 	every := f.in.Policy.RefreshInterval
 	return f.in.BMCRead[b.name].Add(every - time.Duration(jitter(b.name)/5*float64(every)))
+}
+
+// unpinned reports whether the certificate of a BMC is still to be pinned: another one than
+// Git named then was read there, and Git names that one now.
+func (b *bmcView) unpinned() bool {
+	return b.rec.Fingerprint == "" && b.facts.Fingerprint != "" && !b.isAnother()
 }
 
 // remedied reports whether, since the BMC was last asked in vain, its device was

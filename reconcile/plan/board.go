@@ -28,6 +28,9 @@ func (f *fleet) given(b *bmcView, sys model.SystemFact) (model.SystemFact, strin
 	spec := f.specAt(b.name, sys.URI, alone)
 	if spec == nil {
 		ask := "spec.bmcRef"
+		if b.spec.Within != "" {
+			ask = "spec.bmc"
+		}
 		if !alone {
 			ask += ", spec.systemURI"
 		}
@@ -48,7 +51,7 @@ func (f *fleet) specAt(bmc model.BMCName, uri string, alone bool) *model.Server 
 	for _, name := range slices.Sorted(maps.Keys(f.in.Desired.Servers)) {
 		s := f.in.Desired.Servers[name]
 		at := cmp.Or(s.Spec.SystemURI, uri)
-		if ref := s.Spec.BMCRef; ref != nil && ref.Name == string(bmc) && at == uri && (alone || s.Spec.SystemURI != "") && model.UsableUUID(s.Spec.SystemUUID) {
+		if s.Behind() == bmc && sameURI(at, uri) && (alone || s.Spec.SystemURI != "") && model.UsableUUID(s.Spec.SystemUUID) {
 			return s
 		}
 	}

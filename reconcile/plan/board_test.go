@@ -22,6 +22,12 @@ func TestWhoGivesAUUID(t *testing.T) {
 			board: board, alone: true, servers: []*model.Server{uuidOf("s", "b", "", fleettest.GivenUUID)},
 			want: "s",
 		},
+		"the Server that describes its BMC": {
+			board: board, alone: true, servers: []*model.Server{{
+				Meta: model.Meta{Name: "b"}, Spec: model.ServerSpec{SystemUUID: fleettest.GivenUUID, BMC: &model.BMCAccess{}},
+			}},
+			want: "b",
+		},
 		"not that of another BMC": {
 			board: board, alone: true, servers: []*model.Server{uuidOf("s", "c", "", fleettest.GivenUUID)},
 			want: "write a Server with spec.bmcRef and",
@@ -62,7 +68,7 @@ func TestWhoGivesAUUID(t *testing.T) {
 			if !tc.alone {
 				facts.Systems = append(facts.Systems, model.SystemFact{URI: two, UUID: "00000000-0000-4000-8000-00000000000c"})
 			}
-			b := &bmcView{name: "b", facts: facts}
+			b := &bmcView{name: "b", spec: &model.BMC{}, facts: facts}
 			f := &fleet{in: in, bmcs: []*bmcView{b}, bmcBy: map[model.BMCName]*bmcView{"b": b}}
 			var got string
 			for name, rec := range f.admitted() {
@@ -103,7 +109,7 @@ func TestAMachineWithoutAUUIDThatIsMoved(t *testing.T) {
 		Observed: &model.Observed{Records: model.Records{Servers: map[model.ServerName]*model.ServerRecord{"s": rec}}},
 	}
 	in.Desired.Add(uuidOf("s", "new", "", fleettest.GivenUUID))
-	before, after := &bmcView{name: "old", facts: is("S1")}, &bmcView{name: "new", facts: is("S2")}
+	before, after := &bmcView{name: "old", spec: &model.BMC{}, facts: is("S1")}, &bmcView{name: "new", spec: &model.BMC{}, facts: is("S2")}
 	at := func() model.BMCName {
 		f := &fleet{in: in, bmcs: []*bmcView{before, after}, bmcBy: map[model.BMCName]*bmcView{"old": before, "new": after}}
 		return f.admitted()["s"].BMC

@@ -28,6 +28,25 @@ func checkIdentity(address string, known, seen *model.BMCFacts, all map[model.BM
 		address, identityText(seen), is, identityText(known), model.AnnotationOperation, model.OperationRetry, known.Name)}
 }
 
+// isAnother reports whether facts are those of another BMC than its manifest names by its
+// UUID. One that shows none may be any.
+func isAnother(uuid string, facts *model.BMCFacts) bool {
+	return uuid != "" && facts != nil && facts.UUID != "" && !model.SameUUID(uuid, facts.UUID)
+}
+
+// isAnother reports whether another BMC answers than Git names.
+func (b *bmcView) isAnother() bool { return isAnother(b.spec.Spec.BMCUUID, b.facts) }
+
+// namedOtherwise says that another BMC answers than Git names.
+func (b *bmcView) namedOtherwise() Why {
+	if !b.isAnother() {
+		return Why{}
+	}
+	return Why{model.ReasonIdentityMismatch, fmt.Sprintf("at %s answers the BMC with UUID %s, and spec.bmcUUID of BMC %s (%s) is %s: nothing "+
+		"is done to its servers until these agree; correct bmcUUID in Git, or where the BMC is looked for",
+		b.rec.Address, b.facts.UUID, b.name, b.spec.Source, b.spec.Spec.BMCUUID), b.rec.Since, RackOperator}
+}
+
 // differ reports whether the facts are those of two BMCs. A UUID decides, or else
 // the serial number.
 func differ(a, b *model.BMCFacts) bool {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,8 +33,17 @@ func (s *server) judge() Server {
 	if s.outdated() {
 		j.Pending = some(s.pendingReprovision())
 	}
-	j.Exposed = some(s.exposed())
+	j.Exposed, j.Power = some(s.exposed()), some(s.powerIgnored())
 	return j
+}
+
+// powerIgnored says that the server's claim decides on its power, and not its manifest.
+func (s *server) powerIgnored() Why {
+	if s.spec == nil || s.spec.Spec.Power == "" {
+		return Why{}
+	}
+	return s.whySince(model.ReasonPowerIgnored, fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: ServerClaim %s decides, and says "+
+		"%s", s.spec.Spec.Power, s.spec.Name, s.spec.Source, s.claim.ClaimName(), s.claim.Spec.Power), RackOperator)
 }
 
 // stepWhy is why a server whose next step is st is not where it should be.

@@ -74,6 +74,7 @@ type Server struct {
 	Exposed     *Why        // its claim's Secret was served to another machine
 	Taints      []RuleTaint // by ServerReadinessRules, beside those of its manifest
 	Approval    *Why        // a ServerMaintenance waits for the owner of its claim
+	Power       *Why        // its manifest says a power state, and its claim decides
 
 	// RanWhenLastRead is set when Why is nothing but that the server cannot be read now,
 	// and it was On before: what runs on it goes on without its BMC.

@@ -82,6 +82,7 @@ var rules = []func(*server) (Step, bool){
 	(*server).awaitReachable,
 	(*server).noteRanBefore,
 	(*server).readAnew,
+	(*server).contradicted,
 	(*server).serviced,
 	(*server).doubt,
 	(*server).observe,

@@ -51,7 +51,8 @@ func (f *fleet) noteDisputed(s *server) {
 	}
 }
 
-// matchSpecs finds each server's manifest: by name, else by UUID.
+// matchSpecs finds each server's manifest: by name, else by UUID. One whose UUID is another
+// than that of the server of its name, and of none that has no manifest, is noted.
 func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[model.ServerName]*model.Server {
 	specs := make(map[model.ServerName]*model.Server, len(f.in.Desired.Servers))
 	var byUUID map[string]model.ServerName
@@ -60,7 +61,11 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 			specs[name] = spec
 			continue
 		}
-		if spec.Spec.SystemUUID == "" {
+		uuid := spec.Spec.SystemUUID
+		if own := f.ownSystem(f.bmcBy[model.BMCName(name)]); own != nil && recs[name] == nil {
+			uuid = own.UUID
+		}
+		if uuid == "" {
 			continue
 		}
 		if byUUID == nil {
@@ -69,15 +74,26 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 				byUUID[r.UUID] = n
 			}
 		}
-		for _, id := range model.UUIDVariants(spec.Spec.SystemUUID) {
+		known := false
+		for _, id := range model.UUIDVariants(uuid) {
 			if n, ok := byUUID[id]; ok && f.in.Desired.Servers[n] == nil {
 				specs[n] = spec
-				f.aliases[string(name)] = n
+				f.aliases[string(name)], known = n, true
 				break
 			}
 		}
+		if !known && recs[name] != nil {
+			f.noteOtherUUID(name, spec)
+		}
 	}
 	return specs
+}
+
+func (f *fleet) noteOtherUUID(name model.ServerName, spec *model.Server) {
+	if f.otherUUID == nil {
+		f.otherUUID = make(map[model.ServerName]*model.Server)
+	}
+	f.otherUUID[name] = spec
 }
 
 // resolve is the name by which Ingot knows the server that Git calls name.

@@ -13,6 +13,7 @@ type knownBMC struct {
 	endpoint *model.EndpointRecord // of the device whose credential is tried, nil if none is
 	all      map[model.BMCName]*model.BMCFacts
 	policy   *Policy
+	uuid     string // that its manifest gives; "" = none
 }
 
 // Settle judges what became of the reading of a BMC. Nobody else writes the record of its
@@ -22,7 +23,7 @@ func (m *BMCMove) Settle(a Answer, now time.Time) Settled {
 	if f != nil && f.Kind == FailureStopped {
 		return Settled{Outcome: MoveStopped, Err: f.Text}
 	}
-	if f == nil {
+	if f == nil && !model.SameUUID(m.was.uuid, a.BMC.UUID) { // else Git says that it is the BMC
 		f = checkIdentity(m.Target.Address, m.Known, a.BMC, m.was.all)
 	}
 	if f != nil {
@@ -34,7 +35,9 @@ func (m *BMCMove) Settle(a Answer, now time.Time) Settled {
 		rec.Since = now
 	}
 	rec.Failures, rec.NotBefore, rec.Reason, rec.LastError = 0, time.Time{}, "", ""
-	rec.Fingerprint = cmp.Or(rec.Fingerprint, a.BMC.Fingerprint)
+	if !isAnother(m.was.uuid, a.BMC) {
+		rec.Fingerprint = cmp.Or(rec.Fingerprint, a.BMC.Fingerprint)
+	}
 	s.BMCs, s.BMCFacts = append(s.BMCs, &rec), append(s.BMCFacts, a.BMC)
 	if m.was.endpoint != nil {
 		s.Endpoints = append(s.Endpoints, credentialAccepted(m.was.endpoint, m.Credential))

@@ -64,7 +64,14 @@ func (f *fleet) foundSecret(name string) *model.BMCSecret {
 
 // mayReach says why a tenant's BMC may not be at an address, nil if it may.
 func (f *fleet) mayReach(b *bmcView, addr netip.Addr) error {
-	if of := f.in.Policy.Tenants.At(b.spec.Tenant); of != nil && !of.MayReach(addr) {
+	of := f.in.Policy.Tenants.At(b.spec.Tenant)
+	if of == nil {
+		return nil
+	}
+	if why := of.Refuse(b.spec.Identity()); b.spec.Within != "" && why != "" {
+		return fmt.Errorf("spec.bmc of Server %s describes a BMC, so nothing is sent there: %s", b.spec.Within, why)
+	}
+	if !of.MayReach(addr) {
 		return fmt.Errorf("%s is in none of the bmcNetworks of %s (git.tenants), so nothing is sent there: correct the address, or add %s "+
 			"to them in Ingot's configuration",
 			addr, of.Path, netip.PrefixFrom(addr, addr.BitLen()))

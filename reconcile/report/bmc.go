@@ -17,6 +17,8 @@ type BMCSpec struct {
 	Access       *model.InlineEndpoint `json:"access,omitempty"`
 	BMCSecretRef model.LocalRef        `json:"bmcSecretRef"`
 	Protocol     model.Protocol        `json:"protocol"`
+	BMCUUID      string                `json:"bmcUUID,omitempty"`
+	Hostname     string                `json:"hostname,omitempty"`
 }
 
 // BMCStatus is what is so of a BMC.
@@ -37,7 +39,8 @@ type BMCStatus struct {
 func (v *view) bmcDocument(b *plan.BMC) *Document {
 	d := newDocument(model.KindBMC, string(b.Name))
 	d.Metadata.Labels = b.Manifest.Labels
-	d.Spec = BMCSpec{b.Manifest.Spec.EndpointRef, b.Manifest.Spec.Access, b.Manifest.Spec.BMCSecretRef, b.Manifest.Spec.Protocol}
+	said := &b.Manifest.Spec
+	d.Spec = BMCSpec{said.EndpointRef, said.Access, said.BMCSecretRef, said.Protocol, said.BMCUUID, said.Hostname}
 	st := BMCStatus{State: "Pending"}
 	why, facts := b.Why, v.in.Observed.BMCFacts[b.Name]
 	switch {

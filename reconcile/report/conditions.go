@@ -50,6 +50,9 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if why := s.Approval; why != nil {
 		conds = append(conds, condition(plan.MaintenanceApproved, false, why.Reason, why.Text(), why.Since))
 	}
+	if why := s.Power; why != nil {
+		conds = append(conds, condition(model.ReasonPowerIgnored, true, model.ReasonPowerIgnored, why.Text(), why.Since))
+	}
 	if no := s.Record.NoDiskBoot; no != nil {
 		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
 	}

@@ -70,6 +70,7 @@ type serverInputs struct {
 	why       plan.Why
 	duplicate plan.Why
 	approval  plan.Why
+	power     plan.Why
 	shared    string // its MAC addresses that others show, too
 	taints    string // by ServerReadinessRules
 }
@@ -82,6 +83,7 @@ func (p *Projector) projectServers(v *view, r *model.Report) {
 			stage: s.Stage, why: s.Why, duplicate: madeOf(s.Duplicate), approval: madeOf(s.Approval),
 			shared: strings.Join(v.sharedMACs(s.Record.MACs), " "),
 			taints: madeOfTaints(s.Taints),
+			power:  madeOf(s.Power),
 		}
 		if b := v.bmcs[s.Record.BMC]; b != nil && !b.Found {
 			from.bmc = b.Manifest

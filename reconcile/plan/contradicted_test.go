@@ -1,0 +1,35 @@
+package plan
+
+import (
+	"testing"
+
+	"ingot/model"
+)
+
+// A BMC is the same one by whatever name Git and Ingot have it.
+func TestWhichBMCsAreTwo(t *testing.T) {
+	device := &endpointView{name: "e"}
+	view := func(address string, device *endpointView) *bmcView {
+		return &bmcView{spec: &model.BMC{}, target: model.BMCTarget{Address: address}, endpoint: device}
+	}
+	for name, tt := range map[string]struct {
+		said, is *bmcView
+		want     bool
+	}{
+		"at two addresses":                    {view("192.0.2.1:443", nil), view("192.0.2.2:443", nil), true},
+		"of two ports":                        {view("192.0.2.1:443", nil), view("192.0.2.1:444", nil), true},
+		"at one address":                      {view("192.0.2.1:443", nil), view("192.0.2.1:443", nil), false},
+		"without addresses":                   {view("", nil), view("", nil), true},
+		"of one device":                       {view("", device), view("192.0.2.1:443", device), false},
+		"of which nobody knows one":           {nil, view("192.0.2.1:443", nil), false},
+		"of which one's address is not known": {view("", nil), view("192.0.2.1:443", device), true},
+	} {
+		f := &fleet{bmcBy: map[model.BMCName]*bmcView{"is": tt.is}}
+		if tt.said != nil {
+			f.bmcBy["said"] = tt.said
+		}
+		if got := f.areTwo("said", "is"); got != tt.want {
+			t.Errorf("BMCs %s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
