@@ -15,7 +15,7 @@ import (
 
 // anyText are fields that take any text.
 var anyText = []string{
-	"Server spec.bmc.address", "Server spec.bootOrder[].name", "Server spec.bootOrder[].device", "ServerMaintenance spec.reason",
+	"Server spec.bootOrder[].name", "Server spec.bootOrder[].device", "ServerMaintenance spec.reason",
 	"Secret type", "BMCSecret type", "Server spec.power", // which is ignored
 }
 
