@@ -45,7 +45,7 @@ type commandLine struct {
 	Sim      simCommand      `cmd:"" help:"Run a simulated rack of BMCs and servers alone."`
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
-	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, BMC or endpoint: what it waits for, and how far its boot came."`
+	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

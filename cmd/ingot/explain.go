@@ -17,7 +17,7 @@ type explainCommand struct {
 	Address string `default:"http://127.0.0.1:8080" placeholder:"URL" help:"The admin listener of the daemon. Default: ${default}."`
 	Git     string `xor:"source" placeholder:"URL" help:"Read the status branch of this repository instead; a URL or a path."`
 	Branch  string `default:"status" placeholder:"NAME" help:"The status branch. Default: ${default}."`
-	Kind    string `arg:"" help:"Its kind: server, claim, bmc or endpoint."`
+	Kind    string `arg:"" help:"Its kind: server, claim, boot-configuration, bmc or endpoint."`
 	Name    string `arg:"" help:"Its name; a claim's is namespace/name or name."`
 
 	Auth gitAuthFlags `embed:"" prefix:"git-"`
