@@ -29,7 +29,7 @@ func (s *server) atRest(rec *model.ServerRecord) bool {
 	return rec.State == model.StateAvailable && s.rec.State == model.StateAvailable &&
 		s.power() == model.PowerOff && s.reading.Offs >= s.fleet.in.Policy.OffReadings &&
 		s.claim == nil && s.bind == nil && !rec.Ticket.Open() && !s.putOff() &&
-		s.reachable() && s.duplicate().Reason == ""
+		s.reachable() && s.duplicate().Reason == "" && !s.fleet.isContradicted(s)
 }
 
 // setBootOrder notes the boot order, or why it is not as it should be: nothing else waits for
