@@ -37,6 +37,8 @@ var (
 	// ErrSettingNotKept: the BMC refuses a setting of the machine, or took it and then
 	// showed something else.
 	ErrSettingNotKept = errors.New("the BMC does not keep the setting")
+	// ErrBootOptionUnknown: a boot order names what the machine has not, or has twice.
+	ErrBootOptionUnknown = errors.New("the boot order cannot be set")
 	// ErrCertificateChanged: the BMC shows another certificate than the pinned one.
 	ErrCertificateChanged = errors.New("the BMC's certificate has changed")
 	// ErrNotAllowed: BMCs do not have such an address, says Options.Networks; nothing was

@@ -187,3 +187,43 @@ func TestIndicatorOfTheSimulatedRack(t *testing.T) {
 		})
 	}
 }
+
+// The boot orders of all personalities are set, written only where they differ.
+func TestBootOrderOfTheSimulatedRack(t *testing.T) {
+	for _, kind := range sim.Personalities() {
+		t.Run(kind, func(t *testing.T) {
+			ctx, rack, p := join(t, sim.Options{Personality: kind})
+			s := rack.Servers()[0]
+			set := func(device string) ([]string, error) {
+				return p.SetBootOrder(ctx, s.Target(), []model.BootOrder{{Name: "first", Device: device}})
+			}
+			order, err := set("Network Card 1 IPv4")
+			if err != nil || !slices.Equal(order, []string{"Boot0002", "Boot0001"}) || !s.NetworkFirst() {
+				t.Fatalf("the network first: %q, %v", order, err)
+			}
+			facts, err := p.Inventory(ctx, s.Target())
+			if err != nil || !slices.Equal(facts.Inventory.BootOrder, order) {
+				t.Errorf("the inventory says %q, %v", facts.Inventory.BootOrder, err)
+			}
+			if _, err := set("Floppy"); !errors.Is(err, bmc.ErrBootOptionUnknown) || !s.NetworkFirst() {
+				t.Errorf("what is not there: %v", err)
+			}
+			if err := s.SetFault(sim.FaultBootOrderNotKept); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := set("Boot0002"); err != nil {
+				t.Errorf("what is so already: %v", err)
+			}
+			if _, err := set("Boot0001"); !errors.Is(err, bmc.ErrSettingNotKept) {
+				t.Errorf("what is not kept: %v", err)
+			}
+			if _, err := p.Reset(ctx, s.Target(), model.ResetOn, ""); err != nil {
+				t.Fatal(err)
+			}
+			await(ctx, t, p, s.Target(), model.PowerOn)
+			if _, err := set("Boot0001"); !errors.Is(err, bmc.ErrBusy) {
+				t.Errorf("of a machine that is on: %v", err)
+			}
+		})
+	}
+}

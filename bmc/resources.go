@@ -48,6 +48,7 @@ type boot struct {
 	Targets []string `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 	Modes   []string `json:"BootSourceOverrideMode@Redfish.AllowableValues"`
 	Order   []string `json:"BootOrder"`
+	Options link     `json:"BootOptions"`
 }
 
 // resetAction is the action #ComputerSystem.Reset.

@@ -42,3 +42,25 @@ Feature: What Git says of a server's hardware is so, or the server says why it i
       | SERVER | OPERATION |
       | s1     | retry#1   |
     Then the indicator of "s1" is Lit
+
+  Scenario: a boot order is set of servers that nobody has, and not of one that runs a claim
+    (law 1)
+    Given claim "web" runs on "s1"
+    When the servers are committed
+      | SERVER | BOOTS FIRST         |
+      | s1     | Network Card 1 IPv4 |
+      | s2     | Network Card 1 IPv4 |
+    Then the firmware of "s2" boots from the network first
+    And the firmware of "s1" boots from the disk first
+    And "s1" was powered on 0 times, installed 0 times and wiped 0 times
+
+  Scenario: a boot order that names what the machine does not have is told what there is
+    (law 4)
+    When the servers are committed
+      | SERVER | BOOTS FIRST |
+      | s1     | Floppy      |
+    Then the status branch says of server "s1": "BootOptionUnknown"
+    When the servers are committed
+      | SERVER | BOOTS FIRST |
+      | s1     | boot0002    |
+    Then the firmware of "s1" boots from the network first

@@ -118,6 +118,8 @@ func (w *site) describe(row map[string]string) error {
 			spec(o)["unclaimable"] = value == "yes"
 		case "INDICATOR":
 			spec(o)["indicatorLED"] = value
+		case "BOOTS FIRST":
+			spec(o)["bootOrder"] = []any{map[string]any{"name": "first", "priority": 1, "device": value}}
 		case "RECLAIM":
 			spec(o)["reclaimPolicy"] = cmp.Or(value, string(model.ReclaimRecycle))
 		case "TAINT":

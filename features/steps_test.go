@@ -113,6 +113,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		// what is promised
 		`^` + name + ` (?:is|are) (Initial|Discovery|Available|Reserved|Cleanup|Released|Maintenance)$`: serversAre,
 		`^` + name + ` is powered (On|Off)$`:                                                                         poweredIs,
+		`^the firmware of ` + name + ` boots from the (network|disk) first$`:                                         bootsFirst,
 		`^the indicator of ` + name + ` is (Lit|Blinking|Off)$`:                                                      indicatorIs,
 		`^` + name + ` is in Error, and its status names the disk$`:                                                  inError,
 		`^` + name + ` is wiped again, and is in Error$`:                                                             wipedAgain,

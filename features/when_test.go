@@ -79,7 +79,7 @@ func removeServer(ctx context.Context, name string) error {
 
 func commitServers(ctx context.Context, table *godog.Table) error {
 	if err := known(table,
-		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND", "INDICATOR", "UUID"); err != nil {
+		"SERVER", "RACK", "BURN-IN", "CORDONED", "RECLAIM", "TAINT", "OPERATION", "DISCOVER", "DISKS", "MACS", "BEHIND", "INDICATOR", "BOOTS FIRST", "UUID"); err != nil {
 		return err
 	}
 	w := siteOf(ctx)

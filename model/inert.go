@@ -9,7 +9,6 @@ var inert = []struct {
 }{
 	{kind: KindBMC, field: "consoleProtocol", says: "has no effect yet: Ingot opens no consoles"},
 	{kind: KindServer, field: "power", says: "is deprecated and ignored: power belongs to the ServerClaim"},
-	{kind: KindServer, field: "bootOrder", says: "has no effect yet: Ingot sets what is booted once, and leaves the order as it is"},
 }
 
 // checkInert warns of what nothing is done about.

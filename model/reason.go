@@ -107,6 +107,7 @@ const (
 	ReasonUnsupported          Reason = "Unsupported"          // the BMC cannot do what was asked for
 	ReasonBootOverrideNotKept  Reason = "BootOverrideNotKept"  // the BMC does not keep the boot override
 	ReasonSettingNotKept       Reason = "SettingNotKept"       // the BMC does not keep a setting of the server
+	ReasonBootOptionUnknown    Reason = "BootOptionUnknown"    // the machine has no boot option of the name
 )
 
 // Reasons are all of them.
@@ -127,5 +128,5 @@ var Reasons = []Reason{
 	ReasonRecordUnreadable, ReasonBMCUnreachable, ReasonConnectionFailed, ReasonAuthenticationFailed, ReasonCertificateChanged,
 	ReasonHalfAnswer, ReasonAddressNotAllowed, ReasonAddressLost, ReasonEndpointMissing, ReasonCredentialsMissing,
 	ReasonNoMACPrefix, ReasonShadowedBy, ReasonUnknownError, ReasonUnsupported, ReasonBootOverrideNotKept,
-	ReasonSettingNotKept,
+	ReasonSettingNotKept, ReasonBootOptionUnknown,
 }

@@ -96,6 +96,10 @@ type ServerRecord struct {
 	// IndicatorProblem says why its indicator is not as its manifest says; nil = nothing is
 	// known that speaks against it.
 	IndicatorProblem *SettingProblem `json:"indicatorProblem,omitempty"`
+	// BootOrderProblem is the same of its boot order. Its Want is a BootOrderKey, as BootOrderSet
+	// is: of what was last found or made as its manifest says.
+	BootOrderProblem *SettingProblem `json:"bootOrderProblem,omitempty"`
+	BootOrderSet     string          `json:"bootOrderSet,omitempty"`
 	// NoShutdown is when the machine was found to know no graceful shutdown, so that it is
 	// forced off next; zero = it was not, or was asked for something else since.
 	NoShutdown time.Time `json:"noShutdown,omitzero"`

@@ -136,6 +136,9 @@ func (l *Loop) do(ctx context.Context, j *job, a plan.Action, before []plan.Answ
 	case plan.SetIndicator:
 		answer.Indicator, err = l.BMCs.SetIndicator(ctx, j.Target, a.To)
 		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
+	case plan.SetBootOrder:
+		answer.BootOrder, err = l.BMCs.SetBootOrder(ctx, j.Target, a.Wanted)
+		l.tellSetting(j, a, failure(err, stopped(ctx, err)))
 	case plan.SetPower:
 		answer.Reset, err = l.setPower(ctx, j, a, before)
 	default:

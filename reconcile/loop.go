@@ -29,6 +29,8 @@ type BMCs interface {
 	ClearBootOverride(ctx context.Context, t model.SystemTarget) error
 	// SetIndicator returns what the indicator shows once it is as it was asked for.
 	SetIndicator(ctx context.Context, t model.SystemTarget, led string) (model.Indicator, error)
+	// SetBootOrder returns the order once it is as want says, of a machine that is Off.
+	SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error)
 }
 
 // Boots prepares what servers boot.

@@ -152,6 +152,8 @@ func actionName(a plan.Action) string {
 		return "clear_boot"
 	case plan.SetIndicator:
 		return "set_indicator"
+	case plan.SetBootOrder:
+		return "set_boot_order"
 	case plan.SetPower:
 		return "power_request"
 	}

@@ -134,7 +134,7 @@ func (w *loopWorld) Inventory(_ context.Context, t model.SystemTarget) (*model.S
 		return nil, errDead
 	}
 	m.readings++
-	inv := &model.Inventory{UUID: m.uuid, Manufacturer: "Sim", Storages: m.storages, IndicatorLED: m.led.LED, IndicatorOnOff: m.led.OnOff}
+	inv := &model.Inventory{UUID: m.uuid, Manufacturer: "Sim", Storages: m.storages, IndicatorLED: m.led.LED, IndicatorOnOff: m.led.OnOff, BootOrder: m.order}
 	for _, mac := range m.nics {
 		inv.NetworkInterfaces = append(inv.NetworkInterfaces, model.NetworkInterface{MACAddress: mac})
 	}
@@ -216,6 +216,24 @@ func (w *loopWorld) SetIndicator(_ context.Context, t model.SystemTarget, led st
 		m.led.LED = model.IndicatorLit
 	}
 	return m.led, nil
+}
+
+func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m, err := w.at(t)
+	if err != nil {
+		return nil, err
+	}
+	m.orderAsks++
+	if rec := w.observed.Servers[m.name]; m.power != model.PowerOff || rec.State != model.StateAvailable {
+		w.t.Errorf("the boot order of %s is to be set while it is %s and %s", m.name, m.power, rec.State)
+	}
+	if m.noOrder != nil {
+		return nil, m.noOrder
+	}
+	m.order, err = model.ArrangedBoot(want, m.order, nil)
+	return m.order, err
 }
 
 func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {

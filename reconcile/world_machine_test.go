@@ -24,6 +24,10 @@ type machine struct {
 	led      model.Indicator
 	noLED    error // why its BMC does not switch it
 	ledAsks  int
+	// order is its boot order, noOrder why its BMC does not set it.
+	order     []string
+	noOrder   error
+	orderAsks int
 	// netFirst is set for firmware that asks the network first without an override;
 	// asked counts how often it did, for whatever reason.
 	netFirst bool

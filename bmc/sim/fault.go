@@ -59,6 +59,8 @@ const (
 	FaultOverrideInSettings Fault = "override-in-settings"
 	// FaultIndicatorNotKept makes the BMC accept what its indicator is to show and not keep it.
 	FaultIndicatorNotKept Fault = "indicator-not-kept"
+	// FaultBootOrderNotKept makes the BMC accept a persistent boot order and not keep it.
+	FaultBootOrderNotKept Fault = "boot-order-not-kept"
 	// FaultGracefulIgnored makes the operating system ignore graceful requests.
 	FaultGracefulIgnored Fault = "graceful-ignored"
 	// FaultPowerOffIgnored makes the BMC accept requests to power off, forced ones
@@ -137,7 +139,7 @@ var faultScopes = map[Fault]scope{
 	FaultOKError: scopeBMC, FaultCollectionEmpty: scopeBMC, FaultBladesSwapped: scopeBMC,
 
 	FaultOverrideNotKept: scopeServer, FaultOverrideIgnored: scopeServer, FaultOverrideNeedsMode: scopeServer,
-	FaultIndicatorNotKept:   scopeServer,
+	FaultIndicatorNotKept: scopeServer, FaultBootOrderNotKept: scopeServer,
 	FaultOverrideInSettings: scopeServer, FaultGracefulIgnored: scopeServer, FaultPowerOffIgnored: scopeServer,
 	FaultPowerOnIgnored: scopeServer, FaultPowerFlaps: scopeServer, FaultUUIDMissing: scopeServer,
 	FaultUUIDZero: scopeServer, FaultMACsHidden: scopeServer, FaultDiskHidden: scopeServer, FaultWipeFails: scopeServer, FaultWipeHangs: scopeServer, FaultProbeSilent: scopeServer,

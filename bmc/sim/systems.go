@@ -26,6 +26,8 @@ func systemsNode(k *personality) *node {
 				&node{schema: "EthernetInterface.v1_9_0", get: getNIC}),
 			"Storage": collection("Storage", "Storage", fixed("1"), storageNode()),
 			"Bios":    {schema: "Bios.v1_2_0", get: getBios},
+			"BootOptions": collection("BootOption", "Boot Options", fixed("Boot0001", "Boot0002"),
+				&node{schema: "BootOption.v1_0_4", get: getBootOption}),
 			"Actions": {child: map[string]*node{"ComputerSystem.Reset": {post: resetSystem}}},
 			k.settings: {
 				schema: "ComputerSystem.v1_20_0", get: getSettings,
@@ -158,6 +160,8 @@ func (s *Server) bootObject() object {
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": overrideEnabled,
 		"BootSourceOverrideTarget@Redfish.AllowableValues":  s.build.Targets,
 		"BootSourceOverrideMode@Redfish.AllowableValues":    s.build.Modes,
+		"BootOrder":   bootReferences(s.networkFirst),
+		"BootOptions": link(s.URI() + "/BootOptions"),
 	}
 }
 
@@ -262,6 +266,9 @@ func parameter(action string, sent object, name string, allowed []string) (strin
 // setBoot sets the boot override, as far as the vendor and the faults have it.
 func setBoot(v view, value any) *message {
 	s := v.server()
+	if sent, ok := value.(object); ok && sent["BootOrder"] != nil && len(sent) == 1 {
+		return s.setBootOrder(sent["BootOrder"])
+	}
 	if v.bmc.rack.kind.rule == overrideInSettings || s.faults.has(FaultOverrideInSettings) {
 		return newMessage(msgFutureState, s.settingsURI()).about("#/Boot")
 	}

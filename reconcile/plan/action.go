@@ -32,6 +32,12 @@ type (
 		To       string
 		Firmware string // the BMC's, kept with what it refuses
 	}
+	// SetBootOrder has the firmware boot in the order that Wanted says, of a machine that is Off.
+	SetBootOrder struct {
+		Wanted   []model.BootOrder
+		Known    []string // the order as it was last read
+		Firmware string   // the BMC's, kept with what it refuses
+	}
 	// SetPower asks for a power change and does not wait for it.
 	SetPower struct {
 		Reset model.ResetKind
@@ -49,6 +55,7 @@ func (BootOnce) action()     {}
 func (DiskOnce) action()     {}
 func (ClearBoot) action()    {}
 func (SetIndicator) action() {}
+func (SetBootOrder) action() {}
 func (SetPower) action()     {}
 
 // String says what is done, for logs and errors.
@@ -73,6 +80,9 @@ func (a ClearBoot) String() string { return "clear boot override" }
 
 // String says what is done, for logs and errors.
 func (a SetIndicator) String() string { return "set indicator " + a.To }
+
+// String says what is done, for logs and errors.
+func (a SetBootOrder) String() string { return "set boot order" }
 
 // String says what is done, for logs and errors.
 func (a SetPower) String() string { return "ask for power " + string(a.Reset) }
@@ -115,6 +125,15 @@ func (m *Move) touches() bool {
 		case BootOnce, DiskOnce, ClearBoot, SetPower:
 			return true
 		}
+	}
+	return false
+}
+
+// aside reports whether an action is one that nothing else of the server's life waits for.
+func aside(a Action) bool {
+	switch a.(type) {
+	case SetIndicator, SetBootOrder:
+		return true
 	}
 	return false
 }

@@ -19,6 +19,7 @@ type Answer struct {
 	Payload   model.Sensitive   // Arm: what the ticket serves
 	Variant   string            // BootOnce: the way of setting the override that the BMC kept
 	Indicator model.Indicator   // SetIndicator: what is shown
+	BootOrder []string          // SetBootOrder: what is shown
 	Reset     model.ResetResult // SetPower: as far as the BMC got, even if that failed
 
 	BMC *model.BMCFacts // the reading of a BMC

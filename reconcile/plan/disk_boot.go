@@ -32,6 +32,7 @@ func (s *server) diskOnce() []Action {
 // lastingReasons are the reasons of failures that will be no other the next time.
 var lastingReasons = []model.Reason{
 	model.ReasonUnsupported, model.ReasonBootOverrideNotKept, model.ReasonSettingNotKept, model.ReasonNotFound,
+	model.ReasonBootOptionUnknown,
 }
 
 // Lasting reports whether what failed is not to be asked for again.

@@ -31,15 +31,8 @@ func (o *outcome) setIndicator(do SetIndicator, a *Answer) {
 		o.rec.IndicatorProblem = o.settingProblem(o.rec.IndicatorProblem, do.To, do.Firmware, a)
 		return
 	}
-	facts := &model.ServerFacts{Name: o.rec.Name, Inventory: new(model.Inventory)}
-	if o.facts != nil {
-		facts.Power = o.facts.Power
-		if o.facts.Inventory != nil {
-			*facts.Inventory = *o.facts.Inventory
-		}
-	}
-	facts.Inventory.IndicatorLED, facts.Inventory.IndicatorOnOff = a.Indicator.LED, a.Indicator.OnOff
-	o.facts, o.learned = facts, true
+	inv := o.learn()
+	inv.IndicatorLED, inv.IndicatorOnOff = a.Indicator.LED, a.Indicator.OnOff
 	if o.rec.IndicatorProblem != nil {
 		o.rec.IndicatorProblem, o.decided = nil, true
 	}

@@ -57,9 +57,7 @@ func (j *Server) stepWhy(st Step) Why {
 // acts reports whether a move does more than read, or what nobody waits for.
 func acts(m *Move) bool {
 	for _, a := range m.Do {
-		switch a.(type) {
-		case Inspect, SetIndicator:
-		default:
+		if _, reads := a.(Inspect); !reads && !aside(a) {
 			return true
 		}
 	}

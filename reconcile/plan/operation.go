@@ -100,7 +100,7 @@ func (s *server) retry() (Step, bool) {
 		s.end(model.TicketSpent) // the next is one that the server is powered on for
 	}
 	rec.Attempts, rec.Failures, rec.LastError, rec.BootProblem, rec.NoDiskBoot = 0, 0, "", nil, nil
-	rec.IndicatorProblem = nil
+	rec.IndicatorProblem, rec.BootOrderProblem = nil, nil
 	s.forgetThefts()
 	s.forgetAgain()
 	if installUnknown(rec) {

@@ -47,7 +47,7 @@ func (s *server) step() Step {
 		st.Why = s.guardWhy(blocked[0]) // no plan follows on a look that finds nothing new
 	}
 	if rests {
-		st = s.indicate(st)
+		st = s.orderBoot(s.indicate(st))
 	}
 	if end := s.strandedEnd(); end.After(s.now()) {
 		st = st.wakeBy(end)

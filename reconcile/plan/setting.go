@@ -54,3 +54,16 @@ func (o *outcome) settingProblem(old *model.SettingProblem, want, firmware strin
 	o.failed, o.decided = nil, true
 	return p
 }
+
+// learn is a copy of the server's inventory that is saved with what it is given of a setting.
+func (o *outcome) learn() *model.Inventory {
+	facts := &model.ServerFacts{Name: o.rec.Name, Inventory: new(model.Inventory)}
+	if o.facts != nil {
+		facts.Power = o.facts.Power
+		if o.facts.Inventory != nil {
+			*facts.Inventory = *o.facts.Inventory
+		}
+	}
+	o.facts, o.learned = facts, true
+	return facts.Inventory
+}

@@ -175,6 +175,9 @@ func (o *outcome) take(do Action, a *Answer) {
 	case SetIndicator:
 		o.setIndicator(do, a)
 		return
+	case SetBootOrder:
+		o.setBootOrder(do, a)
+		return
 	case SetPower:
 		o.setPower(do, a)
 		return
@@ -295,7 +298,7 @@ func (o *outcome) done(s *Settled) {
 	if !o.decided {
 		return
 	}
-	if _, aside := o.action.(SetIndicator); !aside { // what failed of the server's life is still to be done
+	if !aside(o.action) { // what failed of the server's life is still to be done
 		o.rec.Failures, o.rec.LastError, o.rec.NotBefore = 0, "", time.Time{}
 	}
 	s.Servers, s.Payloads = append(s.Servers, &o.rec), o.payloads

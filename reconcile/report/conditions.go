@@ -56,9 +56,7 @@ func (v *view) serverConditions(s serverView) []metav1.Condition {
 	if no := s.Record.NoDiskBoot; no != nil {
 		conds = append(conds, condition("DiskBoot", false, no.Reason, noDiskText(s.Name, no), no.Since))
 	}
-	if c, failed := s.indicatorCondition(); failed {
-		conds = append(conds, c)
-	}
+	conds = append(conds, s.settingConditions()...)
 	if c, failed := s.operationCondition(); failed {
 		conds = append(conds, c)
 	}

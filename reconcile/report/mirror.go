@@ -24,7 +24,7 @@ func Mirrored(rec *model.ServerRecord) *model.ServerRecord {
 		n.Message = shownText(n.Message)
 		m.NoDiskBoot = &n
 	}
-	m.IndicatorProblem = mirroredSetting(rec.IndicatorProblem)
+	m.IndicatorProblem, m.BootOrderProblem = mirroredSetting(rec.IndicatorProblem), mirroredSetting(rec.BootOrderProblem)
 	if rec.Operation != nil {
 		o := *rec.Operation
 		o.Message = shownText(o.Message)

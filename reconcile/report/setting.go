@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -9,13 +10,19 @@ import (
 	"ingot/reconcile/plan"
 )
 
-// indicatorCondition says why the indicator is not as Git says, if Git still says so.
-func (s serverView) indicatorCondition() (c metav1.Condition, failed bool) {
-	p := s.Record.IndicatorProblem
-	if p == nil || s.Manifest == nil || s.Manifest.Spec.IndicatorLED != p.Want {
-		return metav1.Condition{}, false
+// settingConditions say why settings are not as Git says, if Git still says so.
+func (s serverView) settingConditions() (conds []metav1.Condition) {
+	if s.Manifest == nil {
+		return nil
 	}
-	return s.settingCondition("IndicatorLED", "its indicator is not "+p.Want, p), true
+	spec := &s.Manifest.Spec
+	if p := s.Record.IndicatorProblem; p != nil && spec.IndicatorLED == p.Want {
+		conds = append(conds, s.settingCondition("IndicatorLED", "its indicator is not "+p.Want, p))
+	}
+	if p := s.Record.BootOrderProblem; p != nil && strings.HasPrefix(p.Want, model.BootOrderWish(spec.BootOrder)) {
+		conds = append(conds, s.settingCondition("BootOrder", "its boot order is not as its manifest says", p))
+	}
+	return conds
 }
 
 // settingCondition says what is not as Git says, and what comes next.

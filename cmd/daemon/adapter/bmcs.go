@@ -52,6 +52,12 @@ func (b BMCs) SetIndicator(ctx context.Context, t model.SystemTarget, led string
 	return shown, reasoned(err)
 }
 
+// SetBootOrder implements reconcile.BMCs.
+func (b BMCs) SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
+	order, err := b.Pool.SetBootOrder(ctx, t, want)
+	return order, reasoned(err)
+}
+
 // Sessions are the sessions on BMCs that outlive this process, as the BMC clients know
 // them.
 type Sessions struct{ Registry *registry.Registry }

@@ -36,6 +36,7 @@ var bmcReasons = []struct {
 	{bmc.ErrUnsupported, model.ReasonUnsupported},
 	{bmc.ErrOverrideNotKept, model.ReasonBootOverrideNotKept},
 	{bmc.ErrSettingNotKept, model.ReasonSettingNotKept},
+	{bmc.ErrBootOptionUnknown, model.ReasonBootOptionUnknown},
 }
 
 func reasoned(err error) error {
