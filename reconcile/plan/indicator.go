@@ -10,7 +10,7 @@ func (s *server) indicate(st Step) Step {
 	if st.Queued != nil {
 		return st // it may be begun at any time, and one server has one move
 	}
-	if s.spec == nil || inv == nil || rec == nil || !s.reachable() || s.duplicate().Reason != "" {
+	if s.spec == nil || inv == nil || rec == nil || !s.reachable() || s.duplicate().Reason != "" || s.fleet.isContradicted(s) {
 		return st
 	}
 	want, shown := s.spec.Spec.IndicatorLED, model.Indicator{LED: inv.IndicatorLED, OnOff: inv.IndicatorOnOff}

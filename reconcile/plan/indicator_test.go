@@ -59,7 +59,10 @@ func TestWhetherAnIndicatorIsSwitched(t *testing.T) {
 		"one of which Git says nothing":       {changes: []change{git("")}},
 		"one of which Git does not know":      {changes: []change{git("Unknown"), shows("Lit", false)}},
 		"of a server that is not in Git":      {},
-		"of one that was found running":       {changes: []change{git("Lit"), state(model.StateInitial), foundRunning}, want: "Lit"},
+		"of one that is not what Git says": {changes: []change{git("Lit"), func(in *Input, rec *model.ServerRecord) {
+			in.Desired.Servers[rec.Name].Spec.SystemURI = "/redfish/v1/Systems/another"
+		}}},
+		"of one that was found running": {changes: []change{git("Lit"), state(model.StateInitial), foundRunning}, want: "Lit"},
 		"of one that is Released": {
 			changes: []change{git("Lit"), state(model.StateReleased), func(in *Input, rec *model.ServerRecord) {
 				clear(in.Desired.Claims)
