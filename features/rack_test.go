@@ -42,6 +42,7 @@ func (w *site) assemble(bmcs, perBMC int) (err error) {
 	w.rack, err = sim.New(sim.Options{
 		BMCs: bmcs, SystemsPerBMC: perBMC, Delays: delays, BootURL: w.boot.server.URL, Password: model.NewSensitive(bmcPassword),
 		SessionLimit: w.sessions, Host: w.rackAt.host, Port: w.rackAt.port, StateDir: w.rackAt.dir, HostNetwork: hostNetwork,
+		UUIDs: w.uuids,
 	})
 	if err != nil {
 		return err

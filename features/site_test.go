@@ -57,6 +57,7 @@ type site struct {
 	rack     *sim.Rack
 	rackAt   rackPlace
 	firmware []func()   // what asks DHCP when a machine asks for its boot script
+	uuids    []string   // of the first machines, if not made up
 	sessions int        // that a BMC keeps, 0 = the usual number
 	racked   chan error // what the rack's Run returns
 	repo     *gitserver.Repo

@@ -99,11 +99,14 @@ func unfolded(text string) string {
 
 func statusSaysOf(ctx context.Context, kind, name, want string) error {
 	folder := map[string]string{
-		"server": "servers/", "claim": "serverclaims/default/", "BMC": "bmcs/", "endpoint": "endpoints/",
-		"boot configuration": "serverbootconfigurations/default/",
+		"server": "servers/", "claim": "serverclaims/", "BMC": "bmcs/", "endpoint": "endpoints/",
+		"boot configuration": "serverbootconfigurations/",
 	}[kind]
 	w := siteOf(ctx)
-	return w.statusHolds(folder+w.called(name)+".yaml", strings.ReplaceAll(want, `\"`, `"`))
+	if name = w.called(name); kind == "claim" || kind == "boot configuration" {
+		name = string(claimName(name))
+	}
+	return w.statusHolds(folder+name+".yaml", strings.ReplaceAll(want, `\"`, `"`))
 }
 
 func statusSays(ctx context.Context, what, want string) error {

@@ -20,6 +20,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^the machines$`:  theMachines,
 		`^the servers$`:   theServers,
 		`^(\d+) servers$`: manyServers,
+		`^the manifests of examples/seeds, and the machines that they speak of$`:  seedManifests,
 		`^claims? ` + name + ` runs? on ` + name + `$`:                            claimsRunOn,
 		`^(?:BMC )?` + name + ` (suffers|no longer suffers) from ` + name + `$`:   suffer,
 		`^` + name + ` boots from the network first$`:                             networkFirst,

@@ -21,6 +21,7 @@ import (
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
 	"ingot/model"
+	"ingot/reconcile/report"
 )
 
 // happened is what the bookkeeper calls an event of the rack; ok is false for what is
@@ -146,11 +147,9 @@ func (w *site) claimsShown() (map[model.ClaimName]ledger.Shown, error) {
 	}
 	all := make(map[model.ClaimName]ledger.Shown)
 	for path, text := range files {
-		name, is := strings.CutPrefix(strings.TrimSuffix(path, ".yaml"), "serverclaims/")
-		if !is {
-			continue
+		if of, is := report.RecordAt(path); is && of.Kind == report.RecordClaim {
+			all[model.ClaimName(of.Name)] = shownBy(text)
 		}
-		all[model.ClaimName(name)] = shownBy(text)
 	}
 	return all, nil
 }

@@ -40,6 +40,9 @@ type Options struct {
 	SessionLimit int
 	// Seed makes another rack of the same shape: other UUIDs, MACs and serials.
 	Seed int64
+	// UUIDs are those of the first servers, in the order of Rack.Servers; others have made-up
+	// ones.
+	UUIDs []string
 	// StateDir, if set, keeps disks, power, addresses and certificates, so that
 	// a rack made again is the same rack.
 	StateDir string

@@ -191,6 +191,9 @@ func newServer(b *BMC, index int) (*Server, error) {
 	if r.kind.macUUID {
 		s.uuid = "00000000-0000-0000-0000-" + strings.ReplaceAll(s.MAC(0), ":", "")
 	}
+	if n := (b.number-1)*r.opts.SystemsPerBMC + index; n < len(r.opts.UUIDs) {
+		s.uuid = r.opts.UUIDs[n]
+	}
 	s.model = r.kind.models[(b.number-1+index)%len(r.kind.models)]
 	if err := s.equip(); err != nil {
 		return nil, err

@@ -1,0 +1,87 @@
+package features
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"ingot/model"
+)
+
+// What the manifests of examples/seeds say: each machine's UUID and BMC, and its addresses.
+const (
+	seedUUID  = "123e4567-e89b-12d3-a456-426614174000"
+	seedIP    = "192.168.100.10"
+	seedImage = "my-osimage:latest"
+)
+
+// seedManifests commits each manifest of examples/seeds as it stands, but for addresses and the
+// image, and what they name and do not hold: an Endpoint, the password and the Ignition.
+func seedManifests(ctx context.Context) error {
+	w := siteOf(ctx)
+	w.uuids = []string{seedUUID}
+	w.bmcNetworks = `networks: [{prefix: "127.0.0.0/8", plain: true}], `
+	err := w.wire([]map[string]string{{"SERVER": "my-server", "BMC": "my-bmc"}, {"SERVER": "other", "BMC": "my-bmc-inline"}})
+	if err != nil {
+		return err
+	}
+	plain := w.withoutTLS(w.bmcs["my-bmc"].Addr())
+	files := make(map[string]string)
+	paths, err := filepath.Glob("../examples/seeds/*.yaml")
+	if err != nil {
+		return err
+	}
+	if len(paths) != 6 {
+		return fmt.Errorf("examples/seeds has %d manifests, want 6", len(paths))
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name, address := filepath.Base(path), w.bmcs["my-bmc-inline"].Addr()
+		if strings.HasSuffix(name, "-my-bmc.yaml") {
+			address = plain
+		}
+		if strings.HasSuffix(name, "-serverclaim-my-server-claim.yaml") {
+			name = claimPath("my-server-claim")
+		}
+		files[name] = placed(string(data), address, w.image["linux"])
+	}
+	host, _, _ := net.SplitHostPort(plain)
+	endpoint, password := object(model.KindEndpoint, "my-bmc-endpoint", nil), object(model.KindBMCSecret, "my-bmc-secret", nil)
+	spec(endpoint)["macAddress"], spec(endpoint)["ip"] = w.bmcs["my-bmc"].MAC(), host
+	delete(password, "spec")
+	password["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
+	ignition := w.ignitionOf("my-server-claim")
+	ignition["metadata"].(map[string]any)["name"] = "my-ignition-secret"
+	files["operator.yaml"] = text(endpoint, password, ignition)
+	if _, err := w.repo.Commit(files, "what our user handed us"); err != nil {
+		return err
+	}
+	_, err = begun(ctx)
+	return err
+}
+
+// placed is a manifest with the address and image of this site.
+func placed(manifest, address, image string) string {
+	host, port, _ := net.SplitHostPort(address)
+	return strings.NewReplacer(seedIP, host, "port: 8000", "port: "+port, seedImage, image).Replace(manifest)
+}
+
+// withoutTLS returns the address at which a BMC answers over plain HTTP until the scenario ends.
+func (w *site) withoutTLS(address string) string {
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: address})
+	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // its certificate is its own
+	server := httptest.NewServer(proxy)
+	w.clients = append(w.clients, server.Close)
+	return server.Listener.Addr().String()
+}
