@@ -58,3 +58,4 @@ Feature: What is wrong in Git stays where it is wrong
     When BMC "bmc-s1" is removed
     Then the status branch says of server "s1": "Orphaned"
     And nothing happens to "s1"
+    And nobody is logged in to BMC "bmc-s1"

@@ -127,6 +127,7 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^each layer was fetched from its registry once$`:                                                            fetchedOnce,
 		`^the guard holds (\d+) releases back$`:                                                                      guardHolds,
 		`^the guard holds nothing back$`:                                                                             guardHoldsNothing,
+		`^nobody is logged in to BMC ` + name + `$`:                                                                  loggedOut,
 		`^BMC ` + name + ` is left in peace$`:                                                                        leftInPeace,
 
 		// the status branch

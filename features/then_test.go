@@ -124,6 +124,15 @@ func eachBooted(ctx context.Context, n int) error {
 }
 
 // leftInPeace watches a BMC for as long as another takes to be asked again.
+func loggedOut(ctx context.Context, name string) error {
+	return rig.Within(patience, func() error {
+		if n := siteOf(ctx).bmcs[name].Sessions(); n > 0 {
+			return fmt.Errorf("BMC %s has %d sessions", name, n)
+		}
+		return nil
+	})
+}
+
 func leftInPeace(ctx context.Context, name string) error {
 	w := siteOf(ctx)
 	before := w.bmcs[name].Requests()

@@ -31,6 +31,8 @@ type BMCs interface {
 	SetIndicator(ctx context.Context, t model.SystemTarget, led string) (model.Indicator, error)
 	// SetBootOrder returns the order once it is as want says, of a machine that is Off.
 	SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error)
+	// Forget logs out of a BMC that is gone. It does not wait for that.
+	Forget(ctx context.Context, name model.BMCName)
 }
 
 // Boots prepares what servers boot.
@@ -107,6 +109,7 @@ type Loop struct {
 
 	exhausted string // which pools are, as of the last plan
 	memory    plan.Memory
+	bmcs      []model.BMCName // of the last plan, sorted
 
 	mu       sync.Mutex
 	round    uint64                                   // counts plans
@@ -284,6 +287,7 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.show(snapshot, r.Next, was)
 	l.Metrics.underWay(len(in.Busy) + len(r.Moves) + len(r.Readings))
 	l.Metrics.warned(len(r.Unmatched))
+	l.forgetGone(ctx, r.BMCs)
 	if err := l.decide(ctx, in, r); err != nil {
 		return time.Time{}, fmt.Errorf("save decisions: %w", err)
 	}
@@ -301,6 +305,24 @@ func (l *Loop) Step(ctx context.Context, now time.Time) (time.Time, error) {
 	l.mu.Unlock()
 	l.Metrics.part("start", begun, l.Clock())
 	return r.Next, nil
+}
+
+// forgetGone logs out of the BMCs that are gone since the last plan: a BMC keeps few sessions,
+// and whoever has it next needs them.
+func (l *Loop) forgetGone(ctx context.Context, bmcs []plan.BMC) {
+	if slices.EqualFunc(l.bmcs, bmcs, func(name model.BMCName, b plan.BMC) bool { return name == b.Name }) {
+		return
+	}
+	was := l.bmcs
+	l.bmcs = make([]model.BMCName, len(bmcs))
+	for i := range bmcs {
+		l.bmcs[i] = bmcs[i].Name
+	}
+	for _, name := range was {
+		if _, there := slices.BinarySearch(l.bmcs, name); !there {
+			l.BMCs.Forget(ctx, name)
+		}
+	}
 }
 
 // decide saves, in one batch, the moves that do nothing but decide.

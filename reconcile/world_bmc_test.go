@@ -218,6 +218,13 @@ func (w *loopWorld) SetIndicator(_ context.Context, t model.SystemTarget, led st
 	return m.led, nil
 }
 
+// Forget implements BMCs.
+func (w *loopWorld) Forget(_ context.Context, name model.BMCName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.forgotten = append(w.forgotten, name)
+}
+
 func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,6 +26,7 @@ type loopWorld struct {
 	protected bool                // the status branch takes nothing at first
 	publisher *Publisher          // nil = none
 	arms      int                 // Arms begun
+	forgotten []model.BMCName     // BMCs that were logged out of
 	broken    bool                // no image can be booted
 	loop      *Loop
 	stop      func()

@@ -52,6 +52,9 @@ func (b BMCs) SetIndicator(ctx context.Context, t model.SystemTarget, led string
 	return shown, reasoned(err)
 }
 
+// Forget implements reconcile.BMCs.
+func (b BMCs) Forget(ctx context.Context, name model.BMCName) { b.Pool.Forget(ctx, name) }
+
 // SetBootOrder implements reconcile.BMCs.
 func (b BMCs) SetBootOrder(ctx context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
 	order, err := b.Pool.SetBootOrder(ctx, t, want)
