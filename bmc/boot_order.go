@@ -73,6 +73,11 @@ func (c *client) setBootOrder(ctx context.Context, t model.SystemTarget, want []
 	return order, nil
 }
 
+// bootOption is one entry of the firmware's boot menu (DSP0268, BootOption).
+type bootOption struct {
+	BootOptionReference, DisplayName, UefiDevicePath string
+}
+
 // bootOptions reads the boot options of a collection; "" = there is none.
 func (c *client) bootOptions(ctx context.Context, uri string) (all []model.BootOption, err error) {
 	if uri == "" {
@@ -80,9 +85,9 @@ func (c *client) bootOptions(ctx context.Context, uri string) (all []model.BootO
 	}
 	var unread error
 	err = c.eachMember(ctx, uri, 1, func(m member, err error) bool {
-		var o struct{ BootOptionReference, DisplayName, UefiDevicePath string }
+		var o bootOption
 		if err == nil {
-			o, _, err = decode[struct{ BootOptionReference, DisplayName, UefiDevicePath string }](m.raw)
+			o, _, err = decode[bootOption](m.raw)
 		}
 		if unread = err; err != nil {
 			return false

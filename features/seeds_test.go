@@ -2,7 +2,10 @@ package features
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"ingot/bmc/sim"
 	"ingot/model"
 )
 
@@ -33,7 +37,7 @@ func seedManifests(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plain := w.withoutTLS(w.bmcs["my-bmc"].Addr())
+	plain := w.withoutTLS(w.bmcs["my-bmc"])
 	files := make(map[string]string)
 	paths, err := filepath.Glob("../examples/seeds/*.yaml")
 	if err != nil {
@@ -57,13 +61,11 @@ func seedManifests(ctx context.Context) error {
 		files[name] = placed(string(data), address, w.image["linux"])
 	}
 	host, _, _ := net.SplitHostPort(plain)
-	endpoint, password := object(model.KindEndpoint, "my-bmc-endpoint", nil), object(model.KindBMCSecret, "my-bmc-secret", nil)
+	endpoint := object(model.KindEndpoint, "my-bmc-endpoint", nil)
 	spec(endpoint)["macAddress"], spec(endpoint)["ip"] = w.bmcs["my-bmc"].MAC(), host
-	delete(password, "spec")
-	password["stringData"] = map[string]any{"username": "admin", "password": bmcPassword}
 	ignition := w.ignitionOf("my-server-claim")
 	ignition["metadata"].(map[string]any)["name"] = "my-ignition-secret"
-	files["operator.yaml"] = text(endpoint, password, ignition)
+	files["operator.yaml"] = text(endpoint, secretOf("my-bmc-secret"), ignition)
 	if _, err := w.repo.Commit(files, "what our user handed us"); err != nil {
 		return err
 	}
@@ -78,9 +80,17 @@ func placed(manifest, address, image string) string {
 }
 
 // withoutTLS returns the address at which a BMC answers over plain HTTP until the scenario ends.
-func (w *site) withoutTLS(address string) string {
-	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: address})
-	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // its certificate is its own
+func (w *site) withoutTLS(bmc *sim.BMC) string {
+	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "https", Host: bmc.Addr()})
+	proxy.Transport = &http.Transport{TLSClientConfig: &tls.Config{
+		InsecureSkipVerify: true, // nobody signed its certificate: it is known by its fingerprint
+		VerifyConnection: func(c tls.ConnectionState) error {
+			if sum := sha256.Sum256(c.PeerCertificates[0].Raw); hex.EncodeToString(sum[:]) != bmc.Fingerprint() {
+				return errors.New("another BMC answers")
+			}
+			return nil
+		},
+	}}
 	server := httptest.NewServer(proxy)
 	w.clients = append(w.clients, server.Close)
 	return server.Listener.Addr().String()

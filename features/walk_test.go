@@ -26,6 +26,9 @@ const (
 	// then, or when the limit is reached.
 	walkQuiet = 3 * time.Second
 	walkLimit = 20 * time.Second
+	// walkEnding is how long an Ingot that was overtaken may take to end: it lets requests
+	// under way come to an end first.
+	walkEnding = 12 * time.Second
 )
 
 func numberFrom(variable string, otherwise int) int {
@@ -93,6 +96,7 @@ func walkHistory(store storeKind, seed int) (k *walk, err error) {
 	if err != nil {
 		return &walk{}, err
 	}
+	w.rackAt.host = fmt.Sprintf("127.65.%d.%d", seed>>8&0xff, seed&0xff) // where no client's port takes that of a BMC
 	k = &walk{
 		site: w, ctx: context.WithValue(context.Background(), siteKey{}, w),
 		chance: rand.New(rand.NewPCG(uint64(seed), 1)), paths: make(map[string]string),
@@ -222,20 +226,28 @@ func (k *walk) down(do func() error) error {
 	return k.up()
 }
 
-// settle mends what is broken and waits until nothing happens any more.
+// settle mends what is broken and waits until nothing happens any more, with an Ingot that
+// goes on.
 func (k *walk) settle() error {
 	if err := errors.Join(k.well(), unprotectStatus(k.ctx), k.up()); err != nil {
 		return err
+	}
+	quiet := walkQuiet
+	if k.overtaken {
+		quiet = walkEnding
 	}
 	seen, since := -1, time.Now()
 	_ = rig.Within(walkLimit, func() error {
 		if n := len(k.rack.Events()); n != seen {
 			seen, since = n, time.Now()
 		}
-		if time.Since(since) < walkQuiet {
+		if time.Since(since) < quiet {
 			return errors.New("something happens still")
 		}
 		return nil
 	})
-	return k.up()
+	if k.ingot.running() {
+		return nil
+	}
+	return k.settle() // the next one goes on with what it left
 }

@@ -54,13 +54,7 @@ func TestTheClaimIsWipedAsStrictlyAsItAskedFor(t *testing.T) {
 		}},
 		{name: "the store is lost", claim: "secure", want: "secure", then: func(w *loopWorld) { w.loseStore(w.files()) }},
 		{name: "the claim is back with less before its server is off", claim: "secure", want: "quick", then: func(w *loopWorld) {
-			w.change(0, func(m *machine) { m.dead = true })
-			pass(5 * time.Minute)
-			w.commit(gone)
-			pass(time.Minute)
-			w.commit(func(d *model.Desired) { asks(d, "quick") })
-			pass(time.Minute)
-			w.change(0, func(m *machine) { m.dead = false })
+			w.comesBack("quick")
 			w.expect(10*time.Minute, 0, "Reserved On default/web")
 		}},
 	}
@@ -90,6 +84,17 @@ func TestTheClaimIsWipedAsStrictlyAsItAskedFor(t *testing.T) {
 	}
 }
 
+// comesBack has the claim go, and come back asking for another wipe, while the BMC is dead.
+func (w *loopWorld) comesBack(mode string) {
+	w.change(0, func(m *machine) { m.dead = true })
+	pass(5 * time.Minute)
+	w.commit(gone)
+	pass(time.Minute)
+	w.commit(func(d *model.Desired) { asks(d, mode) })
+	pass(time.Minute)
+	w.change(0, func(m *machine) { m.dead = false })
+}
+
 // What a claim asked for does not count for the next one.
 func TestTheNextClaimIsWipedAsItAsksItself(t *testing.T) {
 	live(t, 1, func(t *testing.T, w *loopWorld) {
@@ -113,13 +118,8 @@ func TestAReleaseThatIsDecidedIsWipedAsWasAskedBefore(t *testing.T) {
 			d.Add(claim("web", image("broken"), func(c *model.ServerClaim) { c.Annotations = wipesBy("secure") }))
 		})
 		w.expect(time.Minute, 0, "Reserved Off default/web")
-		w.change(0, func(m *machine) { m.dead, m.wipeHangs = true, true })
-		pass(5 * time.Minute)
-		w.commit(gone)
-		pass(time.Minute)
-		w.commit(func(d *model.Desired) { asks(d, "quick") })
-		pass(time.Minute)
-		w.change(0, func(m *machine) { m.dead = false })
+		w.change(0, func(m *machine) { m.wipeHangs = true })
+		w.comesBack("quick")
 		w.expect(15*time.Minute, 0, "Cleanup On")
 		if got := w.Observed().Servers[w.machine(0).name].Ticket.CleanupMode; got != "secure" {
 			t.Errorf("it is wiped in mode %q", got)

@@ -79,16 +79,24 @@ func TestABMCOfAnotherUUIDThanInGit(t *testing.T) {
 	})
 }
 
-// The certificate of another BMC than Git names is not pinned, and what it shows makes no
-// servers: the right one is known by its own, wherever Git says that it is.
-func TestTheWrongBMCIsNotPinned(t *testing.T) {
+// misnamed is a world of ten minutes whose BMC is one, while Git says that it is another.
+func misnamed(t *testing.T, is, said string, test func(t *testing.T, w *loopWorld)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newLoopWorld(t, 1)
-		w.uuids = map[model.BMCName]string{"bmc00": otherBMCUUID}
-		named(w.desired, "bmc00", bmcUUID)
+		w.uuids = map[model.BMCName]string{"bmc00": is}
+		named(w.desired, "bmc00", said)
 		w.start()
 		defer w.stop()
 		pass(10 * time.Minute)
+		test(t, w)
+	})
+}
+
+// The certificate of another BMC than Git names is not pinned, and what it shows makes no
+// servers: the right one is known by its own, wherever Git says that it is.
+func TestTheWrongBMCIsNotPinned(t *testing.T) {
+	misnamed(t, otherBMCUUID, bmcUUID, func(t *testing.T, w *loopWorld) {
 		o := w.Observed()
 		if len(o.Servers) > 0 || o.BMCs["bmc00"].Fingerprint != "" {
 			t.Fatalf("servers %v, BMC %+v", o.Servers, o.BMCs["bmc00"])
@@ -114,13 +122,7 @@ func TestTheWrongBMCIsNotPinned(t *testing.T) {
 // A UUID that is corrected in Git makes the BMC that answers the right one, which is pinned
 // then.
 func TestACorrectedBMCUUID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.uuids = map[model.BMCName]string{"bmc00": bmcUUID}
-		named(w.desired, "bmc00", otherBMCUUID)
-		w.start()
-		defer w.stop()
-		pass(10 * time.Minute)
+	misnamed(t, bmcUUID, otherBMCUUID, func(t *testing.T, w *loopWorld) {
 		w.commit(func(d *model.Desired) { named(d, "bmc00", bmcUUID) })
 		w.expect(time.Minute, 0, "Available Off")
 		if rec := w.Observed().BMCs["bmc00"]; rec.Fingerprint != "f" {

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
@@ -11,10 +10,7 @@ import (
 
 // TestABMCThatLeavesGitIsLoggedOutOf: once, and no other; one that is there is not.
 func TestABMCThatLeavesGitIsLoggedOutOf(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 2)
-		w.start()
-		defer w.stop()
+	live(t, 2, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		gone := func() []model.BMCName {
 			w.mu.Lock()

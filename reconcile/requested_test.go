@@ -3,7 +3,6 @@ package reconcile
 import (
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"ingot/model"
@@ -24,10 +23,7 @@ const burnInBoot = model.ClaimName("ServerBootConfiguration ops/burn-in")
 // TestAServerBootConfigurationIsBootedOnce has a server that no claim has boot what a person
 // wrote for it: once, whatever its power does after that, and after it its disks are wiped.
 func TestAServerBootConfigurationIsBootedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.start()
-		defer w.stop()
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(requested("burn-in", "burn:1")) })
 		w.expect(5*time.Minute, 0, "Reserved On "+string(burnInBoot))
@@ -103,10 +99,7 @@ func TestWhatAClaimSaysComesBeforeAServerBootConfiguration(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newLoopWorld(t, 1)
-				w.start()
-				defer w.stop()
+			live(t, 1, func(t *testing.T, w *loopWorld) {
 				w.expect(time.Minute, 0, "Available Off")
 				w.commit(func(d *model.Desired) {
 					d.Add(requested("burn-in", "burn:1"))
@@ -124,24 +117,15 @@ func TestWhatAClaimSaysComesBeforeAServerBootConfiguration(t *testing.T) {
 // TestAServerBootConfigurationOutlivesTheStore: what the status branch shows of it is read
 // back, and its server keeps what it was booted with.
 func TestAServerBootConfigurationOutlivesTheStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newLoopWorld(t, 1)
-		w.start()
+	live(t, 1, func(t *testing.T, w *loopWorld) {
 		w.expect(time.Minute, 0, "Available Off")
 		w.commit(func(d *model.Desired) { d.Add(requested("burn-in", "burn:1")) })
 		w.expect(5*time.Minute, 0, "Reserved On "+string(burnInBoot))
-		files, before := w.files(), w.seen(0)
-		w.stop()
-		recs, problems := restored(files)
-		if len(problems) > 0 || recs.Claims[burnInBoot] == nil {
-			t.Fatalf("read back with %v: %v", problems, recs.Claims)
+		before := w.seen(0)
+		w.loseStore(w.files())
+		if w.Observed().Claims[burnInBoot] == nil {
+			t.Errorf("its record was not read back: %v", w.Observed().Claims)
 		}
-		w.mu.Lock()
-		w.observed = model.NewObserved()
-		w.observed.Records = recs
-		w.mu.Unlock()
-		w.start()
-		defer w.stop()
 		w.expect(time.Hour, 0, "Reserved On "+string(burnInBoot))
 		if m := w.seen(0); len(m.boots) != len(before.boots) {
 			t.Errorf("it booted %v", m.boots[len(before.boots):])

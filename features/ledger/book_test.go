@@ -377,10 +377,15 @@ func TestBookAtRest(t *testing.T) {
 	off := Replay(begin().push(git(t, "claim web Off", "server s1")).History)
 	none := Replay(begin().push(git(t, "claim web", "server s1")).History)
 	undone := begin().push(git(t, "claim old", "server s1")).push(git(t, "claim web", "server s1")).force(git(t, "claim old", "server s1"))
+	brief := func() *history {
+		return begin().push(git(t, "server s1")).push(git(t, "claim web", "server s1")).force(git(t, "server s1"))
+	}
+	given := brief().happens(m1, PowerOn, NetBoot)
+	given.Events = append(given.Events, Event{At: given.tick(), Machine: m1, Kind: Ignition, Claim: "default/web"})
 	renamed := Replay(undone.installs(m1, "old").History)
 	for name, tt := range map[string]struct {
 		book  *Book
-		shown Shown
+		shown Shown // the zero one: the status branch does not show it
 		want  int
 	}{
 		"two disks and no reason":        {twice, Shown{Booted: true}, 1},
@@ -391,9 +396,15 @@ func TestBookAtRest(t *testing.T) {
 		"no disk, and a reason":          {none, Shown{Reason: "Disputed"}, 0},
 		"no disk, as it is to be Off":    {off, Shown{}, 0},
 		"a disk of one with two names":   {renamed, Shown{Booted: true}, 0},
+		"pushed and taken away unseen":   {Replay(brief().History), Shown{}, 0},
+		"the same, and it was served":    {Replay(given.History), Shown{}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tt.book.AtRest(map[model.ClaimName]Shown{"default/web": tt.shown}, time.Now()); len(got) != tt.want {
+			shown := make(map[model.ClaimName]Shown)
+			if tt.shown != (Shown{}) {
+				shown["default/web"] = tt.shown
+			}
+			if got := tt.book.AtRest(shown, time.Now()); len(got) != tt.want {
 				t.Errorf("got %v, want %d", got, tt.want)
 			}
 		})

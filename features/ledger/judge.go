@@ -276,7 +276,11 @@ func (b *Book) AtRest(shown map[model.ClaimName]Shown, at time.Time) (found []Vi
 		name := c.ClaimName()
 		holding := b.holding(name)
 		e := Event{At: at, Claim: name}
-		switch s := shown[name]; {
+		s, is := shown[name]
+		if !is && b.force.dropped[id] && len(b.given[name]) == 0 {
+			continue // it was pushed and taken away again while no Ingot looked: there is nothing to keep
+		}
+		switch {
 		case len(holding) > 1 && s.Reason == "":
 			e.Machine = holding[1].uuid
 			found = append(found, Violation{e, "at rest it holds claim " + string(name) + ", as does machine " + holding[0].uuid + ", and nothing says why"})

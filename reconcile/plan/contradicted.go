@@ -2,60 +2,73 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"path"
-	"slices"
 	"strings"
 
 	"ingot/model"
 )
 
+// contradiction is what of a server is not as Git says of it.
+type contradiction int
+
+const (
+	contradictedNowhere contradiction = iota
+	contradictedUUID                  // the server of its name is another machine
+	contradictedBMC                   // another BMC shows it
+	contradictedURI                   // its BMC shows it in another place
+)
+
+// contradiction finds what is not as Git says.
+func (f *fleet) contradiction(s *server) contradiction {
+	switch {
+	case f.otherUUID[s.name] != nil:
+		return contradictedUUID
+	case s.spec == nil:
+		return contradictedNowhere
+	}
+	if said := s.spec.Behind(); said != "" && f.areTwo(said, s.rec.BMC) {
+		return contradictedBMC
+	}
+	if uri := s.spec.Spec.SystemURI; uri != "" && !sameURI(uri, s.rec.SystemURI) {
+		return contradictedURI
+	}
+	return contradictedNowhere
+}
+
+func (f *fleet) isContradicted(s *server) bool { return f.contradiction(s) != contradictedNowhere }
+
 // contradicted leaves a server alone that is not what Git says of it: which machine, behind
 // which BMC, and where there. Somebody may have had another machine in mind.
 func (s *server) contradicted() (Step, bool) {
-	says, is := s.fleet.contradiction(s)
-	if says == "" {
+	m, says := s.spec, ""
+	switch s.fleet.contradiction(s) {
+	case contradictedUUID:
+		other := s.fleet.otherUUID[s.name]
+		m = other.spec
+		says = fmt.Sprintf("spec.systemUUID %s, and %s, while the server of this name has UUID %s", m.Spec.SystemUUID, other.whose(), s.rec.UUID)
+	case contradictedBMC:
+		says = fmt.Sprintf("that it is behind BMC %s, and BMC %s shows it", m.Behind(), s.rec.BMC)
+	case contradictedURI:
+		says = fmt.Sprintf("that it is system %s, and BMC %s shows it as %s", m.Spec.SystemURI, s.rec.BMC, s.rec.SystemURI)
+	case contradictedNowhere:
 		return Step{}, false
 	}
-	m := s.spec
-	if m == nil {
-		m = s.fleet.otherUUID[s.name]
-	}
-	return s.rest(s.whySince(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s, and %s: nothing is done to it "+
-		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says, is), RackOperator)), true
+	return s.rest(s.whySince(model.ReasonIdentityMismatch, fmt.Sprintf("Server %s in Git (%s) says %s: nothing is done to it "+
+		"until these agree; correct the manifest, or where the machine is", m.Name, m.Source, says), RackOperator)), true
 }
 
-func (f *fleet) isContradicted(s *server) bool {
-	says, _ := f.contradiction(s)
-	return says != ""
+// otherUUID is a manifest of another UUID than that of the server of its name, and the server
+// that has that UUID, "" if none has.
+type otherUUID struct {
+	spec *model.Server
+	of   model.ServerName
 }
 
-// contradiction is what Git says of a server that is not so, and what is; "" if all is.
-func (f *fleet) contradiction(s *server) (says, is string) {
-	if m := f.otherUUID[s.name]; m != nil {
-		return "spec.systemUUID " + m.Spec.SystemUUID, fmt.Sprintf("%s, while the server of this name has UUID "+
-			"%s", f.whose(m.Spec.SystemUUID), s.rec.UUID)
+func (o *otherUUID) whose() string {
+	if o.of == "" {
+		return "no server has that"
 	}
-	if s.spec == nil {
-		return "", ""
-	}
-	if said := s.spec.Behind(); said != "" && f.areTwo(said, s.rec.BMC) {
-		return "that it is behind BMC " + string(said), fmt.Sprintf("BMC %s shows it", s.rec.BMC)
-	}
-	if uri := s.spec.Spec.SystemURI; uri != "" && !sameURI(uri, s.rec.SystemURI) {
-		return "that it is system " + uri, fmt.Sprintf("BMC %s shows it as %s", s.rec.BMC, s.rec.SystemURI)
-	}
-	return "", ""
-}
-
-// whose says which server has a UUID.
-func (f *fleet) whose(uuid string) string {
-	for _, name := range slices.Sorted(maps.Keys(f.in.Observed.Servers)) {
-		if model.SameUUID(f.in.Observed.Servers[name].UUID, uuid) {
-			return fmt.Sprintf("server %s has that", name)
-		}
-	}
-	return "no server has that"
+	return fmt.Sprintf("server %s has that", o.of)
 }
 
 // areTwo reports whether two names are those of different BMCs. One that nobody knows is not

@@ -33,3 +33,18 @@ func TestWhichBMCsAreTwo(t *testing.T) {
 		}
 	}
 }
+
+// Of two machines with one UUID in both byte orders, a manifest is of the one that has no other.
+func TestAManifestIsOfTheMachineWithoutAnother(t *testing.T) {
+	const uuid, swapped = "4c4c4544-0042-3010-8057-b5c04f4e3532", "44454c4c-4200-1030-8057-b5c04f4e3532"
+	d := model.NewDesired()
+	d.Add(&model.Server{Meta: model.Meta{Name: "a"}})
+	for _, said := range []string{uuid, swapped} {
+		d.Add(&model.Server{Meta: model.Meta{Name: "x"}, Spec: model.ServerSpec{SystemUUID: said}})
+		f := &fleet{in: &Input{Desired: d}, aliases: make(map[string]model.ServerName)}
+		specs := f.matchSpecs(map[model.ServerName]*model.ServerRecord{"a": {Name: "a", UUID: uuid}, "b": {Name: "b", UUID: swapped}})
+		if specs["b"] != d.Servers["x"] || f.aliases["x"] != "b" {
+			t.Errorf("with UUID %s it is of %v", said, f.aliases)
+		}
+	}
+}

@@ -42,8 +42,8 @@ func (s *server) powerIgnored() Why {
 	if s.spec == nil || s.spec.Spec.Power == "" {
 		return Why{}
 	}
-	return s.whySince(model.ReasonPowerIgnored, fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: ServerClaim %s decides, and says "+
-		"%s", s.spec.Spec.Power, s.spec.Name, s.spec.Source, s.claim.ClaimName(), s.claim.Spec.Power), RackOperator)
+	return s.whySince(model.ReasonPowerIgnored, fmt.Sprintf("spec.power %s of Server %s (%s) is ignored: %s decides, and says "+
+		"%s", s.spec.Spec.Power, s.spec.Name, s.spec.Source, s.claim.Identity(), s.claim.Spec.Power), RackOperator)
 }
 
 // stepWhy is why a server whose next step is st is not where it should be.

@@ -93,8 +93,8 @@ func (s *server) approvalWhy() Why {
 		what += " (" + m.Spec.Reason + ")"
 	}
 	return Why{model.ReasonApprovalAwaited, fmt.Sprintf("%s of server %s waits for the approval of the owner of claim %s: set annotation "+
-		"%s: %s on the ServerClaim, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
-		maintenanceEffect(m)), a.Since, Tenant}
+		"%s: %s on the %s, or \"true\" for any maintenance; it %s", what, s.name, s.rec.Claim, model.AnnotationMaintenanceApproved, m.Name,
+		s.rec.Claim.Identity().Kind, maintenanceEffect(m)), a.Since, Tenant}
 }
 
 // maintenanceEffect says what a ServerMaintenance does to a server that runs.

@@ -47,7 +47,7 @@ type fleet struct {
 	unknown                 *Why                                   // of the very first claims; made when first needed
 	noneFree                map[string]Why                         // by what claims ask for
 	aliases                 map[string]model.ServerName            // what Git calls a server, where Ingot knows it by another name
-	otherUUID               map[model.ServerName]*model.Server     // manifests of another UUID than that of the server of their name
+	otherUUID               map[model.ServerName]*otherUUID        // by the name of the manifest; nil while there is none
 	duplicates              map[model.ServerName][]string          // other machines that have a server's UUID; nil while there is none
 }
 

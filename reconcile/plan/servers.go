@@ -74,26 +74,33 @@ func (f *fleet) matchSpecs(recs map[model.ServerName]*model.ServerRecord) map[mo
 				byUUID[r.UUID] = n
 			}
 		}
-		known := false
-		for _, id := range model.UUIDVariants(uuid) {
-			if n, ok := byUUID[id]; ok && f.in.Desired.Servers[n] == nil {
-				specs[n] = spec
-				f.aliases[string(name)], known = n, true
-				break
-			}
-		}
-		if !known && recs[name] != nil {
-			f.noteOtherUUID(name, spec)
+		of := f.ofUUID(uuid, byUUID)
+		switch {
+		case of != "" && f.in.Desired.Servers[of] == nil:
+			specs[of], f.aliases[string(name)] = spec, of
+		case recs[name] != nil:
+			f.noteOtherUUID(name, otherUUID{spec, of})
 		}
 	}
 	return specs
 }
 
-func (f *fleet) noteOtherUUID(name model.ServerName, spec *model.Server) {
-	if f.otherUUID == nil {
-		f.otherUUID = make(map[model.ServerName]*model.Server)
+// ofUUID is the server that has a UUID, one without a manifest of its name if there is one;
+// "" = none has.
+func (f *fleet) ofUUID(uuid string, byUUID map[string]model.ServerName) (of model.ServerName) {
+	for _, id := range model.UUIDVariants(uuid) {
+		if n, known := byUUID[id]; known && (of == "" || f.in.Desired.Servers[of] != nil) {
+			of = n
+		}
 	}
-	f.otherUUID[name] = spec
+	return of
+}
+
+func (f *fleet) noteOtherUUID(name model.ServerName, other otherUUID) {
+	if f.otherUUID == nil {
+		f.otherUUID = make(map[model.ServerName]*otherUUID)
+	}
+	f.otherUUID[name] = &other
 }
 
 // resolve is the name by which Ingot knows the server that Git calls name.
