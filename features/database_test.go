@@ -27,7 +27,7 @@ func theDatabase(ctx context.Context, table *godog.Table) error {
 		return err
 	}
 	w := siteOf(ctx)
-	_, w.bmcPort, _ = net.SplitHostPort(freeAddress())
+	_, w.bmcPort, _ = net.SplitHostPort(freeAddress("127.0.0.1"))
 	text := "macPrefixes:\n"
 	for _, row := range rows(table) {
 		text += fmt.Sprintf("- {macPrefix: %q, manufacturer: Ingot, protocol: Redfish, protocolScheme: https, port: %s, "+

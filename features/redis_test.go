@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,8 +22,9 @@ type redisServer struct {
 
 func startRedis(dir string) (*redisServer, error) {
 	var failures error
+	host := ownHost()
 	for range 3 { // the free port may be taken before redis-server has it
-		s, err := tryRedis(dir, freeAddress())
+		s, err := tryRedis(dir, freeAddress(host))
 		if err == nil {
 			return s, nil
 		}
@@ -31,11 +33,21 @@ func startRedis(dir string) (*redisServer, error) {
 	return nil, failures
 }
 
+// hosts counts the addresses of ownHost.
+var hosts atomic.Uint32
+
+// ownHost is an address of this machine that nobody else here is given. What goes down there
+// and comes back finds its port free: those of clients are on 127.0.0.1.
+func ownHost() string {
+	n := hosts.Add(1)
+	return fmt.Sprintf("127.65.%d.%d", n>>8&0xff, n&0xff)
+}
+
 // freeAddress is an address on which nobody listens, for now.
-func freeAddress() string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func freeAddress(host string) string {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
-		return "127.0.0.1:0" // redis-server will say why that is no good
+		return net.JoinHostPort(host, "0") // redis-server will say why that is no good
 	}
 	defer l.Close()
 	return l.Addr().String()
@@ -43,9 +55,9 @@ func freeAddress() string {
 
 // tryRedis starts a redis-server on what dir holds.
 func tryRedis(dir, address string) (*redisServer, error) {
-	_, port, _ := net.SplitHostPort(address)
+	host, port, _ := net.SplitHostPort(address)
 	s := &redisServer{address: address, command: exec.Command("redis-server",
-		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--appendonly", "yes", "--save", "", "--daemonize", "no")}
+		"--bind", host, "--port", port, "--dir", dir, "--appendonly", "yes", "--save", "", "--daemonize", "no")}
 	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := s.command.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)

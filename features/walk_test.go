@@ -96,7 +96,7 @@ func walkHistory(store storeKind, seed int) (k *walk, err error) {
 	if err != nil {
 		return &walk{}, err
 	}
-	w.rackAt.host = fmt.Sprintf("127.65.%d.%d", seed>>8&0xff, seed&0xff) // where no client's port takes that of a BMC
+	w.rackAt.host = ownHost()
 	k = &walk{
 		site: w, ctx: context.WithValue(context.Background(), siteKey{}, w),
 		chance: rand.New(rand.NewPCG(uint64(seed), 1)), paths: make(map[string]string),
