@@ -30,6 +30,7 @@ const (
 	failureEmpty      failureKind = "empty"      // a repository without a commit
 	failureRejected   failureKind = "rejected"   // a push was refused by rule
 	failureFenced     failureKind = "fenced"     // somebody newer writes the status branch
+	failureKey        failureKind = "signing"    // there is no key to sign a commit with
 	failureOther      failureKind = "error"
 )
 

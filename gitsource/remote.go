@@ -43,10 +43,10 @@ const (
 	maxPack          = 2 << 30   // bytes of one pack
 )
 
-// remote is one branch of one repository elsewhere.
+// remote is one branch, tag or commit of one repository elsewhere.
 type remote struct {
 	url     string // as configured; holds no password
-	branch  string
+	follows Ref
 	auth    Auth
 	timeout time.Duration // of one operation
 
@@ -59,10 +59,10 @@ type remote struct {
 }
 
 // newRemote checks what can be checked without the network.
-func newRemote(rawURL, branch string, auth Auth, timeout time.Duration) (*remote, error) {
-	r := &remote{url: rawURL, branch: branch, auth: auth, timeout: timeout, retryAfter: func(time.Duration) {}}
-	if !validBranch(branch) {
-		return nil, fmt.Errorf("branch %q is not a valid name of a branch", branch)
+func newRemote(rawURL string, follows Ref, auth Auth, timeout time.Duration) (*remote, error) {
+	r := &remote{url: rawURL, follows: follows, auth: auth, timeout: timeout, retryAfter: func(time.Duration) {}}
+	if err := follows.Check(); err != nil {
+		return nil, err
 	}
 	endpoint, err := parseURL(rawURL)
 	if err != nil {
@@ -114,7 +114,10 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 	return endpoint, nil
 }
 
-func (r *remote) ref() plumbing.ReferenceName { return plumbing.NewBranchReferenceName(r.branch) }
+// ref is the branch that is followed.
+func (r *remote) ref() plumbing.ReferenceName {
+	return plumbing.NewBranchReferenceName(r.follows.Branch)
+}
 
 // within bounds one operation in time.
 func (r *remote) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -367,21 +370,24 @@ func readSmall(file string) ([]byte, error) {
 	return b, err
 }
 
-// advertised reads the server's list of refs and returns it with the head of the
-// branch. An empty repository and a missing branch are errors of their own.
-func (r *remote) advertised(ctx context.Context, s transport.Session) (*packp.AdvRefs, plumbing.Hash, error) {
+// resolved reads the server's list of refs and returns it with what is followed. An empty
+// repository, and a branch or tag that is missing, are errors of their own.
+func (r *remote) resolved(ctx context.Context, s transport.Session) (*packp.AdvRefs, target, error) {
 	adv, err := s.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return nil, plumbing.ZeroHash, errEmptyRepository
+		return nil, target{}, errEmptyRepository
 	}
 	if err != nil {
-		return nil, plumbing.ZeroHash, r.explain(ctx, err)
+		return nil, target{}, r.explain(ctx, err)
 	}
-	head, ok := adv.References[r.ref().String()]
-	if !ok {
-		return adv, plumbing.ZeroHash, &failure{kind: failureBranch, err: fmt.Errorf("branch %q does not exist", r.branch)}
-	}
-	return adv, head, nil
+	t, err := r.follows.find(adv)
+	return adv, t, err
+}
+
+// advertised is resolved for a branch, of which the head says all.
+func (r *remote) advertised(ctx context.Context, s transport.Session) (*packp.AdvRefs, plumbing.Hash, error) {
+	adv, t, err := r.resolved(ctx, s)
+	return adv, t.commit, err
 }
 
 // hostPort is where an SSH endpoint is dialled.

@@ -52,6 +52,10 @@ type StatusOptions struct {
 	AuthorName  string // "" is DefaultAuthorName
 	AuthorEmail string // "" is DefaultAuthorEmail
 
+	// SigningKeyFile is the key that each commit is signed with: an SSH private key or an
+	// armored OpenPGP one. "" signs none. It is read anew when it changes.
+	SigningKeyFile string
+
 	// Dir is where the branch is unpacked while it is read; "" is the system's
 	// directory for temporary files. Nothing is kept in it.
 	Dir string
@@ -83,6 +87,7 @@ type StatusBranch struct {
 	lastVersion model.Version // of last, zero while it is not known
 	wasSetBack  bool          // met and not yet reported
 
+	signer    signer
 	bare      refusals
 	sighted   sighted
 	challenge challenge
@@ -138,13 +143,16 @@ func NewStatusBranch(opts StatusOptions) (*StatusBranch, error) {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	r, err := newRemote(opts.URL, opts.Branch, opts.Auth, opts.Timeout)
+	r, err := newRemote(opts.URL, Ref{Branch: opts.Branch}, opts.Auth, opts.Timeout)
 	if err != nil {
 		return nil, fmt.Errorf("status branch: %w", err)
 	}
-	return &StatusBranch{
-		opts: opts, log: opts.Log, remote: r, metrics: newStatusMetrics(opts.Registerer), tree: newStatusTree(),
-	}, nil
+	b := &StatusBranch{opts: opts, log: opts.Log, remote: r, tree: newStatusTree(), signer: signer{file: opts.SigningKeyFile}}
+	if err := b.signer.read(); err != nil {
+		return nil, fmt.Errorf("status branch: %w", err)
+	}
+	b.metrics = newStatusMetrics(opts.Registerer)
+	return b, nil
 }
 
 // Close gives up kept connections.

@@ -14,7 +14,7 @@ func (d *daemon) openGit() (err error) {
 	o := &d.opts
 	auth := gitAuth(o.Git.Auth)
 	d.source, err = gitsource.New(gitsource.Options{
-		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
+		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
@@ -23,7 +23,7 @@ func (d *daemon) openGit() (err error) {
 	}
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
-		Log: d.log, Registerer: d.metrics,
+		SigningKeyFile: o.Status.SigningKeyFile, Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }

@@ -110,6 +110,14 @@ func (r *Repo) Clear(message string) (string, error) {
 	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) { b.WriteString("deleteall\n") })
 }
 
+// Replace commits a tree that has these files and no others.
+func (r *Repo) Replace(files map[string]string, message string) (string, error) {
+	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
+		b.WriteString("deleteall\n")
+		put(b, files)
+	})
+}
+
 // Link commits an entry that is no file: mode 120000 makes a symbolic link whose
 // target is content, mode 160000 a submodule at the commit that content names.
 func (r *Repo) Link(path, mode, content, message string) (string, error) {
@@ -332,9 +340,11 @@ func put(b *bytes.Buffer, files map[string]string) {
 }
 
 // run runs git without the user's configuration.
-func run(stdin io.Reader, args ...string) (string, error) {
+func run(stdin io.Reader, args ...string) (string, error) { return runIn(nil, stdin, args...) }
+
+func runIn(env []string, stdin io.Reader, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(append(os.Environ(), env...), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_TERMINAL_PROMPT=0")
 	cmd.Stdin = stdin
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

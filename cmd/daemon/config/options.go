@@ -40,9 +40,12 @@ type Options struct {
 
 // Git says where the desired state is.
 type Git struct {
-	URL                   string        `json:"url"` // https, http, ssh, user@host:path or a local path
-	Branch                string        `json:"branch"`
-	Path                  string        `json:"path"` // folder inside the repository
+	URL                   string        `json:"url"`    // https, http, ssh, user@host:path or a local path
+	Branch                string        `json:"branch"` // or one of the next three
+	Tag                   string        `json:"tag"`
+	Semver                string        `json:"semver"` // a range of versions, of which the newest tag counts
+	Commit                string        `json:"commit"` // a whole hash
+	Path                  string        `json:"path"`   // folder inside the repository
 	Interval              time.Duration `json:"interval"`
 	Auth                  GitAuth       `json:"auth"`
 	Verify                GitVerify     `json:"verify"`
@@ -63,10 +66,10 @@ type GitAuth struct {
 	CAFile         string `json:"caFile"`
 }
 
-// GitVerify says which signatures commits must carry.
+// GitVerify says which signatures a revision must carry.
 type GitVerify struct {
-	Mode string `json:"mode"`
-	Keys string `json:"keys"` // folder of public keys
+	Mode string `json:"mode"` // none, head, tag or both
+	Keys string `json:"keys"` // folder of the public keys that may sign
 }
 
 // Status says how the status branch is written.

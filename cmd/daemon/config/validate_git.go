@@ -2,18 +2,21 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"ingot/gitsource"
 )
 
 func (c *checks) git(o *Options) {
 	if problem := wrongGitURL(o.Git.URL); problem != "" {
 		c.wrong("git.url", "%s", problem)
 	}
-	c.branch("git.branch", o.Git.Branch)
+	c.ref(o)
 	c.branch("status.branch", o.Status.Branch)
 	if o.Git.Branch != "" && o.Git.Branch == o.Status.Branch {
 		c.wrong("status.branch", "%q is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such "+
@@ -29,6 +32,34 @@ func (c *checks) git(o *Options) {
 	if auth.SSHKeyFile != "" && auth.KnownHostsFile == "" {
 		c.wrong("git.auth.knownHostsFile", "is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with "+
 			"ssh-keyscan, compare it, and name the file")
+	}
+}
+
+// Ref is what of the repository is followed.
+func (g Git) Ref() gitsource.Ref {
+	return gitsource.Ref{Branch: g.Branch, Tag: g.Tag, Semver: g.Semver, Commit: g.Commit}
+}
+
+// Verification says which signatures a revision must carry.
+func (g Git) Verification() gitsource.Verify {
+	return gitsource.Verify{Mode: gitsource.VerifyMode(g.Verify.Mode), Keys: g.Verify.Keys}
+}
+
+func (c *checks) ref(o *Options) {
+	g := o.Git
+	keys := map[string]string{"git.tag": g.Tag, "git.semver": g.Semver, "git.commit": g.Commit}
+	maps.DeleteFunc(keys, func(_, value string) bool { return value == "" })
+	if err := g.Ref().Check(); len(keys) == 0 {
+		c.branch("git.branch", g.Branch)
+	} else if err != nil {
+		c.wrong(slices.Min(slices.Collect(maps.Keys(keys))), "%v", err)
+	}
+	switch err := g.Verification().Check(g.Ref()); {
+	case err == nil:
+	case g.Verification().Mode == gitsource.VerifyNone || g.Verify.Keys != "":
+		c.wrong("git.verify.mode", "%v", err)
+	default:
+		c.wrong("git.verify.keys", "%v", err)
 	}
 }
 

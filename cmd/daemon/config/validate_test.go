@@ -121,10 +121,17 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "dhcp:\n- {name: oob, role: bmc, interfaces: eth0}\n",
 			want: "ingot.yaml:3:26: dhcp[0].interfaces: unknown field, did you mean \"interface\"?",
 		},
-		"verified commits, which this version lacks": {
+		"verified commits without keys": {
 			text: "git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
-			want: "ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none " +
-				"and protect the branch at your Git host",
+			want: "ingot.yaml:1:55: git.verify.keys: verify mode head needs a folder of keys that may sign",
+		},
+		"verified tags of a branch": {
+			text: "git: {url: /srv/metal.git, verify: {mode: both, keys: /etc/ingot/keys}}\n",
+			want: "ingot.yaml:1:43: git.verify.mode: verify mode both asks for signed tags, but main is followed",
+		},
+		"a branch and a tag": {
+			text: "git: {url: /srv/metal.git, branch: main, tag: v1}\n",
+			want: "ingot.yaml:1:47: git.tag: exactly one of branch, tag, semver and commit can be followed: leave the others out",
 		},
 		"a webhook, which this version lacks": {
 			text: repository + "webhook: {listen: \":9292\"}\n",
@@ -196,7 +203,11 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"status.interval":           func(o *Options) { o.Status.Interval = 0 },
 		"status.authorName":         func(o *Options) { o.Status.AuthorName = "a\nb" },
 		"status.authorEmail":        func(o *Options) { o.Status.AuthorEmail = "<>" },
-		"status.signingKeyFile":     func(o *Options) { o.Status.SigningKeyFile = "key" },
+		"git.tag":                   func(o *Options) { o.Git.Branch, o.Git.Tag = "", "a..b" },
+		"git.semver":                func(o *Options) { o.Git.Branch, o.Git.Semver = "", "newest" },
+		"git.commit":                func(o *Options) { o.Git.Branch, o.Git.Commit = "", "abc1234" },
+		"git.verify.mode":           func(o *Options) { o.Git.Verify = GitVerify{Mode: "all", Keys: "/keys"} },
+		"git.verify.keys":           func(o *Options) { o.Git.Verify.Mode = "head" },
 		"state.dir":                 func(o *Options) { o.State.Dir = "" },
 		"bmc.requestsPerSecond":     func(o *Options) { o.BMC.RequestsPerSecond = 0 },
 		"bmc.maxInFlight":           func(o *Options) { o.BMC.MaxInFlight = 0 },
