@@ -139,15 +139,16 @@ func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (ta
 	if size, left := s.store.left[t.commit]; left {
 		return target{}, fmt.Errorf("commit %s has %d bytes, of at most %d: shorten its message", t.commit, size, maxCommit)
 	}
+	other, err := s.store.storage.EncodedObject(plumbing.AnyObject, t.commit)
 	switch {
 	case s.store.holds(t):
 		return t, nil
+	case err == nil && other.Type() != plumbing.CommitObject:
+		return target{}, &failure{failureBranch, fmt.Errorf("%s is a %s, not a commit", t.revision(), other.Type())}
 	case t.name == commitName:
 		return target{}, notThere(t.commit)
-	case t.commit == t.object() || s.store.has(t.commit):
-		return target{}, fmt.Errorf("%w: commit %s did not arrive", errNotReadable, t.commit)
 	}
-	return target{}, &failure{failureBranch, fmt.Errorf("%s is no tag of a commit", t.name)}
+	return target{}, fmt.Errorf("%w: commit %s did not arrive", errNotReadable, t.commit)
 }
 
 // given reports whether the server gives the commit when asked for it by name.

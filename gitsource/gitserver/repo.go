@@ -29,6 +29,8 @@ type Repo struct {
 	Author string
 	// Clock dates the commits; nil = a fixed day, so that commits are reproducible.
 	Clock func() time.Time
+	// Key signs each commit of Branch from now on; nil = none is signed.
+	Key *SigningKey
 
 	clock int64 // of the next commit without Clock
 
@@ -316,9 +318,13 @@ func (r *Repo) write(branch, message, from string, changes func(*bytes.Buffer)) 
 	if r.Clock != nil {
 		r.clock = r.Clock().Unix()
 	}
+	ref := "refs/heads/" + branch
+	if r.Key != nil && branch == Branch {
+		ref = "refs/unsigned" // nobody is to see it there
+	}
 	var in bytes.Buffer
 	// A branch is reset first, so that its new tip need not descend from the old.
-	fmt.Fprintf(&in, "reset refs/heads/%s\n\ncommit refs/heads/%s\n", branch, branch)
+	fmt.Fprintf(&in, "reset %s\n\ncommit %s\n", ref, ref)
 	fmt.Fprintf(&in, "author %s %d +0000\n", r.Author, r.clock)
 	fmt.Fprintf(&in, "committer %s %d +0000\n", r.Author, r.clock)
 	fmt.Fprintf(&in, "data %d\n%s\n", len(message), message)
@@ -329,6 +335,13 @@ func (r *Repo) write(branch, message, from string, changes func(*bytes.Buffer)) 
 	in.WriteString("\n")
 	if _, err := run(&in, "-C", r.Dir, "fast-import", "--quiet", "--force", "--date-format=raw"); err != nil {
 		return "", fmt.Errorf("commit %q: %w", message, err)
+	}
+	if ref == "refs/unsigned" {
+		commit, err := r.sign(ref, *r.Key)
+		if err != nil {
+			return "", err
+		}
+		return commit, r.SetBranch(branch, commit)
 	}
 	return r.head(branch), nil
 }

@@ -83,23 +83,28 @@ func (r *Repo) signed(k SigningKey, args ...string) (string, error) {
 
 // Sign makes a branch's newest commit anew, signed, and returns it.
 func (r *Repo) Sign(branch string, k SigningKey) (string, error) {
-	message, err := r.Git("log", "-1", "--format=%B", branch)
+	commit, err := r.sign("refs/heads/"+branch, k)
+	if err != nil {
+		return "", err
+	}
+	return commit, r.SetBranch(branch, commit)
+}
+
+// sign makes a commit anew, signed.
+func (r *Repo) sign(of string, k SigningKey) (string, error) {
+	message, err := r.Git("log", "-1", "--format=%B", of)
 	if err != nil {
 		return "", err
 	}
 	args := []string{"commit-tree", "-S", "-m", strings.TrimSpace(message)}
-	parents, err := r.Git("log", "-1", "--format=%P", branch)
+	parents, err := r.Git("log", "-1", "--format=%P", of)
 	if err != nil {
 		return "", err
 	}
 	for _, p := range strings.Fields(parents) {
 		args = append(args, "-p", p)
 	}
-	commit, err := r.signed(k, append(args, branch+"^{tree}")...)
-	if err != nil {
-		return "", err
-	}
-	return commit, r.SetBranch(branch, commit)
+	return r.signed(k, append(args, of+"^{tree}")...)
 }
 
 // SignTag makes a signed tag of a commit, or moves it there.

@@ -18,6 +18,9 @@ const maxRows = 500
 func (v *view) readme() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Fleet\n\nRevision `%s`", v.in.Desired.Revision.Short())
+	if by := v.in.Desired.VerifiedBy; by != "" {
+		fmt.Fprintf(&b, ", signed by %s", plain(by))
+	}
 	if s := v.in.Desired.Source; s.Reason != "" {
 		fmt.Fprintf(&b, ", **%s**: %s", s.Reason, plain(s.Message))
 	}
