@@ -125,18 +125,17 @@ func (s *Source) beginLate(ctx context.Context, b *Beginning, t target, way ance
 	if s.begun {
 		return nil
 	}
-	vouched, named := true, false
 	if s.opts.Verify.on() {
 		if err := s.obtainMissing(ctx, b, way); err != nil {
 			return err
 		}
-		if vouched, named = s.vouched(b, t, way); !vouched {
+		switch vouched, named := s.vouched(b, t, way); {
+		case named:
+			s.beginUnknown(b)
+			return nil
+		case !vouched:
 			return nil
 		}
-	}
-	if named {
-		s.beginUnknown(b)
-		return nil
 	}
 	if s.beginAt(b) == nil {
 		return nil

@@ -99,10 +99,7 @@ func (s *Source) verifyCommit(keys *signing.Keys, h plumbing.Hash) (signing.Sign
 	if err != nil {
 		return signing.Signer{}, err
 	}
-	payload, signature, err := signing.SplitCommit(raw)
-	if err != nil {
-		return signing.Signer{}, err
-	}
+	payload, signature := signing.SplitCommit(raw)
 	c, err := s.store.commit(h)
 	if err != nil {
 		return signing.Signer{}, err

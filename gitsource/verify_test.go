@@ -191,7 +191,6 @@ func TestNothingUnverifiedBegins(t *testing.T) {
 		w.unsigned("first", images{"web": "a"})
 		open := w.opts
 		open.Verify = Verify{}
-		w.opts.Dir = filepath.Join(t.TempDir(), "git")
 		w.d = mustSync(t, newSource(t, open))
 		w.s = begun(t, w.opts, records(w.d))
 		w.d = nil
@@ -208,7 +207,21 @@ func TestNothingUnverifiedBegins(t *testing.T) {
 		ok[string](t)(w.repo.ForcePush(map[string]string{"db.yaml": claimYAML("db", "a")}, "anew"))
 		ok[string](t)(w.repo.Sign("main", w.alice))
 		ok[string](t)(w.repo.Git("gc", "--quiet", "--prune=now"))
-		lose(w)
+		w.s.close()
+		if err := os.RemoveAll(filepath.Join(w.opts.Dir, "objects.git")); err != nil {
+			t.Fatal(err)
+		}
+		w.s = begun(t, w.opts, gone)
+		_ = w.s.Sync(t.Context())
+		if st := w.s.State(); w.s.Desired() != nil || !strings.Contains(st.Message, "does not descend from "+string(applied)) {
+			t.Errorf("remembered as verified: %+v", st)
+		}
+		w.s.close()
+		if err := os.RemoveAll(w.opts.Dir); err != nil {
+			t.Fatal(err)
+		}
+		w.s = begun(t, w.opts, gone)
+		w.d = nil
 		w.expect("signed, and not known to be newer", nil, model.SourceNotVerified, "does not descend from "+string(applied))
 		ok[string](t)(w.repo.Commit(nil, "replace\n\nIngot-Approve: "+string(applied)))
 		ok[string](t)(w.repo.Sign("main", w.alice))
@@ -226,7 +239,7 @@ func TestNothingUnverifiedBegins(t *testing.T) {
 // to h2, a claim would be removed that h3 has again.
 func TestWhatWasSignedBeforeCannotBeReplayed(t *testing.T) {
 	w := newSignedWatch(t, nil)
-	h1 := w.signed(w.alice, "with", images{"web": "a", "db": "a"})
+	h1 := w.signed(w.alice, "with\n\nIngot-Approve: main@sha1:"+strings.Repeat("a", 40), images{"web": "a", "db": "a"})
 	h2 := w.signed(w.alice, "without", images{"db": "a"})
 	side := w.signed(w.alice, "a branch that was never merged", images{"db": "b"})
 	if err := w.repo.SetBranch("main", h2); err != nil {
@@ -278,7 +291,10 @@ func TestSignedTags(t *testing.T) {
 		o.Ref = Ref{Semver: ">=1.0.0"}
 		o.Verify.Mode = VerifyTag
 	})
-	tag := func(args ...string) { w.Helper(); ok[string](w.T)(w.repo.Git(append([]string{"-c", "user.name=x", "-c", "user.email=x"}, args...)...)) }
+	tag := func(args ...string) {
+		w.Helper()
+		ok[string](w.T)(w.repo.Git(append([]string{"-c", "user.name=x", "-c", "user.email=x"}, args...)...))
+	}
 	w.unsigned("one", images{"web": "a"})
 	tag("tag", "v1.0.0", "main")
 	w.expect("a lightweight tag", nil, model.SourceNotVerified, "tag v1.0.0 is not annotated")

@@ -101,7 +101,7 @@ func (r *Repo) sign(of string, k SigningKey) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, p := range strings.Fields(parents) {
+	for p := range strings.FieldsSeq(parents) {
 		args = append(args, "-p", p)
 	}
 	return r.signed(k, append(args, of+"^{tree}")...)

@@ -56,7 +56,7 @@ const signatureHeader = "gpgsig "
 
 // SplitCommit splits the content of a commit object into what is signed and the signature,
 // "" if there is none, see gitformat-signature(5).
-func SplitCommit(raw []byte) (payload []byte, signature string, err error) {
+func SplitCommit(raw []byte) (payload []byte, signature string) {
 	var signed, sig bytes.Buffer
 	inSignature := false
 	for rest := raw; len(rest) > 0; {
@@ -67,13 +67,10 @@ func SplitCommit(raw []byte) (payload []byte, signature string, err error) {
 		switch {
 		case line[0] == '\n': // the end of the headers
 			signed.Write(rest)
-			return signed.Bytes(), sig.String(), nil
+			return signed.Bytes(), sig.String()
 		case inSignature && line[0] == ' ':
 			sig.Write(line[1:])
 		case bytes.HasPrefix(line, []byte(signatureHeader)):
-			if sig.Len() > 0 {
-				return nil, "", errors.New("has more than one signature")
-			}
 			inSignature = true
 			sig.Write(line[len(signatureHeader):])
 		default:
@@ -82,7 +79,7 @@ func SplitCommit(raw []byte) (payload []byte, signature string, err error) {
 		}
 		rest = rest[len(line):]
 	}
-	return signed.Bytes(), sig.String(), nil
+	return signed.Bytes(), sig.String()
 }
 
 // JoinCommit puts a signature into the content of a commit that has none.

@@ -61,10 +61,7 @@ func signed(t *testing.T, key gitserver.SigningKey) (*gitserver.Repo, []byte) {
 }
 
 func verify(keys *signing.Keys, raw []byte, now time.Time) (signing.Signer, error) {
-	payload, signature, err := signing.SplitCommit(raw)
-	if err != nil {
-		return signing.Signer{}, err
-	}
+	payload, signature := signing.SplitCommit(raw)
 	return keys.Verify(payload, signature, now)
 }
 
@@ -95,13 +92,15 @@ func TestWhatStockGitSignsIsVerified(t *testing.T) {
 			for what, change := range map[string]func() []byte{
 				"another subject": func() []byte { return bytes.Replace(raw, []byte("subject"), []byte("Subject"), 1) },
 				"another tree":    func() []byte { return append([]byte("tree "+strings.Repeat("0", 40)+"\n"), raw[46:]...) },
-				"another header":  func() []byte { return bytes.Replace(raw, []byte("author "), []byte("parent "+strings.Repeat("0", 40)+"\nauthor "), 1) },
+				"another header": func() []byte {
+					return bytes.Replace(raw, []byte("author "), []byte("parent "+strings.Repeat("0", 40)+"\nauthor "), 1)
+				},
 				"no signature": func() []byte {
-					payload, _, _ := signing.SplitCommit(raw)
+					payload, _ := signing.SplitCommit(raw)
 					return payload
 				},
 				"two signatures": func() []byte {
-					_, signature, _ := signing.SplitCommit(raw)
+					_, signature := signing.SplitCommit(raw)
 					return signing.JoinCommit(raw, signature)
 				},
 			} {
@@ -241,7 +240,7 @@ func TestStockGitAcceptsWhatIsSigned(t *testing.T) {
 				t.Errorf("the key prints as %s", text)
 			}
 			repo, raw := signed(t, key)
-			payload, _, _ := signing.SplitCommit(raw)
+			payload, _ := signing.SplitCommit(raw)
 			content := must[[]byte](t)(signer.Commit(payload))
 			file := filepath.Join(t.TempDir(), "commit")
 			if err := os.WriteFile(file, content, 0o600); err != nil {
