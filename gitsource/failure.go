@@ -69,6 +69,9 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	}
 	err = bare(err)
 	kind, text := diagnose(err)
+	if kind == failureAuth {
+		r.installation.refused.Store(true)
+	}
 	if text == "" {
 		return &failure{kind: kind, err: steady(err)}
 	}

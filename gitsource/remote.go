@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,6 +35,12 @@ type Auth struct {
 
 	SSHKeyFile     string
 	KnownHostsFile string
+
+	GitHubApp *GitHubApp // in place of user and password; nil = none
+
+	// Proxy is the URL of the proxy that the server is reached through; "" is what the
+	// environment says, which is for HTTP alone.
+	Proxy string
 }
 
 // Limits of what a server may send.
@@ -50,6 +57,9 @@ type remote struct {
 	auth    Auth
 	timeout time.Duration // of one operation
 
+	clock        func() time.Time
+	installation installation
+
 	mu        sync.Mutex // guards the HTTP transport
 	transport *http.Transport
 	ca        []byte // the CA that transport was made for
@@ -60,7 +70,7 @@ type remote struct {
 
 // newRemote checks what can be checked without the network.
 func newRemote(rawURL string, follows Ref, auth Auth, timeout time.Duration) (*remote, error) {
-	r := &remote{url: rawURL, follows: follows, auth: auth, timeout: timeout, retryAfter: func(time.Duration) {}}
+	r := &remote{url: rawURL, follows: follows, auth: auth, timeout: timeout, clock: time.Now, retryAfter: func(time.Duration) {}}
 	if err := follows.Check(); err != nil {
 		return nil, err
 	}
@@ -71,7 +81,12 @@ func newRemote(rawURL string, follows Ref, auth Auth, timeout time.Duration) (*r
 	if endpoint.Protocol == "ssh" && (auth.SSHKeyFile == "" || auth.KnownHostsFile == "") {
 		return nil, errors.New("an SSH URL needs auth.sshKeyFile and auth.knownHostsFile: a host key that is not known is never accepted")
 	}
-	return r, nil
+	if auth.GitHubApp != nil {
+		if field, err := auth.GitHubApp.Check(); err != nil {
+			return nil, fmt.Errorf("auth.githubApp.%s %w", field, err)
+		}
+	}
+	return r, CheckProxy(auth.Proxy, rawURL)
 }
 
 // validBranch follows git check-ref-format as far as branches need it.
@@ -167,12 +182,12 @@ func (r *remote) connect(ctx context.Context) (transport.Transport, *transport.E
 		if err != nil {
 			return nil, nil, nil, nil, &failure{kind: failureAuth, err: err}
 		}
-		done := dialWithin(ctx, endpoint)
+		done := dialWithin(ctx, endpoint, r.auth.Proxy)
 		return gitssh.DefaultClient, endpoint, auth, done, nil
 	case "http", "https":
-		auth, err := r.basicAuth(endpoint)
+		auth, err := r.httpAuth(ctx, endpoint)
 		if err != nil {
-			return nil, nil, nil, nil, &failure{kind: failureAuth, err: err}
+			return nil, nil, nil, nil, err
 		}
 		c, err := r.httpClient()
 		if err != nil {
@@ -183,6 +198,18 @@ func (r *remote) connect(ctx context.Context) (transport.Transport, *transport.E
 		c, err := client.NewClient(endpoint)
 		return c, endpoint, nil, none, err
 	}
+}
+
+// httpAuth returns a nil interface when no credentials are configured.
+func (r *remote) httpAuth(ctx context.Context, endpoint *transport.Endpoint) (transport.AuthMethod, error) {
+	if r.auth.GitHubApp != nil {
+		return r.installationAuth(ctx)
+	}
+	auth, err := r.basicAuth(endpoint)
+	if err != nil {
+		return nil, &failure{kind: failureAuth, err: err}
+	}
+	return auth, nil
 }
 
 // basicAuth returns a nil interface when no credentials are configured. A forge
@@ -211,6 +238,14 @@ func (r *remote) basicAuth(endpoint *transport.Endpoint) (transport.AuthMethod, 
 // httpClient returns a client that keeps its connections from one operation to
 // the next, for as long as the CA file stays the same.
 func (r *remote) httpClient() (transport.Transport, error) {
+	t, err := r.roundTripper()
+	if err != nil {
+		return nil, err
+	}
+	return githttp.NewClient(&http.Client{Transport: t}), nil
+}
+
+func (r *remote) roundTripper() (http.RoundTripper, error) {
 	var ca []byte
 	if r.auth.CAFile != "" {
 		var err error
@@ -221,14 +256,14 @@ func (r *remote) httpClient() (transport.Transport, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.transport == nil || !bytes.Equal(ca, r.ca) {
-		t, err := newTransport(ca)
+		t, err := newTransport(ca, r.auth.Proxy)
 		if err != nil {
 			return nil, fmt.Errorf("CA file %s: %w", r.auth.CAFile, err)
 		}
 		r.closeIdle()
 		r.transport, r.ca = t, ca
 	}
-	return githttp.NewClient(&http.Client{Transport: &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}}), nil
+	return &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}, nil
 }
 
 func (r *remote) closeIdle() {
@@ -244,13 +279,20 @@ func (r *remote) close() {
 	r.closeIdle()
 }
 
-func newTransport(ca []byte) (*http.Transport, error) {
+func newTransport(ca []byte, proxy string) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSHandshakeTimeout: 15 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		MaxIdleConnsPerHost: 2,
 		ForceAttemptHTTP2:   true,
+	}
+	if proxy != "" {
+		u, err := url.Parse(proxy)
+		if err != nil {
+			return nil, err
+		}
+		t.Proxy = http.ProxyURL(u)
 	}
 	if ca == nil {
 		return t, nil

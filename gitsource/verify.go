@@ -161,6 +161,7 @@ func (s *Source) reverify() {
 		return
 	}
 	s.trust = now
+	s.count(now)
 	if s.evaluated != s.head {
 		s.evaluated = plumbing.ZeroHash
 	}

@@ -12,7 +12,7 @@ import (
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
-	auth := gitAuth(o.Git.Auth)
+	auth := gitAuth(o.Git)
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
@@ -29,10 +29,11 @@ func (d *daemon) openGit() (err error) {
 }
 
 // gitAuth names the credential files as gitsource wants them.
-func gitAuth(a config.GitAuth) gitsource.Auth {
+func gitAuth(g config.Git) gitsource.Auth {
+	a := g.Auth
 	return gitsource.Auth{
 		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
-		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile,
+		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile, GitHubApp: a.App(), Proxy: g.Proxy,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/gitsource"
 	"ingot/model"
 )
 
@@ -48,6 +49,7 @@ type Git struct {
 	Path                  string        `json:"path"`   // folder inside the repository
 	Interval              time.Duration `json:"interval"`
 	Auth                  GitAuth       `json:"auth"`
+	Proxy                 string        `json:"proxy"` // URL; empty is what the environment says
 	Verify                GitVerify     `json:"verify"`
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
@@ -64,6 +66,16 @@ type GitAuth struct {
 	SSHKeyFile     string `json:"sshKeyFile"`
 	KnownHostsFile string `json:"knownHostsFile"`
 	CAFile         string `json:"caFile"`
+	// GitHubApp logs in as an installation of a GitHub App, in place of a password.
+	GitHubApp GitHubApp `json:"githubApp"`
+}
+
+// GitHubApp is an installation of a GitHub App; without an appID there is none.
+type GitHubApp struct {
+	AppID          int    `json:"appID"`
+	InstallationID int    `json:"installationID"`
+	PrivateKeyFile string `json:"privateKeyFile"`
+	URL            string `json:"url"` // of the API
 }
 
 // GitVerify says which signatures a revision must carry.
@@ -200,7 +212,8 @@ type Tuning struct {
 func Default() Options {
 	return Options{
 		Git: Git{
-			Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
+			Branch: "main", Path: ".", Interval: time.Minute,
+			Auth: GitAuth{GitHubApp: GitHubApp{URL: gitsource.DefaultGitHubAPI}}, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
 		},
 		Status: Status{
 			Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",

@@ -25,6 +25,10 @@ func (c *checks) git(o *Options) {
 	if p := o.Git.Path; p == "" || path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), "..") {
 		c.wrong("git.path", `%q is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`, p)
 	}
+	c.githubApp(o)
+	if err := gitsource.CheckProxy(o.Git.Proxy, o.Git.URL); err != nil {
+		c.wrong("git.proxy", "%v", err)
+	}
 	auth := o.Git.Auth
 	if auth.UsernameFile != "" && auth.PasswordFile == "" {
 		c.wrong("git.auth.passwordFile", "is empty though git.auth.usernameFile is set; name the file that holds the password or token")
@@ -33,6 +37,33 @@ func (c *checks) git(o *Options) {
 		c.wrong("git.auth.knownHostsFile", "is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with "+
 			"ssh-keyscan, compare it, and name the file")
 	}
+}
+
+// githubApp checks an installation, which excludes other credentials.
+func (c *checks) githubApp(o *Options) {
+	app := o.Git.Auth.App()
+	if app == nil {
+		return
+	}
+	const key = "git.auth.githubApp."
+	field, err := app.Check()
+	switch {
+	case err != nil:
+		c.wrong(key+field, "%v", err)
+	case !strings.HasPrefix(o.Git.URL, "https://"):
+		c.wrong(key+"appID", "is set, but git.url is not https://…: a GitHub App logs in over https alone")
+	case o.Git.Auth.UsernameFile != "" || o.Git.Auth.PasswordFile != "":
+		c.wrong(key+"appID", "is set beside git.auth.usernameFile or passwordFile: leave one of both out")
+	}
+}
+
+// App is the installation of a GitHub App to log in as, nil if there is none.
+func (a GitAuth) App() *gitsource.GitHubApp {
+	g := a.GitHubApp
+	if g.AppID == 0 && g.InstallationID == 0 && g.PrivateKeyFile == "" {
+		return nil
+	}
+	return &gitsource.GitHubApp{AppID: g.AppID, InstallationID: g.InstallationID, PrivateKeyFile: g.PrivateKeyFile, URL: g.URL}
 }
 
 // Ref is what of the repository is followed.
