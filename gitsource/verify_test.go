@@ -101,6 +101,7 @@ func (w *signedWatch) expect(what string, want map[string]string, reason string,
 
 type images = map[string]string
 
+// G17, and law 1: what is not verified changes nothing.
 func TestOnlyWhatIsSignedComesIntoForce(t *testing.T) {
 	w := newSignedWatch(t, nil)
 	head := w.unsigned("first", images{"web": "a"})
@@ -129,6 +130,13 @@ func TestOnlyWhatIsSignedComesIntoForce(t *testing.T) {
 	if diff := cmp.Diff([]string{"x", "y"}, w.d.Approvals); diff != "" {
 		t.Errorf("a signature vouches for what is below it: %s", diff)
 	}
+	if err := w.repo.SetBranch("side", w.repo.Head("main")); err != nil {
+		t.Fatal(err)
+	}
+	w.signed(w.alice, "seventh", images{"web": "g"})
+	ok[string](t)(w.repo.CommitTo("side", map[string]string{"db.yaml": claimYAML("db", "a")}, "on the side"))
+	ok[string](t)(w.repo.Merge("side", map[string]string{"db.yaml": claimYAML("db", "a")}, "merged by the forge"))
+	w.expect("an unsigned merge of what is signed", images{"web": "f"}, model.SourceNotVerified, "is not signed")
 }
 
 func TestWhatIsInForceStaysWithoutItsKey(t *testing.T) {
@@ -235,7 +243,7 @@ func TestNothingUnverifiedBegins(t *testing.T) {
 	})
 }
 
-// Who may push but not sign can push what was signed before. Set back to h1 and forward
+// G18: who may push but not sign can push what was signed before. Set back to h1 and forward
 // to h2, a claim would be removed that h3 has again.
 func TestWhatWasSignedBeforeCannotBeReplayed(t *testing.T) {
 	w := newSignedWatch(t, nil)

@@ -109,7 +109,7 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 	}
 	want := Summary{
 		Revision: "main@sha1:aaaa", SignedBy: "alice",
-		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: today(8, 0)},
+		Source: &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: today(8, 0)},
 		Guard: []model.GuardHold{{
 			Revision: "main@sha1:bbbb", Token: "1234", Since: today(7, 0), Limit: 3,
 			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},
