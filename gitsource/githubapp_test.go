@@ -132,7 +132,7 @@ func TestAGitHubAppLogsIn(t *testing.T) {
 		"another installation": {change: func(a *GitHubApp) { a.InstallationID = 1 }, want: "the app has no such installation"},
 		"an API of nobody's":   {change: func(a *GitHubApp) { a.URL = "http://127.0.0.1:1" }, want: "cannot be reached"},
 		"a page":               {code: 201, answer: "<html>ghs_x</html>", want: "holds no token that is valid"},
-		"an expired token":     {code: 201, answer: `{"token":"ghs_x","expires_at":"2020-01-01T00:00:00Z"}`, want: "holds no token that is valid"},
+		"an expired token":     {code: 201, answer: `{"token":"ghs_x","expires_at":"2020-01-01T00:00:00Z"}`, want: "holds no token"},
 		"a redirect":           {code: 302, answer: `{}`, want: "status code: 302"},
 		"an answer at length":  {code: 403, answer: `{"message":"` + strings.Repeat("x", 2000) + `"}`, want: "xxx…"},
 	} {

@@ -23,7 +23,8 @@ func CheckProxy(proxy, rawURL string) error {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
 		return errors.New("the proxy is no address: write it as http://proxy.example.com:3128, https://… or socks5://…")
 	case u.User != nil:
-		return errors.New("the proxy's address holds a user or a password, which nobody is to read in a configuration: use a proxy that lets this machine through")
+		return errors.New("the proxy's address holds a user or a password, which must not stand in a configuration: " +
+			"use a proxy that lets this machine through")
 	case protocol == "ssh" && (u.Scheme != "http" || u.Port() == ""):
 		return errors.New("SSH is spoken through a proxy of the form http://host:port alone")
 	case protocol == "file":

@@ -97,7 +97,8 @@ func (r Ref) find(adv *packp.AdvRefs) (target, error) {
 	tag := r.Tag
 	if r.Semver != "" {
 		if tag = newestVersion(r.Semver, tags); tag == "" {
-			return target{}, &failure{failureBranch, fmt.Errorf("no tag is a version in the range %s: the repository has %s", r.Semver, listed(tags))}
+			err := fmt.Errorf("no tag is a version in the range %s: the repository has %s", r.Semver, listed(tags))
+			return target{}, &failure{failureBranch, err}
 		}
 	}
 	ref := plumbing.NewTagReferenceName(tag).String()

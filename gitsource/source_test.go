@@ -517,7 +517,7 @@ func TestDepth(t *testing.T) {
 		if got > maxBytes {
 			t.Errorf("%s: %d bytes, want at most %d", what, got, maxBytes)
 		}
-		if d.Source.Reason != reason || d.Revision != model.Revision("main@sha1:"+s.evaluated.String()) || string(d.Revision) != "main@sha1:"+repo.Head("main") {
+		if d.Source.Reason != reason || d.Revision != s.target.revision() || string(d.Revision) != "main@sha1:"+repo.Head("main") {
 			t.Errorf("%s: %+v at %s, want reason %q", what, d.Source, d.Revision, reason)
 		}
 		if len(d.Claims) != wantClaims {

@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -105,7 +106,7 @@ func (s *Source) verifyCommit(keys *signing.Keys, h plumbing.Hash) (signing.Sign
 		return signing.Signer{}, err
 	}
 	if !bytes.HasPrefix(payload, headersOf(c)) || !bytes.HasSuffix(payload, []byte("\n\n"+c.Message)) {
-		return signing.Signer{}, fmt.Errorf("is not written as git writes commits")
+		return signing.Signer{}, errors.New("is not written as git writes commits")
 	}
 	return keys.Verify(payload, signature, s.opts.Clock())
 }
@@ -123,7 +124,7 @@ func headersOf(c *object.Commit) []byte {
 // under: a signed tag may be pushed under any.
 func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error) {
 	if t.tag.IsZero() {
-		return signing.Signer{}, fmt.Errorf("is not annotated, so it cannot be signed: make it by git tag -s")
+		return signing.Signer{}, errors.New("is not annotated, so it cannot be signed: make it by git tag -s")
 	}
 	raw, err := s.store.raw(plumbing.TagObject, t.tag)
 	if err != nil {
@@ -131,7 +132,7 @@ func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error)
 	}
 	payload, signature := signing.SplitTag(raw)
 	if want := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger ", t.commit, t.name); !bytes.HasPrefix(payload, []byte(want)) {
-		return signing.Signer{}, fmt.Errorf("is a tag object of another name, or of something else than a commit")
+		return signing.Signer{}, errors.New("is a tag object of another name, or of something else than a commit")
 	}
 	return keys.Verify(payload, signature, s.opts.Clock())
 }

@@ -358,7 +358,8 @@ func TestVerifyRefuses(t *testing.T) {
 		"tags of a branch":         {verify: Verify{Mode: VerifyTag, Keys: "k"}, want: "main is followed"},
 		"both of a commit":         {verify: Verify{Mode: VerifyBoth, Keys: "k"}, ref: Ref{Commit: strings.Repeat("a", 40)}, want: "commit aaa"},
 	} {
-		if _, err := New(Options{URL: "/x", Dir: t.TempDir(), Ref: c.ref, Verify: c.verify}); err == nil || !strings.Contains(err.Error(), c.want) {
+		_, err := New(Options{URL: "/x", Dir: t.TempDir(), Ref: c.ref, Verify: c.verify})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", name, err, c.want)
 		}
 	}

@@ -151,27 +151,63 @@ func TestKeysMayBeBoundInTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, content, want string // what is wrong, or who signed
 	}{
-		"a public key":                {file: "x.pub", content: line, want: "carol (SSH key SHA256:"},
-		"one without a comment":       {file: "x.pub", content: bare, want: "x (SSH key SHA256:"},
-		"one that expires later":      {file: "x.pub", content: `expiry-time="20261122Z" ` + line, want: "carol (SSH"},
-		"one that is expired":         {file: "x.pub", content: `expiry-time="20261121Z" ` + line, want: "whose key expired on 2026-11-21 00:00 UTC"},
-		"an allowed signer":           {file: "allowed_signers", content: "# team\n\nc@example.com " + line, want: "c@example.com (SSH key"},
-		"for git":                     {file: "allowed_signers", content: `c@example.com namespaces="file,git" ` + bare, want: "c@example.com (SSH key"},
-		"in its time":                 {file: "allowed_signers", content: `"c@example.com" valid-after="20261121115959Z",valid-before="202611211201Z" ` + bare, want: "c@example.com (SSH"},
-		"before its time":             {file: "allowed_signers", content: `c valid-after="20261121120001Z" ` + bare, want: "may not sign before 2026-11-21 12:00 UTC"},
-		"after its time":              {file: "allowed_signers", content: `c valid-before="20261121115959Z" ` + bare, want: "expired on 2026-11-21 11:59 UTC"},
-		"twice, once in time":         {file: "allowed_signers", content: "old valid-before=\"20250101Z\" " + bare + "\nnew " + bare, want: "new (SSH key"},
-		"for files alone":             {file: "allowed_signers", content: `c namespaces="file" ` + bare, want: "holds no key that may sign"},
-		"not for git":                 {file: "allowed_signers", content: `c namespaces="*,!git" ` + bare, want: "holds no key that may sign"},
-		"an authority":                {file: "allowed_signers", content: "c cert-authority " + bare, want: "allowed_signers: line 1: option cert-authority is not supported"},
-		"an option that is not known": {file: "allowed_signers", content: "c valid-untill=\"2027\" " + bare, want: "option valid-untill is not known"},
-		"no time":                     {file: "x.pub", content: `expiry-time="soon" ` + line, want: `x.pub: line 1: expiry-time "soon" is no time`},
-		"an option of sshd's":         {file: "x.pub", content: `no-pty ` + line, want: "option no-pty is not known here"},
-		"no key":                      {file: "x.pub", content: "hello", want: "x.pub: line 1: it is no SSH public key"},
-		"no signer":                   {file: "allowed_signers", content: "hello", want: "principal [options] key"},
-		"an empty file":               {file: "x.pub", content: "\n", want: "x.pub: it is empty"},
-		"no OpenPGP key":              {file: "x.asc", content: "hello", want: "x.asc: it is no OpenPGP key"},
-		"a name of none":              {file: "x.key", content: line, want: "holds no key that may sign"},
+		"a public key":           {file: "x.pub", content: line, want: "carol (SSH key SHA256:"},
+		"one without a comment":  {file: "x.pub", content: bare, want: "x (SSH key SHA256:"},
+		"one that expires later": {file: "x.pub", content: `expiry-time="20261122Z" ` + line, want: "carol (SSH"},
+		"one that is expired": {
+			file: "x.pub", content: `expiry-time="20261121Z" ` + line,
+			want: "whose key expired on 2026-11-21 00:00 UTC",
+		},
+		"an allowed signer": {
+			file: "allowed_signers", content: "# team\n\nc@example.com " + line,
+			want: "c@example.com (SSH key",
+		},
+		"for git": {
+			file: "allowed_signers", content: `c@example.com namespaces="file,git" ` + bare,
+			want: "c@example.com (SSH key",
+		},
+		"in its time": {
+			file: "allowed_signers", content: `"c@example.com" valid-after="20261121115959Z",valid-before="202611211201Z" ` + bare,
+			want: "c@example.com (SSH",
+		},
+		"before its time": {
+			file: "allowed_signers", content: `c valid-after="20261121120001Z" ` + bare,
+			want: "may not sign before 2026-11-21 12:00 UTC",
+		},
+		"after its time": {
+			file: "allowed_signers", content: `c valid-before="20261121115959Z" ` + bare,
+			want: "expired on 2026-11-21 11:59 UTC",
+		},
+		"twice, once in time": {
+			file: "allowed_signers", content: "old valid-before=\"20250101Z\" " + bare + "\nnew " + bare,
+			want: "new (SSH key",
+		},
+		"for files alone": {
+			file: "allowed_signers", content: `c namespaces="file" ` + bare,
+			want: "holds no key that may sign",
+		},
+		"not for git": {
+			file: "allowed_signers", content: `c namespaces="*,!git" ` + bare,
+			want: "holds no key that may sign",
+		},
+		"an authority": {
+			file: "allowed_signers", content: "c cert-authority " + bare,
+			want: "allowed_signers: line 1: option cert-authority is not supported",
+		},
+		"an option that is not known": {
+			file: "allowed_signers", content: "c valid-untill=\"2027\" " + bare,
+			want: "option valid-untill is not known",
+		},
+		"no time": {
+			file: "x.pub", content: `expiry-time="soon" ` + line,
+			want: `x.pub: line 1: expiry-time "soon" is no time`,
+		},
+		"an option of sshd's": {file: "x.pub", content: `no-pty ` + line, want: "option no-pty is not known here"},
+		"no key":              {file: "x.pub", content: "hello", want: "x.pub: line 1: it is no SSH public key"},
+		"no signer":           {file: "allowed_signers", content: "hello", want: "principal [options] key"},
+		"an empty file":       {file: "x.pub", content: "\n", want: "x.pub: it is empty"},
+		"no OpenPGP key":      {file: "x.asc", content: "hello", want: "x.asc: it is no OpenPGP key"},
+		"a name of none":      {file: "x.key", content: line, want: "holds no key that may sign"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, err := signing.Load(folder(t, map[string]string{c.file: c.content}))
@@ -192,7 +228,8 @@ func TestKeysMayBeBoundInTime(t *testing.T) {
 		t.Errorf("a folder that is missing: %v", err)
 	}
 	private := must[[]byte](t)(os.ReadFile(key.File()))
-	if _, err := signing.Load(folder(t, map[string]string{"x.pub": string(private)})); err == nil || !strings.Contains(err.Error(), "private") {
+	_, err := signing.Load(folder(t, map[string]string{"x.pub": string(private)}))
+	if err == nil || !strings.Contains(err.Error(), "private") {
 		t.Errorf("a private key: %v", err)
 	}
 }
@@ -203,7 +240,8 @@ func TestWeakKeysAreRefused(t *testing.T) {
 	dsa := must[gitserver.SigningKey](t)(gitserver.NewOpenPGPKey(home, "Dora <d@example.com>", "dsa2048", "never"))
 	short := must[gitserver.SigningKey](t)(gitserver.NewOpenPGPKey(home, "Rob <r@example.com>", "rsa1024", "never"))
 	for want, file := range map[string]gitserver.SigningKey{"RSA keys need at least 2048 bits": rsa, "too weak": dsa, "2048 bits": short} {
-		if _, err := signing.Load(folder(t, map[string]string{"x" + file.Ext: string(file.Public)})); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := signing.Load(folder(t, map[string]string{"x" + file.Ext: string(file.Public)}))
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -215,7 +253,8 @@ func TestWeakKeysAreRefused(t *testing.T) {
 	}
 	// SHA-1, by a key that is good enough.
 	alice := must[gitserver.SigningKey](t)(gitserver.NewOpenPGPKey(home, "Alice <alice@example.com>", "rsa2048", "never"))
-	if err := os.WriteFile(filepath.Join(home, "gpg.conf"), []byte("digest-algo SHA1\npersonal-digest-preferences SHA1\n"), 0o600); err != nil {
+	weak := []byte("digest-algo SHA1\npersonal-digest-preferences SHA1\n")
+	if err := os.WriteFile(filepath.Join(home, "gpg.conf"), weak, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, raw = signed(t, alice)

@@ -198,12 +198,14 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		t.Fatalf("the defaults are wrong: %v", problems)
 	}
 	for path, change := range map[string]func(*Options){
-		"git.branch":               func(o *Options) { o.Git.Branch = "a b" },
-		"status.branch":            func(o *Options) { o.Status.Branch = "" },
-		"status.interval":          func(o *Options) { o.Status.Interval = 0 },
-		"status.authorName":        func(o *Options) { o.Status.AuthorName = "a\nb" },
-		"status.authorEmail":       func(o *Options) { o.Status.AuthorEmail = "<>" },
-		"git.auth.githubApp.appID": func(o *Options) { o.Git.Auth.GitHubApp = GitHubApp{InstallationID: 1, PrivateKeyFile: "k"} },
+		"git.branch":         func(o *Options) { o.Git.Branch = "a b" },
+		"status.branch":      func(o *Options) { o.Status.Branch = "" },
+		"status.interval":    func(o *Options) { o.Status.Interval = 0 },
+		"status.authorName":  func(o *Options) { o.Status.AuthorName = "a\nb" },
+		"status.authorEmail": func(o *Options) { o.Status.AuthorEmail = "<>" },
+		"git.auth.githubApp.appID": func(o *Options) {
+			o.Git.Auth.GitHubApp = GitHubApp{InstallationID: 1, PrivateKeyFile: "k"}
+		},
 		"git.auth.githubApp.appID ": func(o *Options) {
 			o.Git.URL, o.Git.Auth.PasswordFile = "https://github.com/x/y", "p"
 			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k"}
