@@ -165,6 +165,14 @@ func commitBroken(ctx context.Context, name string) error {
 	return err
 }
 
+// commitIgnored has the ignore file name the claims and a chart, which is no YAML.
+func commitIgnored(ctx context.Context) error {
+	_, err := siteOf(ctx).repo.Commit(map[string]string{
+		".ingotignore": "claims/\ncharts/\n", "charts/values.yaml": "{{ .Values }}\n", "renovate.json": `{"extends": []}`,
+	}, "leave out what is not for Ingot")
+	return err
+}
+
 func commitTwice(ctx context.Context, name, server string) error {
 	w := siteOf(ctx)
 	o := maps.Clone(w.claims[name])

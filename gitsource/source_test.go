@@ -35,6 +35,38 @@ type step struct {
 	stays       bool // the revision in force is the one before
 }
 
+// sourceTest is the life of a repository, step by step.
+type sourceTest struct {
+	strict bool
+	path   string
+	steps  []step
+}
+
+func (tt sourceTest) run(t *testing.T) {
+	repo := newRepo(t)
+	opts := testOptions(t, repo.URL())
+	opts.Strict, opts.Path = tt.strict, tt.path
+	s := newSource(t, opts)
+	var before model.Revision
+	for i, st := range tt.steps {
+		st.do(t, repo)
+		if st.reopen {
+			s.close()
+			s = begun(t, opts, records(s.Desired()))
+		}
+		err := s.Sync(t.Context())
+		if failed := st.reason == model.SourceFetchFailed; err != nil && !failed && st.reason != model.SourceEmpty {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		d := s.Desired()
+		if d == nil {
+			t.Fatalf("step %d: nothing is in force", i)
+		}
+		compare(t, i, st, d, before)
+		before = d.Revision
+	}
+}
+
 func commit(files map[string]string) func(*testing.T, *gitserver.Repo) {
 	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Commit(files, "change")) }
 }
@@ -62,11 +94,7 @@ func brokenClaim(name string) string {
 func TestSource(t *testing.T) {
 	one := map[string]string{"web.yaml": claimYAML("web", "a")}
 	two := map[string]string{"web.yaml": claimYAML("web", "a"), "db.yaml": claimYAML("db", "a")}
-	tests := map[string]struct {
-		strict bool
-		path   string
-		steps  []step
-	}{
+	tests := map[string]sourceTest{
 		"a removed claim is gone": {steps: []step{
 			{do: commit(two), claims: map[string]string{"web": "a", "db": "a"}},
 			{do: remove("db.yaml"), claims: map[string]string{"web": "a"}},
@@ -291,30 +319,7 @@ func TestSource(t *testing.T) {
 		}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			repo := newRepo(t)
-			opts := testOptions(t, repo.URL())
-			opts.Strict, opts.Path = tt.strict, tt.path
-			s := newSource(t, opts)
-			var before model.Revision
-			for i, st := range tt.steps {
-				st.do(t, repo)
-				if st.reopen {
-					s.close()
-					s = begun(t, opts, records(s.Desired()))
-				}
-				err := s.Sync(t.Context())
-				if failed := st.reason == model.SourceFetchFailed; err != nil && !failed && st.reason != model.SourceEmpty {
-					t.Fatalf("step %d: %v", i, err)
-				}
-				d := s.Desired()
-				if d == nil {
-					t.Fatalf("step %d: nothing is in force", i)
-				}
-				compare(t, i, st, d, before)
-				before = d.Revision
-			}
-		})
+		t.Run(name, func(t *testing.T) { tt.run(t) })
 	}
 }
 

@@ -30,6 +30,11 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 	if unread != nil {
 		return nil, []Problem{unread.problem(file)}
 	}
+	if isKustomization(file) {
+		// It is sure that none of the objects that Ingot reads stands in it.
+		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Message: "is for kustomize, " +
+			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
+	}
 	r := fileReader{file: file, opts: opts}
 	for i, doc := range splitDocuments(data) {
 		if i == maxDocuments || len(r.problems) >= maxProblems {
@@ -207,8 +212,11 @@ func (d *nodeDecoder) known(h header) bool {
 		d.unread("Ingot does not read the kind %s: %s", kind, why)
 		return false
 	case !isKnown:
-		if near := Nearest(h.kind, kindNames()); near == "" && !ours {
+		near := Nearest(h.kind, kindNames())
+		if near == "" && !ours {
 			d.object = strings.TrimSpace(h.identity.String())
+			d.unread("Ingot does not read the kind %s, %s. A file that is not for Ingot is left out by .ingotignore", show(h.kind), guess(h.kind, kindNames()))
+			return false
 		}
 		d.unread("Ingot does not read the kind %s, %s", show(h.kind), guess(h.kind, kindNames()))
 		return false

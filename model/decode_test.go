@@ -460,6 +460,43 @@ func TestHostileFilesCostLittle(t *testing.T) {
 	}
 }
 
+func TestForeign(t *testing.T) {
+	tests := map[string]struct {
+		data string
+		want bool
+	}{
+		"another program's settings":       {"extends: [config:recommended]\n", true},
+		"a list of texts":                  {"- a\n- b\n", true},
+		"a text":                           {"hello\n", true},
+		"several documents":                {"a: 1\n---\nb: {kind: x}\n", true},
+		"one document of ours":             {"a: 1\n---\nkind: Server\n", false},
+		"a manifest":                       {"apiVersion: v1\nkind: Secret\n", false},
+		"a manifest without kind":          {"metadata: {name: a}\n", false},
+		"a field in another spelling":      {"Kind: Server\n", false},
+		"a misspelt field":                 {"apiVerson: v1\n", false},
+		"a list of manifests":              {"- {kind: Server}\n", false},
+		"what merges another mapping":      {"a: &a {kind: Server}\n<<: *a\n", false},
+		"a list that refers to a manifest": {"- &a {b: 1}\n- *a\n", false},
+		"what cannot be read":              {"{{ .Values }}\n", false},
+		"nothing":                          {"# soon\n", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Foreign("x.yaml", []byte(tt.data)); got != tt.want {
+				t.Errorf("foreign: %v, want %v", got, tt.want)
+			}
+		})
+	}
+	const settings = "resources: [a.yaml]\n"
+	if Foreign("base/kustomization.yml", []byte(settings)) || !Foreign("kustomization.d/x.yml", []byte(settings)) {
+		t.Error("a kustomization is known by the name of its file")
+	}
+	objects, problems := Decode("base/Kustomization.yaml", []byte(settings), DecodeOptions{})
+	if len(objects) != 0 || len(problems) != 1 || problems[0].Object != "Kustomization" || !strings.Contains(problems[0].Message, "render it in CI") {
+		t.Errorf("got %v, %v, want one problem that says what to do", objects, problems)
+	}
+}
+
 // TestObjectIsNamedOnlyWhenSure guards law 1: who takes a broken document for
 // another object than it was takes the absence of that one for a deletion.
 func TestObjectIsNamedOnlyWhenSure(t *testing.T) {

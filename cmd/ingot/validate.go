@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"ingot/gitsource"
 	"ingot/model"
 	"ingot/model/text"
 )
@@ -16,7 +17,7 @@ type validateCommand struct {
 
 // Help implements kong.HelpProvider.
 func (validateCommand) Help() string {
-	return `Decodes every manifest as the daemon does, strictly, and checks them against one another. A problem is one line, file:line:column: what is wrong and what is allowed. Hidden files and folders are left out.
+	return `Decodes every manifest as the daemon does, strictly, and checks them against one another. A problem is one line, file:line:column: what is wrong and what is allowed. Left out are hidden files and folders, what the .ingotignore of a folder names, in the syntax of .gitignore, and files that are clearly something else, such as renovate.json.
 
 Exits 0 when there is no error; warnings do not count.
 
@@ -32,6 +33,8 @@ Examples:
 // validation is what was found.
 type validation struct {
 	Files    int             `json:"files"`
+	Ignored  int             `json:"ignored"` // files and folders that ignore files leave out
+	Foreign  int             `json:"foreign"` // files that are clearly something else than manifests
 	Objects  int             `json:"objects"`
 	Errors   int             `json:"errors"`
 	Warnings int             `json:"warnings"`
@@ -40,7 +43,7 @@ type validation struct {
 
 // Run checks the manifests and prints what is wrong with them.
 func (v validateCommand) Run(c *console) error {
-	files, err := manifestFiles(v.Paths)
+	search, err := manifestFiles(v.Paths)
 	if err != nil {
 		return err
 	}
@@ -48,7 +51,7 @@ func (v validateCommand) Run(c *console) error {
 	if check.tenants, err = readTenants(v.Revision); err != nil {
 		return err
 	}
-	for _, file := range files {
+	for _, file := range search.files {
 		if isLink(file) && !slices.Contains(v.Paths, file) {
 			check.refuse(displayName(file), "is a symbolic link, which is not followed: put the manifest itself here")
 			continue
@@ -57,9 +60,9 @@ func (v validateCommand) Run(c *console) error {
 		if err != nil {
 			return err
 		}
-		check.file(displayName(file), data)
+		check.file(displayName(file), data, file == "-")
 	}
-	found := check.finish(len(files))
+	found := check.finish(search)
 	if c.json() {
 		err = c.printJSON(found)
 	} else {
@@ -79,5 +82,12 @@ func (v *validation) print(c *console) {
 		}
 		c.printf("%s\n", c.paint(printable(p.String()), in))
 	}
-	c.printf("%s, %s: %s, %s\n", text.Plural(v.Files, "file"), text.Plural(v.Objects, "object"), text.Plural(v.Errors, "error"), text.Plural(v.Warnings, "warning"))
+	c.printf("%s, %s: %s, %s", text.Plural(v.Files, "file"), text.Plural(v.Objects, "object"), text.Plural(v.Errors, "error"), text.Plural(v.Warnings, "warning"))
+	if v.Ignored > 0 {
+		c.printf("; %d left out by %s", v.Ignored, gitsource.IgnoreFile)
+	}
+	if v.Foreign > 0 {
+		c.printf("; %d no manifests", v.Foreign)
+	}
+	c.printf("\n")
 }

@@ -16,6 +16,7 @@ type manifestCheck struct {
 	strictSecrets bool
 	tenants       model.Tenants
 	objects       int
+	foreign       int
 	places        map[model.Identity][]string // where objects are defined
 	desired       *model.Desired
 	problems      []model.Problem
@@ -25,8 +26,13 @@ func newManifestCheck(strictSecrets bool) *manifestCheck {
 	return &manifestCheck{strictSecrets: strictSecrets, places: make(map[model.Identity][]string), desired: model.NewDesired()}
 }
 
-// file takes in one file.
-func (m *manifestCheck) file(name string, data []byte) {
+// file takes in one file. One that is clearly something else than manifests is passed
+// over, unless it was asked for by its name.
+func (m *manifestCheck) file(name string, data []byte, asked bool) {
+	if !asked && model.Foreign(name, data) {
+		m.foreign++
+		return
+	}
 	objects, problems := model.Decode(name, data, model.DecodeOptions{AllowPlaintextSecrets: !m.strictSecrets})
 	m.problems = append(m.problems, problems...)
 	m.objects += len(objects)
@@ -96,7 +102,7 @@ func (m *manifestCheck) twice() {
 }
 
 // finish checks the objects against one another and counts.
-func (m *manifestCheck) finish(files int) *validation {
+func (m *manifestCheck) finish(search *manifestSearch) *validation {
 	m.twice()
 	for _, p := range m.problems {
 		if id, ok := model.ParseIdentity(p.Object); ok && p.Severity == model.SeverityError {
@@ -105,7 +111,10 @@ func (m *manifestCheck) finish(files int) *validation {
 	}
 	m.problems = append(m.problems, model.CrossCheck(m.desired)...)
 	model.SortProblems(m.problems)
-	v := &validation{Files: files, Objects: m.objects, Problems: append([]model.Problem{}, m.problems...)}
+	v := &validation{
+		Files: len(search.files) - m.foreign, Ignored: search.ignored, Foreign: m.foreign, Objects: m.objects,
+		Problems: append([]model.Problem{}, m.problems...),
+	}
 	for _, p := range m.problems {
 		if p.Severity == model.SeverityError {
 			v.Errors++
