@@ -71,6 +71,14 @@ func commit(files map[string]string) func(*testing.T, *gitserver.Repo) {
 	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Commit(files, "change")) }
 }
 
+// committedAt is commit by somebody whose clock shows a second of the Unix time.
+func committedAt(second int64, files map[string]string) func(*testing.T, *gitserver.Repo) {
+	return func(t *testing.T, r *gitserver.Repo) {
+		r.Clock = func() time.Time { return time.Unix(second, 0) }
+		commit(files)(t, r)
+	}
+}
+
 func remove(paths ...string) func(*testing.T, *gitserver.Repo) {
 	return func(t *testing.T, r *gitserver.Repo) { ok[string](t)(r.Remove("remove", paths...)) }
 }
@@ -292,6 +300,14 @@ func TestSource(t *testing.T) {
 				do: commit(map[string]string{"new.yaml": claimYAML("new", "a")}), reason: model.SourceHistoryRewritten,
 				claims: map[string]string{"web": "a", "db": "a", "new": "a"},
 			},
+		}},
+		"G20 what clocks say of commits orders nothing": {steps: []step{
+			{do: committedAt(2_000_000_000, two), claims: map[string]string{"web": "a", "db": "a"}},
+			{do: committedAt(1_000, map[string]string{"web.yaml": claimYAML("web", "b")}), claims: map[string]string{"web": "b", "db": "a"}},
+			{do: func(t *testing.T, r *gitserver.Repo) {
+				r.Clock = func() time.Time { return time.Unix(0, 0) }
+				remove("db.yaml")(t, r)
+			}, claims: map[string]string{"web": "b"}},
 		}},
 		"G16 links, submodules and LFS pointers are refused by name": {steps: []step{
 			{
