@@ -56,6 +56,8 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^claims? ` + name + ` (?:is|are) removed$`:                                                              removeClaims,
 		`^a manifest of claim ` + name + ` that is broken is committed$`:                                         commitBroken,
 		`^the folder of the claims is named in the ignore file, and a folder of other files with it$`:            commitIgnored,
+		`^the folder of the claims gets another name$`:                                                           renameFolder,
+		`^claims ` + name + ` move to the namespace ` + name + `$`:                                               moveClaims,
 		`^claim ` + name + ` is committed a second time, for ` + name + `$`:                                      commitTwice,
 		`^maintenance of ` + name + `( that asks its owner| that leaves it (?:On|Off)|) is (committed|removed)$`: commitMaintenance,
 		`^boot configuration ` + name + ` for ` + name + ` is (committed|removed)$`:                              commitBootConfiguration,
