@@ -44,7 +44,7 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 }
 
 func (e *syntaxError) problem(file string) Problem {
-	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message}
+	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message, Rule: RuleSyntax}
 }
 
 // fileReader gathers what a file holds.
@@ -148,7 +148,7 @@ func (d *nodeDecoder) headerText(name string) string {
 		if near := d.misspelt(name); near != "" {
 			message += ", did you mean it by " + show(near) + "?"
 		}
-		d.fail(d.root, message)
+		d.failBy(RuleRequired, d.root, message)
 		return ""
 	}
 	s, _ := d.text(n, "a string")
@@ -219,7 +219,7 @@ func (d *nodeDecoder) known(h header) bool {
 // unread complains about the document's kind.
 func (d *nodeDecoder) unread(format string, args ...any) {
 	d.push("kind")
-	d.fail(child(d.root, "kind"), fmt.Sprintf(format, args...))
+	d.failBy(RuleUnknownKind, child(d.root, "kind"), fmt.Sprintf(format, args...))
 	d.pop()
 }
 
@@ -240,7 +240,7 @@ func (d *nodeDecoder) checkVersion(apiVersion string, core bool) bool {
 		d.warn(n, "is another name for "+APIVersion+": write that")
 		return true
 	}
-	d.fail(n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
+	d.failBy(RuleUnknownKind, n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
 	return false
 }
 
@@ -294,7 +294,7 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 		switch {
 		case n.Kind == yaml.MappingNode && len(n.Content) == 0:
 		case !opts.AllowPlaintextSecrets:
-			d.fail(locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
+			d.failBy(RuleSecret, locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
 				"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
 		case d.mapping(n):
 			d.secretMap(n, field == "data", values)
@@ -315,7 +315,7 @@ func (d *nodeDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Se
 			continue
 		}
 		if seen[key.Value] {
-			d.fail(key, "a key is given twice")
+			d.failBy(RuleRepeated, key, "a key is given twice")
 			continue
 		}
 		seen[key.Value] = true
