@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ type commandLine struct {
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
@@ -90,7 +92,7 @@ type formatter interface{ formats() []string }
 func formatOf(parsed *kong.Context, format string) (string, error) {
 	known := []string{"text", "json"}
 	command := parsed.Selected()
-	if f, ok := command.Target.Interface().(formatter); ok {
+	if f, ok := reflect.TypeAssert[formatter](command.Target); ok {
 		known = f.formats()
 	}
 	if !slices.Contains(known, format) {
