@@ -113,7 +113,8 @@ func (d *nodeDecoder) odd(name, message string) {
 	if d.full() {
 		return
 	}
-	d.report(locate(d.root, d.path, name), Problem{Severity: SeverityWarning, Rule: RuleNoEffect, Field: pathText(d.path, name), Message: message})
+	field := pathText(d.path, name)
+	d.report(locate(d.root, d.path, name), Problem{Severity: SeverityWarning, Rule: RuleNoEffect, Field: field, Message: message})
 }
 
 // reported reports whether a field, or one that it is in, has failed.

@@ -31,26 +31,30 @@ const (
 	keyPattern       = `(?:` + subdomainPattern + `/)?` + valuePattern
 	annotationKey    = `(?:` + hostPattern + `/)?` + valuePattern
 	secretKeyPattern = `[-_.A-Za-z0-9]+`
-	base64Digit      = `[A-Za-z0-9+/][\r\n]*`
-	base64Padding    = `=[\r\n]*`
-	base64Pattern    = `[\r\n]*(?:(?:` + base64Digit + `){4})*(?:(?:` + base64Digit + `){2}(?:` + base64Padding + `){2}|(?:` + base64Digit + `){3}` + base64Padding + `)?`
+
+	base64Digit   = `(?:[A-Za-z0-9+/][\r\n]*)`
+	base64Padding = `(?:=[\r\n]*)`
+	base64Last    = base64Digit + `{2}` + base64Padding + `{2}|` + base64Digit + `{3}` + base64Padding
+	base64Pattern = `[\r\n]*(?:` + base64Digit + `{4})*(?:` + base64Last + `)?`
 
 	imagePart    = `[a-z0-9](?:[-_.a-z0-9]*[a-z0-9])?`
 	imageHost    = `[-_\]A-Za-z0-9]*[.:\[][-_.:\[\]A-Za-z0-9]*`
-	imagePattern = `(?:(?:` + imageHost + `/)?` + imagePart + `|` + imagePart + `)(?:/` + imagePart + `)*(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
+	imagePattern = `(?:` + imageHost + `/)?` + imagePart + `(?:/` + imagePart + `)*(?::[_A-Za-z0-9][-_.A-Za-z0-9]{0,127})?` +
 		`(?:@(?:sha256:[0-9a-f]{64}|sha384:[0-9a-f]{96}|sha512:[0-9a-f]{128}))?`
 
 	// Of the first octet of one device's address the lowest bit is not set.
 	hexPair    = `[0-9A-Fa-f]{2}`
 	firstPair  = `[0-9A-Fa-f][02468ACEace]`
-	macPattern = firstPair + `(?:(?::` + hexPair + `){5}|(?:-` + hexPair + `){5}|` + hexPair + `\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}|[0-9A-Fa-f]{10})`
-	zeroMAC    = `[-.:0]+`
+	macPattern = firstPair + `(?:(?::` + hexPair + `){5}|(?:-` + hexPair + `){5}|` +
+		hexPair + `\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}|[0-9A-Fa-f]{10})`
+	zeroMAC = `[-.:0]+`
 
 	octet       = `(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])`
 	ipv4Pattern = octet + `(?:\.` + octet + `){3}`
 	hextet      = `[0-9A-Fa-f]{1,4}`
 	hextets     = `(?:` + hextet + `(?::` + hextet + `){0,6})?`
-	ipv6Pattern = `(?:(?:` + hextet + `:){7}` + hextet + `|` + hextets + `::` + hextets + `|(?:(?:` + hextet + `:){6}|` + hextets + `::(?:` + hextet + `:){0,5})` + ipv4Pattern + `)(?:%.+)?`
+	ipv6Pattern = `(?:(?:` + hextet + `:){7}` + hextet + `|` + hextets + `::` + hextets +
+		`|(?:(?:` + hextet + `:){6}|` + hextets + `::(?:` + hextet + `:){0,5})` + ipv4Pattern + `)(?:%.+)?`
 	ipPattern   = ipv4Pattern + `|` + ipv6Pattern // short, and so without the sum of groups on both sides of "::"
 	noDevicesIP = `0\.0\.0\.0|2(?:2[4-9]|3[0-9])\..*|::|[Ff]{2}[0-9A-Fa-f]{2}:.*`
 
@@ -84,7 +88,10 @@ var fieldSchemas = map[string]fieldSchema{
 
 	"Endpoint.spec":           {about: "The addresses of a device on the management network."},
 	"EndpointSpec.macAddress": {about: "Such as 00:1a:2b:3c:4d:5e.", text: macText},
-	"EndpointSpec.ip":         {about: "The address that is reserved for the device, such as 192.168.100.10 or fd00::10.", text: ipText},
+	"EndpointSpec.ip": {
+		about: "The address that is reserved for the device, such as 192.168.100.10 or fd00::10.",
+		text:  ipText,
+	},
 
 	"BMC.spec":                {about: "How the BMC is reached: exactly one of endpointRef and access."},
 	"BMCSpec.bmcUUID":         {about: "While another BMC answers, nothing is done to its servers.", text: uuidText},
@@ -93,14 +100,20 @@ var fieldSchemas = map[string]fieldSchema{
 	"BMCSpec.bmcSecretRef":    {about: "The BMCSecret with its credentials."},
 	"BMCSpec.protocol":        {about: "How to speak with it."},
 	"BMCSpec.consoleProtocol": {about: "How to reach the consoles of its servers."},
-	"BMCSpec.hostname":        {about: "The name that its certificate is verified against where bmc.caFile is set.", text: textSchema{pattern: hostPattern, want: "want a DNS name", not: ipv4Pattern, max: 253}},
+	"BMCSpec.hostname": {
+		about: "The name that its certificate is verified against where bmc.caFile is set.",
+		text:  textSchema{pattern: hostPattern, want: "want a DNS name", not: ipv4Pattern, max: 253},
+	},
 
 	"InlineEndpoint.macAddress": {about: "Such as 00:1a:2b:3c:4d:5e.", text: macText},
 	"InlineEndpoint.ip":         {about: "Such as 192.168.100.10 or fd00::10.", text: ipText},
 
-	"Protocol.name":        {about: "What the BMC speaks.", text: textSchema{values: protocolNames}},
-	"Protocol.port":        {about: "443 as a rule.", least: 1, most: 65535},
-	"Protocol.scheme":      {about: "https where it is left out; http has to be allowed by bmc.networks.", text: textSchema{values: protocolSchemes}},
+	"Protocol.name": {about: "What the BMC speaks.", text: textSchema{values: protocolNames}},
+	"Protocol.port": {about: "443 as a rule.", least: 1, most: 65535},
+	"Protocol.scheme": {
+		about: "https where it is left out; http has to be allowed by bmc.networks.",
+		text:  textSchema{values: protocolSchemes},
+	},
 	"ConsoleProtocol.name": {about: "What the console speaks.", text: textSchema{values: consoleNames}},
 	"ConsoleProtocol.port": {about: "Its port.", least: 1, most: 65535},
 
@@ -109,19 +122,31 @@ var fieldSchemas = map[string]fieldSchema{
 	"Secret.immutable":    {about: "true: it is never changed, only replaced by another."},
 	"Secret.type":         {about: "Not read."},
 
-	"Server.spec":                     {about: "What people say of a server that was discovered, or is to be."},
-	"ServerSpec.systemUUID":           {about: "Which machine it is, as its firmware says.", text: uuidText},
-	"ServerSpec.systemURI":            {about: "Where its BMC has it, such as /redfish/v1/Systems/1.", text: textSchema{pattern: `/.*`, want: "want a path such as /redfish/v1/Systems/1", max: maxURI}},
-	"ServerSpec.power":                {about: "Ignored: power belongs to the ServerClaim.", text: anyValue},
-	"ServerSpec.indicatorLED":         {about: "The light that tells the machine from its neighbours; Unknown leaves it as it is.", text: textSchema{values: indicatorLEDs}},
-	"ServerSpec.reclaimPolicy":        {about: "What becomes of the server when its claim is gone: Recycle wipes it, which is the default; Retain leaves it untouched until a person acts."},
+	"Server.spec":           {about: "What people say of a server that was discovered, or is to be."},
+	"ServerSpec.systemUUID": {about: "Which machine it is, as its firmware says.", text: uuidText},
+	"ServerSpec.systemURI": {
+		about: "Where its BMC has it, such as /redfish/v1/Systems/1.",
+		text:  textSchema{pattern: `/.*`, want: "want a path such as /redfish/v1/Systems/1", max: maxURI},
+	},
+	"ServerSpec.power": {about: "Ignored: power belongs to the ServerClaim.", text: anyValue},
+	"ServerSpec.indicatorLED": {
+		about: "The light that tells the machine from its neighbours; Unknown leaves it as it is.",
+		text:  textSchema{values: indicatorLEDs},
+	},
+	"ServerSpec.reclaimPolicy": {
+		about: "What becomes of the server when its claim is gone: Recycle wipes it, which is the default; Retain " +
+			"leaves it untouched until a person acts.",
+	},
 	"ServerSpec.serverClaimRef":       {about: "The claim that the server is kept for."},
 	"ServerSpec.bmcRef":               {about: "The BMC that it is behind."},
 	"ServerSpec.bmc":                  {about: "The BMC that it is behind, described here in place of an object of its own."},
 	"ServerSpec.bootConfigurationRef": {about: "The ServerBootConfiguration that it boots."},
-	"ServerSpec.bootOrder":            {about: "The boot options that come first, set while the server is Available and off.", most: maxBootOrder},
-	"ServerSpec.taints":               {about: "They keep claims off it that do not tolerate them."},
-	"ServerSpec.unclaimable":          {about: "true: no claim is bound to it."},
+	"ServerSpec.bootOrder": {
+		about: "The boot options that come first, set while the server is Available and off.",
+		most:  maxBootOrder,
+	},
+	"ServerSpec.taints":      {about: "They keep claims off it that do not tolerate them."},
+	"ServerSpec.unclaimable": {about: "true: no claim is bound to it."},
 
 	"BMCAccess.protocol":     {about: "How to speak with it."},
 	"BMCAccess.address":      {about: "Such as 192.168.100.10 or fd00::10.", text: ipText},
@@ -130,13 +155,16 @@ var fieldSchemas = map[string]fieldSchema{
 	"BootOrder.priority":     {about: "The lowest comes first; each entry has one of its own."},
 	"BootOrder.device":       {about: "Its BootOptionReference, such as Boot0003, or DisplayName."},
 
-	"Taint.key":           {about: "What is the matter with the server, such as example.com/broken.", text: keyText},
-	"Taint.value":         {about: "More of it.", text: valueText},
-	"Taint.effect":        {about: "NoBind, the default: no new claim is bound. Evict has no effect yet."},
-	"Toleration.key":      {about: "The taint that is tolerated; without one, and with operator Exists, every taint.", text: keyText},
-	"Toleration.operator": {about: "Equal, the default: taints of this value. Exists: of any value.", text: textSchema{values: tolerationOps}},
-	"Toleration.value":    {about: "The value of the taint, with operator Equal.", text: valueText},
-	"Toleration.effect":   {about: "The effect of the taint; any where it is left out."},
+	"Taint.key":      {about: "What is the matter with the server, such as example.com/broken.", text: keyText},
+	"Taint.value":    {about: "More of it.", text: valueText},
+	"Taint.effect":   {about: "NoBind, the default: no new claim is bound. Evict has no effect yet."},
+	"Toleration.key": {about: "The taint that is tolerated; without one, and with operator Exists, every taint.", text: keyText},
+	"Toleration.operator": {
+		about: "Equal, the default: taints of this value. Exists: of any value.",
+		text:  textSchema{values: tolerationOps},
+	},
+	"Toleration.value":  {about: "The value of the taint, with operator Equal.", text: valueText},
+	"Toleration.effect": {about: "The effect of the taint; any where it is left out."},
 
 	"ServerClaim.spec":                  {about: "What the server is asked for."},
 	"ServerClaimSpec.power":             {about: "Whether the server is to be on."},
@@ -144,35 +172,54 @@ var fieldSchemas = map[string]fieldSchema{
 	"ServerClaimSpec.serverSelector":    {about: "The labels that the server has to have; any server without it."},
 	"ServerClaimSpec.ignitionSecretRef": {about: "The Secret with what configures the server: ignition, user-data or ipxe-script."},
 	"ServerClaimSpec.userDataRef":       {about: "The Secret with user data."},
-	"ServerClaimSpec.image":             {about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest.", text: imageText},
-	"ServerClaimSpec.tolerations":       {about: "The taints that the server may have."},
+	"ServerClaimSpec.image": {
+		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest.",
+		text:  imageText,
+	},
+	"ServerClaimSpec.tolerations": {about: "The taints that the server may have."},
 
-	"LabelSelector.matchLabels":          {about: "Labels with the value that each has to have."},
-	"LabelSelector.matchExpressions":     {about: "What has to be so of labels beside that."},
-	"LabelSelectorRequirement.key":       {about: "The label.", text: keyText},
-	"LabelSelectorRequirement.operator":  {about: "In, NotIn: of its value and values. Exists, DoesNotExist: of the label.", text: textSchema{values: selectorOps}},
-	"LabelSelectorRequirement.values":    {about: "For In and NotIn."},
-	"LabelSelectorRequirement.values[]":  {about: "A value of the label.", text: valueText},
-	"ServerBootConfiguration.spec":       {about: "What a server boots once that no claim has."},
-	"ServerBootConfigurationSpec.image":  {about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest.", text: imageText},
-	"ServerMaintenance.spec":             {about: "Which server is out of service, and how."},
-	"ServerMaintenanceSpec.serverRef":    {about: "The server that is out of service for as long as the object exists."},
-	"ServerMaintenanceSpec.policy":       {about: "OwnerApproval: it begins once the claim that has the server approves. Enforced, the default: it does not ask."},
+	"LabelSelector.matchLabels":      {about: "Labels with the value that each has to have."},
+	"LabelSelector.matchExpressions": {about: "What has to be so of labels beside that."},
+	"LabelSelectorRequirement.key":   {about: "The label.", text: keyText},
+	"LabelSelectorRequirement.operator": {
+		about: "In, NotIn: of its value and values. Exists, DoesNotExist: of the label.",
+		text:  textSchema{values: selectorOps},
+	},
+	"LabelSelectorRequirement.values":   {about: "For In and NotIn."},
+	"LabelSelectorRequirement.values[]": {about: "A value of the label.", text: valueText},
+	"ServerBootConfiguration.spec":      {about: "What a server boots once that no claim has."},
+	"ServerBootConfigurationSpec.image": {
+		about: "What the server boots, such as registry.example.com/os/image:tag or …/image@sha256:digest.",
+		text:  imageText,
+	},
+	"ServerMaintenance.spec":          {about: "Which server is out of service, and how."},
+	"ServerMaintenanceSpec.serverRef": {about: "The server that is out of service for as long as the object exists."},
+	"ServerMaintenanceSpec.policy": {
+		about: "OwnerApproval: it begins once the claim that has the server approves. Enforced, the default: it does not ask.",
+	},
 	"ServerMaintenanceSpec.serverPower":  {about: "The power state of the server when it begins; Off where it is left out."},
 	"ServerMaintenanceSpec.reason":       {about: "For people."},
 	"ServerReadinessRule.spec":           {about: "The conditions that servers have to meet before claims get them."},
 	"ServerReadinessRuleSpec.conditions": {about: "All of them have to hold.", least: 1, most: MaxRequiredConditions},
 	"ServerReadinessRuleSpec.taint":      {about: "The taint that servers have until then."},
-	"RequiredCondition.requiredStatus":   {about: "The status that it has to have, in quotes.", text: textSchema{values: conditionStatus}},
+	"RequiredCondition.requiredStatus": {
+		about: "The status that it has to have, in quotes.",
+		text:  textSchema{values: conditionStatus},
+	},
 
-	"ServerBootConfigurationSpec.serverRef":         {about: "The server that boots."},
-	"ServerBootConfigurationSpec.ignitionSecretRef": {about: "The Secret with what configures the server: ignition, user-data or ipxe-script."},
+	"ServerBootConfigurationSpec.serverRef": {about: "The server that boots."},
+	"ServerBootConfigurationSpec.ignitionSecretRef": {
+		about: "The Secret with what configures the server: ignition, user-data or ipxe-script.",
+	},
 	"RequiredCondition.type": {
 		about: "BMCReadable, Discovered, InventoryComplete, Wiped, or a label that attests it, such as burn-in.example.com/passed.",
 		text:  textSchema{pattern: keyPattern, want: keyWant, not: "Ready", max: keyText.max},
 	},
-	"ServerReadinessRuleSpec.enforcementMode": {about: "BootstrapOnly: until all conditions have held once. Continuous: all the time.", text: textSchema{values: enforcementModes}},
-	"ServerReadinessRuleSpec.serverSelector":  {about: "The labels of the servers that it is for; all servers without it."},
+	"ServerReadinessRuleSpec.enforcementMode": {
+		about: "BootstrapOnly: until all conditions have held once. Continuous: all the time.",
+		text:  textSchema{values: enforcementModes},
+	},
+	"ServerReadinessRuleSpec.serverSelector": {about: "The labels of the servers that it is for; all servers without it."},
 }
 
 // given is a schema of mappings in which a field is there: null is the same as absent.
@@ -202,7 +249,9 @@ var structSchemas = map[string]schema{
 			{"if": has("operator", "In", "NotIn"), "then": schema{
 				"required": []string{"values"}, "properties": schema{"values": schema{"type": "array", "minItems": 1}},
 			}},
-			{"if": has("operator", "Exists", "DoesNotExist"), "then": schema{"properties": schema{"values": schema{"type": nullOr("array"), "maxItems": 0}}}},
+			{"if": has("operator", "Exists", "DoesNotExist"), "then": schema{
+				"properties": schema{"values": schema{"type": nullOr("array"), "maxItems": 0}},
+			}},
 		},
 	},
 }
@@ -212,7 +261,8 @@ func (w *schemaWriter) annotations() schema {
 	names := slices.Sorted(maps.Keys(operations))
 	all := map[string]schema{
 		AnnotationOperation: textSchema{
-			pattern: strings.Join(names, "(?:#.*)?|") + "(?:#.*)?", want: "want " + oneOf(names) + `, with a suffix after "#" or without`, max: maxAsked,
+			pattern: strings.Join(names, "(?:#.*)?|") + "(?:#.*)?", max: maxAsked,
+			want: "want " + oneOf(names) + `, with a suffix after "#" or without`,
 		}.schema(true),
 	}
 	for _, asked := range []string{AnnotationReprovision, AnnotationDiscover, AnnotationDisksAccepted} {

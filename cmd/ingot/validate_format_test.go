@@ -1,9 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"ingot/model"
@@ -37,10 +39,11 @@ func TestAFindingKeepsItsFingerprint(t *testing.T) {
 }
 
 func TestNoTwoFindingsHaveOneFingerprint(t *testing.T) {
-	findings := found("a.yaml", "- no manifest\n---\n- nor this\n---\n"+claimWithSlip+"---\n"+claimWithSlip, "b.yaml", claimWithSlip+"---\n- no manifest")
+	twice := "- no manifest\n---\n- nor this\n---\n" + claimWithSlip + "---\n" + claimWithSlip
+	findings := found("a.yaml", twice, "b.yaml", twice)
 	prints := fingerprints(findings)
 	slices.Sort(prints)
-	if len(prints) < 6 || len(slices.Compact(prints)) != len(findings) {
+	if len(prints) < 8 || len(slices.Compact(prints)) != len(findings) {
 		t.Errorf("%d findings have the fingerprints %v", len(findings), prints)
 	}
 }
@@ -105,6 +108,15 @@ func TestEveryFindingHasAKnownRule(t *testing.T) {
 		}
 	}
 	seen[model.RuleTenant] = true // needs tenants
+	docs, err := os.ReadFile("../../docs/manifests.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range model.Rules {
+		if line := fmt.Sprintf("| `%s` | %s |\n", r.Rule, r.About); !strings.Contains(string(docs), line) {
+			t.Errorf("docs/manifests.md lacks the line %s", line)
+		}
+	}
 	for rule := range known {
 		if !seen[rule] {
 			t.Errorf("nothing has the rule %s", rule)
