@@ -225,22 +225,31 @@ func (w *loopWorld) Forget(_ context.Context, name model.BMCName) {
 	w.forgotten = append(w.forgotten, name)
 }
 
-func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want []model.BootOrder) ([]string, error) {
+func (w *loopWorld) SetBootOrder(_ context.Context, t model.SystemTarget, want []model.BootOrder) (model.ShownBootOrder, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	none := model.ShownBootOrder{}
 	m, err := w.at(t)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	m.orderAsks++
 	if rec := w.observed.Servers[m.name]; m.power != model.PowerOff || rec.State != model.StateAvailable {
 		w.t.Errorf("the boot order of %s is to be set while it is %s and %s", m.name, m.power, rec.State)
 	}
 	if m.noOrder != nil {
-		return nil, m.noOrder
+		return none, m.noOrder
 	}
-	m.order, err = model.ArrangedBoot(want, m.order, nil)
-	return m.order, err
+	next, err := model.ArrangedBoot(want, m.order, nil)
+	if err != nil {
+		return none, err
+	}
+	if m.ordersLater {
+		m.nextOrder = next
+		return model.ShownBootOrder{Now: m.order, Next: next}, nil
+	}
+	m.order = next
+	return model.ShownBootOrder{Now: next, Next: next}, nil
 }
 
 func (w *loopWorld) Reset(_ context.Context, t model.SystemTarget, r model.ResetKind, from model.Power) (model.ResetResult, error) {
