@@ -148,7 +148,9 @@ func (w *loopWorld) booted(m *machine, t *model.Ticket) {
 		progress, _ = progress.Sighted(mac, now)
 	}
 	if m.refused != "" {
-		progress, _ = progress.Used(model.ThingScript, m.refused, model.RefusedUnknown, now)
+		progress.Uses = append(progress.Uses, model.TicketUse{
+			What: model.ThingScript, Client: m.refused, Refusal: model.RefusedUnknown, First: now, Last: now, Count: 1,
+		})
 	}
 	w.observed.Progress[m.name] = &progress
 	switch t.Purpose {
