@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -15,6 +16,7 @@ import (
 // bmcs are how all BMCs behave, and what was asked of them.
 type bmcs struct {
 	uuids   map[model.BMCName]string // that they show
+	cert    string                   // of all of them, "" = "f"
 	devices map[string]*device       // that are found by DHCP, by their IP address
 	leases  map[string]time.Time     // when each was renewed last, by MAC address
 	hangs   bool                     // they do not answer Discover until it is given up
@@ -57,7 +59,10 @@ func (w *loopWorld) Discover(ctx context.Context, t model.BMCTarget) (*model.BMC
 	w.mu.Unlock()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f := &model.BMCFacts{Name: t.Name, Fingerprint: "f", UUID: w.uuids[t.Name]}
+	f := &model.BMCFacts{Name: t.Name, Fingerprint: cmp.Or(w.cert, "f"), UUID: w.uuids[t.Name]}
+	if t.Fingerprint != "" && t.Fingerprint != f.Fingerprint {
+		return nil, &resetError{model.ReasonCertificateChanged, "another certificate"}
+	}
 	dev, err := w.logIn(t)
 	if err != nil {
 		return nil, err
