@@ -89,7 +89,7 @@ func (c *client) arranged(ctx context.Context, t model.SystemTarget, now boot, w
 			fmt.Sprintf("the machine shows a boot order of %d options, and 1 to %d are understood", n, maxBootOptions))
 	}
 	options, err := c.bootOptions(ctx, path(now.Options.ID))
-	if err != nil {
+	if err != nil && statusOf(err) != http.StatusNotFound { // then the order itself has the references
 		return nil, err
 	}
 	order, err := model.ArrangedBoot(want, now.Order, options)

@@ -103,6 +103,10 @@ func TestSetBootOrder(t *testing.T) {
 			prepare: []func(*fake){func(f *fake) { f.store = func(string, object) int { return http.StatusNoContent } }},
 			patches: []string{sysURI}, err: ErrSettingNotKept, says: "read Boot0001, Boot0002, Boot0003 after it was written to " + sysURI,
 		},
+		"of a firmware whose options are not where the system says": {
+			prepare: []func(*fake){func(f *fake) { delete(f.resources, sysURI+"/BootOptions") }}, device: "boot0002",
+			want: both, patches: []string{sysURI},
+		},
 		"under a strong ETag": {
 			prepare: []func(*fake){func(f *fake) {
 				f.etag = func(o object) string { return fmt.Sprintf("%q", fmt.Sprint(o["Boot"].(object)["BootOrder"])) }
