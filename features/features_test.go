@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 286, redisStore: 296}
+var scenarios = map[storeKind]int{embeddedStore: 301, redisStore: 311}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -104,6 +104,7 @@ func run(t *testing.T, store storeKind) {
 			defineTenants(sc)
 			defineMACs(sc)
 			defineSigning(sc)
+			defineForge(sc)
 		},
 		Options: &godog.Options{
 			Format: "progress", NoColors: true, Paths: []string{cmp.Or(some, ".")}, Tags: store.tags(),

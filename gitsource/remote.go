@@ -246,12 +246,9 @@ func (r *remote) httpClient() (transport.Transport, error) {
 }
 
 func (r *remote) roundTripper() (http.RoundTripper, error) {
-	var ca []byte
-	if r.auth.CAFile != "" {
-		var err error
-		if ca, err = readSmall(r.auth.CAFile); err != nil {
-			return nil, fmt.Errorf("read CA file: %w", err)
-		}
+	ca, err := r.auth.readCA()
+	if err != nil {
+		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -264,6 +261,32 @@ func (r *remote) roundTripper() (http.RoundTripper, error) {
 		r.transport, r.ca = t, ca
 	}
 	return &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}, nil
+}
+
+// readCA reads the CA file, nil if there is none.
+func (a Auth) readCA() ([]byte, error) {
+	if a.CAFile == "" {
+		return nil, nil
+	}
+	ca, err := readSmall(a.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read CA file: %w", err)
+	}
+	return ca, nil
+}
+
+// Transport returns a new transport to the host of the repository, which trusts whom the
+// CA file says now.
+func (a Auth) Transport() (*http.Transport, error) {
+	ca, err := a.readCA()
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTransport(ca, a.Proxy)
+	if err != nil {
+		return nil, fmt.Errorf("CA file %s: %w", a.CAFile, err)
+	}
+	return t, nil
 }
 
 func (r *remote) closeIdle() {

@@ -30,7 +30,7 @@ func (s *Source) judge(t target, way ancestry) error {
 		s.refuse(head, model.SourceNotVerified, replacing(t.revision(), s.anchor.Revision())+"; "+s.stays())
 		return nil
 	}
-	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path)
+	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
 	switch {
 	case errors.Is(err, errPathMissing):
 		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.target.revision(), s.stays()))
