@@ -188,8 +188,8 @@ func (d documents) server(e *Explanation, o *Document, status ServerStatus) {
 }
 
 func (d documents) claim(e *Explanation, o *Document, status ClaimStatus) {
-	conds := conditions(status.Conditions)
-	e.State, e.Since, e.Conditions = status.Phase, conds.of("Bound").LastTransitionTime.Time, status.Conditions
+	conds, summary := conditions(status.Conditions), claimSummary(o, status)
+	e.State, e.Since, e.Conditions = string(summary.State), summary.Since, status.Conditions
 	e.wait("Bound", "Ready", plan.BMCReadable, plan.MaintenanceApproved)
 	if p := conds.of(model.ReasonPendingReprovision); e.Why == "" && p.Status == metav1.ConditionTrue {
 		e.because(p)

@@ -27,7 +27,7 @@ func TestUnchangedDocumentsAreTheSame(t *testing.T) {
 	if len(changed) != 3 { // the server, its claim and the page
 		t.Errorf("%d documents are new: %v", len(changed), changed)
 	}
-	if want := "bmc00003-system-0: Reserved → Error for default/c00003"; second.Subject != want {
+	if want := "bmc00003-system-0: Reserved → Error (wipe failed) for default/c00003 +2"; second.Subject != want {
 		t.Errorf("subject %q, want %q", second.Subject, want)
 	}
 }
