@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -59,6 +60,8 @@ func bareOf(r *model.Report) *model.Report {
 			doc = bareProblems
 		case doc != nil && doc.Object != nil:
 			doc = withoutTexts(doc)
+		case strings.HasPrefix(path, model.ReportRacks):
+			continue
 		}
 		c.Documents[path] = doc
 	}

@@ -276,9 +276,10 @@ func (e *Explanation) wait(kinds ...string) {
 
 // because says that the object waits for what a condition says.
 func (e *Explanation) because(c metav1.Condition) {
-	e.Why = saying(c)
-	if why, actor, ok := strings.Cut(e.Why, " (to act: "); ok {
-		e.Why, e.Actor = why, strings.TrimSuffix(actor, ")")
+	if why, actor := splitActor(saying(c)); actor != "" {
+		e.Why, e.Actor = why, actor
+	} else {
+		e.Why = why
 	}
 	if a := advices[c.Reason]; a.who != plan.ActorNone || e.Actor == "" {
 		e.Next = a.next
