@@ -22,21 +22,26 @@ func (b *StatusBranch) Expect(commit string) {
 // that was published last: somebody set it back, or wrote its history anew. It fails
 // with errMoved if the branch has another head by now.
 func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) (bool, error) {
-	if b.last.IsZero() || c.Hash == b.last || slices.Contains(c.ParentHashes, b.last) {
+	if b.last.IsZero() || c.Hash == b.last || slices.Contains(c.ParentHashes, b.last) || squashedFrom(c, b.last) {
 		return false, nil
 	}
 	var a ancestry
+	cutOff := false
 	err := b.fetched(ctx, fetchPlan{depth: searchDepth, filter: filterTrees}, func(s *store, head plumbing.Hash) error {
 		if head != c.Hash {
 			return errMoved
 		}
 		a = s.relate(b.last, head)
+		s.visit(head, func(c *object.Commit) bool {
+			cutOff = squashedFrom(c, b.last)
+			return !cutOff
+		})
 		return nil
 	})
 	switch {
 	case errors.Is(err, errMoved):
 		return false, err
-	case err == nil && a.lineage == lineageDescends:
+	case err == nil && (a.lineage == lineageDescends || cutOff):
 		return false, nil
 	case err == nil && !a.truncated:
 		return true, nil

@@ -43,6 +43,7 @@ func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.highest = b.shown
 	b.sighted = sighted{commit, b.shown, true}
 	b.known, b.head, b.checked = true, commit, b.opts.Clock()
+	b.headAt = b.checked
 }
 
 // send asks for one ref to be moved, and returns what the server said beside its
