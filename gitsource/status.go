@@ -341,7 +341,6 @@ func (b *StatusBranch) learn(ctx context.Context, head plumbing.Hash) error {
 	b.sighted = sighted{head, w, trailerWriter(c.Message).holder.ID != ""}
 	if c.Author.Email != b.opts.AuthorEmail {
 		b.foreign = &Foreign{Author: c.Author.Name + " <" + c.Author.Email + ">", Commit: head.String()}
-		b.log.WarnContext(ctx, "status branch was written by somebody else", "author", b.foreign.Author, "revision", b.foreign.Commit)
 	}
 	return nil
 }

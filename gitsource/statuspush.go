@@ -21,6 +21,7 @@ import (
 // we believe it to be.
 func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
+	report = overwriting(report, b.foreign)
 	content := encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report))
 	commit := hashObject("commit", content)
 	pack.add(packCommit, content)
@@ -34,6 +35,16 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 	}
 	b.landed(commit, report)
 	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
+}
+
+// overwriting has a report say whose commit it is put on top of, if that is somebody else's.
+func overwriting(r *model.Report, f *Foreign) *model.Report {
+	if f == nil {
+		return r
+	}
+	own := *r
+	own.Body = append([]string{"overwritten: " + f.Commit + " of " + strings.ReplaceAll(f.Author, "@", " at ")}, r.Body...)
+	return &own
 }
 
 // landed notes that the branch holds the tree in commit.

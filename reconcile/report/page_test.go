@@ -91,6 +91,21 @@ func TestThePageOfAFleet(t *testing.T) {
 	}
 }
 
+// S12: what was read and what is acted upon may differ, and both are shown.
+func TestS12BothRevisionsAreShown(t *testing.T) {
+	in := plantest.BigFleet(1, 0)
+	in.Desired.Revision, in.Desired.Source.Observed = "main@sha1:bbbb", "main@sha1:bbbb"
+	in.Observed.Fleet.Applied = model.Applied{Branch: "main", Commit: "aaaa"}
+	docs := reportOf(in).Documents
+	r := docs[model.ReportRevision].Object.(*Revision)
+	if r.Observed != "main@sha1:bbbb" || r.Applied != "main@sha1:aaaa" {
+		t.Errorf("observed %s, applied %s", r.Observed, r.Applied)
+	}
+	if want := "Revision in force: `main@sha1:aaaa`, next: `main@sha1:bbbb`."; !strings.Contains(docs[model.ReportReadme].Text, want) {
+		t.Errorf("the page does not say %q:\n%.500s", want, docs[model.ReportReadme].Text)
+	}
+}
+
 // What is shown has no time that moves by itself, or each look would be a commit.
 func TestThePageDoesNotAge(t *testing.T) {
 	in := shownFleet()
