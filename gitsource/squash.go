@@ -153,8 +153,8 @@ func (s *store) raw(h plumbing.Hash) ([]byte, error) {
 // It returns the commits, and the last of them.
 func cutHistory(commits []keptCommit, was plumbing.Hash) (pack []byte, head plumbing.Hash) {
 	w := newPackWriter()
-	for i := len(commits) - 1; i >= 0; i-- {
-		raw := withParent(commits[i].raw, head)
+	for i, c := range slices.Backward(commits) {
+		raw := withParent(c.raw, head)
 		if i == 0 || i == len(commits)-1 {
 			raw = withTrailer(raw, "Squashed: "+was.String())
 		}

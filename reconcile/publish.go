@@ -90,7 +90,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is published
 	var out leftOut
-	var complaint complaint
+	var lastError logLimiter
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
@@ -121,9 +121,9 @@ func (p *Publisher) Run(ctx context.Context) error {
 			failures, dirty = failures+1, true
 			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
 			p.Reporter.Loop.Metrics.published("error", 0)
-			complaint.say(p.Log, p.Reporter.Loop.Clock(), failures, err)
+			lastError.log(p.Log, p.Reporter.Loop.Clock(), failures, err)
 		default:
-			complaint.text = ""
+			lastError.text = ""
 			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
 			out = out.after(now, p.Interval, done.Hurried)
 			p.note(time.Time{}, nil)
@@ -138,23 +138,23 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// complaint is what was said last of a branch that cannot be pushed.
-type complaint struct {
+// logLimiter knows what was logged last of a branch that cannot be pushed.
+type logLimiter struct {
 	text string
 	at   time.Time
 }
 
-// complainEvery is how often the same is said again: a branch that is protected stays so
+// logAgainAfter is how often the same is said again: a branch that is protected stays so
 // until somebody comes.
-const complainEvery = time.Hour
+const logAgainAfter = time.Hour
 
-// say logs why the branch cannot be pushed, the same once an hour.
-func (c *complaint) say(log *slog.Logger, now time.Time, attempt int, err error) {
+// log logs why the branch cannot be pushed, the same once an hour.
+func (l *logLimiter) log(to *slog.Logger, now time.Time, attempt int, err error) {
 	level := slog.LevelDebug
-	if text := err.Error(); text != c.text || now.Sub(c.at) >= complainEvery {
-		level, c.text, c.at = slog.LevelError, text, now
+	if text := err.Error(); text != l.text || now.Sub(l.at) >= logAgainAfter {
+		level, l.text, l.at = slog.LevelError, text, now
 	}
-	log.Log(context.Background(), level, "status not published, it is tried again", "attempt", attempt, "err", err)
+	to.Log(context.Background(), level, "status not published, it is tried again", "attempt", attempt, "err", err)
 }
 
 // due is when to publish next, after a number of failures in a row.

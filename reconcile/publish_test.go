@@ -196,7 +196,7 @@ func TestAFailedPushIsMadeUpFor(t *testing.T) {
 // S03: a branch that takes no push is asked seldom, and said so once an hour.
 func TestS03ABranchThatRefusesPushesIsNotPushedInATightLoop(t *testing.T) {
 	var log bytes.Buffer
-	complaints := func() int { return strings.Count(log.String(), "level=ERROR") }
+	logged := func() int { return strings.Count(log.String(), "level=ERROR") }
 	published(t, 1, func(w *loopWorld, b *branch) {
 		w.expect(time.Minute, 0, "Available Off")
 		pass(time.Minute)
@@ -206,7 +206,7 @@ func TestS03ABranchThatRefusesPushesIsNotPushedInATightLoop(t *testing.T) {
 		if n := b.tried(); n < 3 || n > 30 {
 			t.Errorf("within 90 min it was pushed %d times, want a few", n)
 		}
-		if n := complaints(); n != 2 {
+		if n := logged(); n != 2 {
 			t.Errorf("it was said %d times in 90 min, want at once and after an hour:\n%s", n, log.String())
 		}
 		b.set(func(*branch) {})
@@ -215,7 +215,7 @@ func TestS03ABranchThatRefusesPushesIsNotPushedInATightLoop(t *testing.T) {
 		if n := b.tried(); n > 70 {
 			t.Errorf("while a claim waits it was pushed %d times within 29 min, want at most every half minute", n)
 		}
-		if n := complaints(); n != 2 {
+		if n := logged(); n != 2 {
 			t.Errorf("it was said %d times, want no more than before", n)
 		}
 		b.set(func(b *branch) { b.failing = false })
@@ -223,7 +223,7 @@ func TestS03ABranchThatRefusesPushesIsNotPushedInATightLoop(t *testing.T) {
 		b.set(func(b *branch) { b.failing = true })
 		w.commit(func(*model.Desired) {})
 		pass(2 * time.Minute)
-		if n := complaints(); n != 3 {
+		if n := logged(); n != 3 {
 			t.Errorf("a new failure was said %d times, want at once", n-2)
 		}
 		b.set(func(b *branch) { b.failing = false })

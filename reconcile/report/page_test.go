@@ -154,7 +154,7 @@ func TestTheUrgentComeFirstAndTheRestIsCounted(t *testing.T) {
 	rows = append(rows, row{waits, "| slow |\n"}, row{needsSomebody, "| broken |\n"})
 	list{"Servers", []string{"server"}, "servers/", maxShownTable}.write(&b, rows)
 	got := b.String()
-	if at := strings.Index(got, "| broken |\n| slow |\n| fine0 |\n"); at < 0 {
+	if !strings.Contains(got, "| broken |\n| slow |\n| fine0 |\n") {
 		t.Errorf("the order is another: %.200s", got)
 	}
 	if want := "Left out are 2 that wait for nothing: see [servers/](servers/).\n\n"; !strings.HasSuffix(got, want) {

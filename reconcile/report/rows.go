@@ -139,7 +139,7 @@ func (l list) write(b *strings.Builder, rows []row) {
 	b.WriteString("## " + l.title + "\n\n" + tableHead(append(slices.Clone(l.titles), waitingFor...)...))
 	left, shown := l.room, 0
 	var leftOut [urgencies]int
-	for u := needsSomebody; u < urgencies; u++ {
+	for u := range urgency(urgencies) {
 		for _, r := range rows {
 			switch {
 			case r.urgency != u:
