@@ -78,9 +78,10 @@ func (b *StatusBranch) squash(ctx context.Context, keep, since time.Time) (oldes
 	if err := b.moveAtHead(ctx, &packp.Command{Name: b.remote.ref(), Old: b.head, New: head}, pack); err != nil {
 		return oldest, err
 	}
-	b.log.InfoContext(ctx, "the history of the status branch was cut", "before", commits[len(commits)-1].at, "commits", len(commits), "was", b.head)
+	oldest = commits[len(commits)-1].at
+	b.log.InfoContext(ctx, "the history of the status branch was cut", "before", oldest, "commits", len(commits), "was", b.head)
 	b.head, b.last, b.sighted.head = head, head, head
-	return commits[len(commits)-1].at, nil
+	return oldest, nil
 }
 
 // headMargin is how much earlier than it is known a head may have been made.

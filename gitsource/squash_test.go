@@ -110,12 +110,13 @@ func TestS11HistoryIsCutByAge(t *testing.T) {
 			a.pass(1)
 			after := a.log()
 			holds(t, a.repo, a.files(), 9) // of 8 days, and today's
-			if len(after[8].Parents) > 0 || !strings.HasSuffix(after[8].Message, "\nSquashed: "+was) || !strings.HasSuffix(after[1].Message, "\nSquashed: "+was) {
+			says := "\nSquashed: " + was
+			if len(after[8].Parents) > 0 || !strings.HasSuffix(after[8].Message, says) || !strings.HasSuffix(after[1].Message, says) {
 				t.Errorf("first commit %+v, that before today's %+v", after[8], after[1])
 			}
 			for i, c := range after[1:] {
 				want := before[i]
-				if c.Author != want.Author || strings.TrimSuffix(c.Message, "\nSquashed: "+was) != want.Message {
+				if c.Author != want.Author || strings.TrimSuffix(c.Message, says) != want.Message {
 					t.Errorf("commit %d became %+v, was %+v", i, c, want)
 				}
 				trees := ok[string](t)(a.repo.Git("rev-parse", c.Hash+"^{tree}", want.Hash+"^{tree}"))
@@ -209,7 +210,8 @@ func TestACutLosesAgainstAnotherWriter(t *testing.T) {
 	var race atomic.Pointer[func()]
 	a := newAging(t, overHTTP(t, func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if f := race.Load(); f != nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "git-receive-pack") && race.CompareAndSwap(f, nil) {
+			push := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "git-receive-pack")
+			if f := race.Load(); f != nil && push && race.CompareAndSwap(f, nil) {
 				(*f)()
 			}
 			h.ServeHTTP(w, r)
@@ -316,7 +318,8 @@ func TestWhatCannotBeArchivedIsNotCut(t *testing.T) {
 
 func TestASignatureDoesNotStayOnACommitWrittenAnew(t *testing.T) {
 	raw := "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\nparent 1111111111111111111111111111111111111111\n" +
-		"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\ngpgsig -----BEGIN SSH SIGNATURE-----\n parent of all\n -----END SSH SIGNATURE-----\nencoding x\n\nsubject\n\nFence: 1\n"
+		"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n" +
+		"gpgsig -----BEGIN SSH SIGNATURE-----\n parent of all\n -----END SSH SIGNATURE-----\nencoding x\n\nsubject\n\nFence: 1\n"
 	want := "tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904\n" +
 		"author A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\nencoding x\n\nsubject\n\nFence: 1\nSquashed: x\n"
 	in := []byte(raw)

@@ -186,7 +186,8 @@ func TestS05ForeignCommitIsOverwrittenAndReportedOnce(t *testing.T) {
 	}
 	holds(t, repo, next, 3) // on top of the foreign commit, which stays in the history
 	message := ok[[]gitserver.Commit](t)(repo.ReadLog("status"))[0].Message
-	if want := "something happened\n\noverwritten: " + hash + " of Test Author <author at example.com>\ns1: a → b\n"; !strings.HasPrefix(message, want) {
+	want := "something happened\n\noverwritten: " + hash + " of Test Author <author at example.com>\ns1: a → b\n"
+	if !strings.HasPrefix(message, want) {
 		t.Errorf("message %q, want it to begin %q", message, want)
 	}
 	if p := ok[Published](t)(b.Publish(t.Context(), report(1, fleet))); p.Foreign != nil {
@@ -320,7 +321,8 @@ func TestS03PushWithoutPermission(t *testing.T) { // and G10
 // S03, S07: what a hook says is bounded, and one report is one push, and another without texts.
 func TestS03S07TheTextOfAHookIsBounded(t *testing.T) {
 	repo := newRepo(t)
-	hook := `echo x >> ../pushes; i=0; while [ $i -lt 3000 ]; do echo "the file servers/s1.yaml is larger than this server allows" >&2; i=$((i+1)); done; exit 1`
+	hook := `echo x >> ../pushes; i=0; ` +
+		`while [ $i -lt 3000 ]; do echo "the file servers/s1.yaml is larger than this server allows" >&2; i=$((i+1)); done; exit 1`
 	if err := repo.Hook("pre-receive", strings.ReplaceAll(hook, "../pushes", repo.Dir+"/pushes")); err != nil {
 		t.Fatal(err)
 	}
@@ -356,7 +358,9 @@ func TestS10OurOwnPushIsNoNewRevision(t *testing.T) {
 // and take no shallow history.
 func TestS13PushFromOneCommitOfTheHistory(t *testing.T) {
 	repo := newRepo(t)
-	for _, setting := range [][2]string{{"receive.shallowUpdate", "false"}, {"transfer.fsckObjects", "true"}, {"receive.denyNonFastForwards", "true"}} {
+	for _, setting := range [][2]string{
+		{"receive.shallowUpdate", "false"}, {"transfer.fsckObjects", "true"}, {"receive.denyNonFastForwards", "true"},
+	} {
 		ok[string](t)(repo.Git("config", setting[0], setting[1]))
 	}
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{})

@@ -71,10 +71,12 @@ func (p picture) svg() string {
 	columns := min(len(p.racks), racksPerRow)
 	width := max(2*pictureEdge+columns*(numbersWidth+rackWidth+rackGap)-rackGap, minPictureWidth)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-labelledby="t d">`+"\n",
-		width, y, width, y)
-	fmt.Fprintf(&b, "<title id=\"t\">%s</title>\n<desc id=\"d\">%s</desc>\n<style>%s</style>\n<rect class=\"p\" width=\"%d\" height=\"%d\"/>\n",
-		escaped(p.title()), escaped(p.summary()), stylesheet(), width, y)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%[1]d" height="%[2]d" viewBox="0 0 %[1]d %[2]d" role="img" aria-labelledby="t d">
+<title id="t">%[3]s</title>
+<desc id="d">%[4]s</desc>
+<style>%[5]s</style>
+<rect class="p" width="%[1]d" height="%[2]d"/>
+`, width, y, escaped(p.title()), escaped(p.summary()), stylesheet())
 	fmt.Fprintf(&b, `<text class="n" x="%d" y="20">%s</text>`+"\n", pictureEdge, escaped(p.title()+": "+p.summary()))
 	p.legend(&b)
 	b.WriteString(body.String())
@@ -89,8 +91,9 @@ const minPictureWidth = 800
 func (p picture) legend(b *strings.Builder) {
 	x := pictureEdge
 	for _, st := range model.ServerStates {
-		fmt.Fprintf(b, `<g class="%s"><rect x="%d" y="28" width="14" height="14"/><text class="w" x="%d" y="39">%s</text></g><text class="n" x="%d" y="39">%s</text>`+"\n",
-			looks[st].letter, x, x+3, looks[st].letter, x+18, st)
+		fmt.Fprintf(b, `<g class="%[1]s"><rect x="%[2]d" y="28" width="14" height="14"/><text class="w" x="%[3]d" y="39">%[1]s</text></g>`,
+			looks[st].letter, x, x+3)
+		fmt.Fprintf(b, `<text class="n" x="%d" y="39">%s</text>`+"\n", x+18, st)
 		x += 32 + 6*len(st)
 	}
 	fmt.Fprintf(b, `<text class="n" x="%d" y="39">! somebody has to act</text>`+"\n", x)
@@ -207,8 +210,8 @@ func (t tile) draw(b *strings.Builder, x, y, width, height int) {
 	if room := (width - 8) / 7; room > 8 {
 		says += " " + tail(string(t.name), room-len(says)-1)
 	}
-	fmt.Fprintf(b, `<g class="%s"><title>%s</title><rect x="%d" y="%d" width="%d" height="%d"/><text class="w" x="%d" y="%d">%s</text></g>`+"\n",
-		class, escaped(title), x+1, y+1, width-2, height-2, x+4, y+13, escaped(says))
+	fmt.Fprintf(b, `<g class="%s"><title>%s</title><rect x="%d" y="%d" width="%d" height="%d"/>`, class, escaped(title), x+1, y+1, width-2, height-2)
+	fmt.Fprintf(b, `<text class="w" x="%d" y="%d">%s</text></g>`+"\n", x+4, y+13, escaped(says))
 }
 
 // tail is the end of a name, which tells servers of one rack apart.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"ingot/model"
 	"ingot/model/text"
@@ -50,7 +49,8 @@ func (p *page) readme() string {
 	list{"Claims", []string{"claim", "state", "server"}, claimFolder, maxShownTable}.write(&b, p.claims)
 	list{"Servers", []string{"server", "state", "power", "claim"}, serverFolder, maxShownTable}.write(&b, p.servers)
 	list{"BMCs that cannot be used", []string{"BMC", "state", "address"}, "bmcs/", maxShownPart}.write(&b, p.bmcs)
-	list{"Devices that are not BMCs yet", []string{"endpoint", "MAC address", "address", "reason"}, "endpoints/", maxShownPart}.write(&b, p.endpointRows())
+	devices := list{"Devices that are not BMCs yet", []string{"endpoint", "MAC address", "address", "reason"}, "endpoints/", maxShownPart}
+	devices.write(&b, p.endpointRows())
 	p.readmeRacks(&b)
 	return b.String()
 }
@@ -110,7 +110,7 @@ func (v *view) bound() (n int) {
 // readmePools lists the pools that have no address left.
 func (p *page) readmePools(b *strings.Builder) {
 	for _, pool := range ExhaustedPools(p.in.Pools) {
-		fmt.Fprintf(b, "**DHCP network %s, %s**: %s. Since %s.\n\n", cell(pool.Network), cell(pool.Subnet), cell(pool.Message), pool.Since.Format(time.RFC3339))
+		fmt.Fprintf(b, "**DHCP network %s, %s**: %s. Since %s.\n\n", cell(pool.Network), cell(pool.Subnet), cell(pool.Message), text.Time(pool.Since))
 	}
 }
 

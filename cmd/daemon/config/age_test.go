@@ -6,7 +6,9 @@ import (
 )
 
 func TestAge(t *testing.T) {
-	for text, want := range map[string]time.Duration{"90d": 90 * day, "1d": day, "0d": 0, "0": 0, "0s": 0, "36h": 36 * time.Hour, " 7d ": 7 * day} {
+	for text, want := range map[string]time.Duration{
+		"90d": 90 * day, "1d": day, "0d": 0, "0": 0, "0s": 0, "36h": 36 * time.Hour, " 7d ": 7 * day,
+	} {
 		var a Age
 		if err := a.UnmarshalText([]byte(text)); err != nil || time.Duration(a) != want {
 			t.Errorf("%q is %v, %v", text, time.Duration(a), err)
