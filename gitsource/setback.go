@@ -22,7 +22,7 @@ func (b *StatusBranch) Expect(commit string) {
 // that was published last: somebody set it back, or wrote its history anew. It fails
 // with errMoved if the branch has another head by now.
 func (b *StatusBranch) setBack(ctx context.Context, c *object.Commit, w writer) (bool, error) {
-	if b.last.IsZero() || c.Hash == b.last || slices.Contains(c.ParentHashes, b.last) || squashedFrom(c, b.last) {
+	if b.last.IsZero() || c.Hash == b.last || slices.Contains(c.ParentHashes, b.last) {
 		return false, nil
 	}
 	var a ancestry

@@ -11,8 +11,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
-
-	"ingot/model"
 )
 
 // squashedTrailer names the head that a history was cut from, in lower case. The new head
@@ -36,10 +34,9 @@ const archivePrefix = "refs/tags/status-archive/"
 // that has come together: readers that fetch meet a history written anew as seldom. It
 // does so only at a head that is this Ingot's own and noted as published. What goes wrong
 // is logged, and leaves the branch as it is.
-func (b *StatusBranch) squashWhenDue(ctx context.Context, report *model.Report) {
+func (b *StatusBranch) squashWhenDue(ctx context.Context) {
 	now := b.opts.Clock()
-	ours := b.known && !b.head.IsZero() && b.head == b.last && b.shown.fence == report.Fence && b.shown.holder.ID == report.Holder.ID
-	if b.opts.Keep <= 0 || !ours || now.Before(b.squashAt) {
+	if ours := b.known && b.head == b.last; b.opts.Keep <= 0 || !ours || b.head.IsZero() || now.Before(b.squashAt) {
 		return
 	}
 	due := b.opts.Keep + b.opts.Keep/4

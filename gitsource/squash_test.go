@@ -182,7 +182,7 @@ func TestFenceAndHolderAreReadableOnceTheHistoryIsCut(t *testing.T) {
 		t.Errorf("before anybody answered: %v %t %v", holder, answered, err)
 	}
 	a.clock.now = a.clock.now.Add(day)
-	a.b.squashWhenDue(t.Context(), a.report())
+	a.b.squashWhenDue(t.Context())
 	if n := len(a.log()); n != 8 {
 		t.Fatalf("%d commits once it was cut, want 8", n)
 	}
@@ -238,7 +238,7 @@ func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
 			a.pass(11)
 			noted := a.repo.Head("status")
 			a.clock.now = a.clock.now.Add(day)
-			a.b.squashWhenDue(t.Context(), a.report())
+			a.b.squashWhenDue(t.Context())
 			if n := len(a.log()); n != 8 {
 				t.Fatalf("%d commits once it was cut, want 8", n)
 			}
@@ -255,7 +255,7 @@ func TestAnIngotThatDiedOnceItHadCutFindsNothingSetBack(t *testing.T) {
 	a := newAging(t, overFiles, false)
 	a.pass(11)
 	a.clock.now = a.clock.now.Add(day)
-	a.b.squashWhenDue(t.Context(), a.report())
+	a.b.squashWhenDue(t.Context())
 	a.start(a.repo.URL(), false)
 	a.b.Expect(strings.Repeat("ab", 20))
 	if p := ok[Published](t)(a.next()); !p.SetBack {

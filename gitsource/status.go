@@ -204,7 +204,7 @@ func (b *StatusBranch) write(ctx context.Context, report *model.Report) (Publish
 	if b.settled(report) && b.opts.Clock().Sub(b.checked) < recheckAfter {
 		return Published{Commit: b.head.String(), Skipped: skipped}, nil
 	}
-	b.squashWhenDue(ctx, report)
+	b.squashWhenDue(ctx)
 	p, err := b.publish(ctx, report)
 	if p.New {
 		p.Files = changed
