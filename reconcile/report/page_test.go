@@ -383,6 +383,19 @@ func TestServersAtOneHeightAreBesideOneAnother(t *testing.T) {
 	}
 }
 
+func TestServersWithoutAShelfHaveTheirNamesWhereThereIsRoom(t *testing.T) {
+	named := func(tiles ...tile) bool {
+		pictures, _ := picturesOf(tiles)
+		return strings.Contains(pictures[0].svg(), ">A a</text>")
+	}
+	a := tile{"a", model.StateAvailable, false, place{rack: "r", height: 1}}
+	mounted := tile{"b", model.StateAvailable, false, place{rack: "r", unit: 3, height: 1}}
+	many := slices.Repeat([]tile{a}, maxUnit+1)
+	if !named(a) || named(a, mounted) || !named(many[1:]...) || named(many...) {
+		t.Error("a server has its name in a rack without shelves alone, with no more servers than a rack has units")
+	}
+}
+
 // The page of a fleet where everything is as bad as can be stays within what a forge shows.
 func TestTheLargestPageIsShownByForges(t *testing.T) {
 	in := plantest.BigFleet(2000, 1000)

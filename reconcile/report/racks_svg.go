@@ -20,8 +20,7 @@ const (
 	pictureEdge  = 16
 	headHeight   = 52 // title and legend
 	racksPerRow  = 5
-	looseWidth   = 30 // a server of which nobody said at what height it is
-	loosePerRow  = rackWidth / looseWidth
+	loosePerRow  = 5 // servers of which nobody said at what height they are
 	maxColumns   = 6 // servers beside one another at one height
 )
 
@@ -134,10 +133,15 @@ func (r rack) draw(b *strings.Builder, x, y, units int) int {
 	if len(loose) > 0 && units > 0 {
 		y += 4
 	}
-	for i, t := range loose {
-		t.draw(b, x+i%loosePerRow*looseWidth, y+i/loosePerRow*unitHeight, looseWidth, unitHeight)
+	perRow := loosePerRow
+	if units == 0 && len(loose) <= maxUnit {
+		perRow = 1 // there is room for their names
 	}
-	y += (len(loose) + loosePerRow - 1) / loosePerRow * unitHeight
+	for i, t := range loose {
+		width := rackWidth / perRow
+		t.draw(b, x+i%perRow*width, y+i/perRow*unitHeight, width, unitHeight)
+	}
+	y += (len(loose) + perRow - 1) / perRow * unitHeight
 	if r.more > 0 {
 		fmt.Fprintf(b, `<text class="n" x="%d" y="%d">and %d more</text>`+"\n", x, y+13, r.more)
 		y += unitHeight
