@@ -134,11 +134,12 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^BMC ` + name + ` is left in peace$`:                                                                        leftInPeace,
 
 		// the status branch
-		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`:     statusSaysOf,
-		`^the status branch says of the (problems|revision|README): "(.*)"$`: statusSays,
-		`^the status branch does not mention claim ` + name + `$`:            statusOmits,
-		`^the status branch is Ingot's again$`:                               statusIsOurs,
-		`^the status branch stays as it is$`:                                 statusStays,
+		`^the status branch says of ` + thing + ` ` + name + `: "(.*)"$`:                          statusSaysOf,
+		`^the status branch says of the (problems|revision|README|picture of the racks): "(.*)"$`: statusSays,
+		`^the history of the status branch says: "(.*)"$`:                                         historySays,
+		`^the status branch does not mention claim ` + name + `$`:                                 statusOmits,
+		`^the status branch is Ingot's again$`:                                                    statusIsOurs,
+		`^the status branch stays as it is$`:                                                      statusStays,
 	} {
 		sc.Step(expression, do)
 	}
