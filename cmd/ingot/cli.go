@@ -32,7 +32,8 @@ Examples:
   ingot validate fleet/             check manifests before you commit them
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
-  ingot explain server rack1-03     why one server is not where it should be`
+  ingot explain server rack1-03     why one server is not where it should be
+  ingot approve                     read what is held back, and let it happen`
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
@@ -46,6 +47,7 @@ type commandLine struct {
 	Validate validateCommand `cmd:"" help:"Check manifests before they are committed."`
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
+	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

@@ -19,6 +19,7 @@ type console struct {
 	out, err io.Writer
 	env      []string
 	terminal bool   // out is a terminal
+	person   bool   // in is a terminal: there is somebody to ask
 	format   string // text or json
 	log      *slog.Logger
 }

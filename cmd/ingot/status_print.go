@@ -109,7 +109,7 @@ func printGuard(c *console, holds []model.GuardHold, now time.Time) {
 		if !g.Until.IsZero() {
 			c.printf("There is room for them at %s.\n", g.Until.Format(time.RFC3339))
 		}
-		c.printf("Approve them with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
+		c.printf("Approve them by ingot approve in a clone, or a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(g.Token))
 	}
 }
 
@@ -123,5 +123,5 @@ func printAbsent(c *console, a *report.AbsentSummary, now time.Time) {
 	for _, o := range a.Objects {
 		c.printf("%s\n", printable(fmt.Sprintf("  %s, since %s, %s, Ingot-Approve: %s", o.Identity, age(o.Since, now), o.Cause, o.Token)))
 	}
-	c.printf("Put them back, or approve that all of them are removed with a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
+	c.printf("Put them back, or approve that all of them are removed, by ingot approve in a clone or a commit whose message ends in the line\n  Ingot-Approve: %s\n", printable(a.Token))
 }
