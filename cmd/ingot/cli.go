@@ -29,6 +29,7 @@ Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive
 Examples:
 
   ingot demo                        try all of it on this machine, nothing else needed
+  ingot init fleet                  make a repository to start from
   ingot validate fleet/             check manifests before you commit them
   ingot run --config ingot.yaml     run the daemon
   ingot status                      where everything is, and what it waits for
@@ -48,6 +49,7 @@ type commandLine struct {
 	Status   statusCommand   `cmd:"" help:"Show servers, claims and what they wait for."`
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
+	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
