@@ -50,6 +50,7 @@ type commandLine struct {
 	Explain  explainCommand  `cmd:"" help:"Explain one server, claim, boot configuration, BMC or endpoint: what it waits for, and how far its boot came."`
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
+	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 

@@ -21,12 +21,20 @@ import (
 )
 
 type initCommand struct {
-	Dir    string `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
+	Dir string `arg:"" type:"path" help:"The folder of the new repository; made if it is not there."`
+
+	newRepository `embed:""`
+}
+
+// newRepository is what is said of a repository that is made.
+type newRepository struct {
 	URL    string `name:"url" placeholder:"URL" help:"Where the repository will be: for the configuration, and as the remote origin."`
 	Forge  string `enum:"github,gitlab,forgejo,none" default:"none" placeholder:"FORGE" help:"Whose checks of pull requests are written: github, gitlab, forgejo or none. Default: ${default}."`
 	Owner  string `placeholder:"@TEAM" help:"Who owns all files but what CODEOWNERS gives to others; without it, no CODEOWNERS is written."`
 	Config string `type:"path" placeholder:"FILE" help:"Where Ingot's configuration is written. Default: ingot.yaml beside the folder."`
 	NoGit  bool   `help:"Write files alone: no git init, no commit."`
+
+	plaintext bool // manifests hold secrets as they are
 }
 
 // Help implements kong.HelpProvider.
@@ -53,44 +61,49 @@ const (
 
 // Run makes the repository.
 func (i initCommand) Run(ctx context.Context, c *console) error {
-	files, err := i.files()
-	if err != nil {
-		return err
+	committed, err := i.make(ctx, c, i.Dir, nil)
+	if err == nil {
+		i.printNext(c, i.Dir, committed)
 	}
-	if err := writeNew(files); err != nil {
-		return err
-	}
-	c.printf("%s written: the repository is %s, the configuration of Ingot %s.\n", text.Plural(len(files), "file"), i.Dir, i.config())
-	committed, err := i.commit(ctx, c, slices.Sorted(maps.Keys(files)))
-	if err != nil {
-		return fmt.Errorf("the files are written, and not committed: %w", err)
-	}
-	i.printNext(c, committed)
-	return nil
+	return err
 }
 
-func (i initCommand) config() string {
-	if i.Config != "" {
-		return i.Config
+// make writes a repository, with manifests by path with slashes, and its configuration.
+func (n newRepository) make(ctx context.Context, c *console, dir string, manifests map[string]string) (committed bool, err error) {
+	if within, err := filepath.Rel(dir, n.config(dir)); err == nil && filepath.IsLocal(within) {
+		return false, fmt.Errorf("%s is within the repository, where it would be read as a manifest: name another place with --config",
+			n.config(dir))
 	}
-	return filepath.Join(filepath.Dir(i.Dir), "ingot.yaml")
-}
-
-// files are what is written, by path.
-func (i initCommand) files() (map[string]string, error) {
-	if within, err := filepath.Rel(i.Dir, i.config()); err == nil && filepath.IsLocal(within) {
-		return nil, fmt.Errorf("%s is within the repository, where it would be read as a manifest: name another place with --config", i.config())
-	}
-	repository, err := repositoryFiles(i.Forge, i.Owner)
+	repository, err := repositoryFiles(n.Forge, n.Owner)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
+	maps.Copy(repository, manifests)
 	files := make(map[string]string)
 	for path, content := range repository {
-		files[filepath.Join(i.Dir, filepath.FromSlash(path))] = content
+		files[filepath.Join(dir, filepath.FromSlash(path))] = content
 	}
-	files[i.config()], err = configuration(i.URL)
-	return files, err
+	if files[n.config(dir)], err = configuration(n.URL, n.plaintext); err != nil {
+		return false, err
+	}
+	if err := writeNew(files); err != nil {
+		return false, err
+	}
+	if !c.json() {
+		c.printf("%s written: the repository is %s, the configuration of Ingot %s.\n", text.Plural(len(files), "file"), dir, n.config(dir))
+	}
+	if committed, err = n.commit(ctx, c, dir, slices.Sorted(maps.Keys(repository))); err != nil {
+		err = fmt.Errorf("the files are written, and not committed: %w", err)
+	}
+	return committed, err
+}
+
+// config is where the configuration goes of a repository in a folder.
+func (n newRepository) config(dir string) string {
+	if n.Config != "" {
+		return n.Config
+	}
+	return filepath.Join(filepath.Dir(dir), "ingot.yaml")
 }
 
 // repositoryFiles are the files of a new repository, by path with slashes.
@@ -121,8 +134,13 @@ func initTemplate(name string) (string, error) {
 }
 
 // configuration is Ingot's, for the repository at url.
-func configuration(url string) (string, error) {
+func configuration(url string, plaintext bool) (string, error) {
 	content, err := initTemplate("ingot.yaml")
+	if plaintext {
+		const branch = "\n  branch: main\n"
+		content = strings.Replace(content, branch, branch+"  # Secrets stand in plain text in the repository. For trying out.\n"+
+			"  allowPlaintextSecrets: true\n", 1)
+	}
 	if err != nil || url == "" {
 		return content, err
 	}
@@ -171,44 +189,45 @@ func writeNewFile(path, content string) error {
 
 // commit makes a Git repository of the folder, if it is none and there is git, and commits
 // what was written.
-func (i initCommand) commit(ctx context.Context, c *console, written []string) (committed bool, err error) {
-	if _, err := exec.LookPath("git"); i.NoGit || err != nil {
+func (n newRepository) commit(ctx context.Context, c *console, dir string, written []string) (committed bool, err error) {
+	if _, err := exec.LookPath("git"); n.NoGit || err != nil {
 		return false, nil
 	}
-	g := &clone{c: c, dir: i.Dir, remote: "origin"}
-	if _, err := os.Lstat(filepath.Join(i.Dir, ".git")); err == nil {
+	if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 		return false, nil // its user commits, perhaps along with something else
 	}
+	g := &clone{c: c, dir: dir, remote: "origin"}
 	if _, err := g.git(ctx, "init", "--quiet", "--initial-branch", "main"); err != nil {
 		return false, err
 	}
-	if i.URL != "" {
-		if _, err := g.git(ctx, "remote", "add", "origin", i.URL); err != nil {
+	if n.URL != "" {
+		if _, err := g.git(ctx, "remote", "add", "origin", n.URL); err != nil {
 			return false, err
 		}
 	}
-	inside := slices.DeleteFunc(written, func(path string) bool { return path == i.config() })
-	if _, err := g.git(ctx, append([]string{"add", "--"}, inside...)...); err != nil {
-		return false, err
+	for some := range slices.Chunk(written, 500) {
+		if _, err := g.git(ctx, append([]string{"add", "--"}, some...)...); err != nil {
+			return false, err
+		}
 	}
 	return true, g.show(ctx, "commit", "--quiet", "-m", "begin the repository of our bare metal")
 }
 
 // printNext says what to do next.
-func (i initCommand) printNext(c *console, committed bool) {
+func (n newRepository) printNext(c *console, dir string, committed bool) {
 	c.printf("\nNext:\n\n")
 	if !committed {
-		c.printf("  commit it               git -C %s add --all && git -C %s commit\n", i.Dir, i.Dir)
+		c.printf("  commit it               git -C %s add --all && git -C %s commit\n", dir, dir)
 	}
-	c.printf("  read it                 %s\n", filepath.Join(i.Dir, "README.md"))
-	if i.URL == "" {
-		c.printf("  say where it will be    git.url in %s\n", i.config())
+	c.printf("  read it                 %s\n", filepath.Join(dir, "README.md"))
+	if n.URL == "" {
+		c.printf("  say where it will be    git.url in %s\n", n.config(dir))
 	}
-	c.printf("  push it                 git -C %s push -u origin main\n", i.Dir)
-	c.printf("  add your first BMC      %s\n", filepath.Join(i.Dir, "bmcs", "example.yaml"))
-	c.printf("  run Ingot               ingot run --config %s\n", i.config())
-	if i.Forge != "none" {
-		c.printf("  let checks run          set the variable INGOT_URL of the repository, see %s\n", forgeFiles[i.Forge])
+	c.printf("  push it                 git -C %s push -u origin main\n", dir)
+	c.printf("  add your first BMC      %s\n", filepath.Join(dir, "bmcs", "example.yaml"))
+	c.printf("  run Ingot               ingot run --config %s\n", n.config(dir))
+	if n.Forge != "none" {
+		c.printf("  let checks run          set the variable INGOT_URL of the repository, see %s\n", forgeFiles[n.Forge])
 	}
 	c.printf("\nProtect the branches main and status: who may push to main may do anything to the machines.\n")
 }

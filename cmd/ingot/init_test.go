@@ -88,7 +88,7 @@ func TestANewRepositoryIsValidCommittedAndFollowed(t *testing.T) {
 
 func TestTheConfigurationOfANewRepositoryNamesTheDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ingot.yaml")
-	content, err := configuration("")
+	content, err := configuration("", false)
 	if err != nil {
 		t.Fatal(err)
 	}
