@@ -24,7 +24,7 @@ const description = `Ingot runs bare metal from a Git repository, without Kubern
 
 Commit a ServerClaim and a server is chosen, installed and booted; remove it and the server is wiped and free again. What Ingot knows is on the branch "status" of the same repository.
 
-Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository.
+Exit codes: 0 fine, 1 failed; 2 (there are changes) and 3 (there are destructive changes) are reserved for plans; 4 another Ingot acts for the repository; of a status, if asked for, 5 somebody has to act and 6 something is under way.
 
 Examples:
 
@@ -79,7 +79,12 @@ func execute(ctx context.Context, args []string, c *console) int {
 	}
 	c.format = line.Output
 	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
-	if err := parsed.Run(); err != nil {
+	err = parsed.Run()
+	var status exitStatus
+	switch {
+	case errors.As(err, &status):
+		return int(status)
+	case err != nil:
 		return c.fail(err)
 	}
 	return exitFine

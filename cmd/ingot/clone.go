@@ -124,5 +124,5 @@ func (g *clone) files(ctx context.Context, b localBranch) (map[string][]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return readStatusBranch(ctx, g.c, dir, strings.TrimPrefix(b.ref, "refs/heads/"), gitAuthFlags{})
+	return readBranch(ctx, g.c, dir, strings.TrimPrefix(b.ref, "refs/heads/"), gitAuthFlags{})
 }
