@@ -1,5 +1,6 @@
 // Package examples holds what a newcomer copies: a repository to start from, the
-// daemon's configuration with every default, and a systemd unit.
+// daemon's configuration with every default, a systemd unit, and the JSON Schemas of
+// manifests.
 package examples
 
 import "embed"
@@ -15,3 +16,9 @@ var Quickstart embed.FS
 //
 //go:embed init
 var Init embed.FS
+
+// Schemas are the JSON Schemas of the kinds, below schemas/: one of each, and all.json of
+// whatever a file may hold. The tests of model make them.
+//
+//go:embed schemas
+var Schemas embed.FS

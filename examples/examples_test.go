@@ -104,7 +104,7 @@ func TestTheChecksOfPullRequestsValidateAndPlan(t *testing.T) {
 		if err := yaml.Unmarshal(content, &check); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, want := range []string{"ingot validate --strict-secrets .", " plan --base "} {
+		for _, want := range []string{"ingot validate --strict-secrets", " plan --base "} {
 			if !strings.Contains(string(content), want) {
 				t.Errorf("%s does not run %q", name, want)
 			}

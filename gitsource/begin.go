@@ -149,7 +149,8 @@ func (s *Source) beginAt(b *Beginning) error {
 	if path == "" {
 		path = "."
 	}
-	files, err := s.reader.read(s.store, c.TreeHash, path)
+	held := s.state.held(b.Applied, s.reader.parse)
+	files, err := s.reader.read(s.store, c.TreeHash, path, newHeldPaths(held))
 	if err != nil && !errors.Is(err, errPathMissing) {
 		return err
 	}
@@ -164,7 +165,7 @@ func (s *Source) beginAt(b *Beginning) error {
 		s.approvals = newest(s.state.Approvals, s.approvals)
 	}
 	out := assemble(change{
-		prev: baseEffective(*b, s.state.held(b.Applied, s.reader.parse), files), files: files, lineage: lineageSame,
+		prev: baseEffective(*b, held, files), files: files, lineage: lineageSame,
 		revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
 	}, s.rules())
 	s.head, s.at, s.effective = head, b.Applied, out.effective

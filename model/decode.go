@@ -30,6 +30,11 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 	if unread != nil {
 		return nil, []Problem{unread.problem(file)}
 	}
+	if isKustomization(file) {
+		// It is sure that none of the objects that Ingot reads stands in it.
+		return nil, []Problem{{Severity: SeverityError, File: file, Line: 1, Column: 1, Object: "Kustomization", Rule: RuleUnknownKind, Message: "is for kustomize, " +
+			"which Ingot does not run: render it in CI (kustomize build) and commit what comes out, or leave the file out by .ingotignore"}}
+	}
 	r := fileReader{file: file, opts: opts}
 	for i, doc := range splitDocuments(data) {
 		if i == maxDocuments || len(r.problems) >= maxProblems {
@@ -44,7 +49,7 @@ func Decode(file string, data []byte, opts DecodeOptions) (objects []Object, pro
 }
 
 func (e *syntaxError) problem(file string) Problem {
-	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message}
+	return Problem{Severity: SeverityError, File: file, Line: e.line, Column: e.column, Message: e.message, Rule: RuleSyntax}
 }
 
 // fileReader gathers what a file holds.
@@ -148,7 +153,7 @@ func (d *nodeDecoder) headerText(name string) string {
 		if near := d.misspelt(name); near != "" {
 			message += ", did you mean it by " + show(near) + "?"
 		}
-		d.fail(d.root, message)
+		d.failBy(RuleRequired, d.root, message)
 		return ""
 	}
 	s, _ := d.text(n, "a string")
@@ -207,8 +212,11 @@ func (d *nodeDecoder) known(h header) bool {
 		d.unread("Ingot does not read the kind %s: %s", kind, why)
 		return false
 	case !isKnown:
-		if near := Nearest(h.kind, kindNames()); near == "" && !ours {
+		near := Nearest(h.kind, kindNames())
+		if near == "" && !ours {
 			d.object = strings.TrimSpace(h.identity.String())
+			d.unread("Ingot does not read the kind %s, %s. A file that is not for Ingot is left out by .ingotignore", show(h.kind), guess(h.kind, kindNames()))
+			return false
 		}
 		d.unread("Ingot does not read the kind %s, %s", show(h.kind), guess(h.kind, kindNames()))
 		return false
@@ -219,7 +227,7 @@ func (d *nodeDecoder) known(h header) bool {
 // unread complains about the document's kind.
 func (d *nodeDecoder) unread(format string, args ...any) {
 	d.push("kind")
-	d.fail(child(d.root, "kind"), fmt.Sprintf(format, args...))
+	d.failBy(RuleUnknownKind, child(d.root, "kind"), fmt.Sprintf(format, args...))
 	d.pop()
 }
 
@@ -240,7 +248,7 @@ func (d *nodeDecoder) checkVersion(apiVersion string, core bool) bool {
 		d.warn(n, "is another name for "+APIVersion+": write that")
 		return true
 	}
-	d.fail(n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
+	d.failBy(RuleUnknownKind, n, fmt.Sprintf("found %s, want %s", show(apiVersion), want))
 	return false
 }
 
@@ -294,7 +302,7 @@ func (d *nodeDecoder) secretValues(opts DecodeOptions) map[string]Sensitive {
 		switch {
 		case n.Kind == yaml.MappingNode && len(n.Content) == 0:
 		case !opts.AllowPlaintextSecrets:
-			d.fail(locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
+			d.failBy(RuleSecret, locate(d.root, d.path[:0], field), "a secret in plain text is refused: "+
 				"encrypt the file with SOPS, or set git.allowPlaintextSecrets: true")
 		case d.mapping(n):
 			d.secretMap(n, field == "data", values)
@@ -315,7 +323,7 @@ func (d *nodeDecoder) secretMap(n *yaml.Node, encoded bool, values map[string]Se
 			continue
 		}
 		if seen[key.Value] {
-			d.fail(key, "a key is given twice")
+			d.failBy(RuleRepeated, key, "a key is given twice")
 			continue
 		}
 		seen[key.Value] = true

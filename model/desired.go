@@ -117,6 +117,7 @@ type Problem struct {
 	Object   string   `json:"object,omitempty"` // "Kind namespace/name", if known
 	Field    string   `json:"field,omitempty"`  // path of the field, spec.protocol.port
 	Message  string   `json:"message"`          // what was found, what is allowed, the nearest known name
+	Rule     Rule     `json:"-"`                // what kind of problem it is, if known
 }
 
 // NewDesired returns a Desired without objects, its maps made.

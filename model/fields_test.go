@@ -26,32 +26,36 @@ var anyText = []string{
 func TestEveryFieldThatIsWrong(t *testing.T) {
 	for _, kind := range Kinds {
 		t.Run(string(kind), func(t *testing.T) {
-			name := filepath.Join("testdata", "fields", string(kind))
-			data, err := os.ReadFile(name + ".yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			w := wrongFields{t: t, kind: kind, want: make(map[string]reflect.Type), seen: make(map[string]bool)}
-			w.fields(kind)
-			dec := yaml.NewDecoder(strings.NewReader(string(data)))
-			for {
-				if err := dec.Decode(&w.doc); err != nil {
-					break
-				}
-				if _, problems := w.decode(); HasErrors(problems) {
-					t.Fatalf("it is wrong before anything is changed:\n%s", problemLines(problems))
-				}
-				w.walk(w.doc.Content[0], "")
-				w.doc = yaml.Node{}
-			}
+			w := wrongFieldsOf(t, kind, func([]byte) {})
 			for path := range w.want {
 				if !w.seen[path] {
-					t.Errorf("%s.yaml lacks %s", name, path)
+					t.Errorf("testdata/fields/%s.yaml lacks %s", kind, path)
 				}
 			}
-			compareGolden(t, name+".golden", w.got.String())
+			compareGolden(t, filepath.Join("testdata", "fields", string(kind)+".golden"), w.got.String())
 		})
 	}
+}
+
+// wrongFieldsOf makes each field of a kind wrong, and hands over the text of each document that
+// is made so.
+func wrongFieldsOf(t *testing.T, kind Kind, made func(text []byte)) *wrongFields {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", "fields", string(kind)+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wrongFields{t: t, kind: kind, made: made, want: make(map[string]reflect.Type), seen: make(map[string]bool)}
+	w.fields(kind)
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	for dec.Decode(&w.doc) == nil {
+		if _, problems := w.decode(); HasErrors(problems) {
+			t.Fatalf("it is wrong before anything is changed:\n%s", problemLines(problems))
+		}
+		w.walk(w.doc.Content[0], "")
+		w.doc = yaml.Node{}
+	}
+	return w
 }
 
 func compareGolden(t *testing.T, file, got string) {
@@ -74,6 +78,7 @@ func compareGolden(t *testing.T, file, got string) {
 type wrongFields struct {
 	t    *testing.T
 	kind Kind
+	made func(text []byte)
 	want map[string]reflect.Type // by path, lists as []
 	seen map[string]bool
 	doc  yaml.Node
@@ -178,6 +183,7 @@ func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError b
 
 // tell notes what people are told of the document as it is now.
 func (w *wrongFields) tell(wrong string) []Problem {
+	w.made(w.text())
 	_, problems := w.decode()
 	problems = slices.DeleteFunc(problems, func(p Problem) bool { return p.Severity != SeverityError })
 	for _, p := range problems {

@@ -34,6 +34,7 @@ const upstreamMACPrefixes = `macPrefixes:
   type: switch
 `
 
+// TestTheMACPrefixDatabaseOfUpstreamIsRead is M04: a prefix of digits alone is a number to YAML.
 func TestTheMACPrefixDatabaseOfUpstreamIsRead(t *testing.T) {
 	p, problems := DecodeMACPrefixes("macdb.yaml", []byte(upstreamMACPrefixes), TokenKey{})
 	if len(problems) > 0 {

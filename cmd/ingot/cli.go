@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -38,7 +40,7 @@ Examples:
 
 // commandLine is the whole command line; kong fills it in.
 type commandLine struct {
-	Output    string `short:"o" enum:"text,json" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json."`
+	Output    string `short:"o" default:"text" placeholder:"FORMAT" help:"How results are printed: text or json; validate knows more."`
 	LogLevel  string `enum:",debug,info,warn,error" default:"" env:"INGOT_LOG_LEVEL" placeholder:"LEVEL" help:"Lowest level that is logged: debug, info, warn or error. Default: info for run, warn for the others."`
 	LogFormat string `enum:"text,json" default:"text" env:"INGOT_LOG_FORMAT" placeholder:"FORMAT" help:"How lines are logged, to standard error: text or json."`
 
@@ -51,6 +53,7 @@ type commandLine struct {
 	Approve  approveCommand  `cmd:"" help:"Show what is held back, and make the commit that approves it."`
 	Init     initCommand     `cmd:"" help:"Make a new repository, and the configuration for it."`
 	Import   importCommand   `cmd:"" help:"Make a repository of a cluster in which metal-operator runs."`
+	Schema   schemaCommand   `cmd:"" help:"Print the JSON Schema of manifests, for editors."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 }
 
@@ -77,7 +80,9 @@ func execute(ctx context.Context, args []string, c *console) int {
 	if err != nil {
 		return c.fail(fmt.Errorf("%w; see ingot --help", err))
 	}
-	c.format = line.Output
+	if c.format, err = formatOf(parsed, line.Output); err != nil {
+		return c.fail(err)
+	}
 	c.log = newLogger(c.err, line.LogLevel, line.LogFormat, parsed.Command())
 	err = parsed.Run()
 	var status exitStatus
@@ -88,6 +93,22 @@ func execute(ctx context.Context, args []string, c *console) int {
 		return c.fail(err)
 	}
 	return exitFine
+}
+
+// formatter is a command whose results are printed in other formats than text and JSON.
+type formatter interface{ formats() []string }
+
+// formatOf returns the format that was asked for, if the command has it.
+func formatOf(parsed *kong.Context, format string) (string, error) {
+	known := []string{"text", "json"}
+	command := parsed.Selected()
+	if f, ok := reflect.TypeAssert[formatter](command.Target); ok {
+		known = f.formats()
+	}
+	if !slices.Contains(known, format) {
+		return "", fmt.Errorf("-o %s: ingot %s prints %s; see ingot %[2]s --help", format, command.Name, strings.Join(known, ", "))
+	}
+	return format, nil
 }
 
 // fail prints why a command failed, and returns its exit code.

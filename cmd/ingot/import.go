@@ -112,9 +112,9 @@ func readCluster(file string, in io.Reader) ([]cluster.Object, error) {
 func contradictions(files map[string]string) (notes []string) {
 	check := newManifestCheck(false)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		check.file(path, []byte(files[path]))
+		check.file(path, []byte(files[path]), true)
 	}
-	for _, p := range check.finish(len(files)).Problems {
+	for _, p := range check.finish(&manifestSearch{}).Problems {
 		if p.Severity == model.SeverityError {
 			notes = append(notes, p.String())
 		}
