@@ -170,3 +170,19 @@ func TestARepositoryIsNotMadeWithAWrong(t *testing.T) {
 		})
 	}
 }
+
+func TestWithoutGitFilesAreWrittenAndNothingIsApproved(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	stdout, stderr, code := command(t, "init", filepath.Join(dir, "fleet"))
+	if code != exitFine || !strings.Contains(stdout, "commit it ") {
+		t.Errorf("init: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if got := filesBelow(t, filepath.Join(dir, "fleet")); !slices.Contains(got, "README.md") {
+		t.Errorf("written: %v", got)
+	}
+	_, stderr, code = command(t, "approve", "--repository", dir)
+	if want := "ingot: the program git is needed for this, and is not in PATH: install it\n"; code != exitFailed || stderr != want {
+		t.Errorf("approve: exit code %d\n%s", code, stderr)
+	}
+}
