@@ -15,6 +15,7 @@ import (
 	"ingot/bootsvc/oci/ociserver"
 	"ingot/features/internal/rig"
 	"ingot/features/ledger"
+	"ingot/gitsource/forge/forgeserver"
 	"ingot/gitsource/gitserver"
 	"ingot/model"
 	"ingot/reconcile/report"
@@ -62,9 +63,11 @@ type site struct {
 	sessions int        // that a BMC keeps, 0 = the usual number
 	racked   chan error // what the rack's Run returns
 	repo     *gitserver.Repo
-	commits  *ledger.Reader // what the bookkeeper read of repo
-	remote   string         // the repository's URL, as Ingot is told
-	auth     string         // how Ingot gets in there, as configuration
+	commits  *ledger.Reader     // what the bookkeeper read of repo
+	remote   string             // the repository's URL, as Ingot is told
+	auth     string             // how Ingot gets in there, as configuration
+	forge    *forgeserver.Forge // where repo is, or nil
+	webhook  string             // its settings, as configuration
 	images   *ociserver.Registry
 	image    map[string]string // reference of each image, by its short name
 	probe    string            // reference of the probe's image

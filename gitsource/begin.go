@@ -73,9 +73,6 @@ func (s *Source) Begin(b Beginning) {
 	}
 }
 
-// NewFleet is Begin where nothing was ever done for this repository.
-func (s *Source) NewFleet() { s.Begin(Beginning{}) }
-
 // known completes a revision that was recorded when there was a branch and a commit
 // alone.
 func (s *Source) known(a model.Applied) model.Applied {

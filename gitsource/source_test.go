@@ -370,7 +370,7 @@ func TestAFleetMayBeginWithoutManifests(t *testing.T) {
 	if s.Desired() != nil {
 		t.Fatalf("in force before anybody said what the records say: %+v", s.Desired())
 	}
-	s.NewFleet()
+	s.Begin(Beginning{})
 	if err := s.Sync(t.Context()); err != nil || s.Desired() == nil || s.State().Reason != "" {
 		t.Fatalf("a new fleet does not begin: %v, %+v", err, s.State())
 	}

@@ -298,6 +298,42 @@ func TestRefusedPush(t *testing.T) { // S03, S07
 	holds(t, repo, fleet, 1)
 }
 
+// S07: that a push is blocked is no lock, which would be waited for.
+func TestABlockedPushIsNotRepeated(t *testing.T) {
+	repo := newRepo(t)
+	if err := repo.Hook("pre-receive", "echo 'push blocked: this holds a secret' >&2; exit 1"); err != nil {
+		t.Fatal(err)
+	}
+	var posts atomic.Int32
+	server := serveHTTP(t, repo, gitserver.HTTPOptions{Wrap: func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "receive-pack") {
+				posts.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		})
+	}})
+	_, err := newStatus(t, server.URL, Auth{}).Publish(t.Context(), report(1, fleet))
+	if !Refused(err) || !strings.Contains(err.Error(), "this holds a secret") {
+		t.Errorf("error %v, want a refusal with the text of the hook", err)
+	}
+	if n := posts.Load(); n != 2 {
+		t.Errorf("%d pushes, want one with and one without texts", n)
+	}
+	for text, want := range map[string]bool{
+		"command error on refs/heads/status: push blocked by a scanner":      false,
+		"command error on refs/heads/status: protected branch hook declined": false,
+		"command error on refs/heads/status: failed to update ref":           true,
+		"cannot lock ref 'refs/heads/status'":                                true,
+		"unable to create refs/heads/status.lock: File exists":               true,
+		"the ref is locked": true,
+	} {
+		if got := locked(errors.New(text)); got != want {
+			t.Errorf("%s: locked %v, want %v", text, got, want)
+		}
+	}
+}
+
 func TestPushWithoutPermission(t *testing.T) { // S03, G10
 	repo := newRepo(t)
 	server := serveHTTP(t, repo, gitserver.HTTPOptions{Username: "a", Password: "b"})

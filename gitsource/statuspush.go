@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -117,10 +118,12 @@ func (b *StatusBranch) refused(ctx context.Context, commit plumbing.Hash, said s
 // unwell reports whether the server had trouble of its own, which is no verdict.
 func unwell(err error) bool { return strings.Contains(err.Error(), "status code: 5") }
 
+// lockedText is how servers say that a ref is locked. A push that is blocked, by a scanner
+// for secrets for example, is none of it.
+var lockedText = regexp.MustCompile(`\block(ed)?\b|failed to update ref`)
+
 // locked reports whether somebody else was moving the ref at the same time.
-func locked(err error) bool {
-	return strings.Contains(err.Error(), "lock") || strings.Contains(err.Error(), "failed to update ref")
-}
+func locked(err error) bool { return lockedText.MatchString(err.Error()) }
 
 // excerpt keeps the beginning of what a server says.
 type excerpt struct{ b strings.Builder }

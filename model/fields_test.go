@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -130,12 +131,16 @@ func (w *wrongFields) walk(n *yaml.Node, path string) {
 			continue // of no kind alone, or an entry of a map
 		}
 		w.seen[below] = true
+		ofWrongType := ""
 		for _, wrong := range wrongTypes(typ) {
-			w.replace(n, i, below, wrong, true)
+			ofWrongType = w.replace(n, i, below, wrong, true)
 		}
 		switch typ.Kind() {
 		case reflect.String:
-			w.replace(n, i, below, `"§"`, !slices.Contains(anyText, string(w.kind)+" "+below))
+			told := w.replace(n, i, below, `"§"`, !slices.Contains(anyText, string(w.kind)+" "+below))
+			if values := alternatives.FindString(told); !strings.HasSuffix(ofWrongType, values) {
+				w.t.Errorf("%s: a number is told %q, and a wrong text %q", below, ofWrongType, told)
+			}
 		case reflect.Int32:
 			w.replace(n, i, below, "-1", true)
 		default:
@@ -164,9 +169,13 @@ func wrongTypes(t reflect.Type) []string {
 	}
 }
 
+// alternatives are the values of an enumeration, in a message. What is wanted of other texts
+// begins with the number of it: "a UUID", "at most".
+var alternatives = regexp.MustCompile(`want \w+(, \w+)* or \w+$`)
+
 // replace puts what is wrong in the place of the i-th node below n. Where it is an error, one
-// points at it.
-func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError bool) {
+// points at it: its message is returned.
+func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError bool) string {
 	var v yaml.Node
 	if err := yaml.Unmarshal([]byte(wrong), &v); err != nil {
 		w.t.Fatal(err)
@@ -175,10 +184,14 @@ func (w *wrongFields) replace(n *yaml.Node, i int, path, wrong string, isError b
 	n.Content[i] = v.Content[0]
 	problems, at := w.tell(wrong), w.at(path)
 	n.Content[i] = right
-	points := slices.ContainsFunc(problems, func(p Problem) bool { return p.Line == at.Line && p.Column == at.Column })
-	if isError != points {
+	there := slices.IndexFunc(problems, func(p Problem) bool { return p.Line == at.Line && p.Column == at.Column })
+	if isError != (there >= 0) {
 		w.t.Errorf("%s: %s at %d:%d: want an error there: %v, got:\n%s", path, wrong, at.Line, at.Column, isError, problemLines(problems))
 	}
+	if there < 0 {
+		return ""
+	}
+	return problems[there].Message
 }
 
 // tell notes what people are told of the document as it is now.

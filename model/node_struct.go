@@ -62,7 +62,11 @@ func (p *structPlan) add(t reflect.Type, index []int) {
 			if name == "" {
 				name = f.Name
 			}
-			p.fields = append(p.fields, fieldPlan{name: name, index: at, decode: decodeFuncOf(f.Type)})
+			decode := decodeFuncOf(f.Type)
+			if values := fieldValues[t][name]; len(values) > 0 {
+				decode = newDecodeEnum(values)
+			}
+			p.fields = append(p.fields, fieldPlan{name: name, index: at, decode: decode})
 		}
 	}
 }

@@ -16,6 +16,10 @@ import (
 // written the status branch: this Ingot's lead is over.
 var ErrFenced = errors.New("a newer Ingot writes the status branch")
 
+// ErrRefused is what a Sink returns when the server takes no push until somebody changes
+// something there: a protected branch, a token without the right, a scanner for secrets.
+var ErrRefused = errors.New("the server refuses the status branch")
+
 // Postponed is an error of a Sink whose server wants no push for a while.
 type Postponed interface {
 	error
@@ -57,6 +61,7 @@ type Publisher struct {
 	Log       *slog.Logger
 
 	limiter PushLimiter
+	logged  time.Time  // when a refusal was last logged
 	mu      sync.Mutex // guards what is below
 	since   time.Time  // since when the branch cannot be pushed; zero = it can
 	err     error
@@ -68,6 +73,8 @@ const (
 	publishRetry          = 2 * time.Second
 	publishRetryUrgentMax = 30 * time.Second
 	publishRetryMax       = 5 * time.Minute
+	// refusalLogEvery is how often it is logged that the server refuses the branch.
+	refusalLogEvery = time.Hour
 )
 
 // Failing returns since when the status branch cannot be pushed, and why; zero and nil
@@ -120,9 +127,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 			failures, dirty = failures+1, true
 			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
 			p.Reporter.Loop.Metrics.published("error", 0)
-			p.Log.Error("status not published, it is tried again", "attempt", failures, "err", err)
+			p.log(failures, err)
 		default:
 			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
+			p.logged = time.Time{}
 			out = out.after(now, p.Interval, done.Hurried)
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
@@ -193,10 +201,24 @@ func (p *Publisher) wait(ctx context.Context, due time.Time, dirty, urgent bool)
 	}
 }
 
-// pause is how long to wait after a number of failures in a row.
+// log logs a failure. That the server refuses the branch is said once an hour: it stays so
+// until somebody acts, and /readyz says it all the time.
+func (p *Publisher) log(attempt int, err error) {
+	now := p.Reporter.Loop.Clock()
+	if errors.Is(err, ErrRefused) {
+		if !p.logged.IsZero() && now.Sub(p.logged) < refusalLogEvery {
+			return
+		}
+		p.logged = now
+	}
+	p.Log.Error("status not published, it is tried again", "attempt", attempt, "err", err)
+}
+
+// pause is how long to wait after a number of failures in a row. A server that refuses the
+// branch is not asked sooner because something waits for it.
 func (p *Publisher) pause(failures int, urgent bool) time.Duration {
 	longest := publishRetryMax
-	if urgent {
+	if _, err := p.Failing(); urgent && !errors.Is(err, ErrRefused) {
 		longest = publishRetryUrgentMax
 	}
 	return min(publishRetry<<min(failures-1, 10), longest)

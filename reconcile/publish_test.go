@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +35,8 @@ type branch struct {
 	asked    []time.Time        // when pushes were tried
 	bare     bool               // reports are taken without texts alone
 	skips    []model.ServerName // whose record it does not take
+	refuses  bool               // what fails fails for it is refused
+	errors   atomic.Int32       // that were logged
 }
 
 func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error) {
@@ -43,6 +46,8 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error
 	switch {
 	case b.failing && b.away > 0:
 		return Publication{}, postponed{b.away}
+	case b.failing && b.refuses:
+		return Publication{}, fmt.Errorf("%w: protected", ErrRefused)
 	case b.failing:
 		return Publication{}, errors.New("remote hung up")
 	}
@@ -87,6 +92,21 @@ func (b *branch) taken() int {
 	return len(b.at)
 }
 
+// errorCounter counts the errors that are logged.
+type errorCounter struct {
+	slog.Handler
+	n *atomic.Int32
+}
+
+func (c errorCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c errorCounter) Handle(_ context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelError {
+		c.n.Add(1)
+	}
+	return nil
+}
+
 // published runs a world with a publisher.
 func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), change ...func(w *loopWorld)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -100,7 +120,7 @@ func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), ch
 		done := make(chan error)
 		p := &Publisher{
 			Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second,
-			Log: slog.New(slog.DiscardHandler),
+			Log: slog.New(errorCounter{slog.DiscardHandler, &b.errors}),
 		}
 		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
@@ -234,6 +254,32 @@ func TestAServerThatWantsNoPushIsLeftAloneThatLong(t *testing.T) {
 			t.Errorf("asked %d times within 25 min though it said to come again in 10 min, want 3", n)
 		}
 	})
+}
+
+// S03: somebody has to act, and is told so, but not all the time.
+func TestAServerThatRefusesTheBranchIsNotAskedInATightLoop(t *testing.T) {
+	published(t, 1, func(w *loopWorld, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		pass(time.Minute)
+		b.set(func(b *branch) { b.failing, b.refuses = true, true })
+		b.errors.Store(0)
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) }) // which waits for the branch
+		pass(3*time.Hour - time.Minute)
+		if n := b.tried(); n < 30 || n > 50 {
+			t.Errorf("asked %d times within three hours, want 30 to 50", n)
+		}
+		if n := b.errors.Load(); n != 3 {
+			t.Errorf("said %d times within three hours, want once an hour", n)
+		}
+		b.set(func(b *branch) { b.failing = false })
+		w.expect(7*time.Minute, 0, "Reserved On default/web")
+		b.set(func(b *branch) { b.failing = true })
+		w.commit(func(*model.Desired) {})
+		pass(time.Minute)
+		if n := b.errors.Load(); n != 4 {
+			t.Errorf("said %d times, want anew once it is refused again", n)
+		}
+	}, func(w *loopWorld) { w.mirror = true })
 }
 
 func TestABindingWaitsForTheStatusBranchWhenTheStoreIsNotDurable(t *testing.T) {

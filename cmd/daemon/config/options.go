@@ -49,6 +49,7 @@ type Git struct {
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
 	AgeKeyFile            string        `json:"ageKeyFile"`
+	CommitStatus          CommitStatus  `json:"commitStatus"`
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
 	Tenants model.Tenants `json:"tenants"`
@@ -61,6 +62,16 @@ type GitAuth struct {
 	SSHKeyFile     string `json:"sshKeyFile"`
 	KnownHostsFile string `json:"knownHostsFile"`
 	CAFile         string `json:"caFile"`
+}
+
+// CommitStatus says where the forge is told what became of a commit. Without a provider it
+// is not told.
+type CommitStatus struct {
+	Provider  string `json:"provider"` // github, gitlab, gitea or forgejo
+	URL       string `json:"url"`      // of the API; derived when empty
+	Project   string `json:"project"`  // owner/name; derived when empty
+	TokenFile string `json:"tokenFile"`
+	Context   string `json:"context"` // the name of the status
 }
 
 // GitVerify says which signatures commits must carry.
@@ -184,7 +195,8 @@ type Events struct {
 // Webhook has the settings of the listener for pushes.
 type Webhook struct {
 	Listen     string `json:"listen"`
-	SecretFile string `json:"secretFile"`
+	SecretFile string `json:"secretFile"` // one secret a line
+	Repository string `json:"repository"` // its address as the forge gives it; git.url when empty
 }
 
 // Tuning is for the demo and for tests alone.
@@ -198,6 +210,7 @@ func Default() Options {
 	return Options{
 		Git: Git{
 			Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
+			CommitStatus: CommitStatus{Context: "ingot"},
 		},
 		Status: Status{
 			Branch: "status", Interval: 30 * time.Second, MirrorFirst: true, AuthorName: "Ingot", AuthorEmail: "ingot@localhost",

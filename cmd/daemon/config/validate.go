@@ -25,6 +25,7 @@ func (c *checks) wrong(path, format string, args ...any) {
 func (o *Options) Validate() []model.Problem {
 	var c checks
 	c.git(o)
+	c.forge(o)
 	c.tenants(o)
 	c.numbers(o)
 	c.names(o)
@@ -169,14 +170,6 @@ func (c *checks) unavailable(o *Options) {
 		{
 			key: "events.url", set: o.Events.URL != "",
 			do: "the listener for Redfish events is not part of this version; leave it empty",
-		},
-		{
-			key: "webhook.listen", set: o.Webhook.Listen != "",
-			do: "the listener for pushes is not part of this version; leave it empty, git.interval says how often the branch is looked at",
-		},
-		{
-			key: "webhook.secretFile", set: o.Webhook.SecretFile != "",
-			do: "the listener for pushes is not part of this version; leave it empty",
 		},
 	} {
 		if s.set {
