@@ -30,6 +30,9 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^boot tickets are bound to (their first client|nothing)$`:                bindTickets,
 		`^the repository is reached over (HTTPS with a password|SSH with a key)$`: reachedOver,
 
+		`^the repository is what "ingot init" makes$`:                                 initRepository,
+		`^a cluster of metal-operator, of which "ingot import" makes the repository$`: importCluster,
+
 		// devices, and the networks that they ask on
 		`^the networks$`:                          theNetworks,
 		`^the MAC prefix database$`:               theDatabase,

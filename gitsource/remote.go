@@ -114,7 +114,14 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 	return endpoint, nil
 }
 
-func (r *remote) ref() plumbing.ReferenceName { return plumbing.NewBranchReferenceName(r.branch) }
+// ref is the branch, or the ref that is written out: what a clone has fetched of a branch
+// is refs/remotes/origin/status.
+func (r *remote) ref() plumbing.ReferenceName {
+	if name := plumbing.ReferenceName(r.branch); name.IsRemote() {
+		return name
+	}
+	return plumbing.NewBranchReferenceName(r.branch)
+}
 
 // within bounds one operation in time.
 func (r *remote) within(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -45,7 +45,7 @@ var ErrRejected = errors.New("the server refused the status commit")
 // StatusOptions configure a StatusBranch.
 type StatusOptions struct {
 	URL     string
-	Branch  string // "" is DefaultStatusBranch
+	Branch  string // "" is DefaultStatusBranch; refs/remotes/… is what a clone has fetched, to be read
 	Auth    Auth
 	Timeout time.Duration // of one operation; 0 is DefaultTimeout
 
