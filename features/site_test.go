@@ -17,6 +17,7 @@ import (
 	"ingot/features/ledger"
 	"ingot/gitsource/forge/forgeserver"
 	"ingot/gitsource/gitserver"
+	"ingot/model"
 	"ingot/reconcile/report"
 )
 
@@ -82,21 +83,22 @@ type site struct {
 	pushed   *bell      // tells them of pushes
 	revived  bool       // Ingot was started again after it killed itself
 
-	machines   map[string]*machine       // by the name that the scenario has for it
-	bmcs       map[string]*sim.BMC       // likewise
-	claims     map[string]map[string]any // what Git says of each claim, by name
-	servers    map[string]map[string]any // what Git says of each server
-	followed   []ledger.Configuration    // what each Ingot that was started follows
-	past       []ledger.Event            // what happened to machines before the rack was made
-	given      []ledger.Event            // Ignition that a scenario's own requests were answered with
-	noted      map[string]facts          // of each machine, before the scenario's first When
-	stranger   *stranger                 // who is none of the fleet, or nil
-	clients    []func()                  // to be closed at the end
-	statusHead string                    // of the status branch, when a step noted it
-	changes    int                       // that BMCs had been asked for when a step noted it
-	imagesSeen *gate                     // between Ingot and the image registry
-	refused    int                       // status code of the last report that a step sent
-	seed       int64                     // of what is left to chance
+	machines   map[string]*machine        // by the name that the scenario has for it
+	bmcs       map[string]*sim.BMC        // likewise
+	claims     map[string]map[string]any  // what Git says of each claim, by name
+	servers    map[string]map[string]any  // what Git says of each server
+	followed   []ledger.Configuration     // what each Ingot that was started follows
+	taken      map[string]model.ClaimName // which claims machines served, by UUID, before Ingot came
+	past       []ledger.Event             // what happened to machines before the rack was made
+	given      []ledger.Event             // Ignition that a scenario's own requests were answered with
+	noted      map[string]facts           // of each machine, before the scenario's first When
+	stranger   *stranger                  // who is none of the fleet, or nil
+	clients    []func()                   // to be closed at the end
+	statusHead string                     // of the status branch, when a step noted it
+	changes    int                        // that BMCs had been asked for when a step noted it
+	imagesSeen *gate                      // between Ingot and the image registry
+	refused    int                        // status code of the last report that a step sent
+	seed       int64                      // of what is left to chance
 
 	networks []*network         // that Ingot serves by DHCP
 	bmcPort  string             // on which BMCs that DHCP finds listen
@@ -135,7 +137,7 @@ func newSite(name string, store storeKind) (*site, error) {
 		machines: make(map[string]*machine), bmcs: make(map[string]*sim.BMC), image: make(map[string]string),
 		claims: make(map[string]map[string]any), servers: make(map[string]map[string]any),
 		devices: make(map[string]*device), cables: make(map[*device]*cable), found: make(map[string]string),
-		ignition: make(map[string]string), seed: seed(),
+		ignition: make(map[string]string), seed: seed(), taken: make(map[string]model.ClaimName),
 	}
 	w.overdue = w.dieIfOverdue()
 	if err := w.furnish(); err != nil {

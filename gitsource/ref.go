@@ -85,7 +85,7 @@ func (r Ref) String() string {
 func (r Ref) find(adv *packp.AdvRefs) (target, error) {
 	switch {
 	case r.Branch != "":
-		head, ok := adv.References[plumbing.NewBranchReferenceName(r.Branch).String()]
+		head, ok := adv.References[branchRef(r.Branch).String()]
 		if !ok {
 			return target{}, missing("branch", r.Branch, refNames(adv, "refs/heads/"))
 		}

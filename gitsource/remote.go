@@ -129,9 +129,15 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 	return endpoint, nil
 }
 
-// ref is the branch that is followed.
-func (r *remote) ref() plumbing.ReferenceName {
-	return plumbing.NewBranchReferenceName(r.follows.Branch)
+// ref is the branch, or the ref that is written out: what a clone has fetched of a branch
+// is refs/remotes/origin/status.
+func (r *remote) ref() plumbing.ReferenceName { return branchRef(r.follows.Branch) }
+
+func branchRef(branch string) plumbing.ReferenceName {
+	if name := plumbing.ReferenceName(branch); name.IsRemote() {
+		return name
+	}
+	return plumbing.NewBranchReferenceName(branch)
 }
 
 // within bounds one operation in time.

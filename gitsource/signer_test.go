@@ -2,11 +2,15 @@ package gitsource
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"ingot/gitsource/gitserver"
+	"ingot/gitsource/signing"
 	"ingot/model"
 )
 
@@ -69,4 +73,33 @@ func TestWhatIsWrittenIsSigned(t *testing.T) {
 		}
 	}
 	holds(t, repo, map[string]string{"README.md": "b"}, 2)
+}
+
+func TestAHistoryThatIsCutIsSignedAnew(t *testing.T) {
+	key := ok[gitserver.SigningKey](t)(gitserver.NewSSHKey(t.TempDir(), "ingot", "ed25519"))
+	s := signer{file: key.File()}
+	commit := func(message string) keptCommit {
+		raw := encodeCommit(plumbing.ZeroHash, plumbing.ZeroHash, signature{"i", "i@example.com"}, newClock().now, message)
+		signed, _, err := s.commit(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keptCommit{raw: signed}
+	}
+	var written [][]byte
+	_, head, err := cutHistory([]keptCommit{commit("two\n"), commit("one\n")}, plumbing.ZeroHash, func(raw []byte) ([]byte, plumbing.Hash, error) {
+		content, h, err := s.commit(raw)
+		written = append(written, content)
+		return content, h, err
+	})
+	if err != nil || len(written) != 2 || head != hashObject("commit", written[1]) {
+		t.Fatalf("%d commits, head %s, %v", len(written), head, err)
+	}
+	keys := ok[*signing.Keys](t)(signing.Load(filepath.Dir(key.File())))
+	for _, raw := range written {
+		payload, signature := signing.SplitCommit(raw)
+		if _, err := keys.Verify(payload, signature, time.Now()); err != nil {
+			t.Errorf("%v:\n%s", err, raw)
+		}
+	}
 }

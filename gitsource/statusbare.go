@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"ingot/model"
@@ -67,6 +68,8 @@ func bareOf(r *model.Report) *model.Report {
 			doc = bareProblems
 		case doc != nil && doc.Object != nil:
 			doc = withoutTexts(doc)
+		case strings.HasPrefix(path, model.ReportRacks):
+			continue
 		}
 		c.Documents[path] = doc
 	}

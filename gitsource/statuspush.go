@@ -22,6 +22,7 @@ import (
 // we believe it to be.
 func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
+	report = overwriting(report, b.foreign)
 	content, commit, err := b.signer.commit(
 		encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report)))
 	if err != nil {
@@ -40,6 +41,16 @@ func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession,
 	return Published{Commit: commit.String(), New: true, Bytes: len(packed)}, false, nil
 }
 
+// overwriting has a report say whose commit it is put on top of, if that is somebody else's.
+func overwriting(r *model.Report, f *Foreign) *model.Report {
+	if f == nil {
+		return r
+	}
+	own := *r
+	own.Body = append([]string{"overwritten: " + f.Commit + " of " + strings.ReplaceAll(f.Author, "@", " at ")}, r.Body...)
+	return &own
+}
+
 // landed notes that the branch holds the tree in commit.
 func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.tree.acknowledge()
@@ -47,6 +58,7 @@ func (b *StatusBranch) landed(commit plumbing.Hash, report *model.Report) {
 	b.highest = b.shown
 	b.sighted = sighted{commit, b.shown, true}
 	b.known, b.head, b.checked = true, commit, b.opts.Clock()
+	b.headAt = b.checked
 }
 
 // send asks for one ref to be moved, and returns what the server said beside its

@@ -96,7 +96,7 @@ func (s *Source) verify(t target) trust {
 
 // verifyCommit verifies the bytes of the very commit object that is read afterwards.
 func (s *Source) verifyCommit(keys *signing.Keys, h plumbing.Hash) (signing.Signer, error) {
-	raw, err := s.store.raw(plumbing.CommitObject, h)
+	raw, err := s.store.content(plumbing.CommitObject, h)
 	if err != nil {
 		return signing.Signer{}, err
 	}
@@ -126,7 +126,7 @@ func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error)
 	if t.tag.IsZero() {
 		return signing.Signer{}, errors.New("is not annotated, so it cannot be signed: make it by git tag -s")
 	}
-	raw, err := s.store.raw(plumbing.TagObject, t.tag)
+	raw, err := s.store.content(plumbing.TagObject, t.tag)
 	if err != nil {
 		return signing.Signer{}, err
 	}
@@ -137,8 +137,8 @@ func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error)
 	return keys.Verify(payload, signature, s.opts.Clock())
 }
 
-// raw returns the content of an object.
-func (s *store) raw(kind plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
+// content returns the content of an object.
+func (s *store) content(kind plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	o, err := s.storage.EncodedObject(kind, h)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %w", err)

@@ -61,7 +61,6 @@ type Publisher struct {
 	Log       *slog.Logger
 
 	limiter PushLimiter
-	logged  time.Time  // when a refusal was last logged
 	mu      sync.Mutex // guards what is below
 	since   time.Time  // since when the branch cannot be pushed; zero = it can
 	err     error
@@ -73,8 +72,6 @@ const (
 	publishRetry          = 2 * time.Second
 	publishRetryUrgentMax = 30 * time.Second
 	publishRetryMax       = 5 * time.Minute
-	// refusalLogEvery is how often it is logged that the server refuses the branch.
-	refusalLogEvery = time.Hour
 )
 
 // Failing returns since when the status branch cannot be pushed, and why; zero and nil
@@ -97,6 +94,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	var story report.Story
 	var last, again time.Time // of the last commit, and when what it left out is published
 	var out leftOut
+	var lastError logLimiter
 	failures, dirty, urgent := 0, false, false
 	for {
 		now := p.Reporter.Loop.Clock()
@@ -127,10 +125,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 			failures, dirty = failures+1, true
 			p.note(p.Reporter.Loop.Unannounced(p.Reporter.Loop.Clock()), err)
 			p.Reporter.Loop.Metrics.published("error", 0)
-			p.log(failures, err)
+			lastError.log(p.Log, p.Reporter.Loop.Clock(), failures, err)
 		default:
+			lastError.text = ""
 			failures, dirty, urgent, again = 0, done.Hurried, false, time.Time{}
-			p.logged = time.Time{}
 			out = out.after(now, p.Interval, done.Hurried)
 			p.note(time.Time{}, nil)
 			if done.Incomplete {
@@ -142,6 +140,28 @@ func (p *Publisher) Run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// logLimiter knows what was logged last of a branch that cannot be pushed.
+type logLimiter struct {
+	text string // of an error, or that it is a refusal, whose words may differ each time
+	at   time.Time
+}
+
+// logAgainAfter is how often the same is said again: a branch that is protected stays so
+// until somebody comes.
+const logAgainAfter = time.Hour
+
+// log logs why the branch cannot be pushed, the same once an hour.
+func (l *logLimiter) log(to *slog.Logger, now time.Time, attempt int, err error) {
+	level, text := slog.LevelDebug, err.Error()
+	if errors.Is(err, ErrRefused) {
+		text = ErrRefused.Error()
+	}
+	if text != l.text || now.Sub(l.at) >= logAgainAfter {
+		level, l.text, l.at = slog.LevelError, text, now
+	}
+	to.Log(context.Background(), level, "status not published, it is tried again", "attempt", attempt, "err", err)
 }
 
 // due is when to publish next, after a number of failures in a row.
@@ -199,19 +219,6 @@ func (p *Publisher) wait(ctx context.Context, due time.Time, dirty, urgent bool)
 	case <-timer:
 		return isDue
 	}
-}
-
-// log logs a failure. That the server refuses the branch is said once an hour: it stays so
-// until somebody acts, and /readyz says it all the time.
-func (p *Publisher) log(attempt int, err error) {
-	now := p.Reporter.Loop.Clock()
-	if errors.Is(err, ErrRefused) {
-		if !p.logged.IsZero() && now.Sub(p.logged) < refusalLogEvery {
-			return
-		}
-		p.logged = now
-	}
-	p.Log.Error("status not published, it is tried again", "attempt", attempt, "err", err)
 }
 
 // pause is how long to wait after a number of failures in a row. A server that refuses the

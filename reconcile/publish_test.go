@@ -28,6 +28,7 @@ type branch struct {
 	t        *testing.T
 	mu       sync.Mutex
 	subjects []string
+	told     []string // subjects and bodies
 	at       []time.Time
 	files    map[string][]byte
 	failing  bool
@@ -57,6 +58,7 @@ func (b *branch) Publish(_ context.Context, r *model.Report) (Publication, error
 	}
 	b.files = files
 	b.subjects, b.at = append(b.subjects, r.Subject), append(b.at, time.Now())
+	b.told = append(append(b.told, r.Subject), r.Body...)
 	return Publication{Head: "c", Committed: true, Skipped: b.skips, Incomplete: b.bare}, nil
 }
 
@@ -122,6 +124,9 @@ func published(t *testing.T, servers int, test func(w *loopWorld, b *branch), ch
 			Reporter: &Reporter{Loop: w.loop, Fence: func() uint64 { return 1 }}, Sink: b, Interval: 10 * time.Second,
 			Log: slog.New(errorCounter{slog.DiscardHandler, &b.errors}),
 		}
+		if w.logged != nil {
+			p.Log = slog.New(w.logged)
+		}
 		w.publisher = p
 		go func() { done <- p.Run(ctx) }()
 		test(w, b)
@@ -140,7 +145,7 @@ func TestTheStatusBranchTellsTheStory(t *testing.T) {
 		w.expect(time.Minute, 0, "Reserved On default/web")
 		w.commit(func(d *model.Desired) { delete(d.Claims, "default/web") })
 		w.expect(2*time.Minute, 0, "Available Off")
-		story := strings.Join(b.subjects, "\n")
+		story := strings.Join(b.told, "\n")
 		for _, want := range []string{
 			" → Available",
 			"bmc00-system-0: Available → Reserved for default/web",
@@ -204,6 +209,58 @@ func TestAFailedPushIsMadeUpFor(t *testing.T) {
 		w.expect(6*time.Minute, 0, "Available Off")
 		if !bytes.Contains(b.files["servers/bmc00-system-0.yaml"], []byte("state: Available")) {
 			t.Errorf("the branch does not show the server Available:\n%s", b.files["servers/bmc00-system-0.yaml"])
+		}
+	})
+}
+
+// S03: a branch that takes no push is asked seldom, and said so once an hour.
+func TestS03ABranchThatRefusesPushesIsNotPushedInATightLoop(t *testing.T) {
+	var log bytes.Buffer
+	logged := func() int { return strings.Count(log.String(), "level=ERROR") }
+	published(t, 1, func(w *loopWorld, b *branch) {
+		w.expect(time.Minute, 0, "Available Off")
+		pass(time.Minute)
+		b.set(func(b *branch) { b.failing = true })
+		w.commit(func(*model.Desired) {}) // that nothing waits for
+		pass(90 * time.Minute)
+		if n := b.tried(); n < 3 || n > 30 {
+			t.Errorf("within 90 min it was pushed %d times, want a few", n)
+		}
+		if n := logged(); n != 2 {
+			t.Errorf("it was said %d times in 90 min, want at once and after an hour:\n%s", n, log.String())
+		}
+		b.set(func(*branch) {})
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) }) // something waits
+		pass(29 * time.Minute)
+		if n := b.tried(); n > 70 {
+			t.Errorf("while a claim waits it was pushed %d times within 29 min, want at most every half minute", n)
+		}
+		if n := logged(); n != 2 {
+			t.Errorf("it was said %d times, want no more than before", n)
+		}
+		b.set(func(b *branch) { b.failing = false })
+		w.expect(2*time.Minute, 0, "Reserved On default/web")
+		b.set(func(b *branch) { b.failing = true })
+		w.commit(func(*model.Desired) {})
+		pass(2 * time.Minute)
+		if n := logged(); n != 3 {
+			t.Errorf("a new failure was said %d times, want at once", n-2)
+		}
+		b.set(func(b *branch) { b.failing = false })
+	}, func(w *loopWorld) { w.logged, w.mirror = slog.NewTextHandler(&log, nil), true })
+}
+
+// S08: what a sensor reads, or a BMC counts, is no news.
+func TestS08FlappingValuesCostNoCommit(t *testing.T) {
+	published(t, 2, func(w *loopWorld, b *branch) {
+		w.expect(2*time.Minute, 1, "Available Off")
+		w.commit(func(d *model.Desired) { d.Add(claim("web")) })
+		w.expect(10*time.Minute, 0, "Reserved On default/web")
+		pass(10 * time.Minute)
+		commits := b.taken()
+		pass(24 * time.Hour) // with thousands of readings
+		if n := b.taken() - commits; n > 0 {
+			t.Errorf("a day of readings cost %d commits:\n%s", n, strings.Join(b.subjects[commits:], "\n"))
 		}
 	})
 }

@@ -103,10 +103,14 @@ type Status struct {
 	MirrorFirst bool `json:"mirrorFirst"`
 	// TakeOverAfter is how long this Ingot must have been silent before another one may
 	// take over from it without an answer; 0 = never.
-	TakeOverAfter  time.Duration `json:"takeOverAfter"`
-	AuthorName     string        `json:"authorName"`
-	AuthorEmail    string        `json:"authorEmail"`
-	SigningKeyFile string        `json:"signingKeyFile"`
+	TakeOverAfter time.Duration `json:"takeOverAfter"`
+	// Keep is how much of the branch's history is kept, 0 = all of it. Archive keeps the
+	// heads that it was cut from as tags.
+	Keep           Age    `json:"keep"`
+	Archive        bool   `json:"archive"`
+	AuthorName     string `json:"authorName"`
+	AuthorEmail    string `json:"authorEmail"`
+	SigningKeyFile string `json:"signingKeyFile"`
 }
 
 // Redis says where observations and records are kept: without a URL, in a file in

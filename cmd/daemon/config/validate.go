@@ -38,6 +38,12 @@ func (o *Options) Validate() []model.Problem {
 func (c *checks) numbers(o *Options) {
 	c.positive("git.interval", o.Git.Interval)
 	c.positive("status.interval", o.Status.Interval)
+	if keep := time.Duration(o.Status.Keep); keep != 0 && keep < day {
+		c.wrong("status.keep", "%s is not allowed: must be 1d or more, such as 90d, or 0 to keep all of the history", o.Status.Keep)
+	}
+	if o.Status.Archive && o.Status.Keep == 0 {
+		c.wrong("status.archive", "there is nothing to archive while status.keep is 0: set status.keep, such as 90d, or take status.archive out")
+	}
 	c.positive("bmc.powerOffGrace", o.BMC.PowerOffGrace)
 	c.positive("bmc.pollInterval", o.BMC.PollInterval)
 	c.positive("discovery.timeout", o.Discovery.Timeout)

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -237,6 +238,9 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"git.branch":         func(o *Options) { o.Git.Branch = "a b" },
 		"status.branch":      func(o *Options) { o.Status.Branch = "" },
 		"status.interval":    func(o *Options) { o.Status.Interval = 0 },
+		"status.keep":        func(o *Options) { o.Status.Keep = Age(time.Hour) },
+		"status.keep ":       func(o *Options) { o.Status.Keep = -Age(day) },
+		"status.archive":     func(o *Options) { o.Status.Archive = true },
 		"status.authorName":  func(o *Options) { o.Status.AuthorName = "a\nb" },
 		"status.authorEmail": func(o *Options) { o.Status.AuthorEmail = "<>" },
 		"git.auth.githubApp.appID": func(o *Options) {
