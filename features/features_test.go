@@ -20,7 +20,7 @@ import (
 
 // scenarios is how many scenarios there are, each row of an outline counted. A
 // run of fewer fails: a tag or a path that is wrong would else pass unseen.
-var scenarios = map[storeKind]int{embeddedStore: 300, redisStore: 310}
+var scenarios = map[storeKind]int{embeddedStore: 306, redisStore: 316}
 
 // concurrency is how many scenarios run at once.
 const concurrency = 8
@@ -103,6 +103,7 @@ func run(t *testing.T, store storeKind) {
 			defineLaws(sc)
 			defineTenants(sc)
 			defineMACs(sc)
+			defineSigning(sc)
 			defineForge(sc)
 		},
 		Options: &godog.Options{

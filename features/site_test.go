@@ -118,6 +118,7 @@ type site struct {
 	folder      string   // in it
 	guard       string   // further settings of the guard
 	mirrorLate  bool     // status.mirrorFirst is false
+	signing     signing
 
 	handout  handout           // what a server was told last by its boot script
 	heard    answer            // what the metadata service said last

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 
 	"ingot/model"
 )
@@ -104,6 +103,8 @@ func (s *Source) beginCached(b *Beginning) error {
 	case b.appliedHash().IsZero():
 		s.beginUnknown(b)
 		return nil
+	case s.trustApplied(b.Applied).problem != "":
+		return nil // what is fetched decides
 	case s.beginAt(b) == nil:
 		return nil
 	}
@@ -115,9 +116,25 @@ func (s *Source) beginCached(b *Beginning) error {
 	return nil
 }
 
-// beginLate is for a store that did not hold the revision applied before the fetch.
-func (s *Source) beginLate(ctx context.Context, b *Beginning, way ancestry) error {
-	if s.begun || s.beginAt(b) == nil {
+// beginLate is for a store that did not hold the revision applied before the fetch, or
+// could not verify it. Nothing begins where it is not vouched for.
+func (s *Source) beginLate(ctx context.Context, b *Beginning, t target, way ancestry) error {
+	if s.begun {
+		return nil
+	}
+	if s.opts.Verify.on() {
+		if err := s.obtainMissing(ctx, b, way); err != nil {
+			return err
+		}
+		switch vouched, named := s.vouched(b, t, way); {
+		case named:
+			s.beginUnknown(b)
+			return nil
+		case !vouched:
+			return nil
+		}
+	}
+	if s.beginAt(b) == nil {
 		return nil
 	}
 	switch err := s.obtain(ctx, b, way); {
@@ -129,6 +146,17 @@ func (s *Source) beginLate(ctx context.Context, b *Beginning, way ancestry) erro
 	s.log.Warn("the revision applied cannot be had any more: what depends on it and is not in Git stays until it is approved",
 		"revision", b.Applied.Revision())
 	s.beginUnknown(b)
+	return nil
+}
+
+// obtainMissing obtains the revision applied where the store lacks it, if it can be had.
+func (s *Source) obtainMissing(ctx context.Context, b *Beginning, way ancestry) error {
+	if s.store.has(b.appliedHash()) {
+		return nil
+	}
+	if err := s.obtain(ctx, b, way); err != nil && s.again(err) {
+		return fmt.Errorf("look for the revision applied: %w", err)
+	}
 	return nil
 }
 
@@ -165,7 +193,11 @@ func (s *Source) beginAt(b *Beginning) error {
 		prev: baseEffective(*b, held, files), files: files, lineage: lineageSame,
 		revision: b.Applied.Revision(), at: s.opts.Clock(), approvals: s.approvals,
 	}, s.rules())
-	s.head, s.at, s.effective = head, b.Applied, out.effective
+	s.head, s.at, s.anchor, s.effective = head, b.Applied, b.Applied, out.effective
+	s.trust = s.trustApplied(b.Applied)
+	s.signer = s.trust.signer
+	known, _ := s.state.verified(b.Applied)
+	s.target = target{name: b.Applied.Revision().Name(), commit: head, tag: plumbing.NewHash(known.Tag)}
 	s.verdict = model.SourceState{Observed: b.Applied.Revision()}
 	s.takeOver(out, len(files), true)
 	s.log.Info("revision restored", "revision", b.Applied.Revision())
@@ -174,7 +206,7 @@ func (s *Source) beginAt(b *Beginning) error {
 
 // beginUnknown begins where nothing was applied, or nobody knows what.
 func (s *Source) beginUnknown(b *Beginning) {
-	s.begun = true
+	s.begun, s.anchor = true, b.Applied
 	s.effective = baseEffective(*b, s.state.held(b.Applied, s.reader.parse), nil)
 	if !b.Applied.IsZero() || !s.effective.isEmpty() {
 		s.cause = model.AbsentAppliedUnknown
@@ -254,24 +286,23 @@ func (s *Source) obtain(ctx context.Context, b *Beginning, way ancestry) error {
 		return err
 	}
 	defer closeSession(session)
-	adv, _, err := s.remote.advertised(ctx, session)
+	adv, t, err := s.remote.resolved(ctx, session)
 	if err != nil {
 		return err
 	}
 	applied := b.appliedHash()
 	w := wanted{commits: []plumbing.Hash{applied}, depth: 1}
-	byName := adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
-	for _, tip := range adv.References {
-		byName = byName || tip == applied
-	}
+	tag := plumbing.NewTagReferenceName(b.Applied.Ref).String()
 	old, exists := adv.References[plumbing.NewBranchReferenceName(b.Applied.Branch).String()]
 	switch {
-	case byName:
+	case given(adv, applied):
+	case adv.Peeled[tag] == applied:
+		w.commits = []plumbing.Hash{adv.References[tag]}
 	case exists && b.Applied.Branch != s.opts.Branch:
 		w = wanted{commits: []plumbing.Hash{old}, depth: searchDepth}
 	case way.lineage == lineageDescends:
 		closeSession(session)
-		_, err := s.bring(parent, adv.References[s.remote.ref().String()], wholeDepth)
+		_, err := s.bring(parent, t.commit, wholeDepth)
 		return err
 	default:
 		return fmt.Errorf("the server does not give commit %s", applied)

@@ -279,8 +279,11 @@ func (b *StatusBranch) moveOnce(ctx context.Context, ref plumbing.ReferenceName,
 		return old, said, err
 	}
 	tree := hashObject("tree", nil)
-	content := encodeCommit(tree, old, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), text)
-	cmd.New = hashObject("commit", content)
+	content, commit, err := b.signer.commit(encodeCommit(tree, old, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), text))
+	if err != nil {
+		return old, "", &failure{failureKey, err}
+	}
+	cmd.New = commit
 	pack := newPackWriter()
 	pack.add(packCommit, content)
 	pack.add(packTree, nil)

@@ -30,6 +30,7 @@ const (
 	failureEmpty      failureKind = "empty"      // a repository without a commit
 	failureRejected   failureKind = "rejected"   // a push was refused by rule
 	failureFenced     failureKind = "fenced"     // somebody newer writes the status branch
+	failureKey        failureKind = "signing"    // there is no key to sign a commit with
 	failureOther      failureKind = "error"
 )
 
@@ -79,6 +80,9 @@ func (r *remote) explain(ctx context.Context, err error) error {
 	}
 	err = bare(err)
 	kind, text := diagnose(err)
+	if kind == failureAuth {
+		r.installation.refused.Store(true)
+	}
 	if text == "" {
 		return &failure{kind: kind, err: steady(err)}
 	}

@@ -15,6 +15,8 @@ type sourceMetrics struct {
 	files    prometheus.Gauge
 	problems *prometheus.GaugeVec
 	decoded  prometheus.Counter
+	// unverified is 1 while the newest revision is not used for want of a signature.
+	unverified prometheus.Gauge
 }
 
 func newSourceMetrics(reg prometheus.Registerer) *sourceMetrics {
@@ -39,8 +41,11 @@ func newSourceMetrics(reg prometheus.Registerer) *sourceMetrics {
 			Name: "ingot_git_manifests_decoded_total", Help: "Manifests that were decoded; one that did not change is not decoded again.",
 		}),
 	}
+	m.unverified = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "ingot_git_revision_unverified", Help: "1 while the newest revision that was seen is not used, or would not be, for want of a signature; else 0.",
+	})
 	if reg != nil {
-		reg.MustRegister(m.fetches, m.duration, m.revision, m.files, m.problems, m.decoded)
+		reg.MustRegister(m.fetches, m.duration, m.revision, m.files, m.problems, m.decoded, m.unverified)
 	}
 	return m
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,6 +35,12 @@ type Auth struct {
 
 	SSHKeyFile     string
 	KnownHostsFile string
+
+	GitHubApp *GitHubApp // in place of user and password; nil = none
+
+	// Proxy is the URL of the proxy that the server is reached through; "" is what the
+	// environment says, which is for HTTP alone.
+	Proxy string
 }
 
 // Limits of what a server may send.
@@ -43,12 +50,15 @@ const (
 	maxPack          = 2 << 30   // bytes of one pack
 )
 
-// remote is one branch of one repository elsewhere.
+// remote is one branch, tag or commit of one repository elsewhere.
 type remote struct {
 	url     string // as configured; holds no password
-	branch  string
+	follows Ref
 	auth    Auth
 	timeout time.Duration // of one operation
+
+	clock        func() time.Time
+	installation installation
 
 	mu        sync.Mutex // guards the HTTP transport
 	transport *http.Transport
@@ -59,10 +69,10 @@ type remote struct {
 }
 
 // newRemote checks what can be checked without the network.
-func newRemote(rawURL, branch string, auth Auth, timeout time.Duration) (*remote, error) {
-	r := &remote{url: rawURL, branch: branch, auth: auth, timeout: timeout, retryAfter: func(time.Duration) {}}
-	if !validBranch(branch) {
-		return nil, fmt.Errorf("branch %q is not a valid name of a branch", branch)
+func newRemote(rawURL string, follows Ref, auth Auth, timeout time.Duration) (*remote, error) {
+	r := &remote{url: rawURL, follows: follows, auth: auth, timeout: timeout, clock: time.Now, retryAfter: func(time.Duration) {}}
+	if err := follows.Check(); err != nil {
+		return nil, err
 	}
 	endpoint, err := parseURL(rawURL)
 	if err != nil {
@@ -71,7 +81,12 @@ func newRemote(rawURL, branch string, auth Auth, timeout time.Duration) (*remote
 	if endpoint.Protocol == "ssh" && (auth.SSHKeyFile == "" || auth.KnownHostsFile == "") {
 		return nil, errors.New("an SSH URL needs auth.sshKeyFile and auth.knownHostsFile: a host key that is not known is never accepted")
 	}
-	return r, nil
+	if auth.GitHubApp != nil {
+		if field, err := auth.GitHubApp.Check(); err != nil {
+			return nil, fmt.Errorf("auth.githubApp.%s %w", field, err)
+		}
+	}
+	return r, CheckProxy(auth.Proxy, rawURL)
 }
 
 // validBranch follows git check-ref-format as far as branches need it.
@@ -116,11 +131,13 @@ func parseURL(raw string) (*transport.Endpoint, error) {
 
 // ref is the branch, or the ref that is written out: what a clone has fetched of a branch
 // is refs/remotes/origin/status.
-func (r *remote) ref() plumbing.ReferenceName {
-	if name := plumbing.ReferenceName(r.branch); name.IsRemote() {
+func (r *remote) ref() plumbing.ReferenceName { return branchRef(r.follows.Branch) }
+
+func branchRef(branch string) plumbing.ReferenceName {
+	if name := plumbing.ReferenceName(branch); name.IsRemote() {
 		return name
 	}
-	return plumbing.NewBranchReferenceName(r.branch)
+	return plumbing.NewBranchReferenceName(branch)
 }
 
 // within bounds one operation in time.
@@ -171,12 +188,12 @@ func (r *remote) connect(ctx context.Context) (transport.Transport, *transport.E
 		if err != nil {
 			return nil, nil, nil, nil, &failure{kind: failureAuth, err: err}
 		}
-		done := dialWithin(ctx, endpoint)
+		done := dialWithin(ctx, endpoint, r.auth.Proxy)
 		return gitssh.DefaultClient, endpoint, auth, done, nil
 	case "http", "https":
-		auth, err := r.basicAuth(endpoint)
+		auth, err := r.httpAuth(ctx, endpoint)
 		if err != nil {
-			return nil, nil, nil, nil, &failure{kind: failureAuth, err: err}
+			return nil, nil, nil, nil, err
 		}
 		c, err := r.httpClient()
 		if err != nil {
@@ -187,6 +204,18 @@ func (r *remote) connect(ctx context.Context) (transport.Transport, *transport.E
 		c, err := client.NewClient(endpoint)
 		return c, endpoint, nil, none, err
 	}
+}
+
+// httpAuth returns a nil interface when no credentials are configured.
+func (r *remote) httpAuth(ctx context.Context, endpoint *transport.Endpoint) (transport.AuthMethod, error) {
+	if r.auth.GitHubApp != nil {
+		return r.installationAuth(ctx)
+	}
+	auth, err := r.basicAuth(endpoint)
+	if err != nil {
+		return nil, &failure{kind: failureAuth, err: err}
+	}
+	return auth, nil
 }
 
 // basicAuth returns a nil interface when no credentials are configured. A forge
@@ -215,6 +244,14 @@ func (r *remote) basicAuth(endpoint *transport.Endpoint) (transport.AuthMethod, 
 // httpClient returns a client that keeps its connections from one operation to
 // the next, for as long as the CA file stays the same.
 func (r *remote) httpClient() (transport.Transport, error) {
+	t, err := r.roundTripper()
+	if err != nil {
+		return nil, err
+	}
+	return githttp.NewClient(&http.Client{Transport: t}), nil
+}
+
+func (r *remote) roundTripper() (http.RoundTripper, error) {
 	ca, err := r.auth.readCA()
 	if err != nil {
 		return nil, err
@@ -222,14 +259,14 @@ func (r *remote) httpClient() (transport.Transport, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.transport == nil || !bytes.Equal(ca, r.ca) {
-		t, err := newTransport(ca)
+		t, err := newTransport(ca, r.auth.Proxy)
 		if err != nil {
 			return nil, fmt.Errorf("CA file %s: %w", r.auth.CAFile, err)
 		}
 		r.closeIdle()
 		r.transport, r.ca = t, ca
 	}
-	return githttp.NewClient(&http.Client{Transport: &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}}), nil
+	return &guard{next: r.transport, retryAfter: r.retryAfter, away: &r.away}, nil
 }
 
 // readCA reads the CA file, nil if there is none.
@@ -251,7 +288,7 @@ func (a Auth) Transport() (*http.Transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTransport(ca)
+	t, err := newTransport(ca, a.Proxy)
 	if err != nil {
 		return nil, fmt.Errorf("CA file %s: %w", a.CAFile, err)
 	}
@@ -271,13 +308,20 @@ func (r *remote) close() {
 	r.closeIdle()
 }
 
-func newTransport(ca []byte) (*http.Transport, error) {
+func newTransport(ca []byte, proxy string) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSHandshakeTimeout: 15 * time.Second,
 		IdleConnTimeout:     90 * time.Second,
 		MaxIdleConnsPerHost: 2,
 		ForceAttemptHTTP2:   true,
+	}
+	if proxy != "" {
+		u, err := url.Parse(proxy)
+		if err != nil {
+			return nil, err
+		}
+		t.Proxy = http.ProxyURL(u)
 	}
 	if ca == nil {
 		return t, nil
@@ -397,21 +441,24 @@ func readSmall(file string) ([]byte, error) {
 	return b, err
 }
 
-// advertised reads the server's list of refs and returns it with the head of the
-// branch. An empty repository and a missing branch are errors of their own.
-func (r *remote) advertised(ctx context.Context, s transport.Session) (*packp.AdvRefs, plumbing.Hash, error) {
+// resolved reads the server's list of refs and returns it with what is followed. An empty
+// repository, and a branch or tag that is missing, are errors of their own.
+func (r *remote) resolved(ctx context.Context, s transport.Session) (*packp.AdvRefs, target, error) {
 	adv, err := s.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return nil, plumbing.ZeroHash, errEmptyRepository
+		return nil, target{}, errEmptyRepository
 	}
 	if err != nil {
-		return nil, plumbing.ZeroHash, r.explain(ctx, err)
+		return nil, target{}, r.explain(ctx, err)
 	}
-	head, ok := adv.References[r.ref().String()]
-	if !ok {
-		return adv, plumbing.ZeroHash, &failure{kind: failureBranch, err: fmt.Errorf("branch %q does not exist", r.branch)}
-	}
-	return adv, head, nil
+	t, err := r.follows.find(adv)
+	return adv, t, err
+}
+
+// advertised is resolved for a branch, of which the head says all.
+func (r *remote) advertised(ctx context.Context, s transport.Session) (*packp.AdvRefs, plumbing.Hash, error) {
+	adv, t, err := r.resolved(ctx, s)
+	return adv, t.commit, err
 }
 
 // hostPort is where an SSH endpoint is dialled.

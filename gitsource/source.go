@@ -30,9 +30,11 @@ const (
 
 // Options configure a Source.
 type Options struct {
-	URL    string // https, http, ssh, git@host:path, file or a path
-	Branch string // "" is DefaultBranch
-	Path   string // the folder of the manifests; "" is the whole repository
+	URL  string // https, http, ssh, git@host:path, file or a path
+	Ref         // what is followed; nothing is DefaultBranch
+	Path string // the folder of the manifests; "" is the whole repository
+	// Verify says which signatures a revision must carry.
+	Verify Verify
 
 	Interval time.Duration // between looks at the branch; 0 is DefaultInterval
 	Timeout  time.Duration // of one look; 0 is DefaultTimeout
@@ -85,6 +87,10 @@ type Source struct {
 	begun     bool   // whether it is known what was applied, or that nobody knows
 	effective effective
 	head      plumbing.Hash      // the revision in force
+	anchor    model.Applied      // what the next revision must descend from where signatures are verified
+	signer    string             // of the revision in force
+	target    target             // what was judged last, or is being
+	trust     trust              // in target
 	at        model.Applied      // the same, with where it comes from
 	cause     model.AbsenceCause // why the next revision does not descend, whatever Git says
 	approvals []string
@@ -106,7 +112,10 @@ func New(opts Options) (*Source, error) {
 	if opts.Dir == "" {
 		return nil, errors.New("git: no directory to keep the repository in")
 	}
-	r, err := newRemote(opts.URL, opts.Branch, opts.Auth, opts.Timeout)
+	r, err := newRemote(opts.URL, opts.Ref, opts.Auth, opts.Timeout)
+	if err == nil {
+		err = opts.Verify.Check(opts.Ref)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("git: %w", err)
 	}
@@ -121,8 +130,11 @@ func New(opts Options) (*Source, error) {
 }
 
 func withDefaults(opts Options) Options {
-	if opts.Branch == "" {
+	if opts.Ref == (Ref{}) {
 		opts.Branch = DefaultBranch
+	}
+	if opts.Verify.Mode == "" {
+		opts.Verify.Mode = VerifyNone
 	}
 	if opts.Interval <= 0 {
 		opts.Interval = DefaultInterval
@@ -252,9 +264,9 @@ func (s *Source) Sync(ctx context.Context) error {
 	switch {
 	case err != nil:
 		s.metrics.fetches.WithLabelValues(string(kindOf(err))).Inc()
-		s.log.WarnContext(ctx, "watched branch cannot be read", "branch", s.opts.Branch, "err", message(err))
+		s.log.WarnContext(ctx, "watched branch cannot be read", "branch", s.opts.Ref.String(), "err", message(err))
 		s.fail(err)
-		return fmt.Errorf("fetch %s: %w", s.opts.Branch, err)
+		return fmt.Errorf("fetch %s: %w", s.opts.Ref, err)
 	case changed:
 		s.metrics.fetches.WithLabelValues(resultChanged).Inc()
 	default:
@@ -274,19 +286,21 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 			return false, err
 		}
 	}
-	head, way, err := s.fetch(ctx, b)
+	s.reverify()
+	t, way, err := s.fetch(ctx, b)
 	if err != nil || b == nil {
 		return false, err
 	}
-	seen := s.revision(head)
+	seen := t.revision()
 	s.seen.Store(&seen)
-	if err := s.beginLate(ctx, b, way); err != nil {
+	if err := s.beginLate(ctx, b, t, way); err != nil || !s.begun {
 		return false, err
 	}
-	if head == s.evaluated {
-		s.announce(s.verdict)
+	head := t.commit
+	if s.judged(t) {
+		s.announce(s.shown())
 	} else {
-		changed, err = true, s.judge(head, way)
+		changed, err = true, s.judge(t, way)
 	}
 	if errors.Is(err, errNotReadable) {
 		s.log.WarnContext(ctx, "object store is damaged and fetched afresh", "err", err)
@@ -296,7 +310,7 @@ func (s *Source) sync(ctx context.Context) (changed bool, err error) {
 		case now != head:
 			err = errHeadMoved
 		default:
-			err = s.judge(head, way)
+			err = s.judge(t, way)
 		}
 	}
 	if err == nil {
@@ -377,6 +391,9 @@ func (s *Source) save() {
 		st.Heads = before.Heads
 	}
 	st.Heads = append(slices.Clip(st.Heads[max(0, len(st.Heads)-maxHeads+1):]), s.at)
+	if s.opts.Verify.on() {
+		st.Verified = &verified{Head: s.at, Signer: s.signer, Tag: s.target.tag.String()}
+	}
 	st.setEffective(s.effective, func(h plumbing.Hash) ([]byte, error) {
 		if before != nil && before.Blobs[h.String()] != nil {
 			return before.Blobs[h.String()], nil
@@ -387,12 +404,4 @@ func (s *Source) save() {
 	if err := st.write(s.stateFile()); err != nil {
 		s.log.Error("what the source holds is not kept: a restart will know no last good version of files that are wrong", "err", err)
 	}
-}
-
-// revision names a commit of the branch.
-func (s *Source) revision(h plumbing.Hash) model.Revision {
-	if h.IsZero() {
-		return ""
-	}
-	return model.Revision(s.opts.Branch + "@sha1:" + h.String())
 }

@@ -13,34 +13,34 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
 )
 
-// fetch brings the branch's head into the store and returns it, with how it relates
-// to the revision in force.
-func (s *Source) fetch(ctx context.Context, b *Beginning) (plumbing.Hash, ancestry, error) {
-	head, err := s.bring(ctx, plumbing.ZeroHash, fetchDepth)
+// fetch brings what is followed into the store and returns it, with how it relates to the
+// revision in force.
+func (s *Source) fetch(ctx context.Context, b *Beginning) (target, ancestry, error) {
+	t, err := s.bring(ctx, plumbing.ZeroHash, fetchDepth)
 	if err != nil {
-		return plumbing.ZeroHash, ancestry{}, err
+		return target{}, ancestry{}, err
 	}
-	known := s.head
-	if !s.begun {
-		known = b.appliedHash()
+	if s.judged(t) {
+		return t, ancestry{lineage: lineageSame}, nil
 	}
-	if head == s.evaluated {
-		return head, ancestry{lineage: lineageSame}, nil
-	}
-	way := s.store.relate(known, head)
+	known := s.related(b)
+	way := s.store.relate(known, t.commit)
 	if way.truncated {
 		// The revision in force lies further back, if anywhere: only the history
 		// between tells a busy day from a rewritten history.
-		if head, err = s.bring(ctx, head, searchDepth); err != nil {
-			return plumbing.ZeroHash, ancestry{}, err
+		if t, err = s.bring(ctx, t.commit, searchDepth); err != nil {
+			return target{}, ancestry{}, err
 		}
-		way = s.store.relate(known, head)
+		way = s.store.relate(known, t.commit)
 	}
 	if way.truncated && s.sameSource(b) {
-		way, err = s.search(ctx, known, head)
+		way, err = s.search(ctx, known, t)
 	}
-	return head, way, err
+	return t, way, err
 }
+
+// judged reports whether t is what was judged last.
+func (s *Source) judged(t target) bool { return t.commit == s.evaluated && t == s.target }
 
 // sameSource reports whether the revision in force comes from the branch as it is
 // configured. A commit that another one has too was not made for this one.
@@ -50,7 +50,7 @@ func (s *Source) sameSource(b *Beginning) bool {
 
 // search looks for a commit further back than is fetched with all files. One that is
 // not found, or a server that will not tell, counts as a rewritten history.
-func (s *Source) search(ctx context.Context, known, head plumbing.Hash) (ancestry, error) {
+func (s *Source) search(ctx context.Context, known plumbing.Hash, head target) (ancestry, error) {
 	way, err := s.searchCommits(ctx, known, head)
 	if err != nil && s.again(err) {
 		return ancestry{}, fmt.Errorf("look for the revision in force: %w", err)
@@ -67,7 +67,7 @@ func (s *Source) search(ctx context.Context, known, head plumbing.Hash) (ancestr
 // finds it.
 var errHeadMoved error = &failure{kind: failureNetwork, err: errors.New("the branch moved while it was read")}
 
-func (s *Source) searchCommits(ctx context.Context, known, head plumbing.Hash) (way ancestry, err error) {
+func (s *Source) searchCommits(ctx context.Context, known plumbing.Hash, head target) (way ancestry, err error) {
 	parent := ctx
 	ctx, cancel := s.remote.within(ctx)
 	defer cancel()
@@ -76,16 +76,16 @@ func (s *Source) searchCommits(ctx context.Context, known, head plumbing.Hash) (
 		return ancestry{}, err
 	}
 	defer closeSession(session)
-	adv, now, err := s.remote.advertised(ctx, session)
+	adv, now, err := s.remote.resolved(ctx, session)
 	if err != nil {
 		return ancestry{}, err
 	}
 	if !adv.Capabilities.Supports(capability.Filter) {
 		closeSession(session)
-		if _, err := s.bring(parent, head, wholeDepth); err != nil {
+		if _, err := s.bring(parent, head.commit, wholeDepth); err != nil {
 			return ancestry{}, err
 		}
-		return s.store.relate(known, head), nil
+		return s.store.relate(known, head.commit), nil
 	}
 	if now != head {
 		return ancestry{}, errHeadMoved
@@ -98,45 +98,86 @@ func (s *Source) searchCommits(ctx context.Context, known, head plumbing.Hash) (
 		return ancestry{}, err
 	}
 	defer func() { err = errors.Join(err, commits.discard()) }()
-	w := wanted{commits: []plumbing.Hash{head}, depth: commitDepth, filter: packp.FilterTreeDepth(0)}
+	w := wanted{commits: []plumbing.Hash{head.object()}, depth: commitDepth, filter: packp.FilterTreeDepth(0)}
 	if err := fetchWanted(ctx, session, adv, commits, w); err != nil {
 		return ancestry{}, s.remote.explain(ctx, err)
 	}
-	return commits.relate(known, head), nil
+	return commits.relate(known, head.commit), nil
 }
 
-// bring opens a session, reads the branch's head and fetches it if the store does
-// not hold it, or if it is the commit to deepen.
-func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (plumbing.Hash, error) {
+// bring opens a session, reads what is followed and fetches it if the store does not hold
+// it, or if its commit is the one to deepen.
+func (s *Source) bring(ctx context.Context, deepen plumbing.Hash, depth int) (target, error) {
 	ctx, cancel := s.remote.within(ctx)
 	defer cancel()
 	session, err := s.remote.uploadSession(ctx)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return target{}, err
 	}
 	defer closeSession(session)
-	adv, head, err := s.remote.advertised(ctx, session)
+	adv, t, err := s.remote.resolved(ctx, session)
 	if err != nil {
-		return plumbing.ZeroHash, err
+		return target{}, err
 	}
-	if head != deepen && (head == s.evaluated || s.store.has(head)) {
-		return head, nil
+	if t.commit != deepen && (s.judged(t) || s.store.holds(t)) {
+		return t, nil
 	}
-	w := wanted{commits: []plumbing.Hash{head}, depth: depth}
+	w := wanted{commits: []plumbing.Hash{t.object()}, depth: depth}
 	if adv.Capabilities.Supports(capability.Filter) {
 		w.filter = filterLarge
 	}
+	if t.name == commitName && !given(adv, t.commit) {
+		// The server gives no commit by its name: it lies behind a branch, if anywhere.
+		if w.commits, w.depth = tips(adv), wholeDepth; len(w.commits) == 0 {
+			return target{}, notThere(t.commit)
+		}
+	}
 	w.have = slices.Concat(s.store.newest(s.head, fetchDepth), s.store.newest(s.evaluated, fetchDepth))
 	if err := fetchWanted(ctx, session, adv, s.store, w); err != nil {
-		return plumbing.ZeroHash, s.remote.explain(ctx, err)
+		return target{}, s.remote.explain(ctx, err)
 	}
-	if size, left := s.store.left[head]; left {
-		return plumbing.ZeroHash, fmt.Errorf("commit %s has %d bytes, of at most %d: shorten its message", head, size, maxCommit)
+	if size, left := s.store.left[t.commit]; left {
+		return target{}, fmt.Errorf("commit %s has %d bytes, of at most %d: shorten its message", t.commit, size, maxCommit)
 	}
-	if !s.store.has(head) {
-		return plumbing.ZeroHash, fmt.Errorf("%w: commit %s did not arrive", errNotReadable, head)
+	other, err := s.store.storage.EncodedObject(plumbing.AnyObject, t.commit)
+	switch {
+	case s.store.holds(t):
+		return t, nil
+	case err == nil && other.Type() != plumbing.CommitObject:
+		return target{}, &failure{failureBranch, fmt.Errorf("%s is a %s, not a commit", t.revision(), other.Type())}
+	case t.name == commitName:
+		return target{}, notThere(t.commit)
 	}
-	return head, nil
+	return target{}, fmt.Errorf("%w: commit %s did not arrive", errNotReadable, t.commit)
+}
+
+// given reports whether the server gives the commit when asked for it by name.
+func given(adv *packp.AdvRefs, commit plumbing.Hash) bool {
+	for _, tip := range adv.References {
+		if tip == commit {
+			return true
+		}
+	}
+	return adv.Capabilities.Supports(capability.AllowReachableSHA1InWant) || adv.Capabilities.Supports(capability.AllowTipSHA1InWant)
+}
+
+// maxTips is behind how many branches a commit is looked for.
+const maxTips = 100
+
+// tips are the heads of the branches.
+func tips(adv *packp.AdvRefs) []plumbing.Hash {
+	var out []plumbing.Hash
+	for _, name := range refNames(adv, "refs/heads/") {
+		if tip := adv.References["refs/heads/"+name]; len(out) < maxTips && !slices.Contains(out, tip) {
+			out = append(out, tip)
+		}
+	}
+	return out
+}
+
+func notThere(commit plumbing.Hash) error {
+	return &failure{failureBranch, fmt.Errorf("commit %s is not in the repository, or further back than %d commits behind its branches: "+
+		"correct git.commit, or put a tag on it", commit, wholeDepth)}
 }
 
 func closeSession(c io.Closer) { _ = c.Close() }
@@ -148,7 +189,8 @@ func (s *Source) refetch(ctx context.Context, head plumbing.Hash) (plumbing.Hash
 		return plumbing.ZeroHash, err
 	}
 	s.store = st
-	return s.bring(ctx, head, fetchDepth)
+	t, err := s.bring(ctx, head, fetchDepth)
+	return t.commit, err
 }
 
 // tidy replaces a store that took many fetches by one fetched afresh. Failing to is

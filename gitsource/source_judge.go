@@ -11,28 +11,40 @@ import (
 	"ingot/model"
 )
 
-// judge decides whether head comes into force. It fails only if head cannot be
+// judge decides whether what is followed comes into force. It fails only if that cannot be
 // read.
-func (s *Source) judge(head plumbing.Hash, way ancestry) error {
+func (s *Source) judge(t target, way ancestry) error {
+	head := t.commit
+	s.target = t
 	c, err := s.store.commit(head)
 	if err != nil {
 		return fmt.Errorf("%w: read commit %s: %w", errNotReadable, head, err)
 	}
+	s.trust = s.verify(t)
+	s.count(s.trust)
+	switch {
+	case s.trust.problem != "":
+		s.refuse(head, model.SourceNotVerified, s.trust.problem+"; "+s.stays())
+		return nil
+	case !s.follows(c, way):
+		s.refuse(head, model.SourceNotVerified, replacing(t.revision(), s.anchor.Revision())+"; "+s.stays())
+		return nil
+	}
 	files, err := s.reader.read(s.store, c.TreeHash, s.opts.Path, newHeldPaths(s.effective.objects))
 	switch {
 	case errors.Is(err, errPathMissing):
-		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.revision(head), s.stays()))
+		s.refuse(head, model.SourcePathMissing, fmt.Sprintf("folder %s is not in %s; %s", s.opts.Path, s.target.revision(), s.stays()))
 		return nil
 	case errors.Is(err, errTooManyManifests), errors.Is(err, errTooMuchToRead):
-		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.revision(head), err, s.stays()))
+		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s holds %s, which is the limit; %s", s.target.revision(), err, s.stays()))
 		return nil
 	case errors.Is(err, errTreeTooLarge):
-		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s cannot be read: %s; %s", s.revision(head), err, s.stays()))
+		s.refuse(head, model.SourceRejected, fmt.Sprintf("%s cannot be read: %s; %s", s.target.revision(), err, s.stays()))
 		return nil
 	case err != nil:
 		return err
 	case len(files) == 0 && !s.effective.isEmpty():
-		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.revision(head), s.stays()))
+		s.refuse(head, model.SourceEmpty, fmt.Sprintf("%s holds no manifest; %s", s.target.revision(), s.stays()))
 		return nil
 	}
 	step := s.step(c, way)
@@ -45,7 +57,11 @@ func (s *Source) judge(head plumbing.Hash, way ancestry) error {
 	s.cause, s.approvals = "", step.approvals
 	s.head, s.effective, s.at = head, out.effective, s.source()
 	s.at.Commit = head.String()
-	s.evaluated, s.verdict = head, model.SourceState{Observed: s.revision(head)}
+	if s.opts.Branch == "" {
+		s.at.Ref = t.name
+	}
+	s.anchor, s.signer = s.at, s.trust.signer
+	s.evaluated, s.verdict = head, model.SourceState{Observed: s.target.revision()}
 	// Written down before anybody acts upon it: what is held has to survive a restart.
 	s.save()
 	s.takeOver(out, len(files), false)
@@ -62,7 +78,7 @@ func (s *Source) step(c *object.Commit, way ancestry) change {
 		}
 	}
 	step := change{
-		prev: s.effective, lineage: way.lineage, revision: s.revision(c.Hash), at: s.opts.Clock(),
+		prev: s.effective, lineage: way.lineage, revision: s.target.revision(), at: s.opts.Clock(),
 		approvals: newest(s.approvals, s.store.approvals(c, way.between)),
 	}
 	if s.cause != "" {
@@ -87,9 +103,9 @@ func (s *Source) stays() string {
 
 // refuse leaves what is in force and says why head is not.
 func (s *Source) refuse(head plumbing.Hash, reason, text string) {
-	s.log.Warn("revision is not taken over", "revision", s.revision(head), "reason", reason)
+	s.log.Warn("revision is not taken over", "revision", s.target.revision(), "reason", reason)
 	s.evaluated = head
-	s.verdict = model.SourceState{Observed: s.revision(head), Reason: reason, Message: text}
+	s.verdict = model.SourceState{Observed: s.target.revision(), Reason: reason, Message: text}
 	s.announce(s.verdict)
 }
 
@@ -97,7 +113,7 @@ func (s *Source) refuse(head plumbing.Hash, reason, text string) {
 func (s *Source) reject(head plumbing.Hash, problems []model.Problem) {
 	i := slices.IndexFunc(problems, isError)
 	first := problems[i]
-	text := fmt.Sprintf("%s has errors, the first in %s:%d: %s; %s", s.revision(head), first.File, first.Line, first.Message, s.stays())
+	text := fmt.Sprintf("%s has errors, the first in %s:%d: %s; %s", s.target.revision(), first.File, first.Line, first.Message, s.stays())
 	s.showProblems(problems)
 	if d := s.desired.Load(); d != nil {
 		next := *d
@@ -116,7 +132,7 @@ func (s *Source) takeOver(out outcome, files int, restored bool) {
 	}
 	s.verdict.Since = since(s.status.Load(), s.verdict.Reason, now)
 	d := out.desired()
-	d.Revision, d.URL, d.Path = s.at.Revision(), s.at.URL, s.at.Path
+	d.Revision, d.URL, d.Path, d.NoBranch, d.VerifiedBy = s.at.Revision(), s.at.URL, s.at.Path, s.at.Ref != "", s.signer
 	d.Time, d.Approvals, d.KeptOverRestart, d.Source = now, s.approvals, restored, s.verdict
 	s.metrics.revision.Set(float64(now.Unix()))
 	s.metrics.files.Set(float64(files))

@@ -538,7 +538,7 @@ func TestDepth(t *testing.T) {
 		if got > maxBytes {
 			t.Errorf("%s: %d bytes, want at most %d", what, got, maxBytes)
 		}
-		if d.Source.Reason != reason || d.Revision != s.revision(s.evaluated) || string(d.Revision) != "main@sha1:"+repo.Head("main") {
+		if d.Source.Reason != reason || d.Revision != s.target.revision() || string(d.Revision) != "main@sha1:"+repo.Head("main") {
 			t.Errorf("%s: %+v at %s, want reason %q", what, d.Source, d.Revision, reason)
 		}
 		if len(d.Claims) != wantClaims {
@@ -773,7 +773,7 @@ func TestNewRefuses(t *testing.T) {
 		"a scheme that is not known":  {Options{URL: "ftp://example.com/x.git"}, "ftp"},
 		"a path out of the tree":      {Options{URL: "/x", Path: "../y"}, "../y"},
 		"an absolute path":            {Options{URL: "/x", Path: "/y"}, "/y"},
-		"a branch that is no branch":  {Options{URL: "/x", Branch: "a..b"}, "a..b"},
+		"a branch that is no branch":  {Options{URL: "/x", Ref: Ref{Branch: "a..b"}}, "a..b"},
 		"G09 SSH without known hosts": {Options{URL: "git@example.com:x.git", Auth: Auth{SSHKeyFile: "k"}}, "knownHostsFile"},
 	}
 	for name, tt := range tests {

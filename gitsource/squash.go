@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -66,7 +65,10 @@ func (b *StatusBranch) squash(ctx context.Context, keep, since time.Time) (oldes
 	if err != nil || len(commits) == 0 {
 		return oldest, err
 	}
-	pack, head := cutHistory(commits, b.head)
+	pack, head, err := cutHistory(commits, b.head, b.signer.commit)
+	if err != nil {
+		return oldest, &failure{failureKey, err}
+	}
 	if b.opts.Archive {
 		if err := b.archive(ctx); err != nil {
 			return oldest, fmt.Errorf("archive the old head: %w", err)
@@ -116,7 +118,7 @@ func (s *store) kept(head plumbing.Hash, keep, since time.Time) (commits []keptC
 		}
 		oldest = c.Committer.When
 		if keeping = keeping && (n == 0 || !oldest.Before(keep)) && n < maxKept; keeping {
-			raw, err := s.raw(h)
+			raw, err := s.content(plumbing.CommitObject, h)
 			if err != nil {
 				return nil, oldest, fmt.Errorf("read commit %s: %w", h, err)
 			}
@@ -132,34 +134,25 @@ func (s *store) kept(head plumbing.Hash, keep, since time.Time) (commits []keptC
 	}
 }
 
-// raw returns the content of a commit as it is stored.
-func (s *store) raw(h plumbing.Hash) ([]byte, error) {
-	o, err := s.storage.EncodedObject(plumbing.CommitObject, h)
-	if err != nil {
-		return nil, err
-	}
-	r, err := o.Reader()
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return io.ReadAll(r)
-}
-
 // cutHistory writes the commits anew, without what is behind them. All else of them stays:
-// trees, authors, dates and messages, but for signatures, which would be of something else.
+// trees, authors, dates and messages, but for signatures, which would be of something else:
+// sign signs them anew.
 // It returns the commits, and the last of them.
-func cutHistory(commits []keptCommit, was plumbing.Hash) (pack []byte, head plumbing.Hash) {
+func cutHistory(
+	commits []keptCommit, was plumbing.Hash, sign func([]byte) ([]byte, plumbing.Hash, error),
+) (pack []byte, head plumbing.Hash, err error) {
 	w := newPackWriter()
 	for i, c := range slices.Backward(commits) {
 		raw := withParent(c.raw, head)
 		if i == 0 || i == len(commits)-1 {
 			raw = withTrailer(raw, "Squashed: "+was.String())
 		}
-		head = hashObject("commit", raw)
+		if raw, head, err = sign(raw); err != nil {
+			return nil, head, err
+		}
 		w.add(packCommit, raw)
 	}
-	return w.bytes(), head
+	return w.bytes(), head, nil
 }
 
 // withParent gives a commit another parent, none if that is zero, and takes its signature

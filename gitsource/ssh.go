@@ -85,7 +85,7 @@ const deadlineScheme = "ingot-deadline"
 // place where it lets others in is the dialer of a proxy: ours dials directly and
 // ends the connection with the context of the operation.
 var (
-	dialContexts  sync.Map // number → context.Context
+	dialContexts  sync.Map // number → deadlineDialer
 	dialSerial    atomic.Int64
 	_             = registerDeadlineDialer()
 	errNoDeadline = errors.New("dial without a deadline")
@@ -93,26 +93,27 @@ var (
 
 func registerDeadlineDialer() struct{} {
 	proxy.RegisterDialerType(deadlineScheme, func(u *url.URL, _ proxy.Dialer) (proxy.Dialer, error) {
-		ctx, ok := dialContexts.Load(u.Hostname())
+		d, ok := dialContexts.Load(u.Hostname())
 		if !ok {
 			return nil, errNoDeadline
 		}
-		return deadlineDialer{ctx.(context.Context)}, nil
+		return d.(deadlineDialer), nil
 	})
 	return struct{}{}
 }
 
-// dialWithin makes endpoint's connection end with ctx. done is to be called once
-// the connection stands or failed.
-func dialWithin(ctx context.Context, endpoint *transport.Endpoint) (done func()) {
+// dialWithin makes endpoint's connection end with ctx, and go through a proxy unless that
+// is "". done is to be called once the connection stands or failed.
+func dialWithin(ctx context.Context, endpoint *transport.Endpoint, through string) (done func()) {
 	id := strconv.FormatInt(dialSerial.Add(1), 10)
-	dialContexts.Store(id, ctx)
+	dialContexts.Store(id, deadlineDialer{ctx, through})
 	endpoint.Proxy.URL = deadlineScheme + "://" + id
 	return func() { dialContexts.Delete(id) }
 }
 
 type deadlineDialer struct {
-	ctx context.Context //nolint:containedctx // the dialer lives for one operation, which ctx is that of
+	ctx     context.Context //nolint:containedctx // the dialer lives for one operation, which ctx is that of
+	through string          // the URL of a proxy, or ""
 }
 
 // Dial implements proxy.Dialer.
@@ -123,9 +124,23 @@ func (d deadlineDialer) Dial(network, addr string) (net.Conn, error) {
 // DialContext implements proxy.ContextDialer. The context it is given is
 // go-git's own, which never ends.
 func (d deadlineDialer) DialContext(_ context.Context, network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{}).DialContext(d.ctx, network, addr)
+	first := addr
+	if d.through != "" {
+		u, err := url.Parse(d.through)
+		if err != nil {
+			return nil, err
+		}
+		first = u.Host
+	}
+	conn, err := (&net.Dialer{}).DialContext(d.ctx, network, first)
 	if err != nil {
 		return nil, err
+	}
+	if d.through != "" {
+		if err := connectThrough(d.ctx, conn, addr); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
 	}
 	c := &deadlineConn{Conn: conn}
 	c.stop = context.AfterFunc(d.ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })

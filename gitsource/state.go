@@ -33,6 +33,16 @@ type state struct {
 	Approvals []string          `json:"approvals,omitempty"`
 	Held      []heldObject      `json:"held,omitempty"`
 	Blobs     map[string][]byte `json:"blobs,omitempty"` // by hash
+	// Verified is the newest revision that came into force with a signature.
+	Verified *verified `json:"verified,omitempty"`
+}
+
+// verified is a revision whose signatures were verified when it came into force: it stays
+// so when its keys expire or are taken away.
+type verified struct {
+	Head   model.Applied `json:"head"`
+	Signer string        `json:"signer"`
+	Tag    string        `json:"tag,omitempty"` // the hash of the annotated tag
 }
 
 // heldObject is an object in force that is not what the revision says.
@@ -109,6 +119,14 @@ func (s *state) head() model.Applied {
 		return model.Applied{}
 	}
 	return s.Heads[len(s.Heads)-1]
+}
+
+// verified returns what is remembered of a revision's signatures.
+func (s *state) verified(a model.Applied) (verified, bool) {
+	if s == nil || s.Verified == nil || s.Verified.Head != a {
+		return verified{}, false
+	}
+	return *s.Verified, true
 }
 
 // setEffective notes what is held, with the content of each blob as contentOf gives

@@ -52,6 +52,10 @@ type StatusOptions struct {
 	AuthorName  string // "" is DefaultAuthorName
 	AuthorEmail string // "" is DefaultAuthorEmail
 
+	// SigningKeyFile is the key that each commit is signed with: an SSH private key or an
+	// armored OpenPGP one. "" signs none. It is read anew when it changes.
+	SigningKeyFile string
+
 	// Keep is how much of the history is kept: what is older is cut off; 0 = all of it.
 	// Archive has the head that was cut from stay as a tag.
 	Keep    time.Duration
@@ -90,6 +94,7 @@ type StatusBranch struct {
 	wasSetBack  bool          // met and not yet reported
 	squashAt    time.Time     // when to look next whether the history is to be cut
 
+	signer    signer
 	bare      refusals
 	sighted   sighted
 	challenge challenge
@@ -145,13 +150,16 @@ func NewStatusBranch(opts StatusOptions) (*StatusBranch, error) {
 	if opts.Clock == nil {
 		opts.Clock = time.Now
 	}
-	r, err := newRemote(opts.URL, opts.Branch, opts.Auth, opts.Timeout)
+	r, err := newRemote(opts.URL, Ref{Branch: opts.Branch}, opts.Auth, opts.Timeout)
 	if err != nil {
 		return nil, fmt.Errorf("status branch: %w", err)
 	}
-	return &StatusBranch{
-		opts: opts, log: opts.Log, remote: r, metrics: newStatusMetrics(opts.Registerer), tree: newStatusTree(),
-	}, nil
+	b := &StatusBranch{opts: opts, log: opts.Log, remote: r, tree: newStatusTree(), signer: signer{file: opts.SigningKeyFile}}
+	if err := b.signer.read(); err != nil {
+		return nil, fmt.Errorf("status branch: %w", err)
+	}
+	b.metrics = newStatusMetrics(opts.Registerer)
+	return b, nil
 }
 
 // Close gives up kept connections.

@@ -23,8 +23,11 @@ import (
 func (b *StatusBranch) push(ctx context.Context, s transport.ReceivePackSession, adv *packp.AdvRefs, report *model.Report) (p Published, again bool, err error) {
 	pack := newPackWriter()
 	report = overwriting(report, b.foreign)
-	content := encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report))
-	commit := hashObject("commit", content)
+	content, commit, err := b.signer.commit(
+		encodeCommit(b.tree.root.hash, b.head, signature{b.opts.AuthorName, b.opts.AuthorEmail}, b.opts.Clock(), commitMessage(report)))
+	if err != nil {
+		return Published{}, false, &failure{failureKey, err}
+	}
 	pack.add(packCommit, content)
 	if err := b.tree.pack(pack, !adv.Capabilities.Supports("no-thin")); err != nil {
 		return Published{}, false, err

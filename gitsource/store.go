@@ -98,6 +98,16 @@ func (s *store) has(h plumbing.Hash) bool {
 	return err == nil
 }
 
+// holds reports whether the store holds what is followed, with the object of its tag.
+func (s *store) holds(t target) bool {
+	if !t.tag.IsZero() {
+		if _, err := s.storage.EncodedObject(plumbing.TagObject, t.tag); err != nil {
+			return false
+		}
+	}
+	return s.has(t.commit)
+}
+
 func (s *store) commit(h plumbing.Hash) (*object.Commit, error) {
 	return object.GetCommit(s.storage, h)
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Revision is one commit of the watched branch, written "main@sha1:<hex>".
+// Revision is one commit of what is followed, written "main@sha1:<hex>" with the name of the
+// branch or tag, or "commit@sha1:<hex>".
 type Revision string
 
 // Short is a revision with its hash cut to seven digits.
@@ -19,6 +20,12 @@ func (r Revision) Short() string {
 	return branch + "@" + hash[:7]
 }
 
+// Name is the branch or tag that a revision is named after.
+func (r Revision) Name() string {
+	name, _, _ := strings.Cut(string(r), "@sha1:")
+	return name
+}
+
 // Desired is what Git asks for: the objects decoded from one revision. It is
 // never changed once made; an object that did not change from one revision to
 // the next is the same pointer in both, but for what stands for another in Claims.
@@ -27,6 +34,10 @@ type Desired struct {
 	// URL and Path are where Revision comes from: the repository as CanonicalURL has
 	// it, and the folder in it.
 	URL, Path string
+	// NoBranch is set when Revision is named after a tag, or is a commit by itself.
+	NoBranch bool
+	// VerifiedBy is who signed Revision, "" where no signature is asked for.
+	VerifiedBy string
 	// Time is when this revision was taken over, from Ingot's own clock.
 	Time time.Time
 
@@ -96,6 +107,7 @@ const (
 	SourcePathMissing      = "PathMissing"
 	SourceHistoryRewritten = "HistoryRewritten"
 	SourceRejected         = "RevisionRejected"
+	SourceNotVerified      = "NotVerified"
 )
 
 // Severity is how bad a Problem is.
@@ -136,8 +148,12 @@ func NewDesired() *Desired {
 
 // Applied is the revision with where it comes from, as it is recorded.
 func (d *Desired) Applied() Applied {
-	branch, commit, _ := strings.Cut(string(d.Revision), "@sha1:")
-	return Applied{URL: d.URL, Branch: branch, Path: d.Path, Commit: commit}
+	name, commit, _ := strings.Cut(string(d.Revision), "@sha1:")
+	a := Applied{URL: d.URL, Branch: name, Path: d.Path, Commit: commit}
+	if d.NoBranch {
+		a.Branch, a.Ref = "", name
+	}
+	return a
 }
 
 // Add puts an object into its map, replacing one of the same identity.

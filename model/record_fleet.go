@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
@@ -33,8 +34,10 @@ type RemovedObject struct {
 // Applied is the newest revision that was planned with, and where it came from: the
 // same commit of another repository, branch or path is another one.
 type Applied struct {
-	URL    string `json:"url"` // without scheme, user and .git, see CanonicalURL
-	Branch string `json:"branch"`
+	URL    string `json:"url"`    // without scheme, user and .git, see CanonicalURL
+	Branch string `json:"branch"` // "" where no branch is followed
+	// Ref is what the revision is named after where that is no branch: a tag, or "commit".
+	Ref    string `json:"ref,omitempty"`
 	Path   string `json:"path"`
 	Commit string `json:"commit"` // in hexadecimal
 }
@@ -47,10 +50,11 @@ func (a Applied) Revision() Revision {
 	if a.Commit == "" {
 		return ""
 	}
-	return Revision(a.Branch + "@sha1:" + a.Commit)
+	return Revision(cmp.Or(a.Ref, a.Branch) + "@sha1:" + a.Commit)
 }
 
-// SameSource reports whether both come from the same folder of the same branch.
+// SameSource reports whether both come from the same folder of the same branch, or of tags
+// and commits of the same repository: how these follow on one another their history says.
 func (a Applied) SameSource(b Applied) bool {
 	return a.URL == b.URL && a.Branch == b.Branch && a.Path == b.Path
 }

@@ -12,9 +12,9 @@ import (
 // openGit opens the branch with the manifests and the status branch.
 func (d *daemon) openGit() (err error) {
 	o := &d.opts
-	auth := gitAuth(o.Git.Auth)
+	auth := gitAuth(o.Git)
 	d.source, err = gitsource.New(gitsource.Options{
-		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
+		URL: o.Git.URL, Ref: o.Git.Ref(), Path: o.Git.Path, Verify: o.Git.Verification(), Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
 		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
@@ -23,17 +23,18 @@ func (d *daemon) openGit() (err error) {
 	}
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{
 		URL: o.Git.URL, Branch: o.Status.Branch, Auth: auth, AuthorName: o.Status.AuthorName, AuthorEmail: o.Status.AuthorEmail,
-		Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
+		SigningKeyFile: o.Status.SigningKeyFile, Keep: time.Duration(o.Status.Keep), Archive: o.Status.Archive,
 		Log: d.log, Registerer: d.metrics,
 	})
 	return err
 }
 
 // gitAuth names the credential files as gitsource wants them.
-func gitAuth(a config.GitAuth) gitsource.Auth {
+func gitAuth(g config.Git) gitsource.Auth {
+	a := g.Auth
 	return gitsource.Auth{
 		UsernameFile: a.UsernameFile, PasswordFile: a.PasswordFile, CAFile: a.CAFile,
-		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile,
+		SSHKeyFile: a.SSHKeyFile, KnownHostsFile: a.KnownHostsFile, GitHubApp: a.App(), Proxy: g.Proxy,
 	}
 }
 

@@ -38,6 +38,9 @@ func printSource(c *console, s report.Summary, now time.Time) {
 	if revision == "" {
 		revision = "none yet"
 	}
+	if s.SignedBy != "" {
+		revision += ", signed by " + s.SignedBy
+	}
 	c.printf("Revision %s\n", printable(revision))
 	if s.Source != nil && s.Source.Reason != "" {
 		c.printText(0, 2, printable(fmt.Sprintf("%s for %s: %s", s.Source.Reason, age(s.Source.Since, now), s.Source.Message)), red)

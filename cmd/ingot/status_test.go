@@ -29,8 +29,8 @@ var exampleNow = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 func ago(d time.Duration) time.Time { return exampleNow.Add(-d) }
 
 var exampleSummary = report.Summary{
-	Revision: "main@sha1:aaaa",
-	Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
+	Revision: "main@sha1:aaaa", SignedBy: "alice",
+	Source: &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: ago(90 * time.Second)},
 	Guard: []model.GuardHold{{
 		Revision: "main@sha1:bbbb", Token: "1234abcd", Since: ago(time.Hour), Limit: 3,
 		Steps: []model.Disruption{
@@ -53,7 +53,7 @@ var exampleSummary = report.Summary{
 	Problems: []model.Problem{{Severity: model.SeverityError, File: "a.yaml", Line: 3, Column: 5, Message: "unknown field"}},
 }
 
-const exampleTables = `Revision main@sha1:aaaa
+const exampleTables = `Revision main@sha1:aaaa, signed by alice
 FetchFailed for 1m: connection refused
 
 SERVER    STATE     POWER  CLAIM        SINCE  WHY

@@ -48,9 +48,9 @@ func (p push) isPush(h http.Header) bool {
 		switch event := strings.ToLower(h.Get(name)); event {
 		case "":
 		case "system hook":
-			return p.EventName == "push"
+			return p.EventName == "push" || p.EventName == "tag_push"
 		default:
-			return event == "push" || event == "push hook"
+			return event == "push" || event == "push hook" || event == "tag push hook"
 		}
 	}
 	return true
@@ -98,7 +98,7 @@ type Branches struct {
 	// Repository is its address as the forge gives it. One that is no address of a forge,
 	// such as a path, is that of whatever repository is announced.
 	Repository string
-	Branch     string
+	Branch     string // "" where tags are followed, or a commit
 	Status     string // the branch that Ingot writes
 }
 
@@ -112,6 +112,10 @@ func (b Branches) judge(h http.Header, p push) (result, string) {
 			"name it in webhook.repository as the forge does", b.Repository)
 	}
 	switch branch := strings.TrimPrefix(p.Ref, "refs/heads/"); {
+	case b.Branch == "" && (p.Ref == "" || strings.HasPrefix(p.Ref, "refs/tags/")):
+		return resultAccepted, "accepted: the tags are looked at"
+	case b.Branch == "" && branch != b.Status:
+		return resultOtherBranch, "ignored: this is no push of a tag"
 	case p.Ref == "": // whoever sends no ref wants the branch looked at
 	case branch == p.Ref, branch != b.Branch && branch != b.Status:
 		return resultOtherBranch, "ignored: this is no push to branch " + b.Branch

@@ -229,6 +229,28 @@ func TestARepositoryOnThisMachineIsWhateverIsAnnounced(t *testing.T) {
 	}
 }
 
+func TestTagsThatAreFollowedAreLookedAt(t *testing.T) {
+	tags := Branches{Repository: "/srv/git/metal.git", Status: "status"}
+	main := Branches{Repository: "/srv/git/metal.git", Branch: "main", Status: "status"}
+	gitLab := http.Header{"X-Gitlab-Event": []string{"Tag Push Hook"}}
+	for _, c := range []struct {
+		of   Branches
+		ref  string
+		want result
+	}{
+		{tags, "refs/tags/v1.2.0", resultAccepted},
+		{tags, "", resultAccepted},
+		{tags, "refs/heads/main", resultOtherBranch},
+		{tags, "refs/heads/status", resultStatusBranch},
+		{main, "refs/tags/v1.2.0", resultOtherBranch},
+		{main, "refs/tags/main", resultOtherBranch},
+	} {
+		if got, text := c.of.judge(gitLab, push{Ref: c.ref}); got != c.want {
+			t.Errorf("%q of %+v: %s: %s, want %s", c.ref, c.of, got, text, c.want)
+		}
+	}
+}
+
 func TestASecretIsRotatedWithoutARestart(t *testing.T) {
 	h, _, file := newWebhook(t, secret)
 	header := map[string]string{"X-Signature-256": sign(newSecret, ourBody)}

@@ -29,6 +29,8 @@ type Repo struct {
 	Author string
 	// Clock dates the commits; nil = a fixed day, so that commits are reproducible.
 	Clock func() time.Time
+	// Key signs each commit of Branch from now on; nil = none is signed.
+	Key *SigningKey
 
 	clock int64 // of the next commit without Clock
 
@@ -113,6 +115,14 @@ func (r *Repo) Move(message, from, to string) (string, error) {
 // Clear commits a tree without any file.
 func (r *Repo) Clear(message string) (string, error) {
 	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) { b.WriteString("deleteall\n") })
+}
+
+// Replace commits a tree that has these files and no others.
+func (r *Repo) Replace(files map[string]string, message string) (string, error) {
+	return r.write(Branch, message, r.head(Branch), func(b *bytes.Buffer) {
+		b.WriteString("deleteall\n")
+		put(b, files)
+	})
 }
 
 // Link commits an entry that is no file: mode 120000 makes a symbolic link whose
@@ -313,9 +323,13 @@ func (r *Repo) write(branch, message, from string, changes func(*bytes.Buffer)) 
 	if r.Clock != nil {
 		r.clock = r.Clock().Unix()
 	}
+	ref := "refs/heads/" + branch
+	if r.Key != nil && branch == Branch {
+		ref = "refs/unsigned" // nobody is to see it there
+	}
 	var in bytes.Buffer
 	// A branch is reset first, so that its new tip need not descend from the old.
-	fmt.Fprintf(&in, "reset refs/heads/%s\n\ncommit refs/heads/%s\n", branch, branch)
+	fmt.Fprintf(&in, "reset %s\n\ncommit %s\n", ref, ref)
 	fmt.Fprintf(&in, "author %s %d +0000\n", r.Author, r.clock)
 	fmt.Fprintf(&in, "committer %s %d +0000\n", r.Author, r.clock)
 	fmt.Fprintf(&in, "data %d\n%s\n", len(message), message)
@@ -327,6 +341,13 @@ func (r *Repo) write(branch, message, from string, changes func(*bytes.Buffer)) 
 	if _, err := run(&in, "-C", r.Dir, "fast-import", "--quiet", "--force", "--date-format=raw"); err != nil {
 		return "", fmt.Errorf("commit %q: %w", message, err)
 	}
+	if ref == "refs/unsigned" {
+		commit, err := r.sign(ref, *r.Key)
+		if err != nil {
+			return "", err
+		}
+		return commit, r.SetBranch(branch, commit)
+	}
 	return r.head(branch), nil
 }
 
@@ -337,9 +358,11 @@ func put(b *bytes.Buffer, files map[string]string) {
 }
 
 // run runs git without the user's configuration.
-func run(stdin io.Reader, args ...string) (string, error) {
+func run(stdin io.Reader, args ...string) (string, error) { return runIn(nil, stdin, args...) }
+
+func runIn(env []string, stdin io.Reader, args ...string) (string, error) {
 	cmd := exec.Command("git", args...)
-	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_TERMINAL_PROMPT=0")
+	cmd.Env = append(append(os.Environ(), env...), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_TERMINAL_PROMPT=0")
 	cmd.Stdin = stdin
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

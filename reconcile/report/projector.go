@@ -293,6 +293,7 @@ type readinessInputs struct {
 // revisionInputs is all that revision.yaml is made from.
 type revisionInputs struct {
 	source model.SourceState
+	signer string
 	fleet  model.Version
 	pools  string
 	fence  uint64
@@ -316,7 +317,7 @@ func (p *Projector) projectRest(v *view, r *model.Report) {
 		p.keep(r, "serverreadinessrules/"+rule.Name+".yaml", from, func() any { return readinessRuleDocument(rule) })
 	}
 	d := v.in.Desired
-	from := revisionInputs{d.Source, v.in.Observed.Fleet.Version, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
+	from := revisionInputs{d.Source, d.VerifiedBy, v.in.Observed.Fleet.Version, fmt.Sprint(ExhaustedPools(v.in.Pools)), r.Fence, r.Holder}
 	p.keep(r, model.ReportRevision, from, func() any { return v.revisionDocument(r) })
 	problems := v.problems()
 	p.keep(r, model.ReportProblems, fmt.Sprint(problems), func() any {

@@ -65,6 +65,9 @@ func (p *page) readmeRevision(b *strings.Builder) {
 	if read != applied {
 		fmt.Fprintf(b, ", next: %s", code(string(read)))
 	}
+	if by := p.in.Desired.VerifiedBy; by != "" {
+		fmt.Fprintf(b, ", signed by %s", cell(by))
+	}
 	if s := p.in.Desired.Source; s.Reason != "" {
 		fmt.Fprintf(b, ". **%s**: %s", cell(s.Reason), cell(s.Message))
 		if !s.Since.IsZero() {

@@ -13,6 +13,7 @@ import (
 type Revision struct {
 	Observed model.Revision `json:"observedRevision,omitempty"`
 	Applied  model.Revision `json:"lastAppliedRevision,omitempty"`
+	Verified *Verified      `json:"verified,omitempty"`
 	Source   *Source        `json:"source,omitempty"`
 	Guard    []Guard        `json:"guard,omitempty"`
 	Absent   *Absent        `json:"absentWithoutCommit,omitempty"`
@@ -36,6 +37,12 @@ type Absent struct {
 	Message string `json:"message"`
 	Approve string `json:"approve"` // the line of the commit message that approves all of their removals
 	Count   int    `json:"count"`
+}
+
+// Verified is the revision in force and who signed it, where git.verify.mode asks for that.
+type Verified struct {
+	Revision model.Revision `json:"revision"`
+	SignedBy string         `json:"signedBy"`
 }
 
 // Source says what is wrong with the watched branch as a whole.
@@ -71,6 +78,9 @@ func (v *view) revisionDocument(r *model.Report) *Revision {
 	}
 	if doc.Observed == "" {
 		doc.Observed = d.Revision
+	}
+	if d.VerifiedBy != "" {
+		doc.Verified = &Verified{d.Revision, shownText(d.VerifiedBy)}
 	}
 	if d.Source.Reason != "" {
 		doc.Source = &Source{d.Source.Reason, shownText(d.Source.Message), d.Source.Since}

@@ -17,6 +17,8 @@ import (
 type Summary struct {
 	// Revision is the one that was acted upon last, empty before the first.
 	Revision model.Revision `json:"revision,omitempty"`
+	// SignedBy is who signed the revision in force, empty where no signature is asked for.
+	SignedBy string `json:"signedBy,omitempty"`
 	// Source says what is wrong with the watched branch as a whole; nil when all is well.
 	Source *model.SourceState `json:"source,omitempty"`
 	// Guard are the lists that wait for an approval, or for room in the guard's window.
@@ -108,6 +110,9 @@ func (s *Summary) add(doc any) {
 	switch d := doc.(type) {
 	case *Revision:
 		s.Revision, s.Guard = d.Applied, d.Record.Holds
+		if d.Verified != nil {
+			s.SignedBy = d.Verified.SignedBy
+		}
 		if d.Source != nil {
 			s.Source = &model.SourceState{Reason: d.Source.Reason, Message: d.Source.Message, Since: d.Source.Since}
 		}

@@ -16,6 +16,7 @@ var branch = map[string][]byte{
 	"revision.yaml": []byte(`
 observedRevision: main@sha1:bbbb
 lastAppliedRevision: main@sha1:aaaa
+verified: {revision: "main@sha1:aaaa", signedBy: alice}
 source: {reason: FetchFailed, message: connection refused, since: "2026-11-21T08:00:00Z"}
 guard: [{message: 4 steps wait, approve: "Ingot-Approve: 1234", limit: 3, since: "2026-11-21T07:00:00Z"}]
 record:
@@ -107,8 +108,8 @@ func TestTheStatusBranchIsSummedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Summary{
-		Revision: "main@sha1:aaaa",
-		Source:   &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: today(8, 0)},
+		Revision: "main@sha1:aaaa", SignedBy: "alice",
+		Source: &model.SourceState{Reason: model.SourceFetchFailed, Message: "connection refused", Since: today(8, 0)},
 		Guard: []model.GuardHold{{
 			Revision: "main@sha1:bbbb", Token: "1234", Since: today(7, 0), Limit: 3,
 			Steps: []model.Disruption{{Action: "release", Server: "s1", Claim: "default/web"}},

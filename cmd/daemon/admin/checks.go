@@ -81,10 +81,11 @@ func (p Parts) published() error {
 }
 
 func (p Parts) gitRead() error {
-	if s := p.Source.State(); s.Reason == model.SourceFetchFailed {
+	s, none := p.Source.State(), p.Source.Desired() == nil
+	switch {
+	case s.Reason == model.SourceFetchFailed, none && s.Message != "":
 		return errors.New(s.Message)
-	}
-	if p.Source.Desired() == nil {
+	case none:
 		return errors.New("no revision was read yet")
 	}
 	return nil

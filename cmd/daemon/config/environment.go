@@ -48,16 +48,18 @@ func appendSettings(all []setting, prefix string, v reflect.Value) []setting {
 func variableOf(path string) string {
 	var b strings.Builder
 	b.WriteString(variablePrefix)
+	before := '.'
 	for _, r := range path {
 		switch {
 		case r == '.':
 			b.WriteByte('_')
-		case unicode.IsUpper(r):
+		case unicode.IsUpper(r) && !unicode.IsUpper(before): // appID is APP_ID
 			b.WriteByte('_')
 			b.WriteRune(r)
 		default:
 			b.WriteRune(unicode.ToUpper(r))
 		}
+		before = r
 	}
 	return b.String()
 }

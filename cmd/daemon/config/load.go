@@ -13,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"ingot/gitsource"
 	"ingot/model"
 )
 
@@ -27,6 +28,7 @@ const maxSize = 1 << 20
 // INGOT_BMC_POLL_INTERVAL. A list is written with commas.
 func Load(file string, env []string) (Options, error) {
 	opts := Default()
+	opts.Git.Branch = "" // the default counts where nothing else is followed
 	data, err := readFile(file)
 	if err != nil {
 		return Options{}, err
@@ -35,6 +37,9 @@ func Load(file string, env []string) (Options, error) {
 	if !model.HasErrors(problems) {
 		set, wrong := overlay(&opts, env)
 		if len(wrong) == 0 {
+			if opts.Git.Ref() == (gitsource.Ref{}) {
+				opts.Git.Branch = Default().Git.Branch
+			}
 			wrong = append(opts.Validate(), missingFiles(&opts)...)
 			locate(wrong, file, data, set)
 		}

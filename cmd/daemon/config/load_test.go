@@ -119,7 +119,8 @@ func TestEveryKeyHasAVariableOfItsOwn(t *testing.T) {
 	}
 	for path, variable := range map[string]string{
 		"git.url": "INGOT_GIT_URL", "bmc.pollInterval": "INGOT_BMC_POLL_INTERVAL", "resync": "INGOT_RESYNC",
-		"git.auth.sshKeyFile": "INGOT_GIT_AUTH_SSH_KEY_FILE", "guard.maxConcurrentPowerOns": "INGOT_GUARD_MAX_CONCURRENT_POWER_ONS",
+		"git.auth.sshKeyFile":      "INGOT_GIT_AUTH_SSH_KEY_FILE",
+		"git.auth.githubApp.appID": "INGOT_GIT_AUTH_GITHUB_APP_APP_ID", "guard.maxConcurrentPowerOns": "INGOT_GUARD_MAX_CONCURRENT_POWER_ONS",
 	} {
 		if seen[variable] != path {
 			t.Errorf("the variable of %s is not %s", path, variable)

@@ -6,6 +6,7 @@ import (
 
 	"ingot/bootsvc/dhcp"
 	"ingot/bootsvc/netboot"
+	"ingot/gitsource"
 	"ingot/model"
 )
 
@@ -40,11 +41,15 @@ type Options struct {
 
 // Git says where the desired state is.
 type Git struct {
-	URL                   string        `json:"url"` // https, http, ssh, user@host:path or a local path
-	Branch                string        `json:"branch"`
-	Path                  string        `json:"path"` // folder inside the repository
+	URL                   string        `json:"url"`    // https, http, ssh, user@host:path or a local path
+	Branch                string        `json:"branch"` // or one of the next three
+	Tag                   string        `json:"tag"`
+	Semver                string        `json:"semver"` // a range of versions, of which the newest tag counts
+	Commit                string        `json:"commit"` // a whole hash
+	Path                  string        `json:"path"`   // folder inside the repository
 	Interval              time.Duration `json:"interval"`
 	Auth                  GitAuth       `json:"auth"`
+	Proxy                 string        `json:"proxy"` // URL; empty is what the environment says
 	Verify                GitVerify     `json:"verify"`
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
@@ -62,6 +67,16 @@ type GitAuth struct {
 	SSHKeyFile     string `json:"sshKeyFile"`
 	KnownHostsFile string `json:"knownHostsFile"`
 	CAFile         string `json:"caFile"`
+	// GitHubApp logs in as an installation of a GitHub App, in place of a password.
+	GitHubApp GitHubApp `json:"githubApp"`
+}
+
+// GitHubApp is an installation of a GitHub App; without an appID there is none.
+type GitHubApp struct {
+	AppID          int    `json:"appID"`
+	InstallationID int    `json:"installationID"`
+	PrivateKeyFile string `json:"privateKeyFile"`
+	URL            string `json:"url"` // of the API
 }
 
 // CommitStatus says where the forge is told what became of a commit. Without a provider it
@@ -74,10 +89,10 @@ type CommitStatus struct {
 	Context   string `json:"context"` // the name of the status
 }
 
-// GitVerify says which signatures commits must carry.
+// GitVerify says which signatures a revision must carry.
 type GitVerify struct {
-	Mode string `json:"mode"`
-	Keys string `json:"keys"` // folder of public keys
+	Mode string `json:"mode"` // none, head, tag or both
+	Keys string `json:"keys"` // folder of the public keys that may sign
 }
 
 // Status says how the status branch is written.
@@ -213,7 +228,8 @@ type Tuning struct {
 func Default() Options {
 	return Options{
 		Git: Git{
-			Branch: "main", Path: ".", Interval: time.Minute, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
+			Branch: "main", Path: ".", Interval: time.Minute,
+			Auth: GitAuth{GitHubApp: GitHubApp{URL: gitsource.DefaultGitHubAPI}}, Verify: GitVerify{Mode: "none"}, Tenants: model.Tenants{},
 			CommitStatus: CommitStatus{Context: "ingot"},
 		},
 		Status: Status{

@@ -154,20 +154,8 @@ func (c *checks) unavailable(o *Options) {
 		do  string
 	}{
 		{
-			key: "git.verify.mode", set: o.Git.Verify.Mode != "none",
-			do: "signatures of commits cannot be verified in this version; set it to none and protect the branch at your Git host",
-		},
-		{
-			key: "git.verify.keys", set: o.Git.Verify.Keys != "",
-			do: "signatures of commits cannot be verified in this version; leave it empty",
-		},
-		{
 			key: "git.ageKeyFile", set: o.Git.AgeKeyFile != "",
 			do: "SOPS files cannot be decrypted in this version; leave it empty",
-		},
-		{
-			key: "status.signingKeyFile", set: o.Status.SigningKeyFile != "",
-			do: "commits on the status branch cannot be signed in this version; leave it empty",
 		},
 		{
 			key: "events.listen", set: o.Events.Listen != "",

@@ -2,18 +2,21 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"ingot/gitsource"
 )
 
 func (c *checks) git(o *Options) {
 	if problem := wrongGitURL(o.Git.URL); problem != "" {
 		c.wrong("git.url", "%s", problem)
 	}
-	c.branch("git.branch", o.Git.Branch)
+	c.ref(o)
 	c.branch("status.branch", o.Status.Branch)
 	if o.Git.Branch != "" && o.Git.Branch == o.Status.Branch {
 		c.wrong("status.branch", "%q is git.branch too, and Ingot would overwrite it; name a branch that is Ingot's alone, such "+
@@ -22,6 +25,10 @@ func (c *checks) git(o *Options) {
 	if p := o.Git.Path; p == "" || path.IsAbs(p) || slices.Contains(strings.Split(p, "/"), "..") {
 		c.wrong("git.path", `%q is not allowed: must be a folder inside the repository, such as fleet/berlin; "." for all of it`, p)
 	}
+	c.githubApp(o)
+	if err := gitsource.CheckProxy(o.Git.Proxy, o.Git.URL); err != nil {
+		c.wrong("git.proxy", "%v", err)
+	}
 	auth := o.Git.Auth
 	if auth.UsernameFile != "" && auth.PasswordFile == "" {
 		c.wrong("git.auth.passwordFile", "is empty though git.auth.usernameFile is set; name the file that holds the password or token")
@@ -29,6 +36,61 @@ func (c *checks) git(o *Options) {
 	if auth.SSHKeyFile != "" && auth.KnownHostsFile == "" {
 		c.wrong("git.auth.knownHostsFile", "is empty though git.auth.sshKeyFile is set: the server's key must be known; write it with "+
 			"ssh-keyscan, compare it, and name the file")
+	}
+}
+
+// githubApp checks an installation, which excludes other credentials.
+func (c *checks) githubApp(o *Options) {
+	app := o.Git.Auth.App()
+	if app == nil {
+		return
+	}
+	const key = "git.auth.githubApp."
+	field, err := app.Check()
+	switch {
+	case err != nil:
+		c.wrong(key+field, "%v", err)
+	case !strings.HasPrefix(o.Git.URL, "https://"):
+		c.wrong(key+"appID", "is set, but git.url is not https://…: a GitHub App logs in over https alone")
+	case o.Git.Auth.UsernameFile != "" || o.Git.Auth.PasswordFile != "":
+		c.wrong(key+"appID", "is set beside git.auth.usernameFile or passwordFile: leave one of both out")
+	}
+}
+
+// App is the installation of a GitHub App to log in as, nil if there is none.
+func (a GitAuth) App() *gitsource.GitHubApp {
+	g := a.GitHubApp
+	if g.AppID == 0 && g.InstallationID == 0 && g.PrivateKeyFile == "" {
+		return nil
+	}
+	return &gitsource.GitHubApp{AppID: g.AppID, InstallationID: g.InstallationID, PrivateKeyFile: g.PrivateKeyFile, URL: g.URL}
+}
+
+// Ref is what of the repository is followed.
+func (g Git) Ref() gitsource.Ref {
+	return gitsource.Ref{Branch: g.Branch, Tag: g.Tag, Semver: g.Semver, Commit: g.Commit}
+}
+
+// Verification says which signatures a revision must carry.
+func (g Git) Verification() gitsource.Verify {
+	return gitsource.Verify{Mode: gitsource.VerifyMode(g.Verify.Mode), Keys: g.Verify.Keys}
+}
+
+func (c *checks) ref(o *Options) {
+	g := o.Git
+	keys := map[string]string{"git.tag": g.Tag, "git.semver": g.Semver, "git.commit": g.Commit}
+	maps.DeleteFunc(keys, func(_, value string) bool { return value == "" })
+	if err := g.Ref().Check(); len(keys) == 0 {
+		c.branch("git.branch", g.Branch)
+	} else if err != nil {
+		c.wrong(slices.Min(slices.Collect(maps.Keys(keys))), "%v", err)
+	}
+	switch err := g.Verification().Check(g.Ref()); {
+	case err == nil:
+	case g.Verification().Mode == gitsource.VerifyNone || g.Verify.Keys != "":
+		c.wrong("git.verify.mode", "%v", err)
+	default:
+		c.wrong("git.verify.keys", "%v", err)
 	}
 }
 

@@ -122,10 +122,17 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			text: repository + "dhcp:\n- {name: oob, role: bmc, interfaces: eth0}\n",
 			want: "ingot.yaml:3:26: dhcp[0].interfaces: unknown field, did you mean \"interface\"?",
 		},
-		"verified commits, which this version lacks": {
+		"verified commits without keys": {
 			text: "git: {url: /srv/metal.git, verify: {mode: head, keys: \"\"}}\n",
-			want: "ingot.yaml:1:43: git.verify.mode: signatures of commits cannot be verified in this version; set it to none " +
-				"and protect the branch at your Git host",
+			want: "ingot.yaml:1:55: git.verify.keys: verify mode head needs a folder of keys that may sign",
+		},
+		"verified tags of a branch": {
+			text: "git: {url: /srv/metal.git, verify: {mode: both, keys: /etc/ingot/keys}}\n",
+			want: "ingot.yaml:1:43: git.verify.mode: verify mode both asks for signed tags, but main is followed",
+		},
+		"a branch and a tag": {
+			text: "git: {url: /srv/metal.git, branch: main, tag: v1}\n",
+			want: "ingot.yaml:1:47: git.tag: exactly one of branch, tag, semver and commit can be followed: leave the others out",
 		},
 		"a webhook without a secret": {
 			text: repository + "webhook: {listen: \":8083\", secretFile: \"\"}\n",
@@ -228,27 +235,46 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		t.Fatalf("the defaults are wrong: %v", problems)
 	}
 	for path, change := range map[string]func(*Options){
-		"git.branch":                func(o *Options) { o.Git.Branch = "a b" },
-		"status.branch":             func(o *Options) { o.Status.Branch = "" },
-		"status.interval":           func(o *Options) { o.Status.Interval = 0 },
-		"status.keep":               func(o *Options) { o.Status.Keep = Age(time.Hour) },
-		"status.keep ":              func(o *Options) { o.Status.Keep = -Age(day) },
-		"status.archive":            func(o *Options) { o.Status.Archive = true },
-		"status.authorName":         func(o *Options) { o.Status.AuthorName = "a\nb" },
-		"status.authorEmail":        func(o *Options) { o.Status.AuthorEmail = "<>" },
-		"status.signingKeyFile":     func(o *Options) { o.Status.SigningKeyFile = "key" },
-		"state.dir":                 func(o *Options) { o.State.Dir = "" },
-		"bmc.requestsPerSecond":     func(o *Options) { o.BMC.RequestsPerSecond = 0 },
-		"bmc.maxInFlight":           func(o *Options) { o.BMC.MaxInFlight = 0 },
-		"bmc.powerOffGrace":         func(o *Options) { o.BMC.PowerOffGrace = 0 },
-		"bmc.pollInterval":          func(o *Options) { o.BMC.PollInterval = 0 },
-		"discovery.timeout":         func(o *Options) { o.Discovery.Timeout = 0 },
-		"discovery.attempts":        func(o *Options) { o.Discovery.Attempts = 0 },
-		"git.tenants[0].path":       withTenants(func(o *Options) { o.Git.Tenants[0].Path = "/ops" }),
-		"git.tenants[1].path":       withTenants(func(o *Options) { o.Git.Tenants[1].Path = "ops" }),
-		"git.tenants[0].kinds":      withTenants(func(o *Options) { o.Git.Tenants[0].Kinds = []model.Kind{"BMC", "Pod"} }),
-		"git.tenants[0].namespaces": withTenants(func(o *Options) { o.Git.Tenants[0].Namespaces = []string{"a/b"} }),
-		"git.tenants[1].namespaces": withTenants(func(o *Options) { o.Git.Tenants[1].Path = "tenants/Alpha" }),
+		"git.branch":         func(o *Options) { o.Git.Branch = "a b" },
+		"status.branch":      func(o *Options) { o.Status.Branch = "" },
+		"status.interval":    func(o *Options) { o.Status.Interval = 0 },
+		"status.keep":        func(o *Options) { o.Status.Keep = Age(time.Hour) },
+		"status.keep ":       func(o *Options) { o.Status.Keep = -Age(day) },
+		"status.archive":     func(o *Options) { o.Status.Archive = true },
+		"status.authorName":  func(o *Options) { o.Status.AuthorName = "a\nb" },
+		"status.authorEmail": func(o *Options) { o.Status.AuthorEmail = "<>" },
+		"git.auth.githubApp.appID": func(o *Options) {
+			o.Git.Auth.GitHubApp = GitHubApp{InstallationID: 1, PrivateKeyFile: "k"}
+		},
+		"git.auth.githubApp.appID ": func(o *Options) {
+			o.Git.URL, o.Git.Auth.PasswordFile = "https://github.com/x/y", "p"
+			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k"}
+		},
+		" git.auth.githubApp.appID": func(o *Options) {
+			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k"}
+		},
+		"git.auth.githubApp.url": func(o *Options) {
+			o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1, PrivateKeyFile: "k", URL: "http://api.example.com"}
+		},
+		"git.auth.githubApp.privateKeyFile": func(o *Options) { o.Git.Auth.GitHubApp = GitHubApp{AppID: 1, InstallationID: 1} },
+		"git.proxy":                         func(o *Options) { o.Git.URL, o.Git.Proxy = "https://github.com/x/y", "http://me:secret@proxy:3128" },
+		"git.tag":                           func(o *Options) { o.Git.Branch, o.Git.Tag = "", "a..b" },
+		"git.semver":                        func(o *Options) { o.Git.Branch, o.Git.Semver = "", "newest" },
+		"git.commit":                        func(o *Options) { o.Git.Branch, o.Git.Commit = "", "abc1234" },
+		"git.verify.mode":                   func(o *Options) { o.Git.Verify = GitVerify{Mode: "all", Keys: "/keys"} },
+		"git.verify.keys":                   func(o *Options) { o.Git.Verify.Mode = "head" },
+		"state.dir":                         func(o *Options) { o.State.Dir = "" },
+		"bmc.requestsPerSecond":             func(o *Options) { o.BMC.RequestsPerSecond = 0 },
+		"bmc.maxInFlight":                   func(o *Options) { o.BMC.MaxInFlight = 0 },
+		"bmc.powerOffGrace":                 func(o *Options) { o.BMC.PowerOffGrace = 0 },
+		"bmc.pollInterval":                  func(o *Options) { o.BMC.PollInterval = 0 },
+		"discovery.timeout":                 func(o *Options) { o.Discovery.Timeout = 0 },
+		"discovery.attempts":                func(o *Options) { o.Discovery.Attempts = 0 },
+		"git.tenants[0].path":               withTenants(func(o *Options) { o.Git.Tenants[0].Path = "/ops" }),
+		"git.tenants[1].path":               withTenants(func(o *Options) { o.Git.Tenants[1].Path = "ops" }),
+		"git.tenants[0].kinds":              withTenants(func(o *Options) { o.Git.Tenants[0].Kinds = []model.Kind{"BMC", "Pod"} }),
+		"git.tenants[0].namespaces":         withTenants(func(o *Options) { o.Git.Tenants[0].Namespaces = []string{"a/b"} }),
+		"git.tenants[1].namespaces":         withTenants(func(o *Options) { o.Git.Tenants[1].Path = "tenants/Alpha" }),
 		"git.tenants[0].bmcNetworks[0]": withTenants(func(o *Options) {
 			o.Git.Tenants[0].BMCNetworks = []netip.Prefix{netip.MustParsePrefix("10.0.0.1/8")}
 		}),

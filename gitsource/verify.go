@@ -1,0 +1,275 @@
+package gitsource
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"ingot/gitsource/signing"
+	"ingot/model"
+)
+
+// VerifyMode says which signatures a revision must carry.
+type VerifyMode string
+
+// The modes. What is signed vouches for all that it descends from.
+const (
+	VerifyNone VerifyMode = "none"
+	VerifyHead VerifyMode = "head" // that of the commit
+	VerifyTag  VerifyMode = "tag"  // that of the annotated tag
+	VerifyBoth VerifyMode = "both"
+)
+
+// VerifyModes are all modes.
+var VerifyModes = []VerifyMode{VerifyNone, VerifyHead, VerifyTag, VerifyBoth}
+
+// Verify says which signatures a revision must carry before anything of it is read.
+type Verify struct {
+	Mode VerifyMode // "" is VerifyNone
+	Keys string     // the folder of the keys that may sign, read anew for each look
+}
+
+func (v Verify) on() bool    { return v.Mode != VerifyNone && v.Mode != "" }
+func (v Verify) ofTag() bool { return v.Mode == VerifyTag || v.Mode == VerifyBoth }
+
+// Check returns why signatures cannot be asked for of a Ref, or with those keys. That keys
+// which cannot be read verify nothing is no error of the Ref's.
+func (v Verify) Check(r Ref) error {
+	switch {
+	case !slices.Contains(VerifyModes, v.Mode):
+		return fmt.Errorf("verify mode %q is not known: none, head, tag and both are", v.Mode)
+	case v.ofTag() && r.Tag == "" && r.Semver == "":
+		return fmt.Errorf("verify mode %s asks for signed tags, but %s is followed", v.Mode, r)
+	case v.on() && v.Keys == "":
+		return fmt.Errorf("verify mode %s needs a folder of keys that may sign", v.Mode)
+	}
+	return nil
+}
+
+// trust is what came of looking at the signatures of a revision.
+type trust struct {
+	signer  string // who signed
+	problem string // why the revision may not be used, "" if it may
+}
+
+// verify looks at the signatures of what is followed. It says the same as long as neither
+// that, nor the keys, nor their expiry change.
+func (s *Source) verify(t target) trust {
+	if !s.opts.Verify.on() {
+		return trust{}
+	}
+	keys, err := signing.Load(s.opts.Verify.Keys)
+	if err != nil {
+		return trust{problem: fmt.Sprintf("no signature can be verified: %s; correct git.verify.keys", message(err))}
+	}
+	var signers []string
+	check := func(what string, verify func(*signing.Keys) (signing.Signer, error)) string {
+		by, err := verify(keys)
+		if err != nil {
+			return fmt.Sprintf("%s %s; allowed are %s: sign anew with one of them, or add the key to git.verify.keys",
+				what, message(err), listed(keys.Names()))
+		}
+		if who := shorten(by.String()); !slices.Contains(signers, who) {
+			signers = append(signers, who)
+		}
+		return ""
+	}
+	if s.opts.Verify.ofTag() {
+		if problem := check("tag "+t.name, func(k *signing.Keys) (signing.Signer, error) { return s.verifyTag(k, t) }); problem != "" {
+			return trust{problem: problem}
+		}
+	}
+	if s.opts.Verify.Mode != VerifyTag {
+		what := "commit " + t.commit.String()
+		if problem := check(what, func(k *signing.Keys) (signing.Signer, error) { return s.verifyCommit(k, t.commit) }); problem != "" {
+			return trust{problem: problem}
+		}
+	}
+	return trust{signer: strings.Join(signers, ", ")}
+}
+
+// verifyCommit verifies the bytes of the very commit object that is read afterwards.
+func (s *Source) verifyCommit(keys *signing.Keys, h plumbing.Hash) (signing.Signer, error) {
+	raw, err := s.store.content(plumbing.CommitObject, h)
+	if err != nil {
+		return signing.Signer{}, err
+	}
+	payload, signature := signing.SplitCommit(raw)
+	c, err := s.store.commit(h)
+	if err != nil {
+		return signing.Signer{}, err
+	}
+	if !bytes.HasPrefix(payload, headersOf(c)) || !bytes.HasSuffix(payload, []byte("\n\n"+c.Message)) {
+		return signing.Signer{}, errors.New("is not written as git writes commits")
+	}
+	return keys.Verify(payload, signature, s.opts.Clock())
+}
+
+// headersOf are the headers that say what a commit holds and descends from.
+func headersOf(c *object.Commit) []byte {
+	b := fmt.Appendf(nil, "tree %s\n", c.TreeHash)
+	for _, p := range c.ParentHashes {
+		b = fmt.Appendf(b, "parent %s\n", p)
+	}
+	return append(b, "author "...)
+}
+
+// verifyTag also compares the tag's own name, which is signed, with the one it was found
+// under: a signed tag may be pushed under any.
+func (s *Source) verifyTag(keys *signing.Keys, t target) (signing.Signer, error) {
+	if t.tag.IsZero() {
+		return signing.Signer{}, errors.New("is not annotated, so it cannot be signed: make it by git tag -s")
+	}
+	raw, err := s.store.content(plumbing.TagObject, t.tag)
+	if err != nil {
+		return signing.Signer{}, err
+	}
+	payload, signature := signing.SplitTag(raw)
+	if want := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger ", t.commit, t.name); !bytes.HasPrefix(payload, []byte(want)) {
+		return signing.Signer{}, errors.New("is a tag object of another name, or of something else than a commit")
+	}
+	return keys.Verify(payload, signature, s.opts.Clock())
+}
+
+// content returns the content of an object.
+func (s *store) content(kind plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
+	o, err := s.storage.EncodedObject(kind, h)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	r, err := o.Reader()
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// reverify looks anew at the signatures of the revision that was judged last: keys may have
+// come, gone or expired since. What is in force stays so; what was refused is judged again.
+func (s *Source) reverify() {
+	if s.evaluated.IsZero() || !s.opts.Verify.on() {
+		return
+	}
+	now := s.verify(s.target)
+	if now == s.trust {
+		return
+	}
+	s.trust = now
+	s.count(now)
+	if s.evaluated != s.head {
+		s.evaluated = plumbing.ZeroHash
+	}
+}
+
+// shown is the state of the source: the verdict, unless what is in force would not be
+// taken any more.
+func (s *Source) shown() model.SourceState {
+	if s.trust.problem == "" || s.evaluated != s.head {
+		return s.verdict
+	}
+	return model.SourceState{
+		Observed: s.verdict.Observed, Reason: model.SourceNotVerified, Message: s.trust.problem + "; " + s.stays(),
+	}
+}
+
+// vouched decides whether the revision applied may come into force at a start, before a
+// newer one is judged: it is verified, or was when it came into force as far as the folder
+// remembers, or a newer one is verified that descends from it. named is set when the newer
+// one does not, but says that it replaces it. Otherwise nothing begins, and the state says
+// why.
+func (s *Source) vouched(b *Beginning, t target, way ancestry) (vouched, named bool) {
+	if s.trustApplied(b.Applied).problem == "" {
+		return true, false
+	}
+	newer := s.verify(t)
+	c, err := s.store.commit(t.commit)
+	if err == nil && newer.problem == "" {
+		if way.lineage == lineageDescends || way.lineage == lineageSame {
+			return true, false
+		}
+		if s.replaces(c, way, b.appliedHash()) {
+			return true, true
+		}
+		newer.problem = replacing(t.revision(), b.Applied.Revision())
+	}
+	if newer != s.trust {
+		s.log.Warn("nothing is in force, for no revision is verified", "revision", t.revision(), "reason", newer.problem)
+	}
+	s.target, s.trust = t, newer
+	s.verdict = model.SourceState{Observed: t.revision(), Reason: model.SourceNotVerified, Message: newer.problem + "; " + s.stays()}
+	s.count(newer)
+	s.announce(s.verdict)
+	return false, false
+}
+
+// trustApplied is the trust in the revision applied.
+func (s *Source) trustApplied(a model.Applied) trust {
+	if !s.opts.Verify.on() {
+		return trust{}
+	}
+	known, remembered := s.state.verified(a)
+	t := target{name: a.Revision().Name(), commit: plumbing.NewHash(a.Commit), tag: plumbing.NewHash(known.Tag)}
+	if now := s.verify(t); now.problem == "" || !remembered {
+		return now
+	}
+	return trust{signer: known.Signer}
+}
+
+// follows reports whether a verified revision may take the place of the one in force. A
+// signature does not say when, and who may push but not sign can push any commit that was
+// ever signed: only one that descends from what is in force, or names it, is certainly
+// newer.
+func (s *Source) follows(c *object.Commit, way ancestry) bool {
+	switch {
+	case !s.opts.Verify.on(), s.anchor.Commit == "":
+		return true
+	case s.anchor.URL != s.source().URL, s.anchor.Branch != s.source().Branch:
+		return true // the configuration says so, which is not theirs to push
+	case way.lineage == lineageSame, way.lineage == lineageDescends:
+		return true
+	}
+	return s.replaces(c, way, plumbing.NewHash(s.anchor.Commit))
+}
+
+// replaces reports whether a commit of the revision says that it replaces another one: what
+// is older cannot name its hash.
+func (s *Source) replaces(c *object.Commit, way ancestry, other plumbing.Hash) bool {
+	return slices.ContainsFunc(s.store.approvals(c, way.between), func(token string) bool {
+		return strings.HasSuffix(token, "@sha1:"+other.String())
+	})
+}
+
+func replacing(revision, other model.Revision) string {
+	return fmt.Sprintf("%s is signed, but does not descend from %s, and signatures do not say which is newer: "+
+		"merge that one, or sign a commit with the line Ingot-Approve: %s", revision, other, other)
+}
+
+// count notes what came of a verification.
+func (s *Source) count(t trust) {
+	if !s.opts.Verify.on() {
+		return
+	}
+	unverified := 0.0
+	if t.problem != "" {
+		unverified = 1
+	}
+	s.metrics.unverified.Set(unverified)
+}
+
+// related is what a new head is to be related to: what is in force, or was applied before.
+func (s *Source) related(b *Beginning) plumbing.Hash {
+	switch {
+	case !s.begun:
+		return b.appliedHash()
+	case s.head.IsZero() && s.opts.Verify.on():
+		return plumbing.NewHash(s.anchor.Commit)
+	}
+	return s.head
+}
