@@ -192,7 +192,7 @@ func refusalSaidOnce(ctx context.Context, text string) error {
 	}
 	said := 0
 	for line := range strings.Lines(w.log.text()) {
-		if strings.Contains(line, "status not published") && strings.Contains(line, text) {
+		if strings.Contains(line, `"level":"ERROR"`) && strings.Contains(line, "status not published") && strings.Contains(line, text) {
 			said++
 		}
 	}

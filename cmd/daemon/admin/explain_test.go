@@ -11,7 +11,8 @@ import (
 // explainable are the files of a status branch.
 var explainable = map[string][]byte{
 	"serverclaims/default/web.yaml": []byte("metadata: {name: web, namespace: default}\n" +
-		"spec: {image: registry.example.com/os:1}\nstatus: {phase: Bound, server: s1}\n"),
+		"spec: {image: registry.example.com/os:1}\nstatus: {phase: Bound, server: s1, " +
+		"conditions: [{type: Bound, status: \"True\", reason: Bound}]}\n"),
 	"servers/s1.yaml": []byte("metadata: {name: s1}\n" +
 		"status: {state: Reserved, bootTimeline: [{stage: TFTP, at: \"2026-11-21T08:00:03Z\"}]}\n"),
 }
