@@ -152,6 +152,9 @@ func each[T any](d *nodeDecoder, name string, list []T, check func(*T)) {
 }
 
 func (d *nodeDecoder) report(severity Severity, n *yaml.Node, field, message string) {
+	if !d.quiet && d.holdsEncrypted(n) {
+		message = "the encrypted value is not allowed here (it is not shown, nor what is wrong with it)"
+	}
 	d.problems = append(d.problems, Problem{
 		Severity: severity,
 		File:     d.file,

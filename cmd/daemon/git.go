@@ -16,7 +16,7 @@ func (d *daemon) openGit() (err error) {
 	d.source, err = gitsource.New(gitsource.Options{
 		URL: o.Git.URL, Branch: o.Git.Branch, Path: o.Git.Path, Interval: o.Git.Interval, Auth: auth,
 		Tenants: o.Git.Tenants, Strict: o.Git.Strict, AllowPlaintextSecrets: o.Git.AllowPlaintextSecrets,
-		Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
+		AgeKeyFile: o.Git.AgeKeyFile, Dir: filepath.Join(o.State.Dir, "git"), Log: d.log, Registerer: d.metrics,
 	})
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ type Git struct {
 	Verify                GitVerify     `json:"verify"`
 	Strict                bool          `json:"strict"` // one bad file rejects the whole revision
 	AllowPlaintextSecrets bool          `json:"allowPlaintextSecrets"`
-	AgeKeyFile            string        `json:"ageKeyFile"`
+	AgeKeyFile            string        `json:"ageKeyFile"` // age identities for files encrypted with SOPS
 	// Tenants say what the files below a folder may define. Without any, every file may
 	// define anything.
 	Tenants model.Tenants `json:"tenants"`

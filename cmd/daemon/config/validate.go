@@ -155,10 +155,6 @@ func (c *checks) unavailable(o *Options) {
 			do: "signatures of commits cannot be verified in this version; leave it empty",
 		},
 		{
-			key: "git.ageKeyFile", set: o.Git.AgeKeyFile != "",
-			do: "SOPS files cannot be decrypted in this version; leave it empty",
-		},
-		{
 			key: "status.signingKeyFile", set: o.Status.SigningKeyFile != "",
 			do: "commits on the status branch cannot be signed in this version; leave it empty",
 		},

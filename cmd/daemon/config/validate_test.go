@@ -229,7 +229,6 @@ func TestValidateNamesTheKeyAndTheValue(t *testing.T) {
 		"boot.cacheSize":              func(o *Options) { o.Boot.CacheSize = 0 },
 		"registry.url":                func(o *Options) { o.Registry.URL = "ftp://host" },
 		"registry.listen":             func(o *Options) { o.Registry.Listen = ":70000" },
-		"git.ageKeyFile":              func(o *Options) { o.Git.AgeKeyFile = "key" },
 		"boot.maxConcurrentDownloads": func(o *Options) { o.Boot.MaxConcurrentDownloads = 0 },
 		"metadata.listen":             func(o *Options) { o.Metadata.Listen = "1" },
 		"events.listen":               func(o *Options) { o.Events.Listen = ":1" },
