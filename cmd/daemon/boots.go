@@ -39,7 +39,7 @@ func (d *daemon) makeBoots(bootURL, registryURL string) (err error) {
 	}
 	d.boots = &adapter.Boots{
 		Registry: d.registry, Images: d.images, Cache: d.cache, Log: d.log, Ignition: compiler,
-		RegistryURL: registryURL, Desired: d.source.Desired,
+		RegistryURL: registryURL, Desired: d.desired,
 	}
 	d.bootsvc, err = bootsvc.NewServer(bootsvc.Options{
 		URL: bootURL, URLFromHost: o.Boot.URL == "", Tickets: d.boots, Token: d.registry.TokenKey().Config, Images: d.images,

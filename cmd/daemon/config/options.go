@@ -24,7 +24,9 @@ type Options struct {
 	Metadata  Metadata  `json:"metadata"`
 	Events    Events    `json:"events"`
 	Webhook   Webhook   `json:"webhook"`
-	Admin     Listener  `json:"admin"`
+	// SecretFiles is a folder with Secrets and BMCSecrets that do not stand in Git.
+	SecretFiles string   `json:"secretFiles"`
+	Admin       Listener `json:"admin"`
 	// DHCP are the networks to serve leases and boot files on.
 	DHCP []dhcp.Network `json:"dhcp"`
 	TFTP Listener       `json:"tftp"`
