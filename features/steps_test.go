@@ -30,6 +30,15 @@ func defineSteps(sc *godog.ScenarioContext) {
 		`^boot tickets are bound to (their first client|nothing)$`:                bindTickets,
 		`^the repository is reached over (HTTPS with a password|SSH with a key)$`: reachedOver,
 
+		// secrets
+		`^the BMCSecrets in Git are encrypted with SOPS(, for a key that Ingot does not have|)$`:     encryptSecrets,
+		`^the BMCSecrets stand in a folder outside Git$`:                                             secretsOutside,
+		`^Ingot is given the key$`:                                                                   giveKey,
+		`^the BMCSecret of BMC ` + name + ` is committed (encrypted for another key|in plain text)$`: commitOtherSecret,
+		`^the folder is given the (right|wrong) password of BMC ` + name + `$`:                       fillFolder,
+		`^the folder is (lost|half empty)$`:                                                          spoilFolder,
+		`^nothing that Ingot keeps holds the password of a BMC$`:                                     keepsNoPassword,
+
 		// devices, and the networks that they ask on
 		`^the networks$`:                          theNetworks,
 		`^the MAC prefix database$`:               theDatabase,
