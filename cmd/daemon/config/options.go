@@ -88,7 +88,12 @@ type Status struct {
 // Redis says where observations and records are kept: without a URL, in a file in
 // state.dir.
 type Redis struct {
-	URL         string `json:"url"`
+	URL string `json:"url"`
+	// PasswordFile holds the password of the user in URL, or of the default user. It is read
+	// again for each connection, as is CAFile.
+	PasswordFile string `json:"passwordFile"`
+	// CAFile holds certificates that Redis is trusted by beside the system's.
+	CAFile      string `json:"caFile"`
 	SealKeyFile string `json:"sealKeyFile"`
 }
 
@@ -141,9 +146,14 @@ type Boot struct {
 	URL               string   `json:"url"` // as servers reach it; derived when empty
 	Architectures     []string `json:"architectures"`
 	AllowedRegistries []string `json:"allowedRegistries"` // host or host:port; empty = any
-	// InsecureRegistries, host or host:port, are reached without TLS. Those on this
-	// machine always are.
+	// InsecureRegistries, host or host:port, are reached without TLS, as those are that are
+	// called localhost or by a loopback address.
 	InsecureRegistries []string `json:"insecureRegistries"`
+	// SecureRegistries, host or host:port, are on this machine, by whatever name, and are
+	// reached with TLS.
+	SecureRegistries []string `json:"secureRegistries"`
+	// CAFile holds certificates that registries are trusted by beside the system's.
+	CAFile string `json:"caFile"`
 	// CredentialsFile is a docker config.json with the credentials for registries.
 	CredentialsFile string   `json:"credentialsFile"`
 	CacheDir        string   `json:"cacheDir"` // state.dir/images when empty
@@ -215,7 +225,7 @@ func Default() Options {
 			MaxDisruptions: 3, MaxPowerDisruptions: 10, Window: time.Hour, MaxConcurrentReprovisions: 1, MaxConcurrentPowerOns: 10,
 		},
 		Boot: Boot{
-			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{},
+			Listen: ":8082", Architectures: []string{"amd64", "arm64"}, AllowedRegistries: []string{}, InsecureRegistries: []string{}, SecureRegistries: []string{},
 			CacheSize: 20 << 30, MaxConcurrentDownloads: 16, BindTickets: "machine",
 			LoaderDirs: slices.Clone(netboot.DefaultLoaderDirs),
 		},

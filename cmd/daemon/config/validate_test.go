@@ -107,6 +107,22 @@ func TestAWrongConfigurationHasOneClearMessage(t *testing.T) {
 			want: "ingot.yaml:2:14: redis.url: is no Redis address; write it as redis://host:6379/0, rediss://host:6379/0 or " +
 				"unix:///path/to/socket, or leave it empty for the embedded store",
 		},
+		"two passwords of Redis": {
+			text: repository + "redis: {url: \"rediss://u:secret@db\", passwordFile: /dev/zero}\n",
+			want: "ingot.yaml:2:14: redis.url: holds a password, and redis.passwordFile is set too: take it out of the address",
+		},
+		"a password of no Redis": {
+			text: repository + "redis: {passwordFile: /dev/zero}\n",
+			want: "ingot.yaml:2:23: redis.passwordFile: is set though redis.url is empty, so there is no Redis: set redis.url, or take this out",
+		},
+		"certificates for a Redis without TLS": {
+			text: repository + "redis: {url: \"redis://localhost\", caFile: /dev/zero}\n",
+			want: "ingot.yaml:2:43: redis.caFile: is set though redis.url is not one with TLS: write it as rediss://host:6379/0, or take this out",
+		},
+		"a registry with TLS and without": {
+			text: repository + "boot: {insecureRegistries: [\"r:5000\"], secureRegistries: [\"r:5000\"]}\n",
+			want: "ingot.yaml:2:58: boot.secureRegistries: \"r:5000\" is in boot.insecureRegistries too: keep it in one of them",
+		},
 		"a network without a name": {
 			text: repository + "dhcp:\n  - {role: bmc, interface: eth0, subnets: [{cidr: 10.0.0.0/24}]}\n",
 			want: "ingot.yaml:3:5: dhcp[0].name: \"\" must be 1 to 40 letters, digits and dashes, with no dash at an end",
