@@ -2,6 +2,7 @@ package model
 
 import (
 	"bytes"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -120,15 +121,7 @@ func (d *nodeDecoder) nameObject() {
 
 // within reports whether a node is another one or part of it.
 func within(whole, part *yaml.Node) bool {
-	if whole == part {
-		return true
-	}
-	for _, n := range whole.Content {
-		if within(n, part) {
-			return true
-		}
-	}
-	return false
+	return whole == part || slices.ContainsFunc(whole.Content, func(n *yaml.Node) bool { return within(n, part) })
 }
 
 // mentionsSops reports whether a file may be encrypted, so that others are read once.
@@ -140,15 +133,7 @@ func (d *nodeDecoder) holdsEncrypted(n *yaml.Node) bool {
 	if len(d.encrypted) == 0 {
 		return false
 	}
-	if d.encrypted[n] {
-		return true
-	}
-	for _, c := range n.Content {
-		if d.holdsEncrypted(c) {
-			return true
-		}
-	}
-	return false
+	return d.encrypted[n] || slices.ContainsFunc(n.Content, d.holdsEncrypted)
 }
 
 // plain returns a value of a mapping that was not encrypted in the file, nil if all were.

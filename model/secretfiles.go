@@ -33,14 +33,15 @@ func NewSecret(id Identity, values map[string]Sensitive, source string) (Object,
 // IsSecretKey reports whether a name may be a key of a Secret.
 func IsSecretKey(s string) bool { return isSecretKey(s) }
 
-// Has reports whether an object is desired, or stands in Git and cannot be used.
-func (d *Desired) Has(id Identity) bool {
+// HasSecret reports whether a Secret or BMCSecret is desired, or stands in Git and cannot be used.
+func (d *Desired) HasSecret(id Identity) bool {
 	found := d.Quarantined[id]
 	switch id.Kind {
 	case KindBMCSecret:
 		found = found || d.BMCSecrets[id.Name] != nil
 	case KindSecret:
 		found = found || d.Secrets[Named[ObjectName](id.Namespace, id.Name)] != nil
+	default:
 	}
 	return found
 }
@@ -61,7 +62,7 @@ func (d *Desired) SecretMissing(id Identity) string {
 func MissingSecrets(d *Desired) []Problem {
 	var problems []Problem
 	d.eachSecretReference(func(o Object, r *Reference) {
-		if !d.Has(r.To) {
+		if !d.HasSecret(r.To) {
 			problems = append(problems, r.Problem(o, d.SecretMissing(r.To)))
 		}
 	})

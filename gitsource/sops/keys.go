@@ -63,8 +63,7 @@ func (k *Keys) Reload() (changed bool, err error) {
 func readKeyFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ const (
 	nonceSize = 32
 	tagSize   = 16
 )
+
+// maxDepth bounds the names that lead to a value: rules look at all of them for each.
+const maxDepth = 100
 
 // sealed is an encrypted value taken apart.
 type sealed struct {
@@ -105,10 +109,12 @@ func (o *opener) mapping(n *yaml.Node, path []string) *model.OpenError {
 		switch {
 		case len(path) == 0 && key.Value == "sops":
 			continue
+		case len(path) == maxDepth:
+			return wrongAt(key, "is nested too deeply for an encrypted file")
 		case key.Kind != yaml.ScalarNode || key.Tag != "!!str":
 			return wrongAt(key, "is a key that is no string, which SOPS does not encrypt")
 		}
-		if fault := o.walk(value, append(path[:len(path):len(path)], key.Value)); fault != nil {
+		if fault := o.walk(value, append(slices.Clip(path), key.Value)); fault != nil {
 			return fault
 		}
 	}
@@ -209,14 +215,7 @@ func (o *opener) unseal(s sealed, bound string) (string, error) {
 // isEncrypted reports whether the value at a path is encrypted, by the rules of the file.
 // Rules about comments are not looked at: the value's own form tells then.
 func (o *opener) isEncrypted(n *yaml.Node, path []string) bool {
-	anyOf := func(is func(name string) bool) bool {
-		for _, name := range path {
-			if is(name) {
-				return true
-			}
-		}
-		return false
-	}
+	anyOf := func(is func(name string) bool) bool { return slices.ContainsFunc(path, is) }
 	encrypted := true
 	if o.UnencryptedSuffix != "" && anyOf(func(s string) bool { return strings.HasSuffix(s, o.UnencryptedSuffix) }) {
 		encrypted = false

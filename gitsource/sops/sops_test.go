@@ -2,6 +2,7 @@ package sops
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -136,6 +137,48 @@ func TestRuleAboutComments(t *testing.T) {
 	if got := valuesOf(objects[0])["password"].Reveal(); !strings.HasPrefix(got, "pass: #word'") {
 		t.Errorf("got password %q", got)
 	}
+}
+
+// What is wrong with an encrypted value is told by its place alone, whatever the kind.
+func TestWrongValuesAreNotShown(t *testing.T) {
+	objects, problems := model.Decode("f", read(t, "wrong.yaml"), model.DecodeOptions{Open: testKeys(t, "keys.txt").Open})
+	if len(objects) > 0 || len(problems) < 5 {
+		t.Fatalf("got %v, %v", objects, problems)
+	}
+	var fields []string
+	for _, p := range problems {
+		fields = append(fields, fmt.Sprintf("%d:%d %s", p.Line, p.Column, p.Field))
+		if strings.Contains(p.String(), "hunter2") || strings.Contains(p.String(), "4711") {
+			t.Errorf("a value is shown: %s", p)
+		}
+	}
+	for _, want := range []string{"9:13 spec.access.ip", "13:15 spec.protocol.port", "14:17 spec.protocol.scheme"} {
+		if !slices.Contains(fields, want) {
+			t.Errorf("got %q, want %s among them", fields, want)
+		}
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	keys := NewKeys("testdata/keys.txt")
+	if _, err := keys.Reload(); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		model.Decode("f", data, model.DecodeOptions{Open: keys.Open})
+		model.Decode("f", data, model.DecodeOptions{Open: Check})
+	})
 }
 
 // Whoever has no key sees that values are encrypted, and what else is wrong.
@@ -360,7 +403,10 @@ func TestWhatIsNotOpened(t *testing.T) {
 		"a rule that is none":              {data: swap("bmcsecret.yaml", "^(data|stringData)$", "^("), want: "f:9:1: BMCSecret rack7: sops: the field sops has a regular"},
 		"a secret beside whose rules lie":  {data: whole("trick.yaml"), want: "f:7:15: BMCSecret rack7: stringData: a secret in plain text is refused, and this value"},
 		"a secret of which half is sealed": {data: whole("half.yaml"), want: "f:7:15: BMCSecret rack7: stringData: a secret in plain text is refused, and this value"},
-		"aliases":                          {data: swap("kinds-clear.yaml", "whole: 42", "whole: &a 42\nalias: *a"), want: `f:6:8: aliases ("*name") are not read in an encrypted file`},
+		"fields that lie too deep": {
+			data: swap("kinds-clear.yaml", "whole: 42", "whole: "+strings.Repeat("{a: ", 200)+"1"+strings.Repeat("}", 200)), want: "f:5:405: is nested too deeply",
+		},
+		"aliases": {data: swap("kinds-clear.yaml", "whole: 42", "whole: &a 42\nalias: *a"), want: `f:6:8: aliases ("*name") are not read in an encrypted file`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys := NewKeys("")

@@ -123,8 +123,7 @@ func lastGood[T any](file string, parse func([]byte) (T, error)) (func() T, erro
 func readCredentialFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		var p *fs.PathError
-		if errors.As(err, &p) {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err
 		}
 		return nil, err

@@ -293,7 +293,7 @@ func TestPublicFiles(t *testing.T) {
 			w.Open()
 			want := rack7
 			if tt.want {
-				want += "\nDIR/rack7_password: warning: can be read or changed by anybody on this machine, as can 1 file in all: chmod o-rwx DIR"
+				want += "\nDIR/rack7_password: warning: can be read or changed by anybody on this machine, one of 1 file of that kind: chmod o-rwx DIR"
 			}
 			if got := w.see(); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -209,8 +209,7 @@ func readValue(file string) (string, error) {
 
 // reason is an error without the path, which the caller names.
 func reason(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err
@@ -222,5 +221,5 @@ func (c contents) publicProblem(dir string) []model.Problem {
 		return nil
 	}
 	return []model.Problem{{Severity: model.SeverityWarning, File: filepath.Join(dir, c.open[0]), Message: fmt.Sprintf(
-		"can be read or changed by anybody on this machine, as can %s in all: chmod o-rwx %s", text.Plural(len(c.open), "file"), dir)}}
+		"can be read or changed by anybody on this machine, one of %s of that kind: chmod o-rwx %s", text.Plural(len(c.open), "file"), dir)}}
 }

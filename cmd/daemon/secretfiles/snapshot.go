@@ -101,7 +101,7 @@ func (s *snapshot) join(d *model.Desired, dir string, tenants model.Tenants) *mo
 	for id, h := range s.secrets {
 		file := h.object.Metadata().Source
 		switch {
-		case d.Has(id):
+		case d.HasSecret(id):
 			n.Problems = append(n.Problems, model.Problem{Severity: model.SeverityError, File: file, Object: id.String(),
 				Message: "is also defined in Git, which counts: take it out of one of them"})
 			continue

@@ -16,6 +16,7 @@ seal secret.json secret.json --age "$ours" --encrypted-regex "$data"
 seal several.yaml several.yaml --age "$ours" --encrypted-regex "$data"
 seal whole.yaml claim.yaml --age "$ours"
 seal whole.json secret.json --age "$ours"
+seal wrong.yaml wrong.yaml --age "$ours" --encrypted-regex '^spec|labels$'
 seal kinds.yaml kinds.yaml --age "$ours"
 seal kinds-clear.yaml kinds.yaml --age "$ours" --encrypted-regex '^none$'
 seal suffix.yaml bmcsecret.yaml --age "$ours" --encrypted-suffix Data
