@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -26,6 +27,9 @@ func (d *daemon) openGit() (err error) {
 	})
 	if err != nil {
 		return err
+	}
+	if info, err := os.Stat(o.Git.AgeKeyFile); err == nil && info.Mode().Perm()&0o006 != 0 {
+		d.log.Warn("git.ageKeyFile can be read or changed by anybody on this machine: chmod o-rwx", "file", o.Git.AgeKeyFile)
 	}
 	d.joinSecrets()
 	d.status, err = gitsource.NewStatusBranch(gitsource.StatusOptions{

@@ -91,26 +91,47 @@ func (m *metadata) check(n *yaml.Node) *model.OpenError {
 	case err != nil || !sealedValue.MatchString(m.MAC):
 		return wrong("the field sops lacks lastmodified or mac as SOPS writes them: take the file from history, or encrypt it again")
 	}
+	if fault := m.checkRules(); fault != nil {
+		return fault
+	}
 	for _, k := range m.Age {
 		if len(k.Enc) > maxEncryptedKey || !strings.HasPrefix(strings.TrimSpace(k.Enc), armor.Header) {
 			return wrong("the field sops has an age recipient whose enc is no armored age file: run `sops updatekeys`")
 		}
 	}
-	var bad *model.OpenError
-	m.encrypted, bad = pattern(m.EncryptedRegex, bad)
-	m.unencrypted, bad = pattern(m.UnencryptedRegex, bad)
-	return bad
+	return nil
 }
 
-func pattern(text string, bad *model.OpenError) (*regexp.Regexp, *model.OpenError) {
+// checkRules checks the rule that says which values are encrypted. There is one at most;
+// files of before there were any have that of unencryptedSuffix.
+func (m *metadata) checkRules() (fault *model.OpenError) {
+	rules := []string{
+		m.UnencryptedSuffix, m.EncryptedSuffix, m.UnencryptedRegex, m.EncryptedRegex, m.UnencryptedCommentRegex, m.EncryptedCommentRegex,
+	}
+	rules = slices.DeleteFunc(rules, func(rule string) bool { return rule == "" })
+	if len(rules) > 1 {
+		return wrong("the field sops has more than one rule for what is encrypted: take the file from history, or encrypt it again")
+	}
+	if len(rules) == 0 {
+		m.UnencryptedSuffix = unencryptedSuffix
+	}
+	if m.encrypted, fault = pattern(m.EncryptedRegex); fault == nil {
+		m.unencrypted, fault = pattern(m.UnencryptedRegex)
+	}
+	return fault
+}
+
+const unencryptedSuffix = "_unencrypted"
+
+func pattern(text string) (*regexp.Regexp, *model.OpenError) {
 	if text == "" {
-		return nil, bad
+		return nil, nil
 	}
 	re, err := regexp.Compile(text)
 	if err != nil || len(text) > maxPattern {
 		return nil, wrong("the field sops has a regular expression that is none, or too long")
 	}
-	return re, bad
+	return re, nil
 }
 
 // otherKeys names the kinds of keys that a file is encrypted for.
