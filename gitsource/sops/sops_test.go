@@ -128,6 +128,19 @@ func TestKindsOfValues(t *testing.T) {
 	}
 }
 
+// Files of before there were rules leave values out whose name ends in _unencrypted.
+func TestFilesWithoutARule(t *testing.T) {
+	data := swap("whole.yaml", "    unencrypted_suffix: _unencrypted\n", "")(t)
+	objects, problems := model.Decode("f", data, model.DecodeOptions{Open: testKeys(t, "keys.txt").Open})
+	if len(objects) != 1 || len(problems) > 0 {
+		t.Error(objects, problems)
+	}
+	m := &metadata{}
+	if fault := m.checkRules(); fault != nil || m.UnencryptedSuffix != unencryptedSuffix {
+		t.Errorf("got %v, %q", fault, m.UnencryptedSuffix)
+	}
+}
+
 // A rule that depends on comments is followed by what stands there.
 func TestRuleAboutComments(t *testing.T) {
 	objects, problems := model.Decode("f", read(t, "comment-regex.yaml"), model.DecodeOptions{Open: testKeys(t, "keys.txt").Open, AllowPlaintextSecrets: true})
